@@ -1,8 +1,29 @@
+// Package driver is the seam between Fairlead and the programs it runs.
+//
+// A driver is an interpreter between two parties who share no language. To the
+// team it speaks of one kind of thing: an agent that says, thinks, calls a tool,
+// asks for permission, reports what it used, stops. To the program it speaks
+// whatever that program understands. It starts nothing itself: Launch writes
+// down how a process is to be started, and Converse reads what the process wrote
+// (Wire.Output, from any offset, as often as wanted) and writes what it is told.
+// So a driver has no memory that could be lost: who dies and comes back reads on
+// from the offset of the last fact it knew.
+//
+//	bytes ──▶ ReadLines ──▶ Facts ──▶ the team
+//	bytes ◀── Wire.Send ◀── Prompt, Answer, Cancel
+//
+// What comes out of an agent is hostile input. Lines are cut at a limit, text is
+// made valid, and what cannot be understood is a Faulted fact: kept and shown,
+// never fatal.
+//
+// The one promise: the same bytes give the same facts, however they were cut into
+// pieces and from whichever fact reading was resumed.
 package driver
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"iter"
 	"time"
@@ -51,7 +72,7 @@ const (
 	Said            FactKind = "said"
 	Thought         FactKind = "thought"
 	ToolCalled      FactKind = "tool_called"
-	PermissionAsked FactKind = "permission_asked"
+	PermissionAsked FactKind = "permission_asked" // Fact.Ask says what may be answered
 	UsageReported   FactKind = "usage_reported"
 	Stopped         FactKind = "stopped"
 	Faulted         FactKind = "faulted" // a line that could not be understood: kept, shown, never fatal
@@ -59,13 +80,35 @@ const (
 
 // Fact is one thing an agent was seen to do. Every driver gives the same ones.
 type Fact struct {
-	Kind   FactKind
-	Offset int64 // bytes of output up to and including this fact; reading may resume here
-	Text   string
-	Tool   string
-	Usage  Usage
-	Stop   Stop
-	Raw    json.RawMessage // what it was made of, where that was JSON
+	Kind FactKind
+
+	// Offset is the number of bytes of output up to and including this fact;
+	// reading may resume here. Where one line makes several facts, only the last
+	// one carries the line's end: the others carry its beginning, so that a reader
+	// who stops between them is told them again and loses none.
+	Offset int64
+
+	Text  string // valid UTF-8, without the line's end; at most a little over LineBytesMax
+	Part  bool   // Said, Thought: the text goes on in the next fact of this kind, on the same line
+	Tool  string // which tool is called, or (Said) whose output this is: not the agent's own words, no place for markers
+	Ask   Ask    // PermissionAsked
+	Usage Usage  // UsageReported
+	Stop  Stop   // Stopped
+
+	Raw json.RawMessage // what it was made of, where that was JSON; valid JSON or nil
+}
+
+// Ask is a question for permission that waits for an answer.
+type Ask struct {
+	ID      string   `json:"id"`
+	Options []Option `json:"options,omitempty"`
+}
+
+// Option is one answer an agent offers. Several may share a kind: choose by ID.
+type Option struct {
+	ID    string `json:"id"`
+	Kind  string `json:"kind,omitempty"`  // allow_once, allow_always, reject_once, reject_always, or the agent's own word
+	Label string `json:"label,omitempty"` // the agent's own words
 }
 
 // Usage is what was used since the last report, not a running total.
@@ -104,10 +147,25 @@ type Wire interface {
 type Conversation interface {
 	// Facts reads the agent's output from an offset on and yields what it means,
 	// until the output ends. Bytes that mean nothing to the driver are a Faulted fact.
+	// An error ends the sequence: reading failed, or ctx is done; nothing else.
 	Facts(ctx context.Context, from int64) iter.Seq2[Fact, error]
+
+	// Prompt tells the agent something; Cancel asks it to stop what it is doing.
+	// ErrNoInput where the program takes none: keep the prompt for the next
+	// session, end the process where it must stop.
 	Prompt(ctx context.Context, text string) error
 	Cancel(ctx context.Context) error
 }
+
+// Answerer is a Conversation whose agent asks for permission. A program that
+// never asks has nothing to answer, so it is an interface of its own.
+type Answerer interface {
+	// Answer chooses one of the options of a PermissionAsked fact.
+	Answer(ctx context.Context, ask, option string) error
+}
+
+// ErrNoInput says that a program is not told anything while it runs.
+var ErrNoInput = errors.New("this agent takes no input while it runs")
 
 // Driver starts one kind of agent, tells it things and understands what it says.
 type Driver interface {
@@ -117,10 +175,14 @@ type Driver interface {
 	// does not exist, a script with a fault. The error says what to do.
 	Check(a Agent) error
 
+	// Launch says how the session's process is started. It only depends on what it
+	// is given and on this process's own environment: asked again, it says the same.
 	Launch(a Agent, s Session) (Launch, error)
+
 	Converse(a Agent, s Session, w Wire) Conversation
 
-	// Outcome judges a session that ended; stop is nil where no terminal event came.
+	// Outcome judges a session that ended; stop is nil where no terminal event
+	// came. Of several terminal events the last one counts.
 	Outcome(s Session, exit Exit, stop *Stop) Outcome
 }
 

@@ -1,0 +1,52 @@
+package driver
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Environment is the whole environment of an agent's process: what this process
+// was given, then what the agent's configuration adds, then who the agent is.
+// Later ones win. Fairlead's own variables and those by which a service manager
+// speaks to the daemon alone are not handed on.
+//
+//	FAIRLEAD_AGENT         its name
+//	FAIRLEAD_SESSION       the session's id, as in coder-17
+//	FAIRLEAD_SESSION_KIND  session or cleanup
+//	FAIRLEAD_ATTEMPT       which try this is, from 1
+//	FAIRLEAD_MODEL         the model the agent should use, where one is configured
+func Environment(a Agent, s Session) []string {
+	vars := make(map[string]string)
+	for _, kv := range os.Environ() {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && !ours(name) {
+			vars[name] = value
+		}
+	}
+	for _, kv := range a.Env {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" {
+			vars[name] = value
+		}
+	}
+	vars["PWD"] = a.Workspace // a shell believes it where it is right, and then keeps its spelling
+	vars["FAIRLEAD_AGENT"] = a.Name
+	vars["FAIRLEAD_SESSION"] = s.ID
+	vars["FAIRLEAD_SESSION_KIND"] = string(s.Kind)
+	vars["FAIRLEAD_ATTEMPT"] = strconv.Itoa(s.Attempt)
+	if a.Model != "" {
+		vars["FAIRLEAD_MODEL"] = a.Model
+	}
+	env := make([]string, 0, len(vars))
+	for name, value := range vars {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// ours are the variables that speak to the daemon and to nobody below it.
+func ours(name string) bool {
+	return strings.HasPrefix(name, "FAIRLEAD_") ||
+		slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "OLDPWD"}, name)
+}

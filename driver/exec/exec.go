@@ -1,0 +1,153 @@
+// Package exec drives any command that knows nothing of Fairlead.
+//
+// Think of a night watchman who listens at a door. He does not know the language
+// spoken inside: each line he hears he writes down as it was. He cannot call
+// anything in; when the door opens he looks whether it was opened calmly (exit
+// code 0) or not, and that is his whole judgement. Only one word goes in, and
+// only at the beginning: a cleanup session gets --cleanup-session as its last
+// argument (SPEC C4).
+//
+// The one promise: every line the command wrote is exactly one fact, in order, and
+// nothing is read into it.
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// CleanupFlag is added to the command of a cleanup session (seed 000, SPEC C4).
+const CleanupFlag = "--cleanup-session"
+
+// Driver starts a command. Its zero value is ready.
+type Driver struct{}
+
+// Name is the word that fairlead.yaml uses.
+func (Driver) Name() string { return "exec" }
+
+// Check finds a command that cannot be started, or a workspace that is no folder.
+func (Driver) Check(a driver.Agent) error {
+	if len(a.Command) == 0 || a.Command[0] == "" {
+		return fmt.Errorf("agent %s has no command; give it one, as in `command: [python3, agent.py]`", a.Name)
+	}
+	for _, word := range a.Command {
+		if strings.ContainsRune(word, 0) {
+			return fmt.Errorf("the command of agent %s has a NUL byte in it; take it out", a.Name)
+		}
+	}
+	if info, err := os.Stat(a.Workspace); err != nil || !info.IsDir() {
+		return fmt.Errorf("the workspace %s of agent %s is no folder; create it, or correct `workspace`", a.Workspace, a.Name)
+	}
+	_, err := find(a, driver.Environment(a, driver.Session{}))
+	return err
+}
+
+// Launch is the command itself. The program is looked up here, in the agent's own
+// PATH, so that it is the same one wherever the process is then started from.
+func (Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
+	if len(a.Command) == 0 || a.Command[0] == "" {
+		return driver.Launch{}, fmt.Errorf("agent %s has no command; give it one, as in `command: [python3, agent.py]`", a.Name)
+	}
+	env := driver.Environment(a, s)
+	program, err := find(a, env)
+	if err != nil {
+		return driver.Launch{}, err
+	}
+	argv := append([]string{program}, a.Command[1:]...)
+	if s.Kind == driver.Cleanup {
+		argv = append(argv, CleanupFlag)
+	}
+	return driver.Launch{Argv: argv, Dir: a.Workspace, Env: env}, nil
+}
+
+// Converse listens to one session.
+func (Driver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
+	return listener{w}
+}
+
+// Outcome is OK where the command ended with exit code 0.
+func (Driver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver.Outcome {
+	switch {
+	case exit.Signal != "":
+		return driver.Outcome{Why: "ended by " + exit.Signal}
+	case exit.Code != 0:
+		return driver.Outcome{Why: fmt.Sprintf("exit code %d", exit.Code)}
+	}
+	return driver.Outcome{OK: true}
+}
+
+type listener struct{ wire driver.Wire }
+
+// Facts makes one Said of every line.
+func (l listener) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {
+	return func(yield func(driver.Fact, error) bool) {
+		for line, err := range driver.ReadLines(ctx, l.wire, from) {
+			if err != nil {
+				yield(driver.Fact{}, err)
+				return
+			}
+			if !yield(driver.Fact{Kind: driver.Said, Offset: line.End, Text: line.Text()}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Prompt is refused: nobody inside listens.
+func (listener) Prompt(context.Context, string) error { return driver.ErrNoInput }
+
+// Cancel is refused: end the process instead.
+func (listener) Cancel(context.Context) error { return driver.ErrNoInput }
+
+// find looks a program up as a shell in the agent's workspace would.
+func find(a driver.Agent, env []string) (string, error) {
+	program := a.Command[0]
+	if strings.Contains(program, "/") {
+		path := program
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(a.Workspace, path)
+		}
+		if err := executable(path); err != nil {
+			return "", fmt.Errorf("agent %s: command %s: %w", a.Name, program, err)
+		}
+		return path, nil
+	}
+	var path string
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) { // "." in PATH is how the wrong program gets started
+			continue
+		}
+		if full := filepath.Join(dir, program); executable(full) == nil {
+			return full, nil
+		}
+	}
+	return "", fmt.Errorf("agent %s: command %s is not in the PATH; install it, or give its whole path", a.Name, program)
+}
+
+func executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("no such file; correct the path (a relative one begins in the workspace)")
+	case err != nil:
+		return err
+	case info.IsDir():
+		return errors.New("is a folder; name the program in it")
+	case info.Mode()&0o111 == 0:
+		return errors.New("is not executable; chmod +x it, or name the program that runs it first")
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// LineBytesMax is how much of one line is held in memory: agents were seen to
+	// write lines over 1 MB, and one of them must not make the others starve.
+	LineBytesMax = 1 << 20
+
+	// cutShownBytes is how much of a longer line is shown: it is data, not speech.
+	// The whole of it stays in the session's output.
+	cutShownBytes = 4 << 10
+
+	// PromptBytesMax is the longest text a driver sends to an agent in one order.
+	PromptBytesMax = 1 << 20
+
+	readBytes = 64 << 10 // one read; a pipe on Linux holds as much
+)
+
+// Line is one line of an agent's output.
+type Line struct {
+	Bytes  []byte // without the line's end (\n or \r\n); only valid until the next line
+	Start  int64  // offset of its first byte
+	End    int64  // offset after its line's end; reading may resume here
+	Cut    bool   // longer than LineBytesMax: Bytes is only its beginning
+	Length int64  // bytes in all, without the line's end; with Cut it counts a \r
+}
+
+// Text is the line as it can be shown: valid UTF-8, and a cut one says so.
+func (l Line) Text() string {
+	text := strings.ToValidUTF8(string(l.Bytes), string(utf8.RuneError))
+	if l.Cut {
+		text += fmt.Sprintf(" … [cut: the line has %d bytes]", l.Length)
+	}
+	return text
+}
+
+// ReadLines reads an agent's output from an offset on and yields its lines until
+// the output ends; the last one may lack its line's end. It holds LineBytesMax
+// bytes at most, whatever the agent writes. An error ends the sequence.
+func ReadLines(ctx context.Context, w Wire, from int64) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		if err := readLines(ctx, w, from, func(l Line) bool { return yield(l, nil) }); err != nil {
+			yield(Line{}, err)
+		}
+	}
+}
+
+func readLines(ctx context.Context, w Wire, from int64, yield func(Line) bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	output, err := w.Output(ctx, from)
+	if err != nil {
+		return fmt.Errorf("read the agent's output from byte %d: %w", from, err)
+	}
+	// A reader that waits for more is woken by being closed. Close may come twice.
+	release := context.AfterFunc(ctx, func() { output.Close() })
+	defer func() {
+		release()
+		output.Close()
+	}()
+
+	line := lineBuffer{start: from}
+	buf := make([]byte, readBytes)
+	for {
+		n, err := output.Read(buf)
+		for rest := buf[:n]; len(rest) > 0; {
+			head, tail, ended := bytes.Cut(rest, []byte{'\n'})
+			line.add(head)
+			if !ended {
+				break
+			}
+			if !yield(line.take(1)) {
+				return nil
+			}
+			rest = tail
+		}
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF):
+			if line.length > 0 {
+				yield(line.take(0))
+			}
+			return nil
+		default:
+			return fmt.Errorf("read the agent's output at byte %d: %w", line.start+line.length, err)
+		}
+	}
+}
+
+// lineBuffer gathers one line from pieces and forgets what goes beyond the limit.
+type lineBuffer struct {
+	kept   []byte
+	start  int64
+	length int64
+}
+
+func (b *lineBuffer) add(piece []byte) {
+	b.length += int64(len(piece))
+	// One byte more than the limit is kept: it may be the \r of a line that just fits.
+	if room := LineBytesMax + 1 - len(b.kept); room > 0 {
+		b.kept = append(b.kept, piece[:min(room, len(piece))]...)
+	}
+}
+
+func (b *lineBuffer) take(ending int64) Line {
+	l := Line{Bytes: b.kept, Start: b.start, End: b.start + b.length + ending, Length: b.length}
+	if ending > 0 && b.length == int64(len(b.kept)) && bytes.HasSuffix(l.Bytes, []byte{'\r'}) {
+		l.Bytes = l.Bytes[:len(l.Bytes)-1]
+		l.Length--
+	}
+	if l.Length > LineBytesMax {
+		l.Cut = true
+		l.Bytes = l.Bytes[:cutAt(l.Bytes, cutShownBytes)]
+	}
+	b.kept, b.start, b.length = b.kept[:0], l.End, 0
+	if cap(b.kept) > 4*readBytes { // one long line must not cost its size for ever
+		b.kept = nil
+	}
+	return l
+}
+
+// cutAt is the greatest length up to n that does not cut a character in two.
+func cutAt(b []byte, n int) int {
+	if len(b) <= n {
+		return len(b)
+	}
+	for back := 0; back < utf8.UTFMax; back++ {
+		if utf8.RuneStart(b[n-back]) {
+			return n - back
+		}
+	}
+	return n // no UTF-8 at all: any place is as good
+}
