@@ -1,0 +1,303 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// agents reads the agents in file order.
+func (c *checker) agents(cfg *Config) {
+	var nodes []*node
+	for _, f := range fieldsOf(c.root.get("agents")) {
+		if f.value.kind != object {
+			continue
+		}
+		cfg.Agents = append(cfg.Agents, c.agent(f, cfg))
+		nodes = append(nodes, f.value)
+	}
+	c.workspaces(cfg, nodes)
+}
+
+func (c *checker) agent(f field, cfg *Config) Agent {
+	n := f.value
+	backoff := n.get("backoff")
+	a := Agent{
+		Name:          f.name,
+		Line:          f.line,
+		Description:   textOf(n.get("description")),
+		Driver:        textOf(n.get("driver")),
+		Command:       textsOf(n.get("command")),
+		Loop:          Loop(textOf(n.get("loop"))),
+		Env:           c.env(n.get("env")),
+		SessionPrompt: textOf(n.get("session_prompt")),
+		CleanupPrompt: textOf(n.get("cleanup_prompt")),
+		CleanupEvery:  intOf(n.get("cleanup_every"), 0),
+		TurnTimeout: c.duration(n.get("turn_timeout"),
+			time.Duration(cfg.TurnConfig.DefaultTimeoutSeconds)*time.Second, false),
+		Model:       textOf(n.get("model")),
+		Seat:        intOf(n.get("seat"), NoSeat),
+		Limits:      c.limits(n.get("limits")),
+		Permissions: permissions(n.get("permissions")),
+		FailuresMax: intOf(n.get("failures_max"), FailuresMaxDefault),
+		Backoff: Backoff{
+			First: c.duration(backoff.get("first"), BackoffFirst, false),
+			Max:   c.duration(backoff.get("max"), BackoffMax, false),
+		},
+		Grace: c.duration(n.get("grace"), GraceDefault, true),
+	}
+	if a.Limits.Session == 0 {
+		a.Limits.Session = cfg.Team.Limits.Session
+	}
+	if a.Loop == "" {
+		a.Loop = LoopFairlead
+	}
+	c.backoff(n, &a)
+	c.driver(f, &a)
+	c.loop(n, a)
+	return a
+}
+
+// backoff keeps first below max. A first wait that is longer than the default
+// longest one is meant, so the longest follows it.
+func (c *checker) backoff(n *node, a *Agent) {
+	b := n.get("backoff")
+	switch first, longest := b.get("first"), b.get("max"); {
+	case a.Backoff.First <= a.Backoff.Max:
+	case longest == nil:
+		a.Backoff.Max = a.Backoff.First
+	case first == nil:
+		a.Backoff.First = a.Backoff.Max
+	default:
+		c.add(first.place, first.path, "%s is longer than max, %s", shown(first), shown(longest))
+	}
+}
+
+// driver settles how the agent is started, and asks for what that takes.
+func (c *checker) driver(f field, a *Agent) {
+	n := f.value
+	command, script := n.get("command"), n.get("script")
+	if n.get("driver") == nil {
+		switch {
+		case script != nil:
+			a.Driver = DriverScript
+		case command != nil || a.Loop == LoopForeign:
+			a.Driver = DriverExec
+		default:
+			c.add(f.place, n.path, "has neither a command nor a script; give it one of them, or a driver")
+			return
+		}
+	}
+	switch a.Driver {
+	case DriverScript:
+		if script == nil {
+			c.add(n.get("driver").place, join(n.path, "script"), "is missing; driver script plays a file")
+		}
+		if command != nil {
+			c.add(n.field("command").place, command.path, "means nothing to driver script; take it out, or use driver exec")
+		}
+		a.Script = c.existingFile(script)
+	case DriverExec, DriverACP:
+		if command == nil && a.Loop != LoopForeign {
+			c.add(n.get("driver").place, join(n.path, "command"), "is missing; driver %s starts a program", a.Driver)
+		}
+	}
+	if script != nil && a.Driver != DriverScript {
+		c.add(n.field("script").place, script.path, "means nothing to driver %s; take it out, or use driver script", a.Driver)
+	}
+	if first := itemsOf(command); len(first) > 0 && first[0].kind == text && strings.TrimSpace(first[0].text) == "" {
+		c.add(first[0].place, first[0].path, "names no program")
+	}
+	for _, item := range itemsOf(command) {
+		if strings.ContainsRune(item.text, 0) {
+			c.add(item.place, item.path, "holds a zero byte, which no process can be given")
+		}
+	}
+}
+
+// loop reports what an agent that runs its own loop would never be told.
+func (c *checker) loop(n *node, a Agent) {
+	if a.Loop != LoopForeign {
+		return
+	}
+	if a.Driver == DriverScript {
+		c.add(n.get("loop").place, n.get("loop").path, "a script does not follow agent_state.json by itself; use loop fairlead")
+	}
+	for _, key := range []string{"cleanup_every", "session_prompt", "cleanup_prompt", "failures_max", "backoff"} {
+		f := n.field(key)
+		if f == nil || key == "cleanup_every" && a.CleanupEvery == 0 {
+			continue
+		}
+		c.add(f.place, f.value.path, "means nothing with loop foreign: the agent's own program decides when its sessions begin")
+	}
+}
+
+func (c *checker) env(n *node) Env {
+	var env Env
+	for _, f := range fieldsOf(n) {
+		v := f.value
+		switch {
+		case v.kind != text && v.kind != number && v.kind != boolean:
+			continue
+		case !envName.MatchString(f.name):
+			c.add(f.place, v.path, "is not the name of a variable: letters, digits and underscore, not beginning with a digit")
+			continue
+		case strings.HasPrefix(f.name, "FAIRLEAD_"):
+			c.add(f.place, v.path, "begins with FAIRLEAD_, which we set ourselves; choose another name")
+			continue
+		case strings.ContainsRune(v.text, 0):
+			c.add(v.place, v.path, "holds a zero byte, which no process can be given")
+			continue
+		}
+		value, _, _ := c.reference(v, v.path)
+		env.vars = append(env.vars, variable{f.name, value})
+	}
+	return env
+}
+
+func permissions(n *node) *Permissions {
+	if n == nil || n.kind != object {
+		return nil
+	}
+	return &Permissions{
+		CanWrite:      textsOf(n.get("can_write")),
+		CannotWrite:   textsOf(n.get("cannot_write")),
+		CanExecute:    textsOf(n.get("can_execute")),
+		CannotExecute: textsOf(n.get("cannot_execute")),
+	}
+}
+
+// seats keeps every seat to one agent, and seat 4 to the lead.
+func (c *checker) seats(cfg *Config) {
+	taken := map[int]string{}
+	for _, a := range cfg.Agents {
+		n := c.root.get("agents").get(a.Name).get("seat")
+		if n == nil || n.kind != number {
+			continue
+		}
+		lead := a.Name == cfg.Team.Lead
+		switch other, is := taken[a.Seat]; {
+		case is:
+			c.add(n.place, n.path, "seat %d is taken by %s", a.Seat, other)
+		case a.Seat == LeadSeat && !lead:
+			c.add(n.place, n.path, "seat %d is the lead's; choose another, or name %s as team.lead", LeadSeat, a.Name)
+		case a.Seat != LeadSeat && lead:
+			c.add(n.place, n.path, "the lead sits on seat %d; take this line out", LeadSeat)
+		}
+		taken[a.Seat] = a.Name
+	}
+}
+
+// folders remembers whose each folder is.
+type folders struct {
+	byPath map[string]string
+	infos  []os.FileInfo // of those that exist, with their owners beside
+	owners []string
+}
+
+// take gives a folder to an agent, or names the agent that has it, however the
+// folder is spelled: letter case and bind mounts give one folder two paths.
+func (f *folders) take(path, agent string) (other string) {
+	if other, is := f.byPath[path]; is {
+		return other
+	}
+	if info, err := os.Stat(path); err == nil {
+		for i, known := range f.infos {
+			if os.SameFile(known, info) {
+				return f.owners[i]
+			}
+		}
+		f.infos, f.owners = append(f.infos, info), append(f.owners, agent)
+	}
+	f.byPath[path] = agent
+	return ""
+}
+
+// workspaces gives every agent its folder and sees that no two share one: each
+// has an agent_state.json of its own.
+func (c *checker) workspaces(cfg *Config, nodes []*node) {
+	taken := &folders{byPath: map[string]string{}}
+	for i := range cfg.Agents {
+		a, n := &cfg.Agents[i], nodes[i].get("workspace")
+		if n == nil {
+			continue
+		}
+		if a.Workspace = c.workspace(n); a.Workspace == "" {
+			continue
+		}
+		if other := taken.take(a.Workspace, a.Name); other != "" {
+			c.add(n.place, n.path, "is the folder of agents.%s too; each needs one of its own for its agent_state.json, such as workspace: %s", other, a.Name)
+		}
+	}
+	for i := range cfg.Agents {
+		a, n := &cfg.Agents[i], nodes[i]
+		if n.field("workspace") != nil {
+			continue
+		}
+		if a.Workspace = c.dir; taken.take(c.dir, a.Name) == "" {
+			continue
+		}
+		a.Workspace, _ = settle(filepath.Join(c.dir, a.Name))
+		if other := taken.take(a.Workspace, a.Name); other != "" {
+			c.add(n.place, join(n.path, "workspace"), "is missing, and the folder %s that would be its own belongs to agents.%s", quoteShort(a.Name), other)
+		}
+	}
+}
+
+func (c *checker) workspace(n *node) string {
+	s := textOf(n)
+	if s == "" {
+		return ""
+	}
+	p := s
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(c.dir, p)
+	}
+	p, err := settle(p)
+	if err != nil {
+		c.add(n.place, n.path, "%s leads through a link that goes nowhere", quoteShort(s))
+		return ""
+	}
+	rel, err := filepath.Rel(c.dir, p)
+	inside := err == nil && filepath.IsLocal(rel)
+	if !inside && !filepath.IsAbs(s) {
+		c.add(n.place, n.path, "%s leads out of the repository; name a folder outside of it absolutely", quoteShort(s))
+		return ""
+	}
+	if inside {
+		for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+			if slices.Contains([]string{".fairlead", ".git", ".claude"}, strings.ToLower(part)) {
+				c.add(n.place, n.path, "no agent may write in %s; choose another folder", part)
+				return ""
+			}
+		}
+	}
+	if info, err := os.Stat(p); err == nil && !info.IsDir() {
+		c.add(n.place, n.path, "%s is a file, not a folder", quoteShort(s))
+		return ""
+	}
+	return p
+}
+
+// settle follows the links of as much of a path as exists, so that one folder
+// has one spelling. A link that leads nowhere is an error: whoever made the
+// folder later would make it somewhere else.
+func settle(path string) (string, error) {
+	path = filepath.Clean(path)
+	rest := ""
+	for p := path; ; p = filepath.Dir(p) {
+		if found, err := filepath.EvalSymlinks(p); err == nil {
+			return filepath.Join(found, rest), nil
+		}
+		if info, err := os.Lstat(p); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			return path, fmt.Errorf("the link %s leads nowhere", p)
+		}
+		if p == filepath.Dir(p) {
+			return path, nil
+		}
+		rest = filepath.Join(filepath.Base(p), rest)
+	}
+}

@@ -1,0 +1,128 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// folder makes a folder with some files in it and gives its settled path.
+func folder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func environment(vars map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) { v, ok := vars[name]; return v, ok }
+}
+
+// contract is the file as outsiders were promised it.
+const contract = `version: 1
+team:
+  lead: julian
+  size: 8
+  limits: {session: 2h, cost_per_day_usd: 50}
+agents:
+  coder:
+    description: Writes and changes code
+    driver: exec
+    command: [python3, agent.py]
+    workspace: .
+    loop: fairlead
+    env: {API_KEY: ${API_KEY}}
+    session_prompt: Continue the work in PLAN.md.
+    cleanup_prompt: Tidy up; no features.
+    cleanup_every: 0
+    turn_timeout: 60s
+  reviewer:
+    driver: script
+    script: reviewer.script.yaml
+channels:
+  reviews: {agents: [coder, reviewer], lead: julian, humanInterruptMode: inject, maxRounds: 3, waitTimeoutSeconds: 300}
+turnConfig: {defaultTimeoutSeconds: 60, humanInterruptMode: inject, announceTimeouts: true, announceDisconnects: true, autoDetectTurnEnd: false, autoDetectSilenceSeconds: 10}
+notify: {webhook: ${NOTIFY_URL}}
+listen: 127.0.0.1:7466
+`
+
+func TestContract(t *testing.T) {
+	dir := folder(t, map[string]string{FileName: contract, "reviewer.script.yaml": "sessions: []\n"})
+	vars := environment(map[string]string{"API_KEY": "k", "NOTIFY_URL": "https://example.org/x"})
+	cfg, err := Load(dir, vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	coder, _ := cfg.Agent("coder")
+	if got, err := coder.Env.Resolve(vars); err != nil || !slices.Equal(got, []string{"API_KEY=k"}) {
+		t.Errorf("environment: %q, %v", got, err)
+	}
+	if got, err := cfg.Notify.Webhook.Resolve(vars); err != nil || got != "https://example.org/x" {
+		t.Errorf("webhook: %q, %v", got, err)
+	}
+	want := &Config{
+		File: FileName, Dir: dir, Version: 1,
+		Team: Team{Lead: "julian", Size: 8, Limits: Limits{Session: 2 * time.Hour, CostPerDayUSD: 50}},
+		Agents: []Agent{
+			{
+				Name: "coder", Description: "Writes and changes code", Driver: DriverExec,
+				Command: []string{"python3", "agent.py"}, Workspace: dir, Loop: LoopFairlead,
+				Env:           Env{vars: []variable{{"API_KEY", Secret{raw: "${API_KEY}"}}}},
+				SessionPrompt: "Continue the work in PLAN.md.", CleanupPrompt: "Tidy up; no features.",
+				TurnTimeout: time.Minute, Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour},
+				FailuresMax: 5, Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second, Line: 7,
+			},
+			{
+				Name: "reviewer", Driver: DriverScript, Script: filepath.Join(dir, "reviewer.script.yaml"),
+				Workspace: filepath.Join(dir, "reviewer"), Loop: LoopFairlead, TurnTimeout: time.Minute,
+				Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour}, FailuresMax: 5,
+				Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second, Line: 18,
+			},
+		},
+		Channels: []Channel{{
+			Name: "reviews", Agents: []string{"coder", "reviewer"}, Lead: "julian",
+			HumanInterruptMode: Inject, MaxRounds: 3, WaitTimeout: 5 * time.Minute,
+		}},
+		TurnConfig: TurnConfig{
+			DefaultTimeoutSeconds: 60, HumanInterruptMode: Inject, AnnounceTimeouts: true,
+			AnnounceDisconnects: true, AutoDetectSilenceSeconds: 10,
+		},
+		Notify: Notify{Secret{raw: "${NOTIFY_URL}"}},
+		Listen: "127.0.0.1:7466",
+		Notes:  []Fault{{FileName, 3, 9, "team.lead", `"julian" is no agent of this file, so nobody starts it`}},
+	}
+	if diff := cmp.Diff(want, cfg, cmp.AllowUnexported(Secret{}, Env{}, variable{})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestStarterLoads(t *testing.T) {
+	dir := folder(t, nil)
+	for _, kind := range StarterKinds() {
+		if err := os.WriteFile(filepath.Join(dir, string(kind)), Starter(kind), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, err := Load(dir, environment(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cfg.Agents) != 1 || cfg.Agents[0].Driver != DriverScript || len(cfg.Notes) != 0 {
+		t.Errorf("the starter gives %+v, notes %v", cfg.Agents, cfg.Notes)
+	}
+}

@@ -1,0 +1,125 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// faultsMax is how many faults are listed: more are one and the same mistake
+// repeated, and nobody reads on.
+const faultsMax = 1000
+
+// Fault is one thing wrong with a file, and where.
+type Fault struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`   // from 1; 0 where it concerns the file as a whole
+	Column int    `json:"column"` // from 1, in characters
+	Path   string `json:"path"`   // agents.coder.driver; empty for the whole
+	Text   string `json:"text"`   // what is wrong and what would be right
+}
+
+func (f Fault) Error() string {
+	var b strings.Builder
+	b.WriteString(f.File)
+	if f.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", f.Line, f.Column)
+	}
+	b.WriteString(": ")
+	if f.Path != "" {
+		b.WriteString(f.Path + ": ")
+	}
+	b.WriteString(f.Text)
+	return b.String()
+}
+
+// Faults is everything wrong with a file, in file order.
+type Faults struct {
+	List []Fault
+}
+
+func (f *Faults) Error() string {
+	lines := make([]string, len(f.List))
+	for i, one := range f.List {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// findings gathers faults while a file is looked at.
+type findings struct {
+	file   string
+	faults []Fault
+	notes  []Fault
+}
+
+func (f *findings) add(at place, path, format string, args ...any) {
+	f.faults = append(f.faults, Fault{f.file, at.line, at.column, path, fmt.Sprintf(format, args...)})
+}
+
+func (f *findings) note(at place, path, format string, args ...any) {
+	f.notes = append(f.notes, Fault{f.file, at.line, at.column, path, fmt.Sprintf(format, args...)})
+}
+
+// err is everything found, sorted, or nil.
+func (f *findings) err() error {
+	if len(f.faults) == 0 {
+		return nil
+	}
+	sortFaults(f.faults)
+	list := slices.Compact(f.faults)
+	if more := len(list) - faultsMax; more > 0 {
+		list = append(list[:faultsMax:faultsMax], Fault{File: f.file, Text: fmt.Sprintf("and %d more faults", more)})
+	}
+	return &Faults{List: list}
+}
+
+func sortFaults(list []Fault) {
+	slices.SortStableFunc(list, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Text, b.Text))
+	})
+}
+
+// didYouMean is " (did you mean exec?)" or nothing.
+func didYouMean(word string, known []string) string {
+	best, distance := "", len(word)/3+2
+	for _, k := range known {
+		if d := editDistance(word, k, distance); d < distance {
+			best, distance = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return " (did you mean " + best + "?)"
+}
+
+// editDistance counts the letters to add, drop, change or swap; it stops caring
+// at limit, so that a hostile word costs little.
+func editDistance(a, b string, limit int) int {
+	x, y := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
+	if len(x)-len(y) >= limit || len(y)-len(x) >= limit {
+		return limit
+	}
+	before, last, now := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		now[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			now[j] = min(last[j]+1, now[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				now[j] = min(now[j], before[j-2]+1)
+			}
+		}
+		before, last, now = last, now, before
+	}
+	return min(last[len(y)], limit)
+}
