@@ -1,0 +1,178 @@
+package control
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// noteBytesMax keeps a note readable in a file that a person opens.
+const noteBytesMax = 2000
+
+// act carries one act of a rule out, on the copy of the value that the change holds.
+func (c *Control) act(act Act, ch *Change, in Input, now Now) {
+	v := &ch.Value
+	switch act {
+	case TakeWish:
+		v.Wish = c.wishOf(in)
+		if file, ok := in.(FileRead); ok {
+			v.Extra = file.Extra
+		}
+	case RestWish:
+		v.Wish = Wish{Desired: WordPause, By: "agent", Note: restNote(in), N: c.Wish.N + 1, Rested: true}
+		v.Extra = ""
+	case SpendWish:
+		v.Wish = Wish{Desired: WordPause, By: "agent", Note: cut(c.spendNote(ch, in, now)), N: v.Wish.N + 1}
+		v.Took = v.Wish.N
+	case OpenSession:
+		c.open(ch, Work)
+	case OpenCleanup:
+		c.open(ch, Cleanup)
+	case OpenProgram:
+		ch.Open = Program
+		v.Running = true
+	case EndSession:
+		ch.End = v.Limit
+	case NoteLimit:
+		v.Limit = in.(LimitHit).Limit
+	case CountSession:
+		if ended := in.(Ended); ended.Kind == Work && ended.Outcome == OK {
+			v.SinceCleanup++
+		}
+	case CountCleanup:
+		v.SinceCleanup = 0
+	case CountFailure:
+		c.countFailure(v, in.(Ended))
+	case ForgetFailures:
+		v.Failures = 0
+	case StartBackoff:
+		v.RetryAt = now.At.UTC().Add(c.Policy.backoff(v.Failures))
+	case TakeExtra:
+		if file, ok := in.(FileRead); ok {
+			v.Extra = file.Extra
+		}
+	case TakeReport:
+		takeReport(v, in)
+	case Rewrite: // take stamps the write
+	default:
+		panic("control: no such act: " + string(act))
+	}
+}
+
+func (c *Control) open(ch *Change, kind Kind) {
+	ch.Open = kind
+	ch.Value.Took = ch.Value.Wish.N
+	ch.Value.Limit = ""
+}
+
+// wishOf is the wish that an input carries. Who wrote the file is not ours to correct.
+func (c *Control) wishOf(in Input) Wish {
+	w := Wish{N: c.Wish.N + 1}
+	switch in := in.(type) {
+	case Commanded:
+		w.Desired, w.By, w.Note = in.Desired, in.By, cut(in.Note)
+	case FileRead:
+		w.Desired, w.By, w.Note = in.Desired, in.By, cut(in.Note)
+	default:
+		panic(fmt.Sprintf("control: no wish in a %T", in))
+	}
+	if _, known := wanted[w.Desired]; !known {
+		w.Unknown = true
+		w.Desired = cut(w.Desired)
+		w.Note = cut(fmt.Sprintf("unknown desired_state %q, treated as pause", w.Desired))
+	}
+	return w
+}
+
+func restNote(in Input) string {
+	switch in := in.(type) {
+	case FileBroken:
+		return cut(fmt.Sprintf("agent_state.json was malformed (%s); kept as %s", in.Fault, in.KeptAs))
+	default:
+		return "no agent_state.json: created"
+	}
+}
+
+// spendNote says why a wish is over. What an agent said of itself comes last, and cut.
+func (c *Control) spendNote(ch *Change, in Input, now Now) string {
+	word := c.Current()
+	switch ch.Trigger {
+	case OneShotEnded:
+		if ended := in.(Ended); ended.Outcome == Cancelled {
+			return word + " was ended: " + ended.Why
+		}
+		return word + " is done"
+	case OneShotFailed:
+		return word + " failed: " + in.(Ended).Why
+	case OneShotLost:
+		return word + " was interrupted; how it ended is not known: " + in.(Ended).Why
+	case FailedForGood:
+		return fmt.Sprintf("%d sessions failed in a row, the last one: %s", ch.Value.Failures, in.(Ended).Why)
+	default:
+		return "limit reached: " + limitOf(ch, c, now)
+	}
+}
+
+func limitOf(ch *Change, c *Control, now Now) string {
+	for _, limit := range []string{ch.Value.Limit, c.Limit, now.OverLimit} {
+		if limit != "" {
+			return limit
+		}
+	}
+	panic("control: a wish is spent on a limit that nobody named")
+}
+
+// countFailure counts failures in a row. A newer wish begins a row of its own, and a
+// foreign program that ran for a while has shown that it can.
+func (c *Control) countFailure(v *Value, ended Ended) {
+	if c.State == Foreign {
+		v.Running = false
+		if ended.Ran >= c.Policy.BackoffMax {
+			v.Failures = 0
+		}
+	}
+	if c.State != Foreign && c.Wish.N > c.Took {
+		v.Failures = 0
+		v.Took = v.Wish.N
+	}
+	v.Failures++
+}
+
+// backoff doubles from the first to the longest wait; failures counts from 1.
+func (p Policy) backoff(failures int) time.Duration {
+	wait := p.BackoffFirst
+	for range failures - 1 {
+		if wait *= 2; wait >= p.BackoffMax {
+			return p.BackoffMax
+		}
+	}
+	return min(wait, p.BackoffMax)
+}
+
+// takeReport takes the foreign half in. Its going to work fixes which wish it obeys.
+func takeReport(v *Value, in Input) {
+	file, ok := in.(FileRead)
+	if !ok {
+		v.Reported = "" // the file is gone or broken: it says nothing
+		return
+	}
+	if file.Current != v.Reported && file.Current != WordPause {
+		v.Took = v.Wish.N
+	}
+	v.Reported, v.Extra = cut(file.Current), file.Extra
+	if file.Stamp.After(v.Stamp) {
+		v.Stamp = file.Stamp.UTC()
+	}
+}
+
+// cut shortens a text that others wrote, at a whole character.
+func cut(s string) string {
+	if len(s) <= noteBytesMax {
+		return s
+	}
+	end := noteBytesMax
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}

@@ -1,0 +1,317 @@
+package control
+
+import "fmt"
+
+// wanted names a wish to be taken in.
+var wanted = map[string]Event{
+	WordContinuous: WantedContinuous,
+	WordRunOnce:    WantedRunOnce,
+	WordRunCleanup: WantedRunCleanup,
+	WordPause:      WantedPause,
+}
+
+// due names a wish that stood already.
+var due = map[string]Event{
+	WordContinuous: DueContinuous,
+	WordRunOnce:    DueRunOnce,
+	WordRunCleanup: DueRunCleanup,
+}
+
+// newer names a wish that came during a one-shot.
+var newer = map[string]Event{
+	WordContinuous: NewerContinuous,
+	WordRunOnce:    NewerRunOnce,
+	WordRunCleanup: NewerRunCleanup,
+	WordPause:      NewerPause,
+}
+
+// classify gives an input the names under which the table knows it: all data that a
+// decision depends on is looked at here, and nowhere else.
+func (c *Control) classify(in Input, now Now) ([]Event, error) {
+	switch in := in.(type) {
+	case Commanded:
+		return c.commanded(in, now)
+	case FileRead, FileGone, FileBroken:
+		return c.fileLooked(in, now), nil
+	case Started:
+		return c.resume(now), nil
+	case Released:
+		if c.State == Foreign && c.Wants() {
+			return append(one(HoldLifted), c.resume(now)...), nil
+		}
+		return c.resume(now), nil
+	case Held:
+		if c.State == BackingOff || (c.State == Foreign && c.Wants()) {
+			return one(HoldSet), nil
+		}
+		return nil, nil
+	case Stopping:
+		if c.State == BackingOff {
+			return one(StopAsked), nil
+		}
+		return nil, nil
+	case Adopted:
+		return one(SessionAdopted), nil
+	case LimitHit:
+		if c.Limit != "" || c.State == Resting || c.State == Absent || (c.State == Foreign && !c.Wants()) {
+			return nil, nil
+		}
+		return one(LimitReached), nil
+	case Elapsed:
+		return c.elapsed(in, now), nil
+	case Ended:
+		return one(c.ended(in, now)), nil
+	default:
+		panic(fmt.Sprintf("control: no such input: %T", in))
+	}
+}
+
+func one(e Event) []Event { return []Event{e} }
+
+// commanded is a wish through our own faces: unlike one in the file it can be refused.
+func (c *Control) commanded(in Commanded, now Now) ([]Event, error) {
+	event, known := wanted[in.Desired]
+	if !known {
+		return nil, c.refuse(WantedUnknown, "C13", fmt.Sprintf("%q is no state; take one of continuous, pause, run_once, run_cleanup", in.Desired))
+	}
+	if now.OverLimit != "" && in.Desired != WordPause {
+		return nil, c.refuse(event, "C17", now.OverLimit+" is reached; raise it in fairlead.yaml, or wait for the next day (UTC)")
+	}
+	return one(c.wish(in.Desired, now, true)), nil
+}
+
+// wish names a new wish in the light of everything that may keep it waiting.
+func (c *Control) wish(word string, now Now, again bool) Event {
+	event, known := wanted[word]
+	switch {
+	case !known:
+		return WantedUnknown
+	case word == WordPause:
+		return WantedPause
+	case again && c.State == RunOnce && word == WordRunOnce, again && c.State == RunCleanup && word == WordRunCleanup:
+		return WantedAgain
+	case now.Stopping:
+		return WantedStopping
+	case now.Held:
+		return WantedHeld
+	case now.OverLimit != "":
+		return WantedOverLimit
+	default:
+		return event
+	}
+}
+
+// fileLooked is a look at the file. An agent that was made foreign is so before its file is
+// judged: our half of the rules would write over it.
+func (c *Control) fileLooked(in Input, now Now) []Event {
+	if c.becomesForeign() {
+		next := *c
+		next.State = Foreign
+		return append(one(MadeForeign), next.fileLooked(in, now)...)
+	}
+	switch in := in.(type) {
+	case FileRead:
+		return c.fileRead(in, now)
+	case FileBroken:
+		if in.Torn {
+			return one(FileTorn)
+		}
+		return one(FileMalformed)
+	default:
+		if c.State == Foreign && c.Reported == "" {
+			return nil
+		}
+		return one(FileMissing)
+	}
+}
+
+func (c *Control) becomesForeign() bool {
+	return c.Policy.Foreign && (c.State == Resting || c.State == Absent)
+}
+
+// fileRead compares what somebody else wrote with what the file was to say.
+//
+// A desired_state that differs is a wish. So is the same one with a newer timestamp
+// (C19), unless nothing but current_state changed with it: that is somebody who writes
+// our half of the file (C22), and to take it for a wish would run a one-shot for ever.
+func (c *Control) fileRead(in FileRead, now Now) []Event {
+	if c.State == Foreign {
+		return c.foreignRead(in, now)
+	}
+	if c.State == Absent {
+		return one(FileFound)
+	}
+	was := c.File(now.Held)
+	later := in.Stamp.After(c.Stamp)
+	resigned := in.By != was.By || in.Note != was.Note
+	if in.Desired != was.Desired || (later && (resigned || in.Current == was.Current)) {
+		return one(c.wish(in.Desired, now, later))
+	}
+	if in.Current != was.Current {
+		return one(CurrentContradicted)
+	}
+	if in.Extra != was.Extra {
+		return one(ExtraWritten)
+	}
+	return nil
+}
+
+// foreignRead is a foreign loop's file: it may report, and it may end a one-shot over
+// a command that it has not read yet.
+func (c *Control) foreignRead(in FileRead, now Now) []Event {
+	was := c.File(now.Held)
+	later := in.Stamp.After(c.Stamp)
+	if in.First && in.Desired != was.Desired && !c.Stamp.IsZero() && !later {
+		return one(CommandUnwritten)
+	}
+	ownEnd := in.Desired == WordPause && in.Current == WordPause && (c.Reported == WordRunOnce || c.Reported == WordRunCleanup)
+	if ownEnd && c.Wants() && c.Wish.N > c.Took {
+		return one(CommandBuried)
+	}
+	if ownEnd && c.Wants() {
+		return one(WishSpent)
+	}
+	if in.Desired != was.Desired || (later && (in.By != was.By || in.Note != was.Note)) {
+		if event := c.wish(in.Desired, now, false); event == WantedHeld || event == WantedOverLimit {
+			return append(c.reported(in), event)
+		}
+		if _, known := wanted[in.Desired]; !known {
+			return append(c.reported(in), WantedUnknown)
+		}
+		return one(FileFound)
+	}
+	return c.reported(in)
+}
+
+// reported is a change of the foreign loop's half alone. Its timestamp changes with every
+// turn of its loop; that alone is no news.
+func (c *Control) reported(in FileRead) []Event {
+	if cut(in.Current) != c.Reported {
+		return one(Reported)
+	}
+	if in.Extra != c.Extra {
+		return one(ExtraWritten)
+	}
+	return nil
+}
+
+// resume acts on the wish that stands: at the start of the daemon and at the end of a hold.
+func (c *Control) resume(now Now) []Event {
+	switch {
+	case c.becomesForeign():
+		next := *c
+		next.State = Foreign
+		return append(one(MadeForeign), next.resume(now)...)
+	case !c.Policy.Foreign && c.State == Foreign && !c.Running:
+		return one(MadeOurs)
+	case now.Held || now.Stopping:
+		return nil
+	case c.State == Foreign:
+		if c.Policy.Program && !c.Running {
+			return one(ProgramDue)
+		}
+		return nil
+	case c.State != Resting || !c.Wants():
+		return nil
+	case now.OverLimit != "":
+		return one(DueOverLimit)
+	default:
+		return one(due[c.word()])
+	}
+}
+
+// elapsed refuses a late timer by name.
+func (c *Control) elapsed(in Elapsed, now Now) []Event {
+	if !in.RetryAt.Equal(c.RetryAt) || now.Held || now.Stopping {
+		return nil
+	}
+	if c.State == Foreign && c.Policy.Program && !c.Running {
+		return one(ProgramDue)
+	}
+	if c.State == BackingOff {
+		return one(BackoffElapsed)
+	}
+	return nil
+}
+
+// ended names the end of a session by what is wanted now, and by what forbids it.
+func (c *Control) ended(in Ended, now Now) Event {
+	if c.State == Foreign {
+		return ProgramEnded
+	}
+	isNewer := c.Wish.N > c.Took
+	if isNewer && c.word() == WordPause && !c.Wish.Unknown {
+		// What the human wrote last stands as he wrote it, whatever else is the case.
+		if c.State == Continuous {
+			return EndedWishPause
+		}
+		return NewerPause
+	}
+	if now.OverLimit != "" || (c.Limit != "" && !isNewer) {
+		return EndedLimited
+	}
+	if c.Policy.Foreign {
+		now.Stopping = true // the configuration took the loop from us: this was our last session
+	}
+	if c.State == Continuous {
+		return c.continuousEnded(in, now, isNewer)
+	}
+	return c.oneShotEnded(in, now, isNewer)
+}
+
+func (c *Control) continuousEnded(in Ended, now Now, isNewer bool) Event {
+	word := c.word()
+	failed := in.Outcome == Failed || in.Outcome == CannotStart || (in.Outcome == Lost && !in.AtStart)
+	switch {
+	case c.Wish.Unknown:
+		return EndedWishUnknown
+	case word == WordPause:
+		return EndedWishPause
+	case now.Stopping:
+		return EndedStopping
+	case now.Held:
+		return EndedHeld
+	case word == WordRunOnce:
+		return EndedWishRunOnce
+	case word == WordRunCleanup:
+		return EndedWishRunCleanup
+	case failed && c.Failures+1 >= c.Policy.FailuresMax && !isNewer:
+		return FailedForGood
+	case failed:
+		return FailedBackingOff
+	case in.Outcome == Lost:
+		return LostGoOn
+	case in.Outcome == OK && in.Kind == Work && c.Policy.CleanupEvery > 0 && c.SinceCleanup+1 >= c.Policy.CleanupEvery:
+		return EndedCleanupDue
+	default:
+		return EndedGoOn
+	}
+}
+
+func (c *Control) oneShotEnded(in Ended, now Now, isNewer bool) Event {
+	own := WordRunOnce
+	if c.State == RunCleanup {
+		own = WordRunCleanup
+	}
+	owing := isNewer || in.Outcome == Withdrawn
+	switch {
+	case c.Wish.Unknown:
+		return NewerUnknown
+	case owing && now.Stopping:
+		return EndedStopping
+	case owing && now.Held:
+		return EndedHeld
+	case isNewer && c.word() == own:
+		return OneShotAgain
+	case isNewer:
+		return newer[c.word()]
+	case in.Outcome == Withdrawn:
+		return OneShotStillOwing
+	case in.Outcome == Failed || in.Outcome == CannotStart:
+		return OneShotFailed
+	case in.Outcome == Lost:
+		return OneShotLost
+	default:
+		return OneShotEnded
+	}
+}

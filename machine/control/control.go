@@ -1,0 +1,237 @@
+// Package control decides whether one agent should run, and knows whether it does.
+//
+// A person's wish stands in a file, and so does what the agent is doing; each side
+// writes its own half. A session that has begun is never cut short by a wish: the
+// wish is noted and obeyed when the session ends. A one-shot is spent by its
+// session, and a newer wish is never overwritten by the end of an older one.
+//
+// The one promise: nothing is started that the newest wish does not ask for.
+package control
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// The four words of seed 000, for desired_state and current_state alike.
+const (
+	WordContinuous = "continuous"
+	WordPause      = "pause"
+	WordRunOnce    = "run_once"
+	WordRunCleanup = "run_cleanup"
+)
+
+// Control is one agent's half of the truth: what is wanted of it, and what it does.
+type Control struct {
+	Name   string // of the agent, for refusals
+	Policy Policy
+	Value
+}
+
+// Policy is what the configuration says of an agent's control.
+type Policy struct {
+	Foreign      bool          `json:"foreign,omitempty"`       // it runs the seed's loop itself
+	Program      bool          `json:"program,omitempty"`       // and we keep its program running
+	CleanupEvery int           `json:"cleanup_every,omitempty"` // continuous sessions; 0: never
+	FailuresMax  int           `json:"failures_max,omitempty"`  // in a row; C16
+	BackoffFirst time.Duration `json:"backoff_first,omitempty"`
+	BackoffMax   time.Duration `json:"backoff_max,omitempty"`
+}
+
+// Value is everything about control that changes. A change holds the whole value as
+// it is afterwards, so that a journal can be read without the table that wrote it.
+type Value struct {
+	State        State     `json:"state"`
+	Wish         Wish      `json:"wish"`
+	Took         uint64    `json:"took,omitempty"`          // number of the wish that the session under way obeys
+	Stamp        time.Time `json:"stamp,omitzero"`          // the file's timestamp; grows with every write
+	Failures     int       `json:"failures,omitempty"`      // in a row
+	RetryAt      time.Time `json:"retry_at,omitzero"`       // backing off until then
+	SinceCleanup int       `json:"since_cleanup,omitempty"` // continuous sessions since the last cleanup
+	Limit        string    `json:"limit,omitempty"`         // reached by the session under way
+	Reported     string    `json:"reported,omitempty"`      // current_state as a foreign loop wrote it
+	Running      bool      `json:"running,omitempty"`       // the foreign loop's program was started by us
+	Extra        string    `json:"extra,omitempty"`         // unknown fields of the file, opaque here; X7
+}
+
+// Wish is what is wanted: desired_state with who set it and why.
+type Wish struct {
+	Desired string `json:"desired"`           // as written, even where it is no word we know (C13)
+	By      string `json:"by,omitempty"`      // human or agent
+	Note    string `json:"note,omitempty"`    //
+	N       uint64 `json:"n,omitempty"`       // grows with every wish; a session remembers the one that it obeys
+	Rested  bool   `json:"rested,omitempty"`  // nobody asked: the pause of a new or a broken file
+	Unknown bool   `json:"unknown,omitempty"` // treated as pause
+}
+
+// Change is one rule taken for one agent.
+type Change struct {
+	Row     string
+	From    State
+	To      State
+	Trigger Event
+	Value   Value
+	Open    Kind   // a session of this kind is to be opened; empty: none
+	End     string // the session under way is to be ended, and why; empty: no
+}
+
+// Kind is what a session is for.
+type Kind string
+
+const (
+	Work    Kind = "session"
+	Cleanup Kind = "cleanup"
+	Program Kind = "foreign"
+)
+
+// File is what agent_state.json is to say.
+type File struct {
+	Desired, Current, By, Note string
+	Stamp                      time.Time
+	Extra                      string
+}
+
+// Now is what a decision may know of the world beside the agent itself.
+type Now struct {
+	At        time.Time
+	Held      bool
+	Stopping  bool
+	OverLimit string // a limit of the day that is used up; empty: none
+}
+
+// Apply makes a change true. It cannot fail, and it does not look at the table.
+func (c *Control) Apply(ch Change) { c.Value = ch.Value }
+
+// Current is current_state, or what the foreign loop last reported.
+func (v *Value) Current() string {
+	switch v.State {
+	case Continuous, BackingOff:
+		return WordContinuous
+	case RunOnce:
+		return WordRunOnce
+	case RunCleanup:
+		return WordRunCleanup
+	case Foreign:
+		return v.Reported
+	default:
+		return WordPause
+	}
+}
+
+// UnderWay says whether a session of ours has been opened and has not ended.
+func (v *Value) UnderWay() bool {
+	return v.State == Continuous || v.State == RunOnce || v.State == RunCleanup
+}
+
+// Wants says whether the wish as it stands asks for a session of some kind.
+func (v *Value) Wants() bool { return v.word() != WordPause }
+
+// word is the wish as it is obeyed: what is not known is a pause (C13).
+func (v *Value) word() string {
+	if v.Wish.Unknown || v.Wish.Desired == "" {
+		return WordPause
+	}
+	return v.Wish.Desired
+}
+
+// File is the projection of the agent's control. A foreign loop that is held reads pause;
+// what is wanted of it comes back with the release (X8).
+func (c *Control) File(held bool) File {
+	f := File{Desired: c.Wish.Desired, Current: c.Current(), By: c.Wish.By, Note: c.Wish.Note, Stamp: c.Stamp, Extra: c.Extra}
+	if f.Desired == "" {
+		f.Desired = WordPause
+	}
+	if held && c.State == Foreign && c.Wants() {
+		f.Note = "the team is held; " + f.Desired + " waits for the release"
+		f.Desired = WordPause
+	}
+	return f
+}
+
+// Decide says what an input leads to, or why it is refused. No change at all is an
+// answer too: what was said is so already.
+func (c *Control) Decide(in Input, now Now) ([]Change, error) {
+	events, err := c.classify(in, now)
+	if err != nil {
+		return nil, err
+	}
+	var changes []Change
+	for _, event := range events {
+		change, err := c.take(event, in, now)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, change)
+		// A second event of the same input is judged on what the first one made.
+		next := *c
+		next.Apply(change)
+		c = &next
+	}
+	return changes, nil
+}
+
+// take looks the event up and carries its acts out on a copy of the value.
+func (c *Control) take(event Event, in Input, now Now) (Change, error) {
+	rule, err := Table.Look(c.Name, c.State, event)
+	if err != nil {
+		return Change{}, err
+	}
+	ch := Change{Row: rule.ID, From: c.State, To: rule.To, Trigger: event, Value: c.Value}
+	for _, act := range rule.Do {
+		c.act(act, &ch, in, now)
+	}
+	v := &ch.Value
+	v.State = rule.To
+	if !v.UnderWay() {
+		v.Limit = ""
+	}
+	if (c.State == BackingOff && v.State != BackingOff) || ch.Open == Program {
+		v.RetryAt = time.Time{}
+	}
+	if writes(rule.Do) || (c.Current() != v.Current() && v.State != Foreign) {
+		v.Stamp = nextStamp(c.Stamp, now.At, in)
+	}
+	return ch, nil
+}
+
+// writes says whether acts change what the file is to say. A foreign loop's file is
+// written only where a rule says so: every other write of ours is one that it can bury.
+func writes(acts []Act) bool {
+	for _, act := range acts {
+		switch act {
+		case Rewrite, SpendWish, RestWish:
+			return true
+		case TakeWish:
+			if !slices.Contains(acts, TakeReport) {
+				return true
+			}
+		default:
+		}
+	}
+	return false
+}
+
+// nextStamp is the time of a write, in milliseconds, later than every timestamp that the file ever had.
+func nextStamp(last, at time.Time, in Input) time.Time {
+	stamp := at.UTC().Truncate(time.Millisecond)
+	if file, ok := in.(FileRead); ok && !stamp.After(file.Stamp) {
+		stamp = file.Stamp.UTC().Truncate(time.Millisecond).Add(time.Millisecond)
+	}
+	if !stamp.After(last) {
+		stamp = last.Add(time.Millisecond)
+	}
+	return stamp
+}
+
+// refuse is the refusal of a wish that a limit forbids.
+func (c *Control) refuse(event Event, row, reason string) error {
+	return &machine.Refusal{
+		Subject: c.Name, Event: string(event), State: string(c.State), Row: row, Reason: reason,
+		Takes: []string{string(WantedPause)},
+	}
+}
+
+// StillWanted says whether the session that was opened is what the newest wish asks for.
+func (v *Value) StillWanted() bool { return v.word() == v.Current() }

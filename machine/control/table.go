@@ -1,0 +1,257 @@
+package control
+
+import "github.com/fairlead-dev/fairlead/machine"
+
+// State is where one agent's control stands. It says what current_state is: resting is
+// pause, backing_off is continuous, foreign is whatever the foreign loop reported.
+type State string
+
+const (
+	Absent     State = "absent"      // nothing is known yet, not even a file
+	Resting    State = "resting"     // nothing runs
+	Continuous State = "continuous"  // session after session
+	RunOnce    State = "run_once"    // one session
+	RunCleanup State = "run_cleanup" // one cleanup session
+	BackingOff State = "backing_off" // continuous, between a failure and the next try
+	Foreign    State = "foreign"     // somebody else runs the loop; we command and watch
+)
+
+// Event is what happened to an agent, named so finely that a state and an event decide.
+type Event string
+
+const (
+	// The file and the daemon.
+	FileFound           Event = "file_found"           // first look: there is one
+	FileMissing         Event = "file_missing"         // first look: there is none; later: it was deleted
+	FileMalformed       Event = "file_malformed"       // kept aside already
+	FileTorn            Event = "file_torn"            // unparsable, met first after a reboot
+	CurrentContradicted Event = "current_contradicted" // somebody else wrote current_state
+	ExtraWritten        Event = "extra_written"        // only fields that we do not know changed
+	DueContinuous       Event = "due_continuous"       // the wish that stands is due: daemon started, hold released
+	DueRunOnce          Event = "due_run_once"
+	DueRunCleanup       Event = "due_run_cleanup"
+	DueOverLimit        Event = "due_over_limit"
+	SessionAdopted      Event = "session_adopted" // it outlived a restart of ours
+	MadeForeign         Event = "made_foreign"    // the configuration says so
+	MadeOurs            Event = "made_ours"
+
+	// A new wish, by file, command line, page or API.
+	WantedContinuous Event = "wanted_continuous"
+	WantedRunOnce    Event = "wanted_run_once"
+	WantedRunCleanup Event = "wanted_run_cleanup"
+	WantedPause      Event = "wanted_pause"
+	WantedUnknown    Event = "wanted_unknown"
+	WantedAgain      Event = "wanted_again"      // the one-shot under way, once more
+	WantedHeld       Event = "wanted_held"       // to start, while the team is held
+	WantedStopping   Event = "wanted_stopping"   // to start, while Fairlead stops
+	WantedOverLimit  Event = "wanted_over_limit" // to start, while a limit of the day is used up
+
+	// The end of a continuous session, by what is wanted now.
+	EndedGoOn           Event = "ended_go_on"
+	EndedCleanupDue     Event = "ended_cleanup_due"
+	EndedWishPause      Event = "ended_wish_pause"
+	EndedWishRunOnce    Event = "ended_wish_run_once"
+	EndedWishRunCleanup Event = "ended_wish_run_cleanup"
+	EndedWishUnknown    Event = "ended_wish_unknown"
+	LostGoOn            Event = "lost_go_on"
+	FailedBackingOff    Event = "failed_backing_off"
+	FailedForGood       Event = "failed_for_good"
+
+	// The end of a one-shot.
+	OneShotEnded      Event = "one_shot_ended"
+	OneShotFailed     Event = "one_shot_failed"
+	OneShotLost       Event = "one_shot_lost"
+	OneShotAgain      Event = "one_shot_again"
+	NewerContinuous   Event = "newer_continuous"
+	NewerRunOnce      Event = "newer_run_once"
+	NewerRunCleanup   Event = "newer_run_cleanup"
+	NewerPause        Event = "newer_pause"
+	NewerUnknown      Event = "newer_unknown"
+	OneShotStillOwing Event = "one_shot_still_owing" // it never began, and nothing forbids it any more
+
+	// The end of either, where something else decides.
+	EndedLimited  Event = "ended_limited"
+	EndedHeld     Event = "ended_held"
+	EndedStopping Event = "ended_stopping"
+
+	LimitReached   Event = "limit_reached"
+	BackoffElapsed Event = "backoff_elapsed"
+	HoldSet        Event = "hold_set"
+	StopAsked      Event = "stop_asked"
+
+	// A foreign loop.
+	Reported         Event = "reported"          // it wrote current_state
+	WishSpent        Event = "wish_spent"        // it ended the one-shot that we asked for
+	CommandBuried    Event = "command_buried"    // its own end of a one-shot went over our newer command
+	CommandUnwritten Event = "command_unwritten" // our last command never reached the file
+	HoldLifted       Event = "hold_lifted"
+	ProgramDue       Event = "program_due"
+	ProgramEnded     Event = "program_ended"
+)
+
+// Act is what a rule does with the agent's data on the way.
+type Act string
+
+const (
+	TakeWish       Act = "take_wish"       // what is wanted now, by whom and why
+	RestWish       Act = "rest_wish"       // pause, as if nobody had ever asked for anything
+	SpendWish      Act = "spend_wish"      // pause, with a note that says why; SPEC C8, C9, C16, C17, C20
+	OpenSession    Act = "open_session"    // in obedience to the wish as it stands
+	OpenCleanup    Act = "open_cleanup"    // the same, with --cleanup-session
+	OpenProgram    Act = "open_program"    // the foreign loop's own program
+	EndSession     Act = "end_session"     // after a grace period
+	NoteLimit      Act = "note_limit"      // which one was reached
+	CountSession   Act = "count_session"   // towards cleanup_every
+	CountCleanup   Act = "count_cleanup"   // and from nought again
+	CountFailure   Act = "count_failure"   // towards failures_max
+	ForgetFailures Act = "forget_failures" // a success, or a person who wants it tried now
+	StartBackoff   Act = "start_backoff"   // 1 s doubling to 60 s
+	Rewrite        Act = "rewrite"         // the file says again what the journal says
+	TakeExtra      Act = "take_extra"      // unknown fields are kept, X7
+	TakeReport     Act = "take_report"     // current_state as the foreign loop says it
+)
+
+// do only saves type names.
+func do(acts ...Act) []Act { return acts }
+
+type rules = map[Event]machine.Rule[State, Act]
+
+// Table is the whole policy. The ids are SPEC's rows; F1 to F5 are the rules for a foreign
+// loop, which SPEC gives as text below its table.
+var Table = machine.Table[State, Event, Act]{
+	Absent: {
+		FileMissing:   {ID: "C1", To: Resting, Do: do(RestWish, Rewrite)},
+		FileFound:     {ID: "C15", To: Resting, Do: do(TakeWish, Rewrite), Why: "taken in first, then acted on like any wish that stands"},
+		FileMalformed: {ID: "C12", To: Resting, Do: do(RestWish, Rewrite)},
+		FileTorn:      {ID: "C12", To: Resting, Do: do(RestWish, Rewrite), Why: "there is nothing in the journal to restore it from"},
+		MadeForeign:   {ID: "F1", To: Foreign},
+	},
+	Resting: {
+		WantedContinuous:    {ID: "C2", To: Continuous, Do: do(TakeWish, ForgetFailures, OpenSession)},
+		WantedRunOnce:       {ID: "C3", To: RunOnce, Do: do(TakeWish, ForgetFailures, OpenSession)},
+		WantedRunCleanup:    {ID: "C4", To: RunCleanup, Do: do(TakeWish, ForgetFailures, OpenCleanup)},
+		WantedPause:         {ID: "C6", To: Resting, Do: do(TakeWish), Why: "at rest already; the wish is written all the same"},
+		WantedUnknown:       {ID: "C13", To: Resting, Do: do(TakeWish)},
+		WantedHeld:          {ID: "C18", To: Resting, Do: do(TakeWish), Why: "kept until the hold is released"},
+		WantedStopping:      {ID: "C14", To: Resting, Do: do(TakeWish), Why: "kept until Fairlead is started again"},
+		WantedOverLimit:     {ID: "C17", To: Resting, Do: do(TakeWish, SpendWish)},
+		DueContinuous:       {ID: "C15", To: Continuous, Do: do(OpenSession)},
+		DueRunOnce:          {ID: "C15", To: RunOnce, Do: do(OpenSession)},
+		DueRunCleanup:       {ID: "C15", To: RunCleanup, Do: do(OpenCleanup)},
+		DueOverLimit:        {ID: "C17", To: Resting, Do: do(SpendWish)},
+		FileMissing:         {ID: "C21", To: Resting, Do: do(RestWish, Rewrite)},
+		FileMalformed:       {ID: "C12", To: Resting, Do: do(RestWish, Rewrite)},
+		FileTorn:            {ID: "C12", To: Resting, Do: do(Rewrite), Why: "a torn write is no wish: the journal knows better"},
+		CurrentContradicted: {ID: "C22", To: Resting, Do: do(TakeExtra, Rewrite)},
+		ExtraWritten:        {ID: "X7", To: Resting, Do: do(TakeExtra, Rewrite)},
+		MadeForeign:         {ID: "F1", To: Foreign},
+	},
+	Continuous: underWay(Continuous, rules{
+		EndedGoOn:           {ID: "C5", To: Continuous, Do: do(ForgetFailures, CountSession, OpenSession)},
+		EndedCleanupDue:     {ID: "C5", To: Continuous, Do: do(ForgetFailures, CountCleanup, OpenCleanup), Why: "cleanup_every: a cleanup session without leaving continuous"},
+		EndedWishPause:      {ID: "C6", To: Resting, Do: do(ForgetFailures)},
+		EndedWishRunOnce:    {ID: "C7", To: RunOnce, Do: do(ForgetFailures, OpenSession)},
+		EndedWishRunCleanup: {ID: "C7", To: RunCleanup, Do: do(ForgetFailures, OpenCleanup)},
+		EndedWishUnknown:    {ID: "C13", To: Resting, Do: do(ForgetFailures)},
+		LostGoOn:            {ID: "C15", To: Continuous, Do: do(OpenSession), Why: "how it ended nobody knows, so it is no failure; the wish stands"},
+		FailedBackingOff:    {ID: "C16", To: BackingOff, Do: do(CountFailure, StartBackoff)},
+		FailedForGood:       {ID: "C16", To: Resting, Do: do(CountFailure, SpendWish)},
+	}),
+	RunOnce: underWay(RunOnce, rules{
+		OneShotEnded:      {ID: "C8", To: Resting, Do: do(SpendWish)},
+		OneShotFailed:     {ID: "C20", To: Resting, Do: do(SpendWish)},
+		OneShotLost:       {ID: "C15", To: Resting, Do: do(SpendWish), Why: "it may have done its work: once means once"},
+		OneShotAgain:      {ID: "C19", To: RunOnce, Do: do(OpenSession)},
+		OneShotStillOwing: {ID: "C15", To: RunOnce, Do: do(OpenSession)},
+		NewerContinuous:   {ID: "C10", To: Continuous, Do: do(OpenSession)},
+		NewerRunCleanup:   {ID: "C10", To: RunCleanup, Do: do(OpenCleanup)},
+		NewerPause:        {ID: "C10", To: Resting},
+		NewerUnknown:      {ID: "C13", To: Resting},
+		WantedAgain:       {ID: "C19", To: RunOnce, Do: do(TakeWish), Why: "one more session after this one"},
+	}),
+	RunCleanup: underWay(RunCleanup, rules{
+		OneShotEnded:      {ID: "C9", To: Resting, Do: do(SpendWish)},
+		OneShotFailed:     {ID: "C20", To: Resting, Do: do(SpendWish)},
+		OneShotLost:       {ID: "C15", To: Resting, Do: do(SpendWish), Why: "it may have done its work: once means once"},
+		OneShotAgain:      {ID: "C19", To: RunCleanup, Do: do(OpenCleanup)},
+		OneShotStillOwing: {ID: "C15", To: RunCleanup, Do: do(OpenCleanup)},
+		NewerContinuous:   {ID: "C10", To: Continuous, Do: do(OpenSession)},
+		NewerRunOnce:      {ID: "C10", To: RunOnce, Do: do(OpenSession)},
+		NewerPause:        {ID: "C10", To: Resting},
+		NewerUnknown:      {ID: "C13", To: Resting},
+		WantedAgain:       {ID: "C19", To: RunCleanup, Do: do(TakeWish), Why: "one more session after this one"},
+	}),
+	BackingOff: {
+		BackoffElapsed:      {ID: "C16", To: Continuous, Do: do(OpenSession)},
+		WantedContinuous:    {ID: "C16", To: Continuous, Do: do(TakeWish, ForgetFailures, OpenSession), Why: "a person who asks again does not want to wait"},
+		WantedRunOnce:       {ID: "C16", To: RunOnce, Do: do(TakeWish, ForgetFailures, OpenSession)},
+		WantedRunCleanup:    {ID: "C16", To: RunCleanup, Do: do(TakeWish, ForgetFailures, OpenCleanup)},
+		WantedPause:         {ID: "C16", To: Resting, Do: do(TakeWish, ForgetFailures)},
+		WantedUnknown:       {ID: "C13", To: Resting, Do: do(TakeWish, ForgetFailures)},
+		WantedHeld:          {ID: "C18", To: Resting, Do: do(TakeWish, ForgetFailures)},
+		WantedStopping:      {ID: "C14", To: Resting, Do: do(TakeWish, ForgetFailures)},
+		WantedOverLimit:     {ID: "C17", To: Resting, Do: do(TakeWish, ForgetFailures, SpendWish)},
+		HoldSet:             {ID: "C18", To: Resting, Do: do(ForgetFailures), Why: "what would have been tried again waits for the release"},
+		StopAsked:           {ID: "C14", To: Resting, Do: do(ForgetFailures)},
+		LimitReached:        {ID: "C17", To: Resting, Do: do(ForgetFailures, NoteLimit, SpendWish)},
+		FileMissing:         {ID: "C21", To: Resting, Do: do(RestWish, ForgetFailures, Rewrite)},
+		FileMalformed:       {ID: "C12", To: Resting, Do: do(RestWish, ForgetFailures, Rewrite)},
+		FileTorn:            {ID: "C12", To: BackingOff, Do: do(Rewrite)},
+		CurrentContradicted: {ID: "C22", To: BackingOff, Do: do(TakeExtra, Rewrite)},
+		ExtraWritten:        {ID: "X7", To: BackingOff, Do: do(TakeExtra, Rewrite)},
+	},
+	Foreign: {
+		WantedContinuous: {ID: "F2", To: Foreign, Do: do(TakeWish, Rewrite), Why: "the wish is written; its own loop obeys"},
+		WantedRunOnce:    {ID: "F2", To: Foreign, Do: do(TakeWish, Rewrite)},
+		WantedRunCleanup: {ID: "F2", To: Foreign, Do: do(TakeWish, Rewrite)},
+		WantedPause:      {ID: "F2", To: Foreign, Do: do(TakeWish, Rewrite)},
+		WantedUnknown:    {ID: "C13", To: Foreign, Do: do(TakeWish)},
+		WantedHeld:       {ID: "C18", To: Foreign, Do: do(TakeWish, Rewrite), Why: "pause is what the file says until the hold is released"},
+		WantedStopping:   {ID: "F2", To: Foreign, Do: do(TakeWish, Rewrite)},
+		WantedOverLimit:  {ID: "C17", To: Foreign, Do: do(TakeWish, SpendWish, Rewrite)},
+		Reported:         {ID: "F3", To: Foreign, Do: do(TakeReport)},
+		WishSpent:        {ID: "F3", To: Foreign, Do: do(TakeReport, TakeWish), Why: "the foreign loop writes pause and pause at the end of a one-shot"},
+		CommandBuried:    {ID: "F4", To: Foreign, Do: do(TakeReport, Rewrite), Why: "it wrote pause over a command that it had not read"},
+		CommandUnwritten: {ID: "F4", To: Foreign, Do: do(TakeReport, Rewrite)},
+		FileFound:        {ID: "F3", To: Foreign, Do: do(TakeReport, TakeWish)},
+		FileMissing:      {ID: "F3", To: Foreign, Do: do(TakeReport), Why: "its own loop makes it anew"},
+		FileMalformed:    {ID: "C12", To: Foreign, Do: do(TakeReport), Why: "its own loop makes it anew; the bytes are kept"},
+		FileTorn:         {ID: "C12", To: Foreign, Do: do(Rewrite)},
+		ExtraWritten:     {ID: "X7", To: Foreign, Do: do(TakeReport)},
+		LimitReached:     {ID: "C17", To: Foreign, Do: do(NoteLimit, SpendWish, Rewrite)},
+		HoldSet:          {ID: "C18", To: Foreign, Do: do(Rewrite), Why: "a foreign loop is held by its file"},
+		HoldLifted:       {ID: "C18", To: Foreign, Do: do(Rewrite)},
+		ProgramDue:       {ID: "F5", To: Foreign, Do: do(OpenProgram)},
+		ProgramEnded:     {ID: "F5", To: Foreign, Do: do(CountFailure, StartBackoff), Why: "kept running from up to down"},
+		SessionAdopted:   {ID: "C15", To: Foreign},
+		MadeOurs:         {ID: "F1", To: Resting, Do: do(RestWish, Rewrite)},
+	},
+}
+
+// underWay adds what every session has in common: nothing that is wanted interrupts it (C11).
+func underWay(state State, own rules) rules {
+	common := rules{
+		WantedContinuous:    {ID: "C11", To: state, Do: do(TakeWish)},
+		WantedRunOnce:       {ID: "C11", To: state, Do: do(TakeWish)},
+		WantedRunCleanup:    {ID: "C11", To: state, Do: do(TakeWish)},
+		WantedPause:         {ID: "C11", To: state, Do: do(TakeWish)},
+		WantedUnknown:       {ID: "C13", To: state, Do: do(TakeWish)},
+		WantedHeld:          {ID: "C11", To: state, Do: do(TakeWish)},
+		WantedStopping:      {ID: "C11", To: state, Do: do(TakeWish)},
+		WantedOverLimit:     {ID: "C11", To: state, Do: do(TakeWish)},
+		FileMissing:         {ID: "C21", To: state, Do: do(RestWish, Rewrite), Why: "the session finishes first"},
+		FileMalformed:       {ID: "C12", To: state, Do: do(RestWish, Rewrite), Why: "the session finishes first"},
+		FileTorn:            {ID: "C12", To: state, Do: do(Rewrite)},
+		CurrentContradicted: {ID: "C22", To: state, Do: do(TakeExtra, Rewrite)},
+		ExtraWritten:        {ID: "X7", To: state, Do: do(TakeExtra, Rewrite)},
+		SessionAdopted:      {ID: "C15", To: state, Why: "adopted, not doubled"},
+		LimitReached:        {ID: "C17", To: state, Do: do(NoteLimit, EndSession)},
+		EndedLimited:        {ID: "C17", To: Resting, Do: do(SpendWish)},
+		EndedHeld:           {ID: "C18", To: Resting, Why: "the wish is kept for the release"},
+		EndedStopping:       {ID: "C14", To: Resting, Why: "a continuous wish stays for the next start"},
+	}
+	for event, rule := range own {
+		common[event] = rule
+	}
+	return common
+}

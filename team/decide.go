@@ -1,0 +1,233 @@
+package team
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
+)
+
+// Unknown is a name that nobody has; it is an answer like a refusal, not a failure.
+type Unknown struct {
+	What, Name string
+	Known      []string
+}
+
+func (u *Unknown) Error() string {
+	if len(u.Known) == 0 {
+		return fmt.Sprintf("no %s is called %q: there are none; add it to fairlead.yaml", u.What, u.Name)
+	}
+	return fmt.Sprintf("no %s is called %q; there are: %s", u.What, u.Name, strings.Join(u.Known, ", "))
+}
+
+// Decide says what an event leads to. It changes nothing: apply the changes for that.
+// No changes and no error means that it is so already.
+func (t *Team) Decide(ev Event) ([]Change, error) {
+	d := &draft{team: t, ev: ev}
+	switch what := ev.What.(type) {
+	case Configured:
+		d.configure(what)
+	case DaemonStarted:
+		d.setTeam("E1", "daemon_started", func(s *TeamSet) {
+			s.Epoch, s.BootID, s.Stopping = s.Epoch+1, what.BootID, false
+		})
+	case HoldAsked:
+		d.hold(what)
+	case ReleaseAsked:
+		d.release(what)
+	case StopAsked:
+		d.stop(what)
+	default:
+		a, ok := t.Agents[ev.Agent]
+		if !ok {
+			return nil, &Unknown{What: "agent", Name: ev.Agent, Known: t.Names()}
+		}
+		if err := d.one(a); err != nil {
+			return nil, err
+		}
+	}
+	return d.changes, nil
+}
+
+// draft collects the changes of one event. Agents that it touches are copies on which
+// the changes so far are true, so that a decision sees what the one before it made.
+type draft struct {
+	team    *Team
+	ev      Event
+	changes []Change
+}
+
+func (d *draft) add(entity, kind, row, from, to, trigger string, body Body) Change {
+	ch := Change{
+		Machine: kind, Entity: entity, Row: row, From: from, To: to, Trigger: trigger,
+		At: d.ev.At, Actor: d.ev.Actor, Body: body,
+	}
+	d.changes = append(d.changes, ch)
+	return ch
+}
+
+// one decides an event about one agent.
+func (d *draft) one(member *Agent) error {
+	a := *member
+	switch what := d.ev.What.(type) {
+	case control.Input:
+		return d.control(&a, what)
+	case SessionStarted:
+		return d.sessionSeen(&a, started, what.Session, what.PID)
+	case SessionAdopted:
+		if err := d.sessionSeen(&a, adopted, what.Session, what.PID); err != nil {
+			return err
+		}
+		return d.control(&a, control.Adopted{})
+	case SessionReported:
+		return d.reported(&a, what)
+	case SessionEnded:
+		return d.sessionEnded(&a, what)
+	case TimerFired:
+		return d.timer(&a)
+	default:
+		panic(fmt.Sprintf("team: no such event: %T", what))
+	}
+}
+
+// control lets the agent's control decide, and does what its changes ask for: the
+// session that it wants opened or ended is the agent's, not the machine's (J1).
+func (d *draft) control(a *Agent, in control.Input) error {
+	changes, err := a.Control.Decide(in, d.now(a))
+	if err != nil {
+		return err
+	}
+	for _, ch := range changes {
+		set := &ControlSet{Value: ch.Value}
+		if !ch.Value.Stamp.Equal(a.Control.Stamp) && ch.To != control.Foreign && d.team.Render != nil {
+			next := control.Control{Value: ch.Value}
+			set.Sum = d.team.Render(next.File(d.team.Hold.On))
+		}
+		d.add("control/"+a.Name, "control", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), Body{Control: set})
+		a.setControl(set)
+		if ch.Open != "" {
+			d.open(a, ch.Open)
+		}
+		if ch.End != "" {
+			if err := d.endSession(a, "limit reached: "+ch.End, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// now is what control may know beside itself.
+func (d *draft) now(a *Agent) control.Now {
+	return control.Now{
+		At:        d.ev.At,
+		Held:      d.team.Hold.On,
+		Stopping:  d.team.Stopping || a.Removed,
+		OverLimit: d.team.OverLimit(a, d.ev.At),
+	}
+}
+
+// configure compares what is configured with what is known. Who is configured no more
+// stays known, and starts nothing.
+func (d *draft) configure(conf Configured) {
+	if conf.Limits != d.team.Limits {
+		d.setTeam("E2", "configured", func(s *TeamSet) { s.Limits = conf.Limits })
+	}
+	for _, name := range slices.Sorted(maps.Keys(conf.Agents)) {
+		settings := conf.Agents[name]
+		switch a := d.team.Agents[name]; {
+		case a == nil:
+			d.setAgent(name, "none", "configured", "agent_added", AgentSet{Settings: settings})
+		case a.Removed:
+			d.setAgent(name, "removed", "configured", "agent_added_again", AgentSet{Settings: settings})
+		case a.Settings != settings:
+			d.setAgent(name, "configured", "configured", "agent_configured", AgentSet{Settings: settings})
+		}
+	}
+	for _, name := range d.team.Names() {
+		a := d.team.Agents[name]
+		if _, ok := conf.Agents[name]; !ok && !a.Removed {
+			d.setAgent(name, "configured", "removed", "agent_removed", AgentSet{Settings: a.Settings, Removed: true})
+		}
+	}
+}
+
+func (d *draft) setAgent(name, from, to, trigger string, set AgentSet) {
+	d.add("agent/"+name, "team", "E3", from, to, trigger, Body{Agent: &set})
+}
+
+func (d *draft) setTeam(row, trigger string, edit func(*TeamSet)) {
+	t := d.team
+	set := TeamSet{Hold: t.Hold, Stopping: t.Stopping, Epoch: t.Epoch, BootID: t.BootID, Limits: t.Limits}
+	from := set.word()
+	edit(&set)
+	d.add("team/team", "team", row, from, set.word(), trigger, Body{Team: &set})
+}
+
+// word is the team's state in one word.
+func (s *TeamSet) word() string {
+	switch {
+	case s.Stopping:
+		return "stopping"
+	case s.Hold.On:
+		return "held"
+	default:
+		return "open"
+	}
+}
+
+// everybody lets every agent decide the same input, on a team that is as edit makes it.
+func (d *draft) everybody(edit func(*Team), in control.Input) {
+	next := *d.team
+	edit(&next)
+	d.team = &next
+	for _, name := range next.Names() {
+		a := *next.Agents[name]
+		if err := d.control(&a, in); err != nil {
+			panic("team: what reaches everybody may not be refused: " + err.Error())
+		}
+	}
+}
+
+func (d *draft) hold(what HoldAsked) {
+	if d.team.Hold.On {
+		return
+	}
+	hold := Hold{On: true, By: d.ev.Actor.ID, Note: what.Note, At: d.ev.At}
+	d.setTeam("X8", "hold_asked", func(s *TeamSet) { s.Hold = hold })
+	d.everybody(func(t *Team) { t.Hold = hold }, control.Held{})
+}
+
+func (d *draft) release(ReleaseAsked) {
+	if !d.team.Hold.On {
+		return
+	}
+	d.setTeam("X8", "release_asked", func(s *TeamSet) { s.Hold = Hold{} })
+	d.everybody(func(t *Team) { t.Hold = Hold{} }, control.Released{})
+}
+
+// stop lets sessions finish; a second one, or one that is meant, ends them (C14). A foreign
+// loop's program has no end of its own: it is ended at once.
+func (d *draft) stop(what StopAsked) {
+	if !d.team.Stopping {
+		d.setTeam("C14", "stop_asked", func(s *TeamSet) { s.Stopping = true })
+		d.everybody(func(t *Team) { t.Stopping = true }, control.Stopping{})
+	}
+	for _, name := range d.team.Names() {
+		a := *d.team.Agents[name]
+		if a.Session == nil || (!what.Now && a.Session.Kind != control.Program) {
+			continue
+		}
+		if err := d.endSession(&a, "fairlead was asked to stop", what.Now); err != nil {
+			panic("team: an open session can always be asked to end: " + err.Error())
+		}
+	}
+}
+
+// look finds a rule for the agent's session.
+func (d *draft) look(a *Agent, event sessionEvent) (machine.Rule[Phase, sessionAct], error) {
+	return SessionTable.Look("session of "+a.Name, a.phase(), event)
+}

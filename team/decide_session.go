@@ -1,0 +1,184 @@
+package team
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
+)
+
+// setSession records what happened to a session, on the agent's copy too.
+func (d *draft) setSession(a *Agent, event sessionEvent, s Session) error {
+	rule, err := d.look(a, event)
+	if err != nil {
+		return err
+	}
+	from := a.phase()
+	s.Phase = rule.To
+	d.add("session/"+a.Name, "session", rule.ID, string(from), string(rule.To), string(event), Body{Session: &s})
+	a.setSession(s)
+	return nil
+}
+
+// open takes the agent's seat. Control asks only when its session before is over, so the
+// seat is free; a second machine that asks will have to stand in line here (J1).
+func (d *draft) open(a *Agent, kind control.Kind) {
+	n := a.Opened + 1
+	s := Session{ID: sessionID(a.Name, n), N: n, Kind: kind, For: "control", OpenedAt: d.ev.At}
+	if err := d.setSession(a, opened, s); err != nil {
+		panic("team: a second session at one time: " + err.Error())
+	}
+}
+
+// ours finds the session that an event names, or refuses an event about one that is over:
+// what arrives late moves nothing.
+func (d *draft) ours(a *Agent, event sessionEvent, id string) (Session, error) {
+	if a.Session == nil || a.Session.ID != id {
+		return Session{}, &machine.Refusal{
+			Subject: "session " + id + " of " + a.Name, Event: string(event), State: string(None),
+			Reason: "it is over, or it never was",
+		}
+	}
+	return *a.Session, nil
+}
+
+func (d *draft) sessionSeen(a *Agent, event sessionEvent, id string, pid int) error {
+	s, err := d.ours(a, event, id)
+	if err != nil {
+		return err
+	}
+	s.PID = pid
+	if s.StartedAt.IsZero() {
+		s.StartedAt = d.ev.At
+	}
+	return d.setSession(a, event, s)
+}
+
+// endSession asks a session to end. Asked twice for the same reason it is one order; an
+// order without grace goes over one with.
+func (d *draft) endSession(a *Agent, why string, now bool) error {
+	if a.Session == nil {
+		return nil
+	}
+	s := *a.Session
+	if s.Ending != "" && (s.Now || !now) {
+		return nil
+	}
+	s.Ending, s.Now = why, now
+	return d.setSession(a, endAsked, s)
+}
+
+// reported adds what an agent says it used, once: a report at or before the place in the
+// output that was journaled last is a repetition.
+func (d *draft) reported(a *Agent, what SessionReported) error {
+	s, err := d.ours(a, reported, what.Session)
+	if err != nil {
+		return err
+	}
+	rule, err := d.look(a, reported)
+	if err != nil {
+		return err
+	}
+	if what.Offset <= s.Offset {
+		return nil
+	}
+	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage, Stop: what.Stop}
+	used.Usage.Day = dayOf(d.ev.At)
+	before := d.team.OverLimit(a, d.ev.At)
+	d.add("session/"+a.Name, "session", rule.ID, string(s.Phase), string(rule.To), string(reported), Body{Used: &used})
+	a.use(used)
+
+	// The team's sum counts for everybody: whoever is at work is over the limit with him.
+	next := *d.team
+	next.Usage = next.Usage.on(used.Usage.Day).plus(used.Usage)
+	d.team = &next
+	if before != "" {
+		return nil
+	}
+	return d.limitReached(a)
+}
+
+// limitReached tells every agent whose day is used up, the one at hand first.
+func (d *draft) limitReached(a *Agent) error {
+	limit := d.team.OverLimit(a, d.ev.At)
+	if limit == "" {
+		return nil
+	}
+	if err := d.control(a, control.LimitHit{Limit: limit}); err != nil {
+		return err
+	}
+	if d.team.Limits.over(d.team.Usage) == "" {
+		return nil
+	}
+	for _, name := range d.team.Names() {
+		if name == a.Name {
+			continue
+		}
+		other := *d.team.Agents[name]
+		if err := d.control(&other, control.LimitHit{Limit: d.team.OverLimit(&other, d.ev.At)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sessionEnded frees the seat and lets the machine that had asked for it decide what is next.
+func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
+	event := ended
+	switch what.Outcome {
+	case control.Lost:
+		event = lost
+	case control.Withdrawn:
+		event = withdrawn
+	default:
+	}
+	s, err := d.ours(a, event, what.Session)
+	if err != nil {
+		return err
+	}
+	s.EndedAt, s.Outcome, s.Why, s.Bytes = d.ev.At, what.Outcome, cutLine(what.Why), what.Bytes
+	if s.Ending != "" && s.Outcome != control.Lost && s.Outcome != control.Withdrawn {
+		s.Outcome, s.Why = control.Cancelled, s.Ending
+	}
+	var ran time.Duration
+	if !s.StartedAt.IsZero() {
+		ran = d.ev.At.Sub(s.StartedAt)
+	}
+	if err := d.setSession(a, event, s); err != nil {
+		return err
+	}
+	err = d.control(a, control.Ended{Kind: s.Kind, Outcome: s.Outcome, Why: s.Why, Ran: ran, AtStart: what.AtStart})
+	if err != nil {
+		return fmt.Errorf("team: the end of %s: %w", s.ID, err)
+	}
+	if a.Control.State == control.Resting && a.Settings.Policy.Foreign {
+		return d.control(a, control.Started{}) // its loop is somebody else's from now on
+	}
+	return nil
+}
+
+// timer does what is due at this time, and nothing that is not.
+func (d *draft) timer(a *Agent) error {
+	if limit, at := d.team.sessionDeadline(a); !at.IsZero() && !d.ev.At.Before(at) {
+		if err := d.control(a, control.LimitHit{Limit: "session " + limit.String()}); err != nil {
+			return err
+		}
+	}
+	if retry := a.Control.RetryAt; !retry.IsZero() && !d.ev.At.Before(retry) {
+		return d.control(a, control.Elapsed{RetryAt: retry})
+	}
+	return nil
+}
+
+// whyBytesMax bounds what an agent can say of its own end.
+const whyBytesMax = 500
+
+func cutLine(s string) string {
+	for i, r := range s {
+		if r == '\n' || r == '\r' || i >= whyBytesMax {
+			return s[:i]
+		}
+	}
+	return s
+}

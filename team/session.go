@@ -1,0 +1,127 @@
+package team
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
+)
+
+// Session is one life of an agent's process.
+type Session struct {
+	ID        string          `json:"id"`   // coder-17
+	N         uint64          `json:"n"`    // 17
+	Kind      control.Kind    `json:"kind"` //
+	For       string          `json:"for"`  // the machine that asked for it: control, and later turn, workflow, presence
+	Phase     Phase           `json:"phase"`
+	OpenedAt  time.Time       `json:"opened_at"`
+	StartedAt time.Time       `json:"started_at,omitzero"`
+	EndedAt   time.Time       `json:"ended_at,omitzero"`
+	PID       int             `json:"pid,omitempty"`
+	Ending    string          `json:"ending,omitempty"` // why it was asked to end; empty: it was not
+	Now       bool            `json:"now,omitempty"`    // without a grace period
+	Offset    int64           `json:"offset,omitempty"` // bytes of output whose facts are in the journal
+	Usage     Usage           `json:"usage"`
+	Stop      *Stop           `json:"stop,omitempty"` // the terminal event, where one came
+	Outcome   control.Outcome `json:"outcome,omitempty"`
+	Why       string          `json:"why,omitempty"`
+	Bytes     int64           `json:"bytes,omitempty"` // of output, when it ended
+}
+
+// Stop is a driver's terminal event, kept so that a session adopted after it is judged by it.
+type Stop struct {
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Phase is how far a session is.
+type Phase string
+
+const (
+	None    Phase = "none"
+	Opened  Phase = "opened"  // journaled; its process may not exist yet
+	Running Phase = "running" // its process was seen
+)
+
+// sessionEvent names what happens to a session.
+type sessionEvent string
+
+const (
+	opened    sessionEvent = "opened"
+	started   sessionEvent = "started"
+	adopted   sessionEvent = "adopted"
+	endAsked  sessionEvent = "end_asked"
+	reported  sessionEvent = "reported"
+	ended     sessionEvent = "ended"
+	lost      sessionEvent = "lost"
+	withdrawn sessionEvent = "withdrawn"
+)
+
+type sessionAct string
+
+// SessionTable is the life of a session, the same for whoever asked for it.
+var SessionTable = machine.Table[Phase, sessionEvent, sessionAct]{
+	None: {
+		opened: {ID: "J1", To: Opened, Why: "one at a time; durable before its process is started"},
+	},
+	Opened: {
+		started:   {ID: "S1", To: Running},
+		adopted:   {ID: "S2", To: Running, Why: "started just before a crash, and found"},
+		endAsked:  {ID: "S3", To: Opened},
+		ended:     {ID: "S4", To: None, Why: "it could not start, or was over before it was seen"},
+		lost:      {ID: "S5", To: None},
+		withdrawn: {ID: "S6", To: None, Why: "intent is checked last: it is not wanted any more"},
+	},
+	Running: {
+		started:  {ID: "S1", To: Running, Why: "said twice after a crash"},
+		adopted:  {ID: "S2", To: Running},
+		endAsked: {ID: "S3", To: Running},
+		reported: {ID: "S7", To: Running, Why: "usage and terminal events, with the place in the output"},
+		ended:    {ID: "S4", To: None},
+		lost:     {ID: "S5", To: None, Why: "it ran, and nobody can say how it ended"},
+	},
+}
+
+// sessionID names the n-th session of an agent.
+func sessionID(agent string, n uint64) string { return fmt.Sprintf("%s-%d", agent, n) }
+
+// phase is where the agent's seat stands.
+func (a *Agent) phase() Phase {
+	if a.Session == nil {
+		return None
+	}
+	return a.Session.Phase
+}
+
+// Limit is the wall-clock that a session of this agent may take: the shorter of its own and the team's.
+func (t *Team) sessionLimit(a *Agent) time.Duration {
+	own, all := a.Settings.Limits.Session, t.Limits.Session
+	if own == 0 || (all != 0 && all < own) {
+		return all
+	}
+	return own
+}
+
+// OverLimit names a limit of the day that is used up, or nothing.
+func (t *Team) OverLimit(a *Agent, at time.Time) string {
+	day := dayOf(at)
+	if name := a.Settings.Limits.over(a.Usage.on(day)); name != "" {
+		return name + " of " + a.Name
+	}
+	if name := t.Limits.over(t.Usage.on(day)); name != "" {
+		return name + " of the team"
+	}
+	return ""
+}
+
+func (l Limits) over(u Usage) string {
+	if tokens := u.InputTokens + u.OutputTokens; l.TokensPerDay > 0 && tokens >= l.TokensPerDay {
+		return fmt.Sprintf("tokens_per_day %d (%d used)", l.TokensPerDay, tokens)
+	}
+	if l.CostPerDayUSD > 0 && u.CostUSD >= l.CostPerDayUSD {
+		return fmt.Sprintf("cost_per_day_usd %g (%.2f used)", l.CostPerDayUSD, u.CostUSD)
+	}
+	return ""
+}

@@ -1,0 +1,129 @@
+// Package team is a whole team of agents as one value.
+//
+// Every agent has its machines, and a seat for one session at a time, whichever
+// machine asked for it. An event about one agent is decided by that agent's machines;
+// one about the team (hold, stop, a limit that all share) reaches everybody in one
+// batch. What must be done in the world is not remembered but read off the value: a
+// session that is opened and not running is to be started, a deadline that has passed
+// is due. So a crash loses no errand, and a repeated one is the same errand.
+//
+// The one promise: the same changes give the same team, and an agent has at most one session.
+package team
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+)
+
+// Team is everything that is true of a team. Its zero value is an empty one.
+type Team struct {
+	Agents   map[string]*Agent `json:"agents"`
+	Hold     Hold              `json:"hold"`
+	Stopping bool              `json:"stopping,omitempty"` // C14
+	Epoch    uint64            `json:"epoch"`              // starts of the daemon: the fencing token
+	BootID   string            `json:"boot_id,omitempty"`  // of the machine at the last start
+	Limits   Limits            `json:"limits"`
+	Usage    Usage             `json:"usage"` // of all agents together
+
+	// Render gives the identity of the bytes that a projection is written as, so that it is
+	// in the journal before the file is on disk (X3). It must be pure. Nil: no identities.
+	Render func(control.File) string `json:"-"`
+}
+
+// Agent is one member.
+type Agent struct {
+	Name     string          `json:"name"`
+	Control  control.Control `json:"control"`
+	Session  *Session        `json:"session,omitempty"` // the one that is open; J1
+	Opened   uint64          `json:"opened,omitempty"`  // sessions so far; the next id
+	Past     []Session       `json:"past,omitempty"`    // ended ones, oldest first, pastMax at most
+	Sums     []string        `json:"sums,omitempty"`    // identities of our last projections, newest last
+	Usage    Usage           `json:"usage"`
+	Settings Settings        `json:"settings"`
+	Removed  bool            `json:"removed,omitempty"` // gone from the configuration; never from here (X5)
+}
+
+// Settings is what the configuration says of an agent, as far as decisions depend on it.
+type Settings struct {
+	Policy control.Policy `json:"policy"`
+	Limits Limits         `json:"limits"`
+	Driver string         `json:"driver"`
+}
+
+// Hold is the one switch that stops everything from starting (X8).
+type Hold struct {
+	On   bool      `json:"on,omitempty"`
+	By   string    `json:"by,omitempty"`
+	Note string    `json:"note,omitempty"`
+	At   time.Time `json:"at,omitzero"`
+}
+
+// Limits are those of X9; zero is none.
+type Limits struct {
+	Session       time.Duration `json:"session,omitempty"` // wall-clock of one session
+	TokensPerDay  int64         `json:"tokens_per_day,omitempty"`
+	CostPerDayUSD float64       `json:"cost_per_day_usd,omitempty"`
+}
+
+// Usage is what was used on one day (UTC), by the agents' own reports.
+type Usage struct {
+	Day          string  `json:"day,omitempty"` // 2026-11-20
+	InputTokens  int64   `json:"input_tokens,omitempty"`
+	OutputTokens int64   `json:"output_tokens,omitempty"`
+	CostUSD      float64 `json:"cost_usd,omitempty"`
+}
+
+const (
+	pastMax = 20 // older sessions are in the journal; the page shows these without asking it
+	sumsMax = 16 // a restored file older than so many writes is taken for somebody else's
+)
+
+// New is an empty team.
+func New(render func(control.File) string) *Team {
+	return &Team{Agents: map[string]*Agent{}, Render: render}
+}
+
+// Names lists the agents by name.
+func (t *Team) Names() []string {
+	names := make([]string, 0, len(t.Agents))
+	for name := range t.Agents {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Idle says whether nothing runs any more, so that a daemon that stops may go.
+func (t *Team) Idle() bool {
+	for _, a := range t.Agents {
+		if a.Session != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Ours says whether a content of this identity was projected by us: it is no news then.
+func (a *Agent) Ours(sum string) bool { return slices.Contains(a.Sums, sum) }
+
+// File is what the agent's agent_state.json is to say now.
+func (t *Team) File(a *Agent) control.File { return a.Control.File(t.Hold.On) }
+
+// on gives the usage of a day: what was used on another day does not count.
+func (u Usage) on(day string) Usage {
+	if u.Day != day {
+		return Usage{Day: day}
+	}
+	return u
+}
+
+func (u Usage) plus(more Usage) Usage {
+	u.InputTokens += more.InputTokens
+	u.OutputTokens += more.OutputTokens
+	u.CostUSD += more.CostUSD
+	return u
+}
+
+func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
