@@ -1,0 +1,145 @@
+package script
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// Driver starts this same program again, as a script agent. Its zero value is
+// ready where main calls Intercept.
+type Driver struct {
+	// Exe is the program that plays; empty: this one.
+	Exe string
+}
+
+// Name is the word that fairlead.yaml uses.
+func (Driver) Name() string { return "script" }
+
+// Check reads the script; its faults are a Faults, inside.
+func (Driver) Check(a driver.Agent) error {
+	if a.Script == "" {
+		return fmt.Errorf("agent %s has no script; give it one, as in `script: %s.script.yaml`", a.Name, a.Name)
+	}
+	if info, err := os.Stat(a.Workspace); err != nil || !info.IsDir() {
+		return fmt.Errorf("the workspace %s of agent %s is no folder; create it, or correct `workspace`", a.Workspace, a.Name)
+	}
+	if _, err := Load(a.Script); err != nil {
+		return fmt.Errorf("agent %s: %w", a.Name, err)
+	}
+	return nil
+}
+
+// Launch plays the script in the agent's workspace. The prompt goes with the first
+// bytes of input and not on the command line, where every user of the machine
+// could read it.
+func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
+	if s.Kind == driver.Foreign {
+		return driver.Launch{}, fmt.Errorf("agent %s: a script plays sessions, it does not run the loop itself; use `loop: fairlead`", a.Name)
+	}
+	if a.Script == "" {
+		return driver.Launch{}, fmt.Errorf("agent %s has no script; give it one, as in `script: %s.script.yaml`", a.Name, a.Name)
+	}
+	if len(s.Prompt) > driver.PromptBytesMax {
+		return driver.Launch{}, fmt.Errorf("agent %s: the prompt has %d bytes, %d is the most; put it in a file and name the file", a.Name, len(s.Prompt), driver.PromptBytesMax)
+	}
+	exe, err := d.exe()
+	if err != nil {
+		return driver.Launch{}, err
+	}
+	file, err := filepath.Abs(a.Script)
+	if err != nil {
+		return driver.Launch{}, fmt.Errorf("agent %s: script %s: %w", a.Name, a.Script, err)
+	}
+	argv := []string{exe, Verb, file, "--name", a.Name, "--session", s.ID, "--attempt", strconv.Itoa(max(s.Attempt, 1)), "--told"}
+	if s.Kind == driver.Cleanup {
+		argv = append(argv, "--cleanup-session") // SPEC C4
+	}
+	return driver.Launch{
+		Argv: argv, Dir: a.Workspace, Env: driver.Environment(a, s),
+		Input: Order{Type: OrderStart, Text: s.Prompt}.encode(), KeepStdin: true,
+	}, nil
+}
+
+// exe is the program to start. Where this one was replaced by a newer version
+// while it ran, the newer one plays.
+func (d Driver) exe() (string, error) {
+	if d.Exe != "" {
+		return d.Exe, nil
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program's own file, to play a script: %w", err)
+	}
+	return strings.TrimSuffix(exe, " (deleted)"), nil // as Linux says it
+}
+
+// Converse listens to one session and tells it things.
+func (Driver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
+	return conversation{w}
+}
+
+// Outcome believes the terminal event, and nothing else: an exit code says too little.
+func (Driver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
+	switch {
+	case stop != nil && stop.OK:
+		return driver.Outcome{OK: true, Why: stop.Detail}
+	case stop != nil && stop.Detail != "":
+		return driver.Outcome{Why: stop.Reason + ": " + stop.Detail}
+	case stop != nil:
+		return driver.Outcome{Why: stop.Reason}
+	case exit.Signal != "":
+		return driver.Outcome{Why: "ended by " + exit.Signal + " before it had finished"}
+	}
+	return driver.Outcome{Why: fmt.Sprintf("ended with exit code %d and did not say that it had finished", exit.Code)}
+}
+
+type conversation struct{ wire driver.Wire }
+
+var _ driver.Answerer = conversation{}
+
+// Facts makes one fact of every line.
+func (c conversation) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {
+	return func(yield func(driver.Fact, error) bool) {
+		for line, err := range driver.ReadLines(ctx, c.wire, from) {
+			if err != nil {
+				yield(driver.Fact{}, err)
+				return
+			}
+			if !yield(fact(line), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Prompt tells the agent something; a step expect_prompt reads it.
+func (c conversation) Prompt(ctx context.Context, text string) error {
+	if len(text) > driver.PromptBytesMax {
+		return fmt.Errorf("the prompt has %d bytes, %d is the most; put it in a file and name the file", len(text), driver.PromptBytesMax)
+	}
+	return c.send(ctx, Order{Type: OrderPrompt, Text: text})
+}
+
+// Answer answers a question that the step ask asked.
+func (c conversation) Answer(ctx context.Context, ask, option string) error {
+	return c.send(ctx, Order{Type: OrderAnswer, ID: ask, Option: option})
+}
+
+// Cancel ends the step that is under way and then the session.
+func (c conversation) Cancel(ctx context.Context) error {
+	return c.send(ctx, Order{Type: OrderCancel})
+}
+
+func (c conversation) send(ctx context.Context, o Order) error {
+	if err := c.wire.Send(ctx, o.encode()); err != nil {
+		return fmt.Errorf("send %s to the agent: %w", o.Type, err)
+	}
+	return nil
+}

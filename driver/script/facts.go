@@ -1,0 +1,78 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// fact understands one line of a script agent's output. A line that does not begin
+// with a brace was printed by something that knows no events: it is Said. All else
+// is an event, or Faulted.
+func fact(line driver.Line) driver.Fact {
+	f := driver.Fact{Kind: driver.Said, Offset: line.End, Text: line.Text()}
+	trimmed := bytes.TrimSpace(line.Bytes)
+	if len(trimmed) == 0 || trimmed[0] != '{' {
+		return f
+	}
+	f.Kind = driver.Faulted
+	if line.Cut {
+		f.Text = "an event was not read, it is too long: " + f.Text
+		return f
+	}
+	var e event
+	raw := bytes.ToValidUTF8(trimmed, []byte(string(utf8.RuneError)))
+	if !json.Valid(raw) {
+		return f // the line itself says best what it is
+	}
+	f.Raw = raw
+	if err := json.Unmarshal(raw, &e); err != nil {
+		f.Text = fmt.Sprintf("an event could not be read: %v", err)
+		return f
+	}
+	if why := e.fault(); why != "" {
+		f.Text = why
+		return f
+	}
+	f.Kind, f.Text, f.Part, f.Tool = e.Type, e.Text, e.Part, e.Tool
+	switch e.Type {
+	case driver.PermissionAsked:
+		f.Ask = driver.Ask{ID: e.ID, Options: e.Options}
+	case driver.UsageReported:
+		f.Usage = e.Usage
+	case driver.Stopped:
+		f.Stop = driver.Stop{OK: *e.OK, Reason: e.Reason, Detail: e.Detail}
+		f.Text = strings.TrimSuffix(e.Reason+": "+e.Detail, ": ")
+	}
+	return f
+}
+
+// fault says why an event is none; empty where it is one.
+func (e event) fault() string {
+	switch e.Type {
+	case driver.Said, driver.Thought, driver.Faulted:
+	case driver.ToolCalled:
+		if e.Tool == "" {
+			return "a tool_called event does not name the tool"
+		}
+	case driver.PermissionAsked:
+		if e.ID == "" {
+			return "a permission_asked event has no id: it could not be answered"
+		}
+	case driver.UsageReported:
+		if e.InputTokens < 0 || e.OutputTokens < 0 || e.CostUSD < 0 {
+			return "a usage_reported event has a negative number"
+		}
+	case driver.Stopped:
+		if e.OK == nil {
+			return "a stopped event does not say whether all is ok"
+		}
+	default:
+		return fmt.Sprintf("an event of the unknown type %q", clip(string(e.Type)))
+	}
+	return ""
+}

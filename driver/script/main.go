@@ -1,0 +1,111 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// Verb is the first argument of a process that plays a script.
+const Verb = "__script"
+
+// Intercept plays a script and exits, where this process was started to do so;
+// else it returns. Call it first in main, and in TestMain.
+func Intercept() {
+	if len(os.Args) > 1 && os.Args[1] == Verb {
+		os.Exit(Main(os.Args[2:]))
+	}
+}
+
+// Main is the process of a script agent: it plays a file in the current folder,
+// with this process's standard input and output, and returns the exit code.
+//
+//	FILE [--name NAME] [--session ID] [--attempt N] [--cleanup-session] [--prompt TEXT | --told]
+//
+// With --told the prompt is the first line on standard input, an Order of the type
+// start: it comes with the start of the process, so it cannot be typed twice.
+func Main(args []string) int {
+	out := &voice{out: os.Stdout}
+	part, file, told, err := arguments(args)
+	if err != nil {
+		return refuse(out, err)
+	}
+	program, err := Load(file)
+	if err != nil {
+		return refuse(out, err)
+	}
+	world, err := OpenWorkspace(".", os.Stdout)
+	if err != nil {
+		return refuse(out, err)
+	}
+	defer world.Close()
+
+	stop := make(chan struct{})
+	terminated := make(chan os.Signal, 1)
+	if program.Stubborn {
+		signal.Ignore(syscall.SIGTERM)
+	} else {
+		signal.Notify(terminated, syscall.SIGTERM, syscall.SIGINT)
+		go func() {
+			<-terminated
+			close(stop)
+		}()
+	}
+	orders := make(chan Order)
+	go readOrders(os.Stdin, orders, func(err error) {
+		out.tell(event{Type: driver.Faulted, Text: err.Error()})
+	})
+	if told {
+		select {
+		case o := <-orders: // its zero value where nobody will ever speak
+			part.Prompt = o.Text
+		case <-stop:
+		}
+	}
+	end := Play(context.Background(), program, part, Stage{Out: os.Stdout, Orders: orders, Stop: stop, World: world})
+	return max(end.Code, 0)
+}
+
+func arguments(args []string) (part Part, file string, told bool, err error) {
+	part.Kind = driver.Work
+	flags := flag.NewFlagSet("script", flag.ContinueOnError)
+	flags.SetOutput(discard{})
+	flags.StringVar(&part.Name, "name", "script", "")
+	flags.StringVar(&part.Session, "session", "script-1", "")
+	flags.IntVar(&part.Attempt, "attempt", 1, "")
+	flags.StringVar(&part.Prompt, "prompt", "", "")
+	flags.BoolVar(&told, "told", false, "")
+	cleanup := flags.Bool("cleanup-session", false, "")
+	if len(args) > 0 {
+		file = args[0]
+		err = flags.Parse(args[1:])
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("play a script: %w", err)
+	case file == "" || flags.NArg() > 0:
+		err = errors.New("play a script: name one file, then flags")
+	}
+	if *cleanup {
+		part.Kind = driver.Cleanup
+	}
+	return part, file, told, err
+}
+
+// refuse tells what hinders the play, so that it is read where the play would be.
+func refuse(out *voice, err error) int {
+	out.say(driver.Faulted, "", err.Error())
+	ok := false
+	out.tell(event{Type: driver.Stopped, OK: &ok, Reason: "failed", Detail: "the script was not played"})
+	return CodeFaulty
+}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }

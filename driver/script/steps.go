@@ -1,0 +1,318 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// step plays one step.
+func (p *player) step(s *Step) error {
+	switch s.Verb {
+	case "say":
+		return p.speak(driver.Said, s)
+	case "think":
+		return p.speak(driver.Thought, s)
+	case "write", "append", "edit":
+		return p.change(s)
+	case "run":
+		return p.run(s)
+	case "sleep":
+		return p.rest(s.From + time.Duration(p.draw.Int64N(int64(s.To-s.From)+1)))
+	case "usage":
+		p.voice.tell(event{Type: driver.UsageReported,
+			Usage: driver.Usage{InputTokens: s.Tokens[0], OutputTokens: s.Tokens[1], CostUSD: s.CostUSD}})
+	case "fail":
+		return failed{p.text(s.Text), s.Code}
+	case "crash":
+		if err := p.stage.World.Crash(s.Signal); err != nil {
+			return err
+		}
+		return crashed{s.Signal}
+	case "spawn":
+		return p.spawn(s)
+	case "count":
+		return p.count(s)
+	case "emit":
+		p.voice.raw(append(alphabet(s.N), s.Bytes...))
+	case "hang":
+		return p.hang(s)
+	case "ask":
+		return p.ask(s)
+	case "expect_prompt":
+		return p.expectPrompt(s)
+	case "repeat":
+		return p.repeat(s)
+	case "one_of":
+		return p.steps(s.Choices[p.draw.IntN(len(s.Choices))])
+	default:
+		panic("script: a step without a verb: " + s.Verb)
+	}
+	return nil
+}
+
+// speak tells a text line by line, and each line bit by bit where the step says so.
+func (p *player) speak(kind driver.FactKind, s *Step) error {
+	text := strings.TrimSuffix(p.text(s.Text), "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		if s.Delay == 0 && s.Chunk == 0 {
+			p.voice.tell(event{Type: kind, Text: line})
+			continue
+		}
+		all := pieces(line, s.Chunk)
+		for i, piece := range all {
+			p.voice.tell(event{Type: kind, Text: piece, Part: i < len(all)-1})
+			if err := p.rest(s.Delay); err != nil && !errors.Is(err, errTerminated) {
+				return err
+			} else if err != nil {
+				s = &Step{Chunk: s.Chunk} // the rest at once; the play stops after this step
+			}
+		}
+	}
+	return nil
+}
+
+// change writes a file of the workspace, and says so as a tool call.
+func (p *player) change(s *Step) error {
+	name := p.text(s.File)
+	if why := forbidden(name); why != "" {
+		return errors.New(why)
+	}
+	p.voice.tell(event{Type: driver.ToolCalled, Tool: s.Verb, Text: name})
+	switch s.Verb {
+	case "write":
+		return p.stage.World.WriteFile(name, []byte(p.text(s.Content)))
+	case "append":
+		return p.stage.World.AppendFile(name, []byte(p.text(s.Content)), false)
+	}
+	old, err := p.stage.World.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	replace, times := []byte(p.text(s.Replace)), 1
+	if s.All {
+		times = -1
+	}
+	if !bytes.Contains(old, replace) {
+		return fmt.Errorf("%s does not contain %q", name, clip(string(replace)))
+	}
+	return p.stage.World.WriteFile(name, bytes.Replace(old, replace, []byte(p.text(s.With)), times))
+}
+
+// run runs a command, several times if need be, and shows what it prints.
+func (p *player) run(s *Step) error {
+	command := p.text(s.Text)
+	p.voice.tell(event{Type: driver.ToolCalled, Tool: "run", Text: command})
+	for try := 1; ; try++ {
+		code, err := p.runOnce(s, command)
+		if err != nil {
+			return err
+		}
+		if p.hurried {
+			return nil // whatever it returned: it may have been stopped by us
+		}
+		if code == 0 {
+			return nil
+		}
+		p.voice.tell(event{Type: driver.Said, Tool: "run", Text: fmt.Sprintf("[exit code %d]", code)})
+		if try == s.Tries {
+			if s.MayFail {
+				return nil
+			}
+			return fmt.Errorf("exit code %d from %s", code, clip(command))
+		}
+		if err := p.rest(s.Delay); err != nil {
+			return err
+		}
+	}
+}
+
+// runOnce runs a command to its end. Orders are heard meanwhile: cancel ends the
+// command at once, Stop gives it a short while.
+func (p *player) runOnce(s *Step, command string) (int, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, s.Limit)
+	defer cancel()
+	out := &printer{voice: p.voice, tool: "run", quiet: s.Quiet}
+	done := make(chan struct{})
+	var code int
+	var err error
+	go func() {
+		defer close(done)
+		code, err = p.stage.World.Run(ctx, command, p.env(), out)
+	}()
+	waited := p.await(nil, done, nil)
+	if errors.Is(waited, errTerminated) {
+		grace := time.NewTimer(stopGrace)
+		defer grace.Stop()
+		select {
+		case <-done:
+		case <-grace.C:
+		case <-p.ctx.Done():
+		}
+		waited = nil
+	}
+	expired := ctx.Err()
+	cancel()
+	<-done
+	out.end()
+	switch {
+	case waited != nil:
+		return 0, waited
+	case errors.Is(expired, context.DeadlineExceeded):
+		return 0, fmt.Errorf("%s was not done after %v", clip(command), s.Limit)
+	}
+	return code, err
+}
+
+// spawn leaves a process running when the session ends: what a holder must end.
+func (p *player) spawn(s *Step) error {
+	command := p.text(s.Text)
+	p.voice.tell(event{Type: driver.ToolCalled, Tool: "spawn", Text: command})
+	pid, err := p.stage.World.Spawn(command, s.Mode, s.Holds, p.env())
+	if err != nil {
+		return err
+	}
+	p.voice.say(driver.Said, "spawn", fmt.Sprintf("left running: pid %d (%s)", pid, s.Mode))
+	return nil
+}
+
+// count prints numbered lines as plain text. The ledger gets each line after it was
+// written, synced: whatever happens, nothing stands in the ledger that was not said.
+func (p *player) count(s *Step) error {
+	ledger := p.text(s.File)
+	if why := forbidden(ledger); s.File != "" && why != "" {
+		return errors.New(why)
+	}
+	var pause time.Duration
+	if s.Rate > 0 {
+		pause = time.Duration(float64(time.Second) / s.Rate)
+	}
+	for i := 1; i <= s.N; i++ {
+		line := fmt.Appendf(nil, "%s %d/%d\n", p.part.Session, i, s.N)
+		p.voice.raw(line)
+		if ledger != "" && p.voice.broken() == nil {
+			if err := p.stage.World.AppendFile(ledger, line, true); err != nil {
+				return err
+			}
+		}
+		if err := p.lookUp(); err != nil {
+			return err
+		}
+		if i < s.N {
+			if err := p.rest(pause); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hang does nothing until it is told to stop; a deaf one not even then.
+func (p *player) hang(s *Step) error {
+	if s.Text != "" {
+		p.voice.say(driver.Thought, "", p.text(s.Text))
+	}
+	if s.Deaf {
+		<-p.ctx.Done()
+		return errGone
+	}
+	return p.await(func() bool { return false }, nil, nil)
+}
+
+// ask asks for permission and waits for the answer.
+func (p *player) ask(s *Step) error {
+	p.asked++
+	id := "ask-" + strconv.Itoa(p.asked)
+	options := []driver.Option{{ID: "allow", Kind: "allow_once"}, {ID: "deny", Kind: "reject_once"}}
+	if len(s.Options) > 0 {
+		options = nil
+		for _, o := range s.Options {
+			options = append(options, driver.Option{ID: o, Kind: kindOf(o)})
+		}
+	}
+	p.voice.tell(event{Type: driver.PermissionAsked, ID: id, Tool: p.text(s.Tool), Text: p.text(s.Text), Options: options})
+	var timer <-chan time.Time
+	if s.Limit > 0 {
+		t := time.NewTimer(s.Limit)
+		defer t.Stop()
+		timer = t.C
+	}
+	answered := func() bool { _, ok := p.answers[id]; return ok }
+	if err := p.await(answered, nil, timer); err != nil {
+		return err
+	}
+	answer, ok := p.answers[id]
+	switch known := slices.ContainsFunc(options, func(o driver.Option) bool { return o.ID == answer }); {
+	case !ok:
+		answer = "no answer"
+		p.voice.say(driver.Thought, "", fmt.Sprintf("nobody answered within %v", s.Limit))
+	case !known: // strict: an answer that was not offered is no permission
+		p.voice.tell(event{Type: driver.Faulted, Text: fmt.Sprintf("%s was answered with %q, which was not offered", id, clip(answer))})
+		answer = "not offered"
+	}
+	p.vars[varAnswer] = answer
+	if kindOf(answer) == "allow_once" {
+		return p.steps(s.Steps)
+	}
+	return p.steps(s.Else)
+}
+
+// kindOf reads the kind of an answer from its first word: allow… allows, all else does not.
+func kindOf(option string) string {
+	if strings.HasPrefix(strings.ToLower(option), "allow") {
+		return "allow_once"
+	}
+	return "reject_once"
+}
+
+// expectPrompt takes the next prompt; the one of the start is the first.
+func (p *player) expectPrompt(s *Step) error {
+	var timer <-chan time.Time
+	if s.Limit > 0 {
+		t := time.NewTimer(s.Limit)
+		defer t.Stop()
+		timer = t.C
+	}
+	if err := p.await(func() bool { return len(p.prompts) > 0 }, nil, timer); err != nil {
+		return err
+	}
+	if len(p.prompts) == 0 {
+		return fmt.Errorf("no prompt came within %v", s.Limit)
+	}
+	p.vars[varPrompt], p.prompts = p.prompts[0], p.prompts[1:]
+	if want := p.text(s.Text); !strings.Contains(p.vars[varPrompt], want) {
+		return fmt.Errorf("the prompt %q does not contain %q", clip(p.vars[varPrompt]), clip(want))
+	}
+	return nil
+}
+
+func (p *player) repeat(s *Step) error {
+	outer := p.vars[varRound]
+	defer func() { p.vars[varRound] = outer }()
+	for i := range s.N {
+		p.vars[varRound] = strconv.Itoa(i + 1)
+		if err := p.steps(s.Steps); err != nil {
+			return err
+		}
+		if err := p.lookUp(); err != nil { // where every step was left out by its guard
+			return err
+		}
+	}
+	return nil
+}
+
+// alphabet is n bytes that are easy to compare with what arrived.
+func alphabet(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = 'a' + byte(i%26)
+	}
+	return b
+}

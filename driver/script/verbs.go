@@ -1,0 +1,270 @@
+package script
+
+import (
+	"encoding/base64"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+const (
+	runLimit  = 10 * time.Minute // of one command, where the script says nothing
+	tryDelay  = 500 * time.Millisecond
+	triesMax  = 100
+	tokensMax = 1 << 40
+	costMax   = 1e6
+)
+
+// option reads one key of a step. The depth is that of the steps it stands in.
+type option func(p *parser, n *yaml.Node, s *Step, depth int)
+
+// verb is what a step can be: its options, the one that the verb's own value is
+// (`say: hello` is `say: {text: hello}`), and those without which it means nothing.
+type verb struct {
+	value   string
+	options map[string]option
+	needs   []string
+}
+
+// verbs is the whole language. A key that does not stand here does not exist.
+var verbs map[string]verb
+
+func init() { // a function, because the table's readers read steps, which need the table
+	verbs = map[string]verb{
+		"say":    {"text", map[string]option{"text": words, "chunk": chunk, "delay": delay}, []string{"text"}},
+		"think":  {"text", map[string]option{"text": words, "chunk": chunk, "delay": delay}, []string{"text"}},
+		"write":  {"file", map[string]option{"file": file, "content": content}, []string{"file", "content"}},
+		"append": {"file", map[string]option{"file": file, "content": content}, []string{"file", "content"}},
+		"edit": {"file", map[string]option{"file": file, "replace": replace, "with": with, "all": all},
+			[]string{"file", "replace", "with"}},
+		"run": {"command", map[string]option{"command": command, "timeout": limit, "tries": tries, "delay": delay,
+			"may_fail": mayFail, "quiet": quiet}, []string{"command"}},
+		"sleep": {"time", map[string]option{"time": sleepTime}, []string{"time"}},
+		"usage": {"", map[string]option{"input_tokens": tokens(0), "output_tokens": tokens(1), "cost_usd": cost}, nil},
+		"fail":  {"message", map[string]option{"message": words, "code": code}, []string{"message"}},
+		"crash": {"signal", map[string]option{"signal": signalName}, nil},
+		"spawn": {"command", map[string]option{"command": command, "mode": mode, "keeps_output": holds},
+			[]string{"command"}},
+		"count": {"lines", map[string]option{"lines": times, "rate": rate, "ledger": file}, []string{"lines"}},
+		"emit": {"text", map[string]option{"text": rawText, "base64": rawBase64, "bytes": filler},
+			nil},
+		"hang": {"why", map[string]option{"why": words, "deaf": deaf}, nil},
+		"ask": {"question", map[string]option{"question": words, "tool": tool, "options": answers, "timeout": limit,
+			"allowed": nested, "denied": nestedElse}, []string{"question"}},
+		"expect_prompt": {"containing", map[string]option{"containing": words, "timeout": limit}, nil},
+		"repeat":        {"times", map[string]option{"times": times, "steps": nested}, []string{"times", "steps"}},
+		"one_of":        {"choices", map[string]option{"choices": choices}, []string{"choices"}},
+	}
+}
+
+var guards = map[string]option{
+	"every":  func(p *parser, n *yaml.Node, s *Step, _ int) { s.Every = int(p.number(n, 1, timesMax)) },
+	"chance": func(p *parser, n *yaml.Node, s *Step, _ int) { s.Chance = p.fraction(n, 1) },
+}
+
+// step reads one step: one verb, its options beside it or below it, guards.
+func (p *parser) step(n *yaml.Node, depth int) Step {
+	n = resolve(n)
+	s := Step{Line: n.Line, Column: n.Column, Chance: 1, Tries: 1, Code: 1, Signal: "SIGKILL", Mode: "child"}
+	if n.Kind == yaml.ScalarNode && (n.Value == "hang" || n.Value == "crash" || n.Value == "expect_prompt") {
+		s.Verb = n.Value // `- hang` needs no more words
+		return s
+	}
+	if n.Kind != yaml.MappingNode {
+		p.fault(n, "a step is a mapping, as in `say: hello`; it is one of %s", keys(verbs))
+		return s
+	}
+	var value *yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if _, ok := verbs[n.Content[i].Value]; !ok {
+			continue
+		}
+		if s.Verb != "" {
+			p.fault(n.Content[i], "a step does one thing: this one already has %s; begin another with a dash", s.Verb)
+			return s
+		}
+		s.Verb, value = n.Content[i].Value, n.Content[i+1]
+	}
+	if s.Verb == "" {
+		p.fault(n, "the step has no verb; a step is one of %s", keys(verbs))
+		return s
+	}
+	p.options(n, value, &s, depth)
+	return s
+}
+
+// options reads what stands beside the verb and what its value holds.
+func (p *parser) options(n, value *yaml.Node, s *Step, depth int) {
+	v := verbs[s.Verb]
+	seen := make(map[string]bool)
+	read := func(to map[string]func(*yaml.Node), name string, o option) {
+		to[name] = func(n *yaml.Node) {
+			if seen[name] {
+				p.fault(n, "%s is given twice: as the value of %s and beside it", name, s.Verb)
+				return
+			}
+			seen[name] = true
+			o(p, n, s, depth)
+		}
+	}
+	inside, beside := map[string]func(*yaml.Node){}, map[string]func(*yaml.Node){}
+	for name, o := range v.options {
+		read(inside, name, o)
+		read(beside, name, o)
+	}
+	for name, o := range guards {
+		read(beside, name, o)
+	}
+	beside[s.Verb] = func(*yaml.Node) {}
+	switch value = resolve(value); {
+	case value.Kind == yaml.MappingNode:
+		p.mapping(value, s.Verb, inside)
+	case v.value == "":
+		p.fault(value, "%s is a mapping with the keys %s", s.Verb, keys(v.options))
+	case value.Kind == yaml.ScalarNode && (value.Tag == "!!null" || value.Tag == "!!bool" && len(v.needs) == 0):
+		// `hang:`, `hang: true` and, with its words beside it, `run:`
+	default:
+		inside[v.value](value)
+	}
+	p.mapping(n, s.Verb, beside)
+	for _, name := range v.needs {
+		if !seen[name] {
+			p.fault(n, "%s needs %s", s.Verb, name)
+		}
+	}
+	p.sense(n, s, seen)
+}
+
+// sense is what one option alone cannot tell.
+func (p *parser) sense(n *yaml.Node, s *Step, seen map[string]bool) {
+	switch s.Verb {
+	case "usage":
+		if len(seen) == 0 {
+			p.fault(n, "usage needs input_tokens, output_tokens or cost_usd")
+		}
+	case "emit":
+		if s.Bytes == nil {
+			p.fault(n, "emit needs text, base64 or bytes")
+		}
+	case "run":
+		if !seen["timeout"] {
+			s.Limit = runLimit
+		}
+		if !seen["delay"] {
+			s.Delay = tryDelay
+		}
+	case "edit":
+		if seen["replace"] && s.Replace == "" {
+			p.fault(n, "replace is empty; to add text, use append")
+		}
+	}
+}
+
+func words(p *parser, n *yaml.Node, s *Step, _ int)   { s.Text = p.text(n) }
+func content(p *parser, n *yaml.Node, s *Step, _ int) { s.Content = p.text(n) }
+func replace(p *parser, n *yaml.Node, s *Step, _ int) { s.Replace = p.text(n) }
+func with(p *parser, n *yaml.Node, s *Step, _ int)    { s.With = p.text(n) }
+func all(p *parser, n *yaml.Node, s *Step, _ int)     { s.All = p.truth(n) }
+func chunk(p *parser, n *yaml.Node, s *Step, _ int)   { s.Chunk = int(p.number(n, 1, 1<<16)) }
+func delay(p *parser, n *yaml.Node, s *Step, _ int)   { s.Delay = p.duration(n) }
+func limit(p *parser, n *yaml.Node, s *Step, _ int)   { s.Limit = p.duration(n) }
+func tries(p *parser, n *yaml.Node, s *Step, _ int)   { s.Tries = int(p.number(n, 1, triesMax)) }
+func mayFail(p *parser, n *yaml.Node, s *Step, _ int) { s.MayFail = p.truth(n) }
+func quiet(p *parser, n *yaml.Node, s *Step, _ int)   { s.Quiet = p.truth(n) }
+func cost(p *parser, n *yaml.Node, s *Step, _ int)    { s.CostUSD = p.fraction(n, costMax) }
+func code(p *parser, n *yaml.Node, s *Step, _ int)    { s.Code = int(p.number(n, 0, 255)) }
+func holds(p *parser, n *yaml.Node, s *Step, _ int)   { s.Holds = p.truth(n) }
+func times(p *parser, n *yaml.Node, s *Step, _ int)   { s.N = int(p.number(n, 1, timesMax)) }
+func rate(p *parser, n *yaml.Node, s *Step, _ int)    { s.Rate = p.fraction(n, 1e6) }
+func deaf(p *parser, n *yaml.Node, s *Step, _ int)    { s.Deaf = p.truth(n) }
+func tool(p *parser, n *yaml.Node, s *Step, _ int)    { s.Tool = p.text(n) }
+
+func sleepTime(p *parser, n *yaml.Node, s *Step, _ int) { s.From, s.To = p.span(n) }
+
+func nested(p *parser, n *yaml.Node, s *Step, depth int)     { s.Steps = p.list(n, depth+1) }
+func nestedElse(p *parser, n *yaml.Node, s *Step, depth int) { s.Else = p.list(n, depth+1) }
+
+func choices(p *parser, n *yaml.Node, s *Step, depth int) {
+	for _, item := range p.sequence(n, "choices", 2) {
+		s.Choices = append(s.Choices, p.list(item, depth+1))
+	}
+	if len(s.Choices) == 1 {
+		p.fault(n, "one_of needs two lists of steps at least")
+	}
+}
+
+func answers(p *parser, n *yaml.Node, s *Step, _ int) {
+	for _, item := range p.sequence(n, "options", 2) {
+		s.Options = append(s.Options, p.text(item))
+	}
+}
+
+func tokens(which int) option {
+	return func(p *parser, n *yaml.Node, s *Step, _ int) { s.Tokens[which] = p.number(n, 0, tokensMax) }
+}
+
+func signalName(p *parser, n *yaml.Node, s *Step, _ int) {
+	s.Signal = p.word(n, "SIGKILL", "SIGABRT", "SIGBUS", "SIGHUP", "SIGINT", "SIGQUIT", "SIGSEGV", "SIGTERM")
+}
+
+func mode(p *parser, n *yaml.Node, s *Step, _ int) {
+	s.Mode = p.word(n, "child", "setsid", "double_fork")
+}
+
+// file is a path in the workspace. What it is once the names in it are filled in
+// is looked at again when the step is played.
+func file(p *parser, n *yaml.Node, s *Step, _ int) {
+	s.File = p.text(n)
+	if s.File == "" {
+		p.fault(n, "here the name of a file is needed")
+	} else if hasForeign(s.File) {
+		p.fault(n, "{prompt} and {answer} are somebody else's words: no part of a file's name")
+	} else if why := forbidden(fill(s.File, map[string]string{})); why != "" {
+		p.fault(n, "%s", why)
+	}
+}
+
+// command is a line for sh. Somebody else's words never become part of it.
+func command(p *parser, n *yaml.Node, s *Step, _ int) {
+	if s.Text = p.text(n); strings.TrimSpace(s.Text) == "" {
+		p.fault(n, "here a command is needed")
+	}
+	if hasForeign(s.Text) {
+		p.fault(n, `{prompt} and {answer} are somebody else's words: in a command write "$PROMPT" or "$ANSWER"`)
+	}
+}
+
+func rawText(p *parser, n *yaml.Node, s *Step, _ int) { s.Bytes = append(s.Bytes, p.text(n)...) }
+
+func rawBase64(p *parser, n *yaml.Node, s *Step, _ int) {
+	raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(p.text(n)), ""))
+	if err != nil {
+		p.fault(n, "this is not base64: %v", err)
+	}
+	s.Bytes = append(s.Bytes, raw...)
+}
+
+// filler is that many bytes of the alphabet, without a line's end.
+func filler(p *parser, n *yaml.Node, s *Step, _ int) {
+	s.N = int(p.number(n, 1, emitBytesMax))
+	if s.Bytes == nil {
+		s.Bytes = []byte{}
+	}
+}
+
+// forbidden says why a path is none that a script may write; empty where it may.
+// The folders are those of SPEC X10.
+func forbidden(path string) string {
+	if !filepath.IsLocal(path) {
+		return "files are named from the workspace on and stay in it: " + clip(path) + " does not"
+	}
+	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Clean(path)), "/") {
+		switch lower := strings.ToLower(part); lower {
+		case ".git", ".fairlead", ".claude":
+			return "scripts do not write into " + lower + "; nobody changes his own rules"
+		}
+	}
+	return ""
+}
