@@ -13,6 +13,7 @@ import (
 func (c *checker) agents(cfg *Config) {
 	var nodes []*node
 	for _, f := range fieldsOf(c.root.get("agents")) {
+		c.name(f)
 		if f.value.kind != object {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,16 @@ func (c *checker) config() *Config {
 	c.seats(cfg)
 	c.channels(cfg)
 	return cfg
+}
+
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+
+// name checks what an agent or a channel is called: it becomes part of file
+// names, addresses and the journal's entities.
+func (c *checker) name(f field) {
+	if !namePattern.MatchString(f.name) {
+		c.add(f.place, f.value.path, "is not a name: %s", nameRule)
+	}
 }
 
 // fieldsOf and its fellows read a node that may be absent or of the wrong kind.
@@ -243,6 +254,7 @@ func (c *checker) channels(cfg *Config) {
 	}
 	members = append(members, c.subagents()...)
 	for _, f := range fieldsOf(c.root.get("channels")) {
+		c.name(f)
 		n := f.value
 		if n.kind != object {
 			continue

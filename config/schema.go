@@ -114,8 +114,7 @@ func (s *shape) report(e *jsonschema.ValidationError) {
 			s.found.add(f.place, f.value.path, "there is no such key here%s", didYouMean(name, known))
 		}
 	case *kind.PropertyNames:
-		f := n.field(k.Property)
-		s.found.add(f.place, f.value.path, "is not a name: %s", nameRule)
+		// The validator misplaces these; checker.name finds them.
 	case *kind.Required:
 		for _, name := range k.Missing {
 			s.found.add(key, join(n.path, name), "is missing")
@@ -198,6 +197,9 @@ func typeText(n *node, want []string) string {
 		}
 	}
 	wanted := strings.Join(expected, " or ")
+	if slices.Contains(want, "string") {
+		wanted = kindWords["string"] // a number in its place is taken as it is written
+	}
 	switch {
 	case n.kind == null:
 		return "is empty; give it " + wanted + " or take the line out"

@@ -97,6 +97,9 @@ func (e Env) String() string {
 	return strings.Join(parts, " ")
 }
 
+// Format keeps %#v and its like from showing what String hides.
+func (e Env) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(e.String())) }
+
 // LogValue keeps values out of logs.
 func (e Env) LogValue() slog.Value { return slog.StringValue(e.String()) }
 

@@ -306,7 +306,11 @@ func (t *treeReader) readFields(n *node, y *yaml.Node, depth int) {
 			t.found.add(at, n.path, "a key is one word, not a list or a mapping")
 			continue
 		case key.ShortTag() == "!!merge":
-			merged = append(merged, t.mergeSources(value, n.path, depth)...)
+			sources, ok := t.mergeSources(value, n.path, depth)
+			if !ok {
+				n.kind = broken
+			}
+			merged = append(merged, sources...)
 			continue
 		}
 		name := t.restore(key.Value)
@@ -327,7 +331,7 @@ func (t *treeReader) readFields(n *node, y *yaml.Node, depth int) {
 }
 
 // mergeSources reads what stands behind `<<:`, one mapping or a list of them.
-func (t *treeReader) mergeSources(y *yaml.Node, path string, depth int) []*node {
+func (t *treeReader) mergeSources(y *yaml.Node, path string, depth int) ([]*node, bool) {
 	source := t.read(y, path, depth+1)
 	all := []*node{source}
 	if source.kind == list {
@@ -336,10 +340,10 @@ func (t *treeReader) mergeSources(y *yaml.Node, path string, depth int) []*node 
 	for _, s := range all {
 		if s.kind != object && !t.stopped {
 			t.found.add(place{y.Line, y.Column}, path, "<< takes a mapping, or a list of mappings, by alias")
-			return nil
+			return nil, false
 		}
 	}
-	return all
+	return all, true
 }
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
