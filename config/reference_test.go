@@ -1,0 +1,193 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const referencePath = "../doc/config.md"
+
+const referenceHead = `<!-- Code generated from config/fairlead.schema.json by UPDATE=1 go test ./config; DO NOT EDIT. -->
+
+# fairlead.yaml
+
+One file at the root of the repository says what the team is. ` + "`fairlead init`" + ` writes a
+first one. Whatever is wrong with it is told at once, each fault with its line and column:
+
+` + "```" + `
+fairlead.yaml:12:13: agents.coder.driver: unknown driver "exce" (did you mean exec?); there are script, exec, acp, claude, codex
+` + "```" + `
+
+A name is ` + nameRule + `.
+A duration is a number and a unit: ` + "`90s`, `10m`, `2h`" + `. A path starts from the folder of the file.
+
+` + "`${NAME}`" + ` in an environment or in ` + "`notify`" + ` stands for a variable of the environment in which Fairlead
+runs; it is looked up when a process starts and never stored. Elsewhere a dollar is a dollar.
+Inside of ` + "`{ }`" + ` other programs want quotes around it: ` + "`env: {API_KEY: \"${API_KEY}\"}`" + `.
+
+The file is UTF-8 and at most 1 MiB. Anchors, aliases and ` + "`<<`" + ` are followed. The JSON Schema for
+editors is ` + "[fairlead.schema.json](../config/fairlead.schema.json)" + `.
+`
+
+type schemaNode struct {
+	Description string
+	Ref         string `json:"$ref"`
+	Type        any
+	Enum        []any
+	Const       any
+	Default     any
+	Minimum     any
+	Maximum     any
+	Required    []string
+	Properties  json.RawMessage
+	Additional  json.RawMessage `json:"additionalProperties"`
+	Items       *schemaNode
+	Defs        map[string]*schemaNode `json:"$defs"`
+}
+
+// TestReference keeps doc/config.md what the schema says. Renew with UPDATE=1.
+func TestReference(t *testing.T) {
+	var root schemaNode
+	if err := json.Unmarshal(schemaJSON, &root); err != nil {
+		t.Fatal(err)
+	}
+	r := &reference{defs: root.Defs}
+	r.WriteString(referenceHead)
+	r.section("The file", "", &root)
+	got := r.String()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(referencePath, []byte(got), 0o644); err != nil { //nolint:gosec // a document
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(referencePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("doc/config.md is not what the schema says; run UPDATE=1 go test ./config\n%s", diff)
+	}
+}
+
+type reference struct {
+	bytes.Buffer
+	defs map[string]*schemaNode
+}
+
+// section writes a table of an object's keys, then the sections of those keys
+// that are objects themselves.
+func (r *reference) section(title, prefix string, n *schemaNode) {
+	fmt.Fprintf(r, "\n## %s\n\n", title)
+	if n.Description != "" {
+		fmt.Fprintf(r, "%s\n\n", n.Description)
+	}
+	r.WriteString("| key | value | default | what it is for |\n|---|---|---|---|\n")
+	type deeper struct {
+		title, prefix string
+		node          *schemaNode
+	}
+	var below []deeper
+	for _, key := range orderedKeys(n.Properties) {
+		var p *schemaNode
+		var all map[string]*schemaNode
+		if err := json.Unmarshal(n.Properties, &all); err != nil {
+			panic(err)
+		}
+		p = all[key]
+		shape, path := r.resolve(p), prefix+key
+		if slices.Contains(n.Required, key) {
+			key = "**" + key + "**"
+		}
+		fmt.Fprintf(r, "| %s | %s | %s | %s |\n", key, r.value(p), defaultWord(p, shape), p.Description)
+		switch entry := r.entry(shape); {
+		case len(shape.Properties) > 0:
+			below = append(below, deeper{path, path + ".", shape})
+		case entry != nil && len(entry.Properties) > 0:
+			below = append(below, deeper{path + ".NAME", path + ".NAME.", entry})
+		}
+	}
+	for _, d := range below {
+		d.node = &schemaNode{Properties: d.node.Properties, Required: d.node.Required}
+		r.section("`"+d.title+"`", d.prefix, d.node)
+	}
+}
+
+func (r *reference) resolve(n *schemaNode) *schemaNode {
+	for n.Ref != "" {
+		n = r.defs[strings.TrimPrefix(n.Ref, "#/$defs/")]
+	}
+	return n
+}
+
+// entry is the shape of a mapping's entries, where it may have any key.
+func (r *reference) entry(n *schemaNode) *schemaNode {
+	var e schemaNode
+	if len(n.Additional) == 0 || json.Unmarshal(n.Additional, &e) != nil {
+		return nil
+	}
+	return r.resolve(&e)
+}
+
+func (r *reference) value(n *schemaNode) string {
+	if words := map[string]string{
+		"#/$defs/duration": "a duration", "#/$defs/name": "a name", "#/$defs/path": "a path", "#/$defs/patterns": "a list of patterns",
+	}[n.Ref]; words != "" {
+		return words
+	}
+	n = r.resolve(n)
+	switch {
+	case len(n.Enum) > 0:
+		words := make([]string, len(n.Enum))
+		for i, e := range n.Enum {
+			words[i] = fmt.Sprintf("`%v`", e)
+		}
+		return strings.Join(words, ", ")
+	case n.Const != nil:
+		return fmt.Sprintf("`%v`", n.Const)
+	case n.Minimum != nil && n.Maximum != nil && n.Maximum.(float64) < 1e5:
+		return fmt.Sprintf("%v to %v", n.Minimum, n.Maximum)
+	}
+	types := fmt.Sprint(n.Type)
+	switch {
+	case strings.Contains(types, "object"):
+		return "a mapping"
+	case strings.Contains(types, "array"):
+		if n.Items != nil && n.Items.Ref == "#/$defs/path" {
+			return "a list of paths"
+		}
+		return "a list"
+	}
+	return kindWords[types]
+}
+
+func defaultWord(n, shape *schemaNode) string {
+	d := n.Default
+	if d == nil {
+		d = shape.Default
+	}
+	if d == nil {
+		return ""
+	}
+	return fmt.Sprintf("`%v`", d)
+}
+
+// orderedKeys are an object's keys in the order in which they are written.
+func orderedKeys(object json.RawMessage) []string {
+	d := json.NewDecoder(bytes.NewReader(object))
+	var keys []string
+	_, _ = d.Token()
+	for d.More() {
+		key, _ := d.Token()
+		keys = append(keys, key.(string))
+		var skipped json.RawMessage
+		_ = d.Decode(&skipped)
+	}
+	return keys
+}
