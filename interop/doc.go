@@ -1,0 +1,25 @@
+// Package interop speaks to programs that know nothing of Fairlead, in their own files.
+//
+// On the table between two people lies one sheet: agent_state.json. One of them writes
+// what he wants done, the other what he is doing, and each looks at the sheet whenever
+// it moves. Neither rings before he writes. The foreign one rubs the sheet clean and
+// writes it anew where it lies, so that whoever looks at that moment sees a blank, or
+// half a word. So we look again before we call it nonsense, and what really is nonsense
+// we copy and put aside. When we write, we take a fresh sheet, write it in full, and
+// swap it for the old one in a single move; then we keep our eyes on the old sheet for
+// a second, because the other's pen may still be on it.
+//
+// Two kinds of thing live here. AgentState is the sheet as a value: ParseAgentState and
+// Render are pure, keep the fields they do not know, and are the only place that knows
+// how the seed spells things. StateFiles is the sheets of a whole team, live: what
+// others write arrives as Seen, in order and once, and Write exchanges without burying.
+//
+// What is not promised: a foreign program's own read-modify-write that began before our
+// write and ends after it carries its old idea of our fields; it arrives as Seen like any
+// other. A foreign writer that holds a swapped-out file open for more than a second
+// before it writes is not heard. Where the file system knows no exchange, a foreign
+// rename that falls into the microseconds between our look and our rename is lost.
+//
+// The one promise: what somebody else wrote in full is reported before, or although,
+// we write over it.
+package interop

@@ -1,0 +1,60 @@
+package interop
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+const (
+	corruptPrefix = FileName + ".corrupt-"
+	corruptMax    = 20 // copies in a folder: an agent that writes nonsense all day must not fill the disk
+)
+
+// errCopiesMax says that bytes were not kept.
+var errCopiesMax = fmt.Errorf("%d copies are kept already, so these bytes are not; move some %s* files away", corruptMax, corruptPrefix)
+
+// keepAside copies malformed bytes beside the file and gives the copy's name, which says
+// when they were written (SPEC C12, X5). The time is the file's, not the clock's, so the
+// same malformed file is kept once however often it is met, also after a restart.
+func keepAside(folder string, dir int, s sheet) (name string, err error) {
+	kept := s.bytes[:min(len(s.bytes), agentStateBytesMax)]
+	base := corruptPrefix + fileTime(s.id.mtime)
+	for n := 1; n <= corruptMax; n++ {
+		name = base
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", base, n) // other bytes of the same nanosecond
+		}
+		there, err := readSheet(dir, name)
+		if err == nil && bytes.Equal(there.bytes, kept) {
+			return name, nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	names, err := namesIn(folder)
+	if err != nil {
+		return "", fmt.Errorf("look for copies in %s: %w", folder, err)
+	}
+	copies := 0
+	for _, n := range names {
+		if strings.HasPrefix(n, corruptPrefix) {
+			copies++
+		}
+	}
+	if copies >= corruptMax {
+		return "", errCopiesMax
+	}
+	file, err := create(dir, name, kept, s.mode|0o600)
+	if err != nil {
+		return "", fmt.Errorf("keep a copy as %s: %w", name, err)
+	}
+	defer func() { _ = file.Close() }()
+	if err := syncFolder(dir); err != nil {
+		return "", fmt.Errorf("sync the folder of %s: %w", name, err)
+	}
+	return name, nil
+}

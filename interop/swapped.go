@@ -1,0 +1,181 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// swapped is a file that one of our writes took out of its place. Somebody may have had
+// it open, and what he writes into it is a command like any other.
+type swapped struct {
+	file  *os.File
+	name  string // beside the state file; empty where it has none
+	sum   Sum    // what is known to be in it
+	since time.Time
+	doubt doubt
+	seq   uint64    // of the last report from it; 0: none
+	told  time.Time // when the consumer was seen to have that report
+}
+
+// holdSwapped keeps an old file. Its lock says to a Fairlead that starts meanwhile that
+// it is being seen to.
+func holdSwapped(file *os.File, name string, known Sum) *swapped {
+	_ = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) // without it a second start reports it again, no more
+	return &swapped{file: file, name: name, sum: known, since: time.Now()}
+}
+
+// lookAtSwapped looks at all that was swapped out and gives those that stay. The caller
+// holds f.mu.
+func (w *StateFiles) lookAtSwapped(f *stateFile, now time.Time) (stay []*swapped) {
+	if len(f.swapped) == 0 {
+		return nil
+	}
+	dir, _, err := openFolder(f.folder)
+	if err != nil {
+		dir = -1 // the folder is gone; the open files are not
+	} else {
+		defer closeFD(dir)
+	}
+	for i, s := range f.swapped {
+		crowded := len(f.swapped)-i > swappedMax
+		if crowded {
+			w.log.Warn("a swapped-out state file is given up early: too many at a time", "agent", f.name, "limit", swappedMax)
+		}
+		if w.lookSwapped(f, s, dir, now) || crowded {
+			w.retire(f, s, dir, now)
+			continue
+		}
+		stay = append(stay, s)
+	}
+	return stay
+}
+
+// lookSwapped reports what is new in one of them, and says whether that was all.
+func (w *StateFiles) lookSwapped(f *stateFile, s *swapped, dir int, now time.Time) (over bool) {
+	age := now.Sub(s.since)
+	there, err := readOpen(s.file)
+	if err != nil {
+		w.log.Warn("a swapped-out state file cannot be read", "agent", f.name, "error", err)
+		return true
+	}
+	sum := SumOf(there.bytes)
+	switch {
+	case sum == s.sum && !there.moved:
+		s.doubt.clear()
+	default:
+		seen, certain := w.judge(f, &s.doubt, dir, there, sum, now)
+		if !certain {
+			return age > swappedForMax
+		}
+		seen.FromSwap = true
+		s.doubt.clear()
+		s.sum, s.told = sum, time.Time{}
+		s.seq = w.report(f, seen, now).Seq
+	}
+	if s.seq == 0 {
+		return age >= swappedFor
+	}
+	// its last report may be in nobody's journal yet, and then a crash must find the file
+	if s.told.IsZero() && f.taken.Load() >= s.seq {
+		s.told = now
+	}
+	return age >= swappedFor && !s.told.IsZero() && now.Sub(s.told) >= swappedFor
+}
+
+// retire removes a swapped-out file, and looks into it once more when nobody can open it
+// any longer.
+func (w *StateFiles) retire(f *stateFile, s *swapped, dir int, now time.Time) {
+	if s.name != "" && dir >= 0 {
+		if held, err := statOpen(s.file); err == nil {
+			if there, err := identityAt(dir, s.name); err == nil && there.dev == held.id.dev && there.ino == held.id.ino {
+				remove(dir, s.name)
+			}
+		}
+	}
+	if there, err := readOpen(s.file); err == nil && SumOf(there.bytes) != s.sum {
+		if state, err := ParseAgentState(there.bytes); err == nil {
+			w.report(f, Seen{Kind: KindWritten, Bytes: there.bytes, State: state, Sum: SumOf(there.bytes), FromSwap: true}, now)
+		}
+	}
+	_ = s.file.Close()
+}
+
+// letGo is for Close and Remove: what holds nothing new is removed, the rest is left for
+// the next start, which finds it. The caller holds f.mu.
+func (w *StateFiles) letGo(f *stateFile) {
+	dir, _, err := openFolder(f.folder)
+	if err == nil {
+		defer closeFD(dir)
+	}
+	for _, s := range f.swapped {
+		there, readErr := readOpen(s.file)
+		known := readErr == nil && SumOf(there.bytes) == s.sum && f.taken.Load() >= s.seq
+		if err == nil && known && s.name != "" {
+			remove(dir, s.name)
+		}
+		_ = s.file.Close()
+	}
+	f.swapped = nil
+}
+
+// adopt takes over what an earlier Fairlead left beside the file when it was killed:
+// swapped-out files are looked at as if they were ours, new ones that were never put in
+// place are removed. Where another Fairlead is at work it has the lock, and sees to it.
+// done is false where it was not seen to. The caller holds f.mu.
+func (w *StateFiles) adopt(f *stateFile, now time.Time) (done bool) {
+	names, err := namesIn(f.folder)
+	if err != nil {
+		return true // the folder is gone again; it is swept when it is back
+	}
+	var left []string
+	for _, name := range names {
+		if strings.HasPrefix(name, newPrefix) || strings.HasPrefix(name, swapPrefix) {
+			left = append(left, name)
+		}
+	}
+	if len(left) == 0 {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockGlance)
+	defer cancel()
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return !errors.Is(err, context.DeadlineExceeded)
+	}
+	defer unlock()
+	dir, id, err := openFolder(f.folder)
+	if err != nil {
+		return true
+	}
+	defer closeFD(dir)
+	if id != f.id {
+		return false
+	}
+	current, _ := readSheet(dir, FileName)
+	for _, name := range left {
+		if strings.HasPrefix(name, newPrefix) {
+			remove(dir, name)
+			continue
+		}
+		if len(f.swapped) >= swappedMax {
+			w.log.Warn("more swapped-out state files than are taken over at a time; the next start takes more",
+				"agent", f.name, "limit", swappedMax)
+			return true
+		}
+		file, err := openSheet(dir, name)
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+			_ = file.Close() // somebody alive holds it
+			continue
+		}
+		f.swapped = append(f.swapped, &swapped{file: file, name: name, sum: SumOf(current.bytes), since: now})
+	}
+	return true
+}

@@ -1,0 +1,320 @@
+package interop
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
+)
+
+// The names beside the file. The lock stays for good: to remove a lock file is to have
+// two of them. A new sheet is nobody's yet; a swap holds either a sheet of ours that was
+// not put in place, or what lay there before it.
+const (
+	lockName   = "." + FileName + ".lock"
+	newPrefix  = "." + FileName + ".new-"
+	swapPrefix = "." + FileName + ".swap-"
+)
+
+const defaultMode = 0o644 // of a file that was not there; else the mode it had
+
+// Write puts content in the file's place: whole, durable, and over nothing that its
+// caller has not been told. Told is what was received from Seen, given by Read or by an
+// earlier *Changed, and what isOurs (may be nil) knows by its sum. For anything else the
+// answer is a *Changed (ErrChanged), and the file is as it was; so is it after any error
+// but one that says otherwise. A write under way is waited for; ctx ends the waiting.
+//
+// Among Fairlead's own processes a lock on .agent_state.json.lock orders the writes.
+// Against all others the new file is exchanged for the old in one move. What was in the
+// old one by then, or is written into it within a second by somebody who still holds it
+// open, comes over Seen, FromSwap; then the old one is removed.
+func (w *StateFiles) Write(ctx context.Context, name string, content []byte, isOurs func(Sum) bool) error {
+	f, err := w.file(name)
+	if err == nil {
+		_, err = ParseAgentState(content) // what no reader takes is not written; also the size limit
+	}
+	if err == nil {
+		err = w.write(ctx, f, content, isOurs)
+	}
+	if changed := (*Changed)(nil); err == nil || errors.As(err, &changed) {
+		return err
+	}
+	return fmt.Errorf("write %s of %s: %w", FileName, name, err)
+}
+
+func (w *StateFiles) write(ctx context.Context, f *stateFile, content []byte, isOurs func(Sum) bool) error {
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for range writeRoundsMax {
+		seen, err := w.settle(ctx, f)
+		if err != nil {
+			return err
+		}
+		ours := seen.Own || seen.Kind == KindWritten && isOurs != nil && isOurs(seen.Sum)
+		if !ours && seen.Seq > f.taken.Load() {
+			f.take(seen.Seq)
+			return &Changed{seen}
+		}
+		placed, err := w.place(f, seen, content)
+		if placed {
+			w.askToLook(f) // at the swapped one, for a second
+		}
+		if placed || err != nil {
+			return err
+		}
+	}
+	return errors.New("the file comes and goes faster than it can be written; stop the program that does it")
+}
+
+// settle looks until what lies there is beyond doubt. The caller holds f.mu, which is
+// let go while waiting.
+func (w *StateFiles) settle(ctx context.Context, f *stateFile) (Seen, error) {
+	began := time.Now()
+	tick := time.NewTicker(settleEvery)
+	defer tick.Stop()
+	for now := began; ; now = time.Now() {
+		if w.isClosed() || f.removed {
+			return Seen{}, ErrClosed
+		}
+		if w.look(f, now) {
+			if f.now.Kind == KindUnreadable {
+				return f.now, errors.New(f.now.Fault)
+			}
+			return f.now, nil
+		}
+		if now.Sub(began) > underWayMax {
+			return Seen{}, fmt.Errorf("it was rewritten for %v without one whole content; stop the program that does it", underWayMax)
+		}
+		f.mu.Unlock()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		case <-w.done:
+		}
+		f.mu.Lock()
+		if err := ctx.Err(); err != nil {
+			return Seen{}, fmt.Errorf("waiting for a write under way: %w", err)
+		}
+	}
+}
+
+// lock orders the writers of one file: first those of this process, in line, then those
+// of other Fairlead processes.
+func (f *stateFile) lock(ctx context.Context) (unlock func(), err error) {
+	select {
+	case f.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for another write of ours: %w", ctx.Err())
+	}
+	side, err := f.lockSide(ctx)
+	if err != nil {
+		<-f.turn
+		return nil, err
+	}
+	return func() {
+		_ = side.Close() // closing lets go of it, whatever it says
+		<-f.turn
+	}, nil
+}
+
+func (f *stateFile) lockSide(ctx context.Context) (*flock.Flock, error) {
+	ctx, cancel := context.WithTimeout(ctx, foreignLockWait)
+	defer cancel()
+	for {
+		side := flock.New(filepath.Join(f.folder, lockName),
+			flock.SetFlag(os.O_CREATE|os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK), flock.SetPermissions(0o600))
+		_, err := side.TryLockContext(ctx, lockRetryEvery)
+		switch {
+		case err == nil && f.isLock(side):
+			return side, nil
+		case err == nil: // somebody removed the file under us: lock the one that is there now
+			_ = side.Close()
+		case ctx.Err() != nil:
+			_ = side.Close()
+			return nil, fmt.Errorf("%s is held by another Fairlead: %w", lockName, ctx.Err())
+		case errors.Is(err, unix.ELOOP):
+			return nil, fmt.Errorf("%s is a symbolic link and is not followed; remove it: %w", lockName, err)
+		default:
+			return nil, f.cannotWrite(err)
+		}
+	}
+}
+
+// isLock says whether what was locked is what others will lock.
+func (f *stateFile) isLock(side *flock.Flock) bool {
+	held, err := side.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(side.Path())
+	return err == nil && os.SameFile(held, there)
+}
+
+// cannotWrite adds the way out to an error of making a file.
+func (f *stateFile) cannotWrite(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
+		return fmt.Errorf("the folder %s is not writable; make it writable for this user, or give the agent another workspace: %w", f.folder, err)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return fmt.Errorf("no space left for %s; free some, the file is as it was: %w", f.folder, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("the folder %s is gone; make it again: %w", f.folder, err)
+	}
+	return err
+}
+
+// place puts content where seen was seen. placed is false where that was not there any
+// more; then nothing was done. The caller holds f.mu and the lock.
+func (w *StateFiles) place(f *stateFile, seen Seen, content []byte) (placed bool, err error) {
+	dir, id, err := openFolder(f.folder)
+	if err != nil {
+		return false, f.cannotWrite(err)
+	}
+	defer closeFD(dir)
+	if id != f.id {
+		return false, nil
+	}
+	name, err := f.prepare(dir, content)
+	if err != nil {
+		return false, f.cannotWrite(err)
+	}
+	var old *swapped
+	if seen.Kind == KindDeleted {
+		placed, err = placeNew(dir, name)
+	} else {
+		old, placed, err = w.swap(dir, name, seen)
+	}
+	if !placed {
+		remove(dir, name)
+		return false, err
+	}
+	content = bytes.Clone(content) // the caller's to change
+	now := time.Now()
+	f.now = Seen{
+		Name: f.name, Seq: w.queue.number(), Kind: KindWritten, Bytes: content,
+		Sum: SumOf(content), At: now.UTC(), Own: true,
+	}
+	var fault error
+	if f.now.State, fault = ParseAgentState(content); fault != nil {
+		panic(fmt.Sprintf("interop: written without having been parsed: %v", fault))
+	}
+	f.doubt.clear()
+	f.nowID, f.nowRead = identity{}, now // the next look knows it
+	if old != nil {
+		f.swapped = append(f.swapped, old)
+		f.swapped = w.lookAtSwapped(f, now)
+	}
+	if err != nil {
+		return true, err
+	}
+	if err := syncFolder(dir); err != nil {
+		return true, fmt.Errorf("it is written, but may be lost with the power: sync the folder %s: %w", f.folder, err)
+	}
+	return true, nil
+}
+
+// prepare writes content into a file of its own, synced, with the mode and the owner of
+// the one that it shall replace, so that whoever could write that one can write this.
+func (f *stateFile) prepare(dir int, content []byte) (name string, err error) {
+	mode, uid, gid := uint32(defaultMode), os.Getuid(), os.Getgid()
+	if file, err := openSheet(dir, FileName); err == nil {
+		if s, err := statOpen(file); err == nil {
+			mode, uid, gid = s.mode, s.uid, s.gid
+		}
+		_ = file.Close()
+	}
+	tail := fmt.Sprintf("%016x", rand.Uint64()) //nolint:gosec // a name, no secret; a clash is refused by the file system
+	file, err := create(dir, newPrefix+tail, content, mode)
+	if err != nil {
+		return "", err
+	}
+	if mode != defaultMode {
+		err = file.Chmod(os.FileMode(mode)) // the umask took some of it
+	}
+	if uid != os.Getuid() || gid != os.Getgid() {
+		_ = file.Chown(uid, gid) // only root can; others keep what they may have
+	}
+	_ = file.Close()
+	name = swapPrefix + tail
+	if err == nil {
+		err = again(func() error { return unix.Renameat(dir, newPrefix+tail, dir, name) })
+	}
+	if err != nil {
+		remove(dir, newPrefix+tail)
+		return "", err
+	}
+	return name, nil
+}
+
+// placeNew puts a file where there was none, and only there.
+func placeNew(dir int, name string) (placed bool, err error) {
+	err = renameNew(dir, name, FileName)
+	if unsupported(err) {
+		// a hard link refuses an existing name as well, on every file system that has them
+		err = again(func() error { return unix.Linkat(dir, name, dir, FileName, 0) })
+		if err == nil {
+			remove(dir, name)
+		}
+	}
+	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOENT) {
+		return false, nil // somebody was quicker, or tidied our file away: look again
+	}
+	return err == nil, err
+}
+
+// unsupported says that the file system, not the case, is the reason.
+func unsupported(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP)
+}
+
+// swap exchanges the prepared file for the one in place, and gives the old one, open.
+func (w *StateFiles) swap(dir int, name string, seen Seen) (old *swapped, placed bool, err error) {
+	err = w.exchange(dir, name, FileName)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil, false, nil
+	case unsupported(err):
+		return renameOver(dir, name, seen)
+	case err != nil:
+		return nil, false, err
+	}
+	file, err := openSheet(dir, name)
+	if err != nil {
+		// a link or the like, put there since we looked; to swap it back could bury the next thing
+		return nil, true, fmt.Errorf("it is written; what took its place meanwhile was put aside as %s: %w", name, err)
+	}
+	return holdSwapped(file, name, seen.Sum), true, nil
+}
+
+// renameOver is for file systems without exchange: the old file is held open and watched
+// all the same, but a file that took its place after the last look is lost.
+func renameOver(dir int, name string, seen Seen) (old *swapped, placed bool, err error) {
+	file, err := openSheet(dir, FileName)
+	if err != nil {
+		return nil, false, nil //nolint:nilerr // the next look says what it is
+	}
+	s, err := readOpen(file)
+	there, statErr := identityAt(dir, FileName)
+	if err != nil || statErr != nil || s.moved || there != s.id || SumOf(s.bytes) != seen.Sum {
+		_ = file.Close()
+		return nil, false, nil //nolint:nilerr // as above
+	}
+	if err := again(func() error { return unix.Renameat(dir, name, dir, FileName) }); err != nil {
+		_ = file.Close()
+		return nil, false, err
+	}
+	return holdSwapped(file, "", seen.Sum), true, nil
+}
