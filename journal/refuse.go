@@ -1,0 +1,171 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits that every backend keeps. At a limit Append refuses and says so.
+const (
+	BatchChangesMax  = 1000     // changes in a batch: an atomic batch of JetStream takes no more
+	BatchBytesMax    = 64 << 20 // data of one batch together: it is held in memory and synced in one go
+	DataBytesMax     = 1 << 20  // data of one change: one agent's output must not make the history unreadable; also JetStream's usual message
+	EntityBytesMax   = 128      // MACHINE/NAME: names are for people, and become subjects and file names
+	WordBytesMax     = 256      // machine, row, from, to, trigger, actor's kind and id, each: they are words, not texts
+	SnapshotBytesMax = 64 << 20 // a snapshot is read whole into memory at each start
+	SnapshotsKept    = 3        // the newest and two to fall back on where it is damaged or of an unknown format
+)
+
+// timeMin and timeMax bound what 64 bits of nanoseconds can say (1677 to 2262).
+var timeMin, timeMax = time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
+
+// ErrClosed is what every method gives after Close, and what Watch ends with when
+// the journal is closed under it.
+var ErrClosed = errors.New("the journal is closed: open it again to go on")
+
+// Refused is the answer to a batch or snapshot that no backend takes. Nothing was stored;
+// the same again will be refused again.
+type Refused struct {
+	What string // what it is about: "change 3 (control/coder)", "batch", "snapshot"
+	Why  string // the limit, and what to do instead
+}
+
+func (r *Refused) Error() string { return "append to journal: " + r.What + ": " + r.Why }
+
+// CheckBatch gives a *Refused where a batch or its expectations break a limit. A
+// backend calls it before anything else. An empty batch is allowed: it stores nothing,
+// and Append then only checks the expectations.
+func CheckBatch(batch []Change, expect []Expect) error {
+	if len(batch) > BatchChangesMax {
+		return &Refused{"batch", fmt.Sprintf("%d changes, more than %d: split it where its parts may stand alone", len(batch), BatchChangesMax)}
+	}
+	if len(expect) > BatchChangesMax {
+		return &Refused{"batch", fmt.Sprintf("%d expectations, more than %d: expect only what the decision rests on", len(expect), BatchChangesMax)}
+	}
+	total := 0
+	for i := range batch {
+		if why := faultOf(&batch[i]); why != "" {
+			return &Refused{fmt.Sprintf("change %d (%q)", i, clip(batch[i].Entity)), why}
+		}
+		total += len(batch[i].Data)
+	}
+	if total > BatchBytesMax {
+		return &Refused{"batch", fmt.Sprintf("%d bytes of data, more than %d: split it", total, BatchBytesMax)}
+	}
+	for _, e := range expect {
+		if why := faultOfEntity(e.Entity); why != "" {
+			return &Refused{fmt.Sprintf("expectation (%q)", clip(e.Entity)), why}
+		}
+	}
+	return nil
+}
+
+// CheckSnapshot gives a *Refused where a snapshot breaks a limit. Whether it
+// belongs to this history is for the backend to say.
+func CheckSnapshot(s *Snapshot) error {
+	switch {
+	case s.Seq == 0:
+		return &Refused{"snapshot", "seq 0: there is no state before the first change to keep"}
+	case len(s.Data) > SnapshotBytesMax:
+		return &Refused{"snapshot", fmt.Sprintf("%d bytes, more than %d: keep less in it", len(s.Data), SnapshotBytesMax)}
+	}
+	if why := faultOfWord("format", s.Format); why != "" {
+		return &Refused{"snapshot", why}
+	}
+	return nil
+}
+
+func faultOf(c *Change) string {
+	if why := faultOfEntity(c.Entity); why != "" {
+		return why
+	}
+	words := [...]struct{ name, text string }{
+		{"machine", c.Machine},
+		{"row", c.Row},
+		{"from", c.From},
+		{"to", c.To},
+		{"trigger", c.Trigger},
+		{"actor.kind", c.Actor.Kind},
+		{"actor.id", c.Actor.ID},
+	}
+	for _, w := range words {
+		if why := faultOfWord(w.name, w.text); why != "" {
+			return why
+		}
+	}
+	switch {
+	case c.Time.IsZero():
+		return "no time: the appender gives the time, the journal never asks a clock"
+	case c.Time.Before(timeMin) || c.Time.After(timeMax):
+		return fmt.Sprintf("time %s does not fit: it must lie between 1677 and 2262", c.Time.Format(time.RFC3339))
+	case len(c.Data) > DataBytesMax:
+		return fmt.Sprintf("data has %d bytes, more than %d: keep big things in a file and put its name and hash here", len(c.Data), DataBytesMax)
+	case len(c.Data) > 0 && !json.Valid(c.Data):
+		return "data is not one JSON value"
+	}
+	return ""
+}
+
+// faultOfEntity wants KIND/NAME: a lower-case word, one slash, and a name of letters,
+// digits, dot, minus and underscore that starts with a letter or digit. Such a name
+// is safe as a subject, a file name and in a log.
+func faultOfEntity(s string) string {
+	const want = "want KIND/NAME, as in control/coder: a-z, one slash, then letters, digits, . - _"
+	if s == "" {
+		return "no entity: " + want
+	}
+	if len(s) > EntityBytesMax {
+		return fmt.Sprintf("entity has %d bytes, more than %d", len(s), EntityBytesMax)
+	}
+	slash := -1
+	for i := range len(s) {
+		b := s[i]
+		lower, alnum := b >= 'a' && b <= 'z', b >= '0' && b <= '9' || b >= 'A' && b <= 'Z'
+		switch {
+		case lower, alnum && slash >= 0:
+		case b == '/' && slash < 0 && i > 0:
+			slash = i
+		case slash < 0 && i > 0 && (b == '_' || b == '-'):
+		case slash >= 0 && i > slash+1 && (b == '.' || b == '-' || b == '_'):
+		default:
+			return fmt.Sprintf("entity %q has %q at byte %d: %s", clip(s), b, i, want)
+		}
+	}
+	if slash < 0 || slash == len(s)-1 {
+		return fmt.Sprintf("entity %q: %s", clip(s), want)
+	}
+	return ""
+}
+
+func faultOfWord(name, s string) string {
+	if len(s) > WordBytesMax {
+		return fmt.Sprintf("%s has %d bytes, more than %d: long texts go into data", name, len(s), WordBytesMax)
+	}
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] == 0x7f {
+			return fmt.Sprintf("%s has a control character at byte %d: such texts go into data", name, i)
+		}
+	}
+	if !utf8.ValidString(s) {
+		return name + " is not UTF-8: such texts go into data, encoded"
+	}
+	return ""
+}
+
+// clip keeps a hostile name from filling an error.
+func clip(s string) string {
+	const max = 40 // bytes: enough to recognise it
+	if len(s) > max {
+		return s[:max] + "…"
+	}
+	return s
+}
+
+// ForeignSnapshot is the refusal of a snapshot whose hash is not that of its Seq here.
+func ForeignSnapshot(seq uint64) error {
+	return &Refused{"snapshot", fmt.Sprintf("its hash is not that of change %d here: it belongs to another history", seq)}
+}

@@ -1,0 +1,266 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// appending is one Append on its way. Whoever holds the pen writes all that wait, in
+// the order they came, in one transaction: so one sync serves many callers.
+type appending struct {
+	batch  []journal.Change
+	expect []journal.Expect
+	last   uint64
+	err    error
+	done   chan struct{} // closed when last and err are set
+}
+
+// tail is what the writer remembers of the end of the journal. It holds as long as
+// nobody else wrote: each transaction compares seq first.
+type tail struct {
+	known    bool
+	seq      uint64
+	hash     journal.Hash
+	versions map[int64]uint64 // last version by entity id; what is missing is looked up
+	sum      journal.Summer
+	failed   error // a sync failed: what is on disk is unknown until the file is opened again
+}
+
+// Append puts a batch at the end; see [journal.Journal].
+func (j *Journal) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
+	if err := journal.CheckBatch(batch, expect); err != nil {
+		return 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("append to journal: %w", err)
+	}
+	a := &appending{batch: batch, expect: expect, done: make(chan struct{})}
+	j.queueMu.Lock()
+	j.queue = append(j.queue, a)
+	j.queueMu.Unlock()
+	select {
+	case <-a.done:
+		return a.result()
+	case j.pen <- struct{}{}:
+	case <-ctx.Done():
+		if j.withdraw(a) {
+			return 0, fmt.Errorf("append to journal: %w", ctx.Err())
+		}
+		<-a.done // it is being written: only the writer knows how that ends
+		return a.result()
+	}
+	defer func() { <-j.pen }()
+	if waiting := j.take(); len(waiting) > 0 { // none where an earlier holder of the pen did it for us
+		j.write(ctx, waiting)
+	}
+	return a.result()
+}
+
+func (a *appending) result() (uint64, error) {
+	<-a.done
+	var conflict *journal.Conflict
+	if a.err != nil && !errors.As(a.err, &conflict) {
+		return 0, fmt.Errorf("append to journal: %w", a.err)
+	}
+	return a.last, a.err
+}
+
+// take gives what waits, up to one transaction's worth.
+func (j *Journal) take() []*appending {
+	j.queueMu.Lock()
+	defer j.queueMu.Unlock()
+	waiting := j.queue
+	j.queue = nil
+	return waiting
+}
+
+func (j *Journal) withdraw(a *appending) bool {
+	j.queueMu.Lock()
+	defer j.queueMu.Unlock()
+	for i, have := range j.queue {
+		if have == a {
+			j.queue = append(j.queue[:i], j.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// write stores what waits and answers everybody. The caller holds the pen.
+func (j *Journal) write(ctx context.Context, waiting []*appending) {
+	err := j.transact(ctx, waiting)
+	if err == nil {
+		j.bell.Ring()
+	}
+	for _, a := range waiting {
+		if err != nil {
+			a.last, a.err = 0, err
+		}
+		close(a.done)
+	}
+}
+
+func (j *Journal) transact(ctx context.Context, waiting []*appending) (err error) {
+	j.life.RLock()
+	defer j.life.RUnlock()
+	if j.isClosed() {
+		return journal.ErrClosed
+	}
+	if j.tail.failed != nil {
+		return fmt.Errorf("an earlier sync failed, so the journal must be opened again: %w", j.tail.failed)
+	}
+	// The leader's context ends only the wait for another process; others who wait with
+	// it would be told of a cancellation that is not theirs, so they do not share it.
+	if len(waiting) > 1 {
+		ctx = context.WithoutCancel(ctx)
+	}
+	w := j.writer
+	if err := patiently(ctx, func() error { return w.exec("BEGIN IMMEDIATE") }); err != nil {
+		return explain(j.path, err)
+	}
+	if err = j.store(waiting); err == nil {
+		err = w.exec("COMMIT")
+		if code(err) == sqlite3.SQLITE_IOERR {
+			j.tail.failed = err
+		}
+	}
+	if err != nil {
+		_ = w.exec("ROLLBACK") // where SQLite has rolled back by itself this fails, and that is well
+		j.tail.known = false
+		w.names.forget()
+		return explain(j.path, err)
+	}
+	return nil
+}
+
+// store does the inserts of one transaction. A batch whose expectations fail is
+// answered with its *Conflict before anything of it was inserted.
+func (j *Journal) store(waiting []*appending) error {
+	if err := j.findTail(); err != nil {
+		return err
+	}
+	for _, a := range waiting {
+		conflict, err := j.check(a.expect)
+		if err != nil {
+			return err
+		}
+		if conflict != nil {
+			a.err = conflict
+			continue
+		}
+		for i := range a.batch {
+			if err := j.insert(&a.batch[i]); err != nil {
+				return err
+			}
+		}
+		a.last = j.tail.seq
+	}
+	return nil
+}
+
+// findTail makes sure that what we remember of the end is the end.
+func (j *Journal) findTail() error {
+	t := &j.tail
+	seq, _, err := j.writer.number("SELECT max(seq) FROM change")
+	if err != nil {
+		return err
+	}
+	if t.known && t.seq == uint64(seq) {
+		return nil
+	}
+	hash, err := j.writer.hashOf(uint64(seq))
+	if err != nil {
+		return err
+	}
+	t.known, t.seq, t.hash, t.versions = true, uint64(seq), hash, map[int64]uint64{}
+	return nil
+}
+
+func (j *Journal) check(expect []journal.Expect) (*journal.Conflict, error) {
+	for _, e := range expect {
+		id, err := j.writer.entityID(e.Entity)
+		if err != nil {
+			return nil, err
+		}
+		has, err := j.version(id)
+		if err != nil {
+			return nil, err
+		}
+		if has != e.Version {
+			return &journal.Conflict{Entity: e.Entity, Want: e.Version, Has: has}, nil
+		}
+	}
+	return nil, nil
+}
+
+// version is where the stream of an entity ends; 0 for one that does not exist.
+func (j *Journal) version(id int64) (uint64, error) {
+	if id == 0 {
+		return 0, nil
+	}
+	if v, ok := j.tail.versions[id]; ok {
+		return v, nil
+	}
+	v, _, err := j.writer.number("SELECT version FROM change WHERE entity = ?1 ORDER BY seq DESC LIMIT 1", id)
+	if err != nil {
+		return 0, err
+	}
+	if len(j.tail.versions) >= namesKept {
+		clear(j.tail.versions)
+	}
+	j.tail.versions[id] = uint64(v)
+	return uint64(v), nil
+}
+
+func (j *Journal) insert(given *journal.Change) error {
+	w, t := j.writer, &j.tail
+	entity, err := w.makeEntity(given.Entity)
+	if err != nil {
+		return err
+	}
+	words, err := w.makePhrase(phraseOf(given))
+	if err != nil {
+		return err
+	}
+	version, err := j.version(entity)
+	if err != nil {
+		return err
+	}
+	c := *given
+	c.Seq, c.Version = t.seq+1, version+1
+	hash := t.sum.Sum(t.hash, &c)
+	var data any
+	if len(c.Data) > 0 {
+		data = []byte(c.Data)
+	}
+	err = w.exec("INSERT INTO change (seq, entity, version, time, phrase, cause, hash, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+		int64(c.Seq), entity, int64(c.Version), c.Time.UnixNano(), words, int64(c.Cause), hash[:], data)
+	if err != nil {
+		return fmt.Errorf("store change %d: %w", c.Seq, err)
+	}
+	t.seq, t.hash = c.Seq, hash
+	t.versions[entity] = c.Version
+	return nil
+}
+
+// hashOf gives the hash of a change, zero for Seq 0, and a *Broken where there is none.
+func (c *conn) hashOf(seq uint64) (h journal.Hash, err error) {
+	if seq == 0 {
+		return h, nil
+	}
+	n := 0
+	err = c.query(func(row []driver.Value) (bool, error) {
+		b, _ := row[0].([]byte)
+		n = copy(h[:], b)
+		return false, nil
+	}, "SELECT hash FROM change WHERE seq = ?1", int64(seq))
+	if err == nil && n != len(h) {
+		err = &journal.Broken{Seq: seq, Why: "it has no hash"}
+	}
+	return h, err
+}

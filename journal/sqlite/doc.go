@@ -1,0 +1,20 @@
+// Package sqlite keeps the journal in one SQLite file: a bound ledger in a drawer.
+//
+// One hand writes: all appends of a process go through one connection, and those
+// which wait for it share one sync. Other hands read over connections of their own,
+// which neither wait for the writer nor make it wait. Several processes may open the
+// same file; SQLite's locks keep their batches apart, and a watcher in one sees what
+// another appended within [watchEvery].
+//
+// The file is in WAL mode with synchronous=FULL. A change takes its hash (32 bytes),
+// its data, and about 30 bytes more: entity names and the words around a change stand
+// once in tables of their own. The view history shows it all to people. Read checks
+// every change against the hash chain as it goes, so a bit that flipped on disk
+// becomes an error that names the change, never a wrong fact.
+//
+// Nothing here opens or closes the file except SQLite itself while it is in use: a
+// close beside its own would drop its locks.
+//
+// The promise: a change whose Append returned is there after any crash, and a file
+// that is damaged is reported and left as it is.
+package sqlite

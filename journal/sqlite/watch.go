@@ -1,0 +1,81 @@
+package sqlite
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/journal"
+)
+
+// watchEvery is how often a journal that is watched looks whether another process
+// appended. It costs some ten microseconds each; our own appends wake at once.
+const watchEvery = 25 * time.Millisecond
+
+// watching runs one lookout for all watchers of a handle, and none without them.
+type watching struct {
+	mu    sync.Mutex
+	count int
+	stop  chan struct{}
+	ended chan struct{}
+}
+
+// Watch reads on as changes come, also those of other processes; see [journal.Journal].
+func (j *Journal) Watch(ctx context.Context, q journal.Query) iter.Seq2[journal.Change, error] {
+	follow := journal.Follow(ctx, q, j.Read, &j.bell, j.closed)
+	return func(yield func(journal.Change, error) bool) {
+		j.watch.enter(j.lookOut)
+		defer j.watch.leave()
+		follow(yield)
+	}
+}
+
+func (w *watching) enter(run func(stop <-chan struct{})) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.count++; w.count == 1 {
+		stop, ended := make(chan struct{}), make(chan struct{})
+		w.stop, w.ended = stop, ended
+		go func() {
+			defer close(ended)
+			run(stop)
+		}()
+	}
+}
+
+func (w *watching) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.count--; w.count == 0 {
+		close(w.stop)
+		<-w.ended
+	}
+}
+
+// lookOut rings the bell whenever the file changed. It rings once at first: somebody
+// may have appended before it began to look. Where it cannot look it rings too, and the
+// watchers' own reading says what is wrong.
+func (j *Journal) lookOut(stop <-chan struct{}) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	seen := int64(-1)
+	for {
+		select {
+		case <-stop:
+			return
+		case <-j.closed:
+			return
+		case <-tick.C:
+		}
+		head := int64(-2)
+		_ = j.reading(context.Background(), func(c *conn) (err error) {
+			head, _, err = c.number("SELECT max(seq) FROM change")
+			return err
+		})
+		if head != seen {
+			seen = head
+			j.bell.Ring()
+		}
+	}
+}
