@@ -68,8 +68,8 @@ var guards = map[string]option{
 func (p *parser) step(n *yaml.Node, depth int) Step {
 	n = resolve(n)
 	s := Step{Line: n.Line, Column: n.Column, Chance: 1, Tries: 1, Code: 1, Signal: "SIGKILL", Mode: "child"}
-	if n.Kind == yaml.ScalarNode && (n.Value == "hang" || n.Value == "crash" || n.Value == "expect_prompt") {
-		s.Verb = n.Value // `- hang` needs no more words
+	if n.Kind == yaml.ScalarNode && bare(n.Value) {
+		s.Verb = n.Value
 		return s
 	}
 	if n.Kind != yaml.MappingNode {
@@ -95,9 +95,15 @@ func (p *parser) step(n *yaml.Node, depth int) Step {
 	return s
 }
 
+// bare says which verbs need no more words, as in `- hang`.
+func bare(verb string) bool {
+	return verb == "hang" || verb == "crash" || verb == "expect_prompt"
+}
+
 // options reads what stands beside the verb and what its value holds.
 func (p *parser) options(n, value *yaml.Node, s *Step, depth int) {
 	v := verbs[s.Verb]
+	before := len(p.faults)
 	seen := make(map[string]bool)
 	read := func(to map[string]func(*yaml.Node), name string, o option) {
 		to[name] = func(n *yaml.Node) {
@@ -123,12 +129,17 @@ func (p *parser) options(n, value *yaml.Node, s *Step, depth int) {
 		p.mapping(value, s.Verb, inside)
 	case v.value == "":
 		p.fault(value, "%s is a mapping with the keys %s", s.Verb, keys(v.options))
-	case value.Kind == yaml.ScalarNode && (value.Tag == "!!null" || value.Tag == "!!bool" && len(v.needs) == 0):
-		// `hang:`, `hang: true` and, with its words beside it, `run:`
+	case value.Kind == yaml.ScalarNode && value.Tag == "!!null":
+		// `hang:` and, with its words beside it, `run:`
+	case bare(s.Verb) && value.Tag == "!!bool":
+		p.truth(value) // `hang: true`
 	default:
 		inside[v.value](value)
 	}
 	p.mapping(n, s.Verb, beside)
+	if len(p.faults) > before {
+		return // what is missing may be what was misspelt
+	}
 	for _, name := range v.needs {
 		if !seen[name] {
 			p.fault(n, "%s needs %s", s.Verb, name)

@@ -147,7 +147,8 @@ func (w *Workspace) Spawn(command, mode string, holdsOutput bool, env []string) 
 		if err := cmd.Start(); err != nil {
 			return 0, fmt.Errorf("spawn: %w", err)
 		}
-		return cmd.Process.Pid, cmd.Process.Release()
+		pid := cmd.Process.Pid // Release forgets it
+		return pid, cmd.Process.Release()
 	}
 	r, pids, err := os.Pipe()
 	if err != nil {

@@ -1,0 +1,257 @@
+// Package drivertest is the test that every driver must pass.
+//
+// It is the examiner who knows no language but knows what an interpreter owes: to
+// say the same when the speaker stutters, to go on where he was interrupted, to
+// keep a secret, not to faint at nonsense, and to stop when he is told to. Whoever
+// writes a driver calls Run with a few agents that the driver can really start,
+// puts recorded output into testdata/transcripts, and is done.
+//
+//	testdata/transcripts/NAME.raw     bytes, as an agent wrote them
+//	testdata/transcripts/NAME.facts   what the driver made of them, a fact a line; renewed by UPDATE=1
+//
+// The one promise: a driver that passes cannot lose or double a fact by where its
+// reading was interrupted.
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+const (
+	resumesMax    = 200     // offsets to resume from, of one transcript
+	everySplitMax = 4 << 10 // a longer transcript is cut into pieces of some sizes, not at every byte
+)
+
+// Case is an agent that the driver can start, and how its session ends.
+type Case struct {
+	Name    string
+	Agent   driver.Agent // a workspace is made where it has none
+	Session driver.Session
+	Tell    func(t *testing.T, p *Process, c driver.Conversation, f driver.Fact) // called with each fact as it comes; may be nil
+	Facts   []string                                                             // kind, space, text; nil: not compared
+	OK      bool                                                                 // the outcome
+}
+
+// Run runs the suite.
+func Run(t *testing.T, d driver.Driver, cases ...Case) {
+	if d.Name() == "" {
+		t.Error("the driver has no name")
+	}
+	t.Run("Nothing", func(t *testing.T) {
+		if d.Check(driver.Agent{Name: "empty", Workspace: t.TempDir()}) == nil {
+			t.Error("Check finds nothing wrong with an agent that has neither command nor script")
+		}
+		if d.Outcome(driver.Session{}, driver.Exit{Code: 1}, nil).OK {
+			t.Error("exit code 1 without a terminal event is taken for success")
+		}
+		if d.Outcome(driver.Session{}, driver.Exit{Code: -1, Signal: "SIGKILL"}, nil).OK {
+			t.Error("SIGKILL without a terminal event is taken for success")
+		}
+	})
+	t.Run("Transcripts", func(t *testing.T) { transcripts(t, d, filepath.Join("testdata", "transcripts")) })
+	t.Run("Hostile", func(t *testing.T) { hostile(t, d) })
+	t.Run("Waiting", func(t *testing.T) { waiting(t, d) })
+	for _, c := range cases {
+		if c.Agent.Workspace == "" {
+			c.Agent.Workspace = t.TempDir()
+		}
+		t.Run("Launch/"+c.Name, func(t *testing.T) { launch(t, d, c) })
+		t.Run("Play/"+c.Name, func(t *testing.T) { play(t, d, c) })
+	}
+}
+
+// launch looks at how a case would be started.
+func launch(t *testing.T, d driver.Driver, c Case) {
+	const secret = "swordfish-7c1f"
+	c.Agent.Env = append(slices.Clip(c.Agent.Env), "FAIRLEAD_TEST_SECRET="+secret)
+	must(t, d.Check(c.Agent))
+	l, err := d.Launch(c.Agent, c.Session)
+	must(t, err)
+	if len(l.Argv) == 0 || !filepath.IsAbs(l.Argv[0]) {
+		t.Errorf("argv %q does not begin with the absolute path of a program", l.Argv)
+	}
+	if l.Dir != c.Agent.Workspace {
+		t.Errorf("starts in %s, not in the workspace", l.Dir)
+	}
+	if !slices.Contains(l.Env, "FAIRLEAD_TEST_SECRET="+secret) {
+		t.Error("the environment lacks what the configuration gives")
+	}
+	if !slices.ContainsFunc(l.Env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
+		t.Error("the environment has no PATH; it must be the whole one")
+	}
+	if strings.Contains(strings.Join(l.Argv, " ")+string(l.Input), secret) {
+		t.Error("a value of the environment is in the arguments or in the input, where others read it")
+	}
+	if p := c.Session.Prompt; len(p) > 8 && strings.Contains(strings.Join(l.Argv, " "), p) {
+		t.Error("the prompt is in the arguments, where every user of the machine reads it")
+	}
+	again, err := d.Launch(c.Agent, c.Session)
+	must(t, err)
+	if !slices.Equal(l.Argv, again.Argv) || !slices.Equal(l.Env, again.Env) || !bytes.Equal(l.Input, again.Input) {
+		t.Error("asked twice, Launch says two things")
+	}
+	tidy := c.Session
+	tidy.Kind = driver.Cleanup
+	other, err := d.Launch(c.Agent, tidy)
+	must(t, err)
+	if c.Session.Kind != driver.Cleanup && slices.Equal(l.Argv, other.Argv) && bytes.Equal(l.Input, other.Input) {
+		t.Error("a cleanup session is started like any other (SPEC C4)")
+	}
+}
+
+// play starts a case for real.
+func play(t *testing.T, d driver.Driver, c Case) {
+	l, err := d.Launch(c.Agent, c.Session)
+	must(t, err)
+	p := Start(t, l)
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	var live []driver.Fact
+	var stop *driver.Stop
+	talk := d.Converse(c.Agent, c.Session, p)
+	for f, err := range talk.Facts(ctx, 0) {
+		must(t, err)
+		live = append(live, f)
+		if f.Kind == driver.Stopped {
+			stop = &f.Stop
+		}
+		if c.Tell != nil {
+			c.Tell(t, p, talk, f)
+		}
+	}
+	outcome := d.Outcome(c.Session, p.Wait(t), stop)
+	if outcome.OK != c.OK {
+		t.Errorf("outcome %+v, want OK %t; the agent wrote:\n%s", outcome, c.OK, shorten(string(p.Spool(t))))
+	}
+	if !outcome.OK && outcome.Why == "" {
+		t.Error("a failure without a word about why")
+	}
+	if c.Facts != nil {
+		var got []string
+		for _, f := range live {
+			got = append(got, string(f.Kind)+" "+f.Text)
+		}
+		if !slices.Equal(got, c.Facts) {
+			t.Errorf("facts:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(c.Facts, "\n"))
+		}
+	}
+	same(t, "as it was written", Facts(t, d, &Recording{Bytes: p.Spool(t)}, 0), live)
+	resume(t, d, p.Spool(t), live)
+}
+
+// transcripts compares recorded output with its golden facts, however it is cut.
+func transcripts(t *testing.T, d driver.Driver, dir string) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.raw"))
+	must(t, err)
+	if len(files) == 0 {
+		t.Fatalf("no transcripts in %s; record some", dir)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".raw"), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			must(t, err)
+			facts := Facts(t, d, &Recording{Bytes: raw}, 0)
+			var b strings.Builder
+			for _, f := range facts {
+				b.WriteString(Render(f) + "\n")
+			}
+			golden(t, strings.TrimSuffix(file, ".raw")+".facts", b.String())
+			for _, sizes := range splits(len(raw)) {
+				same(t, "in pieces", facts, Facts(t, d, &Recording{Bytes: raw, Sizes: sizes}, 0))
+			}
+			resume(t, d, raw, facts)
+		})
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		must(t, os.WriteFile(file, []byte(got), 0o666))
+		return
+	}
+	want, err := os.ReadFile(file)
+	must(t, err)
+	if string(want) != got {
+		t.Errorf("%s differs (UPDATE=1 renews it); got:\n%s", file, got)
+	}
+}
+
+// splits are ways to cut n bytes: at every byte, byte by byte, and in some sizes.
+func splits(n int) [][]int {
+	ways := [][]int{{1}, {2, 3}, {7}, {4096}}
+	for i := 1; i < n && n <= everySplitMax; i++ {
+		ways = append(ways, []int{i, n})
+	}
+	return ways
+}
+
+// hostile is output that no agent should write, and that some did.
+func hostile(t *testing.T, d driver.Driver) {
+	long := strings.Repeat("ä", driver.LineBytesMax) // 2 MiB, and cut in the middle of a character
+	for name, output := range map[string]string{
+		"Empty":        "",
+		"Ends":         "\n\r\n\n\r",
+		"HalfLine":     "whole\nhal",
+		"HalfEvent":    `{"type":"`,
+		"NotUTF8":      "\xff\xfe{\"type\":\"\xff\"}\n{\"type\":\"\xff\"}\n\x00\x01\n",
+		"LongLine":     "before\n" + long + "\nafter\n",
+		"LongHalf":     long,
+		"LongEvent":    `{"type":"said","text":"` + long + "\"}\nafter\n",
+		"JustFits":     strings.Repeat("x", driver.LineBytesMax) + "\r\n" + strings.Repeat("y", driver.LineBytesMax+1) + "\n",
+		"UnknownEvent": `{"type":"teleported","to":["mars"]}` + "\n{}\n[]\n{\"type\":7}\nnull\n",
+		"Deep":         `{"type":` + strings.Repeat("[", 20_000) + "\n",
+		"Escapes":      "\x1b[2J\x1b]0;owned\a<script>alert(1)</script>\n",
+	} {
+		t.Run(name, func(t *testing.T) { Check(t, d, []byte(output), 4093) })
+	}
+}
+
+// waiting is a reader of output that does not end: it must let go, by itself and
+// when it is told to.
+func waiting(t *testing.T, d driver.Driver) {
+	files, err := filepath.Glob(filepath.Join("testdata", "transcripts", "*.raw"))
+	must(t, err)
+	if len(files) == 0 {
+		t.Skip("no transcripts")
+	}
+	raw, err := os.ReadFile(files[0])
+	must(t, err)
+	w := &Recording{Bytes: raw, Open: true}
+	for range d.Converse(driver.Agent{}, driver.Session{}, w).Facts(t.Context(), 0) {
+		break
+	}
+	if n := w.reads.Load(); n != 0 {
+		t.Errorf("%d readers left open after the loop was left", n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		var last error
+		for _, err := range d.Converse(driver.Agent{}, driver.Session{}, w).Facts(ctx, int64(len(raw))) {
+			last = err
+		}
+		ended <- last
+	}()
+	cancel()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("the facts ended without an error, as if the output had")
+		}
+	case <-time.After(deadline):
+		t.Fatal("the facts did not end with their context")
+	}
+	if n := w.reads.Load(); n != 0 {
+		t.Errorf("%d readers left open after the context ended", n)
+	}
+}

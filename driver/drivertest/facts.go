@@ -1,0 +1,140 @@
+package drivertest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// factTextMax is the longest text of a fact: a line at its limit, and words about it.
+const factTextMax = driver.LineBytesMax + 4096
+
+// Facts reads everything a wire gives, from an offset on, and fails the test where
+// a fact is not as the seam says.
+func Facts(t testing.TB, d driver.Driver, w driver.Wire, from int64) []driver.Fact {
+	t.Helper()
+	var facts []driver.Fact
+	last := from
+	for f, err := range d.Converse(driver.Agent{}, driver.Session{}, w).Facts(context.Background(), from) {
+		if err != nil {
+			t.Fatalf("facts from %d: %v", from, err)
+		}
+		if why := wrong(f); why != "" {
+			t.Fatalf("fact %d at %d: %s: %s", len(facts), f.Offset, why, Render(f))
+		}
+		if f.Offset < last {
+			t.Fatalf("fact %d: offset %d after %d", len(facts), f.Offset, last)
+		}
+		last = f.Offset
+		facts = append(facts, f)
+	}
+	return facts
+}
+
+var kinds = []driver.FactKind{driver.Said, driver.Thought, driver.ToolCalled, driver.PermissionAsked,
+	driver.UsageReported, driver.Stopped, driver.Faulted}
+
+// wrong says how a fact breaks the rules of the seam.
+func wrong(f driver.Fact) string {
+	switch {
+	case !slices.Contains(kinds, f.Kind):
+		return "unknown kind"
+	case !utf8.ValidString(f.Text + f.Tool + f.Stop.Reason + f.Stop.Detail + f.Ask.ID):
+		return "text that is no UTF-8"
+	case len(f.Text) > factTextMax:
+		return fmt.Sprintf("%d bytes of text", len(f.Text))
+	case strings.Contains(f.Text, "\n") && f.Kind == driver.Said && f.Raw == nil:
+		return "a line's end in a line"
+	case f.Raw != nil && (!json.Valid(f.Raw) || !utf8.Valid(f.Raw)):
+		return "Raw is no JSON"
+	case f.Usage.InputTokens < 0 || f.Usage.OutputTokens < 0 || f.Usage.CostUSD < 0:
+		return "negative usage"
+	case f.Kind == driver.PermissionAsked && f.Ask.ID == "":
+		return "a question without an id"
+	}
+	return ""
+}
+
+// Check is what must hold of any bytes an agent could write: no fact breaks a
+// rule, and the facts are the same in pieces of that size and from every offset.
+// Fuzz targets call it.
+func Check(t testing.TB, d driver.Driver, output []byte, piece int) {
+	t.Helper()
+	whole := Facts(t, d, &Recording{Bytes: output}, 0)
+	if n := len(whole); n > 0 && whole[n-1].Offset > int64(len(output)) {
+		t.Fatalf("offset %d of %d bytes", whole[n-1].Offset, len(output))
+	}
+	same(t, fmt.Sprintf("in pieces of %d", piece), whole, Facts(t, d, &Recording{Bytes: output, Sizes: []int{piece}}, 0))
+	resume(t, d, output, whole)
+}
+
+// resume reads again from the offset of every fact: what follows must be what
+// followed. Of facts with one offset the first is meant: a line's earlier facts
+// carry its beginning, so that none is lost.
+func resume(t testing.TB, d driver.Driver, output []byte, whole []driver.Fact) {
+	t.Helper()
+	step := max(len(whole)/resumesMax, 1)
+	for i := 0; i < len(whole); i += step {
+		first := slices.IndexFunc(whole, func(f driver.Fact) bool { return f.Offset == whole[i].Offset })
+		rest := Facts(t, d, &Recording{Bytes: output}, whole[i].Offset)
+		same(t, fmt.Sprintf("from %d", whole[i].Offset), whole[first+1:], rest)
+	}
+}
+
+func same(t testing.TB, how string, want, got []driver.Fact) {
+	t.Helper()
+	for i := range max(len(want), len(got)) {
+		w, g := "(none)", "(none)"
+		if i < len(want) {
+			w = Render(want[i])
+		}
+		if i < len(got) {
+			g = Render(got[i])
+		}
+		if w != g {
+			t.Fatalf("read %s, fact %d is another:\n got %s\nwant %s", how, i, shorten(g), shorten(w))
+		}
+	}
+}
+
+// Render is a fact in one line, for golden files.
+func Render(f driver.Fact) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s", f.Offset, f.Kind)
+	if f.Tool != "" {
+		fmt.Fprintf(&b, " tool=%q", f.Tool)
+	}
+	if f.Kind == driver.PermissionAsked {
+		fmt.Fprintf(&b, " ask=%q", f.Ask.ID)
+		for _, o := range f.Ask.Options {
+			fmt.Fprintf(&b, " %s(%s)", o.ID, o.Kind)
+		}
+	}
+	if f.Kind == driver.UsageReported {
+		fmt.Fprintf(&b, " in=%d out=%d cost=%v", f.Usage.InputTokens, f.Usage.OutputTokens, f.Usage.CostUSD)
+	}
+	if f.Kind == driver.Stopped {
+		fmt.Fprintf(&b, " ok=%t reason=%q detail=%q", f.Stop.OK, f.Stop.Reason, f.Stop.Detail)
+	}
+	fmt.Fprintf(&b, " %q", f.Text)
+	if f.Part {
+		b.WriteString(" …")
+	}
+	if f.Kind == driver.Faulted && f.Raw != nil {
+		fmt.Fprintf(&b, " raw=%s", f.Raw)
+	}
+	return b.String()
+}
+
+func shorten(s string) string {
+	if len(s) > 400 {
+		return s[:300] + " … " + s[len(s)-60:]
+	}
+	return s
+}

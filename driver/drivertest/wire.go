@@ -1,0 +1,297 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// Recording is a wire that plays back output which was written before. Input is
+// kept in Sent.
+type Recording struct {
+	Bytes []byte
+	Sizes []int // of the pieces it comes in, over and over; none: as the reader asks
+	Open  bool  // the output does not end: a reader waits until its context is done
+
+	mu    sync.Mutex
+	Sent  []byte
+	reads atomic.Int32 // readers that were not closed
+}
+
+// Output plays from an offset on.
+func (r *Recording) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	if offset < 0 || offset > int64(len(r.Bytes)) {
+		return nil, fmt.Errorf("offset %d of %d bytes", offset, len(r.Bytes))
+	}
+	r.reads.Add(1)
+	return &playback{wire: r, rest: r.Bytes[offset:], ctx: ctx, closed: make(chan struct{})}, nil
+}
+
+// Send keeps what is told.
+func (r *Recording) Send(_ context.Context, input []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Sent = append(r.Sent, input...)
+	return nil
+}
+
+// CloseInput does nothing.
+func (r *Recording) CloseInput(context.Context) error { return nil }
+
+type playback struct {
+	wire   *Recording
+	rest   []byte
+	ctx    context.Context
+	piece  int
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (p *playback) Read(b []byte) (int, error) {
+	if len(p.rest) == 0 {
+		if !p.wire.Open {
+			return 0, io.EOF
+		}
+		select {
+		case <-p.ctx.Done():
+			return 0, p.ctx.Err()
+		case <-p.closed:
+			return 0, os.ErrClosed
+		}
+	}
+	n := min(len(b), len(p.rest))
+	if sizes := p.wire.Sizes; len(sizes) > 0 {
+		n = min(n, max(sizes[p.piece%len(sizes)], 1))
+		p.piece++
+	}
+	copy(b, p.rest[:n])
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+func (p *playback) Close() error {
+	p.once.Do(func() {
+		p.wire.reads.Add(-1)
+		close(p.closed)
+	})
+	return nil
+}
+
+// Process is a running agent: a small stand-in for a holder, for tests. What it
+// writes goes to a file, and is read from there.
+type Process struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	spool string
+
+	mu      sync.Mutex
+	size    int64
+	closed  bool          // the output has ended
+	changed chan struct{} // closed and made anew whenever size or closed changed
+
+	done chan struct{} // closed when the process and its output have ended
+	exit driver.Exit
+}
+
+const (
+	outputGrace = time.Second      // for output that somebody holds open after the agent ended
+	deadline    = 30 * time.Second // of anything a test waits for
+)
+
+// Start starts a process as a driver's launch says. It is ended with the test.
+func Start(t testing.TB, l driver.Launch) *Process {
+	t.Helper()
+	p := &Process{
+		cmd:     exec.Command(l.Argv[0], l.Argv[1:]...),
+		spool:   filepath.Join(t.TempDir(), "spool"),
+		changed: make(chan struct{}), done: make(chan struct{}),
+	}
+	p.cmd.Dir, p.cmd.Env = l.Dir, l.Env
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	r, w, err := os.Pipe()
+	must(t, err)
+	p.cmd.Stdout, p.cmd.Stderr = w, w
+	p.stdin, err = p.cmd.StdinPipe()
+	must(t, err)
+	file, err := os.Create(p.spool)
+	must(t, err)
+	must(t, p.cmd.Start())
+	w.Close()
+	t.Cleanup(func() {
+		p.Signal(syscall.SIGKILL)
+		<-p.done
+	})
+	go func() { // its own: an agent that does not read must not stop the test
+		if _, err := p.stdin.Write(l.Input); err != nil || !l.KeepStdin {
+			p.stdin.Close()
+		}
+	}()
+	go p.pump(r, file)
+	return p
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pump copies output to the file and waits for the end of it all.
+func (p *Process) pump(r, file *os.File) {
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := r.Read(buf)
+			if n > 0 {
+				if _, err := file.Write(buf[:n]); err != nil {
+					panic("drivertest: spool: " + err.Error())
+				}
+				p.change(int64(n), false)
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	err := p.cmd.Wait()
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // its children; those that left the group stay
+	select {
+	case <-copied:
+	case <-time.After(outputGrace):
+	}
+	r.Close()
+	<-copied
+	file.Close()
+	p.exit = exitOf(p.cmd.ProcessState, err)
+	p.change(0, true)
+	close(p.done)
+}
+
+func exitOf(state *os.ProcessState, err error) driver.Exit {
+	e := driver.Exit{Code: -1, At: time.Now()}
+	if state == nil {
+		panic("drivertest: wait: " + err.Error())
+	}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		e.Signal = names[status.Signal()]
+		if e.Signal == "" {
+			e.Signal = fmt.Sprintf("signal %d", int(status.Signal()))
+		}
+		return e
+	}
+	e.Code = state.ExitCode()
+	return e
+}
+
+var names = map[syscall.Signal]string{
+	syscall.SIGKILL: "SIGKILL", syscall.SIGABRT: "SIGABRT", syscall.SIGBUS: "SIGBUS", syscall.SIGHUP: "SIGHUP",
+	syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGSEGV: "SIGSEGV", syscall.SIGTERM: "SIGTERM",
+	syscall.SIGPIPE: "SIGPIPE",
+}
+
+func (p *Process) change(n int64, closed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.size += n
+	p.closed = closed
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// PID is the process's id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Signal sends a signal to the process and to its group.
+func (p *Process) Signal(s syscall.Signal) {
+	select {
+	case <-p.done: // its pid may be somebody else's by now
+	default:
+		_ = syscall.Kill(-p.cmd.Process.Pid, s)
+	}
+}
+
+// Wait waits until the process and its output have ended.
+func (p *Process) Wait(t testing.TB) driver.Exit {
+	t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(deadline):
+		p.Signal(syscall.SIGKILL)
+		t.Fatalf("the process has not ended after %v", deadline)
+	}
+	return p.exit
+}
+
+// Spool is everything the process has written so far.
+func (p *Process) Spool(t testing.TB) []byte {
+	t.Helper()
+	b, err := os.ReadFile(p.spool)
+	must(t, err)
+	return b
+}
+
+// Output follows the file from an offset on.
+func (p *Process) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	f, err := os.Open(p.spool)
+	if err != nil {
+		return nil, err
+	}
+	return &follower{p: p, f: f, ctx: ctx, at: offset}, nil
+}
+
+// Send writes to the process's standard input.
+func (p *Process) Send(_ context.Context, input []byte) error {
+	_, err := io.Copy(p.stdin, bytes.NewReader(input))
+	return err
+}
+
+// CloseInput ends the process's standard input.
+func (p *Process) CloseInput(context.Context) error { return p.stdin.Close() }
+
+type follower struct {
+	p   *Process
+	f   *os.File
+	ctx context.Context
+	at  int64
+}
+
+func (f *follower) Read(b []byte) (int, error) {
+	for {
+		f.p.mu.Lock()
+		size, closed, changed := f.p.size, f.p.closed, f.p.changed
+		f.p.mu.Unlock()
+		if f.at < size {
+			n, err := f.f.ReadAt(b[:min(int64(len(b)), size-f.at)], f.at)
+			f.at += int64(n)
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return n, err
+		}
+		if closed {
+			return 0, io.EOF
+		}
+		select {
+		case <-changed:
+		case <-f.ctx.Done():
+			return 0, f.ctx.Err()
+		}
+	}
+}
+
+func (f *follower) Close() error { return f.f.Close() }
