@@ -15,18 +15,18 @@
 //
 // # One event
 //
-//	       a person           another program         a process         a deadline
-//	          |                     |                     |                  |
-//	      api, cmd              interop                holder,            engine
-//	          |                     |                  driver               |
-//	          +----------+----------+----------+----------+-----------------+
-//	                     |
-//	                  engine          one goroutine, one event after the other
-//	                     |
-//	     decide          team         pure: changes and effects, or a refusal
-//	     journal         journal      safe on disk, or stop
-//	     apply           team         cannot fail
-//	     act             engine       answers, feeds, files, processes
+//	  a person           another program         a process         a deadline
+//	     |                     |                     |                  |
+//	 api, cmd              interop                holder,            engine
+//	     |                     |                  driver               |
+//	     +----------+----------+----------+----------+-----------------+
+//	                |
+//	             engine          one goroutine, one event after the other
+//	                |
+//	decide          team         pure: changes and effects, or a refusal
+//	journal         journal      safe on disk, or stop
+//	apply           team         cannot fail
+//	act             engine       answers, feeds, files, processes
 //
 // Nothing is visible that is not safe on disk; so whatever was shown is true after
 // a power cut as well. Effects may be repeated after a crash and are harmless

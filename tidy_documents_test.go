@@ -1,0 +1,181 @@
+package fairlead_test
+
+import (
+	"bufio"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// The half of TestTidy that reads documents.
+
+// generated are documents that the code writes. They say so in their first line.
+var generated = []string{"doc/config.md", "doc/cli.md", "doc/api.md", "doc/machines.md"}
+
+// named are files that documents speak of and that no repository of ours holds:
+// people, agents and Fairlead make them where they work.
+var named = []string{
+	"agent_state.json", ".agent_state.json.lock", "fairlead.yaml", "state.jsonl", "messages.jsonl", "dialogue.md",
+	"run_state.json", "agent.py", "loop.py", "PLAN.md", "notes.md", "starter.script.yaml", "reviewer.script.yaml",
+	"node_modules/",
+}
+
+var (
+	linkPattern    = regexp.MustCompile(`!?\[[^\]]*\]\(([^)\s]+)[^)]*\)`)
+	headingPattern = regexp.MustCompile(`^#{1,6} +(.+)$`)
+	codePattern    = regexp.MustCompile("`([^`\n]+)`")
+	filePattern    = regexp.MustCompile(`^[A-Za-z0-9_.-]*[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)*(\.(go|md|ya?ml|js|css|json|sh|sql|py|jsonl)|/)$`)
+	verbPattern    = regexp.MustCompile(`(?:^|[^./\w-])(?:\./)?fairlead ([a-z]+)`)
+)
+
+func (r *tree) links(t *testing.T) {
+	for _, p := range r.texts(isDocument) {
+		eachLine(r.text[p], func(number int, line string, code bool) {
+			if code {
+				return
+			}
+			for _, m := range linkPattern.FindAllStringSubmatch(codePattern.ReplaceAllString(line, ""), -1) {
+				if strings.Contains(m[1], ":") {
+					continue // elsewhere: not ours to keep
+				}
+				target, anchor, anchored := strings.Cut(m[1], "#")
+				file := path.Join(path.Dir(p), target)
+				if target == "" {
+					file = p
+				}
+				if _, err := os.Stat(file); err != nil {
+					t.Errorf("%s:%d: the link leads to %s, which does not exist; correct it", p, number, file)
+				} else if anchored && path.Ext(file) == ".md" && !slices.Contains(anchors(r.text[file]), anchor) {
+					t.Errorf("%s:%d: %s has no heading for #%s; correct the link", p, number, file, anchor)
+				}
+			}
+		})
+	}
+}
+
+// anchors are the names that a document's headings are linked by.
+func anchors(document string) []string {
+	var names []string
+	eachLine(document, func(_ int, line string, code bool) {
+		if m := headingPattern.FindStringSubmatch(line); m != nil && !code {
+			names = append(names, strings.Map(func(c rune) rune {
+				switch {
+				case c == ' ':
+					return '-'
+				case c == '-' || c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c):
+					return unicode.ToLower(c)
+				}
+				return -1
+			}, m[1]))
+		}
+	})
+	return names
+}
+
+// eachLine goes through a document and tells which lines are code.
+func eachLine(document string, do func(number int, line string, code bool)) {
+	code := false
+	lines := bufio.NewScanner(strings.NewReader(document))
+	lines.Buffer(nil, 1<<20)
+	for number := 1; lines.Scan(); number++ {
+		fence := strings.HasPrefix(strings.TrimSpace(lines.Text()), "```")
+		if fence {
+			code = !code
+		}
+		do(number, lines.Text(), code || fence)
+	}
+}
+
+func (r *tree) fileNames(t *testing.T) {
+	for _, p := range r.texts(isDocument) {
+		eachLine(r.text[p], func(number int, line string, code bool) {
+			if code {
+				return
+			}
+			for _, m := range codePattern.FindAllStringSubmatch(line, -1) {
+				if name := m[1]; filePattern.MatchString(name) && !r.exists(name, path.Dir(p)) && !r.wordOfOurs(name) {
+					t.Errorf("%s:%d: %s does not exist; correct the name, or add it to `named` in tidy_test.go if people or agents make it", p, number, name)
+				}
+			}
+		})
+	}
+}
+
+// exists tells whether a name is a file or folder from the root, from a
+// document's own folder, or, for a bare name, anywhere.
+func (r *tree) exists(name, from string) bool {
+	name = strings.TrimPrefix(name, "./")
+	for _, candidate := range []string{name, path.Join(from, name)} {
+		if _, err := os.Stat(candidate); err == nil {
+			return true
+		}
+	}
+	return !strings.Contains(name, "/") && slices.ContainsFunc(r.paths, func(p string) bool { return path.Base(p) == name })
+}
+
+// wordOfOurs tells whether a name is one that programs make, by its last part.
+func (r *tree) wordOfOurs(name string) bool {
+	return slices.Contains(named, name) || slices.Contains(named, path.Base(name)) || strings.HasPrefix(name, ".fairlead/") || strings.HasPrefix(name, ".claude/") || strings.HasPrefix(name, ".git/")
+}
+
+// commands compares what documents tell people to type with doc/cli.md, which the
+// command line writes of itself: a heading `fairlead VERB` for every verb.
+func (r *tree) commands(t *testing.T) {
+	reference, ok := r.text["doc/cli.md"]
+	if !ok {
+		t.Fatal("doc/cli.md is missing; UPDATE=1 go test ./cmd/fairlead writes it")
+	}
+	var verbs []string
+	eachLine(reference, func(_ int, line string, _ bool) {
+		if m := headingPattern.FindStringSubmatch(line); m != nil {
+			if v := verbPattern.FindStringSubmatch(strings.Trim(m[1], "` ")); v != nil {
+				verbs = append(verbs, v[1])
+			}
+		}
+	})
+	if len(verbs) == 0 {
+		t.Fatal("doc/cli.md has no heading `fairlead VERB`; UPDATE=1 go test ./cmd/fairlead writes it anew")
+	}
+	for _, p := range r.texts(isDocument) {
+		eachLine(r.text[p], func(number int, line string, code bool) {
+			pieces := []string{line}
+			if !code {
+				pieces = nil
+				for _, m := range codePattern.FindAllStringSubmatch(line, -1) {
+					pieces = append(pieces, m[1])
+				}
+			}
+			for _, piece := range pieces {
+				for _, m := range verbPattern.FindAllStringSubmatch(piece, -1) {
+					if !slices.Contains(verbs, m[1]) {
+						t.Errorf("%s:%d: there is no command `fairlead %s`; doc/cli.md has those there are", p, number, m[1])
+					}
+				}
+			}
+		})
+	}
+}
+
+func isDocument(p string) bool { return path.Ext(p) == ".md" && !strings.Contains(p, "testdata/") }
+
+func (r *tree) generatedFiles(t *testing.T) {
+	mark := regexp.MustCompile(`Code generated .* DO NOT EDIT\.`)
+	for _, p := range generated {
+		if text, ok := r.text[p]; ok && !mark.MatchString(firstLine(text)) {
+			t.Errorf("%s: its first line does not say that it is generated; let its test write `<!-- Code generated from …; DO NOT EDIT. -->`", p)
+		}
+	}
+	for _, p := range r.goFiles() {
+		for _, group := range r.goes[p].Comments {
+			for _, c := range group.List {
+				if strings.HasPrefix(c.Text, "// Code generated") && !strings.HasSuffix(c.Text, "DO NOT EDIT.") {
+					t.Errorf("%s: a generated file is marked `// Code generated … DO NOT EDIT.`, to the letter", r.goes[p].at(c.Pos()))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,432 @@
+package fairlead_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// What we care about is a test. Each one below says what it found, where, and how
+// to mend it.
+
+const (
+	module            = "github.com/fairlead-dev/fairlead"
+	fileLinesMax      = 600 // more than this nobody reads to the end
+	functionLinesMax  = 100 // a screen and a bit; a longer one has two subjects
+	packageDocLineMin = 4   // a picture in words takes more than a sentence
+)
+
+// imports says which packages of ours each package may import. The order is
+// strict: cmd, then api and sim, then engine, then those that touch the world,
+// which do not know each other, then the machines. A pattern with * stands for
+// one level. inTests is what its tests may import besides.
+var imports = []importRow{
+	{pkg: "."},
+	{pkg: "machine"},
+	{pkg: "machine/*", may: []string{"machine"}},
+	{pkg: "policy"},
+	{pkg: "marker"},
+	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
+
+	{pkg: "config"},
+	{pkg: "holder"},
+	{pkg: "interop", may: []string{"machine", "machine/*", "marker"}},
+	{pkg: "journal", inTests: []string{"journal/*"}},
+	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/journaltest"}},
+	{pkg: "driver", inTests: []string{"driver/*"}},
+	{pkg: "driver/*", may: []string{"driver"}, inTests: []string{"driver/*"}},
+
+	{pkg: "engine", may: append([]string{"interop", "holder", "driver", "journal", "team", "config"}, pure...),
+		inTests: []string{"driver/*", "journal/*"}},
+
+	{pkg: "ui"},
+	{pkg: "ui/uitest", may: []string{"ui"}, inTests: []string{"ui/*"}},
+	{pkg: "api", may: append([]string{"engine", "ui", "driver", "holder", "journal", "team", "config", "interop"}, pure...),
+		inTests: []string{"driver/*", "journal/*"}},
+	{pkg: "sim", may: append([]string{"engine", "interop", "holder", "driver", "driver/*", "journal", "journal/*", "team", "config"}, pure...)},
+	{pkg: "cmd/*", may: []string{"*", "*/*"}},
+	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
+}
+
+type importRow struct {
+	pkg     string
+	may     []string
+	inTests []string
+}
+
+// pure are the packages that know no clock, no file and no goroutine.
+var pure = []string{"machine", "machine/*", "team", "policy", "marker"}
+
+// worldly is what a pure package may not import, with all that is below it.
+var worldly = []string{"os", "net", "sync", "context", "log", "syscall", "io/fs", "embed", "runtime", "math/rand", "crypto/rand", "testing"}
+
+// clock is what reads the time or waits for it.
+var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+func TestTidy(t *testing.T) {
+	r := readTree(t)
+	t.Run("imports", r.imports)
+	t.Run("package docs", r.packageDocs)
+	t.Run("pure packages", r.purePackages)
+	t.Run("no sleep in tests", r.noSleepInTests)
+	t.Run("length of files", r.fileLength)
+	t.Run("length of functions", r.functionLength)
+	t.Run("links", r.links)
+	t.Run("file names in documents", r.fileNames)
+	t.Run("commands in documents", r.commands)
+	t.Run("unfinished work", r.unfinished)
+	t.Run("names", r.names)
+	t.Run("rows have tests", r.rows)
+	t.Run("licence", r.licence)
+	t.Run("generated files", r.generatedFiles)
+}
+
+// tree is the repository, read once.
+type tree struct {
+	paths []string            // of every file of ours, with slashes
+	text  map[string]string   // of those that are text we write
+	goes  map[string]*goFile  // by path
+	packs map[string][]string // folder → its Go files
+}
+
+type goFile struct {
+	*ast.File
+	set  *token.FileSet
+	test bool
+}
+
+// at is where something stands: path:line.
+func (g *goFile) at(pos token.Pos) string {
+	p := g.set.Position(pos)
+	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
+}
+
+// written are the endings of files that people write and read.
+var written = []string{".go", ".js", ".css", ".html", ".md", ".yml", ".yaml", ".sh", ".json", ".sql", ""}
+
+func readTree(t *testing.T) *tree {
+	t.Helper()
+	r := &tree{text: map[string]string{}, goes: map[string]*goFile{}, packs: map[string][]string{}}
+	set := token.NewFileSet()
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		p = filepath.ToSlash(p)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains([]string{".git", ".fairlead", "node_modules", "shots"}, d.Name()):
+			return fs.SkipDir
+		case d.IsDir() || !d.Type().IsRegular():
+			return nil
+		}
+		r.paths = append(r.paths, p)
+		if !slices.Contains(written, path.Ext(p)) && d.Name() != ".gitignore" || vendored(p) {
+			return nil
+		}
+		b, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		r.text[p] = string(b)
+		if path.Ext(p) != ".go" || strings.Contains(p, "testdata/") {
+			return nil
+		}
+		f, err := parser.ParseFile(set, p, b, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return fmt.Errorf("a Go file that does not parse: %w", err)
+		}
+		r.goes[p] = &goFile{File: f, set: set, test: strings.HasSuffix(p, "_test.go")}
+		r.packs[path.Dir(p)] = append(r.packs[path.Dir(p)], p)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func vendored(p string) bool {
+	return strings.Contains(p, "/vendor/") || strings.HasSuffix(p, "package-lock.json")
+}
+
+// texts are the paths of texts that a condition holds for, in order.
+func (r *tree) texts(is func(p string) bool) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.text)), func(p string) bool { return !is(p) })
+}
+
+func (r *tree) goFiles() []string { return slices.Sorted(maps.Keys(r.goes)) }
+
+func matches(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(pattern, pkg)
+		return ok && err == nil
+	})
+}
+
+func (r *tree) imports(t *testing.T) {
+	for _, p := range r.goFiles() {
+		dir := path.Dir(p)
+		row := slices.IndexFunc(imports, func(row importRow) bool { return matches([]string{row.pkg}, dir) })
+		if row < 0 {
+			t.Errorf("%s: the package %s is not in the table of imports; add it to `imports` in tidy_test.go, at its place in the order", p, dir)
+			continue
+		}
+		may := slices.Concat(imports[row].may, []string{dir})
+		if r.goes[p].test {
+			may = append(may, imports[row].inTests...)
+		}
+		for _, spec := range r.goes[p].Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			if name == module {
+				name += "/."
+			}
+			ours, is := strings.CutPrefix(name, module+"/")
+			if is && !matches(may, ours) {
+				t.Errorf("%s: %s may not import %s; turn the dependency round, or let cmd/fairlead hand over what is needed",
+					r.goes[p].at(spec.Pos()), dir, ours)
+			}
+		}
+	}
+}
+
+func (r *tree) packageDocs(t *testing.T) {
+	for _, dir := range slices.Sorted(maps.Keys(r.packs)) {
+		var docs []string
+		var name string
+		tested := true
+		for _, p := range r.packs[dir] {
+			f := r.goes[p]
+			if f.test {
+				continue
+			}
+			tested, name = false, f.Name.Name
+			if f.Doc != nil {
+				docs = append(docs, f.Doc.Text())
+			}
+		}
+		begin := "Package " + name + " "
+		if name == "main" {
+			begin = "Command " + path.Base(dir) + " "
+		}
+		switch {
+		case tested: // nothing but tests
+		case len(docs) == 0:
+			t.Errorf("%s: the package has no doc; write doc.go, a picture in words that ends with one promise", dir)
+		case len(docs) > 1:
+			t.Errorf("%s: %d files carry a package doc; keep one, in doc.go", dir, len(docs))
+		case !strings.HasPrefix(docs[0], begin):
+			t.Errorf("%s: the package doc begins %q; begin it %q", dir, firstLine(docs[0]), begin)
+		case strings.Count(docs[0], "\n") < packageDocLineMin:
+			t.Errorf("%s: the package doc is %q; say what the package is in a picture, in %d lines at least", dir, firstLine(docs[0]), packageDocLineMin)
+		case !strings.Contains(docs[0], "promise"):
+			t.Errorf("%s: the package doc makes no promise; end it with a paragraph `The one promise: …`", dir)
+		}
+	}
+}
+
+func firstLine(s string) string { line, _, _ := strings.Cut(s, "\n"); return line }
+
+func (r *tree) purePackages(t *testing.T) {
+	for _, p := range r.goFiles() {
+		f := r.goes[p]
+		if f.test || !matches(pure, path.Dir(p)) {
+			continue
+		}
+		for _, spec := range f.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			for _, w := range worldly {
+				if name == w || strings.HasPrefix(name, w+"/") {
+					t.Errorf("%s: a pure package imports %s; take what it needs as a value, and act in engine", f.at(spec.Pos()), name)
+				}
+			}
+		}
+		timeName := importName(f, "time")
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			if call, ok := selected(n, timeName); ok && slices.Contains(clock, call) {
+				t.Errorf("%s: a pure package asks the clock (time.%s); take the time in as data", f.at(n.Pos()), call)
+			}
+			if _, ok := n.(*ast.GoStmt); ok {
+				t.Errorf("%s: a pure package starts a goroutine; give an effect back instead", f.at(n.Pos()))
+			}
+			return true
+		})
+	}
+}
+
+// importName is what a file calls a package, or "" where it does not import it.
+func importName(f *goFile, pkg string) string {
+	for _, spec := range f.Imports {
+		if name, _ := strconv.Unquote(spec.Path.Value); name != pkg {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		return path.Base(pkg)
+	}
+	return ""
+}
+
+// selected is the name Y in X.Y, where X is the package.
+func selected(n ast.Node, pkg string) (string, bool) {
+	sel, ok := n.(*ast.SelectorExpr)
+	if !ok || pkg == "" {
+		return "", false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return sel.Sel.Name, ok && x.Name == pkg
+}
+
+func (r *tree) noSleepInTests(t *testing.T) {
+	for _, p := range r.goFiles() {
+		f := r.goes[p]
+		if !f.test {
+			continue
+		}
+		timeName := importName(f, "time")
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			if call, ok := selected(n, timeName); ok && call == "Sleep" {
+				t.Errorf("%s: a test sleeps; wait for the condition, or run inside testing/synctest", f.at(n.Pos()))
+			}
+			return true
+		})
+	}
+}
+
+func (r *tree) fileLength(t *testing.T) {
+	for _, p := range r.texts(func(p string) bool { return slices.Contains([]string{".go", ".js", ".css"}, path.Ext(p)) }) {
+		if lines := strings.Count(r.text[p], "\n"); lines > fileLinesMax {
+			t.Errorf("%s: %d lines, %d at most; split it by subject", p, lines, fileLinesMax)
+		}
+	}
+}
+
+func (r *tree) functionLength(t *testing.T) {
+	for _, p := range r.goFiles() {
+		f := r.goes[p]
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if lines := f.set.Position(fn.End()).Line - f.set.Position(fn.Pos()).Line + 1; lines > functionLinesMax {
+				t.Errorf("%s: %s has %d lines, %d at most; it has two subjects", f.at(fn.Pos()), fn.Name.Name, lines, functionLinesMax)
+			}
+		}
+	}
+}
+
+func (r *tree) unfinished(t *testing.T) {
+	words := regexp.MustCompile(`\b(` + strings.Join([]string{"TO" + "DO", "FIX" + "ME", "X" + "XX"}, "|") + `)\b`)
+	for _, p := range r.texts(func(p string) bool { return !strings.Contains(p, "testdata/") }) {
+		eachLine(r.text[p], func(number int, line string, _ bool) {
+			if word := words.FindString(line); word != "" {
+				t.Errorf("%s:%d: %s; do it, or say in words what is missing and why", p, number, word)
+			}
+		})
+	}
+}
+
+// names looks at what is declared, and at files and folders.
+func (r *tree) names(t *testing.T) {
+	empty := []string{"manager", "helper", "helpers", "util", "utils", "common"}
+	check := func(at, name string) {
+		for _, word := range words(name) {
+			if slices.Contains(empty, word) {
+				t.Errorf("%s: the name %s says nothing; name it by what it does or is", at, name)
+			}
+		}
+	}
+	for _, p := range r.goFiles() {
+		f := r.goes[p]
+		check(p, strings.TrimSuffix(path.Base(p), ".go"))
+		check(p, path.Base(path.Dir(p)))
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			switch d := n.(type) {
+			case *ast.TypeSpec:
+				check(f.at(d.Pos()), d.Name.Name)
+			case *ast.FuncDecl:
+				check(f.at(d.Pos()), d.Name.Name)
+			case *ast.ValueSpec:
+				for _, name := range d.Names {
+					check(f.at(name.Pos()), name.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// words splits a name in CamelCase or snake_case.
+func words(name string) []string {
+	var b strings.Builder
+	for i, c := range name {
+		if i > 0 && unicode.IsUpper(c) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return strings.FieldsFunc(b.String(), func(c rune) bool { return c == ' ' || c == '_' || c == '-' || c == '.' })
+}
+
+var rowPattern = regexp.MustCompile(`^[CPDTWXJ][0-9]{1,2}$`)
+
+// rows: every row of the specification that the code carries is spoken of in a
+// test or in a test's data. A matrix does not count: it lists every row and
+// exercises none.
+func (r *tree) rows(t *testing.T) {
+	var tested strings.Builder
+	for _, p := range r.paths {
+		data := strings.Contains(p, "testdata/") && !strings.Contains(p, "testdata/fuzz/") && path.Base(p) != "matrix.txt"
+		if !data && !strings.HasSuffix(p, "_test.go") || strings.HasPrefix(p, "tidy_") {
+			continue
+		}
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tested.Write(b)
+	}
+	seen := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\b[CPDTWXJ][0-9]{1,2}\b`).FindAllString(tested.String(), -1) {
+		seen[m] = true
+	}
+	for _, p := range r.goFiles() {
+		f := r.goes[p]
+		if f.test {
+			continue
+		}
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return true
+			}
+			row, _ := strconv.Unquote(lit.Value)
+			if rowPattern.MatchString(row) && !seen[row] {
+				seen[row] = true // said once
+				t.Errorf("%s: no test mentions the row %s; write one and name the row in it", f.at(lit.Pos()), row)
+			}
+			return true
+		})
+	}
+}
+
+func (r *tree) licence(t *testing.T) {
+	text := r.text["LICENSE"]
+	for _, part := range []string{"Apache License", "Version 2.0, January 2004", "END OF TERMS AND CONDITIONS"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("LICENSE does not say %q; put the full text of Apache-2.0 there", part)
+		}
+	}
+}
