@@ -20,7 +20,7 @@
 //	      - write: greet.sh
 //	        content: |
 //	          echo "hello from {session}"
-//	      - run: git add greet.sh && git commit -qm "greet: say hello"
+//	      - run: git add greet.sh && git commit -qm "Greet from session {n}"
 //	        tries: 5                    # another agent may hold git's lock
 //	      - usage: {input_tokens: 1200, output_tokens: 80, cost_usd: 0.004}
 //	  - name: doubt

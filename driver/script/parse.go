@@ -186,8 +186,12 @@ func (p *parser) sequence(n *yaml.Node, what string, least int) []*yaml.Node {
 		p.fault(n, "%s is a list; begin each item with a dash", what)
 		return nil
 	}
-	if len(n.Content) < least {
+	switch {
+	case len(n.Content) >= least:
+	case len(n.Content) == 0:
 		p.fault(n, "%s is empty", what)
+	default:
+		p.fault(n, "%s needs %d at least", what, least)
 	}
 	return n.Content
 }

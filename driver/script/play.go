@@ -209,7 +209,7 @@ func (p *player) placed(s *Step, err error) error {
 		errors.As(err, &f), errors.As(err, &c), errors.As(err, &at):
 		return err
 	}
-	return placedError{fmt.Errorf("%s:%d: %s: %w", p.program.File, s.Line, s.Verb, err)}
+	return placedError{fmt.Errorf("%s:%d:%d: %s: %w", p.program.File, s.Line, s.Column, s.Verb, err)}
 }
 
 type placedError struct{ error }

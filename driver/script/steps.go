@@ -68,7 +68,11 @@ func (p *player) speak(kind driver.FactKind, s *Step) error {
 		}
 		all := pieces(line, s.Chunk)
 		for i, piece := range all {
-			p.voice.tell(event{Type: kind, Text: piece, Part: i < len(all)-1})
+			more := i < len(all)-1
+			p.voice.tell(event{Type: kind, Text: piece, Part: more})
+			if !more {
+				break
+			}
 			if err := p.rest(s.Delay); err != nil && !errors.Is(err, errTerminated) {
 				return err
 			} else if err != nil {

@@ -2,6 +2,7 @@ package script
 
 import (
 	"encoding/base64"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -88,7 +89,11 @@ func (p *parser) step(n *yaml.Node, depth int) Step {
 		s.Verb, value = n.Content[i].Value, n.Content[i+1]
 	}
 	if s.Verb == "" {
-		p.fault(n, "the step has no verb; a step is one of %s", keys(verbs))
+		what := "the step has no verb"
+		if len(n.Content) > 0 {
+			what = fmt.Sprintf("there is no step %q", clip(n.Content[0].Value))
+		}
+		p.fault(n, "%s; a step is one of %s", what, keys(verbs))
 		return s
 	}
 	p.options(n, value, &s, depth)
@@ -127,10 +132,10 @@ func (p *parser) options(n, value *yaml.Node, s *Step, depth int) {
 	switch value = resolve(value); {
 	case value.Kind == yaml.MappingNode:
 		p.mapping(value, s.Verb, inside)
-	case v.value == "":
-		p.fault(value, "%s is a mapping with the keys %s", s.Verb, keys(v.options))
 	case value.Kind == yaml.ScalarNode && value.Tag == "!!null":
 		// `hang:` and, with its words beside it, `run:`
+	case v.value == "":
+		p.fault(value, "%s is a mapping with the keys %s", s.Verb, keys(v.options))
 	case bare(s.Verb) && value.Tag == "!!bool":
 		p.truth(value) // `hang: true`
 	default:
@@ -200,9 +205,6 @@ func nestedElse(p *parser, n *yaml.Node, s *Step, depth int) { s.Else = p.list(n
 func choices(p *parser, n *yaml.Node, s *Step, depth int) {
 	for _, item := range p.sequence(n, "choices", 2) {
 		s.Choices = append(s.Choices, p.list(item, depth+1))
-	}
-	if len(s.Choices) == 1 {
-		p.fault(n, "one_of needs two lists of steps at least")
 	}
 }
 

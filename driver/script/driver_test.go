@@ -1,0 +1,228 @@
+package script_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/drivertest"
+	"github.com/fairlead-dev/fairlead/driver/script"
+)
+
+// agent is a script agent with a workspace of its own.
+func agent(t testing.TB, source string) driver.Agent {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "coder.script.yaml")
+	if err := os.WriteFile(file, []byte(source), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return driver.Agent{Name: "coder", Script: file, Workspace: t.TempDir()}
+}
+
+var session = driver.Session{ID: "coder-17", Kind: driver.Work, Prompt: "build the whole thing", Attempt: 1}
+
+func TestDriver(t *testing.T) {
+	tidy := driver.Session{ID: "coder-18", Kind: driver.Cleanup, Attempt: 1}
+	drivertest.Run(t, script.Driver{},
+		drivertest.Case{Name: "Work", Session: session, OK: true,
+			Agent: agent(t, `
+steps:
+  - say: "{session}: {prompt}"
+  - write: notes/a.txt
+    content: "one\ntwo"
+  - run: cat notes/a.txt; echo "$FAIRLEAD_SESSION $PROMPT"; pwd >/dev/null
+  - run: exit 3
+    may_fail: true
+`),
+			Facts: []string{"said coder-17: build the whole thing", "tool_called notes/a.txt",
+				`tool_called cat notes/a.txt; echo "$FAIRLEAD_SESSION $PROMPT"; pwd >/dev/null`,
+				"said one", "said twocoder-17 build the whole thing", "tool_called exit 3", "said [exit code 3]", "stopped completed"}},
+		drivertest.Case{Name: "Cleanup", Session: tidy, OK: true, Agent: agent(t, "steps: [{say: work}]\ncleanup: [{say: '{kind} {prompt}'}]"),
+			Facts: []string{"said cleanup ", "stopped completed"}},
+		drivertest.Case{Name: "Fails", Session: session, Agent: agent(t, "steps: [{fail: no network, code: 9}]"),
+			Facts: []string{"stopped failed: no network"}},
+		drivertest.Case{Name: "Crashes", Session: session, Agent: agent(t, "steps: [{emit: 'half a '}, crash]"), Facts: []string{"said half a "}},
+		drivertest.Case{Name: "Segfaults", Session: session, Agent: agent(t, "steps: [{say: a}, {crash: SIGSEGV}]"), Facts: []string{"said a"}},
+		drivertest.Case{Name: "LeavesWithoutAWord", Session: session, Agent: agent(t, "steps: [{run: 'kill -9 $PPID', may_fail: true}, {say: x}]")},
+		drivertest.Case{Name: "Shouts", Session: session, OK: true,
+			Agent: agent(t, `steps: [{emit: {bytes: 20971520, text: "\n"}}, {emit: {base64: AAH//go=}}, {run: "head -c 300000 /dev/zero | tr '\\0' x"}]`)},
+		drivertest.Case{Name: "Asks", Session: session, OK: true,
+			Agent: agent(t, "steps: [{ask: push?, tool: git_push, allowed: [{say: pushed}], denied: [{fail: denied}]}]"),
+			Tell: func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
+				if f.Kind != driver.PermissionAsked {
+					return
+				}
+				if f.Tool != "git_push" || len(f.Ask.Options) != 2 || f.Ask.Options[0].Kind != "allow_once" {
+					t.Errorf("asked %+v", f)
+				}
+				if err := c.(driver.Answerer).Answer(t.Context(), f.Ask.ID, f.Ask.Options[0].ID); err != nil {
+					t.Error(err)
+				}
+			},
+			Facts: []string{"permission_asked push?", "said pushed", "stopped completed"}},
+		drivertest.Case{Name: "Listens", Session: session, OK: true,
+			Agent: agent(t, "steps: [expect_prompt, {say: ready}, {expect_prompt: two}, {say: '{prompt}'}]"),
+			Tell: func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
+				if f.Text == "ready" {
+					if err := c.Prompt(t.Context(), "line two\nand three"); err != nil {
+						t.Error(err)
+					}
+				}
+			},
+			Facts: []string{"said ready", "said line two", "said and three", "stopped completed"}},
+		drivertest.Case{Name: "Cancelled", Session: session, Agent: agent(t, "steps: [{say: a}, {run: sleep 1000}]"),
+			Tell: func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
+				if f.Kind == driver.ToolCalled {
+					if err := c.Cancel(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			},
+			Facts: []string{"said a", "tool_called sleep 1000", "stopped cancelled: cancelled by an order"}},
+		drivertest.Case{Name: "Terminated", Session: session, Agent: agent(t, "steps: [{say: a}, {hang: waiting}]"),
+			Tell: func(_ *testing.T, p *drivertest.Process, _ driver.Conversation, f driver.Fact) {
+				if f.Kind == driver.Thought {
+					p.Signal(syscall.SIGTERM)
+				}
+			},
+			Facts: []string{"said a", "thought waiting", "stopped terminated: asked to stop by SIGTERM"}},
+		drivertest.Case{Name: "Stubborn", Session: session, OK: true,
+			Agent: agent(t, "stubborn: true\nsteps: [{say: a}, expect_prompt, expect_prompt, {say: b}]"),
+			Tell: func(t *testing.T, p *drivertest.Process, c driver.Conversation, f driver.Fact) {
+				if f.Text == "a" {
+					p.Signal(syscall.SIGTERM)
+					if err := c.Prompt(t.Context(), "go on"); err != nil {
+						t.Error(err)
+					}
+				}
+			},
+			Facts: []string{"said a", "said b", "stopped completed"}},
+		drivertest.Case{Name: "LeavesChildren", Session: session, OK: true,
+			Agent: agent(t, "steps: [{spawn: sleep 3}, {spawn: sleep 3, mode: setsid, keeps_output: true}, {spawn: sleep 3, mode: double_fork}]")},
+	)
+}
+
+// A script that became faulty after it was checked says so where it would have played.
+func TestFaultyAtStart(t *testing.T) {
+	a := agent(t, "steps: [{say: a}]\nsed: 3")
+	if err := (script.Driver{}).Check(a); err == nil || !strings.Contains(err.Error(), "coder.script.yaml:2:1") {
+		t.Errorf("check: %v", err)
+	}
+	l, err := script.Driver{}.Launch(a, session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := drivertest.Start(t, l)
+	if exit := p.Wait(t); exit.Code != script.CodeFaulty {
+		t.Errorf("exit %+v", exit)
+	}
+	facts := drivertest.Facts(t, script.Driver{}, p, 0)
+	if len(facts) != 2 || facts[0].Kind != driver.Faulted || facts[1].Kind != driver.Stopped || facts[1].Stop.OK {
+		t.Errorf("facts %+v", facts)
+	}
+}
+
+func TestLaunchRefuses(t *testing.T) {
+	a := agent(t, "steps: [{say: a}]")
+	if _, err := (script.Driver{}).Launch(a, driver.Session{ID: "coder-1", Kind: driver.Foreign}); err == nil {
+		t.Error("a script was to run the loop itself")
+	}
+	long := session
+	long.Prompt = strings.Repeat("x", driver.PromptBytesMax+1)
+	if _, err := (script.Driver{}).Launch(a, long); err == nil {
+		t.Error("a prompt beyond the limit was taken")
+	}
+	if err := (script.Driver{}).Converse(a, session, &drivertest.Recording{}).Prompt(t.Context(), long.Prompt); err == nil {
+		t.Error("a prompt beyond the limit was sent")
+	}
+	if err := (script.Driver{}).Check(driver.Agent{Name: "coder", Script: a.Script, Workspace: a.Script}); err == nil {
+		t.Error("a file was taken for a workspace")
+	}
+}
+
+// Files stay in the workspace, and out of the folders with rules in them, whatever
+// the script or a link says.
+func TestConfinement(t *testing.T) {
+	for name, steps := range map[string]string{
+		"link to a folder": `{run: "ln -s .. up"}, {write: up/escaped.txt, content: x}`,
+		"link to a file":   `{run: "ln -s ../escaped.txt f"}, {write: f, content: x}`,
+		"append":           `{run: "ln -s ../escaped.txt f"}, {append: f, content: x}`,
+		"read":             `{run: "echo secret > ../outside; ln -s ../outside f"}, {edit: f, replace: secret, with: x}`,
+		"ledger":           `{run: "ln -s .. up"}, {count: 1, ledger: up/escaped.txt}`,
+		"name":             `{write: "{name}/escaped.txt", content: x}`,
+		"git":              `{write: "sub/{name}/config", content: x}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := agent(t, "steps: ["+steps+"]")
+			a.Workspace = filepath.Join(a.Workspace, "inner")
+			if err := os.Mkdir(a.Workspace, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			switch name {
+			case "name":
+				a.Name = ".."
+			case "git":
+				a.Name = ".git"
+			}
+			l, err := script.Driver{}.Launch(a, session)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := drivertest.Start(t, l)
+			if exit := p.Wait(t); exit.Code != script.CodeFailed {
+				t.Errorf("exit %+v\n%s", exit, p.Spool(t))
+			}
+			if _, err := os.Stat(filepath.Join(a.Workspace, "..", "escaped.txt")); err == nil {
+				t.Error("it wrote outside of the workspace")
+			}
+		})
+	}
+}
+
+// Killed at any moment, an agent has said every line of its ledger.
+func TestLedger(t *testing.T) {
+	a := agent(t, "steps: [{count: 1000000, ledger: said.txt}]")
+	l, err := script.Driver{}.Launch(a, session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := drivertest.Start(t, l)
+	seen := 0
+	for _, err := range (script.Driver{}).Converse(a, session, p).Facts(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen++; seen == 50 {
+			p.Signal(syscall.SIGKILL)
+		}
+	}
+	p.Wait(t)
+	ledger, err := os.ReadFile(filepath.Join(a.Workspace, "said.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := p.Spool(t)
+	if len(ledger) < 40*len("coder-17 1/1000000\n") || !bytes.HasPrefix(said, ledger) {
+		t.Errorf("%d bytes said, %d in the ledger, not the same", len(said), len(ledger))
+	}
+	if lines := bytes.Count(said, []byte("\n")) - bytes.Count(ledger, []byte("\n")); lines > 1 {
+		t.Errorf("%d lines were said and are not in the ledger; one may be", lines)
+	}
+}
+
+func FuzzFacts(f *testing.F) {
+	files, _ := filepath.Glob("testdata/transcripts/*.raw")
+	for _, file := range files {
+		if b, err := os.ReadFile(file); err == nil {
+			f.Add(b, 5)
+		}
+	}
+	f.Add([]byte(`{"type":"stopped"}{"type":"said","text":"\ud800"}`), 1)
+	f.Fuzz(func(t *testing.T, output []byte, piece int) {
+		drivertest.Check(t, script.Driver{}, output, piece)
+	})
+}

@@ -1,0 +1,152 @@
+package script
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each testdata/faults/NAME.yaml has its faults beside it, in NAME.txt.
+func TestFaults(t *testing.T) {
+	files, err := filepath.Glob("testdata/faults/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			_, err := Load(file)
+			var faults Faults
+			if !errors.As(err, &faults) {
+				t.Fatalf("no faults: %v", err)
+			}
+			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", faults.Error()+"\n")
+		})
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != got {
+		t.Errorf("%s differs (UPDATE=1 renews it); got:\n%s", file, got)
+	}
+}
+
+// The example in the package's documentation is the one that is tested.
+func TestExample(t *testing.T) {
+	example, err := os.ReadFile("testdata/example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := "//\t" + strings.ReplaceAll(strings.TrimSuffix(string(example), "\n"), "\n", "\n//\t") + "\n"
+	if !strings.Contains(string(doc), shown) {
+		t.Error("doc.go does not show testdata/example.yaml")
+	}
+	p, err := Parse("example.yaml", example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Sessions) != 2 || p.Sessions[0].Name != "feature" || len(p.Cleanup) != 1 || p.Seed != 7 {
+		t.Errorf("%+v", p)
+	}
+	for name := range verbs {
+		if !strings.Contains(string(doc), "//\t"+name+" ") {
+			t.Errorf("doc.go does not describe the step %s", name)
+		}
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "none.yaml"), dir, os.DevNull} {
+		if _, err := Load(path); err == nil {
+			t.Errorf("%s was loaded", path)
+		}
+	}
+}
+
+func TestForms(t *testing.T) {
+	p, err := Parse("x.yaml", []byte(`
+steps:
+  - say: hello
+  - say: {text: hello}
+  - {say: , text: hello}
+  - hang
+  - {hang: true}
+  - {hang: why, deaf: true}
+  - {crash: SIGTERM}
+  - crash
+  - {usage: , cost_usd: 1}
+  - {sleep: 1s..2s, every: 2, chance: 0.5}
+  - &again {say: again}
+  - *again
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if s := p.Sessions[0].Steps[i]; s.Verb != "say" || s.Text != "hello" || s.Chance != 1 {
+			t.Errorf("step %d: %+v", i, s)
+		}
+	}
+	if s := p.Sessions[0].Steps[11]; s.Text != "again" {
+		t.Errorf("alias: %+v", s)
+	}
+}
+
+func TestFill(t *testing.T) {
+	vars := map[string]string{"n": "7", "name": "{n}"}
+	for in, want := range map[string]string{
+		"":            "",
+		"{n}":         "7",
+		"${n} {n}":    "${n} 7",
+		"{m} {":       "{m} {",
+		"a{{n}}b":     "a{7}b",
+		"{name}{n}}":  "{n}7}",
+		"f() { {n};}": "f() { 7;}",
+	} {
+		if got := fill(in, vars); got != want {
+			t.Errorf("fill(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// Whatever is in a file: faults or a program, and faults have places in the file.
+func FuzzParse(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*/*.yaml")
+	for _, file := range append(files, "testdata/example.yaml") {
+		if b, err := os.ReadFile(file); err == nil {
+			f.Add(b)
+		}
+	}
+	f.Add([]byte("steps: &a [{repeat: 2, steps: *a}]"))
+	f.Add([]byte("a: &a [x,x]\nb: &b [*a,*a]\nsteps: [*b,*b]"))
+	f.Fuzz(func(t *testing.T, source []byte) {
+		p, err := Parse("fuzz.yaml", source)
+		if err == nil {
+			if len(p.Sessions) == 0 || len(p.Sessions[0].Steps) == 0 {
+				t.Fatal("a program that plays nothing")
+			}
+			return
+		}
+		var faults Faults
+		if !errors.As(err, &faults) || len(faults) == 0 || len(faults) > faultsMax {
+			t.Fatalf("not faults: %v", err)
+		}
+	})
+}

@@ -1,0 +1,340 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/drivertest"
+)
+
+// heard is what a play told, and when.
+type heard struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (h *heard) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.b.Write(b)
+}
+
+func (h *heard) lines(t *testing.T) []string {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var lines []string
+	for _, f := range drivertest.Facts(t, Driver{}, &drivertest.Recording{Bytes: bytes.Clone(h.b.Bytes())}, 0) {
+		lines = append(lines, string(f.Kind)+" "+f.Text)
+	}
+	return lines
+}
+
+func parse(t testing.TB, source string) *Program {
+	t.Helper()
+	p, err := Parse("test.yaml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var work = Part{Name: "coder", Session: "coder-17", Kind: driver.Work, Attempt: 1, Prompt: "build it"}
+
+// play plays a script in a bubble, where time costs nothing.
+func play(t *testing.T, source string, part Part, stage Stage) (End, []string, time.Duration) {
+	t.Helper()
+	h := &heard{}
+	stage.Out = h
+	if stage.World == nil {
+		stage.World = &Memory{}
+	}
+	began := time.Now()
+	end := Play(t.Context(), parse(t, source), part, stage)
+	return end, h.lines(t), time.Since(began)
+}
+
+func expect(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("told:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := &Memory{}
+		end, told, took := play(t, `
+pace: 1s
+steps:
+  - say: "{name} {session} {n} {kind} {attempt} {prompt} {time} {no} ${n}"
+  - say: {text: "one two", delay: 100ms}
+  - say: {text: abcd, chunk: 3}
+  - say: "two\nlines\n"
+  - write: {file: "src/{n}.txt", content: "a a b\n"}
+  - append: {file: src/17.txt, content: "{prompt}\n"}
+  - edit: {file: src/17.txt, replace: a, with: c, all: true}
+  - sleep: 10s
+  - repeat: {times: 2, steps: [{say: "round {i}"}]}
+  - {say: never, every: 2}
+  - {say: seventeen, every: 17}
+  - {say: never, chance: 0}
+  - usage: {input_tokens: 5, output_tokens: 6, cost_usd: 0.5}
+  - spawn: sleep 1000
+  - {count: 2, rate: 10, ledger: said.txt}
+`, work, Stage{World: world})
+		expect(t, told,
+			"said coder coder-17 17 session 1 build it 2000-01-01T00:00:00Z {no} ${n}",
+			"said one ", "said two", "said abc", "said d", "said two", "said lines",
+			"tool_called src/17.txt", "tool_called src/17.txt", "tool_called src/17.txt",
+			"said round 1", "said round 2", "said seventeen", "usage_reported ",
+			"tool_called sleep 1000", "said left running: pid 1 (child)",
+			"said coder-17 1/2", "said coder-17 2/2", "stopped completed")
+		if end.Stop == nil || !end.Stop.OK || end.Code != 0 {
+			t.Errorf("ended %+v", end)
+		}
+		if b, _ := world.ReadFile("src/17.txt"); string(b) != "c c b\nbuild it\n" {
+			t.Errorf("file: %q", b)
+		}
+		if b, _ := world.ReadFile("said.txt"); string(b) != "coder-17 1/2\ncoder-17 2/2\n" {
+			t.Errorf("ledger: %q", b)
+		}
+		// 12 steps that were played, 11 rests between them; 10 s, 0.1 s for a word, 0.1 s for a line.
+		if want := 22*time.Second + 200*time.Millisecond; took != want {
+			t.Errorf("took %v, want %v", took, want)
+		}
+	})
+}
+
+func TestEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps string
+		code  int
+		stop  string // reason: detail; empty where nothing was told
+	}{
+		"fail":        {`{fail: "no {kind}", code: 7}`, 7, "failed: no session"},
+		"crash":       {`{crash: SIGSEGV}`, -1, ""},
+		"edit":        {`{edit: a, replace: x, with: y}`, 1, "failed: test.yaml:1:10: edit: open a: file does not exist"},
+		"nested":      {`{repeat: 2, steps: [{edit: a, replace: x, with: y}]}`, 1, "failed: test.yaml:1:30: edit: open a: file does not exist"},
+		"run":         {`{run: "false", tries: 3}`, 1, "failed: test.yaml:1:10: run: exit code 1 from false"},
+		"run, slow": {`{run: "hang", timeout: 1m}`, 1, "failed: test.yaml:1:10: run: hang was not done after 1m0s"},
+		"may fail":    {`{run: "false", may_fail: true}`, 0, "completed"},
+		"prompt":      {`{expect_prompt: tests}`, 1, `failed: test.yaml:1:10: expect_prompt: the prompt "build it" does not contain "tests"`},
+		"no prompt":   {`expect_prompt, {expect_prompt: , timeout: 1s}`, 1, "failed: test.yaml:1:25: expect_prompt: no prompt came within 1s"},
+		"no answer":   {`{ask: may I, timeout: 1s, denied: [{fail: "{answer}"}]}`, 1, "failed: no answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world := &Memory{Command: func(ctx context.Context, command string, _ []string, out io.Writer) (int, error) {
+					if command == "hang" {
+						<-ctx.Done()
+						return -1, nil
+					}
+					fmt.Fprintln(out, command)
+					return 1, nil
+				}}
+				end, _, _ := play(t, "steps: [ "+c.steps+"]", work, Stage{World: world})
+				stop := ""
+				if end.Stop != nil {
+					stop = strings.TrimSuffix(end.Stop.Reason+": "+end.Stop.Detail, ": ")
+				}
+				if end.Code != c.code || stop != c.stop {
+					t.Errorf("ended %+v: %s, want %d: %s", end, stop, c.code, c.stop)
+				}
+			})
+		})
+	}
+}
+
+func TestCleanup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tidy := work
+		tidy.Kind = driver.Cleanup
+		_, told, _ := play(t, "steps: [{say: work}]\ncleanup: [{say: '{kind}'}]", tidy, Stage{})
+		expect(t, told, "said cleanup", "stopped completed")
+		_, told, _ = play(t, "steps: [{say: work}]", tidy, Stage{})
+		expect(t, told, "said nothing to tidy", "stopped completed")
+	})
+}
+
+// Sessions take turns by the number in the session's id.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []string
+		for n := range 5 {
+			part := work
+			part.Session = fmt.Sprintf("coder-%d", n+1)
+			_, told, _ := play(t, "sessions: [{steps: [{say: a}]}, {steps: [{say: b}]}, {steps: [{say: c}]}]", part, Stage{})
+			all = append(all, told[0])
+		}
+		expect(t, all, "said a", "said b", "said c", "said a", "said b")
+	})
+}
+
+// The same session draws the same lots; others draw others.
+func TestLots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := "seed: 3\norder: random\nsessions: [{steps: &s [{repeat: 40, steps: [{say: x, chance: 0.5}, {one_of: [[{say: a}], [{say: b}]]}]}, {sleep: 1s..2s}]}, {steps: *s}]"
+		drawn := make(map[string]bool)
+		for n := range 5 {
+			part := work
+			part.Session = fmt.Sprintf("coder-%d", n)
+			_, told, took := play(t, source, part, Stage{})
+			_, again, tookAgain := play(t, source, part, Stage{})
+			expect(t, again, told...)
+			if took != tookAgain {
+				t.Errorf("took %v, then %v", took, tookAgain)
+			}
+			drawn[strings.Join(told, " ")] = true
+		}
+		if len(drawn) < 4 {
+			t.Errorf("five sessions drew %d different lots", len(drawn))
+		}
+	})
+}
+
+func TestOrders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		orders := make(chan Order)
+		go func() {
+			<-time.After(time.Hour)
+			orders <- Order{Type: OrderAnswer, ID: "ask-1", Option: "allow"}
+			orders <- Order{Type: OrderAnswer, ID: "ask-2", Option: "deny"}
+			orders <- Order{Type: OrderAnswer, ID: "ask-3", Option: "allow everything"}
+			orders <- Order{Type: OrderPrompt, Text: "and faster"}
+			orders <- Order{Type: OrderPrompt, Text: "unread"}
+			close(orders)
+		}()
+		end, told, _ := play(t, `
+steps:
+  - {ask: one, allowed: [{say: yes}], denied: [{say: no}]}
+  - {ask: two, allowed: [{say: yes}], denied: [{say: no}]}
+  - {ask: three, allowed: [{say: yes}], denied: [{say: "{answer}"}]}
+  - expect_prompt
+  - {expect_prompt: faster}
+  - say: "{prompt}"
+  - sleep: 1s
+`, work, Stage{Orders: orders})
+		expect(t, told, "permission_asked one", "said yes", "permission_asked two", "said no", "permission_asked three",
+			`faulted ask-3 was answered with "allow everything", which was not offered`, "said not offered",
+			"said and faster", "stopped completed: 1 prompts were not read; the script has no expect_prompt for them")
+		if end.Code != 0 {
+			t.Errorf("ended %+v", end)
+		}
+	})
+}
+
+// Whatever an agent is doing, a cancel order ends it, and SIGTERM does, and so
+// does the end of its context, which says nothing.
+func TestInterrupts(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps string
+		stops time.Duration // how long after SIGTERM it may go on
+	}{
+		"sleep":         {"{sleep: 10h}", 0},
+		"hang":          {"{hang: why}", 0},
+		"ask":           {"{ask: may I}", 0},
+		"expect_prompt": {"expect_prompt, expect_prompt", 0},
+		"say":           {"{say: " + strings.Repeat("word ", 1000) + ", delay: 10m}", 0},
+		"count":         {"{count: 1000000, rate: 0.1}", 0},
+		"repeat":        {"{repeat: 1000000, steps: [{sleep: 10m}]}", 0},
+		"run":           {"{run: stubborn}", stopGrace},
+		"run, quick":    {"{run: quick}", time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world := &Memory{Command: func(ctx context.Context, command string, _ []string, _ io.Writer) (int, error) {
+					var quick <-chan time.Time
+					if command == "quick" {
+						quick = time.After(time.Minute + time.Second)
+					}
+					select {
+					case <-ctx.Done():
+						return -1, nil
+					case <-quick:
+						return 0, nil
+					}
+				}}
+				source := "steps: [" + c.steps + ", {say: never}]"
+
+				orders, stop := make(chan Order), make(chan struct{})
+				go func() { <-time.After(time.Minute); orders <- Order{Type: OrderCancel} }()
+				end, _, took := play(t, source, work, Stage{World: world, Orders: orders})
+				if end.Code != CodeCancelled || end.Stop == nil || end.Stop.Reason != "cancelled" || took != time.Minute {
+					t.Errorf("cancel: %+v after %v", end, took)
+				}
+
+				go func() { <-time.After(time.Minute); close(stop) }()
+				end, told, took := play(t, source, work, Stage{World: world, Stop: stop})
+				if end.Code != CodeTerminated || end.Stop == nil || end.Stop.Reason != "terminated" || took != time.Minute+c.stops {
+					t.Errorf("stop: %+v after %v", end, took)
+				}
+				if strings.Contains(strings.Join(told, "\n"), "never") {
+					t.Error("stop: the next step was played")
+				}
+
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				h := &heard{}
+				end = Play(ctx, parse(t, source), work, Stage{Out: h, World: world})
+				if end.Stop != nil || end.Signal != "SIGKILL" || strings.Contains(h.b.String(), "stopped") {
+					t.Errorf("gone: %+v", end)
+				}
+			})
+		})
+	}
+}
+
+// An agent that nobody can hear does not go on for nobody.
+func TestUnheard(t *testing.T) {
+	world := &Memory{}
+	end := Play(t.Context(), parse(t, "steps: [{say: a}, {write: b, content: c}]"), work, Stage{Out: deafEar{}, World: world})
+	if _, err := world.ReadFile("b"); err == nil || end.Stop != nil {
+		t.Errorf("it went on: %+v", end)
+	}
+}
+
+type deafEar struct{}
+
+func (deafEar) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestReadOrders(t *testing.T) {
+	in := `{"type":"prompt","text":"a","of":"a newer engine"}` + "\n\nplain words\n" + `{"type":"explode"}` + "\n{half\n" +
+		strings.Repeat("x", orderBytesMax+1) + "\n" + `{"type":"cancel"}`
+	orders := make(chan Order, 10)
+	var complaints []string
+	readOrders(strings.NewReader(in), orders, func(err error) { complaints = append(complaints, err.Error()) })
+	var got []Order
+	for o := range orders {
+		got = append(got, o)
+	}
+	if fmt.Sprint(got) != fmt.Sprint([]Order{{Type: OrderPrompt, Text: "a"}, {Type: OrderPrompt, Text: "plain words"}, {Type: OrderCancel}}) {
+		t.Errorf("orders: %.300v", got)
+	}
+	if len(complaints) != 3 {
+		t.Errorf("complaints: %q", complaints)
+	}
+}
+
+func FuzzOrder(f *testing.F) {
+	f.Add([]byte(`{"type":"answer","id":"ask-1","option":"allow"}`))
+	f.Add([]byte("plain \xff words"))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		o, err := parseOrder(line)
+		if err != nil {
+			return
+		}
+		if again, err := parseOrder(bytes.TrimSpace(o.encode())); err != nil || again != o {
+			t.Fatalf("%+v came back as %+v, %v", o, again, err)
+		}
+	})
+}
