@@ -63,7 +63,7 @@ func TestReference(t *testing.T) {
 	r.section("The file", "", &root)
 	got := r.String()
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(referencePath, []byte(got), 0o644); err != nil { //nolint:gosec // a document
+		if err := os.WriteFile(referencePath, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
