@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fairlead-dev/fairlead/journal"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -105,7 +106,7 @@ func (j *Journal) write(ctx context.Context, waiting []*appending) {
 	}
 }
 
-func (j *Journal) transact(ctx context.Context, waiting []*appending) (err error) {
+func (j *Journal) transact(ctx context.Context, waiting []*appending) error {
 	j.life.RLock()
 	defer j.life.RUnlock()
 	if j.isClosed() {
@@ -119,23 +120,63 @@ func (j *Journal) transact(ctx context.Context, waiting []*appending) (err error
 	if len(waiting) > 1 {
 		ctx = context.WithoutCancel(ctx)
 	}
+	if stored, err := j.storeOne(waiting); stored || err != nil {
+		return j.settle(err)
+	}
 	w := j.writer
 	if err := patiently(ctx, func() error { return w.exec("BEGIN IMMEDIATE") }); err != nil {
 		return explain(j.path, err)
 	}
-	if err = j.store(waiting); err == nil {
+	err := j.store(waiting)
+	if err == nil {
 		err = w.exec("COMMIT")
-		if code(err) == sqlite3.SQLITE_IOERR {
-			j.tail.failed = err
-		}
 	}
 	if err != nil {
 		_ = w.exec("ROLLBACK") // where SQLite has rolled back by itself this fails, and that is well
-		j.tail.known = false
-		w.names.forget()
-		return explain(j.path, err)
 	}
-	return nil
+	return j.settle(err)
+}
+
+// settle makes sure that after a failure nothing is remembered which may not be so.
+func (j *Journal) settle(err error) error {
+	if err == nil {
+		return nil
+	}
+	if code(err) == sqlite3.SQLITE_IOERR {
+		j.tail.failed = err
+	}
+	j.tail.known = false
+	j.writer.names.forget()
+	return explain(j.path, err)
+}
+
+// storeOne is the short way for the commonest case, a single change about which all is
+// known already: one statement, which is its own transaction. Where another process
+// has written meanwhile the seq is taken, and the long way finds out what is so.
+func (j *Journal) storeOne(waiting []*appending) (stored bool, err error) {
+	if len(waiting) != 1 || len(waiting[0].batch) != 1 || !j.tail.known {
+		return false, nil
+	}
+	a := waiting[0]
+	names := &j.writer.names
+	id, okEntity := names.entityIDs[a.batch[0].Entity]
+	_, okPhrase := names.phraseIDs[phraseOf(&a.batch[0])]
+	_, okVersion := j.tail.versions[id]
+	if !okEntity || !okPhrase || !okVersion {
+		return false, nil
+	}
+	for _, e := range a.expect {
+		id, known := names.entityIDs[e.Entity]
+		if v, ok := j.tail.versions[id]; !known || !ok || v != e.Version {
+			return false, nil // perhaps a conflict: to be sure takes a transaction
+		}
+	}
+	err = j.insert(a.batch)
+	if code(err) == sqlite3.SQLITE_CONSTRAINT || busy(err) {
+		return false, nil
+	}
+	a.last = j.tail.seq
+	return err == nil, err
 }
 
 // store does the inserts of one transaction. A batch whose expectations fail is
@@ -153,10 +194,8 @@ func (j *Journal) store(waiting []*appending) error {
 			a.err = conflict
 			continue
 		}
-		for i := range a.batch {
-			if err := j.insert(&a.batch[i]); err != nil {
-				return err
-			}
+		if err := j.insert(a.batch); err != nil {
+			return err
 		}
 		a.last = j.tail.seq
 	}
@@ -217,7 +256,44 @@ func (j *Journal) version(id int64) (uint64, error) {
 	return uint64(v), nil
 }
 
-func (j *Journal) insert(given *journal.Change) error {
+// rowsAtOnce is how many changes go into one INSERT where there are so many: the cost
+// of a statement is then shared.
+const rowsAtOnce = 16
+
+const columnsOfChange = 8
+
+var (
+	insertOne  = "INSERT INTO change (seq, entity, version, time, phrase, cause, hash, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+	insertMany = insertOne + strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?)", rowsAtOnce-1)
+)
+
+// insert stores a batch behind the tail, within a transaction or as one if it is a
+// single change. After an error the tail is not known any more.
+func (j *Journal) insert(batch []journal.Change) error {
+	t := &j.tail
+	j.rows = j.rows[:0]
+	for i := range batch {
+		if err := j.number(&batch[i]); err != nil {
+			t.known = false
+			return err
+		}
+	}
+	for rows := j.rows; len(rows) > 0; {
+		text, n := insertOne, columnsOfChange
+		if len(rows) >= rowsAtOnce*columnsOfChange {
+			text, n = insertMany, rowsAtOnce*columnsOfChange
+		}
+		if err := j.writer.exec(text, rows[:n]...); err != nil {
+			t.known = false
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// number gives a change its place behind the tail and adds its row to j.rows.
+func (j *Journal) number(given *journal.Change) error {
 	w, t := j.writer, &j.tail
 	entity, err := w.makeEntity(given.Entity)
 	if err != nil {
@@ -238,11 +314,7 @@ func (j *Journal) insert(given *journal.Change) error {
 	if len(c.Data) > 0 {
 		data = []byte(c.Data)
 	}
-	err = w.exec("INSERT INTO change (seq, entity, version, time, phrase, cause, hash, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-		int64(c.Seq), entity, int64(c.Version), c.Time.UnixNano(), words, int64(c.Cause), hash[:], data)
-	if err != nil {
-		return fmt.Errorf("store change %d: %w", c.Seq, err)
-	}
+	j.rows = append(j.rows, int64(c.Seq), entity, int64(c.Version), c.Time.UnixNano(), words, int64(c.Cause), hash[:], data)
 	t.seq, t.hash = c.Seq, hash
 	t.versions[entity] = c.Version
 	return nil

@@ -36,10 +36,12 @@ var migrationFiles embed.FS
 // Journal is a handle on one file. Its methods may be called from many goroutines.
 type Journal struct {
 	path string
+	how  access // of the readers' connections; readOnly has no writer
 	bell journal.Bell
 
 	writer  *conn // only by who holds the pen
 	tail    tail  // likewise
+	rows    []any // likewise: the values of the rows to insert
 	pen     chan struct{}
 	queueMu sync.Mutex
 	queue   []*appending
@@ -58,7 +60,7 @@ var _ journal.Journal = (*Journal)(nil)
 
 // Open opens the journal at path and makes it where there is none; the folder must
 // exist. A file that is damaged, is something else, or was written by a newer Fairlead
-// is refused with a *Damaged or an error that says what to do, and is left as it is.
+// is refused with an *Unusable that says what to do, and is left as it is.
 func Open(ctx context.Context, path string) (*Journal, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -77,18 +79,24 @@ func Open(ctx context.Context, path string) (*Journal, error) {
 	if err := prepare(ctx, w); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal: %w", explain(abs, err)), w.close())
 	}
-	j := &Journal{
-		path:    abs,
-		writer:  w,
+	j := handle(abs, readWrite)
+	j.writer = w
+	if err := j.checkTail(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal: %w", explain(abs, err)), j.Close())
+	}
+	return j, nil
+}
+
+// handle gives a Journal that has no writer yet.
+func handle(path string, how access) *Journal {
+	return &Journal{
+		path:    path,
+		how:     how,
 		pen:     make(chan struct{}, 1),
 		readers: make(chan *conn, readersMax),
 		slots:   make(chan struct{}, readersMax),
 		closed:  make(chan struct{}),
 	}
-	if err := j.checkTail(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open journal: %w", explain(abs, err)), j.Close())
-	}
-	return j, nil
 }
 
 // createMu keeps two Opens of one process from meeting in create: the second's
@@ -125,9 +133,9 @@ func lookBeside(path string) error {
 	db, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Damaged{Path: path, What: "the file is missing, but its log " + filepath.Base(path) + "-wal is there", Do: "put the file back beside the log; to start a new journal move the log away"}
+		return &Unusable{Path: path, What: "the file is missing, but its log " + filepath.Base(path) + "-wal is there", Do: "put the file back beside the log; to start a new journal move the log away"}
 	case err == nil && db.Size() == 0:
-		return &Damaged{Path: path, What: "the file is empty, but its log " + filepath.Base(path) + "-wal is not", Do: "put the file back beside the log; to start a new journal move both away"}
+		return &Unusable{Path: path, What: "the file is empty, but its log " + filepath.Base(path) + "-wal is not", Do: "put the file back beside the log; to start a new journal move both away"}
 	}
 	return nil
 }
@@ -174,11 +182,11 @@ func identify(w *conn) error {
 		return err
 	}
 	if id != applicationID && (id != 0 || have != 0 || tables != 0) {
-		return &Damaged{What: "this is a database, but not a journal of Fairlead", Do: "give another path; the file was not touched"}
+		return &Unusable{What: "this is a database, but not a journal of Fairlead", Do: "give another path; the file was not touched"}
 	}
 	want := int64(len(migrations()))
 	if have > want {
-		return fmt.Errorf("the journal has format %d, this program knows %d and older: it was written by a newer Fairlead; use that one, or a copy of the file from before", have, want)
+		return &Unusable{What: fmt.Sprintf("it has format %d and this program knows none beyond %d: it was written by a newer Fairlead", have, want), Do: "use that one, or a copy of the file from before"}
 	}
 	return nil
 }

@@ -227,7 +227,7 @@ func (j *Journal) reading(ctx context.Context, do func(*conn) error) error {
 	}
 	if c == nil {
 		var err error
-		if c, err = dial(j.path, readWrite); err != nil { // not ro: that cannot recover a log
+		if c, err = dial(j.path, j.how); err != nil {
 			<-j.slots
 			return explain(j.path, err)
 		}

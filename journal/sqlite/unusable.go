@@ -9,16 +9,16 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Damaged says that the file cannot be used as it is, and what a person can do. The
-// file was not changed.
-type Damaged struct {
+// Unusable says that the file cannot be used as it is (damaged, something else, or
+// newer than this program), and what a person can do. The file was not changed.
+type Unusable struct {
 	Path string
 	What string
 	Do   string
 	Err  error // what SQLite said; nil where we found it ourselves
 }
 
-func (d *Damaged) Error() string {
+func (d *Unusable) Error() string {
 	said := ""
 	if d.Err != nil {
 		said = " (" + d.Err.Error() + ")"
@@ -26,7 +26,7 @@ func (d *Damaged) Error() string {
 	return fmt.Sprintf("%s: %s%s; %s", d.Path, d.What, said, d.Do)
 }
 
-func (d *Damaged) Unwrap() error { return d.Err }
+func (d *Unusable) Unwrap() error { return d.Err }
 
 // code is SQLite's primary result code of an error, 0 where it is none of SQLite's.
 func code(err error) int {
@@ -44,7 +44,7 @@ func busy(err error) bool {
 
 // explain adds to what SQLite said what it means here and a way out.
 func explain(path string, err error) error {
-	var d *Damaged
+	var d *Unusable
 	if errors.As(err, &d) {
 		if d.Path == "" {
 			d.Path = path
@@ -54,9 +54,9 @@ func explain(path string, err error) error {
 	const rescue = "stop what uses it, copy the file and its -wal aside, then restore a backup or move them away to start anew"
 	switch code(err) {
 	case sqlite3.SQLITE_NOTADB:
-		return &Damaged{path, "this is not a database, or its first page is damaged", rescue, err}
+		return &Unusable{path, "this is not a database, or its first page is damaged", rescue, err}
 	case sqlite3.SQLITE_CORRUPT:
-		return &Damaged{path, "the database is damaged", rescue, err}
+		return &Unusable{path, "the database is damaged", rescue, err}
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%s: no space left on device; free some and restart, nothing was lost: %w", path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:

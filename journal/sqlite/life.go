@@ -42,7 +42,10 @@ func (j *Journal) Close() (err error) {
 		close(j.closed)
 		j.life.Lock()
 		defer j.life.Unlock()
-		errs := []error{j.writer.close()}
+		var errs []error
+		if j.writer != nil {
+			errs = append(errs, j.writer.close())
+		}
 		for {
 			select {
 			case c := <-j.readers:

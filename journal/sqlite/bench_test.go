@@ -1,0 +1,213 @@
+package sqlite
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/journaltest"
+)
+
+// bareBytes is a small record, as one who writes a log of lines would write it.
+const bareBytes = 200
+
+// bareRate measures how often a second this disk takes a 200-byte write and a sync.
+func bareRate(b *testing.B, dir string, n int) float64 {
+	b.Helper()
+	f, err := os.Create(filepath.Join(dir, "bare"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	record := make([]byte, bareBytes)
+	began := time.Now()
+	for range n {
+		if _, err := f.Write(record); err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return float64(n) / time.Since(began).Seconds()
+}
+
+// BenchmarkAppend measures durable batches a second, beside bare writes of the same run.
+func BenchmarkAppend(b *testing.B) {
+	for _, size := range []int{1, 16, 256} {
+		b.Run(fmt.Sprintf("changes=%d", size), func(b *testing.B) {
+			dir := b.TempDir()
+			j := opened(b, filepath.Join(dir, "journal.db"))
+			batch := journaltest.MadeBatch(size)
+			for range 10 {
+				if _, err := j.Append(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+			var bare, ours time.Duration
+			b.ReportAllocs()
+			b.ResetTimer()
+			for done := 0; done < b.N; { // turn about, so that both meet the same disk
+				n := min(256, b.N-done)
+				b.StopTimer()
+				bare += time.Duration(float64(n) / bareRate(b, dir, n) * float64(time.Second))
+				b.StartTimer()
+				began := time.Now()
+				for range n {
+					if _, err := j.Append(b.Context(), batch); err != nil {
+						b.Fatal(err)
+					}
+				}
+				ours += time.Since(began)
+				done += n
+			}
+			rate := float64(b.N) / ours.Seconds()
+			b.ReportMetric(rate, "batches/s")
+			b.ReportMetric(rate*float64(size), "changes/s")
+			b.ReportMetric(bare.Seconds()/ours.Seconds(), "of-bare")
+		})
+	}
+}
+
+// BenchmarkAppendParallel has callers that do not know of each other share syncs.
+func BenchmarkAppendParallel(b *testing.B) {
+	j := opened(b, filepath.Join(b.TempDir(), "journal.db"))
+	var n atomic.Int64
+	b.SetParallelism(8)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := j.Append(b.Context(), []journal.Change{journaltest.Made("control/a", int(n.Add(1)))}); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "changes/s")
+}
+
+const readChanges = 100_000
+
+// filled gives a journal with many changes, and its path.
+func filled(b *testing.B, changes int) (*Journal, string) {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "journal.db")
+	j := opened(b, path)
+	for done := 0; done < changes; done += journal.BatchChangesMax {
+		batch := make([]journal.Change, journal.BatchChangesMax)
+		for i := range batch {
+			batch[i] = journaltest.Made(fmt.Sprintf("control/agent-%d", i%8), done+i)
+		}
+		if _, err := j.Append(b.Context(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return j, path
+}
+
+// BenchmarkRead reads, decodes and checks all changes, beside a SELECT that only scans
+// the same columns.
+func BenchmarkRead(b *testing.B) {
+	j, path := filled(b, readChanges)
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	var bare time.Duration
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		n := 0
+		for _, err := range j.Read(b.Context(), journal.Query{}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		if n != readChanges {
+			b.Fatal(n)
+		}
+		b.StopTimer()
+		began := time.Now()
+		scan(b, db)
+		bare += time.Since(began)
+		b.StartTimer()
+	}
+	perChange := b.Elapsed() / time.Duration(b.N*readChanges)
+	b.ReportMetric(float64(perChange.Nanoseconds()), "ns/change")
+	b.ReportMetric(float64((bare / time.Duration(b.N*readChanges)).Nanoseconds()), "bare-ns/change")
+	b.ReportMetric(b.Elapsed().Seconds()/bare.Seconds(), "times-bare")
+}
+
+func scan(b *testing.B, db *sql.DB) {
+	b.Helper()
+	rows, err := db.Query("SELECT seq, entity, version, time, phrase, cause, hash, data FROM change ORDER BY seq")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer rows.Close()
+	var seq, entity, version, nanos, words, cause int64
+	var hash, data []byte
+	for rows.Next() {
+		if err := rows.Scan(&seq, &entity, &version, &nanos, &words, &cause, &hash, &data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkReadStream reads one entity of eight.
+func BenchmarkReadStream(b *testing.B) {
+	j, _ := filled(b, readChanges)
+	for b.Loop() {
+		for _, err := range j.Read(b.Context(), journal.Query{Entity: "control/agent-3"}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*readChanges/8), "ns/change")
+}
+
+// BenchmarkOpen opens and closes a journal with some history.
+func BenchmarkOpen(b *testing.B) {
+	_, path := filled(b, 10_000)
+	for b.Loop() {
+		j, err := Open(b.Context(), path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := j.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSize says what a change takes on disk, beside its data.
+func BenchmarkSize(b *testing.B) {
+	var size, data int64
+	for b.Loop() {
+		b.StopTimer()
+		j, path := filled(b, readChanges)
+		if err := j.Close(); err != nil { // which writes the log into the file
+			b.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		size, data = info.Size(), 0
+		for i := range readChanges {
+			data += int64(len(journaltest.Made("control/a", i).Data))
+		}
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(size)/readChanges, "bytes/change")
+	b.ReportMetric(float64(data)/readChanges, "data-bytes/change")
+}
