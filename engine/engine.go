@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Options are what an engine stands on. All seams are given, so that a simulator can give others.
+type Options struct {
+	Name    string // of the team, for people: the folder that it works in
+	Config  *config.Config
+	Journal journal.Journal
+	Host    Host
+	Files   Files
+	Drivers map[string]driver.Driver
+	Lookup  func(string) (string, bool) // resolves references to the environment
+	BootID  string                      // of the machine: a file torn by a reboot is no wish
+	Log     *slog.Logger
+}
+
+// Files is the live agent_state.json of every agent; interop.StateFiles is the real one.
+type Files interface {
+	Add(agent, folder string) error
+	Seen() <-chan interop.Seen
+	Read(agent string) (interop.Seen, error)
+	Write(ctx context.Context, agent string, content []byte, isOurs func(interop.Sum) bool) error
+}
+
+// Engine runs one team. Make it with Open, then call Run.
+type Engine struct {
+	opts    Options
+	log     *slog.Logger
+	hub     *hub
+	table   chan request // what the loop is asked
+	quit    chan struct{}
+	stopped chan struct{} // closed when a stop that was asked for is complete
+	started time.Time
+
+	// The loop's own; nobody else reads or writes these.
+	team     *team.Team
+	members  map[string]*member
+	head     uint64
+	versions map[string]uint64
+	clock    clock
+	unsaved  int // changes since the last snapshot
+	warned   map[string]bool
+	rebooted bool // the machine was started anew since the last epoch
+
+	errands sync.WaitGroup
+	cancel  context.CancelFunc // ends errands
+	ctx     context.Context
+
+	mu    sync.Mutex
+	procs map[string]Process // running sessions by id
+}
+
+// member is what the loop remembers of an agent and could look up again.
+type member struct {
+	conf     config.Agent
+	driver   driver.Driver
+	doing    map[string]bool // errands that were begun, by key
+	seen     uint64          // Seq of the last observation that was taken in
+	disk     interop.Sum     // what is known to lie in the file's place
+	state    interop.AgentState
+	missing  bool
+	missedAt time.Time // the wish's stamp when the file was found missing
+	writing  bool
+	failed   string    // why the file cannot be written at present
+	again    time.Time // when that is tried again
+	known    bool      // the file was looked at since the start
+}
+
+const (
+	tableMax      = 256    // events that wait; then callers do
+	batchMax      = 256    // events that share a sync; with 1,000 changes a batch is cut, as the journal asks
+	snapshotEvery = 20_000 // changes; a start reads no more than these
+)
+
+// ErrClosed is given to callers of an engine that has stopped.
+var ErrClosed = errors.New("fairlead has stopped; start it again with `fairlead up`")
+
+// Open replays the journal. Nothing is started, written or told before Run.
+func Open(ctx context.Context, opts Options) (*Engine, error) {
+	e := &Engine{
+		opts: opts, log: opts.Log, hub: newHub(),
+		table: make(chan request, tableMax), quit: make(chan struct{}), stopped: make(chan struct{}),
+		members: map[string]*member{}, versions: map[string]uint64{}, warned: map[string]bool{},
+		procs: map[string]Process{}, started: time.Now(),
+	}
+	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := e.replay(ctx); err != nil {
+		return nil, err
+	}
+	for _, conf := range opts.Config.Agents {
+		d, ok := opts.Drivers[conf.Driver]
+		if !ok {
+			return nil, fmt.Errorf("agent %s: this build of fairlead has no driver %q", conf.Name, conf.Driver)
+		}
+		e.members[conf.Name] = &member{conf: conf, driver: d, doing: map[string]bool{}}
+	}
+	return e, nil
+}
+
+// Run recovers what was, then serves until ctx ends or the journal fails. Agents go on
+// running when it returns: ending them is what Stop is for.
+func (e *Engine) Run(ctx context.Context) error {
+	defer e.shutdown()
+	if err := e.recover(ctx); err != nil {
+		return fmt.Errorf("recover the team: %w", err)
+	}
+	return e.loop(ctx)
+}
+
+// shutdown lets go of everything, in an order in which nobody waits for somebody who has gone.
+func (e *Engine) shutdown() {
+	close(e.quit)
+	e.cancel()
+	e.hub.close()
+	e.errands.Wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range e.procs {
+		p.Close()
+	}
+}
+
+// Stopped is closed when a stop is complete: nothing runs, and every file says so.
+func (e *Engine) Stopped() <-chan struct{} { return e.stopped }
+
+// beside runs an errand beside the loop.
+func (e *Engine) beside(do func(ctx context.Context)) {
+	e.errands.Add(1)
+	go func() {
+		defer e.errands.Done()
+		do(e.ctx)
+	}()
+}
+
+func (e *Engine) proc(session string) Process {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.procs[session]
+}
+
+func (e *Engine) setProc(session string, p Process) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p == nil {
+		delete(e.procs, session)
+		return
+	}
+	e.procs[session] = p
+}

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/holder"
+)
+
+// Holders is the Host of real life: a holder beside every agent, a folder for every session.
+type Holders struct {
+	Folder    string // below it, a folder for each session
+	Workspace string // whose processes these are; marks them
+	Exe       string // the binary that is executed again; empty: this one
+}
+
+var _ Host = (*Holders)(nil)
+
+func (h *Holders) folder(session string) string { return filepath.Join(h.Folder, session) }
+
+// Start is Host's.
+func (h *Holders) Start(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration) (Process, error) {
+	if err := os.MkdirAll(h.Folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the sessions: %w", err)
+	}
+	handle, err := holder.Start(ctx, h.folder(session), holder.Spec{
+		Session: session, Workspace: h.Workspace, Fence: epoch, Argv: launch.Argv, Dir: launch.Dir, Env: launch.Env,
+		Input: launch.Input, KeepStdin: launch.KeepStdin, Grace: grace, Exe: h.Exe,
+	})
+	var started *holder.AlreadyStarted
+	var cannot *holder.CannotStart
+	switch {
+	case errors.As(err, &started):
+		return nil, &AlreadyStarted{Session: session}
+	case errors.As(err, &cannot):
+		return nil, &CannotStart{Why: cannot.Why}
+	case err != nil:
+		return nil, fmt.Errorf("start the holder of %s: %w", session, err)
+	}
+	status, err := handle.Status(ctx)
+	if err != nil {
+		status = holder.Status{}
+	}
+	return &held{Handle: handle, pid: status.AgentPID, input: status.InputOffset}, nil
+}
+
+// Adopt is Host's.
+func (h *Holders) Adopt(ctx context.Context, session string, epoch uint64) (Process, Found, error) {
+	if _, err := os.Stat(h.folder(session)); errors.Is(err, os.ErrNotExist) {
+		return nil, NeverStarted, nil
+	}
+	handle, status, err := holder.Adopt(ctx, h.folder(session), epoch)
+	if err != nil {
+		return nil, "", fmt.Errorf("adopt %s: %w", session, err)
+	}
+	found := map[holder.Phase]Found{
+		holder.NeverStarted: NeverStarted, holder.Running: Running, holder.Exited: Exited, holder.Lost: Lost,
+	}[status.Phase]
+	if handle == nil {
+		return nil, found, nil
+	}
+	return &held{Handle: handle, pid: status.AgentPID, input: status.InputOffset}, found, nil
+}
+
+// Output is Host's.
+func (h *Holders) Output(_ context.Context, session string, offset int64) (io.ReadCloser, error) {
+	return holder.Output(h.folder(session), offset)
+}
+
+// Sweep is Host's.
+func (h *Holders) Sweep(ctx context.Context) ([]string, error) {
+	strays, err := holder.EndStrays(ctx, h.Workspace)
+	named := make([]string, 0, len(strays))
+	for _, p := range strays {
+		named = append(named, fmt.Sprintf("%d %s of %s", p.PID, p.Command, p.Session))
+	}
+	return named, err
+}
+
+// held is a holder's handle in the words of the engine.
+type held struct {
+	*holder.Handle
+	pid int
+
+	mu    sync.Mutex
+	input int64 // where the next byte of input belongs
+}
+
+func (p *held) PID() int { return p.pid }
+
+// Send gives input its place in the stream, so that a repetition is not typed twice.
+func (p *held) Send(ctx context.Context, input []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.Handle.Send(ctx, p.input, input); err != nil {
+		return err
+	}
+	p.input += int64(len(input))
+	return nil
+}
+
+func (p *held) Ended(ctx context.Context) (Ending, error) {
+	status, err := p.Status(ctx)
+	if err != nil {
+		return Ending{}, err
+	}
+	if status.Exit == nil {
+		return Ending{Lost: true, Why: status.Why, Bytes: status.SpoolBytes}, nil
+	}
+	exit := driver.Exit{Code: status.Exit.Code, Signal: status.Exit.Signal, At: status.Exit.At}
+	return Ending{Exit: exit, Bytes: status.Exit.SpoolBytes, Cut: status.Exit.CutBytes}, nil
+}
+
+func (p *held) Evidence(ctx context.Context) (Proof, error) {
+	s, err := p.Status(ctx)
+	if err != nil {
+		return Proof{}, err
+	}
+	proof := Proof{
+		HolderPID: s.HolderPID, PID: s.AgentPID, StartedAt: s.StartedAt, LastByteAt: s.LastByteAt,
+		Bytes: s.SpoolBytes, Children: s.Children, Full: s.SpoolError,
+	}
+	if s.SpoolFull {
+		proof.Full = "the spool is full"
+	}
+	for name, holds := range map[string]bool{
+		"subreaper": s.Holds.Subreaper, "process group": s.Holds.ProcessGroup, "parent-death signal": s.Holds.ParentDeath,
+		"mark": s.Holds.Mark, "cgroup": s.Holds.Cgroup,
+	} {
+		if holds {
+			proof.Holds = append(proof.Holds, name)
+		}
+	}
+	return proof, nil
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal"
+)
+
+// logBytesMax is the size at which the log of transitions goes on in a new file.
+const logBytesMax = 64 << 20
+
+// LogTransitions writes every transition as a line of JSON in the words of the turn seed
+// (X6), for programs that know nothing of the journal. It is a projection: after a crash it
+// goes on after the last whole line. It returns when ctx or the engine ends.
+func (e *Engine) LogTransitions(ctx context.Context, path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the folder of the transition log: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // our own folder
+	if err != nil {
+		return fmt.Errorf("open the transition log: %w", err)
+	}
+	defer file.Close()
+	after, size, err := lastLogged(file)
+	if err != nil {
+		return fmt.Errorf("read the transition log %s: %w", path, err)
+	}
+	for {
+		err := e.logFrom(ctx, file, &after, &size)
+		switch {
+		case errors.Is(err, ErrLagged):
+			continue // it goes on from the journal
+		case errors.Is(err, errLogFull):
+			full := fmt.Sprintf("%s.%d", path, after)
+			if err := os.Rename(path, full); err != nil {
+				return fmt.Errorf("begin a new transition log: %w", err)
+			}
+			return e.LogTransitions(ctx, path)
+		case errors.Is(err, ErrClosed), ctx.Err() != nil:
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+var errLogFull = errors.New("the transition log is full")
+
+func (e *Engine) logFrom(ctx context.Context, file *os.File, after *uint64, size *int64) error {
+	for ch, err := range e.Changes(ctx, *after, "") {
+		if err != nil {
+			return err
+		}
+		line := transitionLine(ch)
+		if _, err := file.Write(line); err != nil {
+			return fmt.Errorf("write the transition log: %w", err)
+		}
+		*after, *size = ch.Seq, *size+int64(len(line))
+		if *size > logBytesMax {
+			return errLogFull
+		}
+	}
+	return nil
+}
+
+func transitionLine(ch journal.Change) []byte {
+	agent := ""
+	if ch.Entity != "team/team" {
+		agent = agentOf(ch.Entity)
+	}
+	return interop.TransitionLine(interop.Transition{
+		At: ch.Time, AgentID: agent, From: ch.From, To: ch.To, Trigger: ch.Trigger,
+		Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, Actor: interop.Actor(ch.Actor), Seq: ch.Seq,
+	})
+}
+
+// lastLogged finds the last whole line, cuts a torn one off, and leaves the file at its end.
+func lastLogged(file *os.File) (after uint64, size int64, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	const tail = 64 << 10 // far more than a line
+	from := max(0, info.Size()-tail)
+	text, err := io.ReadAll(bufio.NewReader(io.NewSectionReader(file, from, info.Size()-from)))
+	if err != nil {
+		return 0, 0, err
+	}
+	end := bytes.LastIndexByte(text, '\n') + 1
+	size = from + int64(end)
+	if err := file.Truncate(size); err != nil {
+		return 0, 0, err
+	}
+	if _, err := file.Seek(size, io.SeekStart); err != nil {
+		return 0, 0, err
+	}
+	if end == 0 {
+		return 0, size, nil
+	}
+	begin := bytes.LastIndexByte(text[:end-1], '\n') + 1
+	var line struct {
+		Seq uint64 `json:"seq"`
+	}
+	if err := json.Unmarshal(text[begin:end], &line); err != nil {
+		return 0, 0, fmt.Errorf("its last line is no transition: %w", err)
+	}
+	return line.Seq, size, nil
+}

@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// TeamView is the team as `fairlead ps --json` and GET /agents show it.
+type TeamView struct {
+	Hold     bool        `json:"hold"`
+	Note     string      `json:"hold_note,omitempty"`
+	Stopping bool        `json:"stopping"`
+	Head     uint64      `json:"head"` // the Seq as of which this is true
+	Team     string      `json:"team"`
+	Agents   []AgentView `json:"agents"`
+}
+
+// AgentView is one agent. Badge comes from current_state alone (seed 000); what speaks
+// against it stands in Doubt (J5).
+type AgentView struct {
+	Name          string            `json:"name"`
+	Description   string            `json:"description"`
+	Driver        string            `json:"driver"`
+	Loop          string            `json:"loop"`
+	DesiredState  string            `json:"desired_state"`
+	CurrentState  string            `json:"current_state"`
+	Badge         string            `json:"badge"`
+	Presence      string            `json:"presence"`
+	Turn          map[string]string `json:"turn"`
+	SetBy         string            `json:"set_by"`
+	Note          string            `json:"note"`
+	Timestamp     time.Time         `json:"timestamp,omitzero"`
+	Session       *SessionView      `json:"session"`
+	EvidenceAgeMS *int64            `json:"evidence_age_ms"`
+	Doubt         string            `json:"doubt"`
+	Failures      int               `json:"failures"`
+	RetryAt       *time.Time        `json:"retry_at"`
+	WaitingBehind string            `json:"waiting_behind"`
+	UsageToday    UsageView         `json:"usage_today"`
+	Limits        LimitsView        `json:"limits"`
+	Removed       bool              `json:"removed"`
+}
+
+// SessionView is the session that is open.
+type SessionView struct {
+	ID        string     `json:"id"`
+	PID       int        `json:"pid"`
+	StartedAt *time.Time `json:"started_at"`
+	Kind      string     `json:"kind"`
+	Phase     string     `json:"phase"`
+	Ending    string     `json:"ending,omitempty"`
+}
+
+// UsageView is what an agent said it used on this day (UTC).
+type UsageView struct {
+	InputTokens  int64   `json:"input_tokens"`
+	OutputTokens int64   `json:"output_tokens"`
+	CostUSD      float64 `json:"cost_usd"`
+}
+
+// LimitsView is what it may use; zero is no limit.
+type LimitsView struct {
+	Session       string  `json:"session"`
+	TokensPerDay  int64   `json:"tokens_per_day"`
+	CostPerDayUSD float64 `json:"cost_per_day_usd"`
+}
+
+// The seed's two badges.
+const (
+	BadgeRunning = "RUNNING"
+	BadgeIdle    = "IDLE"
+)
+
+// evidenceWait bounds how long a holder may take to answer before that is evidence itself.
+const evidenceWait = 500 * time.Millisecond
+
+// Team is the whole team, in the order of fairlead.yaml, with evidence asked for just now.
+func (e *Engine) Team(ctx context.Context) (TeamView, error) {
+	var view TeamView
+	err := e.look(ctx, func(t *team.Team) {
+		view = TeamView{Hold: t.Hold.On, Note: t.Hold.Note, Stopping: t.Stopping, Head: e.head, Team: e.name()}
+		view.Agents = make([]AgentView, 0, len(t.Agents))
+		for _, name := range e.order(t) {
+			view.Agents = append(view.Agents, e.agentView(t.Agents[name]))
+		}
+	})
+	if err != nil {
+		return TeamView{}, err
+	}
+	var asking sync.WaitGroup
+	for i := range view.Agents {
+		if view.Agents[i].Session != nil {
+			asking.Go(func() { e.prove(ctx, &view.Agents[i]) })
+		}
+	}
+	asking.Wait()
+	return view, nil
+}
+
+// Agent is one agent, with its evidence.
+func (e *Engine) Agent(ctx context.Context, name string) (AgentView, error) {
+	var view AgentView
+	var unknown error
+	err := e.look(ctx, func(t *team.Team) {
+		a, ok := t.Agents[name]
+		if !ok {
+			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
+			return
+		}
+		view = e.agentView(a)
+	})
+	if err != nil || unknown != nil {
+		return AgentView{}, cmpErr(err, unknown)
+	}
+	e.prove(ctx, &view)
+	return view, nil
+}
+
+func cmpErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// order is that of the configuration; who is configured no more comes last.
+func (e *Engine) order(t *team.Team) []string {
+	var names []string
+	for _, a := range e.opts.Config.Agents {
+		names = append(names, a.Name)
+	}
+	for _, name := range t.Names() {
+		if !slices.Contains(names, name) && t.Agents[name].Session != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// agentView runs in the loop.
+func (e *Engine) agentView(a *team.Agent) AgentView {
+	file := e.team.File(a)
+	day := e.clock.now().Format(time.DateOnly)
+	view := AgentView{
+		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: map[string]string{},
+		DesiredState: file.Desired, CurrentState: file.Current, Badge: BadgeIdle,
+		SetBy: file.By, Note: file.Note, Timestamp: file.Stamp, Failures: a.Control.Failures, Removed: a.Removed,
+		Limits: LimitsView{TokensPerDay: a.Settings.Limits.TokensPerDay, CostPerDayUSD: a.Settings.Limits.CostPerDayUSD},
+	}
+	if a.Settings.Policy.Foreign {
+		view.Loop = string(config.LoopForeign)
+	}
+	if view.CurrentState == "" {
+		view.CurrentState = "unknown"
+		view.Doubt = "nobody has written a current_state yet"
+	}
+	switch view.CurrentState {
+	case control.WordContinuous, control.WordRunOnce, control.WordRunCleanup:
+		view.Badge = BadgeRunning
+	}
+	if limit := a.Settings.Limits.Session; limit > 0 {
+		view.Limits.Session = limit.String()
+	}
+	if a.Usage.Day == day {
+		view.UsageToday = UsageView{InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens, CostUSD: a.Usage.CostUSD}
+	}
+	if retry := a.Control.RetryAt; !retry.IsZero() && a.Session == nil {
+		view.RetryAt = &retry
+	}
+	if s := a.Session; s != nil {
+		view.Session = &SessionView{ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending}
+		if !s.StartedAt.IsZero() {
+			view.Session.StartedAt = &s.StartedAt
+		}
+	}
+	if m := e.members[a.Name]; m != nil {
+		view.Description = m.conf.Description
+		if m.failed != "" {
+			view.Doubt = "agent_state.json: " + m.failed
+		}
+	}
+	return view
+}
+
+// prove asks the holder, and puts what it says, or its silence, beside the status.
+func (e *Engine) prove(ctx context.Context, view *AgentView) {
+	if view.Session == nil {
+		return
+	}
+	proc := e.proc(view.Session.ID)
+	if proc == nil {
+		if view.Session.Phase == string(team.Running) {
+			view.Doubt = "the journal says that " + view.Session.ID + " runs, and nothing answers for it"
+		}
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, evidenceWait)
+	defer cancel()
+	asked := time.Now()
+	proof, err := proc.Evidence(ctx)
+	age := time.Since(asked).Milliseconds()
+	switch {
+	case err != nil:
+		view.Doubt = "its holder does not answer: " + err.Error()
+		return
+	case proof.Full != "":
+		view.Doubt = proof.Full + ": it waits until its output is taken again"
+	}
+	view.EvidenceAgeMS = &age
+}
+
+func (e *Engine) name() string { return e.opts.Name }

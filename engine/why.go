@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// WhyView is what an agent's status rests on.
+type WhyView struct {
+	Agent    AgentView     `json:"agent"`
+	Verdict  string        `json:"verdict"` // one sentence
+	Evidence []Evidence    `json:"evidence"`
+	Sessions []PastSession `json:"sessions"` // newest first, the open one included
+}
+
+// Evidence is one piece of it: what was seen, by whom, how long ago, and whether it speaks
+// for the status or against it.
+type Evidence struct {
+	What   string    `json:"what"`
+	Source string    `json:"source"` // journal, file, holder, driver, limits
+	At     time.Time `json:"at"`
+	AgeMS  int64     `json:"age_ms"`
+	Holds  bool      `json:"holds"`
+}
+
+// PastSession is one session of an agent.
+type PastSession struct {
+	ID        string     `json:"id"`
+	Kind      string     `json:"kind"`
+	OpenedAt  time.Time  `json:"opened_at"`
+	StartedAt *time.Time `json:"started_at"`
+	EndedAt   *time.Time `json:"ended_at"`
+	Outcome   string     `json:"outcome"`
+	Why       string     `json:"why"`
+	Bytes     int64      `json:"bytes"`
+}
+
+// Why gathers the evidence for an agent's status, now.
+func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
+	var (
+		agent   team.Agent
+		hold    team.Hold
+		limit   string
+		m       member
+		view    WhyView
+		unknown error
+	)
+	err := e.look(ctx, func(t *team.Team) {
+		a, ok := t.Agents[name]
+		if !ok {
+			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
+			return
+		}
+		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.clock.now())
+		view.Agent = e.agentView(a)
+		if known := e.members[name]; known != nil {
+			m = *known
+		}
+	})
+	if err != nil || unknown != nil {
+		return WhyView{}, cmpErr(err, unknown)
+	}
+	e.prove(ctx, &view.Agent)
+	now := time.Now().UTC()
+	add := func(source string, at time.Time, holds bool, format string, args ...any) {
+		if at.IsZero() {
+			at = now
+		}
+		view.Evidence = append(view.Evidence, Evidence{
+			What: fmt.Sprintf(format, args...), Source: source, At: at, AgeMS: max(0, now.Sub(at).Milliseconds()), Holds: holds,
+		})
+	}
+	add("journal", agent.Control.Stamp, true, "control is %s; desired_state %s, set by %s%s", agent.Control.State,
+		view.Agent.DesiredState, orNobody(view.Agent.SetBy), because(view.Agent.Note))
+	e.fileEvidence(name, &m, view.Agent, add)
+	e.processEvidence(ctx, &agent, add)
+	if m.driver != nil && m.conf.Workspace != "" {
+		if err := m.driver.Check(driver.Agent{Name: name, Command: m.conf.Command, Script: m.conf.Script, Workspace: m.conf.Workspace}); err != nil {
+			add("driver", now, false, "it could not be started now: %s", err)
+		} else {
+			add("driver", now, true, "driver %s finds what it needs to start it", m.conf.Driver)
+		}
+	}
+	if hold.On {
+		add("journal", hold.At, true, "the team is held by %s%s: nothing new starts", orNobody(hold.By), because(hold.Note))
+	}
+	if limit != "" {
+		add("limits", now, true, "%s is reached", limit)
+	}
+	view.Sessions = sessionsOf(&agent)
+	view.Verdict = verdict(view.Agent, hold.On)
+	return view, nil
+}
+
+type adder = func(source string, at time.Time, holds bool, format string, args ...any)
+
+// fileEvidence compares the file as it lies there with what the journal says.
+func (e *Engine) fileEvidence(name string, m *member, view AgentView, add adder) {
+	if m.conf.Workspace == "" {
+		return
+	}
+	seen, err := e.opts.Files.Read(name)
+	switch {
+	case err != nil:
+		add("file", time.Time{}, false, "%s cannot be read: %s", interop.FileName, err)
+	case seen.Kind == interop.KindDeleted:
+		add("file", seen.At, false, "there is no %s", interop.FileName)
+	case seen.Kind != interop.KindWritten:
+		add("file", seen.At, false, "%s is %s: %s", interop.FileName, seen.Kind, seen.Fault)
+	default:
+		at, _ := seen.State.Time()
+		same := seen.State.DesiredState == view.DesiredState && (seen.State.CurrentState == view.CurrentState || view.CurrentState == "unknown")
+		add("file", at, same, "%s says desired %s, current %s", interop.FileName, seen.State.DesiredState, seen.State.CurrentState)
+	}
+}
+
+// processEvidence is what the session's holder says just now.
+func (e *Engine) processEvidence(ctx context.Context, agent *team.Agent, add adder) {
+	s := agent.Session
+	if s == nil {
+		add("journal", time.Time{}, true, "no session is open")
+		return
+	}
+	add("journal", s.OpenedAt, true, "session %s (%s) is %s", s.ID, s.Kind, s.Phase)
+	if s.Ending != "" {
+		add("journal", time.Time{}, true, "it was asked to end: %s", s.Ending)
+	}
+	proc := e.proc(s.ID)
+	if proc == nil {
+		add("holder", time.Time{}, s.Phase == team.Opened, "no holder is known for it")
+		return
+	}
+	asking, cancel := context.WithTimeout(ctx, evidenceWait)
+	defer cancel()
+	proof, err := proc.Evidence(asking)
+	if err != nil {
+		add("holder", time.Time{}, false, "its holder does not answer: %s", err)
+		return
+	}
+	add("holder", time.Time{}, true, "holder %d holds process %d by %s; %d more in its tree", proof.HolderPID, proof.PID,
+		strings.Join(proof.Holds, ", "), proof.Children)
+	if proof.LastByteAt.IsZero() {
+		add("holder", proof.StartedAt, true, "it has said nothing yet")
+	} else {
+		add("holder", proof.LastByteAt, true, "%d bytes of output, the last one then", proof.Bytes)
+	}
+	if proof.Full != "" {
+		add("holder", time.Time{}, false, "%s", proof.Full)
+	}
+}
+
+func sessionsOf(a *team.Agent) []PastSession {
+	var all []team.Session
+	if a.Session != nil {
+		all = append(all, *a.Session)
+	}
+	for i := range a.Past {
+		all = append(all, a.Past[len(a.Past)-1-i])
+	}
+	views := make([]PastSession, 0, len(all))
+	for _, s := range all {
+		view := PastSession{ID: s.ID, Kind: string(s.Kind), OpenedAt: s.OpenedAt, Outcome: string(s.Outcome), Why: s.Why, Bytes: s.Bytes}
+		if !s.StartedAt.IsZero() {
+			view.StartedAt = &s.StartedAt
+		}
+		if !s.EndedAt.IsZero() {
+			view.EndedAt = &s.EndedAt
+		}
+		views = append(views, view)
+	}
+	return views
+}
+
+// verdict says the whole in one sentence.
+func verdict(a AgentView, held bool) string {
+	text := a.Name + " is " + a.Badge
+	switch {
+	case a.Session != nil && a.Session.Phase == string(team.Running):
+		text += fmt.Sprintf(": session %s runs as process %d", a.Session.ID, a.Session.PID)
+	case a.Session != nil:
+		text += ": session " + a.Session.ID + " is about to start"
+	case a.RetryAt != nil:
+		text += fmt.Sprintf(": %d sessions failed in a row; the next try is at %s", a.Failures, a.RetryAt.Format(time.TimeOnly))
+	case a.Loop == "foreign":
+		text += ": its own loop says " + a.CurrentState
+	default:
+		text += ": nothing runs"
+	}
+	if a.DesiredState != a.CurrentState {
+		text += "; " + a.DesiredState + " is wanted next"
+	}
+	if held {
+		text += "; the team is held"
+	}
+	if a.Doubt != "" {
+		text += "; but " + a.Doubt
+	}
+	return text
+}
+
+func orNobody(by string) string {
+	if by == "" {
+		return "nobody"
+	}
+	return by
+}
+
+func because(note string) string {
+	if note == "" {
+		return ""
+	}
+	return " (" + note + ")"
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// Workspace is the .fairlead folder of a repository: everything that Fairlead keeps there.
+// Its lock is held by the one daemon, or the one run without a daemon, that may write.
+type Workspace struct {
+	Dir  string // the repository
+	lock *flock.Flock
+}
+
+// Busy says that another daemon works on the workspace.
+type Busy struct {
+	Dir    string
+	Daemon Daemon // zero where it has not said yet who it is
+}
+
+func (b *Busy) Error() string {
+	if b.Daemon.PID == 0 {
+		return "another fairlead is working on " + b.Dir + "; stop it with `fairlead down`"
+	}
+	return fmt.Sprintf("fairlead already runs on %s as process %d (%s); use that one, or stop it with `fairlead down`", b.Dir, b.Daemon.PID, b.Daemon.Address)
+}
+
+// Daemon is what a running daemon leaves for its clients to find it by.
+type Daemon struct {
+	PID     int    `json:"pid"`
+	Address string `json:"address"` // http://127.0.0.1:7466, without the token
+	Socket  string `json:"socket"`
+	Version string `json:"version"`
+}
+
+// OpenWorkspace makes the folder where it is missing, and takes its lock. The error is a
+// *Busy where somebody else has it.
+func OpenWorkspace(dir string) (*Workspace, error) {
+	w := &Workspace{Dir: dir}
+	if err := os.MkdirAll(w.Path(), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder in which fairlead keeps its state: %w; make %s writable", err, dir)
+	}
+	ignore := w.Path(".gitignore")
+	if _, err := os.Stat(ignore); errors.Is(err, os.ErrNotExist) {
+		if err := os.WriteFile(ignore, []byte("# fairlead's own state: nothing here belongs into the repository\n*\n"), 0o600); err != nil {
+			return nil, fmt.Errorf("keep fairlead's state out of git: %w; make %s writable", err, w.Path())
+		}
+	}
+	w.lock = flock.New(w.Path("lock"), flock.SetPermissions(0o600))
+	ok, err := w.lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", w.Path("lock"), err)
+	}
+	if !ok {
+		daemon, _ := FindDaemon(dir) // it may not have written who it is yet
+		return nil, &Busy{Dir: dir, Daemon: daemon}
+	}
+	return w, nil
+}
+
+// Path is a path in the .fairlead folder.
+func (w *Workspace) Path(parts ...string) string {
+	return filepath.Join(append([]string{w.Dir, ".fairlead"}, parts...)...)
+}
+
+// Announce leaves who we are for clients, whole or not at all.
+func (w *Workspace) Announce(d Daemon) error {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	part := w.Path("daemon.json.part")
+	if err := os.WriteFile(part, append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("leave word where the daemon is: %w", err)
+	}
+	return os.Rename(part, w.Path("daemon.json"))
+}
+
+// Close gives the lock back, and takes the word back that we are here.
+func (w *Workspace) Close() error {
+	_ = os.Remove(w.Path("daemon.json")) // a client that still reads it finds nobody there and says so
+	return w.lock.Unlock()
+}
+
+// FindDaemon reads what the daemon of a repository left, if there is one. That it was left
+// does not mean that it lives: a client finds that out by asking it.
+func FindDaemon(dir string) (Daemon, error) {
+	var d Daemon
+	text, err := os.ReadFile(filepath.Join(dir, ".fairlead", "daemon.json"))
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return d, fmt.Errorf("read %s: %w", filepath.Join(dir, ".fairlead", "daemon.json"), err)
+	}
+	return d, nil
+}
+
+// BootID names this start of the machine; empty where the system does not say.
+func BootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+}
