@@ -45,7 +45,8 @@ func Parse(file string, source []byte) (*Program, error) {
 type parser struct {
 	file   string
 	faults Faults
-	steps  int
+	steps  int // read so far
+	raw    int // bytes of emit steps so far
 }
 
 func (p *parser) fault(at *yaml.Node, format string, args ...any) {
@@ -182,6 +183,9 @@ func (p *parser) mapping(n *yaml.Node, what string, readers map[string]func(*yam
 
 func (p *parser) sequence(n *yaml.Node, what string, least int) []*yaml.Node {
 	n = resolve(n)
+	if len(p.faults) >= faultsMax {
+		return nil // nothing more would be said
+	}
 	if n.Kind != yaml.SequenceNode {
 		p.fault(n, "%s is a list; begin each item with a dash", what)
 		return nil

@@ -121,16 +121,16 @@ func TestEnds(t *testing.T) {
 		code  int
 		stop  string // reason: detail; empty where nothing was told
 	}{
-		"fail":        {`{fail: "no {kind}", code: 7}`, 7, "failed: no session"},
-		"crash":       {`{crash: SIGSEGV}`, -1, ""},
-		"edit":        {`{edit: a, replace: x, with: y}`, 1, "failed: test.yaml:1:10: edit: open a: file does not exist"},
-		"nested":      {`{repeat: 2, steps: [{edit: a, replace: x, with: y}]}`, 1, "failed: test.yaml:1:30: edit: open a: file does not exist"},
-		"run":         {`{run: "false", tries: 3}`, 1, "failed: test.yaml:1:10: run: exit code 1 from false"},
+		"fail":      {`{fail: "no {kind}", code: 7}`, 7, "failed: no session"},
+		"crash":     {`{crash: SIGSEGV}`, -1, ""},
+		"edit":      {`{edit: a, replace: x, with: y}`, 1, "failed: test.yaml:1:10: edit: open a: file does not exist"},
+		"nested":    {`{repeat: 2, steps: [{edit: a, replace: x, with: y}]}`, 1, "failed: test.yaml:1:30: edit: open a: file does not exist"},
+		"run":       {`{run: "false", tries: 3}`, 1, "failed: test.yaml:1:10: run: exit code 1 from false"},
 		"run, slow": {`{run: "hang", timeout: 1m}`, 1, "failed: test.yaml:1:10: run: hang was not done after 1m0s"},
-		"may fail":    {`{run: "false", may_fail: true}`, 0, "completed"},
-		"prompt":      {`{expect_prompt: tests}`, 1, `failed: test.yaml:1:10: expect_prompt: the prompt "build it" does not contain "tests"`},
-		"no prompt":   {`expect_prompt, {expect_prompt: , timeout: 1s}`, 1, "failed: test.yaml:1:25: expect_prompt: no prompt came within 1s"},
-		"no answer":   {`{ask: may I, timeout: 1s, denied: [{fail: "{answer}"}]}`, 1, "failed: no answer"},
+		"may fail":  {`{run: "false", may_fail: true}`, 0, "completed"},
+		"prompt":    {`{expect_prompt: tests}`, 1, `failed: test.yaml:1:10: expect_prompt: the prompt "build it" does not contain "tests"`},
+		"no prompt": {`expect_prompt, {expect_prompt: , timeout: 1s}`, 1, "failed: test.yaml:1:25: expect_prompt: no prompt came within 1s"},
+		"no answer": {`{ask: may I, timeout: 1s, denied: [{fail: "{answer}"}]}`, 1, "failed: no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

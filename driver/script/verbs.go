@@ -15,7 +15,13 @@ const (
 	tryDelay  = 500 * time.Millisecond
 	triesMax  = 100
 	tokensMax = 1 << 40
-	costMax   = 1e6
+
+	// An alias costs a few bytes and stands for a whole list or text, so what is
+	// copied out of one is counted.
+	answersMax  = 20      // more are no question
+	choicesMax  = 1000    // of one draw
+	rawBytesMax = 4 << 20 // text and base64 of all emit steps; bytes costs nothing
+	costMax     = 1e6
 )
 
 // option reads one key of a step. The depth is that of the steps it stands in.
@@ -203,13 +209,23 @@ func nested(p *parser, n *yaml.Node, s *Step, depth int)     { s.Steps = p.list(
 func nestedElse(p *parser, n *yaml.Node, s *Step, depth int) { s.Else = p.list(n, depth+1) }
 
 func choices(p *parser, n *yaml.Node, s *Step, depth int) {
-	for _, item := range p.sequence(n, "choices", 2) {
+	items := p.sequence(n, "choices", 2)
+	if len(items) > choicesMax {
+		p.fault(n, "there are more than %d choices", choicesMax)
+		return
+	}
+	for _, item := range items {
 		s.Choices = append(s.Choices, p.list(item, depth+1))
 	}
 }
 
 func answers(p *parser, n *yaml.Node, s *Step, _ int) {
-	for _, item := range p.sequence(n, "options", 2) {
+	items := p.sequence(n, "options", 2)
+	if len(items) > answersMax {
+		p.fault(n, "a question has %d options at most", answersMax)
+		return
+	}
+	for _, item := range items {
 		s.Options = append(s.Options, p.text(item))
 	}
 }
@@ -249,12 +265,20 @@ func command(p *parser, n *yaml.Node, s *Step, _ int) {
 	}
 }
 
-func rawText(p *parser, n *yaml.Node, s *Step, _ int) { s.Bytes = append(s.Bytes, p.text(n)...) }
+func rawText(p *parser, n *yaml.Node, s *Step, _ int) { p.rawBytes(n, s, []byte(p.text(n))) }
 
 func rawBase64(p *parser, n *yaml.Node, s *Step, _ int) {
 	raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(p.text(n)), ""))
 	if err != nil {
 		p.fault(n, "this is not base64: %v", err)
+	}
+	p.rawBytes(n, s, raw)
+}
+
+func (p *parser) rawBytes(n *yaml.Node, s *Step, raw []byte) {
+	if p.raw += len(raw); p.raw > rawBytesMax {
+		p.fault(n, "the emit steps have more than %d bytes together; use bytes, or run a command that prints them", rawBytesMax)
+		return
 	}
 	s.Bytes = append(s.Bytes, raw...)
 }
