@@ -26,6 +26,7 @@ func (u *Unknown) Error() string {
 // Decide says what an event leads to. It changes nothing: apply the changes for that.
 // No changes and no error means that it is so already.
 func (t *Team) Decide(ev Event) ([]Change, error) {
+	ev.At = ev.At.UTC().Round(0) // as the journal will give it back
 	d := &draft{team: t, ev: ev}
 	switch what := ev.What.(type) {
 	case Configured:
@@ -73,8 +74,13 @@ func (d *draft) add(entity, kind, row, from, to, trigger string, body Body) Chan
 func (d *draft) one(member *Agent) error {
 	a := *member
 	switch what := d.ev.What.(type) {
-	case control.Input:
+	case control.Commanded:
+		if a.Removed && what.Desired != control.WordPause {
+			return d.refuseRemoved(&a, what)
+		}
 		return d.control(&a, what)
+	case control.FileRead, control.FileGone, control.FileBroken, control.Started:
+		return d.control(&a, what.(control.Input))
 	case SessionStarted:
 		return d.sessionSeen(&a, started, what.Session, what.PID)
 	case SessionAdopted:
@@ -90,6 +96,13 @@ func (d *draft) one(member *Agent) error {
 		return d.timer(&a)
 	default:
 		panic(fmt.Sprintf("team: no such event: %T", what))
+	}
+}
+
+func (d *draft) refuseRemoved(a *Agent, what control.Commanded) error {
+	return &machine.Refusal{
+		Subject: a.Name, Event: "wanted_" + what.Desired, State: "removed", Row: "E3",
+		Reason: "it is no longer configured; add it to fairlead.yaml and restart", Takes: []string{"wanted_pause"},
 	}
 }
 
@@ -151,7 +164,23 @@ func (d *draft) configure(conf Configured) {
 		a := d.team.Agents[name]
 		if _, ok := conf.Agents[name]; !ok && !a.Removed {
 			d.setAgent(name, "configured", "removed", "agent_removed", AgentSet{Settings: a.Settings, Removed: true})
+			d.removed(*a)
 		}
+	}
+	for _, name := range d.team.Names() {
+		a := *d.team.Agents[name]
+		settings, ok := conf.Agents[name]
+		if wanted := ok && settings.Policy.Foreign && settings.Policy.Program; a.Session != nil && a.Session.Kind == control.Program && !wanted {
+			d.mustEnd(&a, "its program is no longer configured", false)
+		}
+	}
+}
+
+// removed lets an agent that waited for its next try come to rest.
+func (d *draft) removed(a Agent) {
+	a.Removed = true
+	if err := d.control(&a, control.Stopping{}); err != nil {
+		panic("team: what comes to rest may not be refused: " + err.Error())
 	}
 }
 
@@ -221,9 +250,13 @@ func (d *draft) stop(what StopAsked) {
 		if a.Session == nil || (!what.Now && a.Session.Kind != control.Program) {
 			continue
 		}
-		if err := d.endSession(&a, "fairlead was asked to stop", what.Now); err != nil {
-			panic("team: an open session can always be asked to end: " + err.Error())
-		}
+		d.mustEnd(&a, "fairlead was asked to stop", what.Now)
+	}
+}
+
+func (d *draft) mustEnd(a *Agent, why string, now bool) {
+	if err := d.endSession(a, why, now); err != nil {
+		panic("team: an open session can always be asked to end: " + err.Error())
 	}
 }
 

@@ -2,6 +2,7 @@ package team
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -83,9 +84,8 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 	if what.Offset <= s.Offset {
 		return nil
 	}
-	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage, Stop: what.Stop}
+	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage.sane(), Stop: what.Stop.cut()}
 	used.Usage.Day = dayOf(d.ev.At)
-	before := d.team.OverLimit(a, d.ev.At)
 	d.add("session/"+a.Name, "session", rule.ID, string(s.Phase), string(rule.To), string(reported), Body{Used: &used})
 	a.use(used)
 
@@ -93,13 +93,11 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 	next := *d.team
 	next.Usage = next.Usage.on(used.Usage.Day).plus(used.Usage)
 	d.team = &next
-	if before != "" {
-		return nil
-	}
 	return d.limitReached(a)
 }
 
-// limitReached tells every agent whose day is used up, the one at hand first.
+// limitReached tells every agent whose day is used up, the one at hand first. Who was told
+// before takes it for no news.
 func (d *draft) limitReached(a *Agent) error {
 	limit := d.team.OverLimit(a, d.ev.At)
 	if limit == "" {
@@ -127,11 +125,13 @@ func (d *draft) limitReached(a *Agent) error {
 func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	event := ended
 	switch what.Outcome {
+	case control.OK, control.Failed, control.CannotStart, control.Cancelled:
 	case control.Lost:
 		event = lost
 	case control.Withdrawn:
 		event = withdrawn
 	default:
+		panic(fmt.Sprintf("team: no such outcome: %q", what.Outcome))
 	}
 	s, err := d.ours(a, event, what.Session)
 	if err != nil {
@@ -152,8 +152,8 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	if err != nil {
 		return fmt.Errorf("team: the end of %s: %w", s.ID, err)
 	}
-	if a.Control.State == control.Resting && a.Settings.Policy.Foreign {
-		return d.control(a, control.Started{}) // its loop is somebody else's from now on
+	if foreign := a.Control.State == control.Foreign; foreign != a.Settings.Policy.Foreign && a.Session == nil {
+		return d.control(a, control.Started{}) // the configuration changed; the session had kept it waiting
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (d *draft) timer(a *Agent) error {
 			return err
 		}
 	}
-	if retry := a.Control.RetryAt; !retry.IsZero() && !d.ev.At.Before(retry) {
+	if retry := a.Control.Retry(); !retry.IsZero() && !d.ev.At.Before(retry) {
 		return d.control(a, control.Elapsed{RetryAt: retry})
 	}
 	return nil
@@ -174,7 +174,10 @@ func (d *draft) timer(a *Agent) error {
 // whyBytesMax bounds what an agent can say of its own end.
 const whyBytesMax = 500
 
+// cutLine keeps the first line of what others said. What is no UTF-8 is replaced: the
+// journal could not hold it, and a replay would differ.
 func cutLine(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	for i, r := range s {
 		if r == '\n' || r == '\r' || i >= whyBytesMax {
 			return s[:i]

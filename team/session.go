@@ -36,6 +36,14 @@ type Stop struct {
 	Detail string `json:"detail,omitempty"`
 }
 
+// cut bounds what a driver passes on of an agent's own words.
+func (s *Stop) cut() *Stop {
+	if s == nil {
+		return nil
+	}
+	return &Stop{OK: s.OK, Reason: cutLine(s.Reason), Detail: cutLine(s.Detail)}
+}
+
 // Phase is how far a session is.
 type Phase string
 
@@ -95,7 +103,7 @@ func (a *Agent) phase() Phase {
 	return a.Session.Phase
 }
 
-// Limit is the wall-clock that a session of this agent may take: the shorter of its own and the team's.
+// sessionLimit is the wall-clock that a session of this agent may take: the shorter of its own and the team's.
 func (t *Team) sessionLimit(a *Agent) time.Duration {
 	own, all := a.Settings.Limits.Session, t.Limits.Session
 	if own == 0 || (all != 0 && all < own) {

@@ -119,10 +119,25 @@ func (u Usage) on(day string) Usage {
 	return u
 }
 
+// usageMax bounds one report and a sum: what agents say of themselves may be anything, and
+// a sum that runs over would be below every limit.
+const usageMax = 1 << 53
+
 func (u Usage) plus(more Usage) Usage {
-	u.InputTokens += more.InputTokens
-	u.OutputTokens += more.OutputTokens
-	u.CostUSD += more.CostUSD
+	u.InputTokens = min(u.InputTokens+more.InputTokens, usageMax)
+	u.OutputTokens = min(u.OutputTokens+more.OutputTokens, usageMax)
+	u.CostUSD = min(u.CostUSD+more.CostUSD, usageMax)
+	return u
+}
+
+// sane is a report without what no agent can have used.
+func (u Usage) sane() Usage {
+	u.InputTokens = min(max(u.InputTokens, 0), usageMax)
+	u.OutputTokens = min(max(u.OutputTokens, 0), usageMax)
+	if !(u.CostUSD > 0) { // not a number is not more than nothing either
+		u.CostUSD = 0
+	}
+	u.CostUSD = min(u.CostUSD, usageMax)
 	return u
 }
 

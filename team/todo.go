@@ -51,6 +51,8 @@ func (t *Team) MayStart(agent, session string, at time.Time) (ok bool, why strin
 		return false, "it is not open"
 	case a.Removed:
 		return false, agent + " is no longer configured"
+	case a.Control.Policy.Foreign != (a.Control.State == control.Foreign):
+		return false, "its loop is configured otherwise now"
 	case t.Stopping:
 		return false, "fairlead stops"
 	case t.Hold.On:
@@ -70,9 +72,12 @@ func (t *Team) MayStart(agent, session string, at time.Time) (ok bool, why strin
 // Deadline is the next moment at which an agent's state changes by itself; zero: never.
 func (t *Team) Deadline(a *Agent) time.Time {
 	_, next := t.sessionDeadline(a)
-	retry := a.Control.RetryAt
+	retry := a.Control.Retry()
 	if retry.IsZero() || t.Hold.On || t.Stopping || a.Removed {
 		return next
+	}
+	if a.Control.State == control.Foreign && t.OverLimit(a, retry) != "" {
+		retry = retry.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) // the day after; limits are of a day
 	}
 	if next.IsZero() || retry.Before(next) {
 		return retry

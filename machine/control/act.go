@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -14,13 +15,15 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 	v := &ch.Value
 	switch act {
 	case TakeWish:
-		v.Wish = c.wishOf(in)
-		if file, ok := in.(FileRead); ok {
-			v.Extra = file.Extra
-		}
+		c.takeWish(v, in)
 	case RestWish:
-		v.Wish = Wish{Desired: WordPause, By: "agent", Note: restNote(in), N: c.Wish.N + 1, Rested: true}
+		v.Wish = Wish{Desired: WordPause, By: "agent", Note: restNote(c.State, in), N: c.Wish.N + 1, Rested: true}
 		v.Extra = ""
+	case SpendOneShot:
+		if c.begun() {
+			v.Wish = Wish{Desired: WordPause, By: "agent", Note: c.word() + " was begun by a foreign loop that is no longer asked; how it ended is not known", N: c.Wish.N + 1}
+			v.Took = v.Wish.N
+		}
 	case SpendWish:
 		v.Wish = Wish{Desired: WordPause, By: "agent", Note: cut(c.spendNote(ch, in, now)), N: v.Wish.N + 1}
 		v.Took = v.Wish.N
@@ -52,7 +55,7 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 			v.Extra = file.Extra
 		}
 	case TakeReport:
-		takeReport(v, in)
+		takeReport(v, in, now)
 	case Rewrite: // take stamps the write
 	default:
 		panic("control: no such act: " + string(act))
@@ -65,14 +68,32 @@ func (c *Control) open(ch *Change, kind Kind) {
 	ch.Value.Limit = ""
 }
 
+// takeWish remembers, of a command of ours to a foreign loop, what it replaces: a loop that
+// had read the file before writes that back.
+func (c *Control) takeWish(v *Value, in Input) {
+	v.Wish = c.wishOf(in)
+	v.Before = Wish{}
+	switch in := in.(type) {
+	case FileRead:
+		v.Extra = in.Extra
+	default:
+		if c.State == Foreign {
+			v.Before = c.Wish
+		}
+	}
+}
+
 // wishOf is the wish that an input carries. Who wrote the file is not ours to correct.
 func (c *Control) wishOf(in Input) Wish {
 	w := Wish{N: c.Wish.N + 1}
 	switch in := in.(type) {
 	case Commanded:
-		w.Desired, w.By, w.Note = in.Desired, in.By, cut(in.Note)
+		w.Desired, w.By, w.Note = in.Desired, cut(in.By), cut(in.Note)
 	case FileRead:
-		w.Desired, w.By, w.Note = in.Desired, in.By, cut(in.Note)
+		w.Desired, w.By, w.Note = in.Desired, cut(in.By), cut(in.Note)
+		if in.Note == heldNote(c.Wish.Desired) {
+			w.Note = c.Wish.Note // our own words about a hold, which whoever wrote the file left standing
+		}
 	default:
 		panic(fmt.Sprintf("control: no wish in a %T", in))
 	}
@@ -84,13 +105,14 @@ func (c *Control) wishOf(in Input) Wish {
 	return w
 }
 
-func restNote(in Input) string {
-	switch in := in.(type) {
-	case FileBroken:
-		return cut(fmt.Sprintf("agent_state.json was malformed (%s); kept as %s", in.Fault, in.KeptAs))
-	default:
+func restNote(state State, in Input) string {
+	if broken, ok := in.(FileBroken); ok {
+		return cut(fmt.Sprintf("agent_state.json was malformed (%s); kept as %s", broken.Fault, broken.KeptAs))
+	}
+	if state == Absent {
 		return "no agent_state.json: created"
 	}
+	return "agent_state.json was deleted: written anew"
 }
 
 // spendNote says why a wish is over. What an agent said of itself comes last, and cut.
@@ -130,6 +152,9 @@ func (c *Control) countFailure(v *Value, ended Ended) {
 		if ended.Ran >= c.Policy.BackoffMax {
 			v.Failures = 0
 		}
+		if ended.Outcome == Cancelled || ended.Outcome == Withdrawn {
+			return // ended by order, so it has not failed
+		}
 	}
 	if c.State != Foreign && c.Wish.N > c.Took {
 		v.Failures = 0
@@ -150,23 +175,25 @@ func (p Policy) backoff(failures int) time.Duration {
 }
 
 // takeReport takes the foreign half in. Its going to work fixes which wish it obeys.
-func takeReport(v *Value, in Input) {
+func takeReport(v *Value, in Input, now Now) {
 	file, ok := in.(FileRead)
 	if !ok {
 		v.Reported = "" // the file is gone or broken: it says nothing
 		return
 	}
-	if file.Current != v.Reported && file.Current != WordPause {
+	if current := cut(file.Current); current != v.Reported && Badge(current) == "RUNNING" {
 		v.Took = v.Wish.N
 	}
 	v.Reported, v.Extra = cut(file.Current), file.Extra
-	if file.Stamp.After(v.Stamp) {
-		v.Stamp = file.Stamp.UTC()
+	if stamp := file.Stamp.UTC().Truncate(time.Millisecond); stamp.After(v.Stamp) && believable(stamp, now.At) {
+		v.Stamp = stamp
 	}
 }
 
-// cut shortens a text that others wrote, at a whole character.
+// cut shortens a text that others wrote, at a whole character. What is no UTF-8 is replaced:
+// the journal could not hold it, and a replay would differ.
 func cut(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= noteBytesMax {
 		return s
 	}

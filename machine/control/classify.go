@@ -1,6 +1,9 @@
 package control
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // wanted names a wish to be taken in.
 var wanted = map[string]Event{
@@ -22,7 +25,6 @@ var newer = map[string]Event{
 	WordContinuous: NewerContinuous,
 	WordRunOnce:    NewerRunOnce,
 	WordRunCleanup: NewerRunCleanup,
-	WordPause:      NewerPause,
 }
 
 // classify gives an input the names under which the table knows it: all data that a
@@ -117,23 +119,26 @@ func (c *Control) fileLooked(in Input, now Now) []Event {
 			return one(FileTorn)
 		}
 		return one(FileMalformed)
-	default:
+	case FileGone:
 		if c.State == Foreign && c.Reported == "" {
 			return nil
 		}
 		return one(FileMissing)
+	default:
+		panic(fmt.Sprintf("control: no look at a file: %T", in))
 	}
 }
 
 func (c *Control) becomesForeign() bool {
-	return c.Policy.Foreign && (c.State == Resting || c.State == Absent)
+	return c.Policy.Foreign && (c.State == Resting || c.State == Absent || c.State == BackingOff)
 }
 
 // fileRead compares what somebody else wrote with what the file was to say.
 //
 // A desired_state that differs is a wish. So is the same one with a newer timestamp
-// (C19), unless nothing but current_state changed with it: that is somebody who writes
-// our half of the file (C22), and to take it for a wish would run a one-shot for ever.
+// (C19), unless nothing but current_state or a field of his own changed with it: that is
+// somebody who writes our half of the file (C22) or beside it (X7), and to take it for a
+// wish would run a one-shot for ever.
 func (c *Control) fileRead(in FileRead, now Now) []Event {
 	if c.State == Foreign {
 		return c.foreignRead(in, now)
@@ -144,7 +149,9 @@ func (c *Control) fileRead(in FileRead, now Now) []Event {
 	was := c.File(now.Held)
 	later := in.Stamp.After(c.Stamp)
 	resigned := in.By != was.By || in.Note != was.Note
-	if in.Desired != was.Desired || (later && (resigned || in.Current == was.Current)) {
+	onlyExtra := in.Extra != was.Extra && in.Extra != "" && !resigned
+	again := resigned || (in.Current == was.Current && !onlyExtra)
+	if in.Desired != was.Desired || (later && again) {
 		return one(c.wish(in.Desired, now, later))
 	}
 	if in.Current != was.Current {
@@ -164,6 +171,9 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 	if in.First && in.Desired != was.Desired && !c.Stamp.IsZero() && !later {
 		return one(CommandUnwritten)
 	}
+	if c.unread(in) {
+		return one(CommandBuried)
+	}
 	ownEnd := in.Desired == WordPause && in.Current == WordPause && (c.Reported == WordRunOnce || c.Reported == WordRunCleanup)
 	if ownEnd && c.Wants() && c.Wish.N > c.Took {
 		return one(CommandBuried)
@@ -172,15 +182,29 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 		return one(WishSpent)
 	}
 	if in.Desired != was.Desired || (later && (in.By != was.By || in.Note != was.Note)) {
-		if event := c.wish(in.Desired, now, false); event == WantedHeld || event == WantedOverLimit {
+		switch event := c.wish(in.Desired, now, false); event {
+		case WantedHeld, WantedOverLimit, WantedUnknown:
 			return append(c.reported(in), event)
+		default:
+			return one(FileFound)
 		}
-		if _, known := wanted[in.Desired]; !known {
-			return append(c.reported(in), WantedUnknown)
-		}
-		return one(FileFound)
 	}
 	return c.reported(in)
+}
+
+// staleWriteMax is how long after a write of ours a foreign loop may still write back what
+// it had read before. It reads and writes within milliseconds; a person who answers a
+// command with the one before takes longer.
+const staleWriteMax = time.Second
+
+// unread says whether a foreign loop wrote back the wish before our newest command, which
+// it cannot have read: nobody has seen it at work on it, and with the old words comes
+// something of its own, or they come at once.
+func (c *Control) unread(in FileRead) bool {
+	if c.Before.N == 0 || c.Wish.N <= c.Took || in.Desired != c.Before.Desired || in.By != c.Before.By || in.Note != c.Before.Note {
+		return false
+	}
+	return in.First || cut(in.Current) != c.Reported || in.Stamp.Before(c.Stamp.Add(staleWriteMax))
 }
 
 // reported is a change of the foreign loop's half alone. Its timestamp changes with every
@@ -203,14 +227,18 @@ func (c *Control) resume(now Now) []Event {
 		next.State = Foreign
 		return append(one(MadeForeign), next.resume(now)...)
 	case !c.Policy.Foreign && c.State == Foreign && !c.Running:
-		return one(MadeOurs)
+		next := *c
+		next.State = Resting
+		if next.begun() {
+			return one(MadeOurs)
+		}
+		return append(one(MadeOurs), next.resume(now)...)
 	case now.Held || now.Stopping:
 		return nil
-	case c.State == Foreign:
-		if c.Policy.Program && !c.Running {
-			return one(ProgramDue)
-		}
-		return nil
+	case c.programDue() && now.OverLimit != "":
+		return one(ProgramPostponed)
+	case c.programDue():
+		return one(ProgramDue)
 	case c.State != Resting || !c.Wants():
 		return nil
 	case now.OverLimit != "":
@@ -222,16 +250,18 @@ func (c *Control) resume(now Now) []Event {
 
 // elapsed refuses a late timer by name.
 func (c *Control) elapsed(in Elapsed, now Now) []Event {
-	if !in.RetryAt.Equal(c.RetryAt) || now.Held || now.Stopping {
+	switch {
+	case c.Retry().IsZero() || !in.RetryAt.Equal(c.Retry()) || now.Held || now.Stopping:
 		return nil
-	}
-	if c.State == Foreign && c.Policy.Program && !c.Running {
+	case c.State == Foreign && now.OverLimit != "":
+		return one(ProgramPostponed)
+	case c.State == Foreign:
 		return one(ProgramDue)
-	}
-	if c.State == BackingOff {
+	case now.OverLimit != "":
+		return one(DueOverLimit)
+	default:
 		return one(BackoffElapsed)
 	}
-	return nil
 }
 
 // ended names the end of a session by what is wanted now, and by what forbids it.
@@ -240,12 +270,9 @@ func (c *Control) ended(in Ended, now Now) Event {
 		return ProgramEnded
 	}
 	isNewer := c.Wish.N > c.Took
-	if isNewer && c.word() == WordPause && !c.Wish.Unknown {
-		// What the human wrote last stands as he wrote it, whatever else is the case.
-		if c.State == Continuous {
-			return EndedWishPause
-		}
-		return NewerPause
+	if c.word() == WordPause {
+		// What was written last stands as it was written, whatever else is the case.
+		return c.endedAtPause()
 	}
 	if now.OverLimit != "" || (c.Limit != "" && !isNewer) {
 		return EndedLimited
@@ -259,14 +286,23 @@ func (c *Control) ended(in Ended, now Now) Event {
 	return c.oneShotEnded(in, now, isNewer)
 }
 
+func (c *Control) endedAtPause() Event {
+	switch {
+	case c.State == Continuous && c.Wish.Unknown:
+		return EndedWishUnknown
+	case c.State == Continuous:
+		return EndedWishPause
+	case c.Wish.Unknown:
+		return NewerUnknown
+	default:
+		return NewerPause
+	}
+}
+
 func (c *Control) continuousEnded(in Ended, now Now, isNewer bool) Event {
 	word := c.word()
 	failed := in.Outcome == Failed || in.Outcome == CannotStart || (in.Outcome == Lost && !in.AtStart)
 	switch {
-	case c.Wish.Unknown:
-		return EndedWishUnknown
-	case word == WordPause:
-		return EndedWishPause
 	case now.Stopping:
 		return EndedStopping
 	case now.Held:
@@ -295,8 +331,6 @@ func (c *Control) oneShotEnded(in Ended, now Now, isNewer bool) Event {
 	}
 	owing := isNewer || in.Outcome == Withdrawn
 	switch {
-	case c.Wish.Unknown:
-		return NewerUnknown
 	case owing && now.Stopping:
 		return EndedStopping
 	case owing && now.Held:

@@ -54,6 +54,7 @@ type Value struct {
 	Reported     string    `json:"reported,omitempty"`      // current_state as a foreign loop wrote it
 	Running      bool      `json:"running,omitempty"`       // the foreign loop's program was started by us
 	Extra        string    `json:"extra,omitempty"`         // unknown fields of the file, opaque here; X7
+	Before       Wish      `json:"before,omitzero"`         // the wish that our last command to a foreign loop replaced
 }
 
 // Wish is what is wanted: desired_state with who set it and why.
@@ -62,7 +63,7 @@ type Wish struct {
 	By      string `json:"by,omitempty"`      // human or agent
 	Note    string `json:"note,omitempty"`    //
 	N       uint64 `json:"n,omitempty"`       // grows with every wish; a session remembers the one that it obeys
-	Rested  bool   `json:"rested,omitempty"`  // nobody asked: the pause of a new or a broken file
+	Rested  bool   `json:"rested,omitempty"`  // nobody asked: the pause of a new, a deleted or a broken file
 	Unknown bool   `json:"unknown,omitempty"` // treated as pause
 }
 
@@ -144,10 +145,43 @@ func (c *Control) File(held bool) File {
 		f.Desired = WordPause
 	}
 	if held && c.State == Foreign && c.Wants() {
-		f.Note = "the team is held; " + f.Desired + " waits for the release"
+		f.Note = heldNote(f.Desired)
 		f.Desired = WordPause
 	}
 	return f
+}
+
+func heldNote(desired string) string {
+	return "the team is held; " + desired + " waits for the release"
+}
+
+// Badge is the seed's word for a current_state: RUNNING or IDLE, from it alone (J5). What
+// is no word of the seed is treated as pause.
+func Badge(current string) string {
+	switch current {
+	case WordContinuous, WordRunOnce, WordRunCleanup:
+		return "RUNNING"
+	default:
+		return "IDLE"
+	}
+}
+
+// Retry is when something that failed is to be tried again; zero: nothing waits for that.
+func (c *Control) Retry() time.Time {
+	if c.State == BackingOff || c.programDue() {
+		return c.RetryAt
+	}
+	return time.Time{}
+}
+
+// begun says whether a foreign loop was seen at work on the one-shot that stands.
+func (v *Value) begun() bool {
+	return (v.word() == WordRunOnce || v.word() == WordRunCleanup) && v.Wish.N <= v.Took
+}
+
+// programDue says whether a foreign loop's program ought to run and does not.
+func (c *Control) programDue() bool {
+	return c.State == Foreign && c.Policy.Foreign && c.Policy.Program && !c.Running
 }
 
 // Decide says what an input leads to, or why it is refused. No change at all is an
@@ -187,6 +221,11 @@ func (c *Control) take(event Event, in Input, now Now) (Change, error) {
 	if !v.UnderWay() {
 		v.Limit = ""
 	}
+	if v.State != Foreign {
+		v.Reported, v.Before = "", Wish{}
+	} else if c.State != Foreign {
+		v.Took = 0 // whatever is wanted still, the foreign loop has not begun
+	}
 	if (c.State == BackingOff && v.State != BackingOff) || ch.Open == Program {
 		v.RetryAt = time.Time{}
 	}
@@ -213,10 +252,15 @@ func writes(acts []Act) bool {
 	return false
 }
 
-// nextStamp is the time of a write, in milliseconds, later than every timestamp that the file ever had.
+// stampAheadMax is how far another writer's clock may be ahead for us to follow it. A
+// file that claims to be from the year 9999 would otherwise leave no room after it.
+const stampAheadMax = 24 * time.Hour
+
+// nextStamp is the time of a write, in milliseconds, later than every timestamp that the
+// file had and that can be believed.
 func nextStamp(last, at time.Time, in Input) time.Time {
 	stamp := at.UTC().Truncate(time.Millisecond)
-	if file, ok := in.(FileRead); ok && !stamp.After(file.Stamp) {
+	if file, ok := in.(FileRead); ok && !stamp.After(file.Stamp) && believable(file.Stamp, at) {
 		stamp = file.Stamp.UTC().Truncate(time.Millisecond).Add(time.Millisecond)
 	}
 	if !stamp.After(last) {
@@ -224,6 +268,8 @@ func nextStamp(last, at time.Time, in Input) time.Time {
 	}
 	return stamp
 }
+
+func believable(stamp, at time.Time) bool { return stamp.Before(at.Add(stampAheadMax)) }
 
 // refuse is the refusal of a wish that a limit forbids.
 func (c *Control) refuse(event Event, row, reason string) error {

@@ -86,6 +86,7 @@ const (
 	CommandUnwritten Event = "command_unwritten" // our last command never reached the file
 	HoldLifted       Event = "hold_lifted"
 	ProgramDue       Event = "program_due"
+	ProgramPostponed Event = "program_postponed" // a limit of the day is used up
 	ProgramEnded     Event = "program_ended"
 )
 
@@ -95,6 +96,7 @@ type Act string
 const (
 	TakeWish       Act = "take_wish"       // what is wanted now, by whom and why
 	RestWish       Act = "rest_wish"       // pause, as if nobody had ever asked for anything
+	SpendOneShot   Act = "spend_one_shot"  // pause in place of a one-shot that was begun; else nothing
 	SpendWish      Act = "spend_wish"      // pause, with a note that says why; SPEC C8, C9, C16, C17, C20
 	OpenSession    Act = "open_session"    // in obedience to the wish as it stands
 	OpenCleanup    Act = "open_cleanup"    // the same, with --cleanup-session
@@ -132,8 +134,8 @@ var Table = machine.Table[State, Event, Act]{
 		WantedRunCleanup:    {ID: "C4", To: RunCleanup, Do: do(TakeWish, ForgetFailures, OpenCleanup)},
 		WantedPause:         {ID: "C6", To: Resting, Do: do(TakeWish), Why: "at rest already; the wish is written all the same"},
 		WantedUnknown:       {ID: "C13", To: Resting, Do: do(TakeWish)},
-		WantedHeld:          {ID: "C18", To: Resting, Do: do(TakeWish), Why: "kept until the hold is released"},
-		WantedStopping:      {ID: "C14", To: Resting, Do: do(TakeWish), Why: "kept until Fairlead is started again"},
+		WantedHeld:          {ID: "C18", To: Resting, Do: do(TakeWish, ForgetFailures), Why: "kept until the hold is released"},
+		WantedStopping:      {ID: "C14", To: Resting, Do: do(TakeWish, ForgetFailures), Why: "kept until Fairlead is started again"},
 		WantedOverLimit:     {ID: "C17", To: Resting, Do: do(TakeWish, SpendWish)},
 		DueContinuous:       {ID: "C15", To: Continuous, Do: do(OpenSession)},
 		DueRunOnce:          {ID: "C15", To: RunOnce, Do: do(OpenSession)},
@@ -165,7 +167,7 @@ var Table = machine.Table[State, Event, Act]{
 		OneShotStillOwing: {ID: "C15", To: RunOnce, Do: do(OpenSession)},
 		NewerContinuous:   {ID: "C10", To: Continuous, Do: do(OpenSession)},
 		NewerRunCleanup:   {ID: "C10", To: RunCleanup, Do: do(OpenCleanup)},
-		NewerPause:        {ID: "C10", To: Resting},
+		NewerPause:        {ID: "C10", To: Resting, Why: "the human's own pause, with his own note"},
 		NewerUnknown:      {ID: "C13", To: Resting},
 		WantedAgain:       {ID: "C19", To: RunOnce, Do: do(TakeWish), Why: "one more session after this one"},
 	}),
@@ -177,12 +179,14 @@ var Table = machine.Table[State, Event, Act]{
 		OneShotStillOwing: {ID: "C15", To: RunCleanup, Do: do(OpenCleanup)},
 		NewerContinuous:   {ID: "C10", To: Continuous, Do: do(OpenSession)},
 		NewerRunOnce:      {ID: "C10", To: RunOnce, Do: do(OpenSession)},
-		NewerPause:        {ID: "C10", To: Resting},
+		NewerPause:        {ID: "C10", To: Resting, Why: "the human's own pause, with his own note"},
 		NewerUnknown:      {ID: "C13", To: Resting},
 		WantedAgain:       {ID: "C19", To: RunCleanup, Do: do(TakeWish), Why: "one more session after this one"},
 	}),
 	BackingOff: {
 		BackoffElapsed:      {ID: "C16", To: Continuous, Do: do(OpenSession)},
+		DueOverLimit:        {ID: "C17", To: Resting, Do: do(ForgetFailures, SpendWish)},
+		MadeForeign:         {ID: "F1", To: Foreign, Do: do(ForgetFailures)},
 		WantedContinuous:    {ID: "C16", To: Continuous, Do: do(TakeWish, ForgetFailures, OpenSession), Why: "a person who asks again does not want to wait"},
 		WantedRunOnce:       {ID: "C16", To: RunOnce, Do: do(TakeWish, ForgetFailures, OpenSession)},
 		WantedRunCleanup:    {ID: "C16", To: RunCleanup, Do: do(TakeWish, ForgetFailures, OpenCleanup)},
@@ -222,9 +226,10 @@ var Table = machine.Table[State, Event, Act]{
 		HoldSet:          {ID: "C18", To: Foreign, Do: do(Rewrite), Why: "a foreign loop is held by its file"},
 		HoldLifted:       {ID: "C18", To: Foreign, Do: do(Rewrite)},
 		ProgramDue:       {ID: "F5", To: Foreign, Do: do(OpenProgram)},
+		ProgramPostponed: {ID: "C17", To: Foreign, Do: do(StartBackoff), Why: "limits stop everything; the deadline falls on the next day"},
 		ProgramEnded:     {ID: "F5", To: Foreign, Do: do(CountFailure, StartBackoff), Why: "kept running from up to down"},
 		SessionAdopted:   {ID: "C15", To: Foreign},
-		MadeOurs:         {ID: "F1", To: Resting, Do: do(RestWish, Rewrite)},
+		MadeOurs:         {ID: "F1", To: Resting, Do: do(SpendOneShot, ForgetFailures, Rewrite), Why: "a continuous wish stands; whether a one-shot was done nobody knows"},
 	},
 }
 
