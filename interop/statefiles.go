@@ -95,7 +95,7 @@ type StateFiles struct {
 	ask      map[*stateFile]bool // to be looked at
 
 	exchange func(dir int, a, b string) error // tests put a file system without it here
-	poll     time.Duration
+	poll     time.Duration                    // pollEvery but in tests
 }
 
 // stateFile is one agent_state.json.
@@ -144,29 +144,37 @@ func (d *doubt) clear()     { *d = doubt{} }
 func (d *doubt) open() bool { return d.what.kind != "" }
 
 // WatchStateFiles begins to watch; Add names the files. Where the system has no watch to
-// give it says so in the log and polls. log may be nil.
-func WatchStateFiles(log *slog.Logger) (*StateFiles, error) { return watchStateFiles(log, pollEvery) }
+// give it says so in the log and polls. log may be nil. The error is always nil so far.
+func WatchStateFiles(log *slog.Logger) (*StateFiles, error) {
+	w := newStateFiles(log)
+	notify, err := fsnotify.NewWatcher()
+	if err != nil {
+		w.log.Warn("no file watch; state files are polled", "every", rewatchAfter, "error", err,
+			"way out", "raise fs.inotify.max_user_instances")
+	} else {
+		w.notify = notify
+	}
+	w.begin()
+	return w, nil
+}
 
-func watchStateFiles(log *slog.Logger, poll time.Duration) (*StateFiles, error) {
+// newStateFiles watches nothing and looks only when it is told to.
+func newStateFiles(log *slog.Logger) *StateFiles {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	w := &StateFiles{
 		log: log, seen: make(chan Seen), asked: make(chan struct{}, 1), done: make(chan struct{}),
 		byName: map[string]*stateFile{}, byFolder: map[string]*stateFile{}, ask: map[*stateFile]bool{},
-		exchange: exchange, poll: poll,
+		exchange: exchange, poll: pollEvery,
 	}
 	w.queue.wake = make(chan struct{}, 1)
-	notify, err := fsnotify.NewWatcher()
-	if err != nil {
-		log.Warn("no file watch; state files are polled", "every", rewatchAfter, "error", err,
-			"way out", "raise fs.inotify.max_user_instances")
-	} else {
-		w.notify = notify
-	}
+	return w
+}
+
+func (w *StateFiles) begin() {
 	w.ran.Go(w.run)
 	w.ran.Go(w.handOut)
-	return w, nil
 }
 
 // Seen is where every content that somebody else wrote arrives, once and in order. It is

@@ -26,7 +26,7 @@ type swapped struct {
 // it is being seen to.
 func holdSwapped(file *os.File, name string, known Sum) *swapped {
 	_ = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) // without it a second start reports it again, no more
-	return &swapped{file: file, name: name, sum: known, since: time.Now()}
+	return &swapped{file: file, name: name, sum: known}
 }
 
 // lookAtSwapped looks at all that was swapped out and gives those that stay. The caller
@@ -68,7 +68,8 @@ func (w *StateFiles) lookSwapped(f *stateFile, s *swapped, dir int, now time.Tim
 	case sum == s.sum && !there.moved:
 		s.doubt.clear()
 	default:
-		seen, certain := w.judge(f, &s.doubt, dir, there, sum, now)
+		// nothing waits for this one, and a loaded machine can hold a writer up for long
+		seen, certain := w.judge(f, &s.doubt, dir, there, sum, now, swappedFor)
 		if !certain {
 			return age > swappedForMax
 		}

@@ -190,7 +190,7 @@ func (w *StateFiles) look(f *stateFile, now time.Time) (settled bool) {
 		f.nowID, f.nowRead = s.id, now
 		return true
 	}
-	seen, certain := w.judge(f, &f.doubt, dir, s, sum, now)
+	seen, certain := w.judge(f, &f.doubt, dir, s, sum, now, tornFor)
 	if !certain {
 		return false
 	}
@@ -199,13 +199,14 @@ func (w *StateFiles) look(f *stateFile, now time.Time) (settled bool) {
 	return true
 }
 
-// judge says what bytes are, once that is certain; malformed ones are kept aside first.
-func (w *StateFiles) judge(f *stateFile, d *doubt, dir int, s sheet, sum Sum, now time.Time) (seen Seen, certain bool) {
+// judge says what bytes are, once that is certain: nonsense must have stayed so for as
+// long as after says, and is kept aside first.
+func (w *StateFiles) judge(f *stateFile, d *doubt, dir int, s sheet, sum Sum, now time.Time, after time.Duration) (seen Seen, certain bool) {
 	state, err := ParseAgentState(s.bytes)
 	if err == nil && !s.moved {
 		return Seen{Kind: KindWritten, Bytes: s.bytes, State: state, Sum: sum}, true
 	}
-	if !d.certain(suspicion{kind: KindMalformed, id: s.id, sum: sum}, now, tornFor) || err == nil {
+	if !d.certain(suspicion{kind: KindMalformed, id: s.id, sum: sum}, now, after) || err == nil {
 		return Seen{}, false
 	}
 	seen = Seen{Kind: KindMalformed, Bytes: s.bytes, Sum: sum}

@@ -56,27 +56,37 @@ func (w *StateFiles) write(ctx context.Context, f *stateFile, content []byte, is
 		return err
 	}
 	defer unlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for range writeRoundsMax {
-		seen, err := w.settle(ctx, f)
+		// The sheet is written and synced before the last look, so that between that look
+		// and the exchange there are microseconds.
+		p, err := f.prepare(content)
 		if err != nil {
-			return err
+			return f.cannotWrite(err)
 		}
-		ours := seen.Own || seen.Kind == KindWritten && isOurs != nil && isOurs(seen.Sum)
-		if !ours && seen.Seq > f.taken.Load() {
-			f.take(seen.Seq)
-			return &Changed{seen}
-		}
-		placed, err := w.place(f, seen, content)
-		if placed {
-			w.askToLook(f) // at the swapped one, for a second
-		}
+		placed, err := w.placeOverKnown(ctx, f, p, isOurs)
+		p.drop(!placed)
 		if placed || err != nil {
 			return err
 		}
 	}
 	return errors.New("the file comes and goes faster than it can be written; stop the program that does it")
+}
+
+// placeOverKnown puts p in place of what the caller knows, and of nothing else. placed is
+// false without an error where what was looked at went away again before the exchange.
+func (w *StateFiles) placeOverKnown(ctx context.Context, f *stateFile, p *prepared, isOurs func(Sum) bool) (placed bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seen, err := w.settle(ctx, f)
+	if err != nil {
+		return false, err
+	}
+	ours := seen.Own || seen.Kind == KindWritten && isOurs != nil && isOurs(seen.Sum)
+	if !ours && seen.Seq > f.taken.Load() {
+		f.take(seen.Seq)
+		return false, &Changed{seen}
+	}
+	return w.place(f, seen, p)
 }
 
 // settle looks until what lies there is beyond doubt. The caller holds f.mu, which is
@@ -176,59 +186,34 @@ func (f *stateFile) cannotWrite(err error) error {
 	return err
 }
 
-// place puts content where seen was seen. placed is false where that was not there any
-// more; then nothing was done. The caller holds f.mu and the lock.
-func (w *StateFiles) place(f *stateFile, seen Seen, content []byte) (placed bool, err error) {
-	dir, id, err := openFolder(f.folder)
-	if err != nil {
-		return false, f.cannotWrite(err)
+// prepared is a sheet that waits beside the file to be put in its place.
+type prepared struct {
+	dir     int // open
+	id      folderID
+	name    string
+	content []byte
+}
+
+// drop lets go of the folder, and of the sheet where it was not put in place.
+func (p *prepared) drop(sheet bool) {
+	if sheet {
+		remove(p.dir, p.name)
 	}
-	defer closeFD(dir)
-	if id != f.id {
-		return false, nil
-	}
-	name, err := f.prepare(dir, content)
-	if err != nil {
-		return false, f.cannotWrite(err)
-	}
-	var old *swapped
-	if seen.Kind == KindDeleted {
-		placed, err = placeNew(dir, name)
-	} else {
-		old, placed, err = w.swap(dir, name, seen)
-	}
-	if !placed {
-		remove(dir, name)
-		return false, err
-	}
-	content = bytes.Clone(content) // the caller's to change
-	now := time.Now()
-	f.now = Seen{
-		Name: f.name, Seq: w.queue.number(), Kind: KindWritten, Bytes: content,
-		Sum: SumOf(content), At: now.UTC(), Own: true,
-	}
-	var fault error
-	if f.now.State, fault = ParseAgentState(content); fault != nil {
-		panic(fmt.Sprintf("interop: written without having been parsed: %v", fault))
-	}
-	f.doubt.clear()
-	f.nowID, f.nowRead = identity{}, now // the next look knows it
-	if old != nil {
-		f.swapped = append(f.swapped, old)
-		f.swapped = w.lookAtSwapped(f, now)
-	}
-	if err != nil {
-		return true, err
-	}
-	if err := syncFolder(dir); err != nil {
-		return true, fmt.Errorf("it is written, but may be lost with the power: sync the folder %s: %w", f.folder, err)
-	}
-	return true, nil
+	closeFD(p.dir)
 }
 
 // prepare writes content into a file of its own, synced, with the mode and the owner of
 // the one that it shall replace, so that whoever could write that one can write this.
-func (f *stateFile) prepare(dir int, content []byte) (name string, err error) {
+func (f *stateFile) prepare(content []byte) (p *prepared, err error) {
+	dir, id, err := openFolder(f.folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			closeFD(dir)
+		}
+	}()
 	mode, uid, gid := uint32(defaultMode), os.Getuid(), os.Getgid()
 	if file, err := openSheet(dir, FileName); err == nil {
 		if s, err := statOpen(file); err == nil {
@@ -239,7 +224,7 @@ func (f *stateFile) prepare(dir int, content []byte) (name string, err error) {
 	tail := fmt.Sprintf("%016x", rand.Uint64()) //nolint:gosec // a name, no secret; a clash is refused by the file system
 	file, err := create(dir, newPrefix+tail, content, mode)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if mode != defaultMode {
 		err = file.Chmod(os.FileMode(mode)) // the umask took some of it
@@ -248,15 +233,56 @@ func (f *stateFile) prepare(dir int, content []byte) (name string, err error) {
 		_ = file.Chown(uid, gid) // only root can; others keep what they may have
 	}
 	_ = file.Close()
-	name = swapPrefix + tail
+	p = &prepared{dir: dir, id: id, name: swapPrefix + tail, content: bytes.Clone(content)}
 	if err == nil {
-		err = again(func() error { return unix.Renameat(dir, newPrefix+tail, dir, name) })
+		err = again(func() error { return unix.Renameat(dir, newPrefix+tail, dir, p.name) })
 	}
 	if err != nil {
 		remove(dir, newPrefix+tail)
-		return "", err
+		return nil, err
 	}
-	return name, nil
+	return p, nil
+}
+
+// place puts p where seen was seen. placed is false where that was not there any more;
+// then nothing was done. The caller holds f.mu and the lock.
+func (w *StateFiles) place(f *stateFile, seen Seen, p *prepared) (placed bool, err error) {
+	if p.id != f.id {
+		return false, nil // another folder took the path
+	}
+	var old *swapped
+	if seen.Kind == KindDeleted {
+		placed, err = placeNew(p.dir, p.name)
+	} else {
+		old, placed, err = w.swap(p.dir, p.name, seen)
+	}
+	if !placed {
+		return false, err
+	}
+	state, fault := ParseAgentState(p.content)
+	if fault != nil {
+		panic(fmt.Sprintf("interop: written without having been parsed: %v", fault))
+	}
+	now := time.Now()
+	f.now = Seen{
+		Name: f.name, Seq: w.queue.number(), Kind: KindWritten, Bytes: p.content, State: state,
+		Sum: SumOf(p.content), At: now.UTC(), Own: true,
+	}
+	f.doubt.clear()
+	f.nowID, f.nowRead = identity{}, now // the next look knows it
+	if old != nil {
+		old.since = now
+		f.swapped = append(f.swapped, old)
+		f.swapped = w.lookAtSwapped(f, now)
+		w.askToLook(f) // at it, for a second
+	}
+	if err != nil {
+		return true, err
+	}
+	if err := syncFolder(p.dir); err != nil {
+		return true, fmt.Errorf("it is written, but may be lost with the power: sync the folder %s: %w", f.folder, err)
+	}
+	return true, nil
 }
 
 // placeNew puts a file where there was none, and only there.
