@@ -1,0 +1,126 @@
+// The client of the API: every request this page makes goes through here.
+//
+// Two kinds of wrong, kept apart. A Refusal is an answer: the state does not
+// allow it, and the server says what would be allowed. A Failure is everything
+// else, with a way out in its words.
+
+const BASE = '/api/v1';
+
+/** @typedef {'pause' | 'continuous' | 'run_once' | 'run_cleanup'} State */
+/** @typedef {'start' | 'stop' | 'once' | 'cleanup'} Verb */
+
+/**
+ * @typedef {object} Agent
+ * @property {string} name
+ * @property {string} [description]
+ * @property {string} driver
+ * @property {'fairlead' | 'foreign'} [loop]
+ * @property {string} desired_state
+ * @property {string} current_state
+ * @property {'RUNNING' | 'IDLE'} badge
+ * @property {string} [presence]
+ * @property {string} [set_by]
+ * @property {string} [note]
+ * @property {string} [timestamp]
+ * @property {{id: string, pid?: number, started_at: string, kind: string, phase?: string} | null} [session]
+ * @property {number | null} [evidence_age_ms]
+ * @property {string} [doubt]
+ * @property {number} [failures]
+ * @property {string | null} [retry_at]
+ * @property {string} [waiting_behind]
+ * @property {{input_tokens?: number, output_tokens?: number, cost_usd?: number} | null} [usage_today]
+ * @property {{session?: string, tokens_per_day?: number, cost_per_day_usd?: number} | null} [limits]
+ * @property {boolean} [removed]
+ */
+
+/** @typedef {{what: string, source: string, at?: string, age_ms?: number | null, holds: boolean}} Evidence */
+/** @typedef {{id: string, kind: string, opened_at?: string, started_at?: string | null, ended_at?: string | null, outcome?: string, why?: string, bytes?: number}} Session */
+/** @typedef {{agent: Agent, evidence?: Evidence[] | null, verdict?: string, sessions?: Session[] | null}} Why */
+/** @typedef {{seq: number, time: string, machine: string, entity: string, row: string, from: string, to: string, trigger: string, actor?: {kind: string, id: string}, data?: any}} Change */
+/** @typedef {{hold: boolean, stopping: boolean, head: number, team?: string, agents: Agent[] | null}} Team */
+/** @typedef {{kind: string, offset?: number, text?: string, tool?: string, usage?: any}} Fact */
+/** @typedef {{subject?: string, event?: string, state?: string, row?: string, reason?: string, takes?: string[]}} RefusalBody */
+
+/** The state does not allow what was asked. */
+export class Refusal extends Error {
+  /** @param {string} message @param {RefusalBody} body */
+  constructor(message, body) {
+    super(message);
+    this.body = body;
+  }
+}
+
+/** It did not work; status is 0 where nobody answered. */
+export class Failure extends Error {
+  /** @param {string} message @param {number} status */
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** How far the server's clock is ahead of ours, in milliseconds; ages and countdowns need it. */
+export const skew = { ms: 0 };
+
+/** @param {Response} response */
+function learnSkew(response) {
+  const date = Date.parse(response.headers.get('date') ?? '');
+  const ahead = date - Date.now();
+  // The header has whole seconds; less than two of them is rounding, not skew.
+  skew.ms = Number.isFinite(ahead) && Math.abs(ahead) > 2000 ? ahead : 0;
+}
+
+/** @param {string} path @param {RequestInit} [init] @returns {Promise<Response>} */
+async function ask(path, init) {
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(BASE + path, { cache: 'no-store', ...init });
+  } catch (cause) {
+    if (init?.signal?.aborted) throw cause;
+    throw new Failure('Fairlead did not answer. Is it running? Start it with: fairlead up', 0);
+  }
+  learnSkew(response);
+  if (response.ok) return response;
+  /** @type {any} */
+  let problem = {};
+  try { problem = await response.json(); } catch { /* no problem document: the status alone must do */ }
+  const words = String(problem.detail || problem.title || `the server answered ${response.status}`);
+  if (response.status === 409) throw new Refusal(words, problem.refusal ?? {});
+  if (response.status === 401 || response.status === 403) {
+    throw new Failure('This page is no longer signed in. Open the address that "fairlead up" printed once more.', response.status);
+  }
+  throw new Failure(words, response.status);
+}
+
+/** @template T @param {string} path @param {AbortSignal} [signal] @returns {Promise<T>} */
+const get = async (path, signal) => (await ask(path, { signal })).json();
+
+/** @template T @param {string} path @param {object} body @returns {Promise<T>} */
+const post = async (path, body) =>
+  (await ask(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
+
+const name = encodeURIComponent;
+
+export const team = () => /** @type {Promise<Team>} */ (get('/agents'));
+/** @param {string} agent @param {AbortSignal} [signal] @returns {Promise<Why>} */
+export const why = (agent, signal) => get(`/agents/${name(agent)}`, signal);
+/** @param {string} agent @param {Verb} verb @param {string} note @returns {Promise<{seq: number, agent: Agent}>} */
+export const command = (agent, verb, note) => post(`/agents/${name(agent)}/${verb}`, note ? { note } : {});
+/** @param {boolean} on @param {string} note @returns {Promise<{seq: number, hold: boolean}>} */
+export const hold = (on, note) => post(on ? '/hold' : '/release', note ? { note } : {});
+/** @param {{after?: number, limit?: number, entity?: string, tail?: number}} query @returns {Promise<{changes: Change[] | null, head: number}>} */
+export const journal = (query) =>
+  get('/journal?' + new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])));
+/** @param {string} session @param {AbortSignal} signal @returns {Promise<{facts: Fact[] | null}>} */
+export const facts = (session, signal) => get(`/sessions/${name(session)}/facts?tail=300`, signal);
+export const machines = () => /** @type {Promise<{machines: {name: string, rows: {id: string, why?: string, event?: string}[] | null}[] | null}>} */ (get('/machines'));
+export const status = () => /** @type {Promise<{version?: string, pid?: number, started_at?: string, dir?: string}>} */ (get('/status'));
+
+/** @param {number} after */
+export const eventsURL = (after) => `${BASE}/events?after=${after}`;
+/** @param {string} session @param {{from: number} | {tail: number}} where */
+export const outputURL = (session, where) =>
+  `${BASE}/sessions/${name(session)}/output/stream?` + ('from' in where ? `from=${where.from}` : `tail=${where.tail}`);
+/** @param {string} session */
+export const rawURL = (session) => `${BASE}/sessions/${name(session)}/output?from=0`;

@@ -1,0 +1,65 @@
+// Numbers and times as people read them. Pure: whoever calls brings the time.
+
+/** @param {number} n */
+export const count = (n) => Math.round(n).toLocaleString('en-GB');
+
+/**
+ * A length of time in two units at most: 4s, 12m 05s, 3h 20m, 2d 4h.
+ * @param {number} ms
+ */
+export function span(ms) {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  const two = (/** @type {number} */ n) => String(n).padStart(2, '0');
+  if (s < 60) return `${s}s`;
+  if (s < 3600) return `${Math.floor(s / 60)}m ${two(s % 60)}s`;
+  if (s < 86400) return `${Math.floor(s / 3600)}h ${two(Math.floor(s / 60) % 60)}m`;
+  return `${Math.floor(s / 86400)}d ${Math.floor(s / 3600) % 24}h`;
+}
+
+/**
+ * The age of a piece of evidence; below a second in milliseconds, for there it tells something.
+ * @param {number} ms
+ */
+export const age = (ms) => (ms < 1000 ? `${Math.max(0, Math.round(ms))}ms` : span(ms));
+
+/** @param {string | null | undefined} iso @returns {number} milliseconds since 1970, or NaN */
+export const when = (iso) => (iso ? Date.parse(iso) : NaN);
+
+const clockFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const shortFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const dayFormat = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short' });
+
+/** @param {number} ms */
+export const clock = (ms) => (Number.isFinite(ms) ? clockFormat.format(ms) : '\u2013');
+
+/** @param {number} ms */
+export const shortClock = (ms) => (Number.isFinite(ms) ? shortFormat.format(ms) : '\u2013');
+
+/**
+ * Clock time, with the day where it is not today.
+ * @param {number} ms @param {number} now
+ */
+export function moment(ms, now) {
+  if (!Number.isFinite(ms)) return '\u2013';
+  return new Date(ms).toDateString() === new Date(now).toDateString() ? clock(ms) : `${dayFormat.format(ms)} ${clock(ms)}`;
+}
+
+/** @param {number} bytes */
+export function size(bytes) {
+  if (bytes < 1024) return `${bytes} B`;
+  if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(bytes < 10240 ? 1 : 0)} KiB`;
+  return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+}
+
+/** @param {number} n */
+export function tokens(n) {
+  if (n < 1000) return String(n);
+  if (n < 1e6) return `${(n / 1e3).toFixed(n < 1e4 ? 1 : 0)}k`;
+  return `${(n / 1e6).toFixed(1)}M`;
+}
+
+/** @param {number} usd */
+export const money = (usd) => `$${usd.toFixed(2)}`;
+
+/** @param {number} n @param {string} one @param {string} [many] */
+export const plural = (n, one, many = one + 's') => `${count(n)} ${n === 1 ? one : many}`;

@@ -1,0 +1,74 @@
+// The keyboard. Arrow keys walk the team while the team has the focus; single
+// letters can be switched off (they get in the way of speech input).
+
+import { command } from './actions.js';
+import { running } from './derive.js';
+import { letterKeys, nextTheme } from './prefs.js';
+import { cell, live, team } from './state.js';
+import { backToTeam, choose, chosen, dialog, opened, search, shownNames, showTab, TABS } from './view.js';
+
+/** Agents that Page Up and Page Down pass. */
+const PAGE = 6;
+
+/** @param {KeyboardEvent} e */
+function walk(e) {
+  const list = shownNames.value;
+  const at = list.indexOf(chosen.value);
+  /** @type {Record<string, number>} */
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: list.length - 1, PageDown: at + PAGE, PageUp: at - PAGE };
+  if (!(e.key in to) || list.length === 0) return false;
+  choose(list[Math.min(list.length - 1, Math.max(0, to[e.key]))], false);
+  return true;
+}
+
+/** @param {string} key */
+function order(key) {
+  const a = cell(chosen.value)?.agent.value;
+  if (!a) return false;
+  if (key === 's' && (!running(a) || a.desired_state !== 'continuous')) void command(a.name, 'start');
+  else if (key === 'x' && (running(a) || a.desired_state !== 'pause')) void command(a.name, 'stop');
+  else if (key === 'o') void command(a.name, 'once');
+  else if (key === 'c') void command(a.name, 'cleanup');
+  else return false;
+  return true;
+}
+
+function focusSearch() {
+  const field = document.getElementById('search');
+  if (field instanceof HTMLInputElement) { field.focus(); field.select(); }
+}
+
+function focusAgent() {
+  requestAnimationFrame(() => document.getElementById('agent-title')?.focus());
+}
+
+/** @param {KeyboardEvent} e @param {Element} at @returns {boolean} handled */
+function handle(e, at) {
+  const inRoster = at.closest('.roster-scroll') !== null || at === document.body;
+  if (e.key === 'Escape' && opened.value) { backToTeam(); return true; }
+  if (inRoster && walk(e)) return true;
+  if (e.key === 'Enter' && at.classList.contains('row-name')) { choose(chosen.value); focusAgent(); return true; }
+  if (letterKeys.value !== 'on') return false;
+  const key = e.key.toLowerCase();
+  switch (key) {
+    case '/': focusSearch(); return true;
+    case '?': dialog.value = 'help'; return true;
+    case 't': nextTheme(); return true;
+    case 'h': if (live.value) dialog.value = team.value.hold ? 'release' : 'hold'; return true;
+    case 'n': /** @type {HTMLElement | null} */ (document.querySelector('[data-jump]'))?.click(); return true;
+    case '1': case '2': case '3': showTab(TABS[Number(key) - 1]); return true;
+    default: return !e.repeat && order(key);
+  }
+}
+
+export function startKeys() {
+  addEventListener('keydown', (e) => {
+    const at = e.target instanceof Element ? e.target : document.body;
+    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || dialog.value) return;
+    if (at.matches('input, textarea, select')) {
+      if (e.key === 'Escape' && at.id === 'search') { search.value = ''; /** @type {HTMLElement} */ (at).blur(); e.preventDefault(); }
+      return;
+    }
+    if (handle(e, at)) e.preventDefault();
+  });
+}

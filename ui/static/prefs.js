@@ -1,0 +1,36 @@
+// What this browser remembers for its user: theme, shortcuts. A browser that
+// allows no storage forgets, and the page works all the same.
+
+import { effect, signal } from './lib.js';
+
+/** @param {string} key @param {string} fallback */
+function kept(key, fallback) {
+  let first = fallback;
+  try { first = localStorage.getItem(`fairlead.${key}`) ?? fallback; } catch { /* forgotten, then */ }
+  const s = signal(first);
+  let settled = false;
+  effect(() => {
+    const value = s.value;
+    if (!settled) { settled = true; return; }
+    try { localStorage.setItem(`fairlead.${key}`, value); } catch { /* forgotten, then */ }
+  });
+  return s;
+}
+
+/** auto, dark or light */
+export const theme = kept('theme', 'auto');
+/** on or off: single letters act on the chosen agent */
+export const letterKeys = kept('letter-keys', 'on');
+
+const darkScheme = matchMedia('(prefers-color-scheme: dark)');
+export const systemDark = signal(darkScheme.matches);
+darkScheme.addEventListener('change', (e) => { systemDark.value = e.matches; });
+
+effect(() => {
+  const dark = theme.value === 'dark' || (theme.value !== 'light' && systemDark.value);
+  document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+});
+
+export function nextTheme() {
+  theme.value = theme.value === 'auto' ? 'dark' : theme.value === 'dark' ? 'light' : 'auto';
+}

@@ -1,0 +1,114 @@
+// Server-sent events over fetch.
+//
+// EventSource hides what we must know: the status of a refusal, and the pings
+// that tell a quiet line from a dead one. The parser is a small machine of its
+// own, fed with text that may be cut anywhere.
+
+/** One event may be this long, in UTF-16 units; a longer one ends the stream with words. */
+const EVENT_CHARS_MAX = 32 * 1024 * 1024;
+
+/** The server pings every 15 s. Two and a half of them missed: the line is dead. */
+export const SILENCE_MS_MAX = 38_000;
+
+/** @typedef {{event: string, id: string, data: string}} Message */
+
+export class Parser {
+  constructor() {
+    /** @type {string[]} */ this.parts = []; // the line that is not finished yet
+    this.held = 0;
+    /** @type {string[]} */ this.data = [];
+    this.event = '';
+    this.id = '';
+  }
+
+  /** @param {string} text @returns {Message[]} */
+  write(text) {
+    /** @type {Message[]} */
+    const out = [];
+    let from = 0;
+    for (;;) {
+      const end = text.indexOf('\n', from);
+      if (end < 0) break;
+      this.parts.push(text.slice(from, end));
+      const line = this.parts.join('').replace(/\r$/, '');
+      this.parts = [];
+      this.held = 0;
+      this.#line(line, out);
+      from = end + 1;
+    }
+    const rest = text.slice(from);
+    if (rest) {
+      this.parts.push(rest);
+      this.held += rest.length;
+      if (this.held > EVENT_CHARS_MAX) throw new Error('one event of the stream is longer than this page accepts');
+    }
+    return out;
+  }
+
+  /** @param {string} line @param {Message[]} out */
+  #line(line, out) {
+    if (line === '') {
+      if (this.data.length > 0) out.push({ event: this.event || 'message', id: this.id, data: this.data.join('\n') });
+      this.data = [];
+      this.event = '';
+      return;
+    }
+    if (line.startsWith(':')) return; // a ping
+    const colon = line.indexOf(':');
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
+    if (field === 'data') this.data.push(value);
+    else if (field === 'event') this.event = value;
+    else if (field === 'id') this.id = value;
+  }
+}
+
+/** The server answered, and the answer is no stream. */
+export class StreamRefused extends Error {
+  /** @param {number} status */
+  constructor(status) {
+    super(`the server answered ${status}`);
+    this.status = status;
+  }
+}
+
+/**
+ * Reads one stream until it ends. Returns when the server closes it; throws when
+ * the line breaks, falls silent, or the signal aborts.
+ * @param {string} url
+ * @param {{signal: AbortSignal, onOpen?: () => void, onMessage: (m: Message) => void, silenceMs?: number}} options
+ */
+export async function readStream(url, { signal, onOpen, onMessage, silenceMs = SILENCE_MS_MAX }) {
+  const line = new AbortController();
+  const stop = () => line.abort(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let watchdog;
+  const heard = () => {
+    clearTimeout(watchdog);
+    watchdog = setTimeout(() => line.abort(new Error('nothing was heard for too long')), silenceMs);
+  };
+  try {
+    heard();
+    const response = await fetch(url, { headers: { Accept: 'text/event-stream' }, signal: line.signal, cache: 'no-store' });
+    const type = response.headers.get('content-type') ?? '';
+    if (!response.ok || !response.body || !type.startsWith('text/event-stream')) {
+      await response.body?.cancel();
+      throw new StreamRefused(response.status);
+    }
+    onOpen?.();
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder();
+    const parser = new Parser();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      heard();
+      for (const message of parser.write(decoder.decode(value, { stream: true }))) onMessage(message);
+    }
+  } finally {
+    clearTimeout(watchdog);
+    signal.removeEventListener('abort', stop);
+    line.abort();
+  }
+}

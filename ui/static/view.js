@@ -1,0 +1,98 @@
+// What the user looks at. It lives in the address, so that back, reload and a
+// link to a colleague keep it: #/agent/NAME/TAB
+
+import { computed, signal } from './lib.js';
+import { cell, names } from './state.js';
+import { concerns, running } from './derive.js';
+
+export const TABS = ['output', 'evidence', 'history'];
+
+export const chosen = signal('');     // the agent's name, or '' for none
+export const tab = signal('output');
+export const opened = signal(false);  // on a phone: the agent is on top of the list
+export const sessionShown = signal(/** @type {string} */ ('')); // '' follows the running one
+export const dialog = signal(/** @type {'' | 'help' | 'hold' | 'release'} */ (''));
+export const search = signal('');
+export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
+export const notes = signal(/** @type {{id: number, kind: 'refusal' | 'failure', title: string, text: string, more: string}[]} */ ([]));
+export const spoken = signal(''); // for screen readers: only what the user asked for, and the line's state
+
+/** Asked for, and not there, is not silently replaced. */
+export const chosenCell = computed(() => { names.value; return cell(chosen.value); });
+
+export const shownNames = computed(() => {
+  const words = search.value.trim().toLowerCase();
+  const want = filter.value;
+  if (!words && want === 'all') return names.value;
+  return names.value.filter((name) => {
+    const a = cell(name)?.agent.value;
+    if (!a) return false;
+    if (want === 'running' && !running(a)) return false;
+    if (want === 'idle' && running(a)) return false;
+    if (want === 'look' && concerns(a).length === 0) return false;
+    return !words || `${name} ${a.description ?? ''} ${a.driver} ${a.note ?? ''}`.toLowerCase().includes(words);
+  });
+});
+
+export const counts = computed(() => {
+  let run = 0, look = 0;
+  for (const name of names.value) {
+    const a = cell(name)?.agent.value;
+    if (!a) continue;
+    if (running(a)) run++;
+    if (concerns(a).length) look++;
+  }
+  return { all: names.value.length, running: run, idle: names.value.length - run, look };
+});
+
+function readAddress() {
+  const [, kind, name, where] = location.hash.replace(/^#/, '').split('/');
+  if (kind === 'agent' && name) {
+    try { choose(decodeURIComponent(name), false); } catch { return; }
+    if (TABS.includes(where)) tab.value = where;
+    opened.value = true;
+  } else opened.value = false;
+}
+
+function writeAddress(/** @type {boolean} */ push) {
+  const hash = opened.value && chosen.value ? `#/agent/${encodeURIComponent(chosen.value)}/${tab.value}` : '#/';
+  if (location.hash === hash) return;
+  history[push ? 'pushState' : 'replaceState'](null, '', hash);
+}
+
+/** @param {string} name @param {boolean} [open] */
+export function choose(name, open = true) {
+  if (chosen.value !== name) {
+    chosen.value = name;
+    sessionShown.value = '';
+  }
+  if (open) {
+    const push = !opened.value;
+    opened.value = true;
+    writeAddress(push);
+  }
+}
+
+/** @param {string} name */
+export function showTab(name) {
+  tab.value = name;
+  opened.value = true;
+  writeAddress(false);
+}
+
+export function backToTeam() {
+  opened.value = false;
+  writeAddress(true);
+}
+
+/** @param {string} id */
+export function showSession(id) {
+  sessionShown.value = id;
+  showTab('output');
+}
+
+export function startView() {
+  addEventListener('hashchange', readAddress);
+  addEventListener('popstate', readAddress);
+  readAddress();
+}

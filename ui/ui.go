@@ -1,0 +1,139 @@
+// Package ui is Mission Control: one page from which a person watches a team and
+// gives it orders.
+//
+// The page is a window, not an engine. It knows what the API tells it and
+// nothing else; what it shows is either in the journal or marked as asked for.
+// Its sources in static/ are what ships: no build step stands between them and
+// the browser, and three small libraries lie beside them in static/vendor. All
+// that agents say is hostile until shown as text, so the page may run its own
+// scripts and no others, talk to its own server and to no other, and stand in
+// nobody's frame.
+//
+// The one promise: the page needs nothing from anywhere but this binary.
+package ui
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+//go:embed static
+var embedded embed.FS
+
+// Policy is the content security policy of the page and all its assets: its own
+// scripts, styles and server, and nothing else.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+	"img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// types holds every kind of file that is served; the machine's own table of
+// types is not asked, because it differs from machine to machine.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".mjs":  "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".json": "application/json",
+	".txt":  "text/plain; charset=utf-8",
+}
+
+// FS holds the page's files as they are served, index.html at its root.
+func FS() fs.FS {
+	sub, err := fs.Sub(embedded, "static")
+	if err != nil {
+		panic(fmt.Sprintf("ui: the embedded folder is gone: %v", err))
+	}
+	return sub
+}
+
+type asset struct {
+	body []byte
+	kind string
+	etag string
+}
+
+// Handler serves the page at / and its assets beside it, to GET and HEAD only.
+// Every answer carries [Policy]; assets are named by the hash of their content
+// in their ETag and asked for again each time, so that a new binary is a new
+// page at once. It does not know about tokens: whoever mounts it guards it.
+func Handler() http.Handler {
+	assets := load()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", Policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.Set("Allow", "GET, HEAD")
+			http.Error(w, "the page is only read; orders go to /api/v1", http.StatusMethodNotAllowed)
+			return
+		}
+		name := strings.TrimPrefix(r.URL.Path, "/")
+		if name == "" {
+			name = "index.html"
+		}
+		a, ok := assets[name]
+		if !ok {
+			http.Error(w, "there is no such page; Mission Control is at /", http.StatusNotFound)
+			return
+		}
+		h.Set("Content-Type", a.kind)
+		h.Set("ETag", a.etag)
+		h.Set("Cache-Control", "no-cache")
+		if matches(r.Header.Get("If-None-Match"), a.etag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		h.Set("Content-Length", strconv.Itoa(len(a.body)))
+		if r.Method == http.MethodGet {
+			_, _ = w.Write(a.body) // the browser has gone; there is nobody to tell
+		}
+	})
+}
+
+// load reads what was embedded. A file of a kind that is not served is a
+// mistake of ours, and found by the first test that makes a Handler.
+func load() map[string]asset {
+	assets := map[string]asset{}
+	err := fs.WalkDir(FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		kind, ok := types[path.Ext(name)]
+		if !ok {
+			return fmt.Errorf("%s has no content type; add its ending to types", name)
+		}
+		body, err := fs.ReadFile(FS(), name)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(body)
+		assets[name] = asset{body: body, kind: kind, etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
+		return nil
+	})
+	if err != nil {
+		panic(fmt.Sprintf("ui: read the embedded page: %v", err))
+	}
+	return assets
+}
+
+// matches reports whether an If-None-Match header names the tag. Proxies make
+// tags weak; for this use a weak one is as good (RFC 9110, 13.1.2).
+func matches(header, etag string) bool {
+	for _, tag := range strings.Split(header, ",") {
+		tag = strings.TrimSpace(tag)
+		if tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,56 @@
+package uitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// quote makes a Go string a JavaScript one; JSON is a subset of it.
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("uitest: quote %q: %v", s, err))
+	}
+	return string(b)
+}
+
+func uiDir() string {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		panic("uitest: the compiler left out where this file lies")
+	}
+	return filepath.Join(filepath.Dir(file), "..")
+}
+
+// Axe runs axe-core over the page and fails for each rule that is broken, with
+// the elements that break it. It comes in through the debugger, so the page's
+// policy need not let it in.
+func (p *Page) Axe() {
+	p.t.Helper()
+	source, err := os.ReadFile(filepath.Join(uiDir(), "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		p.t.Fatal("the accessibility rules are not here: fetch them with (cd ui && npm ci --ignore-scripts)")
+	}
+	Eval[bool](p, string(source)+"\n;true")
+	type node struct {
+		Target  []any  `json:"target"`
+		Summary string `json:"failureSummary"`
+	}
+	broken := Eval[[]struct {
+		ID    string `json:"id"`
+		Help  string `json:"help"`
+		Nodes []node `json:"nodes"`
+	}](p, `axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.map(v => ({id: v.id, help: v.help,
+		nodes: v.nodes.slice(0, 4).map(n => ({target: n.target.map(String), failureSummary: n.failureSummary}))})))`)
+	for _, b := range broken {
+		var where []string
+		for _, n := range b.Nodes {
+			where = append(where, fmt.Sprintf("  %v\n    %s", n.Target, strings.ReplaceAll(n.Summary, "\n", "\n    ")))
+		}
+		p.t.Errorf("axe: %s: %s\n%s", b.ID, b.Help, strings.Join(where, "\n"))
+	}
+}

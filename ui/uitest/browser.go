@@ -1,0 +1,259 @@
+// Package uitest looks at Mission Control through a real browser.
+//
+// A scenario is a story told once: a person opens the page, presses a button,
+// loses the line, meets an agent that lies. It is given a browser and a target,
+// and does not know what stands behind the target: the fake server of this
+// package, which does exactly what a test says, or a real daemon with scripted
+// agents. So what the page was built against and what it will meet are held to
+// the same stories.
+//
+// The one promise: a page that wrote an error to its console, broke its own
+// policy or fails an accessibility rule does not pass.
+package uitest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+const (
+	waitMax  = 20 * time.Second      // longest wait for something to appear: a loaded machine is slow, not broken
+	pollStep = 40 * time.Millisecond // between two looks
+)
+
+// Size is a window's, in CSS pixels.
+type Size struct{ Width, Height int64 }
+
+// The two sizes every scenario must hold at.
+var (
+	Desktop = Size{1280, 800}
+	Phone   = Size{390, 844}
+)
+
+// Page is one tab with one page in it. Its methods fail the test themselves,
+// with words about what was on the page.
+type Page struct {
+	t      testing.TB
+	ctx    context.Context
+	mu     sync.Mutex
+	spoken []chromedp.ConsoleMessage
+}
+
+// Chromium returns the browser's path, or fails with the way to get one.
+func Chromium(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatal("these tests look at the page through Chromium, and there is none: install it (Debian: apt-get install chromium), or leave them out with -short")
+	return ""
+}
+
+// Browse starts a browser of its own, with an empty profile that is removed
+// afterwards, and returns its only tab. Under -short the test is skipped.
+func Browse(t testing.TB) *Page {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("looks at the page through a browser; not under -short")
+	}
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(Chromium(t)), chromedp.UserDataDir(t.TempDir()),
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-extensions", true), chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"),
+	}
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(alloc)
+	t.Cleanup(func() { cancel(); stop() })
+	p := &Page{t: t, ctx: ctx}
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start the browser: %v", err)
+	}
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			p.mu.Lock()
+			p.spoken = append(p.spoken, m)
+			p.mu.Unlock()
+		}
+	}()
+	p.Resize(Desktop)
+	p.Scheme("dark")
+	return p
+}
+
+func (p *Page) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, waitMax)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// Eval runs an expression in the page and returns its value; a promise is awaited.
+func Eval[T any](p *Page, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, 2*waitMax)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("evaluate %.200s: %v", expression, err)
+	}
+	return v
+}
+
+// Open goes to an address and waits until the page stands.
+func (p *Page) Open(url string) {
+	p.t.Helper()
+	p.do("open "+url, chromedp.Navigate(url))
+	p.Until("the page has drawn itself", `document.querySelector('.masthead') !== null`)
+}
+
+// Resize sets the window; below 600 pixels it is a phone with a touch screen.
+func (p *Page) Resize(s Size) {
+	p.t.Helper()
+	options := []chromedp.EmulateViewportOption{chromedp.EmulateScale(1)}
+	if s.Width < 600 {
+		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch)
+	}
+	p.do("resize", chromedp.EmulateViewport(s.Width, s.Height, options...))
+}
+
+// Scheme sets what the system prefers, dark or light, with less motion as all tests have it.
+func (p *Page) Scheme(scheme string) {
+	p.t.Helper()
+	p.do("prefer "+scheme, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}})
+		return chromedp.Void{}, err
+	})
+}
+
+// Until waits until an expression is true in the page.
+func (p *Page) Until(what, expression string) {
+	p.t.Helper()
+	deadline := time.After(waitMax)
+	tick := time.NewTicker(pollStep)
+	defer tick.Stop()
+	for {
+		if Eval[bool](p, "!!("+expression+")") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			p.t.Fatalf("waited %v until %s; the page says:\n%s\nconsole: %v", waitMax, what, p.Text("body"), p.console())
+		}
+	}
+}
+
+// Text is what a person reads in the first element that a CSS selector finds.
+func (p *Page) Text(selector string) string {
+	p.t.Helper()
+	return Eval[string](p, fmt.Sprintf(`(document.querySelector(%q)?.innerText ?? '').slice(0, 20000)`, selector))
+}
+
+// WaitText waits until the element reads as containing the text, without regard to case.
+func (p *Page) WaitText(selector, text string) {
+	p.t.Helper()
+	p.Until(fmt.Sprintf("%s reads %q", selector, text),
+		fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector, quote(strings.ToLower(text))))
+}
+
+// WaitGone waits until no such element reads so any more.
+func (p *Page) WaitGone(selector, text string) {
+	p.t.Helper()
+	p.Until(fmt.Sprintf("%s no longer reads %q", selector, text),
+		fmt.Sprintf(`![...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector, quote(strings.ToLower(text))))
+}
+
+// Click presses, with a real mouse, the first visible button, link or tab inside
+// the selector whose words or label contain the text.
+func (p *Page) Click(within, text string) {
+	p.t.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll('button, a, [role=tab], option, summary')])
+		.find(b => (b.innerText + ' ' + (b.getAttribute('aria-label') ?? '')).toLowerCase().includes(%s) && b.checkVisibility())`, within, quote(strings.ToLower(text)))
+	p.Until(fmt.Sprintf("there is %q to press in %s", text, within), find)
+	at := Eval[[]float64](p, fmt.Sprintf(`(() => { const b = %s; b.scrollIntoView({block: 'nearest'}); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, find))
+	p.do("press "+text, chromedp.MouseClickXY(at[0], at[1]))
+}
+
+// Press types keys, as the chromedp kb package spells them.
+func (p *Page) Press(keys string) {
+	p.t.Helper()
+	p.do("type "+keys, chromedp.KeyEvent(keys))
+}
+
+// Focused describes the element that has the focus, for the reader of a failure: its tag, class and words.
+func (p *Page) Focused() string {
+	p.t.Helper()
+	return Eval[string](p, `(() => { const e = document.activeElement; return e ? [e.tagName.toLowerCase(), e.id, e.className, (e.getAttribute('aria-label') ?? e.innerText ?? '').slice(0, 60)].join(' ').replace(/\s+/g, ' ').trim() : ''; })()`)
+}
+
+// Screenshot writes what the window shows to a PNG file and makes its folder.
+func (p *Page) Screenshot(path string) {
+	p.t.Helper()
+	Eval[bool](p, `document.fonts.ready.then(() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(() => go(true)))))`)
+	ctx, cancel := context.WithTimeout(p.ctx, waitMax)
+	defer cancel()
+	shot, err := chromedp.Run(ctx, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
+		res, err := cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng})
+		return res.Data, err
+	})
+	if err != nil {
+		p.t.Fatalf("take a picture: %v", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		p.t.Fatalf("take a picture: %v", err)
+	}
+	if err := os.WriteFile(path, shot, 0o644); err != nil {
+		p.t.Fatalf("take a picture: %v", err)
+	}
+}
+
+func (p *Page) console() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []string
+	for _, m := range p.spoken {
+		all = append(all, m.String())
+	}
+	return all
+}
+
+// NoConsoleErrors fails where the page wrote an error or a warning, threw, or
+// broke its policy. What the browser itself notes about an answer of the API
+// (409, or no answer while the line is cut) is the scenario's business, not an
+// error of the page.
+func (p *Page) NoConsoleErrors() {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.spoken {
+		bad := m.IsException() || m.Type == chromedp.ConsoleError || m.Type == chromedp.ConsoleWarning
+		if bad && (m.Source != "network" || !strings.Contains(m.URL, "/api/v1/")) {
+			p.t.Errorf("the page's console: %s (%s:%d, %s)", m, m.URL, m.Line, m.Source)
+		}
+	}
+}
