@@ -40,7 +40,7 @@ var imports = []importRow{
 	{pkg: "marker"},
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
 
-	{pkg: "config"},
+	{pkg: "config", inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "holder"},
 	{pkg: "interop", may: []string{"machine", "machine/*", "marker"}},
 	{pkg: "journal", inTests: []string{"journal/*"}},
@@ -48,13 +48,17 @@ var imports = []importRow{
 	{pkg: "driver", inTests: []string{"driver/*"}},
 	{pkg: "driver/*", may: []string{"driver"}, inTests: []string{"driver/*"}},
 
-	{pkg: "engine", may: append([]string{"interop", "holder", "driver", "journal", "team", "config"}, pure...),
-		inTests: []string{"driver/*", "journal/*"}},
+	{
+		pkg: "engine", may: append([]string{"interop", "holder", "driver", "journal", "team", "config"}, pure...),
+		inTests: []string{"driver/*", "journal/*"},
+	},
 
 	{pkg: "ui"},
 	{pkg: "ui/uitest", may: []string{"ui"}, inTests: []string{"ui/*"}},
-	{pkg: "api", may: append([]string{"engine", "ui", "driver", "holder", "journal", "team", "config", "interop"}, pure...),
-		inTests: []string{"driver/*", "journal/*"}},
+	{
+		pkg: "api", may: append([]string{"engine", "ui", "driver", "holder", "journal", "team", "config", "interop"}, pure...),
+		inTests: []string{"driver/*", "journal/*"},
+	},
 	{pkg: "sim", may: append([]string{"engine", "interop", "holder", "driver", "driver/*", "journal", "journal/*", "team", "config"}, pure...)},
 	{pkg: "cmd/*", may: []string{"*", "*/*"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
