@@ -1,6 +1,9 @@
 package driver
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -49,4 +52,20 @@ func Environment(a Agent, s Session) []string {
 func ours(name string) bool {
 	return strings.HasPrefix(name, "FAIRLEAD_") ||
 		slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "OLDPWD"}, name)
+}
+
+// CheckWorkspace finds a workspace that cannot be one. It need not exist yet: who
+// starts the agent makes it.
+func CheckWorkspace(a Agent) error {
+	switch info, err := os.Stat(a.Workspace); {
+	case a.Workspace == "":
+		return fmt.Errorf("agent %s has no workspace; give it a folder", a.Name)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("the workspace of agent %s: %w", a.Name, err)
+	case !info.IsDir():
+		return fmt.Errorf("the workspace %s of agent %s is no folder; move the file away, or correct `workspace`", a.Workspace, a.Name)
+	}
+	return nil
 }

@@ -33,7 +33,7 @@ type Driver struct{}
 // Name is the word that fairlead.yaml uses.
 func (Driver) Name() string { return "exec" }
 
-// Check finds a command that cannot be started, or a workspace that is no folder.
+// Check finds a command that cannot be started, or a workspace that cannot be one.
 func (Driver) Check(a driver.Agent) error {
 	if len(a.Command) == 0 || a.Command[0] == "" {
 		return fmt.Errorf("agent %s has no command; give it one, as in `command: [python3, agent.py]`", a.Name)
@@ -43,8 +43,8 @@ func (Driver) Check(a driver.Agent) error {
 			return fmt.Errorf("the command of agent %s has a NUL byte in it; take it out", a.Name)
 		}
 	}
-	if info, err := os.Stat(a.Workspace); err != nil || !info.IsDir() {
-		return fmt.Errorf("the workspace %s of agent %s is no folder; create it, or correct `workspace`", a.Workspace, a.Name)
+	if err := driver.CheckWorkspace(a); err != nil {
+		return err
 	}
 	_, err := find(a, driver.Environment(a, driver.Session{}))
 	return err

@@ -66,9 +66,11 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%q: got %v, want %q in it", c.command, err, c.fault)
 		}
 	}
-	err := exec.Driver{}.Check(driver.Agent{Name: "coder", Workspace: filepath.Join(dir, "gone"), Command: []string{"sh"}})
-	if err == nil || !strings.Contains(err.Error(), "workspace") {
-		t.Errorf("no workspace: %v", err)
+	for workspace, ok := range map[string]bool{filepath.Join(dir, "not yet there"): true, filepath.Join(dir, "notes.txt"): false, "": false} {
+		err := exec.Driver{}.Check(driver.Agent{Name: "coder", Workspace: workspace, Command: []string{"sh"}})
+		if (err == nil) != ok {
+			t.Errorf("workspace %q: %v", workspace, err)
+		}
 	}
 }
 

@@ -34,7 +34,8 @@
 //	  - run: rm -f *.tmp
 //
 // A script has either sessions or steps; steps alone are one session that is played
-// every time. `order: random` draws the session. `stubborn: true` ignores SIGTERM.
+// every time. A session without a name may be just its list of steps. With
+// `order: random` the session is drawn; with `stubborn: true` SIGTERM is ignored.
 //
 // # The steps
 //

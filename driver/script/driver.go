@@ -27,8 +27,8 @@ func (Driver) Check(a driver.Agent) error {
 	if a.Script == "" {
 		return fmt.Errorf("agent %s has no script; give it one, as in `script: %s.script.yaml`", a.Name, a.Name)
 	}
-	if info, err := os.Stat(a.Workspace); err != nil || !info.IsDir() {
-		return fmt.Errorf("the workspace %s of agent %s is no folder; create it, or correct `workspace`", a.Workspace, a.Name)
+	if err := driver.CheckWorkspace(a); err != nil {
+		return err
 	}
 	if _, err := Load(a.Script); err != nil {
 		return fmt.Errorf("agent %s: %w", a.Name, err)

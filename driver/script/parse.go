@@ -120,6 +120,11 @@ func (p *parser) sessions(n *yaml.Node) []Session {
 	names := make(map[string]bool)
 	for _, item := range p.sequence(n, "sessions", 1) {
 		s := Session{Name: fmt.Sprintf("session %d", len(sessions)+1)}
+		if resolve(item).Kind == yaml.SequenceNode { // a session without a name may be its steps alone
+			s.Steps = p.list(item, 0)
+			sessions = append(sessions, s)
+			continue
+		}
 		steps := false
 		p.mapping(item, "a session", map[string]func(*yaml.Node){
 			"name": func(n *yaml.Node) {

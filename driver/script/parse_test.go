@@ -108,6 +108,10 @@ steps:
 	if s := p.Sessions[0].Steps[11]; s.Text != "again" {
 		t.Errorf("alias: %+v", s)
 	}
+	p, err = Parse("x.yaml", []byte("sessions:\n- - say: one\n  - say: two\n- {name: named, steps: [{say: three}]}"))
+	if err != nil || len(p.Sessions) != 2 || len(p.Sessions[0].Steps) != 2 || p.Sessions[1].Name != "named" {
+		t.Errorf("sessions: %+v %v", p, err)
+	}
 }
 
 // A small file that means a large one costs neither memory nor time.
