@@ -129,6 +129,9 @@ func (c *Control) spendNote(ch *Change, in Input, now Now) string {
 	case OneShotLost:
 		return word + " was interrupted; how it ended is not known: " + in.(Ended).Why
 	case FailedForGood:
+		if ch.Value.Failures == 1 {
+			return "the session failed: " + in.(Ended).Why
+		}
 		return fmt.Sprintf("%d sessions failed in a row, the last one: %s", ch.Value.Failures, in.(Ended).Why)
 	default:
 		return "limit reached: " + limitOf(ch, c, now)
@@ -174,14 +177,15 @@ func (p Policy) backoff(failures int) time.Duration {
 	return min(wait, p.BackoffMax)
 }
 
-// takeReport takes the foreign half in. Its going to work fixes which wish it obeys.
+// takeReport takes the foreign half in. Its going to work on what is wanted shows that it
+// has read the newest wish; its going to work on something else shows that it has not.
 func takeReport(v *Value, in Input, now Now) {
 	file, ok := in.(FileRead)
 	if !ok {
 		v.Reported = "" // the file is gone or broken: it says nothing
 		return
 	}
-	if current := cut(file.Current); current != v.Reported && Badge(current) == "RUNNING" {
+	if current := cut(file.Current); current != v.Reported && current == v.word() {
 		v.Took = v.Wish.N
 	}
 	v.Reported, v.Extra = cut(file.Current), file.Extra

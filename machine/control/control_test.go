@@ -1,0 +1,223 @@
+package control
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// noon is when every story begins.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// policy is what the configuration gives an agent that says nothing of its own.
+var policy = Policy{FailuresMax: 5, BackoffFirst: time.Second, BackoffMax: time.Minute}
+
+// pair is a state and an event.
+type pair struct {
+	state State
+	event Event
+}
+
+// taken counts what Decide really emitted in this package's tests, for TestMain.
+var taken = struct {
+	ids   map[string]int
+	pairs map[pair]int
+}{map[string]int{}, map[pair]int{}}
+
+// decide is the only way in which the tests of this package ask: it counts what was
+// emitted, and looks after what must hold of every answer. A refusal is an answer.
+func decide(t testing.TB, c *Control, in Input, now Now) ([]Change, error) {
+	t.Helper()
+	before := *c
+	changes, err := c.Decide(in, now)
+	if *c != before {
+		t.Fatalf("Decide changed the agent:\n%s", cmp.Diff(before, *c))
+	}
+	if err != nil && len(changes) > 0 {
+		t.Fatalf("refused, and changed all the same: %v, %+v", err, changes)
+	}
+	last := before.Value
+	for _, ch := range changes {
+		taken.ids[ch.Row]++
+		taken.pairs[pair{ch.From, ch.Trigger}]++
+		if ch.From != last.State || ch.To != ch.Value.State {
+			t.Fatalf("a change from %s to %s stands between %s and %s", ch.From, ch.To, last.State, ch.Value.State)
+		}
+		if ch.Value.Stamp.Before(last.Stamp) {
+			t.Fatalf("%s: the timestamp went back from %s to %s", ch.Trigger, last.Stamp, ch.Value.Stamp)
+		}
+		was, is := Control{Name: c.Name, Policy: c.Policy, Value: last}, Control{Name: c.Name, Policy: c.Policy, Value: ch.Value}
+		says, said := is.File(now.Held), was.File(now.Held)
+		says.Stamp, said.Stamp = time.Time{}, time.Time{}
+		if says != said && is.State != Foreign && !ch.Value.Stamp.After(last.Stamp) {
+			t.Fatalf("%s: the file says something new under the old timestamp:\n%s", ch.Trigger, cmp.Diff(said, says))
+		}
+		last = ch.Value
+	}
+	return changes, err
+}
+
+// specRows are the rows of the specification that control owns.
+func specRows() []string {
+	rows := []string{"X7"}
+	for i := range 22 {
+		rows = append(rows, fmt.Sprintf("C%d", i+1))
+	}
+	return rows
+}
+
+// TestMain fails when a row was never taken: a row that no test takes is a claim.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	filtered := false
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
+		filtered = filtered || flag.Lookup(name).Value.String() != ""
+	}
+	if missing := neverTaken(); code == 0 && !filtered && len(missing) > 0 {
+		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func neverTaken() []string {
+	var missing []string
+	ids := map[string]bool{}
+	for _, row := range Table.Rows() {
+		ids[row.ID] = true
+		if p := (pair{State(row.From), Event(row.On)}); taken.pairs[p] == 0 {
+			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
+		}
+	}
+	for _, id := range specRows() {
+		ids[id] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		if taken.ids[id] == 0 {
+			missing = append(missing, "row "+id)
+		}
+	}
+	return missing
+}
+
+// golden compares a text with a file, or with UPDATE=1 makes the file so.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; UPDATE=1 go test writes it", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s differs; if it is meant, UPDATE=1 go test renews it, and read the diff:\n%s", file, diff)
+	}
+}
+
+func TestMatrix(t *testing.T) { golden(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix()) }
+
+// Every state can be reached, and from every state there is a way to rest and a way to work.
+func TestNoDeadEnds(t *testing.T) {
+	reach := func(from State) map[State]bool {
+		seen, todo := map[State]bool{from: true}, []State{from}
+		for len(todo) > 0 {
+			state := todo[0]
+			todo = todo[1:]
+			for _, rule := range Table[state] {
+				if !seen[rule.To] {
+					seen[rule.To] = true
+					todo = append(todo, rule.To)
+				}
+			}
+		}
+		return seen
+	}
+	all := reach(Absent)
+	for _, state := range Table.States() {
+		if !all[state] {
+			t.Errorf("%s cannot be reached", state)
+		}
+		from := reach(state)
+		for _, to := range []State{Resting, Continuous} {
+			if !from[to] {
+				t.Errorf("from %s there is no way to %s", state, to)
+			}
+		}
+	}
+}
+
+// What every state must be able to take, whatever else it does.
+func TestTableIsTotalWhereItMustBe(t *testing.T) {
+	wishes := []Event{
+		WantedContinuous, WantedRunOnce, WantedRunCleanup, WantedPause, WantedUnknown, WantedHeld, WantedStopping, WantedOverLimit,
+	}
+	file := []Event{FileMissing, FileMalformed, FileTorn, ExtraWritten}
+	for _, state := range Table.States() {
+		if state == Absent {
+			continue // nothing is known before the first look
+		}
+		for _, event := range slices.Concat(wishes, file) {
+			if _, ok := Table[state][event]; !ok {
+				t.Errorf("%s does not take %s", state, event)
+			}
+		}
+	}
+	ends := map[State][]Event{
+		Continuous: {EndedGoOn, EndedWishPause, EndedWishRunOnce, EndedWishRunCleanup, EndedWishUnknown, FailedBackingOff, FailedForGood, LostGoOn},
+		RunOnce:    {OneShotEnded, OneShotFailed, OneShotLost, OneShotAgain, OneShotStillOwing, NewerContinuous, NewerRunCleanup, NewerPause, NewerUnknown},
+		RunCleanup: {OneShotEnded, OneShotFailed, OneShotLost, OneShotAgain, OneShotStillOwing, NewerContinuous, NewerRunOnce, NewerPause, NewerUnknown},
+	}
+	for state, events := range ends {
+		for _, event := range append(events, EndedLimited, EndedHeld, EndedStopping) {
+			if _, ok := Table[state][event]; !ok {
+				t.Errorf("%s does not take %s", state, event)
+			}
+		}
+	}
+}
+
+// Every act and every event that has a name is used; what is not used is a thought that was dropped.
+func TestEveryActIsUsed(t *testing.T) {
+	used := map[Act]bool{}
+	for _, row := range Table.Rows() {
+		for _, act := range row.Do {
+			used[Act(act)] = true
+		}
+	}
+	for _, act := range []Act{
+		TakeWish, RestWish, SpendWish, SpendOneShot, OpenSession, OpenCleanup, OpenProgram, EndSession, NoteLimit, CountSession,
+		CountCleanup, CountFailure, ForgetFailures, StartBackoff, Rewrite, TakeExtra, TakeReport,
+	} {
+		if !used[act] {
+			t.Errorf("no row does %s", act)
+		}
+		delete(used, act)
+	}
+	for act := range used {
+		t.Errorf("the table does %q, which has no name", act)
+	}
+}
+
+// SPEC J5: the badge is a function of current_state alone, as the seed's table says.
+func TestBadge(t *testing.T) {
+	for current, want := range map[string]string{
+		"continuous": "RUNNING", "run_once": "RUNNING", "run_cleanup": "RUNNING", "pause": "IDLE", "": "IDLE", "sleeping": "IDLE",
+	} {
+		if got := Badge(current); got != want {
+			t.Errorf("the badge of %q is %s, want %s", current, got, want)
+		}
+	}
+}

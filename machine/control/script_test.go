@@ -1,0 +1,297 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A script is a story: comments, lines of what happens, a rule of dashes, and what came of
+// it. An empty line ends a block; the agent lives on into the next one, until `agent` makes
+// a new one. A line may begin with the time of day; else it happens a second after the one
+// before.
+//
+//	agent [foreign] [program] [cleanup_every=N] [failures_max=N]     a new one, not looked at yet
+//	configured …                                                     the same one, configured anew
+//	human wants WORD "note"       agent wants WORD "note"            through a face of ours
+//	[first] file {…}              file missing                       what a look at it finds
+//	file broken "fault" [torn]
+//	session ended ok|failed|… ["why"] [at start] [ran=D]             the one that is open
+//	session adopted
+//	daemon started     stop     hold     release
+//	limit "name"                                                     reached by the session under way
+//	over "name"        under                                         a limit of the day is used up, or no more
+//	timer              late timer
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.script"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".script"), func(t *testing.T) {
+			script, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &stage{t: t}
+			golden(t, file, s.play(string(script)))
+		})
+	}
+}
+
+// stage is where a script is played.
+type stage struct {
+	t     *testing.T
+	agent Control
+	now   Now
+	open  Kind // of the session under way
+	shown string
+	out   strings.Builder
+}
+
+// play gives the script back with the results that it really had.
+func (s *stage) play(script string) string {
+	var whole strings.Builder
+	for i, block := range strings.Split(strings.TrimSpace(script), "\n\n") {
+		if i > 0 {
+			whole.WriteByte('\n')
+		}
+		s.out.Reset()
+		told, _, _ := strings.Cut(block, "\n----")
+		happened := false
+		for line := range strings.SplitSeq(told, "\n") {
+			whole.WriteString(line + "\n")
+			if line == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			happened = true
+			s.line(line)
+		}
+		if happened {
+			s.showFile()
+			whole.WriteString("----\n" + s.out.String())
+		}
+	}
+	return whole.String()
+}
+
+func (s *stage) line(line string) {
+	words := fields(line)
+	if at, err := time.Parse("15:04:05", words[0]); err == nil {
+		s.now.At = noon.Truncate(24 * time.Hour).Add(at.Sub(at.Truncate(24 * time.Hour)))
+		words = words[1:]
+	} else {
+		s.now.At = s.now.At.Add(time.Second)
+	}
+	switch words[0] {
+	case "agent":
+		if len(words) > 1 && words[1] == "wants" {
+			s.decide(Commanded{By: "agent", Desired: words[2], Note: rest(words, 3)})
+			return
+		}
+		s.agent = Control{Name: "coder", Value: Value{State: Absent}}
+		s.now, s.open, s.shown = Now{At: noon}, "", ""
+		s.configure(words[1:])
+	case "configured":
+		s.configure(words[1:])
+	case "human":
+		s.decide(Commanded{By: "human", Desired: words[2], Note: rest(words, 3)})
+	case "first", "file":
+		s.decide(s.look(words, line))
+	case "session":
+		s.session(words[1:])
+	case "daemon":
+		s.now.Stopping = false
+		s.decide(Started{})
+	case "stop":
+		s.now.Stopping = true
+		s.decide(Stopping{})
+	case "hold":
+		s.now.Held = true
+		s.decide(Held{})
+	case "release":
+		s.now.Held = false
+		s.decide(Released{})
+	case "limit":
+		s.decide(LimitHit{Limit: words[1]})
+	case "over":
+		s.now.OverLimit = words[1]
+	case "under":
+		s.now.OverLimit = ""
+	case "timer":
+		s.now.At = s.agent.Retry()
+		s.decide(Elapsed{RetryAt: s.agent.Retry()})
+	case "late":
+		s.decide(Elapsed{RetryAt: s.now.At.Add(-time.Hour)})
+	default:
+		s.t.Fatalf("no such line: %s", line)
+	}
+}
+
+func (s *stage) configure(words []string) {
+	s.agent.Policy = policy
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		number, _ := strconv.Atoi(value)
+		switch key {
+		case "foreign":
+			s.agent.Policy.Foreign = true
+		case "program":
+			s.agent.Policy.Program = true
+		case "cleanup_every":
+			s.agent.Policy.CleanupEvery = number
+		case "failures_max":
+			s.agent.Policy.FailuresMax = number
+		default:
+			s.t.Fatalf("no such setting: %s", word)
+		}
+	}
+}
+
+func (s *stage) look(words []string, line string) Input {
+	first := words[0] == "first"
+	if first {
+		words = words[1:]
+	}
+	switch words[1] {
+	case "missing":
+		return FileGone{}
+	case "broken":
+		return FileBroken{Fault: words[2], KeptAs: "agent_state.json.corrupt-" + s.now.At.Format("150405"), Torn: len(words) > 3 && words[3] == "torn"}
+	}
+	var known struct {
+		Desired string `json:"desired_state"`
+		Current string `json:"current_state"`
+		By      string `json:"setBy"`
+		Note    string `json:"note"`
+		At      string `json:"timestamp"`
+	}
+	text := line[strings.Index(line, "{"):]
+	extra := map[string]any{}
+	if err := json.Unmarshal([]byte(text), &known); err != nil {
+		s.t.Fatalf("%s: %v", line, err)
+	}
+	if err := json.Unmarshal([]byte(text), &extra); err != nil {
+		s.t.Fatalf("%s: %v", line, err)
+	}
+	for _, name := range []string{"desired_state", "current_state", "setBy", "note", "timestamp"} {
+		delete(extra, name)
+	}
+	in := FileRead{Desired: known.Desired, Current: known.Current, By: known.By, Note: known.Note, Stamp: s.now.At, First: first}
+	switch {
+	case strings.HasPrefix(known.At, "9999"):
+		in.Stamp = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
+	case known.At == "old":
+		in.Stamp = s.agent.Stamp.Add(-time.Minute)
+	case known.At == "none":
+		in.Stamp = time.Time{}
+	}
+	if len(extra) > 0 {
+		packed, _ := json.Marshal(extra)
+		in.Extra = string(packed)
+	}
+	return in
+}
+
+func (s *stage) session(words []string) {
+	if words[0] == "adopted" {
+		s.decide(Adopted{})
+		return
+	}
+	ended := Ended{Kind: s.open, Outcome: Outcome(words[1])}
+	for _, word := range words[2:] {
+		switch {
+		case strings.HasPrefix(word, "ran="):
+			ended.Ran, _ = time.ParseDuration(word[4:])
+		case word == "at":
+		case word == "start":
+			ended.AtStart = true
+		default:
+			ended.Why = word
+		}
+	}
+	s.open = ""
+	s.decide(ended)
+}
+
+func (s *stage) decide(in Input) {
+	changes, err := decide(s.t, &s.agent, in, s.now)
+	switch {
+	case err != nil:
+		fmt.Fprintf(&s.out, "refused: %v\n", err)
+	case len(changes) == 0:
+		s.out.WriteString("nothing\n")
+	}
+	for _, ch := range changes {
+		s.agent.Apply(ch)
+		fmt.Fprintf(&s.out, "%-24s %-4s %s\n", string(ch.From)+" -> "+string(ch.To), ch.Row, ch.Trigger)
+		if ch.Open != "" {
+			if s.open != "" {
+				s.t.Fatalf("a second session is opened at %s", ch.Trigger)
+			}
+			s.open = ch.Open
+			fmt.Fprintf(&s.out, "  opens %s\n", ch.Open)
+		}
+		if ch.End != "" {
+			fmt.Fprintf(&s.out, "  ends it: %s\n", ch.End)
+		}
+		if wait := ch.Value.RetryAt; !wait.IsZero() && !wait.Equal(s.now.At) && waits(ch) {
+			fmt.Fprintf(&s.out, "  tries again in %s\n", wait.Sub(s.now.At))
+		}
+	}
+}
+
+func waits(ch Change) bool {
+	for _, act := range Table[ch.From][ch.Trigger].Do {
+		if act == StartBackoff {
+			return true
+		}
+	}
+	return false
+}
+
+// showFile prints what the file says, when a block changed that.
+func (s *stage) showFile() {
+	f := s.agent.File(s.now.Held)
+	text := fmt.Sprintf("desired %s, current %s, set by %s: %q", f.Desired, f.Current, f.By, f.Note)
+	if f.Extra != "" {
+		text += " " + f.Extra
+	}
+	text += " at " + f.Stamp.Format("15:04:05.000")
+	if text != s.shown {
+		s.out.WriteString("= " + text + "\n")
+	}
+	s.shown = text
+}
+
+// fields splits a line at spaces, and leaves what stands in quotes in one piece.
+func fields(line string) []string {
+	var words []string
+	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
+		if line[0] == '"' {
+			quoted, err := strconv.QuotedPrefix(line)
+			if err == nil {
+				word, _ := strconv.Unquote(quoted)
+				words = append(words, word)
+				line = line[len(quoted):]
+				continue
+			}
+		}
+		word, after, _ := strings.Cut(line, " ")
+		words = append(words, word)
+		line = after
+	}
+	return words
+}
+
+func rest(words []string, from int) string {
+	if len(words) > from {
+		return words[from]
+	}
+	return ""
+}
