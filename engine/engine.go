@@ -69,8 +69,10 @@ type member struct {
 	conf     config.Agent
 	driver   driver.Driver
 	doing    map[string]bool // errands that were begun, by key
-	seen     uint64          // Seq of the last observation that was taken in
-	disk     interop.Sum     // what is known to lie in the file's place
+	seen     uint64          // Seq of the last look that was taken in
+	changed  uint64          // Seq of a look that a write met and that has not arrived
+	awaited  []awaited
+	disk     interop.Sum // what is known to lie in the file's place
 	state    interop.AgentState
 	missing  bool
 	missedAt time.Time // the wish's stamp when the file was found missing

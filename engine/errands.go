@@ -44,12 +44,8 @@ func (e *Engine) errandsOf(name string) {
 // startSession starts a session's process, if it is still wanted. The last look is at the
 // file itself: somebody may have written pause, and nobody told us yet.
 func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
-	if m.conf.Workspace != "" {
-		if seen, err := e.opts.Files.Read(m.conf.Name); err == nil {
-			if _, err := e.ask(ctx, request{seen: &seen}); err != nil && !isAnswer(err) {
-				return
-			}
-		}
+	if err := e.lastLook(ctx, m); err != nil {
+		return
 	}
 	may, why := false, ""
 	if err := e.look(ctx, func(t *team.Team) { may, why = t.MayStart(m.conf.Name, s.ID, time.Now()) }); err != nil {

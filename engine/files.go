@@ -66,16 +66,19 @@ func unpackExtra(packed string) []interop.Field {
 }
 
 // observe takes one look at a file in: what it is known to hold, and what somebody else
-// said by it. What we wrote ourselves is no news, however late it is seen.
+// said by it. What we wrote ourselves is no news, however late it is seen. Looks come in
+// the order in which they were made, or an older wish would go over a newer one; one that
+// was made to be sure of something is waited for with arrival.
 func (e *Engine) observe(seen interop.Seen) []team.Event {
 	m, a := e.members[seen.Name], e.team.Agents[seen.Name]
-	if m == nil || a == nil || seen.Seq <= m.seen {
+	if m == nil || a == nil || (m.known && seen.Seq <= m.seen) {
 		return nil
 	}
 	m.seen = seen.Seq
+	defer m.arrived()
 	first := !m.known
-	m.known = true
 	if !seen.FromSwap {
+		m.known = true
 		m.disk, m.state, m.missing = seen.Sum, seen.State, seen.Kind == interop.KindDeleted
 	}
 	if m.missing {
@@ -97,6 +100,58 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 		e.log.Warn("agent_state.json cannot be looked at", "agent", seen.Name, "fault", seen.Fault)
 		return nil
 	}
+}
+
+// awaited is somebody who waits until a look has arrived.
+type awaited struct {
+	seq uint64
+	at  chan struct{}
+}
+
+// arrived tells who waited for a look that it was taken in.
+func (m *member) arrived() {
+	rest := m.awaited[:0]
+	for _, w := range m.awaited {
+		if w.seq > m.seen {
+			rest = append(rest, w)
+			continue
+		}
+		close(w.at)
+	}
+	m.awaited = rest
+}
+
+// arrivalMax bounds the wait for a look; the file system has told us of it already.
+const arrivalMax = 2 * time.Second
+
+// lastLook reads the file once more, and returns when what it says is taken in: nobody is
+// started against a wish that stands in the file already.
+func (e *Engine) lastLook(ctx context.Context, m *member) error {
+	if m.conf.Workspace == "" {
+		return nil
+	}
+	seen, err := e.opts.Files.Read(m.conf.Name)
+	if err != nil || seen.Own || seen.Seq == 0 {
+		return nil //nolint:nilerr // what cannot be read says nothing new; the journal's wish stands
+	}
+	at := make(chan struct{})
+	err = e.look(ctx, func(*team.Team) {
+		m.awaited = append(m.awaited, awaited{seq: seen.Seq, at: at})
+		m.arrived()
+	})
+	if err != nil {
+		return err
+	}
+	wait := time.NewTimer(arrivalMax)
+	defer wait.Stop()
+	select {
+	case <-at:
+	case <-wait.C:
+		e.log.Warn("a look at a file did not arrive", "agent", m.conf.Name, "seq", seen.Seq)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 func event(seen interop.Seen, in control.Input, by team.Actor) []team.Event {
@@ -155,7 +210,7 @@ func (e *Engine) contentOf(m *member, a *team.Agent) interop.AgentState {
 // writeFile begins a write, one at a time for each agent. What becomes true meanwhile is
 // written by the next one: a projection has no history, the journal has.
 func (e *Engine) writeFile(m *member, a *team.Agent) {
-	if m.writing || !m.again.IsZero() || !e.fileDue(m, a) {
+	if m.writing || m.seen < m.changed || !m.again.IsZero() || !e.fileDue(m, a) {
 		return
 	}
 	m.writing = true
@@ -186,7 +241,8 @@ func (e *Engine) wroteFile(w wrote) []team.Event {
 	var changed *interop.Changed
 	switch {
 	case errors.As(w.err, &changed):
-		return e.observe(changed.Seen)
+		m.changed = changed.Seen.Seq // it is on its way; what it leads to is written, not what we had
+		return nil
 	case errors.Is(w.err, context.Canceled), errors.Is(w.err, interop.ErrClosed):
 		return nil
 	case w.err != nil:

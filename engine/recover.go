@@ -3,8 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/interop"
@@ -144,8 +147,12 @@ func (e *Engine) resume(ctx context.Context, a adoption) error {
 	return nil
 }
 
-// readFiles takes in what was written while we were away, before anything is done about it.
+// readFiles takes in what was written while we were away, before anything is done about
+// it. What was found swapped out (we were killed between a write and the look at what it
+// had replaced) is older than what lies there, and comes first.
 func (e *Engine) readFiles(ctx context.Context) error {
+	reads := map[string]interop.Seen{}
+	newest := uint64(0)
 	for _, name := range e.team.Names() {
 		m := e.members[name]
 		if m == nil || m.conf.Workspace == "" {
@@ -158,12 +165,45 @@ func (e *Engine) readFiles(ctx context.Context) error {
 			e.log.Error("agent_state.json cannot be read; the agent stays as it was", "agent", name, "error", err)
 			continue
 		}
+		reads[name] = seen
+		newest = max(newest, seen.Seq)
+	}
+	if err := e.drain(ctx, newest); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(reads)) {
+		seen := reads[name] // skipped where it came with the rest
 		if err := e.step(ctx, []request{{seen: &seen}}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// drain takes in every look up to one that is known to be on its way.
+func (e *Engine) drain(ctx context.Context, until uint64) error {
+	quiet := time.NewTimer(drainQuiet)
+	defer quiet.Stop()
+	for got := uint64(0); got < until; {
+		quiet.Reset(drainQuiet)
+		select {
+		case seen := <-e.opts.Files.Seen():
+			got = seen.Seq
+			if err := e.step(ctx, []request{{seen: &seen}}); err != nil {
+				return err
+			}
+		case <-quiet.C:
+			return nil // the last look was one of our own, which do not come this way
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// drainQuiet is how long nothing must come before nothing is coming; looks that were made
+// are handed over in microseconds.
+const drainQuiet = 50 * time.Millisecond
 
 func (e *Engine) lookAtFile(m *member) (interop.Seen, error) {
 	if err := os.MkdirAll(m.conf.Workspace, 0o755); err != nil { //nolint:gosec // a workspace is as public as its repository

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
@@ -34,6 +36,7 @@ func (e *Engine) LogTransitions(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("read the transition log %s: %w", path, err)
 	}
+	after = max(after, lastFull(path))
 	for {
 		err := e.logFrom(ctx, file, &after, &size)
 		switch {
@@ -81,6 +84,18 @@ func transitionLine(ch journal.Change) []byte {
 		At: ch.Time, AgentID: agent, From: ch.From, To: ch.To, Trigger: ch.Trigger,
 		Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, Actor: interop.Actor(ch.Actor), Seq: ch.Seq,
 	})
+}
+
+// lastFull is the Seq up to which full logs go; it stands in their names.
+func lastFull(path string) uint64 {
+	var last uint64
+	names, _ := filepath.Glob(path + ".*") // the pattern is ours: it cannot be malformed
+	for _, name := range names {
+		if seq, err := strconv.ParseUint(strings.TrimPrefix(name, path+"."), 10, 64); err == nil {
+			last = max(last, seq)
+		}
+	}
+	return last
 }
 
 // lastLogged finds the last whole line, cuts a torn one off, and leaves the file at its end.

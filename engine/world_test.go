@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
+	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+)
+
+// world is a repository with a running engine on real processes, files and a database.
+type world struct {
+	t      *testing.T
+	dir    string
+	engine *Engine
+	stop   func() // the engine goes, agents stay
+}
+
+const waitMax = 20 * time.Second // far more than anything here takes
+
+var human = Actor{Kind: "human", ID: "tester"}
+
+func newWorld(t *testing.T, yaml string, files map[string]string) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir()}
+	w.write("fairlead.yaml", yaml)
+	for name, text := range files {
+		w.write(name, text)
+	}
+	w.start()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), waitMax)
+		defer cancel()
+		if w.stop != nil {
+			_ = w.engine.Stop(ctx, human, true)
+			select {
+			case <-w.engine.Stopped():
+			case <-ctx.Done():
+				t.Error("the engine did not come to rest")
+			}
+			w.stop()
+		}
+	})
+	return w
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) start() {
+	t := w.t
+	t.Helper()
+	conf, err := config.Load(w.dir, os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	state := filepath.Join(w.dir, ".fairlead")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(testWriter{t}, nil))
+	j, err := sqlite.Open(ctx, filepath.Join(state, "journal.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := interop.WatchStateFiles(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Open(ctx, Options{
+		Name: "test", Config: conf, Journal: j, Files: files, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
+		Host:    &Holders{Folder: filepath.Join(state, "sessions"), Workspace: w.dir},
+		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- e.Run(ctx) }()
+	w.engine = e
+	w.stop = func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Errorf("the engine failed: %v", err)
+		}
+		_ = files.Close()
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+		w.stop = nil
+	}
+}
+
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	w.t.Log(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+// until waits for a condition on an agent, or fails with what it was instead.
+func (w *world) until(agent, what string, ok func(AgentView) bool) AgentView {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
+	defer cancel()
+	var last AgentView
+	for {
+		view, err := w.engine.Agent(ctx, agent)
+		if err != nil {
+			w.t.Fatalf("waiting until %s: %v; last seen: %+v", what, err, last)
+		}
+		if last = view; ok(view) {
+			return view
+		}
+		select {
+		case <-ctx.Done():
+			w.t.Fatalf("waited in vain until %s; last seen: %+v, session %+v", what, view, view.Session)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (w *world) command(agent, desired string) {
+	w.t.Helper()
+	if _, err := w.engine.Command(context.Background(), human, agent, desired, ""); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) file(agent string) interop.AgentState {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, agent, interop.FileName))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	state, err := interop.ParseAgentState(text)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return state
+}
+
+func (w *world) history(entity string) []string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
+	defer cancel()
+	var lines []string
+	for ch, err := range w.engine.Journal().Read(ctx, journal.Query{Entity: entity}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		lines = append(lines, fmt.Sprintf("%s %s -> %s %s", ch.Row, ch.From, ch.To, ch.Trigger))
+	}
+	return lines
+}
+
+// took fails where a row was never taken.
+func (w *world) took(entity string, rows ...string) {
+	w.t.Helper()
+	history := w.history(entity)
+	for _, row := range rows {
+		if !slices.ContainsFunc(history, func(line string) bool { return strings.HasPrefix(line, row+" ") }) {
+			w.t.Errorf("row %s was not taken by %s:\n%s", row, entity, strings.Join(history, "\n"))
+		}
+	}
+}
