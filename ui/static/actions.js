@@ -16,6 +16,9 @@ export const LABELS = { start: 'Start Agent', stop: 'Stop Agent', once: 'Run Sin
 const NOTES_MAX = 4;
 let noteID = 0;
 
+/** @param {string} words */
+const sentence = (words) => (/[.!?]$/.test(words) ? words : words + '.');
+
 /** @param {string} what @param {unknown} err */
 function tell(what, err) {
   const refusal = err instanceof api.Refusal;
@@ -27,8 +30,8 @@ function tell(what, err) {
     id: ++noteID,
     kind: /** @type {'refusal' | 'failure'} */ (refusal ? 'refusal' : 'failure'),
     title: refusal ? `Refused: ${what}${row}` : `Failed: ${what}`,
-    text: refusal && body.reason && err instanceof Error && err.message !== body.reason ? `${text} ${plain(err.message)}` : text,
-    more: takes,
+    text,
+    more: [refusal && body.reason && err instanceof Error && err.message !== body.reason ? sentence(plain(err.message)) : '', takes].filter(Boolean).join(' '),
   };
   notes.value = [...notes.value, note].slice(-NOTES_MAX);
 }

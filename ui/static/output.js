@@ -19,28 +19,35 @@ export const LINES_MAX = 5000;
 const RETRY_MS = 1500;
 
 export class Output {
+  terminal = new Terminal();
+  /** @type {Line[]} */ lines = [];
+  dropped = 0;      // lines that were let go at the top
+  key = 0;          // of the next line
+  start = -1;       // offset of the first byte we have
+  end = 0;          // offset after the last byte we have
+  over = false;
+  outcome = '';
+  why = '';
+  missing = false;  // the server has no output for it
+  version = 0;      // counts up when the lines start anew
+  line = new AbortController();
+
   /** @param {string} session @param {() => void} changed called after anything changed, often */
   constructor(session, changed) {
     this.session = session;
     this.changed = changed;
-    this.#reset();
-    /** @type {AbortController} */
-    this.line = new AbortController();
     void this.#follow({ tail: TAIL_BYTES });
   }
 
   #reset() {
     this.terminal = new Terminal();
-    /** @type {Line[]} */ this.lines = [];
-    this.dropped = 0;      // lines that were let go at the top
+    this.lines = [];
+    this.dropped = 0;
     this.key = 0;
-    this.start = -1;       // offset of the first byte we have
-    this.end = 0;          // offset after the last byte we have
+    this.start = -1;
+    this.end = 0;
     this.over = false;
-    this.outcome = '';
-    this.why = '';
-    this.missing = false;  // the server has no output for it
-    this.version = 0;      // counts up when the lines start anew
+    this.version++;
   }
 
   /** The unfinished line, as it stands. */
@@ -52,11 +59,9 @@ export class Output {
   earlier() {
     if (this.start <= 0) return;
     const from = Math.max(0, this.start - EARLIER_BYTES);
-    const version = this.version;
     this.line.abort();
     this.line = new AbortController();
     this.#reset();
-    this.version = version + 1;
     void this.#follow({ from });
   }
 

@@ -47,6 +47,11 @@ export const head = signal(0);
 /** Ticks once a second while somebody looks; everything that ages reads it. */
 export const now = signal(Date.now());
 export const live = computed(() => connection.value.phase === 'live');
+/** Up to here we know what happened: now, or when the line was cut. */
+export const seenUntil = computed(() => {
+  const c = connection.value;
+  return c.phase === 'lost' || c.phase === 'denied' ? c.since : now.value;
+});
 
 /** @param {string} name @returns {Cell | undefined} */
 export const cell = (name) => cells.get(name);

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/ui"
@@ -292,4 +294,16 @@ func (f *Fake) getMachines(w http.ResponseWriter, _ *http.Request) {
 		{"id": "C6", "from": "continuous", "event": "session_ended", "to": "resting", "do": []string{}, "why": "told to stop while it worked; the session was finished first"},
 		{"id": "C11", "from": "continuous", "event": "commanded", "to": "continuous", "do": []string{}, "why": "nothing is interrupted; the order is obeyed at the session's end"},
 	}}}})
+}
+
+// Serve starts the fake on a free port and returns its address. Open streams are
+// cut when the test ends; a page never ends one by itself.
+func (f *Fake) Serve(t testing.TB) string {
+	t.Helper()
+	server := httptest.NewServer(f.Handler())
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
 }

@@ -1,7 +1,7 @@
 package uitest_test
 
 import (
-	"net/http/httptest"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,35 +9,73 @@ import (
 	"github.com/fairlead-dev/fairlead/ui/uitest"
 )
 
-// TestPictures draws the page as it looks on an ordinary afternoon, for a
-// person to look at: PICTURES=folder go test -run TestPictures ./ui/uitest
+// TestPictures draws the page in all its states, for a person to look at:
+//
+//	PICTURES=folder go test -run TestPictures ./ui/uitest
 func TestPictures(t *testing.T) {
 	dir := os.Getenv("PICTURES")
 	if dir == "" {
 		t.Skip("draws for people to look at; say where with PICTURES=folder")
 	}
-	server := httptest.NewServer(uitest.Crew().Handler())
-	defer server.Close()
+	fake := uitest.Crew()
+	line := uitest.NewLine(t, fake.Serve(t))
 	p := uitest.Browse(t)
 	shot := func(name string) { p.Screenshot(filepath.Join(dir, name+".png")) }
-	p.Open(server.URL)
+	p.Open(line.URL)
 	p.WaitText(".roster", "coder")
 	p.WaitText(".tape", "Running the tests again")
-	shot("desktop-dark")
-	p.Click(".tabs", "Evidence")
-	p.WaitText(".evidence", "holder")
-	shot("desktop-dark-evidence")
-	p.Click(".tabs", "History")
-	p.WaitText(".history", "#")
-	shot("desktop-dark-history")
-	p.Click(".tabs", "Output")
-	p.Scheme("light")
-	shot("desktop-light")
-	p.Resize(uitest.Phone)
-	shot("phone-light-agent")
+	for _, scheme := range []string{"dark", "light"} {
+		p.Scheme(scheme)
+		p.Resize(uitest.Desktop)
+		p.Open(line.URL + "/#/")
+		p.WaitText(".tape", "Running the tests again")
+		shot("desktop-" + scheme)
+		p.Click(".tabs", "Evidence")
+		p.WaitText(".evidence", "holder")
+		shot("desktop-" + scheme + "-evidence")
+		p.Click(".tabs", "History")
+		p.WaitText(".history", "#")
+		shot("desktop-" + scheme + "-history")
+		p.Click(".tabs", "Output")
+		p.Click(".masthead", "Help")
+		shot("desktop-" + scheme + "-help")
+		p.Click("dialog", "Close")
+		p.Resize(uitest.Phone)
+		shot("phone-" + scheme + "-agent")
+		p.Click(".agent-head", "Team")
+		shot("phone-" + scheme + "-team")
+	}
 	p.Scheme("dark")
-	shot("phone-dark-agent")
-	p.Click(".agent-head", "Team")
-	shot("phone-dark-team")
+	p.Click(".masthead", "Hold")
+	p.WaitText("dialog", "Nothing new starts")
+	shot("phone-dark-hold-asked")
+	p.Resize(uitest.Desktop)
+	shot("desktop-dark-hold-asked")
+	p.Click("dialog", "Hold the team")
+	p.WaitText(".banners", "held")
+	p.Click(".roster", "night-watch")
+	fake.Refuse("once", "night-watch", "it runs its own loop; Fairlead only commands it")
+	p.Click(".orders", "Run Single Session")
+	p.WaitText(".notes", "refused")
+	shot("desktop-dark-held-doubt-refused")
+	line.Cut()
+	p.WaitText(".banners", "Cut off since")
+	shot("desktop-dark-cut")
+	p.Resize(uitest.Phone)
+	shot("phone-dark-cut")
 	p.NoConsoleErrors()
+
+	empty := uitest.Browse(t)
+	empty.Open(uitest.NewFake("harbour-api").Serve(t))
+	empty.WaitText(".roster", "No agents yet")
+	empty.Screenshot(filepath.Join(dir, "desktop-dark-empty.png"))
+
+	crowd := uitest.NewFake("harbour-api")
+	for i := range 1000 {
+		crowd.Add(uitest.Agent{Name: fmt.Sprintf("agent-%03d", i), Description: "One of many"})
+	}
+	many := uitest.Browse(t)
+	many.Open(crowd.Serve(t))
+	many.WaitText(".roster", "agent-000")
+	many.Screenshot(filepath.Join(dir, "desktop-dark-crowd.png"))
 }

@@ -4,7 +4,7 @@ import * as api from '../api.js';
 import { concerns, running } from '../derive.js';
 import { clock, money, span, tokens } from '../format.js';
 import { html, useEffect, useSignal } from '../lib.js';
-import { addHistory, applyAgent, head, live, loaded, mergeSessions, now } from '../state.js';
+import { addHistory, applyAgent, head, live, loaded, mergeSessions, names, seenUntil } from '../state.js';
 import { plain } from '../text.js';
 import { backToTeam, chosen, chosenCell, opened, showTab, tab, TABS } from '../view.js';
 import { Badge, Intent, Orders } from './controls.js';
@@ -12,6 +12,7 @@ import { Age, EvidenceTab } from './evidence.js';
 import { HistoryTab } from './history.js';
 import { Icon } from './marks.js';
 import { OutputTab } from './output.js';
+import { FirstAgent } from './roster.js';
 import { Timeline } from './trace.js';
 
 /** @typedef {import('../state.js').Cell} Cell */
@@ -19,6 +20,8 @@ import { Timeline } from './trace.js';
 /** Evidence is read again this often while somebody looks at it. */
 const WHY_AGAIN_MS = 5000;
 const TRAIL_TAIL = 200;
+/** When the freshest evidence about an agent is older than this, it is marked as old. */
+const OLD_MS = 30_000;
 
 /** A length of time as Go writes it (1h30m), in ms; 0 where there is none. @param {string | undefined} text */
 function goSpan(text) {
@@ -36,7 +39,7 @@ function Figures({ cell: c }) {
   const a = c.agent.value;
   const use = a.usage_today ?? {};
   const lim = a.limits ?? {};
-  const sessionMs = a.session ? now.value + api.skew.ms - Date.parse(a.session.started_at) : 0;
+  const sessionMs = a.session ? seenUntil.value + api.skew.ms - Date.parse(a.session.started_at) : 0;
   const sessionMax = goSpan(lim.session);
   const total = (use.input_tokens ?? 0) + (use.output_tokens ?? 0);
   return html`<dl class="figures">
@@ -54,7 +57,7 @@ function Figures({ cell: c }) {
       <dd class="sub num">${tokens(use.input_tokens ?? 0)} in, ${tokens(use.output_tokens ?? 0)} out</dd>
       ${lim.tokens_per_day ? html`<dd><${Gauge} part=${total / lim.tokens_per_day} label="${Math.round((total / lim.tokens_per_day) * 100)} per cent of the day's tokens" /></dd>` : ''}</div>
     <div><dt>Evidence</dt>
-      <dd><${Age} ms=${a.evidence_age_ms} readAt=${c.readAt} /></dd>
+      <dd><${Age} ms=${a.evidence_age_ms} readAt=${c.readAt} oldMs=${OLD_MS} /></dd>
       <dd class="sub"><button type="button" class="link" onClick=${() => showTab('evidence')}>why we believe it</button></dd></div>
     <div class="figure-note"><dt>Last order</dt>
       <dd class="note-text">${plain(a.note || 'no note', 300)}</dd>
@@ -150,6 +153,7 @@ export function AgentPane() {
   if (!c) {
     return html`<main class="agent agent-none" id="agent">${loaded.value && chosen.value && opened.value
       ? html`<div class="empty"><h2>No such agent</h2><p>There is no agent called ${plain(chosen.value, 80)} in this team.</p><button type="button" class="plain-button" onClick=${backToTeam}>To the team</button></div>`
+      : loaded.value && names.value.length === 0 ? html`<${FirstAgent} />`
       : html`<div class="empty"><p>Choose an agent to see what it says, and why we believe it.</p></div>`}</main>`;
   }
   return html`<main class="agent" id="agent" aria-labelledby="agent-title" key=${c.name}>

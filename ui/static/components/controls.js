@@ -2,7 +2,7 @@
 // as done before it is.
 
 import { command, LABELS } from '../actions.js';
-import { doing, intent, running } from '../derive.js';
+import { concerns, doing, intent, running } from '../derive.js';
 import { html } from '../lib.js';
 import { live, now, team } from '../state.js';
 import { plain } from '../text.js';
@@ -68,8 +68,16 @@ export function Intent({ cell: c }) {
   return words ? html`<span class="intent">${plain(words, 120)}</span>` : null;
 }
 
-/** One line under the name: what it is at, or what it is for. @param {{cell: Cell}} props */
-export function Doing({ cell: c }) {
+/**
+ * The line under the name, the most important thing first: what is asked, what
+ * is doubtful, what comes next, what it is at.
+ * @param {{cell: Cell}} props
+ */
+export function RowLine({ cell: c }) {
   const a = c.agent.value;
-  return html`<span class="doing">${running(a) ? doing(a) : plain(a.description || doing(a), 120)}</span>`;
+  const [worry] = concerns(a);
+  const words = a.doubt && !c.pending.value ? '' : intent(a, team.value.hold, a.retry_at ? now.value : 0);
+  return html`<span class="row-line">${(words || c.pending.value) && html`<${Intent} cell=${c} />`}
+    ${worry && !words.startsWith('waiting') ? html`<span class="doing worry">${plain(worry, 160)}</span>`
+      : !words && !c.pending.value && html`<span class="doing">${running(a) ? doing(a) : plain(a.description || doing(a), 120)}</span>`}</span>`;
 }

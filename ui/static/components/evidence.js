@@ -7,14 +7,11 @@ import { now } from '../state.js';
 import { plain } from '../text.js';
 import { Icon } from './marks.js';
 
-/** Older than this, evidence is marked as old. */
-const OLD_MS = 30_000;
-
-/** @param {{ms: number | null | undefined, readAt: number}} props */
-export function Age({ ms, readAt }) {
+/** How old it is by now; from oldMs on it is marked. @param {{ms: number | null | undefined, readAt: number, oldMs?: number}} props */
+export function Age({ ms, readAt, oldMs = Infinity }) {
   if (ms === null || ms === undefined) return html`<span class="num">\u2013</span>`;
   const total = ms + Math.max(0, now.value - readAt);
-  return html`<time class="num ${total > OLD_MS ? 'old' : ''}">${age(total)} ago</time>`;
+  return html`<time class="num ${total > oldMs ? 'old' : ''}">${age(total)} ago</time>`;
 }
 
 /** @param {{why: import('../api.js').Why | null, readAt: number, wrong: string}} props */

@@ -11,7 +11,7 @@ import { counts, dialog } from '../view.js';
 import { Fairlead, Icon } from './marks.js';
 
 /** @type {Record<string, string>} */
-const PHASES = { live: 'Live', connecting: 'Connecting', lost: 'Reconnecting', denied: 'Signed out' };
+const PHASES = { live: 'Live', connecting: 'Connecting', lost: 'Cut off', denied: 'Signed out' };
 
 function Line() {
   const { phase } = connection.value;
@@ -32,7 +32,7 @@ export function Masthead() {
   return html`<header class="masthead">
     <a class="skip" href="#agent-title" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById('agent-title')?.focus(); }}>Skip to the chosen agent</a>
     <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
-    <p class="tally"><span class="tally-run"><b class="num">${n.running}</b> running</span><span><b class="num">${n.idle}</b> idle</span>
+    <p class="tally ${live.value ? '' : 'tally-stale'}"><span class="tally-run"><b class="num">${n.running}</b> running</span><span><b class="num">${n.idle}</b> idle</span>
       ${n.look > 0 && html`<span class="tally-look"><${Icon} name="look" /><b class="num">${n.look}</b> to look at</span>`}</p>
     <div class="masthead-side">
       <${Line} /><${Hold} />
@@ -47,7 +47,7 @@ export function Banners() {
   const c = connection.value;
   const wait = Math.max(0, Math.ceil((c.retryAt - now.value) / 1000));
   return html`<div class="banners">
-    ${c.phase === 'lost' && html`<div class="banner banner-lost"><p><b>Cut off since <time class="num">${moment(c.since, now.value)}</time>.</b>
+    ${c.phase === 'lost' && html`<div class="banner banner-lost"><p><b>Cut off since <time class="num">${moment(c.since, now.value)}</time>.</b>${' '}
       <span>What you see is what was known then. ${c.trying ? 'Trying now\u2026' : wait > 0 ? `Trying again in ${wait} s.` : 'Trying again\u2026'}</span></p>
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
     ${c.phase === 'connecting' && !c.trying && html`<div class="banner banner-lost"><p><b>No answer yet.</b> <span>${plain(c.words, 200)}</span></p>

@@ -1,13 +1,14 @@
 // The team as a list. However long it is, only what can be seen is drawn.
 
+import { skew } from '../api.js';
 import { concerns, running } from '../derive.js';
 import { count, span } from '../format.js';
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../lib.js';
-import { cell, loaded, names, now } from '../state.js';
+import { cell, loaded, names, seenUntil } from '../state.js';
 import { plain } from '../text.js';
 import { choose, chosen, counts, filter, search, shownNames } from '../view.js';
-import { Badge, Doing, Intent, MainOrder } from './controls.js';
-import { Icon } from './marks.js';
+import { Badge, MainOrder, RowLine } from './controls.js';
+import { Fairlead, Icon } from './marks.js';
 import { Trace } from './trace.js';
 
 /** Height of a row, the same in app.css (--row). */
@@ -16,7 +17,7 @@ const ROW_PX = 88;
 const OVERSCAN = 4;
 
 /** How long the session has run. @param {{since: string}} props */
-const Elapsed = ({ since }) => html`<time class="num elapsed">${span(now.value - Date.parse(since))}</time>`;
+const Elapsed = ({ since }) => html`<time class="num elapsed">${span(seenUntil.value + skew.ms - Date.parse(since))}</time>`;
 
 /** @param {{name: string, index: number, total: number, roving: boolean}} props */
 function Row({ name, index, total, roving }) {
@@ -35,12 +36,12 @@ function Row({ name, index, total, roving }) {
         <${Badge} on=${on} />
         ${worries.length > 0 && html`<span class="look" title=${plain(worries.join('; '), 300)}><${Icon} name="look" /><span class="hidden">needs a look: ${plain(worries[0], 120)}</span></span>`}
       </span>
-      <span class="row-line"><${Intent} cell=${c} /><${Doing} cell=${c} /></span>
+      <${RowLine} cell=${c} />
       <${Trace} cell=${c} />
     </div>
     <div class="row-side">
       <${MainOrder} cell=${c} tabIndex=${roving ? 0 : -1} />
-      ${on && a.session ? html`<${Elapsed} since=${a.session.started_at} />` : html`<span class="elapsed"></span>`}
+      ${on && a.session && html`<${Elapsed} since=${a.session.started_at} />`}
     </div>
   </li>`;
 }
@@ -67,13 +68,16 @@ function Empty() {
     return html`<div class="empty"><h2>Nobody matches</h2><p>No agent fits what you are looking for.</p>
       <button type="button" class="plain-button" onClick=${() => { search.value = ''; filter.value = 'all'; }}>Show all</button></div>`;
   }
-  return html`<div class="empty"><h2>No agents yet</h2>
-    <p>Name the first one in <code>fairlead.yaml</code> at the root of the repository. It appears here by itself.</p>
-    <pre class="sample">agents:
+  return html`<${FirstAgent} />`;
+}
+
+/** What to do with a team of nobody. */
+export const FirstAgent = () => html`<div class="empty first-agent"><${Fairlead} /><h2>No agents yet</h2>
+  <p>Name the first one in <code>fairlead.yaml</code> at the root of the repository. It appears here by itself.</p>
+  <pre class="sample">agents:
   coder:
     driver: exec
     command: [python3, agent.py]</pre></div>`;
-}
 
 export function Roster() {
   const scroller = useRef(/** @type {HTMLDivElement | null} */ (null));

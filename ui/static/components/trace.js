@@ -3,7 +3,7 @@
 import { outcomeOf } from '../derive.js';
 import { clock, shortClock, span } from '../format.js';
 import { html, useSignal } from '../lib.js';
-import { now } from '../state.js';
+import { seenUntil } from '../state.js';
 import { plain } from '../text.js';
 import { showSession } from '../view.js';
 
@@ -26,7 +26,7 @@ function place(r, from, to) {
 
 /** The last hour of one agent, for its row. @param {{cell: Cell}} props */
 export function Trace({ cell: c }) {
-  const to = Math.ceil(now.value / SMALL_STEP_MS) * SMALL_STEP_MS;
+  const to = Math.ceil(seenUntil.value / SMALL_STEP_MS) * SMALL_STEP_MS;
   const from = to - HOUR;
   const runs = c.runs.value.filter((r) => (r.to ?? to) > from);
   return html`<span class="trace" aria-hidden="true">${runs.map((r) => html`
@@ -51,7 +51,7 @@ export function runWords(r, nowMs) {
 export function Timeline({ cell: c }) {
   const range = useSignal('1h');
   const { ms, step } = RANGES[range.value];
-  const to = now.value;
+  const to = seenUntil.value;
   const from = to - ms;
   const runs = c.runs.value.filter((r) => (r.to ?? to) > from);
   const ticks = [];
@@ -65,7 +65,7 @@ export function Timeline({ cell: c }) {
         <button type="button" key=${k} aria-pressed=${range.value === k ? 'true' : 'false'} onClick=${() => { range.value = k; }}>${k}</button>`)}</span>
     </figcaption>
     <div class="axis" role="img" aria-label="Sessions of the last ${range.value}: ${runs.length === 0 ? 'none' : summary(runs)}">
-      ${ticks.map((t) => html`<span key=${t} class="tick" style=${{ left: `${(((t - from) / ms) * 100).toFixed(3)}%` }}><b>${shortClock(t)}</b></span>`)}
+      ${ticks.map((t) => html`<span key=${t} class="tick" style=${{ left: `${(((t - from) / ms) * 100).toFixed(3)}%` }}>${t < to - ms * 0.06 && html`<b>${shortClock(t)}</b>`}</span>`)}
       ${runs.map((r) => html`<span key=${r.id} class="run run-${r.to === null ? 'live' : outcomeOf(r.outcome).look} ${r.kind === 'cleanup' ? 'run-cleanup' : ''}"
         style=${place(r, from, to)} title=${runWords(r, to)} onClick=${() => showSession(r.id)}></span>`)}
       ${marks.map((ch) => html`<span key=${ch.seq} class="notch" style=${{ left: `${(((Date.parse(ch.time) - from) / ms) * 100).toFixed(3)}%` }}
