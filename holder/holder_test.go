@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -225,6 +223,7 @@ func noSurvivor(t testing.TB, folder string) {
 	if err != nil || r == nil {
 		return
 	}
+	until(t, "the holder is gone", func() bool { return !alive(r.HolderPID, r.HolderStart) })
 	until(t, "the tree is gone", func() bool {
 		all, err := processes()
 		return err == nil && len(marked(all, r.Mark, 0)) == 0 && !alive(r.AgentPID, r.AgentStart)
@@ -267,6 +266,4 @@ func TestStartOutputExit(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	r.Close()
-	_ = json.Valid(nil)
-	_ = strings.ToUpper
 }

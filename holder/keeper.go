@@ -40,7 +40,7 @@ type keeper struct {
 	endBy    time.Time // when an ordered end turns to SIGKILL
 	endTimer *time.Timer
 	ordered  bool
-	reaped   int // children that were not the agent
+	swept    []Process // what outlived the agent
 }
 
 // start does everything up to a running agent. An error means that none runs;
@@ -214,8 +214,11 @@ func (k *keeper) sweep() {
 			default: // a zombie that is just being reaped, or a child born this instant
 			}
 		}
+		k.mu.Lock()
+		k.swept = join(k.swept, rest)
+		k.mu.Unlock()
 		killCgroup(k.record.Cgroup)
-		k.addSwept(signalAll(rest, syscall.SIGKILL))
+		signalAll(rest, syscall.SIGKILL)
 		select {
 		case <-alone:
 			alone = nil
@@ -246,12 +249,6 @@ func (k *keeper) letFinish() {
 	}
 }
 
-func (k *keeper) addSwept(n int) {
-	k.mu.Lock()
-	k.reaped += n
-	k.mu.Unlock()
-}
-
 // tree gives the living processes of the agent's tree, the agent included.
 func (k *keeper) tree() []Process {
 	all, err := processes()
@@ -269,7 +266,7 @@ func (k *keeper) bury() {
 	size, cut := k.spool.finish(k.output)
 	k.crash("spool_synced")
 	k.mu.Lock()
-	e := &Exit{Code: -1, At: k.endedAt.UTC(), SpoolBytes: size, CutBytes: cut, Swept: k.reaped, Ordered: k.ordered}
+	e := &Exit{Code: -1, At: k.endedAt.UTC(), SpoolBytes: size, CutBytes: cut, Swept: len(k.swept), Ordered: k.ordered}
 	k.mu.Unlock()
 	if k.waited.Signaled() {
 		e.Signal = signalName(k.waited.Signal())
@@ -293,8 +290,8 @@ func (k *keeper) bury() {
 	k.mu.Unlock()
 	os.Remove(filepath.Join(k.folder, exitRoom))
 	st := k.status()
+	k.unlisten() // from now on the folder answers
 	k.tellAll(answer{Event: "exit", Status: &st})
-	k.unlisten()
 	removeCgroup(k.record.Cgroup)
 }
 

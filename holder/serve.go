@@ -68,10 +68,7 @@ func (k *keeper) unlisten() {
 
 // serve begins to answer: on the connection that the launch came on, and on the socket.
 func (k *keeper) serve(first *net.UnixConn, fence uint64) {
-	st := k.status()
-	p := k.admit(first, fence)
-	p.send(answer{ID: 1, Version: protocolVersion, Status: &st})
-	go k.converse(p)
+	go k.converse(k.admit(first, fence, 1))
 	go k.accept(k.listener)
 }
 
@@ -111,13 +108,11 @@ func (k *keeper) greet(c *net.UnixConn) {
 		return
 	}
 	_ = c.SetReadDeadline(time.Time{})
-	st := k.status()
-	p := k.admit(c, o.Fence)
+	p := k.admit(c, o.Fence, o.ID)
 	if p == nil {
 		c.Close()
 		return
 	}
-	p.send(answer{ID: o.ID, Version: protocolVersion, Status: &st})
 	k.converse(p)
 }
 
@@ -144,19 +139,24 @@ func (k *keeper) obey(fence uint64) error {
 	return nil
 }
 
-// admit makes a connection one that hears events; nil where there are too many.
-func (k *keeper) admit(c *net.UnixConn, fence uint64) *peer {
+// admit answers a hello and makes the connection one that hears events; nil where there are too many.
+func (k *keeper) admit(c *net.UnixConn, fence, id uint64) *peer {
 	p := &peer{conn: c, fence: fence, out: make(chan answer, answersMax), grew: make(chan struct{}, 1), over: make(chan struct{})}
+	st := k.status()
+	p.out <- answer{ID: id, Version: protocolVersion, Status: &st} // before any event
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.peers) >= peersMax {
 		return nil
 	}
 	k.peers[p] = true
-	go p.write()
+	// What grew after the status was taken and before the line above was told to nobody.
+	p.size = k.spool.safe()
+	wake(p.grew)
 	if k.told != nil { // it is over: the last word is all there is to say
 		p.finish(*k.told)
 	}
+	go p.write()
 	return p
 }
 
@@ -286,17 +286,9 @@ func (p *peer) write() {
 	defer close(p.over)
 	defer p.conn.Close()
 	for {
-		var a answer
-		select {
-		case next, ok := <-p.out:
-			if !ok {
-				return
-			}
-			a = next
-		case <-p.grew:
-			p.mu.Lock()
-			a = answer{Event: "spool", Size: p.size}
-			p.mu.Unlock()
+		a, ok := p.next()
+		if !ok {
+			return
 		}
 		_ = p.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if writeFrame(p.conn, a) != nil {
@@ -306,5 +298,22 @@ func (p *peer) write() {
 			}
 			return
 		}
+	}
+}
+
+// next waits for what is to be said; answers go before news of the spool.
+func (p *peer) next() (answer, bool) {
+	select {
+	case a, ok := <-p.out:
+		return a, ok
+	default:
+	}
+	select {
+	case a, ok := <-p.out:
+		return a, ok
+	case <-p.grew:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return answer{Event: "spool", Size: p.size}, true
 	}
 }

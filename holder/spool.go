@@ -219,6 +219,13 @@ func (s *spool) raise(max int64) {
 	wake(s.room)
 }
 
+// safe is how many bytes are on disk for sure.
+func (s *spool) safe() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.synced
+}
+
 func (s *spool) fill(st *Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
