@@ -26,6 +26,7 @@ import (
 //	daemon started     stop     hold     release
 //	limit "name"                                                     reached by the session under way
 //	over "name"        under                                         a limit of the day is used up, or no more
+//	held               stopping                                      the switch is pulled, and nobody told the agent yet
 //	timer              late timer
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.script"))
@@ -121,6 +122,10 @@ func (s *stage) line(line string) {
 		s.decide(LimitHit{Limit: words[1]})
 	case "over":
 		s.now.OverLimit = words[1]
+	case "held":
+		s.now.Held = true
+	case "stopping":
+		s.now.Stopping = true
 	case "under":
 		s.now.OverLimit = ""
 	case "timer":
