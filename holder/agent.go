@@ -96,11 +96,18 @@ func (k *keeper) fork(path string, l *launchSpec) error {
 	pid, err := forkExec(path, toStrings(l.Argv), proc)
 	if err != nil && k.record.Holds.Cgroup { // made, but not ours to put anybody in
 		removeCgroup(k.record.Cgroup)
-		attr.UseCgroupFD, k.record.Cgroup, k.record.Holds.Cgroup = false, "", false
+		leaveCgroup(attr)
+		k.record.Cgroup, k.record.Holds.Cgroup = "", false
 		pid, err = forkExec(path, toStrings(l.Argv), proc)
 	}
 	if err != nil {
 		ends.closeOurs()
+		if passes(err) {
+			// For sure nothing was started: take the intent back, so that it can be tried again.
+			_ = os.Remove(filepath.Join(k.folder, agentFile))
+			_ = syncFolder(k.folder)
+			return fmt.Errorf("start the agent: %w; the machine is short of processes or memory, try again", err)
+		}
 		return &CannotStart{Why: fmt.Sprintf("%s: %v", path, err)}
 	}
 	agent, _ := readProcess(pid) // still there, a zombie at worst: nobody has waited for it
@@ -112,6 +119,15 @@ func (k *keeper) fork(path string, l *launchSpec) error {
 	k.spool.start(ends.output)
 	k.input = newInput(ends.input, l.Input, l.KeepStdin, l.PTY)
 	return nil
+}
+
+// passes tells a machine that is busy from a command that is wrong.
+func passes(err error) bool {
+	switch err {
+	case syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EINTR:
+		return true
+	}
+	return false
 }
 
 func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {

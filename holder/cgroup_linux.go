@@ -105,3 +105,5 @@ func isOurCgroup(path string) bool {
 	return path != "" && mount != "" && strings.HasPrefix(path, mount+"/") &&
 		strings.HasPrefix(filepath.Base(path), "fairlead-") && filepath.Clean(path) == path
 }
+
+func leaveCgroup(attr *syscall.SysProcAttr) { attr.UseCgroupFD = false }

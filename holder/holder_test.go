@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -33,6 +35,10 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv(runtimeDirVar, dir)
 	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Println(err)
+		code = 1
+	}
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
@@ -266,4 +272,11 @@ func TestStartOutputExit(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	r.Close()
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

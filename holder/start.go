@@ -23,6 +23,9 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 	if err := spec.check(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Session, context.Cause(ctx))
+	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("start %s: make the session's folder: %w; it must be ours to write", spec.Session, err)
 	}

@@ -1,6 +1,7 @@
 package holder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -243,6 +244,50 @@ func TestAdoptWithoutSocket(t *testing.T) {
 	}
 }
 
+// TestSocketIsMadeAgain: the holder by itself notices that its socket vanished.
+func TestSocketIsMadeAgain(t *testing.T) {
+	h := start(t, t.TempDir(), agent(t, "hang"))
+	lines(t, h, 1)
+	h.Close()
+	path := filepath.Join(runtimeDirs()[0], socketName(h.Folder()))
+	ok(t, os.RemoveAll(runtimeDirs()[0]))
+	until(t, "the socket is there again", func() bool { _, err := os.Lstat(path); return err == nil })
+	h2, st, err := Adopt(t.Context(), h.Folder(), 2)
+	if err != nil || st.Phase != Running {
+		t.Fatalf("%+v %v", st, err)
+	}
+	ok(t, h2.End(t.Context(), 0))
+	done(t, h2)
+	h2.Close()
+}
+
+// TestHolderStopped: a holder that is stopped (a debugger, a full machine) is
+// waited for, not declared dead; and a second daemon may give up waiting.
+func TestHolderStopped(t *testing.T) {
+	h := start(t, t.TempDir(), agent(t, "hang"))
+	lines(t, h, 1)
+	st, err := h.Status(t.Context())
+	ok(t, err)
+	ok(t, syscall.Kill(st.HolderPID, syscall.SIGSTOP))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, st, err := Adopt(ctx, h.Folder(), 2); err == nil {
+		t.Fatalf("%+v", st)
+	}
+	if !alive(st.AgentPID, st.StartTime) {
+		t.Fatal("the agent was ended although its holder lives")
+	}
+	ok(t, syscall.Kill(st.HolderPID, syscall.SIGCONT))
+	if _, err := h.Status(t.Context()); err != nil && !errors.As(err, new(*Fenced)) {
+		t.Fatal(err)
+	}
+	h2, _, err := Adopt(t.Context(), h.Folder(), 3)
+	ok(t, err)
+	ok(t, h2.End(t.Context(), 0))
+	done(t, h2)
+	h2.Close()
+}
+
 // TestDaemonKilled: SIGKILL the daemon in the middle of the output; whoever adopts has every byte once.
 func TestDaemonKilled(t *testing.T) {
 	dir := t.TempDir()
@@ -322,13 +367,6 @@ func TestHolderKeepsNothing(t *testing.T) {
 		ok(t, syscall.Kill(st.HolderPID, sig))
 	}
 	if _, err := h.Status(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
 		t.Fatal(err)
 	}
 }
