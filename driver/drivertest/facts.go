@@ -75,14 +75,23 @@ func Check(t testing.TB, d driver.Driver, output []byte, piece int) {
 }
 
 // resume reads again from the offset of every fact: what follows must be what
-// followed. Of facts with one offset the first is meant: a line's earlier facts
-// carry its beginning, so that none is lost.
+// followed. Of facts with one offset the first is meant, which may be the end of
+// one line or the beginning of the next: a line's earlier facts carry its
+// beginning, and are told again so that none is lost.
 func resume(t testing.TB, d driver.Driver, output []byte, whole []driver.Fact) {
 	t.Helper()
+	if len(whole) == 0 {
+		return
+	}
+	last := whole[len(whole)-1].Offset
+	same(t, "from the end", nil, Facts(t, d, &Recording{Bytes: output}, last))
 	step := max(len(whole)/resumesMax, 1)
 	for i := 0; i < len(whole); i += step {
 		first := slices.IndexFunc(whole, func(f driver.Fact) bool { return f.Offset == whole[i].Offset })
 		rest := Facts(t, d, &Recording{Bytes: output}, whole[i].Offset)
+		if len(rest) == len(whole)-first {
+			first-- // it was the beginning of a line
+		}
 		same(t, fmt.Sprintf("from %d", whole[i].Offset), whole[first+1:], rest)
 	}
 }

@@ -216,6 +216,9 @@ func (p *Process) change(n int64, closed bool) {
 // PID is the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// Done is closed when the process and its output have ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
 // Signal sends a signal to the process and to its group.
 func (p *Process) Signal(s syscall.Signal) {
 	select {

@@ -78,6 +78,8 @@ func (Driver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver
 	switch {
 	case exit.Signal != "":
 		return driver.Outcome{Why: "ended by " + exit.Signal}
+	case exit.Code < 0:
+		return driver.Outcome{Why: "ended; how is not known"}
 	case exit.Code != 0:
 		return driver.Outcome{Why: fmt.Sprintf("exit code %d", exit.Code)}
 	}

@@ -96,6 +96,8 @@ func (Driver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) dri
 		return driver.Outcome{Why: stop.Reason}
 	case exit.Signal != "":
 		return driver.Outcome{Why: "ended by " + exit.Signal + " before it had finished"}
+	case exit.Code < 0:
+		return driver.Outcome{Why: "ended before it had finished; how is not known"}
 	}
 	return driver.Outcome{Why: fmt.Sprintf("ended with exit code %d and did not say that it had finished", exit.Code)}
 }

@@ -51,12 +51,15 @@ func Main(args []string) int {
 	if program.Stubborn {
 		signal.Ignore(syscall.SIGTERM)
 	} else {
-		signal.Notify(terminated, syscall.SIGTERM, syscall.SIGINT)
-		go func() {
-			<-terminated
-			close(stop)
-		}()
+		signal.Notify(terminated, syscall.SIGTERM)
 	}
+	// Always: a process that listens for some signal is never taken for deadlocked
+	// by its own runtime, whatever its script waits for.
+	signal.Notify(terminated, syscall.SIGINT)
+	go func() {
+		<-terminated
+		close(stop)
+	}()
 	orders := make(chan Order)
 	go readOrders(os.Stdin, orders, func(err error) {
 		out.tell(event{Type: driver.Faulted, Text: err.Error()})

@@ -26,7 +26,7 @@ type Part struct {
 // which the steps have their effects.
 type Stage struct {
 	Out    io.Writer       // one Write an event
-	Orders <-chan Order    // nil: nobody gives any; closed: nobody will any more
+	Orders <-chan Order    // nil: nobody gives any; closed: nobody will any more; not read once Play has returned
 	Stop   <-chan struct{} // closed: finish the step that is under way, quickly, and stop; nil: never
 	World  World
 }
@@ -148,7 +148,7 @@ func (p *player) end(err error) End {
 	case errors.Is(err, errCancelled):
 		stop, code = driver.Stop{Reason: "cancelled", Detail: "cancelled by an order"}, CodeCancelled
 	case errors.Is(err, errTerminated):
-		stop, code = driver.Stop{Reason: "terminated", Detail: "asked to stop by SIGTERM"}, CodeTerminated
+		stop, code = driver.Stop{Reason: "terminated", Detail: "asked to stop by a signal"}, CodeTerminated
 	case errors.As(err, &f):
 		stop, code = driver.Stop{Reason: "failed", Detail: f.text}, f.code
 	default:
