@@ -245,15 +245,15 @@ func (j *Journal) version(id int64) (uint64, error) {
 	if v, ok := j.tail.versions[id]; ok {
 		return v, nil
 	}
-	v, _, err := j.writer.number("SELECT version FROM change WHERE entity = ?1 ORDER BY seq DESC LIMIT 1", id)
+	v, err := j.writer.streamEnd(id)
 	if err != nil {
 		return 0, err
 	}
 	if len(j.tail.versions) >= namesKept {
 		clear(j.tail.versions)
 	}
-	j.tail.versions[id] = uint64(v)
-	return uint64(v), nil
+	j.tail.versions[id] = v
+	return v, nil
 }
 
 // rowsAtOnce is how many changes go into one INSERT where there are so many: the cost
@@ -335,4 +335,19 @@ func (c *conn) hashOf(seq uint64) (h journal.Hash, err error) {
 		err = &journal.Broken{Seq: seq, Why: "it has no hash"}
 	}
 	return h, err
+}
+
+// streamEnd is the last version of an entity, as both places where it stands say.
+func (c *conn) streamEnd(id int64) (version uint64, err error) {
+	err = c.query(func(row []driver.Value) (bool, error) {
+		said, _ := row[0].(int64)
+		last, _ := row[1].(int64)
+		seq, _ := row[2].(int64)
+		if version = uint64(last); said != last {
+			return false, &journal.Broken{Seq: uint64(seq), Why: fmt.Sprintf("it is version %d, the last of its stream that is found, but the stream is said to end at %d", last, said)}
+		}
+		return false, nil
+	}, `SELECT entity.version, last.version, last.seq FROM entity
+		LEFT JOIN change AS last ON last.seq = (SELECT max(seq) FROM change WHERE change.entity = entity.id) WHERE entity.id = ?1`, id)
+	return version, err
 }

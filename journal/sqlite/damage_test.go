@@ -66,6 +66,10 @@ func TestFlippedBits(t *testing.T) {
 	if err != nil || len(want) != 500 {
 		t.Fatal(len(want), err)
 	}
+	streams := map[string]int{}
+	for _, c := range want {
+		streams[c.Entity]++
+	}
 	rnd := rand.New(rand.NewPCG(1, 0))
 	flips := 250
 	if testing.Short() {
@@ -86,6 +90,10 @@ func TestFlippedBits(t *testing.T) {
 			if got[i].Hash != want[i].Hash || !bytes.Equal(got[i].Data, want[i].Data) || got[i].Entity != want[i].Entity {
 				t.Fatalf("byte %d bit %#x: change %d is wrong and no error was given", at, bit, got[i].Seq)
 			}
+		}
+		one := journal.Query{Entity: fmt.Sprintf("control/agent-%d", at%8)}
+		if stream, err := all(t.Context(), victim, one); err == nil && len(stream) != streams[one.Entity] {
+			t.Errorf("byte %d bit %#x: %s has %d changes, want %d, and no error", at, bit, one.Entity, len(stream), streams[one.Entity])
 		}
 		switch {
 		case err != nil:

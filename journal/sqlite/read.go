@@ -34,7 +34,7 @@ type cursor struct {
 	chunk  []journal.Change
 	bytes  int
 	id     int64  // of the entity, where one is read
-	last   uint64 // its version that was read last; 0 before the first
+	last   uint64 // its version before the next that is to be read
 	sum    journal.Summer
 	opened bool
 	done   bool
@@ -89,10 +89,34 @@ func (cur *cursor) fill(c *conn) error {
 		return err
 	}
 	cur.done = !limited || cur.query.After >= cur.until
-	if cur.done && cur.query.Entity == "" && cur.chain.Seq < cur.until {
+	switch {
+	case !cur.done:
+	case cur.query.Entity != "":
+		return cur.atEnd(c)
+	case cur.chain.Seq < cur.until:
 		return &journal.Broken{Seq: cur.chain.Seq + 1, Why: "it is missing"}
 	}
 	return nil
+}
+
+// atEnd makes sure that the index has not lost the rest of a stream: what was read last
+// is followed by the next version, or is where the stream is said to end.
+func (cur *cursor) atEnd(c *conn) error {
+	var next, end int64
+	var more bool
+	err := c.query(func(row []driver.Value) (bool, error) {
+		next, more = row[0].(int64)
+		end, _ = row[1].(int64)
+		return false, nil
+	}, `SELECT (SELECT version FROM change WHERE entity = ?1 AND seq > ?2 ORDER BY seq LIMIT 1), version
+		FROM entity WHERE id = ?1`, cur.id, int64(cur.until))
+	if err != nil {
+		return err
+	}
+	if more && uint64(next) == cur.last+1 || !more && uint64(end) == cur.last {
+		return nil
+	}
+	return &journal.Broken{Seq: cur.query.After + 1, Why: fmt.Sprintf("from here on changes of %s are missing: %d were found, the stream ends at %d", cur.query.Entity, cur.last, end)}
 }
 
 // open finds out what the query means in this file.
@@ -110,8 +134,12 @@ func (cur *cursor) open(c *conn) (err error) {
 		return nil
 	}
 	if cur.query.Entity != "" {
-		cur.id, err = c.entityID(cur.query.Entity)
-		cur.done = cur.id == 0
+		if cur.id, err = c.entityID(cur.query.Entity); err != nil || cur.id == 0 {
+			cur.done = true
+			return err
+		}
+		last, _, err := c.number("SELECT version FROM change WHERE entity = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1", cur.id, int64(cur.query.After))
+		cur.last = uint64(last)
 		return err
 	}
 	cur.chain.Seq = cur.query.After
@@ -152,7 +180,7 @@ func (cur *cursor) follow(row []driver.Value, ch *journal.Change) error {
 	if want := cur.sum.Sum(prev, ch); want != ch.Hash {
 		return &journal.Broken{Seq: ch.Seq, Why: fmt.Sprintf("its hash is %s, its contents give %s", ch.Hash, want)}
 	}
-	if cur.last != 0 && ch.Version != cur.last+1 {
+	if ch.Version != cur.last+1 {
 		return &journal.Broken{Seq: ch.Seq, Why: fmt.Sprintf("%s has version %d where %d follows", ch.Entity, ch.Version, cur.last+1)}
 	}
 	cur.last = ch.Version

@@ -1,8 +1,11 @@
 -- The ledger. A change is a row; what repeats (entities, and the words around a
 -- change) is kept once and named by number. Time is nanoseconds since 1970 UTC.
+-- version is where the entity's stream ends. It is there twice, here and in the last
+-- change, so that a damaged index cannot shorten a stream unnoticed.
 CREATE TABLE entity (
-  id   INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE
+  id      INTEGER PRIMARY KEY,
+  version INTEGER NOT NULL DEFAULT 0,
+  name    TEXT NOT NULL UNIQUE
 ) STRICT;
 
 -- A phrase is everything about a change that comes again and again. It is a
@@ -31,6 +34,10 @@ CREATE TABLE change (
 
 -- An index entry carries the seq, so a stream is read in order from any place.
 CREATE INDEX change_by_entity ON change (entity);
+
+CREATE TRIGGER stream_ends AFTER INSERT ON change BEGIN
+  UPDATE entity SET version = NEW.version WHERE id = NEW.entity;
+END;
 
 CREATE TABLE snapshot (
   seq    INTEGER PRIMARY KEY,
