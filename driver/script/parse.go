@@ -37,6 +37,9 @@ func Parse(file string, source []byte) (*Program, error) {
 	}
 	if len(p.faults) > 0 {
 		p.faults.sort()
+		if len(p.faults) == faultsMax {
+			p.faults = append(p.faults, Fault{File: file, Text: fmt.Sprintf("only the first %d faults are listed; there may be more", faultsMax)})
+		}
 		return nil, p.faults
 	}
 	return program, nil

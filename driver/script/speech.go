@@ -37,7 +37,7 @@ type event struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// voice writes events, each with one Write, and remembers that it failed: a agent
+// voice writes events, each with one Write, and remembers that it failed: an agent
 // that nobody can hear has no reason to go on.
 type voice struct {
 	mu     sync.Mutex

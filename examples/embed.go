@@ -1,0 +1,8 @@
+package examples
+
+import "embed"
+
+// Trio is the example with three agents, so that `fairlead demo` needs no checkout.
+//
+//go:embed all:trio
+var Trio embed.FS
