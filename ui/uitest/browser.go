@@ -163,7 +163,7 @@ func (p *Page) Until(what, expression string) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			p.t.Fatalf("waited %v until %s; the page says:\n%s\nconsole: %v", waitMax, what, p.Text("body"), p.console())
+			p.t.Fatalf("waited %v until %s; the page says: %.1500s\nconsole: %v", waitMax, what, strings.Join(strings.Fields(p.Text("body")), " "), p.console())
 		}
 	}
 }

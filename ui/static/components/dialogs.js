@@ -19,6 +19,7 @@ function Sheet({ title, children, wide }) {
     return () => { if (before instanceof HTMLElement) before.focus(); };
   }, []);
   return html`<dialog ref=${ref} class="sheet-dialog ${wide ? 'wide' : ''}" aria-labelledby="dialog-title" onClose=${() => { dialog.value = ''; }}
+    onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === 'Escape') { e.preventDefault(); ref.current?.close(); } }}
     onClick=${(/** @type {any} */ e) => { if (e.target === ref.current) ref.current?.close(); }}>
     <div class="dialog-body"><div class="dialog-head"><h2 id="dialog-title">${title}</h2>
       <button type="button" class="icon-button" aria-label="Close" onClick=${() => ref.current?.close()}><${Icon} name="close" /></button></div>${children}</div>

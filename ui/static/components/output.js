@@ -20,8 +20,8 @@ const NEAR_END_PX = 24;
 function lineElement(line, el = document.createElement('div')) {
   el.className = 'line';
   el.textContent = line.text || '\u00a0';
-  if (line.redrawn > 0) el.append(note(`drawn over ${plural(line.redrawn, 'time')}`));
-  if (line.more > 0) el.append(note(`\u2026 ${count(line.more)} more characters in this line, not shown`));
+  if (line.redrawn > 0) el.append(' ', note(`drawn over ${plural(line.redrawn, 'time')}`));
+  if (line.more > 0) el.append(' ', note(`\u2026 ${count(line.more)} more characters in this line, not shown`));
   return el;
 }
 

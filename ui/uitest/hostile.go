@@ -1,0 +1,79 @@
+package uitest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Lie is what a hostile agent calls itself, and says: markup, a script, an
+// override of direction, controls, an escape sequence.
+const Lie = "<img src=x onerror=\"document.title='owned'\">\u202egnp.exe\u0007\x1b[31mred\x1b]0;owned\x07</textarea><script>document.title='owned'</script>"
+
+// lineBytesMany is a line no screen can show whole.
+const lineBytesMany = 1 << 20
+
+// HostileWords: whatever an agent is called or says comes out as text, and the page stays a page.
+func HostileWords(t *testing.T, p *Page, target Target) {
+	needs(t, target.Say != nil, "make an agent say a given text")
+	p.Open(target.URL)
+	p.WaitText(".roster", target.Agent)
+	if target.Liar != "" {
+		p.WaitText(".roster", "<img src=x")
+		p.WaitText(".roster", "\u27e8RLO\u27e9")
+		p.Click(".row-head", "<img src=x")
+		p.WaitText("#agent-title", "<img src=x onerror")
+		if Eval[bool](p, `document.querySelector('.row img, .agent img') !== null || document.title.includes('owned')`) {
+			t.Error("a name became markup")
+		}
+	}
+	p.Choose(target.Agent)
+	p.Click(".orders", "Start Agent")
+	p.WaitText(".agent-title .badge", "RUNNING")
+	target.Say("before\n" + Lie + "\n")
+	target.Say("split \x1b[3")
+	target.Say("1mhere\x1b[0m\n")
+	target.Say("10%\r50%\r100%\n")
+	target.Say(strings.Repeat("x", lineBytesMany) + "\nafter\n")
+	target.Say("\x1b]never ended\nstill heard\n")
+	p.WaitText(".tape", "still heard")
+	p.WaitText(".tape", "split here")
+	p.WaitText(".tape", "after")
+	p.WaitText(".tape", "100% drawn over 2 times")
+	p.WaitText(".tape", "more characters in this line, not shown")
+	p.WaitText(".tape", "<img src=x onerror")
+	p.WaitText(".tape", "\u27e8RLO\u27e9gnp.exe")
+	if raw := Eval[string](p, `document.querySelector('.tape').textContent`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
+		t.Error("a control or an override reached the page as itself")
+	}
+	if Eval[bool](p, `document.querySelector('.tape img, .tape script, .tape textarea') !== null || document.title.includes('owned')`) {
+		t.Error("output became markup")
+	}
+	wide := Eval[bool](p, `document.documentElement.scrollWidth > innerWidth`)
+	if wide {
+		t.Error("a long line pushed the page wider than the window")
+	}
+}
+
+// ReadingBack: who scrolls up is left in peace, told what is new, and brought back.
+func ReadingBack(t *testing.T, p *Page, target Target) {
+	needs(t, target.Say != nil, "make an agent say a given text")
+	started(p, target)
+	var many strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&many, "line %d\n", i)
+	}
+	target.Say(many.String())
+	p.WaitText(".tape", "line 399")
+	p.Until("the newest is in sight", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	Eval[bool](p, `(document.querySelector('.tape').scrollTop = 100, true)`)
+	p.WaitText(".tape-frame", "Jump to newest")
+	target.Say("one more\n")
+	p.WaitText(".tape-frame", "1 new, jump to newest")
+	if top := Eval[float64](p, `document.querySelector('.tape').scrollTop`); top != 100 {
+		t.Errorf("who reads back was moved to %v, want to stay at 100", top)
+	}
+	p.Click(".tape-frame", "jump to newest")
+	p.Until("the newest is in sight again", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	p.WaitGone(".tape-frame", "jump to newest")
+}

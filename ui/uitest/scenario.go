@@ -1,0 +1,269 @@
+package uitest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Target is a server with the page on it, and what a test can make it do. A
+// hook that is nil is something this target cannot do on purpose; scenarios
+// that need it are skipped with those words.
+type Target struct {
+	URL    string // the page, with its token where one is needed
+	Agent  string // an agent at rest that can be started
+	Says   string // words its session says by itself; empty where only Say makes it speak
+	Finish func() // lets the session under way come to its end
+
+	Say    func(text string) // the session under way says this
+	Cut    func()            // the line between browser and server breaks
+	Mend   func()            // and is whole again
+	Refuse func() string     // the next single session of Agent will be refused; these words must be shown
+	Liar   string            // an agent at rest whose name, description and note try to be markup, controls and overrides
+}
+
+// Scenario is one story about the page.
+type Scenario struct {
+	Name string
+	Run  func(t *testing.T, p *Page, target Target)
+}
+
+// Scenarios are the stories that must hold on every target, at every size.
+func Scenarios() []Scenario {
+	return []Scenario{
+		{"start", Start}, {"stop in mid-session", StopInMidSession}, {"once and then", OnceAndThen}, {"hold and release", HoldAndRelease},
+		{"cut and mended", CutAndMended}, {"a refusal", ARefusal}, {"keyboard alone", KeyboardAlone},
+		{"hostile words", HostileWords}, {"reading back", ReadingBack}, {"accessible", Accessible},
+	}
+}
+
+// View is one way to look at the page.
+type View struct {
+	Name   string
+	Size   Size
+	Scheme string
+}
+
+// Views are the four ways every state of the page must be fit to be looked at.
+var Views = []View{{"desktop dark", Desktop, "dark"}, {"phone light", Phone, "light"}, {"desktop light", Desktop, "light"}, {"phone dark", Phone, "dark"}}
+
+// RunAll tells every story on fresh targets, once on a desktop and once on a
+// phone; after each the console must be clean.
+func RunAll(t *testing.T, target func(t *testing.T) Target) {
+	for _, s := range Scenarios() {
+		for _, v := range Views[:2] {
+			t.Run(s.Name+"/"+v.Name, func(t *testing.T) {
+				p := Browse(t)
+				p.Resize(v.Size)
+				p.Scheme(v.Scheme)
+				s.Run(t, p, target(t))
+				p.NoConsoleErrors()
+			})
+		}
+	}
+}
+
+func needs(t *testing.T, has bool, what string) {
+	t.Helper()
+	if !has {
+		t.Skipf("this target cannot %s on purpose", what)
+	}
+}
+
+// Choose shows an agent, by the mouse; on a phone it goes back to the team first.
+func (p *Page) Choose(name string) {
+	p.t.Helper()
+	if Eval[bool](p, `!document.querySelector('.roster').checkVisibility()`) {
+		p.Click(".agent", "Team")
+	}
+	p.Click(".row-head", name)
+	p.WaitText("#agent-title", name)
+	p.Until("the agent is in sight", `document.querySelector('#agent-title').checkVisibility()`)
+}
+
+// started opens the page and starts the target's agent, and waits for its words.
+func started(p *Page, target Target) {
+	p.t.Helper()
+	p.Open(target.URL)
+	p.Choose(target.Agent)
+	p.WaitText(".agent-title .badge", "IDLE")
+	p.Click(".orders", "Start Agent")
+	p.WaitText(".agent-title .badge", "RUNNING")
+	if target.Say != nil {
+		target.Say("the first words\n")
+		p.WaitText(".tape", "the first words")
+	} else {
+		p.WaitText(".tape", target.Says)
+	}
+}
+
+// Start: a person starts an agent, and sees it run and hears it speak.
+func Start(t *testing.T, p *Page, target Target) {
+	started(p, target)
+	p.WaitText(".orders", "Stop Agent")
+	if got := p.Text(".orders .order-stop"); !strings.Contains(got, "Stop Agent") {
+		t.Errorf("the button of a running agent reads %q, want Stop Agent, red", got)
+	}
+	p.Click(".tabs", "Evidence")
+	p.WaitText(".evidence", "yes")
+	p.Click(".tabs", "History")
+	p.WaitText(".history", "continuous")
+}
+
+// StopInMidSession: nothing is interrupted; the wish is shown until it is obeyed.
+func StopInMidSession(t *testing.T, p *Page, target Target) {
+	needs(t, target.Finish != nil, "let a session finish")
+	started(p, target)
+	p.Click(".orders", "Stop Agent")
+	p.WaitText(".agent-title", "stopping after this session")
+	p.WaitText(".agent-title .badge", "RUNNING")
+	target.Finish()
+	p.WaitText(".agent-title .badge", "IDLE")
+	p.WaitText(".orders", "Start Agent")
+	p.WaitText(".tape", "Session ended")
+	p.WaitGone(".agent-title", "stopping")
+}
+
+// OnceAndThen: a single session while another is under way is noted, shown, and run afterwards.
+func OnceAndThen(t *testing.T, p *Page, target Target) {
+	needs(t, target.Finish != nil, "let a session finish")
+	started(p, target)
+	p.Click(".orders", "Run Single Session")
+	p.WaitText(".agent-title", "then: run once")
+	p.Click(".orders", "Keep Running")
+	p.WaitGone(".agent-title", "then: run once")
+}
+
+// HoldAndRelease: the switch asks first, says what it means, and both sides are shown.
+func HoldAndRelease(t *testing.T, p *Page, target Target) {
+	p.Open(target.URL)
+	p.WaitText(".roster", target.Agent)
+	p.Click(".masthead", "Hold team")
+	p.WaitText("dialog", "What is under way finishes")
+	p.Click("dialog", "Hold the team")
+	p.WaitText(".banners", "The team is held")
+	p.Click(".banners", "Release")
+	p.WaitText("dialog", "starts again")
+	p.Click("dialog", "Release the team")
+	p.WaitGone(".banners", "held")
+}
+
+// CutAndMended: the page says since when it knows nothing, offers nothing, and catches up by itself.
+func CutAndMended(t *testing.T, p *Page, target Target) {
+	needs(t, target.Cut != nil && target.Mend != nil && target.Finish != nil, "cut the line")
+	started(p, target)
+	p.Click(".orders", "Stop Agent")
+	p.WaitText(".agent-title", "stopping after this session")
+	Eval[bool](p, `(window.notReloaded = true)`)
+	target.Cut()
+	p.WaitText(".banners", "Cut off since")
+	p.Until("the team is dimmed", `Number(getComputedStyle(document.querySelector('.deck')).opacity) < 1`)
+	p.Until("no order can be given", `[...document.querySelectorAll('.order')].every(b => b.getAttribute('aria-disabled') === 'true')`)
+	target.Finish() // while nobody sees it
+	target.Mend()
+	p.WaitGone(".banners", "Cut off")
+	p.WaitText(".agent-title .badge", "IDLE")
+	p.WaitText(".tape", "Session ended")
+	p.Until("the page was not loaded again", `window.notReloaded`)
+	p.Until("orders can be given again", `!document.querySelector('.order-start').hasAttribute('aria-disabled')`)
+}
+
+// ARefusal is an answer, and is shown in its own words until it is put away.
+func ARefusal(t *testing.T, p *Page, target Target) {
+	needs(t, target.Refuse != nil, "refuse")
+	p.Open(target.URL)
+	p.Choose(target.Agent)
+	words := target.Refuse()
+	p.Click(".orders", "Run Single Session")
+	p.WaitText(".notes", "Refused")
+	p.WaitText(".notes", words)
+	p.WaitText(".agent-title .badge", "IDLE")
+	p.Click(".notes", "Put away")
+	p.WaitGone(".notes", "Refused")
+}
+
+// tabsMax is how often Tab may be pressed before something must have been reached.
+const tabsMax = 24
+
+// tabTo presses Tab until an expression about the focused element e is true, and checks that each stop can be seen.
+func (p *Page) tabTo(what, expression string) {
+	p.t.Helper()
+	for range tabsMax {
+		p.Press(kb.Tab)
+		if Eval[bool](p, `(() => { const e = document.activeElement; return e !== document.body && getComputedStyle(e).outlineStyle === 'none' && getComputedStyle(e.closest('.row') ?? e).outlineStyle === 'none'; })()`) {
+			p.t.Errorf("the focus cannot be seen on: %s", p.Focused())
+		}
+		if Eval[bool](p, `(() => { const e = document.activeElement; return !!(`+expression+`); })()`) {
+			return
+		}
+	}
+	p.t.Fatalf("%d times Tab do not reach %s; the focus is on: %s", tabsMax, what, p.Focused())
+}
+
+// KeyboardAlone: an agent is found, started, read about and stopped without a mouse.
+func KeyboardAlone(t *testing.T, p *Page, target Target) {
+	p.Open(target.URL)
+	p.WaitText(".roster", target.Agent)
+	p.tabTo("the team", `e.classList.contains('row-name')`)
+	p.Press(kb.Home)
+	onAgent := fmt.Sprintf(`document.activeElement.classList.contains('row-name') && document.activeElement.innerText.trim() === %s`, quote(target.Agent))
+	for range 40 {
+		if Eval[bool](p, onAgent) {
+			break
+		}
+		p.Press(kb.ArrowDown)
+	}
+	p.Until("the arrow keys reach the agent", onAgent)
+	p.tabTo("its button", `e.dataset.verb === 'start'`)
+	p.Press(kb.Enter)
+	p.WaitText(".row-chosen .badge", "RUNNING")
+	p.Until("the focus stays on the agent's button", `document.activeElement.dataset.verb === 'stop'`)
+	p.Press("?")
+	p.WaitText("dialog", "Keys and words")
+	p.Press(kb.Escape)
+	p.Until("the sheet is closed", `!document.querySelector('dialog')`)
+	p.Until("the focus is back", `document.activeElement.dataset.verb === 'stop'`)
+	p.Press("2")
+	p.WaitText(".evidence", "yes")
+	p.Press("1")
+	p.Until("the output is shown", `document.querySelector('.tape')`)
+	p.Press("x")
+	p.WaitText(".agent-title", "stopping after this session")
+	p.Press("/")
+	p.Until("the search has the focus", `document.activeElement.id === 'search' || innerWidth < 821`)
+}
+
+// Accessible: no rule of axe is broken in any state, at any size, in either theme.
+func Accessible(t *testing.T, p *Page, target Target) {
+	started(p, target)
+	for _, v := range Views {
+		p.Resize(v.Size)
+		p.Scheme(v.Scheme)
+		p.Choose(target.Agent)
+		for _, tab := range []string{"Evidence", "History", "Output"} {
+			p.Click(".tabs", tab)
+			p.Until("the tab is shown", fmt.Sprintf(`document.querySelector('.panel-%s')?.innerText.length > 20`, strings.ToLower(tab)))
+			p.Axe()
+		}
+		if v.Size == Phone {
+			p.Click(".agent", "Team")
+			p.Until("the team is shown", `document.querySelector('.roster').checkVisibility()`)
+			p.Axe()
+		}
+		p.Press("?")
+		p.WaitText("dialog", "Keys and words")
+		p.Axe()
+		p.Press(kb.Escape)
+		p.Until("the sheet is closed", `!document.querySelector('dialog')`)
+		p.Press("h")
+		p.WaitText("dialog", "Hold the team?")
+		p.Axe()
+		p.Press(kb.Escape)
+		p.Until("the question is closed", `!document.querySelector('dialog')`)
+		if t.Failed() {
+			t.Fatalf("in the view %s", v.Name)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package uitest_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/ui/uitest"
+)
+
+func fakeTarget(t *testing.T) uitest.Target {
+	fake := uitest.NewFake("harbour-api")
+	fake.Add(uitest.Agent{Name: "reviewer", Description: "Reads every change"})
+	fake.Add(uitest.Agent{Name: "coder", Description: "Writes and changes code", Limits: uitest.Limits{Session: "2h", Cost: 50, Tokens: 900_000}})
+	fake.Add(uitest.Agent{Name: uitest.Lie, Description: uitest.Lie, Note: uitest.Lie, Doubt: uitest.Lie, Driver: uitest.Lie, Behind: uitest.Lie})
+	line := uitest.NewLine(t, fake.Serve(t))
+	return uitest.Target{
+		URL: line.URL, Agent: "coder", Liar: uitest.Lie,
+		Say:    func(text string) { fake.Say("coder", text) },
+		Finish: func() { fake.Finish("coder", "ok", "") },
+		Cut:    line.Cut, Mend: line.Mend,
+		Refuse: func() string {
+			fake.Refuse("once", "coder", "the cost limit of today is reached")
+			return "the cost limit of today is reached"
+		},
+	}
+}
+
+func TestScenarios(t *testing.T) { uitest.RunAll(t, fakeTarget) }
+
+// A thousand agents and twenty thousand changes must leave the page usable. How
+// long it took is told, not judged: machines differ.
+func TestCrowd(t *testing.T) {
+	const agents, changes = 1000, 20_000
+	fake := uitest.NewFake("fleet")
+	for i := range agents {
+		fake.Add(uitest.Agent{Name: fmt.Sprintf("agent-%03d", i), Description: "One of many"})
+	}
+	p := uitest.Browse(t)
+	url := fake.Serve(t)
+	began := time.Now()
+	p.Open(url)
+	p.WaitText(".roster", "agent-000")
+	t.Logf("%d agents on screen after %v", agents, time.Since(began).Round(time.Millisecond))
+	if n := uitest.Eval[int](p, `document.querySelectorAll('.row').length`); n > 40 {
+		t.Errorf("%d rows are drawn for %d agents; only those in sight should be", n, agents)
+	}
+	uitest.Eval[bool](p, `(() => {
+		window.slowest = 0; window.frames = 0; let last = performance.now();
+		const step = (now) => { window.slowest = Math.max(window.slowest, now - last); window.frames++; last = now; requestAnimationFrame(step); };
+		requestAnimationFrame(step); return true; })()`)
+	began = time.Now()
+	fake.Storm(changes)
+	p.Choose("agent-003")
+	p.Click(".tabs", "History")
+	p.WaitText(".history", fmt.Sprintf("#%d", fake.Head()-agents+4))
+	t.Logf("%d changes taken in after %v; slowest frame %d ms of %d", changes, time.Since(began).Round(time.Millisecond),
+		uitest.Eval[int](p, `Math.round(window.slowest)`), uitest.Eval[int](p, `window.frames`))
+	began = time.Now()
+	p.Press("/")
+	p.Press("agent-99")
+	p.WaitText(".roster", "agent-990")
+	p.WaitGone(".roster", "agent-003")
+	t.Logf("found 10 of %d after %v", agents, time.Since(began).Round(time.Millisecond))
+	uitest.Eval[bool](p, `(document.querySelector('#search').blur(), true)`)
+	p.NoConsoleErrors()
+}
+
+// Twenty MiB in one line, and many lines, must not stop the page.
+func TestFlood(t *testing.T) {
+	fake := uitest.NewFake("harbour-api")
+	fake.Add(uitest.Agent{Name: "coder"})
+	p := uitest.Browse(t)
+	p.Open(fake.Serve(t))
+	p.Choose("coder")
+	p.Click(".orders", "Start Agent")
+	p.WaitText(".agent-title .badge", "RUNNING")
+	p.WaitText(".tape", "Nothing said yet")
+	began := time.Now()
+	chunk := make([]byte, 1<<20)
+	for i := range chunk {
+		chunk[i] = 'x'
+	}
+	for range 20 {
+		fake.Say("coder", string(chunk))
+	}
+	fake.Say("coder", "\n")
+	for i := range 20_000 {
+		fake.Say("coder", fmt.Sprintf("line %d\n", i))
+	}
+	p.WaitText(".tape", "line 19999")
+	t.Logf("20 MiB in one line and 20,000 lines shown after %v", time.Since(began).Round(time.Millisecond))
+	p.WaitText(".tape", "earlier lines let go")
+	if n := uitest.Eval[int](p, `document.querySelectorAll('.line').length`); n > 5001 {
+		t.Errorf("%d lines are kept, want 5,000 at most", n)
+	}
+	p.Press("1")
+	p.NoConsoleErrors()
+}
