@@ -68,7 +68,7 @@ func (f *findings) err() error {
 		return nil
 	}
 	sortFaults(f.faults)
-	list := slices.Compact(f.faults)
+	list := f.faults
 	if more := len(list) - faultsMax; more > 0 {
 		list = append(list[:faultsMax:faultsMax], Fault{File: f.file, Text: fmt.Sprintf("and %d more faults", more)})
 	}

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -95,6 +96,10 @@ func TestIllegible(t *testing.T) {
 		{"too large", strings.Repeat("# filler\n", 1<<17), "fairlead.yaml: is larger than 1 MiB"},
 		{"too deep", "version: 1\nteam: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "holds more than any team needs"},
 		{"far too deep", strings.Repeat("[", 100_000), "fairlead.yaml:1:"},
+		{"too wide", "version: 1\nworkflows: [" + strings.Repeat("x,", nodesMax) + "]\n", "holds more than any team needs"},
+		{"too long a time", "version: 1\nteam: {limits: {session: 8761h}}\n", "is longer than a year"},
+		{"no host", "version: 1\nnotify: {webhook: 'https:///x'}\n", "2:19: notify.webhook: is not an address"},
+		{"not quite a port", "version: 1\nlisten: 127.0.0.1:07466\n", "is not an address and a port"},
 		{"alias in itself", "version: 1\nteam: &t {lead: *t}\n", "holds more than any team needs"},
 		{"alias bomb", bomb(), "holds more than any team needs"},
 		{"many faults", "version: 1\n" + manyKeys(2000), "and 1000 more faults"},
@@ -122,6 +127,37 @@ func manyKeys(n int) string {
 		fmt.Fprintf(&b, "key%d: 1\n", i)
 	}
 	return b.String()
+}
+
+// TestLargeFile: one byte too many is too many on disk as well.
+func TestLargeFile(t *testing.T) {
+	const start = "version: 1\n#"
+	fits := start + strings.Repeat("x", fileBytesMax-len(start))
+	if _, err := Load(folder(t, map[string]string{FileName: fits}), nil); err != nil {
+		t.Errorf("1 MiB to the byte: %v", err)
+	}
+	if _, err := Load(folder(t, map[string]string{FileName: fits + "x"}), nil); err == nil {
+		t.Error("1 MiB and a byte was taken")
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	for _, c := range []struct {
+		written string
+		want    Backoff
+	}{
+		{"{}", Backoff{BackoffFirst, BackoffMax}},
+		{"{first: 2m}", Backoff{2 * time.Minute, 2 * time.Minute}}, // the longest follows (SPEC C16)
+		{"{max: 500ms}", Backoff{500 * time.Millisecond, 500 * time.Millisecond}},
+		{"{first: 2s, max: 3s}", Backoff{2 * time.Second, 3 * time.Second}},
+	} {
+		cfg, err := Parse(FileName, t.TempDir(), []byte("version: 1\nagents: {a: {command: [sh], backoff: "+c.written+"}}\n"), nil)
+		if err != nil {
+			t.Errorf("%s: %v", c.written, err)
+		} else if got := cfg.Agents[0].Backoff; got != c.want {
+			t.Errorf("%s: got %v, want %v", c.written, got, c.want)
+		}
+	}
 }
 
 func TestMissingFile(t *testing.T) {
