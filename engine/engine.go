@@ -43,6 +43,7 @@ type Engine struct {
 	hub     *hub
 	table   chan request // what the loop is asked
 	quit    chan struct{}
+	ready   chan struct{} // closed when recovery is over
 	stopped chan struct{} // closed when a stop that was asked for is complete
 	started time.Time
 
@@ -95,7 +96,7 @@ var ErrClosed = errors.New("fairlead has stopped; start it again with `fairlead 
 func Open(ctx context.Context, opts Options) (*Engine, error) {
 	e := &Engine{
 		opts: opts, log: opts.Log, hub: newHub(),
-		table: make(chan request, tableMax), quit: make(chan struct{}), stopped: make(chan struct{}),
+		table: make(chan request, tableMax), quit: make(chan struct{}), ready: make(chan struct{}), stopped: make(chan struct{}),
 		members: map[string]*member{}, versions: map[string]uint64{}, warned: map[string]bool{},
 		procs: map[string]Process{}, started: time.Now(),
 	}
@@ -120,8 +121,12 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.recover(ctx); err != nil {
 		return fmt.Errorf("recover the team: %w", err)
 	}
+	close(e.ready)
 	return e.loop(ctx)
 }
+
+// Ready is closed when everything that was is found again, and orders are taken.
+func (e *Engine) Ready() <-chan struct{} { return e.ready }
 
 // shutdown lets go of everything, in an order in which nobody waits for somebody who has gone.
 func (e *Engine) shutdown() {

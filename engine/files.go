@@ -165,7 +165,7 @@ func fileRead(seen interop.Seen, first bool) control.FileRead {
 	}
 	return control.FileRead{
 		Desired: seen.State.DesiredState, Current: seen.State.CurrentState, By: seen.State.SetBy, Note: seen.State.Note,
-		Stamp: stamp, Extra: packExtra(seen.State.Extra), First: first,
+		Stamp: stamp, Extra: packExtra(seen.State.Extra), First: first, Swapped: seen.FromSwap,
 	}
 }
 

@@ -15,7 +15,7 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 	v := &ch.Value
 	switch act {
 	case TakeWish:
-		c.takeWish(v, in)
+		c.takeWish(v, in, now)
 	case RestWish:
 		v.Wish = Wish{Desired: WordPause, By: "agent", Note: restNote(c.State, in), N: c.Wish.N + 1, Rested: true}
 		v.Extra = ""
@@ -70,8 +70,8 @@ func (c *Control) open(ch *Change, kind Kind) {
 
 // takeWish remembers, of a command of ours to a foreign loop, what it replaces: a loop that
 // had read the file before writes that back.
-func (c *Control) takeWish(v *Value, in Input) {
-	v.Wish = c.wishOf(in)
+func (c *Control) takeWish(v *Value, in Input, now Now) {
+	v.Wish = c.wishOf(in, now)
 	v.Before = Wish{}
 	switch in := in.(type) {
 	case FileRead:
@@ -84,13 +84,16 @@ func (c *Control) takeWish(v *Value, in Input) {
 }
 
 // wishOf is the wish that an input carries. Who wrote the file is not ours to correct.
-func (c *Control) wishOf(in Input) Wish {
-	w := Wish{N: c.Wish.N + 1}
+func (c *Control) wishOf(in Input, now Now) Wish {
+	w := Wish{N: c.Wish.N + 1, At: now.At.UTC()}
 	switch in := in.(type) {
 	case Commanded:
 		w.Desired, w.By, w.Note = in.Desired, cut(in.By), cut(in.Note)
 	case FileRead:
 		w.Desired, w.By, w.Note = in.Desired, cut(in.By), cut(in.Note)
+		if believable(in.Stamp, now.At) && !in.Stamp.IsZero() {
+			w.At = in.Stamp.UTC()
+		}
 		if in.Note == heldNote(c.Wish.Desired) {
 			w.Note = c.Wish.Note // our own words about a hold, which whoever wrote the file left standing
 		}

@@ -113,6 +113,9 @@ func (c *Control) fileLooked(in Input, now Now) []Event {
 	}
 	switch in := in.(type) {
 	case FileRead:
+		if c.overtaken(in) {
+			return nil
+		}
 		return c.fileRead(in, now)
 	case FileBroken:
 		if in.Torn {
@@ -127,6 +130,12 @@ func (c *Control) fileLooked(in Input, now Now) []Event {
 	default:
 		panic(fmt.Sprintf("control: no look at a file: %T", in))
 	}
+}
+
+// overtaken says whether what was found in a replaced file was wished before the wish that
+// stands: it was overwritten once by who wished that, and once more by us.
+func (c *Control) overtaken(in FileRead) bool {
+	return in.Swapped && !in.Stamp.IsZero() && in.Stamp.Before(c.Wish.At)
 }
 
 func (c *Control) becomesForeign() bool {

@@ -59,12 +59,13 @@ type Value struct {
 
 // Wish is what is wanted: desired_state with who set it and why.
 type Wish struct {
-	Desired string `json:"desired"`           // as written, even where it is no word we know (C13)
-	By      string `json:"by,omitempty"`      // human or agent
-	Note    string `json:"note,omitempty"`    //
-	N       uint64 `json:"n,omitempty"`       // grows with every wish; a session remembers the one that it obeys
-	Rested  bool   `json:"rested,omitempty"`  // nobody asked: the pause of a new, a deleted or a broken file
-	Unknown bool   `json:"unknown,omitempty"` // treated as pause
+	Desired string    `json:"desired"`           // as written, even where it is no word we know (C13)
+	By      string    `json:"by,omitempty"`      // human or agent
+	Note    string    `json:"note,omitempty"`    //
+	At      time.Time `json:"at,omitzero"`       // when somebody wished it; zero where a rule did
+	N       uint64    `json:"n,omitempty"`       // grows with every wish; a session remembers the one that it obeys
+	Rested  bool      `json:"rested,omitempty"`  // nobody asked: the pause of a new, a deleted or a broken file
+	Unknown bool      `json:"unknown,omitempty"` // treated as pause
 }
 
 // Change is one rule taken for one agent.
@@ -141,8 +142,8 @@ func (v *Value) word() string {
 // what is wanted of it comes back with the release (X8).
 func (c *Control) File(held bool) File {
 	f := File{Desired: c.Wish.Desired, Current: c.Current(), By: c.Wish.By, Note: c.Wish.Note, Stamp: c.Stamp, Extra: c.Extra}
-	if f.Desired == "" {
-		f.Desired = WordPause
+	if c.Wish.N == 0 {
+		f.Desired = WordPause // nobody ever asked for anything
 	}
 	if held && c.State == Foreign && c.Wants() {
 		f.Note = heldNote(f.Desired)

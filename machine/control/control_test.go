@@ -221,3 +221,33 @@ func TestBadge(t *testing.T) {
 		}
 	}
 }
+
+// What is found in a file that a write of ours had replaced was written before; where
+// somebody has wished something since, it is history.
+func TestSwappedOutFileIsOlder(t *testing.T) {
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	policy := Policy{FailuresMax: 5, BackoffFirst: time.Second, BackoffMax: time.Minute}
+	decide := func(c *Control, in Input, at time.Time) []Change {
+		t.Helper()
+		changes, err := c.Decide(in, Now{At: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ch := range changes {
+			c.Apply(ch)
+		}
+		return changes
+	}
+	c := &Control{Name: "coder", Policy: policy, Value: Value{State: Absent}}
+	decide(c, FileGone{}, at)
+	decide(c, Commanded{Desired: WordPause, By: "human"}, at.Add(2*time.Second))
+	older := FileRead{Desired: WordContinuous, Current: WordPause, By: "human", Stamp: at.Add(time.Second), Swapped: true}
+	if changes := decide(c, older, at.Add(3*time.Second)); len(changes) != 0 {
+		t.Errorf("a wish that was overtaken is obeyed: %+v", changes)
+	}
+	newer := older
+	newer.Stamp = at.Add(2500 * time.Millisecond)
+	if changes := decide(c, newer, at.Add(3*time.Second)); len(changes) != 1 || changes[0].Row != "C2" {
+		t.Errorf("a wish that we wrote over is lost: %+v", changes)
+	}
+}

@@ -22,6 +22,7 @@ type FileRead struct {
 	Stamp   time.Time // zero where the file has none that can be read
 	Extra   string
 	First   bool // the first look since the daemon started
+	Swapped bool // found in a file that a write of ours had replaced: newer ones may have come since
 }
 
 // FileGone is a file that is not there.
