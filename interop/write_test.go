@@ -337,6 +337,28 @@ func TestLockedByAnotherFairlead(t *testing.T) {
 	}
 }
 
+func TestALockFileThatWasRemovedIsNoLock(t *testing.T) {
+	_, f := newStillDesk(t, "")
+	side, err := f.lockSide(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.isLock(side) {
+		t.Error("the lock that lies there is no lock")
+	}
+	if err := os.Remove(side.Path()); err != nil { // as git clean does
+		t.Fatal(err)
+	}
+	other, err := f.lockSide(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.isLock(side) || !f.isLock(other) {
+		t.Error("two processes would hold two locks")
+	}
+	_, _ = side.Close(), other.Close()
+}
+
 func TestALinkForTheLockIsNotFollowed(t *testing.T) {
 	d, _ := newStillDesk(t, "")
 	elsewhere := filepath.Join(t.TempDir(), "made")
