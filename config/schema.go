@@ -45,31 +45,26 @@ func checkShape(root *node, found *findings) {
 	if !ok {
 		panic("config: the validator fails: " + err.Error())
 	}
-	s := shape{root: root, found: found, wrongType: map[string]bool{}}
-	leaves := s.leaves(fault, nil)
-	for _, leaf := range leaves {
-		if _, is := leaf.ErrorKind.(*kind.Type); is {
-			s.wrongType[strings.Join(leaf.InstanceLocation, "\x00")] = true
-		}
-	}
-	for _, leaf := range leaves {
+	s := shape{root: root, found: found}
+	for _, leaf := range leaves(fault, nil) {
 		s.report(leaf)
 	}
 }
 
 type shape struct {
-	root      *node
-	found     *findings
-	wrongType map[string]bool // one fault is enough for a value of the wrong type
+	root  *node
+	found *findings
 }
 
-func (s *shape) leaves(e *jsonschema.ValidationError, into []*jsonschema.ValidationError) []*jsonschema.ValidationError {
+// leaves are the findings themselves, without the groups they come in. A value of
+// the wrong type is one finding: the validator looks no further there.
+func leaves(e *jsonschema.ValidationError, into []*jsonschema.ValidationError) []*jsonschema.ValidationError {
 	_, named := e.ErrorKind.(*kind.PropertyNames)
 	if len(e.Causes) == 0 || named {
 		return append(into, e)
 	}
 	for _, c := range e.Causes {
-		into = s.leaves(c, into)
+		into = leaves(c, into)
 	}
 	return into
 }
@@ -97,9 +92,6 @@ func (s *shape) at(location []string) (n *node, key place) {
 func (s *shape) report(e *jsonschema.ValidationError) {
 	n, key := s.at(e.InstanceLocation)
 	if n.kind == broken {
-		return
-	}
-	if _, is := e.ErrorKind.(*kind.Type); !is && s.wrongType[strings.Join(e.InstanceLocation, "\x00")] {
 		return
 	}
 	at, say := n.place, func(format string, args ...any) { s.found.add(n.place, n.path, format, args...) }
