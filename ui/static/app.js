@@ -14,9 +14,9 @@ import { chosen, counts, opened, startView } from './view.js';
 
 const App = () => html`
   <${Masthead} /><${Banners} />
-  <div class="deck ${connection.value.phase === 'lost' || connection.value.phase === 'denied' ? 'deck-cut' : ''}" data-view=${opened.value ? 'agent' : 'team'}>
+  <main class="deck ${connection.value.phase === 'lost' || connection.value.phase === 'denied' ? 'deck-cut' : ''}" data-view=${opened.value ? 'agent' : 'team'}>
     <${Roster} /><${AgentPane} />
-  </div>
+  </main>
   <${Notes} /><${Dialogs} />`;
 
 // On a wide page somebody is always chosen.

@@ -151,12 +151,12 @@ function Known({ cell: c }) {
 export function AgentPane() {
   const c = chosenCell.value;
   if (!c) {
-    return html`<main class="agent agent-none" id="agent">${loaded.value && chosen.value && opened.value
+    return html`<section class="agent agent-none" id="agent" aria-label="Chosen agent">${loaded.value && chosen.value && opened.value
       ? html`<div class="empty"><h2>No such agent</h2><p>There is no agent called ${plain(chosen.value, 80)} in this team.</p><button type="button" class="plain-button" onClick=${backToTeam}>To the team</button></div>`
       : loaded.value && names.value.length === 0 ? html`<${FirstAgent} />`
-      : html`<div class="empty"><p>Choose an agent to see what it says, and why we believe it.</p></div>`}</main>`;
+      : html`<div class="empty"><p>Choose an agent to see what it says, and why we believe it.</p></div>`}</section>`;
   }
-  return html`<main class="agent" id="agent" aria-labelledby="agent-title" key=${c.name}>
+  return html`<section class="agent" id="agent" aria-labelledby="agent-title" key=${c.name}>
     <${Head} cell=${c} /><${Figures} cell=${c} /><${Timeline} cell=${c} /><${Known} cell=${c} />
-  </main>`;
+  </section>`;
 }

@@ -1,0 +1,63 @@
+package uitest_test
+
+import (
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/ui/uitest"
+)
+
+// The page's readers of foreign bytes are held to what must be true of any
+// bytes, with a thousand streams from a seed each: where a stream is cut makes
+// no difference, nothing that acts comes through, and nothing grows without end.
+func TestParsersOnAnyBytes(t *testing.T) {
+	p := uitest.Browse(t)
+	p.Open(uitest.NewFake("t").Serve(t))
+	const prelude = `
+		const random = (seed) => () => { seed = (seed * 1664525 + 1013904223) >>> 0; return seed / 4294967296; };
+		const make = (rnd, alphabet, n) => { let s = ''; while (s.length < n) s += alphabet[Math.floor(rnd() * alphabet.length)]; return s; };
+		const cut = (rnd, s) => { const parts = []; for (let i = 0; i < s.length;) { const n = 1 + Math.floor(rnd() * 9); parts.push(s.slice(i, i + n)); i += n; } return parts; };`
+	for name, script := range map[string]string{
+		"terminal": `
+			const { Terminal, LINE_CHARS_MAX } = await import('/ansi.js');
+			const alphabet = ['a', 'ü', '☂', '\n', '\r', '\b', '\x1b', '[', ']', '31', 'm', ';', '\x07', '\\', 'P', '\x9b', '\x90', '\x9c', '\u202e', '\x00', '\t', '(', 'B', '<b>'];
+			const read = (parts) => { const t = new Terminal(); const lines = parts.flatMap(x => t.write(x)); return JSON.stringify([lines, t.line]); };
+			for (let seed = 1; seed <= 1000; seed++) {
+				const rnd = random(seed); const s = make(rnd, alphabet, 120);
+				const whole = read([s]), parts = read(cut(rnd, s));
+				if (whole !== parts) return 'seed ' + seed + ': cut differently, read differently: ' + JSON.stringify(s) + '\n' + whole + '\n' + parts;
+				if (/[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/.test(JSON.parse(whole).flat().map(l => l.text).join(''))) return 'seed ' + seed + ': a control came through: ' + whole;
+			}
+			const long = new Terminal(); for (let i = 0; i < 1000; i++) long.write('x'.repeat(10000));
+			if (long.line.text.length > LINE_CHARS_MAX || long.line.more + long.line.text.length !== 1e7) return 'a long line is not counted right: ' + long.line.text.length + ' + ' + long.line.more;
+			return '';`,
+		"events": `
+			const { Parser } = await import('/sse.js');
+			const alphabet = ['data: ', 'data:', 'id: 7', 'event: change', ': ping', '\n', '\n\n', '\r\n', '{"a":1}', ':', 'x', ' '];
+			const read = (parts) => { const p = new Parser(); return JSON.stringify(parts.flatMap(x => p.write(x))); };
+			for (let seed = 1; seed <= 1000; seed++) {
+				const rnd = random(seed); const s = make(rnd, alphabet, 160);
+				if (read([s]) !== read(cut(rnd, s))) return 'seed ' + seed + ': cut differently, read differently: ' + JSON.stringify(s);
+			}
+			const ok = read(['event: change\nid: 3\ndata: {"a":\ndata: 1}\n\n: ping\n\ndata: y\r\n\r\n']);
+			if (ok !== '[{"event":"change","id":"3","data":"{\\"a\\":\\n1}"},{"event":"message","id":"3","data":"y"}]') return 'read wrong: ' + ok;
+			try { const p = new Parser(); for (;;) p.write('x'.repeat(1 << 20)); } catch (e) { return e.message.includes('longer') ? '' : String(e); }`,
+		"text": `
+			const { plain, reveal } = await import('/text.js');
+			for (let code = 0; code < 0x11000; code++) {
+				if (code >= 0xd800 && code <= 0xdfff) continue;
+				const shown = reveal(String.fromCodePoint(code));
+				if (/[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f]/u.test(shown)) return 'U+' + code.toString(16) + ' comes through as ' + JSON.stringify(shown);
+			}
+			if (!reveal('\ud800x').startsWith('\u27e8')) return 'half a character comes through';
+			if (plain('x'.repeat(1e6)).length > 401) return 'a long text is not cut';
+			if (plain({a: '\u202e'}) !== '{"a":"⟨RLO⟩"}') return 'an object reads ' + plain({a: '\u202e'});
+			return '';`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if wrong := uitest.Eval[string](p, `(async () => {`+prelude+script+`})()`); wrong != "" {
+				t.Error(wrong)
+			}
+		})
+	}
+	p.NoConsoleErrors()
+}
