@@ -44,7 +44,7 @@ var imports = []importRow{
 	{pkg: "holder"},
 	{pkg: "interop", may: []string{"machine", "machine/*", "marker"}},
 	{pkg: "journal", inTests: []string{"journal/*"}},
-	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/journaltest"}},
+	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
 	{pkg: "driver/*", may: []string{"driver"}, inTests: []string{"driver/*"}},
 
