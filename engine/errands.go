@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -82,6 +83,9 @@ func (e *Engine) launch(ctx context.Context, m *member, s team.Session) (Process
 	agent, err := e.agentFor(m)
 	if err != nil {
 		return nil, &CannotStart{Why: err.Error()}
+	}
+	if err := os.MkdirAll(agent.Workspace, 0o755); err != nil { //nolint:gosec // as public as its repository
+		return nil, &CannotStart{Why: "its workspace cannot be made: " + err.Error()}
 	}
 	if err := m.driver.Check(agent); err != nil {
 		return nil, &CannotStart{Why: err.Error()}

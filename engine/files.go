@@ -86,11 +86,16 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 	}
 	switch seen.Kind {
 	case interop.KindWritten:
+		m.failed = ""
 		if seen.Own || a.Ours(string(seen.Sum)) {
 			return nil
 		}
 		return event(seen, fileRead(seen, first), actorOf(seen.State, a.Name))
 	case interop.KindMalformed:
+		if seen.FromSwap {
+			e.log.Warn("a write that ours replaced was no agent state", "agent", seen.Name, "fault", seen.Fault, "kept_as", seen.KeptAs)
+			return nil
+		}
 		broken := control.FileBroken{KeptAs: seen.KeptAs, Fault: seen.Fault, Torn: first && e.rebooted && a.Control.State != control.Absent}
 		return event(seen, broken, team.Actor{Kind: "engine", ID: interop.FileName})
 	case interop.KindDeleted:
