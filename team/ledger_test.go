@@ -1,0 +1,279 @@
+package team
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+)
+
+// ledger is what a careful person would keep beside the team. Nothing in it comes from a
+// table: it counts what was opened, started, wished and used, and says what may not be.
+type ledger struct {
+	open     map[string]string            // agent → the session that is open
+	obeys    map[string]uint64            // session → number of the wish that it was opened for
+	begun    map[string]map[uint64]int    // agent → number of a wish → processes started for it
+	used     map[string]map[string]Usage  // agent → day → what it reported, each report once
+	heard    map[string]map[int64]bool    // session → offsets of its reports
+	stamps   map[string]time.Time         // agent → its file's last timestamp
+	files    map[string]control.File      // agent → what its file said under that
+	ids      map[string]bool              // every session there ever was
+	sessions map[string][]control.Outcome // agent → ends, in order
+}
+
+func newLedger() *ledger {
+	return &ledger{
+		open: map[string]string{}, obeys: map[string]uint64{}, begun: map[string]map[uint64]int{},
+		used: map[string]map[string]Usage{}, heard: map[string]map[int64]bool{}, stamps: map[string]time.Time{},
+		files: map[string]control.File{}, ids: map[string]bool{}, sessions: map[string][]control.Outcome{},
+	}
+}
+
+// judge looks at a change before it is applied.
+func (l *ledger) judge(w *world, ch Change, what any) {
+	note(ch)
+	kind, name, found := strings.Cut(ch.Entity, "/")
+	if !found || ch.Row == "" || ch.Trigger == "" || ch.From == "" || ch.To == "" || !ch.At.Equal(w.at) || ch.Actor.ID != "test" {
+		w.t.Fatalf("a change that does not say everything: %+v", ch)
+	}
+	bodies := 0
+	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil} {
+		if is {
+			bodies++
+		}
+	}
+	if bodies != 1 {
+		w.t.Fatalf("a change with %d bodies: %+v", bodies, ch)
+	}
+	if want := map[string]string{"control": "control", "session": "session", "agent": "team", "team": "team"}[kind]; ch.Machine != want {
+		w.t.Fatalf("a change of %s by the machine %s", ch.Entity, ch.Machine)
+	}
+	a := w.team.Agents[name]
+	switch {
+	case ch.Body.Control != nil:
+		l.wish(w, a, ch, what)
+	case ch.Body.Session != nil:
+		l.session(w, a, ch)
+	}
+}
+
+// wish looks after what people want: nobody else may change it but by a row that says why,
+// and no one-shot is lost before a process began for it.
+func (l *ledger) wish(w *world, a *Agent, ch Change, what any) {
+	was, is := a.Control.Value, ch.Body.Control.Value
+	if is.Wish.N == was.Wish.N {
+		if is.Wish != was.Wish {
+			w.t.Fatalf("%s: another wish under the same number: %+v, %+v", ch.Trigger, was.Wish, is.Wish)
+		}
+		return
+	}
+	switch what.(type) {
+	case control.Commanded, control.FileRead, control.FileGone, control.FileBroken:
+		return // somebody asked
+	}
+	answered := was.Wish.N == was.Took
+	switch ch.Row {
+	case "C8", "C9", "C20", "C15":
+		if !answered {
+			w.t.Fatalf("%s: wish %d of %s was overwritten at the end of a session for wish %d", ch.Row, was.Wish.N, a.Name, was.Took)
+		}
+		if ch.Row != "C20" && l.begun[a.Name][was.Took] == 0 {
+			w.t.Fatalf("%s: wish %d of %s is spent, and no process ever began for it", ch.Row, was.Took, a.Name)
+		}
+	case "C16", "C17":
+	case "F1":
+		if was.State != control.Foreign {
+			w.t.Fatalf("a foreign loop's wish is spent for %s, which has none", a.Name)
+		}
+	default:
+		w.t.Fatalf("%s: row %s overwrites wish %d of %s", ch.Trigger, ch.Row, was.Wish.N, a.Name)
+	}
+	if is.Wish.By != "agent" || is.Wish.Desired != control.WordPause || is.Wish.Note == "" {
+		w.t.Fatalf("%s: a wish that nobody had: %+v", ch.Row, is.Wish)
+	}
+	if ch.Row == "C17" && !strings.HasPrefix(is.Wish.Note, "limit reached: ") {
+		w.t.Fatalf("a limit that is not named: %q", is.Wish.Note)
+	}
+}
+
+// session keeps the one seat that an agent has (J1).
+func (l *ledger) session(w *world, a *Agent, ch Change) {
+	s := ch.Body.Session
+	switch {
+	case ch.Trigger == "opened":
+		if l.open[a.Name] != "" || l.ids[s.ID] {
+			w.t.Fatalf("%s is opened beside %q", s.ID, l.open[a.Name])
+		}
+		l.open[a.Name], l.ids[s.ID] = s.ID, true
+		l.obeys[s.ID] = a.Control.Took
+	case l.open[a.Name] != s.ID:
+		w.t.Fatalf("%s of %s, and open is %q", ch.Trigger, s.ID, l.open[a.Name])
+	case ch.To == "none":
+		l.open[a.Name] = ""
+		l.sessions[a.Name] = append(l.sessions[a.Name], s.Outcome)
+	}
+	if ch.Trigger == "opened" {
+		l.mayOpen(w, a, ch)
+	}
+}
+
+// mayOpen is X8, X9, C14 and the configuration, by hand. The change is one of a batch: what
+// the batch said before it (a release, a report) is applied already.
+func (l *ledger) mayOpen(w *world, a *Agent, ch Change) {
+	_, configured := w.conf.Agents[a.Name]
+	switch {
+	case w.team.Hold.On:
+		w.t.Fatalf("%s is opened while the team is held", ch.Body.Session.ID)
+	case w.team.Stopping:
+		w.t.Fatalf("%s is opened while Fairlead stops", ch.Body.Session.ID)
+	case !configured || a.Removed:
+		w.t.Fatalf("%s is opened for an agent that is configured no more", ch.Body.Session.ID)
+	}
+	if over := l.over(w, a.Name); over != "" {
+		w.t.Fatalf("%s is opened over %s", ch.Body.Session.ID, over)
+	}
+}
+
+// over says which limit of the day is used up, by the ledger's own sums.
+func (l *ledger) over(w *world, name string) string {
+	day := w.at.Format(time.DateOnly)
+	own, limits := l.used[name][day], w.team.Agents[name].Settings.Limits
+	if limits.TokensPerDay > 0 && own.InputTokens+own.OutputTokens >= limits.TokensPerDay {
+		return "its tokens"
+	}
+	if limits.CostPerDayUSD > 0 && own.CostUSD >= limits.CostPerDayUSD {
+		return "its cost"
+	}
+	total := 0.0
+	for _, days := range l.used {
+		total += days[day].CostUSD
+	}
+	if all := w.team.Limits.CostPerDayUSD; all > 0 && total >= all {
+		return "the team's cost"
+	}
+	return ""
+}
+
+// started is a process that begins: the last moment to be wrong.
+func (l *ledger) started(w *world, todo Todo) {
+	a := w.team.Agents[todo.Agent]
+	c := a.Control
+	over := l.over(w, a.Name)
+	switch {
+	case w.team.Hold.On, w.team.Stopping, a.Removed, over != "":
+		w.t.Fatalf("%s is started: hold %v, stopping %v, removed %v, over %q", todo.Session.ID, w.team.Hold.On, w.team.Stopping, a.Removed, over)
+	case todo.Session.Kind == control.Program:
+	case c.Wish.Desired == control.WordPause || c.Wish.Unknown:
+		w.t.Fatalf("%s is started, and the newest wish is %q", todo.Session.ID, c.Wish.Desired)
+	case todo.Session.Kind == control.Cleanup && c.Wish.Desired == control.WordRunOnce,
+		todo.Session.Kind == control.Work && c.Wish.Desired == control.WordRunCleanup:
+		w.t.Fatalf("%s is a %s, and wanted is %s", todo.Session.ID, todo.Session.Kind, c.Wish.Desired)
+	default:
+		if l.begun[a.Name] == nil {
+			l.begun[a.Name] = map[uint64]int{}
+		}
+		n := l.obeys[todo.Session.ID]
+		l.begun[a.Name][n]++
+		oneShot := c.State == control.RunOnce || c.State == control.RunCleanup
+		if oneShot && l.begun[a.Name][n] > 1 {
+			w.t.Fatalf("%s: one-shot %d of %s begins for the %d. time", todo.Session.ID, n, a.Name, l.begun[a.Name][n])
+		}
+	}
+}
+
+// report counts a report once, whatever the team makes of it.
+func (l *ledger) report(name string, at time.Time, what SessionReported) {
+	if l.heard[what.Session] == nil {
+		l.heard[what.Session] = map[int64]bool{}
+	}
+	if l.heard[what.Session][what.Offset] {
+		return
+	}
+	l.heard[what.Session][what.Offset] = true
+	if l.used[name] == nil {
+		l.used[name] = map[string]Usage{}
+	}
+	day := at.Format(time.DateOnly)
+	sum := l.used[name][day]
+	sum.InputTokens += what.Usage.InputTokens
+	sum.OutputTokens += what.Usage.OutputTokens
+	sum.CostUSD += what.Usage.CostUSD
+	l.used[name][day] = sum
+}
+
+// check is what must hold after every event.
+func (l *ledger) check(w *world) {
+	keys := map[string]bool{}
+	var total Usage
+	day := w.at.Format(time.DateOnly)
+	for _, name := range w.team.Names() {
+		a := w.team.Agents[name]
+		l.checkSeat(w, a)
+		l.checkFile(w, a)
+		if len(a.Sums) > 16 || len(a.Past) > 20 {
+			w.t.Fatalf("%s keeps %d identities and %d sessions", name, len(a.Sums), len(a.Past))
+		}
+		for _, todo := range w.team.Todo(a) {
+			if keys[todo.Key] {
+				w.t.Fatalf("two errands are called %s", todo.Key)
+			}
+			keys[todo.Key] = true
+		}
+		if got, want := a.Usage, l.used[name][day]; a.Usage.Day == day &&
+			(got.InputTokens != want.InputTokens || got.OutputTokens != want.OutputTokens || got.CostUSD != want.CostUSD) {
+			w.t.Fatalf("%s used %+v today by its reports, and the team counts %+v", name, want, got)
+		}
+		total = total.plus(l.used[name][day])
+	}
+	if w.team.Usage.Day == day && (w.team.Usage.CostUSD != total.CostUSD || w.team.Usage.InputTokens != total.InputTokens) {
+		w.t.Fatalf("the team used %+v today, and counts %+v", total, w.team.Usage)
+	}
+}
+
+func (l *ledger) checkSeat(w *world, a *Agent) {
+	c := a.Control
+	working := c.State == control.Continuous || c.State == control.RunOnce || c.State == control.RunCleanup
+	program := c.State == control.Foreign && c.Running
+	switch {
+	case (a.Session != nil) != (working || program):
+		w.t.Fatalf("%s is %s (program running: %v), and its session is %+v", a.Name, c.State, c.Running, a.Session)
+	case a.Session != nil && (a.Session.Kind == control.Program) != program:
+		w.t.Fatalf("%s is %s, and its session is a %s", a.Name, c.State, a.Session.Kind)
+	case (a.Session == nil) != (l.open[a.Name] == "") || (a.Session != nil && a.Session.ID != l.open[a.Name]):
+		w.t.Fatalf("%s: open is %q, and its session is %+v", a.Name, l.open[a.Name], a.Session)
+	}
+	for id, p := range w.procs {
+		if p.alive && p.agent == a.Name && (a.Session == nil || a.Session.ID != id) {
+			w.t.Fatalf("the process of %s runs, and the session of %s is %+v", id, a.Name, a.Session)
+		}
+	}
+}
+
+// checkFile is J5 and the promise of the file: it says what the state is, under a timestamp
+// that grows whenever it says something else (C22, X3).
+func (l *ledger) checkFile(w *world, a *Agent) {
+	c, f := a.Control, w.team.File(a)
+	if c.State == control.Foreign || c.State == control.Absent {
+		delete(l.stamps, a.Name)
+		return
+	}
+	current := map[control.State]string{
+		control.Resting: "pause", control.Continuous: "continuous", control.BackingOff: "continuous",
+		control.RunOnce: "run_once", control.RunCleanup: "run_cleanup",
+	}[c.State]
+	wanted := c.Wish.Desired
+	if c.Wish.N == 0 {
+		wanted = control.WordPause
+	}
+	if f.Current != current || f.Desired != wanted || f.Note != c.Wish.Note || f.By != c.Wish.By {
+		w.t.Fatalf("%s is %s and wants %+v, and its file says %+v", a.Name, c.State, c.Wish, f)
+	}
+	if last, ok := l.stamps[a.Name]; ok && f != l.files[a.Name] && !f.Stamp.After(last) {
+		w.t.Fatalf("%s: the file says something new, under %s after %s", a.Name, f.Stamp, last)
+	}
+	l.stamps[a.Name], l.files[a.Name] = f.Stamp, f
+	if !f.Stamp.IsZero() && !a.Ours(identity(f)) {
+		w.t.Fatalf("%s: its projection would be taken for somebody else's: %s", a.Name, fmt.Sprint(f))
+	}
+}

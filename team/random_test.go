@@ -1,0 +1,287 @@
+package team
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+)
+
+// A thousand teams of four, two hundred things that happen to each, and after every one of
+// them what must hold (X1, X8, X9, J1). To see one again: -run 'RandomOrders/seed=7$'
+func TestRandomOrders(t *testing.T) {
+	seeds := uint64(1000)
+	if testing.Short() {
+		seeds = 100
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			w := newWorld(t, seed)
+			for i := range 200 {
+				w.happen(byte(w.rnd.Uint32()), w.rnd.Uint64())
+				if i%50 == 49 {
+					w.keepSnapshot()
+				}
+			}
+			w.crash()
+			w.settle()
+		})
+	}
+}
+
+// FuzzOrders finds orders that no seed has: a byte says what happens, the next one how.
+func FuzzOrders(f *testing.F) {
+	f.Add([]byte("\x00\x01\x0b\x02\x0c\x00\x0d\x03\x10\x00"))
+	f.Add([]byte("\x07\x00\x00\x05\x08\x00\x0b\x01\x11\x02\x12\x00"))
+	f.Add([]byte("\x13\x01\x03\x03\x0a\x00\x13\x02\x0b\x00\x0e\x07"))
+	f.Fuzz(func(t *testing.T, orders []byte) {
+		if len(orders) > 600 {
+			return
+		}
+		w := newWorld(t, uint64(len(orders)))
+		for i := 0; i+1 < len(orders); i += 2 {
+			w.happen(orders[i], uint64(orders[i+1])|w.rnd.Uint64()<<8)
+		}
+		w.crash()
+	})
+}
+
+func from[T any](list []T, n uint64) T { return list[n%uint64(len(list))] }
+
+var (
+	everybody = []string{"ada", "bob", "cleo", "dora"}
+	anyWord   = []string{"continuous", "continuous", "run_once", "run_cleanup", "pause", "pause", "turbo"}
+	anyEnd    = []control.Outcome{control.OK, control.OK, control.OK, control.Failed, control.Failed, control.Lost}
+)
+
+// happen lets one thing happen.
+func (w *world) happen(what byte, how uint64) {
+	w.at = w.at.Add(time.Duration(how>>32%4000) * time.Millisecond)
+	name := from(everybody, how)
+	how >>= 4
+	switch what % 24 {
+	case 0, 1, 2:
+		w.say(name, control.Commanded{Desired: from(anyWord, how), By: "human", Note: fmt.Sprint("note ", how%8)})
+	case 3:
+		w.edit(name, how)
+	case 4:
+		if w.disks[name] == nil && !w.team.Agents[name].Removed {
+			w.say(name, from([]control.Input{control.FileGone{}, control.FileBroken{KeptAs: "aside", Fault: "half"}, control.FileBroken{Torn: true}}, how))
+		}
+	case 5:
+		w.say("", HoldAsked{Note: "wait"})
+	case 6, 7:
+		w.say("", ReleaseAsked{})
+	case 8:
+		if how%3 == 0 {
+			w.say("", StopAsked{Now: how%2 == 0})
+		}
+	case 9:
+		if how%2 == 0 {
+			w.reconfigure(how >> 8)
+			w.crash()
+		}
+	case 10, 11:
+		if ids := w.alive(); len(ids) > 0 {
+			w.ends(from(ids, how), from(anyEnd, how>>8))
+		}
+	case 12, 13:
+		w.report(how)
+	case 14:
+		w.stray(name, how)
+	case 15:
+		w.timer(name, how%2 == 0)
+	case 16, 17:
+		w.loop(name, how%8 == 0)
+	case 18:
+		if how%6 == 0 {
+			w.at = w.at.Add(time.Duration(how>>8%30) * time.Hour)
+		}
+	default:
+		w.work()
+	}
+}
+
+// edit is somebody who writes an agent's file: another Mission Control, or a careless tool.
+func (w *world) edit(name string, how uint64) {
+	a := w.team.Agents[name]
+	if a.Removed {
+		return
+	}
+	f := w.team.File(a)
+	in := control.FileRead{Desired: f.Desired, Current: f.Current, By: f.By, Note: f.Note, Stamp: w.at, Extra: f.Extra}
+	if d := w.disks[name]; d != nil {
+		in = d.file
+		in.Stamp = w.at
+	}
+	switch how >> 4 % 4 {
+	case 0:
+		in.Current = from(anyWord, how>>8)
+	case 1:
+		in.Extra = from([]string{"", `[["team","blue"]]`}, how>>8)
+	default:
+		in.Desired, in.By, in.Note = from(anyWord, how>>8), "human", fmt.Sprint("by file ", how>>16%4)
+	}
+	if d := w.disks[name]; d != nil {
+		d.file = in
+		w.later("look at "+name, func() { w.look(name) })
+		return
+	}
+	w.say(name, in)
+}
+
+// report is an agent that says what it used; now and then it says it twice, and now and
+// then what nobody can have used (X9).
+func (w *world) report(how uint64) {
+	ids := w.alive()
+	if len(ids) == 0 {
+		return
+	}
+	id := from(ids, how)
+	p := w.procs[id]
+	if s := w.team.Agents[p.agent].Session; s == nil || s.ID != id || s.Phase != Running {
+		return
+	}
+	if how>>8%4 != 0 {
+		p.offset += 10
+	}
+	if p.offset == 0 {
+		return
+	}
+	what := SessionReported{Session: id, Offset: p.offset, Usage: Usage{InputTokens: int64(how >> 16 % 50), OutputTokens: int64(how >> 24 % 20), CostUSD: float64(how>>32%12) / 4}}
+	if how>>40%5 == 0 {
+		what.Stop = &Stop{OK: true, Reason: "end_turn"}
+	}
+	if s := w.team.Agents[p.agent].Session; what.Offset > s.Offset {
+		w.ledger.report(p.agent, w.at, what)
+	}
+	w.say(p.agent, what)
+}
+
+// stray is news about a session that is over, or never was: it must move nothing.
+func (w *world) stray(name string, how uint64) {
+	a := w.team.Agents[name]
+	id := sessionID(name, a.Opened+1)
+	if len(a.Past) > 0 && how%2 == 0 {
+		id = a.Past[len(a.Past)-1].ID
+	}
+	lines := len(w.journal)
+	for _, what := range []any{
+		SessionStarted{Session: id}, SessionAdopted{Session: id}, SessionReported{Session: id, Offset: 1 << 40},
+		SessionEnded{Session: id, Outcome: control.OK},
+	} {
+		if err := w.tell(name, what); err == nil {
+			w.t.Fatalf("%T about %s was taken, and it is over", what, id)
+		}
+	}
+	if len(w.journal) != lines {
+		w.t.Fatalf("news about %s, which is over, moved something", id)
+	}
+}
+
+// timer lets the clock reach an agent's deadline, or fires one that is not due.
+func (w *world) timer(name string, due bool) {
+	a := w.team.Agents[name]
+	at := w.team.Deadline(a)
+	if due && !at.IsZero() && at.After(w.at) {
+		w.at = at
+	}
+	lines := len(w.journal)
+	w.say(name, TimerFired{})
+	if (at.IsZero() || at.After(w.at)) && len(w.journal) != lines {
+		w.t.Fatalf("a timer of %s that is not due (%s) moved something", name, at)
+	}
+	if next := w.team.Deadline(w.team.Agents[name]); !next.IsZero() && !next.After(w.at) {
+		w.t.Fatalf("%s: the deadline %s stays in the past for ever", name, next)
+	}
+}
+
+// reconfigure writes another fairlead.yaml for the next start.
+func (w *world) reconfigure(how uint64) {
+	name := from(everybody, how)
+	settings, ok := w.conf.Agents[name]
+	agents := map[string]Settings{}
+	for n, s := range w.conf.Agents {
+		agents[n] = s
+	}
+	w.conf.Agents = agents
+	switch {
+	case !ok:
+		settings = w.team.Agents[name].Settings
+		agents[name] = settings
+	case how>>4%3 == 0:
+		delete(agents, name)
+	case how>>4%3 == 1:
+		settings.Policy.Foreign = !settings.Policy.Foreign
+		settings.Policy.Program = settings.Policy.Foreign && how>>8%2 == 0
+		agents[name] = settings
+	default:
+		settings.Limits.TokensPerDay = int64(how >> 8 % 3 * 200)
+		agents[name] = settings
+	}
+}
+
+// settle lets everything that is in the way go, and the world come to rest: nothing may
+// stay undone, and no wish without its answer. There are no dead ends.
+func (w *world) settle() {
+	w.at = w.at.Add(48 * time.Hour) // the limits of the day are those of another day
+	w.rnd = rand.New(rand.NewPCG(1, 1))
+	w.crash()
+	w.say("", ReleaseAsked{})
+	for range 400 {
+		if !w.work() {
+			break
+		}
+	}
+	for round := range 60 {
+		for _, id := range w.alive() {
+			if p := w.procs[id]; p.kind != control.Program {
+				w.ends(id, control.OK)
+			}
+		}
+		for _, name := range w.team.Names() {
+			w.timer(name, true)
+			w.loop(name, false)
+		}
+		for w.work() {
+		}
+		if round > 4 && w.settled() == "" {
+			return
+		}
+	}
+	w.t.Fatalf("it does not come to rest: %s", w.settled())
+}
+
+// settled says what is not as it is wanted, with nothing in the way.
+func (w *world) settled() string {
+	for _, name := range w.team.Names() {
+		a := w.team.Agents[name]
+		c := a.Control
+		switch {
+		case a.Removed:
+			if a.Session != nil {
+				return fmt.Sprintf("%s is removed, and %s is open", name, a.Session.ID)
+			}
+		case c.State == control.Foreign:
+			if d := w.disks[name]; c.Wish.N > 0 && (d.file.Desired != w.team.File(a).Desired || (c.Current() != d.file.Current)) {
+				return fmt.Sprintf("%s: the file says %s, %s, and the team %s, %s", name, d.file.Desired, d.file.Current, c.Wish.Desired, c.Current())
+			}
+			if a.Settings.Policy.Program && !c.Running {
+				return name + ": its program does not run"
+			}
+		case a.Settings.Policy.Foreign:
+			return name + " is not foreign, and configured to be"
+		case c.Wish.Desired == control.WordContinuous:
+			if c.State != control.Continuous && c.State != control.BackingOff {
+				return fmt.Sprintf("%s is %s, and continuous is wanted", name, c.State)
+			}
+		case c.State != control.Resting:
+			return fmt.Sprintf("%s is %s, and wanted is %s", name, c.State, c.Wish.Desired)
+		case c.Wish.Desired == control.WordRunOnce || c.Wish.Desired == control.WordRunCleanup:
+			return fmt.Sprintf("%s rests, and %s is still owed", name, c.Wish.Desired)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,345 @@
+package team
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// world is everything around a team, played honestly: it does the errands that the team
+// asks for, late, twice or not at all; processes run and end by themselves; foreign loops
+// read and write their file; and now and then Fairlead is killed and starts again.
+type world struct {
+	t    testing.TB
+	rnd  *rand.Rand
+	at   time.Time
+	conf Configured
+	team *Team
+
+	procs  map[string]*proc // every process there ever was, by session: they outlive Fairlead
+	flight []job            // what is under way in Fairlead, and dies with it
+	doing  map[string]bool  // keys of errands that were begun
+	disks  map[string]*disk // foreign agents' files
+	ledger *ledger
+
+	journal  []string // every change there ever was, as the journal holds it
+	snapshot []byte
+	taken    int // changes that the snapshot holds
+}
+
+// proc is one session's process.
+type proc struct {
+	agent  string
+	kind   control.Kind
+	alive  bool
+	how    control.Outcome // of its end
+	offset int64           // of its last report
+}
+
+// job is something under way in Fairlead: it is done at some time, unless Fairlead dies.
+type job struct {
+	name string
+	do   func()
+}
+
+// disk is a foreign agent's file, with its loop.
+type disk struct {
+	file, seen, before control.FileRead // as it is, as the team last saw it, as it was before we wrote last
+	busy               string           // what the loop is at: a word of the seed, or nothing
+}
+
+// identity stands for the hash of a projection's bytes.
+func identity(f control.File) string { return fmt.Sprintf("%+v", f) }
+
+func newWorld(t testing.TB, seed uint64) *world {
+	w := &world{
+		t: t, rnd: rand.New(rand.NewPCG(seed, 0)), at: noon, team: New(identity),
+		procs: map[string]*proc{}, disks: map[string]*disk{}, doing: map[string]bool{}, ledger: newLedger(),
+	}
+	policy := control.Policy{FailuresMax: 3, BackoffFirst: time.Second, BackoffMax: time.Minute}
+	cleaner, foreign, program := policy, policy, policy
+	cleaner.CleanupEvery = 2
+	foreign.Foreign = true
+	program.Foreign, program.Program = true, true
+	w.conf = Configured{
+		Limits: Limits{CostPerDayUSD: 40},
+		Agents: map[string]Settings{
+			"ada":  {Policy: policy, Limits: Limits{Session: 10 * time.Minute, TokensPerDay: 500}, Driver: "script"},
+			"bob":  {Policy: cleaner, Driver: "exec"},
+			"cleo": {Policy: foreign, Driver: "exec"},
+			"dora": {Policy: program, Driver: "exec", Limits: Limits{CostPerDayUSD: 10}},
+		},
+	}
+	w.start()
+	return w
+}
+
+// tell has the team decide and apply one event, and looks at everything that came of it.
+func (w *world) tell(agent string, what any) error {
+	ev := Event{At: w.at, Actor: Actor{Kind: "human", ID: "test"}, Agent: agent, What: what}
+	var before []byte
+	if w.rnd.IntN(16) == 0 {
+		before = w.encode(w.team)
+	}
+	changes, err := w.team.Decide(ev)
+	if before != nil && string(before) != string(w.encode(w.team)) {
+		w.t.Fatalf("deciding %T changed the team", what)
+	}
+	if err != nil && len(changes) > 0 {
+		w.t.Fatalf("%T was refused, and changed something: %v", what, err)
+	}
+	for _, ch := range changes {
+		line := w.encode(ch)
+		var read Change
+		if err := json.Unmarshal(line, &read); err != nil {
+			w.t.Fatal(err)
+		}
+		if !reflect.DeepEqual(ch, read) {
+			w.t.Fatalf("the journal gives another change back:\n%s", cmp.Diff(ch, read))
+		}
+		w.journal = append(w.journal, string(line))
+		w.ledger.judge(w, ch, what)
+		w.team.Apply(ch)
+	}
+	if command, ok := what.(control.Commanded); ok && err == nil {
+		if wish := w.team.Agents[agent].Control.Wish; wish.Desired != command.Desired || wish.By != command.By {
+			w.t.Fatalf("%s was commanded %+v, and wants %+v", agent, command, wish)
+		}
+	}
+	w.ledger.check(w)
+	w.errands()
+	return err
+}
+
+func (w *world) encode(v any) []byte {
+	line, err := json.Marshal(v)
+	if err != nil {
+		w.t.Fatalf("the journal cannot hold it: %v", err)
+	}
+	return line
+}
+
+// errands begins what the team asks for and was not begun.
+func (w *world) errands() {
+	for _, name := range w.team.Names() {
+		a := w.team.Agents[name]
+		if a.Session == nil {
+			maps.DeleteFunc(w.doing, func(key string, _ bool) bool { return w.owner(key) == name })
+		}
+		for _, todo := range w.team.Todo(a) {
+			switch {
+			case todo.Do == WriteFile:
+				w.writeFile(name)
+			case w.doing[name+" "+todo.Key]:
+			case todo.Do == StartSession:
+				w.doing[name+" "+todo.Key] = true
+				w.later("start "+todo.Session.ID, func() { w.startSession(todo) })
+			case todo.Do == EndSession:
+				w.doing[name+" "+todo.Key] = true
+				w.later("end "+todo.Session.ID, func() { w.endSession(todo) })
+			}
+		}
+	}
+}
+
+func (w *world) owner(key string) string {
+	for i := range len(key) {
+		if key[i] == ' ' {
+			return key[:i]
+		}
+	}
+	return key
+}
+
+// later lays a job on the table; now and then it is done twice.
+func (w *world) later(name string, do func()) {
+	w.flight = append(w.flight, job{name, do})
+	if w.rnd.IntN(10) == 0 {
+		w.flight = append(w.flight, job{name + ", again", do})
+	}
+}
+
+// work does one job that is under way, in any order.
+func (w *world) work() bool {
+	if len(w.flight) == 0 {
+		return false
+	}
+	i := w.rnd.IntN(len(w.flight))
+	next := w.flight[i]
+	w.flight = slices.Delete(w.flight, i, i+1)
+	next.do()
+	return true
+}
+
+func (w *world) startSession(todo Todo) {
+	id := todo.Session.ID
+	if w.procs[id] != nil {
+		return // the holder knows this session already
+	}
+	if ok, why := w.team.MayStart(todo.Agent, id, w.at); !ok {
+		w.say(todo.Agent, SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why})
+		return
+	}
+	if w.rnd.IntN(12) == 0 {
+		w.say(todo.Agent, SessionEnded{Session: id, Outcome: control.CannotStart, Why: "no such program"})
+		return
+	}
+	w.ledger.started(w, todo)
+	w.procs[id] = &proc{agent: todo.Agent, kind: todo.Session.Kind, alive: true}
+	w.later("started "+id, func() { w.say(todo.Agent, SessionStarted{Session: id, PID: 4711}) })
+}
+
+// say tells what happened to a session; that it is over already is an answer.
+func (w *world) say(agent string, what any) { _ = w.tell(agent, what) }
+
+func (w *world) endSession(todo Todo) {
+	if p := w.procs[todo.Session.ID]; p != nil && p.alive {
+		w.ends(todo.Session.ID, control.Failed)
+	}
+}
+
+// ends is a process's end, and the news of it on its way.
+func (w *world) ends(id string, how control.Outcome) {
+	p := w.procs[id]
+	p.alive, p.how = false, how
+	w.later("ended "+id, func() {
+		if a := w.team.Agents[p.agent]; a.Session != nil && a.Session.ID == id && a.Session.Phase == Opened {
+			w.say(p.agent, SessionStarted{Session: id, PID: 4711}) // whoever follows it says so in order
+		}
+		w.say(p.agent, SessionEnded{Session: id, Outcome: how, Why: "so it went", Bytes: p.offset})
+	})
+}
+
+// alive lists the sessions whose process runs, in order.
+func (w *world) alive() []string {
+	var ids []string
+	for id, p := range w.procs {
+		if p.alive {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// start is a start of the daemon: it looks first, and acts last.
+func (w *world) start() {
+	w.flight, w.doing = nil, map[string]bool{}
+	w.say("", DaemonStarted{BootID: "boot"})
+	w.say("", w.conf)
+	for _, name := range w.team.Names() {
+		a := w.team.Agents[name]
+		if !a.Removed {
+			w.firstLook(a)
+		}
+	}
+	for _, name := range w.team.Names() {
+		if s := w.team.Agents[name].Session; s != nil {
+			w.adopt(name, *s)
+		}
+	}
+	for _, name := range w.team.Names() {
+		w.say(name, control.Started{})
+	}
+}
+
+func (w *world) firstLook(a *Agent) {
+	if a.Control.Policy.Foreign {
+		d := w.disks[a.Name]
+		if d == nil {
+			d = &disk{}
+			w.disks[a.Name] = d
+		}
+		if d.file.Desired == "" {
+			w.say(a.Name, control.FileGone{})
+			return
+		}
+		d.seen = d.file
+		in := d.file
+		in.First = true
+		w.say(a.Name, in)
+		return
+	}
+	delete(w.disks, a.Name)
+	if a.Control.State == control.Absent {
+		w.say(a.Name, control.FileGone{})
+	}
+}
+
+func (w *world) adopt(name string, s Session) {
+	p := w.procs[s.ID]
+	switch {
+	case p == nil && s.Phase == Opened:
+	case p != nil && p.alive:
+		w.doing[name+" start/"+s.ID] = true
+		w.say(name, SessionAdopted{Session: s.ID, PID: 4711})
+	case p != nil && w.rnd.IntN(2) == 0: // its exit was kept
+		w.say(name, SessionAdopted{Session: s.ID, PID: 4711})
+		w.say(name, SessionEnded{Session: s.ID, Outcome: p.how, Why: "while fairlead was down", AtStart: true})
+	default:
+		w.say(name, SessionEnded{Session: s.ID, Outcome: control.Lost, Why: "nothing is left of it", AtStart: true})
+	}
+}
+
+// crash kills Fairlead: what was under way is forgotten, and the team is what the journal says.
+func (w *world) crash() {
+	for _, id := range w.alive() {
+		if w.rnd.IntN(3) == 0 {
+			w.procs[id].alive, w.procs[id].how = false, control.OK
+		}
+	}
+	again := New(identity)
+	tail := w.journal
+	if w.snapshot != nil && w.rnd.IntN(2) == 0 {
+		if err := json.Unmarshal(w.snapshot, again); err != nil {
+			w.t.Fatal(err)
+		}
+		tail = w.journal[w.taken:]
+	}
+	for _, line := range tail {
+		var ch Change
+		if err := json.Unmarshal([]byte(line), &ch); err != nil {
+			w.t.Fatal(err)
+		}
+		again.Apply(ch)
+	}
+	w.same(again)
+	w.team = again
+	w.start()
+}
+
+// same compares the live team with one that was read back, their errands included.
+func (w *world) same(again *Team) {
+	w.t.Helper()
+	live := *w.team
+	live.Render, again.Render = nil, nil
+	if !reflect.DeepEqual(&live, again) {
+		w.t.Fatalf("the journal does not tell the same story:\n%s", cmp.Diff(&live, again))
+	}
+	for _, name := range live.Names() {
+		if a, b := live.Todo(live.Agents[name]), again.Todo(again.Agents[name]); !reflect.DeepEqual(a, b) {
+			w.t.Fatalf("another team asks for other errands:\n%s", cmp.Diff(a, b))
+		}
+	}
+	again.Render = identity
+}
+
+func (w *world) keepSnapshot() {
+	w.snapshot, w.taken = w.encode(w.team), len(w.journal)
+	again := New(nil)
+	if err := json.Unmarshal(w.snapshot, again); err != nil {
+		w.t.Fatal(err)
+	}
+	w.same(again)
+}
