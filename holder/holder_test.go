@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	os.Setenv(runtimeDirVar, dir)
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // every holder and agent here would wait a second at its end
 	code := m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Println(err)

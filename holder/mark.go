@@ -73,7 +73,7 @@ func holderEnv(mark string) []string {
 		holderVar + "=" + mark,
 		"GOMAXPROCS=1", "GOGC=50", "GOMEMLIMIT=24MiB", // a holder does little and must be small
 	}
-	for _, k := range []string{markVar, runtimeDirVar, crashVar, "GOCOVERDIR", "TMPDIR"} {
+	for _, k := range []string{markVar, runtimeDirVar, crashVar, "GOCOVERDIR", "GORACE"} {
 		if v, ok := os.LookupEnv(k); ok {
 			env = append(env, k+"="+v)
 		}

@@ -29,11 +29,12 @@ func TestNoSurvivor(t *testing.T) {
 				spec.NoCgroup, spec.Grace = !cgroup, 50*time.Millisecond
 				h := start(t, dir, spec)
 				leaves := lines(t, h, 3)
-				st, err := h.Status(t.Context())
-				ok(t, err)
-				if st.Children != 3 {
-					t.Fatalf("%d children: %+v", st.Children, st)
-				}
+				var st Status
+				until(t, "three children, the one between is gone", func() bool {
+					var err error
+					st, err = h.Status(t.Context())
+					return err == nil && st.Children == 3
+				})
 				end(t, h, st)
 				st = done(t, h)
 				for _, l := range leaves { // proof at this instant, not in a while
@@ -121,7 +122,7 @@ func TestStrays(t *testing.T) {
 	if s, err := Strays(spec.Workspace); err != nil || len(s) != 0 {
 		t.Fatalf("%v %v", s, err)
 	}
-	if st, err := h2.Status(t.Context()); err != nil || st.Children != 3 {
+	if st, err := h2.Status(t.Context()); err != nil || st.Children < 3 {
 		t.Fatalf("the other session was touched: %+v %v", st, err)
 	}
 }
