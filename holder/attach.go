@@ -94,6 +94,9 @@ func ended(folder string, fence uint64) (*Status, error) {
 	st := Status{}
 	if r, err := readAgent(folder); err == nil && r != nil {
 		st = r.status()
+		if _, err := os.Stat(r.Cgroup); r.Cgroup != "" && err == nil { // its holder was killed between the record and this
+			removeCgroup(r.Cgroup)
+		}
 	}
 	_, noAck := os.Stat(filepath.Join(folder, ackedFile))
 	st.Phase, st.Exit, st.SpoolBytes, st.Fence, st.Acked = Exited, e, e.SpoolBytes, fence, noAck == nil

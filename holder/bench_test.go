@@ -33,6 +33,23 @@ func BenchmarkDone(b *testing.B) {
 	b.ReportMetric(float64(sum.Microseconds())/1000/float64(n), "mean-ms")
 }
 
+// BenchmarkLost measures from the holder's SIGKILL to Done, its agent found and ended.
+func BenchmarkLost(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		h, err := Start(b.Context(), b.TempDir(), agent(b, "hang"))
+		ok(b, err)
+		st, err := h.Status(b.Context())
+		ok(b, err)
+		b.StartTimer()
+		ok(b, syscall.Kill(st.HolderPID, syscall.SIGKILL))
+		<-h.Done()
+		b.StopTimer()
+		h.Close()
+		b.StartTimer()
+	}
+}
+
 // BenchmarkStart measures from Start to its return: two synced records, one exec of the holder, one of the agent.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {

@@ -44,7 +44,9 @@
 // Bytes that were in the pipe, not in the spool, when a holder was killed. A
 // process that another program started on the agent's behalf (a container daemon,
 // a service manager). After the holder's death: a descendant that emptied its
-// environment, where there was no cgroup; a process of another user. macOS has no
+// environment, where there was no cgroup; a set-uid program, or a process of
+// another user. What an agent leaves running (a server, a daemon of Fairlead's own)
+// ends with it, on purpose. macOS has no
 // subreaper, no parent-death signal and no cgroup; there the mark alone holds.
 //
 // The one promise: a folder starts at most one agent, ever, and when Done is

@@ -59,23 +59,24 @@ func agentMain(mode string, args []string) {
 	case "cat":
 		io.Copy(os.Stdout, os.Stdin)
 	case "count": // numbered lines until told to stop
-		for i := 0; ; i++ {
+		i := 0
+		for range time.Tick(200 * time.Microsecond) {
 			fmt.Println("line", i)
-			time.Sleep(200 * time.Microsecond)
+			i++
 		}
 	case "deaf": // ignores what it can
 		ignoreTerm()
 		fmt.Println("ready")
-		select {}
+		forever()
 	case "hang":
 		fmt.Println("ready")
-		select {}
+		forever()
 	case "note": // says in a file that it ran; whoever runs twice writes two lines
 		f, _ := os.OpenFile(args[0], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		fmt.Fprintln(f, os.Getpid())
 		f.Close()
 		fmt.Println("ready")
-		time.Sleep(time.Hour)
+		forever()
 	case "tree": // a child, one with its own session, and one forked twice
 		self, _ := os.Executable()
 		for _, how := range []string{"child", "setsid", "double"} {
@@ -92,7 +93,7 @@ func agentMain(mode string, args []string) {
 		if len(args) > 0 && args[0] == "leave" {
 			return
 		}
-		select {}
+		forever()
 	case "leaf":
 		if args[0] == "double" {
 			self, _ := os.Executable()
@@ -106,7 +107,7 @@ func agentMain(mode string, args []string) {
 		}
 		ignoreTerm()
 		fmt.Println("leaf", args[0], os.Getpid())
-		select {}
+		forever()
 	case "bomb": // forks for ever
 		self, _ := os.Executable()
 		fmt.Println("ready")
@@ -128,8 +129,11 @@ func daemonMain(folder string, argv []string) {
 		os.Exit(1)
 	}
 	fmt.Println("started")
-	select {}
+	forever()
 }
+
+// forever is not select{}: the runtime would call that a deadlock.
+func forever() { <-time.After(time.Hour) }
 
 func stream() io.Reader { return rand.NewChaCha8([32]byte{7}) }
 

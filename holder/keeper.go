@@ -263,6 +263,8 @@ func (k *keeper) tree() []Process {
 
 // bury writes the exit record, tells everybody, and leaves nothing in the runtime folder.
 func (k *keeper) bury() {
+	defer removeCgroup(k.record.Cgroup)
+	defer k.unlisten()
 	size, cut := k.spool.finish(k.output)
 	k.crash("spool_synced")
 	k.mu.Lock()
@@ -292,7 +294,6 @@ func (k *keeper) bury() {
 	st := k.status()
 	k.unlisten() // from now on the folder answers
 	k.tellAll(answer{Event: "exit", Status: &st})
-	removeCgroup(k.record.Cgroup)
 }
 
 // status is what the holder knows now.

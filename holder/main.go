@@ -109,7 +109,7 @@ func receiveLaunch() (*launchSpec, *net.UnixConn, error) {
 func (k *keeper) crash(step string) {
 	if os.Getenv(crashVar) == step {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {} // the signal is on its way
+		time.Sleep(time.Hour) // the signal is on its way
 	}
 }
 

@@ -33,6 +33,9 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
+	if err := syncFolder(filepath.Dir(folder)); err != nil { // or a power cut could forget that there was a start
+		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+	}
 	conn, err := spawn(folder, &spec)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)

@@ -1,9 +1,11 @@
 package holder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -369,5 +371,61 @@ func TestHolderKeepsNothing(t *testing.T) {
 	}
 	if _, err := h.Status(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDiskFull: the agent waits, the status says why, and the exit still finds its place.
+func TestDiskFull(t *testing.T) {
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=512k"); err != nil {
+		t.Skip("needs a small disk, and so the right to mount one: ", err)
+	}
+	defer syscall.Unmount(disk, syscall.MNT_DETACH)
+	h, err := Start(t.Context(), filepath.Join(disk, "s"), agent(t, "bytes", "4000000"))
+	ok(t, err)
+	defer h.Close()
+	until(t, "the spool takes nothing", func() bool {
+		st, err := h.Status(t.Context())
+		return err == nil && strings.Contains(st.SpoolError, "no space left")
+	})
+	ok(t, h.End(t.Context(), 0))
+	st := done(t, h)
+	want, _ := io.ReadAll(io.LimitReader(stream(), st.SpoolBytes))
+	if got := output(t, h, 0); !bytes.Equal(got, want) || len(got) == 0 || st.Phase != Exited || st.Exit.CutBytes == 0 {
+		t.Fatalf("%d bytes, %+v %+v", len(got), st, st.Exit)
+	}
+}
+
+// TestDaemonKilledAtTheStart: a daemon that dies while it starts an agent, at
+// whatever instant, leaves none or one, and the next one knows which.
+func TestDaemonKilledAtTheStart(t *testing.T) {
+	for _, after := range []time.Duration{2, 8, 12, 16, 20, 28} {
+		t.Run(fmt.Sprint(after, "ms"), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "s")
+			ran := filepath.Join(t.TempDir(), "ran")
+			cmd := exec.Command(self(t), "__daemon", dir, self(t), "__agent", "note", ran)
+			ok(t, cmd.Start())
+			<-time.After(after * time.Millisecond)
+			ok(t, cmd.Process.Kill())
+			cmd.Wait()
+			h, st, err := Adopt(t.Context(), dir, 2)
+			ok(t, err)
+			if st.Phase == NeverStarted {
+				h.Close()
+				spec := agent(t, "note", ran)
+				spec.Fence = 2
+				h, err = Start(t.Context(), dir, spec)
+				ok(t, err)
+			}
+			lines(t, h, 1)
+			ok(t, h.End(t.Context(), 0))
+			done(t, h)
+			h.Close()
+			noSurvivor(t, dir)
+			raw, err := os.ReadFile(ran)
+			if n := strings.Count(string(raw), "\n"); err != nil || n != 1 {
+				t.Fatalf("%d agents ran; first seen as %s", n, st.Phase)
+			}
+		})
 	}
 }
