@@ -3,7 +3,7 @@
 
 import * as api from './api.js';
 import { markStale } from './feed.js';
-import { cell, head, holdPending, live, team } from './state.js';
+import { cell, head, holdPending, live, setTeam } from './state.js';
 import { plain } from './text.js';
 import { notes, spoken } from './view.js';
 
@@ -63,7 +63,7 @@ export async function hold(on, note) {
   try {
     await api.hold(on, note);
     const snapshot = await api.team();
-    team.value = { name: snapshot.team ?? '', hold: snapshot.hold, stopping: snapshot.stopping };
+    setTeam(snapshot);
     markStale((snapshot.agents ?? []).map((a) => a.name));
   } catch (err) {
     tell(on ? 'hold the team' : 'release the team', err);

@@ -22,7 +22,7 @@ const BASE = '/api/v1';
  * @property {string} [set_by]
  * @property {string} [note]
  * @property {string} [timestamp]
- * @property {{id: string, pid?: number, started_at: string, kind: string, phase?: string} | null} [session]
+ * @property {{id: string, pid?: number, started_at: string | null, kind: string, phase?: string, ending?: string} | null} [session]
  * @property {number | null} [evidence_age_ms]
  * @property {string} [doubt]
  * @property {number} [failures]
@@ -37,8 +37,8 @@ const BASE = '/api/v1';
 /** @typedef {{id: string, kind: string, opened_at?: string, started_at?: string | null, ended_at?: string | null, outcome?: string, why?: string, bytes?: number}} Session */
 /** @typedef {{agent: Agent, evidence?: Evidence[] | null, verdict?: string, sessions?: Session[] | null}} Why */
 /** @typedef {{seq: number, time: string, machine: string, entity: string, row: string, from: string, to: string, trigger: string, actor?: {kind: string, id: string}, data?: any}} Change */
-/** @typedef {{hold: boolean, stopping: boolean, head: number, team?: string, agents: Agent[] | null}} Team */
-/** @typedef {{kind: string, offset?: number, text?: string, tool?: string, usage?: any}} Fact */
+/** @typedef {{hold: boolean, hold_note?: string, stopping: boolean, head: number, team?: string, agents: Agent[] | null}} Team */
+/** @typedef {{kind: string, offset?: number, text?: string, tool?: string, usage?: any, stop?: {ok: boolean, reason?: string, detail?: string} | null, part?: boolean}} Fact */
 /** @typedef {{subject?: string, event?: string, state?: string, row?: string, reason?: string, takes?: string[]}} RefusalBody */
 
 /** The state does not allow what was asked. */

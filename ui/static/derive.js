@@ -19,6 +19,7 @@ export function intent(a, hold, nowMs) {
   const want = a.desired_state;
   if (!(want in STATE_WORDS)) return `desired state is not known: ${want}`;
   const retry = a.retry_at ? Date.parse(a.retry_at) - nowMs : NaN;
+  if (a.session?.ending) return `ending this session: ${a.session.ending}`;
   if (running(a)) {
     if (Number.isFinite(retry)) return retry > 0 ? `tries again in ${Math.ceil(retry / 1000)} s` : 'tries again now';
     if (hold && a.desired_state !== 'pause') return 'held after this session';

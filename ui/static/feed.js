@@ -32,6 +32,7 @@ let toleratedGap = 0; // a hole that stayed after asking again: the server skips
 /** @type {Change[]} */
 let queue = [];
 let flushing = false;
+let farewell = '';   // why the server ended the stream, where it said so
 let wake = () => {};
 
 function flush() {
@@ -132,6 +133,7 @@ async function readHistory() {
 
 /** @param {import('./sse.js').Message} message @param {AbortController} line */
 function take(message, line) {
+  if (message.event === 'bye') farewell = String(JSON.parse(message.data).reason ?? '');
   if (message.event !== 'change') return;
   /** @type {Change} */
   const change = JSON.parse(message.data);
@@ -152,6 +154,7 @@ async function listen() {
   await readStream(api.eventsURL(place), {
     signal: line.signal,
     onOpen: () => {
+      farewell = '';
       set({ phase: 'live', since: Date.now(), trying: false, words: '' });
       markStale([]);
     },
@@ -168,7 +171,7 @@ function lost(err) {
     phase: denied ? 'denied' : before.phase === 'connecting' && !loaded.peek() ? 'connecting' : 'lost',
     since: before.phase === 'live' ? Date.now() : before.since,
     trying: false,
-    words: err instanceof Error ? err.message : String(err),
+    words: farewell === 'stopping' ? 'Fairlead was stopped.' : err instanceof Error && before.phase === 'connecting' ? err.message : '',
   });
 }
 

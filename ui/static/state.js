@@ -40,7 +40,7 @@ const cells = new Map();
 
 export const names = signal(/** @type {string[]} */ ([]));
 export const loaded = signal(false);
-export const team = signal({ name: '', hold: false, stopping: false });
+export const team = signal({ name: '', hold: false, note: '', stopping: false });
 export const holdPending = signal(false);
 export const connection = signal(/** @type {Connection} */ ({ phase: 'connecting', since: Date.now(), retryAt: 0, trying: true, words: '' }));
 export const head = signal(0);
@@ -63,6 +63,15 @@ function cellFor(name) {
   return c;
 }
 
+let teamAsOf = 0;
+
+/** What a snapshot says about the team itself. @param {import('./api.js').Team} s */
+export function setTeam(s) {
+  if (s.head < teamAsOf) return;
+  teamAsOf = s.head;
+  team.value = { name: s.team ?? '', hold: s.hold, note: s.hold_note ?? '', stopping: s.stopping };
+}
+
 /**
  * The whole team as of one place in the journal.
  * @param {import('./api.js').Team} snapshot
@@ -73,7 +82,7 @@ export function applyTeam(snapshot) {
     for (const a of agents) applyAgent(a, snapshot.head);
     const order = agents.map((a) => a.name);
     if (order.length !== names.peek().length || order.some((n, i) => names.peek()[i] !== n)) names.value = order;
-    team.value = { name: snapshot.team ?? '', hold: snapshot.hold, stopping: snapshot.stopping };
+    setTeam(snapshot);
     loaded.value = true;
   });
 }
@@ -97,14 +106,20 @@ export function applyAgent(agent, asOf) {
 export function forget() {
   batch(() => {
     cells.clear();
+    teamAsOf = 0;
     names.value = [];
     loaded.value = false;
   });
 }
 
 /** @type {Record<string, string>} */
-const CURRENT = { resting: 'pause', continuous: 'continuous', run_once: 'run_once', run_cleanup: 'run_cleanup' };
+const CURRENT = { resting: 'pause', continuous: 'continuous', run_once: 'run_once', run_cleanup: 'run_cleanup', backing_off: 'continuous' };
 const STATES = new Set(['pause', 'continuous', 'run_once', 'run_cleanup']);
+
+/** Does a session go on after this change? @param {Change} ch */
+const going = (ch) => ch.to === 'opened' || ch.to === 'running';
+/** Reports of usage say nothing about what state anything is in. @param {Change} ch */
+const isReport = (ch) => ch.from === ch.to && ch.trigger === 'reported';
 
 /** @param {string} entity */
 export const agentOf = (entity) => entity.slice(entity.indexOf('/') + 1);
@@ -135,10 +150,9 @@ export function applyChanges(changes) {
 
 /** @param {Change} ch */
 function applyTeamChange(ch) {
-  const word = `${ch.trigger} ${ch.to}`;
-  if (/\bhold|\bheld/.test(word)) team.value = { ...team.peek(), hold: true };
-  else if (/\breleas/.test(word)) team.value = { ...team.peek(), hold: false };
-  else if (/\bstopping/.test(word)) team.value = { ...team.peek(), stopping: true };
+  const set = ch.data?.team;
+  if (!set || ch.seq <= teamAsOf) return;
+  team.value = { ...team.peek(), hold: set.hold?.on === true, note: String(set.hold?.note ?? ''), stopping: set.stopping === true };
 }
 
 /** @param {Cell} c @param {Change[]} list */
@@ -159,13 +173,14 @@ function applyToCell(c, list) {
  */
 function reduce(agent, ch) {
   if (ch.entity.startsWith('session/')) {
-    if (ch.to !== 'opened' && ch.to !== 'running') return { ...agent, session: null };
-    const id = typeof ch.data?.session === 'string' ? ch.data.session : agent.session?.id;
-    if (!id) return agent;
-    return { ...agent, session: { started_at: ch.time, kind: 'session', ...(agent.session?.id === id ? agent.session : {}), id, phase: ch.to } };
+    if (!going(ch)) return { ...agent, session: null };
+    const s = ch.data?.session;
+    if (typeof s?.id !== 'string') return agent;
+    return { ...agent, session: { id: s.id, kind: String(s.kind ?? ''), pid: s.pid, started_at: s.started_at ?? null, phase: ch.to } };
   }
-  const current = STATES.has(ch.data?.current_state) ? ch.data.current_state : CURRENT[ch.to];
-  const desired = STATES.has(ch.data?.desired_state) ? ch.data.desired_state : agent.desired_state;
+  const value = ch.data?.control?.value;
+  const current = CURRENT[ch.to] ?? (STATES.has(value?.reported) ? value.reported : undefined);
+  const desired = STATES.has(value?.wish?.desired) ? value.wish.desired : agent.desired_state;
   if (!current || (current === agent.current_state && desired === agent.desired_state)) return agent;
   return { ...agent, current_state: current, desired_state: desired, badge: current === 'pause' ? 'IDLE' : 'RUNNING' };
 }
@@ -175,6 +190,8 @@ function reduce(agent, ch) {
  * @param {Cell} c @param {Change[]} list
  */
 export function addHistory(c, list) {
+  list = list.filter((ch) => !isReport(ch));
+  if (list.length === 0) return;
   const old = c.trail.peek();
   const lastSeq = old.length ? old[old.length - 1].seq : 0;
   const fresh = list.every((ch) => ch.seq > lastSeq)
@@ -188,12 +205,12 @@ export function addHistory(c, list) {
 /** @param {Change[]} list @param {Run[]} runs @returns {Run[]} */
 function traceOf(list, runs) {
   for (const ch of list) {
-    const id = typeof ch.data?.session === 'string' ? ch.data.session : '';
+    const s = ch.data?.session;
+    if (typeof s?.id !== 'string') continue;
     const at = Date.parse(ch.time);
-    const known = runs.find((r) => r.id === id);
-    const going = ch.to === 'opened' || ch.to === 'running';
-    if (going && !known) runs = [...runs, { id, from: at, to: null, outcome: '', kind: String(ch.data?.kind ?? '') }].sort((a, b) => a.from - b.from);
-    if (!going && known) runs = runs.map((r) => (r === known ? { ...r, to: at, outcome: String(ch.data?.outcome ?? ch.to) } : r));
+    const known = runs.find((r) => r.id === s.id);
+    if (going(ch) && !known) runs = [...runs, { id: s.id, from: at, to: null, outcome: '', kind: String(s.kind ?? '') }].sort((a, b) => a.from - b.from);
+    if (!going(ch) && known) runs = runs.map((r) => (r === known ? { ...r, to: at, outcome: String(s.outcome || 'ended') } : r));
   }
   return runs;
 }

@@ -177,9 +177,8 @@ func (f *Fake) Past(name, kind, outcome, why string, ago, took time.Duration, ou
 	ended := began.Add(took)
 	s := f.newSession(name, kind, began)
 	s.EndedAt, s.Outcome, s.Why, s.output, s.Bytes = &ended, outcome, why, []byte(output), len(output)
-	data := map[string]any{"session": s.ID, "kind": kind}
-	f.append(Change{Time: began, Machine: "session", Entity: "session/" + name, Row: "S2", From: "opened", To: "running", Trigger: "started", Actor: Actor{"engine", "holder"}, Data: data})
-	f.append(Change{Time: ended, Machine: "session", Entity: "session/" + name, Row: "S4", From: "running", To: "ended", Trigger: "exited", Actor: Actor{"agent", name}, Data: map[string]any{"session": s.ID, "kind": kind, "outcome": outcome}})
+		f.append(Change{Time: began, Machine: "session", Entity: "session/" + name, Row: "S1", From: "opened", To: "running", Trigger: "started", Actor: Actor{"engine", "holder"}, Data: sessionData(s, "running")})
+	f.append(Change{Time: ended, Machine: "session", Entity: "session/" + name, Row: "S4", From: "running", To: "none", Trigger: "ended", Actor: Actor{"engine", "holder"}, Data: sessionData(s, "none")})
 }
 
 // Refuse makes the next order of this verb to this agent a refusal.
@@ -236,6 +235,15 @@ func (f *Fake) newSession(agent, kind string, began time.Time) *Session {
 	return s
 }
 
+// sessionData and controlData are the bodies of changes as the journal keeps them.
+func sessionData(s *Session, phase string) map[string]any {
+	return map[string]any{"session": map[string]any{"id": s.ID, "kind": s.Kind, "phase": phase, "started_at": s.StartedAt, "outcome": s.Outcome}}
+}
+
+func controlData(a *Agent) map[string]any {
+	return map[string]any{"control": map[string]any{"value": map[string]any{"state": machineState(a.Current), "wish": map[string]any{"desired": a.Desired, "by": a.SetBy, "note": a.Note}}}}
+}
+
 func (f *Fake) appendQuiet(c Change) {
 	c.Seq = uint64(len(f.changes) + 1)
 	if c.Time.IsZero() {
@@ -262,7 +270,7 @@ func (f *Fake) order(a *Agent, verb, note string) {
 		a.Note = map[string]string{"start": "Started", "stop": "Stopped", "once": "Single session", "cleanup": "Cleanup session"}[verb] + " via Mission Control"
 	}
 	state := machineState(a.Current)
-	f.append(Change{Machine: "control", Entity: "control/" + a.Name, Row: "C11", From: state, To: state, Trigger: verb + "_commanded", Actor: Actor{"human", "you"}, Data: map[string]any{"desired_state": a.Desired, "note": a.Note}})
+	f.append(Change{Machine: "control", Entity: "control/" + a.Name, Row: "C11", From: state, To: state, Trigger: "wanted_" + a.Desired, Actor: Actor{"human", "you"}, Data: controlData(a)})
 	if a.Session == nil && !f.hold {
 		f.obey(a, state)
 	}
@@ -274,7 +282,7 @@ func (f *Fake) obey(a *Agent, from string) {
 	a.Current = a.Desired
 	a.Badge = badge(a.Current)
 	if from != machineState(a.Current) {
-		f.append(Change{Machine: "control", Entity: "control/" + a.Name, Row: row, From: from, To: machineState(a.Current), Trigger: "obeyed", Actor: Actor{"engine", "control"}})
+		f.append(Change{Machine: "control", Entity: "control/" + a.Name, Row: row, From: from, To: machineState(a.Current), Trigger: "due_" + a.Desired, Actor: Actor{"engine", "control"}, Data: controlData(a)})
 	}
 	if a.Current == "pause" {
 		return
@@ -287,7 +295,7 @@ func (f *Fake) obey(a *Agent, from string) {
 	a.Session = &OpenSession{ID: s.ID, PID: 4000 + f.number, StartedAt: s.StartedAt, Kind: kind, Phase: "running"}
 	age := int64(120)
 	a.EvidenceAge = &age
-	f.append(Change{Machine: "session", Entity: "session/" + a.Name, Row: "S2", From: "opened", To: "running", Trigger: "started", Actor: Actor{"engine", "holder"}, Data: map[string]any{"session": s.ID, "kind": kind}})
+	f.append(Change{Machine: "session", Entity: "session/" + a.Name, Row: "S1", From: "opened", To: "running", Trigger: "started", Actor: Actor{"engine", "holder"}, Data: sessionData(s, "running")})
 }
 
 func (f *Fake) finish(a *Agent, outcome, why string) {
@@ -300,14 +308,14 @@ func (f *Fake) finish(a *Agent, outcome, why string) {
 	close(s.grown)
 	s.grown = make(chan struct{})
 	a.Session = nil
-	f.append(Change{Machine: "session", Entity: "session/" + a.Name, Row: "S4", From: "running", To: "ended", Trigger: "exited", Actor: Actor{"agent", a.Name}, Data: map[string]any{"session": s.ID, "kind": s.Kind, "outcome": outcome}})
+	f.append(Change{Machine: "session", Entity: "session/" + a.Name, Row: "S4", From: "running", To: "none", Trigger: "ended", Actor: Actor{"engine", "holder"}, Data: sessionData(s, "none")})
 	was := machineState(a.Current)
 	if a.Current != "continuous" && a.Desired == a.Current { // C8, C9
 		a.Desired, a.SetBy, a.Note = "pause", "agent", "the single session is done"
 	}
 	if f.hold {
 		a.Current, a.Badge = "pause", "IDLE"
-		f.append(Change{Machine: "control", Entity: "control/" + a.Name, Row: "C18", From: was, To: "resting", Trigger: "team_held", Actor: Actor{"engine", "control"}})
+		f.append(Change{Machine: "control", Entity: "control/" + a.Name, Row: "C18", From: was, To: "resting", Trigger: "ended_held", Actor: Actor{"engine", "control"}, Data: controlData(a)})
 		return
 	}
 	f.obey(a, was)
@@ -315,11 +323,11 @@ func (f *Fake) finish(a *Agent, outcome, why string) {
 
 func (f *Fake) setHold(on bool) uint64 {
 	f.hold = on
-	row, to, trigger := "X8", "hold", "held"
+	trigger := "hold_asked"
 	if !on {
-		to, trigger = "release", "released"
+		trigger = "release_asked"
 	}
-	f.append(Change{Machine: "team", Entity: "team/team", Row: row, From: "", To: to, Trigger: trigger, Actor: Actor{"human", "you"}})
+	f.append(Change{Machine: "team", Entity: "team/team", Row: "X8", Trigger: trigger, Actor: Actor{"human", "you"}, Data: map[string]any{"team": map[string]any{"hold": map[string]any{"on": on}}}})
 	if !on {
 		for _, a := range f.agents {
 			if a.Session == nil && a.Desired != "pause" {

@@ -39,12 +39,12 @@ function Figures({ cell: c }) {
   const a = c.agent.value;
   const use = a.usage_today ?? {};
   const lim = a.limits ?? {};
-  const sessionMs = a.session ? seenUntil.value + api.skew.ms - Date.parse(a.session.started_at) : 0;
+  const sessionMs = a.session?.started_at ? seenUntil.value + api.skew.ms - Date.parse(a.session.started_at) : 0;
   const sessionMax = goSpan(lim.session);
   const total = (use.input_tokens ?? 0) + (use.output_tokens ?? 0);
   return html`<dl class="figures">
     <div><dt>Session</dt>
-      ${a.session ? html`<dd class="num">${span(sessionMs)}${sessionMax > 0 && html`<span class="of"> of ${span(sessionMax).replace(/ 00[ms]$/, '')}</span>`}</dd>
+      ${a.session ? html`<dd class="num">${a.session.started_at ? span(sessionMs) : 'starting'}${sessionMax > 0 && html`<span class="of"> of ${span(sessionMax).replace(/ 00[ms]$/, '')}</span>`}</dd>
         <dd class="sub"><code>${plain(a.session.id, 40)}</code>${a.session.kind === 'cleanup' ? ' cleanup' : ''}${a.session.pid ? html` <span class="num">pid ${a.session.pid}</span>` : ''}</dd>
         ${sessionMax > 0 && html`<dd><${Gauge} part=${sessionMs / sessionMax} label="${Math.round((sessionMs / sessionMax) * 100)} per cent of the session limit" /></dd>`}`
         : html`<dd class="none">none</dd>`}</div>

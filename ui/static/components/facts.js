@@ -10,7 +10,7 @@ const AGAIN_MS = 2500;
 const FACT_CHARS_MAX = 2000;
 
 /** @type {Record<string, string>} */
-const WORDS = { said: 'said', tool_called: 'tool', usage_reported: 'usage', stopped: 'stopped', faulted: 'fault' };
+const WORDS = { said: 'said', thought: 'thought', tool_called: 'tool', permission_asked: 'asked', usage_reported: 'usage', stopped: 'stopped', faulted: 'fault' };
 
 /** @param {any} usage */
 function usageWords(usage) {
@@ -41,5 +41,5 @@ export function Facts({ session, open }) {
   if (facts.value.length === 0) return html`<div class="quiet-note"><p>The driver has understood nothing of this output yet; see it as it was said.</p></div>`;
   return html`<div class="tape-frame"><ol class="facts tape" tabIndex=${0} aria-label="Facts">${facts.value.map((f, i) => html`
     <li key=${i} class="fact fact-${WORDS[f.kind] ?? 'other'}"><span class="fact-kind">${WORDS[f.kind] ?? plain(f.kind, 30)}</span>
-      <span class="fact-text">${f.tool ? html`<code>${plain(f.tool, 80)}</code> ` : ''}${plain(f.text ?? '', FACT_CHARS_MAX)}${usageWords(f.usage)}</span></li>`)}</ol></div>`;
+      <span class="fact-text">${f.tool ? html`<code>${plain(f.tool, 80)}</code> ` : ''}${plain(f.text ?? '', FACT_CHARS_MAX)}${usageWords(f.usage)}${f.stop ? `${f.stop.ok ? 'done' : 'not done'} ${plain(f.stop.reason, 120)} ${plain(f.stop.detail, 400)}` : ''}</span></li>`)}</ol></div>`;
 }

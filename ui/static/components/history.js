@@ -52,7 +52,7 @@ function ChangeRow({ change: ch }) {
     <time class="num soft">${moment(Date.parse(ch.time), now.value)}</time>
     <code class="rule" title=${why ? plain(why, 300) : undefined}>${plain(ch.row, 12) || '\u2013'}</code>
     <span class="change-what"><b>${plain(ch.from, 40) || 'nothing'}</b><span aria-hidden="true"> \u2192 </span><span class="hidden"> to </span><b>${plain(ch.to, 40)}</b>${' '}
-      <span class="soft">${ch.machine === 'session' ? plain(ch.data?.session ?? 'session', 60) + ', ' : ''}${plain(ch.trigger, 160).replaceAll('_', ' ')}</span>
+      <span class="soft">${ch.machine === 'session' && ch.data?.session?.id ? plain(ch.data.session.id, 60) + ', ' : ''}${plain(ch.trigger, 160).replaceAll('_', ' ')}</span>
       ${why && html`<span class="change-why">${plain(why, 300)}</span>`}</span>
     <span class="soft who">${plain(ch.actor?.kind ?? '', 20)}${ch.actor?.id && ch.actor.id !== ch.actor.kind ? ` ${plain(ch.actor.id, 40)}` : ''}</span>
     <span class="num soft seq">#${ch.seq}</span>

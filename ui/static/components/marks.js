@@ -6,11 +6,11 @@ import { html } from '../lib.js';
 export const Fairlead = () => html`
   <svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
     <g fill="none" stroke-linecap="round" stroke-width="2">
-      <path class="mark-line" d="M2 5 C9 5 10 13 16 13 S24 11.5 30 11.5" />
-      <path class="mark-line" d="M2 16 H30" />
-      <path class="mark-line" d="M2 27 C9 27 10 19 16 19 S24 20.5 30 20.5" />
-      <path class="mark-ring" d="M16 6.5 a4.4 9.5 0 0 1 0 19" stroke-width="3" />
-      <path class="mark-ring mark-back" d="M16 6.5 a4.4 9.5 0 0 0 0 19" stroke-width="3" />
+      <path class="mark-ring" d="M18 4 A6.5 12 0 0 0 18 28" stroke-width="3" />
+      <path class="mark-line" d="M1.5 4.5 C8 4.5 9 11.5 16 11.5 H30.5" />
+      <path class="mark-line" d="M1.5 16 H30.5" />
+      <path class="mark-line" d="M1.5 27.5 C8 27.5 9 20.5 16 20.5 H30.5" />
+      <path class="mark-ring" d="M18 4 A6.5 12 0 0 1 18 28" stroke-width="3" />
     </g>
   </svg>`;
 

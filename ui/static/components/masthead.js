@@ -48,13 +48,13 @@ export function Banners() {
   const wait = Math.max(0, Math.ceil((c.retryAt - now.value) / 1000));
   return html`<div class="banners">
     ${c.phase === 'lost' && html`<div class="banner banner-lost"><p><b>Cut off since <time class="num">${moment(c.since, now.value)}</time>.</b>${' '}
-      <span>What you see is what was known then. ${c.trying ? 'Trying now\u2026' : wait > 0 ? `Trying again in ${wait} s.` : 'Trying again\u2026'}</span></p>
+      <span>${c.words ? plain(c.words, 120) + ' ' : ''}What you see is what was known then. ${c.trying ? 'Trying now\u2026' : wait > 0 ? `Trying again in ${wait} s.` : 'Trying again\u2026'}</span></p>
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
     ${c.phase === 'connecting' && !c.trying && html`<div class="banner banner-lost"><p><b>No answer yet.</b> <span>${plain(c.words, 200)}</span></p>
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
     ${c.phase === 'denied' && html`<div class="banner banner-lost"><p><b>This page is no longer signed in.</b> <span>Open the address that <code>fairlead up</code> printed once more.</span></p></div>`}
     ${team.value.stopping && html`<div class="banner banner-hold"><p><b>Fairlead is stopping.</b> <span>Sessions under way finish; nothing new starts.</span></p></div>`}
-    ${team.value.hold && !team.value.stopping && html`<div class="banner banner-hold"><p><b>The team is held.</b> <span>Nothing new starts; what is under way finishes.</span></p>
+    ${team.value.hold && !team.value.stopping && html`<div class="banner banner-hold"><p><b>The team is held.</b> <span>Nothing new starts; what is under way finishes.${team.value.note ? html` <q>${plain(team.value.note, 200)}</q>` : ''}</span></p>
       <button type="button" class="plain-button" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'release'; }}>Release</button></div>`}
   </div>`;
 }

@@ -12,7 +12,7 @@ import { Fairlead, Icon } from './marks.js';
 import { Trace } from './trace.js';
 
 /** Height of a row, the same in app.css (--row). */
-const ROW_PX = 88;
+const ROW_PX = 80;
 /** Rows drawn beyond the edge, so that scrolling shows no holes. */
 const OVERSCAN = 4;
 
@@ -41,7 +41,7 @@ function Row({ name, index, total, roving }) {
     </div>
     <div class="row-side">
       <${MainOrder} cell=${c} tabIndex=${roving ? 0 : -1} />
-      ${on && a.session && html`<${Elapsed} since=${a.session.started_at} />`}
+      ${on && a.session?.started_at && html`<${Elapsed} since=${a.session.started_at} />`}
     </div>
   </li>`;
 }
