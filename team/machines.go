@@ -1,6 +1,9 @@
 package team
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
@@ -27,4 +30,22 @@ func Machines() []Machine {
 			Rows: SessionTable.Rows(), Mermaid: SessionTable.Mermaid(), Matrix: SessionTable.Matrix(),
 		},
 	}
+}
+
+// MachinesPage is doc/machines.md: every table with its diagram.
+func MachinesPage() string {
+	var doc strings.Builder
+	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./team; DO NOT EDIT. -->\n\n" +
+		"# The machines\n\n" +
+		"What is not a row here does not happen: an event that a state has no row for is refused. " +
+		"The ids are the specification's. F rows are the rules for a foreign loop and S rows the life of a session, which " +
+		"the specification gives as text. `fairlead docs machines` prints the same.\n")
+	for _, m := range Machines() {
+		fmt.Fprintf(&doc, "\n## %s\n\n%s\n\n```mermaid\n%s```\n\n", m.Name, m.Promise, m.Mermaid)
+		doc.WriteString("| row | from | event | to | does | why |\n|---|---|---|---|---|---|\n")
+		for _, row := range m.Rows {
+			fmt.Fprintf(&doc, "| %s | %s | %s | %s | %s | %s |\n", row.ID, row.From, row.On, row.To, strings.Join(row.Do, ", "), row.Why)
+		}
+	}
+	return doc.String()
 }

@@ -1,7 +1,6 @@
 package team
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,22 +11,10 @@ import (
 
 // doc/machines.md is written from the tables, and never by hand.
 func TestMachinesDocument(t *testing.T) {
-	var doc strings.Builder
-	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./team; DO NOT EDIT. -->\n\n" +
-		"# The machines\n\n" +
-		"What is not a row here does not happen: an event that a state has no row for is refused. " +
-		"The ids are the specification's. F rows are the rules for a foreign loop and S rows the life of a session, which " +
-		"the specification gives as text. `fairlead docs machines` prints the same.\n")
-	for _, m := range Machines() {
-		fmt.Fprintf(&doc, "\n## %s\n\n%s\n\n```mermaid\n%s```\n\n", m.Name, m.Promise, m.Mermaid)
-		doc.WriteString("| row | from | event | to | does | why |\n|---|---|---|---|---|---|\n")
-		for _, row := range m.Rows {
-			fmt.Fprintf(&doc, "| %s | %s | %s | %s | %s | %s |\n", row.ID, row.From, row.On, row.To, strings.Join(row.Do, ", "), row.Why)
-		}
-	}
+	page := MachinesPage()
 	file := filepath.Join("..", "doc", "machines.md")
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(doc.String()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,7 +22,7 @@ func TestMachinesDocument(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v; UPDATE=1 go test ./team writes it", err)
 	}
-	if diff := cmp.Diff(strings.Split(string(written), "\n"), strings.Split(doc.String(), "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Split(string(written), "\n"), strings.Split(page, "\n")); diff != "" {
 		t.Errorf("doc/machines.md is not what the tables say; UPDATE=1 go test ./team writes it anew:\n%s", diff)
 	}
 }

@@ -230,11 +230,7 @@ func (w *world) settle() {
 	w.rnd = rand.New(rand.NewPCG(1, 1))
 	w.crash()
 	w.say("", ReleaseAsked{})
-	for range 400 {
-		if !w.work() {
-			break
-		}
-	}
+	w.workOff()
 	for round := range 60 {
 		for _, id := range w.alive() {
 			if p := w.procs[id]; p.kind != control.Program {
@@ -245,13 +241,23 @@ func (w *world) settle() {
 			w.timer(name, true)
 			w.loop(name, false)
 		}
-		for w.work() {
-		}
+		w.workOff()
 		if round > 4 && w.settled() == "" {
 			return
 		}
 	}
 	w.t.Fatalf("it does not come to rest: %s", w.settled())
+}
+
+// workOff does everything that is under way, and what comes of it. If that never ends, two
+// rules answer each other.
+func (w *world) workOff() {
+	for range 2000 {
+		if !w.work() {
+			return
+		}
+	}
+	w.t.Fatalf("there is always something to be done: %s", w.flight[0].name)
 }
 
 // settled says what is not as it is wanted, with nothing in the way.

@@ -113,9 +113,6 @@ func (c *Control) fileLooked(in Input, now Now) []Event {
 	}
 	switch in := in.(type) {
 	case FileRead:
-		if c.overtaken(in) {
-			return nil
-		}
 		return c.fileRead(in, now)
 	case FileBroken:
 		if in.Torn {
@@ -149,8 +146,13 @@ func (c *Control) becomesForeign() bool {
 // somebody who writes our half of the file (C22) or beside it (X7), and to take it for a
 // wish would run a one-shot for ever.
 func (c *Control) fileRead(in FileRead, now Now) []Event {
-	if c.State == Foreign {
+	switch {
+	case c.State == Foreign && c.overtaken(in):
+		return c.reported(in) // its own half was true all the same, and nobody else tells
+	case c.State == Foreign:
 		return c.foreignRead(in, now)
+	case c.overtaken(in):
+		return nil
 	}
 	if c.State == Absent {
 		return one(FileFound)

@@ -251,3 +251,30 @@ func TestSwappedOutFileIsOlder(t *testing.T) {
 		t.Errorf("a wish that we wrote over is lost: %+v", changes)
 	}
 }
+
+// A foreign loop's half of such a file was true all the same: without it the end of its
+// one-shot would be taken for somebody's pause, and our command be lost.
+func TestSwappedOutReport(t *testing.T) {
+	foreign := policy
+	foreign.Foreign = true
+	c := &Control{Name: "coder", Policy: foreign, Value: Value{State: Absent}}
+	play := func(in Input, after time.Duration) {
+		changes, err := decide(t, c, in, Now{At: noon.Add(after)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ch := range changes {
+			c.Apply(ch)
+		}
+	}
+	play(FileRead{Desired: WordRunOnce, Current: WordPause, By: "human", Stamp: noon, First: true}, 0)
+	play(Commanded{Desired: WordContinuous, By: "human"}, 2*time.Second)
+	play(FileRead{Desired: WordRunOnce, Current: WordRunOnce, By: "human", Stamp: noon.Add(time.Second), Swapped: true}, 3*time.Second)
+	if c.Reported != WordRunOnce || c.Wish.Desired != WordContinuous {
+		t.Fatalf("it reported %q and wants %q", c.Reported, c.Wish.Desired)
+	}
+	play(FileRead{Desired: WordPause, Current: WordPause, By: "human", Stamp: noon.Add(time.Minute)}, time.Minute)
+	if c.Wish.Desired != WordContinuous {
+		t.Errorf("the command was lost: %+v", c.Wish)
+	}
+}
