@@ -1,0 +1,27 @@
+package api
+
+import (
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// peerUID is whose process is at the other end, by SO_PEERCRED.
+func peerUID(c *net.UnixConn) (int, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	var fault error
+	if err := raw.Control(func(fd uintptr) {
+		cred, fault = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return 0, err
+	}
+	if fault != nil {
+		return 0, fmt.Errorf("ask whose the other end of the socket is: %w", fault)
+	}
+	return int(cred.Uid), nil
+}

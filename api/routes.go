@@ -1,0 +1,219 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// Base is what every route begins with.
+const Base = "/api/v1"
+
+// route is one thing that can be asked of the server.
+type route struct {
+	ID      string
+	Method  string
+	Path    string // after Base
+	Summary string
+	About   string
+	add     adder
+}
+
+// adder puts a route on the counter.
+type adder func(*Server, huma.API, huma.Operation)
+
+// table is every route there is; the OpenAPI document and doc/api.md are made from it.
+func table() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
+		{"list-agents", get, "/agents", "The team as it is now",
+			"Every agent in the order of fairlead.yaml, with evidence asked for just now, and whether the team is held. `head` is the sequence as of which this is true: follow `/events?after=HEAD` from it.",
+			answer((*Server).team)},
+		{"explain-agent", get, "/agents/{name}", "One agent, and why it is shown as it is",
+			"The evidence for and against its status, the verdict in a sentence, and its last sessions, newest first.",
+			answer((*Server).why)},
+		{"start-agent", post, "/agents/{name}/start", "Let an agent work, session after session",
+			"Wants `continuous`. The answer comes when the order is durable; `/events` tells what follows from it.",
+			order(orders[Start])},
+		{"stop-agent", post, "/agents/{name}/stop", "Let an agent rest after the session that runs",
+			"Wants `pause`. Nothing is interrupted.",
+			order(orders[Stop])},
+		{"run-agent-once", post, "/agents/{name}/once", "Let an agent do one session",
+			"Wants `run_once`. While a session runs: one more after it.",
+			order(orders[Once])},
+		{"run-agent-cleanup", post, "/agents/{name}/cleanup", "Let an agent do one cleanup session",
+			"Wants `run_cleanup`.",
+			order(orders[Cleanup])},
+		{"hold-team", post, "/hold", "Let nothing start",
+			"No session begins until the team is released; what runs finishes. It survives a restart.",
+			hold(true)},
+		{"release-team", post, "/release", "Lift the hold",
+			"Agents go on with what is wanted of them.",
+			hold(false)},
+		{"stream-events", get, "/events", "Follow the journal",
+			"Server-sent events: `event: change` with the sequence as its `id`, each change once and in order. A client that comes back with the last `id` it has misses nothing. Comments keep a silent line alive. `event: bye` says why a stream ends: `lagged` (ask again after your last `id`), `stopping`, `failed`. Status 410: the place lies beyond the end, this is another journal.",
+			stream("text/event-stream", (*Server).events)},
+		{"read-journal", get, "/journal", "Read the journal",
+			"A page of changes in order. A page may be shorter than its limit where changes are big; the journal is read to its end when `changes` is empty or its last has the sequence `head`.",
+			answer((*Server).journal)},
+		{"read-output", get, "/sessions/{id}/output", "Read what a session said",
+			"The bytes as the agent wrote them, from an offset on, as many as there are. `X-Fairlead-Offset` and `X-Fairlead-End` say which they are, `X-Fairlead-Open` whether more may come.",
+			stream("application/octet-stream", (*Server).raw)},
+		{"stream-output", get, "/sessions/{id}/output/stream", "Follow what a session says",
+			"Server-sent events: `event: output` with text and the offset after it as `id`, at most 20 a second; `event: end` with the outcome when the session is over and all was told; `event: bye` as for `/events`. Characters are not torn; what is not UTF-8 is replaced; offsets count bytes.",
+			stream("text/event-stream", (*Server).outputStream)},
+		{"read-facts", get, "/sessions/{id}/facts", "What the driver understood of a session's output",
+			"The newest last.",
+			answer((*Server).facts)},
+		{"list-machines", get, "/machines", "The state machines",
+			"Their tables, which the rows in the journal name, and a diagram of each.",
+			answer((*Server).machines)},
+		{"get-status", get, "/status", "The daemon itself",
+			"That it answers is also a sign that the team's loop is alive.",
+			answer((*Server).status)},
+		{"stop-team", post, "/down", "Stop Fairlead",
+			"Sessions that run finish and nothing new begins; then the daemon goes. With `now` they are ended.",
+			answer((*Server).down)},
+	}
+}
+
+// answer is a route that takes an In and gives an Out as JSON, or a problem.
+func answer[In, Out any](do func(*Server, context.Context, *In) (*Out, error)) adder {
+	type reply struct{ Body Out }
+	return func(s *Server, api huma.API, op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *In) (*reply, error) {
+			ctx, cancel := context.WithTimeout(ctx, answerMax)
+			defer cancel()
+			out, err := do(s, ctx, in)
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			return &reply{Body: *out}, nil
+		})
+	}
+}
+
+// stream is a route that writes by itself, as long as it likes.
+func stream[In any](kind string, do func(*Server, http.ResponseWriter, *http.Request, *In)) adder {
+	return func(s *Server, api huma.API, op huma.Operation) {
+		op.Responses["200"] = &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{kind: {Schema: &huma.Schema{Type: huma.TypeString}}}}
+		huma.Register(api, op, func(_ context.Context, in *In) (*huma.StreamResponse, error) {
+			return &huma.StreamResponse{Body: func(hc huma.Context) {
+				r, w := humago.Unwrap(hc)
+				do(s, w, r, in)
+			}}, nil
+		})
+	}
+}
+
+// routes makes the mux of all routes, and the OpenAPI document of it.
+func (s *Server) routes() (*http.ServeMux, []byte) {
+	mux := http.NewServeMux()
+	api := humago.NewWithPrefix(mux, Base, s.huma())
+	allowed := map[string][]string{}
+	for _, rt := range table() {
+		allowed[rt.Path] = append(allowed[rt.Path], rt.Method)
+		schema := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
+		rt.add(s, api, huma.Operation{
+			OperationID: rt.ID, Method: rt.Method, Path: rt.Path, Summary: rt.Summary, Description: rt.About,
+			RejectUnknownQueryParameters: true,
+			Responses: map[string]*huma.Response{
+				"default": {Description: "A problem", Content: map[string]*huma.MediaType{problemType: {Schema: schema}}},
+			},
+		})
+	}
+	document := describe(api)
+	mux.HandleFunc("GET "+Base+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/openapi+json")
+		w.Write(document)
+	})
+	allowed["/openapi.json"] = []string{http.MethodGet}
+	for _, path := range slices.Sorted(maps.Keys(allowed)) {
+		mux.HandleFunc(Base+path, otherwise(allowed[path]))
+	}
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		problem(http.StatusNotFound, "there is no %s; %s/openapi.json lists what there is", shorten(r.URL.Path), Base).write(w)
+	})
+	if s.ui != nil {
+		mux.Handle("/", s.ui)
+	} else {
+		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+			problem(http.StatusNotFound, "there is no page here; the API is below %s", Base).write(w)
+		})
+	}
+	return mux, document
+}
+
+// otherwise answers every method that a path does not take.
+func otherwise(methods []string) http.HandlerFunc {
+	allow := slices.Clone(methods)
+	if slices.Contains(allow, http.MethodGet) {
+		allow = append(allow, http.MethodHead)
+	}
+	allow = append(allow, http.MethodOptions)
+	header := strings.Join(allow, ", ")
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", header)
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		problem(http.StatusMethodNotAllowed, "%s does not take %s; it takes %s", shorten(r.URL.Path), shorten(r.Method), header).write(w)
+	}
+}
+
+func (s *Server) huma() huma.Config {
+	const about = "What Mission Control and the command line can do, programs can do. Over TCP a token is sent as `Authorization: Bearer TOKEN`; over the unix socket the peer's user id is enough."
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info:    &huma.Info{Title: "Fairlead", Version: cmpVersion(s.opts.Version), Description: about},
+			Servers: []*huma.Server{{URL: Base}},
+			Components: &huma.Components{
+				Schemas:         huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}},
+			},
+			Security: []map[string][]string{{"token": {}}},
+		},
+		Formats: map[string]huma.Format{
+			"application/json": {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: json.Unmarshal},
+			"json":             {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: json.Unmarshal}, // application/problem+json
+		},
+		DefaultFormat: "application/json",
+		Transformers:  []huma.Transformer{inOurWords},
+	}
+}
+
+func cmpVersion(v string) string {
+	if v == "" {
+		return "0.0.0"
+	}
+	return v
+}
+
+// describe writes the OpenAPI document, with the messages of the streams in it: no route
+// gives those as a whole, so nothing else would name them.
+func describe(api huma.API) []byte {
+	schemas := api.OpenAPI().Components.Schemas
+	for _, t := range []reflect.Type{reflect.TypeFor[Change](), reflect.TypeFor[Output](), reflect.TypeFor[Ended](), reflect.TypeFor[Bye]()} {
+		schemas.Schema(t, true, t.Name())
+	}
+	document, err := json.MarshalIndent(api.OpenAPI(), "", "  ")
+	if err != nil {
+		panic(fmt.Sprintf("api: the OpenAPI document cannot be written: %v", err))
+	}
+	return append(document, '\n')
+}
+
+// OpenAPI is the OpenAPI 3.1 document of all routes, as /api/v1/openapi.json serves it.
+func OpenAPI() ([]byte, error) {
+	return New(Options{}).openapi, nil
+}

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// serveFake starts a server on both doors. Everything it started is gone after the test.
+func serveFake(t testing.TB, f *fake) *served {
+	t.Helper()
+	s := &served{fake: f, dir: workspace(t), logs: &lockedText{}}
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the page")) })
+	s.Server = New(Options{
+		Engine: f, UI: page, Token: testToken, Version: "1.2.3", Dir: s.dir, Store: "memory", User: "sam",
+		Log: slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	tcp := listenAny(t)
+	socket, err := ListenSocket(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + tcp.Addr().String()
+	announce(t, s.dir, engine.Daemon{PID: os.Getpid(), Address: s.url, Socket: socket.Addr().String(), Version: "1.2.3"})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, tcp, socket) }()
+	stopped := false
+	s.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	}
+	t.Cleanup(func() {
+		s.stop()
+		if strings.Contains(s.logs.String(), testToken) {
+			t.Error("the token is in the log")
+		}
+		f.j.Close()
+	})
+	return s
+}
+
+// workspace is a folder that a daemon can be announced in, with sockets of its own.
+func workspace(t testing.TB) string {
+	t.Helper()
+	runtime, err := os.MkdirTemp("/tmp", "fl") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(runtime) })
+	t.Setenv(runtimeDirVar, runtime)
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".fairlead"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func announce(t testing.TB, dir string, d engine.Daemon) {
+	t.Helper()
+	text, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".fairlead", "daemon.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func dial(t testing.TB, s *served) *Client {
+	t.Helper()
+	c, err := Dial(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
