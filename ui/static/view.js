@@ -18,7 +18,7 @@ export const notes = signal(/** @type {{id: number, kind: 'refusal' | 'failure',
 export const spoken = signal(''); // for screen readers: only what the user asked for, and the line's state
 
 /** Asked for, and not there, is not silently replaced. */
-export const chosenCell = computed(() => { names.value; return cell(chosen.value); });
+export const chosenCell = computed(() => (names.value.includes(chosen.value) ? cell(chosen.value) : undefined));
 
 export const shownNames = computed(() => {
   const words = search.value.trim().toLowerCase();

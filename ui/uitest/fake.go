@@ -177,7 +177,7 @@ func (f *Fake) Past(name, kind, outcome, why string, ago, took time.Duration, ou
 	ended := began.Add(took)
 	s := f.newSession(name, kind, began)
 	s.EndedAt, s.Outcome, s.Why, s.output, s.Bytes = &ended, outcome, why, []byte(output), len(output)
-		f.append(Change{Time: began, Machine: "session", Entity: "session/" + name, Row: "S1", From: "opened", To: "running", Trigger: "started", Actor: Actor{"engine", "holder"}, Data: sessionData(s, "running")})
+	f.append(Change{Time: began, Machine: "session", Entity: "session/" + name, Row: "S1", From: "opened", To: "running", Trigger: "started", Actor: Actor{"engine", "holder"}, Data: sessionData(s, "running")})
 	f.append(Change{Time: ended, Machine: "session", Entity: "session/" + name, Row: "S4", From: "running", To: "none", Trigger: "ended", Actor: Actor{"engine", "holder"}, Data: sessionData(s, "none")})
 }
 

@@ -73,6 +73,16 @@ func ReadingBack(t *testing.T, p *Page, target Target) {
 	if top := Eval[float64](p, `document.querySelector('.tape').scrollTop`); top != 100 {
 		t.Errorf("who reads back was moved to %v, want to stay at 100", top)
 	}
+	if target.Finish != nil {
+		target.Finish() // the next session begins, and must not tear the reader away
+		p.WaitText(".tape", "Session ended")
+		if top := Eval[float64](p, `document.querySelector('.tape').scrollTop`); top != 100 {
+			t.Errorf("the next session moved who reads back to %v, want to stay at 100", top)
+		}
+		p.Click(".tape-frame", "jump to newest")
+		p.WaitGone(".tape", "line 399")
+		return
+	}
 	p.Click(".tape-frame", "jump to newest")
 	p.Until("the newest is in sight again", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	p.WaitGone(".tape-frame", "jump to newest")

@@ -74,8 +74,8 @@ class Paper {
   }
 }
 
-/** @param {{session: string}} props */
-function Tape({ session }) {
+/** @param {{session: string, onFollow: (following: boolean) => void}} props */
+function Tape({ session, onFollow }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const sheet = useRef(/** @type {HTMLDivElement | null} */ (null));
   const source = useRef(/** @type {Output | null} */ (null));
@@ -106,16 +106,21 @@ function Tape({ session }) {
   }, [session]);
 
   const onScroll = () => {
-    const el = /** @type {HTMLDivElement} */ (box.current);
+    const el = box.current;
+    if (!el) return; // the last scroll of a tape that was put away
     const near = el.scrollHeight - el.scrollTop - el.clientHeight < NEAR_END_PX;
     if (near) unseen.value = 0;
-    if (near !== following.peek()) following.value = near;
+    if (near === following.peek()) return;
+    following.value = near;
+    if (!near) onFollow(false);
   };
   const jump = () => {
-    const el = /** @type {HTMLDivElement} */ (box.current);
+    const el = box.current;
+    if (!el) return;
     following.value = true;
     unseen.value = 0;
     el.scrollTop = el.scrollHeight;
+    onFollow(true);
   };
   const s = shown.value;
   const end = s.over ? outcomeOf(s.outcome || 'ok') : null;
@@ -138,6 +143,7 @@ function Tape({ session }) {
 export function OutputTab({ cell: c, sessions }) {
   const facts = useSignal(false);
   const hidden = useSignal(document.hidden);
+  const pinned = useRef(false);
   useEffect(() => {
     const see = () => { hidden.value = document.hidden; };
     document.addEventListener('visibilitychange', see);
@@ -150,12 +156,17 @@ export function OutputTab({ cell: c, sessions }) {
     return html`<div class="quiet-note"><p>No session yet. What this agent says appears here while it runs.</p></div>`;
   }
   const known = new Map(sessions.map((s) => [s.id, s]));
+  // Who reads back stays with that session, though the next one begins meanwhile.
+  const onFollow = (/** @type {boolean} */ following) => {
+    if (!following && !sessionShown.value) { pinned.current = true; sessionShown.value = id; }
+    if (following && pinned.current) { pinned.current = false; sessionShown.value = ''; }
+  };
   return html`<div class="output">
     <div class="output-bar">
       <label class="pick"><span class="hidden">Session</span>
-        <select value=${sessionShown.value} onChange=${(/** @type {any} */ e) => { sessionShown.value = e.target.value; }}>
+        <select value=${sessionShown.value} onChange=${(/** @type {any} */ e) => { pinned.current = false; sessionShown.value = e.target.value; }}>
           <option value="">${running ? `Now: ${plain(running, 60)}` : `Latest: ${plain(ids[0], 60)}`}</option>
-          ${ids.filter((x) => x !== running).map((x) => html`<option key=${x} value=${x}>${plain(x, 60)}, ${plain(outcomeOf(known.get(x)?.outcome ?? c.runs.value.find((r) => r.id === x)?.outcome).label, 20)}</option>`)}
+          ${ids.map((x) => html`<option key=${x} value=${x}>${plain(x, 60)}, ${plain(outcomeOf(known.get(x)?.outcome ?? c.runs.value.find((r) => r.id === x)?.outcome).label, 20)}</option>`)}
         </select></label>
       <span class="seg" role="group" aria-label="Form">
         <button type="button" aria-pressed=${facts.value ? 'false' : 'true'} onClick=${() => { facts.value = false; }}>As said</button>
@@ -165,6 +176,6 @@ export function OutputTab({ cell: c, sessions }) {
     </div>
     ${facts.value ? html`<${Facts} key=${id} session=${id} open=${id === running && live.value} />`
       : hidden.value ? html`<div class="tape-frame"></div>` // a browser gives a server six lines; hidden pages give theirs back
-      : html`<${Tape} key=${id} session=${id} />`}
+      : html`<${Tape} key=${id} session=${id} onFollow=${onFollow} />`}
   </div>`;
 }

@@ -73,7 +73,7 @@ function Empty() {
 
 /** What to do with a team of nobody. */
 export const FirstAgent = () => html`<div class="empty first-agent"><${Fairlead} /><h2>No agents yet</h2>
-  <p>Name the first one in <code>fairlead.yaml</code> at the root of the repository. It appears here by itself.</p>
+  <p>Name the first one in <code>fairlead.yaml</code> at the root of the repository, and start Fairlead again.</p>
   <pre class="sample">agents:
   coder:
     driver: exec

@@ -1,0 +1,33 @@
+package uitest_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/ui/uitest"
+)
+
+// TestPictureOf draws a running Mission Control, a real one, into a file:
+//
+//	PAGE='http://127.0.0.1:7466/?token=…' PICTURE=$PWD/doc/img/mission-control.png \
+//	  go test -count=1 -run TestPictureOf ./ui/uitest
+//
+// AGENT chooses an agent, SCHEME=light the other theme.
+func TestPictureOf(t *testing.T) {
+	page, picture := os.Getenv("PAGE"), os.Getenv("PICTURE")
+	if page == "" || picture == "" {
+		t.Skip("draws a running Mission Control; say which and where with PAGE and PICTURE")
+	}
+	p := uitest.Browse(t)
+	if scheme := os.Getenv("SCHEME"); scheme != "" {
+		p.Scheme(scheme)
+	}
+	p.Open(page)
+	p.Until("an agent is shown", `document.querySelector('.agent-title h2')`)
+	if agent := os.Getenv("AGENT"); agent != "" {
+		p.Choose(agent)
+	}
+	p.Until("it has something to show", `(document.querySelector('.panel')?.innerText ?? '').length > 20`)
+	p.Screenshot(picture)
+	p.NoConsoleErrors()
+}
