@@ -108,6 +108,14 @@ func agentMain(mode string, args []string) {
 		ignoreTerm()
 		fmt.Println("leaf", args[0], os.Getpid())
 		forever()
+	case "shed": // an orphan in a session of its own that forgot every mark
+		self, _ := os.Executable()
+		cmd := exec.Command(self, "__agent", "leaf", "double")
+		cmd.Env, cmd.Stdout = []string{"GORACE=atexit_sleep_ms=0"}, os.Stdout
+		if err := cmd.Run(); err != nil {
+			panic(err)
+		}
+		forever()
 	case "bomb": // forks for ever
 		self, _ := os.Executable()
 		fmt.Println("ready")

@@ -36,7 +36,7 @@ type spool struct {
 const (
 	drainBytesMax = 4 << 20                // more than any pipe holds: somebody outside the tree writes on
 	diskPause     = 500 * time.Millisecond // a full disk is asked again this often
-	diskPatience  = 5 * time.Second        // and this long after the agent has ended
+	diskPatience  = 2 * time.Second        // and this long after the agent has ended
 )
 
 func newSpool(file *os.File, max int64, publish func(int64)) *spool {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,6 +63,43 @@ func TestLeftBehind(t *testing.T) {
 	noSurvivor(t, h.Folder())
 	if st.Phase != Exited || st.Exit.Code != 0 || st.Exit.Swept == 0 {
 		t.Fatalf("%+v %+v", st, st.Exit)
+	}
+}
+
+// TestShedMark: while the holder lives, not even a process without any mark gets away.
+func TestShedMark(t *testing.T) {
+	spec := agent(t, "shed")
+	spec.NoCgroup = true
+	h := start(t, t.TempDir(), spec)
+	var pid int
+	if _, err := fmt.Sscanf(lines(t, h, 1)[0], "leaf orphan %d", &pid); err != nil {
+		t.Fatal(err)
+	}
+	if len(marksIn(environOf(pid))) != 0 {
+		t.Fatal("it kept its mark, so this proves nothing")
+	}
+	st, err := h.Status(t.Context())
+	ok(t, err)
+	ok(t, syscall.Kill(st.AgentPID, syscall.SIGKILL))
+	done(t, h)
+	if p, there := readProcess(pid); there && !p.zombie {
+		syscall.Kill(pid, syscall.SIGKILL)
+		t.Fatal("it survived")
+	}
+}
+
+// TestHelloIsFollowedByTheSize: what was spooled between the status and the
+// first event would else be told to nobody until the next byte comes.
+func TestHelloIsFollowedByTheSize(t *testing.T) {
+	h := start(t, t.TempDir(), agent(t, "hang"))
+	lines(t, h, 1)
+	conn, st, err := dial(t.Context(), filepath.Join(runtimeDirs()[0], socketName(h.Folder())), 1)
+	ok(t, err)
+	defer conn.Close()
+	var a answer
+	ok(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	if err := readFrame(conn, frameBytesMax, &a); err != nil || a.Event != "spool" || a.Size != st.SpoolBytes || a.Size == 0 {
+		t.Fatalf("%+v %v", a, err)
 	}
 }
 
@@ -210,8 +248,14 @@ func TestCrashAnywhere(t *testing.T) {
 			} else if !errors.As(err, new(*AlreadyStarted)) {
 				t.Fatalf("%v after %+v", err, st)
 			}
-			if want := map[bool]Phase{true: Exited, false: Lost}[step == "exit_synced"]; st.Phase != want && st.Phase != NeverStarted {
-				t.Fatalf("%+v", st)
+			want := Lost
+			if slices.Contains(before, step) {
+				want = NeverStarted // nothing was promised yet: it may be tried again
+			} else if step == "exit_synced" {
+				want = Exited
+			}
+			if st.Phase != want {
+				t.Fatalf("%+v, want %s", st, want)
 			}
 			raw, _ := os.ReadFile(ran)
 			if n := strings.Count(string(raw), "\n"); n > 1 {
