@@ -113,8 +113,8 @@ export const hold = (on, note) => post(on ? '/hold' : '/release', note ? { note 
 export const journal = (query) =>
   get('/journal?' + new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])));
 /** @param {string} session @param {AbortSignal} signal @returns {Promise<{facts: Fact[] | null}>} */
-export const facts = (session, signal) => get(`/sessions/${name(session)}/facts?tail=300`, signal);
-export const machines = () => /** @type {Promise<{machines: {name: string, rows: {id: string, why?: string, event?: string}[] | null}[] | null}>} */ (get('/machines'));
+export const facts = (session, signal) => get(`/sessions/${name(session)}/facts?tail=2000`, signal);
+export const machines = () => /** @type {Promise<{machines: {name: string, rows: {id: string, why?: string, event?: string, from?: string}[] | null}[] | null}>} */ (get('/machines'));
 export const status = () => /** @type {Promise<{version?: string, pid?: number, started_at?: string, dir?: string}>} */ (get('/status'));
 
 /** @param {number} after */

@@ -44,6 +44,8 @@ export const team = signal({ name: '', hold: false, note: '', stopping: false })
 export const holdPending = signal(false);
 export const connection = signal(/** @type {Connection} */ ({ phase: 'connecting', since: Date.now(), retryAt: 0, trying: true, words: '' }));
 export const head = signal(0);
+/** When the first thing happened that we know of. */
+export const oldest = signal(Date.now());
 /** Ticks once a second while somebody looks; everything that ages reads it. */
 export const now = signal(Date.now());
 export const live = computed(() => connection.value.phase === 'live');
@@ -198,6 +200,8 @@ export function addHistory(c, list) {
     ? [...old, ...list]
     : [...new Map([...old, ...list].map((ch) => [ch.seq, ch])).values()].sort((a, b) => a.seq - b.seq);
   c.trail.value = fresh.slice(-TRAIL_MAX);
+  const began = Date.parse(list[0].time);
+  if (began < oldest.peek()) oldest.value = began;
   const runs = traceOf(list.filter((ch) => ch.entity.startsWith('session/')), c.runs.peek());
   if (runs !== c.runs.peek()) c.runs.value = runs.slice(-RUNS_MAX);
 }
@@ -226,5 +230,6 @@ export function mergeSessions(c, sessions) {
     if (!Number.isFinite(from)) continue;
     byId.set(s.id, { id: s.id, from, to: s.ended_at ? Date.parse(s.ended_at) : null, outcome: s.outcome ?? '', kind: s.kind });
   }
+  for (const r of byId.values()) if (r.from < oldest.peek()) oldest.value = r.from;
   c.runs.value = [...byId.values()].sort((a, b) => a.from - b.from).slice(-RUNS_MAX);
 }

@@ -289,10 +289,10 @@ func (f *Fake) getFacts(w http.ResponseWriter, r *http.Request) {
 
 func (f *Fake) getMachines(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"machines": []map[string]any{{"name": "control", "mermaid": "", "rows": []map[string]any{
-		{"id": "C2", "from": "resting", "event": "wanted_continuous", "to": "continuous", "do": []string{}, "why": "at rest, and told to keep running"},
+		{"id": "C2", "from": "resting", "event": "due_continuous", "to": "continuous", "do": []string{}, "why": "at rest, and told to keep running"},
 		{"id": "C5", "from": "continuous", "event": "session_ended", "to": "continuous", "do": []string{}, "why": "still wanted: the next session starts at once"},
 		{"id": "C6", "from": "continuous", "event": "session_ended", "to": "resting", "do": []string{}, "why": "told to stop while it worked; the session was finished first"},
-		{"id": "C11", "from": "continuous", "event": "commanded", "to": "continuous", "do": []string{}, "why": "nothing is interrupted; the order is obeyed at the session's end"},
+		{"id": "C11", "from": "continuous", "event": "wanted_pause", "to": "continuous", "do": []string{}, "why": "nothing is interrupted; the order is obeyed at the session's end"},
 	}}}})
 }
 

@@ -11,7 +11,7 @@ import (
 func Crew() *Fake {
 	f := NewFake("harbour-api")
 	limits := Limits{Session: "2h", Cost: 50}
-	f.Add(Agent{Name: "coder", Description: "Writes and changes code", Driver: "claude", Limits: limits, Usage: Usage{In: 412_300, Out: 38_120, Cost: 11.84}})
+	f.Add(Agent{Name: "coder", Description: "Writes and changes code", Driver: "exec", Limits: limits, Usage: Usage{In: 412_300, Out: 38_120, Cost: 11.84}})
 	f.Add(Agent{Name: "reviewer", Description: "Reads every change before it is merged", Driver: "claude", Limits: limits, Usage: Usage{In: 220_900, Out: 9_410, Cost: 4.02}})
 	f.Add(Agent{Name: "tester", Description: "Runs the tests, writes the missing ones", Driver: "codex", Limits: Limits{Session: "1h", Tokens: 900_000, Cost: 20}, Usage: Usage{In: 801_200, Out: 61_000, Cost: 17.35}})
 	f.Add(Agent{Name: "docs", Description: "Keeps the manual true", Driver: "acp", Limits: limits, Usage: Usage{In: 58_000, Out: 7_700, Cost: 0.91}})

@@ -1,13 +1,18 @@
-// What the driver understood of the output: the same session, as facts.
+// What the driver understood of the output: the same session, as facts, live.
 
 import * as api from '../api.js';
 import { tokens } from '../format.js';
-import { html, useEffect, useSignal } from '../lib.js';
-import { plain } from '../text.js';
+import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../lib.js';
+import { Output } from '../output.js';
+import { plain, reveal } from '../text.js';
+import { End, Jump, useFollow } from './follow.js';
 
-const AGAIN_MS = 2500;
+/** @typedef {import('../api.js').Fact} Fact */
+
+/** Between two readings while the agent speaks; the server listens a while itself. */
+const AGAIN_MS = 300;
 /** Longest fact shown, in characters. */
-const FACT_CHARS_MAX = 2000;
+const FACT_CHARS_MAX = 4000;
 
 /** @type {Record<string, string>} */
 const WORDS = { said: 'said', thought: 'thought', tool_called: 'tool', permission_asked: 'asked', usage_reported: 'usage', stopped: 'stopped', faulted: 'fault' };
@@ -15,31 +20,81 @@ const WORDS = { said: 'said', thought: 'thought', tool_called: 'tool', permissio
 /** @param {any} usage */
 function usageWords(usage) {
   if (!usage || typeof usage !== 'object') return '';
-  return Object.entries(usage).map(([k, v]) => `${plain(k, 40).replaceAll('_', ' ')} ${typeof v === 'number' && k.includes('token') ? tokens(v) : plain(v, 40)}`).join(', ');
+  const words = [];
+  if (usage.input_tokens) words.push(`${tokens(Number(usage.input_tokens))} tokens in`);
+  if (usage.output_tokens) words.push(`${tokens(Number(usage.output_tokens))} out`);
+  if (usage.cost_usd) words.push(`$${Number(usage.cost_usd).toFixed(3)}`);
+  return words.join(', ');
 }
 
-/** @param {{session: string, open: boolean}} props */
-export function Facts({ session, open }) {
-  const facts = useSignal(/** @type {import('../api.js').Fact[] | null} */ (null));
+/** Words that came in parts, in one piece. @param {Fact[]} facts @returns {Fact[]} */
+function join(facts) {
+  /** @type {Fact[]} */
+  const whole = [];
+  for (const f of facts) {
+    const last = whole[whole.length - 1];
+    if (last?.part && last.kind === f.kind) whole[whole.length - 1] = { ...f, offset: last.offset, text: (last.text ?? '') + (f.text ?? '') };
+    else whole.push(f);
+  }
+  return whole;
+}
+
+/** A text of many lines; breaks and tabs may stay, nothing else that acts. @param {string} text */
+const prose = (text) => text.slice(0, FACT_CHARS_MAX).split('\n').map((l) => reveal(l.replace(/\r$/, '').replaceAll('\t', '    '))).join('\n') + (text.length > FACT_CHARS_MAX ? '\u2026' : '');
+
+/** @param {{fact: Fact}} props */
+function Row({ fact: f }) {
+  const kind = WORDS[f.kind] ?? 'other';
+  return html`<li class="fact fact-${kind}"><span class="fact-kind">${WORDS[f.kind] ?? plain(f.kind, 30)}</span>
+    <span class="fact-text">${f.tool ? html`<code class="fact-tool">${plain(f.tool, 80)}</code> ` : ''}${prose(f.text ?? '')}${usageWords(f.usage)}${f.stop
+      ? `${f.stop.ok ? 'done' : 'not done'}${f.stop.reason ? `: ${plain(f.stop.reason, 120)}` : ''} ${plain(f.stop.detail ?? '', 400)}` : ''}</span></li>`;
+}
+
+/** @param {{session: string, onFollow: (following: boolean) => void}} props */
+export function Facts({ session, onFollow }) {
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const facts = useSignal(/** @type {Fact[] | null} */ (null));
   const wrong = useSignal('');
+  const end = useSignal(/** @type {{outcome: string, why: string} | null} */ (null));
+  const follow = useFollow(box, onFollow);
+
   useEffect(() => {
     const stop = new AbortController();
+    let reading = false, again = false;
     const read = async () => {
+      if (reading) { again = true; return; }
+      reading = true;
+      again = false;
       try {
-        facts.value = (await api.facts(session, stop.signal)).facts ?? [];
+        const whole = join((await api.facts(session, stop.signal)).facts ?? []);
+        follow.drawn(0);
+        const added = whole.length - (facts.peek()?.length ?? 0);
+        facts.value = whole;
         wrong.value = '';
+        if (!follow.following.peek()) follow.drawn(Math.max(0, added));
       } catch (err) {
         if (!stop.signal.aborted) wrong.value = err instanceof Error ? err.message : String(err);
       }
+      reading = false;
+      if (again && !stop.signal.aborted) setTimeout(read, AGAIN_MS);
     };
+    // The output itself is the bell: facts are read again when there is more of it.
+    const bell = new Output(session, () => {
+      if (bell.over) end.value = { outcome: bell.outcome, why: bell.why };
+      void read();
+    });
     void read();
-    const timer = open ? setInterval(read, AGAIN_MS) : undefined;
-    return () => { clearInterval(timer); stop.abort(); };
-  }, [session, open]);
-  if (wrong.value) return html`<div class="quiet-note"><p>${plain(wrong.value)}</p></div>`;
+    return () => { bell.close(); stop.abort(); };
+  }, [session]);
+  useLayoutEffect(() => { follow.drawn(0); }, [facts.value, end.value]);
+
+  if (wrong.value && !facts.value) return html`<div class="quiet-note"><p>${plain(wrong.value)}</p></div>`;
   if (!facts.value) return html`<div class="quiet-note"><p>Reading\u2026</p></div>`;
-  if (facts.value.length === 0) return html`<div class="quiet-note"><p>The driver has understood nothing of this output yet; see it as it was said.</p></div>`;
-  return html`<div class="tape-frame"><ol class="facts tape" tabIndex=${0} aria-label="Facts">${facts.value.map((f, i) => html`
-    <li key=${i} class="fact fact-${WORDS[f.kind] ?? 'other'}"><span class="fact-kind">${WORDS[f.kind] ?? plain(f.kind, 30)}</span>
-      <span class="fact-text">${f.tool ? html`<code>${plain(f.tool, 80)}</code> ` : ''}${plain(f.text ?? '', FACT_CHARS_MAX)}${usageWords(f.usage)}${f.stop ? `${f.stop.ok ? 'done' : 'not done'} ${plain(f.stop.reason, 120)} ${plain(f.stop.detail, 400)}` : ''}</span></li>`)}</ol></div>`;
+  return html`<div class="tape-frame">
+    <div class="facts tape" ref=${box} onScroll=${follow.onScroll} tabIndex=${0} role="region" aria-label="What session ${plain(session, 60)} did">
+      ${facts.value.length === 0 && html`<p class="tape-note">The driver has understood nothing of this output yet; see it as it was said.</p>`}
+      <ol>${facts.value.map((f) => html`<${Row} key=${`${f.offset} ${f.kind} ${f.tool ?? ''}`} fact=${f} />`)}</ol>
+      ${end.value && html`<${End} ...${end.value} />`}
+    </div><${Jump} follow=${follow} />
+  </div>`;
 }

@@ -14,7 +14,7 @@ import { showSession } from '../view.js';
 /** Rows of the list drawn at first. */
 const PAGE = 60;
 
-/** Why a row exists, by its id; from the server's own tables, read once. */
+/** Why a rule exists, by machine, row, state and event; from the server's own tables, read once. */
 const reasons = signal(/** @type {Map<string, string>} */ (new Map()));
 let asked = false;
 
@@ -24,7 +24,7 @@ async function learnReasons() {
   try {
     const { machines } = await api.machines();
     const map = new Map();
-    for (const m of machines ?? []) for (const r of m.rows ?? []) if (r.why) map.set(`${m.name} ${r.id}`, r.why);
+    for (const m of machines ?? []) for (const r of m.rows ?? []) if (r.why) map.set(`${m.name} ${r.id} ${r.from} ${r.event}`, r.why);
     reasons.value = map;
   } catch { asked = false; /* without reasons the list stands too */ }
 }
@@ -47,7 +47,7 @@ function Sessions({ sessions }) {
 
 /** @param {{change: Change}} props */
 function ChangeRow({ change: ch }) {
-  const why = reasons.value.get(`${ch.machine} ${ch.row}`);
+  const why = reasons.value.get(`${ch.machine} ${ch.row} ${ch.from} ${ch.trigger}`);
   return html`<li class="change change-${ch.machine === 'session' ? 'session' : 'control'}">
     <time class="num soft">${moment(Date.parse(ch.time), now.value)}</time>
     <code class="rule" title=${why ? plain(why, 300) : undefined}>${plain(ch.row, 12) || '\u2013'}</code>

@@ -5,16 +5,13 @@ import { outcomeOf } from '../derive.js';
 import { count, plural, size } from '../format.js';
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../lib.js';
 import { LINES_MAX, Output } from '../output.js';
-import { live } from '../state.js';
 import { plain, reveal } from '../text.js';
 import { sessionShown } from '../view.js';
 import { Facts } from './facts.js';
+import { End, Jump, useFollow } from './follow.js';
 import { Icon } from './marks.js';
 
 /** @typedef {import('../output.js').Line} Line */
-
-/** This close to the end counts as the end. */
-const NEAR_END_PX = 24;
 
 /** @param {import('../ansi.js').Line} line @param {HTMLElement} [el] */
 function lineElement(line, el = document.createElement('div')) {
@@ -79,9 +76,8 @@ function Tape({ session, onFollow }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const sheet = useRef(/** @type {HTMLDivElement | null} */ (null));
   const source = useRef(/** @type {Output | null} */ (null));
-  const following = useSignal(true);
-  const unseen = useSignal(0);
   const shown = useSignal({ start: -1, end: 0, dropped: 0, over: false, outcome: '', why: '', missing: false, lines: 0 });
+  const follow = useFollow(box, onFollow);
 
   useLayoutEffect(() => {
     const paper = new Paper(/** @type {HTMLElement} */ (sheet.current));
@@ -89,59 +85,39 @@ function Tape({ session, onFollow }) {
     const draw = () => {
       frame = 0;
       const out = source.current;
-      const el = box.current;
-      if (!out || !el) return;
+      if (!out) return;
       const added = paper.draw(out);
       shown.value = { start: out.start, end: out.end, dropped: out.dropped, over: out.over, outcome: out.outcome, why: out.why, missing: out.missing, lines: out.lines.length };
-      if (following.peek()) el.scrollTop = el.scrollHeight;
-      else if (added) unseen.value += added;
+      follow.drawn(added);
     };
     const changed = () => { if (!frame) frame = requestAnimationFrame(draw); };
-    following.value = true;
-    unseen.value = 0;
+    follow.restart();
     shown.value = { ...shown.peek(), start: -1, end: 0, over: false, missing: false, lines: 0 };
     paper.el.textContent = '';
     source.current = new Output(session, changed);
     return () => { cancelAnimationFrame(frame); source.current?.close(); source.current = null; };
   }, [session]);
 
-  const onScroll = () => {
-    const el = box.current;
-    if (!el) return; // the last scroll of a tape that was put away
-    const near = el.scrollHeight - el.scrollTop - el.clientHeight < NEAR_END_PX;
-    if (near) unseen.value = 0;
-    if (near === following.peek()) return;
-    following.value = near;
-    if (!near) onFollow(false);
-  };
-  const jump = () => {
-    const el = box.current;
-    if (!el) return;
-    following.value = true;
-    unseen.value = 0;
-    el.scrollTop = el.scrollHeight;
-    onFollow(true);
-  };
   const s = shown.value;
-  const end = s.over ? outcomeOf(s.outcome || 'ok') : null;
+  useLayoutEffect(() => { follow.drawn(0); }, [s.over, s.missing]); // the last word too is in sight
   return html`<div class="tape-frame">
-    <div class="tape" ref=${box} onScroll=${onScroll} tabIndex=${0} role="region" aria-label="Output of session ${plain(session, 60)}">
+    <div class="tape" ref=${box} onScroll=${follow.onScroll} tabIndex=${0} role="region" aria-label="Output of session ${plain(session, 60)}">
       ${s.start > 0 && html`<p class="tape-note">Earlier output is not loaded. <button type="button" class="link" onClick=${() => source.current?.earlier()}>Go further back</button></p>`}
       ${s.dropped > 0 && html`<p class="tape-note">${plural(s.dropped, 'earlier line')} let go to keep this page fast; all of it is in the saved file.</p>`}
       <div class="sheet" ref=${sheet}></div>
       ${s.missing && html`<p class="tape-note">There is no output for this session.</p>`}
       ${!s.missing && s.end === 0 && !s.over && html`<p class="tape-note">Nothing said yet.</p>`}
-      ${end && html`<p class="tape-end tape-${end.look}"><span aria-hidden="true">${end.mark}</span> Session ended: ${plain(end.label, 40)}${s.why ? html`<span class="tape-why">${plain(s.why, 300)}</span>` : ''}</p>`}
+      ${s.over && html`<${End} outcome=${s.outcome} why=${s.why} />`}
     </div>
-    ${!following.value && html`<button type="button" class="jump" data-jump onClick=${jump}><${Icon} name="down" />
-      ${unseen.value > 0 ? html`<span><span class="num">${count(unseen.value)}</span> new, jump to newest</span>` : html`<span>Jump to newest</span>`}</button>`}
-    <p class="tape-foot"><span class="num">${size(s.end)}</span> said${!s.over && s.end > 0 ? (following.value ? ', following' : ', paused here') : ''}</p>
+    <${Jump} follow=${follow} />
+    <p class="tape-foot"><span class="num">${size(s.end)}</span> said${!s.over && s.end > 0 ? (follow.following.value ? ', following' : ', paused here') : ''}</p>
   </div>`;
 }
 
 /** @param {{cell: import('../state.js').Cell, sessions: import('../api.js').Session[]}} props */
 export function OutputTab({ cell: c, sessions }) {
-  const facts = useSignal(false);
+  // An agent that is only a command says what it says; the others speak a protocol.
+  const facts = useSignal(c.agent.peek().driver !== 'exec');
   const hidden = useSignal(document.hidden);
   const pinned = useRef(false);
   useEffect(() => {
@@ -174,8 +150,7 @@ export function OutputTab({ cell: c, sessions }) {
       </span>
       <a class="link save" href=${api.rawURL(id)} download="${reveal(id).replace(/[^\w.-]+/g, '_')}.log"><${Icon} name="save" />Save</a>
     </div>
-    ${facts.value ? html`<${Facts} key=${id} session=${id} open=${id === running && live.value} />`
-      : hidden.value ? html`<div class="tape-frame"></div>` // a browser gives a server six lines; hidden pages give theirs back
-      : html`<${Tape} key=${id} session=${id} onFollow=${onFollow} />`}
+    ${hidden.value ? html`<div class="tape-frame"></div>` // a browser gives a server six lines; hidden pages give theirs back
+      : html`<${facts.value ? Facts : Tape} key=${`${facts.value} ${id}`} session=${id} onFollow=${onFollow} />`}
   </div>`;
 }

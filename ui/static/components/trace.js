@@ -3,7 +3,7 @@
 import { outcomeOf } from '../derive.js';
 import { clock, shortClock, span } from '../format.js';
 import { html, useSignal } from '../lib.js';
-import { seenUntil } from '../state.js';
+import { oldest, seenUntil } from '../state.js';
 import { plain } from '../text.js';
 import { showSession } from '../view.js';
 
@@ -24,10 +24,10 @@ function place(r, from, to) {
   return { left: `${Math.min(left, 100 - BAR_MIN).toFixed(2)}%`, width: `${Math.max(BAR_MIN, right - left).toFixed(2)}%` };
 }
 
-/** The last hour of one agent, for its row. @param {{cell: Cell}} props */
+/** The last hour of one agent, for its row; less while the team is younger than that. @param {{cell: Cell}} props */
 export function Trace({ cell: c }) {
   const to = Math.ceil(seenUntil.value / SMALL_STEP_MS) * SMALL_STEP_MS;
-  const from = to - HOUR;
+  const from = to - (to - oldest.value < HOUR / 6 ? HOUR / 6 : HOUR);
   const runs = c.runs.value.filter((r) => (r.to ?? to) > from);
   return html`<span class="trace" aria-hidden="true">${runs.map((r) => html`
     <i key=${r.id} class="run run-${r.to === null ? 'live' : outcomeOf(r.outcome).look}" style=${place(r, from, to)}></i>`)}</span>`;
@@ -49,7 +49,7 @@ export function runWords(r, nowMs) {
 
 /** The chosen agent's sessions, with an axis. @param {{cell: Cell}} props */
 export function Timeline({ cell: c }) {
-  const range = useSignal('1h');
+  const range = useSignal(seenUntil.peek() - oldest.peek() < HOUR / 4 ? '15m' : '1h');
   const { ms, step } = RANGES[range.value];
   const to = seenUntil.value;
   const from = to - ms;
