@@ -43,7 +43,7 @@ type Engine struct {
 	hub     *hub
 	table   chan request // what the loop is asked
 	quit    chan struct{}
-	ready   chan struct{} // closed when recovery is over
+	ready   chan struct{} // closed when recovery is over and the files say so
 	stopped chan struct{} // closed when a stop that was asked for is complete
 	started time.Time
 
@@ -121,11 +121,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.recover(ctx); err != nil {
 		return fmt.Errorf("recover the team: %w", err)
 	}
-	close(e.ready)
 	return e.loop(ctx)
 }
 
-// Ready is closed when everything that was is found again, and orders are taken.
+// Ready is closed when everything that was is found again, the files say what is true (or
+// cannot be written), and orders are taken.
 func (e *Engine) Ready() <-chan struct{} { return e.ready }
 
 // shutdown lets go of everything, in an order in which nobody waits for somebody who has gone.

@@ -32,6 +32,7 @@ func (e *Engine) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		e.checkReady()
 		e.checkStopped()
 		timer.Reset(e.untilDue())
 		select {
@@ -269,20 +270,35 @@ func (e *Engine) dueEvents() []request {
 	return batch
 }
 
-// checkStopped notices that a stop that was asked for is complete.
-func (e *Engine) checkStopped() {
-	if !e.team.Stopping || !e.team.Idle() {
-		return
-	}
+// filesSettled says whether every file says what it is to say, or cannot be made to.
+func (e *Engine) filesSettled() bool {
 	for name, m := range e.members {
 		if m.writing || (m.failed == "" && e.fileDue(m, e.team.Agents[name])) {
-			return
+			return false
 		}
 	}
+	return true
+}
+
+// checkReady notices that the start is over.
+func (e *Engine) checkReady() {
+	select {
+	case <-e.ready:
+	default:
+		if e.filesSettled() {
+			close(e.ready)
+		}
+	}
+}
+
+// checkStopped notices that a stop that was asked for is complete.
+func (e *Engine) checkStopped() {
 	select {
 	case <-e.stopped:
 	default:
-		close(e.stopped)
+		if e.team.Stopping && e.team.Idle() && e.filesSettled() {
+			close(e.stopped)
+		}
 	}
 }
 

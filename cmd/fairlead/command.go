@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// commands are the four verbs of seed 000's buttons.
+var commands = map[string]struct{ short, long, said string }{
+	"start": {
+		"Let agents run session after session",
+		"Writes desired_state continuous. It returns when that is safe on disk.", "is to run continuously"},
+	"stop": {
+		"Let agents finish their session, and then rest",
+		"Writes desired_state pause. The session under way is not interrupted.", "is to rest"},
+	"once": {
+		"Let agents run exactly one session",
+		"Writes desired_state run_once. After the session the agent rests.", "is to run one session"},
+	"cleanup": {
+		"Let agents run one cleanup session",
+		"Writes desired_state run_cleanup. After the session the agent rests.", "is to run one cleanup session"},
+}
+
+func (a *app) commandVerb(verb string) *cobra.Command {
+	var wait, all bool
+	var note string
+	words := commands[verb]
+	cmd := &cobra.Command{
+		Use:   verb + " AGENT...",
+		Short: words.short,
+		Long: words.long + `
+
+With --wait it returns when the command has taken effect: a started agent runs, a stopped
+one rests, a single session is over. Exit code 1 says that the session failed.`,
+		ValidArgsFunction: a.completeAgents,
+		Args: func(cmd *cobra.Command, names []string) error {
+			if all == (len(names) > 0) {
+				return usage(cmd, errors.New("name at least one agent, or --all and none"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, names []string) error {
+			client, err := a.dial()
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			if all {
+				if names, err = everybody(cmd.Context(), client); err != nil {
+					return err
+				}
+			}
+			return a.command(cmd.Context(), client, verb, names, note, wait)
+		},
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when it has taken effect")
+	cmd.Flags().BoolVar(&all, "all", false, "all agents of the team")
+	cmd.Flags().StringVar(&note, "note", "", "why; it stands in agent_state.json")
+	return cmd
+}
+
+func everybody(ctx context.Context, client *api.Client) ([]string, error) {
+	view, err := client.Team(ctx)
+	var names []string
+	for _, agent := range view.Agents {
+		names = append(names, agent.Name)
+	}
+	return names, err
+}
+
+// command gives the order to each; one who refuses does not keep the others from hearing it.
+func (a *app) command(ctx context.Context, client *api.Client, verb string, names []string, note string, wait bool) error {
+	var errs []error
+	given := map[string]uint64{}
+	for _, name := range names {
+		answer, err := client.Command(ctx, api.Verb(verb), name, note)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		given[name] = answer.Seq
+		if !wait {
+			errs = append(errs, a.saidCommand(verb, answer))
+		}
+	}
+	if wait {
+		for _, name := range names {
+			if seq, ok := given[name]; ok {
+				errs = append(errs, a.waitFor(ctx, client, verb, name, seq))
+			}
+		}
+	}
+	if len(errs) == 1 {
+		return errs[0] // its own words and its own exit code, without a wrapping
+	}
+	return errors.Join(errs...)
+}
+
+func (a *app) saidCommand(verb string, answer api.Commanded) error {
+	if a.json {
+		return a.printJSON(answer)
+	}
+	text := answer.Agent.Name + " " + commands[verb].said
+	switch s := answer.Agent.Session; {
+	case verb == "stop" && s != nil:
+		text += ", when " + s.ID + " has finished"
+	case s != nil && s.Phase == "running" && verb != "start":
+		text += ", after " + s.ID
+	}
+	_, err := fmt.Fprintln(a.out, text)
+	return err
+}
+
+// waitFor follows the journal from the command on, until the command has taken effect.
+func (a *app) waitFor(ctx context.Context, client *api.Client, verb, name string, seq uint64) error {
+	for {
+		why, err := client.Why(ctx, name)
+		if err != nil {
+			return err
+		}
+		if done, err := tookEffect(verb, why); done {
+			if a.json {
+				if perr := a.printJSON(why.Agent); perr != nil {
+					return perr
+				}
+				return err
+			}
+			fmt.Fprintln(a.out, plain(why.Verdict))
+			return err
+		}
+		// Whatever changes next, look again: what is waited for is a state, not an event.
+		for change, err := range client.Events(ctx, api.EventsQuery{After: int64(seq)}) {
+			if err != nil {
+				return err
+			}
+			seq = change.Seq
+			if slices.Contains([]string{"control/" + name, "session/" + name}, change.Entity) {
+				break
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// tookEffect says whether a command has, and how a session that was asked for ended.
+func tookEffect(verb string, why engine.WhyView) (bool, error) {
+	agent := why.Agent
+	switch verb {
+	case "start":
+		if agent.DesiredState != "continuous" {
+			return true, fmt.Errorf("%s does not run: %s", agent.Name, line(agent.Note, 200))
+		}
+		return agent.Session != nil && agent.Session.Phase == "running", nil
+	case "stop":
+		return agent.CurrentState == "pause", nil
+	}
+	if agent.Session != nil || agent.CurrentState != "pause" || agent.DesiredState != "pause" {
+		return false, nil
+	}
+	if len(why.Sessions) == 0 {
+		return true, nil
+	}
+	if last := why.Sessions[0]; last.Outcome != "ok" {
+		return true, fmt.Errorf("session %s of %s: %s %s", last.ID, agent.Name, last.Outcome, line(last.Why, 200))
+	}
+	return true, nil
+}
+
+func (a *app) holdVerb() *cobra.Command {
+	return a.switchVerb("hold", "Stop everything from starting; what runs finishes",
+		"the team is held: nothing new starts until `fairlead release`", (*api.Client).Hold)
+}
+
+func (a *app) releaseVerb() *cobra.Command {
+	return a.switchVerb("release", "End the hold: what is wanted starts again",
+		"the hold is released", (*api.Client).Release)
+}
+
+func (a *app) switchVerb(verb, short, said string, give func(*api.Client, context.Context, string) (api.Held, error)) *cobra.Command {
+	var note string
+	cmd := &cobra.Command{
+		Use:   verb,
+		Short: short,
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := a.dial()
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			answer, err := give(client, cmd.Context(), note)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(answer)
+			}
+			_, err = fmt.Fprintln(a.out, said)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&note, "note", "", "why")
+	return cmd
+}

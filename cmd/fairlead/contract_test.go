@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// The shapes that programs outside rely on (DESIGN.md, Contracts): fields may be added,
+// none may be renamed or change its kind.
+func TestContracts(t *testing.T) {
+	s := newShip(t, map[string]string{
+		"fairlead.yaml": "version: 1\nagents:\n  ada:\n    driver: exec\n    command: [sh, -c, 'echo hello; exec sleep 1000']\n    workspace: ada\n",
+	})
+	s.must("start", "ada", "--wait")
+	var ps struct {
+		Agents []struct {
+			Name         string            `json:"name"`
+			Driver       string            `json:"driver"`
+			DesiredState string            `json:"desired_state"`
+			CurrentState string            `json:"current_state"`
+			Badge        string            `json:"badge"`
+			Presence     *string           `json:"presence"`
+			Turn         map[string]string `json:"turn"`
+			Session      *struct {
+				ID        string `json:"id"`
+				PID       int    `json:"pid"`
+				StartedAt string `json:"started_at"`
+				Kind      string `json:"kind"`
+			} `json:"session"`
+			EvidenceAgeMS *int64 `json:"evidence_age_ms"`
+		} `json:"agents"`
+		Hold *bool `json:"hold"`
+	}
+	if err := json.Unmarshal([]byte(s.must("ps", "--json")), &ps); err != nil {
+		t.Fatal(err)
+	}
+	if len(ps.Agents) != 1 || ps.Hold == nil {
+		t.Fatalf("%+v", ps)
+	}
+	a := ps.Agents[0]
+	if a.Name != "ada" || a.Driver != "exec" || a.DesiredState != "continuous" || a.CurrentState != "continuous" || a.Badge != "RUNNING" ||
+		a.Presence == nil || a.Turn == nil || a.Session == nil || a.Session.ID != "ada-1" || a.Session.PID == 0 || a.Session.Kind != "session" ||
+		a.Session.StartedAt == "" || a.EvidenceAgeMS == nil {
+		t.Errorf("ps: %+v", a)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(s.must("events", "--json")), "\n") {
+		var event map[string]any
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range []string{"seq", "time", "machine", "entity", "row", "from", "to", "trigger", "actor", "data"} {
+			if _, ok := event[field]; !ok {
+				t.Errorf("an event without %s: %s", field, line)
+			}
+		}
+	}
+	// X6: the log for programs that do not know the journal.
+	for _, line := range s.lines(".fairlead/log/transitions.jsonl") {
+		if !strings.HasPrefix(line, `{"timestamp":"`) || !strings.Contains(line, `,"event":"state_transition","agentId":"`) {
+			t.Errorf("the seven fields do not come first: %s", line)
+		}
+	}
+}
+
+const loud = `sessions:
+  - steps:
+      - emit: {bytes: 20971520}
+      - emit: {text: "\n"}
+      - emit: {base64: AAH//hsbYzEKgICA}
+      - say: that was all
+`
+
+// A line of 20 MiB and bytes that are no text: kept to the last byte, shown, and nobody stumbles.
+func TestHostileOutput(t *testing.T) {
+	s := newShip(t, map[string]string{
+		"fairlead.yaml":    "version: 1\nagents:\n  ada: {driver: script, script: loud.script.yaml, workspace: ada}\n",
+		"loud.script.yaml": loud,
+	})
+	s.must("once", "ada", "--wait")
+	spool, err := os.ReadFile(filepath.Join(s.dir, ".fairlead", "sessions", "ada-1", "spool"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(spool) < 20<<20 || !bytes.Contains(spool, []byte{0, 1, 0xff, 0xfe, 0x1b, 0x1b}) {
+		t.Errorf("%d bytes were kept, and the binary ones are not among them", len(spool))
+	}
+	kept := sha256.Sum256(spool)
+	whole := sha256.New()
+	client := s.client()
+	for from := int64(0); ; {
+		part, err := client.RawOutput(context.Background(), "ada-1", from, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole.Write(part.Bytes)
+		if from = part.End; len(part.Bytes) == 0 {
+			break
+		}
+	}
+	if !bytes.Equal(whole.Sum(nil), kept[:]) {
+		t.Error("what the API gives is not what was kept")
+	}
+	facts, err := client.Facts(context.Background(), "ada-1", 10)
+	if err != nil || len(facts) == 0 {
+		t.Fatalf("facts: %+v, %v", facts, err)
+	}
+	if last := facts[len(facts)-1]; last.Kind != "stopped" || !last.Stop.OK {
+		t.Errorf("the last fact is %+v", last)
+	}
+}
+
+// The page and the API over TCP want the token, and say what to do without it.
+func TestTokenOverTCP(t *testing.T) {
+	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n"})
+	base := strings.Split(s.url, "/?")[0]
+	for path, want := range map[string]int{"/": http.StatusUnauthorized, "/api/v1/agents": http.StatusUnauthorized} {
+		resp, err := http.Get(base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s without a token: %d", path, resp.StatusCode)
+		}
+	}
+	token := strings.Split(s.url, "token=")[1]
+	req, err := http.NewRequest(http.MethodGet, base+"/api/v1/agents", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var view engine.TeamView
+	if err := json.NewDecoder(resp.Body).Decode(&view); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("with a token: %d, %v", resp.StatusCode, err)
+	}
+}

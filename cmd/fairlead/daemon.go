@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/ui"
+)
+
+// daemon is everything that `fairlead up` puts together: the workspace, the journal, the
+// files, the engine and its faces.
+type daemon struct {
+	conf   *config.Config
+	space  *engine.Workspace
+	log    *slog.Logger
+	engine *engine.Engine
+	url    string // with the token: for the person who started it
+
+	ran     chan error     // of the engine; gets one value
+	closers []func() error // in the order in which they were opened
+}
+
+// openDaemon takes the workspace and finds the team again. When it returns, orders are
+// taken and everything that outlived the last daemon is known.
+func openDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger) (_ *daemon, err error) {
+	d := &daemon{conf: conf, log: log, ran: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	if d.space, err = engine.OpenWorkspace(conf.Dir); err != nil {
+		return nil, err
+	}
+	d.closers = append(d.closers, d.space.Close)
+	if listen == "" {
+		listen = conf.Listen
+	}
+	door, err := api.Listen(listen) // before anything is touched: a port in use is the commonest fault
+	if err != nil {
+		return nil, err
+	}
+	d.closers = append(d.closers, ignoreClosed(door))
+	if err := d.openEngine(ctx); err != nil {
+		return nil, err
+	}
+	return d, d.serve(ctx, door)
+}
+
+// openEngine opens the journal and the files, and lets the engine recover.
+func (d *daemon) openEngine(ctx context.Context) error {
+	j, err := sqlite.Open(ctx, d.space.Path("journal.db"))
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, j.Close)
+	files, err := interop.WatchStateFiles(d.log)
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, files.Close)
+	d.engine, err = engine.Open(ctx, engine.Options{
+		Name: filepath.Base(d.conf.Dir), Config: d.conf, Journal: j, Files: files, Drivers: drivers(),
+		Host:   &engine.Holders{Folder: d.space.Path("sessions"), Workspace: d.conf.Dir},
+		Lookup: os.LookupEnv, BootID: engine.BootID(), Log: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() { d.ran <- d.engine.Run(run) }()
+	d.closers = append(d.closers, func() error { cancel(); return <-d.ran })
+	select {
+	case <-d.engine.Ready():
+	case err := <-d.ran:
+		d.ran <- nil // for the closer
+		return err
+	}
+	logged := make(chan error, 1)
+	go func() { logged <- d.engine.LogTransitions(run, d.space.Path("log", "transitions.jsonl")) }()
+	d.closers = append(d.closers, func() error { cancel(); return <-logged })
+	return nil
+}
+
+// serve opens both doors: TCP for the page and programs, the socket for our own verbs.
+func (d *daemon) serve(ctx context.Context, door net.Listener) error {
+	token, err := d.token()
+	if err != nil {
+		return err
+	}
+	socket, err := api.ListenSocket(d.conf.Dir)
+	if err != nil {
+		return err
+	}
+	server := api.New(api.Options{
+		Engine: d.engine, UI: ui.Handler(), Token: token, Log: d.log, Version: version(), Dir: d.conf.Dir, Store: "sqlite",
+		Hosts: []string{door.Addr().String()},
+	})
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(serving, door, socket) }()
+	d.closers = append(d.closers, func() error { stop(); return <-served })
+	address := "http://" + door.Addr().String()
+	d.url = address + "/?token=" + token
+	return d.space.Announce(engine.Daemon{PID: os.Getpid(), Address: address, Socket: socket.Addr().String(), Version: version()})
+}
+
+func ignoreClosed(l net.Listener) func() error {
+	return func() error {
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	}
+}
+
+// token is the workspace's: the same over restarts, so that an open page comes back by itself.
+func (d *daemon) token() (string, error) {
+	path := d.space.Path("token")
+	if text, err := os.ReadFile(path); err == nil && len(strings.TrimSpace(string(text))) >= 32 {
+		return strings.TrimSpace(string(text)), nil
+	}
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return "", fmt.Errorf("make a token: %w", err)
+	}
+	token := base64.RawURLEncoding.EncodeToString(secret)
+	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("keep the token: %w", err)
+	}
+	return token, nil
+}
+
+// close lets go of everything, last opened first. Agents go on running.
+func (d *daemon) close() error {
+	var errs []error
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		errs = append(errs, d.closers[i]())
+	}
+	d.closers = nil
+	return errors.Join(errs...)
+}

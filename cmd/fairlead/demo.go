@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/examples"
+	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/machine/control"
+)
+
+type demoOptions struct {
+	headless bool
+	length   time.Duration
+	keep     bool
+	listen   string
+}
+
+func (a *app) demoVerb() *cobra.Command {
+	var opts demoOptions
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Look around: three agents at work on a scratch repository",
+		Long: `Makes a scratch git repository, starts Mission Control and three scripted agents that do
+real work in it: they write files, run tests, commit; one of them is unreliable. Needs git,
+and neither an account, nor a key, nor a network.
+
+With --headless and --for it works for a while without a page, then stops and says what
+happened: with --json as one line for programs.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.headless && opts.length == 0 {
+				opts.length = 20 * time.Second
+			}
+			return a.demo(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().BoolVar(&opts.headless, "headless", false, "no page and no browser")
+	cmd.Flags().DurationVar(&opts.length, "for", 0, "stop after this time (default: with Ctrl-C; headless 20s)")
+	cmd.Flags().BoolVar(&opts.keep, "keep", false, "leave the scratch repository behind")
+	cmd.Flags().StringVar(&opts.listen, "listen", "127.0.0.1:0", "address to serve on")
+	return cmd
+}
+
+func (a *app) demo(ctx context.Context, opts demoOptions) (err error) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	dir, err := scratchRepository(ctx)
+	if err != nil {
+		return err
+	}
+	a.dir = dir
+	if !opts.keep {
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	conf, err := config.Load(dir, os.LookupEnv)
+	if err != nil {
+		return fmt.Errorf("the demo's own configuration: %w", err)
+	}
+	d, err := openDaemon(ctx, conf, opts.listen, a.logger(false))
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	for _, agent := range conf.Agents {
+		by := engine.Actor{Kind: "human", ID: "demo"}
+		if _, err := d.engine.Command(ctx, by, agent.Name, control.WordContinuous, "started by fairlead demo"); err != nil {
+			return errors.Join(err, d.close())
+		}
+	}
+	a.sayDemo(d, opts)
+	if err := demoRuns(ctx, d, opts, signals); err != nil {
+		return errors.Join(err, d.close())
+	}
+	if !a.json {
+		fmt.Fprintln(a.err, "stopping: ending what still runs")
+	}
+	if err := stopNow(ctx, d); err != nil {
+		return errors.Join(err, d.close())
+	}
+	report, err := demoReport(ctx, d, dir, time.Since(began))
+	if err := errors.Join(err, d.close()); err != nil {
+		return err
+	}
+	return a.printReport(report, opts.keep)
+}
+
+// scratchRepository is a copy of the example with a git repository of its own.
+func scratchRepository(ctx context.Context) (string, error) {
+	if _, err := exec.LookPath("git"); err != nil {
+		return "", fmt.Errorf("the demo's agents commit what they do, and there is no git here: install git, then try again")
+	}
+	dir, err := os.MkdirTemp("", "fairlead-demo-")
+	if err != nil {
+		return "", fmt.Errorf("make a scratch folder: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	tree, err := fs.Sub(examples.Trio, "trio")
+	if err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(dir, tree); err != nil {
+		return "", fmt.Errorf("copy the example: %w", err)
+	}
+	for _, words := range [][]string{
+		{"init", "-q"},
+		{"add", "."},
+		{"-c", "user.name=you", "-c", "user.email=you@example.invalid", "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null",
+			"commit", "-q", "-m", "Begin with three agents and an empty library"},
+	} {
+		cmd := exec.CommandContext(ctx, "git", words...) //nolint:gosec // our own words
+		cmd.Dir = dir
+		cmd.Env = cleanGit(os.Environ())
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("git %s: %w: %s", words[0], err, out)
+		}
+	}
+	return dir, nil
+}
+
+// cleanGit keeps a git that runs us (a hook, an alias) from pointing our git elsewhere.
+func cleanGit(env []string) []string {
+	var kept []string
+	for _, pair := range env {
+		if !strings.HasPrefix(pair, "GIT_") {
+			kept = append(kept, pair)
+		}
+	}
+	return kept
+}
+
+func (a *app) sayDemo(d *daemon, opts demoOptions) {
+	if opts.headless || a.json {
+		return
+	}
+	fmt.Fprintf(a.out, "ready %s\n", d.url)
+	fmt.Fprintf(a.out, `
+Three agents work in %[1]s. Mission Control is at the address above.
+
+Try, in another terminal:
+  fairlead ps --dir %[1]s          who does what
+  fairlead why flaky --dir %[1]s   the evidence for it
+  fairlead stop coder --dir %[1]s  it finishes its session first
+  fairlead watch coder --dir %[1]s what it says
+  git -C %[1]s log --oneline       what came of it
+
+(from a checkout: go run ./cmd/fairlead in place of fairlead.) Or be rude: kill -9 an agent
+and see what the page says. Ctrl-C ends it all.
+`, d.conf.Dir)
+	openBrowser(d.url)
+}
+
+// demoRuns waits for the end of the demo: its time, a signal, or a stop from elsewhere.
+func demoRuns(ctx context.Context, d *daemon, opts demoOptions, signals <-chan os.Signal) error {
+	var over <-chan time.Time
+	if opts.length > 0 {
+		timer := time.NewTimer(opts.length)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+	case <-signals:
+	case <-d.engine.Stopped():
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-d.ran:
+		d.ran <- nil
+		return err
+	}
+	return nil
+}
+
+func stopNow(ctx context.Context, d *daemon) error {
+	if err := d.engine.Stop(ctx, engine.Actor{Kind: "human", ID: "demo"}, true); err != nil {
+		return err
+	}
+	select {
+	case <-d.engine.Stopped():
+		return nil
+	case err := <-d.ran:
+		d.ran <- nil
+		return err
+	}
+}
+
+// demoAnswer is what `fairlead demo --json` says at the end.
+type demoAnswer struct {
+	ForMS   int64       `json:"for_ms"`
+	Dir     string      `json:"dir"`
+	Commits int         `json:"commits"` // by agents
+	Changes uint64      `json:"changes"` // in the journal
+	Strays  int         `json:"strays"`  // processes left behind; 0 is the only right answer
+	Agents  []demoAgent `json:"agents"`
+}
+
+type demoAgent struct {
+	Name     string         `json:"name"`
+	Sessions map[string]int `json:"sessions"` // by outcome, the newest 20
+	Bytes    int64          `json:"output_bytes"`
+	CostUSD  float64        `json:"cost_usd"`
+	Current  string         `json:"current_state"`
+	Desired  string         `json:"desired_state"`
+}
+
+func demoReport(ctx context.Context, d *daemon, dir string, took time.Duration) (demoAnswer, error) {
+	answer := demoAnswer{ForMS: took.Milliseconds(), Dir: dir}
+	view, err := d.engine.Team(ctx)
+	if err != nil {
+		return answer, err
+	}
+	answer.Changes = view.Head
+	for _, agent := range view.Agents {
+		why, err := d.engine.Why(ctx, agent.Name)
+		if err != nil {
+			return answer, err
+		}
+		one := demoAgent{Name: agent.Name, Sessions: map[string]int{}, CostUSD: agent.UsageToday.CostUSD, Current: agent.CurrentState, Desired: agent.DesiredState}
+		for _, s := range why.Sessions {
+			one.Sessions[s.Outcome]++
+			one.Bytes += s.Bytes
+		}
+		answer.Agents = append(answer.Agents, one)
+	}
+	strays, err := holder.Strays(dir)
+	if err != nil {
+		return answer, err
+	}
+	answer.Strays = len(strays)
+	count := exec.CommandContext(ctx, "git", "rev-list", "--count", "HEAD")
+	count.Dir = dir
+	count.Env = cleanGit(os.Environ())
+	out, err := count.Output()
+	if err != nil {
+		return answer, fmt.Errorf("count the commits: %w", err)
+	}
+	all, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	answer.Commits = all - 1
+	return answer, err
+}
+
+func (a *app) printReport(r demoAnswer, kept bool) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	fmt.Fprintf(a.out, "\nin %d s: %d commits, %d changes in the journal, %d processes left behind\n", r.ForMS/1000, r.Commits, r.Changes, r.Strays)
+	for _, agent := range r.Agents {
+		fmt.Fprintf(a.out, "  %-8s %v, %d bytes said, $%.3f\n", agent.Name, agent.Sessions, agent.Bytes, agent.CostUSD)
+	}
+	if kept {
+		fmt.Fprintln(a.out, "the repository is in "+r.Dir)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+func (a *app) docsVerb(root *cobra.Command) *cobra.Command {
+	pages := map[string]func() error{
+		"machines": a.docsMachines,
+		"config":   func() error { _, err := a.out.Write(config.SchemaJSON()); return err },
+		"api": func() error {
+			text, err := api.OpenAPI()
+			if err != nil {
+				return err
+			}
+			_, err = a.out.Write(text)
+			return err
+		},
+		"cli": func() error { _, err := fmt.Fprint(a.out, cliPage(root)); return err },
+	}
+	return &cobra.Command{
+		Use:   "docs machines|config|api|cli",
+		Short: "Print reference pages from the code itself",
+		Long: `machines: the tables of all state machines, with a diagram of each.
+config: the JSON Schema of fairlead.yaml, for editors.
+api: the OpenAPI description of the HTTP interface.
+cli: every verb with its flags.`,
+		ValidArgs: []string{"machines", "config", "api", "cli"},
+		Args:      args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			page, ok := pages[words[0]]
+			if !ok {
+				return usage(cmd, errors.New("there is no page "+words[0]))
+			}
+			return page()
+		},
+	}
+}
+
+func (a *app) docsMachines() error {
+	if a.json {
+		return a.printJSON(map[string]any{"machines": team.Machines()})
+	}
+	_, err := fmt.Fprint(a.out, team.MachinesPage())
+	return err
+}
+
+// cliPage is doc/cli.md.
+func cliPage(root *cobra.Command) string {
+	var page strings.Builder
+	page.WriteString("# The command line\n\n<!-- Made by `fairlead docs cli`; a test compares it. -->\n\n")
+	page.WriteString(root.Long + "\n\nEvery verb takes `--dir DIR` (the repository, by default the folder it is called in) and `--json`.\n")
+	for _, group := range root.Groups() {
+		page.WriteString("\n# " + strings.TrimSuffix(group.Title, ":") + "\n")
+		for _, verb := range root.Commands() {
+			if verb.GroupID == group.ID && !verb.Hidden {
+				cliVerb(&page, verb)
+			}
+		}
+	}
+	return page.String()
+}
+
+func cliVerb(page *strings.Builder, verb *cobra.Command) {
+	fmt.Fprintf(page, "\n## fairlead %s\n\n%s.\n\n```\n%s\n```\n", verb.Name(), verb.Short, strings.TrimSuffix(verb.UseLine(), " [flags]"))
+	if verb.Long != "" {
+		fmt.Fprintf(page, "\n%s\n", verb.Long)
+	}
+	if flags := verb.LocalNonPersistentFlags().FlagUsages(); flags != "" {
+		fmt.Fprintf(page, "\n```\n%s```\n", flags)
+	}
+}

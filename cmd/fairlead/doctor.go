@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+)
+
+// finding is one thing that doctor looked at.
+type finding struct {
+	OK    bool   `json:"ok"`
+	About string `json:"about"`
+	What  string `json:"what"`
+	Do    string `json:"do,omitempty"` // what a person can do; empty where OK
+}
+
+func (a *app) doctorVerb() *cobra.Command {
+	var fix bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what is wrong here, and say what to do about it",
+		Long: `Looks at the configuration, the agents' programs, the workspace, the journal with its whole
+chain, the agents' files, the daemon, and processes that were left behind. It changes
+nothing; with --fix it ends left-over processes. Exit code 1 says that something is wrong.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), fix) },
+	}
+	cmd.Flags().BoolVar(&fix, "fix", false, "mend what can be mended: end processes that lost sessions left behind")
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, fix bool) error {
+	findings := lookAtSystem()
+	conf, err := a.load()
+	if err != nil {
+		findings = append(findings, finding{About: "configuration", What: err.Error(), Do: "mend fairlead.yaml; each line above names a place"})
+	} else {
+		findings = append(findings, finding{OK: true, About: "configuration", What: fmt.Sprintf("fairlead.yaml names %d agents", len(conf.Agents))})
+		for _, note := range conf.Notes {
+			findings = append(findings, finding{OK: true, About: "configuration", What: note.Error()})
+		}
+		findings = append(findings, lookAtAgents(conf)...)
+	}
+	findings = append(findings, a.lookAtState(ctx, fix)...)
+	wrong := 0
+	for _, f := range findings {
+		if !f.OK {
+			wrong++
+		}
+	}
+	if err := a.printFindings(findings, wrong); err != nil {
+		return err
+	}
+	if wrong > 0 {
+		return &coded{exitFailed, fmt.Errorf("%d of %d findings want looking at", wrong, len(findings))}
+	}
+	return nil
+}
+
+func (a *app) printFindings(findings []finding, wrong int) error {
+	if a.json {
+		return a.printJSON(map[string]any{"ok": wrong == 0, "findings": findings})
+	}
+	for _, f := range findings {
+		mark := a.paint(green, "ok ")
+		if !f.OK {
+			mark = a.paint(red, "!! ")
+		}
+		fmt.Fprintf(a.out, "%s %-14s %s\n", mark, f.About, plain(f.What))
+		if f.Do != "" {
+			fmt.Fprintf(a.out, "%19s%s\n", "", plain(f.Do))
+		}
+	}
+	return nil
+}
+
+// lookAtSystem says what this machine allows.
+func lookAtSystem() []finding {
+	var findings []finding
+	if path, err := exec.LookPath("git"); err == nil {
+		findings = append(findings, finding{OK: true, About: "git", What: path})
+	} else {
+		findings = append(findings, finding{About: "git", What: "there is no git", Do: "install it: worktrees and the demo need it"})
+	}
+	if runtime.GOOS != "linux" {
+		findings = append(findings, finding{OK: true, About: "system", What: runtime.GOOS + " has no subreaper and no parent-death signal: process trees are found by their mark alone"})
+	}
+	return findings
+}
+
+// lookAtAgents asks each driver whether its agent could be started.
+func lookAtAgents(conf *config.Config) []finding {
+	var findings []finding
+	for _, agent := range conf.Agents {
+		about := "agent " + agent.Name
+		d, ok := drivers()[agent.Driver]
+		if !ok {
+			findings = append(findings, finding{About: about, What: "this build has no driver " + agent.Driver, Do: "use script or exec"})
+			continue
+		}
+		if _, err := os.Stat(agent.Workspace); errors.Is(err, os.ErrNotExist) {
+			findings = append(findings, finding{OK: true, About: about, What: "its workspace " + agent.Workspace + " will be made at the first start"})
+			continue
+		}
+		env, err := agent.Env.Resolve(os.LookupEnv)
+		if err == nil {
+			err = d.Check(driver.Agent{Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env, Model: agent.Model})
+		}
+		if err != nil {
+			findings = append(findings, finding{About: about, What: "it could not be started: " + err.Error(), Do: "mend that, or `fairlead stop " + agent.Name + "`"})
+			continue
+		}
+		findings = append(findings, finding{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs"})
+		findings = append(findings, lookAtFile(agent)...)
+	}
+	return findings
+}
+
+func lookAtFile(agent config.Agent) []finding {
+	path := filepath.Join(agent.Workspace, interop.FileName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		_, err = interop.ParseAgentState(text)
+	}
+	if err != nil {
+		return []finding{{About: "agent " + agent.Name, What: path + ": " + err.Error(), Do: "with fairlead up it is kept aside and written anew; or mend it by hand"}}
+	}
+	return nil
+}
+
+// lookAtState looks at .fairlead: the daemon, the journal, and what was left behind.
+func (a *app) lookAtState(ctx context.Context, fix bool) []finding {
+	state := filepath.Join(a.dir, ".fairlead")
+	if _, err := os.Stat(state); errors.Is(err, os.ErrNotExist) {
+		return []finding{{OK: true, About: "state", What: "fairlead never ran here"}}
+	}
+	var findings []finding
+	if err := syscall.Access(state, 2); err != nil {
+		findings = append(findings, finding{About: "state", What: state + " cannot be written: " + err.Error(), Do: "give it back to the user that runs fairlead"})
+	}
+	findings = append(findings, a.lookAtDaemon(ctx))
+	looking, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, f := range sqlite.Check(looking, filepath.Join(state, "journal.db")) {
+		findings = append(findings, finding{OK: f.OK, About: "journal", What: f.What, Do: f.Do})
+	}
+	return append(findings, a.lookForStrays(ctx, fix)...)
+}
+
+func (a *app) lookAtDaemon(ctx context.Context) finding {
+	client, err := a.dial()
+	if err != nil {
+		return finding{OK: true, About: "daemon", What: "it does not run"}
+	}
+	defer client.Close()
+	asking, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	status, err := client.Status(asking)
+	if err != nil {
+		return finding{About: "daemon", What: "it does not answer: " + err.Error(), Do: "see .fairlead/log/daemon.log; if it hangs, end it by its process id and run `fairlead up`: agents go on"}
+	}
+	return finding{OK: true, About: "daemon", What: fmt.Sprintf("process %d, version %s, %d changes in its journal", status.PID, status.Version, status.Journal.Head)}
+}
+
+// lookForStrays proves that nothing is left of sessions that are over.
+func (a *app) lookForStrays(ctx context.Context, fix bool) []finding {
+	strays, err := holder.Strays(a.dir)
+	if err != nil {
+		return []finding{{About: "processes", What: "they cannot be looked through: " + err.Error(), Do: "try again as the user that runs fairlead"}}
+	}
+	if len(strays) == 0 {
+		return []finding{{OK: true, About: "processes", What: "none is left behind"}}
+	}
+	var findings []finding
+	for _, p := range strays {
+		findings = append(findings, finding{About: "processes", What: fmt.Sprintf("%d (%s) was left behind by session %s", p.PID, p.Command, p.Session), Do: "`fairlead doctor --fix` ends it"})
+	}
+	if !fix {
+		return findings
+	}
+	// The daemon sweeps as it recovers; beside a living one this takes only what has no holder.
+	ended, err := holder.EndStrays(ctx, a.dir)
+	if err != nil {
+		return append(findings, finding{About: "processes", What: "not all could be ended: " + err.Error(), Do: "end them by their process id"})
+	}
+	return []finding{{OK: true, About: "processes", What: fmt.Sprintf("%d that were left behind were ended", len(ended))}}
+}

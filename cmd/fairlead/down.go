@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+)
+
+func (a *app) downVerb() *cobra.Command {
+	var now bool
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Stop the daemon: sessions finish first (--now: they are ended)",
+		Long: `Asks the daemon to stop and waits until it is gone. Sessions under way finish; nothing new
+starts; every agent_state.json then says pause, and what was wanted stays for the next
+` + "`fairlead up`" + `. With --now sessions are ended, their whole process trees with them.
+Ctrl-C stops only the waiting.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.down(cmd.Context(), now) },
+	}
+	cmd.Flags().BoolVar(&now, "now", false, "end sessions instead of letting them finish")
+	return cmd
+}
+
+func (a *app) down(ctx context.Context, now bool) error {
+	client, err := a.dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := client.Down(ctx, now); err != nil {
+		return err
+	}
+	said := ""
+	for {
+		view, err := client.Team(ctx)
+		if err != nil {
+			break // it does not answer any more
+		}
+		var open []string
+		for _, agent := range view.Agents {
+			if agent.Session != nil {
+				open = append(open, agent.Session.ID)
+			}
+		}
+		if text := strings.Join(open, ", "); text != said && text != "" && !a.json {
+			fmt.Fprintf(a.err, "waiting for %s to finish; `fairlead down --now` ends them\n", text)
+			said = text
+		}
+		if err := pause(ctx, downPoll); err != nil {
+			return &coded{exitCancelled, errors.New("not waiting any longer; fairlead still stops as soon as its sessions have finished")}
+		}
+	}
+	if err := a.untilGone(ctx); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]bool{"down": true})
+	}
+	fmt.Fprintln(a.out, "fairlead is down; what was wanted is kept for the next `fairlead up`")
+	return nil
+}
+
+// downPoll is how often the daemon is asked whether it is still there: it cannot tell us that it is not.
+const downPoll = 50 * time.Millisecond
+
+// untilGone waits until the workspace is free, so that `fairlead up` can follow at once.
+func (a *app) untilGone(ctx context.Context) error {
+	for {
+		client, err := a.dial()
+		var none *api.NoDaemon
+		if errors.As(err, &none) {
+			return nil
+		}
+		if err == nil {
+			client.Close()
+		}
+		if err := pause(ctx, downPoll); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits, unless somebody has had enough.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

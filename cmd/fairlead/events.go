@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+)
+
+func (a *app) eventsVerb() *cobra.Command {
+	var after uint64
+	var tail int
+	var entity string
+	var follow bool
+	var agent string
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Show what happened: every change in the journal, a line each",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := a.dial()
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			if agent != "" {
+				entity = "control/" + agent
+			}
+			if follow {
+				return a.follow(cmd.Context(), client, api.EventsQuery{After: int64(after), Tail: tail, Entity: entity}) //nolint:gosec // no journal is that long
+			}
+			return a.events(cmd.Context(), client, api.JournalQuery{After: after, Tail: tail, Entity: entity})
+		},
+	}
+	cmd.Flags().Uint64Var(&after, "after", 0, "only what came after this sequence number")
+	cmd.Flags().IntVar(&tail, "tail", 0, "begin with the newest so many")
+	cmd.Flags().StringVar(&entity, "entity", "", "only this one, as in session/coder or team/team")
+	cmd.Flags().StringVar(&agent, "agent", "", "only the control of this agent: short for --entity control/AGENT")
+	cmd.Flags().BoolVar(&follow, "follow", false, "go on with what comes")
+	return cmd
+}
+
+// follow shows what there is, and then what comes, until Ctrl-C.
+func (a *app) follow(ctx context.Context, client *api.Client, query api.EventsQuery) error {
+	for change, err := range client.Events(ctx, query) {
+		if err != nil {
+			return err
+		}
+		if err := a.printChange(change); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// events shows what there is, page by page.
+func (a *app) events(ctx context.Context, client *api.Client, query api.JournalQuery) error {
+	for {
+		page, err := client.Journal(ctx, query)
+		if err != nil {
+			return err
+		}
+		for _, change := range page.Changes {
+			if err := a.printChange(change); err != nil {
+				return err
+			}
+			query.After = change.Seq
+		}
+		if len(page.Changes) == 0 || query.Tail > 0 {
+			return nil
+		}
+	}
+}
+
+func (a *app) printChange(ch api.Change) error {
+	if a.json {
+		return a.printJSON(ch)
+	}
+	_, err := fmt.Fprintf(a.out, "%7d  %s  %-4s %-24s %s -> %s  %s%s\n", ch.Seq, ch.Time.Local().Format("15:04:05.000"),
+		ch.Row, ch.Entity, orDash(ch.From), orDash(ch.To), ch.Trigger, a.paint(dim, by(ch)))
+	return err
+}
+
+func by(ch api.Change) string {
+	text := "  by " + plain(ch.Actor.ID)
+	var data struct {
+		Session struct {
+			ID      string `json:"id"`
+			Outcome string `json:"outcome"`
+			Why     string `json:"why"`
+		} `json:"session"`
+		Control struct {
+			Value struct {
+				Wish struct {
+					Note string `json:"note"`
+				} `json:"wish"`
+			} `json:"value"`
+		} `json:"control"`
+	}
+	if json.Unmarshal(ch.Data, &data) != nil {
+		return text // what cannot be read adds nothing; --json shows it as it is
+	}
+	if s := data.Session; s.ID != "" {
+		text += "  " + s.ID
+		if s.Outcome != "" {
+			text += " " + s.Outcome + orNote(s.Why)
+		}
+	}
+	return text + orNote(data.Control.Value.Wish.Note)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return plain(s)
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// What the exit codes mean. Scripts rely on them.
+const (
+	exitDone      = 0
+	exitFailed    = 1
+	exitUsage     = 2
+	exitRefused   = 3
+	exitWaits     = 4 // on a human
+	exitCancelled = 5
+	exitNoDaemon  = 6
+)
+
+// coded is an error that knows its exit code.
+type coded struct {
+	code int
+	err  error
+}
+
+func (c *coded) Error() string { return c.err.Error() }
+func (c *coded) Unwrap() error { return c.err }
+
+// usage says what was wrong with how a verb was called, and how it is called.
+func usage(cmd *cobra.Command, err error) error {
+	return &coded{exitUsage, fmt.Errorf("%w\nusage: %s\nmore: %s --help", err, cmd.UseLine(), cmd.CommandPath())}
+}
+
+// args wraps a check of a verb's arguments, so that a wrong call has the right code and words.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, words []string) error {
+		if err := check(cmd, words); err != nil {
+			return usage(cmd, err)
+		}
+		return nil
+	}
+}
+
+// codeOf is the exit code that an error asks for.
+func codeOf(err error) int {
+	var known *coded
+	var refusal *machine.Refusal
+	var refused *api.Refused
+	var none *api.NoDaemon
+	var problem *api.Problem
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &known):
+		return known.code
+	case errors.As(err, &refusal), errors.As(err, &refused):
+		return exitRefused
+	case errors.As(err, &none):
+		return exitNoDaemon
+	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
+		return exitUsage // a name that nobody has
+	case errors.Is(err, context.Canceled):
+		return exitCancelled
+	default:
+		return exitFailed
+	}
+}
+
+// report says what went wrong, to people or to programs, and gives the exit code.
+func (a *app) report(err error) int {
+	code := codeOf(err)
+	if err == nil {
+		return code
+	}
+	if !a.json {
+		fmt.Fprintln(a.err, "fairlead: "+err.Error())
+		return code
+	}
+	answer := map[string]any{"error": err.Error(), "code": code}
+	var refused *api.Refused
+	if errors.As(err, &refused) {
+		answer["refusal"] = refused.Refusal
+	}
+	text, jerr := json.Marshal(answer)
+	if jerr != nil {
+		panic("fairlead: an error that is no text: " + jerr.Error())
+	}
+	fmt.Fprintln(a.err, string(text))
+	return code
+}

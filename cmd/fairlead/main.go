@@ -1,0 +1,23 @@
+// Command fairlead runs a team of AI agents on a repository.
+//
+// It is one binary with many faces. As `fairlead up` it is the daemon; under most other
+// verbs it is a caller that speaks with the daemon over its socket; and it executes itself
+// again as the holder beside each agent and as the built-in scripted agent. This package
+// only wires: one file a verb, drivers.go for what agents it can drive, exit.go for what
+// its exit codes mean.
+//
+// The one promise: every verb says in words what happened, and in its exit code whether.
+package main
+
+import (
+	"os"
+
+	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/holder"
+)
+
+func main() {
+	holder.Intercept()
+	script.Intercept()
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

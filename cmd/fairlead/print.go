@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// printJSON writes one value as one line, without HTML escaping.
+func (a *app) printJSON(v any) error {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.out.Write(line.Bytes())
+	return err
+}
+
+// plain makes a text that others wrote harmless on a terminal: no escape sequence, no
+// carriage return, no character that turns the line around. Tabs and line ends stay.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return unicode.ReplacementChar
+		default:
+			return r
+		}
+	}, s)
+}
+
+// line is plain, and one line of at most width characters.
+func line(s string, width int) string {
+	s = strings.Join(strings.Fields(plain(s)), " ")
+	if runes := []rune(s); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return s
+}
+
+// ago says how long something is past, in the largest unit that says enough.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
+}
+
+// paint colours a word where a person reads it on a terminal.
+func (a *app) paint(colour, s string) string {
+	if !tty(a.out) {
+		return s
+	}
+	return colour + s + reset
+}
+
+const (
+	bold   = "\x1b[1m"
+	dim    = "\x1b[2m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	red    = "\x1b[31m"
+	reset  = "\x1b[0m"
+)

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+func (a *app) psVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ps",
+		Short: "List the agents: what they do, what is wanted, and what speaks against it",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := a.dial()
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			view, err := client.Team(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(view)
+			}
+			return a.printTeam(a.out, view)
+		},
+	}
+}
+
+// printTeam is the table for people.
+func (a *app) printTeam(out io.Writer, view engine.TeamView) error {
+	if view.Hold {
+		fmt.Fprintln(out, a.paint(yellow, "the team is held")+orNote(view.Note)+": nothing new starts until `fairlead release`")
+	}
+	if view.Stopping {
+		fmt.Fprintln(out, a.paint(yellow, "fairlead is stopping")+": what runs finishes")
+	}
+	if len(view.Agents) == 0 {
+		_, err := fmt.Fprintln(out, "no agents; add some to fairlead.yaml and start fairlead again")
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "AGENT\tBADGE\tCURRENT\tDESIRED\tSESSION\tPID\tFOR\tREMARKS")
+	for _, agent := range view.Agents {
+		session, pid, since := "-", "-", "-"
+		if s := agent.Session; s != nil {
+			session = s.ID
+			if s.PID > 0 {
+				pid = fmt.Sprint(s.PID)
+			}
+			if s.StartedAt != nil {
+				since = ago(time.Since(*s.StartedAt))
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			agent.Name, a.badge(agent.Badge), line(agent.CurrentState, 20), line(agent.DesiredState, 20), session, pid, since, remarks(agent))
+	}
+	return table.Flush()
+}
+
+// badge colours only where all cells of the column are coloured alike: the table counts the
+// escape sequences as width.
+func (a *app) badge(badge string) string {
+	if badge == engine.BadgeRunning {
+		return a.paint(green, badge)
+	}
+	return a.paint(dim, badge) + "   "
+}
+
+// remarks are what a person should know beside the badge: doubt first.
+func remarks(agent engine.AgentView) string {
+	switch {
+	case agent.Doubt != "":
+		return "? " + line(agent.Doubt, 80)
+	case agent.Session != nil && agent.Session.Ending != "":
+		return "ending: " + line(agent.Session.Ending, 70)
+	case agent.RetryAt != nil:
+		return fmt.Sprintf("failed %d times; again in %s", agent.Failures, ago(max(0, time.Until(*agent.RetryAt))))
+	case agent.WaitingBehind != "":
+		return "waits behind " + line(agent.WaitingBehind, 60)
+	case agent.Note != "":
+		return line(agent.Note, 80)
+	default:
+		return ""
+	}
+}
+
+func orNote(note string) string {
+	if note == "" {
+		return ""
+	}
+	return " (" + line(note, 60) + ")"
+}
+
+func (a *app) whyVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:               "why AGENT",
+		Short:             "Show the evidence for an agent's status, piece by piece, with its age",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeAgents,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			client, err := a.dial()
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			why, err := client.Why(cmd.Context(), words[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(why)
+			}
+			return a.printWhy(why)
+		},
+	}
+}
+
+func (a *app) printWhy(why engine.WhyView) error {
+	fmt.Fprintln(a.out, a.paint(bold, plain(why.Verdict)))
+	table := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "\n\tSOURCE\tAGE\tEVIDENCE")
+	for _, piece := range why.Evidence {
+		mark := "+"
+		if !piece.Holds {
+			mark = "!"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", mark, piece.Source, ago(time.Duration(piece.AgeMS)*time.Millisecond), line(piece.What, 160))
+	}
+	if len(why.Sessions) > 0 {
+		fmt.Fprintln(table, "\n\tSESSION\tKIND\tENDED\tOUTCOME")
+	}
+	for _, s := range why.Sessions {
+		ended := "runs"
+		if s.EndedAt != nil {
+			ended = ago(time.Since(*s.EndedAt)) + " ago"
+		}
+		fmt.Fprintf(table, "\t%s\t%s\t%s\t%s %s\n", s.ID, s.Kind, ended, s.Outcome, line(s.Why, 100))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(a.out, a.paint(dim, "\n+ speaks for the status, ! against it"))
+	return err
+}
+
+// completeAgents offers names to the shell; without a daemon those of fairlead.yaml.
+func (a *app) completeAgents(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if cmd.Context() == nil {
+		cmd.SetContext(context.Background())
+	}
+	conf, err := a.load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, agent := range conf.Agents {
+		names = append(names, agent.Name+"\t"+agent.Description)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/holder"
+)
+
+// ship is a repository with the real daemon on it, as a process of its own that can be killed.
+type ship struct {
+	t      *testing.T
+	dir    string
+	daemon *exec.Cmd
+	url    string
+}
+
+const shipWait = 30 * time.Second // far more than anything here takes
+
+func newShip(t *testing.T, files map[string]string) *ship {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &ship{t: t, dir: dir}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.up()
+	t.Cleanup(func() {
+		if s.daemon == nil {
+			s.up()
+		}
+		s.fairlead("down", "--now")
+		_ = s.daemon.Wait()
+		if strays, err := holder.Strays(dir); err != nil || len(strays) > 0 {
+			t.Errorf("processes were left behind: %+v, %v", strays, err)
+		}
+	})
+	return s
+}
+
+func command(words ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], words...)
+	cmd.Env = append(os.Environ(), "FAIRLEAD_TEST_MAIN=1")
+	return cmd
+}
+
+// up starts the daemon and waits until it says that it is ready.
+func (s *ship) up() {
+	s.t.Helper()
+	cmd := command("up", "--dir", s.dir, "--listen", "127.0.0.1:0", "--no-browser", "--json")
+	said := &bytes.Buffer{}
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	first, err := bufio.NewReader(out).ReadBytes('\n')
+	var ready struct {
+		Ready bool   `json:"ready"`
+		URL   string `json:"url"`
+		PID   int    `json:"pid"`
+	}
+	if err != nil || json.Unmarshal(first, &ready) != nil || !ready.Ready || ready.PID != cmd.Process.Pid {
+		_ = cmd.Wait()
+		s.t.Fatalf("the daemon did not get ready: %q, %v; it said: %s", first, err, said)
+	}
+	s.daemon, s.url = cmd, ready.URL
+}
+
+// kill is SIGKILL: no word, no last write.
+func (s *ship) kill() {
+	s.t.Helper()
+	if err := s.daemon.Process.Signal(syscall.SIGKILL); err != nil {
+		s.t.Fatal(err)
+	}
+	_ = s.daemon.Wait()
+	s.daemon = nil
+}
+
+// fairlead runs one verb and gives what it printed and its exit code.
+func (s *ship) fairlead(words ...string) (string, int) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), shipWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], append(words, "--dir", s.dir)...)
+	cmd.Env = append(os.Environ(), "FAIRLEAD_TEST_MAIN=1")
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		s.t.Fatalf("fairlead %v hangs; it said: %s", words, out)
+	}
+	if err != nil && cmd.ProcessState == nil {
+		s.t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// must is fairlead where only success is right.
+func (s *ship) must(words ...string) string {
+	s.t.Helper()
+	out, code := s.fairlead(words...)
+	if code != exitDone {
+		s.t.Fatalf("fairlead %v: exit code %d: %s", words, code, out)
+	}
+	return out
+}
+
+func (s *ship) client() *api.Client {
+	s.t.Helper()
+	client, err := api.Dial(s.dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// until waits for a condition on an agent.
+func (s *ship) until(agent, what string, ok func(engine.WhyView) bool) engine.WhyView {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), shipWait)
+	defer cancel()
+	client := s.client()
+	for {
+		why, err := client.Why(ctx, agent)
+		if err != nil {
+			s.t.Fatalf("waiting until %s: %v", what, err)
+		}
+		if ok(why) {
+			return why
+		}
+		select {
+		case <-ctx.Done():
+			s.t.Fatalf("waited in vain until %s; it is: %s %+v", what, why.Verdict, why.Agent)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (s *ship) lines(name string) []string {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, name))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}

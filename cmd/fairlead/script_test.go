@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// What people type and what they read: testdata/script, one story a file.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE") != "",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+		},
+		Setup: func(env *testscript.Env) error {
+			// A story that fails half-way must not leave its daemon behind.
+			env.Defer(func() { stopDaemons(env.WorkDir) })
+			env.Setenv("XDG_RUNTIME_DIR", filepath.Join(os.TempDir(), "fl-run-"+strconv.Itoa(os.Getpid())))
+			return os.MkdirAll(env.Getenv("XDG_RUNTIME_DIR"), 0o700)
+		},
+	})
+}
+
+// exits runs `exits CODE PROGRAM WORDS...` and wants exactly that exit code.
+func exits(ts *testscript.TestScript, neg bool, words []string) {
+	if neg || len(words) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM WORDS...")
+	}
+	want, err := strconv.Atoi(words[0])
+	if err != nil {
+		ts.Fatalf("the first word is the exit code that is wanted, not %q", words[0])
+	}
+	err = ts.Exec(words[1], words[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v: %v", words[1:], err)
+	}
+	if code != want {
+		ts.Fatalf("%v: exit code %d, not %d", words[1:], code, want)
+	}
+}
+
+// stopDaemons ends what a story started, wherever below its folder it works.
+func stopDaemons(dir string) {
+	found, _ := filepath.Glob(filepath.Join(dir, "*", ".fairlead", "daemon.json")) // the pattern is ours
+	more, _ := filepath.Glob(filepath.Join(dir, ".fairlead", "daemon.json"))
+	for _, path := range append(found, more...) {
+		cmd := command("down", "--now", "--dir", filepath.Dir(filepath.Dir(path)))
+		_ = cmd.Run() // it may be down already
+	}
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+func (a *app) watchVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch [AGENT]",
+		Short: "Watch the team, or what one agent says, live",
+		Long: `Without a name: the table of ` + "`fairlead ps`" + `, kept up to date; a line for every change where
+the output is no terminal. With a name: what the agent says, session after session, until
+Ctrl-C. What agents say is shown as text: escape sequences do nothing.`,
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: a.completeAgents,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			client, err := a.dial()
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			if len(words) == 1 {
+				return a.watchAgent(cmd.Context(), client, words[0])
+			}
+			if a.json || !tty(a.out) {
+				return a.follow(cmd.Context(), client, api.EventsQuery{After: api.FromNow})
+			}
+			return a.watchTeam(cmd.Context(), client)
+		},
+	}
+}
+
+// watchRedraw bounds how often the table is drawn: an agent that changes a hundred times a
+// second must not make a terminal flicker.
+const watchRedraw = 100 * time.Millisecond
+
+// watchTeam draws the table again whenever something changed, and each second for the ages.
+func (a *app) watchTeam(ctx context.Context, client *api.Client) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := make(chan struct{}, 1)
+	ended := make(chan error, 1)
+	go func() {
+		for _, err := range client.Events(ctx, api.EventsQuery{After: api.FromNow}) {
+			if err != nil {
+				ended <- err
+				return
+			}
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		}
+		ended <- ctx.Err()
+	}()
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for {
+		if err := a.drawTeam(ctx, client); err != nil {
+			return err
+		}
+		if err := pause(ctx, watchRedraw); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-second.C:
+		case err := <-ended:
+			return err
+		}
+	}
+}
+
+func (a *app) drawTeam(ctx context.Context, client *api.Client) error {
+	view, err := client.Team(ctx)
+	if err != nil {
+		return err
+	}
+	var screen bytes.Buffer
+	fmt.Fprintf(&screen, "\x1b[H\x1b[2J%s%s  %s%s\n\n", bold, plain(view.Team), time.Now().Format(time.TimeOnly), reset)
+	if err := a.printTeam(&screen, view); err != nil {
+		return err
+	}
+	_, err = a.out.Write(screen.Bytes())
+	return err
+}
+
+// watchAgent shows one session's output after the other.
+func (a *app) watchAgent(ctx context.Context, client *api.Client, name string) error {
+	seen := ""
+	for {
+		page, err := client.Journal(ctx, api.JournalQuery{Tail: 1})
+		if err != nil {
+			return err
+		}
+		why, err := client.Why(ctx, name)
+		if err != nil {
+			return err
+		}
+		session := why.Agent.Session
+		if session == nil || session.ID == seen {
+			if session == nil && !a.json {
+				fmt.Fprintln(a.err, a.paint(dim, plain(why.Verdict)+"; waiting for a session"))
+			}
+			if err := nextSession(ctx, client, name, page.Head); err != nil {
+				return err
+			}
+			continue
+		}
+		seen = session.ID
+		if !a.json {
+			fmt.Fprintf(a.err, "%s\n", a.paint(bold, "── "+session.ID+" ("+session.Kind+")"))
+		}
+		if err := a.copyOutput(ctx, client, why.Agent); err != nil {
+			return err
+		}
+	}
+}
+
+// nextSession waits until a session of the agent is opened.
+func nextSession(ctx context.Context, client *api.Client, name string, after uint64) error {
+	query := api.EventsQuery{After: int64(after), Entity: "session/" + name} //nolint:gosec // no journal is that long
+	for change, err := range client.Events(ctx, query) {
+		if err != nil {
+			return err
+		}
+		if change.To == "opened" || change.To == "running" {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// copyOutput shows what a session says as its driver understands it; as JSON, the output as
+// it comes.
+func (a *app) copyOutput(ctx context.Context, client *api.Client, agent engine.AgentView) error {
+	session := agent.Session.ID
+	d, known := drivers()[agent.Driver]
+	if a.json || !known {
+		return a.copyRaw(ctx, client, session)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wire := listening{client: client, session: session}
+	conv := d.Converse(driver.Agent{Name: agent.Name}, driver.Session{ID: session}, wire)
+	for fact, err := range conv.Facts(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if err := a.printFact(fact); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func (a *app) printFact(fact driver.Fact) error {
+	text, end := plain(fact.Text), "\n"
+	if fact.Part {
+		end = ""
+	}
+	switch fact.Kind {
+	case driver.Said:
+	case driver.Thought:
+		text = a.paint(dim, text)
+	case driver.ToolCalled:
+		text = a.paint(bold, "> "+plain(fact.Tool)) + " " + text
+	case driver.UsageReported:
+		text = a.paint(dim, fmt.Sprintf("used %d + %d tokens, $%.4f", fact.Usage.InputTokens, fact.Usage.OutputTokens, fact.Usage.CostUSD))
+	case driver.Stopped:
+		text = a.paint(dim, "ended: "+plain(fact.Stop.Reason+" "+fact.Stop.Detail))
+	default:
+		text = a.paint(yellow, string(fact.Kind)+":") + " " + text
+	}
+	_, err := io.WriteString(a.out, text+end)
+	return err
+}
+
+func (a *app) copyRaw(ctx context.Context, client *api.Client, session string) error {
+	for heard, err := range client.Output(ctx, session, api.OutputQuery{}) {
+		if err != nil || heard.End != nil {
+			return err
+		}
+		if err := a.printJSON(map[string]any{"session": session, "offset": heard.Offset, "end": heard.Output.End, "text": heard.Text}); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// listening is a session's output over the API; nothing can be said on it.
+type listening struct {
+	client  *api.Client
+	session string
+}
+
+func (l listening) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	out, in := io.Pipe()
+	go func() {
+		for heard, err := range l.client.Output(ctx, l.session, api.OutputQuery{From: offset}) {
+			if err != nil {
+				in.CloseWithError(err)
+				return
+			}
+			if heard.End != nil {
+				break
+			}
+			if _, err := io.WriteString(in, heard.Text); err != nil {
+				return // nobody reads any more
+			}
+		}
+		in.Close()
+	}()
+	return out, nil
+}
+
+func (listening) Send(context.Context, []byte) error { return io.ErrClosedPipe }
+
+func (listening) CloseInput(context.Context) error { return io.ErrClosedPipe }
