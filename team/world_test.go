@@ -33,7 +33,8 @@ type world struct {
 	disks  map[string]*disk // foreign agents' files
 	ledger *ledger
 
-	journal  []string // every change there ever was, as the journal holds it
+	journal  [][]byte // every change there ever was, as the journal holds it
+	changes  []Change // and as it was decided
 	snapshot []byte
 	taken    int // changes that the snapshot holds
 }
@@ -100,15 +101,8 @@ func (w *world) tell(agent string, what any) error {
 		w.t.Fatalf("%T was refused, and changed something: %v", what, err)
 	}
 	for _, ch := range changes {
-		line := w.encode(ch)
-		var read Change
-		if err := json.Unmarshal(line, &read); err != nil {
-			w.t.Fatal(err)
-		}
-		if !reflect.DeepEqual(ch, read) {
-			w.t.Fatalf("the journal gives another change back:\n%s", cmp.Diff(ch, read))
-		}
-		w.journal = append(w.journal, string(line))
+		w.journal = append(w.journal, w.encode(ch))
+		w.changes = append(w.changes, ch)
 		w.ledger.judge(w, ch, what)
 		w.team.Apply(ch)
 	}
@@ -299,24 +293,31 @@ func (w *world) crash() {
 			w.procs[id].alive, w.procs[id].how = false, control.OK
 		}
 	}
-	again := New(identity)
-	tail := w.journal
-	if w.snapshot != nil && w.rnd.IntN(2) == 0 {
+	again, first := New(identity), 0
+	if w.snapshot != nil {
 		if err := json.Unmarshal(w.snapshot, again); err != nil {
 			w.t.Fatal(err)
 		}
-		tail = w.journal[w.taken:]
+		first = w.taken
 	}
-	for _, line := range tail {
-		var ch Change
-		if err := json.Unmarshal([]byte(line), &ch); err != nil {
-			w.t.Fatal(err)
-		}
-		again.Apply(ch)
+	for i := first; i < len(w.journal); i++ {
+		again.Apply(w.read(i))
 	}
 	w.same(again)
 	w.team = again
 	w.start()
+}
+
+// read gives a change back as the journal has it, and it has to be the one that was decided.
+func (w *world) read(i int) Change {
+	var ch Change
+	if err := json.Unmarshal(w.journal[i], &ch); err != nil {
+		w.t.Fatal(err)
+	}
+	if !reflect.DeepEqual(ch, w.changes[i]) {
+		w.t.Fatalf("the journal gives another change back:\n%s", cmp.Diff(w.changes[i], ch))
+	}
+	return ch
 }
 
 // same compares the live team with one that was read back, their errands included.

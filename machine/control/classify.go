@@ -299,6 +299,8 @@ func (c *Control) ended(in Ended, now Now) Event {
 
 func (c *Control) endedAtPause() Event {
 	switch {
+	case c.Wish.Rested:
+		return EndedRested
 	case c.State == Continuous && c.Wish.Unknown:
 		return EndedWishUnknown
 	case c.State == Continuous:

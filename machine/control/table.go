@@ -73,6 +73,7 @@ const (
 	EndedLimited  Event = "ended_limited"
 	EndedHeld     Event = "ended_held"
 	EndedStopping Event = "ended_stopping"
+	EndedRested   Event = "ended_rested" // the file was deleted or broken meanwhile: nobody wants anything
 
 	LimitReached   Event = "limit_reached"
 	BackoffElapsed Event = "backoff_elapsed"
@@ -252,6 +253,7 @@ func underWay(state State, own rules) rules {
 		SessionAdopted:      {ID: "C15", To: state, Why: "adopted, not doubled"},
 		LimitReached:        {ID: "C17", To: state, Do: do(NoteLimit, EndSession)},
 		EndedLimited:        {ID: "C17", To: Resting, Do: do(SpendWish)},
+		EndedRested:         {ID: "C21", To: Resting, Do: do(ForgetFailures), Why: "deleted in mid-session, or broken (C12): the session has finished"},
 		EndedHeld:           {ID: "C18", To: Resting, Why: "the wish is kept for the release"},
 		EndedStopping:       {ID: "C14", To: Resting, Why: "a continuous wish stays for the next start"},
 	}

@@ -1,0 +1,128 @@
+package team
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+)
+
+// seen counts what Decide really emitted in this package's tests.
+var seen = struct {
+	rows  map[string]int
+	pairs map[string]int // of the session's table
+}{map[string]int{}, map[string]int{}}
+
+func note(ch Change) {
+	seen.rows[ch.Row]++
+	if ch.Machine == "session" {
+		seen.pairs[ch.From+" "+ch.Trigger]++
+	}
+}
+
+// TestMain fails when a row that team owns was never taken.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
+		if flag.Lookup(name).Value.String() != "" {
+			os.Exit(code)
+		}
+	}
+	var missing []string
+	for _, row := range []string{"X8", "C14", "E1", "E2", "E3", "J1"} {
+		if seen.rows[row] == 0 {
+			missing = append(missing, "row "+row)
+		}
+	}
+	for _, row := range SessionTable.Rows() {
+		if seen.pairs[row.From+" "+row.On] == 0 {
+			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
+		}
+	}
+	if code == 0 && len(missing) > 0 {
+		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// crew is a team for stories that are told step by step.
+type crew struct {
+	*Team
+	t  *testing.T
+	at time.Time
+}
+
+// quiet is an agent that says nothing of itself.
+var quiet = Settings{Driver: "script", Policy: control.Policy{FailuresMax: 5, BackoffFirst: time.Second, BackoffMax: time.Minute}}
+
+func newCrew(t *testing.T, limits Limits, agents map[string]Settings) *crew {
+	c := &crew{Team: New(identity), t: t, at: noon}
+	c.must("", DaemonStarted{BootID: "boot"})
+	c.must("", Configured{Limits: limits, Agents: agents})
+	for _, name := range c.Names() {
+		c.must(name, control.FileGone{})
+		c.must(name, control.Started{})
+	}
+	return c
+}
+
+// try decides and applies, a second later.
+func (c *crew) try(agent string, what any) ([]Change, error) {
+	c.at = c.at.Add(time.Second)
+	changes, err := c.Decide(Event{At: c.at, Actor: Actor{Kind: "human", ID: "test"}, Agent: agent, What: what})
+	for _, ch := range changes {
+		note(ch)
+		c.Apply(ch)
+	}
+	return changes, err
+}
+
+func (c *crew) must(agent string, what any) []Change {
+	c.t.Helper()
+	changes, err := c.try(agent, what)
+	if err != nil {
+		c.t.Fatalf("%T: %v", what, err)
+	}
+	return changes
+}
+
+func (c *crew) wants(agent, desired string) []Change {
+	c.t.Helper()
+	return c.must(agent, control.Commanded{Desired: desired, By: "human", Note: "note"})
+}
+
+func (c *crew) session(agent string) string {
+	c.t.Helper()
+	if c.Agents[agent].Session == nil {
+		c.t.Fatalf("%s has no session", agent)
+	}
+	return c.Agents[agent].Session.ID
+}
+
+func (c *crew) starts(agent string) string {
+	c.t.Helper()
+	id := c.session(agent)
+	c.must(agent, SessionStarted{Session: id, PID: 1})
+	return id
+}
+
+func (c *crew) ends(agent string, how control.Outcome) []Change {
+	c.t.Helper()
+	return c.must(agent, SessionEnded{Session: c.session(agent), Outcome: how, Why: "so"})
+}
+
+// says compares where an agent is with what is expected of it.
+func (c *crew) says(agent string, state control.State, desired string) {
+	c.t.Helper()
+	if got := c.Agents[agent].Control; got.State != state || c.File(c.Agents[agent]).Desired != desired {
+		c.t.Errorf("%s is %s and wants %s; want %s and %s", agent, got.State, c.File(c.Agents[agent]).Desired, state, desired)
+	}
+}
+
+func two() map[string]Settings { return map[string]Settings{"ada": quiet, "bob": quiet} }
