@@ -76,6 +76,9 @@ func (c *Control) takeWish(v *Value, in Input, now Now) {
 	switch in := in.(type) {
 	case FileRead:
 		v.Extra = in.Extra
+		if c.State == Foreign && in.By == "agent" && in.Desired == c.Wish.Desired && c.Wish.N == c.Took {
+			v.Took = v.Wish.N // the loop's own remark on what it is at is no command to do it again
+		}
 	default:
 		if c.State == Foreign {
 			v.Before = c.Wish

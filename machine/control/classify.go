@@ -182,15 +182,15 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 	if in.First && in.Desired != was.Desired && !c.Stamp.IsZero() && !later {
 		return one(CommandUnwritten)
 	}
-	if c.unread(in) {
-		return one(CommandBuried)
-	}
 	ownEnd := in.Desired == WordPause && in.Current == WordPause && (c.Reported == WordRunOnce || c.Reported == WordRunCleanup)
 	if ownEnd && c.Wants() && c.Wish.N > c.Took {
 		return one(CommandBuried)
 	}
 	if ownEnd && c.Wants() {
 		return one(WishSpent)
+	}
+	if c.unread(in, now) {
+		return one(CommandBuried)
 	}
 	if in.Desired != was.Desired || (later && (in.By != was.By || in.Note != was.Note)) {
 		switch event := c.wish(in.Desired, now, false); event {
@@ -208,14 +208,27 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 // command with the one before takes longer.
 const staleWriteMax = time.Second
 
-// unread says whether a foreign loop wrote back the wish before our newest command, which
-// it cannot have read: nobody has seen it at work on it, and with the old words comes
+// unread says whether a foreign loop wrote back what stood in its file before our last write,
+// which it cannot have read: the words from before a hold, our words for the hold when it is
+// over, or the wish before our newest command. The last a person may have written too; it
+// is the loop where nobody has seen it at work on the command, and with the old words comes
 // something of its own, or they come at once.
-func (c *Control) unread(in FileRead) bool {
-	if c.Before.N == 0 || c.Wish.N <= c.Took || in.Desired != c.Before.Desired || in.By != c.Before.By || in.Note != c.Before.Note {
+func (c *Control) unread(in FileRead, now Now) bool {
+	switch {
+	case c.Wants() && now.Held && c.Wish.saidBy(in):
+		return true
+	case c.Wants() && !now.Held && in.Desired == WordPause && in.Note == heldNote(c.Wish.Desired):
+		return true
+	case c.Before.N == 0 || c.Wish.N <= c.Took || !c.Before.saidBy(in):
 		return false
+	default:
+		return in.First || cut(in.Current) != c.Reported || in.Stamp.Before(c.Stamp.Add(staleWriteMax))
 	}
-	return in.First || cut(in.Current) != c.Reported || in.Stamp.Before(c.Stamp.Add(staleWriteMax))
+}
+
+// saidBy says whether a file has the words of this wish.
+func (w Wish) saidBy(in FileRead) bool {
+	return in.Desired == w.Desired && cut(in.By) == w.By && cut(in.Note) == w.Note
 }
 
 // reported is a change of the foreign loop's half alone. Its timestamp changes with every
