@@ -32,8 +32,9 @@ type Body struct {
 
 // ControlSet is an agent's control as it is now.
 type ControlSet struct {
-	Value control.Value `json:"value"`
-	Sum   string        `json:"sum,omitempty"` // identity of the projection, where this change makes a new one
+	Value     control.Value `json:"value"`
+	Overtaken *control.Wish `json:"overtaken,omitempty"` // a wish that came to light too late, for the record
+	Sum       string        `json:"sum,omitempty"`       // identity of the projection, where this change makes a new one
 }
 
 // Used is what an agent reported of itself.

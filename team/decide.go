@@ -114,7 +114,7 @@ func (d *draft) control(a *Agent, in control.Input) error {
 		return err
 	}
 	for _, ch := range changes {
-		set := &ControlSet{Value: ch.Value}
+		set := &ControlSet{Value: ch.Value, Overtaken: ch.Overtaken}
 		if !ch.Value.Stamp.Equal(a.Control.Stamp) && ch.To != control.Foreign && d.team.Render != nil {
 			next := control.Control{Value: ch.Value}
 			set.Sum = d.team.Render(next.File(d.team.Hold.On))

@@ -131,6 +131,9 @@ func (w *world) edit(name string, how uint64) {
 		w.later("look at "+name, func() { w.look(name) })
 		return
 	}
+	if how>>20%8 == 0 { // found in a file that a write of ours had replaced
+		in.Swapped, in.Stamp = true, w.at.Add(-time.Duration(how>>24%5000)*time.Millisecond)
+	}
 	w.say(name, in)
 }
 

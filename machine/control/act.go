@@ -16,6 +16,10 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 	switch act {
 	case TakeWish:
 		c.takeWish(v, in, now)
+	case NoteOvertaken:
+		wish := c.wishOf(in, now)
+		wish.N = 0 // it counts for nobody
+		ch.Overtaken = &wish
 	case RestWish:
 		v.Wish = Wish{Desired: WordPause, By: "agent", Note: restNote(c.State, in), N: c.Wish.N + 1, Rested: true}
 		v.Extra = ""
@@ -64,6 +68,9 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 
 func (c *Control) open(ch *Change, kind Kind) {
 	ch.Open = kind
+	if c.State != Foreign && ch.Value.Wish.N > c.Took {
+		ch.Value.Failures = 0 // a newer wish begins a row of its own
+	}
 	ch.Value.Took = ch.Value.Wish.N
 	ch.Value.Limit = ""
 }

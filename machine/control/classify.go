@@ -148,11 +148,11 @@ func (c *Control) becomesForeign() bool {
 func (c *Control) fileRead(in FileRead, now Now) []Event {
 	switch {
 	case c.State == Foreign && c.overtaken(in):
-		return c.reported(in) // its own half was true all the same, and nobody else tells
+		return append(c.reported(in), WishOvertaken) // its own half was true all the same, and nobody else tells
 	case c.State == Foreign:
 		return c.foreignRead(in, now)
 	case c.overtaken(in):
-		return nil
+		return one(WishOvertaken)
 	}
 	if c.State == Absent {
 		return one(FileFound)

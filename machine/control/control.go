@@ -77,6 +77,10 @@ type Change struct {
 	Value   Value
 	Open    Kind   // a session of this kind is to be opened; empty: none
 	End     string // the session under way is to be ended, and why; empty: no
+
+	// Overtaken is a wish that somebody else's newer one had gone over before it was seen: it
+	// changes nothing, and is on record.
+	Overtaken *Wish
 }
 
 // Kind is what a session is for.

@@ -199,7 +199,7 @@ func TestEveryActIsUsed(t *testing.T) {
 	}
 	for _, act := range []Act{
 		TakeWish, RestWish, SpendWish, SpendOneShot, OpenSession, OpenCleanup, OpenProgram, EndSession, NoteLimit, CountSession,
-		CountCleanup, CountFailure, ForgetFailures, StartBackoff, Rewrite, TakeExtra, TakeReport,
+		CountCleanup, CountFailure, ForgetFailures, StartBackoff, Rewrite, TakeExtra, TakeReport, NoteOvertaken,
 	} {
 		if !used[act] {
 			t.Errorf("no row does %s", act)
@@ -222,33 +222,28 @@ func TestBadge(t *testing.T) {
 	}
 }
 
-// What is found in a file that a write of ours had replaced was written before; where
-// somebody has wished something since, it is history.
+// What is found in a file that a write of ours had replaced was written before. Where
+// somebody has wished something since, it is put on record and moves nothing, in any state;
+// where nobody has, it is a command like any other.
 func TestSwappedOutFileIsOlder(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	policy := Policy{FailuresMax: 5, BackoffFirst: time.Second, BackoffMax: time.Minute}
-	decide := func(c *Control, in Input, at time.Time) []Change {
-		t.Helper()
-		changes, err := c.Decide(in, Now{At: at})
-		if err != nil {
-			t.Fatal(err)
+	older := FileRead{Desired: WordContinuous, Current: WordPause, By: "human", Note: "too late", Stamp: at.Add(-time.Second), Swapped: true}
+	for _, state := range []State{Resting, Continuous, RunOnce, RunCleanup, BackingOff} {
+		c := &Control{Name: "coder", Policy: policy, Value: Value{State: state, Wish: Wish{Desired: WordPause, By: "human", At: at, N: 3}, Stamp: at}}
+		changes, err := decide(t, c, older, Now{At: at.Add(time.Second)})
+		if err != nil || len(changes) != 1 || changes[0].Row != "X3" || changes[0].Overtaken == nil || changes[0].Overtaken.Note != "too late" {
+			t.Fatalf("%s: a wish that was overtaken is not on record: %+v, %v", state, changes, err)
 		}
-		for _, ch := range changes {
-			c.Apply(ch)
+		if diff := cmp.Diff(c.Value, changes[0].Value); diff != "" {
+			t.Errorf("%s: a wish that was overtaken moves something:\n%s", state, diff)
 		}
-		return changes
 	}
-	c := &Control{Name: "coder", Policy: policy, Value: Value{State: Absent}}
-	decide(c, FileGone{}, at)
-	decide(c, Commanded{Desired: WordPause, By: "human"}, at.Add(2*time.Second))
-	older := FileRead{Desired: WordContinuous, Current: WordPause, By: "human", Stamp: at.Add(time.Second), Swapped: true}
-	if changes := decide(c, older, at.Add(3*time.Second)); len(changes) != 0 {
-		t.Errorf("a wish that was overtaken is obeyed: %+v", changes)
-	}
+	c := &Control{Name: "coder", Policy: policy, Value: Value{State: Resting, Wish: Wish{Desired: WordPause, By: "human", At: at, N: 3}, Stamp: at.Add(time.Second)}}
 	newer := older
-	newer.Stamp = at.Add(2500 * time.Millisecond)
-	if changes := decide(c, newer, at.Add(3*time.Second)); len(changes) != 1 || changes[0].Row != "C2" {
-		t.Errorf("a wish that we wrote over is lost: %+v", changes)
+	newer.Stamp = at.Add(500 * time.Millisecond)
+	if changes, err := decide(t, c, newer, Now{At: at.Add(2 * time.Second)}); err != nil || len(changes) != 1 || changes[0].Row != "C2" {
+		t.Errorf("a wish that we wrote over is lost: %+v, %v", changes, err)
 	}
 }
 

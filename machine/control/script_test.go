@@ -20,6 +20,7 @@ import (
 //	configured …                                                     the same one, configured anew
 //	human wants WORD "note"       agent wants WORD "note"            through a face of ours
 //	[first] file {…}              file missing                       what a look at it finds
+//	replaced file {…}                                                found in a file that a write of ours had replaced
 //	file broken "fault" [torn]
 //	session ended ok|failed|… ["why"] [at start] [ran=D]             the one that is open
 //	session adopted
@@ -102,7 +103,7 @@ func (s *stage) line(line string) {
 		s.configure(words[1:])
 	case "human":
 		s.decide(Commanded{By: "human", Desired: words[2], Note: rest(words, 3)})
-	case "first", "file":
+	case "first", "file", "replaced":
 		s.decide(s.look(words, line))
 	case "session":
 		s.session(words[1:])
@@ -159,8 +160,8 @@ func (s *stage) configure(words []string) {
 }
 
 func (s *stage) look(words []string, line string) Input {
-	first := words[0] == "first"
-	if first {
+	first, replaced := words[0] == "first", words[0] == "replaced"
+	if first || replaced {
 		words = words[1:]
 	}
 	switch words[1] {
@@ -187,7 +188,7 @@ func (s *stage) look(words []string, line string) Input {
 	for _, name := range []string{"desired_state", "current_state", "setBy", "note", "timestamp"} {
 		delete(extra, name)
 	}
-	in := FileRead{Desired: known.Desired, Current: known.Current, By: known.By, Note: known.Note, Stamp: s.now.At, First: first}
+	in := FileRead{Desired: known.Desired, Current: known.Current, By: known.By, Note: known.Note, Stamp: s.now.At, First: first, Swapped: replaced}
 	switch {
 	case strings.HasPrefix(known.At, "9999"):
 		in.Stamp = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)

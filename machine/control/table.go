@@ -26,6 +26,7 @@ const (
 	FileMalformed       Event = "file_malformed"       // kept aside already
 	FileTorn            Event = "file_torn"            // unparsable, met first after a reboot
 	CurrentContradicted Event = "current_contradicted" // somebody else wrote current_state
+	WishOvertaken       Event = "wish_overtaken"       // found in a file that ours replaced; a newer one stands
 	ExtraWritten        Event = "extra_written"        // only fields that we do not know changed
 	DueContinuous       Event = "due_continuous"       // the wish that stands is due: daemon started, hold released
 	DueRunOnce          Event = "due_run_once"
@@ -110,6 +111,7 @@ const (
 	ForgetFailures Act = "forget_failures" // a success, or a person who wants it tried now
 	StartBackoff   Act = "start_backoff"   // 1 s doubling to 60 s
 	Rewrite        Act = "rewrite"         // the file says again what the journal says
+	NoteOvertaken  Act = "note_overtaken"  // on record, without effect
 	TakeExtra      Act = "take_extra"      // unknown fields are kept, X7
 	TakeReport     Act = "take_report"     // current_state as the foreign loop says it
 )
@@ -146,6 +148,7 @@ var Table = machine.Table[State, Event, Act]{
 		FileMalformed:       {ID: "C12", To: Resting, Do: do(RestWish, Rewrite)},
 		FileTorn:            {ID: "C12", To: Resting, Do: do(Rewrite), Why: "a torn write is no wish: the journal knows better"},
 		CurrentContradicted: {ID: "C22", To: Resting, Do: do(TakeExtra, Rewrite)},
+		WishOvertaken:       {ID: "X3", To: Resting, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:        {ID: "X7", To: Resting, Do: do(TakeExtra, Rewrite)},
 		MadeForeign:         {ID: "F1", To: Foreign},
 	},
@@ -203,6 +206,7 @@ var Table = machine.Table[State, Event, Act]{
 		FileMalformed:       {ID: "C12", To: Resting, Do: do(RestWish, ForgetFailures, Rewrite)},
 		FileTorn:            {ID: "C12", To: BackingOff, Do: do(Rewrite)},
 		CurrentContradicted: {ID: "C22", To: BackingOff, Do: do(TakeExtra, Rewrite)},
+		WishOvertaken:       {ID: "X3", To: BackingOff, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:        {ID: "X7", To: BackingOff, Do: do(TakeExtra, Rewrite)},
 	},
 	Foreign: {
@@ -222,6 +226,7 @@ var Table = machine.Table[State, Event, Act]{
 		FileMissing:      {ID: "F3", To: Foreign, Do: do(TakeReport), Why: "its own loop makes it anew"},
 		FileMalformed:    {ID: "C12", To: Foreign, Do: do(TakeReport), Why: "its own loop makes it anew; the bytes are kept"},
 		FileTorn:         {ID: "C12", To: Foreign, Do: do(Rewrite)},
+		WishOvertaken:    {ID: "X3", To: Foreign, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:     {ID: "X7", To: Foreign, Do: do(TakeReport)},
 		LimitReached:     {ID: "C17", To: Foreign, Do: do(NoteLimit, SpendWish, Rewrite)},
 		HoldSet:          {ID: "C18", To: Foreign, Do: do(Rewrite), Why: "a foreign loop is held by its file"},
@@ -249,6 +254,7 @@ func underWay(state State, own rules) rules {
 		FileMalformed:       {ID: "C12", To: state, Do: do(RestWish, Rewrite), Why: "the session finishes first"},
 		FileTorn:            {ID: "C12", To: state, Do: do(Rewrite)},
 		CurrentContradicted: {ID: "C22", To: state, Do: do(TakeExtra, Rewrite)},
+		WishOvertaken:       {ID: "X3", To: state, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:        {ID: "X7", To: state, Do: do(TakeExtra, Rewrite)},
 		SessionAdopted:      {ID: "C15", To: state, Why: "adopted, not doubled"},
 		LimitReached:        {ID: "C17", To: state, Do: do(NoteLimit, EndSession)},
