@@ -56,7 +56,7 @@ func (a *app) docsMachines() error {
 // cliPage is doc/cli.md.
 func cliPage(root *cobra.Command) string {
 	var page strings.Builder
-	page.WriteString("# The command line\n\n<!-- Made by `fairlead docs cli`; a test compares it. -->\n\n")
+	page.WriteString("<!-- Code generated from the program by UPDATE=1 go test ./cmd/fairlead; DO NOT EDIT. -->\n\n# The command line\n\n")
 	page.WriteString(root.Long + "\n\nEvery verb takes `--dir DIR` (the repository, by default the folder it is called in) and `--json`.\n")
 	for _, group := range root.Groups() {
 		page.WriteString("\n# " + strings.TrimSuffix(group.Title, ":") + "\n")
