@@ -12,6 +12,9 @@ import { notes, spoken } from './view.js';
 /** @type {Record<Verb, string>} */
 export const LABELS = { start: 'Start Agent', stop: 'Stop Agent', once: 'Run Single Session', cleanup: 'Run Cleanup Session' };
 
+/** The note that goes with an order, as the seed's own example has it. @type {Record<Verb, string>} */
+const NOTES = { start: 'Started via Mission Control', stop: 'Stopped via Mission Control', once: 'Single session via Mission Control', cleanup: 'Cleanup session via Mission Control' };
+
 /** Notes on screen at a time; the oldest gives way. */
 const NOTES_MAX = 4;
 let noteID = 0;
@@ -40,7 +43,7 @@ function tell(what, err) {
 export const dismiss = (id) => { notes.value = notes.value.filter((n) => n.id !== id); };
 
 /** @param {string} name @param {Verb} verb @param {string} [note] */
-export async function command(name, verb, note = '') {
+export async function command(name, verb, note = NOTES[verb]) {
   const c = cell(name);
   if (!c || c.pending.peek() || !live.peek()) return;
   c.pending.value = { verb, seq: null };

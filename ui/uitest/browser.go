@@ -64,8 +64,10 @@ func Chromium(t testing.TB) string {
 }
 
 // Browse starts a browser of its own, with an empty profile that is removed
-// afterwards, and returns its only tab. Under -short the test is skipped.
-func Browse(t testing.TB) *Page {
+// afterwards, and returns its only tab. What it asks of a server that a line was
+// laid to goes over that line, under the server's own name. Under -short the
+// test is skipped.
+func Browse(t testing.TB, lines ...*Line) *Page {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("looks at the page through a browser; not under -short")
@@ -77,6 +79,13 @@ func Browse(t testing.TB) *Page {
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-extensions", true), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"),
+	}
+	var rules []string
+	for _, l := range lines {
+		rules = append(rules, fmt.Sprintf("MAP %s %s", l.target, l.ln.Addr()))
+	}
+	if len(rules) > 0 {
+		options = append(options, chromedp.Flag("host-resolver-rules", strings.Join(rules, ",")))
 	}
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(alloc)

@@ -10,10 +10,8 @@ import (
 
 // Line is a wire between the browser and a server, which a test can cut. It
 // copies bytes and knows nothing of what they mean, so it can stand before any
-// server.
+// server; a browser that was started with it needs no other address.
 type Line struct {
-	URL string // the server's address as seen through the wire, with its path and query
-
 	target string
 	ln     net.Listener
 	mu     sync.Mutex
@@ -33,8 +31,6 @@ func NewLine(t testing.TB, address string) *Line {
 		t.Fatalf("lay a wire to %s: %v", address, err)
 	}
 	l := &Line{target: u.Host, ln: ln, open: map[net.Conn]bool{}}
-	u.Host = ln.Addr().String()
-	l.URL = u.String()
 	go l.serve()
 	t.Cleanup(func() {
 		_ = ln.Close() // the test is over either way

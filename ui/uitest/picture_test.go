@@ -27,7 +27,7 @@ func TestPictureOf(t *testing.T) {
 	if agent := os.Getenv("AGENT"); agent != "" {
 		p.Choose(agent)
 	}
-	p.Until("it has something to show", `(document.querySelector('.panel')?.innerText ?? '').length > 20`)
+	p.Until("it has something to show", `(document.querySelector('.tape, .evidence, .history')?.innerText ?? '').length > 80`)
 	p.Screenshot(picture)
 	p.NoConsoleErrors()
 }

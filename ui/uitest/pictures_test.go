@@ -18,16 +18,17 @@ func TestPictures(t *testing.T) {
 		t.Skip("draws for people to look at; say where with PICTURES=folder")
 	}
 	fake := uitest.Crew()
-	line := uitest.NewLine(t, fake.Serve(t))
-	p := uitest.Browse(t)
+	url := fake.Serve(t)
+	line := uitest.NewLine(t, url)
+	p := uitest.Browse(t, line)
 	shot := func(name string) { p.Screenshot(filepath.Join(dir, name+".png")) }
-	p.Open(line.URL)
+	p.Open(url)
 	p.WaitText(".roster", "coder")
 	p.WaitText(".tape", "Running the tests again")
 	for _, scheme := range []string{"dark", "light"} {
 		p.Scheme(scheme)
 		p.Resize(uitest.Desktop)
-		p.Open(line.URL + "/#/")
+		p.Open(url + "/#/")
 		p.WaitText(".tape", "Running the tests again")
 		shot("desktop-" + scheme)
 		p.Click(".tabs", "Evidence")

@@ -18,8 +18,7 @@ type Target struct {
 	Finish func() // lets the session under way come to its end
 
 	Say    func(text string) // the session under way says this
-	Cut    func()            // the line between browser and server breaks
-	Mend   func()            // and is whole again
+	Line   *Line             // between browser and server; it can be cut
 	Refuse func() string     // the next single session of Agent will be refused; these words must be shown
 	Liar   string            // an agent at rest whose name, description and note try to be markup, controls and overrides
 }
@@ -55,10 +54,15 @@ func RunAll(t *testing.T, target func(t *testing.T) Target) {
 	for _, s := range Scenarios() {
 		for _, v := range Views[:2] {
 			t.Run(s.Name+"/"+v.Name, func(t *testing.T) {
-				p := Browse(t)
+				to := target(t)
+				var lines []*Line
+				if to.Line != nil {
+					lines = append(lines, to.Line)
+				}
+				p := Browse(t, lines...)
 				p.Resize(v.Size)
 				p.Scheme(v.Scheme)
-				s.Run(t, p, target(t))
+				s.Run(t, p, to)
 				p.NoConsoleErrors()
 			})
 		}
@@ -152,17 +156,17 @@ func HoldAndRelease(t *testing.T, p *Page, target Target) {
 
 // CutAndMended: the page says since when it knows nothing, offers nothing, and catches up by itself.
 func CutAndMended(t *testing.T, p *Page, target Target) {
-	needs(t, target.Cut != nil && target.Mend != nil && target.Finish != nil, "cut the line")
+	needs(t, target.Line != nil && target.Finish != nil, "cut the line")
 	started(p, target)
 	p.Click(".orders", "Stop Agent")
 	p.WaitText(".agent-title", "stopping after this session")
 	Eval[bool](p, `(window.notReloaded = true)`)
-	target.Cut()
+	target.Line.Cut()
 	p.WaitText(".banners", "Cut off since")
 	p.Until("the team is dimmed", `Number(getComputedStyle(document.querySelector('.deck')).opacity) < 1`)
 	p.Until("no order can be given", `[...document.querySelectorAll('.order')].every(b => b.getAttribute('aria-disabled') === 'true')`)
 	target.Finish() // while nobody sees it
-	target.Mend()
+	target.Line.Mend()
 	p.WaitGone(".banners", "Cut off")
 	p.WaitText(".agent-title .badge", "IDLE")
 	p.WaitText(".tape", "Session ended")

@@ -13,12 +13,11 @@ func fakeTarget(t *testing.T) uitest.Target {
 	fake.Add(uitest.Agent{Name: "reviewer", Description: "Reads every change"})
 	fake.Add(uitest.Agent{Name: "coder", Description: "Writes and changes code", Limits: uitest.Limits{Session: "2h", Cost: 50, Tokens: 900_000}})
 	fake.Add(uitest.Agent{Name: uitest.Lie, Description: uitest.Lie, Note: uitest.Lie, Doubt: uitest.Lie, Driver: uitest.Lie, Behind: uitest.Lie})
-	line := uitest.NewLine(t, fake.Serve(t))
+	url := fake.Serve(t)
 	return uitest.Target{
-		URL: line.URL, Agent: "coder", Liar: uitest.Lie,
+		URL: url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
 		Say:    func(text string) { fake.Say("coder", text) },
 		Finish: func() { fake.Finish("coder", "ok", "") },
-		Cut:    line.Cut, Mend: line.Mend,
 		Refuse: func() string {
 			fake.Refuse("once", "coder", "the cost limit of today is reached")
 			return "the cost limit of today is reached"

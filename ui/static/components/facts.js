@@ -27,6 +27,11 @@ function usageWords(usage) {
   return words.join(', ');
 }
 
+/** @param {{ok: boolean, reason?: string, detail?: string}} stop */
+function stopWords(stop) {
+  return [stop.ok ? 'done' : 'not done', plain(stop.reason ?? '', 120), plain(stop.detail ?? '', 400)].filter(Boolean).join(', ');
+}
+
 /** Words that came in parts, in one piece. @param {Fact[]} facts @returns {Fact[]} */
 function join(facts) {
   /** @type {Fact[]} */
@@ -44,10 +49,10 @@ const prose = (text) => text.slice(0, FACT_CHARS_MAX).split('\n').map((l) => rev
 
 /** @param {{fact: Fact}} props */
 function Row({ fact: f }) {
-  const kind = WORDS[f.kind] ?? 'other';
-  return html`<li class="fact fact-${kind}"><span class="fact-kind">${WORDS[f.kind] ?? plain(f.kind, 30)}</span>
-    <span class="fact-text">${f.tool ? html`<code class="fact-tool">${plain(f.tool, 80)}</code> ` : ''}${prose(f.text ?? '')}${usageWords(f.usage)}${f.stop
-      ? `${f.stop.ok ? 'done' : 'not done'}${f.stop.reason ? `: ${plain(f.stop.reason, 120)}` : ''} ${plain(f.stop.detail ?? '', 400)}` : ''}</span></li>`;
+  // What is said on behalf of a tool is that tool's output.
+  const kind = f.kind === 'said' && f.tool ? 'result' : WORDS[f.kind] ?? 'other';
+  return html`<li class="fact fact-${kind}"><span class="fact-kind">${kind === 'other' ? plain(f.kind, 30) : kind === 'result' ? '' : kind}</span>
+    <span class="fact-text">${f.tool && kind !== 'result' ? html`<code class="fact-tool">${plain(f.tool, 80)}</code> ` : ''}${f.stop ? stopWords(f.stop) : prose(f.text ?? '')}${usageWords(f.usage)}</span></li>`;
 }
 
 /** @param {{session: string, onFollow: (following: boolean) => void}} props */

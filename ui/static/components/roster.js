@@ -16,8 +16,8 @@ const ROW_PX = 80;
 /** Rows drawn beyond the edge, so that scrolling shows no holes. */
 const OVERSCAN = 4;
 
-/** How long the session has run. @param {{since: string}} props */
-const Elapsed = ({ since }) => html`<time class="num elapsed">${span(seenUntil.value + skew.ms - Date.parse(since))}</time>`;
+/** How long the session has run; nothing between two sessions, in the same place. @param {{since: string}} props */
+const Elapsed = ({ since }) => html`<span class="num elapsed">${since && span(seenUntil.value + skew.ms - Date.parse(since))}</span>`;
 
 /** @param {{name: string, index: number, total: number, roving: boolean}} props */
 function Row({ name, index, total, roving }) {
@@ -41,7 +41,7 @@ function Row({ name, index, total, roving }) {
     </div>
     <div class="row-side">
       <${MainOrder} cell=${c} tabIndex=${roving ? 0 : -1} />
-      ${on && a.session?.started_at && html`<${Elapsed} since=${a.session.started_at} />`}
+      ${on && html`<${Elapsed} since=${a.session?.started_at ?? ''} />`}
     </div>
   </li>`;
 }

@@ -56,7 +56,7 @@ export function Timeline({ cell: c }) {
   const runs = c.runs.value.filter((r) => (r.to ?? to) > from);
   const ticks = [];
   for (let t = Math.ceil(from / step) * step; t < to; t += step) ticks.push(t);
-  const marks = c.trail.value.filter((ch) => ch.entity.startsWith('control/') && Date.parse(ch.time) > from);
+  const marks = c.trail.value.filter((ch) => ch.entity.startsWith('control/') && Date.parse(ch.time) > from && (ch.from !== ch.to || ch.actor?.kind === 'human'));
   return html`<figure class="timeline">
     <figcaption class="timeline-head">
       <span class="label">Sessions</span>

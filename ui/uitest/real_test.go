@@ -1,0 +1,37 @@
+package uitest_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/ui/uitest"
+)
+
+// TestAgainst tells the stories to a daemon that runs already, with an agent
+// whose sessions end by themselves and begin with known words, as those of
+// fairlead demo do:
+//
+//	PAGE='http://127.0.0.1:7466/?token=…' AGENT=coder SAYS=Session go test -count=1 -run TestAgainst ./ui/uitest
+func TestAgainst(t *testing.T) {
+	page, agent, says := os.Getenv("PAGE"), os.Getenv("AGENT"), os.Getenv("SAYS")
+	if page == "" || agent == "" || says == "" {
+		t.Skip("looks at a running daemon; say which with PAGE, AGENT and SAYS")
+	}
+	uitest.RunAll(t, func(t *testing.T) uitest.Target {
+		rest(t, page, agent)
+		return uitest.Target{URL: page, Line: uitest.NewLine(t, page), Agent: agent, Says: says, Finish: func() {}}
+	})
+}
+
+// rest brings the agent to rest, through the page like anybody else.
+func rest(t *testing.T, page, agent string) {
+	t.Helper()
+	p := uitest.Browse(t)
+	p.Open(page)
+	p.Choose(agent)
+	p.Until("orders can be given", `document.querySelector('.orders .order') && !document.querySelector('.orders .order[aria-disabled]')`)
+	if uitest.Eval[bool](p, `!!document.querySelector('.orders .order-stop')`) {
+		p.Click(".orders", "Stop Agent")
+	}
+	p.WaitText(".agent-title .badge", "IDLE")
+}
