@@ -254,9 +254,9 @@ func (w *world) judge(was Value, ch Change, in Input) {
 		return
 	}
 	w.wishes[is.Wish.N] = is.Wish
-	switch in.(type) {
+	switch in := in.(type) {
 	case Commanded:
-		if is.Wish.By == "agent" && ch.Row != "C17" && in.(Commanded).By != "agent" {
+		if is.Wish.By == "agent" && ch.Row != "C17" && in.By != "agent" {
 			w.t.Fatalf("%s: a command was taken as the agent's: %+v", ch.Trigger, is.Wish)
 		}
 		return
