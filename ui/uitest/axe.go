@@ -33,7 +33,7 @@ func (p *Page) Axe() {
 	p.t.Helper()
 	source, err := os.ReadFile(filepath.Join(uiDir(), "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
-		p.t.Fatal("the accessibility rules are not here: fetch them with (cd ui && npm ci --ignore-scripts)")
+		lacks(p.t, "the rules of accessibility are not here; fetch them with (cd ui && npm ci --ignore-scripts)")
 	}
 	Eval[bool](p, string(source)+"\n;true")
 	type node struct {
