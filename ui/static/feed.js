@@ -58,7 +58,7 @@ const stale = new Set();
 let refreshing = false;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let refreshTimer;
-/** Counts up with every refresh of one agent; who shows more about it listens to its trail. */
+
 
 /** @param {Iterable<string>} agents */
 export function markStale(agents) {

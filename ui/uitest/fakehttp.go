@@ -238,6 +238,9 @@ func (f *Fake) getOutput(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(s.output[from:])
 }
 
+// factsMax is how many facts are given at a time, as in the API.
+const factsMax = 2000
+
 // outputChunkMax is how much output one event carries, in bytes.
 const outputChunkMax = 64 << 10
 
@@ -277,14 +280,20 @@ func (f *Fake) streamOutput(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// getFacts takes each line for something said, as a driver without a protocol would.
 func (f *Fake) getFacts(w http.ResponseWriter, r *http.Request) {
-	if s := f.session(w, r); s != nil {
-		answer(w, http.StatusOK, map[string]any{"facts": []map[string]any{
-			{"kind": "said", "offset": 0, "text": "I will read PLAN.md first."},
-			{"kind": "tool_called", "offset": 40, "tool": "Bash", "text": "go test ./..."},
-			{"kind": "usage_reported", "offset": 90, "usage": map[string]any{"input_tokens": 5120, "output_tokens": 640}},
-		}})
+	s := f.session(w, r)
+	if s == nil {
+		return
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	facts, end := []map[string]any{}, 0
+	for line := range strings.Lines(string(s.output)) {
+		end += len(line)
+		facts = append(facts, map[string]any{"kind": "said", "offset": end, "text": strings.ToValidUTF8(line, "\uFFFD"), "tool": "", "usage": nil})
+	}
+	answer(w, http.StatusOK, map[string]any{"facts": facts[max(0, len(facts)-factsMax):]})
 }
 
 func (f *Fake) getMachines(w http.ResponseWriter, _ *http.Request) {

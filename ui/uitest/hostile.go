@@ -49,6 +49,15 @@ func HostileWords(t *testing.T, p *Page, target Target) {
 	if Eval[bool](p, `document.querySelector('.tape img, .tape script, .tape textarea') !== null || document.title.includes('owned')`) {
 		t.Error("output became markup")
 	}
+	p.Click(".output-bar", "Understood")
+	p.WaitText(".facts", "<img src=x onerror")
+	p.WaitText(".facts", "\u27e8RLO\u27e9gnp.exe")
+	if Eval[bool](p, `document.querySelector('.facts img, .facts script') !== null || document.title.includes('owned')`) {
+		t.Error("a fact became markup")
+	}
+	if raw := Eval[string](p, `document.querySelector('.facts').textContent`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
+		t.Error("a control or an override reached the page as itself")
+	}
 	wide := Eval[bool](p, `document.documentElement.scrollWidth > innerWidth`)
 	if wide {
 		t.Error("a long line pushed the page wider than the window")

@@ -1,10 +1,11 @@
 // What the driver understood of the output: the same session, as facts, live.
 
+import { Terminal } from '../ansi.js';
 import * as api from '../api.js';
 import { tokens } from '../format.js';
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../lib.js';
 import { Output } from '../output.js';
-import { plain, reveal } from '../text.js';
+import { plain } from '../text.js';
 import { End, Jump, useFollow } from './follow.js';
 
 /** @typedef {import('../api.js').Fact} Fact */
@@ -44,8 +45,12 @@ function join(facts) {
   return whole;
 }
 
-/** A text of many lines; breaks and tabs may stay, nothing else that acts. @param {string} text */
-const prose = (text) => text.slice(0, FACT_CHARS_MAX).split('\n').map((l) => reveal(l.replace(/\r$/, '').replaceAll('\t', '    '))).join('\n') + (text.length > FACT_CHARS_MAX ? '\u2026' : '');
+/** A text of many lines, read as a terminal's: breaks and tabs stay, nothing else that acts. @param {string} text */
+function prose(text) {
+  const terminal = new Terminal();
+  const lines = terminal.write(text.slice(0, FACT_CHARS_MAX));
+  return [...lines, terminal.line].map((l) => l.text).join('\n').trimEnd() + (text.length > FACT_CHARS_MAX ? '\u2026' : '');
+}
 
 /** @param {{fact: Fact}} props */
 function Row({ fact: f }) {

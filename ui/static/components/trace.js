@@ -2,7 +2,7 @@
 
 import { outcomeOf } from '../derive.js';
 import { clock, shortClock, span } from '../format.js';
-import { html, useSignal } from '../lib.js';
+import { computed, html, useSignal } from '../lib.js';
 import { oldest, seenUntil } from '../state.js';
 import { plain } from '../text.js';
 import { showSession } from '../view.js';
@@ -15,6 +15,7 @@ const HOUR = 3_600_000;
 const BAR_MIN = 0.35;
 /** In the small trace time moves in steps, so that a thousand rows do not redraw each second. */
 const SMALL_STEP_MS = 15_000;
+const smallEnd = computed(() => Math.ceil(seenUntil.value / SMALL_STEP_MS) * SMALL_STEP_MS);
 
 /** @param {Run} r @param {number} from @param {number} to */
 function place(r, from, to) {
@@ -26,7 +27,7 @@ function place(r, from, to) {
 
 /** The last hour of one agent, for its row; less while the team is younger than that. @param {{cell: Cell}} props */
 export function Trace({ cell: c }) {
-  const to = Math.ceil(seenUntil.value / SMALL_STEP_MS) * SMALL_STEP_MS;
+  const to = smallEnd.value;
   const from = to - (to - oldest.value < HOUR / 6 ? HOUR / 6 : HOUR);
   const runs = c.runs.value.filter((r) => (r.to ?? to) > from);
   return html`<span class="trace" aria-hidden="true">${runs.map((r) => html`
