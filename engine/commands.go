@@ -2,12 +2,10 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"io"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
@@ -29,6 +27,7 @@ func (e *Engine) Command(ctx context.Context, by Actor, agent, desired, note str
 
 // Hold stops everything from starting until it is released; what runs finishes (X8).
 func (e *Engine) Hold(ctx context.Context, by Actor, on bool, note string) (uint64, error) {
+	note = cutText(note, noteBytesMax)
 	if on {
 		return e.submit(ctx, by, "", team.HoldAsked{Note: note})
 	}
@@ -65,6 +64,7 @@ type SessionInfo struct {
 	Open    bool // more output may come
 	Outcome string
 	Why     string
+	driver  string
 }
 
 // Session finds a session by its id. One that is older than what the team remembers is
@@ -78,7 +78,7 @@ func (e *Engine) Session(ctx context.Context, id string) (SessionInfo, error) {
 			return
 		}
 		found = true
-		info.Agent = name
+		info.Agent, info.driver = name, a.Settings.Driver
 		if a.Session != nil && a.Session.ID == id {
 			info.Open = true
 			return
@@ -101,8 +101,8 @@ func ownerOf(t *team.Team, id string) (string, *team.Agent) {
 	if cut < 0 {
 		return "", nil
 	}
-	var n uint64
-	if _, err := fmt.Sscanf(id[cut+1:], "%d", &n); err != nil || fmt.Sprint(n) != id[cut+1:] {
+	n, err := strconv.ParseUint(id[cut+1:], 10, 64)
+	if err != nil || strconv.FormatUint(n, 10) != id[cut+1:] {
 		return "", nil
 	}
 	name := id[:cut]
@@ -112,69 +112,3 @@ func ownerOf(t *team.Team, id string) (string, *team.Agent) {
 	}
 	return name, a
 }
-
-// Output reads what a session said, from an offset on; it follows while the session runs.
-func (e *Engine) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, SessionInfo, error) {
-	info, err := e.Session(ctx, session)
-	if err != nil {
-		return nil, info, err
-	}
-	if proc := e.proc(session); proc != nil {
-		out, err := proc.Output(ctx, offset)
-		return out, info, err
-	}
-	out, err := e.opts.Host.Output(ctx, session, offset)
-	return out, info, err
-}
-
-// factsMax bounds an answer; facts are read again from the output each time.
-const factsMax = 2000
-
-// Facts are what the driver understands of a session's output so far, the newest last, at
-// most tail of them. A session that runs is read for as long as wait allows.
-func (e *Engine) Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error) {
-	info, err := e.Session(ctx, session)
-	if err != nil {
-		return nil, err
-	}
-	m := e.members[info.Agent] // fixed since Open
-	if m == nil {
-		return nil, &team.Unknown{What: "agent", Name: info.Agent}
-	}
-	if tail <= 0 || tail > factsMax {
-		tail = factsMax
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	wire := readOnly{e: e, session: session}
-	conv := m.driver.Converse(driver.Agent{Name: info.Agent, Workspace: m.conf.Workspace}, driver.Session{ID: session}, wire)
-	var facts []driver.Fact
-	for fact, err := range conv.Facts(ctx, 0) {
-		if err != nil {
-			if ctx.Err() != nil {
-				return facts, nil // it still runs: this is what there is
-			}
-			return facts, fmt.Errorf("read the output of %s: %w", session, err)
-		}
-		facts = append(facts, fact)
-		if len(facts) > 2*tail {
-			facts = append(facts[:0], facts[len(facts)-tail:]...)
-		}
-	}
-	return facts[max(0, len(facts)-tail):], nil
-}
-
-// readOnly is a wire on which nothing can be said.
-type readOnly struct {
-	e       *Engine
-	session string
-}
-
-func (r readOnly) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
-	out, _, err := r.e.Output(ctx, r.session, offset)
-	return out, err
-}
-
-func (r readOnly) Send(context.Context, []byte) error { return io.ErrClosedPipe }
-
-func (r readOnly) CloseInput(context.Context) error { return io.ErrClosedPipe }

@@ -56,10 +56,19 @@ type Engine struct {
 	unsaved  int // changes since the last snapshot
 	warned   map[string]bool
 	rebooted bool // the machine was started anew since the last epoch
+	holding  bool // no errand begins: we are still looking, or going already
+	spun     bool // the last deadline came to nothing
 
 	errands sync.WaitGroup
 	cancel  context.CancelFunc // ends errands
 	ctx     context.Context
+	pumping context.CancelFunc // ends the taking in of looks
+	pumped  chan struct{}      // closed when what was taken in is on the table
+	broken  chan error         // an errand found that we must stop
+	why     error              // we stopped; set before quit is closed
+
+	logBytesMax int64 // these two are the constants but in tests and benchmarks
+	fillRounds  int
 
 	mu    sync.Mutex
 	procs map[string]Process // running sessions by id
@@ -69,6 +78,7 @@ type Engine struct {
 type member struct {
 	conf     config.Agent
 	driver   driver.Driver
+	session  string          // whose errands these are:
 	doing    map[string]bool // errands that were begun, by key
 	seen     uint64          // Seq of the last look that was taken in
 	changed  uint64          // Seq of a look that a write met and that has not arrived
@@ -80,13 +90,33 @@ type member struct {
 	writing  bool
 	failed   string    // why the file cannot be written at present
 	again    time.Time // when that is tried again
+	added    bool      // the file is watched
 	known    bool      // the file was looked at since the start
+	crowded  bool      // the file holds more unknown fields than are taken in: it is not written over
+	said     string    // what our last write said, its time apart
+	fixes    bucket    // writes that said the same again
+}
+
+func newMember(conf config.Agent, d driver.Driver) *member {
+	return &member{conf: conf, driver: d, doing: map[string]bool{}}
+}
+
+// begun notes that an errand of a session was begun, and says whether it was before.
+func (m *member) begun(session, key string) bool {
+	if m.session != session {
+		m.session = session
+		clear(m.doing) // those of the session before are over
+	}
+	before := m.doing[key]
+	m.doing[key] = true
+	return before
 }
 
 const (
 	tableMax      = 256    // events that wait; then callers do
 	batchMax      = 256    // events that share a sync; with 1,000 changes a batch is cut, as the journal asks
 	snapshotEvery = 20_000 // changes; a start reads no more than these
+	fillRounds    = 64     // yields after a batch; see letFill
 )
 
 // ErrClosed is given to callers of an engine that has stopped.
@@ -98,7 +128,8 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 		opts: opts, log: opts.Log, hub: newHub(),
 		table: make(chan request, tableMax), quit: make(chan struct{}), ready: make(chan struct{}), stopped: make(chan struct{}),
 		members: map[string]*member{}, versions: map[string]uint64{}, warned: map[string]bool{},
-		procs: map[string]Process{}, started: time.Now(),
+		procs: map[string]Process{}, started: time.Now(), holding: true,
+		pumped: make(chan struct{}), broken: make(chan error, 1), logBytesMax: logBytesMax, fillRounds: fillRounds,
 	}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := e.replay(ctx); err != nil {
@@ -109,16 +140,19 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 		if !ok {
 			return nil, fmt.Errorf("agent %s: this build of fairlead has no driver %q", conf.Name, conf.Driver)
 		}
-		e.members[conf.Name] = &member{conf: conf, driver: d, doing: map[string]bool{}}
+		e.members[conf.Name] = newMember(conf, d)
 	}
 	return e, nil
 }
 
-// Run recovers what was, then serves until ctx ends or the journal fails. Agents go on
-// running when it returns: ending them is what Stop is for.
-func (e *Engine) Run(ctx context.Context) error {
-	defer e.shutdown()
-	if err := e.recover(ctx); err != nil {
+// Run recovers what was, then serves until ctx ends, the journal fails, or another daemon
+// takes over. Agents go on running when it returns: ending them is what Stop is for.
+func (e *Engine) Run(ctx context.Context) (err error) {
+	defer func() { e.shutdown(err) }()
+	switch err := e.recover(ctx); {
+	case err != nil && ctx.Err() != nil:
+		return nil // told to go before it was over; the next start begins again
+	case err != nil:
 		return fmt.Errorf("recover the team: %w", err)
 	}
 	return e.loop(ctx)
@@ -129,10 +163,11 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) Ready() <-chan struct{} { return e.ready }
 
 // shutdown lets go of everything, in an order in which nobody waits for somebody who has gone.
-func (e *Engine) shutdown() {
+func (e *Engine) shutdown(why error) {
+	e.why = why
 	close(e.quit)
 	e.cancel()
-	e.hub.close()
+	e.hub.close(e.closed())
 	e.errands.Wait()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -143,6 +178,22 @@ func (e *Engine) shutdown() {
 
 // Stopped is closed when a stop is complete: nothing runs, and every file says so.
 func (e *Engine) Stopped() <-chan struct{} { return e.stopped }
+
+// closed is what callers are told when we have stopped; after quit is closed.
+func (e *Engine) closed() error {
+	if e.why != nil {
+		return fmt.Errorf("%w; it stopped because: %w", ErrClosed, e.why)
+	}
+	return ErrClosed
+}
+
+// stopFor stops the engine, from an errand.
+func (e *Engine) stopFor(err error) {
+	select {
+	case e.broken <- err:
+	default: // somebody else found it too
+	}
+}
 
 // beside runs an errand beside the loop.
 func (e *Engine) beside(do func(ctx context.Context)) {

@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
@@ -11,8 +14,17 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// fileRetry is the wait after a file could not be written: its folder is gone, or read-only.
-const fileRetry = time.Second
+const (
+	fileRetry     = time.Second // after a file could not be written: its folder is gone, or read-only
+	arrivalWarn   = 2 * time.Second
+	extraBytesMax = 64 << 10 // unknown fields of one file; the journal and every snapshot hold them, escaped
+
+	// Writes that say once more what the last one said, against somebody who writes something
+	// else: so many at once, then one now and again, or two programs would write against each
+	// other for ever, and fill the journal with it.
+	fixesMax   = 20
+	fixesEvery = time.Second
+)
 
 // wrote is what came of writing a file.
 type wrote struct {
@@ -20,6 +32,7 @@ type wrote struct {
 	state interop.AgentState
 	sum   interop.Sum
 	seen  uint64 // what had been seen when it was begun
+	said  string
 	err   error
 }
 
@@ -40,11 +53,13 @@ func packExtra(fields []interop.Field) string {
 	for i, f := range fields {
 		pairs[i] = [2]any{f.Name, f.Raw}
 	}
-	packed, err := json.Marshal(pairs)
-	if err != nil {
+	var packed bytes.Buffer
+	enc := json.NewEncoder(&packed)
+	enc.SetEscapeHTML(false) // what others wrote is given back as they spelled it
+	if err := enc.Encode(pairs); err != nil {
 		panic("engine: fields that were parsed cannot be written: " + err.Error())
 	}
-	return string(packed)
+	return strings.TrimSuffix(packed.String(), "\n")
 }
 
 func unpackExtra(packed string) []interop.Field {
@@ -76,7 +91,7 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 	}
 	m.seen = seen.Seq
 	defer m.arrived()
-	first := !m.known
+	first, absent := !m.known, a.Control.State == control.Absent
 	if !seen.FromSwap {
 		m.known = true
 		m.disk, m.state, m.missing = seen.Sum, seen.State, seen.Kind == interop.KindDeleted
@@ -88,17 +103,20 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 	case interop.KindWritten:
 		m.failed = ""
 		if seen.Own || a.Ours(string(seen.Sum)) {
+			m.crowded = false
 			return nil
 		}
-		return event(seen, fileRead(seen, first), actorOf(seen.State, a.Name))
+		return lateStart(event(seen, e.fileRead(m, a, seen, first), actorOf(seen.State, a.Name)), absent && !e.holding)
 	case interop.KindMalformed:
 		if seen.FromSwap {
 			e.log.Warn("a write that ours replaced was no agent state", "agent", seen.Name, "fault", seen.Fault, "kept_as", seen.KeptAs)
 			return nil
 		}
 		broken := control.FileBroken{KeptAs: seen.KeptAs, Fault: seen.Fault, Torn: first && e.rebooted && a.Control.State != control.Absent}
+		m.crowded = false
 		return event(seen, broken, team.Actor{Kind: "engine", ID: interop.FileName})
 	case interop.KindDeleted:
+		m.crowded = false
 		return event(seen, control.FileGone{}, team.Actor{Kind: "engine", ID: interop.FileName})
 	default:
 		m.failed = seen.Fault
@@ -126,9 +144,6 @@ func (m *member) arrived() {
 	m.awaited = rest
 }
 
-// arrivalMax bounds the wait for a look; the file system has told us of it already.
-const arrivalMax = 2 * time.Second
-
 // lastLook reads the file once more, and returns when what it says is taken in: nobody is
 // started against a wish that stands in the file already.
 func (e *Engine) lastLook(ctx context.Context, m *member) error {
@@ -147,32 +162,54 @@ func (e *Engine) lastLook(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	wait := time.NewTimer(arrivalMax)
+	wait := time.NewTimer(arrivalWarn)
 	defer wait.Stop()
-	select {
-	case <-at:
-	case <-wait.C:
-		e.log.Warn("a look at a file did not arrive", "agent", m.conf.Name, "seq", seen.Seq)
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		select {
+		case <-at:
+			return nil
+		case <-wait.C: // to start all the same could be against what was wished
+			e.log.Warn("a look at a file does not arrive; its agent is not started before it does", "agent", m.conf.Name, "seq", seen.Seq)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	return nil
+}
+
+// lateStart lets a wish that was found after the start be acted on, as it is at the start.
+func lateStart(events []team.Event, late bool) []team.Event {
+	if late {
+		events = append(events, team.Event{Actor: byRecovery, Agent: events[0].Agent, What: control.Started{}})
+	}
+	return events
 }
 
 func event(seen interop.Seen, in control.Input, by team.Actor) []team.Event {
 	return []team.Event{{Actor: by, Agent: seen.Name, What: in}}
 }
 
-func fileRead(seen interop.Seen, first bool) control.FileRead {
+// fileRead is what somebody else wrote. More unknown fields than are taken in are left in
+// the file, which is then not written over; the wish beside them counts like any other.
+func (e *Engine) fileRead(m *member, a *team.Agent, seen interop.Seen, first bool) control.FileRead {
 	stamp, err := seen.State.Time()
-	if err != nil {
+	if err != nil || stamp.Year() < yearMin || stamp.Year() > yearMax {
 		stamp = time.Time{} // nobody can say when: it is newer only by what it says
+	}
+	extra := packExtra(seen.State.Extra)
+	m.crowded = len(extra) > extraBytesMax
+	if m.crowded {
+		extra = a.Control.Extra
+		m.failed = fmt.Sprintf("it holds more than %d bytes of fields that Fairlead does not know: what is wished in it is done, but it is not written until there are fewer; keep other data in a file of its own", extraBytesMax)
+		e.log.Warn("agent_state.json is too full", "agent", seen.Name, "fault", m.failed)
 	}
 	return control.FileRead{
 		Desired: seen.State.DesiredState, Current: seen.State.CurrentState, By: seen.State.SetBy, Note: seen.State.Note,
-		Stamp: stamp, Extra: packExtra(seen.State.Extra), First: first, Swapped: seen.FromSwap,
+		Stamp: stamp, Extra: extra, First: first, Swapped: seen.FromSwap,
 	}
 }
+
+// The years that a timestamp may be of. JSON cannot write all that RFC 3339 can say.
+const yearMin, yearMax = 1970, 9000
 
 // actorOf believes the file about who wrote it: everybody who can write it can say so.
 func actorOf(state interop.AgentState, agent string) team.Actor {
@@ -184,12 +221,13 @@ func actorOf(state interop.AgentState, agent string) team.Actor {
 
 // fileDue says whether the file does not say yet what it is to say.
 func (e *Engine) fileDue(m *member, a *team.Agent) bool {
-	if a == nil || m.conf.Workspace == "" || !m.known || a.Removed {
+	if a == nil || m.conf.Workspace == "" || !m.known || m.crowded || a.Removed {
 		return false
 	}
 	file := e.team.File(a)
 	if a.Control.State != control.Foreign {
-		return !file.Stamp.IsZero() && m.disk != interop.SumOf(stateOf(file).Render())
+		want := stateOf(file)
+		return !file.Stamp.IsZero() && m.disk != interop.SumOf(want.Render()) && !saysAlready(m, want)
 	}
 	// A foreign loop's file is its own; only our commands are put into it.
 	if a.Control.Wish.N == 0 {
@@ -201,6 +239,30 @@ func (e *Engine) fileDue(m *member, a *team.Agent) bool {
 	}
 	return m.state.DesiredState != file.Desired || m.state.SetBy != file.By || m.state.Note != file.Note ||
 		(err == nil && file.Stamp.After(there))
+}
+
+// saysAlready says whether what somebody else wrote is what we would: then it stays, and
+// two programs that agree do not write over each other for ever. Its timestamp is its own.
+func saysAlready(m *member, want interop.AgentState) bool {
+	if m.disk == "" {
+		return false // nobody knows what lies there
+	}
+	if _, err := m.state.Time(); err != nil {
+		return false
+	}
+	there := m.state
+	there.Timestamp, want.Timestamp = "", ""
+	return bytes.Equal(there.Render(), want.Render())
+}
+
+// saying is what the file is to say, its time and the fields of others apart. A new wish is
+// another saying though it has the same words.
+func (e *Engine) saying(a *team.Agent) string {
+	file, n := e.team.File(a), a.Control.Wish.N
+	if a.Control.Wish.Rested {
+		n = 0 // nobody wished it: the file was deleted once more
+	}
+	return fmt.Sprintf("%q %q %q %q %d", file.Desired, file.Current, file.By, file.Note, n)
 }
 
 // contentOf is what is to be written.
@@ -218,6 +280,14 @@ func (e *Engine) writeFile(m *member, a *team.Agent) {
 	if m.writing || m.seen < m.changed || !m.again.IsZero() || !e.fileDue(m, a) {
 		return
 	}
+	said := e.saying(a)
+	if said == m.said {
+		now := e.clock.now()
+		if wait := m.fixes.wait(now, fixesMax, fixesEvery); wait > 0 {
+			m.again = now.Add(wait)
+			return
+		}
+	}
 	m.writing = true
 	state, begun := e.contentOf(m, a), m.seen
 	content := state.Render()
@@ -234,7 +304,7 @@ func (e *Engine) writeFile(m *member, a *team.Agent) {
 	e.beside(func(ctx context.Context) {
 		err := e.opts.Files.Write(ctx, name, content, ours)
 		// Nobody to tell means that the engine stops: the next start looks at the file.
-		_, _ = e.ask(ctx, request{wrote: &wrote{agent: name, state: state, sum: interop.SumOf(content), seen: begun, err: err}})
+		_, _ = e.ask(ctx, request{wrote: &wrote{agent: name, state: state, sum: interop.SumOf(content), seen: begun, said: said, err: err}})
 	})
 }
 
@@ -248,8 +318,8 @@ func (e *Engine) wroteFile(w wrote) []team.Event {
 	case errors.As(w.err, &changed):
 		m.changed = changed.Seen.Seq // it is on its way; what it leads to is written, not what we had
 		return nil
-	case errors.Is(w.err, context.Canceled), errors.Is(w.err, interop.ErrClosed):
-		return nil
+	case errors.Is(w.err, context.Canceled):
+		return nil // we stop
 	case w.err != nil:
 		if m.failed != w.err.Error() {
 			e.log.Error("agent_state.json cannot be written; it is tried again every second", "agent", w.agent, "error", w.err)
@@ -258,7 +328,7 @@ func (e *Engine) wroteFile(w wrote) []team.Event {
 		m.again = e.clock.now().Add(fileRetry)
 		return nil
 	}
-	m.failed, m.missing = "", false
+	m.failed, m.missing, m.said = "", false, w.said
 	m.disk, m.state = w.sum, w.state
 	if m.seen != w.seen {
 		m.disk = "" // somebody wrote while we did: what lies there now is not known

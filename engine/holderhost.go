@@ -42,7 +42,7 @@ func (h *Holders) Start(ctx context.Context, session string, epoch uint64, launc
 	case errors.As(err, &cannot):
 		return nil, &CannotStart{Why: cannot.Why}
 	case err != nil:
-		return nil, fmt.Errorf("start the holder of %s: %w", session, err)
+		return nil, fmt.Errorf("start the holder of %s: %w", session, fencing(err))
 	}
 	status, err := handle.Status(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (h *Holders) Adopt(ctx context.Context, session string, epoch uint64) (Proc
 	}
 	handle, status, err := holder.Adopt(ctx, h.folder(session), epoch)
 	if err != nil {
-		return nil, "", fmt.Errorf("adopt %s: %w", session, err)
+		return nil, "", fmt.Errorf("adopt %s: %w", session, fencing(err))
 	}
 	found := map[holder.Phase]Found{
 		holder.NeverStarted: NeverStarted, holder.Running: Running, holder.Exited: Exited, holder.Lost: Lost,
@@ -100,16 +100,33 @@ func (p *held) Send(ctx context.Context, input []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Handle.Send(ctx, p.input, input); err != nil {
-		return err
+		return fencing(err)
 	}
 	p.input += int64(len(input))
 	return nil
 }
 
+// End is Process's.
+func (p *held) End(ctx context.Context, grace time.Duration) error {
+	return fencing(p.Handle.End(ctx, grace))
+}
+
+// Ack is Process's.
+func (p *held) Ack(ctx context.Context) error { return fencing(p.Handle.Ack(ctx)) }
+
+// fencing puts the holder's word for it into ours.
+func fencing(err error) error {
+	var fenced *holder.Fenced
+	if errors.As(err, &fenced) {
+		return &Fenced{Why: err.Error()}
+	}
+	return err
+}
+
 func (p *held) Ended(ctx context.Context) (Ending, error) {
 	status, err := p.Status(ctx)
 	if err != nil {
-		return Ending{}, err
+		return Ending{}, fencing(err)
 	}
 	if status.Exit == nil {
 		return Ending{Lost: true, Why: status.Why, Bytes: status.SpoolBytes}, nil

@@ -74,6 +74,12 @@ type AlreadyStarted struct{ Session string }
 
 func (a *AlreadyStarted) Error() string { return "session " + a.Session + " was started before" }
 
+// Fenced says that another daemon, which was started later, has taken the sessions over.
+// Whoever is told so must drive nobody any more.
+type Fenced struct{ Why string }
+
+func (f *Fenced) Error() string { return f.Why }
+
 // CannotStart says that the command could not be executed, and why.
 type CannotStart struct{ Why string }
 

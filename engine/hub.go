@@ -20,36 +20,50 @@ var ErrLagged = errors.New("this watcher fell more than 1,024 changes behind; as
 type hub struct {
 	mu     sync.Mutex
 	subs   map[*subscriber]struct{}
-	closed bool
+	closed error // why nothing more comes
 }
 
+// subscriber is one watcher's tray. The hub's lock guards it.
 type subscriber struct {
-	batches chan []journal.Change
-	lagged  bool
+	waiting []journal.Change // not taken yet, in order
+	over    error            // nothing more comes, and why
+	wake    chan struct{}    // has room for one: there is something new
 }
 
 func newHub() *hub { return &hub{subs: map[*subscriber]struct{}{}} }
 
+// publish lays a batch on every tray. Nobody may change the batch any more.
 func (h *hub) publish(batch []journal.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for sub := range h.subs {
-		select {
-		case sub.batches <- batch:
-		default:
-			sub.lagged = true
-			close(sub.batches)
+		switch {
+		case len(sub.waiting)+len(batch) > subscriberLagMax:
+			sub.waiting, sub.over = nil, ErrLagged
 			delete(h.subs, sub)
+		case len(sub.waiting) == 0:
+			sub.waiting = batch[:len(batch):len(batch)]
+		default:
+			sub.waiting = append(sub.waiting, batch...)
 		}
+		sub.ring()
+	}
+}
+
+func (s *subscriber) ring() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it was rung for already
 	}
 }
 
 func (h *hub) subscribe() *subscriber {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	sub := &subscriber{batches: make(chan []journal.Change, subscriberLagMax)}
-	if h.closed {
-		close(sub.batches)
+	sub := &subscriber{wake: make(chan struct{}, 1)}
+	if h.closed != nil {
+		sub.over = h.closed
+		sub.ring()
 		return sub
 	}
 	h.subs[sub] = struct{}{}
@@ -62,26 +76,38 @@ func (h *hub) unsubscribe(sub *subscriber) {
 	delete(h.subs, sub)
 }
 
+// take empties a tray. What lies on it comes before what it ends with.
+func (h *hub) take(sub *subscriber) ([]journal.Change, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	batch := sub.waiting
+	sub.waiting = nil
+	return batch, sub.over
+}
+
 func (h *hub) count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.subs)
 }
 
-func (h *hub) close() {
+func (h *hub) close(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.closed = true
+	h.closed = why
 	for sub := range h.subs {
-		close(sub.batches)
+		sub.over = why
+		sub.ring()
 		delete(h.subs, sub)
 	}
 }
 
 // Changes yields what the journal holds after a Seq, then what comes, each change once
 // and in order. Entity empty means all. It ends with ctx, with ErrLagged, or with ErrClosed.
+// What comes live has no Hash yet: the journal has it.
 func (e *Engine) Changes(ctx context.Context, after uint64, entity string) iter.Seq2[journal.Change, error] {
 	return func(yield func(journal.Change, error) bool) {
+		after := after           // the same sequence may be ranged over twice
 		sub := e.hub.subscribe() // before the journal is read, so that nothing falls between
 		defer e.hub.unsubscribe(sub)
 		for ch, err := range e.opts.Journal.Read(ctx, journal.Query{After: after, Entity: entity}) {
@@ -98,29 +124,22 @@ func (e *Engine) Changes(ctx context.Context, after uint64, entity string) iter.
 			select {
 			case <-ctx.Done():
 				return
-			case batch, ok := <-sub.batches:
-				if !ok {
-					yield(journal.Change{}, sub.ending(e.hub))
+			case <-sub.wake:
+			}
+			batch, over := e.hub.take(sub)
+			for _, ch := range batch {
+				if ch.Seq <= after || (entity != "" && ch.Entity != entity) {
+					continue
+				}
+				after = ch.Seq
+				if !yield(ch, nil) {
 					return
 				}
-				for _, ch := range batch {
-					if ch.Seq <= after || (entity != "" && ch.Entity != entity) {
-						continue
-					}
-					if !yield(ch, nil) {
-						return
-					}
-				}
+			}
+			if over != nil {
+				yield(journal.Change{}, over)
+				return
 			}
 		}
 	}
-}
-
-func (s *subscriber) ending(h *hub) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if s.lagged {
-		return ErrLagged
-	}
-	return ErrClosed
 }

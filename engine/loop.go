@@ -2,22 +2,20 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// request is one thing laid on the loop's table: exactly one of the first four is set.
+// request is one thing laid on the loop's table: one of these, or none.
 type request struct {
 	event  *team.Event
 	seen   *interop.Seen
 	wrote  *wrote
+	looked *looked
 	look   func(*team.Team) // runs in the loop, on a team that is all in the journal
 	answer chan answer      // nil: nobody waits; else it has room for one
 }
@@ -37,15 +35,19 @@ func (e *Engine) loop(ctx context.Context) error {
 		timer.Reset(e.untilDue())
 		select {
 		case <-ctx.Done():
-			return e.snapshot(context.WithoutCancel(ctx))
+			return e.lastOrders(ctx)
+		case err := <-e.broken:
+			return err
 		case <-timer.C:
-			if err := e.step(ctx, e.dueEvents()); err != nil {
+			if err := e.onTime(ctx); err != nil {
 				return err
 			}
 		case first := <-e.table:
-			if err := e.step(ctx, e.gather(first)); err != nil {
+			batch := e.gather(first)
+			if err := e.step(ctx, batch); err != nil {
 				return err
 			}
+			e.letFill(batch)
 		}
 	}
 }
@@ -64,24 +66,73 @@ func (e *Engine) gather(first request) []request {
 	return batch
 }
 
+// letFill yields after a batch that several had waited for: with their answers in hand they
+// lay their next orders on the table, and share the next sync. Without it the first of them
+// has one alone, and the others wait for two. Whoever is alone is not kept waiting.
+func (e *Engine) letFill(batch []request) {
+	waited := 0
+	for _, req := range batch {
+		if req.answer != nil && req.event != nil {
+			waited++
+		}
+	}
+	if waited < 2 {
+		return
+	}
+	for range e.fillRounds {
+		if len(e.table) >= waited {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// lastOrders takes in what was handed over before we go. A look that was received counts as
+// told, and its file is let go of: nobody would find it again.
+func (e *Engine) lastOrders(ctx context.Context) error {
+	e.holding = true
+	e.pumping()
+	for {
+		select {
+		case first := <-e.table:
+			if err := e.step(ctx, e.gather(first)); err != nil {
+				return err
+			}
+			continue
+		case <-e.pumped:
+		}
+		break
+	}
+	for range tableMax { // who comes later is told that we have gone
+		select {
+		case first := <-e.table:
+			if err := e.step(ctx, e.gather(first)); err != nil {
+				return err
+			}
+		default:
+			e.lastSnapshot(ctx)
+			return nil
+		}
+	}
+	e.lastSnapshot(ctx)
+	return nil
+}
+
 // step decides a batch, makes it durable, and only then lets anybody know.
 func (e *Engine) step(ctx context.Context, batch []request) error {
-	var changes []team.Change
+	var made draft
 	answers := make([]answer, len(batch))
 	touched := map[string]bool{}
 	for i, req := range batch {
 		for _, ev := range e.events(req, touched) {
-			made, err := e.decide(ev)
-			if err != nil {
-				answers[i].err = err
+			if answers[i].err = e.decide(ev, &made); answers[i].err != nil {
 				break
 			}
-			changes = append(changes, made...)
-			answers[i].seq = uint64(len(changes)) // becomes a Seq below
+			answers[i].seq = uint64(len(made.records)) // becomes a Seq below
 		}
 	}
 	head := e.head
-	recorded, err := e.commit(ctx, changes)
+	err := e.commit(ctx, &made)
 	for i, req := range batch {
 		if err != nil {
 			answers[i].err = err
@@ -102,8 +153,16 @@ func (e *Engine) step(ctx context.Context, batch []request) error {
 	if err != nil {
 		return err
 	}
-	e.hub.publish(recorded)
-	for _, ch := range changes {
+	e.announce(&made, touched)
+	return nil
+}
+
+// announce lets watchers know, and errands begin.
+func (e *Engine) announce(made *draft, touched map[string]bool) {
+	if len(made.records) > 0 {
+		e.hub.publish(made.records)
+	}
+	for _, ch := range made.changes {
 		if ch.Body.Team == nil {
 			touched[agentOf(ch.Entity)] = true
 		}
@@ -113,9 +172,8 @@ func (e *Engine) step(ctx context.Context, batch []request) error {
 		e.errandsOf(name)
 	}
 	if e.unsaved >= snapshotEvery {
-		return e.snapshot(ctx)
+		e.snapshotBeside()
 	}
-	return nil
 }
 
 // events turns a request into what the team can decide. A look at a file becomes an event
@@ -130,176 +188,34 @@ func (e *Engine) events(req request, touched map[string]bool) []team.Event {
 	case req.wrote != nil:
 		touched[req.wrote.agent] = true
 		return e.wroteFile(*req.wrote)
+	case req.looked != nil:
+		touched[req.looked.agent] = true
+		return e.lookedAgain(*req.looked)
 	default:
 		return nil
 	}
 }
 
 // decide decides one event and applies what it leads to. Until the batch is committed
-// nobody but the loop can see it.
-func (e *Engine) decide(ev team.Event) ([]team.Change, error) {
+// nobody but the loop can see it. What the journal would never take is not applied: the
+// one who asked is told so, and nobody else suffers.
+func (e *Engine) decide(ev team.Event, made *draft) error {
 	ev.At = e.clock.now()
 	changes, err := e.team.Decide(ev)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	records, err := recordsOf(changes)
+	if err != nil {
+		return err
 	}
 	for _, ch := range changes {
 		e.team.Apply(ch)
 	}
-	return changes, nil
-}
-
-// commit appends changes, in batches that the journal takes. After a failure the team in
-// memory is ahead of the journal: the engine stops, and the next start reads the truth.
-func (e *Engine) commit(ctx context.Context, changes []team.Change) ([]journal.Change, error) {
-	recorded := make([]journal.Change, 0, len(changes))
-	for _, ch := range changes {
-		data, err := json.Marshal(ch.Body)
-		if err != nil {
-			panic(fmt.Sprintf("engine: a change of %s cannot be written: %v", ch.Entity, err))
-		}
-		recorded = append(recorded, journal.Change{
-			Time: ch.At, Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, From: ch.From, To: ch.To,
-			Trigger: ch.Trigger, Actor: journal.Actor(ch.Actor), Data: data,
-		})
-	}
-	ctx = context.WithoutCancel(ctx) // what was decided is written, also while we stop
-	for rest := recorded; len(rest) > 0; {
-		part := rest[:min(len(rest), journal.BatchChangesMax)]
-		rest = rest[len(part):]
-		last, err := e.opts.Journal.Append(ctx, part, e.expect(part)...)
-		if err != nil {
-			return nil, fmt.Errorf("the journal takes no more changes: %w; agents go on running, and nothing that was answered is lost: mend it, then run `fairlead up` again", err)
-		}
-		first := last - uint64(len(part)) + 1
-		for i := range part {
-			part[i].Seq = first + uint64(i)
-			e.versions[part[i].Entity]++
-			part[i].Version = e.versions[part[i].Entity]
-		}
-		e.head = last
-	}
-	e.unsaved += len(recorded)
-	return recorded, nil
-}
-
-// expect makes the journal refuse a batch that was decided on a state that is not the newest.
-func (e *Engine) expect(batch []journal.Change) []journal.Expect {
-	seen := make(map[string]bool, len(batch))
-	var expect []journal.Expect
-	for _, ch := range batch {
-		if !seen[ch.Entity] {
-			seen[ch.Entity] = true
-			expect = append(expect, journal.Expect{Entity: ch.Entity, Version: e.versions[ch.Entity]})
-		}
-	}
-	return expect
-}
-
-// ask lays a request on the table and waits for its answer.
-func (e *Engine) ask(ctx context.Context, req request) (uint64, error) {
-	req.answer = make(chan answer, 1)
-	select {
-	case e.table <- req:
-	case <-e.quit:
-		return 0, ErrClosed
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
-	select {
-	case a := <-req.answer:
-		return a.seq, a.err
-	case <-e.quit:
-		select {
-		case a := <-req.answer: // it was answered with the last breath
-			return a.seq, a.err
-		default:
-			return 0, ErrClosed
-		}
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
-}
-
-// submit has an event decided; it returns when what came of it is durable.
-func (e *Engine) submit(ctx context.Context, actor team.Actor, agent string, what any) (uint64, error) {
-	return e.ask(ctx, request{event: &team.Event{Actor: actor, Agent: agent, What: what}})
-}
-
-// look runs f on the team, between two batches. It must be quick, and keep nothing of what it sees.
-func (e *Engine) look(ctx context.Context, f func(*team.Team)) error {
-	_, err := e.ask(ctx, request{look: f})
-	return err
-}
-
-// untilDue is the time to the next deadline of anybody.
-func (e *Engine) untilDue() time.Duration {
-	const idle = time.Hour // nothing is due: look again some time
-	next := time.Time{}
-	earlier := func(at time.Time) {
-		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
-	}
-	for name, a := range e.team.Agents {
-		earlier(e.team.Deadline(a))
-		if m := e.members[name]; m != nil {
-			earlier(m.again)
-		}
-	}
-	if next.IsZero() {
-		return idle
-	}
-	return max(0, next.Sub(e.clock.now()))
-}
-
-// dueEvents are the timers that have run out.
-func (e *Engine) dueEvents() []request {
-	now := e.clock.now()
-	var batch []request
-	for _, name := range e.team.Names() {
-		a := e.team.Agents[name]
-		if at := e.team.Deadline(a); !at.IsZero() && !now.Before(at) {
-			batch = append(batch, request{event: &team.Event{Actor: byTimer, Agent: name, What: team.TimerFired{}}})
-		}
-		if m := e.members[name]; m != nil && !m.again.IsZero() && !now.Before(m.again) {
-			m.again = time.Time{}
-			e.errandsOf(name)
-		}
-	}
-	return batch
-}
-
-// filesSettled says whether every file says what it is to say, or cannot be made to.
-func (e *Engine) filesSettled() bool {
-	for name, m := range e.members {
-		if m.writing || (m.failed == "" && e.fileDue(m, e.team.Agents[name])) {
-			return false
-		}
-	}
-	return true
-}
-
-// checkReady notices that the start is over.
-func (e *Engine) checkReady() {
-	select {
-	case <-e.ready:
-	default:
-		if e.filesSettled() {
-			close(e.ready)
-		}
-	}
-}
-
-// checkStopped notices that a stop that was asked for is complete.
-func (e *Engine) checkStopped() {
-	select {
-	case <-e.stopped:
-	default:
-		if e.team.Stopping && e.team.Idle() && e.filesSettled() {
-			close(e.stopped)
-		}
-	}
+	made.changes = append(made.changes, changes...)
+	made.records = append(made.records, records...)
+	made.ends = append(made.ends, len(made.records))
+	return nil
 }
 
 // warn says once a start what a person should know, though nothing stops for it.
@@ -321,13 +237,6 @@ func (e *Engine) warn(ch team.Change) {
 	e.log.Warn("something to look at", "entity", ch.Entity, "row", ch.Row, "trigger", ch.Trigger, "note", note)
 }
 
-// isAnswer says whether an error is an answer to who asked, not a failure of ours.
-func isAnswer(err error) bool {
-	var refusal *machine.Refusal
-	var unknown *team.Unknown
-	return errors.As(err, &refusal) || errors.As(err, &unknown)
-}
-
 // agentOf is the agent that an entity belongs to.
 func agentOf(entity string) string {
 	for i := range len(entity) {
@@ -338,10 +247,9 @@ func agentOf(entity string) string {
 	return entity
 }
 
-// Who is behind an event that nobody outside asked for.
-var (
-	byTimer    = team.Actor{Kind: "engine", ID: "timer"}
-	byRecovery = team.Actor{Kind: "engine", ID: "recovery"}
-	byHolder   = team.Actor{Kind: "engine", ID: "holder"}
-	byIntent   = team.Actor{Kind: "engine", ID: "last look"}
-)
+// draft is what a batch has come to, not yet in the journal.
+type draft struct {
+	changes []team.Change
+	records []journal.Change
+	ends    []int // after so many records an event is whole
+}

@@ -67,29 +67,61 @@ func (e *Engine) restore(ctx context.Context) error {
 		e.log.Warn("the snapshot cannot be read; the whole journal is", "seq", snap.Seq, "error", err)
 		return nil
 	}
+	if kept.Team == nil || kept.Team.Agents == nil || kept.Versions == nil {
+		e.log.Warn("the snapshot is not whole; the whole journal is read", "seq", snap.Seq)
+		return nil
+	}
 	e.team, e.versions, e.head = kept.Team, kept.Versions, snap.Seq
 	e.clock.seed(at.Time)
 	return nil
 }
 
-// snapshot keeps the team as it is, so that the next start reads little.
-func (e *Engine) snapshot(ctx context.Context) error {
+// snapshotBeside keeps the team as it is now, so that the next start reads little. Nothing
+// depends on it: what cannot be kept is said, and the journal tells the whole story.
+func (e *Engine) snapshotBeside() {
+	snap, err := e.snapshot(e.ctx)
+	e.unsaved = 0 // also where it failed: it is tried again in a while, not at every batch
+	if err != nil {
+		e.log.Warn("no snapshot was made; the next start reads more", "error", err)
+		return
+	}
+	e.beside(func(ctx context.Context) { e.keep(ctx, snap) })
+}
+
+// lastSnapshot keeps the team as it is when we go.
+func (e *Engine) lastSnapshot(ctx context.Context) {
 	if e.unsaved == 0 {
-		return nil
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	snap, err := e.snapshot(ctx)
+	if err != nil {
+		e.log.Warn("no snapshot was made; the next start reads more", "error", err)
+		return
+	}
+	e.keep(ctx, snap)
+}
+
+func (e *Engine) keep(ctx context.Context, snap journal.Snapshot) {
+	if err := e.opts.Journal.SaveSnapshot(ctx, snap); err != nil && ctx.Err() == nil {
+		e.log.Warn("a snapshot was not kept; the next start reads more", "seq", snap.Seq, "error", err)
+	}
+}
+
+// snapshot is the team as it is now.
+func (e *Engine) snapshot(ctx context.Context) (journal.Snapshot, error) {
+	seq, hash, err := e.opts.Journal.Head(ctx)
+	if err != nil {
+		return journal.Snapshot{}, err
+	}
+	if seq != e.head {
+		return journal.Snapshot{}, fmt.Errorf("the journal ends at %d, and this team at %d: somebody else wrote to it", seq, e.head)
 	}
 	data, err := json.Marshal(snapshot{Team: e.team, Versions: e.versions})
 	if err != nil {
-		return fmt.Errorf("make a snapshot: %w", err)
+		return journal.Snapshot{}, err
 	}
-	seq, hash, err := e.opts.Journal.Head(ctx)
-	if err != nil || seq != e.head {
-		return err
-	}
-	e.unsaved = 0
-	if err := e.opts.Journal.SaveSnapshot(ctx, journal.Snapshot{Seq: seq, Hash: hash, Format: snapshotFormat, Data: data}); err != nil {
-		return fmt.Errorf("keep a snapshot: %w", err)
-	}
-	return nil
+	return journal.Snapshot{Seq: seq, Hash: hash, Format: snapshotFormat, Data: data}, nil
 }
 
 // changeOf is the change that a record keeps.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
@@ -20,10 +21,52 @@ import (
 // logBytesMax is the size at which the log of transitions goes on in a new file.
 const logBytesMax = 64 << 20
 
+// logRetry is the wait after a disk that took no line.
+const logRetry = 5 * time.Second
+
 // LogTransitions writes every transition as a line of JSON in the words of the turn seed
-// (X6), for programs that know nothing of the journal. It is a projection: after a crash it
-// goes on after the last whole line. It returns when ctx or the engine ends.
+// (X6), for programs that know nothing of the journal. It is a projection: after a crash, or
+// a disk that was full, it goes on after the last whole line. It returns when ctx or the
+// engine ends; the error is for a file that cannot be gone on with.
 func (e *Engine) LogTransitions(ctx context.Context, path string) error {
+	warned := false
+	for {
+		err := e.logTo(ctx, path)
+		var refused *notOurLog
+		switch {
+		case ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, journal.ErrClosed):
+			return nil
+		case errors.Is(err, ErrLagged), errors.Is(err, errLogFull):
+			continue // it goes on from the journal, or in a new file
+		case err == nil, errors.As(err, &refused):
+			return err
+		}
+		if !warned {
+			warned = true
+			e.log.Error("the log of transitions cannot be written; it is tried again, and nothing is left out", "error", err)
+		}
+		if !rest(ctx, logRetry) {
+			return nil
+		}
+	}
+}
+
+var errLogFull = errors.New("the transition log is full")
+
+// notOurLog says that what stands at the end of a log is no transition: nobody knows after
+// which one to go on.
+type notOurLog struct {
+	path string
+	err  error
+}
+
+func (n *notOurLog) Error() string {
+	return fmt.Sprintf("the last line of %s is no transition: %v; move the file away, and it is written anew", n.path, n.err)
+}
+func (n *notOurLog) Unwrap() error { return n.err }
+
+// logTo goes on with one file until it is full.
+func (e *Engine) logTo(ctx context.Context, path string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the folder of the transition log: %w", err)
 	}
@@ -31,35 +74,17 @@ func (e *Engine) LogTransitions(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("open the transition log: %w", err)
 	}
-	defer file.Close()
+	defer func() {
+		if cerr := file.Close(); err == nil {
+			err = cerr
+		}
+	}()
 	after, size, err := lastLogged(file)
 	if err != nil {
-		return fmt.Errorf("read the transition log %s: %w", path, err)
+		return err
 	}
 	after = max(after, lastFull(path))
-	for {
-		err := e.logFrom(ctx, file, &after, &size)
-		switch {
-		case errors.Is(err, ErrLagged):
-			continue // it goes on from the journal
-		case errors.Is(err, errLogFull):
-			full := fmt.Sprintf("%s.%d", path, after)
-			if err := os.Rename(path, full); err != nil {
-				return fmt.Errorf("begin a new transition log: %w", err)
-			}
-			return e.LogTransitions(ctx, path)
-		case errors.Is(err, ErrClosed), ctx.Err() != nil:
-			return nil
-		default:
-			return err
-		}
-	}
-}
-
-var errLogFull = errors.New("the transition log is full")
-
-func (e *Engine) logFrom(ctx context.Context, file *os.File, after *uint64, size *int64) error {
-	for ch, err := range e.Changes(ctx, *after, "") {
+	for ch, err := range e.Changes(ctx, after, "") {
 		if err != nil {
 			return err
 		}
@@ -67,8 +92,10 @@ func (e *Engine) logFrom(ctx context.Context, file *os.File, after *uint64, size
 		if _, err := file.Write(line); err != nil {
 			return fmt.Errorf("write the transition log: %w", err)
 		}
-		*after, *size = ch.Seq, *size+int64(len(line))
-		if *size > logBytesMax {
+		if size += int64(len(line)); size >= e.logBytesMax {
+			if err := os.Rename(path, fmt.Sprintf("%s.%d", path, ch.Seq)); err != nil {
+				return fmt.Errorf("begin a new transition log: %w", err)
+			}
 			return errLogFull
 		}
 	}
@@ -77,7 +104,7 @@ func (e *Engine) logFrom(ctx context.Context, file *os.File, after *uint64, size
 
 func transitionLine(ch journal.Change) []byte {
 	agent := ""
-	if ch.Entity != "team/team" {
+	if ch.Entity != teamEntity {
 		agent = agentOf(ch.Entity)
 	}
 	return interop.TransitionLine(interop.Transition{
@@ -126,7 +153,7 @@ func lastLogged(file *os.File) (after uint64, size int64, err error) {
 		Seq uint64 `json:"seq"`
 	}
 	if err := json.Unmarshal(text[begin:end], &line); err != nil {
-		return 0, 0, fmt.Errorf("its last line is no transition: %w", err)
+		return 0, 0, &notOurLog{file.Name(), err}
 	}
 	return line.Seq, size, nil
 }

@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -116,29 +116,22 @@ func (e *Engine) Agent(ctx context.Context, name string) (AgentView, error) {
 		view = e.agentView(a)
 	})
 	if err != nil || unknown != nil {
-		return AgentView{}, cmpErr(err, unknown)
+		return AgentView{}, cmp.Or(err, unknown)
 	}
 	e.prove(ctx, &view)
 	return view, nil
 }
 
-func cmpErr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // order is that of the configuration; who is configured no more comes last.
 func (e *Engine) order(t *team.Team) []string {
-	var names []string
+	names := make([]string, 0, len(t.Agents))
+	configured := make(map[string]bool, len(e.opts.Config.Agents))
 	for _, a := range e.opts.Config.Agents {
 		names = append(names, a.Name)
+		configured[a.Name] = true
 	}
 	for _, name := range t.Names() {
-		if !slices.Contains(names, name) && t.Agents[name].Session != nil {
+		if !configured[name] && t.Agents[name].Session != nil {
 			names = append(names, name)
 		}
 	}

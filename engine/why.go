@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/team"
@@ -47,7 +49,8 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		agent   team.Agent
 		hold    team.Hold
 		limit   string
-		m       member
+		conf    config.Agent
+		drives  driver.Driver
 		view    WhyView
 		unknown error
 	)
@@ -60,11 +63,11 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.clock.now())
 		view.Agent = e.agentView(a)
 		if known := e.members[name]; known != nil {
-			m = *known
+			conf, drives = known.conf, known.driver // fixed since the start; the rest is the loop's own
 		}
 	})
 	if err != nil || unknown != nil {
-		return WhyView{}, cmpErr(err, unknown)
+		return WhyView{}, cmp.Or(err, unknown)
 	}
 	e.prove(ctx, &view.Agent)
 	now := time.Now().UTC()
@@ -78,13 +81,13 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 	}
 	add("journal", agent.Control.Stamp, true, "control is %s; desired_state %s, set by %s%s", agent.Control.State,
 		view.Agent.DesiredState, orNobody(view.Agent.SetBy), because(view.Agent.Note))
-	e.fileEvidence(name, &m, view.Agent, add)
+	e.fileEvidence(conf, view.Agent, add)
 	e.processEvidence(ctx, &agent, add)
-	if m.driver != nil && m.conf.Workspace != "" {
-		if err := m.driver.Check(driver.Agent{Name: name, Command: m.conf.Command, Script: m.conf.Script, Workspace: m.conf.Workspace}); err != nil {
+	if conf.Workspace != "" {
+		if err := drives.Check(known(conf)); err != nil {
 			add("driver", now, false, "it could not be started now: %s", err)
 		} else {
-			add("driver", now, true, "driver %s finds what it needs to start it", m.conf.Driver)
+			add("driver", now, true, "driver %s finds what it needs to start it", conf.Driver)
 		}
 	}
 	if hold.On {
@@ -101,11 +104,11 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 type adder = func(source string, at time.Time, holds bool, format string, args ...any)
 
 // fileEvidence compares the file as it lies there with what the journal says.
-func (e *Engine) fileEvidence(name string, m *member, view AgentView, add adder) {
-	if m.conf.Workspace == "" {
+func (e *Engine) fileEvidence(conf config.Agent, view AgentView, add adder) {
+	if conf.Workspace == "" {
 		return
 	}
-	seen, err := e.opts.Files.Read(name)
+	seen, err := e.opts.Files.Read(conf.Name)
 	switch {
 	case err != nil:
 		add("file", time.Time{}, false, "%s cannot be read: %s", interop.FileName, err)

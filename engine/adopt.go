@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// The pause before something that a host could not do is tried again; it doubles.
+const (
+	retryFirst = 10 * time.Millisecond // often it was only not there yet
+	retryMax   = 5 * time.Second       // a host that hangs must not be hammered at
+)
+
+// adoption is what became of a session that may have been started.
+type adoption struct {
+	session team.Session
+	agent   string
+	proc    Process
+	found   Found
+	err     error
+}
+
+// adoptAll asks after every open session, many at once: a holder that does not answer
+// costs its time-out once, not once for each agent.
+func (e *Engine) adoptAll(ctx context.Context) []adoption {
+	var open []adoption
+	for _, name := range e.team.Names() {
+		if s := e.team.Agents[name].Session; s != nil {
+			open = append(open, adoption{session: *s, agent: name})
+		}
+	}
+	var asking sync.WaitGroup
+	for i := range open {
+		asking.Go(func() {
+			open[i].proc, open[i].found, open[i].err = e.opts.Host.Adopt(ctx, open[i].session.ID, e.team.Epoch)
+		})
+	}
+	asking.Wait()
+	return open
+}
+
+// resume does for one open session what its process asks for. One whose holder does not
+// answer stays open, and is asked after until it does: the others need not wait for it.
+func (e *Engine) resume(ctx context.Context, a adoption) error {
+	m := e.members[a.agent]
+	var fenced *Fenced
+	switch {
+	case ctx.Err() != nil:
+		a.close()
+		return ctx.Err()
+	case errors.As(a.err, &fenced):
+		return takenOver(a.err)
+	case a.err != nil:
+		m.begun(a.session.ID, "start/"+a.session.ID)
+		e.log.Warn("a session's holder does not answer; it is asked again until it does", "session", a.session.ID, "error", a.err)
+		e.beside(func(ctx context.Context) { e.adopt(ctx, m, a.session.ID, nil) })
+		return nil
+	case a.neverBegan():
+		a.close()
+		return nil // an errand like any other: it asks first whether it is still wanted
+	}
+	follows := a.follows()
+	if follows {
+		m.begun(a.session.ID, "start/"+a.session.ID)
+		e.setProc(a.session.ID, a.proc)
+	}
+	if what := a.becomes(true); what != nil {
+		if err := e.tell(ctx, a.agent, what); err != nil {
+			return err
+		}
+	}
+	if !follows {
+		a.close()
+		return nil
+	}
+	e.log.Info("session found", "session", a.session.ID, "it", string(a.found))
+	e.beside(func(ctx context.Context) { e.follow(ctx, m, a.session, a.proc, a.found != Running) })
+	return nil
+}
+
+// adopt asks after a session until it is known what became of it. To guess would be to
+// double it: an agent that was taken for dead would be started again beside itself. failed
+// is why it could not be started just now; nil: we found it open when we came.
+func (e *Engine) adopt(ctx context.Context, m *member, id string, failed error) {
+	warned := false
+	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
+		a := adoption{agent: m.conf.Name}
+		var epoch uint64
+		open := false
+		if err := e.look(ctx, func(t *team.Team) {
+			epoch = t.Epoch
+			if s := t.Agents[m.conf.Name].Session; s != nil && s.ID == id {
+				open, a.session = true, *s
+			}
+		}); err != nil || !open {
+			return
+		}
+		a.proc, a.found, a.err = e.opts.Host.Adopt(ctx, id, epoch)
+		switch {
+		case ctx.Err() != nil:
+			a.close()
+			return
+		case e.fenced(a.err):
+			return
+		case a.err == nil:
+			e.takeOver(ctx, m, a, failed)
+			return
+		}
+		if !warned {
+			warned = true
+			e.log.Error("what became of a session is not known; its holder is asked until it answers", "session", id, "error", a.err)
+		}
+		if !rest(ctx, pause) {
+			return
+		}
+	}
+}
+
+// takeOver does beside the loop what resume does before it.
+func (e *Engine) takeOver(ctx context.Context, m *member, a adoption, failed error) {
+	atStart := failed == nil
+	if a.neverBegan() {
+		a.close()
+		if atStart {
+			e.startSession(ctx, m, a.session)
+			return
+		}
+		e.sessionEnded(ctx, m, team.SessionEnded{Session: a.session.ID, Outcome: control.CannotStart, Why: failed.Error()}, byHolder)
+		return
+	}
+	follows := a.follows()
+	if follows {
+		e.setProc(a.session.ID, a.proc)
+	}
+	if what := a.becomes(atStart); what != nil {
+		if _, err := e.submit(ctx, byHolder, m.conf.Name, what); err != nil {
+			return
+		}
+	}
+	if !follows {
+		a.close()
+		return
+	}
+	e.follow(ctx, m, a.session, a.proc, atStart && a.found != Running)
+}
+
+// neverBegan: it was opened, and no process was ever started for it.
+func (a *adoption) neverBegan() bool {
+	return a.found == NeverStarted && a.session.Phase == team.Opened
+}
+
+// follows says whether there is a process to listen to, be it to its last words.
+func (a *adoption) follows() bool { return a.proc != nil && a.found != NeverStarted }
+
+// becomes is what the team is to be told first; nil where it knows. One that has ended was
+// seen to run all the same: what it used counts, and a report is taken only of one that ran.
+func (a *adoption) becomes(atStart bool) any {
+	switch {
+	case !a.follows():
+		return team.SessionEnded{
+			Session: a.session.ID, Outcome: control.Lost, AtStart: atStart,
+			Why: "it ended while nobody looked, and nothing is left of it",
+		}
+	case a.found == Running, a.found == Exited && a.session.Phase == team.Opened:
+		return team.SessionAdopted{Session: a.session.ID, PID: a.proc.PID()}
+	default:
+		return nil
+	}
+}
+
+func (a *adoption) close() {
+	if a.proc != nil {
+		_ = a.proc.Close() // nothing was asked of it
+	}
+}
+
+// rest waits, and says whether we go on.
+func rest(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// fenced stops the engine where another daemon has taken the sessions over.
+func (e *Engine) fenced(err error) bool {
+	var fenced *Fenced
+	if !errors.As(err, &fenced) {
+		return false
+	}
+	e.stopFor(takenOver(err))
+	return true
+}
+
+func takenOver(err error) error {
+	return fmt.Errorf("another fairlead has taken the agents over: %w; this one stops, and drives nobody any more", err)
+}

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	partMax      = journal.BatchChangesMax - 1 // one expectation more than there are entities
+	partBytesMax = journal.BatchBytesMax / 2   // many agents with much to keep in one moment
+	teamEntity   = "team/team"
+)
+
+// recordsOf puts changes into the journal's form. The error is for what no journal takes.
+func recordsOf(changes []team.Change) ([]journal.Change, error) {
+	records := make([]journal.Change, 0, len(changes))
+	for _, ch := range changes {
+		data, err := json.Marshal(ch.Body)
+		if err != nil {
+			return nil, fmt.Errorf("a change of %s cannot be written: %w", ch.Entity, err)
+		}
+		records = append(records, journal.Change{
+			Time: ch.At, Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, From: ch.From, To: ch.To,
+			Trigger: ch.Trigger, Actor: journal.Actor(ch.Actor), Data: data,
+		})
+	}
+	for rest := records; len(rest) > 0; {
+		part := rest[:min(len(rest), journal.BatchChangesMax)]
+		rest = rest[len(part):]
+		if err := journal.CheckBatch(part, nil); err != nil {
+			return nil, fmt.Errorf("this cannot be kept, so it was not done: %w", err)
+		}
+	}
+	return records, nil
+}
+
+// commit appends what was decided. After a failure the team in memory is ahead of the
+// journal: the engine stops, and the next start reads the truth.
+func (e *Engine) commit(ctx context.Context, made *draft) error {
+	ctx = context.WithoutCancel(ctx) // what was decided is written, also while we stop
+	for from := 0; from < len(made.records); {
+		to := made.part(from)
+		part := made.records[from:to]
+		last, err := e.opts.Journal.Append(ctx, part, e.expect(part)...)
+		if err != nil {
+			return appendFailed(err)
+		}
+		first := last - uint64(len(part)) + 1
+		for i := range part {
+			part[i].Seq = first + uint64(i)
+			e.versions[part[i].Entity]++
+			part[i].Version = e.versions[part[i].Entity]
+		}
+		e.head, from = last, to
+	}
+	e.unsaved += len(made.records)
+	return nil
+}
+
+func appendFailed(err error) error {
+	var conflict *journal.Conflict
+	if errors.As(err, &conflict) {
+		return fmt.Errorf("another fairlead has written to the journal of this team, and is in charge of it now: %w; this one stops, agents go on running", err)
+	}
+	return fmt.Errorf("the journal takes no more changes: %w; agents go on running, and nothing that was answered is lost: mend it, then run `fairlead up` again", err)
+}
+
+// part says where the append that begins at from ends. A crash may come between two
+// appends, so they are parted where an event ends, or, within one that is larger than the
+// journal takes at once, where an agent's part of it does: each agent's half is whole, and
+// what the others missed they meet again, since a hold and a limit are looked at before
+// every start.
+func (d *draft) part(from int) int {
+	most, bytes := from, 0
+	for most < len(d.records) && most-from < partMax && (most == from || bytes+len(d.records[most].Data) <= partBytesMax) {
+		bytes += len(d.records[most].Data)
+		most++
+	}
+	if most == len(d.records) {
+		return most
+	}
+	for i := len(d.ends) - 1; i >= 0; i-- {
+		if d.ends[i] <= most && d.ends[i] > from {
+			return d.ends[i]
+		}
+	}
+	for i := most; i > from; i-- {
+		if agentOf(d.records[i-1].Entity) != agentOf(d.records[i].Entity) {
+			return i
+		}
+	}
+	return most
+}
+
+// expect makes the journal refuse a batch that was decided on a state that is not the
+// newest. Every batch stands on the team's own stream, too: each start of a daemon writes
+// there, so one that was overtaken can write nothing more, about anybody.
+func (e *Engine) expect(batch []journal.Change) []journal.Expect {
+	seen := map[string]bool{teamEntity: true}
+	expect := []journal.Expect{{Entity: teamEntity, Version: e.versions[teamEntity]}}
+	for _, ch := range batch {
+		if !seen[ch.Entity] {
+			seen[ch.Entity] = true
+			expect = append(expect, journal.Expect{Entity: ch.Entity, Version: e.versions[ch.Entity]})
+		}
+	}
+	return expect
+}

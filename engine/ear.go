@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// reportEvery bounds how often an agent's usage becomes a change: one that reports every
+// token must not fill the journal. A limit is noticed so much later at most.
+const reportEvery = 200 * time.Millisecond
+
+// ear listens to one session and turns what decisions depend on into reports.
+type ear struct {
+	e       *Engine
+	m       *member
+	s       team.Session // its Offset is how far the journal knows
+	proc    Process
+	stop    *driver.Stop // its last terminal event
+	letting bool         // it was told that it may go
+	pending team.SessionReported
+	dirty   bool // there is something in pending
+}
+
+// heard is one thing that comes from the output: a fact, or that nothing more is there now.
+type heard struct {
+	fact  driver.Fact
+	quiet bool
+}
+
+// listen hears a session to the end of its output, from the last report that is in the
+// journal. Output that cannot be read is tried again: the agent goes on talking. The error
+// means that we stop.
+func (l *ear) listen(ctx context.Context) error {
+	if s := l.s.Stop; s != nil {
+		l.stop = &driver.Stop{OK: s.OK, Reason: s.Reason, Detail: s.Detail}
+		l.letGo()
+	}
+	warned := false
+	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
+		over := isDone(l.proc) // asked first: what it said before its end is then all there
+		broken, err := l.hear(ctx)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if broken == nil {
+			return nil
+		}
+		if !warned {
+			warned = true
+			l.e.log.Error("a session's output cannot be read; it is tried again until it ends", "session", l.s.ID, "error", broken)
+		}
+		if over {
+			return nil
+		}
+		if !rest(ctx, pause) {
+			return ctx.Err()
+		}
+	}
+}
+
+func isDone(proc Process) bool {
+	select {
+	case <-proc.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// hear reads on until the output ends (nil) or cannot be read (broken). The error means
+// that we stop.
+//
+// A report names a place in the output, and facts of one line may all carry the place where
+// it begins: in the middle of a line a report would be lost or counted twice. So it is made
+// when the driver asks for more output, since then it has told everything that it has.
+func (l *ear) hear(ctx context.Context) (broken, err error) {
+	reading, cancel := context.WithCancel(ctx)
+	said, over := make(chan heard), make(chan error, 1)
+	go func() {
+		defer close(said)
+		over <- l.read(reading, said)
+	}()
+	defer func() {
+		cancel()
+		for range said { // until the reader is gone
+		}
+	}()
+	l.pending, l.dirty = team.SessionReported{Session: l.s.ID}, false
+	var due <-chan time.Time
+	late, quiet := false, false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-due:
+			due, late = nil, true
+		case h, more := <-said:
+			if !more {
+				return <-over, l.report(ctx)
+			}
+			if quiet = h.quiet; !quiet && l.note(h.fact) {
+				late = late || h.fact.Kind == driver.Stopped
+				if due == nil {
+					due = time.After(reportEvery)
+				}
+			}
+		}
+		if late && quiet {
+			if err := l.report(ctx); err != nil {
+				return nil, err
+			}
+			due, late = nil, false
+		}
+	}
+}
+
+// read lets the driver say what it understands.
+func (l *ear) read(ctx context.Context, said chan<- heard) error {
+	say := func(h heard) bool {
+		select {
+		case said <- h:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	wire := tap{Wire: l.proc, quiet: func() { say(heard{quiet: true}) }}
+	for fact, err := range l.m.driver.Converse(known(l.m.conf), sessionFor(l.m, l.s), wire).Facts(ctx, l.s.Offset) {
+		if err != nil {
+			return err
+		}
+		if !say(heard{fact: fact}) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// report has what was heard put into the journal. That the session is over is no error.
+func (l *ear) report(ctx context.Context) error {
+	defer l.letGo()
+	if !l.dirty {
+		return nil
+	}
+	_, err := l.e.submit(ctx, team.Actor{Kind: "agent", ID: l.m.conf.Name}, l.m.conf.Name, l.pending)
+	if err != nil && !isAnswer(err) {
+		return err
+	}
+	l.s.Offset = max(l.s.Offset, l.pending.Offset)
+	l.pending, l.dirty = team.SessionReported{Session: l.s.ID}, false
+	return nil
+}
+
+// letGo lets a session go whose terminal event is known, once.
+func (l *ear) letGo() {
+	if l.stop == nil || l.letting {
+		return
+	}
+	l.letting = true
+	l.e.beside(func(ctx context.Context) { l.e.letGo(ctx, l.m, l.s.ID, l.proc) })
+}
+
+// note adds a fact to the next report, where decisions depend on it.
+func (l *ear) note(fact driver.Fact) bool {
+	pending := &l.pending
+	pending.Offset = max(pending.Offset, fact.Offset) // also of a line's end that says nothing more to us
+	switch fact.Kind {
+	case driver.UsageReported:
+		pending.Usage.InputTokens = min(pending.Usage.InputTokens+clamp(fact.Usage.InputTokens), tokensSumMax)
+		pending.Usage.OutputTokens = min(pending.Usage.OutputTokens+clamp(fact.Usage.OutputTokens), tokensSumMax)
+		if cost := fact.Usage.CostUSD; cost > 0 { // NaN is not
+			pending.Usage.CostUSD += min(cost, costReportMax)
+		}
+	case driver.Stopped:
+		l.stop = &fact.Stop
+		pending.Stop = &team.Stop{OK: fact.Stop.OK, Reason: cutText(fact.Stop.Reason, textBytesMax), Detail: cutText(fact.Stop.Detail, textBytesMax)}
+	default:
+		return false
+	}
+	l.dirty = true
+	return true
+}
+
+// What one report may claim at most. An agent that says more is mistaken or lies; a sum
+// that overflowed would lift its limit.
+const (
+	tokensReportMax = int64(1e9)
+	tokensSumMax    = int64(1e15)
+	costReportMax   = 1e5 // USD
+	textBytesMax    = 500 // of what an agent may say of its own end
+)
+
+func clamp(tokens int64) int64 { return min(max(tokens, 0), tokensReportMax) }
+
+// tap is a wire that says when its reader asks for more.
+type tap struct {
+	driver.Wire
+	quiet func()
+}
+
+func (t tap) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	out, err := t.Wire.Output(ctx, offset)
+	if err != nil {
+		return nil, err
+	}
+	return tapReader{out, t.quiet}, nil
+}
+
+type tapReader struct {
+	io.ReadCloser
+	quiet func()
+}
+
+func (r tapReader) Read(b []byte) (int, error) {
+	r.quiet()
+	return r.ReadCloser.Read(b)
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// readFiles takes in what was written while we were away, before anything is done about
+// it. What was found swapped out (we were killed between a write and the look at what it
+// had replaced) is older than what lies there, and comes first.
+func (e *Engine) readFiles(ctx context.Context) error {
+	reads := map[string]interop.Seen{}
+	newest := uint64(0)
+	for _, name := range e.team.Names() {
+		m := e.members[name]
+		if m == nil || m.conf.Workspace == "" {
+			continue
+		}
+		found := e.lookAtFile(m.conf.Name, m.conf.Workspace, false)
+		m.added = found.added
+		if found.err != nil {
+			e.cannotLook(m, found.err)
+			continue
+		}
+		reads[name] = found.seen
+		newest = max(newest, found.seen.Seq)
+	}
+	if err := e.drain(ctx, newest); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(reads)) {
+		seen := reads[name] // skipped where it came with the rest
+		if err := e.step(ctx, []request{{seen: &seen}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain takes in every look up to one that is known to be on its way.
+func (e *Engine) drain(ctx context.Context, until uint64) error {
+	quiet := time.NewTimer(drainQuiet)
+	defer quiet.Stop()
+	for got := uint64(0); got < until; {
+		quiet.Reset(drainQuiet)
+		select {
+		case seen, ok := <-e.opts.Files.Seen():
+			if !ok {
+				return nil
+			}
+			got = seen.Seq
+			if err := e.step(ctx, []request{{seen: &seen}}); err != nil {
+				return err
+			}
+		case <-quiet.C:
+			return nil // the last look was one of our own, which do not come this way
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// drainQuiet is how long nothing must come before nothing is coming; looks that were made
+// are handed over in microseconds.
+const drainQuiet = 50 * time.Millisecond
+
+// looked is what came of a first look at a file.
+type looked struct {
+	agent string
+	added bool // it is watched now
+	seen  interop.Seen
+	err   error
+}
+
+// lookAtFile has a file watched, and looks at it.
+func (e *Engine) lookAtFile(name, folder string, added bool) looked {
+	l := looked{agent: name, added: added}
+	if l.err = os.MkdirAll(folder, 0o755); l.err != nil { //nolint:gosec // a workspace is as public as its repository
+		l.err = fmt.Errorf("make the workspace: %w", l.err)
+		return l
+	}
+	if !l.added {
+		if l.err = e.opts.Files.Add(name, folder); l.err != nil {
+			return l
+		}
+		l.added = true
+	}
+	l.seen, l.err = e.opts.Files.Read(name)
+	return l
+}
+
+// cannotLook notes that a file could not be looked at; that is tried again.
+func (e *Engine) cannotLook(m *member, err error) {
+	if m.failed != err.Error() {
+		e.log.Error("agent_state.json cannot be read; the agent stays as it was, and it is tried again every second", "agent", m.conf.Name, "error", err)
+	}
+	m.failed = err.Error()
+	m.again = e.clock.now().Add(fileRetry)
+}
+
+// lookAgain makes the first look that could not be made at the start.
+func (e *Engine) lookAgain(m *member) {
+	if m.writing || e.holding {
+		return
+	}
+	m.writing = true
+	name, folder, added := m.conf.Name, m.conf.Workspace, m.added
+	e.beside(func(ctx context.Context) {
+		found := e.lookAtFile(name, folder, added)
+		_, _ = e.ask(ctx, request{looked: &found}) // nobody to tell means that the engine stops
+	})
+}
+
+// lookedAgain takes that look in. One that was numbered comes by itself, after those before it.
+func (e *Engine) lookedAgain(l looked) []team.Event {
+	m := e.members[l.agent]
+	m.writing, m.added = false, l.added
+	if l.err != nil {
+		e.cannotLook(m, l.err)
+		return nil
+	}
+	m.failed = ""
+	if l.seen.Seq != 0 {
+		return nil
+	}
+	return e.observe(l.seen)
+}
+
+// pump lays every look at a file on the table. What it has received counts as told, so it
+// hands that over before it goes.
+func (e *Engine) pump(ctx context.Context) {
+	defer close(e.pumped)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case seen, ok := <-e.opts.Files.Seen():
+			if !ok {
+				return
+			}
+			select {
+			case e.table <- request{seen: &seen}:
+			case <-e.quit:
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// startSession starts a session's process, if it is still wanted. Everything is made ready
+// first; then the file itself is looked at once more, since somebody may have written pause
+// and nobody told us yet; then the loop is asked, and the next thing is the process.
+func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
+	if _, may := e.mayStart(ctx, m, s); !may {
+		return
+	}
+	launch, err := e.prepare(m, s)
+	if err != nil {
+		e.cannotStart(ctx, m, s, err.Error())
+		return
+	}
+	if err := e.lastLook(ctx, m); err != nil {
+		return
+	}
+	epoch, may := e.mayStart(ctx, m, s)
+	if !may {
+		return
+	}
+	proc, err := e.opts.Host.Start(ctx, s.ID, epoch, launch, m.conf.Grace)
+	var before *AlreadyStarted
+	var cannot *CannotStart
+	switch {
+	case err == nil:
+		e.takeCare(ctx, m, s, proc)
+	case errors.As(err, &cannot):
+		e.cannotStart(ctx, m, s, cannot.Why)
+	case e.fenced(err):
+	case ctx.Err() != nil: // we stop; the next start finds out what became of it
+	case errors.As(err, &before):
+		e.adopt(ctx, m, s.ID, err)
+	default:
+		e.log.Error("a session's holder failed", "session", s.ID, "error", err)
+		e.adopt(ctx, m, s.ID, err)
+	}
+}
+
+// mayStart asks the loop whether the session is wanted as things stand now, and withdraws
+// it where it is not.
+func (e *Engine) mayStart(ctx context.Context, m *member, s team.Session) (epoch uint64, may bool) {
+	why := ""
+	err := e.look(ctx, func(t *team.Team) {
+		may, why = t.MayStart(m.conf.Name, s.ID, e.clock.now())
+		epoch = t.Epoch
+	})
+	if err != nil {
+		return 0, false
+	}
+	if !may {
+		e.withdrawn(ctx, m, s.ID, why)
+	}
+	return epoch, may
+}
+
+// takeCare takes a process that was just started into our care.
+func (e *Engine) takeCare(ctx context.Context, m *member, s team.Session, proc Process) {
+	e.setProc(s.ID, proc)
+	if _, err := e.submit(ctx, byHolder, m.conf.Name, team.SessionStarted{Session: s.ID, PID: proc.PID()}); err != nil {
+		if isAnswer(err) {
+			e.log.Error("a process was started for a session that is over, which is a fault in fairlead; it is ended", "session", s.ID, "error", err)
+			_ = proc.End(ctx, 0) // where that fails the next start's sweep finds it
+		}
+		return
+	}
+	e.follow(ctx, m, s, proc, false)
+}
+
+func (e *Engine) cannotStart(ctx context.Context, m *member, s team.Session, why string) {
+	e.sessionEnded(ctx, m, team.SessionEnded{Session: s.ID, Outcome: control.CannotStart, Why: why}, byHolder)
+}
+
+// prepare asks the driver how the session is started, and makes what it needs.
+func (e *Engine) prepare(m *member, s team.Session) (driver.Launch, error) {
+	agent, err := e.agentFor(m)
+	if err != nil {
+		return driver.Launch{}, err
+	}
+	if err := os.MkdirAll(agent.Workspace, 0o755); err != nil { //nolint:gosec // as public as its repository
+		return driver.Launch{}, fmt.Errorf("its workspace cannot be made: %w", err)
+	}
+	if err := m.driver.Check(agent); err != nil {
+		return driver.Launch{}, err
+	}
+	return m.driver.Launch(agent, sessionFor(m, s))
+}
+
+// agentFor is the agent as its driver knows it, with the values of its environment.
+func (e *Engine) agentFor(m *member) (driver.Agent, error) {
+	env, err := m.conf.Env.Resolve(e.opts.Lookup)
+	if err != nil {
+		return driver.Agent{}, fmt.Errorf("env of agent %s: %w", m.conf.Name, err)
+	}
+	agent := known(m.conf)
+	agent.Env = env
+	return agent, nil
+}
+
+// known is the agent as its driver knows it, without secrets.
+func known(conf config.Agent) driver.Agent {
+	return driver.Agent{Name: conf.Name, Command: conf.Command, Script: conf.Script, Workspace: conf.Workspace, Model: conf.Model}
+}
+
+func sessionFor(m *member, s team.Session) driver.Session {
+	prompt := m.conf.SessionPrompt
+	if s.Kind == control.Cleanup {
+		prompt = m.conf.CleanupPrompt
+	}
+	return driver.Session{ID: s.ID, Kind: driver.Kind(s.Kind), Prompt: prompt, Attempt: 1}
+}
