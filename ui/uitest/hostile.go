@@ -2,6 +2,7 @@ package uitest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -75,6 +76,11 @@ func ReadingBack(t *testing.T, p *Page, target Target) {
 	target.Say(many.String())
 	p.WaitText(".tape", "line 399")
 	p.Until("the newest is in sight", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	size := Eval[[]int64](p, `[innerWidth, innerHeight]`)
+	p.Resize(Size{size[0], size[1] - 120}) // a keyboard comes up, a window is made smaller: nobody turned back
+	p.Until("the newest is still in sight", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	p.Resize(Size{size[0], size[1]})
+	p.Until("the newest is in sight at the old size", `innerHeight === `+strconv.FormatInt(size[1], 10)+` && (() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })() && !document.querySelector('[data-jump]')`)
 	Eval[bool](p, `(document.querySelector('.tape').scrollTop = 100, true)`)
 	p.WaitText(".tape-frame", "Jump to newest")
 	target.Say("one more\n")

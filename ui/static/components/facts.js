@@ -60,7 +60,7 @@ function Row({ fact: f }) {
     <span class="fact-text">${f.tool && kind !== 'result' ? html`<code class="fact-tool">${plain(f.tool, 80)}</code> ` : ''}${f.stop ? stopWords(f.stop) : prose(f.text ?? '')}${usageWords(f.usage)}</span></li>`;
 }
 
-/** @param {{session: string, onFollow: (following: boolean) => void}} props */
+/** @param {{session: string, onFollow: (following: boolean, jumped: boolean) => void}} props */
 export function Facts({ session, onFollow }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const facts = useSignal(/** @type {Fact[] | null} */ (null));

@@ -3,7 +3,7 @@
 
 import { count } from '../format.js';
 import { outcomeOf } from '../derive.js';
-import { html, useSignal } from '../lib.js';
+import { html, useEffect, useRef, useSignal } from '../lib.js';
 import { plain } from '../text.js';
 import { Icon } from './marks.js';
 
@@ -12,12 +12,26 @@ const NEAR_END_PX = 24;
 
 /**
  * @param {{current: HTMLElement | null}} box what scrolls
- * @param {(following: boolean) => void} onFollow told when the reader turns back, and when he jumps
+ * @param {(following: boolean, jumped: boolean) => void} onFollow told when the reader turns back, comes back, or jumps
  */
 export function useFollow(box, onFollow) {
   const following = useSignal(true);
   const unseen = useSignal(0);
-  const toEnd = () => { if (box.current) box.current.scrollTop = box.current.scrollHeight; };
+  const shape = useRef(''); // of the box and of what is in it, when we last looked
+  const shapeOf = (/** @type {HTMLElement} */ el) => `${el.clientWidth} ${el.clientHeight} ${el.scrollHeight}`;
+  const toEnd = () => {
+    const el = box.current;
+    if (!el) return;
+    el.scrollTop = el.scrollHeight;
+    shape.current = shapeOf(el);
+  };
+  useEffect(() => {
+    const el = box.current;
+    if (!el) return undefined;
+    const watch = new ResizeObserver(() => { if (following.peek()) toEnd(); });
+    watch.observe(el);
+    return () => watch.disconnect();
+  }, [box.current]);
   return {
     following,
     unseen,
@@ -33,14 +47,17 @@ export function useFollow(box, onFollow) {
       const near = el.scrollHeight - el.scrollTop - el.clientHeight < NEAR_END_PX;
       if (near) unseen.value = 0;
       if (near === following.peek()) return;
+      const reshaped = shape.current !== shapeOf(el);
+      shape.current = shapeOf(el);
+      if (!near && reshaped) { toEnd(); return; } // the window was resized; nobody turned back
       following.value = near;
-      if (!near) onFollow(false);
+      onFollow(near, false);
     },
     jump() {
       following.value = true;
       unseen.value = 0;
       toEnd();
-      onFollow(true);
+      onFollow(true, true);
     },
   };
 }

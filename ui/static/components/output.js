@@ -71,7 +71,7 @@ class Paper {
   }
 }
 
-/** @param {{session: string, onFollow: (following: boolean) => void}} props */
+/** @param {{session: string, onFollow: (following: boolean, jumped: boolean) => void}} props */
 function Tape({ session, onFollow }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const sheet = useRef(/** @type {HTMLDivElement | null} */ (null));
@@ -133,9 +133,9 @@ export function OutputTab({ cell: c, sessions }) {
   }
   const known = new Map(sessions.map((s) => [s.id, s]));
   // Who reads back stays with that session, though the next one begins meanwhile.
-  const onFollow = (/** @type {boolean} */ following) => {
+  const onFollow = (/** @type {boolean} */ following, /** @type {boolean} */ jumped) => {
     if (!following && !sessionShown.value) { pinned.current = true; sessionShown.value = id; }
-    if (following && pinned.current) { pinned.current = false; sessionShown.value = ''; }
+    if (following && pinned.current && (jumped || id === running)) { pinned.current = false; sessionShown.value = ''; }
   };
   return html`<div class="output">
     <div class="output-bar">

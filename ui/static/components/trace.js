@@ -50,8 +50,9 @@ export function runWords(r, nowMs) {
 
 /** The chosen agent's sessions, with an axis. @param {{cell: Cell}} props */
 export function Timeline({ cell: c }) {
-  const range = useSignal(seenUntil.peek() - oldest.peek() < HOUR / 4 ? '15m' : '1h');
-  const { ms, step } = RANGES[range.value];
+  const wanted = useSignal('');
+  const range = wanted.value || (seenUntil.value - oldest.value < HOUR / 4 ? '15m' : '1h');
+  const { ms, step } = RANGES[range];
   const to = seenUntil.value;
   const from = to - ms;
   const runs = c.runs.value.filter((r) => (r.to ?? to) > from);
@@ -63,9 +64,9 @@ export function Timeline({ cell: c }) {
       <span class="label">Sessions</span>
       <span class="timeline-sum">${runs.length === 0 ? 'none in this time' : summary(runs)}</span>
       <span class="seg" role="group" aria-label="Time shown">${Object.keys(RANGES).map((k) => html`
-        <button type="button" key=${k} aria-pressed=${range.value === k ? 'true' : 'false'} onClick=${() => { range.value = k; }}>${k}</button>`)}</span>
+        <button type="button" key=${k} aria-pressed=${range === k ? 'true' : 'false'} onClick=${() => { wanted.value = k; }}>${k}</button>`)}</span>
     </figcaption>
-    <div class="axis" role="img" aria-label="Sessions of the last ${range.value}: ${runs.length === 0 ? 'none' : summary(runs)}">
+    <div class="axis" role="img" aria-label="Sessions of the last ${range}: ${runs.length === 0 ? 'none' : summary(runs)}">
       ${ticks.map((t) => html`<span key=${t} class="tick" style=${{ left: `${(((t - from) / ms) * 100).toFixed(3)}%` }}>${t < to - ms * 0.06 && html`<b>${shortClock(t)}</b>`}</span>`)}
       ${runs.map((r) => html`<span key=${r.id} class="run run-${r.to === null ? 'live' : outcomeOf(r.outcome).look} ${r.kind === 'cleanup' ? 'run-cleanup' : ''}"
         style=${place(r, from, to)} title=${runWords(r, to)} onClick=${() => showSession(r.id)}></span>`)}
