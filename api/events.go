@@ -36,9 +36,6 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsIn) {
 		return
 	}
 	defer s.leave()
-	s.watchers.Add(1)
-	defer s.watchers.Add(-1)
-
 	ctx := r.Context()
 	place, head, err := s.place(ctx, in)
 	if err != nil {
@@ -50,6 +47,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsIn) {
 		problemOf(err).write(w)
 		return
 	}
+	s.watchers.Add(1)
+	defer s.watchers.Add(-1)
 	retry := time.Duration(reconnectMin+rand.IntN(reconnectVar)) * time.Millisecond
 	out, err := openSSE(w, retry)
 	if err != nil || r.Method == http.MethodHead {

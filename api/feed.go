@@ -111,6 +111,9 @@ func (f *feed) ring() {
 func (f *feed) end(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.over != nil {
+		return
+	}
 	f.over = err
 	close(f.bell)
 }

@@ -140,7 +140,7 @@ func (s *Server) addressed(r *http.Request) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	ours := local != nil && port == strconv.Itoa(local.Port)
 	for _, known := range s.hosts {
-		if strings.EqualFold(known, r.Host) || ours && strings.EqualFold(known, host) {
+		if strings.EqualFold(known, net.JoinHostPort(host, port)) || ours && strings.EqualFold(known, host) {
 			return true
 		}
 	}

@@ -14,9 +14,11 @@ import (
 )
 
 // serveFake starts a server on both doors. Everything it started is gone after the test.
-func serveFake(t testing.TB, f *fake) *served {
+func serveFake(t testing.TB, f *fake) *served { return serveIn(t, f, workspace(t)) }
+
+func serveIn(t testing.TB, f *fake, dir string) *served {
 	t.Helper()
-	s := &served{fake: f, dir: workspace(t), logs: &lockedText{}}
+	s := &served{fake: f, dir: dir, logs: &lockedText{}}
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the page")) })
 	s.Server = New(Options{
 		Engine: f, UI: page, Token: testToken, Version: "1.2.3", Dir: s.dir, Store: "memory", User: "sam",

@@ -170,7 +170,7 @@ func (s *ownSocket) Accept() (net.Conn, error) {
 // Close stops listening, and removes the socket if it is still ours.
 func (s *ownSocket) Close() error {
 	s.once.Do(func() {
-		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.bound) {
+		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.bound) && now.ModTime().Equal(s.bound.ModTime()) { // numbers of files are used again
 			os.Remove(s.path)
 		}
 	})

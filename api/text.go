@@ -19,7 +19,7 @@ func cutText(b []byte) int {
 // tornStart says how many bytes at the start of b are the end of a character that begins
 // before it. For a place in a text that was chosen by counting bytes.
 func tornStart(b []byte) int {
-	for i := range min(len(b), utf8.UTFMax-1) {
+	for i := range min(len(b), utf8.UTFMax) {
 		if utf8.RuneStart(b[i]) {
 			return i
 		}

@@ -1,0 +1,178 @@
+package api
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+func TestListen(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "LOCALHOST:0", "127.3.2.1:0"} {
+		l, err := Listen(addr)
+		if err != nil {
+			t.Errorf("%s: %v", addr, err)
+			continue
+		}
+		l.Close()
+	}
+	var exposed *Exposed
+	for _, addr := range []string{":7466", "0.0.0.0:7466", "[::]:0", "192.168.1.5:7466", "[fe80::1]:0"} {
+		if _, err := Listen(addr); !errors.As(err, &exposed) || !strings.Contains(err.Error(), "TLS and accounts") {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+	for addr, words := range map[string]string{"7466": "HOST:PORT", "": "HOST:PORT", "example.com:80": "not an address of this machine", "127.0.0.1:99999": "listen on"} {
+		if _, err := Listen(addr); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%q: %v, want %q", addr, err, words)
+		}
+	}
+}
+
+func TestListenTaken(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	var taken *PortTaken
+	_, err := Listen(strings.TrimPrefix(other.URL, "http://"))
+	if !errors.As(err, &taken) || taken.Fairlead || !strings.Contains(err.Error(), "--listen 127.0.0.1:0") {
+		t.Errorf("another program: %v", err)
+	}
+	s := serve(t)
+	_, err = Listen(strings.TrimPrefix(s.url, "http://"))
+	if !errors.As(err, &taken) || !taken.Fairlead || !strings.Contains(err.Error(), "another repository") {
+		t.Errorf("another fairlead: %v", err)
+	}
+	silent := listenAny(t) // it accepts, and never says a word
+	defer silent.Close()
+	if _, err := Listen(silent.Addr().String()); !errors.As(err, &taken) || taken.Fairlead {
+		t.Errorf("a silent one: %v", err)
+	}
+}
+
+func TestSocket(t *testing.T) {
+	dir := workspace(t)
+	l, err := ListenSocket(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := l.Addr().String()
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode().Perm() != 0o600 || len(path) > socketBytes || !socketName.MatchString(filepath.Base(path)) {
+		t.Errorf("%s: %v, %v", path, info.Mode(), err)
+	}
+	if info, err := os.Lstat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its folder: %v, %v", info.Mode(), err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if other, err := SocketPath(link); err != nil || other != path {
+		t.Errorf("by another name: %s, %v", other, err)
+	}
+	var taken *SocketTaken
+	if _, err := ListenSocket(dir); !errors.As(err, &taken) {
+		t.Errorf("while one answers: %v", err)
+	}
+	// One that died leaves its socket; the next one takes its place, and the dead one's late
+	// Close does not take that away.
+	l.(*ownSocket).UnixListener.Close()
+	next, err := ListenSocket(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("the socket is gone: %v", err)
+	}
+	next.Close()
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
+	if err := os.WriteFile(path, []byte("keep me"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ListenSocket(dir); err == nil || !strings.Contains(err.Error(), "not a socket") {
+		t.Errorf("a file in its place: %v", err)
+	}
+}
+
+func TestRuntimeFolder(t *testing.T) {
+	dir := workspace(t)
+	base := os.Getenv(runtimeDirVar)
+	if err := os.Symlink(t.TempDir(), filepath.Join(base, "fairlead")); err != nil {
+		t.Fatal(err)
+	}
+	path, err := SocketPath(dir) // the second folder will do
+	if err != nil || !strings.HasPrefix(path, "/tmp/fairlead-") {
+		t.Errorf("with a link in the place of the first: %s, %v", path, err)
+	}
+	t.Setenv(runtimeDirVar, "/tmp/"+strings.Repeat("long/", 30))
+	if path, err = SocketPath(dir); err != nil || !strings.HasPrefix(path, "/tmp/fairlead-") {
+		t.Errorf("with a long one: %s, %v", path, err)
+	}
+	if _, err := SocketPath(filepath.Join(dir, "nowhere")); err == nil {
+		t.Error("a repository that is not there has a socket")
+	}
+}
+
+func TestPeer(t *testing.T) {
+	dir := workspace(t)
+	l, err := ListenSocket(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	came := make(chan error, 1)
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			c.Close()
+		}
+		came <- err
+	}()
+	c, err := net.Dial("unix", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	uid, err := peerUID(c.(*net.UnixConn))
+	if err != nil || uid != os.Getuid() {
+		t.Errorf("the peer is %d, %v", uid, err)
+	}
+	if err := <-came; err != nil {
+		t.Errorf("our own user is not let in: %v", err)
+	}
+	if text := (&stranger{uid: 4711}).Error(); !strings.Contains(text, "4711") {
+		t.Error(text)
+	}
+}
+
+// A repository may bring a daemon.json with it: it must not make us talk to other sockets.
+func TestDialForeignSocket(t *testing.T) {
+	dir := workspace(t)
+	other, err := net.Listen("unix", filepath.Join(os.Getenv(runtimeDirVar), "agent.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for _, socket := range []string{other.Addr().String(), "", "d-0123456789abcdef", "/x/d-0123456789abcdeg"} {
+		announce(t, dir, engine.Daemon{PID: 1, Socket: socket})
+		var none *NoDaemon
+		if _, err := Dial(dir); err == nil || errors.As(err, &none) || !strings.Contains(err.Error(), "daemon.json") {
+			t.Errorf("%q: %v", socket, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".fairlead", "daemon.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Dial(dir); err == nil {
+		t.Error("half a file is taken")
+	}
+}
