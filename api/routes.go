@@ -59,7 +59,7 @@ func table() []route {
 			"Agents go on with what is wanted of them.",
 			hold(false)},
 		{"stream-events", get, "/events", "Follow the journal",
-			"Server-sent events: `event: change` with the sequence as its `id`, each change once and in order. A client that comes back with the last `id` it has misses nothing. Comments keep a silent line alive. `event: bye` says why a stream ends: `lagged` (ask again after your last `id`), `stopping`, `failed`. Status 410: the place lies beyond the end, this is another journal.",
+			"Server-sent events: `event: change` with a Change and its sequence as `id`, each change once and in order. A client that comes back with the last `id` it has misses nothing. Comments keep a silent line alive. `event: bye` says why a stream ends: `lagged` (ask again after your last `id`), `stopping`, `failed`. Status 410: the place lies beyond the end, this is another journal.",
 			stream("text/event-stream", (*Server).events)},
 		{"read-journal", get, "/journal", "Read the journal",
 			"A page of changes in order. A page may be shorter than its limit where changes are big; the journal is read to its end when `changes` is empty or its last has the sequence `head`.",
@@ -68,7 +68,7 @@ func table() []route {
 			"The bytes as the agent wrote them, from an offset on, as many as there are. `X-Fairlead-Offset` and `X-Fairlead-End` say which they are, `X-Fairlead-Open` whether more may come.",
 			stream("application/octet-stream", (*Server).raw)},
 		{"stream-output", get, "/sessions/{id}/output/stream", "Follow what a session says",
-			"Server-sent events: `event: output` with text and the offset after it as `id`, at most 20 a second; `event: end` with the outcome when the session is over and all was told; `event: bye` as for `/events`. Characters are not torn; what is not UTF-8 is replaced; offsets count bytes.",
+			"Server-sent events: `event: output` with an Output and the offset after it as `id`, at most 20 a second; `event: end` with an Ended when the session is over and all was told; `event: bye` as for `/events`. Characters are not torn; what is not UTF-8 is replaced; offsets count bytes.",
 			stream("text/event-stream", (*Server).outputStream)},
 		{"read-facts", get, "/sessions/{id}/facts", "What the driver understood of a session's output",
 			"The newest last.",
@@ -199,12 +199,33 @@ func cmpVersion(v string) string {
 	return v
 }
 
-// describe writes the OpenAPI document, with the messages of the streams in it: no route
-// gives those as a whole, so nothing else would name them.
+// orNull are fields that point to something that may not be there; huma does not see that.
+var orNull = map[string][]string{"AgentView": {"session"}, "Fact": {"usage"}}
+
+// describe writes the OpenAPI document. The messages of the streams are added, since no
+// route gives one as a whole. Answers may have more fields than they name: we add some with
+// every version. What is asked may not, so that a typing error is found.
 func describe(api huma.API) []byte {
 	schemas := api.OpenAPI().Components.Schemas
 	for _, t := range []reflect.Type{reflect.TypeFor[Change](), reflect.TypeFor[Output](), reflect.TypeFor[Ended](), reflect.TypeFor[Bye]()} {
 		schemas.Schema(t, true, t.Name())
+	}
+	all := schemas.Map()
+	delete(all, "ErrorModel") // huma's own; ours is Problem
+	delete(all, "ErrorDetail")
+	for name, schema := range all {
+		if !strings.HasSuffix(name, "Body") {
+			schema.AdditionalProperties = nil
+		}
+		for field, words := range explained[name] {
+			if p := schema.Properties[field]; p != nil {
+				p.Description = words
+			}
+		}
+		for _, field := range orNull[name] {
+			to := *schema.Properties[field]
+			schema.Properties[field] = &huma.Schema{AnyOf: []*huma.Schema{{Ref: to.Ref}, {Type: "null"}}, Description: to.Description}
+		}
 	}
 	document, err := json.MarshalIndent(api.OpenAPI(), "", "  ")
 	if err != nil {

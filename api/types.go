@@ -141,18 +141,6 @@ func factOf(f driver.Fact) Fact {
 	return fact
 }
 
-// Machines is every state machine that stands behind the journal.
-type Machines struct {
-	Machines []MachineView `json:"machines" nullable:"false"`
-}
-
-// MachineView is one state machine, made from its table.
-type MachineView struct {
-	Name    string        `json:"name"`
-	Mermaid string        `json:"mermaid" doc:"A state diagram in Mermaid's language"`
-	Rows    []machine.Row `json:"rows" nullable:"false"`
-}
-
 // Status is what the daemon says of itself.
 type Status struct {
 	Version     string        `json:"version"`

@@ -1,0 +1,68 @@
+package api
+
+// explained says what the fields of the engine's views mean, for the OpenAPI document: the
+// engine does not know that it is described.
+var explained = map[string]map[string]string{
+	"AgentView": {
+		"badge":           "RUNNING or IDLE, from current_state alone",
+		"current_state":   "What the agent's side says it does: pause, continuous, run_once, run_cleanup, or unknown",
+		"desired_state":   "What is wanted of it: pause, continuous, run_once or run_cleanup",
+		"doubt":           "What speaks against the badge, or is missing for it; shown beside it, never instead",
+		"evidence_age_ms": "How old the evidence is; null where no session is open",
+		"failures":        "Sessions that failed in a row",
+		"limits":          "What it may use",
+		"loop":            "fairlead: we run its sessions; foreign: it runs them itself",
+		"note":            "Why desired_state was set",
+		"presence":        "Kept for the presence machine",
+		"removed":         "It is configured no more, and still runs",
+		"retry_at":        "When the next session is tried, after failures",
+		"session":         "The session that is open",
+		"set_by":          "Who set desired_state: human or agent",
+		"timestamp":       "When the wish was written",
+		"turn":            "Kept for the turn machine: channel to state",
+		"usage_today":     "What it said it used on this day, UTC",
+		"waiting_behind":  "Who holds the agent's session",
+	},
+	"TeamView": {
+		"agents":    "In the order of fairlead.yaml",
+		"head":      "The sequence as of which this is true",
+		"hold":      "Nothing starts until release",
+		"hold_note": "Why",
+		"stopping":  "The daemon is going: nothing new starts",
+		"team":      "Its name",
+	},
+	"SessionView": {
+		"ending": "Why it was asked to end",
+		"id":     "AGENT-NUMBER",
+		"kind":   "session, cleanup or foreign",
+		"phase":  "opened: in the journal; running: its process was seen",
+		"pid":    "Of the agent's process; 0 where there is none yet",
+	},
+	"WhyView": {
+		"sessions": "Newest first, the open one included; 50 at most",
+		"verdict":  "One sentence",
+	},
+	"Evidence": {
+		"age_ms": "How long ago that was",
+		"at":     "When it was seen",
+		"holds":  "It speaks for the status, not against it",
+		"source": "Who saw it: journal, file, holder, driver, limits",
+		"what":   "In words",
+	},
+	"PastSession": {
+		"bytes":   "Of output",
+		"outcome": "ok, failed, lost, withdrawn, interrupted; empty while it is open",
+		"why":     "In words",
+	},
+	"LimitsView": {
+		"session": "Wall-clock time for one session; empty: none",
+	},
+	"Row": {
+		"do":    "What is done on the way, in order",
+		"event": "What happens",
+		"from":  "In which state",
+		"id":    "As changes in the journal name it",
+		"to":    "The state afterwards",
+		"why":   "The reason, where the row does not explain itself",
+	},
+}

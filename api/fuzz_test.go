@@ -1,0 +1,102 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// FuzzRequest: whatever is asked, the answer is a route's, a problem or a redirect to the
+// clean path; nothing is a bug, and nobody without the token is let in.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range [][4]string{
+		{"GET", "/api/v1/agents", "", ""}, {"GET", "/api/v1/events?after=0&entity=control/coder", "", "12"}, {"HEAD", "/api/v1/events?tail=3", "", "x"},
+		{"GET", "/api/v1/sessions/coder-1/output?from=1&limit=2", "", ""}, {"GET", "/api/v1/sessions/coder-1/output/stream?tail=9", "", "5"},
+		{"POST", "/api/v1/agents/coder/once", `{"note":"refuse"}`, ""}, {"POST", "/api/v1/agents/%2e%2e/stop", `{"note":1}`, "-1"},
+		{"GET", "/api/v1/journal?after=18446744073709551615&limit=-0", "", ""}, {"PUT", "/api//v1/../v1/agents?%zz", "[[[", "99999999999999999999"},
+		{"POST", "/api/v1/down", `{"now":true}`, ""}, {"GET", "/?token=x", "", ""}, {"OPTIONS", "/api/v1/hold", "", ""},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3])
+	}
+	fake := newFake()
+	fake.say("coder-1", "hello\n")
+	fake.endSession("coder-1", "ok")
+	s := New(Options{Engine: fake, Token: testToken, UI: http.NotFoundHandler()})
+	s.hosts = []string{"example:80"}
+	f.Fuzz(func(t *testing.T, method, target, body, id string) {
+		req, err := http.NewRequest(method, "http://example", strings.NewReader(body))
+		if err != nil {
+			return // no client can send it
+		}
+		if req.URL.Path, req.URL.RawQuery, _ = strings.Cut(target, "?"); !strings.HasPrefix(target, "/") {
+			return
+		}
+		req.RequestURI = target
+		if id != "" {
+			req.Header.Set("Last-Event-ID", id)
+		}
+		stranger := httptest.NewRecorder()
+		s.Handler().ServeHTTP(stranger, req)
+		if code := stranger.Code; code != 401 && code != 403 {
+			t.Fatalf("%s %q: a stranger is answered with %d", method, target, code)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // streams say what there is, and end
+		w := httptest.NewRecorder()
+		req.Body = io.NopCloser(strings.NewReader(body))
+		s.SocketHandler().ServeHTTP(w, req.WithContext(ctx))
+		kind := w.Header().Get("Content-Type")
+		if w.Code == 500 && !strings.Contains(w.Body.String(), "cancel") {
+			t.Fatalf("%s %q %q: %s", method, target, body, w.Body)
+		}
+		if w.Code >= 400 && strings.HasPrefix(target, Base+"/") && kind == problemType {
+			var p Problem
+			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Status != w.Code || p.Detail == "" {
+				t.Fatalf("%s %q: %d %s: %v", method, target, w.Code, w.Body, err)
+			}
+		}
+	})
+}
+
+// FuzzReadEvents: whatever comes as a stream, reading it ends, and holds what is allowed.
+func FuzzReadEvents(f *testing.F) {
+	f.Add("retry: 500\n\nid: 3\n\n: ping\n\nid: 4\nevent: change\ndata: {\"seq\":4}\n\n")
+	f.Add("data: a\r\ndata:b\r\n\r\nevent\n\nid\n\n:\n\ndata")
+	f.Fuzz(func(t *testing.T, text string) {
+		err := readEvents(strings.NewReader(text), func() {}, func(e event) bool {
+			if len(e.data) > len(text) || strings.ContainsAny(e.id+e.name, "\n") {
+				t.Fatalf("%q became %+v", text, e)
+			}
+			return true
+		})
+		if err != io.EOF {
+			t.Fatalf("%q: %v", text, err)
+		}
+	})
+}
+
+// What message writes, readEvents reads.
+func FuzzMessage(f *testing.F) {
+	f.Add("change", "<b>\r\n\u2028\x00\xff")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		if name == "" || strings.ContainsAny(name, "\r\n") || strings.HasPrefix(name, " ") {
+			return // names are ours
+		}
+		n := 0
+		_ = readEvents(strings.NewReader(string(message(name, "7", map[string]string{"text": text}))), func() {}, func(e event) bool {
+			n++
+			var got map[string]string
+			if err := json.Unmarshal(e.data, &got); err != nil || got["text"] != strings.ToValidUTF8(text, "\uFFFD") && len(text) < 2 || e.name != name || e.id != "7" {
+				t.Fatalf("%q became %+v: %v", text, e, err)
+			}
+			return true
+		})
+		if n != 1 {
+			t.Fatalf("%q became %d events", text, n)
+		}
+	})
+}

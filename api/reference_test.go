@@ -1,0 +1,276 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const referencePath = "../doc/api.md"
+
+const referenceHead = `<!-- Code generated from the routes by UPDATE=1 go test ./api; DO NOT EDIT. -->
+
+# The API
+
+What Mission Control and the command line can do, programs can do: both are plain clients of
+this API. The daemon serves it on loopback and on a unix socket that only its owner can reach.
+The same as OpenAPI 3.1 is at ` + "`/api/v1/openapi.json`" + `.
+
+## Who is let in
+
+Over TCP the token is shown that stands in the link which ` + "`fairlead up`" + ` prints:
+
+` + "```" + `
+curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:7466/api/v1/agents
+` + "```" + `
+
+A browser opens the link itself: it gets a cookie, and the token leaves the address bar. Over the
+socket, which ` + "`.fairlead/daemon.json`" + ` names, no token is needed: the kernel says who asks.
+
+` + "```" + `
+curl --unix-socket "$SOCKET" http://fairlead/api/v1/agents
+` + "```" + `
+
+A request must be addressed to a loopback name and our port, else the answer is 421; one that a
+page of another site sends gets 403.
+
+## Problems
+
+What is not an answer is a problem document (RFC 9457), ` + "`application/problem+json`" + `, whose ` + "`detail`" + `
+says what happened and what to do.
+
+| status | means |
+|---|---|
+| 400, 422 | the request cannot be understood; ` + "`errors`" + ` lists every fault with its place |
+| 401 | no token, or another one |
+| 403, 421 | it came from another site, or was meant for another host |
+| 404 | there is none of that name; ` + "`known`" + ` lists those there are |
+| 405, 408, 413, 415 | wrong method (` + "`Allow`" + ` has the right ones), too slow, too big (1 MiB), not JSON |
+| 409 | refused: the state does not allow it; ` + "`refusal`" + ` says what it does allow |
+| 410 | the place in the journal lies beyond its end: it is another journal |
+| 500, 504 | it failed; it did not answer in time |
+| 503 | the daemon is stopping, or 2,000 streams are open already |
+
+## Streams
+
+Streams are server-sent events. A comment keeps a silent line alive every 15 seconds. Whoever comes
+back with the last ` + "`id`" + ` in ` + "`Last-Event-ID`" + ` misses nothing and is told nothing twice. The daemon never
+waits for a watcher: one that falls more than 4,096 changes behind is told ` + "`bye`" + ` and comes back.
+
+` + "```" + `
+curl -N -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:7466/api/v1/events?tail=10"
+` + "```" + `
+
+All text in answers may come from agents. Show it as text.
+`
+
+type schemaDoc struct {
+	Ref         string `json:"$ref"`
+	Type        any
+	Description string
+	Items       *schemaDoc
+	AnyOf       []*schemaDoc
+	Additional  json.RawMessage `json:"additionalProperties"`
+	Properties  map[string]*schemaDoc
+	Required    []string
+	Enum        []any
+	Default     any
+	Minimum     *float64
+	Maximum     *float64
+	Pattern     string
+	MaxLength   int
+}
+
+type openAPIDoc struct {
+	OpenAPI string
+	Paths   map[string]map[string]struct {
+		OperationID string
+		Summary     string
+		Description string
+		Parameters  []struct {
+			Name, In, Description string
+			Required              bool
+			Schema                schemaDoc
+		}
+		RequestBody *struct {
+			Content map[string]struct{ Schema schemaDoc }
+		}
+		Responses map[string]struct {
+			Content map[string]struct{ Schema schemaDoc }
+		}
+	}
+	Components struct{ Schemas map[string]*schemaDoc }
+}
+
+func readOpenAPI(t testing.TB) openAPIDoc {
+	t.Helper()
+	text, err := OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc openAPIDoc
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// TestReference keeps doc/api.md what the routes are. Renew with UPDATE=1.
+func TestReference(t *testing.T) {
+	doc := readOpenAPI(t)
+	var out bytes.Buffer
+	out.WriteString(referenceHead)
+	out.WriteString("\n## Routes\n\nAll below `" + Base + "`.\n\n| | | |\n|---|---|---|\n")
+	for _, rt := range table() {
+		fmt.Fprintf(&out, "| `%s` | `%s` | %s |\n", rt.Method, rt.Path, rt.Summary)
+	}
+	for _, rt := range table() {
+		op := doc.Paths[rt.Path][strings.ToLower(rt.Method)]
+		fmt.Fprintf(&out, "\n### %s %s\n\n%s. %s\n", rt.Method, rt.Path, rt.Summary, rt.About)
+		if len(op.Parameters) > 0 {
+			out.WriteString("\n| parameter | in | is | |\n|---|---|---|---|\n")
+		}
+		for _, p := range op.Parameters {
+			fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", p.Name, p.In, p.Schema.words(), p.Description)
+		}
+		if op.RequestBody != nil {
+			body := op.RequestBody.Content["application/json"].Schema
+			out.WriteString("\nBody, may be left out:\n\n")
+			doc.fields(&out, doc.Components.Schemas[body.name()])
+		}
+		for kind, content := range op.Responses["200"].Content {
+			answer := "`" + kind + "`"
+			if name := content.Schema.name(); name != "" {
+				answer = shape(name)
+			}
+			fmt.Fprintf(&out, "\nAnswer: %s\n", answer)
+		}
+	}
+	out.WriteString("\n## Shapes\n\nFields may be added; none is renamed.\n")
+	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
+		if strings.HasSuffix(name, "Body") {
+			continue
+		}
+		fmt.Fprintf(&out, "\n### %s\n\n", name)
+		doc.fields(&out, doc.Components.Schemas[name])
+	}
+	got := out.String()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(referencePath, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(referencePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("doc/api.md is not what the routes are; run UPDATE=1 go test ./api\n%s", diff)
+	}
+}
+
+func shape(name string) string { return "[" + name + "](#" + strings.ToLower(name) + ")" }
+
+func (s schemaDoc) name() string { return strings.TrimPrefix(s.Ref, "#/components/schemas/") }
+
+// words is the type of a value, in short.
+func (s schemaDoc) words() string {
+	switch {
+	case s.Ref != "":
+		return shape(s.name())
+	case len(s.AnyOf) > 0:
+		var of []string
+		for _, one := range s.AnyOf {
+			of = append(of, one.words())
+		}
+		return strings.Join(of, " or ")
+	case s.Items != nil:
+		return "list of " + s.Items.words()
+	case s.Type == nil:
+		return "anything"
+	}
+	text := fmt.Sprint(s.Type)
+	if either, ok := s.Type.([]any); ok {
+		text = strings.TrimSpace(strings.ReplaceAll(strings.Trim(fmt.Sprint(either...), "[]"), "null", " or null"))
+	}
+	if text == "object" {
+		text = "object of strings"
+	}
+	if len(s.Enum) > 0 {
+		text += fmt.Sprintf(", one of %v", s.Enum)
+	}
+	if s.Maximum != nil {
+		text += fmt.Sprintf(", at most %.0f", *s.Maximum)
+	}
+	if s.MaxLength > 0 {
+		text += fmt.Sprintf(", at most %d characters", s.MaxLength)
+	}
+	if s.Default != nil && s.Default != float64(FromNow) {
+		text += fmt.Sprintf(", else %.0f", s.Default)
+	}
+	return text
+}
+
+func (d *openAPIDoc) fields(out *bytes.Buffer, s *schemaDoc) {
+	out.WriteString("| field | is | |\n|---|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		p := s.Properties[name]
+		kind := p.words()
+		if !slices.Contains(s.Required, name) {
+			kind += "; may be missing"
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", name, kind, p.Description)
+	}
+}
+
+// The document names what the server has, under names that nobody has to change.
+func TestOpenAPI(t *testing.T) {
+	doc := readOpenAPI(t)
+	if doc.OpenAPI != "3.1.0" {
+		t.Errorf("it is OpenAPI %s", doc.OpenAPI)
+	}
+	n := 0
+	for _, operations := range doc.Paths {
+		n += len(operations)
+	}
+	if n != len(table()) {
+		t.Errorf("%d operations, %d routes", n, len(table()))
+	}
+	ids := map[string]bool{}
+	for _, rt := range table() {
+		op, ok := doc.Paths[rt.Path][strings.ToLower(rt.Method)]
+		if !ok || op.OperationID != rt.ID || op.Responses["default"].Content[problemType].Schema.name() != "Problem" {
+			t.Errorf("%s %s is not described as it is: %+v", rt.Method, rt.Path, op)
+		}
+		if ids[rt.ID] || !regexp.MustCompile(`^[a-z]+(-[a-z]+)+$`).MatchString(rt.ID) {
+			t.Errorf("the id %s is taken, or no verb-thing", rt.ID)
+		}
+		ids[rt.ID] = true
+	}
+	for name, fields := range explained {
+		for field, words := range fields {
+			if s := doc.Components.Schemas[name]; s == nil || s.Properties[field] == nil || s.Properties[field].Description != words {
+				t.Errorf("%s.%s is explained, and is not there", name, field)
+			}
+		}
+	}
+	for _, name := range []string{"Change", "Output", "Ended", "Bye", "Problem", "Refusal"} {
+		if doc.Components.Schemas[name] == nil {
+			t.Errorf("the shape %s is not described", name)
+		}
+	}
+	s := serve(t)
+	text, h := s.want(t, 200, "GET", Base+"/openapi.json", "")
+	var served map[string]any
+	if err := json.Unmarshal([]byte(text), &served); err != nil || h.Get("Content-Type") != "application/openapi+json" {
+		t.Errorf("%v, %v", h, err)
+	}
+}
