@@ -1,0 +1,436 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// fakeHost plays sessions in the test's own process. They outlive the engine, as those of
+// real holders do. What was ever started is remembered for good.
+type fakeHost struct {
+	mu       sync.Mutex
+	sessions map[string]*fakeSession
+	order    []string // of the starts
+	fence    uint64
+	faults   []string // what no engine may do
+
+	play   func(s *fakeSession)       // a session's life, in a goroutine of its own; nil: it waits to be ended
+	starts func(session string) error // asked before a start: what it answers instead
+	adopts func(session string) error
+	ends   func(session string) error // asked before an order to end
+	lives  sync.WaitGroup
+}
+
+func newFakeHost() *fakeHost { return &fakeHost{sessions: map[string]*fakeSession{}} }
+
+// fakeSession is one process.
+type fakeSession struct {
+	id     string
+	kind   driver.Kind
+	over   chan struct{}
+	asked  chan struct{} // closed when it was told to end, or its input was closed
+	host   *fakeHost
+	start  time.Time
+	mu     sync.Mutex
+	out    []byte
+	grew   chan struct{}
+	ending Ending
+	acked  bool
+	told   bool
+}
+
+func (s *fakeSession) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out = append(s.out, fmt.Sprintf(format, args...)+"\n"...)
+	close(s.grew)
+	s.grew = make(chan struct{})
+}
+
+// exit ends it, once.
+func (s *fakeSession) exit(code int) {
+	s.finish(Ending{Exit: driver.Exit{Code: code, At: time.Now()}})
+}
+
+func (s *fakeSession) finish(how Ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isOver() {
+		return
+	}
+	how.Bytes = int64(len(s.out))
+	s.ending = how
+	close(s.over)
+}
+
+func (s *fakeSession) isOver() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// tell is an order to end.
+func (s *fakeSession) tell() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.told {
+		s.told = true
+		close(s.asked)
+	}
+}
+
+// lasts lives for a while, or until it is told to end.
+func (s *fakeSession) lasts(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.asked:
+	}
+}
+
+func (h *fakeHost) fault(format string, args ...any) {
+	h.faults = append(h.faults, fmt.Sprintf(format, args...))
+}
+
+// seat is the host as one engine knows it: with the fate of that engine.
+type seat struct {
+	*fakeHost
+	fate *fate
+}
+
+func (h seat) Start(ctx context.Context, id string, epoch uint64, launch driver.Launch, _ time.Duration) (Process, error) {
+	if h.starts != nil {
+		if err := h.starts(id); err != nil {
+			return nil, err
+		}
+	}
+	var s *fakeSession
+	var refused error
+	err := h.fate.act("start "+id, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		switch {
+		case epoch < h.fence:
+			refused = &Fenced{Why: fmt.Sprintf("epoch %d is over", epoch)}
+			return
+		case h.sessions[id] != nil:
+			refused = &AlreadyStarted{Session: id}
+			return
+		}
+		for other, s := range h.sessions {
+			if agentIn(other) == agentIn(id) && !s.isOver() {
+				h.fault("%s was started beside %s", id, other)
+			}
+		}
+		s = &fakeSession{
+			id: id, kind: driver.Kind(launch.Argv[0]), over: make(chan struct{}), asked: make(chan struct{}),
+			host: h.fakeHost, grew: make(chan struct{}), start: time.Now(),
+		}
+		h.sessions[id] = s
+		h.order = append(h.order, id)
+		h.lives.Go(func() {
+			if h.play == nil {
+				<-s.asked
+				s.finish(Ending{Exit: driver.Exit{Code: -1, Signal: "SIGTERM"}})
+				return
+			}
+			h.play(s)
+			s.exit(0)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	return &fakeProc{fakeSession: s, fate: h.fate, epoch: epoch, ctx: ctx}, nil
+}
+
+func (h seat) Adopt(_ context.Context, id string, epoch uint64) (Process, Found, error) {
+	if h.adopts != nil {
+		if err := h.adopts(id); err != nil {
+			return nil, "", err
+		}
+	}
+	if h.fate.isDead() {
+		return nil, "", errDead
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if epoch < h.fence {
+		return nil, "", &Fenced{Why: fmt.Sprintf("epoch %d is over", epoch)}
+	}
+	h.fence = epoch
+	s := h.sessions[id]
+	if s == nil {
+		return nil, NeverStarted, nil
+	}
+	p := &fakeProc{fakeSession: s, fate: h.fate, epoch: epoch}
+	switch {
+	case !s.isOver():
+		return p, Running, nil
+	case s.ending.Lost:
+		return p, Lost, nil
+	default:
+		return p, Exited, nil
+	}
+}
+
+func (h seat) Output(_ context.Context, id string, offset int64) (io.ReadCloser, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.sessions[id]
+	if s == nil {
+		return nil, errors.New("no such session")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return io.NopCloser(bytes.NewReader(s.out[min(offset, int64(len(s.out))):])), nil
+}
+
+func (h seat) Sweep(context.Context) ([]string, error) { return nil, nil }
+
+// agentIn is whose session it is: coder-17 is coder's.
+func agentIn(session string) string { return session[:strings.LastIndexByte(session, '-')] }
+
+// startsOf counts how often anything of an agent was started.
+func (h *fakeHost) startsOf(agent string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for _, id := range h.order {
+		if agentIn(id) == agent {
+			n++
+		}
+	}
+	return n
+}
+
+func (h *fakeHost) session(id string) *fakeSession {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions[id]
+}
+
+// running lists what is alive.
+func (h *fakeHost) running() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []string
+	for id, s := range h.sessions {
+		if !s.isOver() {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// killAll ends what is alive, and waits: a bubble may not be left with goroutines.
+func (h *fakeHost) killAll() {
+	h.mu.Lock()
+	for _, s := range h.sessions {
+		s.tell()
+		s.finish(Ending{Exit: driver.Exit{Code: -1, Signal: "SIGKILL"}})
+	}
+	h.mu.Unlock()
+	h.lives.Wait()
+}
+
+// fakeProc is one engine's hold on a session.
+type fakeProc struct {
+	*fakeSession
+	fate  *fate
+	epoch uint64
+	ctx   context.Context
+}
+
+func (p *fakeProc) PID() int              { return 1000 + len(p.id) }
+func (p *fakeProc) Done() <-chan struct{} { return p.over }
+func (p *fakeProc) Close() error          { return nil }
+
+func (p *fakeProc) Ended(context.Context) (Ending, error) {
+	if err := p.allowed(); err != nil {
+		return Ending{}, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ending, nil
+}
+
+func (p *fakeProc) allowed() error {
+	if p.fate.isDead() {
+		return errDead
+	}
+	p.host.mu.Lock()
+	defer p.host.mu.Unlock()
+	if p.epoch < p.host.fence {
+		return &Fenced{Why: fmt.Sprintf("epoch %d is over", p.epoch)}
+	}
+	return nil
+}
+
+func (p *fakeProc) End(context.Context, time.Duration) error {
+	if p.host.ends != nil {
+		if err := p.host.ends(p.id); err != nil {
+			return err
+		}
+	}
+	if err := p.allowed(); err != nil {
+		return err
+	}
+	return p.fate.act("end "+p.id, p.tell)
+}
+
+func (p *fakeProc) Ack(context.Context) error {
+	if err := p.allowed(); err != nil {
+		return err
+	}
+	return p.fate.act("ack "+p.id, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.acked = true
+	})
+}
+
+func (p *fakeProc) Evidence(context.Context) (Proof, error) {
+	return Proof{PID: p.PID(), HolderPID: 1, StartedAt: p.start}, p.allowed()
+}
+
+func (p *fakeProc) Send(context.Context, []byte) error { return io.ErrClosedPipe }
+func (p *fakeProc) CloseInput(context.Context) error {
+	p.tell()
+	return nil
+}
+
+func (p *fakeProc) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	return &fakeOutput{s: p.fakeSession, ctx: ctx, cancel: cancel, at: int(offset)}, nil
+}
+
+// fakeOutput follows what a session says.
+type fakeOutput struct {
+	s      *fakeSession
+	ctx    context.Context
+	cancel context.CancelFunc
+	at     int
+}
+
+func (o *fakeOutput) Read(b []byte) (int, error) {
+	for {
+		o.s.mu.Lock()
+		over, grew, rest := o.s.isOver(), o.s.grew, o.s.out[min(o.at, len(o.s.out)):]
+		o.s.mu.Unlock()
+		if len(rest) > 0 {
+			n := copy(b, rest)
+			o.at += n
+			return n, nil
+		}
+		if over {
+			return 0, io.EOF
+		}
+		select {
+		case <-grew:
+		case <-o.s.over:
+		case <-o.ctx.Done():
+			return 0, o.ctx.Err()
+		}
+	}
+}
+
+func (o *fakeOutput) Close() error {
+	o.cancel()
+	return nil
+}
+
+// fakeDriver understands lines: "usage IN OUT COST", "stop ok" and "stop WHY"; and
+// "turn IN OUT COST", one line that makes two facts, the first of which carries the place
+// where the line begins. All else is said.
+type fakeDriver struct {
+	check func() error // what Check answers
+}
+
+func (d *fakeDriver) Name() string { return "fake" }
+
+func (d *fakeDriver) Check(driver.Agent) error {
+	if d.check == nil {
+		return nil
+	}
+	return d.check()
+}
+
+func (d *fakeDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
+	return driver.Launch{Argv: []string{string(s.Kind)}}, nil
+}
+
+func (d *fakeDriver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
+	return fakeConversation{w}
+}
+
+func (d *fakeDriver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
+	switch {
+	case stop != nil:
+		return driver.Outcome{OK: stop.OK, Why: stop.Reason}
+	case exit.Code != 0:
+		return driver.Outcome{Why: fmt.Sprintf("status %d", exit.Code)}
+	}
+	return driver.Outcome{OK: true}
+}
+
+type fakeConversation struct{ w driver.Wire }
+
+func (fakeConversation) Prompt(context.Context, string) error { return driver.ErrNoInput }
+func (fakeConversation) Cancel(context.Context) error         { return driver.ErrNoInput }
+
+func (c fakeConversation) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {
+	return func(yield func(driver.Fact, error) bool) {
+		for line, err := range driver.ReadLines(ctx, c.w, from) {
+			if err != nil {
+				yield(driver.Fact{}, err)
+				return
+			}
+			for _, fact := range factsOf(line) {
+				if !yield(fact, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func factsOf(line driver.Line) []driver.Fact {
+	words := strings.Fields(string(line.Bytes))
+	last := driver.Fact{Kind: driver.Said, Text: line.Text(), Offset: line.End}
+	if len(words) == 0 {
+		return []driver.Fact{last}
+	}
+	usage := func() driver.Usage {
+		in, _ := strconv.ParseInt(words[1], 10, 64)
+		out, _ := strconv.ParseInt(words[2], 10, 64)
+		cost, _ := strconv.ParseFloat(words[3], 64)
+		return driver.Usage{InputTokens: in, OutputTokens: out, CostUSD: cost}
+	}
+	switch {
+	case words[0] == "usage" && len(words) == 4:
+		return []driver.Fact{{Kind: driver.UsageReported, Usage: usage(), Offset: line.End}}
+	case words[0] == "turn" && len(words) == 4:
+		return []driver.Fact{{Kind: driver.UsageReported, Usage: usage(), Offset: line.Start}, last}
+	case words[0] == "stop" && len(words) > 1:
+		return []driver.Fact{{Kind: driver.Stopped, Stop: driver.Stop{OK: words[1] == "ok", Reason: strings.Join(words[1:], " ")}, Offset: line.End}}
+	}
+	return []driver.Fact{last}
+}
