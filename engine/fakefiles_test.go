@@ -139,11 +139,8 @@ type fakeFiles struct {
 	taken map[string]uint64
 	queue []interop.Seen
 
-	beforeWrite func(agent string) // just before the last look of a write
-	readFault   func(agent string) error
-	addFault    func(agent string) error
-	writeFault  func(agent string) error
-	writes      int
+	adding, reading, writing hook
+	writes                   int
 }
 
 func newFakeFiles(disk *fakeDisk, f *fate) *fakeFiles {
@@ -222,10 +219,8 @@ func (w *fakeFiles) noticed(agent string) {
 }
 
 func (w *fakeFiles) Add(agent, _ string) error {
-	if w.addFault != nil {
-		if err := w.addFault(agent); err != nil {
-			return err
-		}
+	if err := w.adding.ask(agent); err != nil {
+		return err
 	}
 	w.disk.mu.Lock()
 	defer w.disk.mu.Unlock()
@@ -241,10 +236,8 @@ func (w *fakeFiles) Add(agent, _ string) error {
 func (w *fakeFiles) Seen() <-chan interop.Seen { return w.seen }
 
 func (w *fakeFiles) Read(agent string) (interop.Seen, error) {
-	if w.readFault != nil {
-		if err := w.readFault(agent); err != nil {
-			return interop.Seen{}, err
-		}
+	if err := w.reading.ask(agent); err != nil {
+		return interop.Seen{}, err
 	}
 	w.disk.mu.Lock()
 	defer w.disk.mu.Unlock()
@@ -257,13 +250,8 @@ func (w *fakeFiles) Read(agent string) (interop.Seen, error) {
 }
 
 func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, isOurs func(interop.Sum) bool) error {
-	if w.beforeWrite != nil {
-		w.beforeWrite(agent)
-	}
-	if w.writeFault != nil {
-		if err := w.writeFault(agent); err != nil {
-			return err
-		}
+	if err := w.writing.ask(agent); err != nil {
+		return err
 	}
 	var changed error
 	err := w.fate.act("write "+agent+" "+oneLine(content), func() {

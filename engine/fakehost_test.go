@@ -25,10 +25,10 @@ type fakeHost struct {
 	fence    uint64
 	faults   []string // what no engine may do
 
-	play   func(s *fakeSession)       // a session's life, in a goroutine of its own; nil: it waits to be ended
-	starts func(session string) error // asked before a start: what it answers instead
-	adopts func(session string) error
-	ends   func(session string) error // asked before an order to end
+	play   func(s *fakeSession) // a session's life, in a goroutine of its own; nil: it waits to be ended
+	starts hook                 // asked before a start: what it answers instead
+	adopts hook
+	ends   hook // asked before an order to end
 	lives  sync.WaitGroup
 }
 
@@ -112,10 +112,8 @@ type seat struct {
 }
 
 func (h seat) Start(ctx context.Context, id string, epoch uint64, launch driver.Launch, _ time.Duration) (Process, error) {
-	if h.starts != nil {
-		if err := h.starts(id); err != nil {
-			return nil, err
-		}
+	if err := h.starts.ask(id); err != nil {
+		return nil, err
 	}
 	var s *fakeSession
 	var refused error
@@ -161,10 +159,8 @@ func (h seat) Start(ctx context.Context, id string, epoch uint64, launch driver.
 }
 
 func (h seat) Adopt(_ context.Context, id string, epoch uint64) (Process, Found, error) {
-	if h.adopts != nil {
-		if err := h.adopts(id); err != nil {
-			return nil, "", err
-		}
+	if err := h.adopts.ask(id); err != nil {
+		return nil, "", err
 	}
 	if h.fate.isDead() {
 		return nil, "", errDead
@@ -203,6 +199,28 @@ func (h seat) Output(_ context.Context, id string, offset int64) (io.ReadCloser,
 }
 
 func (h seat) Sweep(context.Context) ([]string, error) { return nil, nil }
+
+// hook is a place where a test may step in. It may be changed while it is asked.
+type hook struct {
+	mu sync.Mutex
+	f  func(about string) error
+}
+
+func (h *hook) set(f func(about string) error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.f = f
+}
+
+func (h *hook) ask(about string) error {
+	h.mu.Lock()
+	f := h.f
+	h.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	return f(about)
+}
 
 // agentIn is whose session it is: coder-17 is coder's.
 func agentIn(session string) string { return session[:strings.LastIndexByte(session, '-')] }
@@ -285,10 +303,8 @@ func (p *fakeProc) allowed() error {
 }
 
 func (p *fakeProc) End(context.Context, time.Duration) error {
-	if p.host.ends != nil {
-		if err := p.host.ends(p.id); err != nil {
-			return err
-		}
+	if err := p.host.ends.ask(p.id); err != nil {
+		return err
 	}
 	if err := p.allowed(); err != nil {
 		return err
@@ -361,16 +377,13 @@ func (o *fakeOutput) Close() error {
 // "turn IN OUT COST", one line that makes two facts, the first of which carries the place
 // where the line begins. All else is said.
 type fakeDriver struct {
-	check func() error // what Check answers
+	check hook // what Check answers
 }
 
 func (d *fakeDriver) Name() string { return "fake" }
 
 func (d *fakeDriver) Check(driver.Agent) error {
-	if d.check == nil {
-		return nil
-	}
-	return d.check()
+	return d.check.ask("")
 }
 
 func (d *fakeDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
@@ -434,3 +447,5 @@ func factsOf(line driver.Line) []driver.Fact {
 	}
 	return []driver.Fact{last}
 }
+
+var fakeLaunch = driver.Launch{Argv: []string{string(driver.Work)}}
