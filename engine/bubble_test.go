@@ -37,6 +37,8 @@ type bubble struct {
 	cancel context.CancelFunc
 	ran    chan error
 
+	crashed bool // an engine has died
+
 	arrange func(*fakeFiles) // before each engine's start
 }
 
