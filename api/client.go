@@ -241,15 +241,16 @@ func (c *Client) RawOutput(ctx context.Context, session string, from int64, limi
 }
 
 func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
-	return decode[T](c.ask(ctx, http.MethodGet, path, query, nil, nil))
+	return call[T](ctx, c, http.MethodGet, path, query, nil)
 }
 
 func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
-	return decode[T](c.ask(ctx, http.MethodPost, path, nil, encode(body), nil))
+	return call[T](ctx, c, http.MethodPost, path, nil, encode(body))
 }
 
-func decode[T any](resp *http.Response, err error) (T, error) {
+func call[T any](ctx context.Context, c *Client, method, path string, query url.Values, body []byte) (T, error) {
 	var v T
+	resp, err := c.ask(ctx, method, path, query, body, nil)
 	if err != nil {
 		return v, err
 	}

@@ -135,9 +135,10 @@ func (c *Client) follow(ctx context.Context, path string, query url.Values, take
 		line.open = false
 		err := c.listen(ctx, line)
 		var broken *brokenLine
+		if errors.Is(err, errEnough) || ctx.Err() != nil {
+			return nil //nolint:nilerr // an end that was wished for
+		}
 		switch {
-		case errors.Is(err, errEnough) || ctx.Err() != nil:
-			return nil
 		case !errors.As(err, &broken) || !line.ever:
 			return err
 		case line.open || lost.IsZero():
@@ -221,7 +222,7 @@ type event struct {
 // take has enough (nil). heard is called for every line, so that pings count as well.
 func readEvents(r io.Reader, heard func(), take func(event) bool) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), eventBytesMax)
+	lines.Buffer(make([]byte, 0, 4<<10), eventBytesMax)
 	var now event
 	data, moved := false, false
 	for lines.Scan() {

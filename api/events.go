@@ -145,7 +145,7 @@ func (t *watcher) run(ctx context.Context) error {
 			return err
 		}
 		if err := t.tell(frames); err != nil {
-			return nil // the line is cut
+			return nil //nolint:nilerr // the line is cut: there is nobody to be told anything
 		}
 		if len(frames) > 0 && ctx.Err() == nil {
 			continue // there may be more already; who sends always must still notice that we stop
@@ -154,7 +154,7 @@ func (t *watcher) run(ctx context.Context) error {
 		case <-bell:
 		case <-ping.C:
 			if err := t.out.send(pingMessage); err != nil {
-				return nil // the line is cut
+				return nil //nolint:nilerr // the same
 			}
 		case <-t.s.ctx.Done():
 			return engine.ErrClosed

@@ -370,7 +370,7 @@ func TestLag(t *testing.T) {
 			}
 			return true
 		})
-		if err != io.EOF || want == 0 {
+		if !errors.Is(err, io.EOF) || want == 0 {
 			t.Errorf("%d changes, %v", want, err)
 		}
 		s.Close()

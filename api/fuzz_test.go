@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -73,7 +74,7 @@ func FuzzReadEvents(f *testing.F) {
 			}
 			return true
 		})
-		if err != io.EOF {
+		if !errors.Is(err, io.EOF) {
 			t.Fatalf("%q: %v", text, err)
 		}
 	})

@@ -73,7 +73,7 @@ func (s *Server) readOutput(ctx context.Context, id string, from int64, limit in
 		select {
 		case p := <-pieces.c:
 			body = append(body, p.bytes[:min(len(p.bytes), limit-len(body))]...)
-			if p.err == io.EOF {
+			if errors.Is(p.err, io.EOF) {
 				return body, info.Open || len(body) == limit, nil
 			}
 			if p.err != nil {
@@ -261,7 +261,7 @@ func (t *listener) relay(ctx context.Context, ping *time.Ticker) (engine.Session
 		select {
 		case p := <-more:
 			t.held = append(t.held, p.bytes...)
-			if p.err == io.EOF {
+			if errors.Is(p.err, io.EOF) {
 				return info, nil
 			}
 			if p.err != nil {

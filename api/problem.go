@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -35,6 +36,14 @@ func (p *Problem) Error() string { return p.Detail }
 
 // GetStatus is the HTTP status.
 func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders says when asking again makes sense.
+func (p *Problem) GetHeaders() http.Header {
+	if p.Status != http.StatusServiceUnavailable {
+		return nil
+	}
+	return http.Header{"Retry-After": {retrySeconds}}
+}
 
 // ContentType is that of RFC 9457.
 func (p *Problem) ContentType(string) string { return problemType }
@@ -85,9 +94,7 @@ func (p *Problem) write(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", problemType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	if p.Status == http.StatusServiceUnavailable {
-		h.Set("Retry-After", retrySeconds)
-	}
+	maps.Copy(h, p.GetHeaders())
 	w.WriteHeader(p.Status)
 	w.Write(body)
 }

@@ -173,8 +173,8 @@ func TestClosedAndBroken(t *testing.T) {
 	}
 	s.fake.do(func() { s.fake.closed = true })
 	for _, path := range []string{"/agents", "/agents/coder", "/status", "/sessions/coder-1/output", "/sessions/coder-1/output/stream"} {
-		text, _ := s.want(t, 503, "GET", Base+path, "")
-		if p := problemText(t, text); p.Detail != engine.ErrClosed.Error() {
+		text, h := s.want(t, 503, "GET", Base+path, "")
+		if p := problemText(t, text); h.Get("Retry-After") != "1" || p.Detail != engine.ErrClosed.Error() {
 			t.Errorf("%s: %s", path, text)
 		}
 	}

@@ -44,12 +44,12 @@ func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 		ended++
 		err = fmt.Errorf("serve the API: %w", err)
 	}
-	s.Close()
+	_ = s.Close() // it cannot fail
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeWait)
 	defer cancel()
 	for _, srv := range servers {
 		if srv.Shutdown(wait) != nil {
-			srv.Close() // who has not finished by now is not waited for
+			_ = srv.Close() // who has not finished by now is not waited for
 		}
 	}
 	for ; ended < len(servers); ended++ {

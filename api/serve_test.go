@@ -58,7 +58,7 @@ func serveIn(t testing.TB, f *fake, dir string) *served {
 // workspace is a folder that a daemon can be announced in, with sockets of its own.
 func workspace(t testing.TB) string {
 	t.Helper()
-	runtime, err := os.MkdirTemp("/tmp", "fl") // t.TempDir is too long for a socket
+	runtime, err := os.MkdirTemp("/tmp", "fl") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
