@@ -102,7 +102,10 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 	switch seen.Kind {
 	case interop.KindWritten:
 		m.failed = ""
-		if seen.Own || a.Ours(string(seen.Sum)) {
+		// What was taken in before we went down is no news either: an order of ours may have
+		// come after it, and never have reached the file.
+		known := first && seen.Ident != "" && seen.Ident == a.Seen
+		if seen.Own || known || a.Ours(string(seen.Sum)) {
 			m.crowded = false
 			return nil
 		}
@@ -204,7 +207,7 @@ func (e *Engine) fileRead(m *member, a *team.Agent, seen interop.Seen, first boo
 	}
 	return control.FileRead{
 		Desired: seen.State.DesiredState, Current: seen.State.CurrentState, By: seen.State.SetBy, Note: seen.State.Note,
-		Stamp: stamp, Extra: extra, First: first, Swapped: seen.FromSwap,
+		Stamp: stamp, Extra: extra, First: first, Ident: seen.Ident, Swapped: seen.FromSwap,
 	}
 }
 

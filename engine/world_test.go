@@ -25,7 +25,8 @@ type world struct {
 	t      *testing.T
 	dir    string
 	engine *Engine
-	stop   func() // the engine goes, agents stay
+	stop   func()            // the engine goes, agents stay
+	files  func(Files) Files // between the engine and the real files, where a test wants something there
 }
 
 const waitMax = 20 * time.Second // far more than anything here takes
@@ -88,8 +89,12 @@ func (w *world) start() {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var between Files = files
+	if w.files != nil {
+		between = w.files(files)
+	}
 	e, err := Open(ctx, Options{
-		Name: "test", Config: conf, Journal: j, Files: files, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
+		Name: "test", Config: conf, Journal: j, Files: between, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
 		Host:    &Holders{Folder: filepath.Join(state, "sessions"), Workspace: w.dir},
 		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}},
 	})

@@ -24,6 +24,9 @@ type identity struct {
 	mtime    int64 // nanoseconds since 1970
 }
 
+// String names one write of one file, also across restarts of ours.
+func (id identity) String() string { return fmt.Sprintf("%d.%d.%d", id.ino, id.size, id.mtime) }
+
 // sheet is what lay under a name at one moment.
 type sheet struct {
 	id       identity

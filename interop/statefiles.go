@@ -33,6 +33,7 @@ type Seen struct {
 	Bytes    []byte     // written, malformed: what the file held; nobody may change them
 	State    AgentState // written
 	Sum      Sum        // of Bytes
+	Ident    string     // which write this was: the same bytes written again have another one; empty where nothing lies there
 	KeptAs   string     // malformed: the name of the copy beside the file; empty where none could be kept, which Fault says
 	Fault    string     // malformed, unreadable: in words
 	At       time.Time  // when it was seen, UTC

@@ -204,12 +204,12 @@ func (w *StateFiles) look(f *stateFile, now time.Time) (settled bool) {
 func (w *StateFiles) judge(f *stateFile, d *doubt, dir int, s sheet, sum Sum, now time.Time, after time.Duration) (seen Seen, certain bool) {
 	state, err := ParseAgentState(s.bytes)
 	if err == nil && !s.moved {
-		return Seen{Kind: KindWritten, Bytes: s.bytes, State: state, Sum: sum}, true
+		return Seen{Kind: KindWritten, Bytes: s.bytes, State: state, Sum: sum, Ident: s.id.String()}, true
 	}
 	if !d.certain(suspicion{kind: KindMalformed, id: s.id, sum: sum}, now, after) || err == nil {
 		return Seen{}, false
 	}
-	seen = Seen{Kind: KindMalformed, Bytes: s.bytes, Sum: sum}
+	seen = Seen{Kind: KindMalformed, Bytes: s.bytes, Sum: sum, Ident: s.id.String()}
 	seen.Fault = err.Error()
 	seen.KeptAs, err = keepAside(f.folder, dir, s)
 	switch {

@@ -34,6 +34,7 @@ type Body struct {
 type ControlSet struct {
 	Value     control.Value `json:"value"`
 	Overtaken *control.Wish `json:"overtaken,omitempty"` // a wish that came to light too late, for the record
+	Seen      string        `json:"seen,omitempty"`      // which write of somebody else this change takes in
 	Sum       string        `json:"sum,omitempty"`       // identity of the projection, where this change makes a new one
 }
 
@@ -90,6 +91,9 @@ func (t *Team) Apply(ch Change) {
 
 func (a *Agent) setControl(set *ControlSet) {
 	a.Control.Value = set.Value
+	if set.Seen != "" {
+		a.Seen = set.Seen
+	}
 	if set.Sum == "" {
 		return
 	}

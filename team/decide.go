@@ -115,6 +115,9 @@ func (d *draft) control(a *Agent, in control.Input) error {
 	}
 	for _, ch := range changes {
 		set := &ControlSet{Value: ch.Value, Overtaken: ch.Overtaken}
+		if file, ok := in.(control.FileRead); ok && !file.Swapped {
+			set.Seen = file.Ident
+		}
 		if !ch.Value.Stamp.Equal(a.Control.Stamp) && ch.To != control.Foreign && d.team.Render != nil {
 			next := control.Control{Value: ch.Value}
 			set.Sum = d.team.Render(next.File(d.team.Hold.On))

@@ -40,6 +40,7 @@ type Agent struct {
 	Opened   uint64          `json:"opened,omitempty"`  // sessions so far; the next id
 	Past     []Session       `json:"past,omitempty"`    // ended ones, oldest first, pastMax at most
 	Sums     []string        `json:"sums,omitempty"`    // identities of our last projections, newest last
+	Seen     string          `json:"seen,omitempty"`    // the last write of somebody else that was taken in
 	Usage    Usage           `json:"usage"`
 	Settings Settings        `json:"settings"`
 	Removed  bool            `json:"removed,omitempty"` // gone from the configuration; never from here (X5)

@@ -162,7 +162,7 @@ func (c *Control) fileRead(in FileRead, now Now) []Event {
 	resigned := in.By != was.By || in.Note != was.Note
 	onlyExtra := in.Extra != was.Extra && in.Extra != "" && !resigned
 	again := resigned || (in.Current == was.Current && !onlyExtra)
-	if in.Desired != was.Desired || (later && again) {
+	if in.Desired != was.Desired || (later && again) || (resigned && !c.atOneShot(in.Desired)) {
 		return one(c.wish(in.Desired, now, later))
 	}
 	if in.Current != was.Current {
@@ -171,7 +171,13 @@ func (c *Control) fileRead(in FileRead, now Now) []Event {
 	if in.Extra != was.Extra {
 		return one(ExtraWritten)
 	}
-	return nil
+	return one(FileSeen)
+}
+
+// atOneShot says whether the one-shot of this name is under way: once more of it takes a
+// newer timestamp (C19), not only other words.
+func (c *Control) atOneShot(word string) bool {
+	return (c.State == RunOnce || c.State == RunCleanup) && word == c.Current()
 }
 
 // foreignRead is a foreign loop's file: it may report, and it may end a one-shot over

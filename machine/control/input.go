@@ -21,8 +21,9 @@ type FileRead struct {
 	Note    string
 	Stamp   time.Time // zero where the file has none that can be read
 	Extra   string
-	First   bool // the first look since the daemon started
-	Swapped bool // found in a file that a write of ours had replaced: newer ones may have come since
+	First   bool   // the first look since the daemon started
+	Ident   string // which write this was; opaque here, kept so that it is not taken in twice
+	Swapped bool   // found in a file that a write of ours had replaced: newer ones may have come since
 }
 
 // FileGone is a file that is not there.

@@ -26,6 +26,7 @@ const (
 	FileMalformed       Event = "file_malformed"       // kept aside already
 	FileTorn            Event = "file_torn"            // unparsable, met first after a reboot
 	CurrentContradicted Event = "current_contradicted" // somebody else wrote current_state
+	FileSeen            Event = "file_seen"            // somebody else wrote what it said already
 	WishOvertaken       Event = "wish_overtaken"       // found in a file that ours replaced; a newer one stands
 	ExtraWritten        Event = "extra_written"        // only fields that we do not know changed
 	DueContinuous       Event = "due_continuous"       // the wish that stands is due: daemon started, hold released
@@ -148,6 +149,7 @@ var Table = machine.Table[State, Event, Act]{
 		FileMalformed:       {ID: "C12", To: Resting, Do: do(RestWish, Rewrite)},
 		FileTorn:            {ID: "C12", To: Resting, Do: do(Rewrite), Why: "a torn write is no wish: the journal knows better"},
 		CurrentContradicted: {ID: "C22", To: Resting, Do: do(TakeExtra, Rewrite)},
+		FileSeen:            {ID: "X3", To: Resting, Why: "taken in, so that it is no news after a restart"},
 		WishOvertaken:       {ID: "X3", To: Resting, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:        {ID: "X7", To: Resting, Do: do(TakeExtra, Rewrite)},
 		MadeForeign:         {ID: "F1", To: Foreign},
@@ -206,6 +208,7 @@ var Table = machine.Table[State, Event, Act]{
 		FileMalformed:       {ID: "C12", To: Resting, Do: do(RestWish, ForgetFailures, Rewrite)},
 		FileTorn:            {ID: "C12", To: BackingOff, Do: do(Rewrite)},
 		CurrentContradicted: {ID: "C22", To: BackingOff, Do: do(TakeExtra, Rewrite)},
+		FileSeen:            {ID: "X3", To: BackingOff, Why: "taken in, so that it is no news after a restart"},
 		WishOvertaken:       {ID: "X3", To: BackingOff, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:        {ID: "X7", To: BackingOff, Do: do(TakeExtra, Rewrite)},
 	},
@@ -254,6 +257,7 @@ func underWay(state State, own rules) rules {
 		FileMalformed:       {ID: "C12", To: state, Do: do(RestWish, Rewrite), Why: "the session finishes first"},
 		FileTorn:            {ID: "C12", To: state, Do: do(Rewrite)},
 		CurrentContradicted: {ID: "C22", To: state, Do: do(TakeExtra, Rewrite)},
+		FileSeen:            {ID: "X3", To: state, Why: "taken in, so that it is no news after a restart"},
 		WishOvertaken:       {ID: "X3", To: state, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:        {ID: "X7", To: state, Do: do(TakeExtra, Rewrite)},
 		SessionAdopted:      {ID: "C15", To: state, Why: "adopted, not doubled"},
