@@ -95,6 +95,7 @@ type member struct {
 	crowded  bool      // the file holds more unknown fields than are taken in: it is not written over
 	said     string    // what our last write said, its time apart
 	fixes    bucket    // writes that said the same again
+	quarrel  bool      // again is for another of those
 }
 
 func newMember(conf config.Agent, d driver.Driver) *member {

@@ -280,14 +280,18 @@ func (e *Engine) contentOf(m *member, a *team.Agent) interop.AgentState {
 // writeFile begins a write, one at a time for each agent. What becomes true meanwhile is
 // written by the next one: a projection has no history, the journal has.
 func (e *Engine) writeFile(m *member, a *team.Agent) {
-	if m.writing || m.seen < m.changed || !m.again.IsZero() || !e.fileDue(m, a) {
+	if m.writing || m.seen < m.changed || !e.fileDue(m, a) {
 		return
 	}
 	said := e.saying(a)
+	if !m.again.IsZero() && (!m.quarrel || said == m.said) { // a new word is no part of a quarrel
+		return
+	}
+	m.again, m.quarrel = time.Time{}, false
 	if said == m.said {
 		now := e.clock.now()
 		if wait := m.fixes.wait(now, fixesMax, fixesEvery); wait > 0 {
-			m.again = now.Add(wait)
+			m.again, m.quarrel = now.Add(wait), true
 			return
 		}
 	}
@@ -328,7 +332,7 @@ func (e *Engine) wroteFile(w wrote) []team.Event {
 			e.log.Error("agent_state.json cannot be written; it is tried again every second", "agent", w.agent, "error", w.err)
 		}
 		m.failed = w.err.Error()
-		m.again = e.clock.now().Add(fileRetry)
+		m.again, m.quarrel = e.clock.now().Add(fileRetry), false
 		return nil
 	}
 	m.failed, m.missing, m.said = "", false, w.said

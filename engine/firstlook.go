@@ -103,7 +103,7 @@ func (e *Engine) cannotLook(m *member, err error) {
 		e.log.Error("agent_state.json cannot be read; the agent stays as it was, and it is tried again every second", "agent", m.conf.Name, "error", err)
 	}
 	m.failed = err.Error()
-	m.again = e.clock.now().Add(fileRetry)
+	m.again, m.quarrel = e.clock.now().Add(fileRetry), false
 }
 
 // lookAgain makes the first look that could not be made at the start.
