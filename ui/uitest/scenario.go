@@ -226,6 +226,7 @@ func KeyboardAlone(t *testing.T, p *Page, target Target) {
 	p.Until("the focus stays on the agent's button", `document.activeElement.dataset.verb === 'stop'`)
 	p.Press("?")
 	p.WaitText("dialog", "Keys and words")
+	p.Until("the sheet has the focus", `document.querySelector('dialog:modal')?.contains(document.activeElement)`)
 	p.Press(kb.Escape)
 	p.Until("the sheet is closed", `!document.querySelector('dialog')`)
 	p.Until("the focus is back", `document.activeElement.dataset.verb === 'stop'`)
