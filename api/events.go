@@ -144,8 +144,8 @@ func (t *watcher) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := t.tell(frames); err != nil {
-			return nil //nolint:nilerr // the line is cut: there is nobody to be told anything
+		if t.tell(frames) != nil {
+			return nil // the line is cut: there is nobody to be told anything
 		}
 		if len(frames) > 0 && ctx.Err() == nil {
 			continue // there may be more already; who sends always must still notice that we stop
@@ -153,8 +153,8 @@ func (t *watcher) run(ctx context.Context) error {
 		select {
 		case <-bell:
 		case <-ping.C:
-			if err := t.out.send(pingMessage); err != nil {
-				return nil //nolint:nilerr // the same
+			if t.out.send(pingMessage) != nil {
+				return nil // the same
 			}
 		case <-t.s.ctx.Done():
 			return engine.ErrClosed
@@ -203,7 +203,7 @@ func (t *watcher) history(ctx context.Context) error {
 			break
 		}
 	}
-	if err := t.tell(frames); err != nil {
+	if t.tell(frames) != nil {
 		return errCut
 	}
 	if len(frames) < chunkChanges && bytes < chunkBytes {

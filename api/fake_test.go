@@ -41,6 +41,7 @@ type fakeSession struct {
 	said    []byte
 	open    bool
 	begun   bool
+	still   bool // its output ends where it is now, though it is open: nobody answers for it yet
 	outcome string
 	why     string
 }
@@ -246,7 +247,7 @@ type fakeReader struct {
 func (r *fakeReader) Read(b []byte) (int, error) {
 	for {
 		r.f.mu.Lock()
-		bell, open := r.f.bell, r.s.open
+		bell, open := r.f.bell, r.s.open && !r.s.still
 		n := 0
 		if r.at < int64(len(r.s.said)) {
 			n = copy(b, r.s.said[r.at:])

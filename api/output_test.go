@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // hear follows a session to its end and puts the pieces together.
@@ -71,6 +73,48 @@ func TestOutputIsFollowed(t *testing.T) {
 	if got, err := c.RawOutput(t.Context(), "coder-2", 0, 0); err != nil || got.Open || len(got.Bytes) != 0 {
 		t.Errorf("never begun, raw: %+v, %v", got, err)
 	}
+}
+
+// A character waits until it is whole, and a session that is silent, or that nobody
+// answers for yet, is not over.
+func TestOutputWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.do(func() { f.sessions["coder-1"] = &fakeSession{open: true} })
+		s := New(Options{Engine: f})
+		w := &memoryAnswer{header: http.Header{}}
+		done := watchIn(t.Context(), s, "/sessions/coder-1/output/stream", w)
+		said := func(want ...string) {
+			t.Helper()
+			<-time.After(time.Second)
+			synctest.Wait()
+			var got []string
+			for line := range strings.Lines(w.String()) {
+				if data, ok := strings.CutPrefix(line, "data: "); ok {
+					got = append(got, strings.TrimSpace(data))
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatal(diff)
+			}
+		}
+		said()
+		f.say("coder-1", "5 \xe2")
+		said(`{"offset":0,"end":2,"text":"5 "}`)
+		f.say("coder-1", "\x82")
+		said(`{"offset":0,"end":2,"text":"5 "}`)
+		f.say("coder-1", "\xac")
+		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`)
+		f.do(func() { f.sessions["coder-1"].still = true })
+		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`)
+		f.say("coder-1", "!")
+		f.do(func() { f.sessions["coder-1"].still = false })
+		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`, `{"offset":5,"end":6,"text":"!"}`)
+		f.endSession("coder-1", "ok")
+		<-done
+		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`, `{"offset":5,"end":6,"text":"!"}`, `{"outcome":"ok","why":""}`)
+		s.Close()
+	})
 }
 
 // A line of 20 MiB passes byte for byte, and none of it is held in one piece for a page.
