@@ -220,10 +220,10 @@ var errCut = errors.New("the line is cut")
 
 // stillThere drops an error that there is nobody to tell.
 func stillThere(ctx context.Context, err error) error {
-	if ctx.Err() != nil || errors.Is(err, errCut) {
-		return nil
+	if ctx.Err() == nil && !errors.Is(err, errCut) {
+		return err
 	}
-	return err
+	return nil
 }
 
 type journalIn struct {
