@@ -135,8 +135,10 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("LANG", "C")
 	env := driver.Environment(driver.Agent{Name: "coder", Workspace: "/w", Model: "m1", Env: []string{"LANG=de_DE", "KEY=a=b", "FAIRLEAD_AGENT=boss", "=odd", "odd"}},
 		driver.Session{ID: "coder-17", Kind: driver.Cleanup, Attempt: 2})
-	for _, want := range []string{"EDITOR=ed", "LANG=de_DE", "KEY=a=b", "PWD=/w", "FAIRLEAD_AGENT=coder", "FAIRLEAD_SESSION=coder-17",
-		"FAIRLEAD_SESSION_KIND=cleanup", "FAIRLEAD_ATTEMPT=2", "FAIRLEAD_MODEL=m1"} {
+	for _, want := range []string{
+		"EDITOR=ed", "LANG=de_DE", "KEY=a=b", "PWD=/w", "FAIRLEAD_AGENT=coder", "FAIRLEAD_SESSION=coder-17",
+		"FAIRLEAD_SESSION_KIND=cleanup", "FAIRLEAD_ATTEMPT=2", "FAIRLEAD_MODEL=m1",
+	} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is missing", want)
 		}

@@ -123,9 +123,10 @@ func (k *keeper) fork(path string, l *launchSpec) error {
 
 // passes tells a machine that is busy from a command that is wrong.
 func passes(err error) bool {
-	switch err {
-	case syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EINTR:
-		return true
+	for _, passing := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EINTR} {
+		if errors.Is(err, passing) {
+			return true
+		}
 	}
 	return false
 }

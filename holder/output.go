@@ -99,7 +99,7 @@ func Output(folder string, offset int64) (io.ReadCloser, error) {
 		f.Close()
 		return nil, err
 	}
-	size := int64(0)
+	var size int64
 	if e != nil {
 		size = e.SpoolBytes
 	} else {

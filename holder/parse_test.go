@@ -32,8 +32,14 @@ func TestMark(t *testing.T) {
 // TestBelow: a whole tree is found, rings and orphans do no harm, zombies do not count.
 func TestBelow(t *testing.T) {
 	all := []Process{
-		{PID: 1}, {PID: 10, parent: 1}, {PID: 11, parent: 10}, {PID: 12, parent: 11, zombie: true}, {PID: 13, parent: 12},
-		{PID: 20, parent: 1}, {PID: 30, parent: 31}, {PID: 31, parent: 30},
+		{PID: 1},
+		{PID: 10, parent: 1},
+		{PID: 11, parent: 10},
+		{PID: 12, parent: 11, zombie: true},
+		{PID: 13, parent: 12},
+		{PID: 20, parent: 1},
+		{PID: 30, parent: 31},
+		{PID: 31, parent: 30},
 	}
 	pids := func(ps []Process) (out []int) {
 		for _, p := range ps {

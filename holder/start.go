@@ -86,7 +86,7 @@ func spawn(folder string, spec *Spec) (*net.UnixConn, error) {
 		ours.Close()
 		return nil, fmt.Errorf("start the holder: %w", err)
 	}
-	go p.Wait() // so that it leaves no zombie with us
+	go func() { _, _ = p.Wait() }() // so that it leaves no zombie with us
 	return ours, nil
 }
 

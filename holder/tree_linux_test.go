@@ -443,13 +443,13 @@ func TestDiskFull(t *testing.T) {
 // TestDaemonKilledAtTheStart: a daemon that dies while it starts an agent, at
 // whatever instant, leaves none or one, and the next one knows which.
 func TestDaemonKilledAtTheStart(t *testing.T) {
-	for _, after := range []time.Duration{2, 8, 12, 16, 20, 28} {
-		t.Run(fmt.Sprint(after, "ms"), func(t *testing.T) {
+	for _, ms := range []int{2, 8, 12, 16, 20, 28} {
+		t.Run(fmt.Sprint(ms, "ms"), func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "s")
 			ran := filepath.Join(t.TempDir(), "ran")
 			cmd := exec.Command(self(t), "__daemon", dir, self(t), "__agent", "note", ran)
 			ok(t, cmd.Start())
-			<-time.After(after * time.Millisecond)
+			<-time.After(time.Duration(ms) * time.Millisecond)
 			ok(t, cmd.Process.Kill())
 			cmd.Wait()
 			h, st, err := Adopt(t.Context(), dir, 2)

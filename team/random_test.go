@@ -174,7 +174,9 @@ func (w *world) stray(name string, how uint64) {
 	}
 	lines := len(w.journal)
 	for _, what := range []any{
-		SessionStarted{Session: id}, SessionAdopted{Session: id}, SessionReported{Session: id, Offset: 1 << 40},
+		SessionStarted{Session: id},
+		SessionAdopted{Session: id},
+		SessionReported{Session: id, Offset: 1 << 40},
 		SessionEnded{Session: id, Outcome: control.OK},
 	} {
 		if err := w.tell(name, what); err == nil {

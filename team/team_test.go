@@ -46,7 +46,7 @@ func TestTimesAreTheJournals(t *testing.T) {
 		if err := json.Unmarshal(line, &read); err != nil {
 			t.Fatal(err)
 		}
-		if ch != read && !cmp.Equal(ch, read, cmp.Comparer(func(a, b time.Time) bool { return a == b })) {
+		if ch != read && !cmp.Equal(ch, read, cmp.Comparer(func(a, b time.Time) bool { return a == b })) { //nolint:revive // to the last bit: a journal is read by other programs
 			t.Errorf("read back, it is another change:\n%s", cmp.Diff(ch, read))
 		}
 	}

@@ -29,8 +29,16 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 		method, target string
 		status         int
 	}{
-		{"GET", "/", 200}, {"HEAD", "/", 200}, {"GET", "/app.js", 200}, {"GET", "/vendor/preact.mjs", 200},
-		{"GET", "/nowhere", 404}, {"GET", "/static/app.js", 404}, {"GET", "/css/../ui.go", 404}, {"GET", "/lib.d.ts", 404}, {"GET", "/vendor", 404}, {"POST", "/", 405},
+		{"GET", "/", 200},
+		{"HEAD", "/", 200},
+		{"GET", "/app.js", 200},
+		{"GET", "/vendor/preact.mjs", 200},
+		{"GET", "/nowhere", 404},
+		{"GET", "/static/app.js", 404},
+		{"GET", "/css/../ui.go", 404},
+		{"GET", "/lib.d.ts", 404},
+		{"GET", "/vendor", 404},
+		{"POST", "/", 405},
 	} {
 		w := get(t, c.method, c.target)
 		if w.Code != c.status {

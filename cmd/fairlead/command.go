@@ -16,16 +16,20 @@ import (
 var commands = map[string]struct{ short, long, said string }{
 	"start": {
 		"Let agents run session after session",
-		"Writes desired_state continuous. It returns when that is safe on disk.", "is to run continuously"},
+		"Writes desired_state continuous. It returns when that is safe on disk.", "is to run continuously",
+	},
 	"stop": {
 		"Let agents finish their session, and then rest",
-		"Writes desired_state pause. The session under way is not interrupted.", "is to rest"},
+		"Writes desired_state pause. The session under way is not interrupted.", "is to rest",
+	},
 	"once": {
 		"Let agents run exactly one session",
-		"Writes desired_state run_once. After the session the agent rests.", "is to run one session"},
+		"Writes desired_state run_once. After the session the agent rests.", "is to run one session",
+	},
 	"cleanup": {
 		"Let agents run one cleanup session",
-		"Writes desired_state run_cleanup. After the session the agent rests.", "is to run one cleanup session"},
+		"Writes desired_state run_cleanup. After the session the agent rests.", "is to run one cleanup session",
+	},
 }
 
 func (a *app) commandVerb(verb string) *cobra.Command {

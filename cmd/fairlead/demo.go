@@ -122,8 +122,10 @@ func scratchRepository(ctx context.Context) (string, error) {
 	for _, words := range [][]string{
 		{"init", "-q"},
 		{"add", "."},
-		{"-c", "user.name=you", "-c", "user.email=you@example.invalid", "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null",
-			"commit", "-q", "-m", "Begin with three agents and an empty library"},
+		{
+			"-c", "user.name=you", "-c", "user.email=you@example.invalid", "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null",
+			"commit", "-q", "-m", "Begin with three agents and an empty library",
+		},
 	} {
 		cmd := exec.CommandContext(ctx, "git", words...) //nolint:gosec // our own words
 		cmd.Dir = dir

@@ -79,7 +79,7 @@ func (a *app) untilGone(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
-			client.Close()
+			_ = client.Close()
 		}
 		if err := pause(ctx, downPoll); err != nil {
 			return err

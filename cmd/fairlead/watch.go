@@ -219,7 +219,7 @@ func (l listening) Output(ctx context.Context, offset int64) (io.ReadCloser, err
 				return // nobody reads any more
 			}
 		}
-		in.Close()
+		_ = in.Close() // a pipe closes without fail
 	}()
 	return out, nil
 }

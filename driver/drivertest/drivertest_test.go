@@ -22,9 +22,11 @@ func (patient) Check(driver.Agent) error { return nil }
 func (patient) Launch(driver.Agent, driver.Session) (driver.Launch, error) {
 	return driver.Launch{}, nil
 }
+
 func (p patient) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
 	return talk{w, p}
 }
+
 func (patient) Outcome(driver.Session, driver.Exit, *driver.Stop) driver.Outcome {
 	return driver.Outcome{}
 }

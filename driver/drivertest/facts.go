@@ -37,8 +37,10 @@ func Facts(t testing.TB, d driver.Driver, w driver.Wire, from int64) []driver.Fa
 	return facts
 }
 
-var kinds = []driver.FactKind{driver.Said, driver.Thought, driver.ToolCalled, driver.PermissionAsked,
-	driver.UsageReported, driver.Stopped, driver.Faulted}
+var kinds = []driver.FactKind{
+	driver.Said, driver.Thought, driver.ToolCalled, driver.PermissionAsked,
+	driver.UsageReported, driver.Stopped, driver.Faulted,
+}
 
 // wrong says how a fact breaks the rules of the seam.
 func wrong(f driver.Fact) string {

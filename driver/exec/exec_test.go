@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,14 +24,20 @@ func TestDriver(t *testing.T) {
 	work := driver.Session{ID: "coder-17", Kind: driver.Work, Prompt: "never seen by a command", Attempt: 1}
 	tidy := driver.Session{ID: "coder-18", Kind: driver.Cleanup, Attempt: 1}
 	drivertest.Run(t, exec.Driver{},
-		drivertest.Case{Name: "Success", Agent: sh("echo Running session...; echo Session complete >&2"), Session: work,
-			Facts: []string{"said Running session...", "said Session complete"}, OK: true},
+		drivertest.Case{
+			Name: "Success", Agent: sh("echo Running session...; echo Session complete >&2"), Session: work,
+			Facts: []string{"said Running session...", "said Session complete"}, OK: true,
+		},
 		drivertest.Case{Name: "Failure", Agent: sh("printf half; exit 3"), Session: work, Facts: []string{"said half"}},
 		drivertest.Case{Name: "Signal", Agent: sh("kill -9 $$"), Session: work},
-		drivertest.Case{Name: "Cleanup", Agent: sh(`echo "$@"`), Session: tidy,
-			Facts: []string{"said --cleanup-session"}, OK: true},
-		drivertest.Case{Name: "Names", Agent: sh(`echo $FAIRLEAD_AGENT $FAIRLEAD_SESSION $FAIRLEAD_SESSION_KIND; pwd >/dev/null; cat`), Session: work,
-			Facts: []string{"said coder coder-17 session"}, OK: true},
+		drivertest.Case{
+			Name: "Cleanup", Agent: sh(`echo "$@"`), Session: tidy,
+			Facts: []string{"said --cleanup-session"}, OK: true,
+		},
+		drivertest.Case{
+			Name: "Names", Agent: sh(`echo $FAIRLEAD_AGENT $FAIRLEAD_SESSION $FAIRLEAD_SESSION_KIND; pwd >/dev/null; cat`), Session: work,
+			Facts: []string{"said coder coder-17 session"}, OK: true,
+		},
 		drivertest.Case{Name: "LongLine", Agent: sh(`head -c 3000000 /dev/zero | tr '\0' x; echo; echo after`), Session: work, OK: true},
 	)
 }
@@ -89,7 +96,7 @@ func TestAgentsOwnPath(t *testing.T) {
 func TestNoInput(t *testing.T) {
 	w := &drivertest.Recording{}
 	c := exec.Driver{}.Converse(driver.Agent{}, driver.Session{}, w)
-	if c.Prompt(t.Context(), "hello") != driver.ErrNoInput || c.Cancel(t.Context()) != driver.ErrNoInput || len(w.Sent) > 0 {
+	if !errors.Is(c.Prompt(t.Context(), "hello"), driver.ErrNoInput) || !errors.Is(c.Cancel(t.Context()), driver.ErrNoInput) || len(w.Sent) > 0 {
 		t.Errorf("a command was told something: %q", w.Sent)
 	}
 }

@@ -29,7 +29,8 @@ var session = driver.Session{ID: "coder-17", Kind: driver.Work, Prompt: "build t
 func TestDriver(t *testing.T) {
 	tidy := driver.Session{ID: "coder-18", Kind: driver.Cleanup, Attempt: 1}
 	drivertest.Run(t, script.Driver{},
-		drivertest.Case{Name: "Work", Session: session, OK: true,
+		drivertest.Case{
+			Name: "Work", Session: session, OK: true,
 			Agent: agent(t, `
 steps:
   - say: "{session}: {prompt}"
@@ -39,19 +40,29 @@ steps:
   - run: exit 3
     may_fail: true
 `),
-			Facts: []string{"said coder-17: build the whole thing", "tool_called notes/a.txt",
+			Facts: []string{
+				"said coder-17: build the whole thing", "tool_called notes/a.txt",
 				`tool_called cat notes/a.txt; echo "$FAIRLEAD_SESSION $PROMPT"; pwd >/dev/null`,
-				"said one", "said twocoder-17 build the whole thing", "tool_called exit 3", "said [exit code 3]", "stopped completed"}},
-		drivertest.Case{Name: "Cleanup", Session: tidy, OK: true, Agent: agent(t, "steps: [{say: work}]\ncleanup: [{say: '{kind} {prompt}'}]"),
-			Facts: []string{"said cleanup ", "stopped completed"}},
-		drivertest.Case{Name: "Fails", Session: session, Agent: agent(t, "steps: [{fail: no network, code: 9}]"),
-			Facts: []string{"stopped failed: no network"}},
+				"said one", "said twocoder-17 build the whole thing", "tool_called exit 3", "said [exit code 3]", "stopped completed",
+			},
+		},
+		drivertest.Case{
+			Name: "Cleanup", Session: tidy, OK: true, Agent: agent(t, "steps: [{say: work}]\ncleanup: [{say: '{kind} {prompt}'}]"),
+			Facts: []string{"said cleanup ", "stopped completed"},
+		},
+		drivertest.Case{
+			Name: "Fails", Session: session, Agent: agent(t, "steps: [{fail: no network, code: 9}]"),
+			Facts: []string{"stopped failed: no network"},
+		},
 		drivertest.Case{Name: "Crashes", Session: session, Agent: agent(t, "steps: [{emit: 'half a '}, crash]"), Facts: []string{"said half a "}},
 		drivertest.Case{Name: "Segfaults", Session: session, Agent: agent(t, "steps: [{say: a}, {crash: SIGSEGV}]"), Facts: []string{"said a"}},
 		drivertest.Case{Name: "LeavesWithoutAWord", Session: session, Agent: agent(t, "steps: [{run: 'kill -9 $PPID', may_fail: true}, {say: x}]")},
-		drivertest.Case{Name: "Shouts", Session: session, OK: true,
-			Agent: agent(t, `steps: [{emit: {bytes: 20971520, text: "\n"}}, {emit: {base64: AAH//go=}}, {run: "head -c 300000 /dev/zero | tr '\\0' x"}]`)},
-		drivertest.Case{Name: "Asks", Session: session, OK: true,
+		drivertest.Case{
+			Name: "Shouts", Session: session, OK: true,
+			Agent: agent(t, `steps: [{emit: {bytes: 20971520, text: "\n"}}, {emit: {base64: AAH//go=}}, {run: "head -c 300000 /dev/zero | tr '\\0' x"}]`),
+		},
+		drivertest.Case{
+			Name: "Asks", Session: session, OK: true,
 			Agent: agent(t, "steps: [{ask: push?, tool: git_push, allowed: [{say: pushed}], denied: [{fail: denied}]}]"),
 			Tell: func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
 				if f.Kind != driver.PermissionAsked {
@@ -64,8 +75,10 @@ steps:
 					t.Error(err)
 				}
 			},
-			Facts: []string{"permission_asked push?", "said pushed", "stopped completed"}},
-		drivertest.Case{Name: "Listens", Session: session, OK: true,
+			Facts: []string{"permission_asked push?", "said pushed", "stopped completed"},
+		},
+		drivertest.Case{
+			Name: "Listens", Session: session, OK: true,
 			Agent: agent(t, "steps: [expect_prompt, {say: ready}, {expect_prompt: two}, {say: '{prompt}'}]"),
 			Tell: func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
 				if f.Text == "ready" {
@@ -74,8 +87,10 @@ steps:
 					}
 				}
 			},
-			Facts: []string{"said ready", "said line two", "said and three", "stopped completed"}},
-		drivertest.Case{Name: "Cancelled", Session: session, Agent: agent(t, "steps: [{say: a}, {run: sleep 1000}]"),
+			Facts: []string{"said ready", "said line two", "said and three", "stopped completed"},
+		},
+		drivertest.Case{
+			Name: "Cancelled", Session: session, Agent: agent(t, "steps: [{say: a}, {run: sleep 1000}]"),
 			Tell: func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
 				if f.Kind == driver.ToolCalled {
 					if err := c.Cancel(t.Context()); err != nil {
@@ -83,15 +98,19 @@ steps:
 					}
 				}
 			},
-			Facts: []string{"said a", "tool_called sleep 1000", "stopped cancelled: cancelled by an order"}},
-		drivertest.Case{Name: "Terminated", Session: session, Agent: agent(t, "steps: [{say: a}, {hang: waiting}]"),
+			Facts: []string{"said a", "tool_called sleep 1000", "stopped cancelled: cancelled by an order"},
+		},
+		drivertest.Case{
+			Name: "Terminated", Session: session, Agent: agent(t, "steps: [{say: a}, {hang: waiting}]"),
 			Tell: func(_ *testing.T, p *drivertest.Process, _ driver.Conversation, f driver.Fact) {
 				if f.Kind == driver.Thought {
 					p.Signal(syscall.SIGTERM)
 				}
 			},
-			Facts: []string{"said a", "thought waiting", "stopped terminated: asked to stop by a signal"}},
-		drivertest.Case{Name: "Stubborn", Session: session, OK: true,
+			Facts: []string{"said a", "thought waiting", "stopped terminated: asked to stop by a signal"},
+		},
+		drivertest.Case{
+			Name: "Stubborn", Session: session, OK: true,
 			Agent: agent(t, "stubborn: true\nsteps: [{say: a}, expect_prompt, expect_prompt, {say: b}]"),
 			Tell: func(t *testing.T, p *drivertest.Process, c driver.Conversation, f driver.Fact) {
 				if f.Text == "a" {
@@ -101,9 +120,12 @@ steps:
 					}
 				}
 			},
-			Facts: []string{"said a", "said b", "stopped completed"}},
-		drivertest.Case{Name: "LeavesChildren", Session: session, OK: true,
-			Agent: agent(t, "steps: [{spawn: sleep 3}, {spawn: sleep 3, mode: setsid, keeps_output: true}, {spawn: sleep 3, mode: double_fork}]")},
+			Facts: []string{"said a", "said b", "stopped completed"},
+		},
+		drivertest.Case{
+			Name: "LeavesChildren", Session: session, OK: true,
+			Agent: agent(t, "steps: [{spawn: sleep 3}, {spawn: sleep 3, mode: setsid, keeps_output: true}, {spawn: sleep 3, mode: double_fork}]"),
+		},
 	)
 }
 

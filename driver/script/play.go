@@ -286,8 +286,10 @@ func (p *player) take(o Order, ok bool) error {
 		p.answers[o.ID] = o.Option
 	case OrderStart, OrderPrompt:
 		if len(p.prompts) >= promptsMax {
-			p.voice.tell(event{Type: driver.Faulted,
-				Text: fmt.Sprintf("a prompt was not taken: %d wait to be read", promptsMax)})
+			p.voice.tell(event{
+				Type: driver.Faulted,
+				Text: fmt.Sprintf("a prompt was not taken: %d wait to be read", promptsMax),
+			})
 			return nil
 		}
 		p.prompts = append(p.prompts, o.Text)

@@ -138,7 +138,9 @@ func (p *printer) flush() {
 	case p.total <= printedBytesMax:
 		p.voice.tell(event{Type: driver.Said, Tool: p.tool, Text: text})
 	case before <= printedBytesMax:
-		p.voice.tell(event{Type: driver.Said, Tool: p.tool,
-			Text: fmt.Sprintf("… [the command prints more than %d bytes; the rest is not shown]", printedBytesMax)})
+		p.voice.tell(event{
+			Type: driver.Said, Tool: p.tool,
+			Text: fmt.Sprintf("… [the command prints more than %d bytes; the rest is not shown]", printedBytesMax),
+		})
 	}
 }

@@ -27,8 +27,10 @@ func (p *player) step(s *Step) error {
 	case "sleep":
 		return p.rest(s.From + time.Duration(p.draw.Int64N(int64(s.To-s.From)+1)))
 	case "usage":
-		p.voice.tell(event{Type: driver.UsageReported,
-			Usage: driver.Usage{InputTokens: s.Tokens[0], OutputTokens: s.Tokens[1], CostUSD: s.CostUSD}})
+		p.voice.tell(event{
+			Type:  driver.UsageReported,
+			Usage: driver.Usage{InputTokens: s.Tokens[0], OutputTokens: s.Tokens[1], CostUSD: s.CostUSD},
+		})
 	case "fail":
 		return failed{p.text(s.Text), s.Code}
 	case "crash":

@@ -125,7 +125,7 @@ func (w *Workspace) Run(ctx context.Context, command string, env []string, outpu
 		}
 		return exit.ExitCode(), nil
 	case ctx.Err() != nil:
-		return -1, nil
+		return -1, nil //nolint:nilerr // it was told to end, and ended
 	}
 	return -1, fmt.Errorf("run sh: %w", err)
 }

@@ -211,12 +211,18 @@ func TestOpenRefuses(t *testing.T) {
 		"not a database": {func(t *testing.T, path string) { write(t, path, strings.Repeat("dear diary\n", 500)) }, []string{"not a database", "copy the file"}},
 		"short":          {func(t *testing.T, path string) { write(t, path, "SQLite format 3\x00") }, []string{"not a database", "copy the file"}},
 		"a folder":       {func(t *testing.T, path string) { mkdir(t, path) }, []string{"must be a file"}},
-		"log without its file": {func(t *testing.T, path string) { write(t, path+"-wal", "something") },
-			[]string{"the file is missing", "journal.db-wal", "put the file back"}},
-		"log with an empty file": {func(t *testing.T, path string) { write(t, path, ""); write(t, path+"-wal", "something") },
-			[]string{"the file is empty", "put the file back"}},
-		"another database": {func(t *testing.T, path string) { write(t, path, ""); alter(t, path, "CREATE TABLE cats (name)") },
-			[]string{"not a journal of Fairlead", "another path"}},
+		"log without its file": {
+			func(t *testing.T, path string) { write(t, path+"-wal", "something") },
+			[]string{"the file is missing", "journal.db-wal", "put the file back"},
+		},
+		"log with an empty file": {
+			func(t *testing.T, path string) { write(t, path, ""); write(t, path+"-wal", "something") },
+			[]string{"the file is empty", "put the file back"},
+		},
+		"another database": {
+			func(t *testing.T, path string) { write(t, path, ""); alter(t, path, "CREATE TABLE cats (name)") },
+			[]string{"not a journal of Fairlead", "another path"},
+		},
 		"newer": {func(t *testing.T, path string) {
 			copyFile(t, written(t, 50), path)
 			alter(t, path, "PRAGMA user_version = 99")

@@ -112,7 +112,8 @@ func (f *Fake) postOrder(w http.ResponseWriter, r *http.Request) {
 	if reason, ok := f.refusals[verb+" "+a.Name]; ok {
 		delete(f.refusals, verb+" "+a.Name)
 		problem(w, http.StatusConflict, a.Name+" cannot take "+verb+" now", map[string]any{"refusal": map[string]any{
-			"subject": a.Name, "event": verb, "state": a.Current, "row": "C17", "reason": reason, "takes": []string{"stop", "cleanup"}}})
+			"subject": a.Name, "event": verb, "state": a.Current, "row": "C17", "reason": reason, "takes": []string{"stop", "cleanup"},
+		}})
 		return
 	}
 	f.order(a, verb, note(r))

@@ -32,9 +32,16 @@ type Scenario struct {
 // Scenarios are the stories that must hold on every target, at every size.
 func Scenarios() []Scenario {
 	return []Scenario{
-		{"start", Start}, {"stop in mid-session", StopInMidSession}, {"once and then", OnceAndThen}, {"hold and release", HoldAndRelease},
-		{"cut and mended", CutAndMended}, {"a refusal", ARefusal}, {"keyboard alone", KeyboardAlone},
-		{"hostile words", HostileWords}, {"reading back", ReadingBack}, {"accessible", Accessible},
+		{"start", Start},
+		{"stop in mid-session", StopInMidSession},
+		{"once and then", OnceAndThen},
+		{"hold and release", HoldAndRelease},
+		{"cut and mended", CutAndMended},
+		{"a refusal", ARefusal},
+		{"keyboard alone", KeyboardAlone},
+		{"hostile words", HostileWords},
+		{"reading back", ReadingBack},
+		{"accessible", Accessible},
 	}
 }
 
