@@ -377,7 +377,8 @@ func (o *fakeOutput) Close() error {
 // "turn IN OUT COST", one line that makes two facts, the first of which carries the place
 // where the line begins. All else is said.
 type fakeDriver struct {
-	check hook // what Check answers
+	check   hook // what Check answers
+	between hook // asked between two facts of one line
 }
 
 func (d *fakeDriver) Name() string { return "fake" }
@@ -391,7 +392,7 @@ func (d *fakeDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, er
 }
 
 func (d *fakeDriver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
-	return fakeConversation{w}
+	return fakeConversation{w, d}
 }
 
 func (d *fakeDriver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
@@ -404,7 +405,10 @@ func (d *fakeDriver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.St
 	return driver.Outcome{OK: true}
 }
 
-type fakeConversation struct{ w driver.Wire }
+type fakeConversation struct {
+	w driver.Wire
+	d *fakeDriver
+}
 
 func (fakeConversation) Prompt(context.Context, string) error { return driver.ErrNoInput }
 func (fakeConversation) Cancel(context.Context) error         { return driver.ErrNoInput }
@@ -416,7 +420,10 @@ func (c fakeConversation) Facts(ctx context.Context, from int64) iter.Seq2[drive
 				yield(driver.Fact{}, err)
 				return
 			}
-			for _, fact := range factsOf(line) {
+			for i, fact := range factsOf(line) {
+				if i > 0 {
+					_ = c.d.between.ask("")
+				}
 				if !yield(fact, nil) {
 					return
 				}

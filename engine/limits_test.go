@@ -117,6 +117,37 @@ func TestReportsAreCountedOnce(t *testing.T) {
 	}
 }
 
+// A report never names a place in the middle of a line, however long a driver takes over it:
+// what was said there would be counted twice, or not at all.
+func TestNoReportInTheMiddleOfALine(t *testing.T) {
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.host.play = func(s *fakeSession) { <-s.asked }
+		b.driver.between.set(func(string) error {
+			<-time.After(3 * reportEvery)
+			return nil
+		})
+		b.start()
+		b.command("coder", "run_once")
+		b.settle()
+		s := b.host.session("coder-1")
+		s.say("") // a line without a word to us
+		s.say("turn 10 1 0.5")
+		b.after(2 * reportEvery) // in the middle of it
+		if u := b.view("coder").UsageToday; u.InputTokens != 0 {
+			t.Errorf("reported in the middle: %+v", u)
+		}
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		b.start()
+		s.say("turn 20 2 0.5")
+		b.after(time.Minute)
+		if u := b.view("coder").UsageToday; u.InputTokens != 30 || u.OutputTokens != 3 {
+			t.Errorf("%+v", u)
+		}
+	})
+}
+
 // A session that ended before it was ever seen to run has run all the same: its use counts.
 func TestUseOfASessionThatWasNeverSeen(t *testing.T) {
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
