@@ -35,11 +35,11 @@ var commands = map[string]struct{ short, long, said string }{
 func (a *app) commandVerb(verb string) *cobra.Command {
 	var wait, all bool
 	var note string
-	words := commands[verb]
+	about := commands[verb]
 	cmd := &cobra.Command{
 		Use:   verb + " AGENT...",
-		Short: words.short,
-		Long: words.long + `
+		Short: about.short,
+		Long: about.long + `
 
 With --wait it returns when the command has taken effect: a started agent runs, a stopped
 one rests, a single session is over. Exit code 1 says that the session failed.`,
@@ -124,6 +124,9 @@ func (a *app) saidCommand(verb string, answer api.Commanded) error {
 
 // waitFor follows the journal from the command on, until the command has taken effect.
 func (a *app) waitFor(ctx context.Context, client *api.Client, verb, name string, seq uint64) error {
+	if view, err := client.Team(ctx); err == nil && view.Hold && verb != "stop" && !a.json {
+		fmt.Fprintf(a.err, "the team is held%s: %s waits for `fairlead release`\n", orNote(view.Note), name)
+	}
 	for {
 		why, err := client.Why(ctx, name)
 		if err != nil {
@@ -155,12 +158,18 @@ func (a *app) waitFor(ctx context.Context, client *api.Client, verb, name string
 	}
 }
 
+// words are what the verbs write as desired_state.
+var words = map[string]string{"start": "continuous", "stop": "pause", "once": "run_once", "cleanup": "run_cleanup"}
+
 // tookEffect says whether a command has, and how a session that was asked for ended.
 func tookEffect(verb string, why engine.WhyView) (bool, error) {
 	agent := why.Agent
+	if desired := agent.DesiredState; desired != words[verb] && desired != "pause" {
+		return true, &coded{exitCancelled, fmt.Errorf("a newer order replaced this one: %s is wanted of %s now%s", line(desired, 30), agent.Name, orNote(agent.Note))}
+	}
 	switch verb {
 	case "start":
-		if agent.DesiredState != "continuous" {
+		if agent.DesiredState == "pause" {
 			return true, fmt.Errorf("%s does not run: %s", agent.Name, line(agent.Note, 200))
 		}
 		return agent.Session != nil && agent.Session.Phase == "running", nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"strings"
 	"time"
 
@@ -29,6 +31,8 @@ Ctrl-C stops only the waiting.`,
 }
 
 func (a *app) down(ctx context.Context, now bool) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
 	client, err := a.dial()
 	if err != nil {
 		return err
