@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
 )
 
@@ -31,13 +33,8 @@ func (a *app) openVerb() *cobra.Command {
 		Use:   "open",
 		Short: "Open Mission Control in a browser, and print its address",
 		Args:  args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.dial()
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			if _, err := client.Status(cmd.Context()); err != nil {
+		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+			if _, err := client.Status(ctx); err != nil {
 				return err
 			}
 			found, err := engine.FindDaemon(a.dir)
@@ -55,6 +52,6 @@ func (a *app) openVerb() *cobra.Command {
 			fmt.Fprintln(a.out, url)
 			openBrowser(url)
 			return nil
-		},
+		}),
 	}
 }

@@ -50,19 +50,15 @@ one rests, a single session is over. Exit code 1 says that the session failed.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, names []string) error {
-			client, err := a.dial()
-			if err != nil {
-				return err
-			}
-			defer client.Close()
+		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {
 			if all {
-				if names, err = everybody(cmd.Context(), client); err != nil {
+				var err error
+				if names, err = everybody(ctx, client); err != nil {
 					return err
 				}
 			}
-			return a.command(cmd.Context(), client, verb, names, note, wait)
-		},
+			return a.command(ctx, client, verb, names, note, wait)
+		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when it has taken effect")
 	cmd.Flags().BoolVar(&all, "all", false, "all agents of the team")
@@ -204,13 +200,8 @@ func (a *app) switchVerb(verb, short, said string, give func(*api.Client, contex
 		Use:   verb,
 		Short: short,
 		Args:  args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.dial()
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			answer, err := give(client, cmd.Context(), note)
+		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+			answer, err := give(client, ctx, note)
 			if err != nil {
 				return err
 			}
@@ -219,7 +210,7 @@ func (a *app) switchVerb(verb, short, said string, give func(*api.Client, contex
 			}
 			_, err = fmt.Fprintln(a.out, said)
 			return err
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&note, "note", "", "why")
 	return cmd

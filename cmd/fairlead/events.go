@@ -20,20 +20,15 @@ func (a *app) eventsVerb() *cobra.Command {
 		Use:   "events",
 		Short: "Show what happened: every change in the journal, a line each",
 		Args:  args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.dial()
-			if err != nil {
-				return err
-			}
-			defer client.Close()
+		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
 			if agent != "" {
 				entity = "control/" + agent
 			}
 			if follow {
-				return a.follow(cmd.Context(), client, api.EventsQuery{After: int64(after), Tail: tail, Entity: entity}) //nolint:gosec // no journal is that long
+				return a.follow(ctx, client, api.EventsQuery{After: int64(after), Tail: tail, Entity: entity}) //nolint:gosec // no journal is that long
 			}
-			return a.events(cmd.Context(), client, api.JournalQuery{After: after, Tail: tail, Entity: entity})
-		},
+			return a.events(ctx, client, api.JournalQuery{After: after, Tail: tail, Entity: entity})
+		}),
 	}
 	cmd.Flags().Uint64Var(&after, "after", 0, "only what came after this sequence number")
 	cmd.Flags().IntVar(&tail, "tail", 0, "begin with the newest so many")

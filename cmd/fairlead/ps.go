@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
 )
 
@@ -17,13 +18,8 @@ func (a *app) psVerb() *cobra.Command {
 		Use:   "ps",
 		Short: "List the agents: what they do, what is wanted, and what speaks against it",
 		Args:  args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.dial()
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			view, err := client.Team(cmd.Context())
+		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+			view, err := client.Team(ctx)
 			if err != nil {
 				return err
 			}
@@ -31,7 +27,7 @@ func (a *app) psVerb() *cobra.Command {
 				return a.printJSON(view)
 			}
 			return a.printTeam(a.out, view)
-		},
+		}),
 	}
 }
 
@@ -106,13 +102,8 @@ func (a *app) whyVerb() *cobra.Command {
 		Short:             "Show the evidence for an agent's status, piece by piece, with its age",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeAgents,
-		RunE: func(cmd *cobra.Command, words []string) error {
-			client, err := a.dial()
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			why, err := client.Why(cmd.Context(), words[0])
+		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+			why, err := client.Why(ctx, words[0])
 			if err != nil {
 				return err
 			}
@@ -120,7 +111,7 @@ func (a *app) whyVerb() *cobra.Command {
 				return a.printJSON(why)
 			}
 			return a.printWhy(why)
-		},
+		}),
 	}
 }
 
@@ -153,10 +144,7 @@ func (a *app) printWhy(why engine.WhyView) error {
 }
 
 // completeAgents offers names to the shell; without a daemon those of fairlead.yaml.
-func (a *app) completeAgents(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if cmd.Context() == nil {
-		cmd.SetContext(context.Background())
-	}
+func (a *app) completeAgents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	conf, err := a.load()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -105,6 +105,18 @@ func knownVerb(cmd *cobra.Command, words []string) error {
 // dial finds the daemon of the repository.
 func (a *app) dial() (*api.Client, error) { return api.Dial(a.dir) }
 
+// asking is a verb that asks the daemon.
+func (a *app) asking(do func(ctx context.Context, client *api.Client, words []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, words []string) error {
+		client, err := a.dial()
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		return do(cmd.Context(), client, words)
+	}
+}
+
 // load reads the configuration, with words for who has none yet.
 func (a *app) load() (*config.Config, error) {
 	conf, err := config.Load(a.dir, os.LookupEnv)

@@ -23,20 +23,15 @@ the output is no terminal. With a name: what the agent says, session after sessi
 Ctrl-C. What agents say is shown as text: escape sequences do nothing.`,
 		Args:              args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: a.completeAgents,
-		RunE: func(cmd *cobra.Command, words []string) error {
-			client, err := a.dial()
-			if err != nil {
-				return err
-			}
-			defer client.Close()
+		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
 			if len(words) == 1 {
-				return a.watchAgent(cmd.Context(), client, words[0])
+				return a.watchAgent(ctx, client, words[0])
 			}
 			if a.json || !tty(a.out) {
-				return a.follow(cmd.Context(), client, api.EventsQuery{After: api.FromNow})
+				return a.follow(ctx, client, api.EventsQuery{After: api.FromNow})
 			}
-			return a.watchTeam(cmd.Context(), client)
-		},
+			return a.watchTeam(ctx, client)
+		}),
 	}
 }
 
