@@ -45,43 +45,43 @@ func (e *Engine) adoptAll(ctx context.Context) []adoption {
 	return open
 }
 
-// resume does for one open session what its process asks for. One whose holder does not
-// answer stays open, and is asked after until it does: the others need not wait for it.
+// resume tells the team what became of one open session. One whose holder does not answer
+// stays open: the others need not wait for it.
 func (e *Engine) resume(ctx context.Context, a adoption) error {
-	m := e.members[a.agent]
 	var fenced *Fenced
 	switch {
 	case ctx.Err() != nil:
-		a.close()
 		return ctx.Err()
 	case errors.As(a.err, &fenced):
 		return takenOver(a.err)
-	case a.err != nil:
-		m.begun(a.session.ID, "start/"+a.session.ID)
-		e.log.Warn("a session's holder does not answer; it is asked again until it does", "session", a.session.ID, "error", a.err)
-		e.beside(func(ctx context.Context) { e.adopt(ctx, m, a.session.ID, nil) })
+	case a.err != nil, a.neverBegan():
 		return nil
-	case a.neverBegan():
-		a.close()
-		return nil // an errand like any other: it asks first whether it is still wanted
-	}
-	follows := a.follows()
-	if follows {
-		m.begun(a.session.ID, "start/"+a.session.ID)
-		e.setProc(a.session.ID, a.proc)
 	}
 	if what := a.becomes(true); what != nil {
-		if err := e.tell(ctx, a.agent, what); err != nil {
-			return err
-		}
+		return e.tell(ctx, a.agent, what)
 	}
-	if !follows {
-		a.close()
-		return nil
-	}
-	e.log.Info("session found", "session", a.session.ID, "it", string(a.found))
-	e.beside(func(ctx context.Context) { e.follow(ctx, m, a.session, a.proc, a.found != Running) })
 	return nil
+}
+
+// pickUp begins with one open session what its process asks for: it is listened to, or its
+// holder is asked after until it answers. One that never began is an errand like any other,
+// which asks first whether it is still wanted.
+func (e *Engine) pickUp(a adoption) {
+	m := e.members[a.agent]
+	switch {
+	case a.err != nil:
+		m.begun(a.session.ID, "start/"+a.session.ID)
+		e.setSilent(a.session.ID, a.err)
+		e.log.Warn("a session's holder does not answer; it is asked again until it does", "session", a.session.ID, "error", a.err)
+		e.beside(func(ctx context.Context) { e.adopt(ctx, m, a.session.ID, nil) })
+	case a.neverBegan() || !a.follows():
+		a.close()
+	default:
+		m.begun(a.session.ID, "start/"+a.session.ID)
+		e.setProc(a.session.ID, a.proc)
+		e.log.Info("session found", "session", a.session.ID, "it", string(a.found))
+		e.beside(func(ctx context.Context) { e.follow(ctx, m, a.session, a.proc, a.found != Running) })
+	}
 }
 
 // adopt asks after a session until it is known what became of it. To guess would be to
@@ -99,6 +99,7 @@ func (e *Engine) adopt(ctx context.Context, m *member, id string, failed error) 
 				open, a.session = true, *s
 			}
 		}); err != nil || !open {
+			e.setSilent(id, nil)
 			return
 		}
 		a.proc, a.found, a.err = e.opts.Host.Adopt(ctx, id, epoch)
@@ -109,9 +110,11 @@ func (e *Engine) adopt(ctx context.Context, m *member, id string, failed error) 
 		case e.fenced(a.err):
 			return
 		case a.err == nil:
+			e.setSilent(id, nil)
 			e.takeOver(ctx, m, a, failed)
 			return
 		}
+		e.setSilent(id, a.err)
 		if !warned {
 			warned = true
 			e.log.Error("what became of a session is not known; its holder is asked until it answers", "session", id, "error", a.err)
@@ -204,4 +207,21 @@ func (e *Engine) fenced(err error) bool {
 
 func takenOver(err error) error {
 	return fmt.Errorf("another fairlead has taken the agents over: %w; this one stops, and drives nobody any more", err)
+}
+
+// setSilent notes why nobody answers for a session; nil: somebody does, or it is over.
+func (e *Engine) setSilent(session string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err == nil {
+		delete(e.silent, session)
+		return
+	}
+	e.silent[session] = err.Error()
+}
+
+func (e *Engine) silence(session string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.silent[session]
 }

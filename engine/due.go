@@ -21,7 +21,7 @@ func (e *Engine) untilDue() time.Duration {
 		}
 	}
 	for name, a := range e.team.Agents {
-		earlier(e.team.Deadline(a))
+		earlier(e.deadline(a))
 		if m := e.members[name]; m != nil {
 			earlier(m.again)
 		}
@@ -34,6 +34,19 @@ func (e *Engine) untilDue() time.Duration {
 		wait = max(wait, spunFor)
 	}
 	return wait
+}
+
+// deadline is the next one of an agent. A session that is over, and whose end is on its way
+// to the journal, reaches no limit any more: it may have ended long before, while we were
+// away, and to say that it used its time up would be a guess.
+func (e *Engine) deadline(a *team.Agent) time.Time {
+	at := e.team.Deadline(a)
+	if s := a.Session; s != nil && !at.IsZero() {
+		if proc := e.proc(s.ID); proc != nil && isDone(proc) {
+			return time.Time{}
+		}
+	}
+	return at
 }
 
 // onTime does what is due. A deadline of which nothing comes would be due for ever: it is
@@ -57,7 +70,7 @@ func (e *Engine) dueEvents() []request {
 	var batch []request
 	for _, name := range e.team.Names() {
 		a := e.team.Agents[name]
-		if at := e.team.Deadline(a); !at.IsZero() && !now.Before(at) {
+		if at := e.deadline(a); !at.IsZero() && !now.Before(at) {
 			batch = append(batch, request{event: &team.Event{Actor: byTimer, Agent: name, What: team.TimerFired{}}})
 		}
 		if m := e.members[name]; m != nil && !m.again.IsZero() && !now.Before(m.again) {

@@ -26,6 +26,7 @@ type Options struct {
 	Lookup  func(string) (string, bool) // resolves references to the environment
 	BootID  string                      // of the machine: a file torn by a reboot is no wish
 	Log     *slog.Logger
+	Planned func(Plan) // is told what recovery will do, before it does it; nil: nobody is
 }
 
 // Files is the live agent_state.json of every agent; interop.StateFiles is the real one.
@@ -70,8 +71,9 @@ type Engine struct {
 	logBytesMax int64 // these two are the constants but in tests and benchmarks
 	fillRounds  int
 
-	mu    sync.Mutex
-	procs map[string]Process // running sessions by id
+	mu     sync.Mutex
+	procs  map[string]Process // running sessions by id
+	silent map[string]string  // sessions whose holder does not answer, and what it was asked in vain
 }
 
 // member is what the loop remembers of an agent and could look up again.
@@ -129,7 +131,7 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 		opts: opts, log: opts.Log, hub: newHub(),
 		table: make(chan request, tableMax), quit: make(chan struct{}), ready: make(chan struct{}), stopped: make(chan struct{}),
 		members: map[string]*member{}, versions: map[string]uint64{}, warned: map[string]bool{},
-		procs: map[string]Process{}, started: time.Now(), holding: true,
+		procs: map[string]Process{}, silent: map[string]string{}, started: time.Now(), holding: true,
 		pumped: make(chan struct{}), broken: make(chan error, 1), logBytesMax: logBytesMax, fillRounds: fillRounds,
 	}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -214,6 +216,7 @@ func (e *Engine) proc(session string) Process {
 func (e *Engine) setProc(session string, p Process) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	delete(e.silent, session)
 	if p == nil {
 		delete(e.procs, session)
 		return

@@ -12,29 +12,22 @@ import (
 // recover brings the team and the world together again: it looks first (processes, then
 // files), and only then lets anything begin. It runs before the loop, in its goroutine.
 func (e *Engine) recover(ctx context.Context) error {
-	e.rebooted = e.team.BootID != "" && e.team.BootID != e.opts.BootID
-	if err := e.tell(ctx, "", team.DaemonStarted{BootID: e.opts.BootID}); err != nil {
-		return err
+	before := copyOf(e.team)
+	found, err := e.reckon(ctx, e.adoptAll, e.readFiles)
+	if err == nil {
+		err = ctx.Err()
 	}
-	if err := e.tell(ctx, "", configured(e.opts.Config)); err != nil {
-		return err
-	}
-	e.addRemoved()
-	adoptions := e.adoptAll(ctx)
-	if err := e.readFiles(ctx); err != nil {
-		return err
-	}
-	for _, found := range adoptions {
-		if err := e.resume(ctx, found); err != nil {
-			return err
+	if err != nil {
+		for i := range found {
+			found[i].close()
 		}
+		return err
+	}
+	e.announcePlan(before, found)
+	for _, a := range found {
+		e.pickUp(a)
 	}
 	e.sweep(ctx)
-	for _, name := range e.team.Names() {
-		if err := e.tell(ctx, name, control.Started{}); err != nil {
-			return err
-		}
-	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -46,6 +39,35 @@ func (e *Engine) recover(ctx context.Context) error {
 	e.pumping = stop
 	e.beside(func(context.Context) { e.pump(pumping) })
 	return nil
+}
+
+// reckon looks, and decides what all that was found means. It begins nothing: what it
+// decides is in the journal when it returns, and in the world later. A rehearsal runs this
+// very function with other eyes, on a journal that keeps nothing.
+func (e *Engine) reckon(ctx context.Context, sessions func(context.Context) []adoption, files func(context.Context) error) ([]adoption, error) {
+	e.rebooted = e.team.BootID != "" && e.team.BootID != e.opts.BootID
+	if err := e.tell(ctx, "", team.DaemonStarted{BootID: e.opts.BootID}); err != nil {
+		return nil, err
+	}
+	if err := e.tell(ctx, "", configured(e.opts.Config)); err != nil {
+		return nil, err
+	}
+	e.addRemoved()
+	found := sessions(ctx)
+	if err := files(ctx); err != nil {
+		return found, err
+	}
+	for _, a := range found {
+		if err := e.resume(ctx, a); err != nil {
+			return found, err
+		}
+	}
+	for _, name := range e.team.Names() {
+		if err := e.tell(ctx, name, control.Started{}); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
 }
 
 // sweep ends what lost sessions have left behind. What cannot be ended is said, and holds

@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal"
+)
+
+// Onlooker sees what a recovery would see, and touches nothing.
+type Onlooker interface {
+	// Session says what became of a session, and as which process it runs. The error is for
+	// a holder that does not answer; a *Fenced where a daemon with a higher epoch was there.
+	Session(ctx context.Context, session string, epoch uint64) (found Found, pid int, err error)
+
+	// File is what lies in the place of an agent's agent_state.json, after what was found
+	// swapped out beside it (FromSwap): what Files would hand out first.
+	File(ctx context.Context, agent, folder string) ([]interop.Seen, error)
+}
+
+// Rehearse says what Run would do first, and does none of it: it decides with the code that
+// recovery decides with, on a journal that keeps nothing, by what the onlooker sees. Of the
+// options Host and Files are not looked at. Nothing is appended, written, adopted or started.
+func Rehearse(ctx context.Context, opts Options, look Onlooker) (Plan, error) {
+	opts.Journal = &scratch{Journal: opts.Journal}
+	opts.Log = slog.New(slog.DiscardHandler)
+	opts.Planned, opts.Host, opts.Files = nil, nil, nil
+	e, err := Open(ctx, opts)
+	if err != nil {
+		return Plan{}, err
+	}
+	defer e.cancel()
+	e.unsaved = 0 // no snapshot is due in a rehearsal
+	before := copyOf(e.team)
+	found, err := e.reckon(ctx, func(ctx context.Context) []adoption { return e.lookAll(ctx, look) }, func(ctx context.Context) error {
+		return e.glance(ctx, look)
+	})
+	if err != nil {
+		return Plan{}, fmt.Errorf("rehearse the recovery: %w", err)
+	}
+	return e.plan(before, found), ctx.Err()
+}
+
+// lookAll is adoptAll for one who only looks.
+func (e *Engine) lookAll(ctx context.Context, look Onlooker) []adoption {
+	var open []adoption
+	for _, name := range e.team.Names() {
+		if s := e.team.Agents[name].Session; s != nil {
+			open = append(open, adoption{session: *s, agent: name})
+		}
+	}
+	var asking sync.WaitGroup
+	for i := range open {
+		asking.Go(func() {
+			a, pid := &open[i], 0
+			a.found, pid, a.err = look.Session(ctx, a.session.ID, e.team.Epoch)
+			if a.err == nil {
+				a.proc = glimpse{pid: pid}
+			}
+		})
+	}
+	asking.Wait()
+	return open
+}
+
+// glance is readFiles for one who only looks.
+func (e *Engine) glance(ctx context.Context, look Onlooker) error {
+	type page struct {
+		looks []interop.Seen
+		err   error
+	}
+	pages := map[string]*page{}
+	slots := make(chan struct{}, glancesMax)
+	var looking sync.WaitGroup
+	for name, m := range e.members {
+		if e.team.Agents[name] == nil || m.conf.Workspace == "" {
+			continue
+		}
+		p := &page{}
+		pages[name] = p
+		looking.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			p.looks, p.err = look.File(ctx, name, m.conf.Workspace)
+		})
+	}
+	looking.Wait()
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
+		p := pages[name]
+		if p.err != nil {
+			e.cannotLook(e.members[name], p.err)
+			continue
+		}
+		for i := range p.looks {
+			p.looks[i].Name, p.looks[i].Seq = name, uint64(i)+1
+			if err := e.step(ctx, []request{{seen: &p.looks[i]}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// glancesMax bounds how many files are waited for at once: one that is away or torn takes a
+// while, and a thousand of them must not take that one after the other.
+const glancesMax = 128
+
+// scratch is a journal that forgets: what a rehearsal decides is nobody's history.
+type scratch struct {
+	journal.Journal
+	mu    sync.Mutex
+	extra uint64
+}
+
+// Append only counts.
+func (s *scratch) Append(ctx context.Context, batch []journal.Change, _ ...journal.Expect) (uint64, error) {
+	head, _, err := s.Head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.extra += uint64(len(batch))
+	return head + s.extra, nil
+}
+
+// SaveSnapshot keeps nothing.
+func (*scratch) SaveSnapshot(context.Context, journal.Snapshot) error { return nil }
+
+// glimpse is a process that was only seen: nothing can be asked of it.
+type glimpse struct{ pid int }
+
+var errGlimpse = errors.New("a rehearsal only looks, which is a fault in fairlead")
+
+func (g glimpse) PID() int                                           { return g.pid }
+func (glimpse) Done() <-chan struct{}                                { return nil }
+func (glimpse) Ended(context.Context) (Ending, error)                { return Ending{}, errGlimpse }
+func (glimpse) End(context.Context, time.Duration) error             { return errGlimpse }
+func (glimpse) Ack(context.Context) error                            { return errGlimpse }
+func (glimpse) Evidence(context.Context) (Proof, error)              { return Proof{}, errGlimpse }
+func (glimpse) Close() error                                         { return nil }
+func (glimpse) Send(context.Context, []byte) error                   { return errGlimpse }
+func (glimpse) CloseInput(context.Context) error                     { return errGlimpse }
+func (glimpse) Output(context.Context, int64) (io.ReadCloser, error) { return nil, errGlimpse }
+
+// Eyes is the Onlooker of real life.
+type Eyes struct {
+	Folder string // as Holders has it
+}
+
+var _ Onlooker = Eyes{}
+
+// Session is Onlooker's.
+func (y Eyes) Session(ctx context.Context, session string, epoch uint64) (Found, int, error) {
+	sight, err := holder.Look(ctx, filepath.Join(y.Folder, session))
+	if err != nil {
+		return "", 0, fmt.Errorf("adopt %s: %w", session, err)
+	}
+	if sight.Fence > epoch {
+		return "", 0, &Fenced{Why: (&holder.Fenced{Mine: epoch, Seen: sight.Fence}).Error()}
+	}
+	if sight.Phase == holder.Running && !sight.Answers {
+		return "", sight.AgentPID, fmt.Errorf("its holder (process %d) is there but does not answer: %s", sight.HolderPID, sight.Silence)
+	}
+	return foundAs[sight.Phase], sight.AgentPID, nil
+}
+
+// foundAs puts the holder's word for it into ours.
+var foundAs = map[holder.Phase]Found{
+	holder.NeverStarted: NeverStarted, holder.Running: Running, holder.Exited: Exited, holder.Lost: Lost,
+}
+
+const (
+	swapPrefix = "." + interop.FileName + ".swap-" // as interop names what it swaps out; a test compares
+	sheetMax   = 1 << 20                           // bytes; what is larger is malformed whatever it says
+	tornFor    = 250 * time.Millisecond            // SPEC: the same unparsable bytes for this long are malformed
+	goneFor    = 50 * time.Millisecond             // who replaces by unlink and rename is away for less
+	tornLook   = 10 * time.Millisecond             // between two looks meanwhile
+)
+
+// File is Onlooker's. Nonsense is looked at until it has stayed so for as long as the spec
+// says; nothing is kept aside.
+func (Eyes) File(ctx context.Context, _, folder string) ([]interop.Seen, error) {
+	names, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []interop.Seen{{Kind: interop.KindDeleted}}, nil // recovery would make it, and find it empty
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look into the workspace: %w; make it readable", err)
+	}
+	now, err := settled(ctx, filepath.Join(folder, interop.FileName))
+	if err != nil {
+		return nil, err
+	}
+	var looks []interop.Seen
+	for _, entry := range names {
+		if !strings.HasPrefix(entry.Name(), swapPrefix) {
+			continue
+		}
+		left := sheetAt(filepath.Join(folder, entry.Name()))
+		if left.Kind == interop.KindWritten && left.Sum != now.Sum {
+			left.FromSwap = true
+			looks = append(looks, left)
+		}
+	}
+	return append(looks, now), ctx.Err()
+}
+
+func settled(ctx context.Context, path string) (interop.Seen, error) {
+	for since, last := time.Now(), (interop.Seen{}); ; {
+		s := sheetAt(path)
+		if s.Kind == interop.KindWritten || s.Kind == interop.KindUnreadable {
+			return s, nil
+		}
+		if s.Kind != last.Kind || s.Ident != last.Ident || s.Sum != last.Sum {
+			since, last = time.Now(), s
+		}
+		patience := tornFor
+		if s.Kind == interop.KindDeleted {
+			patience = goneFor
+		}
+		if time.Since(since) >= patience {
+			return s, nil
+		}
+		if !rest(ctx, tornLook) {
+			return s, ctx.Err()
+		}
+	}
+}
+
+// sheetAt reads one file as interop does: a plain file, no link, no pipe.
+func sheetAt(path string) interop.Seen {
+	s := interop.Seen{Kind: interop.KindUnreadable, At: time.Now().UTC()}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) //nolint:gosec // a file that everybody may put there
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.Kind = interop.KindDeleted
+		return s
+	case err != nil:
+		s.Fault = err.Error()
+		return s
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		s.Fault = filepath.Base(path) + " is no plain file; put one there"
+		return s
+	}
+	if s.Bytes, err = io.ReadAll(io.LimitReader(f, sheetMax+1)); err != nil {
+		s.Fault = err.Error()
+		return s
+	}
+	s.Sum = interop.SumOf(s.Bytes)
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.Ident = fmt.Sprintf("%d.%d.%d", sys.Ino, info.Size(), info.ModTime().UnixNano())
+	}
+	state, err := interop.ParseAgentState(s.Bytes)
+	if err != nil {
+		s.Kind, s.Fault, s.KeptAs = interop.KindMalformed, err.Error(), "a copy beside it"
+		return s
+	}
+	s.Kind, s.State = interop.KindWritten, state
+	return s
+}
