@@ -100,6 +100,12 @@ steps:
 			},
 			Facts: []string{"said a", "tool_called sleep 1000", "stopped cancelled: cancelled by an order"},
 		},
+	)
+}
+
+// What the driver makes of signals, and of what is left behind.
+func TestDriverAndSignals(t *testing.T) {
+	drivertest.Run(t, script.Driver{},
 		drivertest.Case{
 			Name: "Terminated", Session: session, Agent: agent(t, "steps: [{say: a}, {hang: waiting}]"),
 			Tell: func(_ *testing.T, p *drivertest.Process, _ driver.Conversation, f driver.Fact) {
