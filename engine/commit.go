@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/team"
@@ -46,6 +47,7 @@ func (e *Engine) commit(ctx context.Context, made *draft) error {
 	for from := 0; from < len(made.records); {
 		to := made.part(from)
 		part := made.records[from:to]
+		began := time.Now()
 		last, err := e.opts.Journal.Append(ctx, part, e.expect(part)...)
 		if err != nil {
 			return appendFailed(err)
@@ -56,7 +58,7 @@ func (e *Engine) commit(ctx context.Context, made *draft) error {
 			e.versions[part[i].Entity]++
 			part[i].Version = e.versions[part[i].Entity]
 		}
-		e.head, from = last, to
+		e.head, e.took, from = last, time.Since(began), to
 	}
 	e.unsaved += len(made.records)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -56,9 +57,10 @@ type Engine struct {
 	clock    clock
 	unsaved  int // changes since the last snapshot
 	warned   map[string]bool
-	rebooted bool // the machine was started anew since the last epoch
-	holding  bool // no errand begins: we are still looking, or going already
-	spun     bool // the last deadline came to nothing
+	rebooted bool          // the machine was started anew since the last epoch
+	took     time.Duration // the last append
+	holding  bool          // no errand begins: we are still looking, or going already
+	spun     bool          // the last deadline came to nothing
 
 	errands sync.WaitGroup
 	cancel  context.CancelFunc // ends errands
@@ -69,7 +71,7 @@ type Engine struct {
 	why     error              // we stopped; set before quit is closed
 
 	logBytesMax int64 // these two are the constants but in tests and benchmarks
-	fillRounds  int
+	fill        atomic.Int64
 
 	mu     sync.Mutex
 	procs  map[string]Process // running sessions by id
@@ -119,7 +121,8 @@ const (
 	tableMax      = 256    // events that wait; then callers do
 	batchMax      = 256    // events that share a sync; with 1,000 changes a batch is cut, as the journal asks
 	snapshotEvery = 20_000 // changes; a start reads no more than these
-	fillRounds    = 64     // yields after a batch; see letFill
+	fillRounds    = 128    // yields after a batch, at most; see letFill
+	fillShare     = 4      // and no longer than this part of what the last append took
 )
 
 // ErrClosed is given to callers of an engine that has stopped.
@@ -132,8 +135,9 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 		table: make(chan request, tableMax), quit: make(chan struct{}), ready: make(chan struct{}), stopped: make(chan struct{}),
 		members: map[string]*member{}, versions: map[string]uint64{}, warned: map[string]bool{},
 		procs: map[string]Process{}, silent: map[string]string{}, started: time.Now(), holding: true,
-		pumped: make(chan struct{}), broken: make(chan error, 1), logBytesMax: logBytesMax, fillRounds: fillRounds,
+		pumped: make(chan struct{}), broken: make(chan error, 1), logBytesMax: logBytesMax,
 	}
+	e.fill.Store(fillRounds)
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := e.replay(ctx); err != nil {
 		return nil, err

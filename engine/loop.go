@@ -68,7 +68,8 @@ func (e *Engine) gather(first request) []request {
 
 // letFill yields after a batch that several had waited for: with their answers in hand they
 // lay their next orders on the table, and share the next sync. Without it the first of them
-// has one alone, and the others wait for two. Whoever is alone is not kept waiting.
+// has one alone, and the others wait for two. Whoever is alone is not kept waiting, and it
+// never costs more than a small share of the sync that it may save.
 func (e *Engine) letFill(batch []request) {
 	waited := 0
 	for _, req := range batch {
@@ -79,8 +80,9 @@ func (e *Engine) letFill(batch []request) {
 	if waited < 2 {
 		return
 	}
-	for range e.fillRounds {
-		if len(e.table) >= waited {
+	began, most := time.Now(), e.took/fillShare
+	for range e.fill.Load() {
+		if len(e.table) >= waited || time.Since(began) > most {
 			return
 		}
 		runtime.Gosched()
