@@ -39,21 +39,27 @@ func (f *fate) isDead() bool {
 	}
 }
 
+// act does something unless it is over. The lock is not held meanwhile: an act that takes
+// its time, as an append can, holds up nothing else.
 func (f *fate) act(what string, do func()) error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.isDead() {
+		f.mu.Unlock()
 		return errDead
 	}
 	f.acts = append(f.acts, what)
-	if len(f.acts) != f.last {
+	last := len(f.acts) == f.last
+	if last {
+		close(f.dead)
+	}
+	f.mu.Unlock()
+	if !last {
 		do()
 		return nil
 	}
 	if !f.undone {
 		do()
 	}
-	close(f.dead)
 	return errDead
 }
 
@@ -140,6 +146,7 @@ type fakeFiles struct {
 	queue []interop.Seen
 
 	adding, reading, writing hook
+	handing                  hook // asked before a look is handed out
 	writes                   int
 }
 
@@ -179,6 +186,7 @@ func (w *fakeFiles) handOut() {
 				return
 			}
 		}
+		_ = w.handing.ask(next.Name)
 		select {
 		case w.seen <- next:
 			w.disk.mu.Lock()

@@ -391,23 +391,50 @@ func TestGoingDuringTheStart(t *testing.T) {
 // A look that was handed over while we go is in the journal before we are gone: its file may
 // be let go of then.
 func TestLastLooksAreTakenIn(t *testing.T) {
-	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
-		b.start()
-		_, release := b.faults.Hold()
-		b.disk.wish("coder", "pause", "first", time.Now().Add(time.Second))
-		b.settle() // the loop is in its append
-		for n := range 20 {
-			b.disk.wish("coder", "pause", fmt.Sprintf("word %d", n), time.Now().Add(time.Duration(n+2)*time.Second))
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		for round := range 8 { // whether the loop sees first that it is to go is chance
+			b.start()
+			words := map[uint64]string{}
+			_, release := b.faults.Hold() // the loop is in an append while they come
+			for n := range batchMax + 50 {
+				note := fmt.Sprintf("word %d of round %d", n, round)
+				b.disk.wish("coder", "pause", note, time.Now().Add(time.Duration(n+1)*time.Millisecond))
+				words[b.files.seq] = note
+				b.settle()
+			}
+			b.cancel()
 			b.settle()
+			release()
+			files := b.files
+			if err := b.stop(); err != nil {
+				t.Fatal(err)
+			}
+			if note := b.replayed().Agents["coder"].Control.Wish.Note; note != words[files.taken["coder"]] {
+				t.Errorf("the last word that was handed over is %q, and the journal has %q", words[files.taken["coder"]], note)
+			}
 		}
-		b.cancel()
-		b.settle()
-		release()
-		if err := b.stop(); err != nil {
-			t.Fatal(err)
+	})
+}
+
+// A write that met somebody else's words waits until they are taken in, and is decided anew.
+func TestWriteWaitsForWhatItMet(t *testing.T) {
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.start()
+		b.files.handing.set(func(string) error { // it is a slow road
+			<-time.After(time.Minute)
+			return nil
+		})
+		b.files.writing.set(func(string) error {
+			b.files.writing.set(nil)
+			b.disk.wish("coder", "run_once", "in between", time.Now().Add(time.Second))
+			return nil
+		})
+		b.command("coder", "pause")
+		b.after(30 * time.Second)
+		if s := b.disk.state("coder"); s.Note != "in between" {
+			t.Errorf("it was written over before it was taken in: %+v", s)
 		}
-		if note := b.replayed().Agents["coder"].Control.Wish.Note; note != "word 19" {
-			t.Errorf("the last word that was taken in is %q", note)
-		}
+		b.after(2 * time.Minute)
+		b.is("coder", "run_once", "run_once")
 	})
 }
