@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // Durations are of this machine and this moment; ratios to a bare system call that is made
@@ -131,8 +132,12 @@ func benchCommands(b *testing.B, callers int, disk time.Duration) {
 	slow.Store(int64(disk))
 	defer slow.Store(0)
 	e, _, appended := harbour(b, yaml.String())
-	for name := range e.members { // the files are not what this measures
-		e.members[name].crowded = true
+	if err := e.look(context.Background(), func(*team.Team) {
+		for _, m := range e.members { // the files are not what this measures
+			m.crowded = true
+		}
+	}); err != nil {
+		b.Fatal(err)
 	}
 	bare := syncer(b)
 	rates, shares := map[int64][]float64{}, map[int64][]float64{}
