@@ -102,9 +102,9 @@ func (s PlanStep) String() string {
 
 // sight is what was seen of one agent when the plan is made.
 type sight struct {
-	session  team.Session
-	found    Found
-	follows  bool   // there is a process, or an end, to listen to
+	session team.Session
+	found   Found
+	follows bool   // there is a process, or an end, to listen to
 	silent  string // why nobody knows; empty: found says
 	pid     int
 	file    string // what lies in the file's place, in words
@@ -207,6 +207,11 @@ func (p *planner) either(name string, over func(control.Outcome) team.SessionEnd
 	}
 	well, failed := play(control.OK), play(control.Failed)
 	if slices.EqualFunc(well, failed, func(a, b PlanStep) bool { return a.Do == b.Do && a.Session == b.Session }) {
+		for i := range well {
+			if well[i].Why != failed[i].Why {
+				well[i].Why = "however it ended, " + was.Control.Current() + " is over"
+			}
+		}
 		return well
 	}
 	for i := range well {
@@ -332,12 +337,16 @@ func whyPlan(was, a *team.Agent, s sight, looked bool, at time.Time) []Evidence 
 	return why
 }
 
+// RecoveryPlan is the message under which each line of a plan that is not quiet is logged,
+// as its one attribute, before anything of it is done.
+const RecoveryPlan = "recovery"
+
 // announcePlan tells what is about to be done.
 func (e *Engine) announcePlan(before *team.Team, found []adoption) {
 	plan := e.plan(before, found)
 	for _, line := range plan.Lines {
 		if !line.Quiet() {
-			e.log.Info("recovery", "plan", line.String())
+			e.log.Info(RecoveryPlan, "plan", line.String())
 		}
 	}
 	if e.opts.Planned != nil {

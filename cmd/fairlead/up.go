@@ -25,6 +25,7 @@ type upOptions struct {
 	detach    bool
 	noBrowser bool
 	verbose   bool
+	plan      bool
 }
 
 func (a *app) upVerb() *cobra.Command {
@@ -39,9 +40,21 @@ agents' files meanwhile, and only then starts what is wanted.
 When it serves it prints one line on standard output: ready, and the address of Mission
 Control with its token. It ends with Ctrl-C, SIGTERM or ` + "`fairlead down`" + `: sessions finish
 first, and a second signal ends them. Killed in any other way it leaves the agents at work;
-the next ` + "`fairlead up`" + ` finds them.`,
+the next ` + "`fairlead up`" + ` finds them.
+
+What it finds again, and what it does about it, it says on standard error before it does it.
+With --plan it says that and does nothing: no change is journaled, no file written, no process
+touched. Each agent has a line (adopt, start, leave at rest, withdraw, ask), and below it what
+that rests on: + speaks for what the journal says, ! against it. Where a daemon runs already
+there is nothing to recover, and it says so.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.plan && opts.detach {
+				return usage(cmd, errors.New("--plan starts nothing that could be left in the background with --detach; take one of the two"))
+			}
+			if opts.plan {
+				return a.plan(cmd.Context())
+			}
 			if opts.detach {
 				return a.upDetached(cmd.Context(), opts)
 			}
@@ -52,6 +65,7 @@ the next ` + "`fairlead up`" + ` finds them.`,
 	cmd.Flags().BoolVar(&opts.detach, "detach", false, "return when it serves, and go on in the background")
 	cmd.Flags().BoolVar(&opts.noBrowser, "no-browser", false, "do not open Mission Control in a browser")
 	cmd.Flags().BoolVarP(&opts.verbose, "verbose", "v", false, "log what is found and done")
+	cmd.Flags().BoolVar(&opts.plan, "plan", false, "say what would be found again and done, and do nothing")
 	return cmd
 }
 
@@ -79,7 +93,7 @@ func (a *app) up(ctx context.Context, opts upOptions) error {
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // a terminal that goes away takes nobody with it
 
-	d, err := openDaemon(ctx, conf, opts.listen, a.logger(opts.verbose))
+	d, err := openDaemon(ctx, conf, opts.listen, slog.New(recoveryLog{a.logger(opts.verbose).Handler(), a}))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+)
+
+// planned is what `fairlead up --plan --json` prints.
+type planned struct {
+	engine.Plan
+	Daemon *engine.Daemon   `json:"daemon"` // the one that runs here; nil: none does
+	Strays []holder.Process `json:"strays"` // left behind by sessions that are over; the start ends them
+}
+
+// plan says what `up` would do, and does none of it.
+func (a *app) plan(ctx context.Context) error {
+	conf, err := a.load()
+	if err != nil {
+		return err
+	}
+	said := planned{Plan: engine.Plan{Lines: []engine.PlanLine{}}, Strays: []holder.Process{}}
+	client, err := a.dial()
+	var none *api.NoDaemon
+	switch {
+	case err == nil:
+		defer client.Close()
+		daemon := client.Daemon()
+		said.Daemon = &daemon
+		return a.printPlan(said)
+	case !errors.As(err, &none):
+		return fmt.Errorf("what would be recovered is not known while a daemon is there that does not answer: %w; `fairlead doctor` looks further", err)
+	}
+	if isLocked(filepath.Join(a.dir, ".fairlead", "lock")) {
+		return fmt.Errorf("another fairlead holds %s and does not answer yet: it is starting or stopping; ask again, or see `fairlead doctor`", a.dir)
+	}
+	if said.Plan, err = a.rehearse(ctx, conf); err != nil {
+		return err
+	}
+	strays, err := holder.Strays(a.dir)
+	if err != nil {
+		return err
+	}
+	said.Strays = append(said.Strays, strays...)
+	return a.printPlan(said)
+}
+
+// rehearse plays the recovery on a copy of the journal: SQLite writes beside a journal even
+// where it only reads, and a look must leave no trace.
+func (a *app) rehearse(ctx context.Context, conf *config.Config) (engine.Plan, error) {
+	var j journal.Journal = memory.New() // what was never started has an empty history
+	path := filepath.Join(a.dir, ".fairlead", "journal.db")
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		dir, err := os.MkdirTemp("", "fairlead-plan-")
+		if err != nil {
+			return engine.Plan{}, fmt.Errorf("make room for a copy of the journal: %w; set TMPDIR to a folder with room", err)
+		}
+		defer os.RemoveAll(dir)
+		if err := copyJournal(ctx, path, filepath.Join(dir, "journal.db")); err != nil {
+			return engine.Plan{}, err
+		}
+		if j, err = sqlite.Open(ctx, filepath.Join(dir, "journal.db")); err != nil {
+			return engine.Plan{}, fmt.Errorf("read a copy of %s: %w", path, err)
+		}
+	}
+	defer j.Close()
+	return engine.Rehearse(ctx, engine.Options{
+		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers(),
+		Lookup: os.LookupEnv, BootID: engine.BootID(), Log: slog.New(slog.DiscardHandler),
+	}, engine.Eyes{Folder: filepath.Join(a.dir, ".fairlead", "sessions")})
+}
+
+// copyTries is how often a journal that changes while it is copied is copied again: a daemon
+// has come, and then there is nothing to plan.
+const copyTries = 3
+
+func copyJournal(ctx context.Context, from, to string) error {
+	for range copyTries {
+		before := stamps(from)
+		for _, tail := range []string{"", "-wal"} {
+			err := copyFile(from+tail, to+tail)
+			if err != nil && (tail == "" || !errors.Is(err, fs.ErrNotExist)) {
+				return fmt.Errorf("copy the journal: %w; set TMPDIR to a folder with room", err)
+			}
+		}
+		if stamps(from) == before {
+			return nil
+		}
+		if err := pause(ctx, downPoll); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s is being written to: a daemon has just started; ask it with `fairlead ps`", from)
+}
+
+// stamps tell whether a journal was written to.
+func stamps(path string) string {
+	said := ""
+	for _, tail := range []string{"", "-wal"} {
+		if info, err := os.Stat(path + tail); err == nil {
+			said += fmt.Sprint(info.Size(), info.ModTime().UnixNano(), " ")
+		}
+	}
+	return said
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// isLocked says whether somebody holds a lock file. It takes a share of it for an instant,
+// and makes no file.
+func isLocked(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
+// printPlan is the plan for people, or for programs.
+func (a *app) printPlan(said planned) error {
+	if a.json {
+		return a.printJSON(said)
+	}
+	if d := said.Daemon; d != nil {
+		_, err := fmt.Fprintf(a.out, "fairlead runs here already, as process %d (%s): there is nothing to recover; see `fairlead ps`\n", d.PID, d.Address)
+		return err
+	}
+	if said.Rebooted {
+		fmt.Fprintln(a.out, "the machine was started anew since the last daemon: no process of before can be alive")
+	}
+	if said.Hold {
+		fmt.Fprintln(a.out, a.paint(yellow, "the team is held")+": nothing new starts until `fairlead release`")
+	}
+	quiet := 0
+	for _, l := range said.Lines {
+		if l.Quiet() {
+			quiet++
+		}
+		fmt.Fprintln(a.out, line(l.String(), planWidth))
+		for _, piece := range l.Why {
+			mark := "+"
+			if !piece.Holds {
+				mark = "!"
+			}
+			fmt.Fprintf(a.out, "  %s %-7s %8s  %s\n", mark, piece.Source, ago(time.Duration(piece.AgeMS)*time.Millisecond), line(piece.What, planWidth))
+		}
+	}
+	for _, p := range said.Strays {
+		fmt.Fprintf(a.out, "process %d (%s): end it: session %s has left it behind\n", p.PID, line(p.Command, 40), line(p.Session, 100))
+	}
+	verdict := "nothing was changed; `fairlead up` does this"
+	if quiet == len(said.Lines) && len(said.Strays) == 0 {
+		verdict = "there is nothing to recover"
+	}
+	_, err := fmt.Fprintln(a.out, a.paint(dim, verdict))
+	return err
+}
+
+// planWidth is what a line of a plan may have: a note can be a page.
+const planWidth = 400
+
+// recoveryLog is the daemon's log, in which what recovery is about to do is a line for the
+// person who started it, at whatever level the rest is kept. The rest goes its way.
+type recoveryLog struct {
+	slog.Handler
+	app *app
+}
+
+// Enabled lets what recovery says through.
+func (l recoveryLog) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo || l.Handler.Enabled(ctx, level)
+}
+
+// Handle is slog's.
+func (l recoveryLog) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == engine.RecoveryPlan {
+		r.Attrs(func(attr slog.Attr) bool {
+			fmt.Fprintln(l.app.err, "fairlead: "+line(attr.Value.String(), planWidth))
+			return true
+		})
+		return nil
+	}
+	if !l.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return l.Handler.Handle(ctx, r)
+}
+
+// WithAttrs is slog's.
+func (l recoveryLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return recoveryLog{l.Handler.WithAttrs(attrs), l.app}
+}
+
+// WithGroup is slog's.
+func (l recoveryLog) WithGroup(name string) slog.Handler {
+	return recoveryLog{l.Handler.WithGroup(name), l.app}
+}
