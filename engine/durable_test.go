@@ -32,6 +32,8 @@ func TestNothingBeforeTheAppend(t *testing.T) {
 		writes := b.files.writes
 		file := string(b.disk.text("coder"))
 
+		tray := b.engine.hub.subscribe()
+		defer b.engine.hub.unsubscribe(tray)
 		entered, release := b.faults.Hold()
 		answered := make(chan error, 1)
 		go func() {
@@ -47,7 +49,8 @@ func TestNothingBeforeTheAppend(t *testing.T) {
 			t.Errorf("answered before it was durable: %v", err)
 		default:
 		}
-		if len(told) > 0 || b.files.writes != writes || string(b.disk.text("coder")) != file || b.host.startsOf("coder") > 0 {
+		early, _ := b.engine.hub.take(tray)
+		if len(early) > 0 || len(told) > 0 || b.files.writes != writes || string(b.disk.text("coder")) != file || b.host.startsOf("coder") > 0 {
 			t.Errorf("told %v, %d writes, %d starts before it was durable", told, b.files.writes-writes, b.host.startsOf("coder"))
 		}
 		release()
