@@ -1,0 +1,280 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Promise is one thing that must hold, whatever happens.
+type Promise struct {
+	Name string `json:"name"`
+	Says string `json:"says"`
+	From string `json:"from"` // where it is written: a row of the specification, or a heading of the design
+}
+
+// The promises, each with its checker below. They look at what was stored and at what is
+// done, and at no table.
+var (
+	durableFirst    = Promise{"durable-first", "nobody is answered, told, started or written to before the append", "X2"}
+	startedOnce     = Promise{"started-once", "a session is started once for ever, and one that was found is not started again", "J1, C15; design: the holder"}
+	oneSession      = Promise{"one-session", "an agent has one session at a time", "J1"}
+	startedKnown    = Promise{"started-is-journaled", "what was started is in the journal, and what is in the journal as begun was started", "X2, J1"}
+	onceIsOnce      = Promise{"once-is-once", "a one-shot is one session", "C8, C9, C15"}
+	nothingLost     = Promise{"command-kept", "an order that was answered is in the journal", "X2"}
+	foreignKept     = Promise{"foreign-write-kept", "what somebody else wrote is taken in before it is written over", "X3"}
+	pauseHolds      = Promise{"pause-holds", "a paused agent is started by nobody, recovery least of all", "C6, C15; design: intent is safe"}
+	holdHolds       = Promise{"hold-holds", "nothing starts while the team is held or stops", "X8, C14"}
+	replayIsLive    = Promise{"replay-is-live", "the journal tells the team that the engine has", "X1"}
+	fileIsTrue      = Promise{"file-is-projection", "in the end every file says what the journal says", "X3"}
+	extraSurvives   = Promise{"unknown-fields-survive", "fields that nobody here knows are still in the file", "X7"}
+	limitHolds      = Promise{"limits-hold", "nothing starts over a limit, and a session that is too long is ended", "X9, C17"}
+	noStrays        = Promise{"no-strays", "no process is left that nobody knows", "design: no strays"}
+	countedOnce     = Promise{"counted-once", "what an agent says it used is counted once", "X9"}
+	errorsSaid      = Promise{"errors-are-said", "what goes wrong is said, in a log or in an answer", "style: three kinds of wrong"}
+	fenceHolds      = Promise{"fence-holds", "an engine that was overtaken changes nothing more, and stops", "design: the holder, the journal"}
+	watchersInOrder = Promise{"watchers-in-order", "who watches is told each change once, and in order", "X2"}
+	wishObeyed      = Promise{"wish-is-obeyed", "in the end the newest wish stands, and is obeyed", "C2 to C10"}
+	ackAfterEnd     = Promise{"ack-after-end", "an exit is given up only when it is in the journal", "design: the holder"}
+	noPanic         = Promise{"no-panic", "no order of events brings the loop down", "style: three kinds of wrong"}
+	comesToRest     = Promise{"comes-to-rest", "what was told to go goes, and leaves nobody waiting", "C14"}
+)
+
+// Promises lists what is watched, in the order in which a reader should meet it.
+func Promises() []Promise {
+	return []Promise{
+		durableFirst, startedOnce, oneSession, startedKnown, onceIsOnce, nothingLost, foreignKept, pauseHolds, holdHolds, replayIsLive,
+		fileIsTrue, extraSurvives, limitHolds, noStrays, countedOnce, errorsSaid, fenceHolds, watchersInOrder, wishObeyed, ackAfterEnd,
+		noPanic, comesToRest,
+	}
+}
+
+// broken notes a promise that does not hold; the caller holds the lock. The first counts.
+func (w *world) broken(p Promise, format string, args ...any) {
+	if w.failure == nil {
+		w.failure = &Failure{Promise: p, Why: fmt.Sprintf(format, args...)}
+	}
+	w.came("BROKEN %s: "+format, append([]any{p.Name}, args...)...)
+}
+
+func (w *world) check(p Promise, holds bool, format string, args ...any) {
+	if !holds {
+		w.broken(p, format, args...)
+	}
+}
+
+// checkStored looks at a change on its way into our team.
+func (w *world) checkStored(l *life, ch team.Change) {
+	name := afterSlash(ch.Entity)
+	if ch.Trigger != "daemon_started" {
+		w.check(fenceHolds, l.epoch == w.truth.Epoch, "engine %d of epoch %d wrote %s, and epoch %d has begun", l.n, l.epoch, ch.Entity, w.truth.Epoch)
+	}
+	s := ch.Body.Session
+	if s == nil {
+		return
+	}
+	a := w.truth.Agents[name]
+	if s.Phase == team.Opened && ch.From == string(team.None) {
+		w.check(oneSession, a.Session == nil, "%s was opened beside another session", s.ID)
+	}
+	real := w.sessions[s.ID]
+	w.check(startedKnown, s.Phase != team.Running || real != nil, "%s is said to run, and was never started", s.ID)
+	if s.Phase != team.None {
+		return
+	}
+	switch {
+	case s.Outcome == control.Withdrawn || s.Outcome == control.CannotStart:
+		w.check(startedKnown, real == nil, "%s is said to have come to nothing (%s), and was started", s.ID, s.Outcome)
+	case s.Outcome == control.Lost:
+		w.check(noStrays, real == nil || real.isOver(), "%s is said to be lost, and runs", s.ID)
+	case real == nil:
+		w.broken(startedKnown, "%s is said to have ended (%s), and was never started", s.ID, s.Outcome)
+	default:
+		w.check(noStrays, real.isOver(), "%s is said to have ended (%s), and runs", s.ID, s.Outcome)
+		w.check(countedOnce, w.counted[s.ID] == real.spoken, "%s said that it used %d tokens, and %d were counted", s.ID, real.spoken, w.counted[s.ID])
+	}
+}
+
+// checkStart is asked when an engine asks for a process: what it knows by now must allow it.
+func (w *world) checkStart(l *life, id string) {
+	name := agentIn(id)
+	a := w.truth.Agents[name]
+	switch {
+	case l.dead || w.truth.Epoch != l.epoch:
+		return // it is overtaken, and nobody could tell it yet; the host refuses it, or its next append is
+	case a == nil || a.Session == nil || a.Session.ID != id:
+		w.broken(durableFirst, "%s is to be started, and no open session of that name is stored", id)
+		return
+	}
+	if found, asked := l.found[id]; asked && found != engine.NeverStarted {
+		w.broken(startedOnce, "%s is to be started by engine %d, which was told that it is %s", id, l.n, found)
+	}
+	wish := a.Control.Wish.Desired
+	wants := wish == control.WordContinuous || wish == control.WordRunOnce || wish == control.WordRunCleanup
+	w.check(pauseHolds, wants, "%s is to be started, and what is wanted is %q", id, wish)
+	if s := l.read[name]; s != nil && s.foreign && s.note != "" {
+		state, whole := s.state()
+		taken := w.noted[s.note] || w.noted[fmt.Sprintf("write-%d", s.n)]
+		w.check(pauseHolds, !whole || taken, "%s is to be started, and the wish %q (%s), which engine %d has read in the file, was not taken in", id, s.note, state.DesiredState, l.n)
+	}
+	w.check(holdHolds, !w.truth.Hold.On, "%s is to be started, and the team is held", id)
+	w.check(holdHolds, !w.truth.Stopping, "%s is to be started, and fairlead stops", id)
+	if limit := w.conf.Agents[w.index(name)].Limits.CostPerDayUSD; limit > 0 && a.Usage.Day == w.now().Format(time.DateOnly) {
+		w.check(limitHolds, a.Usage.CostUSD < limit, "%s is to be started, and %.2f of %.2f is used up", id, a.Usage.CostUSD, limit)
+	}
+}
+
+// checkStarted is asked when a process begins.
+func (w *world) checkStarted(id string) {
+	name := agentIn(id)
+	for other, s := range w.sessions {
+		w.check(oneSession, agentIn(other) != name || s.isOver(), "%s is started beside %s, which runs", id, other)
+	}
+	wish := w.wishOf[id]
+	a := w.truth.Agents[name]
+	if a != nil && (a.Control.State == control.RunOnce || a.Control.State == control.RunCleanup) {
+		key := fmt.Sprintf("%s wish %d", name, wish)
+		w.oneShots[key]++
+		w.check(onceIsOnce, w.oneShots[key] == 1, "%s is session number %d of one one-shot (%s)", id, w.oneShots[key], key)
+	}
+}
+
+// checkAck is asked when an exit is to be given up.
+func (w *world) checkAck(id string) {
+	a := w.truth.Agents[agentIn(id)]
+	w.check(ackAfterEnd, a.Session == nil || a.Session.ID != id, "the exit of %s is acknowledged, and its end is not stored", id)
+}
+
+// checkWrite is asked when a file is to be written.
+func (w *world) checkWrite(agent string, content []byte) {
+	a := w.truth.Agents[agent]
+	w.check(durableFirst, a != nil && a.Ours(string(interop.SumOf(content))), "the file of %s is to be written, and what it is to say is not stored: %s", agent, content)
+}
+
+// checkAnswered is asked when an order is answered with yes.
+func (w *world) checkAnswered(order, note string, seq uint64) {
+	w.check(durableFirst, seq <= w.head, "%s was answered with change %d, and %d is the last that is stored", order, seq, w.head)
+	w.check(nothingLost, note == "" || w.noted[note], "%s was answered, and is not stored", order)
+	w.answered = append(w.answered, note)
+}
+
+// checkCalm is asked when one engine is ready, all that it wanted to do is done, and a
+// moment has passed.
+func (w *world) checkCalm(l *life, view engine.TeamView) {
+	w.check(replayIsLive, view.Head == w.head && view.Hold == w.truth.Hold.On, "engine %d is at change %d (held %v), the journal at %d (held %v)", l.n, view.Head, view.Hold, w.head, w.truth.Hold.On)
+	for _, seen := range view.Agents {
+		a := w.truth.Agents[seen.Name]
+		is := a.Control.File(w.truth.Hold.On)
+		id, told := "", ""
+		if a.Session != nil {
+			id = a.Session.ID
+		}
+		if seen.Session != nil {
+			told = seen.Session.ID
+		}
+		w.check(replayIsLive, seen.DesiredState == is.Desired && seen.CurrentState == is.Current && seen.Note == is.Note && id == told,
+			"engine %d shows %s as %s/%s %q %s, the journal tells %s/%s %q %s", l.n, seen.Name, seen.DesiredState, seen.CurrentState, seen.Note, told, is.Desired, is.Current, is.Note, id)
+		w.checkFile(a, is)
+		w.checkIdle(a)
+	}
+	for _, id := range w.running() {
+		a := w.truth.Agents[agentIn(id)]
+		w.check(noStrays, a.Session != nil && a.Session.ID == id, "%s runs, and the journal does not know it", id)
+	}
+	w.checkSaid(l)
+}
+
+// checkFile compares one file with what it is to say.
+func (w *world) checkFile(a *team.Agent, is control.File) {
+	f := w.files[a.Name]
+	state, whole := f.now.state()
+	w.check(fileIsTrue, whole && state.DesiredState == is.Desired && state.CurrentState == is.Current && state.Note == is.Note,
+		"the file of %s says %s/%s %q, the journal %s/%s %q", a.Name, state.DesiredState, state.CurrentState, state.Note, is.Desired, is.Current, is.Note)
+	if f.extra != "" && whole {
+		kept := extraOf(f.now)
+		w.check(extraSurvives, kept == f.extra, "the file of %s holds %s in fields of others, who wrote %s", a.Name, kept, f.extra)
+	}
+	if f.now != nil && f.now.foreign && f.now.note != "" && whole {
+		w.owed[f.now.note] = owed{agent: a.Name, ident: fmt.Sprintf("write-%d", f.now.n)}
+	}
+}
+
+// checkIdle: who is wanted to work and may, works; and not for longer than it may.
+func (w *world) checkIdle(a *team.Agent) {
+	word := a.Control.Wish.Desired
+	wants := word == control.WordContinuous || word == control.WordRunOnce || word == control.WordRunCleanup
+	if wants && a.Control.State == control.Resting && !w.truth.Hold.On && !w.truth.Stopping {
+		w.broken(wishObeyed, "%s is wanted to be %s, nothing speaks against it, and it rests", a.Name, word)
+	}
+	if s := a.Session; s != nil {
+		w.check(startedKnown, w.sessions[s.ID] != nil, "%s is open (%s), everything was done, and it was never started", s.ID, s.Phase)
+		limit := w.conf.Agents[w.index(a.Name)].Limits.Session
+		late := limit > 0 && s.Phase == team.Running && w.now().After(s.StartedAt.Add(limit+calmFor))
+		w.check(limitHolds, !late || s.Ending != "", "%s runs since %v, may run for %v, and was not told to end", s.ID, s.StartedAt, limit)
+	}
+}
+
+// checkSaid: of each kind of fault the first one is in the log, or in what somebody was told.
+func (w *world) checkSaid(l *life) {
+	said := l.log.String()
+	if l.err != nil {
+		said += l.err.Error()
+	}
+	first := map[string]bool{}
+	for _, fault := range l.faults {
+		_, what, _ := strings.Cut(fault, ": ")
+		of := kind(what)
+		if of == "read" || of == "append" { // a last look that fails leaves the wish as it stands; an append stops the engine
+			continue
+		}
+		if first[of+agentOrAll(what)] {
+			continue
+		}
+		first[of+agentOrAll(what)] = true
+		w.check(errorsSaid, strings.Contains(said, what) || w.journalSays(fault), "%q was said nowhere", fault)
+	}
+}
+
+// agentOrAll is whom a fault is about.
+func agentOrAll(what string) string { return afterSpace(what) }
+
+func afterSpace(s string) string {
+	_, rest, _ := strings.Cut(s, " ")
+	return rest
+}
+
+func (w *world) journalSays(fault string) bool {
+	for _, a := range w.truth.Agents {
+		if strings.Contains(a.Control.Wish.Note, fault) {
+			return true
+		}
+		for _, s := range a.Past {
+			if strings.Contains(s.Why, fault) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkOwed: what was taken out of the files by us, and what lies there, is in the journal.
+func (w *world) checkOwed() {
+	for note, o := range w.owed {
+		if w.noted[note] || w.noted[o.ident] {
+			continue
+		}
+		if w.seenSame[o.agent] > 0 { // it said what stood already; that is taken in without its words
+			w.seenSame[o.agent]--
+			continue
+		}
+		w.broken(foreignKept, "the wish %q stood in the file of %s and was written over by us, and it is not in the journal", note, o.agent)
+	}
+	for _, note := range w.answered {
+		w.check(nothingLost, note == "" || w.noted[note], "the order %q was answered, and is not in the journal", note)
+	}
+}

@@ -1,0 +1,398 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/interop"
+)
+
+// What the real files do, in the words of interop: the waits are its own.
+const (
+	tornFor    = 250 * time.Millisecond // nonsense that stays so long is malformed
+	swappedFor = time.Second            // how long what was swapped out is kept, at least
+)
+
+// sheet is one content of one file. A foreign pen may still be writing on it.
+type sheet struct {
+	n       int // which write it was
+	bytes   []byte
+	foreign bool
+	note    string // of a wish: unlike any other
+	since   time.Time
+	judged  bool // nonsense, and it stayed: kept aside
+}
+
+func (s *sheet) state() (interop.AgentState, bool) {
+	if s == nil {
+		return interop.AgentState{}, false
+	}
+	state, err := interop.ParseAgentState(s.bytes)
+	return state, err == nil
+}
+
+// file is one agent_state.json with what was swapped out of its place lately.
+type file struct {
+	now     *sheet // nil: there is none
+	swapped []*swapped
+	extra   string // what a foreign writer keeps there; empty: nobody can say
+}
+
+type swapped struct {
+	*sheet
+	since, told time.Time // told: somebody took its last report
+	news        bool      // it holds what was not known when it was replaced
+	by          *life     // who sees to it; one that is dead lets nothing go
+}
+
+// put is a write that is there at once; the caller holds the lock.
+func (w *world) put(agent string, bytes []byte, foreign bool, note string) *sheet {
+	w.writes++
+	s := &sheet{n: w.writes, bytes: bytes, foreign: foreign, note: note, since: time.Now()}
+	w.files[agent].now, w.files[agent].extra = s, extraOf(s)
+	return s
+}
+
+// extraOf is what a content holds in fields that nobody here knows.
+func extraOf(s *sheet) (raw string) {
+	state, _ := s.state()
+	for _, field := range state.Extra {
+		raw += string(field.Raw)
+	}
+	return raw
+}
+
+// written lets everybody who watches look.
+func (w *world) written(agent string) {
+	w.doubt(agent)
+	w.lookAll(agent)
+}
+
+// doubt has everybody look again when nonsense has stayed long enough.
+func (w *world) doubt(agent string) {
+	s := w.files[agent].now
+	if _, ok := s.state(); s == nil || ok || s.judged {
+		return
+	}
+	since := time.Now()
+	s.since = since
+	time.AfterFunc(tornFor, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if _, ok := s.state(); !ok && s.since.Equal(since) {
+			s.judged = true
+			w.lookAll(agent)
+		}
+	})
+}
+
+func (w *world) lookAll(agent string) {
+	for _, l := range w.lives {
+		if !l.dead {
+			l.eyes.look(agent)
+		}
+	}
+	close(w.moved)
+	w.moved = make(chan struct{})
+}
+
+// eyes are one engine's view of the files: interop.StateFiles as its documentation says it.
+// The world's lock guards them.
+type eyes struct {
+	w     *world
+	l     *life
+	seen  chan interop.Seen
+	wake  chan struct{}
+	queue []interop.Seen
+	last  map[string]interop.Seen // handed out last; to be handed out once more
+	now   map[string]interop.Seen
+	sheet map[string]*sheet // that now is of
+	taken map[string]uint64
+	seq   uint64
+	notes map[uint64]*swapped
+}
+
+func newEyes(w *world, l *life) *eyes {
+	return &eyes{
+		w: w, l: l, seen: make(chan interop.Seen), wake: make(chan struct{}, 1), last: map[string]interop.Seen{},
+		now: map[string]interop.Seen{}, sheet: map[string]*sheet{}, taken: map[string]uint64{}, notes: map[uint64]*swapped{},
+	}
+}
+
+func (e *eyes) Seen() <-chan interop.Seen { return e.seen }
+
+// handOut hands every look over, each when the stagehand lets it.
+func (e *eyes) handOut() {
+	for {
+		e.w.mu.Lock()
+		var next interop.Seen
+		some := len(e.queue) > 0
+		if some {
+			next, e.queue = e.queue[0], e.queue[1:]
+		}
+		e.w.mu.Unlock()
+		if !some {
+			select {
+			case <-e.wake:
+				continue
+			case <-e.l.gone:
+				return
+			}
+		}
+		if f := e.w.wait(e.l, "look "+next.Name); f == dies {
+			e.w.die(e.l)
+			return
+		}
+		select {
+		case e.seen <- next:
+			e.w.mu.Lock()
+			e.take(next.Name, next.Seq)
+			e.last[next.Name] = next
+			e.w.came("engine %d is told", e.l.n)
+			if s := e.notes[next.Seq]; s != nil && s.told.IsZero() {
+				s.told = time.Now()
+			}
+			e.w.mu.Unlock()
+		case <-e.l.gone:
+			return
+		}
+	}
+}
+
+func (e *eyes) take(agent string, seq uint64) { e.taken[agent] = max(e.taken[agent], seq) }
+
+func (e *eyes) report(s interop.Seen) interop.Seen {
+	e.seq++
+	s.Seq, s.At = e.seq, time.Now().UTC()
+	e.queue = append(e.queue, s)
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+	return s
+}
+
+// seenOf is what a sheet looks like; ok is false while it may still become something else.
+func seenOf(agent string, s *sheet) (seen interop.Seen, ok bool) {
+	if s == nil {
+		return interop.Seen{Name: agent, Kind: interop.KindDeleted}, true
+	}
+	seen = interop.Seen{Name: agent, Kind: interop.KindWritten, Bytes: s.bytes, Sum: interop.SumOf(s.bytes), Ident: fmt.Sprintf("write-%d", s.n)}
+	state, err := interop.ParseAgentState(s.bytes)
+	if err != nil {
+		seen.Kind, seen.Fault, seen.KeptAs = interop.KindMalformed, err.Error(), fmt.Sprintf("kept-%d", s.n)
+		return seen, s.judged
+	}
+	seen.State = state
+	return seen, true
+}
+
+// look reports what is new in a file's place; the caller holds the lock.
+func (e *eyes) look(agent string) {
+	was, watched := e.now[agent]
+	s := e.w.files[agent].now
+	if !watched || (s == e.sheet[agent] && (s == nil || slices.Equal(s.bytes, was.Bytes))) {
+		return
+	}
+	seen, ok := seenOf(agent, s)
+	if !ok {
+		return
+	}
+	e.sheet[agent] = s
+	e.now[agent] = e.report(seen)
+	e.w.came("engine %d finds the file of %s %s: %s %s", e.l.n, agent, seen.Kind, seen.State.DesiredState, seen.State.Note)
+}
+
+// Add also finds what an engine that died had swapped out.
+func (e *eyes) Add(agent, _ string) error {
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	if e.l.dead {
+		return errDead
+	}
+	f := e.w.files[agent]
+	for _, s := range f.swapped {
+		s.by, s.since = e.l, time.Now()
+		if f.now == nil || !slices.Equal(s.bytes, f.now.bytes) {
+			if seen, ok := seenOf(agent, s.sheet); ok {
+				e.reportSwapped(seen, s)
+			}
+		}
+	}
+	e.now[agent] = interop.Seen{Name: agent, Kind: interop.KindDeleted}
+	e.w.doubt(agent)
+	e.look(agent)
+	return nil
+}
+
+func (e *eyes) reportSwapped(seen interop.Seen, s *swapped) {
+	seen.FromSwap = true
+	s.told, s.news = time.Time{}, true
+	e.notes[e.report(seen).Seq] = s
+}
+
+// settled waits until what lies there is beyond doubt; the caller holds the lock.
+func (e *eyes) settled(ctx context.Context, agent string) error {
+	for {
+		switch {
+		case e.l.dead:
+			return errDead
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		if _, ok := seenOf(agent, e.w.files[agent].now); ok {
+			e.look(agent)
+			return nil
+		}
+		moved := e.w.moved
+		e.w.mu.Unlock()
+		select {
+		case <-moved:
+		case <-e.l.gone:
+		case <-ctx.Done():
+		}
+		e.w.mu.Lock()
+	}
+}
+
+func (e *eyes) Read(agent string) (seen interop.Seen, err error) {
+	err = e.w.act(e.l, "read "+agent, func() error {
+		e.w.mu.Lock()
+		defer e.w.mu.Unlock()
+		if _, ok := e.now[agent]; !ok {
+			return errors.New("it is not watched")
+		}
+		if err := e.settled(context.Background(), agent); err != nil {
+			return err
+		}
+		seen = e.now[agent]
+		e.take(agent, seen.Seq)
+		e.l.read[agent] = e.sheet[agent]
+		return nil
+	})
+	return seen, err
+}
+
+func (e *eyes) Write(ctx context.Context, agent string, content []byte, isOurs func(interop.Sum) bool) error {
+	e.w.mu.Lock()
+	e.w.checkWrite(agent, content)
+	e.w.mu.Unlock()
+	f := e.w.wait(e.l, "write "+agent)
+	write := func() error {
+		e.w.mu.Lock()
+		defer e.w.mu.Unlock()
+		return e.write(ctx, agent, content, isOurs)
+	}
+	switch f {
+	case goOn, raced, cannotRun:
+		return write()
+	case fails:
+		return e.w.inject(e.l, "write "+agent)
+	case late:
+		_ = write()
+		return e.w.inject(e.l, "write "+agent)
+	case diesDone:
+		_ = write()
+	}
+	e.w.die(e.l)
+	return errDead
+}
+
+// write exchanges the file for ours, and looks at what comes out.
+func (e *eyes) write(ctx context.Context, agent string, content []byte, isOurs func(interop.Sum) bool) error {
+	if err := e.settled(ctx, agent); err != nil {
+		return err
+	}
+	seen, f := e.now[agent], e.w.files[agent]
+	ours := seen.Own || seen.Kind == interop.KindWritten && isOurs(seen.Sum)
+	if !ours && seen.Seq > e.taken[agent] {
+		e.take(agent, seen.Seq)
+		return &interop.Changed{Seen: seen}
+	}
+	if pen := e.w.pens[agent]; pen != nil { // somebody is between our look and our exchange
+		delete(e.w.pens, agent)
+		pen()
+		f.extra = "" // as in mend
+	}
+	old := f.now
+	e.w.writes++
+	f.now = &sheet{n: e.w.writes, bytes: content, since: time.Now()}
+	state, _ := interop.ParseAgentState(content)
+	e.seq++
+	e.now[agent] = interop.Seen{Name: agent, Seq: e.seq, Kind: interop.KindWritten, Bytes: content, State: state, Sum: interop.SumOf(content), Own: true}
+	known := e.sheet[agent]
+	e.sheet[agent] = f.now
+	e.w.came("the file of %s says %s/%s %s", agent, state.DesiredState, state.CurrentState, state.Note)
+	if old != nil {
+		e.w.replaced(agent, old)
+		s := &swapped{sheet: old, since: time.Now(), by: e.l}
+		f.swapped = append(f.swapped, s)
+		if was, ok := seenOf(agent, old); ok && old != known {
+			e.reportSwapped(was, s)
+		}
+	}
+	e.w.lookAll(agent)
+	return nil
+}
+
+// replaced: what somebody else wrote was taken out of its place by us, so it must be in the
+// journal in the end.
+func (w *world) replaced(agent string, old *sheet) {
+	if _, ok := old.state(); ok && old.foreign && old.note != "" {
+		w.owed[old.note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", old.n)}
+	}
+}
+
+type owed struct{ agent, ident string }
+
+// mend is a foreign pen that comes to its end, on whatever became of its sheet.
+func (w *world) mend(agent string, s *sheet, whole []byte, note string) {
+	f := w.files[agent]
+	if f.now == s {
+		w.put(agent, whole, true, note)
+		w.written(agent)
+		return
+	}
+	for _, old := range f.swapped {
+		if old.sheet != s {
+			continue
+		}
+		s.bytes, s.note, s.foreign = whole, note, true
+		w.writes++
+		s.n = w.writes
+		f.extra = "" // whether it is taken depends on which wish is newer
+		w.owed[note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", s.n)}
+		for _, l := range w.lives {
+			if _, watched := l.eyes.now[agent]; watched && !l.dead {
+				seen, _ := seenOf(agent, s)
+				l.eyes.reportSwapped(seen, old)
+			}
+		}
+	}
+}
+
+// letGo is the end of an engine that was not killed: what it was told goes, the rest is
+// left for the next one.
+func (e *eyes) letGo() {
+	for _, f := range e.w.files {
+		f.swapped = slices.DeleteFunc(f.swapped, func(s *swapped) bool { return s.by == e.l && (!s.news || !s.told.IsZero()) })
+	}
+}
+
+// tidy lets go of what was swapped out long enough ago.
+func (w *world) tidy() {
+	for _, f := range w.files {
+		f.swapped = slices.DeleteFunc(f.swapped, func(s *swapped) bool {
+			if s.by.dead {
+				return false
+			}
+			if s.news {
+				return !s.told.IsZero() && time.Since(s.told) >= swappedFor
+			}
+			return time.Since(s.since) >= swappedFor
+		})
+	}
+}

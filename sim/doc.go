@@ -1,0 +1,28 @@
+// Package sim plays whole days of a team in one process, and watches for a broken promise.
+//
+// Think of a stage with one stagehand. The engine is the real one; everything around it
+// is a prop: the journal is in memory, the disk is a map, agents play their scripts in
+// process, and time is played too, inside a bubble of testing/synctest. Whatever the
+// engine does to the world (append, start, adopt, read, write, end, acknowledge) first
+// knocks at a gate and waits. When nobody moves any more, the stagehand chooses what
+// happens next: one of those who wait goes on, fails, is done without anybody hearing of
+// it, or the engine dies there; a person gives an order, a foreign program writes a file,
+// a holder vanishes, the power goes, a second engine is started, a day passes.
+//
+//	seed ──► stagehand ──► one thing at a time ──► the engine and its props
+//	              ▲                                      │
+//	              └── trace ◄── checkers ◄── every act ◄─┘
+//
+// The checkers are written by hand and know nothing of the tables. They keep a team of
+// their own from what was stored, and compare each act with it at the moment of the act.
+// A day that breaks one is made shorter, thing by thing, as long as it still breaks it.
+//
+// Days need a bubble, and a bubble needs a test, so a program that is no test runs one in
+// the background: see [Play].
+//
+// What is played is what the seams promise. Props that are kinder than the world find
+// less: that the real holder, disk and journal keep the seams is what their own suites
+// and the torture on real processes show.
+//
+// The one promise: a broken promise comes with a seed, and with a trace that leads to it.
+package sim

@@ -1,0 +1,128 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// ledger is the journal as one engine knows it. What waits at the gate is in nobody's
+// storage yet: with the power it is gone.
+type ledger struct {
+	*memory.Journal
+	w     *world
+	l     *life
+	ahead time.Duration // of the clock that wrote the last change, before somebody set it back
+}
+
+func (j *ledger) Append(_ context.Context, batch []journal.Change, expect ...journal.Expect) (last uint64, err error) {
+	err = j.w.act(j.l, "append", func() (err error) {
+		last, err = j.store(batch, expect)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return last, nil
+}
+
+func (j *ledger) store(batch []journal.Change, expect []journal.Expect) (uint64, error) {
+	last, err := j.Journal.Append(context.Background(), batch, expect...)
+	if err != nil {
+		return 0, err
+	}
+	j.w.mu.Lock()
+	defer j.w.mu.Unlock()
+	for i, rec := range batch {
+		rec.Seq = last - uint64(len(batch)-1-i)
+		j.w.stored(j.l, rec)
+	}
+	return last, nil
+}
+
+// Read gives the last change a time that is ahead of the clock, where it was set back.
+func (j *ledger) Read(ctx context.Context, q journal.Query) iter.Seq2[journal.Change, error] {
+	if j.ahead == 0 {
+		return j.Journal.Read(ctx, q)
+	}
+	return func(yield func(journal.Change, error) bool) {
+		head, _, _ := j.Head(ctx)
+		for ch, err := range j.Journal.Read(ctx, q) {
+			if ch.Seq == head {
+				ch.Time = ch.Time.Add(j.ahead)
+			}
+			if !yield(ch, err) {
+				return
+			}
+		}
+	}
+}
+
+// SaveSnapshot compares the engine's own team with ours before it is kept.
+func (j *ledger) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+	if j.w.isDead(j.l) {
+		return errDead
+	}
+	var kept struct{ Team json.RawMessage }
+	if err := json.Unmarshal(s.Data, &kept); err == nil {
+		j.w.mu.Lock()
+		if s.Seq == j.w.head {
+			ours, _ := json.Marshal(j.w.truth)
+			j.w.check(replayIsLive, string(ours) == string(kept.Team), "the engine's team at change %d is another one than its journal tells:\n  journal %s\n  engine  %s", s.Seq, ours, kept.Team)
+		}
+		j.w.mu.Unlock()
+	}
+	return j.Journal.SaveSnapshot(ctx, s)
+}
+
+// stored takes a change that is safe now into our own team; the caller holds the lock.
+func (w *world) stored(l *life, rec journal.Change) {
+	ch := team.Change{Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger, At: rec.Time}
+	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
+		w.broken(replayIsLive, "change %d cannot be read: %v", rec.Seq, err)
+		return
+	}
+	w.head = rec.Seq
+	w.came("stored %d: %s %s -> %s  %s %s", rec.Seq, rec.Entity, rec.From, rec.To, rec.Row, rec.Trigger)
+	if set := ch.Body.Team; set != nil && rec.Trigger == "daemon_started" {
+		l.epoch = set.Epoch
+	}
+	w.checkStored(l, ch)
+	w.truth.Apply(ch)
+	w.remember(ch)
+}
+
+// remember keeps what later checks ask for.
+func (w *world) remember(ch team.Change) {
+	name := afterSlash(ch.Entity)
+	switch body := ch.Body; {
+	case body.Control != nil:
+		w.noted[body.Control.Value.Wish.Note] = true
+		w.noted[body.Control.Seen] = true
+		if body.Control.Overtaken != nil {
+			w.noted[body.Control.Overtaken.Note] = true
+		}
+		if ch.Trigger == "file_seen" && body.Control.Seen == "" {
+			w.seenSame[name]++
+		}
+	case body.Session != nil && body.Session.Phase == team.Opened:
+		w.wishOf[body.Session.ID] = w.truth.Agents[name].Control.Took
+	case body.Used != nil:
+		w.counted[body.Used.Session] += body.Used.Usage.InputTokens
+		day := name + " " + body.Used.Usage.Day
+		w.countedDay[day] += body.Used.Usage.InputTokens
+		u := w.truth.Agents[name].Usage
+		w.check(countedOnce, u.InputTokens == w.countedDay[name+" "+u.Day], "%s used %d tokens on %s, and its reports come to %d", name, u.InputTokens, u.Day, w.countedDay[day])
+	}
+}
+
+func afterSlash(s string) string { return s[strings.IndexByte(s, '/')+1:] }
+
+// agentIn is whose session it is: coder-17 is coder's.
+func agentIn(session string) string { return session[:strings.LastIndexByte(session, '-')] }

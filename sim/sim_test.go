@@ -1,0 +1,37 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// seeds is how many days are played.
+func seeds(t *testing.T) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("FAIRLEAD_SIM_SEEDS"), 10, 64); err == nil {
+		return n
+	}
+	if testing.Short() {
+		return 200
+	}
+	return 2000
+}
+
+func TestDays(t *testing.T) {
+	dir := t.TempDir()
+	for seed := range seeds(t) {
+		r := Day(t, dir, seed, StepsDefault, false)
+		if r.Failure != nil {
+			r = Shorten(t, dir, r)
+			t.Errorf("seed %d: %v", seed, r.Failure)
+			for _, s := range r.Trace {
+				fmt.Printf("%4d %8d %s\n", s.N, s.AtMS, s.Act)
+				for _, c := range s.Came {
+					fmt.Printf("              %s\n", c)
+				}
+			}
+			return
+		}
+	}
+}
