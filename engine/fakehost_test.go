@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -371,88 +369,6 @@ func (o *fakeOutput) Read(b []byte) (int, error) {
 func (o *fakeOutput) Close() error {
 	o.cancel()
 	return nil
-}
-
-// fakeDriver understands lines: "usage IN OUT COST", "stop ok" and "stop WHY"; and
-// "turn IN OUT COST", one line that makes two facts, the first of which carries the place
-// where the line begins. All else is said.
-type fakeDriver struct {
-	check   hook // what Check answers
-	between hook // asked between two facts of one line
-}
-
-func (d *fakeDriver) Name() string { return "fake" }
-
-func (d *fakeDriver) Check(driver.Agent) error {
-	return d.check.ask("")
-}
-
-func (d *fakeDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
-	return driver.Launch{Argv: []string{string(s.Kind)}}, nil
-}
-
-func (d *fakeDriver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
-	return fakeConversation{w, d}
-}
-
-func (d *fakeDriver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
-	switch {
-	case stop != nil:
-		return driver.Outcome{OK: stop.OK, Why: stop.Reason}
-	case exit.Code != 0:
-		return driver.Outcome{Why: fmt.Sprintf("status %d", exit.Code)}
-	}
-	return driver.Outcome{OK: true}
-}
-
-type fakeConversation struct {
-	w driver.Wire
-	d *fakeDriver
-}
-
-func (fakeConversation) Prompt(context.Context, string) error { return driver.ErrNoInput }
-func (fakeConversation) Cancel(context.Context) error         { return driver.ErrNoInput }
-
-func (c fakeConversation) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {
-	return func(yield func(driver.Fact, error) bool) {
-		for line, err := range driver.ReadLines(ctx, c.w, from) {
-			if err != nil {
-				yield(driver.Fact{}, err)
-				return
-			}
-			for i, fact := range factsOf(line) {
-				if i > 0 {
-					_ = c.d.between.ask("")
-				}
-				if !yield(fact, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func factsOf(line driver.Line) []driver.Fact {
-	words := strings.Fields(string(line.Bytes))
-	last := driver.Fact{Kind: driver.Said, Text: line.Text(), Offset: line.End}
-	if len(words) == 0 {
-		return []driver.Fact{last}
-	}
-	usage := func() driver.Usage {
-		in, _ := strconv.ParseInt(words[1], 10, 64)
-		out, _ := strconv.ParseInt(words[2], 10, 64)
-		cost, _ := strconv.ParseFloat(words[3], 64)
-		return driver.Usage{InputTokens: in, OutputTokens: out, CostUSD: cost}
-	}
-	switch {
-	case words[0] == "usage" && len(words) == 4:
-		return []driver.Fact{{Kind: driver.UsageReported, Usage: usage(), Offset: line.End}}
-	case words[0] == "turn" && len(words) == 4:
-		return []driver.Fact{{Kind: driver.UsageReported, Usage: usage(), Offset: line.Start}, last}
-	case words[0] == "stop" && len(words) > 1:
-		return []driver.Fact{{Kind: driver.Stopped, Stop: driver.Stop{OK: words[1] == "ok", Reason: strings.Join(words[1:], " ")}, Offset: line.End}}
-	}
-	return []driver.Fact{last}
 }
 
 var fakeLaunch = driver.Launch{Argv: []string{string(driver.Work)}}
