@@ -220,15 +220,23 @@ func (e *Engine) decide(ev team.Event, made *draft) error {
 	return nil
 }
 
-// warn says once a start what a person should know, though nothing stops for it.
+// warnings are what a person should know of a change, though nothing stops for it; by what
+// happened, in the words of the machines.
+var warnings = map[string]string{
+	"file_malformed":       "agent_state.json was no agent state: its bytes are kept beside it, and pause is wanted",
+	"file_torn":            "agent_state.json was torn by a restart of the machine: it says again what the journal says",
+	"wanted_unknown":       "desired_state is no word that fairlead knows: it counts as pause",
+	"failed_for_good":      "session after session failed: the agent is paused",
+	"one_shot_failed":      "a one-shot failed",
+	"limit_reached":        "a limit is reached: the session is ended, the agent paused",
+	"current_contradicted": "somebody else wrote current_state: it is corrected",
+}
+
+// warn says it once a start for each agent.
 func (e *Engine) warn(ch team.Change) {
-	switch ch.Row {
-	case "C12", "C13", "C16", "C17", "C20", "C22":
-	default:
-		return
-	}
-	key := ch.Entity + ch.Row + ch.Trigger
-	if e.warned[key] {
+	text, known := warnings[ch.Trigger]
+	key := ch.Entity + " " + ch.Trigger
+	if !known || e.warned[key] {
 		return
 	}
 	e.warned[key] = true
@@ -236,7 +244,7 @@ func (e *Engine) warn(ch team.Change) {
 	if ch.Body.Control != nil {
 		note = ch.Body.Control.Value.Wish.Note
 	}
-	e.log.Warn("something to look at", "entity", ch.Entity, "row", ch.Row, "trigger", ch.Trigger, "note", note)
+	e.log.Warn(text, "agent", agentOf(ch.Entity), "row", ch.Row, "note", note)
 }
 
 // agentOf is the agent that an entity belongs to.
