@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -222,19 +223,19 @@ func (e *Engine) decide(ev team.Event, made *draft) error {
 
 // warnings are what a person should know of a change, though nothing stops for it; by what
 // happened, in the words of the machines.
-var warnings = map[string]string{
-	"file_malformed":       "agent_state.json was no agent state: its bytes are kept beside it, and pause is wanted",
-	"file_torn":            "agent_state.json was torn by a restart of the machine: it says again what the journal says",
-	"wanted_unknown":       "desired_state is no word that fairlead knows: it counts as pause",
-	"failed_for_good":      "session after session failed: the agent is paused",
-	"one_shot_failed":      "a one-shot failed",
-	"limit_reached":        "a limit is reached: the session is ended, the agent paused",
-	"current_contradicted": "somebody else wrote current_state: it is corrected",
+var warnings = map[control.Event]string{
+	control.FileMalformed:       "agent_state.json was no agent state: its bytes are kept beside it, and pause is wanted",
+	control.FileTorn:            "agent_state.json was torn by a restart of the machine: it says again what the journal says",
+	control.WantedUnknown:       "desired_state is no word that fairlead knows: it counts as pause",
+	control.FailedForGood:       "session after session failed: the agent is paused",
+	control.OneShotFailed:       "a one-shot failed",
+	control.LimitReached:        "a limit is reached: the session is ended, the agent paused",
+	control.CurrentContradicted: "somebody else wrote current_state: it is corrected",
 }
 
 // warn says it once a start for each agent.
 func (e *Engine) warn(ch team.Change) {
-	text, known := warnings[ch.Trigger]
+	text, known := warnings[control.Event(ch.Trigger)]
 	key := ch.Entity + " " + ch.Trigger
 	if !known || e.warned[key] {
 		return
