@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +26,7 @@ type ship struct {
 	dir    string
 	daemon *exec.Cmd
 	url    string
+	heard  *bytes.Buffer // what the daemon said on standard error; read it when it has ended
 }
 
 const shipWait = 30 * time.Second // far more than anything here takes
@@ -34,6 +37,12 @@ func newShip(t *testing.T, files map[string]string) *ship {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newShipIn(t, dir, files)
+}
+
+// newShipIn is newShip in a folder that is there already.
+func newShipIn(t *testing.T, dir string, files map[string]string) *ship {
+	t.Helper()
 	s := &ship{t: t, dir: dir}
 	for name, text := range files {
 		path := filepath.Join(dir, name)
@@ -49,7 +58,11 @@ func newShip(t *testing.T, files map[string]string) *ship {
 		if s.daemon == nil {
 			s.up()
 		}
-		s.fairlead("down", "--now")
+		if out, code := s.fairlead("down", "--now"); code != exitDone {
+			t.Errorf("fairlead down --now: exit code %d: %s", code, out)
+			s.kill()
+			return
+		}
 		_ = s.daemon.Wait()
 		if strays, err := holder.Strays(dir); err != nil || len(strays) > 0 {
 			t.Errorf("processes were left behind: %+v, %v", strays, err)
@@ -67,16 +80,27 @@ func command(words ...string) *exec.Cmd {
 // up starts the daemon and waits until it says that it is ready.
 func (s *ship) up() {
 	s.t.Helper()
-	cmd := command("up", "--dir", s.dir, "--listen", "127.0.0.1:0", "--no-browser", "--json")
-	said := &bytes.Buffer{}
-	cmd.Stderr = said
+	if said, err := s.tryUp(); err != nil {
+		s.t.Fatalf("the daemon did not get ready: %v; it said: %s", err, said)
+	}
+}
+
+// tryUp is up where a no is an answer: what the daemon said before it ended, and how it ended.
+func (s *ship) tryUp(before ...string) (said string, err error) {
+	words := append(before, os.Args[0], "up", "--dir", s.dir, "--listen", "127.0.0.1:0", "--no-browser", "--json")
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env = append(os.Environ(), "FAIRLEAD_TEST_MAIN=1")
+	heard := &bytes.Buffer{}
+	cmd.Stderr = heard
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		s.t.Fatal(err)
+		return "", err
 	}
 	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
+		return "", err
 	}
+	late := time.AfterFunc(shipWait, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
 	first, err := bufio.NewReader(out).ReadBytes('\n')
 	var ready struct {
 		Ready bool   `json:"ready"`
@@ -84,10 +108,11 @@ func (s *ship) up() {
 		PID   int    `json:"pid"`
 	}
 	if err != nil || json.Unmarshal(first, &ready) != nil || !ready.Ready || ready.PID != cmd.Process.Pid {
-		_ = cmd.Wait()
-		s.t.Fatalf("the daemon did not get ready: %q, %v; it said: %s", first, err, said)
+		err = errors.Join(fmt.Errorf("it is not ready: %q", first), err, cmd.Wait())
+		return heard.String(), err
 	}
-	s.daemon, s.url = cmd, ready.URL
+	s.daemon, s.url, s.heard = cmd, ready.URL, heard
+	return "", nil
 }
 
 // kill is SIGKILL: no word, no last write.

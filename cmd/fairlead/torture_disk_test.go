@@ -1,0 +1,203 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+)
+
+// These run in a user and mount namespace of their own; what is mounted there is gone with it.
+
+func (k *torture) mount(words ...string) {
+	k.t.Helper()
+	if out, err := exec.Command("mount", words...).CombinedOutput(); err != nil {
+		k.t.Fatalf("mount %v: %v: %s", words, err, out)
+	}
+}
+
+// unmount takes it from the tree at once; who has something open there keeps that.
+func (k *torture) unmount(place string) {
+	if out, err := exec.Command("umount", "-l", place).CombinedOutput(); err != nil {
+		k.t.Errorf("unmount %s: %v: %s", place, err, out)
+	}
+}
+
+// newBoot is killAll on a machine that says afterwards that it was started anew. An agent's
+// file that was being written then is torn, which is no wish.
+func newBoot(k *torture) {
+	id := filepath.Join(k.t.TempDir(), "boot_id")
+	boot := func() {
+		b := make([]byte, 16)
+		_, _ = rand.Read(b) // it never fails
+		text := fmt.Sprintf("%x-%x-%x-%x-%x\n", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+		if err := os.WriteFile(id, []byte(text), 0o600); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	boot()
+	k.mount("--bind", id, "/proc/sys/kernel/random/boot_id")
+	underLoad(func(l *load) {
+		l.gate.Lock() // a person and a foreign program end with the machine, too
+		l.killEverybody()
+		boot()
+		agent := tortureAgents[l.rnd.IntN(len(tortureAgents))]
+		path := filepath.Join(l.ship.dir, agent, "agent_state.json")
+		if info, err := os.Stat(path); err == nil && agent != scribbled && info.Size() > 1 {
+			l.must(os.Truncate(path, l.rnd.Int64N(info.Size()-1)))
+		}
+		l.gate.Unlock()
+		l.up()
+	})(k)
+}
+
+// diskBytes is room for a hundred rounds of sessions, and not too much to fill.
+const diskBytes = "96m"
+
+// fullDisk fills the disk below the team's feet: all of it, or only where fairlead keeps its own.
+func fullDisk(k *torture) {
+	all := k.rounds
+	for _, where := range []string{".", ".fairlead"} {
+		k.rounds = all / 2
+		if where == "." {
+			k.rounds = all - all/2
+		}
+		dir, err := filepath.EvalSymlinks(k.t.TempDir())
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		disk := filepath.Join(dir, where)
+		if err := os.MkdirAll(disk, 0o755); err != nil {
+			k.t.Fatal(err)
+		}
+		k.mount("-t", "tmpfs", "-o", "mode=755,size="+diskBytes, "tmpfs", disk)
+		k.t.Cleanup(func() { k.unmount(disk) })
+		l := k.work(newShipIn(k.t, dir, tortureFiles()))
+		l.again(func(l *load) { l.fillAndFree(filepath.Join(disk, "filler")) })
+		l.rest()
+	}
+	k.rounds = all
+}
+
+func (l *load) fillAndFree(filler string) {
+	l.fill(filler)
+	pass(l.upTo(400 * time.Millisecond))
+	if l.rnd.IntN(3) == 0 && !l.hasGone() { // and then it is killed and started on a full disk
+		l.ship.kill()
+		if said, err := l.ship.tryUp(); err != nil {
+			l.exitsWithWords(said, err, "space")
+		}
+	}
+	if l.ship.daemon != nil && l.hasGone() {
+		l.diedOf("space")
+	}
+	l.must(os.Remove(filler))
+	l.mended("space")
+}
+
+// fill takes all there is, to the last byte.
+func (l *load) fill(path string) {
+	f, err := os.Create(path)
+	l.must(err)
+	defer f.Close()
+	for chunk := make([]byte, 1<<20); len(chunk) > 0; {
+		n, err := f.Write(chunk)
+		switch {
+		case errors.Is(err, syscall.ENOSPC):
+			chunk = chunk[:len(chunk)/2]
+		case err != nil:
+			l.t.Fatal(err, n)
+		}
+	}
+}
+
+// hasGone says whether the daemon has ended by itself.
+func (l *load) hasGone() bool {
+	_, _, start := statOf(l.ship.daemon.Process.Pid)
+	return start == ""
+}
+
+// diedOf wants a daemon that has ended by itself to have said why.
+func (l *load) diedOf(words ...string) {
+	err := l.ship.daemon.Wait()
+	said := l.ship.heard.String()
+	l.ship.daemon = nil
+	if err == nil {
+		l.wrong(&l.tally.Other, "the daemon went away as if all were well; it said: %s", said)
+		return
+	}
+	l.exitsWithWords(said, err, words...)
+}
+
+// mended wants a working daemon again: the same one, or a new one after it had ended with words.
+func (l *load) mended(words ...string) {
+	if l.ship.daemon != nil {
+		l.mu.Lock()
+		w := l.wants["ada"]
+		w.perhaps = append(w.perhaps, "continuous")
+		l.mu.Unlock()
+		ctx, cancel := contextFor(moment)
+		_, err := l.client.Command(ctx, api.Start, "ada", "after the disk was mended")
+		cancel()
+		if err == nil {
+			return
+		}
+		for began := time.Now(); !l.hasGone(); pass(10 * time.Millisecond) {
+			if time.Since(began) > moment {
+				l.wrong(&l.tally.Other, "the daemon neither works nor ends: %v", err)
+				l.ship.kill()
+				break
+			}
+		}
+		if l.ship.daemon != nil {
+			l.diedOf(words...)
+		}
+	}
+	l.up()
+}
+
+// readOnlyDisk takes the right to write away below a running team: what it has open stays
+// open, and nothing new can be made.
+func readOnlyDisk(k *torture) {
+	underLoad(func(l *load) {
+		places := []string{".", ".fairlead", ".fairlead/sessions", "ada", "bob"}
+		place := filepath.Join(l.ship.dir, places[l.rnd.IntN(len(places))])
+		l.damaged = strings.TrimPrefix(place, l.ship.dir) + " could not be written"
+		l.mount("--bind", place, place)
+		l.withoutWriters(place)
+		pass(l.upTo(400 * time.Millisecond))
+		if l.rnd.IntN(2) == 0 && !l.hasGone() {
+			l.ship.kill()
+			if said, err := l.ship.tryUp(); err != nil {
+				l.exitsWithWords(said, err, "writable")
+			}
+		}
+		if l.ship.daemon != nil && l.hasGone() {
+			l.diedOf("read-only")
+		}
+		l.unmount(place)
+		l.mended("read-only")
+	})(k)
+}
+
+// withoutWriters makes a place read-only as soon as nobody has a file open for writing that
+// was opened since it was mounted.
+func (l *load) withoutWriters(place string) {
+	for began := time.Now(); ; pass(time.Millisecond) {
+		out, err := exec.Command("mount", "-o", "remount,bind,ro", place).CombinedOutput()
+		if err == nil {
+			return
+		}
+		if time.Since(began) > shipWait {
+			l.unmount(place)
+			l.t.Fatalf("%s cannot be made read-only: %v: %s", place, err, out)
+		}
+	}
+}

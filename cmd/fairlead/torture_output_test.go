@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// countOutput compares, for each session that is over, what the agent kept in its ledger
+// with what was kept of its output. A ledger has each line after it was said, so an agent
+// that was killed may have said one more. Where we killed the holder only what was spooled
+// is promised: what is there is right, it is no less than it was, and no less than the
+// journal says.
+func (l *load) countOutput() {
+	open := map[string]bool{}
+	for _, b := range l.census() {
+		open[b.session] = true
+	}
+	sessions := filepath.Join(l.ship.dir, ".fairlead", "sessions")
+	folders, err := os.ReadDir(sessions)
+	if err != nil {
+		l.t.Fatalf("round %d: %v", l.round, err)
+	}
+	for _, folder := range folders {
+		id := folder.Name()
+		journaled, over := l.ended[id]
+		if l.checked[id] || open[id] || !over {
+			continue
+		}
+		l.checked[id] = true
+		spool, err := os.ReadFile(filepath.Join(sessions, id, "spool"))
+		if err != nil && !os.IsNotExist(err) {
+			l.t.Fatal(err)
+		}
+		before, killed := l.killed[id]
+		if why := l.compare(id, spool, killed); why != "" {
+			l.wrong(&l.tally.Output, "%s: %s", id, why)
+		}
+		switch has := int64(len(spool)); {
+		case has < before:
+			l.wrong(&l.tally.Output, "%s: %d bytes were spooled before its holder was killed, now %d", id, before, has)
+		case has < journaled:
+			l.wrong(&l.tally.Output, "%s: the journal says %d bytes, the spool has %d", id, journaled, has)
+		case !killed && has != journaled:
+			l.wrong(&l.tally.Output, "%s: the journal says %d bytes, the spool has %d, and its holder was not killed", id, journaled, has)
+		}
+		if _, err := os.Stat(filepath.Join(sessions, id, "exit.json")); err != nil && !killed && l.everBegan(id) {
+			l.wrong(&l.tally.Other, "%s: nobody killed its holder, and how it ended is not known: %v; %s", id, err, l.left(filepath.Join(sessions, id)))
+		}
+	}
+}
+
+// compare says what is wrong with one session's output.
+func (l *load) compare(id string, spool []byte, holderKilled bool) string {
+	ledger, err := os.ReadFile(filepath.Join(l.ship.dir, agentIn(id), "ledger-"+id))
+	if err != nil && !os.IsNotExist(err) {
+		return err.Error()
+	}
+	said, kept := whole(saidLines(l.t, spool)), whole(string(ledger))
+	n := min(len(said), len(kept))
+	switch {
+	case !slices.Equal(said[:n], kept[:n]):
+		return fmt.Sprintf("the agent said %q, and what was kept is %q", kept, said)
+	case len(said) > len(kept)+1:
+		return fmt.Sprintf("%d lines were said and %d are there", len(kept), len(said))
+	case len(said) < len(kept) && !holderKilled:
+		return fmt.Sprintf("%d lines were said and only %d are there", len(kept), len(said))
+	}
+	return ""
+}
+
+// whole gives the lines that have an end.
+func whole(text string) []string {
+	lines := strings.SplitAfter(text, "\n")
+	return lines[:len(lines)-1]
+}
+
+// everBegan says whether an agent was ever started for a session: on a full disk, or where
+// the daemon was killed at that step, a folder may have been made and nothing in it.
+func (l *load) everBegan(id string) bool {
+	if _, err := os.Stat(filepath.Join(l.ship.dir, ".fairlead", "sessions", id, "agent.json")); err == nil {
+		return true
+	}
+	starts, err := os.ReadFile(filepath.Join(l.ship.dir, agentIn(id), "starts"))
+	return err == nil && slices.Contains(strings.Fields(string(starts)), id)
+}
+
+// left is what a session's folder says of its start, for whoever must find out what happened.
+func (l *load) left(folder string) string {
+	record, err := os.ReadFile(filepath.Join(folder, "agent.json"))
+	if err != nil {
+		return err.Error()
+	}
+	log, err := os.ReadFile(filepath.Join(folder, "holder.log"))
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("its record is %s, its holder said %q", strings.TrimSpace(string(record)), log)
+}
