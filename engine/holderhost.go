@@ -48,7 +48,7 @@ func (h *Holders) Start(ctx context.Context, session string, epoch uint64, launc
 	if err != nil {
 		status = holder.Status{}
 	}
-	return &held{Handle: handle, pid: status.AgentPID, input: status.InputOffset}, nil
+	return &held{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset}, nil
 }
 
 // Adopt is Host's.
@@ -60,13 +60,11 @@ func (h *Holders) Adopt(ctx context.Context, session string, epoch uint64) (Proc
 	if err != nil {
 		return nil, "", fmt.Errorf("adopt %s: %w", session, fencing(err))
 	}
-	found := map[holder.Phase]Found{
-		holder.NeverStarted: NeverStarted, holder.Running: Running, holder.Exited: Exited, holder.Lost: Lost,
-	}[status.Phase]
+	found := foundAs[status.Phase]
 	if handle == nil {
 		return nil, found, nil
 	}
-	return &held{Handle: handle, pid: status.AgentPID, input: status.InputOffset}, found, nil
+	return &held{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset}, found, nil
 }
 
 // Output is Host's.
@@ -87,7 +85,8 @@ func (h *Holders) Sweep(ctx context.Context) ([]string, error) {
 // held is a holder's handle in the words of the engine.
 type held struct {
 	*holder.Handle
-	pid int
+	pid   int
+	start uint64 // of the process, so that another one with its number is not taken for it
 
 	mu    sync.Mutex
 	input int64 // where the next byte of input belongs
@@ -135,12 +134,14 @@ func (p *held) Ended(ctx context.Context) (Ending, error) {
 	return Ending{Exit: exit, Bytes: status.Exit.SpoolBytes, Cut: status.Exit.CutBytes}, nil
 }
 
+// Evidence is Process's.
 func (p *held) Evidence(ctx context.Context) (Proof, error) {
-	s, err := p.Status(ctx)
+	s, against, err := p.seen(ctx)
 	if err != nil {
-		return Proof{}, err
+		return Proof{}, fmt.Errorf("%w; process %d itself %s", err, p.pid, lifeWords[holder.LifeOf(p.pid, p.start)])
 	}
 	proof := Proof{
+		Against: against, Stopped: holder.LifeOf(s.AgentPID, s.StartTime) == holder.Stopped, Ended: s.AgentEnded,
 		HolderPID: s.HolderPID, PID: s.AgentPID, StartedAt: s.StartedAt, LastByteAt: s.LastByteAt,
 		Bytes: s.SpoolBytes, Children: s.Children, Full: s.SpoolError,
 	}
@@ -156,4 +157,33 @@ func (p *held) Evidence(ctx context.Context) (Proof, error) {
 		}
 	}
 	return proof, nil
+}
+
+// reapedWithin is how long a holder may take to notice that its agent has ended: it hears
+// of it by a signal, and has to be given the processor.
+const reapedWithin = 100 * time.Millisecond
+
+// seen asks the holder, and compares what it says with the system's own process table.
+func (p *held) seen(ctx context.Context) (s holder.Status, against string, err error) {
+	for began := time.Now(); ; {
+		if s, err = p.Status(ctx); err != nil || s.Phase != holder.Running || s.AgentEnded || s.AgentPID == 0 {
+			return s, "", err
+		}
+		life := holder.LifeOf(s.AgentPID, s.StartTime)
+		if life != holder.Gone && life != holder.Reused {
+			return s, "", nil
+		}
+		if time.Since(began) > reapedWithin {
+			return s, fmt.Sprintf("its holder says that it runs as process %d, and that process %s", s.AgentPID, lifeWords[life]), nil
+		}
+		if !rest(ctx, reapedWithin/20) {
+			return s, "", ctx.Err()
+		}
+	}
+}
+
+// lifeWords say of a process what became of it.
+var lifeWords = map[holder.Life]string{
+	holder.LifeUnknown: "is not known", holder.Lives: "lives", holder.Stopped: "is stopped",
+	holder.Gone: "is gone", holder.Reused: "is gone, and its number is another process's by now",
 }

@@ -66,6 +66,9 @@ type Proof struct {
 	Bytes      int64
 	Children   int
 	Full       string // why no more output is taken; empty: it is
+	Against    string // what the system's process table says against the rest; empty: nothing
+	Stopped    bool   // the process was stopped by a signal
+	Ended      bool   // the agent itself has ended; its tree is being ended
 	Holds      []string
 }
 

@@ -203,8 +203,11 @@ func (Eyes) File(ctx context.Context, _, folder string) ([]interop.Seen, error) 
 		return nil, fmt.Errorf("look into the workspace: %w; make it readable", err)
 	}
 	now, err := settled(ctx, filepath.Join(folder, interop.FileName))
+	if err == nil && now.Kind == interop.KindUnreadable {
+		err = errors.New(now.Fault)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read %s: %w", interop.FileName, err)
 	}
 	var looks []interop.Seen
 	for _, entry := range names {

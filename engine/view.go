@@ -39,6 +39,7 @@ type AgentView struct {
 	Session       *SessionView      `json:"session"`
 	EvidenceAgeMS *int64            `json:"evidence_age_ms"`
 	Doubt         string            `json:"doubt"`
+	Certainty     string            `json:"certainty"` // known, or unknown: then Doubt says what contradicts the badge
 	Failures      int               `json:"failures"`
 	RetryAt       *time.Time        `json:"retry_at"`
 	WaitingBehind string            `json:"waiting_behind"`
@@ -96,7 +97,7 @@ func (e *Engine) Team(ctx context.Context) (TeamView, error) {
 	var asking sync.WaitGroup
 	for i := range view.Agents {
 		if view.Agents[i].Session != nil {
-			asking.Go(func() { e.prove(ctx, &view.Agents[i]) })
+			asking.Go(func() { _, _ = e.prove(ctx, &view.Agents[i]) }) // what it found stands in the view
 		}
 	}
 	asking.Wait()
@@ -118,7 +119,7 @@ func (e *Engine) Agent(ctx context.Context, name string) (AgentView, error) {
 	if err != nil || unknown != nil {
 		return AgentView{}, cmp.Or(err, unknown)
 	}
-	e.prove(ctx, &view)
+	_, _ = e.prove(ctx, &view) // what it found stands in the view
 	return view, nil
 }
 
@@ -146,14 +147,15 @@ func (e *Engine) agentView(a *team.Agent) AgentView {
 		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: map[string]string{},
 		DesiredState: file.Desired, CurrentState: file.Current, Badge: BadgeIdle,
 		SetBy: file.By, Note: file.Note, Timestamp: file.Stamp, Failures: a.Control.Failures, Removed: a.Removed,
-		Limits: LimitsView{TokensPerDay: a.Settings.Limits.TokensPerDay, CostPerDayUSD: a.Settings.Limits.CostPerDayUSD},
+		Certainty: CertaintyKnown,
+		Limits:    LimitsView{TokensPerDay: a.Settings.Limits.TokensPerDay, CostPerDayUSD: a.Settings.Limits.CostPerDayUSD},
 	}
 	if a.Settings.Policy.Foreign {
 		view.Loop = string(config.LoopForeign)
 	}
 	if view.CurrentState == "" {
 		view.CurrentState = "unknown"
-		view.Doubt = "nobody has written a current_state yet"
+		view.contradicted("nobody has written a current_state yet")
 	}
 	switch view.CurrentState {
 	case control.WordContinuous, control.WordRunOnce, control.WordRunCleanup:
@@ -176,38 +178,9 @@ func (e *Engine) agentView(a *team.Agent) AgentView {
 	}
 	if m := e.members[a.Name]; m != nil {
 		view.Description = m.conf.Description
-		if m.failed != "" {
-			view.Doubt = "agent_state.json: " + m.failed
-		}
+		e.doubtFile(&view, m, a)
 	}
 	return view
-}
-
-// prove asks the holder, and puts what it says, or its silence, beside the status.
-func (e *Engine) prove(ctx context.Context, view *AgentView) {
-	if view.Session == nil {
-		return
-	}
-	proc := e.proc(view.Session.ID)
-	if proc == nil {
-		if view.Session.Phase == string(team.Running) {
-			view.Doubt = "the journal says that " + view.Session.ID + " runs, and nothing answers for it"
-		}
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, evidenceWait)
-	defer cancel()
-	asked := time.Now()
-	proof, err := proc.Evidence(ctx)
-	age := time.Since(asked).Milliseconds()
-	switch {
-	case err != nil:
-		view.Doubt = "its holder does not answer: " + err.Error()
-		return
-	case proof.Full != "":
-		view.Doubt = proof.Full + ": it waits until its output is taken again"
-	}
-	view.EvidenceAgeMS = &age
 }
 
 func (e *Engine) name() string { return e.opts.Name }

@@ -25,7 +25,7 @@ type WhyView struct {
 // for the status or against it.
 type Evidence struct {
 	What   string    `json:"what"`
-	Source string    `json:"source"` // journal, file, holder, driver, limits
+	Source string    `json:"source"` // journal, file, holder, process table, driver, limits
 	At     time.Time `json:"at"`
 	AgeMS  int64     `json:"age_ms"`
 	Holds  bool      `json:"holds"`
@@ -53,6 +53,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		drives  driver.Driver
 		view    WhyView
 		unknown error
+		written bool
 	)
 	err := e.look(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
@@ -63,13 +64,14 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.clock.now())
 		view.Agent = e.agentView(a)
 		if known := e.members[name]; known != nil {
+			written = !known.writing && !e.fileDue(known, a)
 			conf, drives = known.conf, known.driver // fixed since the start; the rest is the loop's own
 		}
 	})
 	if err != nil || unknown != nil {
 		return WhyView{}, cmp.Or(err, unknown)
 	}
-	e.prove(ctx, &view.Agent)
+	proof, silent := e.prove(ctx, &view.Agent)
 	now := time.Now().UTC()
 	add := func(source string, at time.Time, holds bool, format string, args ...any) {
 		if at.IsZero() {
@@ -81,8 +83,10 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 	}
 	add("journal", agent.Control.Stamp, true, "control is %s; desired_state %s, set by %s%s", agent.Control.State,
 		view.Agent.DesiredState, orNobody(view.Agent.SetBy), because(view.Agent.Note))
-	e.fileEvidence(conf, view.Agent, add)
-	e.processEvidence(ctx, &agent, add)
+	if current := e.fileEvidence(conf, view.Agent, add); written && !agent.Settings.Policy.Foreign && current != view.Agent.CurrentState && current != "" {
+		view.Agent.contradicted("%s says current %s, and the journal %s", interop.FileName, current, view.Agent.CurrentState)
+	}
+	processEvidence(&agent, proof, silent, add)
 	if conf.Workspace != "" {
 		if err := drives.Check(known(conf)); err != nil {
 			add("driver", now, false, "it could not be started now: %s", err)
@@ -103,10 +107,11 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 
 type adder = func(source string, at time.Time, holds bool, format string, args ...any)
 
-// fileEvidence compares the file as it lies there with what the journal says.
-func (e *Engine) fileEvidence(conf config.Agent, view AgentView, add adder) {
+// fileEvidence compares the file as it lies there with what the journal says, and gives
+// the current_state in it; empty where there is none.
+func (e *Engine) fileEvidence(conf config.Agent, view AgentView, add adder) (current string) {
 	if conf.Workspace == "" {
-		return
+		return ""
 	}
 	seen, err := e.opts.Files.Read(conf.Name)
 	switch {
@@ -120,11 +125,13 @@ func (e *Engine) fileEvidence(conf config.Agent, view AgentView, add adder) {
 		at, _ := seen.State.Time()
 		same := seen.State.DesiredState == view.DesiredState && (seen.State.CurrentState == view.CurrentState || view.CurrentState == "unknown")
 		add("file", at, same, "%s says desired %s, current %s", interop.FileName, seen.State.DesiredState, seen.State.CurrentState)
+		return seen.State.CurrentState
 	}
+	return ""
 }
 
-// processEvidence is what the session's holder says just now.
-func (e *Engine) processEvidence(ctx context.Context, agent *team.Agent, add adder) {
+// processEvidence is what the session's holder said just now, or that it said nothing.
+func processEvidence(agent *team.Agent, proof *Proof, silent error, add adder) {
 	s := agent.Session
 	if s == nil {
 		add("journal", time.Time{}, true, "no session is open")
@@ -134,16 +141,12 @@ func (e *Engine) processEvidence(ctx context.Context, agent *team.Agent, add add
 	if s.Ending != "" {
 		add("journal", time.Time{}, true, "it was asked to end: %s", s.Ending)
 	}
-	proc := e.proc(s.ID)
-	if proc == nil {
-		add("holder", time.Time{}, s.Phase == team.Opened, "no holder is known for it")
+	switch {
+	case silent != nil:
+		add("holder", time.Time{}, false, "its holder does not answer: %s", silent)
 		return
-	}
-	asking, cancel := context.WithTimeout(ctx, evidenceWait)
-	defer cancel()
-	proof, err := proc.Evidence(asking)
-	if err != nil {
-		add("holder", time.Time{}, false, "its holder does not answer: %s", err)
+	case proof == nil:
+		add("holder", time.Time{}, s.Phase == team.Opened, "no holder is known for it")
 		return
 	}
 	add("holder", time.Time{}, true, "holder %d holds process %d by %s; %d more in its tree", proof.HolderPID, proof.PID,
@@ -155,6 +158,17 @@ func (e *Engine) processEvidence(ctx context.Context, agent *team.Agent, add add
 	}
 	if proof.Full != "" {
 		add("holder", time.Time{}, false, "%s", proof.Full)
+	}
+	switch {
+	case proof.Against != "":
+		add("process table", time.Time{}, false, "%s", proof.Against)
+	case proof.Stopped:
+		add("process table", time.Time{}, false, "process %d was stopped by a signal: it exists and does nothing", proof.PID)
+	case proof.Ended:
+		add("holder", time.Time{}, false, "process %d has ended; what it left behind is being ended", proof.PID)
+	}
+	if s.PID != 0 && s.PID != proof.PID {
+		add("holder", time.Time{}, false, "the journal says process %d", s.PID)
 	}
 }
 
@@ -184,6 +198,8 @@ func sessionsOf(a *team.Agent) []PastSession {
 func verdict(a AgentView, held bool) string {
 	text := a.Name + " is " + a.Badge
 	switch {
+	case a.Certainty == CertaintyUnknown:
+		return text + " by its current_state; whether that is so is unknown: " + a.Doubt
 	case a.Session != nil && a.Session.Phase == string(team.Running):
 		text += fmt.Sprintf(": session %s runs as process %d", a.Session.ID, a.Session.PID)
 	case a.Session != nil:

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Whether a status is true is known where nothing contradicts it. The badge stays what
+// current_state says (J5); this stands beside it.
+const (
+	CertaintyKnown   = "known"
+	CertaintyUnknown = "unknown"
+)
+
+// contradicted notes what speaks so much against the status that nobody knows it.
+func (v *AgentView) contradicted(format string, args ...any) {
+	v.Doubt, v.Certainty = fmt.Sprintf(format, args...), CertaintyUnknown
+}
+
+// doubtFile compares the file, as it was last met, with what it is to say. That it differs
+// for a moment is how files work; it counts where we cannot mend it. Runs in the loop.
+func (e *Engine) doubtFile(view *AgentView, m *member, a *team.Agent) {
+	if m.failed != "" {
+		view.Doubt = interop.FileName + ": " + m.failed
+	}
+	stuck := m.failed != "" || !m.again.IsZero() // again: it could not be written, or somebody writes against us
+	if stuck && m.known && a.Control.State != control.Foreign && m.state.CurrentState != view.CurrentState {
+		view.contradicted("%s says current %s, and the journal %s; it cannot be mended just now%s", interop.FileName,
+			orNothing(m.state.CurrentState), view.CurrentState, because(m.failed))
+	}
+}
+
+func orNothing(word string) string {
+	if word == "" {
+		return "nothing"
+	}
+	return word
+}
+
+// prove asks the holder, and puts what it says, or its silence, beside the status. The
+// proof is what the holder said; the error is that it said nothing. Neither: nobody to ask.
+func (e *Engine) prove(ctx context.Context, view *AgentView) (*Proof, error) {
+	s := view.Session
+	if s == nil {
+		return nil, nil
+	}
+	if why := e.silence(s.ID); why != "" {
+		err := errors.New(why)
+		view.contradicted("whether %s runs is not known: nothing answers for it (%s)", s.ID, why)
+		return nil, err
+	}
+	proc := e.proc(s.ID)
+	if proc == nil {
+		if s.Phase == string(team.Running) {
+			view.contradicted("the journal says that %s runs, and nothing answers for it", s.ID)
+		}
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, evidenceWait)
+	defer cancel()
+	asked := time.Now()
+	proof, err := proc.Evidence(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("it said nothing for %v (%w)", time.Since(asked).Round(time.Millisecond), err)
+		}
+		view.contradicted("its holder does not answer: %s", err)
+		return nil, err
+	}
+	age := time.Since(asked).Milliseconds()
+	view.EvidenceAgeMS = &age
+	switch {
+	case proof.Against != "":
+		view.contradicted("%s", proof.Against)
+	case s.PID != 0 && proof.PID != s.PID:
+		view.contradicted("the journal says that %s runs as process %d, and its holder holds process %d", s.ID, s.PID, proof.PID)
+	case proof.Full != "":
+		view.Doubt = proof.Full + ": it waits until its output is taken again"
+	case proof.Stopped:
+		view.Doubt = fmt.Sprintf("process %d was stopped by a signal: it exists and does nothing; `kill -CONT %d` lets it go on", proof.PID, proof.PID)
+	case proof.Ended:
+		view.Doubt = fmt.Sprintf("process %d has ended, and what it left behind is being ended", proof.PID)
+	}
+	return &proof, nil
+}
