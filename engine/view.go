@@ -39,7 +39,7 @@ type AgentView struct {
 	Session       *SessionView      `json:"session"`
 	EvidenceAgeMS *int64            `json:"evidence_age_ms"`
 	Doubt         string            `json:"doubt"`
-	Certainty     string            `json:"certainty"` // known, or unknown: then Doubt says what contradicts the badge
+	Certainty     string            `json:"certainty" doc:"known, or unknown: then doubt says what contradicts the badge"` // known, or unknown: then Doubt says what contradicts the badge
 	Failures      int               `json:"failures"`
 	RetryAt       *time.Time        `json:"retry_at"`
 	WaitingBehind string            `json:"waiting_behind"`
