@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// timed runs a program to its end.
+func timed(b *testing.B, words ...string) time.Duration {
+	b.Helper()
+	cmd := exec.Command(words[0], words[1:]...)
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(began)
+}
+
+// BenchmarkVersion measures `fairlead version` beside a Go program that does nothing.
+func BenchmarkVersion(b *testing.B) {
+	fairlead, empty := built(b)
+	var p pairs
+	for b.Loop() {
+		p.measure(
+			func() time.Duration { return timed(b, fairlead, "version") },
+			func() time.Duration { return timed(b, empty) })
+	}
+	p.report(b, "version", "empty-program")
+}
+
+// three agents at rest, as a repository of somebody who has just begun.
+const threeAtRest = `version: 1
+agents:
+  ada: {driver: exec, command: ["true"], workspace: ada}
+  bob: {driver: exec, command: ["true"], workspace: bob}
+  eve: {driver: exec, command: ["true"], workspace: eve}
+`
+
+// BenchmarkUp measures from the start of the daemon's process to its line that it is ready,
+// in a repository that it knows and in a new one, and its memory then.
+func BenchmarkUp(b *testing.B) {
+	fairlead, empty := built(b)
+	known := layHull(b, fairlead, map[string]string{"fairlead.yaml": threeAtRest})
+	known.up()
+	known.down()
+	var again, first pairs
+	var resident []float64
+	for b.Loop() {
+		again.measure(
+			func() time.Duration {
+				took := known.up()
+				if _, err := os.Stat("/proc/self/status"); err == nil {
+					bytes, _ := memoryOf(b, known.pid())
+					resident = append(resident, bytes/1e6)
+				}
+				known.down()
+				return took
+			},
+			func() time.Duration { return timed(b, empty) })
+		first.measure(
+			func() time.Duration {
+				h := layHull(b, fairlead, map[string]string{"fairlead.yaml": threeAtRest})
+				took := h.up()
+				h.down()
+				return took
+			},
+			func() time.Duration { return timed(b, empty) })
+	}
+	again.report(b, "ready", "empty-program")
+	b.ReportMetric(millis(middle(first.ours)), "ms/ready-in-a-new-repository")
+	if len(resident) > 0 {
+		b.ReportMetric(middle(resident), "MB-resident")
+	}
+}
+
+const (
+	restWindow = 10 * time.Second
+	manyAtRest = 1000
+	manyAtWork = 100
+)
+
+// BenchmarkRest measures what 1,000 agents at rest cost a daemon, beside a daemon with one.
+// It takes two minutes: what is asked is how little is done in ten seconds.
+func BenchmarkRest(b *testing.B) {
+	needProc(b)
+	var yaml strings.Builder
+	yaml.WriteString("version: 1\nagents:\n")
+	for n := range manyAtRest {
+		fmt.Fprintf(&yaml, "  a%d: {driver: exec, command: [\"true\"], workspace: a%d}\n", n, n)
+	}
+	besideBase(b, yaml.String(), func(*hull) {})
+}
+
+const restful = `sessions:
+  - steps:
+      - sleep: 1h
+`
+
+// BenchmarkWork measures what 100 agents that run and say nothing cost a daemon, beside a
+// daemon with one at rest. Their holders and they themselves are not counted.
+func BenchmarkWork(b *testing.B) {
+	needProc(b)
+	var yaml strings.Builder
+	yaml.WriteString("version: 1\nagents:\n")
+	for n := range manyAtWork {
+		fmt.Fprintf(&yaml, "  a%d: {driver: script, script: sleep.script.yaml, workspace: a%d}\n", n, n)
+	}
+	besideBase(b, yaml.String(), func(h *hull) {
+		client, err := api.Dial(h.dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer client.Close()
+		for n := range manyAtWork {
+			if _, err := client.Command(b.Context(), api.Start, fmt.Sprintf("a%d", n), ""); err != nil {
+				b.Fatal(err)
+			}
+		}
+		late := time.After(2 * time.Minute) // a hundred processes of each kind, on a machine with other work
+		for running := 0; running < manyAtWork; {
+			view, err := client.Team(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			running = 0
+			for _, agent := range view.Agents {
+				if agent.Badge == engine.BadgeRunning && agent.Session != nil && agent.Session.PID != 0 {
+					running++
+				}
+			}
+			select {
+			case <-late:
+				b.Fatalf("%d of %d run", running, manyAtWork)
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
+}
+
+// besideBase runs a daemon with many agents and one with a single agent side by side, and
+// looks at both in each window.
+func besideBase(b *testing.B, yaml string, prepare func(*hull)) {
+	fairlead, _ := built(b)
+	base := layHull(b, fairlead, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  a: {driver: exec, command: [\"true\"], workspace: a}\n"})
+	many := layHull(b, fairlead, map[string]string{"fairlead.yaml": yaml, "sleep.script.yaml": restful})
+	base.up()
+	took := many.up()
+	prepare(many)
+	<-time.After(restWindow) // what the start itself leaves behind is collected meanwhile
+	var over, own, bases []float64
+	var cpuMany, cpuBase time.Duration
+	windows := 0
+	for b.Loop() {
+		for range repeats {
+			beganMany, beganBase := processorTime(b, many.pid()), processorTime(b, base.pid())
+			<-time.After(restWindow)
+			cpuMany += processorTime(b, many.pid()) - beganMany
+			cpuBase += processorTime(b, base.pid()) - beganBase
+			manyAll, manyOwn := memoryOf(b, many.pid())
+			baseAll, baseOwn := memoryOf(b, base.pid())
+			over, own, bases = append(over, (manyAll-baseAll)/1e6), append(own, (manyOwn-baseOwn)/1e6), append(bases, baseAll/1e6)
+			windows++
+		}
+	}
+	ofCore := func(d time.Duration) float64 { return 100 * d.Seconds() / (time.Duration(windows) * restWindow).Seconds() }
+	b.ReportMetric(millis(took), "ms/ready")
+	b.ReportMetric(middle(over), "MB-over-base")
+	b.ReportMetric(middle(own), "MB-own-over-base")
+	b.ReportMetric(middle(bases), "MB-base")
+	b.ReportMetric(ofCore(cpuMany), "%-of-a-core")
+	b.ReportMetric(ofCore(cpuBase), "base:%-of-a-core")
+	b.ReportMetric(0, "ns/op")
+}
