@@ -53,6 +53,9 @@ func (e *Engine) commit(ctx context.Context, made *draft) error {
 			return appendFailed(err)
 		}
 		first := last - uint64(len(part)) + 1
+		if first != e.head+1 {
+			return fmt.Errorf("another fairlead has written changes %d to %d to the journal of this team since this one read it; this one stops, agents go on running: see that only one is started", e.head+1, first-1)
+		}
 		for i := range part {
 			part[i].Seq = first + uint64(i)
 			e.versions[part[i].Entity]++

@@ -104,7 +104,7 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 		m.failed = ""
 		// What was taken in before we went down is no news either: an order of ours may have
 		// come after it, and never have reached the file.
-		known := first && seen.Ident != "" && seen.Ident == a.Seen
+		known := first && seen.Ident != "" && seen.Ident == a.Seen || seen.FromSwap && a.Knows(seen.Ident)
 		if seen.Own || known || a.Ours(string(seen.Sum)) {
 			m.crowded = false
 			return nil

@@ -100,7 +100,7 @@ func (w *StateFiles) retire(f *stateFile, s *swapped, dir int, now time.Time) {
 	}
 	if there, err := readOpen(s.file); err == nil && SumOf(there.bytes) != s.sum {
 		if state, err := ParseAgentState(there.bytes); err == nil {
-			w.report(f, Seen{Kind: KindWritten, Bytes: there.bytes, State: state, Sum: SumOf(there.bytes), FromSwap: true}, now)
+			w.report(f, Seen{Kind: KindWritten, Bytes: there.bytes, State: state, Sum: SumOf(there.bytes), Ident: there.id.String(), FromSwap: true}, now)
 		}
 	}
 	_ = s.file.Close()

@@ -2,6 +2,7 @@ package team
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
@@ -35,6 +36,7 @@ type ControlSet struct {
 	Value     control.Value `json:"value"`
 	Overtaken *control.Wish `json:"overtaken,omitempty"` // a wish that came to light too late, for the record
 	Seen      string        `json:"seen,omitempty"`      // which write of somebody else this change takes in
+	Swapped   string        `json:"swapped,omitempty"`   // the same, of one that was found swapped out
 	Sum       string        `json:"sum,omitempty"`       // identity of the projection, where this change makes a new one
 }
 
@@ -91,15 +93,27 @@ func (t *Team) Apply(ch Change) {
 
 func (a *Agent) setControl(set *ControlSet) {
 	a.Control.Value = set.Value
-	if set.Seen != "" {
+	if set.Seen != "" && set.Seen != a.Seen {
+		a.remember(a.Seen)
 		a.Seen = set.Seen
 	}
+	a.remember(set.Swapped)
 	if set.Sum == "" {
 		return
 	}
 	a.Sums = append(a.Sums[:len(a.Sums):len(a.Sums)], set.Sum)
 	if len(a.Sums) > sumsMax {
 		a.Sums = a.Sums[len(a.Sums)-sumsMax:]
+	}
+}
+
+func (a *Agent) remember(ident string) {
+	if ident == "" || slices.Contains(a.Before, ident) {
+		return
+	}
+	a.Before = append(a.Before[:len(a.Before):len(a.Before)], ident)
+	if len(a.Before) > seenMax {
+		a.Before = a.Before[len(a.Before)-seenMax:]
 	}
 }
 

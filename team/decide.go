@@ -115,7 +115,10 @@ func (d *draft) control(a *Agent, in control.Input) error {
 	}
 	for _, ch := range changes {
 		set := &ControlSet{Value: ch.Value, Overtaken: ch.Overtaken}
-		if file, ok := in.(control.FileRead); ok && !file.Swapped {
+		switch file, ok := in.(control.FileRead); {
+		case ok && file.Swapped:
+			set.Swapped = file.Ident
+		case ok:
 			set.Seen = file.Ident
 		}
 		if !ch.Value.Stamp.Equal(a.Control.Stamp) && ch.To != control.Foreign && d.team.Render != nil {

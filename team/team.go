@@ -41,6 +41,7 @@ type Agent struct {
 	Past     []Session       `json:"past,omitempty"`    // ended ones, oldest first, pastMax at most
 	Sums     []string        `json:"sums,omitempty"`    // identities of our last projections, newest last
 	Seen     string          `json:"seen,omitempty"`    // the last write of somebody else that was taken in
+	Before   []string        `json:"before,omitempty"`  // those before it, and those found swapped out, newest last
 	Usage    Usage           `json:"usage"`
 	Settings Settings        `json:"settings"`
 	Removed  bool            `json:"removed,omitempty"` // gone from the configuration; never from here (X5)
@@ -78,6 +79,7 @@ type Usage struct {
 
 const (
 	pastMax = 20 // older sessions are in the journal; the page shows these without asking it
+	seenMax = 64 // as many as are watched when they were swapped out; after a crash all of them are met again
 	sumsMax = 16 // a restored file older than so many writes is taken for somebody else's
 )
 
@@ -108,6 +110,12 @@ func (t *Team) Idle() bool {
 
 // Ours says whether a content of this identity was projected by us: it is no news then.
 func (a *Agent) Ours(sum string) bool { return slices.Contains(a.Sums, sum) }
+
+// Knows says whether a write of somebody else, found swapped out, was taken in before: it
+// is met again after a crash, and an old wish must not go over a newer one for that.
+func (a *Agent) Knows(ident string) bool {
+	return ident != "" && (ident == a.Seen || slices.Contains(a.Before, ident))
+}
 
 // File is what the agent's agent_state.json is to say now.
 func (t *Team) File(a *Agent) control.File { return a.Control.File(t.Hold.On) }
