@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -63,6 +64,44 @@ func envValue(environ []byte, key string) (string, bool) {
 			return string(v), true
 		}
 		environ = rest
+	}
+	return "", false
+}
+
+// ancestorsMax bounds the way from a process to its agent; a longer one is a loop in a
+// table that changes while it is read.
+const ancestorsMax = 256
+
+// SessionOf says in which session of a workspace a process runs: its own mark says so, or
+// that of a process it descends from, whatever was taken out of its own environment. What an
+// agent leaves behind is its holder's child, and a holder's mark counts too. A process that
+// somebody outside of the tree started for the agent is not found, nor is one that is gone:
+// LifeOf tells these apart. workspace is spelt as in Config.Workspace.
+func SessionOf(workspace string, pid int) (session string, ok bool) {
+	prefix := workspaceHash(workspace) + "."
+	for range ancestorsMax {
+		if session, ok := markedAs(environOf(pid), prefix); ok {
+			return session, true
+		}
+		p, there := readProcess(pid)
+		if !there || p.parent <= 1 {
+			return "", false
+		}
+		pid = p.parent
+	}
+	return "", false
+}
+
+// markedAs finds the innermost session of one workspace in an environment.
+func markedAs(environ []byte, prefix string) (session string, ok bool) {
+	marks := marksIn(environ)
+	if mark, ok := envValue(environ, holderVar); ok {
+		marks = append(marks, mark)
+	}
+	for _, mark := range slices.Backward(marks) {
+		if session, ok := strings.CutPrefix(mark, prefix); ok && session != "" {
+			return session, true
+		}
 	}
 	return "", false
 }
