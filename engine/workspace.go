@@ -43,6 +43,9 @@ type Daemon struct {
 // *Busy where somebody else has it.
 func OpenWorkspace(dir string) (*Workspace, error) {
 	w := &Workspace{Dir: dir}
+	if info, err := os.Lstat(w.Path()); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is no folder (a link is not followed: it could lead what fairlead writes anywhere); remove it, and `fairlead up` makes one", w.Path())
+	}
 	if err := os.MkdirAll(w.Path(), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder in which fairlead keeps its state: %w; make %s writable", err, dir)
 	}
