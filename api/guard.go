@@ -34,8 +34,11 @@ func entered(by door, next http.Handler) http.Handler {
 }
 
 // actor is who asks, as the journal will tell it. Whoever has the token or the user id is
-// taken for the person whose daemon this is.
+// taken for the person whose daemon this is, but who runs in a session of ours is its agent.
 func (s *Server) actor(ctx context.Context) engine.Actor {
+	if is := callerIn(ctx); is.session != "" {
+		return engine.Actor{Kind: "agent", ID: is.agent()}
+	}
 	id := s.opts.User
 	switch ctx.Value(doorKey{}) {
 	case doorPage:

@@ -54,6 +54,9 @@ func (s *Server) why(ctx context.Context, in *agentIn) (*engine.WhyView, error) 
 // order is a route that wants one of the seed's four words of an agent.
 func order(desired string) adder {
 	return answer(func(s *Server, ctx context.Context, in *orderIn) (*Commanded, error) {
+		if err := mayOrder(ctx, "wanted_"+desired, in.Name); err != nil {
+			return nil, err
+		}
 		seq, err := s.engine.Command(ctx, s.actor(ctx), in.Name, desired, in.Body.note())
 		if err != nil {
 			return nil, err
@@ -70,6 +73,11 @@ var orders = map[Verb]string{
 
 func hold(on bool) adder {
 	return answer(func(s *Server, ctx context.Context, in *holdIn) (*Held, error) {
+		if !on {
+			if err := mayOrder(ctx, "release", ""); err != nil {
+				return nil, err
+			}
+		}
 		seq, err := s.engine.Hold(ctx, s.actor(ctx), on, in.Body.note())
 		return &Held{Seq: seq, Hold: on}, err
 	})
@@ -82,6 +90,9 @@ type downIn struct {
 }
 
 func (s *Server) down(ctx context.Context, in *downIn) (*Stopping, error) {
+	if err := mayOrder(ctx, "down", ""); err != nil {
+		return nil, err
+	}
 	now := in.Body != nil && in.Body.Now
 	return &Stopping{Stopping: true}, s.engine.Stop(ctx, s.actor(ctx), now)
 }

@@ -9,19 +9,36 @@ import (
 
 // peerUID is whose process is at the other end, by SO_PEERCRED.
 func peerUID(c *net.UnixConn) (int, error) {
-	raw, err := c.SyscallConn()
+	cred, err := peerCred(c)
 	if err != nil {
 		return 0, err
+	}
+	return int(cred.Uid), nil
+}
+
+// peerPID is the process that connected; 0 where it is in no namespace of ours.
+func peerPID(c *net.UnixConn) (int, error) {
+	cred, err := peerCred(c)
+	if err != nil {
+		return 0, err
+	}
+	return int(cred.Pid), nil
+}
+
+func peerCred(c *net.UnixConn) (*unix.Ucred, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
 	}
 	var cred *unix.Ucred
 	var fault error
 	if err := raw.Control(func(fd uintptr) {
 		cred, fault = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	}); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if fault != nil {
-		return 0, fmt.Errorf("ask whose the other end of the socket is: %w", fault)
+		return nil, fmt.Errorf("ask whose the other end of the socket is: %w", fault)
 	}
-	return int(cred.Uid), nil
+	return cred, nil
 }

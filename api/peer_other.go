@@ -11,3 +11,6 @@ import (
 func peerUID(*net.UnixConn) (int, error) {
 	return 0, errors.New("this system does not say whose the other end of a socket is")
 }
+
+// peerPID is not known here.
+func peerPID(*net.UnixConn) (int, error) { return 0, nil }

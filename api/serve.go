@@ -64,7 +64,7 @@ func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 func (s *Server) server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerWait, ReadTimeout: requestWait, WriteTimeout: answerWait, IdleTimeout: idleWait,
-		MaxHeaderBytes: headerBytes, DisableGeneralOptionsHandler: true,
+		MaxHeaderBytes: headerBytes, ConnContext: withCaller, DisableGeneralOptionsHandler: true,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // what strangers do to the port is not our failure
 	}
 }

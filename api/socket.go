@@ -106,10 +106,15 @@ func ListenSocket(dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return listenSocket(path)
+	l, err := listenSocket(path)
+	if err != nil {
+		return nil, err
+	}
+	l.dir, err = realDir(dir)
+	return l, err
 }
 
-func listenSocket(path string) (net.Listener, error) {
+func listenSocket(path string) (*ownSocket, error) {
 	if answers(path) {
 		return nil, &SocketTaken{Path: path}
 	}
@@ -148,6 +153,7 @@ func answers(path string) bool {
 // ownSocket lets in nobody but ourselves.
 type ownSocket struct {
 	*net.UnixListener
+	dir   string // the repository, whose agents are told apart from people
 	path  string
 	bound os.FileInfo
 	once  sync.Once
@@ -161,7 +167,7 @@ func (s *ownSocket) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if err := samePeer(c); err == nil {
-			return c, nil
+			return callerOf(c, s.dir), nil
 		}
 		c.Close() // there is nobody to tell: who asks is a stranger, and the journal is for facts of the team
 	}
