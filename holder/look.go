@@ -223,6 +223,16 @@ type Socket struct {
 	seen  os.FileInfo
 }
 
+// SocketOf is the name of the socket of the holder of a session's folder, in whichever
+// runtime folder it lies.
+func SocketOf(folder string) (string, error) {
+	real, err := realFolder(folder)
+	if err != nil {
+		return "", err
+	}
+	return socketName(real), nil
+}
+
 // staleAfter is how old a socket without a listener must be to count as left behind: one
 // that is being made has none for an instant.
 const staleAfter = 5 * time.Second

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/holder"
@@ -26,6 +27,8 @@ type finding struct {
 	About string `json:"about"`
 	What  string `json:"what"`
 	Do    string `json:"do,omitempty"` // what a person can do; empty where OK
+
+	fix func(ctx context.Context) (done string, err error) // nil: only a person can mend it
 }
 
 func (a *app) doctorVerb() *cobra.Command {
@@ -34,12 +37,16 @@ func (a *app) doctorVerb() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look for what is wrong here, and say what to do about it",
 		Long: `Looks at the configuration, the agents' programs, the workspace, the journal with its whole
-chain, the agents' files, the daemon, and processes that were left behind. It changes
-nothing; with --fix it ends left-over processes. Exit code 1 says that something is wrong.`,
+chain, the agents' files against the journal, the holder of every open session, the folders
+of sessions, the sockets, the daemon, the disk, the clock, and processes that were left behind.
+It changes nothing. With --fix it mends what can be mended, and says each thing that it does:
+stale sockets and the word of a dead daemon are removed, left-over processes are ended, a torn
+last line of the transition log is cut off. The journal is never touched. Exit code 1 says that
+something is wrong.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), fix) },
 	}
-	cmd.Flags().BoolVar(&fix, "fix", false, "mend what can be mended: end processes that lost sessions left behind")
+	cmd.Flags().BoolVar(&fix, "fix", false, "mend what can be mended, and say each thing that is done; the journal is never touched")
 	return cmd
 }
 
@@ -55,7 +62,10 @@ func (a *app) doctor(ctx context.Context, fix bool) error {
 		}
 		findings = append(findings, lookAtAgents(conf)...)
 	}
-	findings = append(findings, a.lookAtState(ctx, fix)...)
+	findings = append(findings, a.lookAtState(ctx, conf)...)
+	if fix {
+		findings = mend(ctx, findings)
+	}
 	wrong := 0
 	for _, f := range findings {
 		if !f.OK {
@@ -146,7 +156,7 @@ func lookAtFile(agent config.Agent) []finding {
 }
 
 // lookAtState looks at .fairlead: the daemon, the journal, and what was left behind.
-func (a *app) lookAtState(ctx context.Context, fix bool) []finding {
+func (a *app) lookAtState(ctx context.Context, conf *config.Config) []finding {
 	state := filepath.Join(a.dir, ".fairlead")
 	if _, err := os.Stat(state); errors.Is(err, os.ErrNotExist) {
 		return []finding{{OK: true, About: "state", What: "fairlead never ran here"}}
@@ -155,19 +165,32 @@ func (a *app) lookAtState(ctx context.Context, fix bool) []finding {
 	if err := syscall.Access(state, 2); err != nil {
 		findings = append(findings, finding{About: "state", What: state + " cannot be written: " + err.Error(), Do: "give it back to the user that runs fairlead"})
 	}
-	findings = append(findings, a.lookAtDaemon(ctx))
+	daemon := a.lookAtDaemon(ctx)
+	findings = append(findings, daemon)
 	looking, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	whole := true
 	for _, f := range sqlite.Check(looking, filepath.Join(state, "journal.db")) {
+		whole = whole && f.OK
 		findings = append(findings, finding{OK: f.OK, About: "journal", What: f.What, Do: f.Do})
 	}
-	return append(findings, a.lookForStrays(ctx, fix)...)
+	findings = append(findings, lookAtDisk(state)...)
+	findings = append(findings, a.lookAtSockets(ctx)...)
+	findings = append(findings, lookAtLog(filepath.Join(state, "log", "transitions.jsonl"), isLocked(filepath.Join(state, "lock")))...)
+	if conf != nil && whole {
+		findings = append(findings, a.lookAtTruth(ctx, conf)...)
+	}
+	return append(findings, a.lookForStrays()...)
 }
 
 func (a *app) lookAtDaemon(ctx context.Context) finding {
 	client, err := a.dial()
-	if err != nil {
-		return finding{OK: true, About: "daemon", What: "it does not run"}
+	var none *api.NoDaemon
+	switch {
+	case errors.As(err, &none):
+		return a.lookAtDeadDaemon()
+	case err != nil:
+		return finding{About: "daemon", What: "it cannot be reached: " + err.Error(), Do: "see .fairlead/log/daemon.log"}
 	}
 	defer client.Close()
 	asking, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -179,8 +202,29 @@ func (a *app) lookAtDaemon(ctx context.Context) finding {
 	return finding{OK: true, About: "daemon", What: fmt.Sprintf("process %d, version %s, %d changes in its journal", status.PID, status.Version, status.Journal.Head)}
 }
 
+// lookAtDeadDaemon looks whether a daemon that is gone has left word that it is there.
+func (a *app) lookAtDeadDaemon() finding {
+	path := filepath.Join(a.dir, ".fairlead", "daemon.json")
+	lock := filepath.Join(a.dir, ".fairlead", "lock")
+	switch _, err := os.Lstat(path); {
+	case isLocked(lock):
+		return finding{About: "daemon", What: "a daemon holds this folder and does not answer", Do: "it may be starting or stopping: look again; if it hangs, `lslocks` names the process that holds " + lock}
+	case err != nil:
+		return finding{OK: true, About: "daemon", What: "it does not run"}
+	}
+	return finding{
+		About: "daemon", What: "it does not run, and " + path + " of one that was killed is still there", Do: "`fairlead up` finds again what it left at work; `fairlead doctor --fix` removes the file",
+		fix: func(context.Context) (string, error) {
+			if isLocked(lock) {
+				return "nothing was removed: a daemon has come", nil
+			}
+			return "removed " + path, os.Remove(path)
+		},
+	}
+}
+
 // lookForStrays proves that nothing is left of sessions that are over.
-func (a *app) lookForStrays(ctx context.Context, fix bool) []finding {
+func (a *app) lookForStrays() []finding {
 	strays, err := holder.Strays(a.dir)
 	if err != nil {
 		return []finding{{About: "processes", What: "they cannot be looked through: " + err.Error(), Do: "try again as the user that runs fairlead"}}
@@ -192,13 +236,29 @@ func (a *app) lookForStrays(ctx context.Context, fix bool) []finding {
 	for _, p := range strays {
 		findings = append(findings, finding{About: "processes", What: fmt.Sprintf("%d (%s) was left behind by session %s", p.PID, p.Command, p.Session), Do: "`fairlead doctor --fix` ends it"})
 	}
-	if !fix {
-		return findings
-	}
 	// The daemon sweeps as it recovers; beside a living one this takes only what has no holder.
-	ended, err := holder.EndStrays(ctx, a.dir)
-	if err != nil {
-		return append(findings, finding{About: "processes", What: "not all could be ended: " + err.Error(), Do: "end them by their process id"})
+	findings[0].fix = func(ctx context.Context) (string, error) {
+		ended, err := holder.EndStrays(ctx, a.dir)
+		return fmt.Sprintf("ended %d processes that were left behind", len(ended)), err
 	}
-	return []finding{{OK: true, About: "processes", What: fmt.Sprintf("%d that were left behind were ended", len(ended))}}
+	for i := range findings[1:] {
+		findings[i+1].fix = func(context.Context) (string, error) { return "ended with the first", nil }
+	}
+	return findings
+}
+
+// mend does what can be done, and says so in the place of what was wrong.
+func mend(ctx context.Context, findings []finding) []finding {
+	for i, f := range findings {
+		if f.OK || f.fix == nil {
+			continue
+		}
+		done, err := f.fix(ctx)
+		if err != nil {
+			findings[i].Do = "it could not be mended: " + err.Error() + "; do it by hand"
+			continue
+		}
+		findings[i] = finding{OK: true, About: f.About, What: f.What + ": " + done}
+	}
+	return findings
 }

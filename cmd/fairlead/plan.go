@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/memory"
+	inmemory "github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
@@ -64,7 +64,7 @@ func (a *app) plan(ctx context.Context) error {
 // rehearse plays the recovery on a copy of the journal: SQLite writes beside a journal even
 // where it only reads, and a look must leave no trace.
 func (a *app) rehearse(ctx context.Context, conf *config.Config) (engine.Plan, error) {
-	var j journal.Journal = memory.New() // what was never started has an empty history
+	var j journal.Journal = inmemory.New() // what was never started has an empty history
 	path := filepath.Join(a.dir, ".fairlead", "journal.db")
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		dir, err := os.MkdirTemp("", "fairlead-plan-")

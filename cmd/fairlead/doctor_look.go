@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+)
+
+const (
+	diskFreeMin = 1 << 30     // bytes; below it one talkative session fills the disk
+	logTailMax  = 64 << 10    // of the transition log; far more than its longest line
+	clockSlack  = time.Second // clocks are corrected by so much all the time
+	askDaemon   = 10 * time.Second
+)
+
+// lookAtDisk says whether there is room for the journal and what agents say.
+func lookAtDisk(dir string) []finding {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return []finding{{About: "disk", What: "how much is free is not known: " + err.Error(), Do: "look with df"}}
+	}
+	free := st.Bavail * uint64(st.Bsize) //nolint:gosec,unconvert // a block has a positive size; its type differs between systems
+	if free < diskFreeMin {
+		return []finding{{About: "disk", What: fmt.Sprintf("only %d MiB are free where fairlead keeps its state", free>>20), Do: "free some: when the disk is full the daemon stops rather than lose what it has answered"}}
+	}
+	return []finding{{OK: true, About: "disk", What: fmt.Sprintf("%d MiB are free", free>>20)}}
+}
+
+// lookAtSockets looks at the runtime folders of this user. Sockets that others have left
+// there are counted and left to them: only this workspace's own are judged, and removed.
+func (a *app) lookAtSockets(ctx context.Context) []finding {
+	own, err := a.ownSockets()
+	if err != nil {
+		return []finding{{About: "sockets", What: err.Error(), Do: "see to that, then look again"}}
+	}
+	var findings []finding
+	mine, others := 0, 0
+	for _, s := range holder.Sockets(ctx) {
+		name := filepath.Base(s.Path)
+		isSocket := strings.HasPrefix(name, "h-") || strings.HasPrefix(name, "d-")
+		switch {
+		case isSocket && !own[name]:
+			others++
+		case s.Fault != "":
+			findings = append(findings, finding{About: "sockets", What: s.Path + ": " + s.Fault, Do: "only its owner may use it: give it back, or remove it"})
+		case s.Stale:
+			findings = append(findings, finding{
+				About: "sockets", What: "nobody listens on " + s.Path + " any more", Do: "`fairlead doctor --fix` removes it; it does no harm",
+				fix: func(context.Context) (string, error) { return "removed", s.Remove() },
+			})
+		default:
+			mine++
+		}
+	}
+	if len(findings) == 0 {
+		return []finding{{OK: true, About: "sockets", What: fmt.Sprintf("%d of this workspace, none stale, all ours alone; %d of others", mine, others)}}
+	}
+	return findings
+}
+
+// ownSockets are the names that this workspace's daemon and holders give their sockets.
+func (a *app) ownSockets() (map[string]bool, error) {
+	daemon, err := api.SocketPath(a.dir)
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]bool{filepath.Base(daemon): true}
+	folder := filepath.Join(a.dir, ".fairlead", "sessions")
+	names, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range names {
+		name, err := holder.SocketOf(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		own[name] = true
+	}
+	return own, nil
+}
+
+// lookAtLog looks at the end of the transition log: a daemon that was killed may leave half
+// a line, which the next one cuts off. A living one may be in the middle of it.
+func lookAtLog(path string, written bool) []finding {
+	torn, err := tornAt(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) || written:
+		return nil
+	case err != nil:
+		return []finding{{About: "log", What: err.Error(), Do: "move " + path + " away; it is written anew from the journal"}}
+	case torn < 0:
+		return []finding{{OK: true, About: "log", What: "the transition log ends with a whole line"}}
+	}
+	return []finding{{
+		About: "log", What: "the transition log ends in the middle of a line", Do: "`fairlead doctor --fix` cuts it off, and so does the next start; it is written again from the journal",
+		fix: func(context.Context) (string, error) {
+			if isLocked(filepath.Join(filepath.Dir(filepath.Dir(path)), "lock")) {
+				return "nothing was cut: a daemon has come, and does it itself", nil
+			}
+			return fmt.Sprintf("cut after byte %d", torn), os.Truncate(path, torn)
+		},
+	}}
+}
+
+// tornAt is where a torn last line begins; -1 where the last one is whole.
+func tornAt(path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return -1, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return -1, err
+	}
+	from := max(0, info.Size()-logTailMax)
+	text, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
+	if err != nil {
+		return -1, err
+	}
+	end := bytes.LastIndexByte(text, '\n') + 1
+	if end == 0 && from > 0 {
+		return -1, fmt.Errorf("%s has a last line of more than %d bytes, which no transition has", path, logTailMax)
+	}
+	if end == len(text) {
+		return -1, nil
+	}
+	return from + int64(end), nil
+}
+
+// lookAtTruth compares what the journal says with the world: by asking the daemon where one
+// runs, and by the recovery's own rehearsal where none does.
+func (a *app) lookAtTruth(ctx context.Context, conf *config.Config) []finding {
+	client, err := a.dial()
+	if err == nil {
+		defer client.Close()
+		return a.truthByDaemon(ctx, client)
+	}
+	if isLocked(filepath.Join(a.dir, ".fairlead", "lock")) {
+		return nil // what holds it was found to be silent already
+	}
+	dir, err := os.MkdirTemp("", "fairlead-doctor-")
+	if err != nil {
+		return []finding{{About: "agents", What: err.Error(), Do: "set TMPDIR to a folder with room"}}
+	}
+	defer os.RemoveAll(dir)
+	var findings []finding
+	plan, err := a.rehearse(ctx, conf)
+	if err != nil {
+		return []finding{{About: "agents", What: "what a start would find is not known: " + err.Error(), Do: "mend that first"}}
+	}
+	for _, l := range plan.Lines {
+		findings = append(findings, truthOf(l))
+		if l.Session != "" {
+			findings = append(findings, a.lookAtHolder(ctx, l.Session))
+		}
+	}
+	copied := filepath.Join(dir, "journal.db")
+	if err := copyJournal(ctx, filepath.Join(a.dir, ".fairlead", "journal.db"), copied); err != nil {
+		return append(findings, finding{About: "journal", What: err.Error(), Do: "look again"})
+	}
+	j, err := sqlite.Open(ctx, copied)
+	if err != nil {
+		return append(findings, finding{About: "journal", What: err.Error(), Do: "see above"})
+	}
+	defer j.Close()
+	return append(findings, a.lookAtHistory(ctx, j)...)
+}
+
+// truthOf says whether an agent's file and processes are what the journal says.
+func truthOf(l engine.PlanLine) finding {
+	about := "agent " + l.Agent
+	var against []string
+	for _, piece := range l.Why {
+		if !piece.Holds {
+			against = append(against, piece.Source+": "+piece.What)
+		}
+	}
+	if len(against) == 0 {
+		return finding{OK: true, About: about, What: "its file and its processes are what the journal says"}
+	}
+	return finding{About: about, What: "something else is the case than the journal says: " + strings.Join(against, "; "), Do: "`fairlead up` takes it in; `fairlead up --plan` says what it would do"}
+}
+
+// truthByDaemon asks the daemon what it knows of each agent.
+func (a *app) truthByDaemon(ctx context.Context, client *api.Client) []finding {
+	ctx, cancel := context.WithTimeout(ctx, askDaemon)
+	defer cancel()
+	team, err := client.Team(ctx)
+	if err != nil {
+		return []finding{{About: "agents", What: "the daemon does not say how they stand: " + err.Error(), Do: "ask again"}}
+	}
+	var findings []finding
+	for _, agent := range team.Agents {
+		about := "agent " + agent.Name
+		if agent.Doubt != "" {
+			findings = append(findings, finding{About: about, What: agent.Doubt, Do: "`fairlead why " + agent.Name + "` shows the evidence"})
+		}
+		if agent.Session != nil {
+			findings = append(findings, a.lookAtHolder(ctx, agent.Session.ID))
+		}
+		why, err := client.Why(ctx, agent.Name)
+		if err != nil {
+			findings = append(findings, finding{About: about, What: err.Error(), Do: "ask again"})
+			continue
+		}
+		for _, piece := range why.Evidence {
+			if piece.Source == "file" && !piece.Holds && agent.Loop != string(config.LoopForeign) {
+				findings = append(findings, finding{About: about, What: "its file is not what the journal says: " + piece.What, Do: "look again: it may be being written just now; then `fairlead why " + agent.Name + "`"})
+			}
+		}
+	}
+	page, err := client.Journal(ctx, api.JournalQuery{Tail: 1})
+	if err == nil && len(page.Changes) > 0 {
+		findings = append(findings, lookAtClock(page.Changes[0].Time))
+	}
+	if len(findings) == 0 {
+		findings = append(findings, finding{OK: true, About: "agents", What: "every file says what the journal says"})
+	}
+	return findings
+}
+
+// lookAtHolder looks at the holder of an open session.
+func (a *app) lookAtHolder(ctx context.Context, session string) finding {
+	about := "session " + session
+	s, err := holder.Look(ctx, filepath.Join(a.dir, ".fairlead", "sessions", session))
+	switch {
+	case err != nil:
+		return finding{About: about, What: err.Error(), Do: "see to that, then look again"}
+	case s.Phase == holder.Running && !s.Answers:
+		return finding{About: about, What: fmt.Sprintf("its holder (process %d, %s) does not answer: %s", s.HolderPID, s.Holder, s.Silence), Do: fmt.Sprintf("`kill -CONT %d` if it was stopped; if it hangs, kill it, and its agent is ended with it", s.HolderPID)}
+	case s.Phase == holder.Running && (s.Agent == holder.Gone || s.Agent == holder.Reused):
+		return finding{About: about, What: fmt.Sprintf("its holder answers, and its process %d is gone", s.AgentPID), Do: "look again: its end is being noted"}
+	case s.Phase == holder.Running:
+		return finding{OK: true, About: about, What: fmt.Sprintf("holder %d answers for process %d, and obeys epoch %d", s.HolderPID, s.AgentPID, s.Fence)}
+	}
+	return finding{OK: true, About: about, What: "it is open in the journal, and its folder says " + string(s.Phase) + orNote(s.Why) + ": that is taken in at the next look"}
+}
+
+// lookAtHistory compares the whole journal with the clock, and with the folders of sessions.
+func (a *app) lookAtHistory(ctx context.Context, j journal.Journal) []finding {
+	known, last := map[string]bool{}, time.Time{}
+	for ch, err := range j.Read(ctx, journal.Query{}) {
+		if err != nil {
+			return []finding{{About: "journal", What: err.Error(), Do: "see above"}}
+		}
+		if ch.Time.After(last) {
+			last = ch.Time
+		}
+		var data struct {
+			Session struct {
+				ID string `json:"id"`
+			} `json:"session"`
+		}
+		if ch.Machine == "session" && json.Unmarshal(ch.Data, &data) == nil {
+			known[data.Session.ID] = true
+		}
+	}
+	findings := []finding{lookAtClock(last)}
+	folder := filepath.Join(a.dir, ".fairlead", "sessions")
+	names, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return append(findings, finding{About: "sessions", What: err.Error(), Do: "make it readable"})
+	}
+	for _, entry := range names {
+		if !known[entry.Name()] {
+			findings = append(findings, finding{About: "sessions", What: filepath.Join(folder, entry.Name()) + " is of no session that the journal knows", Do: "it is from another journal, or was put there: move it away when nothing runs in it"})
+		}
+	}
+	return findings
+}
+
+// lookAtClock compares the clock with the newest time that the journal knows.
+func lookAtClock(last time.Time) finding {
+	if behind := time.Until(last); behind > clockSlack {
+		return finding{About: "clock", What: fmt.Sprintf("it is %s behind the newest change in the journal", ago(behind)), Do: "set it right; until then times go on from the journal's newest"}
+	}
+	return finding{OK: true, About: "clock", What: "it is not behind the journal"}
+}
