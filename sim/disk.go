@@ -327,7 +327,7 @@ func (e *eyes) write(ctx context.Context, agent string, content []byte, isOurs f
 	e.sheet[agent] = f.now
 	e.w.came("the file of %s says %s/%s %s", agent, state.DesiredState, state.CurrentState, state.Note)
 	if old != nil {
-		e.w.replaced(agent, old)
+		e.w.replaced(e.l, agent, old)
 		s := &swapped{sheet: old, since: time.Now(), by: e.l}
 		f.swapped = append(f.swapped, s)
 		if was, ok := seenOf(agent, old); ok && old != known {
@@ -340,13 +340,17 @@ func (e *eyes) write(ctx context.Context, agent string, content []byte, isOurs f
 
 // replaced: what somebody else wrote was taken out of its place by us, so it must be in the
 // journal in the end.
-func (w *world) replaced(agent string, old *sheet) {
+func (w *world) replaced(by *life, agent string, old *sheet) {
 	if _, ok := old.state(); ok && old.foreign && old.note != "" {
-		w.owed[old.note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", old.n)}
+		w.owed[old.note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", old.n), by: by}
 	}
 }
 
-type owed struct{ agent, ident string }
+// owed is somebody else's write that has to be in the journal.
+type owed struct {
+	agent, ident string
+	by           *life // whose write went over it; nil: nobody's
+}
 
 // mend is a foreign pen that comes to its end, on whatever became of its sheet.
 func (w *world) mend(agent string, s *sheet, whole []byte, note string) {

@@ -27,6 +27,9 @@ func (j *ledger) Append(_ context.Context, batch []journal.Change, expect ...jou
 		return err
 	})
 	if err != nil {
+		j.w.mu.Lock()
+		j.l.speechless = true
+		j.w.mu.Unlock()
 		return 0, err
 	}
 	return last, nil
@@ -104,12 +107,9 @@ func (w *world) remember(ch team.Change) {
 	switch body := ch.Body; {
 	case body.Control != nil:
 		w.noted[body.Control.Value.Wish.Note] = true
-		w.noted[body.Control.Seen] = true
+		w.noted[body.Control.Seen], w.noted[body.Control.Swapped] = true, true
 		if body.Control.Overtaken != nil {
 			w.noted[body.Control.Overtaken.Note] = true
-		}
-		if ch.Trigger == "file_seen" && body.Control.Seen == "" {
-			w.seenSame[name]++
 		}
 	case body.Session != nil && body.Session.Phase == team.Opened:
 		w.wishOf[body.Session.ID] = w.truth.Agents[name].Control.Took

@@ -54,7 +54,6 @@ type world struct {
 	truth      *team.Team
 	head       uint64
 	noted      map[string]bool
-	seenSame   map[string]int
 	wishOf     map[string]uint64
 	oneShots   map[string]int
 	counted    map[string]int64
@@ -72,7 +71,7 @@ func newWorld(seed uint64, folder string, tracing bool) *world {
 	w := &world{
 		seed: seed, conf: teamOf(folder), slate: memory.New(), boot: 1, tracing: tracing, began: time.Now(),
 		sessions: map[string]*session{}, bars: map[string]uint64{}, files: map[string]*file{}, pens: map[string]func(){},
-		moved: make(chan struct{}), truth: team.New(nil), noted: map[string]bool{}, seenSame: map[string]int{},
+		moved: make(chan struct{}), truth: team.New(nil), noted: map[string]bool{},
 		wishOf: map[string]uint64{}, oneShots: map[string]int{}, counted: map[string]int64{}, countedDay: map[string]int64{},
 		owed: map[string]owed{},
 	}
