@@ -76,6 +76,7 @@ func (p *player) Close() error                             { return nil }
 func (p *player) Evidence(context.Context) (engine.Proof, error) {
 	return engine.Proof{HolderPID: 1, PID: 4711, StartedAt: time.Now(), Holds: []string{"the test"}}, nil
 }
+
 func (p *player) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
 	return p.stage.Output(ctx, p.session, offset)
 }

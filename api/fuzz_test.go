@@ -15,11 +15,18 @@ import (
 // clean path; nothing is a bug, and nobody without the token is let in.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range [][4]string{
-		{"GET", "/api/v1/agents", "", ""}, {"GET", "/api/v1/events?after=0&entity=control/coder", "", "12"}, {"HEAD", "/api/v1/events?tail=3", "", "x"},
-		{"GET", "/api/v1/sessions/coder-1/output?from=1&limit=2", "", ""}, {"GET", "/api/v1/sessions/coder-1/output/stream?tail=9", "", "5"},
-		{"POST", "/api/v1/agents/coder/once", `{"note":"refuse"}`, ""}, {"POST", "/api/v1/agents/%2e%2e/stop", `{"note":1}`, "-1"},
-		{"GET", "/api/v1/journal?after=18446744073709551615&limit=-0", "", ""}, {"PUT", "/api//v1/../v1/agents?%zz", "[[[", "99999999999999999999"},
-		{"POST", "/api/v1/down", `{"now":true}`, ""}, {"GET", "/?token=x", "", ""}, {"OPTIONS", "/api/v1/hold", "", ""},
+		{"GET", "/api/v1/agents", "", ""},
+		{"GET", "/api/v1/events?after=0&entity=control/coder", "", "12"},
+		{"HEAD", "/api/v1/events?tail=3", "", "x"},
+		{"GET", "/api/v1/sessions/coder-1/output?from=1&limit=2", "", ""},
+		{"GET", "/api/v1/sessions/coder-1/output/stream?tail=9", "", "5"},
+		{"POST", "/api/v1/agents/coder/once", `{"note":"refuse"}`, ""},
+		{"POST", "/api/v1/agents/%2e%2e/stop", `{"note":1}`, "-1"},
+		{"GET", "/api/v1/journal?after=18446744073709551615&limit=-0", "", ""},
+		{"PUT", "/api//v1/../v1/agents?%zz", "[[[", "99999999999999999999"},
+		{"POST", "/api/v1/down", `{"now":true}`, ""},
+		{"GET", "/?token=x", "", ""},
+		{"OPTIONS", "/api/v1/hold", "", ""},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}

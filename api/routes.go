@@ -34,54 +34,86 @@ type adder func(*Server, huma.API, huma.Operation)
 func table() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
-		{"list-agents", get, "/agents", "The team as it is now",
+		{
+			"list-agents", get, "/agents", "The team as it is now",
 			"Every agent in the order of fairlead.yaml, with evidence asked for just now, and whether the team is held. `head` is the sequence as of which this is true: follow `/events?after=HEAD` from it.",
-			answer((*Server).team)},
-		{"explain-agent", get, "/agents/{name}", "One agent, and why it is shown as it is",
+			answer((*Server).team),
+		},
+		{
+			"explain-agent", get, "/agents/{name}", "One agent, and why it is shown as it is",
 			"The evidence for and against its status, the verdict in a sentence, and its last sessions, newest first.",
-			answer((*Server).why)},
-		{"start-agent", post, "/agents/{name}/start", "Let an agent work, session after session",
+			answer((*Server).why),
+		},
+		{
+			"start-agent", post, "/agents/{name}/start", "Let an agent work, session after session",
 			"Wants `continuous`. The answer comes when the order is durable; `/events` tells what follows from it.",
-			order(orders[Start])},
-		{"stop-agent", post, "/agents/{name}/stop", "Let an agent rest after the session that runs",
+			order(orders[Start]),
+		},
+		{
+			"stop-agent", post, "/agents/{name}/stop", "Let an agent rest after the session that runs",
 			"Wants `pause`. Nothing is interrupted.",
-			order(orders[Stop])},
-		{"run-agent-once", post, "/agents/{name}/once", "Let an agent do one session",
+			order(orders[Stop]),
+		},
+		{
+			"run-agent-once", post, "/agents/{name}/once", "Let an agent do one session",
 			"Wants `run_once`. While a session runs: one more after it.",
-			order(orders[Once])},
-		{"run-agent-cleanup", post, "/agents/{name}/cleanup", "Let an agent do one cleanup session",
+			order(orders[Once]),
+		},
+		{
+			"run-agent-cleanup", post, "/agents/{name}/cleanup", "Let an agent do one cleanup session",
 			"Wants `run_cleanup`.",
-			order(orders[Cleanup])},
-		{"hold-team", post, "/hold", "Let nothing start",
+			order(orders[Cleanup]),
+		},
+		{
+			"hold-team", post, "/hold", "Let nothing start",
 			"No session begins until the team is released; what runs finishes. It survives a restart.",
-			hold(true)},
-		{"release-team", post, "/release", "Lift the hold",
+			hold(true),
+		},
+		{
+			"release-team", post, "/release", "Lift the hold",
 			"Agents go on with what is wanted of them.",
-			hold(false)},
-		{"stream-events", get, "/events", "Follow the journal",
+			hold(false),
+		},
+		{
+			"stream-events", get, "/events", "Follow the journal",
 			"Server-sent events: `event: change` with a Change and its sequence as `id`, each change once and in order. A client that comes back with the last `id` it has misses nothing. Comments keep a silent line alive. `event: bye` says why a stream ends: `lagged` (ask again after your last `id`), `stopping`, `failed`. Status 410: the place lies beyond the end, this is another journal.",
-			stream("text/event-stream", (*Server).events)},
-		{"read-journal", get, "/journal", "Read the journal",
+			stream("text/event-stream", (*Server).events),
+		},
+		{
+			"read-journal", get, "/journal", "Read the journal",
 			"A page of changes in order. A page may be shorter than its limit where changes are big; the journal is read to its end when `changes` is empty or its last has the sequence `head`.",
-			answer((*Server).journal)},
-		{"read-output", get, "/sessions/{id}/output", "Read what a session said",
+			answer((*Server).journal),
+		},
+		{
+			"read-output", get, "/sessions/{id}/output", "Read what a session said",
 			"The bytes as the agent wrote them, from an offset on, as many as there are. `X-Fairlead-Offset` and `X-Fairlead-End` say which they are, `X-Fairlead-Open` whether more may come.",
-			stream("application/octet-stream", (*Server).raw)},
-		{"stream-output", get, "/sessions/{id}/output/stream", "Follow what a session says",
+			stream("application/octet-stream", (*Server).raw),
+		},
+		{
+			"stream-output", get, "/sessions/{id}/output/stream", "Follow what a session says",
 			"Server-sent events: `event: output` with an Output and the offset after it as `id`, at most 20 a second; `event: end` with an Ended when the session is over and all was told; `event: bye` as for `/events`. Characters are not torn; what is not UTF-8 is replaced; offsets count bytes.",
-			stream("text/event-stream", (*Server).outputStream)},
-		{"read-facts", get, "/sessions/{id}/facts", "What the driver understood of a session's output",
+			stream("text/event-stream", (*Server).outputStream),
+		},
+		{
+			"read-facts", get, "/sessions/{id}/facts", "What the driver understood of a session's output",
 			"The newest last.",
-			answer((*Server).facts)},
-		{"list-machines", get, "/machines", "The state machines",
+			answer((*Server).facts),
+		},
+		{
+			"list-machines", get, "/machines", "The state machines",
 			"Their tables, which the rows in the journal name, and a diagram of each.",
-			answer((*Server).machines)},
-		{"get-status", get, "/status", "The daemon itself",
+			answer((*Server).machines),
+		},
+		{
+			"get-status", get, "/status", "The daemon itself",
 			"That it answers is also a sign that the team's loop is alive.",
-			answer((*Server).status)},
-		{"stop-team", post, "/down", "Stop Fairlead",
+			answer((*Server).status),
+		},
+		{
+			"stop-team", post, "/down", "Stop Fairlead",
 			"Sessions that run finish and nothing new begins; then the daemon goes. With `now` they are ended.",
-			answer((*Server).down)},
+			answer((*Server).down),
+		},
 	}
 }
 

@@ -55,7 +55,7 @@ func (e *Engine) resume(ctx context.Context, a adoption) error {
 	case errors.As(a.err, &fenced):
 		return takenOver(a.err)
 	case a.err != nil, a.neverBegan():
-		return nil
+		return nil //nolint:nilerr // pickUp asks again, until the holder answers
 	}
 	if what := a.becomes(true); what != nil {
 		return e.tell(ctx, a.agent, what)

@@ -247,6 +247,8 @@ func (l *logBook) String() string {
 	return l.text.String()
 }
 
-var _ Files = (*fakeFiles)(nil)
-var _ Host = seat{}
-var _ Process = (*fakeProc)(nil)
+var (
+	_ Files   = (*fakeFiles)(nil)
+	_ Host    = seat{}
+	_ Process = (*fakeProc)(nil)
+)

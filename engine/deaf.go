@@ -22,6 +22,7 @@ func (deaf) Launch(driver.Agent, driver.Session) (driver.Launch, error) {
 }
 
 func (deaf) Converse(driver.Agent, driver.Session, driver.Wire) driver.Conversation { return deaf{} }
+
 func (deaf) Facts(context.Context, int64) iter.Seq2[driver.Fact, error] {
 	return func(func(driver.Fact, error) bool) {}
 }

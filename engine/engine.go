@@ -179,7 +179,7 @@ func (e *Engine) shutdown(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, p := range e.procs {
-		p.Close()
+		_ = p.Close() // nothing is lost with our connection
 	}
 }
 

@@ -39,7 +39,7 @@ func TestEyesSeeWhatTheWatchSees(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), waitMax)
 			defer cancel()
 			seen, err := Eyes{}.File(ctx, "coder", dir)
-			watched, now, werr := watch(t, ctx, dir, len(seen))
+			watched, now, werr := watch(ctx, t, dir, len(seen))
 			if err != nil || werr != nil {
 				if err == nil || werr == nil {
 					t.Errorf("the eyes say %v, and the watch %v", err, werr)
@@ -67,7 +67,7 @@ func put(t *testing.T, dir, name, text string) {
 }
 
 // watch gives what a real watch hands out of what was swapped out, and what it reads.
-func watch(t *testing.T, ctx context.Context, dir string, most int) (looks []interop.Seen, now interop.Seen, err error) {
+func watch(ctx context.Context, t *testing.T, dir string, most int) (looks []interop.Seen, now interop.Seen, err error) {
 	t.Helper()
 	files, err := interop.WatchStateFiles(slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -358,5 +358,7 @@ func TestQuietPlan(t *testing.T) {
 	})
 }
 
-var _ Onlooker = fakeEyes{}
-var _ journal.Journal = (*scratch)(nil)
+var (
+	_ Onlooker        = fakeEyes{}
+	_ journal.Journal = (*scratch)(nil)
+)

@@ -66,7 +66,8 @@ func (e *Engine) lookAll(ctx context.Context, look Onlooker) []adoption {
 	var asking sync.WaitGroup
 	for i := range open {
 		asking.Go(func() {
-			a, pid := &open[i], 0
+			a := &open[i]
+			var pid int
 			a.found, pid, a.err = look.Session(ctx, a.session.ID, e.team.Epoch)
 			if a.err == nil {
 				a.proc = glimpse{pid: pid}

@@ -35,7 +35,7 @@ func (e *Engine) LogTransitions(ctx context.Context, path string) error {
 		var refused *notOurLog
 		switch {
 		case ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, journal.ErrClosed):
-			return nil
+			return nil //nolint:nilerr // we stop; the next start goes on after the last whole line
 		case errors.Is(err, ErrLagged), errors.Is(err, errLogFull):
 			continue // it goes on from the journal, or in a new file
 		case err == nil, errors.As(err, &refused):

@@ -49,6 +49,9 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 	if err := os.MkdirAll(w.Path(), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder in which fairlead keeps its state: %w; make %s writable", err, dir)
 	}
+	if err := w.refuseLinks(); err != nil {
+		return nil, err
+	}
 	ignore := w.Path(".gitignore")
 	if _, err := os.Stat(ignore); errors.Is(err, os.ErrNotExist) {
 		if err := os.WriteFile(ignore, []byte("# fairlead's own state: nothing here belongs into the repository\n*\n"), 0o600); err != nil {
@@ -65,6 +68,26 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 		return nil, &Busy{Dir: dir, Daemon: daemon}
 	}
 	return w, nil
+}
+
+// refuseLinks keeps a repository that brings a .fairlead of its own from leading what we
+// write elsewhere, and what we keep from being read by others.
+func (w *Workspace) refuseLinks() error {
+	if err := os.Chmod(w.Path(), 0o700); err != nil { //nolint:gosec // a folder is entered
+		return fmt.Errorf("keep fairlead's state to ourselves: %w", err)
+	}
+	for _, dir := range []string{w.Path(), w.Path("log")} {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("look through fairlead's state: %w", err)
+		}
+		for _, entry := range entries {
+			if entry.Type()&os.ModeSymlink != 0 {
+				return fmt.Errorf("%s is a link, and is not followed: it could lead what fairlead writes anywhere; remove it", filepath.Join(dir, entry.Name()))
+			}
+		}
+	}
+	return nil
 }
 
 // Path is a path in the .fairlead folder.

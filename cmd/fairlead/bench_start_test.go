@@ -169,7 +169,9 @@ func besideBase(b *testing.B, yaml string, prepare func(*hull)) {
 			windows++
 		}
 	}
-	ofCore := func(d time.Duration) float64 { return 100 * d.Seconds() / (time.Duration(windows) * restWindow).Seconds() }
+	ofCore := func(d time.Duration) float64 {
+		return 100 * d.Seconds() / (time.Duration(windows) * restWindow).Seconds()
+	}
 	b.ReportMetric(millis(took), "ms/ready")
 	b.ReportMetric(middle(over), "MB-over-base")
 	b.ReportMetric(middle(own), "MB-own-over-base")

@@ -130,8 +130,14 @@ func ignoreClosed(l net.Listener) func() error {
 // token is the workspace's: the same over restarts, so that an open page comes back by itself.
 func (d *daemon) token() (string, error) {
 	path := d.space.Path("token")
-	if text, err := os.ReadFile(path); err == nil && len(strings.TrimSpace(string(text))) >= 32 {
-		return strings.TrimSpace(string(text)), nil
+	// One that others could have read, or that came with somebody's repository, is none.
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0 {
+		if text, err := os.ReadFile(path); err == nil && len(strings.TrimSpace(string(text))) >= 32 {
+			return strings.TrimSpace(string(text)), nil
+		}
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("take away a token that is none: %w", err)
 	}
 	secret := make([]byte, 32)
 	if _, err := rand.Read(secret); err != nil {

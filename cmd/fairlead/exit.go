@@ -80,7 +80,7 @@ func (a *app) report(err error) int {
 		return code
 	}
 	if !a.json {
-		fmt.Fprintln(a.err, "fairlead: "+err.Error())
+		fmt.Fprintln(a.err, "fairlead: "+plain(err.Error()))
 		return code
 	}
 	answer := map[string]any{"error": err.Error(), "code": code}

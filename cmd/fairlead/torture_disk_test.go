@@ -139,13 +139,7 @@ func (l *load) diedOf(words ...string) {
 // mended wants a working daemon again: the same one, or a new one after it had ended with words.
 func (l *load) mended(words ...string) {
 	if l.ship.daemon != nil {
-		l.mu.Lock()
-		w := l.wants["ada"]
-		w.perhaps = append(w.perhaps, "continuous")
-		l.mu.Unlock()
-		ctx, cancel := contextFor(moment)
-		_, err := l.client.Command(ctx, api.Start, "ada", "after the disk was mended")
-		cancel()
+		err := l.orderOnce()
 		if err == nil {
 			return
 		}
@@ -161,6 +155,20 @@ func (l *load) mended(words ...string) {
 		}
 	}
 	l.up()
+}
+
+// orderOnce gives an order while nobody else does, and says whether it was taken.
+func (l *load) orderOnce() error {
+	l.gate.Lock()
+	defer l.gate.Unlock()
+	ctx, cancel := contextFor(moment)
+	defer cancel()
+	if _, err := l.client.Command(ctx, api.Start, "ada", "after the disk was mended"); err != nil {
+		l.wants["ada"].perhaps = append(l.wants["ada"].perhaps, "continuous")
+		return err
+	}
+	l.wants["ada"] = &wish{desired: "continuous"}
+	return nil
 }
 
 // readOnlyDisk takes the right to write away below a running team: what it has open stays

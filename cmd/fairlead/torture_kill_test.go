@@ -36,7 +36,6 @@ func (l *load) some(which func(body) bool) []body {
 
 func holders(b body) bool { return b.holder }
 func agents(b body) bool  { return !b.holder }
-func anybody(body) bool   { return true }
 
 // spooled remembers what a holder had spooled before we kill it.
 func (l *load) spooled(doomed []body) {

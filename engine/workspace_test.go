@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// One daemon works on a folder; the second is told who has it.
+func TestWorkspaceIsTaken(t *testing.T) {
+	dir := t.TempDir()
+	first, err := OpenWorkspace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Announce(Daemon{PID: 4711, Address: "http://127.0.0.1:7466"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenWorkspace(dir)
+	var busy *Busy
+	if !errors.As(err, &busy) || busy.Daemon.PID != 4711 || !strings.Contains(err.Error(), "fairlead down") {
+		t.Errorf("a second one: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := OpenWorkspace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A repository that brings a .fairlead of its own leads nothing elsewhere.
+func TestWorkspaceFollowsNoLink(t *testing.T) {
+	elsewhere := t.TempDir()
+	dir := t.TempDir()
+	if err := os.Symlink(elsewhere, filepath.Join(dir, ".fairlead")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenWorkspace(dir); err == nil || !strings.Contains(err.Error(), "link") {
+		t.Errorf("a linked folder: %v", err)
+	}
+	for _, name := range []string{"token", "lock", ".gitignore", "daemon.json.part", "log/transitions.jsonl"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, ".fairlead", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(elsewhere, "prey"), path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenWorkspace(dir); err == nil || !strings.Contains(err.Error(), "link") {
+			t.Errorf("%s as a link: %v", name, err)
+		}
+	}
+	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+		t.Errorf("something was written elsewhere: %v, %v", left, err)
+	}
+}
