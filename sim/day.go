@@ -45,9 +45,27 @@ var deeds = []struct {
 	do     string
 	weight int
 }{
-	{"order", 9}, {"write", 8}, {"hold", 1}, {"release", 2}, {"scribble", 2}, {"spoil", 2}, {"delete", 2}, {"tear", 3},
-	{"vanish", 2}, {"kill", 2}, {"twice", 2}, {"pass", 12}, {"crash", 2}, {"stop", 1}, {"down", 1}, {"power", 1},
-	{"second", 1}, {"jump", 1}, {"clock-back", 1}, {"calm", 2}, {"settle", 10},
+	{"order", 9},
+	{"write", 8},
+	{"hold", 1},
+	{"release", 2},
+	{"scribble", 2},
+	{"spoil", 2},
+	{"delete", 2},
+	{"tear", 3},
+	{"vanish", 2},
+	{"kill", 2},
+	{"twice", 2},
+	{"pass", 12},
+	{"crash", 2},
+	{"stop", 1},
+	{"down", 1},
+	{"power", 1},
+	{"second", 1},
+	{"jump", 1},
+	{"clock-back", 1},
+	{"calm", 2},
+	{"settle", 10},
 }
 
 // mix is which deeds and faults a day knows. Not every day has all: some faults hide others.

@@ -368,7 +368,7 @@ func (w *world) mend(agent string, s *sheet, whole []byte, note string) {
 		w.writes++
 		s.n = w.writes
 		f.extra = "" // whether it is taken depends on which wish is newer
-		w.owed[note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", s.n)}
+		w.owed[note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", s.n), by: old.by}
 		for _, l := range w.lives {
 			if _, watched := l.eyes.now[agent]; watched && !l.dead {
 				seen, _ := seenOf(agent, s)

@@ -28,7 +28,6 @@ type life struct {
 	dead       bool
 	over       bool  // Run has returned
 	err        error // with this
-	going      bool  // it was told to go
 	fenced     bool  // it was told that it was overtaken
 	epoch      uint64
 	found      map[string]engine.Found // what it was told of sessions

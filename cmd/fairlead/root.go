@@ -86,7 +86,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (the state does not allow
 	add("begin", a.demoVerb(), a.initVerb(), a.upVerb(), a.downVerb())
 	add("see", a.psVerb(), a.whyVerb(), a.watchVerb(), a.eventsVerb(), a.openVerb())
 	add("steer", a.commandVerb("start"), a.commandVerb("stop"), a.commandVerb("once"), a.commandVerb("cleanup"), a.holdVerb(), a.releaseVerb())
-	add("more", a.docsVerb(root), a.doctorVerb(), a.versionVerb())
+	add("more", a.docsVerb(root), a.doctorVerb(), a.simVerb(), a.versionVerb())
 	return root
 }
 
