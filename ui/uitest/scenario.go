@@ -241,6 +241,7 @@ func KeyboardAlone(t *testing.T, p *Page, target Target) {
 	p.WaitText(".evidence", "yes")
 	p.Press("1")
 	p.Until("the output is shown", `document.querySelector('.tape')`)
+	p.Until("the last order is through, and another can be given", `document.querySelector('.orders .order-stop') && !document.querySelector('.orders .order[aria-disabled]')`)
 	p.Press("x")
 	p.WaitText(".agent-title", "stopping after this session")
 	p.Press("/")
