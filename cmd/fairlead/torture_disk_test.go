@@ -178,8 +178,7 @@ func readOnlyDisk(k *torture) {
 		places := []string{".", ".fairlead", ".fairlead/sessions", "ada", "bob"}
 		place := filepath.Join(l.ship.dir, places[l.rnd.IntN(len(places))])
 		l.damaged = strings.TrimPrefix(place, l.ship.dir) + " could not be written"
-		l.mount("--bind", place, place)
-		l.withoutWriters(place)
+		l.mountReadOnly(place)
 		pass(l.upTo(400 * time.Millisecond))
 		if l.rnd.IntN(2) == 0 && !l.hasGone() {
 			l.ship.kill()
@@ -190,21 +189,23 @@ func readOnlyDisk(k *torture) {
 		if l.ship.daemon != nil && l.hasGone() {
 			l.diedOf("read-only")
 		}
+		l.mount("-o", "remount,bind,rw", place) // for whoever has something open there
 		l.unmount(place)
 		l.mended("read-only")
 	})(k)
 }
 
-// withoutWriters makes a place read-only as soon as nobody has a file open for writing that
-// was opened since it was mounted.
-func (l *load) withoutWriters(place string) {
+// mountReadOnly puts a place over itself, read-only. That is two steps: where somebody opens
+// a file for writing between them, the first one is taken back and done again.
+func (l *load) mountReadOnly(place string) {
 	for began := time.Now(); ; pass(time.Millisecond) {
+		l.mount("--bind", place, place)
 		out, err := exec.Command("mount", "-o", "remount,bind,ro", place).CombinedOutput()
 		if err == nil {
 			return
 		}
+		l.unmount(place)
 		if time.Since(began) > shipWait {
-			l.unmount(place)
 			l.t.Fatalf("%s cannot be made read-only: %v: %s", place, err, out)
 		}
 	}

@@ -77,10 +77,12 @@ func whole(text string) []string {
 	return lines[:len(lines)-1]
 }
 
-// everBegan says whether an agent was ever started for a session: on a full disk, or where
-// the daemon was killed at that step, a folder may have been made and nothing in it.
+// everBegan says whether an agent was seen to be started for a session. A folder may have
+// been made and nothing in it; and a start whose second record could not be written counts
+// as lost, on purpose: it may have been.
 func (l *load) everBegan(id string) bool {
-	if _, err := os.Stat(filepath.Join(l.ship.dir, ".fairlead", "sessions", id, "agent.json")); err == nil {
+	record, err := os.ReadFile(filepath.Join(l.ship.dir, ".fairlead", "sessions", id, "agent.json"))
+	if err == nil && strings.Contains(string(record), `"step":"started"`) {
 		return true
 	}
 	starts, err := os.ReadFile(filepath.Join(l.ship.dir, agentIn(id), "starts"))
