@@ -1,0 +1,52 @@
+package marker
+
+// Kind is what a marker is about.
+type Kind string
+
+// The markers that there are. The first two are the lead's (seed 001), the next is of an
+// agent that plays a workflow's step (SPEC, Workflow), the last three end or pause a turn in
+// a channel (seed 003; SPEC, Turn).
+const (
+	AgentStatus     Kind = "agent_status"     // [AGENT_STATUS] {"agents":[…]}
+	AgentRegistered Kind = "agent_registered" // [AGENT_REGISTERED] {"name":…}
+	RunReport       Kind = "run_report"       // <<<RUN_REPORT_JSON … RUN_REPORT_JSON>>>
+	TurnComplete    Kind = "turn_complete"    // TURN_COMPLETE, the last word of a line
+	TurnPass        Kind = "turn_pass"        // TURN_PASS, likewise
+	TurnWait        Kind = "turn_wait"        // TURN_WAIT, likewise
+)
+
+const (
+	jsonBytesMax  = 1 << 20 // a soul is some pages; what is longer than a book is a mistake, or an attack
+	jsonDepthMax  = 64      // no marker nests deeper than five
+	gapBytesMax   = 64      // white space between a tag and its object
+	quoteBytesMax = 4 << 10 // of a broken marker's text: enough to see what was meant
+)
+
+// Marker is one marker as it stood in the stream.
+type Marker struct {
+	Kind   Kind
+	JSON   []byte // its JSON object; empty for a turn's word and for a broken marker
+	Text   string // how it was written, at most 4 KiB of it
+	Fault  string // what is wrong with it; empty: nothing
+	Offset int64  // of its first byte in the stream
+}
+
+// Piece is the next part of a stream: conversation, or a marker.
+type Piece struct {
+	Text   []byte
+	Marker *Marker // nil: conversation
+}
+
+// opening is what a marker begins with.
+type opening struct {
+	tag  string
+	kind Kind
+}
+
+var (
+	tagged = []opening{{"[AGENT_STATUS]", AgentStatus}, {"[AGENT_REGISTERED]", AgentRegistered}}
+	report = opening{"<<<RUN_REPORT_JSON", RunReport}
+	words  = []opening{{"TURN_COMPLETE", TurnComplete}, {"TURN_PASS", TurnPass}, {"TURN_WAIT", TurnWait}}
+)
+
+const reportEnd = "RUN_REPORT_JSON>>>"

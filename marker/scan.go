@@ -1,0 +1,346 @@
+package marker
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Scanner takes a stream apart. The zero value is ready, at the beginning of a stream. It is
+// not for several goroutines.
+type Scanner struct {
+	buf    []byte // what came and was not given back yet
+	offset int64  // of its first byte in the stream
+	looked int    // so much of buf was looked at, within a marker
+	mode   mode
+	open   opening // of the marker that we are in
+	object object  // of that marker
+	midway bool    // something but white space stands before buf on its line
+	word   bool    // the byte before buf belongs to a word, and so what comes begins none
+	led    bool    // the marker that we are in, or are behind, has its line to itself so far
+	out    []Piece
+}
+
+type mode byte
+
+const (
+	talk   mode = iota // conversation
+	behind             // white space behind a marker: it goes with the marker
+	gap                // between a tag and its object
+	body               // within an object
+	within             // within a report
+)
+
+// Write takes the next part of a stream and says what it completed, in order. Text is given
+// back as soon as it cannot be the beginning of a marker any more.
+func (s *Scanner) Write(part []byte) []Piece {
+	s.buf = append(s.buf, part...)
+	return s.run(false)
+}
+
+// Flush ends a message: what was begun will not go on. The next Write begins a line.
+func (s *Scanner) Flush() []Piece {
+	out := s.run(true)
+	s.mode, s.midway, s.word, s.led = talk, false, false, false
+	return out
+}
+
+func (s *Scanner) run(last bool) []Piece {
+	s.out = nil
+	for len(s.buf) > 0 {
+		var more bool
+		switch s.mode {
+		case talk:
+			more = s.talk(last)
+		case behind:
+			more = s.behind()
+		case gap:
+			more = s.gap(last)
+		case body:
+			more = s.body(last)
+		case within:
+			more = s.within(last)
+		}
+		if !more {
+			break
+		}
+	}
+	if len(s.buf) == 0 {
+		s.buf = nil // what was large once is not kept for ever
+	}
+	return s.out
+}
+
+// talk gives back text up to the next marker. It says whether there is more to do.
+func (s *Scanner) talk(last bool) bool {
+	for i := 0; ; i++ {
+		next := bytes.IndexAny(s.buf[i:], "[<T")
+		if next < 0 {
+			s.text(len(s.buf))
+			return false
+		}
+		i += next
+		open, sure := begins(s.buf[i:])
+		if open.kind == "" {
+			continue
+		}
+		if !sure && last {
+			continue
+		}
+		if isWord(open.kind) && s.inWord(i) {
+			continue
+		}
+		if !sure {
+			s.text(i)
+			return false
+		}
+		if isWord(open.kind) {
+			switch s.endsLine(i+len(open.tag), last) {
+			case yes:
+				s.text(i)
+				s.found(Marker{Kind: open.kind}, len(open.tag))
+				return true
+			case unsure:
+				s.text(i)
+				return false
+			}
+			continue
+		}
+		s.text(i)
+		s.enter(open)
+		return true
+	}
+}
+
+// begins says which marker a text begins with, and whether it is sure of it: the beginning of
+// a tag may be all that has come yet.
+func begins(text []byte) (open opening, sure bool) {
+	for _, list := range [][]opening{tagged, {report}, words} {
+		for _, o := range list {
+			n := min(len(text), len(o.tag))
+			if string(text[:n]) == o.tag[:n] {
+				return o, n == len(o.tag)
+			}
+		}
+	}
+	return opening{}, false
+}
+
+func isWord(kind Kind) bool { return kind == TurnComplete || kind == TurnPass || kind == TurnWait }
+
+// inWord says whether what stands at i goes on with a word, or is quoted.
+func (s *Scanner) inWord(i int) bool {
+	if i == 0 {
+		return s.word
+	}
+	return !isSpace(s.buf[i-1])
+}
+
+type answer byte
+
+const (
+	no answer = iota
+	yes
+	unsure
+)
+
+// endsLine says whether nothing but white space stands from i to the end of the line.
+func (s *Scanner) endsLine(i int, last bool) answer {
+	for j := i; j < len(s.buf); j++ {
+		switch {
+		case s.buf[j] == '\n':
+			return yes
+		case !isSpace(s.buf[j]) || j-i == gapBytesMax:
+			return no
+		}
+	}
+	if last {
+		return yes
+	}
+	return unsure
+}
+
+// enter begins a marker that is more than a word.
+func (s *Scanner) enter(open opening) {
+	s.open, s.looked, s.object, s.led = open, len(open.tag), object{}, !s.midway
+	s.mode = gap
+	if open == report {
+		s.mode = within
+	}
+}
+
+// gap waits for the object behind a tag. A tag without one is a broken marker where it begins
+// a line, and else somebody speaks of markers.
+func (s *Scanner) gap(last bool) bool {
+	for ; s.looked < len(s.buf); s.looked++ {
+		if s.buf[s.looked] == '{' {
+			s.mode = body
+			return true
+		}
+		if !isSpace(s.buf[s.looked]) || s.looked-len(s.open.tag) == gapBytesMax {
+			s.noObject()
+			return true
+		}
+	}
+	if last {
+		s.noObject()
+	}
+	return last
+}
+
+func (s *Scanner) noObject() {
+	if !s.midway {
+		s.found(Marker{Kind: s.open.kind, Fault: "no JSON object stands behind " + s.open.tag}, len(s.open.tag))
+		return
+	}
+	s.mode = talk
+	s.text(len(s.open.tag))
+}
+
+// body follows the object to its end, or to where it is none.
+func (s *Scanner) body(last bool) bool {
+	from := bytes.IndexByte(s.buf, '{')
+	for s.looked < len(s.buf) {
+		done, err := s.object.next(s.buf[s.looked])
+		switch {
+		case err != nil:
+			fault := fmt.Sprintf("the JSON of %s breaks at its byte %d: %v", s.open.tag, s.looked-from+1, err)
+			s.found(Marker{Kind: s.open.kind, Fault: fault}, s.resume())
+			return true
+		case done:
+			end := s.looked + 1
+			s.found(Marker{Kind: s.open.kind, JSON: bytes.Clone(s.buf[from:end])}, end)
+			return true
+		case s.looked-from >= jsonBytesMax:
+			s.found(Marker{Kind: s.open.kind, Fault: tooLong(s.open.tag)}, s.looked)
+			return true
+		}
+		s.looked++
+	}
+	if last {
+		s.found(Marker{Kind: s.open.kind, Fault: "the message ended within the JSON of " + s.open.tag}, len(s.buf))
+	}
+	return last
+}
+
+func tooLong(tag string) string {
+	return fmt.Sprintf("the JSON of %s is longer than %d KiB", tag, jsonBytesMax>>10)
+}
+
+// resume is where the stream goes on after a broken object: at the byte that broke it, or a
+// little before, where that byte goes on with a new tag.
+func (s *Scanner) resume() int {
+	at := s.looked
+	for k := max(len(s.open.tag), at-1); k < at; k++ {
+		if open, _ := begins(s.buf[k : at+1]); open.kind != "" {
+			return k
+		}
+	}
+	return at
+}
+
+// within waits for the end of a report.
+func (s *Scanner) within(last bool) bool {
+	tag := len(s.open.tag)
+	from := max(tag, s.looked-max(len(reportEnd), tag)+1)
+	rest := s.buf[from:]
+	end, again := bytes.Index(rest, []byte(reportEnd)), bytes.Index(rest, []byte(report.tag))
+	switch {
+	case again >= 0 && from+again-tag <= jsonBytesMax && (end < 0 || again < end):
+		s.found(Marker{Kind: RunReport, Fault: "a second report begins before the first one ended"}, from+again)
+	case end >= 0 && from+end-tag <= jsonBytesMax:
+		end += from
+		m := Marker{Kind: RunReport}
+		m.JSON, m.Fault = whatReport(s.buf[tag:end])
+		s.found(m, end+len(reportEnd))
+	case len(s.buf)-tag > jsonBytesMax+len(reportEnd):
+		s.found(Marker{Kind: RunReport, Fault: tooLong(report.tag)}, tag+jsonBytesMax)
+	case last:
+		s.found(Marker{Kind: RunReport, Fault: "the message ended before " + reportEnd}, len(s.buf))
+	default:
+		s.looked = len(s.buf)
+		return false
+	}
+	return true
+}
+
+// whatReport is the object between a report's two tags, or what is wrong with it.
+func whatReport(between []byte) (data []byte, fault string) {
+	between = bytes.TrimSpace(between)
+	if len(between) == 0 {
+		return nil, "nothing stands between the two tags of the report"
+	}
+	var o object
+	for i, c := range between {
+		done, err := o.next(c)
+		switch {
+		case err != nil:
+			return nil, fmt.Sprintf("the JSON of the report breaks at its byte %d: %v", i+1, err)
+		case done && i+1 < len(between):
+			return nil, fmt.Sprintf("something stands behind the JSON of the report, from its byte %d on", i+2)
+		case done:
+			return bytes.Clone(between), ""
+		}
+	}
+	return nil, "the JSON of the report is not closed"
+}
+
+// behind passes over white space behind a marker, and over the end of its line where the
+// marker had the line to itself.
+func (s *Scanner) behind() bool {
+	for i, c := range s.buf {
+		if c == '\n' {
+			s.mode = talk
+			if s.led {
+				s.drop(i + 1)
+				s.midway, s.word = false, false
+			} else {
+				s.drop(i)
+			}
+			return true
+		}
+		if !isSpace(c) {
+			s.drop(i)
+			s.mode = talk
+			return true
+		}
+	}
+	s.drop(len(s.buf))
+	return false
+}
+
+// text gives the first n bytes back as conversation.
+func (s *Scanner) text(n int) {
+	if n == 0 {
+		return
+	}
+	text := bytes.Clone(s.buf[:n])
+	s.out = append(s.out, Piece{Text: text})
+	s.word = !isSpace(text[n-1])
+	line := bytes.LastIndexByte(text, '\n') + 1
+	s.midway = s.midway && line == 0
+	for _, c := range text[line:] {
+		s.midway = s.midway || !isSpace(c)
+	}
+	s.drop(n)
+}
+
+// found gives the first n bytes back as a marker.
+func (s *Scanner) found(m Marker, n int) {
+	m.Offset = s.offset
+	m.Text = string(s.buf[:min(n, quoteBytesMax)])
+	m.Text = strings.ToValidUTF8(m.Text, "\uFFFD")
+	s.out = append(s.out, Piece{Marker: &m})
+	if isWord(m.Kind) {
+		s.led = !s.midway
+	}
+	s.mode, s.word, s.midway = behind, false, !s.led
+	s.drop(n)
+}
+
+func (s *Scanner) drop(n int) {
+	s.offset += int64(n)
+	s.buf = s.buf[n:]
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
