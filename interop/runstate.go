@@ -1,0 +1,364 @@
+package interop
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// RunStateName is the name of the file in a run's folder (seed 004, File Location).
+const RunStateName = "run_state.json"
+
+const (
+	runStateBytesMax = 64 << 20 // 10,000 steps with a page of logs each
+	runStateDepthMax = 64       // as for agent_state.json
+	runStepsMax      = 100_000  // nobody draws a larger graph; keeps a hostile file from filling the memory
+)
+
+// RunState is one run_state.json (seed 004, Schema Structure). Paths and times are as they
+// were written.
+type RunState struct {
+	RunID           string
+	WorkflowName    string
+	RepoDir         string
+	ReportsDir      string
+	ManualInputsDir string
+	CreatedAt       string
+	UpdatedAt       string
+	Steps           []StepState // in the order of the file, which is the workflow's
+	Extra           []Field     // fields that we do not know (X7)
+}
+
+// StepState is one step of a run (seed 004, Step Runtime Object). Of those that may be null,
+// nil is null.
+type StepState struct {
+	ID              string
+	Status          string // one of the seed's six words
+	Attempts        int
+	IterationCount  int
+	ReportPath      *string
+	StartedAt       *string
+	EndedAt         *string
+	LastError       *string
+	Artifacts       []string // relative to the repository
+	Metrics         []Metric // in the order of the file
+	Logs            []string
+	ManualInputPath *string
+	BlockedByLoop   *string
+	Loop            *LoopState // of a loop over items; nil: it is none
+	Extra           []Field
+}
+
+// Metric is one measure that a step reported; the seed keeps every value as a string.
+type Metric struct{ Name, Value string }
+
+// LoopState is how far a loop over items has come: ours, behind the seed's twelve (SPEC W15).
+type LoopState struct {
+	Index     int               // of the item at hand, from 0
+	Items     []json.RawMessage // what it goes over
+	Completed int               // so many items are done
+}
+
+// The seed's words for how far a step is (seed 004, Status Values).
+const (
+	StepPending   = "PENDING"
+	StepRunning   = "RUNNING"
+	StepWaiting   = "WAITING_ON_HUMAN"
+	StepCompleted = "COMPLETED"
+	StepFailed    = "FAILED"
+	StepSkipped   = "SKIPPED"
+)
+
+var stepWords = []string{StepPending, StepRunning, StepWaiting, StepCompleted, StepFailed, StepSkipped}
+
+// RunFault says why bytes are no run state, or no report, and where.
+type RunFault struct {
+	File   string // run_state.json, the report or the manual input
+	Path   string // of the field, as steps.coding.status; empty where it is the file as a whole
+	Line   int    // from 1
+	Offset int64  // in bytes from the start
+	Fault  string // in words
+}
+
+func (f *RunFault) Error() string {
+	if f.Path == "" {
+		return fmt.Sprintf("%s is malformed at line %d (byte %d): %s", f.File, f.Line, f.Offset, f.Fault)
+	}
+	return fmt.Sprintf("%s is malformed at line %d (byte %d): %s %s", f.File, f.Line, f.Offset, f.Path, f.Fault)
+}
+
+// ParseRunState reads the bytes of one file. The error is a *RunFault where they are no JSON
+// object, a field is missing that nobody can guess (run_id, workflow_name, steps, a step's
+// status) or is of another kind than the seed says, exceed 64 MiB, or nest deeper than 64.
+// A field of the seed's that may be null or empty may be missing, too.
+func ParseRunState(b []byte) (RunState, error) {
+	r := reader{file: RunStateName, whole: b}
+	fields, err := r.object(b, runStateBytesMax)
+	if err != nil {
+		return RunState{}, err
+	}
+	var s RunState
+	for _, f := range fields {
+		switch f.Name {
+		case "run_id":
+			s.RunID = r.text(f, "")
+		case "workflow_name":
+			s.WorkflowName = r.text(f, "")
+		case "repo_dir":
+			s.RepoDir = r.text(f, "")
+		case "reports_dir":
+			s.ReportsDir = r.text(f, "")
+		case "manual_inputs_dir":
+			s.ManualInputsDir = r.text(f, "")
+		case "created_at":
+			s.CreatedAt = r.text(f, "")
+		case "updated_at":
+			s.UpdatedAt = r.text(f, "")
+		case "steps":
+			s.Steps = r.steps(f)
+		default:
+			s.Extra = append(s.Extra, f.Field)
+		}
+	}
+	for _, need := range []string{"run_id", "workflow_name", "steps"} {
+		r.needs(fields, need, "")
+	}
+	if r.fault != nil {
+		return RunState{}, r.fault
+	}
+	return s, nil
+}
+
+// steps reads the map of steps, in its order.
+func (r *reader) steps(f placed) []StepState {
+	each := r.fields(f, "")
+	if len(each) > runStepsMax {
+		r.wrong(f, "", fmt.Sprintf("has %d steps; %d are the most", len(each), runStepsMax))
+		return nil
+	}
+	steps := make([]StepState, 0, len(each))
+	for _, one := range each {
+		steps = append(steps, r.step(one))
+		if r.fault != nil {
+			return nil
+		}
+	}
+	return steps
+}
+
+func (r *reader) step(at placed) StepState {
+	s := StepState{ID: at.Name}
+	under := "steps." + at.Name + "."
+	var loop LoopState
+	fields := r.fields(at, "steps.")
+	for _, f := range fields {
+		switch f.Name {
+		case "status":
+			s.Status = r.text(f, under)
+			if !slices.Contains(stepWords, s.Status) {
+				r.wrong(f, under, fmt.Sprintf("is %.40q; the words are %v", s.Status, stepWords))
+			}
+		case "attempts":
+			s.Attempts = r.count(f, under)
+		case "iteration_count":
+			s.IterationCount = r.count(f, under)
+		case "report_path":
+			s.ReportPath = r.maybe(f, under)
+		case "started_at":
+			s.StartedAt = r.maybe(f, under)
+		case "ended_at":
+			s.EndedAt = r.maybe(f, under)
+		case "last_error":
+			s.LastError = r.maybe(f, under)
+		case "artifacts":
+			s.Artifacts = r.list(f, under)
+		case "metrics":
+			s.Metrics = r.metrics(f, under)
+		case "logs":
+			s.Logs = r.list(f, under)
+		case "manual_input_path":
+			s.ManualInputPath = r.maybe(f, under)
+		case "blocked_by_loop":
+			s.BlockedByLoop = r.maybe(f, under)
+		case "loop_index":
+			s.Loop, loop.Index = &loop, r.count(f, under)
+		case "loop_completed":
+			s.Loop, loop.Completed = &loop, r.count(f, under)
+		case "loop_items":
+			s.Loop, loop.Items = &loop, r.items(f, under)
+		default:
+			s.Extra = append(s.Extra, f.Field)
+		}
+	}
+	r.needs(fields, "status", under)
+	return s
+}
+
+// Render gives the bytes of the file: the seed's fields in the seed's order, all of them,
+// then the unknown ones, indented by two spaces, without HTML escaping and without a newline
+// at the end.
+func (s RunState) Render() []byte {
+	w := newWriter(512 + 512*len(s.Steps))
+	w.open('{')
+	w.field("run_id", s.RunID)
+	w.field("workflow_name", s.WorkflowName)
+	w.field("repo_dir", s.RepoDir)
+	w.field("reports_dir", s.ReportsDir)
+	w.field("manual_inputs_dir", s.ManualInputsDir)
+	w.field("created_at", s.CreatedAt)
+	w.field("updated_at", s.UpdatedAt)
+	w.name("steps")
+	w.open('{')
+	for i := range s.Steps {
+		w.name(s.Steps[i].ID)
+		s.Steps[i].render(w)
+	}
+	w.close('}')
+	w.extra(s.Extra)
+	w.close('}')
+	return w.buf.Bytes()
+}
+
+func (s *StepState) render(w *writer) {
+	w.open('{')
+	w.field("status", s.Status)
+	w.number("attempts", s.Attempts)
+	w.number("iteration_count", s.IterationCount)
+	w.maybe("report_path", s.ReportPath)
+	w.maybe("started_at", s.StartedAt)
+	w.maybe("ended_at", s.EndedAt)
+	w.maybe("last_error", s.LastError)
+	w.list("artifacts", s.Artifacts)
+	w.name("metrics")
+	w.open('{')
+	for _, m := range s.Metrics {
+		w.field(m.Name, m.Value)
+	}
+	w.close('}')
+	w.list("logs", s.Logs)
+	w.maybe("manual_input_path", s.ManualInputPath)
+	w.maybe("blocked_by_loop", s.BlockedByLoop)
+	if s.Loop != nil {
+		w.number("loop_index", s.Loop.Index)
+		w.name("loop_items")
+		w.open('[')
+		for _, item := range s.Loop.Items {
+			w.item()
+			w.raw(item)
+		}
+		w.close(']')
+		w.number("loop_completed", s.Loop.Completed)
+	}
+	w.extra(s.Extra)
+	w.close('}')
+}
+
+// FormatRunTime writes a time as seed 004 does: UTC, microseconds, Z.
+func FormatRunTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// writer writes JSON indented by two spaces, as Python's json.dump with indent=2 does: an
+// empty list or object in one go, everything else a line each.
+type writer struct {
+	buf   bytes.Buffer
+	enc   *json.Encoder
+	depth int
+	empty bool // nothing was written yet in the innermost brackets
+}
+
+func newWriter(size int) *writer {
+	w := &writer{}
+	w.buf.Grow(size)
+	w.enc = json.NewEncoder(&w.buf)
+	w.enc.SetEscapeHTML(false)
+	return w
+}
+
+func (w *writer) open(bracket byte) {
+	w.buf.WriteByte(bracket)
+	w.depth++
+	w.empty = true
+}
+
+func (w *writer) close(bracket byte) {
+	w.depth--
+	if !w.empty {
+		w.line()
+	}
+	w.buf.WriteByte(bracket)
+	w.empty = false
+}
+
+func (w *writer) line() {
+	w.buf.WriteByte('\n')
+	for range w.depth {
+		w.buf.WriteString("  ")
+	}
+}
+
+func (w *writer) item() {
+	if !w.empty {
+		w.buf.WriteByte(',')
+	}
+	w.empty = false
+	w.line()
+}
+
+func (w *writer) name(name string) {
+	w.item()
+	w.text(name)
+	w.buf.WriteString(": ")
+}
+
+func (w *writer) text(text string) {
+	if err := w.enc.Encode(text); err != nil {
+		panic(fmt.Sprintf("interop: a string does not encode: %v", err))
+	}
+	w.buf.Truncate(w.buf.Len() - 1) // the encoder's newline
+}
+
+func (w *writer) field(name, value string) {
+	w.name(name)
+	w.text(value)
+}
+
+func (w *writer) number(name string, n int) {
+	w.name(name)
+	w.buf.WriteString(strconv.Itoa(n))
+}
+
+func (w *writer) maybe(name string, value *string) {
+	w.name(name)
+	if value == nil {
+		w.buf.WriteString("null")
+		return
+	}
+	w.text(*value)
+}
+
+func (w *writer) list(name string, values []string) {
+	w.name(name)
+	w.open('[')
+	for _, value := range values {
+		w.item()
+		w.text(value)
+	}
+	w.close(']')
+}
+
+// raw writes a value as it came, with our indent.
+func (w *writer) raw(value json.RawMessage) {
+	prefix := bytes.Repeat([]byte("  "), w.depth)
+	if err := json.Indent(&w.buf, value, string(prefix), "  "); err != nil {
+		panic(fmt.Sprintf("interop: a value that was read does not indent: %v", err))
+	}
+}
+
+func (w *writer) extra(fields []Field) {
+	for _, f := range fields {
+		w.name(f.Name)
+		w.raw(f.Raw)
+	}
+}

@@ -1,0 +1,186 @@
+package interop
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// reader reads the JSON of a file field by field, and keeps the first fault that it meets
+// with its place. What it gives after a fault means nothing.
+type reader struct {
+	file  string
+	whole []byte
+	fault error // a *RunFault
+}
+
+// placed is a field and where in the file its value begins.
+type placed struct {
+	Field
+	at int64
+}
+
+// object reads the file's bytes as one JSON object.
+func (r *reader) object(b []byte, most int) ([]placed, error) {
+	file := placed{Field: Field{Raw: b}}
+	switch {
+	case len(b) > most:
+		r.wrong(file, "", fmt.Sprintf("larger than %d MiB", most>>20))
+	case len(bytes.TrimSpace(b)) == 0:
+		r.wrong(file, "", "the file is empty")
+	case bytes.HasPrefix(b, []byte("\xef\xbb\xbf")):
+		r.wrong(file, "", "starts with a byte order mark; save it as UTF-8 without one")
+	case !utf8.Valid(b):
+		file.at = firstInvalid(b)
+		r.wrong(file, "", "not valid UTF-8")
+	}
+	if r.fault != nil {
+		return nil, r.fault
+	}
+	var value json.RawMessage
+	if err := json.Unmarshal(b, &value); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			file.at = syntax.Offset
+		}
+		r.wrong(file, "", err.Error())
+		return nil, r.fault
+	}
+	if at := tooDeep(b); at >= 0 {
+		file.at = at
+		r.wrong(file, "", fmt.Sprintf("nested deeper than %d; flatten it", runStateDepthMax))
+		return nil, r.fault
+	}
+	fields := r.fields(file, "")
+	return fields, r.fault
+}
+
+// wrong keeps a fault, if it is the first.
+func (r *reader) wrong(f placed, under, fault string) {
+	if r.fault != nil {
+		return
+	}
+	path := under + f.Name
+	at := min(f.at, int64(len(r.whole)))
+	r.fault = &RunFault{File: r.file, Path: path, Line: 1 + bytes.Count(r.whole[:at], []byte("\n")), Offset: at, Fault: fault}
+}
+
+// needs is a fault where a field is missing.
+func (r *reader) needs(fields []placed, name, under string) {
+	for _, f := range fields {
+		if f.Name == name {
+			return
+		}
+	}
+	r.wrong(placed{Field: Field{Name: name}, at: r.inside(under, fields)}, under, "is missing")
+}
+
+// inside is a place in the object that misses something: its first field, or the file's start.
+func (r *reader) inside(under string, fields []placed) int64 {
+	if under == "" || len(fields) == 0 {
+		return 0
+	}
+	return fields[0].at
+}
+
+// fields takes an object apart, in order. A name given twice keeps its first place and has its
+// last value, as in Python.
+func (r *reader) fields(f placed, under string) []placed {
+	dec := json.NewDecoder(bytes.NewReader(f.Raw))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		r.wrong(f, under, "is no JSON object")
+		return nil
+	}
+	var fields []placed
+	place := map[string]int{}
+	for dec.More() {
+		name, err := dec.Token()
+		key, ok := name.(string)
+		if err != nil || !ok {
+			r.wrong(f, under, "has a field whose name is no string")
+			return nil
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			r.wrong(f, under, err.Error())
+			return nil
+		}
+		one := placed{Field{key, raw}, f.at + dec.InputOffset() - int64(len(raw))}
+		if i, again := place[key]; again {
+			fields[i] = one
+			continue
+		}
+		place[key] = len(fields)
+		fields = append(fields, one)
+	}
+	return fields
+}
+
+func (r *reader) text(f placed, under string) string {
+	var text string
+	if f.Raw[0] != '"' || json.Unmarshal(f.Raw, &text) != nil {
+		r.wrong(f, under, "is no string")
+	}
+	return text
+}
+
+func (r *reader) maybe(f placed, under string) *string {
+	if string(f.Raw) == "null" {
+		return nil
+	}
+	text := r.text(f, under)
+	return &text
+}
+
+// count is a whole number that is not negative.
+func (r *reader) count(f placed, under string) int {
+	n, err := strconv.Atoi(string(f.Raw))
+	if err != nil || n < 0 {
+		r.wrong(f, under, "is no whole number from 0 on")
+		return 0
+	}
+	return n
+}
+
+func (r *reader) items(f placed, under string) []json.RawMessage {
+	var items []json.RawMessage
+	if f.Raw[0] != '[' || json.Unmarshal(f.Raw, &items) != nil {
+		r.wrong(f, under, "is no list")
+	}
+	return items
+}
+
+func (r *reader) list(f placed, under string) []string {
+	items := r.items(f, under)
+	if len(items) == 0 {
+		return nil
+	}
+	texts := make([]string, len(items))
+	for i, item := range items {
+		if item[0] != '"' || json.Unmarshal(item, &texts[i]) != nil {
+			r.wrong(f, under, fmt.Sprintf("has an entry that is no string: its %d.", i+1))
+			return nil
+		}
+	}
+	return texts
+}
+
+// metrics takes numbers and truths as they are written: the seed keeps every value as a
+// string, and agents do not.
+func (r *reader) metrics(f placed, under string) []Metric {
+	var metrics []Metric
+	for _, one := range r.fields(f, under) {
+		switch one.Raw[0] {
+		case '"':
+			metrics = append(metrics, Metric{one.Name, r.text(one, under+f.Name+".")})
+		case '{', '[':
+			r.wrong(one, under+f.Name+".", "is neither a string nor a number")
+		default:
+			metrics = append(metrics, Metric{one.Name, string(one.Raw)})
+		}
+	}
+	return metrics
+}
