@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	partMax      = journal.BatchChangesMax - 1 // one expectation more than there are entities
-	partBytesMax = journal.BatchBytesMax / 2   // many agents with much to keep in one moment
+	partMax      = journal.BatchChangesMax
+	partBytesMax = journal.BatchBytesMax / 2 // many agents with much to keep in one moment
 	teamEntity   = "team/team"
 )
 
@@ -40,7 +40,9 @@ func recordsOf(changes []team.Change) ([]journal.Change, error) {
 	return records, nil
 }
 
-// commit appends what was decided. After a failure the team in memory is ahead of the
+// commit appends what was decided, and has the journal refuse it where its end is not the
+// one that was decided on: whoever was overtaken, or had not read everything, can write
+// nothing more, about anybody. After a failure the team in memory is ahead of the
 // journal: the engine stops, and the next start reads the truth.
 func (e *Engine) commit(ctx context.Context, made *draft) error {
 	ctx = context.WithoutCancel(ctx) // what was decided is written, also while we stop
@@ -48,16 +50,12 @@ func (e *Engine) commit(ctx context.Context, made *draft) error {
 		to := made.part(from)
 		part := made.records[from:to]
 		began := time.Now()
-		last, err := e.opts.Journal.Append(ctx, part, e.expect(part)...)
+		last, err := e.opts.Journal.Append(ctx, part, journal.Expect{Entity: journal.Whole, Version: e.head})
 		if err != nil {
 			return appendFailed(err)
 		}
-		first := last - uint64(len(part)) + 1
-		if first != e.head+1 {
-			return fmt.Errorf("another fairlead has written changes %d to %d to the journal of this team since this one read it; this one stops, agents go on running: see that only one is started", e.head+1, first-1)
-		}
 		for i := range part {
-			part[i].Seq = first + uint64(i)
+			part[i].Seq = e.head + 1 + uint64(i)
 			e.versions[part[i].Entity]++
 			part[i].Version = e.versions[part[i].Entity]
 		}
@@ -70,7 +68,7 @@ func (e *Engine) commit(ctx context.Context, made *draft) error {
 func appendFailed(err error) error {
 	var conflict *journal.Conflict
 	if errors.As(err, &conflict) {
-		return fmt.Errorf("another fairlead has written to the journal of this team, and is in charge of it now: %w; this one stops, agents go on running", err)
+		return fmt.Errorf("another fairlead has written to the journal of this team since this one read it: %w; this one stops, agents go on running: see that only one is started", err)
 	}
 	return fmt.Errorf("the journal takes no more changes: %w; agents go on running, and nothing that was answered is lost: mend it, then run `fairlead up` again", err)
 }
@@ -100,19 +98,4 @@ func (d *draft) part(from int) int {
 		}
 	}
 	return most
-}
-
-// expect makes the journal refuse a batch that was decided on a state that is not the
-// newest. Every batch stands on the team's own stream, too: each start of a daemon writes
-// there, so one that was overtaken can write nothing more, about anybody.
-func (e *Engine) expect(batch []journal.Change) []journal.Expect {
-	seen := map[string]bool{teamEntity: true}
-	expect := []journal.Expect{{Entity: teamEntity, Version: e.versions[teamEntity]}}
-	for _, ch := range batch {
-		if !seen[ch.Entity] {
-			seen[ch.Entity] = true
-			expect = append(expect, journal.Expect{Entity: ch.Entity, Version: e.versions[ch.Entity]})
-		}
-	}
-	return expect
 }

@@ -239,7 +239,7 @@ func TestWhereBatchesAreParted(t *testing.T) {
 		all = append(all, fmt.Sprintf("control/b%d", i), fmt.Sprintf("session/b%d", i))
 	}
 	add(all...)
-	if to := d.part(1200); to != 1200+998 {
+	if to := d.part(1200); to != 1200+1000 {
 		t.Errorf("an agent's part is torn at %d", to)
 	}
 	d = draft{}

@@ -12,8 +12,8 @@
 // gap: that is the total order. Its Version counts the changes of one entity
 // (control/coder) from 1 without a gap: that is the entity's stream. A batch is
 // appended whole or not at all, and its changes have consecutive Seqs. An [Expect]
-// ties a batch to the version a stream had when the decision was made; where
-// somebody was faster the answer is a [*Conflict] and nothing is stored.
+// ties a batch to the version a stream had when the decision was made, or to the end
+// of the whole store; where somebody was faster the answer is a [*Conflict] and nothing is stored.
 //
 // # Canonical bytes and the chain
 //
@@ -67,7 +67,8 @@
 //	              [BatchChangesMax] messages; the subject is the entity, control/coder is
 //	              J.control.coder, a dot in a name is written %2E. Expect is
 //	              Nats-Expected-Last-Subject-Sequence on the entity's first message; the
-//	              stream sequence of version n is kept beside it. Error 10071 is *Conflict.
+//	              stream sequence of version n is kept beside it; [Whole] is
+//	              Nats-Expected-Last-Sequence. Error 10071 is *Conflict.
 //	Seq           the stream sequence; Version and Hash travel as headers, which is safe
 //	              because Nats-Expected-Last-Sequence pins the end that they were made for
 //	Read          an ordered consumer from After+1, filtered by subject, up to Until

@@ -37,9 +37,13 @@ type Hash [32]byte
 
 // Expect is a condition of an append: the entity's stream must end at this version.
 type Expect struct {
-	Entity  string
+	Entity  string // or [Whole]
 	Version uint64 // 0: the entity has no change yet
 }
+
+// Whole stands for the store itself in an expectation: its version is its last Seq. Who
+// expects it has read everything that there is.
+const Whole = "*"
 
 // Conflict is returned where an expectation does not hold; nothing was appended.
 type Conflict struct {
@@ -48,6 +52,9 @@ type Conflict struct {
 }
 
 func (c *Conflict) Error() string {
+	if c.Entity == Whole {
+		return fmt.Sprintf("append to journal: it ends at change %d, not %d: somebody else wrote it; read again and decide anew", c.Has, c.Want)
+	}
 	return fmt.Sprintf("append to journal: %s is at version %d, not %d: somebody else wrote it; read again and decide anew", c.Entity, c.Has, c.Want)
 }
 

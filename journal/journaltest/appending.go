@@ -134,6 +134,9 @@ func testExpect(t *testing.T, j journal.Journal) {
 		{b, []journal.Expect{{Entity: a, Version: 2}}, nil}, // an expectation about what is only read
 		{a, nil, nil},
 		{b, []journal.Expect{{Entity: "control/nobody", Version: 0}, {Entity: a, Version: 3}}, nil},
+		{b, []journal.Expect{{Entity: journal.Whole, Version: 5}}, nil},
+		{b, []journal.Expect{{Entity: journal.Whole, Version: 5}}, &journal.Conflict{Entity: journal.Whole, Want: 5, Has: 6}},
+		{b, []journal.Expect{{Entity: journal.Whole, Version: 8}, {Entity: a, Version: 3}}, &journal.Conflict{Entity: journal.Whole, Want: 8, Has: 6}},
 		{b, []journal.Expect{{Entity: "control/nobody", Version: 4}}, &journal.Conflict{Entity: "control/nobody", Want: 4, Has: 0}},
 	}
 	stored := uint64(0)

@@ -70,7 +70,11 @@ func (s *slate) append(batch []journal.Change, expect []journal.Expect) (uint64,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range expect {
-		if has := uint64(len(s.streams[e.Entity])); has != e.Version {
+		has := uint64(len(s.streams[e.Entity]))
+		if e.Entity == journal.Whole {
+			has = uint64(len(s.changes))
+		}
+		if has != e.Version {
 			return 0, &journal.Conflict{Entity: e.Entity, Want: e.Version, Has: has}
 		}
 	}

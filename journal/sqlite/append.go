@@ -166,6 +166,9 @@ func (j *Journal) storeOne(waiting []*appending) (stored bool, err error) {
 		return false, nil
 	}
 	for _, e := range a.expect {
+		if e.Entity == journal.Whole && e.Version == j.tail.seq {
+			continue
+		}
 		id, known := names.entityIDs[e.Entity]
 		if v, ok := j.tail.versions[id]; !known || !ok || v != e.Version {
 			return false, nil // perhaps a conflict: to be sure takes a transaction
@@ -222,6 +225,12 @@ func (j *Journal) findTail() error {
 
 func (j *Journal) check(expect []journal.Expect) (*journal.Conflict, error) {
 	for _, e := range expect {
+		if e.Entity == journal.Whole {
+			if e.Version != j.tail.seq {
+				return &journal.Conflict{Entity: e.Entity, Want: e.Version, Has: j.tail.seq}, nil
+			}
+			continue
+		}
 		id, err := j.writer.entityID(e.Entity)
 		if err != nil {
 			return nil, err
