@@ -2,10 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/fairlead-dev/fairlead/journal"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -27,7 +25,8 @@ type tail struct {
 	known    bool
 	seq      uint64
 	hash     journal.Hash
-	versions map[int64]uint64 // last version by entity id; what is missing is looked up
+	versions map[int64]uint64 // last version by entity id; who is missing has none
+	counted  uint64           // ends are stored as of this seq
 	sum      journal.Summer
 	failed   error // a sync failed: what is on disk is unknown until the file is opened again
 }
@@ -150,27 +149,24 @@ func (j *Journal) settle(err error) error {
 	return explain(j.path, err)
 }
 
-// storeOne is the short way for the commonest case, a single change about which all is
-// known already: one statement, which is its own transaction. Where another process
-// has written meanwhile the seq is taken, and the long way finds out what is so.
+// storeOne is the short way for the commonest case, a batch about whose names all is known
+// already: one statement, which is its own transaction. Where another process has written
+// meanwhile its first seq is taken, and the long way finds out what is so.
 func (j *Journal) storeOne(waiting []*appending) (stored bool, err error) {
-	if len(waiting) != 1 || len(waiting[0].batch) != 1 || !j.tail.known {
+	if len(waiting) != 1 || len(waiting[0].batch) == 0 || !j.tail.known || j.endsDue() {
 		return false, nil
 	}
 	a := waiting[0]
 	names := &j.writer.names
-	id, okEntity := names.entityIDs[a.batch[0].Entity]
-	_, okPhrase := names.phraseIDs[phraseOf(&a.batch[0])]
-	_, okVersion := j.tail.versions[id]
-	if !okEntity || !okPhrase || !okVersion {
-		return false, nil
+	for i := range a.batch {
+		_, okEntity := names.entityIDs[a.batch[i].Entity]
+		_, okPhrase := names.phraseIDs[phraseOf(&a.batch[i])]
+		if !okEntity || !okPhrase {
+			return false, nil
+		}
 	}
 	for _, e := range a.expect {
-		if e.Entity == journal.Whole && e.Version == j.tail.seq {
-			continue
-		}
-		id, known := names.entityIDs[e.Entity]
-		if v, ok := j.tail.versions[id]; !known || !ok || v != e.Version {
+		if has, known := j.knownVersion(e.Entity); !known || has != e.Version {
 			return false, nil // perhaps a conflict: to be sure takes a transaction
 		}
 	}
@@ -180,6 +176,15 @@ func (j *Journal) storeOne(waiting []*appending) (stored bool, err error) {
 	}
 	a.last = j.tail.seq
 	return err == nil, err
+}
+
+// knownVersion is where a stream, or all, ends, as far as is remembered.
+func (j *Journal) knownVersion(entity string) (version uint64, known bool) {
+	if entity == journal.Whole {
+		return j.tail.seq, true
+	}
+	id, known := j.writer.names.entityIDs[entity]
+	return j.tail.versions[id], known
 }
 
 // store does the inserts of one transaction. A batch whose expectations fail is
@@ -202,42 +207,21 @@ func (j *Journal) store(waiting []*appending) error {
 		}
 		a.last = j.tail.seq
 	}
-	return nil
-}
-
-// findTail makes sure that what we remember of the end is the end.
-func (j *Journal) findTail() error {
-	t := &j.tail
-	seq, _, err := j.writer.number("SELECT max(seq) FROM change")
-	if err != nil {
-		return err
+	if j.endsDue() {
+		return j.storeEnds()
 	}
-	if t.known && t.seq == uint64(seq) {
-		return nil
-	}
-	hash, err := j.writer.hashOf(uint64(seq))
-	if err != nil {
-		return err
-	}
-	t.known, t.seq, t.hash, t.versions = true, uint64(seq), hash, map[int64]uint64{}
 	return nil
 }
 
 func (j *Journal) check(expect []journal.Expect) (*journal.Conflict, error) {
 	for _, e := range expect {
-		if e.Entity == journal.Whole {
-			if e.Version != j.tail.seq {
-				return &journal.Conflict{Entity: e.Entity, Want: e.Version, Has: j.tail.seq}, nil
+		has := j.tail.seq
+		if e.Entity != journal.Whole {
+			id, err := j.writer.entityID(e.Entity)
+			if err != nil {
+				return nil, err
 			}
-			continue
-		}
-		id, err := j.writer.entityID(e.Entity)
-		if err != nil {
-			return nil, err
-		}
-		has, err := j.version(id)
-		if err != nil {
-			return nil, err
+			has = j.tail.versions[id]
 		}
 		if has != e.Version {
 			return &journal.Conflict{Entity: e.Entity, Want: e.Version, Has: has}, nil
@@ -246,117 +230,52 @@ func (j *Journal) check(expect []journal.Expect) (*journal.Conflict, error) {
 	return nil, nil
 }
 
-// version is where the stream of an entity ends; 0 for one that does not exist.
-func (j *Journal) version(id int64) (uint64, error) {
-	if id == 0 {
-		return 0, nil
-	}
-	if v, ok := j.tail.versions[id]; ok {
-		return v, nil
-	}
-	v, err := j.writer.streamEnd(id)
-	if err != nil {
-		return 0, err
-	}
-	if len(j.tail.versions) >= namesKept {
-		clear(j.tail.versions)
-	}
-	j.tail.versions[id] = v
-	return v, nil
-}
+const insertBatch = "INSERT INTO batch (first, last, hash, data) VALUES (?1, ?2, ?3, ?4)"
 
-// rowsAtOnce is how many changes go into one INSERT where there are so many: the cost
-// of a statement is then shared.
-const rowsAtOnce = 16
-
-const columnsOfChange = 8
-
-var (
-	insertOne  = "INSERT INTO change (seq, entity, version, time, phrase, cause, hash, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-	insertMany = insertOne + strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?)", rowsAtOnce-1)
-)
-
-// insert stores a batch behind the tail, within a transaction or as one if it is a
-// single change. After an error the tail is not known any more.
+// insert stores a batch behind the tail, within a transaction or as one. After an error the
+// tail is not known any more.
 func (j *Journal) insert(batch []journal.Change) error {
-	t := &j.tail
-	j.rows = j.rows[:0]
-	for i := range batch {
-		if err := j.number(&batch[i]); err != nil {
-			t.known = false
-			return err
-		}
+	if len(batch) == 0 {
+		return nil
 	}
-	for rows := j.rows; len(rows) > 0; {
-		text, n := insertOne, columnsOfChange
-		if len(rows) >= rowsAtOnce*columnsOfChange {
-			text, n = insertMany, rowsAtOnce*columnsOfChange
-		}
-		if err := j.writer.exec(text, rows[:n]...); err != nil {
+	t := &j.tail
+	first, before := t.seq+1, int64(0)
+	j.row = j.row[:0]
+	for i := range batch {
+		nanos, err := j.place(&batch[i], before)
+		if err != nil {
 			t.known = false
 			return err
 		}
-		rows = rows[n:]
+		before = nanos
+	}
+	if err := j.writer.exec(insertBatch, int64(first), int64(t.seq), t.hash[:], j.row); err != nil {
+		t.known = false
+		return err
+	}
+	if cap(j.row) > rowBytesKept {
+		j.row = nil
 	}
 	return nil
 }
 
-// number gives a change its place behind the tail and adds its row to j.rows.
-func (j *Journal) number(given *journal.Change) error {
+// place gives a change its place behind the tail and adds its record to j.row.
+func (j *Journal) place(given *journal.Change, before int64) (nanos int64, err error) {
 	w, t := j.writer, &j.tail
 	entity, err := w.makeEntity(given.Entity)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	words, err := w.makePhrase(phraseOf(given))
 	if err != nil {
-		return err
-	}
-	version, err := j.version(entity)
-	if err != nil {
-		return err
+		return 0, err
 	}
 	c := *given
-	c.Seq, c.Version = t.seq+1, version+1
-	hash := t.sum.Sum(t.hash, &c)
-	var data any
-	if len(c.Data) > 0 {
-		data = []byte(c.Data)
-	}
-	j.rows = append(j.rows, int64(c.Seq), entity, int64(c.Version), c.Time.UnixNano(), words, int64(c.Cause), hash[:], data)
-	t.seq, t.hash = c.Seq, hash
+	c.Seq, c.Version = t.seq+1, t.versions[entity]+1
+	t.seq, t.hash = c.Seq, t.sum.Sum(t.hash, &c)
 	t.versions[entity] = c.Version
-	return nil
-}
-
-// hashOf gives the hash of a change, zero for Seq 0, and a *Broken where there is none.
-func (c *conn) hashOf(seq uint64) (h journal.Hash, err error) {
-	if seq == 0 {
-		return h, nil
-	}
-	n := 0
-	err = c.query(func(row []driver.Value) (bool, error) {
-		b, _ := row[0].([]byte)
-		n = copy(h[:], b)
-		return false, nil
-	}, "SELECT hash FROM change WHERE seq = ?1", int64(seq))
-	if err == nil && n != len(h) {
-		err = &journal.Broken{Seq: seq, Why: "it has no hash"}
-	}
-	return h, err
-}
-
-// streamEnd is the last version of an entity, as both places where it stands say.
-func (c *conn) streamEnd(id int64) (version uint64, err error) {
-	err = c.query(func(row []driver.Value) (bool, error) {
-		said, _ := row[0].(int64)
-		last, _ := row[1].(int64)
-		seq, _ := row[2].(int64)
-		if version = uint64(last); said != last {
-			return false, &journal.Broken{Seq: uint64(seq), Why: fmt.Sprintf("it is version %d, the last of its stream that is found, but the stream is said to end at %d", last, said)}
-		}
-		return false, nil
-	}, `SELECT entity.version, last.version, last.seq FROM entity
-		LEFT JOIN change AS last ON last.seq = (SELECT max(seq) FROM change WHERE change.entity = entity.id) WHERE entity.id = ?1`, id)
-	return version, err
+	r := record{entity: uint64(entity), version: c.Version, nanos: c.Time.UnixNano(), phrase: uint64(words), cause: c.Cause, data: c.Data}
+	copy(r.mark[:], t.hash[:])
+	j.row = appendRecord(j.row, &r, before)
+	return r.nanos, nil
 }

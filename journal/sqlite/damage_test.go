@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,35 +125,94 @@ func healthy(found []Finding) bool {
 	return len(found) > 0
 }
 
-// TestAltered changes the ledger with SQL, as somebody with a database browser would.
+// at names a record: the change of a seq in what written gives, whose batches have 50.
+type at uint64
+
+// record changes the records of the batch that holds a change; n is its place among them.
+func (seq at) record(edit func(all []record, n int) []record) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		t.Helper()
+		c, err := dial(path, readWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []record
+		var first uint64
+		err = c.batches(uint64(seq)-1, func(b *batchRow) (bool, error) {
+			var r record
+			first = b.first
+			for rest := b.data; len(rest) > 0; {
+				if rest, err = nextRecord(rest, &r, r.nanos); err != nil {
+					return false, err
+				}
+				all = append(all, r)
+			}
+			return false, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var data []byte
+		before := int64(0)
+		for _, r := range edit(all, int(uint64(seq)-first)) {
+			data, before = appendRecord(data, &r, before), r.nanos
+		}
+		if err := errors.Join(c.exec("UPDATE batch SET data = ?1 WHERE first = ?2", data, int64(first)), c.close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// one changes one record.
+func (seq at) one(edit func(*record)) func(t *testing.T, path string) {
+	return seq.record(func(all []record, n int) []record { edit(&all[n]); return all })
+}
+
+func run(text string) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) { alter(t, path, text) }
+}
+
+// TestAltered changes the ledger as somebody would who knows the format.
 func TestAltered(t *testing.T) {
 	tests := map[string]struct {
-		sql string
-		bad uint64 // the first bad Seq
+		alter func(t *testing.T, path string)
+		bad   uint64 // the first bad Seq
 	}{
-		"a fact":         {"UPDATE change SET data = CAST('{\"n\":0}' AS BLOB) WHERE seq = 77", 77},
-		"a time":         {"UPDATE change SET time = time + 1 WHERE seq = 77", 77},
-		"an author":      {"UPDATE phrase SET actor_id = 'mallory' WHERE id = 3", 3},
-		"an entity":      {"UPDATE entity SET name = 'control/mallory' WHERE id = 2", 2},
-		"taken out":      {"DELETE FROM change WHERE seq = 77", 77},
-		"first gone":     {"DELETE FROM change WHERE seq = 1", 1},
-		"two swapped":    {"UPDATE change SET seq = CASE seq WHEN 77 THEN -78 ELSE -77 END WHERE seq IN (77, 78); UPDATE change SET seq = -seq WHERE seq < 0", 77},
-		"a phrase gone":  {"DELETE FROM phrase WHERE id = 3", 3},
-		"an entity gone": {"DELETE FROM entity WHERE id = 2", 2},
-		"a hash":         {"UPDATE change SET hash = zeroblob(32) WHERE seq = 77", 77},
-		"a short hash":   {"UPDATE change SET hash = zeroblob(31) WHERE seq = 77", 77},
-		"a cause":        {"UPDATE change SET cause = 5 WHERE seq = 77", 77},
+		"a fact":         {at(77).one(func(r *record) { r.data = []byte(`{"n":0}`) }), 77},
+		"a time":         {at(77).one(func(r *record) { r.nanos++ }), 77},
+		"a cause":        {at(77).one(func(r *record) { r.cause = 5 }), 77},
+		"a version":      {at(77).one(func(r *record) { r.version++ }), 77},
+		"a mark":         {at(77).one(func(r *record) { r.mark[0]++ }), 77},
+		"an author":      {run("UPDATE phrase SET actor_id = 'mallory' WHERE id = 3"), 3},
+		"an entity":      {run("UPDATE entity SET name = 'control/mallory' WHERE id = 2"), 2},
+		"a phrase gone":  {run("DELETE FROM phrase WHERE id = 3"), 3},
+		"an entity gone": {run("DELETE FROM entity WHERE id = 2"), 2},
+		"taken out":      {at(77).record(func(all []record, n int) []record { return slices.Delete(all, n, n+1) }), 77},
+		"put in":         {at(77).record(func(all []record, n int) []record { return slices.Insert(all, n, all[n]) }), 78},
+		"put behind":     {at(100).record(func(all []record, n int) []record { return append(all, all[n]) }), 100},
+		"two swapped":    {at(77).record(func(all []record, n int) []record { all[n], all[n+1] = all[n+1], all[n]; return all }), 77},
+		"a batch gone":   {run("DELETE FROM batch WHERE first = 51"), 51},
+		"first gone":     {run("DELETE FROM batch WHERE first = 1"), 1},
+		"a longer batch": {run("UPDATE batch SET last = last + 1 WHERE first = 51"), 101},
+		"shorter":        {run("UPDATE batch SET last = last - 1 WHERE first = 51"), 99},
+		"backwards":      {run("UPDATE batch SET last = 7 WHERE first = 51"), 51},
+		"a hash":         {run("UPDATE batch SET hash = zeroblob(32) WHERE first = 51"), 51},
+		"a short hash":   {run("UPDATE batch SET hash = zeroblob(31) WHERE first = 51"), 51},
+		"half a batch":   {run("UPDATE batch SET data = substr(data, 1, length(data) - 3) WHERE first = 51"), 100},
+		"no data":        {run("UPDATE batch SET data = zeroblob(0) WHERE first = 51"), 51},
+		// Who makes the mark fit, too, is found out by the hash of the batch, which cannot say which change it was.
+		"a fact and its marks": {forged, 51},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := written(t, 500)
-			alter(t, path, tt.sql)
+			tt.alter(t, path)
 			got, err := all(t.Context(), path, journal.Query{})
 			var broken *journal.Broken
 			switch {
 			case !errors.As(err, &broken):
 				t.Errorf("%v, want broken", err)
-			case len(got) == 0 && broken.Seq > 500-tailChecked: // the same fault shows in the tail: it was not even opened
+			case len(got) == 0 && broken.Seq > 500-tailChecked-50: // the same fault shows in the tail: it was not even opened
 			case broken.Seq != tt.bad || len(got) != int(tt.bad-1):
 				t.Errorf("%d changes, then %v; want %d, then broken at %d", len(got), err, tt.bad-1, tt.bad)
 			}
@@ -171,23 +231,117 @@ func TestAltered(t *testing.T) {
 	}
 }
 
+// forged changes a fact and makes all marks behind it fit.
+func forged(t *testing.T, path string) {
+	t.Helper()
+	changes, err := all(t.Context(), path, journal.Query{Until: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes[76].Data = []byte(`{"n":0}`)
+	at(77).record(func(all []record, n int) []record {
+		prev := changes[75].Hash
+		all[n].data = changes[76].Data
+		for ; n < len(all); n++ {
+			prev = changes[50+n].Sum(prev)
+			copy(all[n].mark[:], prev[:])
+		}
+		return all
+	})(t, path)
+}
+
 // TestAlteredStream reads only the stream in which something was altered.
 func TestAlteredStream(t *testing.T) {
-	for name, sql := range map[string]string{
-		"a fact":    "UPDATE change SET data = NULL WHERE seq = 10", // of agent-1: 2, 10, 18, …
-		"taken out": "DELETE FROM change WHERE seq = 10",
-		"a version": "UPDATE change SET version = 9 WHERE seq = 10",
-		"moved":     "UPDATE change SET entity = 3 WHERE seq = 10",
+	for name, alter := range map[string]func(t *testing.T, path string){
+		"a fact":           at(10).one(func(r *record) { r.data = nil }), // of agent-1: 2, 10, 18, …
+		"taken out":        at(10).record(func(all []record, n int) []record { return slices.Delete(all, n, n+1) }),
+		"a version":        at(10).one(func(r *record) { r.version = 9 }),
+		"moved":            at(10).one(func(r *record) { r.entity = 3 }),
+		"the last one":     at(98).one(func(r *record) { r.entity = 3 }),
+		"another's change": at(11).one(func(r *record) { r.cause = 9 }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := written(t, 100)
-			alter(t, path, sql)
+			alter(t, path)
 			_, err := all(t.Context(), path, journal.Query{Entity: "control/agent-1"})
 			var broken *journal.Broken
 			if !errors.As(err, &broken) {
 				t.Errorf("%v, want broken", err)
 			}
 		})
+	}
+}
+
+// TestEndsAreMadeAgain damages what is stored of the streams' ends: it follows from the batches.
+func TestEndsAreMadeAgain(t *testing.T) {
+	for name, damage := range map[string]string{
+		"gone":     "DELETE FROM ends",
+		"damaged":  "UPDATE ends SET data = x'0105'",
+		"of later": "UPDATE ends SET seq = 1000000",
+		"cut":      "UPDATE ends SET sum = x'00'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := written(t, endsEvery+100)
+			alter(t, path, damage)
+			j := opened(t, path)
+			var last journal.Change
+			for c, err := range j.Read(t.Context(), journal.Query{Entity: "control/agent-3"}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = c
+			}
+			right, wrong := journal.Expect{Entity: "control/agent-3", Version: last.Version}, journal.Expect{Entity: "control/agent-3", Version: last.Version - 1}
+			if _, err := j.Append(t.Context(), journaltest.MadeBatch(1), wrong); err == nil {
+				t.Error("a batch was taken that expects another version")
+			}
+			if _, err := j.Append(t.Context(), journaltest.MadeBatch(5), right); err != nil {
+				t.Error(err)
+			}
+			if err := journal.Verify(t.Context(), j); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestFormatOne opens a journal that an older Fairlead has written: the same history, with
+// the same hashes.
+func TestFormatOne(t *testing.T) {
+	const changes, hash = 37, "bffc751e942769a0c4d471757c5d4f9757b6ddd2059ec8aef6a27b3651ae9600"
+	path := filepath.Join(t.TempDir(), "journal.db")
+	copyFile(t, filepath.Join("testdata", "format1.db"), path)
+	j := opened(t, path)
+	if seq, h, err := j.Head(t.Context()); err != nil || seq != changes || h.String() != hash {
+		t.Errorf("it ends with %d %s (%v)", seq, h, err)
+	}
+	if err := journal.Verify(t.Context(), j); err != nil {
+		t.Error(err)
+	}
+	if s, ok, err := j.Latest(t.Context()); err != nil || !ok || s.Seq != 34 || string(s.Data) != "state" {
+		t.Errorf("its snapshot is %+v (%v, %v)", s, ok, err)
+	}
+	if _, err := j.Append(t.Context(), journaltest.MadeBatch(3), journal.Expect{Entity: journal.Whole, Version: changes}); err != nil {
+		t.Error(err)
+	}
+	if found := Check(t.Context(), path); !healthy(found) {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestFormatOneDamaged leaves a damaged journal of an older Fairlead as it is.
+func TestFormatOneDamaged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	copyFile(t, filepath.Join("testdata", "format1.db"), path)
+	alter(t, path, "UPDATE change SET time = time + 1 WHERE seq = 20")
+	before := listing(t, filepath.Dir(path))
+	_, err := Open(t.Context(), path)
+	var broken *journal.Broken
+	if !errors.As(err, &broken) || broken.Seq != 20 {
+		t.Errorf("%v, want broken at 20", err)
+	}
+	if after := listing(t, filepath.Dir(path)); after != before {
+		t.Errorf("files were\n%sand are\n%s", before, after)
 	}
 }
 

@@ -24,6 +24,8 @@ const (
 
 	readersMax = 4 // connections that read at once; more readers take turns, at a chunk each
 
+	rowBytesKept = 1 << 20 // a buffer that one huge batch has made grow is let go of
+
 	walBytesKept = 16 << 20 // a log that grew beyond this (one huge batch) is cut again
 
 	// sqliteOldest has the fix for the WAL reset race, which could damage a file with several writers.
@@ -39,9 +41,9 @@ type Journal struct {
 	how  access // of the readers' connections; readOnly has no writer
 	bell journal.Bell
 
-	writer  *conn // only by who holds the pen
-	tail    tail  // likewise
-	rows    []any // likewise: the values of the rows to insert
+	writer  *conn  // only by who holds the pen
+	tail    tail   // likewise
+	row     []byte // likewise: the data of the row to insert
 	pen     chan struct{}
 	queueMu sync.Mutex
 	queue   []*appending
@@ -224,6 +226,11 @@ func migrate(w *conn) (err error) {
 		}
 		if err := w.script(string(text)); err != nil {
 			return fmt.Errorf("migration %s: %w", filepath.Base(names[i]), err)
+		}
+		if filepath.Base(names[i]) == "002.sql" {
+			if err := carryOver(w); err != nil {
+				return err
+			}
 		}
 	}
 	if err := w.script(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(names))); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 
 	"github.com/fairlead-dev/fairlead/journal"
@@ -47,11 +48,7 @@ func (j *Journal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 
 // keepSnapshot stores it where its hash is that of its Seq, and lets the oldest go.
 func keepSnapshot(w *conn, s *journal.Snapshot) (fits bool, err error) {
-	err = w.query(func(row []driver.Value) (bool, error) {
-		fits = sameBytes(row[0], s.Hash[:])
-		return false, nil
-	}, "SELECT hash FROM change WHERE seq = ?1", int64(s.Seq))
-	if err != nil || !fits {
+	if fits, err = w.fits(s.Seq, s.Hash); err != nil || !fits {
 		return false, err
 	}
 	sum := sha256.Sum256(s.Data)
@@ -73,15 +70,32 @@ func (j *Journal) Latest(ctx context.Context) (s journal.Snapshot, ok bool, err 
 	err = j.reading(ctx, func(c *conn) error {
 		s, ok = journal.Snapshot{}, false
 		return c.query(func(row []driver.Value) (bool, error) {
-			s, ok = snapshotOf(row)
-			return !ok, nil
-		}, `SELECT snapshot.seq, snapshot.hash, format, sum, snapshot.data FROM snapshot
-			JOIN change USING (seq) WHERE snapshot.hash = change.hash ORDER BY snapshot.seq DESC`)
+			if s, ok = snapshotOf(row); !ok {
+				return true, nil
+			}
+			var err error
+			ok, err = c.fits(s.Seq, s.Hash)
+			return !ok, err
+		}, "SELECT seq, hash, format, sum, data FROM snapshot ORDER BY seq DESC")
 	})
+	if !ok {
+		s = journal.Snapshot{}
+	}
 	if err != nil {
 		return journal.Snapshot{}, false, fmt.Errorf("read snapshot: %w", err)
 	}
 	return s, ok, nil
+}
+
+// fits says whether a change of this history has that hash.
+func (c *conn) fits(seq uint64, hash journal.Hash) (bool, error) {
+	var sum journal.Summer
+	have, err := c.hashOf(seq, &sum)
+	var missing *journal.Broken
+	if errors.As(err, &missing) {
+		return false, nil // damage is for those to report who read the changes
+	}
+	return err == nil && have == hash, err
 }
 
 // snapshotOf turns a row into a snapshot; not ok where its data is not what was saved.

@@ -69,8 +69,11 @@ func (j *Journal) lookOut(stop <-chan struct{}) {
 		case <-tick.C:
 		}
 		head := int64(-2)
-		_ = j.reading(context.Background(), func(c *conn) (err error) {
-			head, _, err = c.number("SELECT max(seq) FROM change")
+		_ = j.reading(context.Background(), func(c *conn) error {
+			last, err := c.lastBatch()
+			if err == nil {
+				head = int64(last.last)
+			}
 			return err
 		})
 		if head != seen {
