@@ -33,7 +33,7 @@ func recordsOf(changes []team.Change) ([]journal.Change, error) {
 	for rest := records; len(rest) > 0; {
 		part := rest[:min(len(rest), journal.BatchChangesMax)]
 		rest = rest[len(part):]
-		if err := journal.CheckBatch(part, nil); err != nil {
+		if err := journal.CheckLimits(part, nil); err != nil {
 			return nil, fmt.Errorf("this cannot be kept, so it was not done: %w", err)
 		}
 	}

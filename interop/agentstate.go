@@ -257,6 +257,10 @@ func (s AgentState) Render() []byte {
 
 // quoted is a JSON string without HTML escaping.
 func quoted(text string) []byte {
+	if plain(text) { // nearly all are
+		out := make([]byte, 0, len(text)+2)
+		return append(append(append(out, '"'), text...), '"')
+	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
@@ -264,6 +268,16 @@ func quoted(text string) []byte {
 		panic(fmt.Sprintf("interop: a string does not encode: %v", err))
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// plain says whether a text stands in JSON as it is.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // WithCommand is Mission Control's write: what is wished, who wishes it and why, and the

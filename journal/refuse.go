@@ -40,6 +40,19 @@ func (r *Refused) Error() string { return "append to journal: " + r.What + ": " 
 // backend calls it before anything else. An empty batch is allowed: it stores nothing,
 // and Append then only checks the expectations.
 func CheckBatch(batch []Change, expect []Expect) error {
+	if err := CheckLimits(batch, expect); err != nil {
+		return err
+	}
+	for i := range batch {
+		if len(batch[i].Data) > 0 && !json.Valid(batch[i].Data) {
+			return &Refused{fmt.Sprintf("change %d (%q)", i, clip(batch[i].Entity)), "data is not one JSON value"}
+		}
+	}
+	return nil
+}
+
+// CheckLimits is CheckBatch for who has just encoded the data himself: it is not looked into.
+func CheckLimits(batch []Change, expect []Expect) error {
 	if len(batch) > BatchChangesMax {
 		return &Refused{"batch", fmt.Sprintf("%d changes, more than %d: split it where its parts may stand alone", len(batch), BatchChangesMax)}
 	}
@@ -107,8 +120,6 @@ func faultOf(c *Change) string {
 		return fmt.Sprintf("time %s does not fit: it must lie between 1677 and 2262", c.Time.Format(time.RFC3339))
 	case len(c.Data) > DataBytesMax:
 		return fmt.Sprintf("data has %d bytes, more than %d: keep big things in a file and put its name and hash here", len(c.Data), DataBytesMax)
-	case len(c.Data) > 0 && !json.Valid(c.Data):
-		return "data is not one JSON value"
 	}
 	return ""
 }
