@@ -1,0 +1,127 @@
+package workflow
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// act carries one act of a rule out, on the step's copy.
+func (o *one) act(act Act, set *StepSet) {
+	v := &o.v
+	switch act {
+	case CountAttempt:
+		v.Attempts++
+	case UncountAttempt:
+		v.Attempts = max(0, v.Attempts-1)
+	case BeginProcess:
+		v.N++
+		v.Proc, v.BegunAt, v.Ending, v.RetryAt = v.N, o.now.At, "", time.Time{}
+	case ForgetProcess:
+		v.Proc, v.BegunAt, v.Ending = 0, time.Time{}, ""
+	case EndProcess:
+		o.endProcess()
+	case StampStart:
+		v.StartedAt, v.EndedAt = o.now.At, time.Time{}
+	case StampEnd:
+		v.EndedAt = o.now.At
+	case TakeReport, NoteUnasked:
+		o.takeReport(act, set)
+	case HoldReport:
+		v.Reported = true
+	case ClearReport:
+		v.Reported = false
+		if !o.amid() {
+			set.Facts = &Facts{}
+		}
+	case KeepError:
+		v.LastError = cut(o.why)
+		if o.facts != nil && set.Facts == nil { // a failed report has its log
+			o.takeReport(TakeReport, set)
+		}
+	case ClearError:
+		v.LastError, v.Lost = "", 0
+	case StartBackoff:
+		v.Lost = 0
+		if wait := o.run.Options.backoff(v.Attempts); wait > 0 {
+			v.RetryAt = o.now.At.Add(wait)
+		}
+	case StopBackoff:
+		v.RetryAt = time.Time{}
+	case CountLoss:
+		v.Lost++
+	case NoteWeighed:
+		v.Weighed = true
+	case TakeItems:
+		v.Found, set.Items = true, o.items
+	case CountItem:
+		if o.plan.Loop != nil {
+			v.Done = v.Index + 1
+		}
+	case NextItem:
+		v.Index++
+		v.Attempts, v.Answered, v.Reported, v.ManualInputPath, v.Fault = 0, false, false, "", ""
+	case AskPeople:
+		v.ManualInputPath, v.Fault = o.run.InputFile(o.plan.ID), ""
+		if v.Proc == 0 && !v.Reported {
+			v.N++ // a question has a lease of its own where no attempt has one
+		}
+	case TakeAnswer:
+		v.Answered, v.Reported, v.Fault = true, false, ""
+	case KeepFault:
+		v.Fault = o.why
+	default:
+		panic("workflow: no such act: " + string(act))
+	}
+}
+
+// endProcess asks for the end of the process that may still live.
+func (o *one) endProcess() {
+	v := &o.v
+	switch {
+	case v.Proc == 0:
+	case o.over:
+		v.Proc, v.BegunAt, v.Ending = 0, time.Time{}, ""
+	case o.why != "":
+		v.Ending = cut(o.why)
+	default:
+		v.Ending = "its report was read"
+	}
+}
+
+// takeReport takes in what a report says that the step produced. What the items of a loop
+// produce adds up.
+func (o *one) takeReport(act Act, set *StepSet) {
+	if o.facts != nil {
+		o.v.ReportPath = o.run.ReportFile(o.plan.ID)
+		set.Facts, set.Add = o.facts, o.amid()
+		o.facts = nil
+	}
+	if act == TakeReport {
+		return
+	}
+	if set.Facts == nil {
+		set.Facts, set.Add = &Facts{}, true
+	}
+	set.Facts.Logs = append(set.Facts.Logs, "human_in_the_loop: nobody was asked, the run does not pause for people")
+}
+
+// amid says whether items of the step's loop have been done already.
+func (o *one) amid() bool { return o.plan.Loop != nil && o.v.Index > 0 }
+
+// cut shortens a text that others wrote.
+func cut(s string) string { return cutTo(s, textKeptMax) }
+
+// cutTo shortens a text at a whole character. What is no UTF-8 is replaced: the journal could
+// not hold it, and a replay would differ.
+func cutTo(s string, most int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}

@@ -1,0 +1,142 @@
+package workflow
+
+import "fmt"
+
+// Apply makes a change true. It looks at no table and decides nothing; a change that says
+// nothing is a bug.
+func (r *Run) Apply(ch Change) {
+	body := &ch.Body
+	switch {
+	case body.Head != nil:
+		r.setHead(*body.Head)
+	case body.Plan != nil:
+		r.addPlan(body.Plan)
+	case body.Step != nil:
+		r.setStep(r.index.at[ch.Step], body.Step)
+	case body.Reset != nil:
+		for _, move := range body.Reset.Moves {
+			r.reset(move.Step, body.Reset)
+		}
+	case body.Moved != nil:
+		r.move(body.Moved, ch)
+	case body.Taken != nil:
+		for _, taken := range body.Taken {
+			i := r.index.at[taken.Step]
+			r.Steps[i].Facts, r.Steps[i].Items = taken.Facts, taken.Items
+			r.set(i, taken.Value)
+		}
+	default:
+		panic(fmt.Sprintf("workflow: a change of run %s by row %s says nothing", r.ID, ch.Row))
+	}
+	r.UpdatedAt = ch.At
+	if r.complete() {
+		r.prune()
+	}
+}
+
+func (r *Run) setHead(h Head) {
+	gates := r.OpenGates
+	r.Head = h
+	if !r.complete() {
+		return
+	}
+	r.index.open = map[string]bool{}
+	for _, name := range h.OpenGates {
+		r.index.open[name] = true
+	}
+	for _, names := range [][]string{gates, h.OpenGates} {
+		for _, name := range names {
+			for _, i := range r.index.gates[name] {
+				r.put(i)
+			}
+		}
+	}
+}
+
+func (r *Run) addPlan(part *PlanPart) {
+	if part.Name != "" {
+		r.Plan = Plan{Name: part.Name, Description: part.Description}
+		r.Steps = nil
+	}
+	r.Plan.Steps = append(r.Plan.Steps, part.Steps...)
+	for range part.Steps {
+		r.Steps = append(r.Steps, Progress{Value: Value{State: Pending}})
+	}
+	if r.complete() {
+		r.build()
+	}
+}
+
+func (r *Run) setStep(i int, set *StepSet) {
+	p := &r.Steps[i]
+	switch {
+	case set.Facts != nil && set.Add:
+		p.Facts = p.plus(*set.Facts)
+	case set.Facts != nil:
+		p.Facts = *set.Facts
+	}
+	if set.Items != nil {
+		p.Items = set.Items
+	}
+	r.set(i, set.Value)
+}
+
+// plus puts the facts of a loop's next item behind those that are there. A measure of the same
+// name is the newer one; of the log the newest lines are kept.
+func (f *Facts) plus(more Facts) Facts {
+	sum := Facts{Artifacts: append(f.Artifacts, more.Artifacts...)}
+	named := make(map[string]int, len(f.Metrics))
+	for _, list := range [][]Metric{f.Metrics, more.Metrics} {
+		for _, m := range list {
+			if at, ok := named[m.Name]; ok {
+				sum.Metrics[at] = m
+				continue
+			}
+			named[m.Name] = len(sum.Metrics)
+			sum.Metrics = append(sum.Metrics, m)
+		}
+	}
+	sum.Logs = append(f.Logs, more.Logs...)
+	if len(sum.Logs) > logsKeptMax {
+		sum.Logs = append([]string{logsCut}, sum.Logs[len(sum.Logs)-logsKeptMax+1:]...)
+	}
+	return sum
+}
+
+// reset sends a step back. Its process, where one lives, keeps its lease: until it has
+// departed the step does not begin again.
+func (r *Run) reset(id StepID, how *Reset) {
+	i := r.index.at[id]
+	p := &r.Steps[i]
+	v := Value{State: Pending, N: p.N, Proc: p.Proc, Ending: p.Ending}
+	if v.Proc != 0 && v.Ending == "" {
+		v.Ending = how.Ending
+	}
+	if how.Gate != "" {
+		v.Iteration = p.Iteration + 1
+	}
+	if how.Gate != "" && id != how.Target {
+		v.BlockedBy = how.Gate
+	}
+	if how.Gate == id {
+		v.ReportPath, v.LastError = p.ReportPath, p.LastError
+	}
+	p.Facts, p.Items = Facts{}, nil
+	r.set(i, v)
+}
+
+func (r *Run) move(moved *Moved, ch Change) {
+	for _, move := range moved.Moves {
+		i := r.index.at[move.Step]
+		v := r.Steps[i].Value
+		switch moved.To {
+		case Skipped:
+			v.State, v.EndedAt = Skipped, ch.At
+		case Pending:
+			v.BlockedBy = ""
+		default:
+			panic(fmt.Sprintf("workflow: run %s moves steps to %s by row %s", r.ID, moved.To, ch.Row))
+		}
+		r.set(i, v)
+	}
+}

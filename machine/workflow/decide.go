@@ -1,0 +1,286 @@
+package workflow
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// Decide says what an input leads to. It changes nothing: apply the changes for that, all of
+// them, before the next question. No changes and no error means that it is so already, or that
+// a timer has come too late. The error is a *machine.Refusal.
+func (r *Run) Decide(in Input, now Now) ([]Change, error) {
+	now.At = now.At.UTC().Round(0) // as the journal will give it back
+	d := &draft{run: r, now: now}
+	if err := d.decide(in); err != nil {
+		return nil, err
+	}
+	return d.changes, nil
+}
+
+// draft collects the changes of one input.
+type draft struct {
+	run     *Run
+	now     Now
+	changes []Change
+}
+
+func (d *draft) decide(in Input) error {
+	switch in := in.(type) {
+	case RunAsked:
+		return d.start(in)
+	case StateFound:
+		return d.takeIn(in)
+	}
+	if !d.run.complete() {
+		return &machine.Refusal{Subject: "run", Event: fmt.Sprintf("%T", in), State: string(Absent), Takes: []string{string(RunStarted), string(RunTakenIn)}}
+	}
+	switch in := in.(type) {
+	case PauseAsked:
+		return d.stage(RunPaused, in.By, in.Why)
+	case ReleaseAsked:
+		return d.stage(RunReleased, in.By, in.Why)
+	case CancelAsked:
+		return d.cancel(in)
+	case ResumeAsked:
+		return d.resume(in)
+	case GatesSeen:
+		return d.gates(in)
+	case SkipsDue:
+		return d.skip()
+	case TimerFired:
+		return d.timer(in.About)
+	case StartAsked:
+		return d.begin(in)
+	case WhenWeighed:
+		return d.weighed(in)
+	case ItemsSeen:
+		return d.itemsSeen(in)
+	case AnswerRead:
+		return d.answer(in)
+	default:
+		return d.process(in)
+	}
+}
+
+// one is a step on which the changes so far are true.
+type one struct {
+	*draft
+	i     int
+	plan  *Step
+	v     Value
+	why   string // of a failure, a limit, a fault
+	facts *Facts // of the report that came in
+	over  bool   // its process is known to be gone
+	items []string
+}
+
+func (d *draft) step(i int) *one {
+	return &one{draft: d, i: i, plan: &d.run.Plan.Steps[i], v: d.run.Steps[i].Value}
+}
+
+// find gives a step by name, or refuses.
+func (d *draft) find(id StepID, event Event) (*one, error) {
+	i, ok := d.run.index.at[id]
+	if !ok {
+		return nil, d.refuse(id, string(event), "unknown", "", "the plan has no such step")
+	}
+	return d.step(i), nil
+}
+
+func (d *draft) refuse(id StepID, event, state, row, reason string) error {
+	subject := "run " + string(d.run.ID)
+	if id != "" {
+		subject += ", step " + string(id)
+	}
+	return &machine.Refusal{Subject: subject, Event: event, State: state, Row: row, Reason: reason}
+}
+
+// refuse says no on behalf of a step.
+func (o *one) refuse(event Event, row, reason string) error {
+	return o.draft.refuse(o.plan.ID, string(event), string(o.v.State), row, reason)
+}
+
+// take takes the table's rule for an event in the step's state.
+func (o *one) take(event Event) error {
+	rule, err := Table.Look(fmt.Sprintf("run %s, step %s", o.run.ID, o.plan.ID), o.v.State, event)
+	if err != nil {
+		return err
+	}
+	from := o.v.State
+	set := &StepSet{}
+	for _, act := range rule.Do {
+		o.act(act, set)
+	}
+	o.v.State = rule.To
+	set.Value = o.v
+	o.changes = append(o.changes, Change{
+		At: o.now.At, Row: rule.ID, Step: o.plan.ID, From: string(from), To: string(rule.To), Trigger: string(event), Body: Body{Step: set},
+	})
+	if o.v.settled() && event != GateFailed { // a gate that sends the run back is done for a moment only
+		o.free(o.i)
+	}
+	return nil
+}
+
+// free releases the steps that were blocked until a target would be done again.
+func (d *draft) free(target int) {
+	for _, gate := range d.run.index.backTo[target] {
+		blocked := d.run.index.blocked[gate]
+		if len(blocked) == 0 {
+			continue
+		}
+		in := newSet(len(d.run.Steps))
+		for i := range blocked {
+			in.add(i)
+		}
+		var moves []Move
+		for i := range in.all() {
+			moves = append(moves, Move{Step: d.run.Plan.Steps[i].ID, From: Pending})
+		}
+		d.list(moves, TargetDone, Pending, func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Pending}} })
+	}
+}
+
+// list moves many steps by one rule. Each of them must take the event in its state; that one
+// does not is a bug.
+func (d *draft) list(moves []Move, event Event, to State, body func([]Move) Body) {
+	for _, part := range chunks(moves) {
+		var row string
+		for _, move := range part {
+			rule, err := Table.Look(string(move.Step), move.From, event)
+			if err != nil || rule.To != to {
+				panic(fmt.Sprintf("workflow: many steps are moved to %s, and one does not go there: %v", to, err))
+			}
+			row = rule.ID
+		}
+		d.changes = append(d.changes, Change{At: d.now.At, Row: row, To: string(to), Trigger: string(event), Body: body(part)})
+	}
+}
+
+// ours finds the step that a lease is of. What comes in under a lease that is over is refused.
+func (d *draft) ours(l Lease, event Event) (*one, error) {
+	o, err := d.find(l.Step, event)
+	if err != nil {
+		return nil, err
+	}
+	if l.N != o.v.N {
+		return nil, o.refuse(event, "W6", fmt.Sprintf("it is of lease %d, which is over; the last one is %d (iteration %d, attempt %d)", l.N, o.v.N, o.v.Iteration, o.v.Attempts))
+	}
+	return o, nil
+}
+
+// begin is W2: there is a place for a step, and nothing keeps it.
+func (d *draft) begin(in StartAsked) error {
+	o, err := d.find(in.Step, Started)
+	if err != nil {
+		return err
+	}
+	if row, why := d.keeps(o); why != "" {
+		return o.refuse(Started, row, why)
+	}
+	if l := o.plan.Loop; l != nil && l.Items != nil {
+		o.v.Found = true
+	}
+	if o.plan.Human && o.plan.Ask == AskBefore && d.run.Options.PauseForHumans && !o.v.Answered {
+		if err := o.take(StartedAsking); err != nil {
+			return err
+		}
+		return o.take(Asking)
+	}
+	return o.take(Started)
+}
+
+// keeps says what keeps a step from starting, and by which row; nothing: it may.
+func (d *draft) keeps(o *one) (row, why string) {
+	r := d.run
+	switch at := r.index.where[o.i]; {
+	case o.v.State != Pending:
+		return "W2", "only a step that is PENDING begins"
+	case at != ready:
+		return r.waitsFor(o.i)
+	case r.Stage != Driven:
+		return "W2", "the run is " + string(r.Stage)
+	case d.now.Held:
+		return "X8", "the team is held"
+	case r.index.alive.n >= r.Options.SideBySide:
+		return "W2", fmt.Sprintf("%d steps run side by side, which is the limit", r.index.alive.n)
+	}
+	return "", ""
+}
+
+func (d *draft) weighed(in WhenWeighed) error {
+	o, err := d.find(in.Step, WhenTrue)
+	switch {
+	case err != nil:
+		return err
+	case d.run.index.where[o.i] != weighing || in.Iteration != o.v.Iteration:
+		return o.refuse(WhenTrue, "W11", fmt.Sprintf("its condition is not asked for (iteration %d)", o.v.Iteration))
+	case in.Verdict.Fault != "":
+		o.why = "when: " + in.Verdict.Fault
+		return o.take(WhenFaulted)
+	case in.Verdict.Holds:
+		return o.take(WhenTrue)
+	default:
+		return o.take(WhenFalse)
+	}
+}
+
+func (d *draft) itemsSeen(in ItemsSeen) error {
+	o, err := d.find(in.Step, ItemsFound)
+	if err != nil {
+		return err
+	}
+	if d.run.index.where[o.i] != seeking || in.Iteration != o.v.Iteration {
+		return o.refuse(ItemsFound, "W15", fmt.Sprintf("its items are not asked for (iteration %d)", o.v.Iteration))
+	}
+	if in.Fault == "" {
+		in.Fault = itemsFault(in.Items)
+	}
+	switch {
+	case in.Fault != "":
+		o.why = "loop items: " + in.Fault
+		return o.take(ItemsFaulted)
+	case len(in.Items) == 0:
+		return o.take(NothingToLoop)
+	default:
+		o.items = in.Items
+		return o.take(ItemsFound)
+	}
+}
+
+// timer does what is due, and nothing that was overtaken.
+func (d *draft) timer(about Deadline) error {
+	i, ok := d.run.index.at[about.Step]
+	if !ok || d.now.At.Before(about.At) {
+		return nil
+	}
+	o := d.step(i)
+	switch about.What {
+	case TimeUp:
+		if at := d.run.timeoutOf(i); at.IsZero() || !at.Equal(about.At) || o.v.N != about.N {
+			return nil
+		}
+		o.why = fmt.Sprintf("timeout: it took longer than %s", o.plan.Timeout)
+		return o.failure()
+	case RetryDue:
+		if d.run.Stage != Driven || o.v.State != Pending || !o.v.RetryAt.Equal(about.At) || o.v.RetryAt.IsZero() {
+			return nil
+		}
+		return o.take(BackoffElapsed)
+	default:
+		panic(fmt.Sprintf("workflow: no such deadline: %q", about.What))
+	}
+}
+
+// backoff doubles from the first to the longest wait; failures counts from 1.
+func (o Options) backoff(failures int) time.Duration {
+	wait := o.BackoffFirst
+	for range failures - 1 {
+		if wait *= 2; wait >= o.BackoffMax {
+			return o.BackoffMax
+		}
+	}
+	return min(wait, o.BackoffMax)
+}

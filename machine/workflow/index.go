@@ -1,0 +1,248 @@
+package workflow
+
+import "time"
+
+// place is what keeps a step, or what is to be done about it. Every step is in one, and moves
+// when something that it depends on changes: so nobody has to look at all steps at any event.
+type place byte
+
+const (
+	later     place = iota // PENDING: something that it needs is not done
+	draining               // PENDING: the process of its last attempt is still there
+	pointless              // PENDING: to be skipped
+	weighing               // PENDING: its condition is to be evaluated
+	seeking                // PENDING: what its loop goes over is to be found
+	resting                // PENDING: it failed a moment ago
+	closed                 // PENDING: a gate is closed
+	ready                  // PENDING: it may begin
+	running
+	waiting
+	settled // COMPLETED or SKIPPED
+	failed
+	places
+)
+
+// index is what is derived of a run. It is never stored.
+type index struct {
+	at         map[StepID]int
+	needs      [][]int
+	dependants [][]int
+	unmet      []int            // needs that are not settled
+	skipped    []int            // needs that are SKIPPED
+	gates      map[string][]int // steps that wait for a name
+	open       map[string]bool
+	backTo     map[int][]int        // target → the gates that lead back to it
+	blocked    map[int]map[int]bool // gate → the steps that it blocks
+	where      []place
+	in         [places]set
+	alive      set // a process of theirs may be there
+	retries    alarms
+	timeouts   alarms
+}
+
+// build derives everything, once the plan is complete.
+func (r *Run) build() {
+	n := len(r.Plan.Steps)
+	x := index{
+		at: make(map[StepID]int, n), needs: make([][]int, n), dependants: make([][]int, n), unmet: make([]int, n), skipped: make([]int, n),
+		gates: map[string][]int{}, open: map[string]bool{}, backTo: map[int][]int{}, blocked: map[int]map[int]bool{},
+		where: make([]place, n), alive: newSet(n),
+	}
+	for p := range x.in {
+		x.in[p] = newSet(n)
+	}
+	for i := range r.Plan.Steps {
+		x.at[r.Plan.Steps[i].ID] = i
+	}
+	for _, name := range r.OpenGates {
+		x.open[name] = true
+	}
+	for i := range r.Plan.Steps {
+		s := &r.Plan.Steps[i]
+		for _, id := range s.Needs {
+			need := x.at[id]
+			x.needs[i] = append(x.needs[i], need)
+			x.dependants[need] = append(x.dependants[need], i)
+			if !r.Steps[need].settled() {
+				x.unmet[i]++
+			}
+			if r.Steps[need].State == Skipped {
+				x.skipped[i]++
+			}
+		}
+		for _, name := range s.Gates {
+			x.gates[name] = append(x.gates[name], i)
+		}
+		if s.LoopBackTo != "" {
+			target := x.at[s.LoopBackTo]
+			x.backTo[target] = append(x.backTo[target], i)
+		}
+	}
+	r.index = x
+	for i := range r.Steps {
+		r.index.in[later].add(i) // where put expects a step that it has not seen
+		r.block(i, "", r.Steps[i].BlockedBy)
+		r.watch(i, Value{}, r.Steps[i].Value)
+	}
+	for i := range r.Steps {
+		r.put(i)
+	}
+}
+
+// settled says whether whatever needs the step may go on.
+func (v *Value) settled() bool { return v.State == Completed || v.State == Skipped }
+
+// set makes a step's value so, and moves what depends on it.
+func (r *Run) set(i int, v Value) {
+	was := r.Steps[i].Value
+	r.Steps[i].Value = v
+	r.block(i, was.BlockedBy, v.BlockedBy)
+	r.watch(i, was, v)
+	r.put(i)
+	if was.settled() == v.settled() && (was.State == Skipped) == (v.State == Skipped) {
+		return
+	}
+	for _, j := range r.index.dependants[i] {
+		r.index.unmet[j] += count(was.settled()) - count(v.settled())
+		r.index.skipped[j] += count(v.State == Skipped) - count(was.State == Skipped)
+		r.put(j)
+	}
+	for _, gate := range r.index.backTo[i] {
+		r.put(gate)
+	}
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// block keeps, for each gate, which steps it blocks.
+func (r *Run) block(i int, was, is StepID) {
+	if was == is {
+		return
+	}
+	if was != "" {
+		delete(r.index.blocked[r.index.at[was]], i)
+	}
+	if is == "" {
+		return
+	}
+	gate := r.index.at[is]
+	if r.index.blocked[gate] == nil {
+		r.index.blocked[gate] = map[int]bool{}
+	}
+	r.index.blocked[gate][i] = true
+}
+
+// watch keeps the processes and the moments that something becomes due.
+func (r *Run) watch(i int, was, is Value) {
+	x := &r.index
+	switch {
+	case is.Proc != 0:
+		x.alive.add(i)
+	case was.Proc != 0:
+		x.alive.drop(i)
+	}
+	if !is.RetryAt.IsZero() && !is.RetryAt.Equal(was.RetryAt) {
+		x.retries.push(is.RetryAt, i)
+	}
+	if at := r.timeoutOf(i); !at.IsZero() && (is.Proc != was.Proc || is.State != was.State) {
+		x.timeouts.push(at, i)
+	}
+}
+
+// timeoutOf is when the attempt under way has used its time up; zero: never.
+func (r *Run) timeoutOf(i int) time.Time {
+	v, limit := &r.Steps[i].Value, r.Plan.Steps[i].Timeout
+	if limit == 0 || v.State != Running || v.Proc == 0 {
+		return time.Time{}
+	}
+	return v.BegunAt.Add(limit)
+}
+
+// prune takes the alarms from the top that mean nothing any more.
+func (r *Run) prune() {
+	x := &r.index
+	for len(x.retries) > 0 {
+		top := x.retries[0]
+		if at := r.Steps[top.i].RetryAt; !at.IsZero() && at.UnixNano() == top.at {
+			break
+		}
+		x.retries.pop()
+	}
+	for len(x.timeouts) > 0 {
+		top := x.timeouts[0]
+		if at := r.timeoutOf(top.i); !at.IsZero() && at.UnixNano() == top.at {
+			break
+		}
+		x.timeouts.pop()
+	}
+}
+
+// put moves a step to where it belongs now.
+func (r *Run) put(i int) {
+	x := &r.index
+	to := r.placeOf(i)
+	if x.where[i] != to {
+		x.in[x.where[i]].drop(i)
+		x.in[to].add(i)
+		x.where[i] = to
+	}
+}
+
+// placeOf says what keeps a step. The order is the order in which things are asked: what is
+// skipped is neither weighed nor kept by a gate.
+func (r *Run) placeOf(i int) place {
+	x, s, p := &r.index, &r.Plan.Steps[i], &r.Steps[i]
+	switch p.State {
+	case Running:
+		return running
+	case Waiting:
+		return waiting
+	case Completed, Skipped:
+		return settled
+	case Failed:
+		return failed
+	}
+	switch {
+	case x.unmet[i] > 0 || p.BlockedBy != "" || r.sentBack(i):
+		return later
+	case p.Proc != 0:
+		return draining
+	case len(s.Needs) > 0 && x.skipped[i] == len(s.Needs), s.Loop != nil && s.Loop.Items != nil && len(s.Loop.Items) == 0:
+		return pointless
+	case s.When != "" && !p.Weighed:
+		return weighing
+	case s.Loop != nil && s.Loop.Items == nil && !s.Loop.endless() && !p.Found:
+		return seeking
+	case !p.RetryAt.IsZero():
+		return resting
+	case r.closedGate(i) != "":
+		return closed
+	default:
+		return ready
+	}
+}
+
+// sentBack says whether a gate waits for what it has sent back: a target beside it is nothing
+// that it needs.
+func (r *Run) sentBack(i int) bool {
+	back := r.Plan.Steps[i].LoopBackTo
+	return back != "" && r.Steps[i].Iteration > 0 && !r.Steps[r.index.at[back]].settled()
+}
+
+// closedGate names the first gate that a step waits for; empty: all are open.
+func (r *Run) closedGate(i int) string {
+	if !r.Options.GateFile {
+		return ""
+	}
+	for _, name := range r.Plan.Steps[i].Gates {
+		if !r.index.open[name] {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,292 @@
+package workflow
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// process decides what comes from a step's process, or about it.
+func (d *draft) process(in Input) error {
+	switch in := in.(type) {
+	case ProcessAdopted:
+		o, err := d.ours(in.Lease, Adopted)
+		if err != nil || o.v.State != Running && o.v.Proc == in.Lease.N {
+			return err // it is to end, and will be
+		}
+		if o.v.Proc != in.Lease.N {
+			return o.refuse(Adopted, "W13", "no process of it is known")
+		}
+		return o.take(Adopted)
+	case StartWithdrawn:
+		o, err := d.departed(in.Lease, Withdrawn)
+		if o == nil {
+			return err
+		}
+		return o.take(Withdrawn)
+	case ProcessLost:
+		o, err := d.departed(in.Lease, RunnerDied)
+		if o == nil {
+			return err
+		}
+		o.why = "the runner died: " + in.Why
+		if o.v.Lost >= lostMax {
+			return o.failure() // perhaps it is the step that kills it
+		}
+		return o.take(RunnerDied)
+	case ProcessEnded:
+		o, err := d.departed(in.Lease, ProcessDeparted)
+		if o == nil {
+			return err
+		}
+		o.why = in.Why
+		return o.failure()
+	case LimitHit:
+		o, err := d.ours(in.Lease, LimitReached)
+		if err != nil {
+			return err
+		}
+		o.why = "limit reached: " + in.Limit
+		return o.take(LimitReached)
+	case ReportRead:
+		return d.report(in)
+	default:
+		panic(fmt.Sprintf("workflow: no such input: %T", in))
+	}
+}
+
+// departed takes the end of a process in. Where its attempt was over already nothing is left
+// to decide but that the step may begin again: then no step is given back.
+func (d *draft) departed(l Lease, event Event) (*one, error) {
+	o, err := d.find(l.Step, event)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.v.State == Running && o.v.N == l.N:
+		o.over = true
+		return o, nil
+	case o.v.Proc == l.N && l.N != 0:
+		return nil, o.take(ProcessDeparted)
+	default:
+		return nil, o.refuse(event, "W6", fmt.Sprintf("no process of lease %d is known (the last one is %d)", l.N, o.v.N))
+	}
+}
+
+// failure is W4 or W5.
+func (o *one) failure() error {
+	if o.v.Attempts < o.run.Options.MaxAttempts {
+		return o.take(FailedTriesLeft)
+	}
+	return o.take(FailedForGood)
+}
+
+// report decides what a step's report leads to.
+func (d *draft) report(in ReportRead) error {
+	o, err := d.ours(in.Lease, Reported)
+	if err != nil {
+		return err
+	}
+	if o.v.State != Running {
+		return o.refuse(Reported, "W3", "the report of this attempt was read already, or it is over")
+	}
+	o.over = in.Over
+	fault := in.Report.Facts.fault()
+	if l := o.plan.Loop; fault == "" && l != nil && len(o.run.Steps[o.i].Artifacts)+len(in.Report.Artifacts) > itemsMax {
+		fault = fmt.Sprintf("with this item the step has produced more than %d artifacts; let each item name a folder", itemsMax)
+	}
+	switch {
+	case fault != "":
+		o.why = "report refused: " + fault
+		return o.failure()
+	case in.Report.Failed:
+		o.why = in.Report.Why
+		if o.why == "" {
+			o.why = "the report says FAILED, and not why"
+		}
+		o.facts = in.Report.Facts.kept()
+		return o.failure()
+	case in.Report.GateFailed:
+		o.facts = in.Report.Facts.kept()
+		return o.gateFailure(in.Report.Why)
+	}
+	o.facts = in.Report.Facts.kept()
+	switch human := o.plan.Human && !o.v.Answered; {
+	case human && o.run.Options.PauseForHumans:
+		return o.take(ReportedAsking)
+	case human:
+		return o.finish(ReportedUnasked, in.Until)
+	default:
+		return o.finish(Reported, in.Until)
+	}
+}
+
+// finish ends a step, or one item of its loop.
+func (o *one) finish(event Event, until *Verdict) error {
+	l := o.plan.Loop
+	if l == nil {
+		return o.take(event)
+	}
+	if l.UntilCondition != "" {
+		switch {
+		case until == nil:
+			panic(fmt.Sprintf("workflow: run %s: an item of %s is done, and nobody says what came of its until_condition", o.run.ID, o.plan.ID))
+		case until.Fault != "":
+			o.why = "until_condition: " + until.Fault
+			return o.take(UntilFaulted)
+		case until.Holds:
+			return o.take(UntilHolds)
+		}
+	}
+	switch {
+	case o.v.Index+1 < o.run.rounds(o.i):
+		return o.take(ItemDone)
+	case l.endless():
+		o.why = fmt.Sprintf("until_condition did not hold in %d rounds, which is max_iterations", l.MaxIterations)
+		return o.take(UntilNeverHeld)
+	default:
+		return o.take(event)
+	}
+}
+
+// LoopItems are what a step's loop goes over, as JSON texts; none where it is no loop, or they
+// are not known yet.
+func (r *Run) LoopItems(id StepID) []string {
+	i, ok := r.index.at[id]
+	if !ok || r.Plan.Steps[i].Loop == nil {
+		return nil
+	}
+	if items := r.Plan.Steps[i].Loop.Items; items != nil {
+		return items
+	}
+	return r.Steps[i].Items
+}
+
+// rounds is how often a loop goes round at most.
+func (r *Run) rounds(i int) int {
+	l := r.Plan.Steps[i].Loop
+	n := len(r.LoopItems(r.Plan.Steps[i].ID))
+	if l.endless() || l.MaxIterations > 0 && l.MaxIterations < n {
+		return l.MaxIterations
+	}
+	return n
+}
+
+// gateFailure is W6 or W7.
+func (o *one) gateFailure(reason string) error {
+	if reason == "" {
+		reason = "no reason given"
+	}
+	o.why = "Gate failure: " + reason
+	switch {
+	case o.plan.LoopBackTo == "":
+		return o.take(GateLeadsNowhere)
+	case o.v.Iteration >= o.run.Options.MaxIterations:
+		o.why = fmt.Sprintf("%s (max-iterations %d is reached)", cut(o.why), o.run.Options.MaxIterations)
+		return o.take(GateAtLimit)
+	}
+	if err := o.take(GateFailed); err != nil {
+		return err
+	}
+	o.loopBack()
+	return nil
+}
+
+// answer decides what people's answer leads to (W9, W10).
+func (d *draft) answer(in AnswerRead) error {
+	o, err := d.ours(in.Lease, Answered)
+	switch {
+	case err != nil:
+		return err
+	case d.run.Stage == Parked || d.run.Stage == Stopped:
+		return o.refuse(Answered, "W9", "the run is "+string(d.run.Stage)+"; resume it first")
+	case o.v.State != Waiting:
+		return o.refuse(Answered, "W9", "nobody is asked about it any more")
+	case in.Fault != "":
+		if o.why = cut(in.Fault); o.why == o.v.Fault {
+			return nil
+		}
+		return o.take(AnswerFaulty)
+	case in.Rejected:
+		if err := o.take(Rejected); err != nil {
+			return err
+		}
+		reason := "rejected by " + in.By
+		if in.Note != "" {
+			reason += ": " + in.Note
+		}
+		return o.gateFailure(reason)
+	case o.v.Reported:
+		if err := o.take(Answered); err != nil {
+			return err
+		}
+		return o.finish(Approved, in.Until)
+	}
+	if err := o.take(AnsweredFirst); err != nil {
+		return err
+	}
+	if d.now.Held || d.run.Stage != Driven || d.run.index.alive.n >= d.run.Options.SideBySide || !in.Place {
+		return o.take(Withdrawn) // answered, and it begins when there is a place
+	}
+	return nil
+}
+
+const (
+	textKeptMax   = 2000      // of an error: a page that a person opens
+	lineKeptMax   = 1000      // of one line of a report's log
+	logsKeptMax   = 1000      // lines of a step's log: the whole is in its file
+	artifactsMax  = 1000      // of one report
+	artifactBytes = 1024      // of a path
+	metricsMax    = 1000      // of one report
+	metricBytes   = 1024      // of a name, and of a value
+	factsBytesMax = 768 << 10 // of one report in the journal, whose changes take 1 MiB
+)
+
+// logsCut stands in the place of what was left out.
+const logsCut = "… (older lines are left out; the whole is in the report and in the log file)"
+
+// fault says why the facts of a report cannot be believed; empty: they can.
+func (f *Facts) fault() string {
+	if len(f.Artifacts) > artifactsMax {
+		return fmt.Sprintf("%d artifacts, %d at most; name folders", len(f.Artifacts), artifactsMax)
+	}
+	for _, path := range f.Artifacts {
+		if path == "" || len(path) > artifactBytes || !utf8.ValidString(path) {
+			return fmt.Sprintf("%q is no artifact: a path of 1 to %d bytes is", cut(path), artifactBytes)
+		}
+	}
+	if len(f.Metrics) > metricsMax {
+		return fmt.Sprintf("%d metrics, %d at most", len(f.Metrics), metricsMax)
+	}
+	for _, m := range f.Metrics {
+		if m.Name == "" || len(m.Name) > metricBytes || len(m.Value) > metricBytes || !utf8.ValidString(m.Name) || !utf8.ValidString(m.Value) {
+			return fmt.Sprintf("metric %q: names have 1 to %d bytes, values %d at most", cut(m.Name), metricBytes, metricBytes)
+		}
+	}
+	kept := f.kept()
+	if size := jsonBytes(kept.Artifacts) + jsonBytes(kept.Metrics); size > factsBytesMax/2 {
+		return fmt.Sprintf("artifacts and metrics take %d bytes, %d at most", size, factsBytesMax/2)
+	}
+	return ""
+}
+
+// kept is what of a report's facts is kept: all artifacts and measures, and of the log the
+// newest lines, each cut to a length that can be read.
+func (f *Facts) kept() *Facts {
+	kept := Facts{Artifacts: f.Artifacts, Metrics: f.Metrics}
+	bytes := 0
+	first := len(f.Logs)
+	for first > 0 && len(f.Logs)-first < logsKeptMax-1 {
+		size := jsonBytes(cutTo(f.Logs[first-1], lineKeptMax))
+		if bytes+size > factsBytesMax/2 {
+			break
+		}
+		bytes += size
+		first--
+	}
+	if first > 0 {
+		kept.Logs = append(kept.Logs, logsCut)
+	}
+	for _, line := range f.Logs[first:] {
+		kept.Logs = append(kept.Logs, cutTo(line, lineKeptMax))
+	}
+	return &kept
+}

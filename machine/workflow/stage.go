@@ -1,0 +1,256 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// stage takes the run's rule for an event, and gives what it does to the steps.
+func (d *draft) stage(event RunEvent, by, why string) error {
+	_, err := d.setHead(event, func(h *Head) { h.By, h.Why = cut(by), cut(why) })
+	return err
+}
+
+func (d *draft) setHead(event RunEvent, edit func(*Head)) (machine.Rule[Stage, RunAct], error) {
+	from := d.run.Stage
+	if from == "" {
+		from = Absent
+	}
+	rule, err := RunTable.Look("run "+string(d.run.ID), from, event)
+	if err != nil {
+		return rule, err
+	}
+	head := d.run.Head
+	edit(&head)
+	head.Stage, head.UpdatedAt = rule.To, d.now.At
+	d.changes = append(d.changes, Change{
+		At: d.now.At, Row: rule.ID, From: string(from), To: string(rule.To), Trigger: string(event), Body: Body{Head: &head},
+	})
+	return rule, nil
+}
+
+// start is W1.
+func (d *draft) start(in RunAsked) error { return d.layOut(RunStarted, in) }
+
+// layOut journals the plan and with it its steps, all PENDING, in as many changes as it takes.
+func (d *draft) layOut(event RunEvent, in RunAsked) error {
+	fault := idFault(string(in.ID), runIDBytesMax)
+	if faults := in.Plan.Check(); fault == "" && len(faults) > 0 {
+		fault = fmt.Sprintf("the workflow has %d faults, the first one: %s", len(faults), faults[0].Error())
+	}
+	if faults := in.Options.Check(); fault == "" && len(faults) > 0 {
+		fault = strings.Join(faults, "; ")
+	}
+	if fault != "" {
+		return d.refuse("", string(event), string(Absent), "W1", fault)
+	}
+	_, err := d.setHead(event, func(h *Head) {
+		*h = Head{
+			ID: in.ID, Options: in.Options, RepoDir: in.RepoDir, ReportsDir: in.ReportsDir, ManualInputsDir: in.ManualInputsDir,
+			CreatedAt: d.now.At, StepCount: len(in.Plan.Steps), By: cut(in.By),
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for n, part := range parts(in.Plan.Steps) {
+		set := &PlanPart{Steps: part}
+		if n == 0 {
+			set.Name, set.Description = in.Plan.Name, in.Plan.Description
+		}
+		d.changes = append(d.changes, Change{At: d.now.At, Row: "W1", To: string(Pending), Trigger: string(event), Body: Body{Plan: set}})
+	}
+	return nil
+}
+
+// gates takes in what the gate-state file says, as far as the plan asks for it.
+func (d *draft) gates(in GatesSeen) error {
+	var open []string
+	for _, name := range in.Open {
+		if _, asked := d.run.index.gates[name]; asked {
+			open = append(open, name)
+		}
+	}
+	slices.Sort(open)
+	if open = slices.Compact(open); slices.Equal(open, d.run.OpenGates) {
+		return nil
+	}
+	_, err := d.setHead(GatesRead, func(h *Head) { h.OpenGates = open })
+	return err
+}
+
+// skip lets what has become pointless be skipped, as much as one batch of the journal takes.
+// What hangs on it becomes pointless by that, and is skipped next.
+func (d *draft) skip() error {
+	var needless, empty []Move
+	var freed []int
+	for i := range d.run.index.in[pointless].all() {
+		move := Move{Step: d.run.Plan.Steps[i].ID, From: Pending}
+		if needs := len(d.run.index.needs[i]); needs > 0 && d.run.index.skipped[i] == needs {
+			needless = append(needless, move)
+		} else {
+			empty = append(empty, move)
+		}
+		freed = append(freed, i)
+		if len(freed) == listMax {
+			break
+		}
+	}
+	skipped := func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Skipped}} }
+	d.list(needless, NeedsSkipped, Skipped, skipped)
+	d.list(empty, NothingToLoop, Skipped, skipped)
+	for _, i := range freed {
+		d.free(i)
+	}
+	return nil
+}
+
+// cancel is W14. A step that waits for people or has not begun stays as it is; nothing begins
+// any more.
+func (d *draft) cancel(in CancelAsked) error {
+	if in.Step != "" {
+		o, err := d.find(in.Step, CancelledByHand)
+		if err != nil {
+			return err
+		}
+		if o.v.State == Running {
+			return d.cancelStep(o, in)
+		}
+	}
+	if status := d.run.Status(); status == IsCompleted || status == IsFailed && d.run.Stage != Parked {
+		return d.refuse(in.Step, string(RunCancelled), string(status), "W14", "it is over")
+	}
+	if _, err := d.setHead(RunCancelled, func(h *Head) { h.By, h.Why = cut(in.By), cut(in.Why) }); err != nil {
+		return err
+	}
+	for i := range d.run.index.in[running].all() {
+		if err := d.cancelStep(d.step(i), in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *draft) cancelStep(o *one, in CancelAsked) error {
+	o.why = "cancelled by " + in.By
+	if in.Why != "" {
+		o.why += ": " + in.Why
+	}
+	return o.take(CancelledByHand)
+}
+
+// resume is W12: the step that is named and all behind it start over, or all that failed.
+func (d *draft) resume(in ResumeAsked) error {
+	r := d.run
+	no := func(format string, args ...any) error {
+		return d.refuse(in.From, string(RunResumed), string(r.Status()), "W12", fmt.Sprintf(format, args...))
+	}
+	if (r.Stage == Driven || r.Stage == Paused) && r.Status() == IsRunning {
+		return no("the run is active; cancel it first, or wait")
+	}
+	var from []int
+	switch i, known := r.index.at[in.From]; {
+	case in.From == "":
+		for i := range r.index.in[failed].all() {
+			from = append(from, i)
+		}
+		if len(from) == 0 && r.Stage == Driven {
+			return no("nothing has failed; name a step to start at")
+		}
+	case !known:
+		return no("the plan has no such step")
+	default:
+		if undone := r.undoneBefore(i); len(undone) > 0 {
+			return no("%s before it", listed(undone, "is neither COMPLETED nor SKIPPED", "are neither COMPLETED nor SKIPPED"))
+		}
+		from = append(from, i)
+	}
+	if _, err := d.setHead(RunResumed, func(h *Head) { h.By, h.Why = cut(in.By), "" }); err != nil {
+		return err
+	}
+	var moves []Move
+	for i := range r.behind(from...).all() {
+		if p := &r.Steps[i]; p.State != Pending || p.Attempts > 0 || p.Iteration > 0 || p.BlockedBy != "" || p.Lost > 0 || p.Found || p.Weighed {
+			moves = append(moves, Move{Step: r.Plan.Steps[i].ID, From: p.State})
+		}
+	}
+	d.list(moves, StartedOver, Pending, func(part []Move) Body {
+		return Body{Reset: &Reset{Moves: part, Ending: "the run starts over at " + string(in.From)}}
+	})
+	return nil
+}
+
+// listed puts steps into words, the first few of them.
+func listed(ids []StepID, is, are string) string {
+	words := make([]string, 0, problemsShown)
+	for _, id := range ids[:min(len(ids), problemsShown)] {
+		words = append(words, string(id))
+	}
+	text := strings.Join(words, ", ")
+	if more := len(ids) - problemsShown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if len(ids) == 1 {
+		return text + " " + is
+	}
+	return text + " " + are
+}
+
+// undoneBefore lists the steps before one that are neither COMPLETED nor SKIPPED.
+func (r *Run) undoneBefore(i int) []StepID {
+	seen, todo := newSet(len(r.Steps)), slices.Clone(r.index.needs[i])
+	for len(todo) > 0 {
+		j := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		before := seen.n
+		if seen.add(j); seen.n > before {
+			todo = append(todo, r.index.needs[j]...)
+		}
+	}
+	var undone []StepID
+	for j := range seen.all() {
+		if !r.Steps[j].settled() {
+			undone = append(undone, r.Plan.Steps[j].ID)
+		}
+	}
+	return undone
+}
+
+// behind is the given steps and everything downstream of them.
+func (r *Run) behind(from ...int) *set {
+	seen, todo := newSet(len(r.Steps)), from
+	for len(todo) > 0 {
+		j := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		before := seen.n
+		if seen.add(j); seen.n > before {
+			todo = append(todo, r.index.dependants[j]...)
+		}
+	}
+	return &seen
+}
+
+// loopBack is the rest of W6: a gate has failed, and its target, everything behind that and the
+// gate itself go one iteration further.
+func (o *one) loopBack() {
+	r := o.run
+	target := r.index.at[o.plan.LoopBackTo]
+	back := r.behind(target)
+	back.add(o.i)
+	var moves []Move
+	for i := range back.all() {
+		move := Move{Step: r.Plan.Steps[i].ID, From: r.Steps[i].State}
+		if i == o.i {
+			move.From = o.v.State
+		}
+		moves = append(moves, move)
+	}
+	o.list(moves, LoopedBack, Pending, func(part []Move) Body {
+		return Body{Reset: &Reset{
+			Moves: part, Gate: o.plan.ID, Target: o.plan.LoopBackTo, Ending: "sent back: " + string(o.plan.ID) + " failed its gate",
+		}}
+	})
+}

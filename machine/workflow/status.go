@@ -1,0 +1,122 @@
+package workflow
+
+import "fmt"
+
+// Status is how far a run is. It is read off its steps, but for being cancelled.
+type Status string
+
+const (
+	IsRunning   Status = "running"   // something is at work, or may begin
+	IsWaiting   Status = "waiting"   // for people, for a gate, or for being resumed: Waits names what
+	IsCompleted Status = "completed" // every step is COMPLETED or SKIPPED
+	IsFailed    Status = "failed"    // a step failed, and nothing else can go on
+	IsCancelled Status = "cancelled" //
+)
+
+// Status gives how far the run is. While another branch is still at work a run with a FAILED
+// step is running, as the seed's is.
+func (r *Run) Status() Status {
+	x := &r.index
+	busy := x.in[running].n + x.in[pointless].n + x.in[weighing].n + x.in[seeking].n + x.in[resting].n + x.in[draining].n + x.in[ready].n
+	switch {
+	case r.Stage == Stopped:
+		return IsCancelled
+	case !r.complete():
+		return IsWaiting
+	case x.in[settled].n == len(r.Steps):
+		return IsCompleted
+	case r.Stage == Driven && busy > 0, r.Stage == Paused && x.in[running].n > 0:
+		return IsRunning
+	case busy > 0 || x.in[waiting].n > 0 || x.in[closed].n > 0:
+		return IsWaiting
+	case x.in[failed].n > 0:
+		return IsFailed
+	default:
+		panic(fmt.Sprintf("workflow: run %s waits for nothing that has a name", r.ID))
+	}
+}
+
+// waitsMax is how many of the things that a run waits for are named.
+const waitsMax = 100
+
+// Waits names what a run waits for, a sentence each; nothing where it does not wait.
+func (r *Run) Waits() []string {
+	var waits []string
+	if r.Stage == Stopped || !r.complete() {
+		return nil
+	}
+	if r.Stage == Paused || r.Stage == Parked {
+		text := "the run is " + string(r.Stage)
+		if r.Why != "" {
+			text += ": " + r.Why
+		}
+		waits = append(waits, text+"; it goes on when somebody says so")
+	}
+	for _, at := range []place{waiting, closed} {
+		for i := range r.index.in[at].all() {
+			if len(waits) == waitsMax {
+				return append(waits, fmt.Sprintf("and more than %d others", waitsMax))
+			}
+			_, why := r.waitsFor(i)
+			waits = append(waits, string(r.Plan.Steps[i].ID)+": "+why)
+		}
+	}
+	return waits
+}
+
+// WaitsFor says in words what keeps a step from beginning or going on; empty: nothing does.
+func (r *Run) WaitsFor(id StepID) string {
+	i, ok := r.index.at[id]
+	if !ok {
+		return "the plan has no such step"
+	}
+	_, why := r.waitsFor(i)
+	return why
+}
+
+// waitsFor says what keeps a step, and by which row.
+func (r *Run) waitsFor(i int) (row, why string) {
+	p := &r.Steps[i]
+	switch r.index.where[i] {
+	case later:
+		return r.waitsLater(i)
+	case draining:
+		return "J1", fmt.Sprintf("the process of lease %d has not ended yet (%s)", p.Proc, p.Ending)
+	case pointless:
+		return "W11", "it is to be skipped"
+	case weighing:
+		return "W11", "its condition has not been evaluated yet"
+	case seeking:
+		return "W15", "what it loops over has not been found yet"
+	case resting:
+		return "W4", "it failed, and is tried again at " + p.RetryAt.Format("15:04:05.000Z07:00")
+	case closed:
+		return "W2", fmt.Sprintf("gate %q is closed", r.closedGate(i))
+	case waiting:
+		text := "people are asked; the answer goes to " + p.ManualInputPath
+		if p.Fault != "" {
+			text += " (the last one was not valid: " + p.Fault + ")"
+		}
+		return "W8", text
+	default:
+		return "", ""
+	}
+}
+
+func (r *Run) waitsLater(i int) (row, why string) {
+	p := &r.Steps[i]
+	var unmet []StepID
+	for _, need := range r.index.needs[i] {
+		if !r.Steps[need].settled() {
+			unmet = append(unmet, r.Plan.Steps[need].ID)
+		}
+	}
+	switch {
+	case len(unmet) > 0:
+		return "W2", "it needs what " + listed(unmet, "has not completed", "have not completed")
+	case p.BlockedBy != "":
+		return "W6", fmt.Sprintf("it is blocked by the loop of %s", p.BlockedBy)
+	default:
+		return "W6", fmt.Sprintf("it has sent the run back to %s, which is not done again", r.Plan.Steps[i].LoopBackTo)
+	}
+}

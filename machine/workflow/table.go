@@ -1,0 +1,230 @@
+package workflow
+
+import "github.com/fairlead-dev/fairlead/machine"
+
+// State is where a step stands, in the seed's words (seed 004, Status Values).
+type State string
+
+const (
+	Pending   State = "PENDING"          // it has not begun, or is to begin again
+	Running   State = "RUNNING"          //
+	Waiting   State = "WAITING_ON_HUMAN" // people are asked
+	Completed State = "COMPLETED"        //
+	Failed    State = "FAILED"           // for good: what needs it never starts
+	Skipped   State = "SKIPPED"          // there was nothing to do
+)
+
+// Event is what happened to a step, named so finely that a state and an event decide.
+type Event string
+
+const (
+	// Before it begins.
+	Started        Event = "started"         // its process is to begin
+	StartedAsking  Event = "started_asking"  // people are asked first
+	WhenTrue       Event = "when_true"       //
+	WhenFalse      Event = "when_false"      //
+	WhenFaulted    Event = "when_faulted"    // it cannot be evaluated
+	NeedsSkipped   Event = "needs_skipped"   // all of them, so there is nothing to go on with
+	NothingToLoop  Event = "nothing_to_loop" // a loop over no items
+	ItemsFound     Event = "items_found"     //
+	ItemsFaulted   Event = "items_faulted"   // they cannot be read
+	BackoffElapsed Event = "backoff_elapsed" //
+
+	// While its process lives.
+	Adopted          Event = "adopted"            // it outlived the runner
+	Withdrawn        Event = "withdrawn"          // intent is checked last: it never began
+	RunnerDied       Event = "runner_died"        // and nobody can say how the process ended
+	FailedTriesLeft  Event = "failed_tries_left"  //
+	FailedForGood    Event = "failed_for_good"    //
+	LimitReached     Event = "limit_reached"      // of an agent or the team
+	CancelledByHand  Event = "cancelled_by_hand"  //
+	Reported         Event = "reported"           // COMPLETED
+	ReportedUnasked  Event = "reported_unasked"   // a human step, and the run does not pause for humans
+	ReportedAsking   Event = "reported_asking"    // a human step: now people are asked
+	ItemDone         Event = "item_done"          // of a loop, and items are left
+	UntilHolds       Event = "until_holds"        // the loop's condition ends it
+	UntilNeverHeld   Event = "until_never_held"   // a loop without items has used its rounds up
+	UntilFaulted     Event = "until_faulted"      //
+	GateFailed       Event = "gate_failed"        // and leads back
+	GateAtLimit      Event = "gate_at_limit"      // it has led back as often as it may
+	GateLeadsNowhere Event = "gate_leads_nowhere" // there is no loop_back_to
+
+	// People.
+	Asking        Event = "asking"         // before the agent works
+	Answered      Event = "answered"       // and the agent's work is there already
+	AnsweredFirst Event = "answered_first" // and the agent may begin
+	Rejected      Event = "rejected"
+	AnswerFaulty  Event = "answer_faulty"
+	Approved      Event = "approved" // with a good report already there
+
+	// From elsewhere.
+	LoopedBack      Event = "looped_back"      // a gate failed, and this step is the target or behind it
+	TargetDone      Event = "target_done"      // what the gate sent back is done again
+	StartedOver     Event = "started_over"     // --start-at-step
+	ProcessDeparted Event = "process_departed" // of an attempt that is over
+)
+
+// Act is what a rule does with the step's data on the way.
+type Act string
+
+const (
+	CountAttempt   Act = "count_attempt"
+	UncountAttempt Act = "uncount_attempt" // it cost nothing
+	BeginProcess   Act = "begin_process"   // under a lease of its own
+	StampStart     Act = "stamp_start"
+	StampEnd       Act = "stamp_end"
+	EndProcess     Act = "end_process" // where one still lives
+	ForgetProcess  Act = "forget_process"
+	TakeReport     Act = "take_report"   // path, artifacts, metrics, logs
+	HoldReport     Act = "hold_report"   // until people have answered
+	NoteUnasked    Act = "note_unasked"  // in the step's log
+	ClearReport    Act = "clear_report"  // the next attempt writes its own
+	KeepError      Act = "keep_error"    // last_error
+	ClearError     Act = "clear_error"   //
+	StartBackoff   Act = "start_backoff" // 1 s doubling to 60 s
+	StopBackoff    Act = "stop_backoff"
+	CountLoss      Act = "count_loss" // of the runner, under a step
+	NoteWeighed    Act = "note_weighed"
+	TakeItems      Act = "take_items"
+	CountItem      Act = "count_item"
+	NextItem       Act = "next_item"   // attempts from nought
+	AskPeople      Act = "ask_people"  // manual_input_path
+	TakeAnswer     Act = "take_answer" // once in an iteration
+	KeepFault      Act = "keep_fault"  // of the answer, for whoever gave it
+	StartOver      Act = "start_over"  // everything from nought but the counts
+)
+
+// do only saves type names.
+func do(acts ...Act) []Act { return acts }
+
+// Table is the policy of one step. The ids are SPEC's rows.
+var Table = machine.Table[State, Event, Act]{
+	Pending: {
+		Started:         {ID: "W2", To: Running, Do: do(CountAttempt, StampStart, ClearReport, BeginProcess)},
+		StartedAsking:   {ID: "W2", To: Running, Do: do(CountAttempt, StampStart, ClearReport)},
+		WhenTrue:        {ID: "W11", To: Pending, Do: do(NoteWeighed), Why: "kept, since it must not be otherwise by the time that there is room"},
+		WhenFalse:       {ID: "W11", To: Skipped, Do: do(StampEnd)},
+		WhenFaulted:     {ID: "W11", To: Failed, Do: do(KeepError, StampEnd)},
+		NeedsSkipped:    {ID: "W11", To: Skipped, Do: do(StampEnd)},
+		NothingToLoop:   {ID: "W15", To: Skipped, Do: do(StampEnd)},
+		ItemsFound:      {ID: "W15", To: Pending, Do: do(TakeItems)},
+		ItemsFaulted:    {ID: "W15", To: Failed, Do: do(KeepError, StampEnd)},
+		BackoffElapsed:  {ID: "W4", To: Pending, Do: do(StopBackoff)},
+		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver), Why: "not begun, and one iteration further all the same"},
+		TargetDone:      {ID: "W6", To: Pending, Why: "blocked_by_loop is over"},
+		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver), Why: "it had been tried, or sent back"},
+		ProcessDeparted: {ID: "J1", To: Pending, Do: do(ForgetProcess), Why: "only now may the step begin again"},
+	},
+	Running: {
+		Adopted:          {ID: "W13", To: Running},
+		Withdrawn:        {ID: "X8", To: Pending, Do: do(UncountAttempt, ForgetProcess)},
+		RunnerDied:       {ID: "W13", To: Pending, Do: do(UncountAttempt, ForgetProcess, CountLoss, KeepError, StampEnd), Why: "the runner's death costs no attempt"},
+		FailedTriesLeft:  {ID: "W4", To: Pending, Do: do(KeepError, StampEnd, EndProcess, StartBackoff)},
+		FailedForGood:    {ID: "W5", To: Failed, Do: do(KeepError, StampEnd, EndProcess)},
+		LimitReached:     {ID: "X9", To: Failed, Do: do(KeepError, StampEnd, EndProcess), Why: "another try would meet the same limit"},
+		CancelledByHand:  {ID: "W14", To: Failed, Do: do(KeepError, StampEnd, EndProcess)},
+		Reported:         {ID: "W3", To: Completed, Do: do(TakeReport, CountItem, ClearError, StampEnd, EndProcess)},
+		ReportedUnasked:  {ID: "W8", To: Completed, Do: do(TakeReport, NoteUnasked, CountItem, ClearError, StampEnd, EndProcess), Why: "without --pause-for-human-input nobody is asked"},
+		ReportedAsking:   {ID: "W8", To: Waiting, Do: do(TakeReport, HoldReport, AskPeople, EndProcess)},
+		ItemDone:         {ID: "W15", To: Pending, Do: do(TakeReport, CountItem, NextItem, ClearError, StampEnd, EndProcess)},
+		UntilHolds:       {ID: "W15", To: Completed, Do: do(TakeReport, CountItem, ClearError, StampEnd, EndProcess)},
+		UntilNeverHeld:   {ID: "W15", To: Failed, Do: do(TakeReport, CountItem, KeepError, StampEnd, EndProcess)},
+		UntilFaulted:     {ID: "W15", To: Failed, Do: do(TakeReport, CountItem, KeepError, StampEnd, EndProcess)},
+		GateFailed:       {ID: "W6", To: Completed, Do: do(TakeReport, KeepError, StampEnd, EndProcess), Why: "the step has completed; what it says of others leads back"},
+		GateAtLimit:      {ID: "W7", To: Failed, Do: do(TakeReport, KeepError, StampEnd, EndProcess)},
+		GateLeadsNowhere: {ID: "W6", To: Failed, Do: do(TakeReport, KeepError, StampEnd, EndProcess), Why: "no loop_back_to: not tried again"},
+		Asking:           {ID: "W8", To: Waiting, Do: do(AskPeople)},
+		Approved:         {ID: "W9", To: Completed, Do: do(CountItem, ClearError, StampEnd)},
+		LoopedBack:       {ID: "W6", To: Pending, Do: do(EndProcess, StartOver), Why: "its late report is refused"},
+		StartedOver:      {ID: "W12", To: Pending, Do: do(EndProcess, StartOver), Why: "of a run that nobody drives"},
+	},
+	Waiting: {
+		Answered:        {ID: "W9", To: Running, Do: do(TakeAnswer), Why: "and is approved then"},
+		AnsweredFirst:   {ID: "W9", To: Running, Do: do(TakeAnswer, BeginProcess), Why: "its report decides"},
+		Rejected:        {ID: "W9", To: Running, Do: do(TakeAnswer), Why: "and is a gate failure then"},
+		AnswerFaulty:    {ID: "W10", To: Waiting, Do: do(KeepFault)},
+		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver), Why: "its question is withdrawn"},
+		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
+		ProcessDeparted: {ID: "J1", To: Waiting, Do: do(ForgetProcess)},
+	},
+	Completed: {
+		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver)},
+		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
+		ProcessDeparted: {ID: "J1", To: Completed, Do: do(ForgetProcess)},
+	},
+	Failed: {
+		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver)},
+		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
+		ProcessDeparted: {ID: "J1", To: Failed, Do: do(ForgetProcess)},
+	},
+	Skipped: {
+		LoopedBack:  {ID: "W6", To: Pending, Do: do(StartOver), Why: "what it hung on may come out otherwise"},
+		StartedOver: {ID: "W12", To: Pending, Do: do(StartOver)},
+	},
+}
+
+// Stage is how a run as a whole is driven. How far it is, is read off its steps: Run.Status.
+type Stage string
+
+const (
+	Absent  Stage = "absent"
+	Driven  Stage = "driven"    // what may start is started
+	Paused  Stage = "paused"    // what is under way finishes
+	Parked  Stage = "parked"    // taken in from another program's file; nobody drives it yet
+	Stopped Stage = "cancelled" //
+)
+
+// RunEvent is what happened to a run as a whole.
+type RunEvent string
+
+const (
+	RunStarted   RunEvent = "run_started"
+	RunTakenIn   RunEvent = "run_taken_in"
+	RunPaused    RunEvent = "run_paused"
+	RunReleased  RunEvent = "run_released"
+	RunCancelled RunEvent = "run_cancelled"
+	RunResumed   RunEvent = "run_resumed"
+	GatesRead    RunEvent = "gates_read"
+)
+
+// RunAct is what a rule does with the run's data on the way.
+type RunAct string
+
+const (
+	LayOut   RunAct = "lay_out"   // all steps PENDING
+	TakeIn   RunAct = "take_in"   // the steps as the file says
+	NoteWhy  RunAct = "note_why"  // who, and why
+	EndSteps RunAct = "end_steps" // W14 for each that runs
+	Redo     RunAct = "redo"      // W12 for the step named and all behind it, or for those that failed
+	SetGates RunAct = "set_gates"
+)
+
+func doRun(acts ...RunAct) []RunAct { return acts }
+
+// RunTable is the life of a run. It is short, since most of it is the steps'.
+var RunTable = machine.Table[Stage, RunEvent, RunAct]{
+	Absent: {
+		RunStarted: {ID: "W1", To: Driven, Do: doRun(LayOut)},
+		RunTakenIn: {ID: "X3", To: Parked, Do: doRun(TakeIn), Why: "somebody else's file is an event like any other"},
+	},
+	Driven: {
+		RunPaused:    {ID: "X9", To: Paused, Do: doRun(NoteWhy), Why: "a limit of the day, with --cost-limit-action pause, or a person"},
+		RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
+		RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo), Why: "once it has come to rest"},
+		GatesRead:    {ID: "W2", To: Driven, Do: doRun(SetGates)},
+	},
+	Paused: {
+		RunReleased:  {ID: "X9", To: Driven, Do: doRun(NoteWhy)},
+		RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
+		GatesRead:    {ID: "W2", To: Paused, Do: doRun(SetGates)},
+	},
+	Parked: {
+		RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo)},
+		RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
+		GatesRead:    {ID: "W2", To: Parked, Do: doRun(SetGates)},
+	},
+	Stopped: {
+		RunResumed: {ID: "W12", To: Driven, Do: doRun(Redo), Why: "what was cancelled may be wanted after all"},
+		GatesRead:  {ID: "W2", To: Stopped, Do: doRun(SetGates)},
+	},
+}

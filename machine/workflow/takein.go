@@ -1,0 +1,142 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+)
+
+// takeIn takes somebody else's run_state.json in (X3). The run is parked: nobody drives it
+// until it is resumed. A step that is RUNNING there has a lease from now on, so that what is
+// found of it (a report, or nothing: W13) can name it.
+func (d *draft) takeIn(in StateFound) error {
+	no := func(step StepID, fault string) error {
+		return d.refuse(step, string(RunTakenIn), string(Absent), "X3", fault)
+	}
+	if err := d.layOut(RunTakenIn, in.RunAsked); err != nil {
+		return err
+	}
+	if !in.CreatedAt.IsZero() {
+		d.changes[0].Body.Head.CreatedAt = in.CreatedAt.UTC().Round(0)
+	}
+	known := make(map[StepID]*Step, len(in.Plan.Steps))
+	for i := range in.Plan.Steps {
+		known[in.Plan.Steps[i].ID] = &in.Plan.Steps[i]
+	}
+	var strange []StepID
+	for id := range in.Steps {
+		if known[id] == nil {
+			strange = append(strange, id)
+		}
+	}
+	if len(strange) > 0 {
+		slices.Sort(strange)
+		return no("", listed(strange, "is no step", "are no steps")+" of the workflow; resume with the workflow that the file is of")
+	}
+	var taken []Taken
+	alive := 0
+	for i := range in.Plan.Steps {
+		s := &in.Plan.Steps[i]
+		p, found := in.Steps[s.ID]
+		if !found {
+			continue
+		}
+		if fault := foreignFault(&p, known); fault != "" {
+			return no(s.ID, fault)
+		}
+		if p.State == Running {
+			alive++
+		}
+		taken = append(taken, Taken{Step: s.ID, Progress: ownView(p, s, in)})
+	}
+	if alive > sideBySideMax {
+		return no("", fmt.Sprintf("%d steps are RUNNING, %d at most can be looked after", alive, sideBySideMax))
+	}
+	d.blockedNow(taken)
+	for _, part := range parts(taken) {
+		d.changes = append(d.changes, Change{At: d.now.At, Row: "X3", Trigger: string(RunTakenIn), Body: Body{Taken: part}})
+	}
+	return nil
+}
+
+// foreignFault says why a step cannot be believed; empty: it can.
+func foreignFault(p *Progress, known map[StepID]*Step) string {
+	switch p.State {
+	case Pending, Running, Waiting, Completed, Failed, Skipped:
+	default:
+		return fmt.Sprintf("status %q; take one of PENDING, RUNNING, WAITING_ON_HUMAN, COMPLETED, FAILED, SKIPPED", cut(string(p.State)))
+	}
+	gate := known[p.BlockedBy]
+	switch {
+	case p.Attempts < 0 || p.Iteration < 0:
+		return fmt.Sprintf("attempts %d and iteration_count %d; neither can be below nought", p.Attempts, p.Iteration)
+	case p.Attempts > attemptsMax || p.Iteration > iterationsMax*itemsMax:
+		return fmt.Sprintf("attempts %d and iteration_count %d; nobody has tried that often", p.Attempts, p.Iteration)
+	case p.Index < 0 || p.Index > itemsMax || p.Done < 0 || p.Done > itemsMax:
+		return fmt.Sprintf("loop_index %d and loop_completed %d; take numbers from 0 to %d", p.Index, p.Done, itemsMax)
+	case p.BlockedBy != "" && gate == nil:
+		return fmt.Sprintf("blocked_by_loop names %q, which is no step of the workflow", cut(string(p.BlockedBy)))
+	case p.BlockedBy != "" && gate.LoopBackTo == "":
+		return fmt.Sprintf("blocked_by_loop names %s, which leads back to nothing", p.BlockedBy)
+	}
+	if fault := itemsFault(p.Items); fault != "" {
+		return "loop_items: " + fault
+	}
+	return p.Facts.fault()
+}
+
+// ownView makes of a foreign step one of ours: what only we keep is found out, and what cannot
+// be so any more is put right.
+func ownView(p Progress, s *Step, in StateFound) Progress {
+	p.Value = Value{
+		State: p.State, Attempts: p.Attempts, Iteration: p.Iteration, ReportPath: p.ReportPath, StartedAt: p.StartedAt.UTC().Round(0),
+		EndedAt: p.EndedAt.UTC().Round(0), LastError: cut(p.LastError), ManualInputPath: p.ManualInputPath, BlockedBy: p.BlockedBy,
+		Index: p.Index, Done: p.Done,
+	}
+	p.Facts = *p.Facts.kept()
+	if s.Loop == nil || s.Loop.Items != nil || s.Loop.endless() {
+		p.Items = nil
+	}
+	p.Found = len(p.Items) > 0
+	switch p.State {
+	case Running, Waiting:
+		p.N = 1
+		p.Reported = p.State == Waiting && p.ReportPath != ""
+		p.BlockedBy = ""
+		if p.State == Waiting {
+			p.ManualInputPath = in.ManualInputsDir + "/" + string(in.ID) + "__" + string(s.ID) + ".json"
+		}
+	case Pending:
+		p.Attempts = min(p.Attempts, in.Options.MaxAttempts-1) // it is about to begin, so one try is left
+	default:
+		p.BlockedBy = ""
+	}
+	return p
+}
+
+// blockedNow clears what blocks nothing any more: what the gate had sent back is done again, or
+// the step does not hang on it. A file may say so; the run would wait for ever.
+func (d *draft) blockedNow(taken []Taken) {
+	scratch := &Run{}
+	for _, ch := range d.changes {
+		scratch.Apply(ch)
+	}
+	states := make(map[StepID]State, len(taken))
+	for i := range taken {
+		states[taken[i].Step] = taken[i].State
+	}
+	back := map[StepID]*set{}
+	for i := range taken {
+		gate := taken[i].BlockedBy
+		if gate == "" {
+			continue
+		}
+		target := scratch.Plan.Steps[scratch.index.at[gate]].LoopBackTo
+		if back[gate] == nil {
+			back[gate] = scratch.behind(scratch.index.at[target])
+		}
+		state, hangs := states[target], back[gate].has(scratch.index.at[taken[i].Step]) || taken[i].Step == gate
+		if !hangs || taken[i].Step == target || state == Completed || state == Skipped {
+			taken[i].BlockedBy = ""
+		}
+	}
+}

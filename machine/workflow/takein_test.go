@@ -1,0 +1,231 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fileStep is a step of run_state.json, as far as these tests read it. The file is interop's.
+type fileStep struct {
+	Status          State             `json:"status"`
+	Attempts        int               `json:"attempts"`
+	IterationCount  int               `json:"iteration_count"`
+	ReportPath      string            `json:"report_path"`
+	StartedAt       time.Time         `json:"started_at"`
+	EndedAt         time.Time         `json:"ended_at"`
+	LastError       string            `json:"last_error"`
+	Artifacts       []string          `json:"artifacts"`
+	Metrics         map[string]string `json:"metrics"`
+	Logs            []string          `json:"logs"`
+	ManualInputPath string            `json:"manual_input_path"`
+	BlockedByLoop   StepID            `json:"blocked_by_loop"`
+}
+
+// example reads one of the seed's example files, with the plan that it is of.
+func example(t *testing.T, n int, steps ...Step) StateFound {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", "seed", fmt.Sprintf("example%d.json", n)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		RunID           RunID               `json:"run_id"`
+		WorkflowName    string              `json:"workflow_name"`
+		RepoDir         string              `json:"repo_dir"`
+		ReportsDir      string              `json:"reports_dir"`
+		ManualInputsDir string              `json:"manual_inputs_dir"`
+		CreatedAt       time.Time           `json:"created_at"`
+		Steps           map[StepID]fileStep `json:"steps"`
+	}
+	if err := json.Unmarshal(b, &file); err != nil {
+		t.Fatal(err)
+	}
+	options := DefaultOptions(4)
+	options.PauseForHumans = true
+	in := StateFound{
+		RunAsked: RunAsked{
+			ID: file.RunID, Plan: Plan{Name: file.WorkflowName, Steps: steps}, Options: options, RepoDir: file.RepoDir,
+			ReportsDir: file.ReportsDir, ManualInputsDir: file.ManualInputsDir, By: "ada",
+		},
+		CreatedAt: file.CreatedAt, Steps: map[StepID]Progress{},
+	}
+	for id, s := range file.Steps {
+		p := Progress{Value: Value{
+			State: s.Status, Attempts: s.Attempts, Iteration: s.IterationCount, ReportPath: s.ReportPath, StartedAt: s.StartedAt,
+			EndedAt: s.EndedAt, LastError: s.LastError, ManualInputPath: s.ManualInputPath, BlockedBy: s.BlockedByLoop,
+		}, Facts: Facts{Artifacts: s.Artifacts, Logs: s.Logs}}
+		for name, value := range s.Metrics {
+			p.Metrics = append(p.Metrics, Metric{name, value})
+		}
+		in.Steps[id] = p
+	}
+	return in
+}
+
+func work(id StepID, needs ...StepID) Step {
+	return Step{ID: id, Agent: "coder", Prompt: string(id) + ".md", Needs: needs}
+}
+
+func takenIn(t *testing.T, in StateFound) *stage {
+	t.Helper()
+	s := &stage{t: t, run: &Run{}, now: Now{At: noon}}
+	s.decide(in)
+	if !s.run.complete() {
+		t.Fatalf("not taken in:\n%s", s.out.String())
+	}
+	return s
+}
+
+// says compares what came of a story with what is expected of it, line by line.
+func (s *stage) says(want string) {
+	s.t.Helper()
+	got := s.out.String()
+	for line := range strings.SplitSeq(strings.TrimSpace(want), "\n") {
+		line = strings.TrimSpace(line)
+		if !strings.Contains(got, line) {
+			s.t.Errorf("nothing says %q:\n%s", line, got)
+		}
+	}
+	s.out.Reset()
+}
+
+// The seed's first example: a run in progress, whose runner is gone (X3, W13).
+func TestTakeInProgress(t *testing.T) {
+	s := takenIn(t, example(t, 1, work("planning"), work("coding", "planning"), work("code_review", "coding")))
+	if got := s.run.Status(); got != IsWaiting && got != IsRunning {
+		t.Errorf("it is %s", got)
+	}
+	s.showRun()
+	s.says(`X3   (run)        absent -> parked  run_taken_in
+		planning completed 0/1, coding running 0/1, code_review pending 0/0,
+		look_for coding lease=1
+		waits: the run is parked; it goes on when somebody says so`)
+	s.line("code_review starts")
+	s.line("coding lost \"nobody has seen it\"")
+	s.line("start at code_review")
+	s.line("resume")
+	s.showRun()
+	s.says(`refused: run f8c1a491, step code_review: cannot take started while PENDING: it needs what coding has not completed [W2]
+		W13  coding       RUNNING -> PENDING  runner_died
+		refused: run f8c1a491, step code_review: cannot take run_resumed while waiting: coding is neither COMPLETED nor SKIPPED before it [W12]
+		W12  (run)        parked -> driven  run_resumed
+		start coding`)
+	for _, line := range []string{"coding starts", "coding reports", "code_review starts", "code_review reports"} {
+		s.line(line)
+	}
+	if s.run.Status() != IsCompleted || s.run.CreatedAt.Format(time.RFC3339Nano) != "2025-01-15T14:30:00.123456Z" {
+		t.Errorf("it is %s, and was created at %s", s.run.Status(), s.run.CreatedAt)
+	}
+}
+
+// The second: in the third iteration of a loop; the report of the reviewer is found.
+func TestTakeInLoop(t *testing.T) {
+	review := work("code_review", "coding")
+	review.LoopBackTo = "coding"
+	s := takenIn(t, example(t, 2, work("coding"), review))
+	s.line("code_review reports gate \"P0\"")
+	s.line("resume")
+	s.showRun()
+	s.says(`W6   coding       COMPLETED -> PENDING  looped_back
+		W12  (run)        parked -> driven  run_resumed
+		= running: coding pending 3/0, code_review pending 3/0 behind code_review,
+		start coding`)
+}
+
+// The third: a failed run, resumed from the step that failed; what came before is kept (W12).
+func TestTakeInFailure(t *testing.T) {
+	s := takenIn(t, example(t, 3, work("planning"), work("coding", "planning"), work("docs", "coding")))
+	if s.run.Status() != IsFailed {
+		t.Errorf("it is %s", s.run.Status())
+	}
+	s.line("start at coding")
+	s.showRun()
+	s.says(`W12  coding       FAILED -> PENDING  started_over
+		= running: planning completed 0/1, coding pending 0/0, docs pending 0/0,`)
+}
+
+// The fourth: people are asked, and no report is there; the agent works with what they say (W9).
+func TestTakeInQuestion(t *testing.T) {
+	approval := work("manual_approval", "code_review")
+	approval.Human = true
+	s := takenIn(t, example(t, 4, work("code_review"), approval))
+	s.line("manual_approval answered")
+	s.line("resume")
+	s.showRun()
+	s.line("manual_approval answered")
+	s.line("manual_approval reports")
+	s.says(`refused: run hij456, step manual_approval: cannot take answered while WAITING_ON_HUMAN: the run is parked; resume it first [W9]
+		ask_people manual_approval lease=1
+		W9   manual_approval WAITING_ON_HUMAN -> RUNNING  answered_first
+		W3   manual_approval RUNNING -> COMPLETED  reported`)
+}
+
+// Somebody else's file may say anything. What cannot be so is refused with the step and the
+// fault, or put right where the run would wait for ever.
+func TestTakeInRefuses(t *testing.T) {
+	gate := work("gate", "target")
+	gate.LoopBackTo = "target"
+	plan := []Step{work("first"), work("target", "first"), gate}
+	for name, c := range map[string]struct {
+		step StepID
+		p    Progress
+		want string
+	}{
+		"strange step":   {"other", Progress{Value: Value{State: Pending}}, "other is no step of the workflow"},
+		"strange state":  {"first", Progress{Value: Value{State: "DONE"}}, `status "DONE"`},
+		"no state":       {"first", Progress{}, `status ""`},
+		"attempts":       {"first", Progress{Value: Value{State: Failed, Attempts: -1}}, "below nought"},
+		"many attempts":  {"first", Progress{Value: Value{State: Failed, Attempts: 1 << 40}}, "tried that often"},
+		"index":          {"first", Progress{Value: Value{State: Pending, Index: -1}}, "loop_index -1"},
+		"strange gate":   {"first", Progress{Value: Value{State: Pending, BlockedBy: "x"}}, "no step of the workflow"},
+		"no gate":        {"first", Progress{Value: Value{State: Pending, BlockedBy: "target"}}, "leads back to nothing"},
+		"items":          {"first", Progress{Value: Value{State: Pending}, Items: []string{"{"}}, "item 0 is no JSON"},
+		"artifacts":      {"first", Progress{Value: Value{State: Completed}, Facts: Facts{Artifacts: []string{""}}}, "is no artifact"},
+		"blocked before": {"first", Progress{Value: Value{State: Pending, BlockedBy: "gate"}}, ""},
+	} {
+		in := StateFound{RunAsked: RunAsked{ID: "r", Plan: Plan{Name: "w", Steps: plan}, Options: DefaultOptions(1)}, Steps: map[StepID]Progress{c.step: c.p}}
+		r := &Run{}
+		changes, err := decide(t, r, in, Now{At: noon})
+		if c.want == "" && err == nil {
+			for _, ch := range changes {
+				r.Apply(ch)
+			}
+			if r.Steps[0].BlockedBy != "" || r.Status() != IsWaiting {
+				t.Errorf("%s: %+v", name, r.Steps[0])
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "X3") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A run that was taken in may be cancelled and its gates be seen before anybody drives it, and
+// started over at a step that runs or waits there.
+func TestParked(t *testing.T) {
+	a, b := work("a"), work("b", "a")
+	a.Gates, b.Human = []string{"x"}, true
+	in := StateFound{RunAsked: RunAsked{ID: "r", Plan: Plan{Name: "w", Steps: []Step{a, b}}, Options: DefaultOptions(1)}, Steps: map[StepID]Progress{
+		"a": {Value: Value{State: Running, Attempts: 1}}, "b": {Value: Value{State: Waiting, Attempts: 1}},
+	}}
+	in.Options.GateFile = true
+	s := takenIn(t, in)
+	s.line("gates x")
+	s.line("start at a")
+	s.showRun()
+	s.says(`W12  a            RUNNING -> PENDING  started_over
+		W12  b            WAITING_ON_HUMAN -> PENDING  started_over
+		start a`)
+	s = takenIn(t, in)
+	s.line("cancel")
+	s.line("start at a")
+	s.says(`W14  (run)        parked -> cancelled  run_cancelled
+		W14  a            RUNNING -> FAILED  cancelled_by_hand
+		W12  a            FAILED -> PENDING  started_over`)
+}

@@ -1,0 +1,208 @@
+package workflow
+
+import (
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+)
+
+// Errand is a kind of thing that a run asks of the world, or of whoever drives it.
+type Errand string
+
+const (
+	EndIt     Errand = "end_process" // with a grace period; then say ProcessEnded
+	RunIt     Errand = "run_process" // where this lease has none yet; harmless twice
+	LookForIt Errand = "look_for"    // RUNNING by somebody else's word: say ReportRead, or ProcessLost
+	SkipIt    Errand = "skip"        // say SkipsDue
+	WeighIt   Errand = "weigh"       // say WhenWeighed
+	FindItems Errand = "find_items"  // say ItemsSeen
+	AskThem   Errand = "ask_people"  // a question that is not listed any more is withdrawn
+	StartIt   Errand = "start"       // say StartAsked, once there is a place
+)
+
+// Todo is one errand. The same state gives the same key; doing it twice does nothing more.
+type Todo struct {
+	Key       string
+	Do        Errand
+	Lease     Lease  // of EndIt, RunIt, LookForIt and AskThem; of the others its Step alone counts
+	Iteration int    // of WeighIt and FindItems: to be handed back
+	Attempt   int    // of RunIt
+	Item      int    // of RunIt: the loop's item, from 0
+	Answered  bool   // of RunIt: people's answer is at ManualInputPath
+	Why       string // of EndIt
+}
+
+// Todo reads off the state what is to be done now, in the order in which it is best done. Asked
+// again after every change and after a crash, it forgets nothing. It takes as long as the list
+// is, however many steps there are; while the team is held nothing that begins is in it, and
+// never more that begin than there are places for.
+func (r *Run) Todo(now Now) iter.Seq[Todo] {
+	return func(yield func(Todo) bool) {
+		if !r.complete() {
+			return
+		}
+		for _, part := range []func(Now, func(Todo) bool) bool{r.processes, r.preparations, r.questions, r.starts} {
+			if !part(now, yield) {
+				return
+			}
+		}
+	}
+}
+
+// TodoOf reads off what is to be done about one step, but not whether it may start: that hangs
+// on the others.
+func (r *Run) TodoOf(id StepID) (todo []Todo) {
+	i, ok := r.index.at[id]
+	if !ok {
+		return nil
+	}
+	keep := func(t Todo) bool { todo = append(todo, t); return true }
+	r.processOf(i, keep)
+	r.preparationOf(i, keep)
+	r.questionOf(i, keep)
+	return todo
+}
+
+func (r *Run) key(do Errand, i int, n uint64) string {
+	return string(do) + "/" + string(r.ID) + "/" + string(r.Plan.Steps[i].ID) + "/" + strconv.FormatUint(n, 10)
+}
+
+func (r *Run) lease(i int, n uint64) Lease { return Lease{Step: r.Plan.Steps[i].ID, N: n} }
+
+func (r *Run) processes(_ Now, yield func(Todo) bool) bool {
+	for i := range r.index.alive.all() {
+		if !r.processOf(i, yield) {
+			return false
+		}
+	}
+	for i := range r.index.in[running].all() {
+		if r.Steps[i].Proc == 0 && !r.processOf(i, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Run) processOf(i int, yield func(Todo) bool) bool {
+	p := &r.Steps[i]
+	switch {
+	case p.Ending != "":
+		return yield(Todo{Key: r.key(EndIt, i, p.Proc), Do: EndIt, Lease: r.lease(i, p.Proc), Why: p.Ending})
+	case p.State == Running && p.Proc != 0:
+		return yield(Todo{
+			Key: r.key(RunIt, i, p.Proc), Do: RunIt, Lease: r.lease(i, p.Proc), Iteration: p.Iteration, Attempt: p.Attempts, Item: p.Index, Answered: p.Answered,
+		})
+	case p.State == Running:
+		return yield(Todo{Key: r.key(LookForIt, i, p.N), Do: LookForIt, Lease: r.lease(i, p.N)})
+	}
+	return true
+}
+
+func (r *Run) preparations(_ Now, yield func(Todo) bool) bool {
+	if r.Stage != Driven {
+		return true
+	}
+	if r.index.in[pointless].n > 0 && !yield(Todo{Key: fmt.Sprintf("%s/%s/%d", SkipIt, r.ID, r.index.in[settled].n), Do: SkipIt}) {
+		return false
+	}
+	for _, at := range []place{weighing, seeking} {
+		for i := range r.index.in[at].all() {
+			if !r.preparationOf(i, yield) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (r *Run) preparationOf(i int, yield func(Todo) bool) bool {
+	do := WeighIt
+	switch at := r.index.where[i]; {
+	case r.Stage != Driven || at != weighing && at != seeking:
+		return true
+	case at == seeking:
+		do = FindItems
+	}
+	iteration := r.Steps[i].Iteration
+	return yield(Todo{Key: r.key(do, i, uint64(iteration)), Do: do, Lease: r.lease(i, 0), Iteration: iteration})
+}
+
+func (r *Run) questions(_ Now, yield func(Todo) bool) bool {
+	for i := range r.index.in[waiting].all() {
+		if !r.questionOf(i, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Run) questionOf(i int, yield func(Todo) bool) bool {
+	if r.index.where[i] != waiting || r.Stage != Driven && r.Stage != Paused {
+		return true
+	}
+	n := r.Steps[i].N
+	return yield(Todo{Key: r.key(AskThem, i, n), Do: AskThem, Lease: r.lease(i, n)})
+}
+
+// starts lists the steps that may begin, as many as there are places for.
+func (r *Run) starts(now Now, yield func(Todo) bool) bool {
+	room := r.Options.SideBySide - r.index.alive.n
+	if now.Held || r.Stage != Driven || room <= 0 {
+		return true
+	}
+	for i := range r.index.in[ready].all() {
+		if !yield(Todo{Key: r.key(StartIt, i, r.Steps[i].N+1), Do: StartIt, Lease: r.lease(i, 0)}) {
+			return false
+		}
+		if room--; room == 0 {
+			break
+		}
+	}
+	return true
+}
+
+// Wanted is asked last, when everything is ready and the next thing is the process itself: is
+// this lease still what the run wants? Else it is withdrawn, with this reason.
+func (r *Run) Wanted(l Lease, now Now) (ok bool, why string) {
+	_, p, known := r.Find(l.Step)
+	switch {
+	case !known || p.State != Running || p.Proc != l.N || p.N != l.N || p.Ending != "":
+		return false, "the attempt is over"
+	case r.Stage != Driven:
+		return false, "the run is " + string(r.Stage)
+	case now.Held:
+		return false, "the team is held"
+	}
+	return true, ""
+}
+
+// What a deadline is about.
+const (
+	TimeUp   = "time_up"   // an attempt has used up its step's timeout
+	RetryDue = "retry_due" // a step that failed may be tried again
+)
+
+// Deadline is the next moment at which a run changes by itself, and what it is about: a timer
+// that fires later than what it was about is nobody's.
+type Deadline struct {
+	At   time.Time // zero: never
+	What string
+	Step StepID
+	N    uint64 // the lease, of TimeUp
+}
+
+// Deadline is the earliest there is.
+func (r *Run) Deadline() Deadline {
+	var next Deadline
+	if top := r.index.timeouts; len(top) > 0 {
+		i := top[0].i
+		next = Deadline{At: r.timeoutOf(i), What: TimeUp, Step: r.Plan.Steps[i].ID, N: r.Steps[i].N}
+	}
+	if top := r.index.retries; len(top) > 0 && r.Stage == Driven {
+		if i := top[0].i; next.At.IsZero() || r.Steps[i].RetryAt.Before(next.At) {
+			next = Deadline{At: r.Steps[i].RetryAt, What: RetryDue, Step: r.Plan.Steps[i].ID}
+		}
+	}
+	return next
+}

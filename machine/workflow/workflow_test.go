@@ -1,0 +1,230 @@
+package workflow
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// noon is when every story begins.
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// taken counts what Decide really emitted in this package's tests, for TestMain.
+var taken = struct {
+	ids   map[string]int
+	steps map[string]int // from and trigger
+	runs  map[string]int
+}{map[string]int{}, map[string]int{}, map[string]int{}}
+
+// decide is the only way in which the tests of this package ask: it counts what was emitted.
+// A refusal is an answer.
+func decide(t testing.TB, r *Run, in Input, now Now) ([]Change, error) {
+	t.Helper()
+	changes, err := r.Decide(in, now)
+	if err != nil && len(changes) > 0 {
+		t.Fatalf("refused, and changed all the same: %v, %+v", err, changes)
+	}
+	if len(changes) > 1000 {
+		t.Fatalf("%T: %d changes at once, and a batch of the journal takes 1,000", in, len(changes))
+	}
+	for _, ch := range changes {
+		taken.ids[ch.Row]++
+		switch {
+		case ch.Body.Step != nil:
+			taken.steps[ch.From+" "+ch.Trigger]++
+		case ch.Body.Reset != nil:
+			note(ch, ch.Body.Reset.Moves)
+		case ch.Body.Moved != nil:
+			note(ch, ch.Body.Moved.Moves)
+		case ch.Body.Head != nil:
+			taken.runs[ch.From+" "+ch.Trigger]++
+		}
+	}
+	return changes, err
+}
+
+func note(ch Change, moves []Move) {
+	for _, move := range moves {
+		taken.steps[string(move.From)+" "+ch.Trigger]++
+	}
+}
+
+// specRows are the rows of the specification that workflow owns.
+func specRows() []string {
+	rows := []string{"J1", "X3", "X8", "X9"}
+	for i := range 15 {
+		rows = append(rows, fmt.Sprintf("W%d", i+1))
+	}
+	return rows
+}
+
+// TestMain fails when a row was never taken: a row that no test takes is a claim.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	filtered := false
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
+		filtered = filtered || flag.Lookup(name).Value.String() != ""
+	}
+	if missing := neverTaken(); code == 0 && !filtered && len(missing) > 0 {
+		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func neverTaken() []string {
+	var missing []string
+	ids := map[string]bool{}
+	for _, row := range Table.Rows() {
+		ids[row.ID] = true
+		if taken.steps[row.From+" "+row.On] == 0 {
+			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
+		}
+	}
+	for _, row := range RunTable.Rows() {
+		ids[row.ID] = true
+		if taken.runs[row.From+" "+row.On] == 0 {
+			missing = append(missing, fmt.Sprintf("%s: %s of a run that is %s", row.ID, row.On, row.From))
+		}
+	}
+	for _, id := range specRows() {
+		ids[id] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		if taken.ids[id] == 0 {
+			missing = append(missing, "row "+id)
+		}
+	}
+	return missing
+}
+
+// golden compares a text with a file, or with UPDATE=1 makes the file so.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; UPDATE=1 go test writes it", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s differs; if it is meant, UPDATE=1 go test renews it, and read the diff:\n%s", file, diff)
+	}
+}
+
+func TestMatrix(t *testing.T) {
+	golden(t, filepath.Join("testdata", "matrix.txt"), "# a step\n"+Table.Matrix()+"\n# a run\n"+RunTable.Matrix())
+}
+
+// Every state can be reached, and each can be left, but for what is settled: from there a gate
+// or a person leads back.
+func TestNoDeadEnds(t *testing.T) {
+	for _, from := range Table.States() {
+		seen, todo := map[State]bool{from: true}, []State{from}
+		for len(todo) > 0 {
+			for _, rule := range Table[todo[0]] {
+				if !seen[rule.To] {
+					seen[rule.To] = true
+					todo = append(todo, rule.To)
+				}
+			}
+			todo = todo[1:]
+		}
+		if len(seen) != 6 {
+			t.Errorf("from %s only %v can be reached", from, seen)
+		}
+	}
+}
+
+// What sends steps back must be taken in every state, and what ends an attempt in RUNNING.
+func TestTableIsTotalWhereItMustBe(t *testing.T) {
+	for _, state := range Table.States() {
+		for _, event := range []Event{LoopedBack, StartedOver} {
+			if rule, ok := Table[state][event]; !ok || rule.To != Pending {
+				t.Errorf("%s does not take %s to PENDING", state, event)
+			}
+		}
+	}
+	for _, event := range []Event{
+		FailedTriesLeft, FailedForGood, LimitReached, CancelledByHand, Reported, ReportedAsking, ReportedUnasked, ItemDone, GateFailed,
+		GateAtLimit, GateLeadsNowhere, UntilHolds, UntilFaulted, UntilNeverHeld, RunnerDied, Withdrawn, Adopted,
+	} {
+		if _, ok := Table[Running][event]; !ok {
+			t.Errorf("RUNNING does not take %s", event)
+		}
+	}
+}
+
+// Every act that has a name is used, and none is done that has no name.
+func TestEveryActIsUsed(t *testing.T) {
+	used := map[Act]bool{}
+	for _, row := range Table.Rows() {
+		for _, act := range row.Do {
+			used[Act(act)] = true
+		}
+	}
+	for _, act := range []Act{
+		CountAttempt, UncountAttempt, BeginProcess, ForgetProcess, EndProcess, StampStart, StampEnd, TakeReport, NoteUnasked, HoldReport,
+		ClearReport, KeepError, ClearError, StartBackoff, StopBackoff, CountLoss, NoteWeighed, TakeItems, CountItem, NextItem, AskPeople,
+		TakeAnswer, KeepFault, StartOver,
+	} {
+		if !used[act] {
+			t.Errorf("no row does %s", act)
+		}
+		delete(used, act)
+	}
+	for act := range used {
+		t.Errorf("the table does %q, which has no name", act)
+	}
+}
+
+// same compares two runs, but for what is derived.
+func same(a, b *Run) string {
+	return cmp.Diff(a, b, cmpopts.IgnoreUnexported(Run{}), cmpopts.EquateEmpty())
+}
+
+// journaled is a change as the journal gives it back.
+func journaled(t testing.TB, ch Change) Change {
+	t.Helper()
+	line, err := json.Marshal(ch)
+	if err != nil {
+		t.Fatalf("the journal cannot hold it: %v", err)
+	}
+	if len(line) > 1<<20 {
+		t.Fatalf("a change of %s has %d bytes, and the journal takes 1 MiB", ch.Trigger, len(line))
+	}
+	var back Change
+	if err := json.Unmarshal(line, &back); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+// restored is a run as a snapshot gives it back.
+func restored(t testing.TB, r *Run) *Run {
+	t.Helper()
+	line, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &Run{}
+	if err := json.Unmarshal(line, again); err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
