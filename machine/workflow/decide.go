@@ -183,7 +183,7 @@ func (d *draft) begin(in StartAsked) error {
 	if l := o.plan.Loop; l != nil && l.Items != nil {
 		o.v.Found = true
 	}
-	if o.plan.Human && o.plan.Ask == AskBefore && d.run.Options.PauseForHumans && !o.v.Answered {
+	if d.run.asksFirst(o.i) {
 		if err := o.take(StartedAsking); err != nil {
 			return err
 		}
@@ -198,13 +198,13 @@ func (d *draft) keeps(o *one) (row, why string) {
 	switch at := r.index.where[o.i]; {
 	case o.v.State != Pending:
 		return "W2", "only a step that is PENDING begins"
-	case at != ready:
+	case at != ready && at != asking:
 		return r.waitsFor(o.i)
 	case r.Stage != Driven:
 		return "W2", "the run is " + string(r.Stage)
 	case d.now.Held:
 		return "X8", "the team is held"
-	case r.index.alive.n >= r.Options.SideBySide:
+	case at == ready && r.index.alive.n >= r.Options.SideBySide:
 		return "W2", fmt.Sprintf("%d steps run side by side, which is the limit", r.index.alive.n)
 	}
 	return "", ""

@@ -15,6 +15,7 @@ const (
 	resting                // PENDING: it failed a moment ago
 	closed                 // PENDING: a gate is closed
 	ready                  // PENDING: it may begin
+	asking                 // PENDING: it may begin with people, who need no place
 	running
 	waiting
 	settled // COMPLETED or SKIPPED
@@ -222,9 +223,17 @@ func (r *Run) placeOf(i int) place {
 		return resting
 	case r.closedGate(i) != "":
 		return closed
+	case r.asksFirst(i):
+		return asking
 	default:
 		return ready
 	}
+}
+
+// asksFirst says whether people are asked before the step's agent works.
+func (r *Run) asksFirst(i int) bool {
+	s := &r.Plan.Steps[i]
+	return s.Human && s.Ask == AskBefore && r.Options.PauseForHumans && !r.Steps[i].Answered
 }
 
 // sentBack says whether a gate waits for what it has sent back: a target beside it is nothing

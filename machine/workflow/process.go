@@ -250,7 +250,7 @@ func (f *Facts) fault() string {
 	}
 	for _, path := range f.Artifacts {
 		if path == "" || len(path) > artifactBytes || !utf8.ValidString(path) {
-			return fmt.Sprintf("%q is no artifact: a path of 1 to %d bytes is", cut(path), artifactBytes)
+			return fmt.Sprintf("%q is no artifact: a path of 1 to %d bytes is", cutTo(path, nameBytesMax), artifactBytes)
 		}
 	}
 	if len(f.Metrics) > metricsMax {
@@ -258,7 +258,7 @@ func (f *Facts) fault() string {
 	}
 	for _, m := range f.Metrics {
 		if m.Name == "" || len(m.Name) > metricBytes || len(m.Value) > metricBytes || !utf8.ValidString(m.Name) || !utf8.ValidString(m.Value) {
-			return fmt.Sprintf("metric %q: names have 1 to %d bytes, values %d at most", cut(m.Name), metricBytes, metricBytes)
+			return fmt.Sprintf("metric %q: names have 1 to %d bytes, values %d at most", cutTo(m.Name, nameBytesMax), metricBytes, metricBytes)
 		}
 	}
 	kept := f.kept()

@@ -17,7 +17,7 @@ const (
 // step is running, as the seed's is.
 func (r *Run) Status() Status {
 	x := &r.index
-	busy := x.in[running].n + x.in[pointless].n + x.in[weighing].n + x.in[seeking].n + x.in[resting].n + x.in[draining].n + x.in[ready].n
+	busy := x.in[running].n + x.in[pointless].n + x.in[weighing].n + x.in[seeking].n + x.in[resting].n + x.in[draining].n + x.in[ready].n + x.in[asking].n
 	switch {
 	case r.Stage == Stopped:
 		return IsCancelled

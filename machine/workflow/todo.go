@@ -50,6 +50,10 @@ func (r *Run) Todo(now Now) iter.Seq[Todo] {
 	}
 }
 
+// asksListed is how many steps that begin with a question are listed at one time: the list is
+// read at every event, and those that are left come with the next one.
+const asksListed = 64
+
 // TodoOf reads off what is to be done about one step, but not whether it may start: that hangs
 // on the others.
 func (r *Run) TodoOf(id StepID) (todo []Todo) {
@@ -147,11 +151,17 @@ func (r *Run) questionOf(i int, yield func(Todo) bool) bool {
 
 // starts lists the steps that may begin, as many as there are places for.
 func (r *Run) starts(now Now, yield func(Todo) bool) bool {
-	room := r.Options.SideBySide - r.index.alive.n
-	if now.Held || r.Stage != Driven || room <= 0 {
+	if now.Held || r.Stage != Driven {
 		return true
 	}
-	for i := range r.index.in[ready].all() {
+	return r.firstOf(asking, asksListed, yield) && r.firstOf(ready, r.Options.SideBySide-r.index.alive.n, yield)
+}
+
+func (r *Run) firstOf(at place, room int, yield func(Todo) bool) bool {
+	if room <= 0 {
+		return true
+	}
+	for i := range r.index.in[at].all() {
 		if !yield(Todo{Key: r.key(StartIt, i, r.Steps[i].N+1), Do: StartIt, Lease: r.lease(i, 0)}) {
 			return false
 		}

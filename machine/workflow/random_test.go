@@ -1,0 +1,446 @@
+package workflow
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// world is a run in hands that do everything, in any order. It keeps books of its own, by
+// which it judges what the run does.
+type world struct {
+	t       testing.TB
+	rnd     *rand.Rand
+	run     *Run
+	now     Now
+	journal []Change
+	alive   map[Lease]bool   // processes that were begun and whose end was not told
+	begun   map[Lease]bool   // leases of processes that there ever were
+	loops   map[StepID]int   // loop-backs of a gate since it was last at nought
+	backs   int              // loop-backs of all gates
+	last    map[StepID]Value // after the last change
+}
+
+// A thousand runs of a plan that nobody has thought of, two hundred things that happen to each,
+// and after every one of them what must hold. To see one again: -run 'RandomOrders/seed=7$'
+func TestRandomOrders(t *testing.T) {
+	for seed := range uint64(1000) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			w := newWorld(t, rand.New(rand.NewPCG(seed, 0)))
+			for range 200 {
+				w.happen(w.rnd.Uint64())
+			}
+			w.replay()
+			w.finish()
+		})
+	}
+}
+
+// FuzzOrders finds orders that no seed has.
+func FuzzOrders(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 5, 0, 5, 0, 0, 0, 5})
+	f.Add([]byte{7, 0, 0, 5, 1, 7, 2, 0, 0, 14, 3, 16, 4})
+	f.Add([]byte{42, 0, 9, 6, 2, 0, 0, 10, 0, 0, 0, 5, 255, 12, 7})
+	f.Fuzz(func(t *testing.T, orders []byte) {
+		if len(orders) == 0 || len(orders) > 1000 {
+			return
+		}
+		w := newWorld(t, rand.New(rand.NewPCG(uint64(orders[0]), 1)))
+		for i := 1; i+1 < len(orders); i += 2 {
+			w.happen(uint64(orders[i]) | uint64(orders[i+1])<<8 | w.rnd.Uint64()<<16)
+		}
+		w.replay()
+		w.finish()
+	})
+}
+
+func newWorld(t testing.TB, rnd *rand.Rand) *world {
+	w := &world{
+		t: t, rnd: rnd, run: &Run{}, now: Now{At: noon},
+		alive: map[Lease]bool{}, begun: map[Lease]bool{}, loops: map[StepID]int{}, last: map[StepID]Value{},
+	}
+	options := Options{
+		MaxAttempts: 1 + rnd.IntN(3), MaxIterations: rnd.IntN(4), SideBySide: 1 + rnd.IntN(4), PauseForHumans: rnd.IntN(3) > 0,
+		GateFile: rnd.IntN(2) == 0, BackoffFirst: time.Duration(rnd.IntN(2)) * time.Second, BackoffMax: 4 * time.Second,
+	}
+	plan := anyPlan(rnd)
+	if faults := plan.Check(); len(faults) > 0 {
+		t.Fatalf("a plan that cannot be carried out: %v", faults[0].Error())
+	}
+	w.decide(RunAsked{ID: "r", Plan: plan, Options: options, ReportsDir: "/r", ManualInputsDir: "/m"})
+	return w
+}
+
+// anyPlan is a plan of up to twelve steps with something of everything. A step needs only those
+// before it, and a gate leads back only to those, so that nothing waits for itself.
+func anyPlan(rnd *rand.Rand) Plan {
+	plan := Plan{Name: "any"}
+	chance := func(n int) bool { return rnd.IntN(n) == 0 }
+	for i := range 1 + rnd.IntN(12) {
+		s := Step{ID: StepID('a' + rune(i)), Agent: "x", Prompt: "x.md"}
+		for j := range i {
+			if chance(3) {
+				s.Needs = append(s.Needs, StepID('a'+rune(j)))
+			}
+		}
+		if i > 0 && chance(3) {
+			s.LoopBackTo = StepID('a' + rune(rnd.IntN(i)))
+		}
+		if chance(4) {
+			s.Human = true
+			s.Ask = []Ask{"", AskAfter, AskBefore}[rnd.IntN(3)]
+		}
+		if chance(5) {
+			s.When = "x"
+		}
+		if chance(5) {
+			s.Timeout = time.Duration(1+rnd.IntN(5)) * time.Second
+		}
+		if chance(5) {
+			s.Gates = []string{"x", "y"}[:1+rnd.IntN(2)]
+		}
+		if chance(4) {
+			s.Loop = &Loop{UntilCondition: []string{"", "x"}[rnd.IntN(2)]}
+			switch kind := rnd.IntN(4); {
+			case kind == 0 && len(s.Needs) > 0:
+				s.Loop.ItemsFromStep = s.Needs[0]
+			case kind == 1:
+				s.Loop.ItemsFromArtifact = "x.json"
+			case kind == 2 && s.Loop.UntilCondition != "":
+				s.Loop.MaxIterations = 1 + rnd.IntN(3)
+			default:
+				s.Loop.Items = slices.Repeat([]string{"1"}, rnd.IntN(4))
+			}
+		}
+		plan.Steps = append(plan.Steps, s)
+	}
+	return plan
+}
+
+func pick[T any](list []T, n uint64) T { return list[n%uint64(len(list))] }
+
+// happen lets one thing happen; the low byte says what, the rest says how.
+func (w *world) happen(n uint64) {
+	w.now.At = w.now.At.Add(time.Duration(n>>8%1500) * time.Millisecond)
+	how := n >> 8
+	switch n & 0xff % 24 {
+	case 0, 1, 2, 3:
+		w.start(how)
+	case 4, 5, 6, 7, 8:
+		w.processSpeaks(how)
+	case 9, 10:
+		w.answer(how, how%8 == 0, how%8 == 1)
+	case 11, 12:
+		w.prepare(how)
+	case 13, 14:
+		w.timer(how)
+	case 15:
+		w.decide(GatesSeen{Open: pick([][]string{nil, {"x"}, {"y", "z"}, {"x", "y"}}, how)})
+	case 16:
+		if how%3 == 0 {
+			w.decide(CancelAsked{By: "ada"})
+		} else if how%3 == 1 {
+			w.decide(CancelAsked{By: "ada", Step: w.anyStep(how >> 4)})
+		}
+	case 17:
+		w.decide(ResumeAsked{By: "ada"})
+	case 18:
+		w.decide(ResumeAsked{By: "ada", From: w.anyStep(how)})
+	case 19:
+		w.now.Held = how%2 == 0
+	case 20:
+		w.decide(pick([]Input{PauseAsked{By: "ada"}, ReleaseAsked{By: "ada"}, ReleaseAsked{By: "ada"}}, how))
+	case 21:
+		w.late(how)
+	case 22:
+		w.run = restored(w.t, w.run)
+	default:
+		w.outOfTurn(how)
+	}
+	w.check()
+}
+
+func (w *world) anyStep(n uint64) StepID { return pick(w.run.Plan.Steps, n).ID }
+
+// todo is what the run asks for, of one kind; the n-th of it.
+func (w *world) todo(n uint64, kinds ...Errand) (Todo, bool) {
+	var all []Todo
+	for todo := range w.run.Todo(w.now) {
+		if slices.Contains(kinds, todo.Do) {
+			all = append(all, todo)
+		}
+	}
+	if len(all) == 0 {
+		return Todo{}, false
+	}
+	return pick(all, n), true
+}
+
+func (w *world) start(how uint64) {
+	if todo, ok := w.todo(how, StartIt); ok {
+		w.must(StartAsked{Step: todo.Lease.Step})
+	}
+}
+
+func (w *world) prepare(how uint64) {
+	todo, ok := w.todo(how, WeighIt, FindItems, SkipIt)
+	step := todo.Lease.Step
+	switch {
+	case !ok:
+	case todo.Do == SkipIt:
+		w.must(SkipsDue{})
+	case todo.Do == WeighIt:
+		v := Verdict{Holds: how>>8%3 > 0}
+		if how>>8%8 == 7 {
+			v.Fault = "no"
+		}
+		w.must(WhenWeighed{Step: step, Iteration: todo.Iteration, Verdict: v})
+	default:
+		in := ItemsSeen{Step: step, Iteration: todo.Iteration, Items: slices.Repeat([]string{`"i"`}, int(how>>8%4))}
+		if how>>8%8 == 7 {
+			in.Fault = "no"
+		}
+		w.must(in)
+	}
+}
+
+func (w *world) verdict(step StepID, how uint64) *Verdict {
+	s, _, _ := w.run.Find(step)
+	if s.Loop == nil || s.Loop.UntilCondition == "" {
+		return nil
+	}
+	v := Verdict{Holds: how%4 == 0}
+	if how%16 == 5 {
+		v.Fault = "no"
+	}
+	return &v
+}
+
+// processSpeaks is what comes from a process that is there, or about it.
+func (w *world) processSpeaks(how uint64) {
+	todo, ok := w.todo(how, RunIt, EndIt)
+	if !ok {
+		return
+	}
+	l := todo.Lease
+	how >>= 8
+	kind := how % 16
+	if todo.Do == EndIt && kind < 8 {
+		kind = 8
+	}
+	switch kind {
+	case 0, 1, 2, 3, 4, 5, 6, 7:
+		in := ReportRead{Lease: l, Over: how>>4%2 == 0, Until: w.verdict(l.Step, how>>8)}
+		in.Report.GateFailed, in.Report.Failed = kind == 6, kind == 7
+		in.Report.Artifacts = []string{fmt.Sprint(l.Step, l.N)}
+		w.ends(l, in.Over)
+		w.must(in)
+	case 8, 9:
+		w.ends(l, true)
+		w.must(ProcessEnded{Lease: l, Why: "exit status 1"})
+	case 10:
+		w.ends(l, true)
+		w.must(ProcessLost{Lease: l, Why: "boot"})
+	case 11:
+		w.ends(l, true)
+		if todo.Do == RunIt {
+			w.must(StartWithdrawn{Lease: l, Why: "held"})
+		} else {
+			w.must(ProcessEnded{Lease: l})
+		}
+	case 12:
+		w.must(ProcessAdopted{Lease: l})
+	case 13:
+		w.decide(LimitHit{Lease: l, Limit: "tokens"})
+	}
+}
+
+func (w *world) ends(l Lease, over bool) {
+	if over {
+		delete(w.alive, l)
+	}
+}
+
+func (w *world) answer(how uint64, rejected, invalid bool) {
+	todo, ok := w.todo(how, AskThem)
+	if !ok {
+		return
+	}
+	in := AnswerRead{Lease: todo.Lease, By: "ada", Rejected: rejected, Until: w.verdict(todo.Lease.Step, how>>8), Place: how>>6%2 == 0}
+	if invalid {
+		in.Fault = "no"
+	}
+	w.must(in)
+}
+
+func (w *world) timer(how uint64) {
+	about := w.run.Deadline()
+	if about.At.IsZero() {
+		return
+	}
+	if how%4 == 0 {
+		about.At = about.At.Add(-time.Millisecond) // of something that was overtaken
+	} else if w.now.At.Before(about.At) {
+		w.now.At = about.At
+	}
+	w.decide(TimerFired{About: about})
+}
+
+// late is what comes in under a lease that is over: it must be refused, and move nothing.
+func (w *world) late(how uint64) {
+	step := w.anyStep(how)
+	_, p, _ := w.run.Find(step)
+	l := Lease{Step: step, N: how >> 8 % (p.N + 2)}
+	if l.N == p.N || l.N == p.Proc {
+		return
+	}
+	for _, in := range []Input{
+		ReportRead{Lease: l},
+		ProcessEnded{Lease: l},
+		ProcessLost{Lease: l},
+		ProcessAdopted{Lease: l},
+		StartWithdrawn{Lease: l},
+		AnswerRead{Lease: l},
+		LimitHit{Lease: l},
+	} {
+		if _, err := decide(w.t, w.run, in, w.now); err == nil {
+			w.t.Fatalf("%T of lease %d was taken, and %s is at %d", in, l.N, step, p.N)
+		}
+	}
+}
+
+// outOfTurn asks for what nobody has asked for; most of it is refused.
+func (w *world) outOfTurn(how uint64) {
+	step := w.anyStep(how)
+	switch how >> 8 % 5 {
+	case 0:
+		w.decide(StartAsked{Step: step})
+	case 1:
+		w.decide(WhenWeighed{Step: step, Iteration: int(how >> 16 % 3)})
+	case 2:
+		w.decide(ItemsSeen{Step: step, Iteration: int(how >> 16 % 3)})
+	case 3:
+		w.decide(SkipsDue{})
+	default:
+		w.decide(RunAsked{ID: "r2", Plan: w.run.Plan, Options: w.run.Options})
+	}
+}
+
+// must is an input that the run has asked for.
+func (w *world) must(in Input) {
+	w.t.Helper()
+	if err := w.decide(in); err != nil {
+		w.t.Fatalf("%T was asked for, and refused: %v", in, err)
+	}
+}
+
+func (w *world) decide(in Input) error {
+	w.t.Helper()
+	look := w.rnd.IntN(16) == 0
+	var before *Run
+	if look {
+		before = restored(w.t, w.run)
+	}
+	changes, err := decide(w.t, w.run, in, w.now)
+	if look {
+		if diff := same(before, w.run); diff != "" {
+			w.t.Fatalf("%T: Decide changed the run:\n%s", in, diff)
+		}
+	}
+	for _, ch := range changes {
+		w.judge(ch, in)
+		ch = journaled(w.t, ch)
+		w.journal = append(w.journal, ch)
+		w.run.Apply(ch)
+		w.keepBooks()
+	}
+	return err
+}
+
+// replay reads the journal without the table, and must come to the same run, and so must a
+// snapshot.
+func (w *world) replay() {
+	again := &Run{}
+	for _, ch := range w.journal {
+		again.Apply(ch)
+	}
+	for name, other := range map[string]*Run{"the journal": again, "a snapshot": restored(w.t, w.run)} {
+		if diff := same(w.run, other); diff != "" {
+			w.t.Fatalf("%s does not tell the same story:\n%s", name, diff)
+		}
+		mine, its := slices.Collect(w.run.Todo(w.now)), slices.Collect(other.Todo(w.now))
+		if diff := cmp.Diff(mine, its); diff != "" {
+			w.t.Fatalf("%s wants other things done:\n%s", name, diff)
+		}
+		if w.run.Deadline() != other.Deadline() {
+			w.t.Fatalf("%s waits for %+v, and the run for %+v", name, other.Deadline(), w.run.Deadline())
+		}
+	}
+}
+
+// finish does all that the run asks for, and well: then it must come to an end.
+func (w *world) finish() {
+	w.now.Held = false
+	for range 2000 {
+		w.now.At = w.now.At.Add(time.Second)
+		switch w.run.Stage {
+		case Paused:
+			w.must(ReleaseAsked{By: "ada"})
+		case Stopped:
+			w.must(ResumeAsked{By: "ada"})
+		}
+		w.decide(GatesSeen{Open: []string{"x", "y"}})
+		if about := w.run.Deadline(); !about.At.IsZero() && !w.now.At.Before(about.At) {
+			w.must(TimerFired{About: about})
+		}
+		if status := w.run.Status(); status == IsCompleted || status == IsFailed {
+			w.check()
+			return
+		}
+		var next []Todo
+		for todo := range w.run.Todo(w.now) {
+			next = append(next, todo)
+		}
+		for _, todo := range next {
+			w.doWell(todo)
+			w.check()
+		}
+	}
+	w.t.Fatalf("it never ends: it is %s, and waits for %v\n%+v", w.run.Status(), w.run.Waits(), slices.Collect(w.run.Todo(w.now)))
+}
+
+// doWell does an errand, unless the one before it has made it needless.
+func (w *world) doWell(todo Todo) {
+	if !slices.ContainsFunc(slices.Collect(w.run.Todo(w.now)), func(now Todo) bool { return now.Key == todo.Key }) {
+		return
+	}
+	step := todo.Lease.Step
+	var never *Verdict
+	if s, _, ok := w.run.Find(step); ok && s.Loop != nil && s.Loop.UntilCondition != "" {
+		never = &Verdict{Holds: true}
+	}
+	switch todo.Do {
+	case StartIt:
+		w.must(StartAsked{Step: step})
+	case RunIt:
+		w.ends(todo.Lease, true)
+		w.must(ReportRead{Lease: todo.Lease, Over: true, Until: never})
+	case EndIt:
+		w.ends(todo.Lease, true)
+		w.must(ProcessEnded{Lease: todo.Lease})
+	case AskThem:
+		w.must(AnswerRead{Lease: todo.Lease, By: "ada", Until: never, Place: true})
+	case WeighIt:
+		w.must(WhenWeighed{Step: step, Iteration: todo.Iteration, Verdict: Verdict{Holds: true}})
+	case FindItems:
+		w.must(ItemsSeen{Step: step, Iteration: todo.Iteration, Items: []string{"1", "2"}})
+	case SkipIt:
+		w.must(SkipsDue{})
+	default:
+		w.t.Fatalf("nobody knows what to do about %+v", todo)
+	}
+}
