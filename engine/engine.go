@@ -35,6 +35,7 @@ type Files interface {
 	Add(agent, folder string) error
 	Seen() <-chan interop.Seen
 	Read(agent string) (interop.Seen, error)
+	Took(interop.Seen)
 	Write(ctx context.Context, agent string, content []byte, isOurs func(interop.Sum) bool) error
 }
 
@@ -100,6 +101,7 @@ type member struct {
 	said     string    // what our last write said, its time apart
 	fixes    bucket    // writes that said the same again
 	quarrel  bool      // again is for another of those
+	unsure   bool      // a write failed, and may have been done all the same: what lies there is not known
 }
 
 func newMember(conf config.Agent, d driver.Driver) *member {

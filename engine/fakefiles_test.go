@@ -189,9 +189,6 @@ func (w *fakeFiles) handOut() {
 		_ = w.handing.ask(next.Name)
 		select {
 		case w.seen <- next:
-			w.disk.mu.Lock()
-			w.taken[next.Name] = max(w.taken[next.Name], next.Seq)
-			w.disk.mu.Unlock()
 		case <-w.done:
 			return
 		}
@@ -253,8 +250,13 @@ func (w *fakeFiles) Read(agent string) (interop.Seen, error) {
 	if !ok {
 		return s, errors.New("not watched")
 	}
-	w.taken[agent] = max(w.taken[agent], s.Seq)
 	return s, nil
+}
+
+func (w *fakeFiles) Took(seen interop.Seen) {
+	w.disk.mu.Lock()
+	defer w.disk.mu.Unlock()
+	w.taken[seen.Name] = max(w.taken[seen.Name], seen.Seq)
 }
 
 func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, isOurs func(interop.Sum) bool) error {
@@ -268,7 +270,6 @@ func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, isOur
 		s := w.now[agent]
 		ours := s.Own || s.Kind == interop.KindWritten && isOurs(s.Sum)
 		if !ours && s.Seq > w.taken[agent] {
-			w.taken[agent] = s.Seq
 			changed = &interop.Changed{Seen: s}
 			return
 		}

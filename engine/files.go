@@ -83,13 +83,15 @@ func unpackExtra(packed string) []interop.Field {
 // observe takes one look at a file in: what it is known to hold, and what somebody else
 // said by it. What we wrote ourselves is no news, however late it is seen. Looks come in
 // the order in which they were made, or an older wish would go over a newer one; one that
-// was made to be sure of something is waited for with arrival.
+// was made to be sure of something is waited for with arrival. What was found swapped out is
+// of another sheet than what lies there, and is told of by nobody else: it is taken in
+// however late it comes, and its own time says whether it still counts.
 func (e *Engine) observe(seen interop.Seen) []team.Event {
 	m, a := e.members[seen.Name], e.team.Agents[seen.Name]
-	if m == nil || a == nil || (m.known && seen.Seq <= m.seen) {
+	if m == nil || a == nil || (m.known && seen.Seq <= m.seen && !seen.FromSwap) {
 		return nil
 	}
-	m.seen = seen.Seq
+	m.seen = max(m.seen, seen.Seq)
 	defer m.arrived()
 	first, absent := !m.known, a.Control.State == control.Absent
 	if !seen.FromSwap {
@@ -230,7 +232,7 @@ func (e *Engine) fileDue(m *member, a *team.Agent) bool {
 	file := e.team.File(a)
 	if a.Control.State != control.Foreign {
 		want := stateOf(file)
-		return !file.Stamp.IsZero() && m.disk != interop.SumOf(want.Render()) && !saysAlready(m, want)
+		return !file.Stamp.IsZero() && (m.unsure || m.disk != interop.SumOf(want.Render()) && !saysAlready(m, want))
 	}
 	// A foreign loop's file is its own; only our commands are put into it.
 	if a.Control.Wish.N == 0 {
@@ -240,7 +242,7 @@ func (e *Engine) fileDue(m *member, a *team.Agent) bool {
 	if m.missing {
 		return file.Stamp.After(m.missedAt)
 	}
-	return m.state.DesiredState != file.Desired || m.state.SetBy != file.By || m.state.Note != file.Note ||
+	return m.unsure || m.state.DesiredState != file.Desired || m.state.SetBy != file.By || m.state.Note != file.Note ||
 		(err == nil && file.Stamp.After(there))
 }
 
@@ -331,11 +333,11 @@ func (e *Engine) wroteFile(w wrote) []team.Event {
 		if m.failed != w.err.Error() {
 			e.log.Error("agent_state.json cannot be written; it is tried again every second", "agent", w.agent, "error", w.err)
 		}
-		m.failed = w.err.Error()
+		m.failed, m.unsure = w.err.Error(), true
 		m.again, m.quarrel = e.clock.now().Add(fileRetry), false
 		return nil
 	}
-	m.failed, m.missing, m.said = "", false, w.said
+	m.failed, m.unsure, m.missing, m.said = "", false, false, w.said
 	m.disk, m.state = w.sum, w.state
 	if m.seen != w.seen {
 		m.disk = "" // somebody wrote while we did: what lies there now is not known

@@ -134,8 +134,8 @@ func (e *Engine) lookedAgain(l looked) []team.Event {
 	return e.observe(l.seen)
 }
 
-// pump lays every look at a file on the table. What it has received counts as told, so it
-// hands that over before it goes.
+// pump lays every look at a file on the table. What does not get there any more is still in
+// its file: nobody took it.
 func (e *Engine) pump(ctx context.Context) {
 	defer close(e.pumped)
 	for {

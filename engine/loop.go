@@ -90,8 +90,7 @@ func (e *Engine) letFill(batch []request) {
 	}
 }
 
-// lastOrders takes in what was handed over before we go. A look that was received counts as
-// told, and its file is let go of: nobody would find it again.
+// lastOrders takes in what was handed over before we go.
 func (e *Engine) lastOrders(ctx context.Context) error {
 	e.holding = true
 	e.pumping()
@@ -155,6 +154,11 @@ func (e *Engine) step(ctx context.Context, batch []request) error {
 	}
 	if err != nil {
 		return err
+	}
+	for _, req := range batch {
+		if req.seen != nil && e.opts.Files != nil { // nil: a rehearsal
+			e.opts.Files.Took(*req.seen) // it is in the journal, or was no news
+		}
 	}
 	e.announce(&made, touched)
 	return nil

@@ -71,7 +71,6 @@ func (w *StateFiles) handOut() {
 		}
 		select {
 		case w.seen <- item.seen:
-			item.file.take(item.seen.Seq)
 		case <-w.done:
 			return
 		}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -48,8 +47,8 @@ var (
 	ErrClosed = errors.New("the watch over the state files is closed")
 )
 
-// Changed is Write's answer where the file holds something that its caller has not been
-// told. It counts as told from then on; it comes over Seen, too, with the same Seq.
+// Changed is Write's answer where the file holds something that its caller has not taken
+// in. It comes over Seen, too, with the same Seq.
 type Changed struct{ Seen Seen }
 
 func (c *Changed) Error() string {
@@ -103,7 +102,7 @@ type StateFiles struct {
 type stateFile struct {
 	name   string
 	folder string // absolute, without links
-	taken  atomic.Uint64
+	took   took
 	turn   chan struct{} // holds one token: whose turn it is to write, within this process
 
 	mu        sync.Mutex // everything below
@@ -177,12 +176,11 @@ func (w *StateFiles) begin() {
 	w.ran.Go(w.handOut)
 }
 
-// Seen is where every content that somebody else wrote arrives, once and in order. It is
-// unbuffered: what was received from it counts as told to the caller of Write. It is
-// closed by Close.
+// Seen is where every content that somebody else wrote arrives, once and in order. Who has
+// kept what it says for good tells so with Took. It is closed by Close.
 func (w *StateFiles) Seen() <-chan Seen { return w.seen }
 
-// Close stops watching. Contents that were not handed out are still in their files.
+// Close stops watching. Contents that nobody took are still in their files.
 func (w *StateFiles) Close() error {
 	var err error
 	w.closed.Do(func() {
@@ -299,8 +297,8 @@ func (w *StateFiles) all() []*stateFile {
 }
 
 // Read looks now: what lies there, whether it was seen before or not. It waits while a
-// write is under way (up to 250 ms for bytes that stay nonsense). What it gives counts as
-// told to the caller of Write; new contents come over Seen too, with the same Seq.
+// write is under way (up to 250 ms for bytes that stay nonsense). New contents come over
+// Seen too, with the same Seq.
 // KindDeleted means that there is no file. The error is for what cannot be read.
 func (w *StateFiles) Read(name string) (Seen, error) {
 	f, err := w.file(name)
@@ -313,16 +311,55 @@ func (w *StateFiles) Read(name string) (Seen, error) {
 	if err != nil {
 		return Seen{}, fmt.Errorf("read %s of %s: %w", FileName, name, err)
 	}
-	f.take(seen.Seq)
 	return seen, nil
 }
 
-// take notes that the consumer has been told everything up to seq.
-func (f *stateFile) take(seq uint64) {
-	for {
-		had := f.taken.Load()
-		if had >= seq || f.taken.CompareAndSwap(had, seq) {
-			return
-		}
+// Took says that what was seen is kept for good (a crash from now on loses nothing of it), or
+// is no news. Only then is it written over, and what was swapped out is let go of.
+func (w *StateFiles) Took(seen Seen) {
+	if f, err := w.file(seen.Name); err == nil {
+		f.took.note(seen)
 	}
+}
+
+// took is what the consumer has kept. What was swapped out is another sheet than what lies in
+// the file's place, and may be kept later than something newer there.
+type took struct {
+	mu      sync.Mutex
+	place   uint64
+	swapped map[uint64]bool
+}
+
+func (t *took) note(seen Seen) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !seen.FromSwap {
+		t.place = max(t.place, seen.Seq)
+		return
+	}
+	if t.swapped == nil {
+		t.swapped = map[uint64]bool{}
+	}
+	t.swapped[seen.Seq] = true
+}
+
+// upTo says whether a content of the file's place was taken.
+func (t *took) upTo(seq uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.place >= seq
+}
+
+// sheet says whether a report of a swapped-out sheet was taken; 0 is none, and there is
+// nothing to take.
+func (t *took) sheet(seq uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return seq == 0 || t.swapped[seq]
+}
+
+func (t *took) forget(seq uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.swapped, seq)
 }

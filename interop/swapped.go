@@ -19,7 +19,7 @@ type swapped struct {
 	since time.Time
 	doubt doubt
 	seq   uint64    // of the last report from it; 0: none
-	told  time.Time // when the consumer was seen to have that report
+	told  time.Time // when the consumer was seen to have taken that report
 }
 
 // holdSwapped keeps an old file. Its lock says to a Fairlead that starts meanwhile that
@@ -82,7 +82,7 @@ func (w *StateFiles) lookSwapped(f *stateFile, s *swapped, dir int, now time.Tim
 		return age >= swappedFor
 	}
 	// its last report may be in nobody's journal yet, and then a crash must find the file
-	if s.told.IsZero() && f.taken.Load() >= s.seq {
+	if s.told.IsZero() && f.took.sheet(s.seq) {
 		s.told = now
 	}
 	return age >= swappedFor && !s.told.IsZero() && now.Sub(s.told) >= swappedFor
@@ -103,6 +103,7 @@ func (w *StateFiles) retire(f *stateFile, s *swapped, dir int, now time.Time) {
 			w.report(f, Seen{Kind: KindWritten, Bytes: there.bytes, State: state, Sum: SumOf(there.bytes), Ident: there.id.String(), FromSwap: true}, now)
 		}
 	}
+	f.took.forget(s.seq)
 	_ = s.file.Close()
 }
 
@@ -115,7 +116,7 @@ func (w *StateFiles) letGo(f *stateFile) {
 	}
 	for _, s := range f.swapped {
 		there, readErr := readOpen(s.file)
-		known := readErr == nil && SumOf(there.bytes) == s.sum && f.taken.Load() >= s.seq
+		known := readErr == nil && SumOf(there.bytes) == s.sum && f.took.sheet(s.seq)
 		if err == nil && known && s.name != "" {
 			remove(dir, s.name)
 		}

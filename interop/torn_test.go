@@ -197,6 +197,7 @@ func besideTheSeedsWriter(t *testing.T, python, script, pause string) {
 			case <-ctx.Done():
 				return
 			case s := <-d.Seen():
+				d.Took(s)
 				contents.Add(1)
 				if s.FromSwap {
 					fromSwap.Add(1)

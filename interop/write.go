@@ -27,8 +27,8 @@ const (
 const defaultMode = 0o644 // of a file that was not there; else the mode it had
 
 // Write puts content in the file's place: whole, durable, and over nothing that its
-// caller has not been told. Told is what was received from Seen, given by Read or by an
-// earlier *Changed, and what isOurs (may be nil) knows by its sum. For anything else the
+// caller has not kept: what Took was told of, and what isOurs (may be nil) knows by its sum.
+// For anything else the
 // answer is a *Changed (ErrChanged), and the file is as it was; so is it after any error
 // but one that says otherwise. A write under way is waited for; ctx ends the waiting.
 //
@@ -82,8 +82,7 @@ func (w *StateFiles) placeOverKnown(ctx context.Context, f *stateFile, p *prepar
 		return false, err
 	}
 	ours := seen.Own || seen.Kind == KindWritten && isOurs != nil && isOurs(seen.Sum)
-	if !ours && seen.Seq > f.taken.Load() {
-		f.take(seen.Seq)
+	if !ours && !f.took.upTo(seen.Seq) {
 		return false, &Changed{seen}
 	}
 	return w.place(f, seen, p)

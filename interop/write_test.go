@@ -102,6 +102,7 @@ func TestWriteOverADeletionIsRefusedOnce(t *testing.T) {
 	if !errors.As(err, &changed) || changed.Seen.Kind != KindDeleted {
 		t.Fatal(err)
 	}
+	d.Took(changed.Seen)
 	d.write(wish(Pause, "b")) // C21
 	d.lies(wish(Pause, "b"))
 }
@@ -395,6 +396,7 @@ func TestTwoFairleadsDoNotLoseEachOthersWrites(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				w.Took(found)
 				count, _ := strconv.Atoi(found.State.Note)
 				err = w.Write(t.Context(), "coder", []byte(wish(Pause, strconv.Itoa(count+1))), nil)
 				switch {
@@ -411,5 +413,51 @@ func TestTwoFairleadsDoNotLoseEachOthersWrites(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(folder, FileName))
 	if want := wish(Pause, fmt.Sprint(2*each)); err != nil || string(b) != want {
 		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// What was read, or received, is not kept yet: whoever did so may die before it is. Only Took
+// allows to write over it, and to let go of what was swapped out.
+func TestNothingIsWrittenOverBeforeItIsTaken(t *testing.T) {
+	d, f := newStillDesk(t, wish(RunOnce, "theirs"))
+	now := time.Now()
+	later := func() { now = now.Add(10 * swappedFor); d.lookAt(f, now) }
+	read, err := d.StateFiles.Read("coder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if item, any := d.queue.pop(); !any || item.seen.Seq != read.Seq { // as the consumer receives it
+		t.Fatal("it does not come over Seen")
+	}
+	for range 2 {
+		if err := d.Write(t.Context(), "coder", []byte(wish(Pause, "ours")), nil); !errors.Is(err, ErrChanged) {
+			t.Fatalf("%v, want that it was changed", err)
+		}
+	}
+	d.Took(read)
+	d.write(wish(Pause, "ours"))
+
+	held := d.beside(swapPrefix)
+	if len(held) != 1 {
+		t.Fatalf("beside it lie %q", held)
+	}
+	pen := filepath.Join(d.folder, held[0])
+	if err := os.WriteFile(pen, []byte(wish(RunCleanup, "late pen")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	later()
+	item, any := d.queue.pop()
+	if !any || !item.seen.FromSwap {
+		t.Fatal("what the late pen wrote is not seen")
+	}
+	later()
+	if len(d.beside(swapPrefix)) != 1 {
+		t.Fatal("what the late pen wrote is let go of before it was taken")
+	}
+	d.Took(item.seen)
+	later()
+	later()
+	if held := d.beside(swapPrefix); len(held) != 0 {
+		t.Errorf("beside it still lie %q", held)
 	}
 }

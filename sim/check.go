@@ -268,11 +268,6 @@ func (w *world) checkOwed() {
 		if w.noted[note] || w.noted[o.ident] {
 			continue
 		}
-		// A stated limit (doc/testing.md): a look that an engine was handed and could not put into
-		// its journal, since that took no more, counts as told, and a write may have gone over it.
-		if o.by != nil && o.by.speechless {
-			continue
-		}
 		w.broken(foreignKept, "the wish %q stood in the file of %s and was written over by us, and it is not in the journal", note, o.agent)
 	}
 	for _, note := range w.answered {

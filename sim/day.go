@@ -404,10 +404,11 @@ func (w *world) evening() {
 // know it, and does no harm.
 func (w *world) poke() {
 	w.settle()
-	for w.living() > 1 && !w.failed() {
-		w.mu.Lock()
-		l := w.lives[slices.IndexFunc(w.lives, func(l *life) bool { return !l.dead })]
-		w.mu.Unlock()
+	for !w.failed() {
+		l := w.overtaken()
+		if l == nil {
+			return
+		}
 		w.plays.Go(func() {
 			seq, err := l.engine.Command(context.Background(), byPerson, agents[0], interop.Pause, "are you overtaken")
 			w.mu.Lock()
@@ -421,6 +422,23 @@ func (w *world) poke() {
 		w.check(fenceHolds, l.dead, "engine %d was overtaken, was asked for something, and goes on", l.n)
 		w.mu.Unlock()
 	}
+}
+
+// overtaken is the oldest engine that lives and is not the last one that began; nil: there is
+// none.
+func (w *world) overtaken() *life {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	oldest := slices.IndexFunc(w.lives, func(l *life) bool { return !l.dead })
+	if oldest < 0 {
+		return nil
+	}
+	l := w.lives[oldest]
+	another := slices.ContainsFunc(w.lives[oldest+1:], func(l *life) bool { return !l.dead })
+	if another || l.epoch != 0 && l.epoch != w.truth.Epoch {
+		return l
+	}
+	return nil
 }
 
 // peace leaves exactly one engine alive, started anew where none was, and at rest.

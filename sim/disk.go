@@ -43,7 +43,7 @@ type file struct {
 
 type swapped struct {
 	*sheet
-	since, told time.Time // told: somebody took its last report
+	since, told time.Time // told: its last report was taken
 	news        bool      // it holds what was not known when it was replaced
 	by          *life     // who sees to it; one that is dead lets nothing go
 }
@@ -149,12 +149,8 @@ func (e *eyes) handOut() {
 		select {
 		case e.seen <- next:
 			e.w.mu.Lock()
-			e.take(next.Name, next.Seq)
 			e.last[next.Name] = next
 			e.w.came("engine %d is told", e.l.n)
-			if s := e.notes[next.Seq]; s != nil && s.told.IsZero() {
-				s.told = time.Now()
-			}
 			e.w.mu.Unlock()
 		case <-e.l.gone:
 			return
@@ -162,7 +158,21 @@ func (e *eyes) handOut() {
 	}
 }
 
-func (e *eyes) take(agent string, seq uint64) { e.taken[agent] = max(e.taken[agent], seq) }
+// Took notes that something is kept.
+func (e *eyes) Took(seen interop.Seen) {
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	if e.l.dead {
+		return
+	}
+	if !seen.FromSwap {
+		e.taken[seen.Name] = max(e.taken[seen.Name], seen.Seq)
+		return
+	}
+	if s := e.notes[seen.Seq]; s != nil && s.told.IsZero() {
+		s.told = time.Now()
+	}
+}
 
 func (e *eyes) report(s interop.Seen) interop.Seen {
 	e.seq++
@@ -269,7 +279,6 @@ func (e *eyes) Read(agent string) (seen interop.Seen, err error) {
 			return err
 		}
 		seen = e.now[agent]
-		e.take(agent, seen.Seq)
 		e.l.read[agent] = e.sheet[agent]
 		return nil
 	})
@@ -309,7 +318,6 @@ func (e *eyes) write(ctx context.Context, agent string, content []byte, isOurs f
 	seen, f := e.now[agent], e.w.files[agent]
 	ours := seen.Own || seen.Kind == interop.KindWritten && isOurs(seen.Sum)
 	if !ours && seen.Seq > e.taken[agent] {
-		e.take(agent, seen.Seq)
 		return &interop.Changed{Seen: seen}
 	}
 	if pen := e.w.pens[agent]; pen != nil { // somebody is between our look and our exchange
@@ -327,7 +335,7 @@ func (e *eyes) write(ctx context.Context, agent string, content []byte, isOurs f
 	e.sheet[agent] = f.now
 	e.w.came("the file of %s says %s/%s %s", agent, state.DesiredState, state.CurrentState, state.Note)
 	if old != nil {
-		e.w.replaced(e.l, agent, old)
+		e.w.replaced(agent, old)
 		s := &swapped{sheet: old, since: time.Now(), by: e.l}
 		f.swapped = append(f.swapped, s)
 		if was, ok := seenOf(agent, old); ok && old != known {
@@ -340,16 +348,15 @@ func (e *eyes) write(ctx context.Context, agent string, content []byte, isOurs f
 
 // replaced: what somebody else wrote was taken out of its place by us, so it must be in the
 // journal in the end.
-func (w *world) replaced(by *life, agent string, old *sheet) {
+func (w *world) replaced(agent string, old *sheet) {
 	if _, ok := old.state(); ok && old.foreign && old.note != "" {
-		w.owed[old.note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", old.n), by: by}
+		w.owed[old.note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", old.n)}
 	}
 }
 
 // owed is somebody else's write that has to be in the journal.
 type owed struct {
 	agent, ident string
-	by           *life // whose write went over it; nil: nobody's
 }
 
 // mend is a foreign pen that comes to its end, on whatever became of its sheet.
@@ -368,7 +375,7 @@ func (w *world) mend(agent string, s *sheet, whole []byte, note string) {
 		w.writes++
 		s.n = w.writes
 		f.extra = "" // whether it is taken depends on which wish is newer
-		w.owed[note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", s.n), by: old.by}
+		w.owed[note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", s.n)}
 		for _, l := range w.lives {
 			if _, watched := l.eyes.now[agent]; watched && !l.dead {
 				seen, _ := seenOf(agent, s)

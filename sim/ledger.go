@@ -27,9 +27,6 @@ func (j *ledger) Append(_ context.Context, batch []journal.Change, expect ...jou
 		return err
 	})
 	if err != nil {
-		j.w.mu.Lock()
-		j.l.speechless = true
-		j.w.mu.Unlock()
 		return 0, err
 	}
 	return last, nil

@@ -25,15 +25,14 @@ type life struct {
 	log    *logBook
 
 	// Under the world's lock:
-	dead       bool
-	over       bool  // Run has returned
-	err        error // with this
-	fenced     bool  // it was told that it was overtaken
-	epoch      uint64
-	found      map[string]engine.Found // what it was told of sessions
-	read       map[string]*sheet       // what it read last
-	speechless bool                    // an append of it failed, so it stopped
-	faults     []string                // what it met, in words that must be said
+	dead   bool
+	over   bool  // Run has returned
+	err    error // with this
+	fenced bool  // it was told that it was overtaken
+	epoch  uint64
+	found  map[string]engine.Found // what it was told of sessions
+	read   map[string]*sheet       // what it read last
+	faults []string                // what it met, in words that must be said
 }
 
 // begin opens an engine and lets it run.

@@ -134,7 +134,7 @@ func (w *world) calm() {
 		w.settle()
 	}
 	l := w.alive()
-	if l == nil || w.living() > 1 || w.failed() {
+	if l == nil || w.overtaken() != nil || w.failed() {
 		return
 	}
 	select {
