@@ -1,6 +1,9 @@
 package workflow
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Apply makes a change true. It looks at no table and decides nothing; a change that says
 // nothing is a bug.
@@ -35,7 +38,7 @@ func (r *Run) Apply(ch Change) {
 }
 
 func (r *Run) setHead(h Head) {
-	gates := r.OpenGates
+	gates, options := r.OpenGates, r.Options
 	r.Head = h
 	if !r.complete() {
 		return
@@ -49,6 +52,11 @@ func (r *Run) setHead(h Head) {
 			for _, i := range r.index.gates[name] {
 				r.put(i)
 			}
+		}
+	}
+	if options != h.Options {
+		for i := range r.Steps {
+			r.put(i)
 		}
 	}
 }
@@ -131,7 +139,7 @@ func (r *Run) move(moved *Moved, ch Change) {
 		v := r.Steps[i].Value
 		switch moved.To {
 		case Skipped:
-			v.State, v.EndedAt = Skipped, ch.At
+			v.State, v.EndedAt, v.RetryAt = Skipped, ch.At, time.Time{}
 		case Pending:
 			v.BlockedBy = ""
 		default:

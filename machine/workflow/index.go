@@ -147,12 +147,20 @@ func (r *Run) watch(i int, was, is Value) {
 	case was.Proc != 0:
 		x.alive.drop(i)
 	}
-	if !is.RetryAt.IsZero() && !is.RetryAt.Equal(was.RetryAt) {
-		x.retries.push(is.RetryAt, i)
+	if at := is.retry(); !at.IsZero() && !at.Equal(was.retry()) {
+		x.retries.push(at, i)
 	}
 	if at := r.timeoutOf(i); !at.IsZero() && (is.Proc != was.Proc || is.State != was.State) {
 		x.timeouts.push(at, i)
 	}
+}
+
+// retry is when a step that failed is tried again; zero: it is not waiting for that.
+func (v *Value) retry() time.Time {
+	if v.State != Pending {
+		return time.Time{}
+	}
+	return v.RetryAt
 }
 
 // timeoutOf is when the attempt under way has used its time up; zero: never.
@@ -169,7 +177,7 @@ func (r *Run) prune() {
 	x := &r.index
 	for len(x.retries) > 0 {
 		top := x.retries[0]
-		if at := r.Steps[top.i].RetryAt; !at.IsZero() && at.UnixNano() == top.at {
+		if at := r.Steps[top.i].retry(); !at.IsZero() && at.UnixNano() == top.at {
 			break
 		}
 		x.retries.pop()

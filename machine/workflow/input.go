@@ -39,8 +39,10 @@ type CancelAsked struct {
 // ResumeAsked lets a run that came to rest go on: from a step (--start-at-step, W12), or with
 // its failed steps from nought.
 type ResumeAsked struct {
-	From StepID // empty: whatever failed
-	By   string
+	From    StepID // empty: whatever failed
+	By      string
+	Plan    *Plan    // the workflow as it is now, where it was read again; nil: as it was
+	Options *Options // the flags as they are now; nil: as they were
 }
 
 // GatesSeen is the gate-state file as it was read: the names that are true.

@@ -35,7 +35,7 @@ func (w *world) judge(ch Change, in Input) {
 		w.judgeReset(ch)
 	case ch.Body.Moved != nil:
 		w.judgeMoved(ch)
-	case ch.Body.Head != nil && w.run.StepCount > 0 && ch.Body.Head.StepCount != w.run.StepCount:
+	case ch.Body.Head != nil && ch.Trigger != string(RunReplanned) && w.run.StepCount > 0 && ch.Body.Head.StepCount != w.run.StepCount:
 		w.t.Fatalf("a run that there is was started once more: %T", in)
 	}
 }
@@ -192,15 +192,6 @@ func (w *world) judgeMoved(ch Change) {
 	}
 }
 
-// keepBooks looks at what became of all steps, once a change is made.
-func (w *world) keepBooks() {
-	for i, s := range w.run.Plan.Steps {
-		if i < len(w.run.Steps) {
-			w.last[s.ID] = w.run.Steps[i].Value
-		}
-	}
-}
-
 // check is what must hold after every event.
 func (w *world) check() {
 	r := w.run
@@ -217,7 +208,7 @@ func (w *world) check() {
 			w.t.Fatalf("%s has a process that is gone: %+v", s.ID, v)
 		case v.Proc != 0 && v.State != Running && v.Ending == "":
 			w.t.Fatalf("%s is %s, and nobody ends its process", s.ID, v.State)
-		case v.State == Waiting && (v.ManualInputPath == "" || !s.Human):
+		case v.State == Waiting && v.ManualInputPath == "":
 			w.t.Fatalf("%s waits for people who do not know", s.ID)
 		case v.BlockedBy != "" && v.State != Pending:
 			w.t.Fatalf("%s is %s, and blocked by %s", s.ID, v.State, v.BlockedBy)
@@ -225,7 +216,7 @@ func (w *world) check() {
 			w.t.Fatalf("%s: %d items are done, and it is at the one with the index %d", s.ID, v.Done, v.Index)
 		}
 		for _, need := range s.Needs {
-			if _, n := w.of(need); n.State == Failed && (v.State == Running || v.State == Waiting) {
+			if _, n := w.of(need); n.State == Failed && v.State == Running {
 				w.t.Fatalf("%s is %s, and %s, which it needs, has failed", s.ID, v.State, need)
 			}
 		}
@@ -268,7 +259,8 @@ func (w *world) checkWhole() {
 			w.t.Fatalf("the run is %s, and a step failed: %v", status, failed)
 		}
 	}
-	for id := range w.last {
+	for _, s := range r.Plan.Steps {
+		id := s.ID
 		for _, t := range r.TodoOf(id) {
 			if !slices.Contains(todo, t) {
 				w.t.Fatalf("of %s alone %+v is to be done, and of the run it is not", id, t)

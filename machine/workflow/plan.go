@@ -101,6 +101,7 @@ const (
 	stepBytesMax  = 768 << 10            // of one step in the journal, whose changes take 1 MiB
 	partBytesMax  = 256 << 10            // of a plan or an import in one change: far below the journal's 1 MiB
 	listMax       = 1000                 // steps that one change names: 100 KiB at most
+	batchMax      = 1000                 // changes of one event: a batch of the journal takes no more
 	lostMax       = 3                    // deaths of the runner in a row that cost a step nothing: perhaps the step is what kills it
 	problemsShown = 5                    // of a list in a refusal: more nobody reads
 	faultsMax     = 1000                 // of one plan: more nobody mends at once

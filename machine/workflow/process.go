@@ -223,8 +223,8 @@ func (d *draft) answer(in AnswerRead) error {
 	if err := o.take(AnsweredFirst); err != nil {
 		return err
 	}
-	if d.now.Held || d.run.Stage != Driven || d.run.index.alive.n >= d.run.Options.SideBySide || !in.Place {
-		return o.take(Withdrawn) // answered, and it begins when there is a place
+	if d.now.Held || d.run.Stage != Driven || d.run.index.alive.n >= d.run.Options.SideBySide || d.run.index.unmet[o.i] > 0 || !in.Place {
+		return o.take(Withdrawn) // answered, and it begins when there is a place, and what it needs is done
 	}
 	return nil
 }

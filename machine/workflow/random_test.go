@@ -18,11 +18,10 @@ type world struct {
 	run     *Run
 	now     Now
 	journal []Change
-	alive   map[Lease]bool   // processes that were begun and whose end was not told
-	begun   map[Lease]bool   // leases of processes that there ever were
-	loops   map[StepID]int   // loop-backs of a gate since it was last at nought
-	backs   int              // loop-backs of all gates
-	last    map[StepID]Value // after the last change
+	alive   map[Lease]bool // processes that were begun and whose end was not told
+	begun   map[Lease]bool // leases of processes that there ever were
+	loops   map[StepID]int // loop-backs of a gate since it was last at nought
+	backs   int            // loop-backs of all gates
 }
 
 // A thousand runs of a plan that nobody has thought of, two hundred things that happen to each,
@@ -61,7 +60,7 @@ func FuzzOrders(f *testing.F) {
 func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	w := &world{
 		t: t, rnd: rnd, run: &Run{}, now: Now{At: noon},
-		alive: map[Lease]bool{}, begun: map[Lease]bool{}, loops: map[StepID]int{}, last: map[StepID]Value{},
+		alive: map[Lease]bool{}, begun: map[Lease]bool{}, loops: map[StepID]int{},
 	}
 	options := Options{
 		MaxAttempts: 1 + rnd.IntN(3), MaxIterations: rnd.IntN(4), SideBySide: 1 + rnd.IntN(4), PauseForHumans: rnd.IntN(3) > 0,
@@ -147,7 +146,7 @@ func (w *world) happen(n uint64) {
 			w.decide(CancelAsked{By: "ada", Step: w.anyStep(how >> 4)})
 		}
 	case 17:
-		w.decide(ResumeAsked{By: "ada"})
+		w.decide(w.resume(how))
 	case 18:
 		w.decide(ResumeAsked{By: "ada", From: w.anyStep(how)})
 	case 19:
@@ -162,6 +161,24 @@ func (w *world) happen(n uint64) {
 		w.outOfTurn(how)
 	}
 	w.check()
+}
+
+// resume goes on, now and then with a plan that somebody has edited meanwhile, or with other flags.
+func (w *world) resume(how uint64) ResumeAsked {
+	in := ResumeAsked{By: "ada"}
+	if how%4 == 0 {
+		plan := anyPlan(w.rnd)
+		in.Plan = &plan
+	}
+	if how>>2%4 == 0 {
+		options := w.run.Options
+		options.GateFile, options.PauseForHumans = how>>4%2 == 0, how>>5%2 == 0
+		in.Options = &options
+	}
+	if how>>6%2 == 0 {
+		in.From = w.anyStep(how >> 8)
+	}
+	return in
 }
 
 func (w *world) anyStep(n uint64) StepID { return pick(w.run.Plan.Steps, n).ID }
@@ -356,7 +373,6 @@ func (w *world) decide(in Input) error {
 		ch = journaled(w.t, ch)
 		w.journal = append(w.journal, ch)
 		w.run.Apply(ch)
-		w.keepBooks()
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,14 +57,18 @@ func (d *draft) layOut(event RunEvent, in RunAsked) error {
 	if err != nil {
 		return err
 	}
-	for n, part := range parts(in.Plan.Steps) {
+	d.planParts("W1", event, &in.Plan)
+	return nil
+}
+
+func (d *draft) planParts(row string, event RunEvent, plan *Plan) {
+	for n, part := range parts(plan.Steps) {
 		set := &PlanPart{Steps: part}
 		if n == 0 {
-			set.Name, set.Description = in.Plan.Name, in.Plan.Description
+			set.Name, set.Description = plan.Name, plan.Description
 		}
-		d.changes = append(d.changes, Change{At: d.now.At, Row: "W1", To: string(Pending), Trigger: string(event), Body: Body{Plan: set}})
+		d.changes = append(d.changes, Change{At: d.now.At, Row: row, To: string(Pending), Trigger: string(event), Body: Body{Plan: set}})
 	}
-	return nil
 }
 
 // gates takes in what the gate-state file says, as far as the plan asks for it.
@@ -144,31 +149,35 @@ func (d *draft) cancelStep(o *one, in CancelAsked) error {
 
 // resume is W12: the step that is named and all behind it start over, or all that failed.
 func (d *draft) resume(in ResumeAsked) error {
-	r := d.run
+	status := string(d.run.Status())
 	no := func(format string, args ...any) error {
-		return d.refuse(in.From, string(RunResumed), string(r.Status()), "W12", fmt.Sprintf(format, args...))
+		return d.refuse(in.From, string(RunResumed), status, "W12", fmt.Sprintf(format, args...))
 	}
-	if (r.Stage == Driven || r.Stage == Paused) && r.Status() == IsRunning {
+	if (d.run.Stage == Driven || d.run.Stage == Paused) && d.run.Status() == IsRunning {
 		return no("the run is active; cancel it first, or wait")
 	}
-	var from []int
-	switch i, known := r.index.at[in.From]; {
-	case in.From == "":
-		for i := range r.index.in[failed].all() {
-			from = append(from, i)
+	if in.Options != nil {
+		if faults := in.Options.Check(); len(faults) > 0 {
+			return no("%s", strings.Join(faults, "; "))
 		}
-		if len(from) == 0 && r.Stage == Driven {
-			return no("nothing has failed; name a step to start at")
-		}
-	case !known:
-		return no("the plan has no such step")
-	default:
-		if undone := r.undoneBefore(i); len(undone) > 0 {
-			return no("%s before it", listed(undone, "is neither COMPLETED nor SKIPPED", "are neither COMPLETED nor SKIPPED"))
-		}
-		from = append(from, i)
 	}
-	if _, err := d.setHead(RunResumed, func(h *Head) { h.By, h.Why = cut(in.By), "" }); err != nil {
+	if in.Plan != nil {
+		if why, err := d.replan(in); why != "" || err != nil {
+			return cmp.Or(err, no("%s", why))
+		}
+	}
+	r := d.run
+	from, why := r.redone(in.From)
+	if why != "" {
+		return no("%s", why)
+	}
+	_, err := d.setHead(RunResumed, func(h *Head) {
+		h.By, h.Why = cut(in.By), ""
+		if in.Options != nil {
+			h.Options = *in.Options
+		}
+	})
+	if err != nil {
 		return err
 	}
 	var moves []Move
@@ -177,10 +186,33 @@ func (d *draft) resume(in ResumeAsked) error {
 			moves = append(moves, Move{Step: r.Plan.Steps[i].ID, From: p.State})
 		}
 	}
-	d.list(moves, StartedOver, Pending, func(part []Move) Body {
-		return Body{Reset: &Reset{Moves: part, Ending: "the run starts over at " + string(in.From)}}
-	})
+	ending := "the run starts over"
+	if in.From != "" {
+		ending += " at " + string(in.From)
+	}
+	d.list(moves, StartedOver, Pending, func(part []Move) Body { return Body{Reset: &Reset{Moves: part, Ending: ending}} })
 	return nil
+}
+
+// redone says from which steps a run is to start over, or why it cannot.
+func (r *Run) redone(named StepID) (from []int, why string) {
+	if named != "" {
+		i, known := r.index.at[named]
+		if !known {
+			return nil, "the plan has no such step"
+		}
+		if undone := r.undoneBefore(i); len(undone) > 0 {
+			return nil, listed(undone, "is neither COMPLETED nor SKIPPED, and comes before it", "are neither COMPLETED nor SKIPPED, and come before it")
+		}
+		return []int{i}, ""
+	}
+	for i := range r.index.in[failed].all() {
+		from = append(from, i)
+	}
+	if len(from) == 0 && r.Stage == Driven {
+		return nil, "nothing has failed; name a step to start at"
+	}
+	return from, ""
 }
 
 // listed puts steps into words, the first few of them.

@@ -184,6 +184,7 @@ const (
 	RunReleased  RunEvent = "run_released"
 	RunCancelled RunEvent = "run_cancelled"
 	RunResumed   RunEvent = "run_resumed"
+	RunReplanned RunEvent = "run_replanned" // the workflow was edited meanwhile
 	GatesRead    RunEvent = "gates_read"
 )
 
@@ -196,6 +197,7 @@ const (
 	NoteWhy  RunAct = "note_why"  // who, and why
 	EndSteps RunAct = "end_steps" // W14 for each that runs
 	Redo     RunAct = "redo"      // W12 for the step named and all behind it, or for those that failed
+	Relay    RunAct = "relay"     // the steps of the new plan, as far as they are known
 	SetGates RunAct = "set_gates"
 )
 
@@ -211,6 +213,7 @@ var RunTable = machine.Table[Stage, RunEvent, RunAct]{
 		RunPaused:    {ID: "X9", To: Paused, Do: doRun(NoteWhy), Why: "a limit of the day, with --cost-limit-action pause, or a person"},
 		RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
 		RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo), Why: "once it has come to rest"},
+		RunReplanned: {ID: "W12", To: Driven, Do: doRun(Relay), Why: "the file is read again at each resume, as the seed's tool does"},
 		GatesRead:    {ID: "W2", To: Driven, Do: doRun(SetGates)},
 	},
 	Paused: {
@@ -220,11 +223,13 @@ var RunTable = machine.Table[Stage, RunEvent, RunAct]{
 	},
 	Parked: {
 		RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo)},
+		RunReplanned: {ID: "W12", To: Parked, Do: doRun(Relay)},
 		RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
 		GatesRead:    {ID: "W2", To: Parked, Do: doRun(SetGates)},
 	},
 	Stopped: {
-		RunResumed: {ID: "W12", To: Driven, Do: doRun(Redo), Why: "what was cancelled may be wanted after all"},
-		GatesRead:  {ID: "W2", To: Stopped, Do: doRun(SetGates)},
+		RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo), Why: "what was cancelled may be wanted after all"},
+		RunReplanned: {ID: "W12", To: Stopped, Do: doRun(Relay)},
+		GatesRead:    {ID: "W2", To: Stopped, Do: doRun(SetGates)},
 	},
 }

@@ -52,10 +52,45 @@ func (d *draft) takeIn(in StateFound) error {
 		return no("", fmt.Sprintf("%d steps are RUNNING, %d at most can be looked after", alive, sideBySideMax))
 	}
 	d.blockedNow(taken)
-	for _, part := range parts(taken) {
-		d.changes = append(d.changes, Change{At: d.now.At, Row: "X3", Trigger: string(RunTakenIn), Body: Body{Taken: part}})
+	d.takeSteps("X3", RunTakenIn, taken)
+	if len(d.changes) > batchMax {
+		return no("", fmt.Sprintf("it takes %d changes of the journal, %d at most; cut the logs in it", len(d.changes), batchMax))
 	}
 	return nil
+}
+
+// takeSteps journals steps as they are. What a step has produced may be larger than a change
+// can be: then it follows in pieces.
+func (d *draft) takeSteps(row string, event RunEvent, list []Taken) {
+	change := func(step StepID, body Body) {
+		d.changes = append(d.changes, Change{At: d.now.At, Row: row, Step: step, Trigger: string(event), Body: body})
+	}
+	var large []Taken
+	bare := slices.Clone(list)
+	for i := range list {
+		if jsonBytes(list[i]) > partBytesMax {
+			large = append(large, list[i])
+			bare[i].Facts, bare[i].Items = Facts{}, nil
+		}
+	}
+	for _, part := range parts(bare) {
+		change("", Body{Taken: part})
+	}
+	for _, t := range large {
+		piece := func(items []string, facts Facts) {
+			change(t.Step, Body{Step: &StepSet{Value: t.Value, Items: items, Facts: &facts, Add: true}})
+		}
+		piece(t.Items, Facts{})
+		for _, part := range parts(t.Artifacts) {
+			piece(nil, Facts{Artifacts: part})
+		}
+		for _, part := range parts(t.Metrics) {
+			piece(nil, Facts{Metrics: part})
+		}
+		for _, part := range parts(t.Logs) {
+			piece(nil, Facts{Logs: part})
+		}
+	}
 }
 
 // foreignFault says why a step cannot be believed; empty: it can.
@@ -116,10 +151,7 @@ func ownView(p Progress, s *Step, in StateFound) Progress {
 // blockedNow clears what blocks nothing any more: what the gate had sent back is done again, or
 // the step does not hang on it. A file may say so; the run would wait for ever.
 func (d *draft) blockedNow(taken []Taken) {
-	scratch := &Run{}
-	for _, ch := range d.changes {
-		scratch.Apply(ch)
-	}
+	scratch := d.applied()
 	states := make(map[StepID]State, len(taken))
 	for i := range taken {
 		states[taken[i].Step] = taken[i].State

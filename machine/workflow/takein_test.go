@@ -112,7 +112,7 @@ func TestTakeInProgress(t *testing.T) {
 	s.showRun()
 	s.says(`refused: run f8c1a491, step code_review: cannot take started while PENDING: it needs what coding has not completed [W2]
 		W13  coding       RUNNING -> PENDING  runner_died
-		refused: run f8c1a491, step code_review: cannot take run_resumed while waiting: coding is neither COMPLETED nor SKIPPED before it [W12]
+		refused: run f8c1a491, step code_review: cannot take run_resumed while waiting: coding is neither COMPLETED nor SKIPPED, and comes before it [W12]
 		W12  (run)        parked -> driven  run_resumed
 		start coding`)
 	for _, line := range []string{"coding starts", "coding reports", "code_review starts", "code_review reports"} {

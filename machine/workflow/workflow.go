@@ -37,11 +37,12 @@ type Head struct {
 	ReportsDir      string    `json:"reports_dir"`
 	ManualInputsDir string    `json:"manual_inputs_dir"`
 	CreatedAt       time.Time `json:"created_at"`
-	UpdatedAt       time.Time `json:"updated_at"`           // of the last change, whatever it was of
-	StepCount       int       `json:"step_count"`           // of the plan, which comes in parts
-	By              string    `json:"by,omitempty"`         // who paused, cancelled or resumed it last
-	Why             string    `json:"why,omitempty"`        //
-	OpenGates       []string  `json:"open_gates,omitempty"` // of those that the plan names, in order
+	UpdatedAt       time.Time `json:"updated_at"`            // of the last change, whatever it was of
+	StepCount       int       `json:"step_count"`            // of the plan, which comes in parts
+	LeaseFloor      uint64    `json:"lease_floor,omitempty"` // leases given to steps that the plan no longer has, at most
+	By              string    `json:"by,omitempty"`          // who paused, cancelled or resumed it last
+	Why             string    `json:"why,omitempty"`         //
+	OpenGates       []string  `json:"open_gates,omitempty"`  // of those that the plan names, in order
 }
 
 // Progress is one step of a run.
@@ -142,7 +143,7 @@ type StepSet struct {
 	Items []string `json:"items,omitzero"`  // nil: as they were
 }
 
-// Taken is a step as somebody else's file says.
+// Taken is a step as somebody else's file says, or as it was under the plan before.
 type Taken struct {
 	Step StepID `json:"step"`
 	Progress
