@@ -196,6 +196,9 @@ func (w *world) judgeMoved(ch Change) {
 func (w *world) check() {
 	r := w.run
 	for i, s := range r.Plan.Steps {
+		if w.foreign {
+			break // somebody else's counts, and steps that are RUNNING by his word alone
+		}
 		v := r.Steps[i].Value
 		switch {
 		case v.Attempts < 0 || v.Attempts > r.Options.MaxAttempts:

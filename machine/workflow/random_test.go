@@ -22,6 +22,7 @@ type world struct {
 	begun   map[Lease]bool // leases of processes that there ever were
 	loops   map[StepID]int // loop-backs of a gate since it was last at nought
 	backs   int            // loop-backs of all gates
+	foreign bool           // it was taken in from somebody else\'s file
 }
 
 // A thousand runs of a plan that nobody has thought of, two hundred things that happen to each,
@@ -406,7 +407,7 @@ func (w *world) finish() {
 		switch w.run.Stage {
 		case Paused:
 			w.must(ReleaseAsked{By: "ada"})
-		case Stopped:
+		case Stopped, Parked:
 			w.must(ResumeAsked{By: "ada"})
 		}
 		w.decide(GatesSeen{Open: []string{"x", "y"}})
@@ -456,6 +457,8 @@ func (w *world) doWell(todo Todo) {
 		w.must(ItemsSeen{Step: step, Iteration: todo.Iteration, Items: []string{"1", "2"}})
 	case SkipIt:
 		w.must(SkipsDue{})
+	case LookForIt:
+		w.must(ProcessLost{Lease: todo.Lease, Why: "nobody has seen it"})
 	default:
 		w.t.Fatalf("nobody knows what to do about %+v", todo)
 	}

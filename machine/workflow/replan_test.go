@@ -3,6 +3,7 @@ package workflow
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // tell lets a story happen, line by line.
@@ -146,4 +147,14 @@ func TestReplanForgetsWhatIsNotSoAnyMore(t *testing.T) {
 	s.says(`cannot take started while PENDING: its condition has not been evaluated yet [W11]
 		X8   asked        RUNNING -> PENDING  withdrawn
 		W2   asked        PENDING -> RUNNING  started`)
+}
+
+// A step that fails waits twice as long each time, and never longer than the longest wait (W4).
+func TestBackoffDoubles(t *testing.T) {
+	o := DefaultOptions(1)
+	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 100: time.Minute} {
+		if got := o.backoff(failures); got != want {
+			t.Errorf("after %d failures it waits %s, and not %s", failures, got, want)
+		}
+	}
 }

@@ -39,6 +39,9 @@ func (d *draft) start(in RunAsked) error { return d.layOut(RunStarted, in) }
 // layOut journals the plan and with it its steps, all PENDING, in as many changes as it takes.
 func (d *draft) layOut(event RunEvent, in RunAsked) error {
 	fault := idFault(string(in.ID), runIDBytesMax)
+	for _, dir := range []string{in.RepoDir, in.ReportsDir, in.ManualInputsDir} {
+		fault = cmp.Or(fault, pathFault(dir))
+	}
 	if faults := in.Plan.Check(); fault == "" && len(faults) > 0 {
 		fault = fmt.Sprintf("the workflow has %d faults, the first one: %s", len(faults), faults[0].Error())
 	}

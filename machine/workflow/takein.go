@@ -3,6 +3,10 @@ package workflow
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
 )
 
 // takeIn takes somebody else's run_state.json in (X3). The run is parked: nobody drives it
@@ -14,6 +18,9 @@ func (d *draft) takeIn(in StateFound) error {
 	}
 	if err := d.layOut(RunTakenIn, in.RunAsked); err != nil {
 		return err
+	}
+	if !believable(in.CreatedAt) {
+		return no("", "created_at is in the year "+strconv.Itoa(in.CreatedAt.Year())+"; take one that has been")
 	}
 	if !in.CreatedAt.IsZero() {
 		d.changes[0].Body.Head.CreatedAt = in.CreatedAt.UTC().Round(0)
@@ -113,10 +120,33 @@ func foreignFault(p *Progress, known map[StepID]*Step) string {
 	case p.BlockedBy != "" && gate.LoopBackTo == "":
 		return fmt.Sprintf("blocked_by_loop names %s, which leads back to nothing", p.BlockedBy)
 	}
+	for _, at := range []time.Time{p.StartedAt, p.EndedAt} {
+		if !believable(at) {
+			return "a time in the year " + strconv.Itoa(at.Year()) + "; take one that has been"
+		}
+	}
+	if fault := pathFault(p.ReportPath); fault != "" {
+		return "report_path: " + fault
+	}
 	if fault := itemsFault(p.Items); fault != "" {
 		return "loop_items: " + fault
 	}
 	return p.Facts.fault()
+}
+
+// believable says whether a time can be one of a run; zero is none. Those of the year 10000 and
+// later cannot be written as JSON.
+func believable(at time.Time) bool { return at.IsZero() || at.Year() >= 1970 && at.Year() < 9999 }
+
+// pathFault says why a path cannot be one; empty: it can.
+func pathFault(path string) string {
+	switch {
+	case len(path) > textBytesMax:
+		return tooLong(len(path), textBytesMax)
+	case !utf8.ValidString(path) || strings.ContainsRune(path, 0):
+		return "is no path: it has a zero byte, or is no UTF-8"
+	}
+	return ""
 }
 
 // ownView makes of a foreign step one of ours: what only we keep is found out, and what cannot

@@ -3,6 +3,7 @@ package workflow
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -185,6 +186,9 @@ func TestTakeInRefuses(t *testing.T) {
 		"strange gate":   {"first", Progress{Value: Value{State: Pending, BlockedBy: "x"}}, "no step of the workflow"},
 		"no gate":        {"first", Progress{Value: Value{State: Pending, BlockedBy: "target"}}, "leads back to nothing"},
 		"items":          {"first", Progress{Value: Value{State: Pending}, Items: []string{"{"}}, "item 0 is no JSON"},
+		"a far time":     {"first", Progress{Value: Value{State: Failed, EndedAt: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}}, "a time in the year 9999"},
+		"a long path":    {"first", Progress{Value: Value{State: Failed, ReportPath: strings.Repeat("x", 20_000)}}, "report_path: 20000 bytes"},
+		"no path":        {"first", Progress{Value: Value{State: Failed, ReportPath: "\xff"}}, "report_path: is no path"},
 		"artifacts":      {"first", Progress{Value: Value{State: Completed}, Facts: Facts{Artifacts: []string{""}}}, "is no artifact"},
 		"blocked before": {"first", Progress{Value: Value{State: Pending, BlockedBy: "gate"}}, ""},
 	} {
@@ -228,4 +232,37 @@ func TestParked(t *testing.T) {
 	s.says(`W14  (run)        parked -> cancelled  run_cancelled
 		W14  a            RUNNING -> FAILED  cancelled_by_hand
 		W12  a            FAILED -> PENDING  started_over`)
+}
+
+// FuzzTakeIn gives a run whatever JSON says a plan and its steps are: it is refused, or it can
+// be brought to an end.
+func FuzzTakeIn(f *testing.F) {
+	f.Add([]byte(`{"name":"w","steps":[{"id":"a","agent":"x","prompt":"p"},{"id":"b","agent":"x","prompt":"p","needs":["a"],"human_in_the_loop":true,"ask":"before"}]}`),
+		[]byte(`{"a":{"state":"FAILED","attempts":2,"ended_at":"2025-01-15T10:15:45.000000Z","last_error":"exit status 1"},"b":{"state":"SKIPPED"}}`))
+	f.Add([]byte(`{"name":"w","steps":[{"id":"a","agent":"x","prompt":"p","loop":{"items":["1","2"]}},{"id":"b","agent":"x","prompt":"p","needs":["a"],"loop_back_to":"a"},{"id":"c","agent":"x","prompt":"p","needs":["b"],"human_in_the_loop":true,"when":"x"}]}`),
+		[]byte(`{"a":{"state":"COMPLETED","index":1},"b":{"state":"RUNNING","iteration":3},"c":{"state":"PENDING","blocked_by":"b","attempts":7}}`))
+	f.Add([]byte(`{"name":"w","steps":[{"id":"t","agent":"x","prompt":"p"},{"id":"g","agent":"x","prompt":"p","loop_back_to":"t"},{"id":"c","command":["x"],"needs":["t","g"],"loop":{"until_condition":"x","max_iterations":3}}]}`),
+		[]byte(`{"g":{"state":"PENDING","iteration":1,"blocked_by":"g"},"c":{"state":"WAITING_ON_HUMAN"}}`))
+	f.Fuzz(func(t *testing.T, plan, steps []byte) {
+		in := StateFound{RunAsked: RunAsked{ID: "r", Options: DefaultOptions(2), ReportsDir: "/r", ManualInputsDir: "/m"}}
+		in.Options.PauseForHumans = true
+		if len(plan)+len(steps) > 1<<14 || json.Unmarshal(plan, &in.Plan) != nil || json.Unmarshal(steps, &in.Steps) != nil || len(in.Plan.Steps) > 20 {
+			return
+		}
+		w := &world{
+			t: t, rnd: rand.New(rand.NewPCG(1, 1)), run: &Run{}, now: Now{At: noon}, foreign: true,
+			alive: map[Lease]bool{}, begun: map[Lease]bool{}, loops: map[StepID]int{},
+		}
+		for i := range in.Plan.Steps {
+			if l := in.Plan.Steps[i].Loop; l != nil && max(len(l.Items), l.MaxIterations) > 50 {
+				return // it ends, and not soon
+			}
+		}
+		if w.decide(in) != nil {
+			return
+		}
+		w.checkWhole()
+		w.finish()
+		w.replay()
+	})
 }
