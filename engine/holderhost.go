@@ -53,9 +53,6 @@ func (h *Holders) Start(ctx context.Context, session string, epoch uint64, launc
 
 // Adopt is Host's.
 func (h *Holders) Adopt(ctx context.Context, session string, epoch uint64) (Process, Found, error) {
-	if _, err := os.Stat(h.folder(session)); errors.Is(err, os.ErrNotExist) {
-		return nil, NeverStarted, nil
-	}
 	handle, status, err := holder.Adopt(ctx, h.folder(session), epoch)
 	if err != nil {
 		return nil, "", fmt.Errorf("adopt %s: %w", session, fencing(err))

@@ -15,7 +15,8 @@ import (
 // connects to the holder where one lives, reads the exit record where there is
 // one, and ends the tree where the holder is gone without one. A lower epoch than
 // was seen is refused with *Fenced. After Adopt with phase NeverStarted no start
-// with a lower epoch succeeds, not even one that was under way.
+// with a lower epoch succeeds, not even one that was under way: where there is no
+// folder it is made, since the fence has to stand somewhere.
 func Adopt(ctx context.Context, folder string, fence uint64) (*Handle, Status, error) {
 	folder, err := realFolder(folder)
 	if err != nil {
@@ -58,8 +59,11 @@ func attachOnce(ctx context.Context, folder string, fence uint64) (*net.UnixConn
 		return nil, st, err
 	}
 	lock, err := os.OpenFile(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, &Status{Phase: NeverStarted}, nil // there is no folder
+	if errors.Is(err, os.ErrNotExist) { // there is no folder; a start of a daemon before us may be on its way
+		if err := makeFolder(folder); err != nil {
+			return nil, nil, err
+		}
+		lock, err = os.OpenFile(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("look who holds it: %w", err)

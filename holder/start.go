@@ -26,14 +26,11 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, context.Cause(ctx))
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("start %s: make the session's folder: %w; it must be ours to write", spec.Session, err)
+	if err := makeFolder(folder); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
 	folder, err := realFolder(folder)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
-	}
-	if err := syncFolder(filepath.Dir(folder)); err != nil { // or a power cut could forget that there was a start
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
 	conn, err := spawn(folder, &spec)
@@ -51,6 +48,15 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
 	return newHandle(folder, spec.Fence, conn, *st), nil
+}
+
+// makeFolder makes a session's folder, and makes that durable: a power cut must not forget
+// that there was a start, or a fence against one.
+func makeFolder(folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("make the session's folder: %w; it must be ours to write", err)
+	}
+	return syncFolder(filepath.Dir(folder))
 }
 
 // spawn starts the holder's process and gives our end of the socket to it.

@@ -99,16 +99,20 @@ func TestFence(t *testing.T) {
 }
 
 // TestFenceBeforeStart: a start that is under way when a new daemon looks cannot succeed behind its back.
+// Nor where its folder was not even made yet.
 func TestFenceBeforeStart(t *testing.T) {
-	dir := t.TempDir()
-	h, st, err := Adopt(t.Context(), dir, 7)
-	if err != nil || st.Phase != NeverStarted {
-		t.Fatalf("%+v %v", st, err)
-	}
-	defer h.Close()
-	<-h.Done()
-	if _, err := Start(t.Context(), dir, agent(t, "hang")); !errors.As(err, new(*Fenced)) {
-		t.Fatal(err)
+	for name, dir := range map[string]string{"folder": t.TempDir(), "no folder": filepath.Join(t.TempDir(), "sessions", "coder-1")} {
+		t.Run(name, func(t *testing.T) {
+			h, st, err := Adopt(t.Context(), dir, 7)
+			if err != nil || st.Phase != NeverStarted {
+				t.Fatalf("%+v %v", st, err)
+			}
+			defer h.Close()
+			<-h.Done()
+			if _, err := Start(t.Context(), dir, agent(t, "hang")); !errors.As(err, new(*Fenced)) {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 
