@@ -25,7 +25,7 @@ func (r *Run) Apply(ch Change) {
 	case body.Taken != nil:
 		for _, taken := range body.Taken {
 			i := r.index.at[taken.Step]
-			r.Steps[i].Facts, r.Steps[i].Items = taken.Facts, taken.Items
+			r.Steps[i].Facts, r.Steps[i].Items, r.Steps[i].Extra = taken.Facts, taken.Items, taken.Extra
 			r.set(i, taken.Value)
 		}
 	default:

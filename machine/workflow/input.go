@@ -20,6 +20,7 @@ type RunAsked struct {
 // PENDING. Times, paths and texts are as the file says.
 type StateFound struct {
 	RunAsked
+	Extra     string    // unknown fields of the file, opaque here (X7)
 	CreatedAt time.Time // zero: now
 	Steps     map[StepID]Progress
 }

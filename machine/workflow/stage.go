@@ -222,7 +222,7 @@ func (r *Run) redone(named StepID) (from []int, why string) {
 func listed(ids []StepID, is, are string) string {
 	words := make([]string, 0, problemsShown)
 	for _, id := range ids[:min(len(ids), problemsShown)] {
-		words = append(words, string(id))
+		words = append(words, cutTo(string(id), idBytesMax))
 	}
 	text := strings.Join(words, ", ")
 	if more := len(ids) - problemsShown; more > 0 {

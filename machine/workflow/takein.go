@@ -22,6 +22,10 @@ func (d *draft) takeIn(in StateFound) error {
 	if !believable(in.CreatedAt) {
 		return no("", "created_at is in the year "+strconv.Itoa(in.CreatedAt.Year())+"; take one that has been")
 	}
+	if fault := extraFault(in.Extra); fault != "" {
+		return no("", fault)
+	}
+	d.changes[0].Body.Head.Extra = in.Extra
 	if !in.CreatedAt.IsZero() {
 		d.changes[0].Body.Head.CreatedAt = in.CreatedAt.UTC().Round(0)
 	}
@@ -125,6 +129,9 @@ func foreignFault(p *Progress, known map[StepID]*Step) string {
 			return "a time in the year " + strconv.Itoa(at.Year()) + "; take one that has been"
 		}
 	}
+	if fault := extraFault(p.Extra); fault != "" {
+		return fault
+	}
 	if fault := pathFault(p.ReportPath); fault != "" {
 		return "report_path: " + fault
 	}
@@ -132,6 +139,17 @@ func foreignFault(p *Progress, known map[StepID]*Step) string {
 		return "loop_items: " + fault
 	}
 	return p.Facts.fault()
+}
+
+// extraFault says why unknown fields cannot be kept; empty: they can.
+func extraFault(extra string) string {
+	switch {
+	case len(extra) > jsonBytesMax:
+		return "fields that nobody knows take " + tooLong(len(extra), jsonBytesMax)
+	case !utf8.ValidString(extra):
+		return "fields that nobody knows are no UTF-8"
+	}
+	return ""
 }
 
 // believable says whether a time can be one of a run; zero is none. Those of the year 10000 and

@@ -188,6 +188,7 @@ func TestTakeInRefuses(t *testing.T) {
 		"items":          {"first", Progress{Value: Value{State: Pending}, Items: []string{"{"}}, "item 0 is no JSON"},
 		"a far time":     {"first", Progress{Value: Value{State: Failed, EndedAt: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}}, "a time in the year 9999"},
 		"a long path":    {"first", Progress{Value: Value{State: Failed, ReportPath: strings.Repeat("x", 20_000)}}, "report_path: 20000 bytes"},
+		"much unknown":   {"first", Progress{Value: Value{State: Failed}, Extra: strings.Repeat("x", 80_000)}, "fields that nobody knows take 80000 bytes"},
 		"no path":        {"first", Progress{Value: Value{State: Failed, ReportPath: "\xff"}}, "report_path: is no path"},
 		"artifacts":      {"first", Progress{Value: Value{State: Completed}, Facts: Facts{Artifacts: []string{""}}}, "is no artifact"},
 		"blocked before": {"first", Progress{Value: Value{State: Pending, BlockedBy: "gate"}}, ""},
@@ -232,6 +233,21 @@ func TestParked(t *testing.T) {
 	s.says(`W14  (run)        parked -> cancelled  run_cancelled
 		W14  a            RUNNING -> FAILED  cancelled_by_hand
 		W12  a            FAILED -> PENDING  started_over`)
+}
+
+// Fields that we do not know are kept, whatever happens to the run and to the step (X7).
+func TestUnknownFieldsSurvive(t *testing.T) {
+	in := StateFound{
+		RunAsked: RunAsked{ID: "r", Plan: Plan{Name: "w", Steps: []Step{work("a")}}, Options: DefaultOptions(1)}, Extra: `{"team":"blue"}`,
+		Steps: map[StepID]Progress{"a": {Value: Value{State: Failed}, Extra: `{"cost":1}`}},
+	}
+	s := takenIn(t, in)
+	s.tell("start at a\na starts\na reports\nstart at a\na starts\ncancel\na departed")
+	s.decide(ResumeAsked{Plan: &Plan{Name: "w", Steps: []Step{work("a"), work("b", "a")}}})
+	s.tell("restart")
+	if s.run.Extra != in.Extra || s.run.Steps[0].Extra != `{"cost":1}` || len(s.run.Steps) != 2 {
+		t.Errorf("%q, %+v", s.run.Extra, s.run.Steps[0])
+	}
 }
 
 // FuzzTakeIn gives a run whatever JSON says a plan and its steps are: it is refused, or it can

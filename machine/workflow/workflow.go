@@ -42,6 +42,7 @@ type Head struct {
 	LeaseFloor      uint64    `json:"lease_floor,omitempty"` // leases given to steps that the plan no longer has, at most
 	By              string    `json:"by,omitempty"`          // who paused, cancelled or resumed it last
 	Why             string    `json:"why,omitempty"`         //
+	Extra           string    `json:"extra,omitempty"`       // unknown fields of the file, opaque here; X7
 	OpenGates       []string  `json:"open_gates,omitempty"`  // of those that the plan names, in order
 }
 
@@ -50,6 +51,7 @@ type Progress struct {
 	Value
 	Facts
 	Items []string `json:"items,omitempty"` // loop_items, as JSON texts
+	Extra string   `json:"extra,omitempty"` // unknown fields of the file, opaque here; X7
 }
 
 // Value is what changes of a step, apart from what it produced (seed 004, Step Runtime Object).
