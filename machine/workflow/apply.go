@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -25,7 +26,7 @@ func (r *Run) Apply(ch Change) {
 	case body.Taken != nil:
 		for _, taken := range body.Taken {
 			i := r.index.at[taken.Step]
-			r.Steps[i].Facts, r.Steps[i].Items, r.Steps[i].Extra = taken.Facts, taken.Items, taken.Extra
+			r.Steps[i].Facts, r.Steps[i].Items, r.Steps[i].Extra = taken.Facts.clipped(), taken.Items, taken.Extra
 			r.set(i, taken.Value)
 		}
 	default:
@@ -81,12 +82,18 @@ func (r *Run) setStep(i int, set *StepSet) {
 	case set.Facts != nil && set.Add:
 		p.Facts = p.plus(*set.Facts)
 	case set.Facts != nil:
-		p.Facts = *set.Facts
+		p.Facts = set.Facts.clipped()
 	}
 	if set.Items != nil {
 		p.Items = set.Items
 	}
 	r.set(i, set.Value)
+}
+
+// clipped are the facts in slices that nobody else's grow into: what is appended to them later
+// must not land in the report of whoever handed them over.
+func (f *Facts) clipped() Facts {
+	return Facts{Artifacts: slices.Clip(f.Artifacts), Metrics: slices.Clip(f.Metrics), Logs: slices.Clip(f.Logs)}
 }
 
 // plus puts the facts of a loop's next item behind those that are there. A measure of the same

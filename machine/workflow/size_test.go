@@ -141,6 +141,28 @@ func TestReportsHaveLimits(t *testing.T) {
 	}
 }
 
+// What a report says is not written into by the report of the next item.
+func TestFactsAreNobodyElses(t *testing.T) {
+	s := work("each")
+	s.Loop = &Loop{Items: []string{"1", "2"}}
+	r := begun(t, Plan{Name: "w", Steps: []Step{s}}, DefaultOptions(1))
+	theirs := []string{"first.md", "kept.md"}
+	for n, artifacts := range [][]string{theirs[:1], {"second.md"}} {
+		for _, in := range []Input{StartAsked{"each"}, ReportRead{Lease: Lease{"each", uint64(n + 1)}, Report: Report{Facts: Facts{Artifacts: artifacts}}, Over: true}} {
+			changes, err := decide(t, r, in, Now{At: noon})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, ch := range changes {
+				r.Apply(ch)
+			}
+		}
+	}
+	if theirs[1] != "kept.md" || !slices.Equal(r.Steps[0].Artifacts, []string{"first.md", "second.md"}) {
+		t.Errorf("%v, %v", theirs, r.Steps[0].Artifacts)
+	}
+}
+
 // The cost of a run is that of its steps: ten times the steps take about ten times as long, in
 // a chain and in a fan alike. The numbers are nanoseconds a step, for both sizes, and how many
 // times as long a step takes in the larger run.
