@@ -62,6 +62,9 @@ type Engine struct {
 	took     time.Duration // the last append
 	holding  bool          // no errand begins: we are still looking, or going already
 	spun     bool          // the last deadline came to nothing
+	behind   uint64        // the epoch that holders had obeyed when the journal knew less; 0: it knew
+	// Sessions that the journal does not know, by whose they are: at first all, then those that run.
+	strangers map[string][]Trace
 
 	errands sync.WaitGroup
 	cancel  context.CancelFunc // ends errands

@@ -15,7 +15,8 @@ import (
 type Plan struct {
 	Rebooted bool       `json:"rebooted"` // the machine was started anew since the last daemon
 	Hold     bool       `json:"hold"`
-	Lines    []PlanLine `json:"plan"` // by name, one for every agent that is configured or had a session
+	Behind   uint64     `json:"behind,omitempty"` // holders have obeyed this epoch, and the journal does not know it: it is a new one, or an old copy
+	Lines    []PlanLine `json:"plan"`             // by name, one for every agent that is configured or had a session
 }
 
 // PlanLine is what is done with one agent.
@@ -50,6 +51,8 @@ const (
 	DoWait      Deed = "wait"       // it failed before; the next try is later
 	DoRest      Deed = "rest"       // nothing runs, and nothing is started
 	DoLeave     Deed = "leave"      // its own loop decides; its file is all that is ours
+	DoWaitFor   Deed = "wait_for"   // it runs, and the journal does not know it: nothing starts beside it
+	DoPutAside  Deed = "put_aside"  // it is over, and the journal does not know it: its name is made free, nothing is lost
 )
 
 // Which way an end went that is not read yet.
@@ -96,6 +99,7 @@ func (s PlanStep) String() string {
 		DoAdopt: "adopt " + s.Session, DoTakeEnd: "take in how " + s.Session + " ended", DoCountLost: "count " + s.Session + " as lost",
 		DoEnd: "end " + s.Session, DoStart: "start " + s.Session + kind, DoWithdraw: "withdraw " + s.Session,
 		DoAsk: "ask after " + s.Session + " until its holder answers", DoWait: "wait", DoRest: "leave at rest", DoLeave: "leave to its own loop",
+		DoWaitFor: "wait until " + s.Session + " is over", DoPutAside: "put " + s.Session + " aside",
 	}
 	return words[s.Do] + ": " + s.Why
 }
@@ -373,7 +377,9 @@ func (e *Engine) plan(before *team.Team, found []adoption) Plan {
 		}
 		seen[a.agent] = s
 	}
-	return planOf(before, e.team, seen, e.rebooted, e.clock.now())
+	plan := planOf(before, e.team, seen, e.rebooted, e.clock.now())
+	e.addStrangers(&plan)
+	return plan
 }
 
 // sheet is an agent's file in words, as it was met at the start.

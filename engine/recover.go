@@ -13,7 +13,7 @@ import (
 // files), and only then lets anything begin. It runs before the loop, in its goroutine.
 func (e *Engine) recover(ctx context.Context) error {
 	before := copyOf(e.team)
-	found, err := e.reckon(ctx, e.adoptAll, e.readFiles)
+	found, err := e.reckon(ctx, e.opts.Host, e.adoptAll, e.readFiles)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -24,6 +24,12 @@ func (e *Engine) recover(ctx context.Context) error {
 		return err
 	}
 	e.announcePlan(before, found)
+	if err := e.settleStrangers(ctx); err != nil {
+		for i := range found {
+			found[i].close()
+		}
+		return err
+	}
 	for _, a := range found {
 		e.pickUp(a)
 	}
@@ -44,7 +50,10 @@ func (e *Engine) recover(ctx context.Context) error {
 // reckon looks, and decides what all that was found means. It begins nothing: what it
 // decides is in the journal when it returns, and in the world later. A rehearsal runs this
 // very function with other eyes, on a journal that keeps nothing.
-func (e *Engine) reckon(ctx context.Context, sessions func(context.Context) []adoption, files func(context.Context) error) ([]adoption, error) {
+func (e *Engine) reckon(ctx context.Context, witness any, sessions func(context.Context) []adoption, files func(context.Context) error) ([]adoption, error) {
+	if err := e.trace(ctx, witness); err != nil {
+		return nil, err
+	}
 	e.rebooted = e.team.BootID != "" && e.team.BootID != e.opts.BootID
 	if err := e.tell(ctx, "", team.DaemonStarted{BootID: e.opts.BootID}); err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func Rehearse(ctx context.Context, opts Options, look Onlooker) (Plan, error) {
 	defer e.cancel()
 	e.unsaved = 0 // no snapshot is due in a rehearsal
 	before := copyOf(e.team)
-	found, err := e.reckon(ctx, func(ctx context.Context) []adoption { return e.lookAll(ctx, look) }, func(ctx context.Context) error {
+	found, err := e.reckon(ctx, look, func(ctx context.Context) []adoption { return e.lookAll(ctx, look) }, func(ctx context.Context) error {
 		return e.glance(ctx, look)
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // first; then the file itself is looked at once more, since somebody may have written pause
 // and nobody told us yet; then the loop is asked, and the next thing is the process.
 func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
-	if _, may := e.mayStart(ctx, m, s); !may {
+	if _, may := e.mayStart(ctx, m, s); !may || !e.alone(ctx, m, s) {
 		return
 	}
 	launch, err := e.prepare(m, s)

@@ -180,6 +180,9 @@ func (e *Engine) agentView(a *team.Agent) AgentView {
 		view.Description = m.conf.Description
 		e.doubtFile(&view, m, a)
 	}
+	if strange := e.strange(a.Name); strange != "" {
+		view.contradicted("%s", strange)
+	}
 	return view
 }
 

@@ -54,6 +54,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		view    WhyView
 		unknown error
 		written bool
+		strange string
 	)
 	err := e.look(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
@@ -62,7 +63,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 			return
 		}
 		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.clock.now())
-		view.Agent = e.agentView(a)
+		view.Agent, strange = e.agentView(a), e.strange(name)
 		if known := e.members[name]; known != nil {
 			written = !known.writing && !e.fileDue(known, a)
 			conf, drives = known.conf, known.driver // fixed since the start; the rest is the loop's own
@@ -85,6 +86,9 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		view.Agent.DesiredState, orNobody(view.Agent.SetBy), because(view.Agent.Note))
 	if current := e.fileEvidence(conf, view.Agent, add); written && !agent.Settings.Policy.Foreign && current != view.Agent.CurrentState && current != "" {
 		view.Agent.contradicted("%s says current %s, and the journal %s", interop.FileName, current, view.Agent.CurrentState)
+	}
+	if strange != "" {
+		add("holder", now, false, "%s", strange)
 	}
 	processEvidence(&agent, proof, silent, add)
 	if conf.Workspace != "" {

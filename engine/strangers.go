@@ -1,0 +1,311 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// A journal may be another one than the world remembers: its file was taken away and a new
+// one begun, or an old copy was put back. Holders are the witnesses: they know which epoch
+// they obeyed, and for which session. So they are asked before an epoch begins, and a session
+// that the journal does not know is a stranger, beside whom nothing is started.
+
+// Trace is what is left of a session on this machine, whether the journal knows it or not.
+type Trace struct {
+	Session string
+	Found   Found
+	PID     int    // of the agent's process, where it runs
+	Epoch   uint64 // the highest that its holder has obeyed
+}
+
+// Tracker is a Host, or an Onlooker, that can say which sessions have left traces.
+type Tracker interface {
+	// Traces looks at every session but those that over names: they are long at rest.
+	Traces(ctx context.Context, over func(session string) bool) ([]Trace, error)
+}
+
+// Shelf is a Host that can put what is left of a dead session where its name is free again.
+// Nothing of it is lost. It says where it lies now.
+type Shelf interface {
+	PutAside(session string) (to string, err error)
+}
+
+// past says whether a session is over by the journal, so that it need not be looked at.
+func (e *Engine) past(session string) bool {
+	name, n, is := nameParts(session)
+	if !is {
+		return true // it is no session's name; whoever put it there knows what it is
+	}
+	a := e.team.Agents[name]
+	return a != nil && n <= a.Opened && (a.Session == nil || a.Session.ID != session)
+}
+
+// nameParts is whose session it is by its name, and the how manieth.
+func nameParts(session string) (agent string, n uint64, is bool) {
+	at := strings.LastIndexByte(session, '-')
+	if at <= 0 {
+		return "", 0, false
+	}
+	n, err := strconv.ParseUint(session[at+1:], 10, 64)
+	return session[:at], n, err == nil && n > 0
+}
+
+// trace asks the witnesses, before an epoch begins. The new one must be above every epoch
+// that a holder has obeyed, or they would refuse us, and obey one whom we have followed.
+func (e *Engine) trace(ctx context.Context, who any) error {
+	tracker, can := who.(Tracker)
+	if !can {
+		return nil
+	}
+	traces, err := tracker.Traces(ctx, e.past)
+	if err != nil {
+		return fmt.Errorf("look what earlier sessions have left: %w", err)
+	}
+	e.behind = 0
+	e.strangers = map[string][]Trace{}
+	for _, t := range traces {
+		if t.Epoch > e.team.Epoch {
+			e.behind = max(e.behind, t.Epoch)
+		}
+		name, _, _ := nameParts(t.Session)
+		if a := e.team.Agents[name]; a == nil || a.Session == nil || a.Session.ID != t.Session {
+			e.strangers[name] = append(e.strangers[name], t)
+		}
+	}
+	if e.behind > 0 {
+		e.log.Warn("the journal is behind: it is a new one, or an old copy; what it does not know is not made up, and nothing is started beside what still runs",
+			"journal_epoch", e.team.Epoch, "holders_obeyed", e.behind)
+		e.team.Epoch = e.behind // as the world has it; the change that begins the next one makes it durable
+	}
+	return nil
+}
+
+// settleStrangers frees the names of those that are dead, and watches over the living. It
+// runs when all have looked, and before anything begins.
+func (e *Engine) settleStrangers(ctx context.Context) error {
+	traced := e.strangers
+	e.strangers = map[string][]Trace{}
+	for name, traces := range traced {
+		for _, t := range traces {
+			proc, found, err := e.opts.Host.Adopt(ctx, t.Session, e.team.Epoch) // whoever drove it is fenced now
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case e.fenced(err):
+				return takenOver(err)
+			case err == nil && found != Running:
+				if proc != nil {
+					_ = proc.Close()
+				}
+				if err := e.putAside(t.Session); err != nil {
+					return err
+				}
+				continue
+			}
+			t.Found = Running // or it does not answer, which is no reason to start beside it
+			e.strangers[name] = append(e.strangers[name], t)
+			e.log.Warn("a session runs that the journal does not know", "agent", name, "what", strangeWords(t))
+			e.beside(func(ctx context.Context) { e.outlive(ctx, name, t, proc) })
+		}
+	}
+	return nil
+}
+
+// outlive waits for a stranger's end, and lets its agent go on then.
+func (e *Engine) outlive(ctx context.Context, name string, t Trace, proc Process) {
+	for pause := retryFirst; proc == nil; pause = min(2*pause, retryMax) {
+		var found Found
+		var err error
+		if proc, found, err = e.opts.Host.Adopt(ctx, t.Session, e.epochNow(ctx)); err == nil && (proc == nil || found != Running) {
+			break // it is over
+		}
+		if e.fenced(err) || (proc == nil && !rest(ctx, pause)) {
+			return
+		}
+	}
+	if proc != nil {
+		defer func() { _ = proc.Close() }() // its end is nobody's news; its folder keeps it
+		select {
+		case <-proc.Done():
+		case <-ctx.Done():
+			return
+		}
+		if _, err := proc.Ended(ctx); err != nil && e.fenced(err) {
+			return
+		}
+	}
+	if err := e.putAside(t.Session); err != nil {
+		e.stopFor(err) // its name could be given to another
+		return
+	}
+	e.log.Info("a session that the journal did not know is over", "session", t.Session)
+	_ = e.look(ctx, func(*team.Team) { // nobody to tell means that the engine stops
+		rest := e.strangers[name][:0]
+		for _, other := range e.strangers[name] {
+			if other.Session != t.Session {
+				rest = append(rest, other)
+			}
+		}
+		if e.strangers[name] = rest; len(rest) == 0 {
+			delete(e.strangers, name)
+		}
+	})
+}
+
+// alone waits until nothing runs beside an agent that the journal does not know, and says
+// whether its session is still to be started then.
+func (e *Engine) alone(ctx context.Context, m *member, s team.Session) bool {
+	for {
+		strange := ""
+		if e.look(ctx, func(*team.Team) { strange = e.strange(m.conf.Name) }) != nil {
+			return false
+		}
+		if strange == "" {
+			return true
+		}
+		if _, may := e.mayStart(ctx, m, s); !may || !rest(ctx, strangerEvery) {
+			return false
+		}
+	}
+}
+
+// strangerEvery is how often a start that waits behind a stranger asks whether it may go on,
+// and whether it is still wanted.
+const strangerEvery = 200 * time.Millisecond
+
+func (e *Engine) epochNow(ctx context.Context) (epoch uint64) {
+	_ = e.look(ctx, func(t *team.Team) { epoch = t.Epoch }) // 0 is refused, and means that we stop
+	return epoch
+}
+
+func (e *Engine) putAside(session string) error {
+	shelf, can := e.opts.Host.(Shelf)
+	if !can {
+		return nil
+	}
+	to, err := shelf.PutAside(session)
+	if err != nil {
+		return fmt.Errorf("put what is left of %s, which the journal does not know, out of the way: %w", session, err)
+	}
+	e.log.Warn("what is left of a session that the journal does not know was put aside", "session", session, "to", to)
+	return nil
+}
+
+// strange says what runs beside an agent that the journal does not know; empty: nothing.
+func (e *Engine) strange(name string) string {
+	alive := e.strangers[name]
+	if len(alive) == 0 {
+		return ""
+	}
+	return strangeWords(alive[0])
+}
+
+// addStrangers puts what the journal does not know into a plan.
+func (e *Engine) addStrangers(plan *Plan) {
+	plan.Behind = e.behind
+	now := e.clock.now()
+	for _, name := range slices.Sorted(maps.Keys(e.strangers)) {
+		at := slices.IndexFunc(plan.Lines, func(l PlanLine) bool { return l.Agent == name })
+		if at < 0 {
+			plan.Lines = append(plan.Lines, PlanLine{Agent: name})
+			at = len(plan.Lines) - 1
+		}
+		line := &plan.Lines[at]
+		for i, t := range e.strangers[name] {
+			step := PlanStep{Do: DoPutAside, Session: t.Session, Why: strangeWords(t)}
+			if t.Found == Running {
+				step.Do = DoWaitFor
+			}
+			line.Steps = slices.Insert(line.Steps, i, step)
+			line.Why = append(line.Why, Evidence{
+				What:   fmt.Sprintf("session %s is %s by its holder, which has obeyed epoch %d, and the journal does not know it", t.Session, t.Found, t.Epoch),
+				Source: "holder", At: now,
+			})
+		}
+	}
+	if e.behind == 0 {
+		return
+	}
+	for i := range plan.Lines {
+		if l := &plan.Lines[i]; l.Session != "" || e.strangers[l.Agent] != nil {
+			l.Why = append(l.Why, Evidence{
+				What:   fmt.Sprintf("the journal is a new one, or an old copy: holders have obeyed epoch %d, which it does not know; this start goes beyond it", e.behind),
+				Source: "holder", At: now,
+			})
+		}
+	}
+}
+
+func strangeWords(t Trace) string {
+	if t.Found == Running {
+		return fmt.Sprintf("%s runs as process %d, and this journal does not know it: nothing is started beside it; `kill %d` ends it, and its output stays", t.Session, t.PID, t.PID)
+	}
+	return fmt.Sprintf("%s is over, and this journal does not know it: its folder is put aside", t.Session)
+}
+
+// Traces is Tracker's.
+func (h *Holders) Traces(ctx context.Context, over func(string) bool) ([]Trace, error) {
+	return tracesIn(ctx, h.Folder, over)
+}
+
+// Traces is Tracker's.
+func (y Eyes) Traces(ctx context.Context, over func(string) bool) ([]Trace, error) {
+	return tracesIn(ctx, y.Folder, over)
+}
+
+func tracesIn(ctx context.Context, folder string, over func(string) bool) ([]Trace, error) {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w; make it readable", err)
+	}
+	var traces []Trace
+	for _, entry := range entries {
+		session := entry.Name()
+		if !entry.IsDir() || over(session) {
+			continue
+		}
+		sight, err := holder.Look(ctx, filepath.Join(folder, session))
+		if err != nil {
+			return nil, err
+		}
+		traces = append(traces, Trace{Session: session, Found: foundAs[sight.Phase], PID: sight.AgentPID, Epoch: sight.Fence})
+	}
+	return traces, nil
+}
+
+// asideMax bounds how often one name is put aside; more journals were never lost.
+const asideMax = 1000
+
+// PutAside is Shelf's.
+func (h *Holders) PutAside(session string) (string, error) {
+	shelf := h.Folder + "-aside"
+	if err := os.MkdirAll(shelf, 0o700); err != nil {
+		return "", err
+	}
+	for n := 1; n <= asideMax; n++ {
+		to := filepath.Join(shelf, fmt.Sprintf("%s.%d", session, n))
+		if _, err := os.Lstat(to); err == nil {
+			continue
+		}
+		if err := os.Rename(h.folder(session), to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		return to, nil
+	}
+	return "", fmt.Errorf("%s holds %d of that name: move some away", shelf, asideMax)
+}
