@@ -170,7 +170,6 @@ func TestNameParts(t *testing.T) {
 	}
 }
 
-
 // An old copy of the journal that knows the session: it is adopted, though its holder has
 // obeyed epochs that the copy never heard of.
 func TestAdoptionByAnOldJournal(t *testing.T) {
