@@ -39,7 +39,7 @@ func (f *Fault) Error() string {
 // carried out. Where more than 1,000 are found the last one says so. Prompts and conditions
 // are not looked into.
 func (p *Plan) Check() []Fault {
-	c := &checker{plan: p, at: make(map[StepID]int, len(p.Steps))}
+	c := &checker{plan: p, at: make(map[StepID]int, len(p.Steps)), gated: map[string]bool{}}
 	switch {
 	case p.Name == "":
 		c.workflow("name", "is missing")
@@ -61,6 +61,12 @@ func (p *Plan) Check() []Fault {
 	c.names()
 	for i := range p.Steps {
 		c.step(i, &p.Steps[i])
+	}
+	if len(c.gated) > gateNamesMax {
+		c.workflow("steps", fmt.Sprintf("they wait for %d gates, %d at most", len(c.gated), gateNamesMax))
+	}
+	if c.bytes > planBytesMax {
+		c.workflow("steps", tooLong(c.bytes, planBytesMax))
 	}
 	c.waits()
 	return c.faults
@@ -88,6 +94,8 @@ type checker struct {
 	at     map[StepID]int // first of each name
 	faults []Fault
 	graph  bool // the names hold together: cycles can be looked for
+	bytes  int  // of all steps in the journal
+	gated  map[string]bool
 }
 
 func tooLong(n, most int) string {
@@ -186,7 +194,8 @@ func (c *checker) step(i int, s *Step) {
 	if s.Loop != nil {
 		c.loop(i, s.Loop)
 	}
-	if size := jsonBytes(s); size > stepBytesMax {
+	size := jsonBytes(s)
+	if c.bytes += size; size > stepBytesMax {
 		c.fault(i, "", -1, "%s", tooLong(size, stepBytesMax))
 	}
 }
@@ -237,6 +246,7 @@ func (c *checker) gates(i int, s *Step) {
 		c.fault(i, "gates", -1, "%d, %d at most", len(s.Gates), gatesMax)
 	}
 	for n, gate := range s.Gates {
+		c.gated[gate] = true
 		if gate == "" || len(gate) > nameBytesMax || !utf8.ValidString(gate) {
 			c.fault(i, "gates", n, "%q; a gate is a name of 1 to %d bytes", gate, nameBytesMax)
 		}

@@ -124,23 +124,29 @@ func (o *one) take(event Event) error {
 	return nil
 }
 
-// free releases the steps that were blocked until a target would be done again.
-func (d *draft) free(target int) {
-	for _, gate := range d.run.index.backTo[target] {
-		blocked := d.run.index.blocked[gate]
-		if len(blocked) == 0 {
-			continue
+// free releases the steps that were blocked until these targets would be done again.
+func (d *draft) free(targets ...int) {
+	r := d.run
+	var in *set
+	for _, target := range targets {
+		for _, gate := range r.index.backTo[target] {
+			for i := range r.index.blocked[gate] {
+				if in == nil {
+					made := newSet(len(r.Steps))
+					in = &made
+				}
+				in.add(i)
+			}
 		}
-		in := newSet(len(d.run.Steps))
-		for i := range blocked {
-			in.add(i)
-		}
-		var moves []Move
-		for i := range in.all() {
-			moves = append(moves, Move{Step: d.run.Plan.Steps[i].ID, From: Pending})
-		}
-		d.list(moves, TargetDone, Pending, func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Pending}} })
 	}
+	if in == nil {
+		return
+	}
+	var moves []Move
+	for i := range in.all() {
+		moves = append(moves, Move{Step: r.Plan.Steps[i].ID, From: Pending})
+	}
+	d.list(moves, TargetDone, Pending, func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Pending}} })
 }
 
 // list moves many steps by one rule. Each of them must take the event in its state; that one

@@ -91,6 +91,8 @@ const (
 	jsonBytesMax  = 64 << 10             // a schema or metadata of one step
 	needsMax      = 10_000               // a fan-in of the largest fan-out that is measured
 	gatesMax      = 64                   // names that one step waits for
+	gateNamesMax  = 1000                 // of one plan: those that are open are in one change
+	planBytesMax  = 32 << 20             // of one plan in the journal, whose batches take 64 MiB
 	itemsMax      = 10_000               // of one loop
 	itemsBytesMax = 512 << 10            // of one loop together: they are one change of the journal, 1 MiB at most
 	attemptsMax   = 100                  // more tries is a program that does not work

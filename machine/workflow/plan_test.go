@@ -65,6 +65,8 @@ func TestCheckNamesEveryFault(t *testing.T) {
 		"step b, needs: b -> c -> d -> b: each waits":             {Name: "w", Steps: []Step{work("a", "b"), work("b", "c"), work("c", "d"), work("d", "b")}},
 		"step b: 1000068 bytes":                                   edit(func(s *Step) { s.Command = slices.Repeat([]string{long[:9997]}, 100) }),
 		"once a gate has failed each would wait for the next":     crossed(),
+		"they wait for 1001 gates, 1000 at most":                  gated(1001),
+		"workflow, steps: 36":                                     heavy(60),
 		"workflow: more than 1000 faults":                         {Name: "w", Steps: slices.Repeat([]Step{{}}, 2000)},
 		"workflow, steps: 100001, 100000 at most; split the work": {Name: "w", Steps: make([]Step, 100_001)},
 	} {
@@ -83,6 +85,24 @@ func crossed() Plan {
 	g1, g2 := work("g1"), work("g2")
 	g1.LoopBackTo, g2.LoopBackTo = "t1", "t2"
 	return Plan{Name: "w", Steps: []Step{g1, g2, work("t1", "g2"), work("t2", "g1")}}
+}
+
+// gated is a plan whose steps wait for n gates.
+func gated(n int) Plan {
+	plan := chain(n)
+	for i := range plan.Steps {
+		plan.Steps[i].Gates = []string{fmt.Sprint(i)}
+	}
+	return plan
+}
+
+// heavy is a plan of n steps that each take 600 KB.
+func heavy(n int) Plan {
+	plan := chain(n)
+	for i := range plan.Steps {
+		plan.Steps[i].Command = []string{strings.Repeat("x", 600_000)}
+	}
+	return plan
 }
 
 func texts(faults []Fault) []string {

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -156,5 +157,34 @@ func TestBackoffDoubles(t *testing.T) {
 		if got := o.backoff(failures); got != want {
 			t.Errorf("after %d failures it waits %s, and not %s", failures, got, want)
 		}
+	}
+}
+
+// Thousands of gates that all wait for one step are released by it in a few changes (W6).
+func TestManyGatesAreFreedTogether(t *testing.T) {
+	plan, options := Plan{Name: "w", Steps: []Step{work("target")}}, DefaultOptions(sideBySideMax)
+	for n := range 3000 {
+		gate := work(StepID(fmt.Sprintf("gate%d", n)))
+		gate.LoopBackTo = "target"
+		plan.Steps = append(plan.Steps, gate)
+	}
+	r := begun(t, plan, options)
+	do := func(in Input) []Change {
+		changes, err := decide(t, r, in, Now{At: noon})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ch := range changes {
+			r.Apply(ch)
+		}
+		return changes
+	}
+	for _, s := range plan.Steps[1:] {
+		do(StartAsked{s.ID})
+		do(ReportRead{Lease: Lease{s.ID, 1}, Over: true, Report: Report{GateFailed: true}})
+	}
+	do(StartAsked{"target"})
+	if changes := do(ReportRead{Lease: Lease{"target", 1}, Over: true}); len(changes) != 4 {
+		t.Errorf("%d changes", len(changes))
 	}
 }

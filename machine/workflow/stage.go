@@ -110,9 +110,7 @@ func (d *draft) skip() error {
 	skipped := func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Skipped}} }
 	d.list(needless, NeedsSkipped, Skipped, skipped)
 	d.list(empty, NothingToLoop, Skipped, skipped)
-	for _, i := range freed {
-		d.free(i)
-	}
+	d.free(freed...)
 	return nil
 }
 
