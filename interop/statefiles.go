@@ -117,6 +117,7 @@ type stateFile struct {
 	nowRead   time.Time
 	doubt     doubt
 	swapped   []*swapped
+	swapLook  time.Time // when all of them are looked at again
 }
 
 // doubt is something that is believed only after it stayed as it is for a while.

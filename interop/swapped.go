@@ -41,18 +41,26 @@ func (w *StateFiles) lookAtSwapped(f *stateFile, now time.Time) (stay []*swapped
 	} else {
 		defer closeFD(dir)
 	}
-	for i, s := range f.swapped {
-		crowded := len(f.swapped)-i > swappedMax
-		if crowded {
-			w.log.Warn("a swapped-out state file is given up early: too many at a time", "agent", f.name, "limit", swappedMax)
-		}
-		if w.lookSwapped(f, s, dir, now) || crowded {
+	for _, s := range f.swapped {
+		if w.lookSwapped(f, s, dir, now) {
 			w.retire(f, s, dir, now)
 			continue
 		}
 		stay = append(stay, s)
 	}
 	return stay
+}
+
+// makeRoom gives up the oldest where there are too many. The caller holds f.mu.
+func (w *StateFiles) makeRoom(f *stateFile, dir int, now time.Time) {
+	for len(f.swapped) > swappedMax {
+		oldest := f.swapped[0]
+		f.swapped = f.swapped[1:]
+		if !w.lookSwapped(f, oldest, dir, now) {
+			w.log.Warn("a swapped-out state file is given up early: too many at a time", "agent", f.name, "limit", swappedMax)
+		}
+		w.retire(f, oldest, dir, now)
+	}
 }
 
 // lookSwapped reports what is new in one of them, and says whether that was all.
@@ -89,9 +97,9 @@ func (w *StateFiles) lookSwapped(f *stateFile, s *swapped, dir int, now time.Tim
 }
 
 // retire removes a swapped-out file, and looks into it once more when nobody can open it
-// any longer.
+// any longer. One whose last report nobody has taken stays for the next start.
 func (w *StateFiles) retire(f *stateFile, s *swapped, dir int, now time.Time) {
-	if s.name != "" && dir >= 0 {
+	if s.name != "" && dir >= 0 && f.took.sheet(s.seq) {
 		if held, err := statOpen(s.file); err == nil {
 			if there, err := identityAt(dir, s.name); err == nil && there.dev == held.id.dev && there.ino == held.id.ino {
 				remove(dir, s.name)

@@ -101,7 +101,10 @@ func (w *StateFiles) lookAt(f *stateFile, now time.Time) time.Time {
 	if f.unswept {
 		f.unswept = !w.adopt(f, now)
 	}
-	f.swapped = w.lookAtSwapped(f, now)
+	if !f.swapLook.After(now) { // not at every event: there may be many, and somebody may wait for f.mu
+		f.swapped = w.lookAtSwapped(f, now)
+		f.swapLook = now.Add(lookAgainAfter)
+	}
 	switch {
 	case !settled || f.unswept || len(f.swapped) > 0:
 		return soon

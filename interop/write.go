@@ -272,7 +272,8 @@ func (w *StateFiles) place(f *stateFile, seen Seen, p *prepared) (placed bool, e
 	if old != nil {
 		old.since = now
 		f.swapped = append(f.swapped, old)
-		f.swapped = w.lookAtSwapped(f, now)
+		_ = w.lookSwapped(f, old, p.dir, now) // somebody may have been quicker than the exchange; it stays in any case
+		w.makeRoom(f, p.dir, now)
 		w.askToLook(f) // at it, for a second
 	}
 	if err != nil {

@@ -187,8 +187,9 @@ func TestLateWriteIntoTheSwappedOutFileIsSeen(t *testing.T) {
 			if err := errors.Join(pen.Truncate(9), pen.Close()); err != nil {
 				t.Fatal(err)
 			}
+			at = at.Add(lookAgainAfter)
 			d.lookAt(f, at)
-			d.lookAt(f, at.Add(swappedFor-1))
+			d.lookAt(f, at.Add(swappedFor-lookAgainAfter))
 			d.none()
 			d.lookAt(f, at.Add(swappedFor))
 			s, _ = d.waiting()
