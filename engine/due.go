@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"runtime/debug"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/team"
 )
 
 const (
+	crowd   = 100         // agents, from which on what a start has used up is given back to the system
 	lookMax = time.Minute // a clock that was set, or a machine that slept, is noticed after so long
 	spunFor = time.Second // the pause after a deadline of which nothing came
 )
@@ -102,6 +104,9 @@ func (e *Engine) checkReady() {
 	default:
 		if e.filesSettled() {
 			close(e.ready)
+			if len(e.members) >= crowd {
+				e.beside(func(context.Context) { debug.FreeOSMemory() })
+			}
 		}
 	}
 }

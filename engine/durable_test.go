@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -258,4 +259,50 @@ func TestFenced(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Many files are not written all at once, each with a thread of its own; and those that wait
+// their turn say then what is true then.
+func TestWritersAtATime(t *testing.T) {
+	const many = 3 * writersMax
+	var names []string
+	for i := range many {
+		names = append(names, fmt.Sprintf("a%d", i))
+	}
+	inBubble(t, strings.Join(names, " "), func(t *testing.T, b *bubble) {
+		b.start()
+		b.settle()
+		at, most := 0, 0
+		var mu sync.Mutex
+		gate := make(chan struct{})
+		b.files.writing.set(func(string) error {
+			mu.Lock()
+			at++
+			most = max(most, at)
+			mu.Unlock()
+			<-gate
+			mu.Lock()
+			at--
+			mu.Unlock()
+			return nil
+		})
+		for _, name := range names {
+			b.command(name, "continuous")
+		}
+		b.settle()
+		if most != writersMax {
+			t.Errorf("%d are written at a time, not %d", most, writersMax)
+		}
+		for _, name := range names {
+			b.command(name, "pause")
+		}
+		close(gate)
+		b.settle()
+		for _, name := range names {
+			b.is(name, "pause", "continuous")
+			if text := string(b.disk.text(name)); !strings.Contains(text, `"desired_state": "pause"`) {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+	})
 }

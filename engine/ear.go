@@ -132,7 +132,7 @@ func (l *ear) read(ctx context.Context, said chan<- heard) error {
 		}
 	}
 	wire := tap{Wire: l.proc, quiet: func() { say(heard{quiet: true}) }}
-	for fact, err := range l.m.driver.Converse(known(l.m.conf), sessionFor(l.m, l.s), wire).Facts(ctx, l.s.Offset) {
+	for fact, err := range l.m.driver.Converse(known(*l.m.conf), sessionFor(l.m, l.s), wire).Facts(ctx, l.s.Offset) {
 		if err != nil {
 			return err
 		}

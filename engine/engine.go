@@ -62,9 +62,11 @@ type Engine struct {
 	took     time.Duration // the last append
 	holding  bool          // no errand begins: we are still looking, or going already
 	spun     bool          // the last deadline came to nothing
+	writers  int           // files that are being written
 	behind   uint64        // the epoch that holders had obeyed when the journal knew less; 0: it knew
 	// Sessions that the journal does not know, by whose they are: at first all, then those that run.
 	strangers map[string][]Trace
+	unwritten []*member // whose files wait to be written until others are
 
 	errands sync.WaitGroup
 	cancel  context.CancelFunc // ends errands
@@ -84,7 +86,7 @@ type Engine struct {
 
 // member is what the loop remembers of an agent and could look up again.
 type member struct {
-	conf     config.Agent
+	conf     *config.Agent
 	driver   driver.Driver
 	session  string          // whose errands these are:
 	doing    map[string]bool // errands that were begun, by key
@@ -96,6 +98,7 @@ type member struct {
 	missing  bool
 	missedAt time.Time // the wish's stamp when the file was found missing
 	writing  bool
+	queued   bool      // it stands in unwritten
 	failed   string    // why the file cannot be written at present
 	again    time.Time // when that is tried again
 	added    bool      // the file is watched
@@ -107,7 +110,7 @@ type member struct {
 	unsure   bool      // a write failed, and may have been done all the same: what lies there is not known
 }
 
-func newMember(conf config.Agent, d driver.Driver) *member {
+func newMember(conf *config.Agent, d driver.Driver) *member {
 	return &member{conf: conf, driver: d, doing: map[string]bool{}}
 }
 
@@ -147,7 +150,8 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 	if err := e.replay(ctx); err != nil {
 		return nil, err
 	}
-	for _, conf := range opts.Config.Agents {
+	for i := range opts.Config.Agents {
+		conf := &opts.Config.Agents[i]
 		d, ok := opts.Drivers[conf.Driver]
 		if !ok {
 			return nil, fmt.Errorf("agent %s: this build of fairlead has no driver %q", conf.Name, conf.Driver)

@@ -32,6 +32,7 @@ func (e *Engine) errandsOf(name string) {
 			panic("engine: no such errand: " + string(todo.Do))
 		}
 	}
+	e.writeNext()
 }
 
 // endSession has a session's process ended, as its agent's state asks.

@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	writersMax    = 32          // writes at a time: each holds a thread while it syncs, and a few that hang must not hold up the rest
 	fileRetry     = time.Second // after a file could not be written: its folder is gone, or read-only
 	arrivalWarn   = 2 * time.Second
 	extraBytesMax = 64 << 10 // unknown fields of one file; the journal and every snapshot hold them, escaped
@@ -285,6 +286,13 @@ func (e *Engine) writeFile(m *member, a *team.Agent) {
 	if m.writing || m.seen < m.changed || !e.fileDue(m, a) {
 		return
 	}
+	if e.writers >= writersMax {
+		if !m.queued {
+			m.queued = true
+			e.unwritten = append(e.unwritten, m)
+		}
+		return
+	}
 	said := e.saying(a)
 	if !m.again.IsZero() && (!m.quarrel || said == m.said) { // a new word is no part of a quarrel
 		return
@@ -298,6 +306,7 @@ func (e *Engine) writeFile(m *member, a *team.Agent) {
 		}
 	}
 	m.writing = true
+	e.writers++
 	state, begun := e.contentOf(m, a), m.seen
 	content := state.Render()
 	sums := append([]string(nil), a.Sums...)
@@ -317,11 +326,27 @@ func (e *Engine) writeFile(m *member, a *team.Agent) {
 	})
 }
 
+// writeNext begins writes that waited for others. What is to be said is looked up now.
+func (e *Engine) writeNext() {
+	for e.writers < writersMax && len(e.unwritten) > 0 {
+		m := e.unwritten[0]
+		e.unwritten = e.unwritten[1:]
+		m.queued = false
+		if a := e.team.Agents[m.conf.Name]; a != nil {
+			e.writeFile(m, a)
+		}
+	}
+	if len(e.unwritten) == 0 {
+		e.unwritten = nil
+	}
+}
+
 // wroteFile notes what came of a write. Somebody else's content that was in the way is
 // an event, and what it leads to is written in its place.
 func (e *Engine) wroteFile(w wrote) []team.Event {
 	m := e.members[w.agent]
 	m.writing = false
+	e.writers--
 	var changed *interop.Changed
 	switch {
 	case errors.As(w.err, &changed):

@@ -104,7 +104,7 @@ func (e *Engine) agentFor(m *member) (driver.Agent, error) {
 	if err != nil {
 		return driver.Agent{}, fmt.Errorf("env of agent %s: %w", m.conf.Name, err)
 	}
-	agent := known(m.conf)
+	agent := known(*m.conf)
 	agent.Env = env
 	return agent, nil
 }

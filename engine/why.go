@@ -66,7 +66,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		view.Agent, strange = e.agentView(a), e.strange(name)
 		if known := e.members[name]; known != nil {
 			written = !known.writing && !e.fileDue(known, a)
-			conf, drives = known.conf, known.driver // fixed since the start; the rest is the loop's own
+			conf, drives = *known.conf, known.driver // fixed since the start; the rest is the loop's own
 		}
 	})
 	if err != nil || unknown != nil {

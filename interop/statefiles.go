@@ -102,6 +102,7 @@ type StateFiles struct {
 type stateFile struct {
 	name   string
 	folder string // absolute, without links
+	path   string // of the file; it begins with folder
 	took   took
 	turn   chan struct{} // holds one token: whose turn it is to write, within this process
 
@@ -230,7 +231,8 @@ func (w *StateFiles) Add(name, folder string) error {
 		return fail(err)
 	}
 	closeFD(dir)
-	f := &stateFile{name: name, folder: path, id: id, turn: make(chan struct{}, 1)}
+	file := filepath.Join(path, FileName)
+	f := &stateFile{name: name, folder: file[:len(path)], path: file, id: id, turn: make(chan struct{}, 1)}
 	f.now = Seen{Name: name, Kind: KindDeleted}
 	if err := w.enter(f); err != nil {
 		return fail(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
 )
 
 // run is the goroutine that looks. It waits for nobody: a file that is being written by
@@ -148,26 +149,26 @@ func (w *StateFiles) asking() map[*stateFile]bool {
 	return ask
 }
 
-// stale says whether a poll finds anything that the watch should have told: two stats
-// where nothing happened. A file that was read within a second of its being written may
+// stale says whether a poll finds anything that the watch should have told: one stat where
+// nothing happened, or a thousand files at rest are felt. Another folder in this one's place
+// has another file, or none. A file that was read within a second of its being written may
 // have been written again in the same tick of the file system's clock.
 func (f *stateFile) stale() bool {
 	if !f.mu.TryLock() {
 		return true
 	}
 	defer f.mu.Unlock()
-	dir, id, err := openFolder(f.folder)
-	if err != nil || id != f.id || !f.watched {
+	if !f.watched {
+		return true
+	}
+	there, err := identityAt(unix.AT_FDCWD, f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.now.Kind == KindDeleted:
+		dir, id, err := openFolder(f.folder) // is it still the one that is watched?
 		if err == nil {
 			closeFD(dir)
 		}
-		return true
-	}
-	defer closeFD(dir)
-	there, err := identityAt(dir, FileName)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return f.now.Kind != KindDeleted
+		return err != nil || id != f.id
 	case err != nil:
 		return true
 	}
