@@ -302,9 +302,14 @@ func (k *keeper) status() Status {
 	st.Phase = Running
 	k.spool.fill(&st)
 	k.input.fill(&st)
-	for _, p := range k.tree() {
-		if p.PID != k.record.AgentPID {
-			st.Children++
+	k.mu.Lock()
+	over := k.exit != nil
+	k.mu.Unlock()
+	if !over { // or nothing is left, and the whole process table need not be read for it
+		for _, p := range k.tree() {
+			if p.PID != k.record.AgentPID {
+				st.Children++
+			}
 		}
 	}
 	k.mu.Lock()
