@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	crowd   = 100         // agents, from which on what a start has used up is given back to the system
-	lookMax = time.Minute // a clock that was set, or a machine that slept, is noticed after so long
-	spunFor = time.Second // the pause after a deadline of which nothing came
+	crowd     = 100             // agents, from which on what a start has used up is given back to the system,
+	calmAfter = 5 * time.Second // so long after it, when whoever watches the journal has read it
+	lookMax   = time.Minute     // a clock that was set, or a machine that slept, is noticed after so long
+	spunFor   = time.Second     // the pause after a deadline of which nothing came
 )
 
 // untilDue is the time to the next deadline of anybody.
@@ -105,7 +106,11 @@ func (e *Engine) checkReady() {
 		if e.filesSettled() {
 			close(e.ready)
 			if len(e.members) >= crowd {
-				e.beside(func(context.Context) { debug.FreeOSMemory() })
+				e.beside(func(ctx context.Context) {
+					if rest(ctx, calmAfter) {
+						debug.FreeOSMemory()
+					}
+				})
 			}
 		}
 	}
