@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// byEvent is less than every interval at which anything is looked at again; what is known
+// within it was told, and not found by looking.
+const byEvent = 900 * time.Millisecond
+
+// However a session ends, everybody is told: nobody looks for it now and again.
+func TestEndsAreToldNotFound(t *testing.T) {
+	kill := func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
+	for name, c := range map[string]struct {
+		end  func(w *world, agent int) error
+		says string
+	}{
+		"agent killed":  {func(_ *world, agent int) error { return kill(agent) }, "SIGKILL"},
+		"agent ends":    {func(w *world, _ int) error { w.write("go", ""); return nil }, ""},
+		"holder killed": {func(w *world, _ int) error { return kill(w.holderOf("coder-1")) }, "its holder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, agentYAML(gated), nil)
+			w.command("coder", "run_once")
+			view := w.until("coder", "it runs", running)
+			began := time.Now()
+			if err := c.end(w, view.Session.PID); err != nil {
+				t.Fatal(err)
+			}
+			w.until("coder", "it is over", func(v AgentView) bool { return v.Session == nil })
+			if took := time.Since(began); took > byEvent {
+				t.Errorf("it took %v", took)
+			}
+			if s := w.sessions(); len(s) != 1 || !strings.Contains(s[0].Why, c.says) {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// Every piece of evidence has a time and the age that belongs to it, and every witness is heard.
+func TestEvidenceHasItsAge(t *testing.T) {
+	w := newWorld(t, agentYAML(gated), nil)
+	w.command("coder", "run_once")
+	w.until("coder", "it runs", running)
+	asked := time.Now()
+	why := w.why("coder")
+	sources := map[string]bool{}
+	for _, piece := range why.Evidence {
+		sources[piece.Source] = true
+		at := asked.Add(-time.Duration(piece.AgeMS) * time.Millisecond)
+		if piece.At.IsZero() || piece.AgeMS < 0 || at.Sub(piece.At).Abs() > time.Second {
+			t.Errorf("%s: %s: at %v, %d ms old", piece.Source, piece.What, piece.At, piece.AgeMS)
+		}
+	}
+	for _, source := range []string{"journal", "file", "holder", "driver"} {
+		if !sources[source] {
+			t.Errorf("nothing of the %s: %+v", source, why.Evidence)
+		}
+	}
+	if why.Agent.EvidenceAgeMS == nil || *why.Agent.EvidenceAgeMS > 1000 {
+		t.Errorf("%v", why.Agent.EvidenceAgeMS)
+	}
+}
