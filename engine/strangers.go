@@ -28,6 +28,7 @@ type Trace struct {
 	Found   Found
 	PID     int    // of the agent's process, where it runs
 	Epoch   uint64 // the highest that its holder has obeyed
+	Silent  string // why nobody can say what became of it; empty: Found says
 }
 
 // Tracker is a Host, or an Onlooker, that can say which sessions have left traces.
@@ -114,7 +115,10 @@ func (e *Engine) settleStrangers(ctx context.Context) error {
 				}
 				continue
 			}
-			t.Found = Running // or it does not answer, which is no reason to start beside it
+			t.Silent = ""
+			if err != nil {
+				t.Silent = err.Error() // no reason to start beside it
+			}
 			e.strangers[name] = append(e.strangers[name], t)
 			e.log.Warn("a session runs that the journal does not know", "agent", name, "what", strangeWords(t))
 			e.beside(func(ctx context.Context) { e.outlive(ctx, name, t, proc) })
@@ -197,7 +201,7 @@ func (e *Engine) putAside(session string) error {
 	}
 	to, err := shelf.PutAside(session)
 	if err != nil {
-		return fmt.Errorf("put what is left of %s, which the journal does not know, out of the way: %w", session, err)
+		return fmt.Errorf("put what is left of %s, which the journal does not know, out of the way: %w; move its folder away by hand, then run `fairlead up` again", session, err)
 	}
 	e.log.Warn("what is left of a session that the journal does not know was put aside", "session", session, "to", to)
 	return nil
@@ -225,12 +229,16 @@ func (e *Engine) addStrangers(plan *Plan) {
 		line := &plan.Lines[at]
 		for i, t := range e.strangers[name] {
 			step := PlanStep{Do: DoPutAside, Session: t.Session, Why: strangeWords(t)}
-			if t.Found == Running {
+			what := fmt.Sprintf("session %s is %s by its holder, which has obeyed epoch %d, and the journal does not know it", t.Session, t.Found, t.Epoch)
+			if t.Found == Running || t.Silent != "" {
 				step.Do = DoWaitFor
+			}
+			if t.Silent != "" {
+				what = step.Why
 			}
 			line.Steps = slices.Insert(line.Steps, i, step)
 			line.Why = append(line.Why, Evidence{
-				What:   fmt.Sprintf("session %s is %s by its holder, which has obeyed epoch %d, and the journal does not know it", t.Session, t.Found, t.Epoch),
+				What:   what,
 				Source: "holder", At: now,
 			})
 		}
@@ -249,6 +257,9 @@ func (e *Engine) addStrangers(plan *Plan) {
 }
 
 func strangeWords(t Trace) string {
+	if t.Silent != "" {
+		return fmt.Sprintf("what became of %s, which this journal does not know, cannot be said: %s; nothing is started beside it until that is mended, or its folder moved away", t.Session, t.Silent)
+	}
 	if t.Found == Running {
 		return fmt.Sprintf("%s runs as process %d, and this journal does not know it: nothing is started beside it; `kill %d` ends it, and its output stays", t.Session, t.PID, t.PID)
 	}
@@ -280,10 +291,11 @@ func tracesIn(ctx context.Context, folder string, over func(string) bool) ([]Tra
 			continue
 		}
 		sight, err := holder.Look(ctx, filepath.Join(folder, session))
-		if err != nil {
-			return nil, err
+		t := Trace{Session: session, Found: foundAs[sight.Phase], PID: sight.AgentPID, Epoch: sight.Fence}
+		if err != nil { // a damaged record keeps its own agent waiting, and nobody else
+			t.Silent = err.Error()
 		}
-		traces = append(traces, Trace{Session: session, Found: foundAs[sight.Phase], PID: sight.AgentPID, Epoch: sight.Fence})
+		traces = append(traces, t)
 	}
 	return traces, nil
 }

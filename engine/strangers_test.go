@@ -192,3 +192,25 @@ func TestAdoptionByAnOldJournal(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// What cannot be read keeps its own agent waiting, and says how to go on; nobody else waits.
+func TestDamagedStranger(t *testing.T) {
+	w := newWorld(t, lonely+"  other: {driver: exec, command: [sleep, '600'], workspace: other}\n", nil)
+	w.stop()
+	folder := filepath.Join(w.dir, ".fairlead", "sessions", "coder-9")
+	w.write(".fairlead/sessions/coder-9/exit.json", "{")
+	if plan := w.plan(); !strings.Contains(plan.Lines[0].String(), "cannot be said") {
+		t.Errorf("%s", plan.Lines[0])
+	}
+	w.start()
+	w.command("other", "continuous")
+	w.until("other", "that it runs", running)
+	w.command("coder", "continuous")
+	w.until("coder", "that it waits", func(v AgentView) bool { return strings.Contains(v.Doubt, "moved away") && !running(v) })
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.until("coder", "that it runs", running); a.Doubt != "" {
+		t.Errorf("%+v", a)
+	}
+}
