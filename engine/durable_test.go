@@ -306,3 +306,35 @@ func TestWritersAtATime(t *testing.T) {
 		}
 	})
 }
+
+// What somebody else wrote is not written over before it is in the journal: the append of it
+// may fail, and then it is found in its place by the next start.
+func TestForeignWriteOutlivesAFailedAppend(t *testing.T) {
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.start()
+		b.settle()
+		gate := make(chan struct{})
+		b.files.writing.set(func(string) error { <-gate; return nil })
+		b.command("coder", "continuous") // its write waits
+		b.settle()
+		entered, release := b.faults.Hold()
+		b.disk.wish("coder", "run_once", "theirs", time.Now())
+		<-entered
+		close(gate) // now ours could go over it
+		b.settle()
+		if text := string(b.disk.text("coder")); !strings.Contains(text, "theirs") {
+			t.Errorf("it was written over: %s", text)
+		}
+		b.faults.FailBefore(1)
+		release()
+		if err := b.failed(); !errors.Is(err, journaltest.ErrInjected) {
+			t.Error(err)
+		}
+		b.engine = nil
+		b.start()
+		b.settle()
+		if view := b.view("coder"); view.DesiredState != "run_once" || view.Note != "theirs" {
+			t.Errorf("%+v", view)
+		}
+	})
+}
