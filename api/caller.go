@@ -36,6 +36,9 @@ type callerKey struct{}
 
 // withCaller is an http.Server's ConnContext.
 func withCaller(ctx context.Context, c net.Conn) context.Context {
+	if in, ok := c.(*counted); ok {
+		c = in.Conn
+	}
 	if is, ok := c.(*caller); ok {
 		return context.WithValue(ctx, callerKey{}, is)
 	}

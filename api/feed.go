@@ -20,7 +20,7 @@ const (
 	feedBytesMax   = 16 << 20 // the same, where changes are big: one may have 1 MiB
 
 	// gatherFor is how long a change waits for those that were made with it, so that a
-	// batch is one write for each watcher.
+	// storm is one write for each watcher in so long. The first after a silence waits for nobody.
 	gatherFor = time.Millisecond
 )
 
@@ -46,6 +46,7 @@ type feed struct {
 	bytes   int
 	bell    chan struct{} // closed when there is more
 	ringing bool
+	rang    time.Time // when it was last closed
 	over    error // why nothing more comes
 }
 
@@ -92,7 +93,11 @@ func (f *feed) add(fr frame) {
 		f.bytes -= len(f.frames[0].wire)
 		f.frames = f.frames[1:]
 	}
-	if !f.ringing {
+	switch {
+	case f.ringing:
+	case time.Since(f.rang) >= gatherFor:
+		f.ringNow()
+	default:
 		f.ringing = true
 		time.AfterFunc(gatherFor, f.ring)
 	}
@@ -101,7 +106,12 @@ func (f *feed) add(fr frame) {
 func (f *feed) ring() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ringing = false
+	f.ringNow()
+}
+
+// ringNow must be called with mu held.
+func (f *feed) ringNow() {
+	f.ringing, f.rang = false, time.Now()
 	if f.over == nil {
 		close(f.bell)
 		f.bell = make(chan struct{})

@@ -113,10 +113,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.addressed(r) {
+			sendAway(w)
 			problem(http.StatusMisdirectedRequest, "this is fairlead, and it is not called %q; use the address that `fairlead up` printed", shorten(r.Host)).write(w)
 			return
 		}
 		if cross.Check(r) != nil || !fromHere(r) {
+			sendAway(w)
 			problem(http.StatusForbidden, "a page of another site asked; only fairlead's own page and programs with the token may").write(w)
 			return
 		}
@@ -132,6 +134,10 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		entered(by, next).ServeHTTP(w, r)
 	})
 }
+
+// sendAway closes the connection after the answer: who is not let in keeps no place that
+// somebody with the token could want.
+func sendAway(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
 
 // addressed says whether the request names us. A name that somebody else made point to
 // loopback (DNS rebinding) is not ours.
@@ -215,6 +221,7 @@ func loginToken(r *http.Request) (string, bool) {
 // login makes a cookie of the token, and takes it out of the address bar.
 func (s *Server) login(w http.ResponseWriter, r *http.Request, given string) {
 	if !s.isToken(given) {
+		sendAway(w)
 		writePage(w, http.StatusUnauthorized, pageOld)
 		return
 	}
@@ -233,6 +240,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request, given string) {
 
 // unknown answers who has no token: a person with a page, a program with a problem.
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
+	sendAway(w)
 	w.Header().Set("WWW-Authenticate", `Bearer realm="fairlead"`)
 	if r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		writePage(w, http.StatusUnauthorized, pageStranger)

@@ -31,7 +31,8 @@ func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 		}
 		srv := s.server(h)
 		servers = append(servers, srv)
-		go func() { fault <- srv.Serve(l) }()
+		door := &bounded{Listener: l, max: int64(s.room)}
+		go func() { fault <- srv.Serve(door) }()
 	}
 	begin(tcp, s.Handler())
 	begin(socket, s.SocketHandler())

@@ -63,6 +63,7 @@ type Server struct {
 	hosts  []string
 	log    *slog.Logger
 	opts   Options
+	room   int // connections of one door
 
 	mux     *http.ServeMux
 	openapi []byte
@@ -88,7 +89,7 @@ func New(opts Options) *Server {
 	}
 	s := &Server{
 		engine: opts.Engine, ui: opts.UI, token: sha256.Sum256([]byte(opts.Token)), closed: opts.Token == "",
-		hosts: opts.Hosts, log: opts.Log, opts: opts,
+		hosts: opts.Hosts, log: opts.Log, opts: opts, room: room(opts.Log),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mux, s.openapi = s.routes()
