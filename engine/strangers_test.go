@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
@@ -17,7 +18,7 @@ import (
 
 const lonely = `version: 1
 agents:
-  coder: {driver: exec, command: [sh, -c, 'echo "I am $FAIRLEAD_SESSION"; exec sleep 600']}
+  coder: {driver: exec, command: [sh, -c, 'echo "I am $FAIRLEAD_SESSION"; exec sleep 600'], backoff: {first: 1ms, max: 1ms}}
 `
 
 // journalFiles are the journal's, on disk.
@@ -93,7 +94,11 @@ func TestStrangers(t *testing.T) {
 			}
 			w.start()
 			w.command("coder", "continuous")
-			w.until("coder", "that it runs", running)
+			first := w.until("coder", "that it runs", running).Session.PID
+			if err := syscall.Kill(first, syscall.SIGKILL); err != nil { // coder-1 is dead, coder-2 lives
+				t.Fatal(err)
+			}
+			w.until("coder", "that it runs again", func(v AgentView) bool { return running(v) && v.Session.ID == "coder-2" })
 			for range 2 { // epochs that only the holder will remember
 				w.stop()
 				w.start()
@@ -103,12 +108,14 @@ func TestStrangers(t *testing.T) {
 			restore()
 
 			plan := w.plan()
-			if plan.Behind == 0 || !strings.Contains(plan.Lines[0].String(), "wait until coder-1 is over") {
-				t.Errorf("the plan says nothing of coder-1: %+v", plan)
+			if plan.Behind == 0 || !strings.Contains(plan.Lines[0].String(), "wait until coder-2 is over") {
+				t.Errorf("the plan says nothing of coder-2: %+v", plan)
 			}
 			w.start()
 			w.command("coder", "continuous") // the file says it, too
-			view := w.until("coder", "that a stranger is said", func(v AgentView) bool { return strings.Contains(v.Doubt, "coder-1 runs as process") })
+			soon := time.Now().Add(2 * strangerEvery) // a start that does not wait is over by then
+			w.until("coder", "that time passes", func(AgentView) bool { return time.Now().After(soon) })
+			view := w.until("coder", "that a stranger is said", func(v AgentView) bool { return strings.Contains(v.Doubt, "coder-2 runs as process") })
 			if view.Certainty != CertaintyUnknown || running(view) {
 				t.Errorf("%+v", view)
 			}
@@ -116,7 +123,7 @@ func TestStrangers(t *testing.T) {
 				t.Errorf("why: %s", why.Verdict)
 			}
 			if err := syscall.Kill(pid, 0); err != nil {
-				t.Fatalf("coder-1 was ended: %v", err)
+				t.Fatalf("coder-2 was ended: %v", err)
 			}
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
@@ -125,7 +132,7 @@ func TestStrangers(t *testing.T) {
 			if again.Session.PID == pid || again.Doubt != "" {
 				t.Errorf("%+v", again)
 			}
-			aside, err := os.ReadFile(filepath.Join(w.dir, ".fairlead", "sessions-aside", "coder-1.1", "spool"))
+			aside, err := os.ReadFile(filepath.Join(w.dir, ".fairlead", "sessions-aside", "coder-2.1", "spool"))
 			if err != nil || !strings.Contains(string(aside), "I am") {
 				t.Errorf("what it said is lost: %q, %v", aside, err)
 			}
