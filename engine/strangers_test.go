@@ -112,7 +112,7 @@ func TestStrangers(t *testing.T) {
 				t.Errorf("the plan says nothing of coder-2: %+v", plan)
 			}
 			w.start()
-			w.command("coder", "continuous") // the file says it, too
+			w.command("coder", "continuous")          // the file says it, too
 			soon := time.Now().Add(2 * strangerEvery) // a start that does not wait is over by then
 			w.until("coder", "that time passes", func(AgentView) bool { return time.Now().After(soon) })
 			view := w.until("coder", "that a stranger is said", func(v AgentView) bool { return strings.Contains(v.Doubt, "coder-2 runs as process") })
