@@ -3,17 +3,29 @@ package api
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
+// walksMax bounds the walks up the tree while it changes under us. A process that forks and
+// exits without end is refused rather than waited for.
+const walksMax = 8
+
+// life is one process: its number, and when it began in ticks since boot. Numbers come again.
+type life struct {
+	pid   int
+	began uint64
+}
+
 // caller is a connection over the socket, and in which session of ours its other end runs.
 type caller struct {
 	net.Conn
 	session string // empty: in none
-	unseen  bool   // the process that connected had gone before it could be looked at
+	who     life   // the process that connected; none where its number is not known
+	unseen  bool   // it could not be looked at: gone, or its ancestors changed all the while
 }
 
 // callerOf looks who connected, as soon as the connection is there: a number of a process
@@ -24,12 +36,35 @@ func callerOf(c *net.UnixConn, dir string) *caller {
 	if err != nil || pid <= 0 {
 		return is
 	}
-	if session, ok := holder.SessionOf(dir, pid); ok {
-		is.session = session
-		return is
-	}
-	is.unseen = holder.LifeOf(pid, 0) == holder.Gone
+	is.session, is.who, is.unseen = look(pid, func() (string, bool) { return holder.SessionOf(dir, pid) }, ancestry)
 	return is
+}
+
+// look says in which session a process runs. That it is in none is believed only where the
+// same ancestors stood above it before and after the question: one that exits meanwhile cuts
+// the walk short of the holder, and what it leaves is the holder's child a moment later.
+func look(pid int, session func() (string, bool), above func(int) ([]life, bool)) (id string, who life, unseen bool) {
+	for range walksMax {
+		before, whole := above(pid)
+		if id, ok := session(); ok {
+			return id, life{}, false
+		}
+		after, still := above(pid)
+		if whole && still && slices.Equal(before, after) {
+			return "", before[0], false
+		}
+	}
+	return "", life{}, true
+}
+
+// gone says whether the process that connected has ended since. What is left of it may have
+// handed the connection on, so nobody knows who asks.
+func (c caller) gone() bool {
+	if c.who.pid == 0 {
+		return false
+	}
+	now, _ := ancestry(c.who.pid)
+	return len(now) == 0 || now[0] != c.who
 }
 
 type callerKey struct{}
@@ -66,7 +101,7 @@ func mayOrder(ctx context.Context, event, about string) error {
 		subject = "the team"
 	}
 	switch {
-	case is.unseen:
+	case is.unseen || is.gone():
 		return &machine.Refusal{
 			Subject: subject, Event: event, State: "the caller is gone", Row: "X10",
 			Reason: "the process that connected ended before it was seen, so nobody knows whether an agent asks; ask again and stay until the answer",

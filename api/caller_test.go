@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -59,5 +60,55 @@ func askAsAgent(t *testing.T, dir string) {
 	_, held := c.Hold(t.Context(), "")
 	if err := errors.Join(read, other, held); err != nil {
 		t.Error(err)
+	}
+}
+
+// A tree that changes during the walk is walked again; one that never rests is not believed.
+func TestLookAtAChangingTree(t *testing.T) {
+	at := life{pid: 7, began: 70}
+	whole := []life{at, {pid: 5, began: 50}}
+	walks := 0
+	moving := func(int) ([]life, bool) {
+		if walks++; walks < 3 {
+			return whole[:1], false // its parent exits just now
+		}
+		return whole, true
+	}
+	none := func() (string, bool) { return "", false }
+	if id, who, unseen := look(7, none, moving); id != "" || who != at || unseen {
+		t.Errorf("it came to rest: %q %v %v", id, who, unseen)
+	}
+	asked := 0
+	late := func() (string, bool) { asked++; return "coder-17", asked == 2 }
+	walks = 0
+	if id, _, _ := look(7, late, moving); id != "coder-17" {
+		t.Errorf("handed to the holder meanwhile: %q", id)
+	}
+	again := uint64(0)
+	reused := func(int) ([]life, bool) { again++; return []life{{pid: 7, began: again}}, true }
+	if _, _, unseen := look(7, none, reused); !unseen {
+		t.Error("a number that is used again and again was believed")
+	}
+	if _, _, unseen := look(7, none, func(int) ([]life, bool) { return nil, false }); !unseen {
+		t.Error("a process that is gone was believed")
+	}
+}
+
+// Who has gone when the order is handled is nobody.
+func TestGoneCaller(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux says when a process began")
+	}
+	chain, whole := ancestry(os.Getpid())
+	if !whole || len(chain) == 0 {
+		t.Fatalf("our own ancestors: %v, %v", chain, whole)
+	}
+	for who, refused := range map[life]bool{
+		chain[0]: false, {pid: chain[0].pid, began: chain[0].began + 1}: true, {pid: 1 << 30, began: 1}: true,
+	} {
+		ctx := context.WithValue(t.Context(), callerKey{}, &caller{who: who})
+		if err := mayOrder(ctx, "down", ""); (err != nil) != refused {
+			t.Errorf("%v: %v, want a refusal: %v", who, err, refused)
+		}
 	}
 }

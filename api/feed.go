@@ -47,7 +47,7 @@ type feed struct {
 	bell    chan struct{} // closed when there is more
 	ringing bool
 	rang    time.Time // when it was last closed
-	over    error // why nothing more comes
+	over    error     // why nothing more comes
 }
 
 // newFeed is empty, and begins after a sequence.

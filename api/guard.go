@@ -8,12 +8,31 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
 	"runtime/debug"
 	"strconv"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/engine"
 )
+
+// straight refuses a path that is not what it says: with "..", "." or nothing between two
+// slashes. A redirect to where it leads would answer another question than was asked. What is
+// percent-encoded is part of a name, and a route's to judge.
+func straight(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked := r.URL.EscapedPath()
+		clean := path.Clean(asked)
+		if clean != "/" && strings.HasSuffix(asked, "/") {
+			clean += "/"
+		}
+		if asked != "" && asked != clean {
+			problem(http.StatusNotFound, "there is no %s; no name is empty, \".\" or \"..\"", shorten(asked)).write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // door is how somebody came in.
 type door string

@@ -98,13 +98,13 @@ func New(opts Options) *Server {
 
 // Handler serves callers over TCP, who have to show the token.
 func (s *Server) Handler() http.Handler {
-	return s.headers(s.guard(s.mux))
+	return s.headers(s.guard(straight(s.mux)))
 }
 
 // SocketHandler serves callers over the unix socket: the same routes. Whoever mounts it
 // has looked at the peer (see ListenSocket).
 func (s *Server) SocketHandler() http.Handler {
-	return s.headers(entered(doorSocket, s.mux))
+	return s.headers(entered(doorSocket, straight(s.mux)))
 }
 
 // Close tells every watcher goodbye and ends what runs for them. Requests still get their

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package api
+
+import "github.com/fairlead-dev/fairlead/holder"
+
+// ancestry knows no more here than whether the process is there.
+func ancestry(pid int) (chain []life, whole bool) {
+	if holder.LifeOf(pid, 0) == holder.Gone {
+		return nil, false
+	}
+	return []life{{pid: pid}}, true
+}
