@@ -38,6 +38,9 @@ func Check(ctx context.Context, path string) []Finding {
 	if err := lookBeside(abs); err != nil {
 		return []Finding{bad(abs, err)}
 	}
+	if err := checkLog(abs); err != nil {
+		return []Finding{bad(abs, err)}
+	}
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

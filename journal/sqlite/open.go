@@ -71,6 +71,9 @@ func Open(ctx context.Context, path string) (*Journal, error) {
 	if err := lookBeside(abs); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
+	if err := checkLog(abs); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
 	if err := create(abs); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
