@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -226,8 +227,8 @@ func readAll(conns []net.Conn) (told, cut int) {
 }
 
 func isTimeout(err error) bool {
-	late, ok := err.(net.Error)
-	return ok && late.Timeout()
+	var late net.Error
+	return errors.As(err, &late) && late.Timeout()
 }
 
 func TestRoom(t *testing.T) {
