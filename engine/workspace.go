@@ -74,7 +74,7 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 // write elsewhere, and what we keep from being read by others.
 func (w *Workspace) refuseLinks() error {
 	if err := os.Chmod(w.Path(), 0o700); err != nil { //nolint:gosec // a folder is entered
-		return fmt.Errorf("keep fairlead's state to ourselves: %w", err)
+		return fmt.Errorf("keep fairlead's state to ourselves: %w; the folder has to be yours, and writable", err)
 	}
 	for _, dir := range []string{w.Path(), w.Path("log")} {
 		entries, err := os.ReadDir(dir)

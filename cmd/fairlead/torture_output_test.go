@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,13 +53,33 @@ func (l *load) countOutput() {
 	}
 }
 
+// aside are the folders of dead sessions of this name that a new journal has put aside, oldest
+// first.
+func (l *load) aside(id string) []string {
+	folders, err := filepath.Glob(filepath.Join(l.ship.dir, ".fairlead", "sessions-aside", id+".*"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	slices.SortFunc(folders, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return folders
+}
+
 // compare says what is wrong with one session's output.
 func (l *load) compare(id string, spool []byte, holderKilled bool) string {
 	ledger, err := os.ReadFile(filepath.Join(l.ship.dir, agentIn(id), "ledger-"+id))
 	if err != nil && !os.IsNotExist(err) {
 		return err.Error()
 	}
-	said, kept := whole(saidLines(l.t, spool)), whole(string(ledger))
+	var said []string
+	for _, folder := range l.aside(id) {
+		earlier, err := os.ReadFile(filepath.Join(folder, "spool"))
+		if err != nil && !os.IsNotExist(err) {
+			return err.Error()
+		}
+		said = append(said, whole(saidLines(l.t, earlier))...)
+	}
+	said = append(said, whole(saidLines(l.t, spool))...)
+	kept := whole(string(ledger))
 	n := min(len(said), len(kept))
 	switch {
 	case !slices.Equal(said[:n], kept[:n]):
