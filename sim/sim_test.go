@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// seeds is how many days are played. The ordinary tests play few: longer runs still find days
-// that nobody has explained yet, and doc/testing.md names them.
+// seeds is how many days are played. The ordinary tests play few, since the race detector makes
+// them slow; .ci/run plays some thousands without it.
 func seeds(t *testing.T) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("FAIRLEAD_SIM_SEEDS"), 10, 64); err == nil {
 		return n

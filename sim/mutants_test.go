@@ -1,0 +1,216 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mutant is a fault put into the code on purpose: where old stands in the file there is new
+// instead. Some test has to fail then.
+type mutant struct {
+	breaks   string // what it breaks, in words
+	file     string // from the root
+	old, new string
+	pkg      string // whose tests are run
+	run      string // which of them; empty: simulated days
+}
+
+// mutants are all of them. doc/testing.md says what caught each.
+var mutants = []mutant{
+	{
+		breaks: "an append is not synced",
+		file:   "journal/sqlite/conn.go", old: `"synchronous(FULL)"`, new: `"synchronous(OFF)"`,
+		pkg: "./journal/sqlite", run: "TestSyncedBeforeAnswered",
+	},
+	{
+		breaks: "effects begin, and watchers are told, before the append",
+		file:   "engine/loop.go", old: "	head := e.head\n	err := e.commit(ctx, &made)\n", new: "	e.announce(&made, touched)\n	head := e.head\n	err := e.commit(ctx, &made)\n",
+	},
+	{
+		breaks: "an order is answered before the append",
+		file:   "engine/loop.go", old: "	head := e.head\n	err := e.commit(ctx, &made)\n",
+		new: "	head := e.head\n	for i := range batch {\n		if batch[i].answer != nil {\n			batch[i].answer <- answers[i]\n			batch[i].answer = nil\n		}\n	}\n	err := e.commit(ctx, &made)\n",
+	},
+	{
+		breaks: "the append expects nothing of the journal's end",
+		file:   "engine/commit.go", old: "part, journal.Expect{Entity: journal.Whole, Version: e.head})", new: "part)",
+	},
+	{
+		breaks: "a holder obeys an engine that was overtaken",
+		file:   "holder/serve.go", old: "	case fence < k.fence:\n", new: "	case fence < k.fence && fence == 0:\n",
+		pkg: "./holder", run: "Fence",
+	},
+	{
+		breaks: "an engine that a holder has refused goes on",
+		file:   "engine/adopt.go", old: "	e.stopFor(takenOver(err))\n	return true", new: "	return false",
+	},
+	{
+		breaks: "a session that was found running is started again",
+		file:   "engine/adopt.go", old: "	return a.found == NeverStarted && a.session.Phase == team.Opened", new: "	return a.session.Phase == team.Opened",
+	},
+	{
+		breaks: "a session that runs is taken for one that never began",
+		file:   "engine/adopt.go", old: "func (a *adoption) follows() bool { return a.proc != nil && a.found != NeverStarted }", new: "func (a *adoption) follows() bool { return a.proc != nil && a.found == Exited }",
+	},
+	{
+		breaks: "recovery starts who is paused",
+		file:   "machine/control/classify.go", old: "	case c.State != Resting || !c.Wants():\n		return nil\n	case now.OverLimit", new: "	case c.State != Resting:\n		return nil\n	case !c.Wants():\n		return one(DueContinuous)\n	case now.OverLimit",
+	},
+	{
+		breaks: "the last look before a start does not ask whether it is still wanted",
+		file:   "team/todo.go", old: "!a.Control.StillWanted() {", new: "a.Control.StillWanted() && false {",
+	},
+	{
+		breaks: "the file is not looked at once more before a start",
+		file:   "engine/start.go", old: "	if err := e.lastLook(ctx, m); err != nil {\n		return\n	}\n", new: "",
+	},
+	{
+		breaks: "recovery starts agents while the team is held",
+		file:   "machine/control/classify.go", old: "	case now.Held || now.Stopping:\n		return nil\n	case c.programDue() && now.OverLimit", new: "	case now.Stopping:\n		return nil\n	case c.programDue() && now.OverLimit",
+	},
+	{
+		breaks: "a start over a limit is not refused at the last moment",
+		file:   "team/todo.go", old: "	if limit := t.OverLimit(a, at); limit != \"\" {\n		return false", new: "	if limit := t.OverLimit(a, at); limit != \"\" && false {\n		return false",
+		pkg: "./team", run: ".",
+	},
+	{
+		breaks: "what somebody else wrote counts as kept before the append",
+		file:   "engine/loop.go", old: "	var made draft\n	answers := make([]answer, len(batch))\n", new: "	var made draft\n	for _, req := range batch {\n		if req.seen != nil && e.opts.Files != nil {\n			e.opts.Files.Took(*req.seen)\n		}\n	}\n	answers := make([]answer, len(batch))\n",
+	},
+	{
+		breaks: "every file is taken for one of ours, and written over",
+		file:   "engine/files.go", old: "			if s == string(sum) {\n				return true", new: "			if s != \"\" || s == string(sum) {\n				return true",
+	},
+	{
+		breaks: "a look into a swapped-out file is dropped for a later look at its place",
+		file:   "engine/files.go", old: "seen.Seq <= m.seen && !seen.FromSwap)", new: "seen.Seq <= m.seen)",
+	},
+	{
+		breaks: "after a failed write the file is believed to be as it was",
+		file:   "engine/files.go", old: "		m.failed, m.unsure = w.err.Error(), true\n", new: "		m.failed = w.err.Error()\n",
+	},
+	{
+		breaks: "a one-shot whose end is not known is run again",
+		file:   "machine/control/classify.go", old: "		return OneShotLost\n", new: "		return OneShotAgain\n",
+	},
+	{
+		breaks: "an exit is given up before it is in the journal",
+		file:   "engine/follow.go", old: "	ending, err := proc.Ended(ctx)\n", new: "	_ = proc.Ack(ctx)\n	ending, err := proc.Ended(ctx)\n",
+	},
+	{
+		breaks: "a snapshot forgets the next change",
+		file:   "engine/replay.go", old: "journal.Query{After: e.head})", new: "journal.Query{After: e.head + e.head/max(e.head, 1)})",
+	},
+	{
+		breaks: "a report that comes twice is counted twice",
+		file:   "team/decide_session.go", old: "	if what.Offset <= s.Offset {", new: "	if what.Offset < 0 {",
+	},
+	{
+		breaks: "unknown fields of the file are dropped",
+		file:   "engine/files.go", old: "SetBy: f.By, Note: f.Note, Extra: unpackExtra(f.Extra),", new: "SetBy: f.By, Note: f.Note,",
+	},
+	{
+		breaks: "agents go on after the daemon was told to stop starting",
+		file:   "team/todo.go", old: "	case t.Stopping:\n		return false, \"fairlead stops\"\n", new: "",
+		pkg: "./team", run: ".",
+	},
+	{
+		breaks: "a damaged log is taken for a torn one",
+		file:   "journal/sqlite/wal.go", old: "		if batches > 1 {", new: "		if batches > 1<<30 {",
+		pkg: "./journal/sqlite", run: "Log",
+	},
+}
+
+// TestMutantsStillApply keeps the list true: each text stands in its file, once.
+func TestMutantsStillApply(t *testing.T) {
+	for _, m := range mutants {
+		text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(m.file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), m.old); n != 1 {
+			t.Errorf("%s: what it replaces stands %d times in %s; say it anew", m.breaks, n, m.file)
+		}
+	}
+}
+
+// TestMutants runs the tests against each mutant, and fails for one that lives. It takes some
+// minutes: FAIRLEAD_MUTANTS=1 go test -run 'Mutants$' -v -timeout 30m ./sim
+func TestMutants(t *testing.T) {
+	if os.Getenv("FAIRLEAD_MUTANTS") == "" {
+		t.Skip("set FAIRLEAD_MUTANTS=1 to run it")
+	}
+	for _, m := range mutants {
+		t.Run(strings.ReplaceAll(m.breaks, " ", "_"), func(t *testing.T) {
+			caught, out := m.caught(t)
+			if !caught {
+				t.Fatalf("it lives:\n%s", out)
+			}
+			t.Logf("| %s | %s |", m.breaks, by(out))
+		})
+	}
+}
+
+// caught runs the tests with the mutant in place of the file; nothing in the tree changes.
+func (m *mutant) caught(t *testing.T) (bool, string) {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, filepath.FromSlash(m.file))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	changed := filepath.Join(dir, "mutant.go")
+	if err := os.WriteFile(changed, []byte(strings.Replace(string(text), m.old, m.new, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlayFile := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pkg, run := m.pkg, m.run
+	if pkg == "" {
+		pkg, run = "./sim", "TestDays"
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlayFile, "-count=1", "-timeout=5m", "-run", run, pkg)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "FAIRLEAD_SIM_SEEDS=4000", "FAIRLEAD_MUTANTS=")
+	out, err := cmd.CombinedOutput()
+	if strings.Contains(string(out), "[build failed]") || strings.Contains(string(out), "[setup failed]") {
+		t.Fatalf("it does not compile:\n%s", out)
+	}
+	return err != nil, string(out)
+}
+
+// by is what caught it: the day and the promise, or the test.
+func by(out string) string {
+	test := ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if i := strings.Index(line, "seed "); i >= 0 && strings.Contains(line, "sim_test.go") {
+			seed, rest, _ := strings.Cut(line[i:], ": ")
+			promise, _, _ := strings.Cut(rest, " (")
+			return fmt.Sprintf("day %s: `%s`", strings.TrimPrefix(seed, "seed "), promise)
+		}
+		if name, ok := strings.CutPrefix(line, "--- FAIL: "); ok && test == "" {
+			test, _, _ = strings.Cut(name, " (")
+		}
+	}
+	if test == "" {
+		return "a panic"
+	}
+	return "`" + test + "`"
+}
