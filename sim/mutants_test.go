@@ -16,6 +16,9 @@ type mutant struct {
 	breaks   string // what it breaks, in words
 	file     string // from the root
 	old, new string
+	file2    string // where a fault is guarded against twice: the other guard; else empty
+	old2     string
+	new2     string
 	pkg      string // whose tests are run
 	run      string // which of them; empty: simulated days
 }
@@ -43,11 +46,13 @@ var mutants = []mutant{
 	{
 		breaks: "a holder obeys an engine that was overtaken",
 		file:   "holder/serve.go", old: "	case fence < k.fence:\n", new: "	case fence < k.fence && fence == 0:\n",
-		pkg: "./holder", run: "Fence",
+		file2: "holder/record.go", old2: "	case fence < seen:\n", new2: "	case fence < seen && fence == 0:\n",
+		pkg: "./holder", run: ".",
 	},
 	{
 		breaks: "an engine that a holder has refused goes on",
 		file:   "engine/adopt.go", old: "	e.stopFor(takenOver(err))\n	return true", new: "	return false",
+		pkg: "./engine", run: ".",
 	},
 	{
 		breaks: "a session that was found running is started again",
@@ -60,6 +65,7 @@ var mutants = []mutant{
 	{
 		breaks: "recovery starts who is paused",
 		file:   "machine/control/classify.go", old: "	case c.State != Resting || !c.Wants():\n		return nil\n	case now.OverLimit", new: "	case c.State != Resting:\n		return nil\n	case !c.Wants():\n		return one(DueContinuous)\n	case now.OverLimit",
+		file2: "team/todo.go", old2: "!a.Control.StillWanted() {", new2: "a.Control.StillWanted() && false {",
 	},
 	{
 		breaks: "the last look before a start does not ask whether it is still wanted",
@@ -129,12 +135,17 @@ var mutants = []mutant{
 // TestMutantsStillApply keeps the list true: each text stands in its file, once.
 func TestMutantsStillApply(t *testing.T) {
 	for _, m := range mutants {
-		text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(m.file)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(string(text), m.old); n != 1 {
-			t.Errorf("%s: what it replaces stands %d times in %s; say it anew", m.breaks, n, m.file)
+		for file, old := range map[string]string{m.file: m.old, m.file2: m.old2} {
+			if file == "" {
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(file)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(text), old); n != 1 {
+				t.Errorf("%s: what it replaces stands %d times in %s; say it anew", m.breaks, n, file)
+			}
 		}
 	}
 }
@@ -163,17 +174,23 @@ func (m *mutant) caught(t *testing.T) (bool, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(root, filepath.FromSlash(m.file))
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	changed := filepath.Join(dir, "mutant.go")
-	if err := os.WriteFile(changed, []byte(strings.Replace(string(text), m.old, m.new, 1)), 0o600); err != nil {
-		t.Fatal(err)
+	replaced := map[string]string{}
+	for n, e := range [][3]string{{m.file, m.old, m.new}, {m.file2, m.old2, m.new2}} {
+		if e[0] == "" {
+			continue
+		}
+		path := filepath.Join(root, filepath.FromSlash(e[0]))
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replaced[path] = filepath.Join(dir, fmt.Sprintf("mutant%d.go", n))
+		if err := os.WriteFile(replaced[path], []byte(strings.Replace(string(text), e[1], e[2], 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replaced})
 	if err != nil {
 		t.Fatal(err)
 	}
