@@ -122,11 +122,30 @@ func (w *world) checkStart(l *life, id string) {
 		taken := w.noted[s.note] || w.noted[fmt.Sprintf("write-%d", s.n)]
 		w.check(pauseHolds, !whole || taken, "%s is to be started, and the wish %q (%s), which engine %d has read in the file, was not taken in", id, s.note, state.DesiredState, l.n)
 	}
+	w.checkLooked(l, name, id)
 	w.check(holdHolds, !w.truth.Hold.On, "%s is to be started, and the team is held", id)
 	w.check(holdHolds, !w.truth.Stopping, "%s is to be started, and fairlead stops", id)
 	if limit := w.conf.Agents[w.index(name)].Limits.CostPerDayUSD; limit > 0 && a.Usage.Day == w.now().Format(time.DateOnly) {
 		w.check(limitHolds, a.Usage.CostUSD < limit, "%s is to be started, and %.2f of %.2f is used up", id, a.Usage.CostUSD, limit)
 	}
+}
+
+// checkLooked: a wish that lay in the file before the session was opened has been looked at
+// before its process is asked for, whether or not anybody told of it. Where the look was made
+// to fail the wish in the journal stands.
+func (w *world) checkLooked(l *life, name, id string) {
+	s := w.files[name].now
+	if s == nil || !s.foreign || s.note == "" || !s.since.Before(w.openedAt[id]) {
+		return
+	}
+	for _, fault := range l.faults {
+		if strings.HasSuffix(fault, ": read "+name) {
+			return
+		}
+	}
+	state, whole := s.state()
+	taken := w.noted[s.note] || w.noted[fmt.Sprintf("write-%d", s.n)]
+	w.check(pauseHolds, !whole || taken, "%s is to be started, and the wish %q (%s), which lay in the file before it was opened, was not taken in", id, s.note, state.DesiredState)
 }
 
 // checkStarted is asked when a process begins.

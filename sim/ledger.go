@@ -109,6 +109,9 @@ func (w *world) remember(ch team.Change) {
 			w.noted[body.Control.Overtaken.Note] = true
 		}
 	case body.Session != nil && body.Session.Phase == team.Opened:
+		if _, known := w.openedAt[body.Session.ID]; !known {
+			w.openedAt[body.Session.ID] = time.Now()
+		}
 		w.wishOf[body.Session.ID] = w.truth.Agents[name].Control.Took
 	case body.Used != nil:
 		w.counted[body.Used.Session] += body.Used.Usage.InputTokens

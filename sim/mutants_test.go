@@ -78,6 +78,7 @@ var mutants = []mutant{
 	{
 		breaks: "recovery starts agents while the team is held",
 		file:   "machine/control/classify.go", old: "	case now.Held || now.Stopping:\n		return nil\n	case c.programDue() && now.OverLimit", new: "	case now.Stopping:\n		return nil\n	case c.programDue() && now.OverLimit",
+		file2: "team/todo.go", old2: "	case t.Hold.On:\n		return false, \"the team is held\"\n", new2: "",
 	},
 	{
 		breaks: "a start over a limit is not refused at the last moment",
@@ -115,6 +116,7 @@ var mutants = []mutant{
 	{
 		breaks: "a report that comes twice is counted twice",
 		file:   "team/decide_session.go", old: "	if what.Offset <= s.Offset {", new: "	if what.Offset < 0 {",
+		pkg: "./team", run: ".",
 	},
 	{
 		breaks: "unknown fields of the file are dropped",

@@ -55,6 +55,7 @@ type world struct {
 	head       uint64
 	noted      map[string]bool
 	wishOf     map[string]uint64
+	openedAt   map[string]time.Time
 	oneShots   map[string]int
 	counted    map[string]int64
 	countedDay map[string]int64
@@ -72,7 +73,7 @@ func newWorld(seed uint64, folder string, tracing bool) *world {
 		seed: seed, conf: teamOf(folder), slate: memory.New(), boot: 1, tracing: tracing, began: time.Now(),
 		sessions: map[string]*session{}, bars: map[string]uint64{}, files: map[string]*file{}, pens: map[string]func(){},
 		moved: make(chan struct{}), truth: team.New(nil), noted: map[string]bool{},
-		wishOf: map[string]uint64{}, oneShots: map[string]int{}, counted: map[string]int64{}, countedDay: map[string]int64{},
+		wishOf: map[string]uint64{}, openedAt: map[string]time.Time{}, oneShots: map[string]int{}, counted: map[string]int64{}, countedDay: map[string]int64{},
 		owed: map[string]owed{},
 	}
 	for _, name := range agents {
