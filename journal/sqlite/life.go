@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 
 	"github.com/fairlead-dev/fairlead/journal"
+	sqlite "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // tailChecked is how many changes Open checks at the end, where a crash or a full
@@ -35,6 +38,28 @@ func (j *Journal) isClosed() bool {
 	}
 }
 
+// leaveAsIs keeps SQLite from putting the log into the file when its last connection closes:
+// the last one is ours then, and may not write. What is damaged is for people to look at.
+func leaveAsIs(path string) (done func()) {
+	dsn := (&url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro"}).String() // settings would read the tables' names
+	dc, err := new(sqlite.Driver).Open(dsn)
+	if err != nil {
+		return func() {} // then nothing else can open it either
+	}
+	c := &conn{dc: dc, stmts: map[string]statement{}}
+	_, _, _ = c.number("PRAGMA user_version") // or it would not hold on to the log
+	return func() { _ = c.close() }
+}
+
+// mark remembers that the file was found damaged.
+func (j *Journal) mark(err error) error {
+	var broken *journal.Broken
+	if errors.As(err, &broken) || code(err) == sqlite3.SQLITE_CORRUPT || code(err) == sqlite3.SQLITE_NOTADB {
+		j.damaged.Store(true)
+	}
+	return err
+}
+
 // Close waits for what is being written or read, then lets the file go. Watchers end
 // with [journal.ErrClosed]. It may be called twice.
 func (j *Journal) Close() (err error) {
@@ -43,6 +68,10 @@ func (j *Journal) Close() (err error) {
 		j.life.Lock()
 		defer j.life.Unlock()
 		var errs []error
+		if j.damaged.Load() {
+			done := leaveAsIs(j.path)
+			defer done()
+		}
 		if j.writer != nil {
 			errs = append(errs, j.writer.close())
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
@@ -53,6 +54,8 @@ type Journal struct {
 
 	watch watching
 
+	damaged atomic.Bool // somebody has read what was never appended: nothing more is written, not even by Close
+
 	closed chan struct{}
 	once   sync.Once
 	life   sync.RWMutex // held for reading by whoever uses a connection, for writing by Close
@@ -76,6 +79,10 @@ func Open(ctx context.Context, path string) (*Journal, error) {
 	}
 	if err := create(abs); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	if info, err := os.Stat(abs + "-wal"); err == nil && info.Size() > 0 {
+		done := leaveAsIs(abs)
+		defer done()
 	}
 	w, err := dial(abs, readWrite)
 	if err != nil {

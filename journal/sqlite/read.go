@@ -179,7 +179,7 @@ func (j *Journal) reading(ctx context.Context, do func(*conn) error) error {
 		}
 	}
 	defer func() { j.readers <- c }()
-	return explain(j.path, patiently(ctx, func() error { return do(c) }))
+	return explain(j.path, j.mark(patiently(ctx, func() error { return do(c) })))
 }
 
 // Head is the last Seq and its hash; see [journal.Journal].

@@ -78,6 +78,55 @@ func TestFlippedBitsInTheLog(t *testing.T) {
 	}
 }
 
+// TestDamagedFileIsLeftAsItIs: a flipped bit in the file itself, with a log that was not put
+// into it yet. However it is found, nothing of it is changed.
+func TestDamagedFileIsLeftAsItIs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	copyFile(t, written(t, 1000), path)
+	c, err := dial(path, readWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := leaveAsIs(path) // the log stays beside the file
+	j := opened(t, path)
+	if _, err := j.Append(t.Context(), journaltest.MadeBatch(3)); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wal, err := os.ReadFile(path + "-wal")
+	if err != nil || len(wal) == 0 {
+		t.Fatal("there is no log", err)
+	}
+	hold()
+	if err := c.close(); err != nil {
+		t.Error(err)
+	}
+	rnd := rand.New(rand.NewPCG(5, 0))
+	found := 0
+	for range 40 {
+		at, bit := rnd.IntN(len(good)), byte(1)<<rnd.IntN(8)
+		hurt := bytes.Clone(good)
+		hurt[at] ^= bit
+		victim := filepath.Join(t.TempDir(), "journal.db")
+		write(t, victim, string(hurt))
+		write(t, victim+"-wal", string(wal))
+		before := listing(t, filepath.Dir(victim))
+		if _, err := all(t.Context(), victim, journal.Query{}); err == nil {
+			continue
+		}
+		found++
+		if after := listing(t, filepath.Dir(victim)); after != before {
+			t.Errorf("byte %d bit %#x: it was found damaged, and files were\n%sand are\n%s", at, bit, before, after)
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d of 40 were found", found)
+	}
+}
+
 // TestTornLog cuts the log anywhere, and lets its end be any bytes: what a crash leaves is no
 // damage, and what was whole by then is there.
 func TestTornLog(t *testing.T) {
