@@ -36,7 +36,7 @@ var blows = []blow{
 	{name: "stop_holder_kill_daemon", run: underLoad(stopHolderKillDaemon)},
 	{name: "disk_full", small: true, space: true, run: fullDisk},
 	{name: "disk_read_only", small: true, space: true, run: readOnlyDisk},
-	{name: "journal_bit", run: underLoad(flipBit)}, // finds a fault that is known: doc/testing.md
+	{name: "journal_bit", run: underLoad(flipBit)},
 	{name: "journal_torn", small: true, run: underLoad(tearTail)},
 	{name: "file_missing", small: true, run: underLoad(removeFile)},
 	{name: "race_of_20", run: underLoad(raceDaemons)},
