@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // mutant is a fault put into the code on purpose: where old stands in the file there is new
@@ -204,14 +206,37 @@ func (m *mutant) caught(t *testing.T) (bool, string) {
 	if pkg == "" {
 		pkg, run = "./sim", "TestDays"
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlayFile, "-count=1", "-timeout=5m", "-run", run, pkg)
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "FAIRLEAD_SIM_SEEDS=4000", "FAIRLEAD_MUTANTS=")
-	out, err := cmd.CombinedOutput()
-	if strings.Contains(string(out), "[build failed]") || strings.Contains(string(out), "[setup failed]") {
+	exe := filepath.Join(dir, "mutant.test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlayFile, "-o", exe, pkg)
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("it does not compile:\n%s", out)
 	}
+	defer endAll(exe)
+	cmd := exec.CommandContext(t.Context(), exe, "-test.timeout=5m", "-test.run", run)
+	cmd.Dir = filepath.Join(root, filepath.FromSlash(pkg))
+	cmd.Env = append(os.Environ(), "FAIRLEAD_SIM_SEEDS=4000", "FAIRLEAD_MUTANTS=")
+	cmd.WaitDelay = 10 * time.Second // what a mutant leaves behind may hold its output open
+	out, err := cmd.CombinedOutput()
 	return err != nil, string(out)
+}
+
+// endAll ends what a mutant has left behind: holders that obey nobody, and their agents. They
+// are known by the program that they run, which is nobody else's.
+func endAll(exe string) {
+	running, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is ours
+	for _, link := range running {
+		if to, err := os.Readlink(link); err != nil || strings.TrimSuffix(to, " (deleted)") != exe {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+		if err != nil {
+			continue
+		}
+		if p, err := os.FindProcess(pid); err == nil {
+			_ = p.Kill()
+		}
+	}
 }
 
 // by is what caught it: the day and the promise, or the test.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -61,13 +62,16 @@ func ago(d time.Duration) string {
 	}
 }
 
-// paint colours a word where a person reads it on a terminal.
+// paint colours a word where a person reads it on a terminal and has not said NO_COLOR
+// (https://no-color.org).
 func (a *app) paint(colour, s string) string {
-	if !tty(a.out) {
+	if !tty(a.out) || colourless() {
 		return s
 	}
 	return colour + s + reset
 }
+
+func colourless() bool { return os.Getenv("NO_COLOR") != "" }
 
 const (
 	bold   = "\x1b[1m"

@@ -76,7 +76,7 @@ func (a *app) logger(verbose bool) *slog.Logger {
 		level = slog.LevelDebug
 	}
 	if tty(a.err) {
-		return slog.New(tint.NewTextHandler(a.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly}))
+		return slog.New(tint.NewTextHandler(a.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: colourless()}))
 	}
 	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
 }
