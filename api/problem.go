@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -80,7 +82,7 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, engine.ErrClosed):
 		return problem(http.StatusServiceUnavailable, "%s", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return problem(http.StatusGatewayTimeout, "fairlead did not answer within %s; look at `fairlead status`, it may still do what was asked", answerMax)
+		return problem(http.StatusGatewayTimeout, "fairlead did not answer within %s; look at `fairlead ps`, it may still do what was asked", answerMax)
 	case errors.Is(err, context.Canceled):
 		return problem(http.StatusServiceUnavailable, "the request was given up before it was answered")
 	default:
@@ -138,7 +140,14 @@ func shown(v any) any {
 	}
 }
 
+// shorten keeps what whoever asks has written small, and harmless wherever it is shown.
 func shorten(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 	n := 0
 	for i := range s {
 		if n == faultChars {
