@@ -3,14 +3,15 @@ package config
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"unicode/utf8"
 )
 
 //go:embed fairlead.schema.json
@@ -19,167 +20,277 @@ var schemaJSON []byte
 // SchemaJSON is the JSON Schema (draft 2020-12) of fairlead.yaml, for editors.
 func SchemaJSON() []byte { return bytes.Clone(schemaJSON) }
 
-// schema is compiled at first use: not every command reads a configuration, and
-// some must start fast.
-var schema = sync.OnceValue(func() *jsonschema.Schema {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaJSON))
-	if err != nil {
-		panic("config: the embedded schema is not JSON: " + err.Error())
+// schema is what our own JSON Schema says, as far as it uses the language: a keyword
+// that is not here fails to decode. A general validator costs every start of the program
+// as much as all the rest (doc/adr/0009-own-check-of-our-own-schema.md); the tests hold
+// this one against such a validator.
+type schema struct {
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Default     any    `json:"default"`
+
+	Ref  string             `json:"$ref"`
+	Defs map[string]*schema `json:"$defs"`
+
+	Type  oneOrMore `json:"type"`
+	Const *int64    `json:"const"`
+	Enum  []string  `json:"enum"`
+
+	Properties    map[string]*schema `json:"properties"`
+	Required      []string           `json:"required"`
+	PropertyNames *schema            `json:"propertyNames"` // checker.name says it better
+	MaxProperties *int               `json:"maxProperties"`
+	Others        *otherFields       `json:"additionalProperties"`
+
+	Items       *schema `json:"items"`
+	MinItems    *int    `json:"minItems"`
+	MaxItems    *int    `json:"maxItems"`
+	UniqueItems bool    `json:"uniqueItems"`
+
+	MinLength *int    `json:"minLength"` // characters
+	MaxLength *int    `json:"maxLength"`
+	Pattern   pattern `json:"pattern"`
+
+	Minimum *json.Number `json:"minimum"`
+	Maximum *json.Number `json:"maximum"`
+}
+
+// oneOrMore is "string" or ["string", "null"].
+type oneOrMore []string
+
+func (o *oneOrMore) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*o = oneOrMore{one}
+		return nil
 	}
-	c := jsonschema.NewCompiler()
-	const name = "fairlead.schema.json"
-	if err := c.AddResource(name, doc); err != nil {
-		panic("config: the embedded schema is not taken: " + err.Error())
+	return json.Unmarshal(b, (*[]string)(o))
+}
+
+// otherFields is false, or what the fields must be that have no name of their own.
+type otherFields struct{ schema *schema }
+
+func (o *otherFields) UnmarshalJSON(b []byte) error {
+	if string(b) == "false" {
+		return nil
 	}
-	return c.MustCompile(name)
+	return strictly(b, &o.schema)
+}
+
+type pattern struct{ *regexp.Regexp }
+
+func (p *pattern) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return err
+	}
+	re, err := regexp.Compile(text)
+	p.Regexp = re
+	return err
+}
+
+func strictly(b []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
+
+// ourSchema is read at first use: not every command reads a configuration, and some
+// must start fast.
+var ourSchema = sync.OnceValue(func() *schema {
+	var s struct {
+		schema
+		Dialect string `json:"$schema"`
+		Name    string `json:"$id"`
+	}
+	if err := strictly(schemaJSON, &s); err != nil {
+		panic("config: the embedded schema says what checkShape does not read: " + err.Error())
+	}
+	return &s.schema
 })
 
-// checkShape compares the tree with the schema and reports every difference in
-// our own words: the validator's quote values, and values may be secrets.
+// checkShape compares the tree with the schema and reports every difference in our own
+// words. They quote no value that may be a secret.
 func checkShape(root *node, found *findings) {
-	err := schema().Validate(root.plain())
-	if err == nil {
-		return
-	}
-	fault, ok := err.(*jsonschema.ValidationError) //nolint:errorlint // the validator returns it bare
-	if !ok {
-		panic("config: the validator fails: " + err.Error())
-	}
-	s := shape{root: root, found: found}
-	for _, leaf := range leaves(fault, nil) {
-		s.report(leaf)
-	}
+	s := shape{defs: ourSchema().Defs, found: found}
+	s.check(root, root.place, ourSchema())
 }
 
 type shape struct {
-	root  *node
+	defs  map[string]*schema
 	found *findings
 }
 
-// leaves are the findings themselves, without the groups they come in. A value of
-// the wrong type is one finding: the validator looks no further there.
-func leaves(e *jsonschema.ValidationError, into []*jsonschema.ValidationError) []*jsonschema.ValidationError {
-	_, named := e.ErrorKind.(*kind.PropertyNames)
-	if len(e.Causes) == 0 || named {
-		return append(into, e)
+// follow finds what a reference means.
+func (s *shape) follow(rule *schema) *schema {
+	for rule.Ref != "" {
+		rule = s.defs[strings.TrimPrefix(rule.Ref, "#/$defs/")]
 	}
-	for _, c := range e.Causes {
-		into = leaves(c, into)
-	}
-	return into
+	return rule
 }
 
-// at finds the node that a finding is about, and where its key stands.
-func (s *shape) at(location []string) (n *node, key place) {
-	n = s.root
-	key = n.place
-	for _, step := range location {
-		switch n.kind {
-		case object:
-			f := n.field(step)
-			n, key = f.value, f.place
-		case list:
-			i, _ := strconv.Atoi(step)
-			n = n.items[i]
-			key = n.place
-		default:
-			return n, key
-		}
-	}
-	return n, key
-}
-
-func (s *shape) report(e *jsonschema.ValidationError) {
-	n, key := s.at(e.InstanceLocation)
+// check reports what is wrong with one value, and below it. key is where its key stands,
+// or the value itself. A value of the wrong type is one finding: we look no further there.
+func (s *shape) check(n *node, key place, rule *schema) {
+	rule = s.follow(rule)
 	if n.kind == broken {
 		return
 	}
-	at, say := n.place, func(format string, args ...any) { s.found.add(n.place, n.path, format, args...) }
-	if n.kind == null {
-		at = key
-	}
-	switch k := e.ErrorKind.(type) {
-	case *kind.AdditionalProperties:
-		known := s.keysAt(e)
-		for _, name := range k.Properties {
-			f := n.field(name)
-			s.found.add(f.place, f.value.path, "there is no such key here%s", didYouMean(name, known))
+	if len(rule.Type) > 0 && !slices.ContainsFunc(rule.Type, n.is) {
+		at := n.place
+		if n.kind == null {
+			at = key
 		}
-	case *kind.PropertyNames:
-		// The validator misplaces these; checker.name finds them.
-	case *kind.Required:
-		for _, name := range k.Missing {
+		s.found.add(at, n.path, "%s", typeText(n, rule.Type))
+		return
+	}
+	s.checkWords(n, rule)
+	switch n.kind {
+	case object:
+		s.checkFields(n, key, rule)
+	case list:
+		s.checkItems(n, rule)
+	case text:
+		s.checkText(n, rule)
+	case number:
+		s.checkNumber(n, rule)
+	}
+}
+
+// is says whether the value is of a type of JSON Schema.
+func (n *node) is(typ string) bool {
+	switch typ {
+	case "object":
+		return n.kind == object
+	case "array":
+		return n.kind == list
+	case "string":
+		return n.kind == text
+	case "boolean":
+		return n.kind == boolean
+	case "null":
+		return n.kind == null
+	case "number":
+		return n.kind == number
+	case "integer":
+		return n.kind == number && n.float() == math.Trunc(n.float())
+	default:
+		panic("config: the schema asks for the type " + typ)
+	}
+}
+
+// float is a number's value.
+func (n *node) float() float64 {
+	switch v, _ := parseNumber(n.text); v := v.(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	default:
+		return 0
+	}
+}
+
+func (s *shape) checkWords(n *node, rule *schema) {
+	if rule.Const != nil && (n.kind != number || n.float() != float64(*rule.Const)) {
+		s.found.add(n.place, n.path, "is %s; this program reads %d", shown(n), *rule.Const)
+	}
+	if len(rule.Enum) == 0 || n.kind == text && slices.Contains(rule.Enum, n.text) {
+		return
+	}
+	words := strings.Join(rule.Enum, ", ")
+	if strings.HasSuffix(n.path, ".driver") {
+		s.found.add(n.place, n.path, "unknown driver %s%s; there are %s", shown(n), didYouMean(n.text, rule.Enum), words)
+		return
+	}
+	s.found.add(n.place, n.path, "cannot be %s%s; it is one of %s", shown(n), didYouMean(n.text, rule.Enum), words)
+}
+
+func (s *shape) checkFields(n *node, key place, rule *schema) {
+	if most := rule.MaxProperties; most != nil && len(n.fields) > *most {
+		s.found.add(n.place, n.path, "has %d entries; the most is %d", len(n.fields), *most)
+	}
+	for _, name := range rule.Required {
+		if n.field(name) == nil {
 			s.found.add(key, join(n.path, name), "is missing")
 		}
-	case *kind.Type:
-		s.found.add(at, n.path, "%s", typeText(n, k.Want))
-	case *kind.Const:
-		say("is %s; this program reads %v", shown(n), k.Want)
-	case *kind.Enum:
-		words := enumWords(k.Want)
-		if strings.HasSuffix(n.path, ".driver") {
-			say("unknown driver %s%s; there are %s", shown(n), didYouMean(n.text, words), strings.Join(words, ", "))
-			return
+	}
+	for _, f := range n.fields {
+		next := rule.Properties[f.name]
+		if next == nil && rule.Others != nil {
+			next = rule.Others.schema
+			if next == nil {
+				known := slices.Sorted(maps.Keys(rule.Properties))
+				s.found.add(f.place, f.value.path, "there is no such key here%s", didYouMean(f.name, known))
+			}
 		}
-		say("cannot be %s%s; it is one of %s", shown(n), didYouMean(n.text, words), strings.Join(words, ", "))
-	default:
-		say("%s", boundText(n, e.ErrorKind))
+		if next != nil {
+			s.check(f.value, f.place, next)
+		}
+	}
+}
+
+func (s *shape) checkItems(n *node, rule *schema) {
+	if least := rule.MinItems; least != nil && len(n.items) < *least {
+		s.found.add(n.place, n.path, "needs at least %s", count(*least, "item"))
+	}
+	if most := rule.MaxItems; most != nil && len(n.items) > *most {
+		s.found.add(n.place, n.path, "has %d items; the most is %d", len(n.items), *most)
+	}
+	if i, j := twins(n.items); rule.UniqueItems && j > 0 {
+		s.found.add(n.place, n.path, "items %d and %d are the same", i+1, j+1)
+	}
+	if rule.Items == nil {
+		return
+	}
+	for _, item := range n.items {
+		s.check(item, item.place, rule.Items)
+	}
+}
+
+// twins finds the first two scalars that are the same, or 0, 0.
+func twins(items []*node) (int, int) {
+	seen := map[[2]string]int{}
+	for j, item := range items {
+		if item.kind == object || item.kind == list {
+			continue // where that is asked for, their type is wrong already
+		}
+		value := [2]string{kindName(item.kind), item.text}
+		if i, ok := seen[value]; ok {
+			return i, j
+		}
+		seen[value] = j
+	}
+	return 0, 0
+}
+
+func (s *shape) checkText(n *node, rule *schema) {
+	length := utf8.RuneCountInString(n.text)
+	if least := rule.MinLength; least != nil && length < *least {
+		s.found.add(n.place, n.path, "is empty; give it a value or take the line out")
+	}
+	if most := rule.MaxLength; most != nil && length > *most {
+		s.found.add(n.place, n.path, "has %d characters; the most is %d", length, *most)
+	}
+	if rule.Pattern.Regexp != nil && !rule.Pattern.MatchString(n.text) {
+		s.found.add(n.place, n.path, "%s is not a name: %s", shown(n), nameRule)
+	}
+}
+
+func (s *shape) checkNumber(n *node, rule *schema) {
+	if rule.Minimum != nil {
+		if least, _ := rule.Minimum.Float64(); n.float() < least {
+			s.found.add(n.place, n.path, "is %s; the least is %s", shown(n), rule.Minimum)
+		}
+	}
+	if rule.Maximum != nil {
+		if most, _ := rule.Maximum.Float64(); n.float() > most {
+			s.found.add(n.place, n.path, "is %s; the most is %s", shown(n), rule.Maximum)
+		}
 	}
 }
 
 const nameRule = "lower-case letters, digits, dot, dash and underscore, beginning with a letter or digit, 64 at most"
-
-// keysAt lists the keys that the schema knows where an unknown one stands.
-func (s *shape) keysAt(e *jsonschema.ValidationError) []string {
-	sch := schema()
-	for _, step := range e.InstanceLocation {
-		sch = follow(sch)
-		if next, ok := sch.Properties[step]; ok {
-			sch = next
-		} else if next, ok := sch.AdditionalProperties.(*jsonschema.Schema); ok {
-			sch = next
-		}
-	}
-	var keys []string
-	for name := range follow(sch).Properties {
-		keys = append(keys, name)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func follow(s *jsonschema.Schema) *jsonschema.Schema {
-	for s.Ref != nil {
-		s = s.Ref
-	}
-	return s
-}
-
-// boundText words what is of the right type and yet out of bounds.
-func boundText(n *node, e jsonschema.ErrorKind) string {
-	switch k := e.(type) {
-	case *kind.Minimum:
-		return fmt.Sprintf("is %s; the least is %s", shown(n), k.Want.RatString())
-	case *kind.Maximum:
-		return fmt.Sprintf("is %s; the most is %s", shown(n), k.Want.RatString())
-	case *kind.MinItems:
-		return fmt.Sprintf("needs at least %s", count(k.Want, "item"))
-	case *kind.MaxItems:
-		return fmt.Sprintf("has %d items; the most is %d", k.Got, k.Want)
-	case *kind.MaxProperties:
-		return fmt.Sprintf("has %d entries; the most is %d", k.Got, k.Want)
-	case *kind.MinLength:
-		return "is empty; give it a value or take the line out"
-	case *kind.MaxLength:
-		return fmt.Sprintf("has %d characters; the most is %d", k.Got, k.Want)
-	case *kind.UniqueItems:
-		return fmt.Sprintf("items %d and %d are the same", k.Duplicates[0]+1, k.Duplicates[1]+1)
-	case *kind.Pattern:
-		return fmt.Sprintf("%s is not a name: %s", shown(n), nameRule)
-	default:
-		return "does not have the shape that the reference asks for"
-	}
-}
 
 func typeText(n *node, want []string) string {
 	expected := make([]string, 0, len(want))
@@ -216,14 +327,6 @@ var kindWords = map[string]string{
 
 func kindName(k kindOf) string {
 	return map[kindOf]string{object: "a mapping", list: "a list", text: "a text", number: "a number", boolean: "true or false", null: "empty"}[k]
-}
-
-func enumWords(want []any) []string {
-	words := make([]string, len(want))
-	for i, w := range want {
-		words[i] = fmt.Sprint(w)
-	}
-	return words
 }
 
 // shown is a scalar as it may stand in a message. Environments and addresses

@@ -78,33 +78,6 @@ func (n *node) put(f field) {
 	n.fields = append(n.fields, f)
 }
 
-// plain is the value as the JSON Schema sees it.
-func (n *node) plain() any {
-	switch n.kind {
-	case object:
-		m := make(map[string]any, len(n.fields))
-		for _, f := range n.fields {
-			m[f.name] = f.value.plain()
-		}
-		return m
-	case list:
-		a := make([]any, len(n.items))
-		for i, item := range n.items {
-			a[i] = item.plain()
-		}
-		return a
-	case text:
-		return n.text
-	case number:
-		v, _ := parseNumber(n.text)
-		return v
-	case boolean:
-		return strings.EqualFold(n.text, "true")
-	default:
-		return nil
-	}
-}
-
 // parseNumber gives an int64 or a finite float64.
 func parseNumber(s string) (any, bool) {
 	s = strings.ReplaceAll(s, "_", "")

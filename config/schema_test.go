@@ -1,0 +1,130 @@
+package config
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// general is a validator of any JSON Schema, over ours. What a name may be is left out:
+// checker.name says that, with the place of the key.
+func general(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forgetNames(doc)
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("s.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	return c.MustCompile("s.json")
+}
+
+func forgetNames(doc any) {
+	switch doc := doc.(type) {
+	case map[string]any:
+		delete(doc, "propertyNames")
+		for _, v := range doc {
+			forgetNames(v)
+		}
+	case []any:
+		for _, v := range doc {
+			forgetNames(v)
+		}
+	}
+}
+
+// sameVerdict compares our check of a file's shape with the general one.
+func sameVerdict(t *testing.T, with *jsonschema.Schema, source []byte) {
+	t.Helper()
+	var read, found findings
+	root := parseTree(source, &read)
+	if root == nil || len(read.faults) > 0 {
+		return // it never comes to its shape, or a part of it is no value
+	}
+	checkShape(root, &found)
+	err := with.Validate(root.plain())
+	if (err == nil) != (len(found.faults) == 0) {
+		t.Fatalf("we say %v, a general validator says %v, of\n%s", found.faults, err, source)
+	}
+}
+
+// TestShapeAgrees: our own reading of the schema is not another schema.
+func TestShapeAgrees(t *testing.T) {
+	with := general(t)
+	for _, source := range shapeCorpus(t) {
+		sameVerdict(t, with, source)
+	}
+}
+
+// FuzzShapeAgrees is TestShapeAgrees for files that nobody thought of.
+func FuzzShapeAgrees(f *testing.F) {
+	for _, source := range shapeCorpus(f) {
+		f.Add(source)
+	}
+	with := general(f)
+	f.Fuzz(func(t *testing.T, source []byte) { sameVerdict(t, with, source) })
+}
+
+// shapeCorpus is every file of the tests, and each rule of the schema kept and broken.
+func shapeCorpus(t testing.TB) [][]byte {
+	t.Helper()
+	all := [][]byte{[]byte(contract), Starter(StarterConfig)}
+	files, err := filepath.Glob("testdata/faults/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, []byte(sections(string(b))[FileName]))
+	}
+	for _, line := range []string{
+		"version: 2", "version: 1.0", "version: 1.5", "version: '1'", "version:", "version: true", "[]", "5",
+		"version: 1\nagents:", "version: 1\nagents: {a: }", "version: 1\nagents: {a: []}", "version: 1\nnope: 1", "version: 1\nlisten: ''",
+		"version: 1\nteam: {size: 0}", "version: 1\nteam: {size: 1}", "version: 1\nteam: {size: 8}", "version: 1\nteam: {size: 9}", "version: 1\nteam: {size: 2.5}", "version: 1\nteam: {size: 1e0}",
+		"version: 1\nagents: {a: {driver: exec, command: []}}", "version: 1\nagents: {a: {driver: exec, command: [x, x]}}", "version: 1\nagents: {a: {driver: exec, command: ['']}}",
+		"version: 1\nagents: {a: {driver: nope}}", "version: 1\nagents: {a: {driver: 5}}", "version: 1\nagents: {a: {driver: script, script: " + strings.Repeat("x", 5000) + "}}",
+		"version: 1\nagents: {a: {permissions: {can_write: [a, b, a]}}}", "version: 1\nagents: {a: {permissions: {can_write: [1, '1']}}}", "version: 1\nagents: {a: {permissions: {can_write: [[], []]}}}",
+		"version: 1\nchannels: {c: {agents: [a, a]}}", "version: 1\nchannels: {c: {agents: [a], humanInterruptMode: shout}}", "version: 1\nchannels: {c: {agents: [a, b], maxRounds: -1}}",
+		"version: 1\nagents: {a: {env: {K: 1, L: true, M: x, N: }}}", "version: 1\nagents: {a: {env: [x]}}", "version: 1\nagents: {a: {limits: {tokens: 1.5, cost_per_day_usd: 0}}}",
+	} {
+		all = append(all, []byte(line+"\n"))
+	}
+	return all
+}
+
+// plain is the value as the JSON Schema sees it.
+func (n *node) plain() any {
+	switch n.kind {
+	case object:
+		m := make(map[string]any, len(n.fields))
+		for _, f := range n.fields {
+			m[f.name] = f.value.plain()
+		}
+		return m
+	case list:
+		a := make([]any, len(n.items))
+		for i, item := range n.items {
+			a[i] = item.plain()
+		}
+		return a
+	case text:
+		return n.text
+	case number:
+		v, _ := parseNumber(n.text)
+		return v
+	case boolean:
+		return strings.EqualFold(n.text, "true")
+	default:
+		return nil
+	}
+}
