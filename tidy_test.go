@@ -82,6 +82,7 @@ var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Ti
 func TestTidy(t *testing.T) {
 	r := readTree(t)
 	t.Run("imports", r.imports)
+	t.Run("light to start", r.lightToStart)
 	t.Run("package docs", r.packageDocs)
 	t.Run("pure packages", r.purePackages)
 	t.Run("no sleep in tests", r.noSleepInTests)
@@ -176,6 +177,24 @@ func matches(patterns []string, pkg string) bool {
 		ok, err := path.Match(pattern, pkg)
 		return ok && err == nil
 	})
+}
+
+// heavy are modules whose init costs every start of the program milliseconds.
+var heavy = map[string]string{"github.com/santhosh-tekuri/jsonschema/": "doc/adr/0009-own-check-of-our-own-schema.md"}
+
+func (r *tree) lightToStart(t *testing.T) {
+	for _, p := range r.goFiles() {
+		if r.goes[p].test {
+			continue
+		}
+		for _, spec := range r.goes[p].Imports {
+			for module, why := range heavy {
+				if name, _ := strconv.Unquote(spec.Path.Value); strings.HasPrefix(name, module) {
+					t.Errorf("%s imports %s, which makes every start slow; only tests may (%s)", p, name, why)
+				}
+			}
+		}
+	}
 }
 
 func (r *tree) imports(t *testing.T) {
