@@ -33,7 +33,14 @@ func (e *Engine) loop(ctx context.Context) error {
 	for {
 		e.checkReady()
 		e.checkStopped()
-		timer.Reset(e.untilDue())
+		due := e.untilDue()
+		if due <= 0 && ctx.Err() == nil { // before who waits at the table: a flood of orders puts off no deadline
+			if err := e.onTime(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		timer.Reset(due)
 		select {
 		case <-ctx.Done():
 			return e.lastOrders(ctx)

@@ -146,11 +146,13 @@ func (e *eyes) handOut() {
 			e.w.die(e.l)
 			return
 		}
+		e.w.mu.Lock()
+		e.w.came("engine %d is told", e.l.n) // now: what comes of it is noted after it
+		e.w.mu.Unlock()
 		select {
 		case e.seen <- next:
 			e.w.mu.Lock()
 			e.last[next.Name] = next
-			e.w.came("engine %d is told", e.l.n)
 			e.w.mu.Unlock()
 		case <-e.l.gone:
 			return

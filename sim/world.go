@@ -97,6 +97,10 @@ func (w *world) came(format string, args ...any) {
 	last.Came = append(last.Came, fmt.Sprintf(format, args...))
 }
 
+// apart is between two acts, so that no two things are timed from the same moment: of
+// timers that fire together nobody can say which comes first.
+const apart = time.Microsecond
+
 // settle lets everything happen that wants to, one after the other.
 func (w *world) settle() {
 	for range settleMax {
@@ -106,6 +110,7 @@ func (w *world) settle() {
 			return
 		}
 		w.let(keys[0], goOn)
+		<-time.After(apart)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
