@@ -50,7 +50,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsIn) {
 	s.watchers.Add(1)
 	defer s.watchers.Add(-1)
 	retry := time.Duration(reconnectMin+rand.IntN(reconnectVar)) * time.Millisecond
-	out, err := openSSE(w, retry)
+	out, err := s.openSSE(w, retry)
 	if err != nil || r.Method == http.MethodHead {
 		return
 	}

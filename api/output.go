@@ -158,7 +158,7 @@ func (s *Server) outputStream(w http.ResponseWriter, r *http.Request, in *output
 		t.at = s.nearEnd(ctx, in.ID, in.Tail)
 		t.torn = t.at > 0
 	}
-	out, err := openSSE(w, reconnectMin*time.Millisecond)
+	out, err := s.openSSE(w, reconnectMin*time.Millisecond)
 	if err != nil || r.Method == http.MethodHead {
 		return
 	}

@@ -40,12 +40,13 @@ var pingMessage = []byte(": ping\n\n")
 type sse struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
-	written int // since the deadline was set
+	wait    time.Duration // for a piece to be taken
+	written int           // since the deadline was set
 }
 
 // openSSE begins a stream: from here on there are no more problems, only goodbyes.
-func openSSE(w http.ResponseWriter, retry time.Duration) (*sse, error) {
-	out := &sse{w: w, rc: http.NewResponseController(w)}
+func (s *Server) openSSE(w http.ResponseWriter, retry time.Duration) (*sse, error) {
+	out := &sse{w: w, rc: http.NewResponseController(w), wait: s.patience}
 	// The server's limits are for requests that end.
 	if err := out.rc.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
@@ -62,7 +63,7 @@ func openSSE(w http.ResponseWriter, retry time.Duration) (*sse, error) {
 func (s *sse) write(b []byte) error {
 	if s.written == 0 || s.written >= writeBytes {
 		s.written = 0
-		if err := s.rc.SetWriteDeadline(time.Now().Add(writeWait)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		if err := s.rc.SetWriteDeadline(time.Now().Add(s.wait)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return err
 		}
 	}

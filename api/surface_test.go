@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"net"
@@ -153,6 +154,82 @@ func (s *served) postStatus(t *testing.T, path, body string) int {
 	}
 	resp.Body.Close()
 	return resp.StatusCode
+}
+
+// A body that breaks off on the way is a fault of the request, not of ours, and no order.
+func TestBrokenBodies(t *testing.T) {
+	s := serve(t)
+	host := strings.TrimPrefix(s.url, "http://")
+	head := "POST " + Base + "/hold HTTP/1.1\r\nHost: " + host + "\r\nAuthorization: Bearer " + testToken + "\r\nContent-Type: application/json\r\n"
+	for name, text := range map[string]string{
+		"size is no number":  "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+		"size is too long":   "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{}\r\n0\r\n\r\n",
+		"chunk without end":  "Transfer-Encoding: chunked\r\n\r\n2\r\n{}xx\r\n0\r\n\r\n",
+		"cut in the middle":  "Transfer-Encoding: chunked\r\n\r\n9\r\n{\"note\"",
+		"shorter than said":  "Content-Length: 100\r\n\r\n{\"note\":\"x\"}",
+		"a trailer of noise": "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\x00\x01\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := io.WriteString(conn, head+text); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			body, _ := io.ReadAll(resp.Body)
+			if resp.StatusCode != 400 || problemText(t, string(body)).Detail == "" {
+				t.Errorf("status %d: %s", resp.StatusCode, body)
+			}
+		})
+	}
+	if len(s.fake.orders) > 0 {
+		t.Errorf("orders: %v", s.fake.orders)
+	}
+}
+
+// Headers that come a letter at a time are waited for as long as headers are, and no longer.
+func TestHeadersThatTrickle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits 5 s for the server's patience to end")
+	}
+	s := serve(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, conn)
+		ended <- err
+	}()
+	if _, err := io.WriteString(conn, "GET "+Base+"/agents HTTP/1.1\r\nX-Slow: "); err != nil {
+		t.Fatal(err)
+	}
+	trickle := time.NewTicker(50 * time.Millisecond)
+	defer trickle.Stop()
+	late := time.After(4 * headerWait)
+	for {
+		select {
+		case <-ended: // cut off, though something came all the while
+			s.want(t, 200, "GET", Base+"/agents", "")
+			return
+		case <-trickle.C:
+			_, _ = io.WriteString(conn, "x") // that it is cut is seen by who reads
+		case <-late:
+			t.Fatal("a header that never ends keeps its connection")
+		}
+	}
 }
 
 // Ten thousand who connect and say nothing: those too many are told so, the owner is served
