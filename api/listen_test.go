@@ -2,12 +2,15 @@ package api
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/engine"
@@ -100,6 +103,61 @@ func TestSocket(t *testing.T) {
 	}
 	if _, err := ListenSocket(dir); err == nil || !strings.Contains(err.Error(), "not a socket") {
 		t.Errorf("a file in its place: %v", err)
+	}
+}
+
+// A logout takes the runtime folder away, sockets and all. The daemon is found again, and
+// where the old place cannot be made again, at the next.
+func TestSocketIsMadeAgain(t *testing.T) {
+	dir := workspace(t)
+	base := os.Getenv(runtimeDirVar)
+	var mu sync.Mutex
+	var places []string
+	l, err := KeepSocket(dir, slog.New(slog.DiscardHandler), func(path string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		places = append(places, path)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	first := l.Addr().String()
+	if err := os.RemoveAll(filepath.Join(base, "fairlead")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it answers at the same place", func() bool { return answers(first) })
+	if info, err := os.Lstat(first); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("made again: %v, %v", info, err)
+	}
+	if err := os.RemoveAll(base); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it answers at another place", func() bool {
+		at := l.Addr().String()
+		return at != first && strings.HasPrefix(at, "/tmp/fairlead-") && answers(at)
+	})
+	second := l.Addr().String()
+	l.Close()
+	<-served
+	if _, err := os.Lstat(second); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(places, []string{first, second}) {
+		t.Errorf("told %q, want %q and %q", places, first, second)
 	}
 }
 

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -39,6 +41,25 @@ type Daemon struct {
 	Version string `json:"version"`
 }
 
+// lockWait is for somebody who only looks whether the lock is held (see Free): that takes
+// microseconds, and must not look like a daemon.
+const lockWait = 60 * time.Millisecond
+
+// Free says whether nobody works on a repository: no daemon, and no run without one. It
+// leaves nothing behind.
+func Free(dir string) (bool, error) {
+	path := filepath.Join(dir, ".fairlead", "lock")
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return true, nil
+	}
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	ok, err := lock.TryRLock()
+	if err != nil {
+		return false, fmt.Errorf("look whether somebody works on %s: %w", dir, err)
+	}
+	return ok, lock.Close()
+}
+
 // OpenWorkspace makes the folder where it is missing, and takes its lock. The error is a
 // *Busy where somebody else has it.
 func OpenWorkspace(dir string) (*Workspace, error) {
@@ -59,8 +80,10 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 		}
 	}
 	w.lock = flock.New(w.Path("lock"), flock.SetPermissions(0o600))
-	ok, err := w.lock.TryLock()
-	if err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	ok, err := w.lock.TryLockContext(ctx, lockWait/4)
+	if err != nil && ctx.Err() == nil {
 		return nil, fmt.Errorf("lock %s: %w", w.Path("lock"), err)
 	}
 	if !ok {

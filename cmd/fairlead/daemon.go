@@ -101,7 +101,11 @@ func (d *daemon) serve(ctx context.Context, door net.Listener) error {
 	if err != nil {
 		return err
 	}
-	socket, err := api.ListenSocket(d.conf.Dir)
+	address := "http://" + door.Addr().String()
+	announce := func(socket string) error {
+		return d.space.Announce(engine.Daemon{PID: os.Getpid(), Address: address, Socket: socket, Version: version()})
+	}
+	socket, err := api.KeepSocket(d.conf.Dir, d.log, announce)
 	if err != nil {
 		return err
 	}
@@ -113,9 +117,8 @@ func (d *daemon) serve(ctx context.Context, door net.Listener) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(serving, door, socket) }()
 	d.closers = append(d.closers, func() error { stop(); return <-served })
-	address := "http://" + door.Addr().String()
 	d.url = address + "/?token=" + token
-	return d.space.Announce(engine.Daemon{PID: os.Getpid(), Address: address, Socket: socket.Addr().String(), Version: version()})
+	return announce(socket.Addr().String())
 }
 
 func ignoreClosed(l net.Listener) func() error {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
 )
 
 func (a *app) downVerb() *cobra.Command {
@@ -77,13 +77,8 @@ const downPoll = 50 * time.Millisecond
 // untilGone waits until the workspace is free, so that `fairlead up` can follow at once.
 func (a *app) untilGone(ctx context.Context) error {
 	for {
-		client, err := a.dial()
-		var none *api.NoDaemon
-		if errors.As(err, &none) {
-			return nil
-		}
-		if err == nil {
-			_ = client.Close()
+		if free, err := engine.Free(a.dir); free || err != nil {
+			return err
 		}
 		if err := pause(ctx, downPoll); err != nil {
 			return err
