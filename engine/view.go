@@ -46,6 +46,7 @@ type AgentView struct {
 	UsageToday    UsageView         `json:"usage_today"`
 	Limits        LimitsView        `json:"limits"`
 	Removed       bool              `json:"removed"`
+	FileBehind    bool              `json:"file_behind" doc:"agent_state.json does not say yet what the journal does; a write is under way, or fails"`
 }
 
 // SessionView is the session that is open.
@@ -178,6 +179,7 @@ func (e *Engine) agentView(a *team.Agent) AgentView {
 	}
 	if m := e.members[a.Name]; m != nil {
 		view.Description = m.conf.Description
+		view.FileBehind = m.writing || e.fileDue(m, a)
 		e.doubtFile(&view, m, a)
 	}
 	if strange := e.strange(a.Name); strange != "" {

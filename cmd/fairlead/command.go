@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -129,6 +130,7 @@ func (a *app) waitFor(ctx context.Context, client *api.Client, verb, name string
 			return err
 		}
 		if done, err := tookEffect(verb, why); done {
+			a.untilFileSays(ctx, client, name)
 			if a.json {
 				if perr := a.printJSON(why.Agent); perr != nil {
 					return perr
@@ -150,6 +152,26 @@ func (a *app) waitFor(ctx context.Context, client *api.Client, verb, name string
 		}
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+	}
+}
+
+// fileWait is how long a verb waits for agent_state.json to say what the journal does. It
+// takes a millisecond; longer is a full disk or the like, which `fairlead why` tells.
+const fileWait = 5 * time.Second
+
+// untilFileSays lets whoever waited for a verb find its effect in the file too.
+func (a *app) untilFileSays(ctx context.Context, client *api.Client, name string) {
+	ctx, cancel := context.WithTimeout(ctx, fileWait)
+	defer cancel()
+	for {
+		why, err := client.Why(ctx, name)
+		if err == nil && !why.Agent.FileBehind {
+			return
+		}
+		if err != nil || pause(ctx, 2*time.Millisecond) != nil {
+			fmt.Fprintf(a.err, "agent_state.json of %s does not say so yet; `fairlead why %s` tells more\n", name, name)
+			return
 		}
 	}
 }
