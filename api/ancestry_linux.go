@@ -49,7 +49,10 @@ func parseStat(pid int, text []byte) (is life, parent int, err error) {
 	if c := fields[state][0]; c == 'Z' || c == 'X' {
 		return life{}, 0, os.ErrProcessDone
 	}
-	if parent, err = strconv.Atoi(string(fields[ppid])); err != nil {
+	if parent, err = strconv.Atoi(string(fields[ppid])); err == nil && parent < 0 {
+		err = strconv.ErrRange
+	}
+	if err != nil {
 		return life{}, 0, fmt.Errorf("read the parent in /proc/%d/stat: %w", pid, err)
 	}
 	start, err := strconv.ParseUint(string(fields[began]), 10, 64)

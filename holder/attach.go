@@ -58,12 +58,12 @@ func attachOnce(ctx context.Context, folder string, fence uint64) (*net.UnixConn
 	if st, err := ended(folder, fence); st != nil || err != nil {
 		return nil, st, err
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := openPlain(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE)
 	if errors.Is(err, os.ErrNotExist) { // there is no folder; a start of a daemon before us may be on its way
 		if err := makeFolder(folder); err != nil {
 			return nil, nil, err
 		}
-		lock, err = os.OpenFile(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+		lock, err = openPlain(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("look who holds it: %w", err)
@@ -167,7 +167,7 @@ func knock(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *St
 
 // spoolSize gives the spool's length, after it was made safe; nobody writes it any more.
 func spoolSize(folder string) int64 {
-	f, err := os.OpenFile(filepath.Join(folder, spoolFile), os.O_RDWR, 0)
+	f, err := openPlain(filepath.Join(folder, spoolFile), os.O_RDWR)
 	if err != nil {
 		return 0
 	}

@@ -94,7 +94,7 @@ func (k *keeper) start(l *launchSpec) error {
 
 // takeLock takes the folder for life, unless an agent was ever started in it.
 func (k *keeper) takeLock() error {
-	f, err := os.OpenFile(filepath.Join(k.folder, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := openPlain(filepath.Join(k.folder, lockFile), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("lock the session's folder: %w", err)
 	}
@@ -123,11 +123,11 @@ func (k *keeper) takeLock() error {
 
 // prepare makes the spool, and keeps disk space for the exit record.
 func (k *keeper) prepare(l *launchSpec) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(k.folder, spoolFile), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := openPlain(filepath.Join(k.folder, spoolFile), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("make the spool: %w", err)
 	}
-	if room, err := os.OpenFile(filepath.Join(k.folder, exitRoom), os.O_WRONLY|os.O_CREATE, 0o600); err == nil {
+	if room, err := openPlain(filepath.Join(k.folder, exitRoom), os.O_WRONLY|os.O_CREATE); err == nil {
 		reserve(room, 4096)
 		room.Close()
 	}

@@ -96,7 +96,7 @@ func deref(s *Sight) Sight {
 
 // isHeld says whether a holder has the folder's lock.
 func isHeld(folder string) (bool, error) {
-	f, err := os.Open(filepath.Join(folder, lockFile))
+	f, err := openPlain(filepath.Join(folder, lockFile), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -174,3 +174,36 @@ func TestSockets(t *testing.T) {
 		t.Errorf("a folder that others can look into: %+v", all)
 	}
 }
+
+// What an agent put in the place of a session's file is not opened: a link would show other
+// files as what the agent said, and a pipe would keep whoever reads it waiting for ever.
+func TestPlantedFiles(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	ok(t, os.WriteFile(secret, []byte("{}\n"), 0o600))
+	for name, plant := range map[string]func(string) error{
+		"link":   func(path string) error { return os.Symlink(secret, path) },
+		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		for _, file := range []string{spoolFile, agentFile, exitFile, fenceFile, lockFile} {
+			t.Run(name+" as "+file, func(t *testing.T) {
+				folder := t.TempDir()
+				ok(t, plant(filepath.Join(folder, file)))
+				if file == spoolFile {
+					if out, err := Output(folder, 0); err == nil {
+						out.Close()
+						t.Error("it was read")
+					}
+					return
+				}
+				_, err := Look(t.Context(), folder)
+				if file == fenceFile { // who only looks does not ask for it
+					_, err = readFence(folder)
+				}
+				if err == nil {
+					t.Error("it was read")
+				}
+			})
+		}
+	}
+}

@@ -123,7 +123,7 @@ func openSpool(folder string, offset int64) (*os.File, error) {
 	if offset < 0 {
 		return nil, fmt.Errorf("open the spool at byte %d: offsets begin at 0", offset)
 	}
-	f, err := os.Open(filepath.Join(folder, spoolFile))
+	f, err := openPlain(filepath.Join(folder, spoolFile), os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("open the spool: %w; no agent was started there", err)
 	}

@@ -107,8 +107,30 @@ func readRecord(path string, into any) (ok bool, err error) {
 	return true, nil
 }
 
+// openPlain opens a file of a session's folder. A link is not followed and nothing but a
+// plain file is opened: the agent may write there as its user, and must neither show other
+// files through us nor keep us waiting at a pipe.
+func openPlain(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, fmt.Errorf("%s is a link, and is not followed: it could lead anywhere; remove it", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no plain file (%s); remove it", path, info.Mode().Type())
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 func readSmall(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +151,7 @@ func writeSynced(folder, name, room string, content []byte) error {
 	if room == "" {
 		flags |= os.O_TRUNC
 	}
-	f, err := os.OpenFile(temp, flags, 0o600)
+	f, err := openPlain(temp, flags)
 	if err != nil {
 		return err
 	}
