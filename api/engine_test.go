@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,9 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
 // stage is a Host whose processes are played: the test says what they say and when they end.
@@ -83,9 +86,11 @@ func (p *player) Output(ctx context.Context, offset int64) (io.ReadCloser, error
 func (p *player) Send(context.Context, []byte) error { return nil }
 func (p *player) CloseInput(context.Context) error   { return nil }
 
-// From an order at one door to its end as every watcher is told it, with a real engine.
-func TestWithARealEngine(t *testing.T) {
-	dir := workspace(t)
+// real serves a real engine over its socket, with one agent whose processes are played. stop
+// ends both, and complains where one of them did not end well.
+func real(t testing.TB, j journal.Journal) (dir string, host *stage, stop func()) {
+	t.Helper()
+	dir = workspace(t)
 	yaml := "version: 1\nagents:\n  coder:\n    description: Writes code\n    driver: exec\n    command: [\"true\"]\n"
 	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
@@ -99,11 +104,10 @@ func TestWithARealEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer files.Close()
-	host := &stage{spools: newFake(), actors: map[string]*player{}, came: make(chan *player, 1)}
+	host = &stage{spools: newFake(), actors: map[string]*player{}, came: make(chan *player, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	e, err := engine.Open(ctx, engine.Options{
-		Name: "demo", Config: conf, Journal: memory.New(), Host: host, Files: files, Log: log, Lookup: os.LookupEnv,
+		Name: "demo", Config: conf, Journal: j, Host: host, Files: files, Log: log, Lookup: os.LookupEnv,
 		Drivers: map[string]driver.Driver{"exec": exec.Driver{}},
 	})
 	if err != nil {
@@ -119,15 +123,79 @@ func TestWithARealEngine(t *testing.T) {
 	announce(t, dir, engine.Daemon{PID: os.Getpid(), Socket: socket.Addr().String()})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, nil, socket) }()
-
-	playOneSession(t, dir, host)
-
-	cancel()
-	for what, end := range map[string]chan error{"the engine": ran, "the server": served} {
-		if err := <-end; err != nil {
-			t.Errorf("%s: %v", what, err)
+	return dir, host, func() {
+		cancel()
+		for what, end := range map[string]chan error{"the engine": ran, "the server": served} {
+			if err := <-end; err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
 		}
+		files.Close()
 	}
+}
+
+// From an order at one door to its end as every watcher is told it, with a real engine.
+func TestWithARealEngine(t *testing.T) {
+	dir, host, stop := real(t, memory.New())
+	defer stop()
+	playOneSession(t, dir, host)
+}
+
+// BenchmarkFlip measures from an order to start over the socket until its answer, with which
+// current_state has changed and is durable, beside one bare write and sync of 200 bytes.
+func BenchmarkFlip(b *testing.B) {
+	j, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "journal.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer j.Close()
+	dir, host, stop := real(b, j)
+	defer stop()
+	c, err := Dial(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	bare, err := os.Create(filepath.Join(b.TempDir(), "bare"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer bare.Close()
+	line := []byte(strings.Repeat("x", 200))
+	var flips, syncs, ratios []float64
+	for b.Loop() {
+		began := time.Now()
+		if _, err := bare.Write(line); err != nil {
+			b.Fatal(err)
+		}
+		if err := bare.Sync(); err != nil {
+			b.Fatal(err)
+		}
+		sync := time.Since(began).Seconds()
+
+		began = time.Now()
+		done, err := c.Command(b.Context(), Start, "coder", "")
+		flip := time.Since(began).Seconds()
+		if err != nil || done.Agent.CurrentState != "continuous" {
+			b.Fatalf("%+v, %v", done, err)
+		}
+		flips, syncs, ratios = append(flips, flip*1e6), append(syncs, sync*1e6), append(ratios, flip/sync)
+
+		actor := <-host.came
+		if _, err := c.Command(b.Context(), Stop, "coder", ""); err != nil {
+			b.Fatal(err)
+		}
+		actor.leave()
+		eventually(b, "it rests", func() bool {
+			why, err := c.Why(b.Context(), "coder")
+			return err == nil && why.Agent.Session == nil && !why.Agent.FileBehind
+		})
+	}
+	for name, values := range map[string][]float64{"µs/flip": flips, "µs/bare-sync": syncs, "flip/bare-sync": ratios} {
+		slices.Sort(values)
+		b.ReportMetric(values[len(values)/2], name)
+	}
+	b.ReportMetric(0, "ns/op")
 }
 
 func playOneSession(t *testing.T, dir string, host *stage) {

@@ -128,7 +128,16 @@ func (f *fake) Why(ctx context.Context, name string) (engine.WhyView, error) {
 	return engine.WhyView{Agent: a, Verdict: a.Name + " is IDLE"}, err
 }
 
-func (f *fake) Command(ctx context.Context, by engine.Actor, agent, desired, note string) (uint64, error) {
+func (f *fake) Order(ctx context.Context, by engine.Actor, agent, desired, note string) (uint64, engine.AgentView, error) {
+	seq, err := f.command(ctx, by, agent, desired, note)
+	if err != nil {
+		return 0, engine.AgentView{}, err
+	}
+	view, err := f.Agent(ctx, agent)
+	return seq, view, err
+}
+
+func (f *fake) command(ctx context.Context, by engine.Actor, agent, desired, note string) (uint64, error) {
 	if _, err := f.Agent(ctx, agent); err != nil {
 		return 0, err
 	}

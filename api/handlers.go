@@ -57,11 +57,7 @@ func order(desired string) adder {
 		if err := mayOrder(ctx, "wanted_"+desired, in.Name); err != nil {
 			return nil, err
 		}
-		seq, err := s.engine.Command(ctx, s.actor(ctx), in.Name, desired, in.Body.note())
-		if err != nil {
-			return nil, err
-		}
-		agent, err := s.engine.Agent(ctx, in.Name)
+		seq, agent, err := s.engine.Order(ctx, s.actor(ctx), in.Name, desired, in.Body.note())
 		return &Commanded{Seq: seq, Agent: agent}, err
 	})
 }

@@ -26,7 +26,7 @@ type Backend interface {
 	Team(ctx context.Context) (engine.TeamView, error)
 	Agent(ctx context.Context, name string) (engine.AgentView, error)
 	Why(ctx context.Context, name string) (engine.WhyView, error)
-	Command(ctx context.Context, by engine.Actor, agent, desired, note string) (uint64, error)
+	Order(ctx context.Context, by engine.Actor, agent, desired, note string) (uint64, engine.AgentView, error)
 	Hold(ctx context.Context, by engine.Actor, on bool, note string) (uint64, error)
 	Stop(ctx context.Context, by engine.Actor, now bool) error
 	Status(ctx context.Context) (engine.Status, error)

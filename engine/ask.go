@@ -46,8 +46,11 @@ func (e *Engine) ask(ctx context.Context, req request) (uint64, error) {
 
 // submit has an event decided; it returns when what came of it is durable.
 func (e *Engine) submit(ctx context.Context, actor team.Actor, agent string, what any) (uint64, error) {
-	actor = team.Actor{Kind: fitWord(actor.Kind), ID: fitWord(actor.ID)}
-	return e.ask(ctx, request{event: &team.Event{Actor: actor, Agent: agent, What: what}})
+	return e.ask(ctx, request{event: eventBy(actor, agent, what)})
+}
+
+func eventBy(actor team.Actor, agent string, what any) *team.Event {
+	return &team.Event{Actor: team.Actor{Kind: fitWord(actor.Kind), ID: fitWord(actor.ID)}, Agent: agent, What: what}
 }
 
 // look runs f on the team, between two batches. It must be quick, and keep nothing of what it sees.

@@ -18,11 +18,30 @@ type Actor = team.Actor
 // that is durable, with the Seq of the last change that it made.
 // The error is a *machine.Refusal or a *team.Unknown where the answer is no.
 func (e *Engine) Command(ctx context.Context, by Actor, agent, desired, note string) (uint64, error) {
+	return e.ask(ctx, request{event: e.command(by, agent, desired, note)})
+}
+
+func (e *Engine) command(by Actor, agent, desired, note string) *team.Event {
 	setBy := by.Kind
 	if setBy != "agent" {
 		setBy = "human"
 	}
-	return e.submit(ctx, by, agent, control.Commanded{Desired: desired, By: setBy, Note: note})
+	return eventBy(by, agent, control.Commanded{Desired: desired, By: setBy, Note: note})
+}
+
+// Order is Command, and gives the agent as it stands with the order, in the same breath: no
+// evidence is asked for, and what comes of the order later is not waited for.
+func (e *Engine) Order(ctx context.Context, by Actor, agent, desired, note string) (uint64, AgentView, error) {
+	var view AgentView
+	seq, err := e.ask(ctx, request{
+		event: e.command(by, agent, desired, note),
+		look: func(t *team.Team) {
+			if a := t.Agents[agent]; a != nil {
+				view = e.agentView(a)
+			}
+		},
+	})
+	return seq, view, err
 }
 
 // Hold stops everything from starting until it is released; what runs finishes (X8).
