@@ -9,21 +9,18 @@ import (
 	"time"
 )
 
-const (
-	bodyBytesMax = 1 << 20         // the longest is a note, or what somebody says
-	bodyWait     = 5 * time.Second // for all of it
-)
+const bodyBytesMax = 1 << 20 // the longest is a note, or what somebody says
 
 // whole reads the body of a request before anybody looks at it, so that one which is too
 // long, too slow or broken on the way is answered as what it is: a fault of the request.
-func whole(next http.Handler) http.Handler {
+func (s *Server) whole(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
 			next.ServeHTTP(w, r)
 			return
 		}
 		rc := http.NewResponseController(w)
-		_ = rc.SetReadDeadline(time.Now().Add(bodyWait)) // where it cannot be set, the server's own limit holds
+		_ = rc.SetReadDeadline(time.Now().Add(s.waits.body)) // where it cannot be set, the server's own limit holds
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
 		var long *http.MaxBytesError
 		switch {
@@ -36,7 +33,7 @@ func whole(next http.Handler) http.Handler {
 			problem(http.StatusRequestEntityTooLarge, "the body is too large: %d bytes are the most", bodyBytesMax).write(w)
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			sendAway(w)
-			problem(http.StatusRequestTimeout, "the body did not come within %s", bodyWait).write(w)
+			problem(http.StatusRequestTimeout, "the body did not come within %s", s.waits.body).write(w)
 		default:
 			sendAway(w)
 			problem(http.StatusBadRequest, "the body broke off, or is not encoded as the headers say: %s", shorten(err.Error())).write(w)

@@ -50,7 +50,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsIn) {
 	s.watchers.Add(1)
 	defer s.watchers.Add(-1)
 	retry := time.Duration(reconnectMin+rand.IntN(reconnectVar)) * time.Millisecond
-	out, err := s.openSSE(w, retry)
+	out, err := s.openSSE(w, r, retry)
 	if err != nil || r.Method == http.MethodHead {
 		return
 	}
@@ -203,8 +203,8 @@ func (t *watcher) history(ctx context.Context) error {
 			break
 		}
 	}
-	if t.tell(frames) != nil {
-		return errCut
+	if err := t.tell(frames); err != nil {
+		return err
 	}
 	if len(frames) < chunkChanges && bytes < chunkBytes {
 		t.place = head // the rest, up to there, is of no interest

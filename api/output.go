@@ -21,7 +21,6 @@ const (
 	rawDefault = 1 << 20
 	rawMax     = 16 << 20 // one answer is held in memory; ask again for the rest
 	rawQuiet   = 100 * time.Millisecond
-	rawWrite   = 60 * time.Second // for a whole answer to be taken
 
 	sessionLook = 100 * time.Millisecond // between looks at a session that has no output yet, or no end
 	probeWait   = 25 * time.Millisecond  // for a byte that is there; it comes from memory or a disk
@@ -49,7 +48,7 @@ func (s *Server) raw(w http.ResponseWriter, r *http.Request, in *rawIn) {
 	h.Set("X-Fairlead-Offset", strconv.FormatInt(in.From, 10))
 	h.Set("X-Fairlead-End", strconv.FormatInt(in.From+int64(len(body)), 10))
 	h.Set("X-Fairlead-Open", strconv.FormatBool(more))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(rawWrite)) // where it cannot be set, the server's own holds
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // where it cannot be set, the server's own holds
 	w.Write(body)
 }
 
@@ -158,7 +157,7 @@ func (s *Server) outputStream(w http.ResponseWriter, r *http.Request, in *output
 		t.at = s.nearEnd(ctx, in.ID, in.Tail)
 		t.torn = t.at > 0
 	}
-	out, err := s.openSSE(w, reconnectMin*time.Millisecond)
+	out, err := s.openSSE(w, r, reconnectMin*time.Millisecond)
 	if err != nil || r.Method == http.MethodHead {
 		return
 	}
@@ -228,7 +227,7 @@ func (t *listener) run(ctx context.Context) error {
 			if err := t.tell(true); err != nil {
 				return err
 			}
-			return cut(t.out.send(message("end", "", Ended{Outcome: info.Outcome, Why: info.Why})))
+			return t.out.send(message("end", "", Ended{Outcome: info.Outcome, Why: info.Why}))
 		}
 		again := time.NewTimer(sessionLook)
 		if err := t.wait(ctx, ping, again.C); err != nil {
@@ -274,7 +273,7 @@ func (t *listener) relay(ctx context.Context, ping *time.Ticker) (engine.Session
 			}
 		case <-ping.C:
 			if err := t.out.send(pingMessage); err != nil {
-				return info, errCut
+				return info, err
 			}
 		case <-t.s.ctx.Done():
 			return info, engine.ErrClosed
@@ -292,7 +291,7 @@ func (t *listener) wait(ctx context.Context, ping *time.Ticker, until <-chan tim
 			return t.tell(false)
 		case <-ping.C:
 			if err := t.out.send(pingMessage); err != nil {
-				return errCut
+				return err
 			}
 		case <-t.s.ctx.Done():
 			return engine.ErrClosed
@@ -320,14 +319,7 @@ func (t *listener) tell(all bool) error {
 	err := t.out.send(message("output", strconv.FormatInt(end, 10), Output{Offset: t.at, End: end, Text: text}))
 	t.held = append(t.held[:0], t.held[n:]...)
 	t.at, t.next = end, time.Now().Add(outputEvery)
-	return cut(err)
-}
-
-func cut(err error) error {
-	if err != nil {
-		return errCut
-	}
-	return nil
+	return err
 }
 
 type factsIn struct {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -199,22 +198,6 @@ func TestHeadAndOptions(t *testing.T) {
 }
 
 // A body that is said to come and does not come holds up nobody for long.
-func TestSlowBody(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits 5 s for the server's patience to end")
-	}
-	s := serve(t)
-	host := strings.TrimPrefix(s.url, "http://")
-	resp := raw(t, s, "POST /api/v1/hold HTTP/1.1\r\nHost: "+host+"\r\nAuthorization: Bearer "+testToken+"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"note\":")
-	text, _ := io.ReadAll(resp.Body)
-	if resp.StatusCode != 408 || problemText(t, string(text)).Detail == "" {
-		t.Errorf("status %d: %s", resp.StatusCode, text)
-	}
-	if len(s.fake.orders) > 0 {
-		t.Errorf("half a body was an order: %v", s.fake.orders)
-	}
-}
-
 func TestBigHeaders(t *testing.T) {
 	s := serve(t)
 	host := strings.TrimPrefix(s.url, "http://")

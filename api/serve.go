@@ -11,13 +11,25 @@ import (
 )
 
 const (
-	headerWait  = 5 * time.Second  // for the headers of a request
-	requestWait = 15 * time.Second // for a whole request; routes with a body wait less
-	answerWait  = 60 * time.Second // for an answer to be taken; streams have limits of their own
-	idleWait    = 2 * time.Minute  // between two requests on one connection
-	headerBytes = 64 << 10         // of all headers of a request together
-	goodbyeWait = 5 * time.Second  // for answers that are under way when the daemon goes
+	idleWait    = 2 * time.Minute // between two requests on one connection
+	headerBytes = 64 << 10        // of all headers of a request together
+	goodbyeWait = 5 * time.Second // for answers that are under way when the daemon goes
 )
+
+// waits are how long whoever asks may take for his part.
+type waits struct {
+	headers time.Duration // to send the headers of a request
+	request time.Duration // to send a whole request
+	body    time.Duration // to send its body, once the headers are there
+	answer  time.Duration // to take an answer
+	piece   time.Duration // to take a piece of a stream
+}
+
+// waitsUsual are far more than a program on this machine needs, and short enough that who
+// has gone to sleep, or means no good, keeps no place for long.
+var waitsUsual = waits{
+	headers: 5 * time.Second, request: 15 * time.Second, body: 5 * time.Second, answer: 60 * time.Second, piece: 10 * time.Second,
+}
 
 // Serve answers on both listeners until ctx ends; then it tells the watchers goodbye, lets
 // requests that are under way finish, and closes the listeners. A nil listener is left out.
@@ -64,7 +76,7 @@ func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 // server is an HTTP server with all of its limits.
 func (s *Server) server(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: headerWait, ReadTimeout: requestWait, WriteTimeout: answerWait, IdleTimeout: idleWait,
+		Handler: h, ReadHeaderTimeout: s.waits.headers, ReadTimeout: s.waits.request, WriteTimeout: s.waits.answer, IdleTimeout: idleWait,
 		MaxHeaderBytes: headerBytes, ConnContext: withCaller, DisableGeneralOptionsHandler: true,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // what strangers do to the port is not our failure
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
 )
@@ -18,13 +20,38 @@ func serveFake(t testing.TB, f *fake) *served { return serveIn(t, f, workspace(t
 
 func serveIn(t testing.TB, f *fake, dir string) *served {
 	t.Helper()
+	return serveAt(t, f, dir, waitsUsual, listenAny(t))
+}
+
+// hasty is a server's patience for tests that see it end.
+var hasty = waits{headers: 200 * time.Millisecond, request: time.Second, body: 300 * time.Millisecond, answer: time.Second, piece: time.Second}
+
+// serveHasty is serve with little patience, and with a door whose connections hold little: who
+// does not read is noticed soon.
+func serveHasty(t testing.TB) *served {
+	return serveAt(t, newFake(), workspace(t), hasty, tight{listenAny(t)})
+}
+
+// tight is a door behind which the kernel keeps little of what nobody reads.
+type tight struct{ net.Listener }
+
+func (l tight) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return c, c.(*net.TCPConn).SetWriteBuffer(4096)
+}
+
+func serveAt(t testing.TB, f *fake, dir string, patience waits, tcp net.Listener) *served {
+	t.Helper()
 	s := &served{fake: f, dir: dir, logs: &lockedText{}}
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the page")) })
 	s.Server = New(Options{
 		Engine: f, UI: page, Token: testToken, Version: "1.2.3", Dir: s.dir, Store: "memory", User: "sam",
 		Log: slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	tcp := listenAny(t)
+	s.waits = patience
 	socket, err := ListenSocket(s.dir)
 	if err != nil {
 		t.Fatal(err)

@@ -64,8 +64,7 @@ type Server struct {
 	log    *slog.Logger
 	opts   Options
 	room   int // connections of one door
-
-	patience time.Duration // with a watcher that takes nothing
+	waits  waits
 
 	mux     *http.ServeMux
 	openapi []byte
@@ -91,7 +90,7 @@ func New(opts Options) *Server {
 	}
 	s := &Server{
 		engine: opts.Engine, ui: opts.UI, token: sha256.Sum256([]byte(opts.Token)), closed: opts.Token == "",
-		hosts: opts.Hosts, log: opts.Log, opts: opts, room: room(opts.Log), patience: writeWait,
+		hosts: opts.Hosts, log: opts.Log, opts: opts, room: room(opts.Log), waits: waitsUsual,
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mux, s.openapi = s.routes()
@@ -100,13 +99,13 @@ func New(opts Options) *Server {
 
 // Handler serves callers over TCP, who have to show the token.
 func (s *Server) Handler() http.Handler {
-	return s.headers(s.guard(straight(whole(s.mux))))
+	return s.headers(s.guard(straight(s.whole(s.mux))))
 }
 
 // SocketHandler serves callers over the unix socket: the same routes. Whoever mounts it
 // has looked at the peer (see ListenSocket).
 func (s *Server) SocketHandler() http.Handler {
-	return s.headers(entered(doorSocket, straight(whole(s.mux))))
+	return s.headers(entered(doorSocket, straight(s.whole(s.mux))))
 }
 
 // Close tells every watcher goodbye and ends what runs for them. Requests still get their

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
@@ -16,7 +17,6 @@ const (
 	streamsMax = 2000
 
 	pingEvery    = 15 * time.Second // proxies and browsers give up a line that is silent for longer than a minute or so
-	writeWait    = 10 * time.Second // who takes nothing for so long has gone to sleep; it resumes
 	writeBytes   = 64 << 10         // that are written before the time begins anew
 	reconnectMin = 500              // ms, told to browsers
 	reconnectVar = 1000             // ms, so that not all come back at the same moment
@@ -38,15 +38,16 @@ var pingMessage = []byte(": ping\n\n")
 
 // sse is a stream of events to one client.
 type sse struct {
+	s       *Server
 	w       http.ResponseWriter
 	rc      *http.ResponseController
-	wait    time.Duration // for a piece to be taken
-	written int           // since the deadline was set
+	path    string // what is streamed
+	written int    // since the deadline was set
 }
 
 // openSSE begins a stream: from here on there are no more problems, only goodbyes.
-func (s *Server) openSSE(w http.ResponseWriter, retry time.Duration) (*sse, error) {
-	out := &sse{w: w, rc: http.NewResponseController(w), wait: s.patience}
+func (s *Server) openSSE(w http.ResponseWriter, r *http.Request, retry time.Duration) (*sse, error) {
+	out := &sse{s: s, w: w, rc: http.NewResponseController(w), path: r.URL.Path}
 	// The server's limits are for requests that end.
 	if err := out.rc.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
@@ -60,32 +61,45 @@ func (s *Server) openSSE(w http.ResponseWriter, retry time.Duration) (*sse, erro
 	return out, out.flush()
 }
 
-func (s *sse) write(b []byte) error {
-	if s.written == 0 || s.written >= writeBytes {
-		s.written = 0
-		if err := s.rc.SetWriteDeadline(time.Now().Add(s.wait)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+func (o *sse) write(b []byte) error {
+	if o.written == 0 || o.written >= writeBytes {
+		o.written = 0
+		if err := o.rc.SetWriteDeadline(time.Now().Add(o.s.waits.piece)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return err
 		}
 	}
-	s.written += len(b)
-	_, err := s.w.Write(b)
-	return err
+	o.written += len(b)
+	_, err := o.w.Write(b)
+	return o.cutOff(err)
 }
 
-func (s *sse) flush() error {
-	s.written = 0
-	return s.rc.Flush()
+func (o *sse) flush() error {
+	o.written = 0
+	return o.cutOff(o.rc.Flush())
 }
 
-func (s *sse) send(b []byte) error {
-	if err := s.write(b); err != nil {
+// cutOff makes every fault of the line the same one: there is nobody to be told anything. That
+// somebody was cut off because he took nothing is told to whoever reads our log, once, since
+// nothing is written after it.
+func (o *sse) cutOff(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		o.s.log.Info("a stream was cut: nobody took anything of it for "+o.s.waits.piece.String()+"; a client resumes where it was", "path", o.path)
+	}
+	return errCut
+}
+
+func (o *sse) send(b []byte) error {
+	if err := o.write(b); err != nil {
 		return err
 	}
-	return s.flush()
+	return o.flush()
 }
 
 // bye ends a stream in words. That it does not arrive is no loss: the line is cut then.
-func (s *sse) bye(why error) {
+func (o *sse) bye(why error) {
 	reason := "failed"
 	switch {
 	case errors.Is(why, errLagged) || errors.Is(why, engine.ErrLagged):
@@ -93,7 +107,7 @@ func (s *sse) bye(why error) {
 	case errors.Is(why, engine.ErrClosed):
 		reason = "stopping"
 	}
-	_ = s.send(message("bye", "", Bye{Reason: reason, Detail: why.Error()}))
+	_ = o.send(message("bye", "", Bye{Reason: reason, Detail: why.Error()}))
 }
 
 // enter counts a stream, or says that there are too many.

@@ -197,41 +197,6 @@ func TestBrokenBodies(t *testing.T) {
 	}
 }
 
-// Headers that come a letter at a time are waited for as long as headers are, and no longer.
-func TestHeadersThatTrickle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits 5 s for the server's patience to end")
-	}
-	s := serve(t)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	ended := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(io.Discard, conn)
-		ended <- err
-	}()
-	if _, err := io.WriteString(conn, "GET "+Base+"/agents HTTP/1.1\r\nX-Slow: "); err != nil {
-		t.Fatal(err)
-	}
-	trickle := time.NewTicker(50 * time.Millisecond)
-	defer trickle.Stop()
-	late := time.After(4 * headerWait)
-	for {
-		select {
-		case <-ended: // cut off, though something came all the while
-			s.want(t, 200, "GET", Base+"/agents", "")
-			return
-		case <-trickle.C:
-			_, _ = io.WriteString(conn, "x") // that it is cut is seen by who reads
-		case <-late:
-			t.Fatal("a header that never ends keeps its connection")
-		}
-	}
-}
-
 // Ten thousand who connect and say nothing: those too many are told so, the owner is served
 // over the socket meanwhile, who never sends a header is cut off, and then all is as before.
 func TestTenThousandConnections(t *testing.T) {
@@ -282,7 +247,7 @@ func TestTenThousandConnections(t *testing.T) {
 func readAll(conns []net.Conn) (told, cut int) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	late := time.Now().Add(3 * headerWait)
+	late := time.Now().Add(3 * waitsUsual.headers)
 	for part := range 8 {
 		all.Go(func() {
 			for i := part; i < len(conns); i += 8 {
