@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 )
 
 // FuzzRequest: whatever is asked, the answer is a route's, a problem or a redirect to the
@@ -105,6 +108,67 @@ func FuzzMessage(f *testing.F) {
 		})
 		if n != 1 {
 			t.Fatalf("%q became %d events", text, n)
+		}
+	})
+}
+
+// posts are the routes that take a body, over which FuzzBodies goes.
+func posts() (paths []string) {
+	for _, rt := range table() {
+		if rt.Method == http.MethodPost {
+			paths = append(paths, strings.NewReplacer("{name}", "coder").Replace(rt.Path))
+		}
+	}
+	return paths
+}
+
+// FuzzBodies: a body is an order or a fault of the request, never both and never a guess. What
+// was ordered is what the standard library reads in it, strictly.
+func FuzzBodies(f *testing.F) {
+	for i := range posts() {
+		for _, body := range []string{
+			"", "{}", "null", `{"note":"why"}`, `{"now":true}`, `{"note":"a","note":"b"}`, `{"NOTE":"x"}`, `{"note":null}`, `{"note":7}`, `{"now":"true"}`,
+			`{"note":"x"} {"note":"y"}`, `{"note":"x"`, `[]`, `"x"`, "\xff", `{"note":"\ud800"}`, "{\"note\":\"a\x00b\"}", `{"note":"x","by":"root"}`, " \n", `{"":""}`, `true`, `1e999`,
+		} {
+			f.Add(uint8(i), body)
+		}
+	}
+	fake := newFake()
+	handler := New(Options{Engine: fake, User: "sam"}).SocketHandler()
+	f.Fuzz(func(t *testing.T, route uint8, body string) {
+		path := posts()[int(route)%len(posts())]
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // a note of the fake's own makes it hang
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://fairlead"+Base+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		fake.orders = nil
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		var want struct {
+			Note string `json:"note"`
+			Now  bool   `json:"now"`
+		}
+		dec := json.NewDecoder(strings.NewReader(body))
+		dec.DisallowUnknownFields()
+		fault := dec.Decode(&want)
+		switch {
+		case w.Code == 200:
+			if fault == nil {
+				_, fault = dec.Token()
+			}
+			if len(fake.orders) != 1 || body != "" && !errors.Is(fault, io.EOF) || utf8.RuneCountInString(want.Note) > 1000 {
+				t.Fatalf("%s %q is taken for %q; it is read as %+v, %v", path, body, fake.orders, want, fault)
+			}
+			if got := fake.orders[0]; !strings.HasPrefix(got, "human sam: ") || !strings.HasSuffix(got, fmt.Sprintf(" %q", want.Note)) && !strings.HasSuffix(got, fmt.Sprintf("now=%v", want.Now)) {
+				t.Fatalf("%s %q is taken for %q", path, body, got)
+			}
+		case len(fake.orders) > 0:
+			t.Fatalf("%s %q is answered with %d, and is an order: %q", path, body, w.Code, fake.orders)
+		case w.Code < 400 || w.Code > 499 && want.Note != "hang":
+			t.Fatalf("%s %q: %d %s", path, body, w.Code, w.Body)
 		}
 	})
 }
