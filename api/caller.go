@@ -67,6 +67,12 @@ func (c caller) gone() bool {
 	return len(now) == 0 || now[0] != c.who
 }
 
+// unknown says that nobody can tell whether an agent asks.
+func (c caller) unknown() bool { return c.unseen || c.gone() }
+
+// nobodySeen is who asked where he could not be looked at. No agent can have that name.
+const nobodySeen = "(not seen)"
+
 type callerKey struct{}
 
 // withCaller is an http.Server's ConnContext.
@@ -93,7 +99,8 @@ func (c caller) agent() string {
 }
 
 // mayOrder refuses what nobody may do for himself (X10). about is the agent that an order is
-// for; empty: the whole team.
+// for; empty: the whole team. Holding the team is nobody's release and is not asked about: who
+// sees something go wrong may stop it, whoever he is, and a person lifts it again.
 func mayOrder(ctx context.Context, event, about string) error {
 	is := callerIn(ctx)
 	subject := about
@@ -101,7 +108,7 @@ func mayOrder(ctx context.Context, event, about string) error {
 		subject = "the team"
 	}
 	switch {
-	case is.unseen || is.gone():
+	case is.unknown():
 		return &machine.Refusal{
 			Subject: subject, Event: event, State: "the caller is gone", Row: "X10",
 			Reason: "the process that connected ended before it was seen, so nobody knows whether an agent asks; ask again and stay until the answer",

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime"
@@ -109,6 +110,37 @@ func TestGoneCaller(t *testing.T) {
 		ctx := context.WithValue(t.Context(), callerKey{}, &caller{who: who})
 		if err := mayOrder(ctx, "down", ""); (err != nil) != refused {
 			t.Errorf("%v: %v, want a refusal: %v", who, err, refused)
+		}
+	}
+}
+
+// Somebody who cannot be looked at may be an agent: he lifts nothing and orders nobody about.
+// He may hold the team, for whoever sees something go wrong may stop it, and the journal does
+// not say then that it was the person.
+func TestUnseenCaller(t *testing.T) {
+	f := newFake()
+	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
+	for name, who := range map[string]*caller{"not seen": {unseen: true}, "gone": {who: life{pid: 1 << 30, began: 1}}} {
+		f.orders = nil
+		ask := func(method, path string) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			ctx := context.WithValue(t.Context(), callerKey{}, who)
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, Base+path, nil))
+			return w
+		}
+		for _, path := range []string{"/release", "/down", "/agents/coder/start", "/agents/coder/stop", "/agents/coder/once", "/agents/coder/cleanup"} {
+			if w := ask("POST", path); w.Code != 409 || problemText(t, w.Body.String()).Refusal.Row != "X10" {
+				t.Errorf("%s: %s: %d %s", name, path, w.Code, w.Body)
+			}
+		}
+		if w := ask("GET", "/agents"); w.Code != 200 {
+			t.Errorf("%s: may not read: %d %s", name, w.Code, w.Body)
+		}
+		if w := ask("POST", "/hold"); w.Code != 200 {
+			t.Errorf("%s: may not hold: %d %s", name, w.Code, w.Body)
+		}
+		if got := strings.Join(f.orders, "|"); got != `agent (not seen): hold true ""` {
+			t.Errorf("%s: orders: %s", name, got)
 		}
 	}
 }

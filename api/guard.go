@@ -53,10 +53,14 @@ func entered(by door, next http.Handler) http.Handler {
 }
 
 // actor is who asks, as the journal will tell it. Whoever has the token or the user id is
-// taken for the person whose daemon this is, but who runs in a session of ours is its agent.
+// taken for the person whose daemon this is, but who runs in a session of ours is its agent,
+// and who cannot be looked at may be any of them.
 func (s *Server) actor(ctx context.Context) engine.Actor {
-	if is := callerIn(ctx); is.session != "" {
+	switch is := callerIn(ctx); {
+	case is.session != "":
 		return engine.Actor{Kind: "agent", ID: is.agent()}
+	case is.unknown():
+		return engine.Actor{Kind: "agent", ID: nobodySeen}
 	}
 	id := s.opts.User
 	switch ctx.Value(doorKey{}) {
