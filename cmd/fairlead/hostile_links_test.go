@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/interop"
+)
+
+const told = "the secret of somebody\n"
+
+// somebodys is a file outside of every repository here.
+func somebodys(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "spool")
+	if err := os.WriteFile(path, []byte(told), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Three routes read files that an agent can reach: output, its stream, and the facts made of
+// it. What is put there instead (a link to somebody's file, a pipe that keeps a reader
+// waiting) is refused in words.
+func TestPlantedOutput(t *testing.T) {
+	s := newShip(t, map[string]string{
+		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [echo, hello], workspace: ada}\n",
+	})
+	s.must("once", "ada", "--wait")
+	session := s.until("ada", "it rests", func(v engine.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 }).Sessions[0].ID
+	secret := somebodys(t)
+	client := s.client()
+	folder := filepath.Join(s.dir, ".fairlead", "sessions", session)
+	for name, plant := range map[string]struct {
+		at string
+		do func(path string) error
+	}{
+		"a link":   {filepath.Join(folder, "spool"), func(path string) error { return os.Symlink(secret, path) }},
+		"a pipe":   {filepath.Join(folder, "spool"), func(path string) error { return syscall.Mkfifo(path, 0o600) }},
+		"a folder": {filepath.Join(folder, "spool"), func(path string) error { return os.Mkdir(path, 0o700) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), shipWait)
+			defer cancel()
+			putAside(t, plant.at)
+			if err := plant.do(plant.at); err != nil {
+				t.Fatal(err)
+			}
+			_, rawErr := client.RawOutput(ctx, session, 0, 1000)
+			_, factsErr := client.Facts(ctx, session, 10)
+			for what, err := range map[string]error{"output": rawErr, "facts": factsErr, "stream": streamed(ctx, client, session)} {
+				if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), plant.at) || strings.Contains(err.Error(), told) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+		})
+	}
+}
+
+// Every route that shows an agent shows what its agent_state.json says. A link in its place is
+// neither read nor written through, and `why` says what is there.
+func TestPlantedState(t *testing.T) {
+	s := newShip(t, map[string]string{
+		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n",
+	})
+	secret := somebodys(t)
+	path := filepath.Join(s.dir, "ada", interop.FileName)
+	putAside(t, path)
+	if err := os.Symlink(secret, path); err != nil {
+		t.Fatal(err)
+	}
+	s.poll("`why` says that it is a link", func() bool {
+		out, _ := s.fairlead("why", "ada")
+		return strings.Contains(out, "link")
+	})
+	for _, words := range [][]string{{"ps", "--json"}, {"why", "ada", "--json"}, {"events", "--json"}, {"once", "ada"}, {"doctor"}} {
+		if out, _ := s.fairlead(words...); strings.Contains(out, strings.TrimSpace(told)) {
+			t.Errorf("%q shows somebody's file: %s", words, out)
+		}
+	}
+	if text, err := os.ReadFile(secret); err != nil || string(text) != told {
+		t.Errorf("somebody's file is %q now: %v", text, err)
+	}
+}
+
+// streamed follows a session's output to its end, and says why it ended.
+func streamed(ctx context.Context, c *api.Client, session string) error {
+	for heard, err := range c.Output(ctx, session, api.OutputQuery{}) {
+		if err != nil {
+			return err
+		}
+		if heard.End != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// putAside takes a file away, and brings it back after the test.
+func putAside(t *testing.T, path string) {
+	t.Helper()
+	aside := path + ".aside"
+	if err := os.Rename(path, aside); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = os.RemoveAll(path)
+		if err := os.Rename(aside, path); err != nil {
+			t.Error(err)
+		}
+	})
+}
