@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// climb asks the daemon for everything that an agent could want for itself: as a child of the
+// agent, and as what is left of a process that forked twice, began a session of its own and
+// threw its environment away.
+const climb = `ask() { env -i FAIRLEAD_TEST_MAIN=1 XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$bin" "$@" --dir .. >> words 2>&1; echo "$how $*: $?" >> codes; }
+all() { ask release; ask down; ask down --now; ask start ada; ask stop ada; ask cleanup ada; ask once bob; ask hold; ask release; }
+bin=$1 how=$2
+case $how in
+child) all; setsid sh "$0" "$bin" between & wait; until test -e over; do sleep 0.02; done;;
+between) sh "$0" "$bin" orphan $$ & exit;;
+orphan) while test "$(cut -d ' ' -f 4 /proc/$$/stat)" = "$3"; do sleep 0.02; done; all; touch over;;
+esac
+`
+
+// X10, from the agent's side: a daemon, holders, and an agent that does what it can.
+func TestClimber(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux says which process is at the other end of a socket")
+	}
+	s := newShip(t, map[string]string{
+		"climb.sh": climb,
+		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, ../climb.sh, " + os.Args[0] + ", child], workspace: ada}\n" +
+			"  bob: {driver: exec, command: [\"true\"], workspace: bob}\n",
+	})
+	s.must("once", "ada")
+	s.until("ada", "it rests again", func(v engine.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 })
+
+	var want []string
+	for _, how := range []string{"child", "orphan"} {
+		for _, line := range []string{"release: 3", "down: 3", "down --now: 3", "start ada: 3", "stop ada: 3", "cleanup ada: 3", "once bob: 0", "hold: 0", "release: 3"} {
+			want = append(want, how+" "+line)
+		}
+	}
+	if got := s.lines("ada/codes"); !slices.Equal(got, want) {
+		t.Errorf("it was answered\n%s\nand should be\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if words := strings.Join(s.lines("ada/words"), "\n"); strings.Count(words, "nobody releases himself") != 14 {
+		t.Errorf("it was told: %s", words)
+	}
+	s.must("release")
+	page, err := s.client().Journal(t.Context(), api.JournalQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders := map[string][]string{}
+	for _, c := range page.Changes {
+		orders[c.Trigger] = append(orders[c.Trigger], c.Actor.Kind)
+		if c.Actor.Kind == "agent" && c.Actor.ID != "ada" {
+			t.Errorf("%s is told of %s", c.Trigger, c.Actor.ID)
+		}
+	}
+	for trigger, want := range map[string][]string{"hold_asked": {"agent"}, "release_asked": {"human"}, "wanted_run_once": {"human", "agent"}, "wanted_held": {"agent"}} {
+		if !slices.Equal(orders[trigger], want) {
+			t.Errorf("%s: by %q, want %q", trigger, orders[trigger], want)
+		}
+	}
+}
