@@ -3,15 +3,17 @@ package team
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
 // Change is one fact that Decide found. It is what the journal keeps.
 type Change struct {
 	Machine string
-	Entity  string // MACHINE/NAME
+	Entity  string // MACHINE/NAME; of a run: run/ID, of a step run/ID/STEP
 	Row     string
 	From    string
 	To      string
@@ -29,6 +31,11 @@ type Body struct {
 	Used    *Used       `json:"used,omitempty"`
 	Agent   *AgentSet   `json:"agent,omitempty"`
 	Team    *TeamSet    `json:"team,omitempty"`
+
+	Run  *workflow.Body `json:"run,omitempty"`
+	Line *LineSet       `json:"line,omitempty"`
+	Note *NoteSet       `json:"note,omitempty"`
+	Left *RunLeft       `json:"left,omitempty"`
 }
 
 // ControlSet is an agent's control as it is now.
@@ -61,6 +68,24 @@ type TeamSet struct {
 	Epoch    uint64 `json:"epoch,omitempty"`
 	BootID   string `json:"boot_id,omitempty"`
 	Limits   Limits `json:"limits,omitzero"`
+	Places   int    `json:"places,omitempty"` // of the bench
+}
+
+// LineSet is who stands in line for a seat now.
+type LineSet struct {
+	Claims []Claim `json:"claims,omitempty"`
+}
+
+// NoteSet is what is true of a run now beside its machine.
+type NoteSet struct {
+	Settings RunSettings `json:"settings"`
+	Waived   string      `json:"waived,omitempty"`
+	LookAt   time.Time   `json:"look_at,omitzero"`
+}
+
+// RunLeft is a run that leaves the value, and how far it was.
+type RunLeft struct {
+	Status workflow.Status `json:"status"`
 }
 
 // Apply makes a change true. A change that this version of the program cannot apply is
@@ -70,6 +95,13 @@ func (t *Team) Apply(ch Change) {
 	case ch.Body.Team != nil:
 		set := ch.Body.Team
 		t.Hold, t.Stopping, t.Epoch, t.BootID, t.Limits = set.Hold, set.Stopping, set.Epoch, set.BootID, set.Limits
+		t.Bench.Places = set.Places
+	case strings.HasPrefix(ch.Entity, runPrefix):
+		t.applyRun(ch)
+	case ch.Entity == benchEntity && ch.Body.Line != nil:
+		t.Bench.Line = ch.Body.Line.Claims
+	case ch.Body.Line != nil:
+		t.Agents[name].Line = ch.Body.Line.Claims
 	case ch.Body.Agent != nil:
 		a := t.Agents[name]
 		if a == nil {
@@ -86,9 +118,62 @@ func (t *Team) Apply(ch Change) {
 		used := ch.Body.Used
 		t.Agents[name].use(*used)
 		t.Usage = t.Usage.on(used.Usage.Day).plus(used.Usage)
+		t.useRun(t.Agents[name].Session.For, used.Usage)
 	default:
 		panic(fmt.Sprintf("team: a change of %s by row %s says nothing", ch.Entity, ch.Row))
 	}
+}
+
+// applyRun makes a change of a run true, of one of its steps, or of a step's own session.
+func (t *Team) applyRun(ch Change) {
+	key := nameOf(ch.Entity)
+	id, step, _ := strings.Cut(key, "/")
+	switch body := ch.Body; {
+	case body.Run != nil:
+		r := t.Runs[id]
+		if r == nil {
+			r = &workflow.Run{}
+			put(&t.Runs, id, r)
+			drop(&t.Archive, id)
+		}
+		r.Apply(workflow.Change{
+			At: ch.At, Row: ch.Row, Step: workflow.StepID(step), From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *body.Run,
+		})
+	case body.Session != nil:
+		t.Bench.Line = unclaimed(t.Bench.Line, body.Session)
+		if body.Session.Phase == None {
+			drop(&t.Bench.Sessions, key)
+			return
+		}
+		put(&t.Bench.Sessions, key, body.Session)
+	case body.Used != nil:
+		a := t.own(key)
+		a.use(*body.Used)
+		t.Bench.Sessions[key] = a.Session
+		t.Usage = t.Usage.on(body.Used.Usage.Day).plus(body.Used.Usage)
+		t.useRun(a.Session.For, body.Used.Usage)
+	case body.Note != nil:
+		note := t.Notes[id]
+		note.Settings, note.Waived, note.LookAt = body.Note.Settings, body.Note.Waived, body.Note.LookAt
+		put(&t.Notes, id, note)
+	case body.Left != nil:
+		drop(&t.Runs, id)
+		drop(&t.Notes, id)
+		put(&t.Archive, id, ch.At)
+	default:
+		panic(fmt.Sprintf("team: a change of %s by row %s says nothing", ch.Entity, ch.Row))
+	}
+}
+
+// useRun counts what a session used for the run that it was for.
+func (t *Team) useRun(forWhom string, used Usage) {
+	id, _, ok := StepOf(forWhom)
+	if !ok {
+		return
+	}
+	note := t.Notes[id]
+	note.Usage = note.Usage.on(used.Day).plus(used)
+	put(&t.Notes, id, note)
 }
 
 func (a *Agent) setControl(set *ControlSet) {
@@ -119,6 +204,7 @@ func (a *Agent) remember(ident string) {
 
 func (a *Agent) setSession(s Session) {
 	a.Opened = max(a.Opened, s.N)
+	a.Line = unclaimed(a.Line, &s)
 	if s.Phase != None {
 		a.Session = &s
 		return

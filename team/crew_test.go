@@ -54,8 +54,9 @@ func TestMain(m *testing.M) {
 // crew is a team for stories that are told step by step.
 type crew struct {
 	*Team
-	t  *testing.T
-	at time.Time
+	t       *testing.T
+	at      time.Time
+	journal []Change
 }
 
 // quiet is an agent that says nothing of itself.
@@ -72,13 +73,38 @@ func newCrew(t *testing.T, limits Limits, agents map[string]Settings) *crew {
 	return c
 }
 
-// try decides and applies, a second later.
+// try decides and applies, a second later, and what follows from it too.
 func (c *crew) try(agent string, what any) ([]Change, error) {
+	return c.event(Event{Agent: agent, What: what})
+}
+
+func (c *crew) event(ev Event) ([]Change, error) {
 	c.at = c.at.Add(time.Second)
-	changes, err := c.Decide(Event{At: c.at, Actor: Actor{Kind: "human", ID: "test"}, Agent: agent, What: what})
+	ev.At, ev.Actor = c.at, Actor{Kind: "human", ID: "test"}
+	var touched Touched
+	all, err := c.apply(ev, &touched)
+	for range 1000 {
+		next, ok := c.Next(&touched, c.at)
+		if !ok {
+			return all, err
+		}
+		changes, refused := c.apply(next, &touched)
+		if refused != nil || len(changes) == 0 {
+			c.t.Fatalf("what follows is refused, or is so already: %T: %v", next.What, refused)
+		}
+		all = append(all, changes...)
+	}
+	c.t.Fatal("something follows for ever")
+	return all, err
+}
+
+func (c *crew) apply(ev Event, touched *Touched) ([]Change, error) {
+	changes, err := c.Decide(ev)
 	for _, ch := range changes {
 		note(ch)
+		touched.Note(ch)
 		c.Apply(ch)
+		c.journal = append(c.journal, ch)
 	}
 	return changes, err
 }

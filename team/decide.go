@@ -17,7 +17,10 @@ type Unknown struct {
 }
 
 func (u *Unknown) Error() string {
-	if len(u.Known) == 0 {
+	switch {
+	case len(u.Known) == 0 && u.What == "run":
+		return fmt.Sprintf("no run is called %q: there are none; `fairlead run` starts one", u.Name)
+	case len(u.Known) == 0:
 		return fmt.Sprintf("no %s is called %q: there are none; add it to fairlead.yaml", u.What, u.Name)
 	}
 	return fmt.Sprintf("no %s is called %q; there are: %s", u.What, u.Name, strings.Join(u.Known, ", "))
@@ -42,6 +45,18 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 	case StopAsked:
 		d.stop(what)
 	default:
+		if ev.Run != "" {
+			if err := d.run(); err != nil {
+				return nil, err
+			}
+			break
+		}
+		if _, bench := what.(seatDue); bench && ev.Agent == "" {
+			if err := d.seatMoves(t.bench()); err != nil {
+				return nil, err
+			}
+			break
+		}
 		a, ok := t.Agents[ev.Agent]
 		if !ok {
 			return nil, &Unknown{What: "agent", Name: ev.Agent, Known: t.Names()}
@@ -84,16 +99,15 @@ func (d *draft) one(member *Agent) error {
 	case SessionStarted:
 		return d.sessionSeen(&a, started, what.Session, what.PID)
 	case SessionAdopted:
-		if err := d.sessionSeen(&a, adopted, what.Session, what.PID); err != nil {
-			return err
-		}
-		return d.control(&a, control.Adopted{})
+		return d.adopted(&a, what)
 	case SessionReported:
 		return d.reported(&a, what)
 	case SessionEnded:
 		return d.sessionEnded(&a, what)
 	case TimerFired:
 		return d.timer(&a)
+	case seatDue:
+		return d.seatMoves(&a)
 	default:
 		panic(fmt.Sprintf("team: no such event: %T", what))
 	}
@@ -128,9 +142,11 @@ func (d *draft) control(a *Agent, in control.Input) error {
 		d.add("control/"+a.Name, "control", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), Body{Control: set})
 		a.setControl(set)
 		if ch.Open != "" {
-			d.open(a, ch.Open)
+			if err := d.openOrWait(a, ch.Open); err != nil {
+				return err
+			}
 		}
-		if ch.End != "" {
+		if ch.End != "" && a.Session != nil && a.Session.For == forControl {
 			if err := d.endSession(a, "limit reached: "+ch.End, false); err != nil {
 				return err
 			}
@@ -152,8 +168,8 @@ func (d *draft) now(a *Agent) control.Now {
 // configure compares what is configured with what is known. Who is configured no more
 // stays known, and starts nothing.
 func (d *draft) configure(conf Configured) {
-	if conf.Limits != d.team.Limits {
-		d.setTeam("E2", "configured", func(s *TeamSet) { s.Limits = conf.Limits })
+	if conf.Limits != d.team.Limits || conf.Places != d.team.Bench.Places {
+		d.setTeam("E2", "configured", func(s *TeamSet) { s.Limits, s.Places = conf.Limits, conf.Places })
 	}
 	for _, name := range slices.Sorted(maps.Keys(conf.Agents)) {
 		settings := conf.Agents[name]
@@ -196,7 +212,7 @@ func (d *draft) setAgent(name, from, to, trigger string, set AgentSet) {
 
 func (d *draft) setTeam(row, trigger string, edit func(*TeamSet)) {
 	t := d.team
-	set := TeamSet{Hold: t.Hold, Stopping: t.Stopping, Epoch: t.Epoch, BootID: t.BootID, Limits: t.Limits}
+	set := TeamSet{Hold: t.Hold, Stopping: t.Stopping, Epoch: t.Epoch, BootID: t.BootID, Limits: t.Limits, Places: t.Bench.Places}
 	from := set.word()
 	edit(&set)
 	d.add("team/team", "team", row, from, set.word(), trigger, Body{Team: &set})
@@ -256,7 +272,12 @@ func (d *draft) stop(what StopAsked) {
 		if a.Session == nil || (!what.Now && a.Session.Kind != control.Program) {
 			continue
 		}
-		d.mustEnd(&a, "fairlead was asked to stop", what.Now)
+		d.mustEnd(&a, stopWords, what.Now)
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.team.Bench.Sessions)) {
+		if what.Now {
+			d.mustEnd(d.team.own(key), stopWords, true)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
 // setSession records what happened to a session, on the agent's copy too.
@@ -17,19 +18,37 @@ func (d *draft) setSession(a *Agent, event sessionEvent, s Session) error {
 	}
 	from := a.phase()
 	s.Phase = rule.To
-	d.add("session/"+a.Name, "session", rule.ID, string(from), string(rule.To), string(event), Body{Session: &s})
+	d.add(a.entity(), "session", rule.ID, string(from), string(rule.To), string(event), Body{Session: &s})
 	a.setSession(s)
 	return nil
 }
 
-// open takes the agent's seat. Control asks only when its session before is over, so the
-// seat is free; a second machine that asks will have to stand in line here (J1).
-func (d *draft) open(a *Agent, kind control.Kind) {
-	n := a.Opened + 1
-	s := Session{ID: sessionID(a.Name, n), N: n, Kind: kind, For: "control", OpenedAt: d.ev.At}
+// open takes the agent's seat for its control. Its session before is over by then.
+func (d *draft) open(a *Agent, kind control.Kind) error {
+	return d.openSession(a, Session{Kind: kind, For: forControl})
+}
+
+// openSession takes a seat that is free. That it is not is a bug of who looked.
+func (d *draft) openSession(a *Agent, s Session) error {
+	s.OpenedAt = d.ev.At
+	if run, step, _ := StepOf(s.For); a.step != "" {
+		s.ID, s.N = fmt.Sprintf("%s@%s-%d", step, run, s.Lease), s.Lease
+	} else {
+		s.N = a.Opened + 1
+		s.ID = sessionID(a.Name, s.N)
+	}
 	if err := d.setSession(a, opened, s); err != nil {
 		panic("team: a second session at one time: " + err.Error())
 	}
+	return nil
+}
+
+// openOrWait opens a session for control, or has it stand in line (J1).
+func (d *draft) openOrWait(a *Agent, kind control.Kind) error {
+	if a.Session == nil && len(a.Line) == 0 {
+		return d.open(a, kind)
+	}
+	return d.claim(a, Claim{For: forControl, Kind: kind, At: d.ev.At})
 }
 
 // ours finds the session that an event names, or refuses an event about one that is over:
@@ -54,6 +73,26 @@ func (d *draft) sessionSeen(a *Agent, event sessionEvent, id string, pid int) er
 		s.StartedAt = d.ev.At
 	}
 	return d.setSession(a, event, s)
+}
+
+// adopted takes in a session that outlived a restart, and lets who had asked for it know.
+func (d *draft) adopted(a *Agent, what SessionAdopted) error {
+	if err := d.sessionSeen(a, adopted, what.Session, what.PID); err != nil {
+		return err
+	}
+	id, step, ok := StepOf(a.Session.For)
+	if !ok {
+		return d.control(a, control.Adopted{})
+	}
+	r := d.team.Runs[id]
+	if r == nil {
+		return nil
+	}
+	err := d.runDecides(id, r, workflow.ProcessAdopted{Lease: workflow.Lease{Step: workflow.StepID(step), N: a.Session.Lease}})
+	if _, refused := err.(*machine.Refusal); refused { //nolint:errorlint // a decision refuses in its own words, and nobody wraps it
+		return nil // its attempt is over, and it will be ended
+	}
+	return err
 }
 
 // endSession asks a session to end. Asked twice for the same reason it is one order; an
@@ -86,7 +125,7 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 	}
 	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage.sane(), Stop: what.Stop.cut()}
 	used.Usage.Day = dayOf(d.ev.At)
-	d.add("session/"+a.Name, "session", rule.ID, string(s.Phase), string(rule.To), string(reported), Body{Used: &used})
+	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(reported), Body{Used: &used})
 	a.use(used)
 
 	// The team's sum counts for everybody: whoever is at work is over the limit with him.
@@ -97,14 +136,16 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 }
 
 // limitReached tells every agent whose day is used up, the one at hand first. Who was told
-// before takes it for no news.
+// before takes it for no news. Steps at work are told by Next.
 func (d *draft) limitReached(a *Agent) error {
 	limit := d.team.OverLimit(a, d.ev.At)
 	if limit == "" {
 		return nil
 	}
-	if err := d.control(a, control.LimitHit{Limit: limit}); err != nil {
-		return err
+	if a.step == "" {
+		if err := d.control(a, control.LimitHit{Limit: limit}); err != nil {
+			return err
+		}
 	}
 	if d.team.Limits.over(d.team.Usage) == "" {
 		return nil
@@ -121,7 +162,8 @@ func (d *draft) limitReached(a *Agent) error {
 	return nil
 }
 
-// sessionEnded frees the seat and lets the machine that had asked for it decide what is next.
+// sessionEnded frees the seat and lets who had asked for it decide what is next. Who stands in
+// line is given the seat by Next, behind that.
 func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	event := ended
 	switch what.Outcome {
@@ -148,11 +190,28 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	if err := d.setSession(a, event, s); err != nil {
 		return err
 	}
-	err = d.control(a, control.Ended{Kind: s.Kind, Outcome: s.Outcome, Why: s.Why, Ran: ran, AtStart: what.AtStart})
+	if _, _, isStep := StepOf(s.For); isStep {
+		return d.stepEnded(&s, what)
+	}
+	err = d.told(a, control.Ended{Kind: s.Kind, Outcome: s.Outcome, Why: s.Why, Ran: ran, AtStart: what.AtStart})
 	if err != nil {
 		return fmt.Errorf("team: the end of %s: %w", s.ID, err)
 	}
-	if foreign := a.Control.State == control.Foreign; foreign != a.Settings.Policy.Foreign && a.Session == nil {
+	return nil
+}
+
+// controlEnded tells control that its claim does not stand any more: its session has ended
+// before it began.
+func (d *draft) controlEnded(a *Agent, c Claim, why string) error {
+	return d.told(a, control.Ended{Kind: c.Kind, Outcome: control.Withdrawn, Why: cutLine(why)})
+}
+
+// told tells control of the end of its session.
+func (d *draft) told(a *Agent, in control.Ended) error {
+	if err := d.control(a, in); err != nil {
+		return err
+	}
+	if foreign := a.Control.State == control.Foreign; foreign != a.Settings.Policy.Foreign && !a.controls() {
 		return d.control(a, control.Started{}) // the configuration changed; the session had kept it waiting
 	}
 	return nil
@@ -161,6 +220,9 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 // timer does what is due at this time, and nothing that is not.
 func (d *draft) timer(a *Agent) error {
 	if limit, at := d.team.sessionDeadline(a); !at.IsZero() && !d.ev.At.Before(at) {
+		if _, _, isStep := StepOf(a.Session.For); isStep {
+			return d.timeUp(a, limit) // what else is due is due at the next timer
+		}
 		if err := d.control(a, control.LimitHit{Limit: "session " + limit.String()}); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
 // Actor is who is behind an event.
@@ -16,14 +17,16 @@ type Actor struct {
 type Event struct {
 	At    time.Time
 	Actor Actor
-	Agent string // whom it is about; empty: the team
-	What  any    // a control.Input, or one of the types below
+	Agent string // whom it is about; empty: the team, or a run
+	Run   string // the run that it is about; empty: none
+	What  any    // a control.Input of an agent, a workflow.Input of a run, or one of the types below
 }
 
 // Configured is the configuration as read at the daemon's start.
 type Configured struct {
 	Limits Limits
 	Agents map[string]Settings
+	Places int // of the bench, for all runs together: how many CPUs there are; 0: as many as the runs' own limits allow
 }
 
 // DaemonStarted begins an epoch. Sessions and files are looked at after it.
@@ -66,6 +69,35 @@ type SessionEnded struct {
 	Why     string
 	Bytes   int64
 	AtStart bool // found when the daemon started
+
+	// Of a session that a step asked for: the report that was found at its end and is good, or
+	// what is wrong with it, in words. Neither: there is none.
+	Report *StepReport
+	Fault  string
+}
+
+// StepReport is a report that is whole and is about the step whose session it came with.
+type StepReport struct {
+	Report workflow.Report
+	Until  *workflow.Verdict // of the loop's until_condition, where the step has one
+}
+
+// RunBegun starts a run, or has it go on, under these settings: Asked is a workflow.RunAsked,
+// a StateFound or a ResumeAsked.
+type RunBegun struct {
+	Asked    workflow.Input
+	Settings RunSettings
+}
+
+// RunArchived takes a run that is over out of the value. It stays in the journal, and its name
+// stays taken (X5).
+type RunArchived struct{}
+
+// RunRecalled brings an archived run back, as whoever read the journal put it together, so
+// that it can be resumed.
+type RunRecalled struct {
+	Run      *workflow.Run
+	Settings RunSettings
 }
 
 // TimerFired is a deadline that has passed; what it was about is read off the team.

@@ -6,12 +6,13 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
 // Machine is one state machine as people read it. Everything in it comes from the table
 // that decides.
 type Machine struct {
-	Name    string        `json:"name"`    // control, session
+	Name    string        `json:"name"`    // control, session, workflow, run
 	Promise string        `json:"promise"` // what it keeps, in one sentence
 	Rows    []machine.Row `json:"rows"`    // by id
 	Mermaid string        `json:"mermaid"` // a state diagram
@@ -28,6 +29,14 @@ func Machines() []Machine {
 		{
 			Name: "session", Promise: "An agent has at most one session, and it is in the journal before its process exists.",
 			Rows: SessionTable.Rows(), Mermaid: SessionTable.Mermaid(), Matrix: SessionTable.Matrix(),
+		},
+		{
+			Name: "workflow", Promise: "No step begins before what it needs is done, and what is done is not done again unless a gate or a person sends the run back.",
+			Rows: workflow.Table.Rows(), Mermaid: workflow.Table.Mermaid(), Matrix: workflow.Table.Matrix(),
+		},
+		{
+			Name: "run", Promise: "A run is cancelled, paused or resumed by somebody with a name; how far it is, is read off its steps.",
+			Rows: workflow.RunTable.Rows(), Mermaid: workflow.RunTable.Mermaid(), Matrix: workflow.RunTable.Matrix(),
 		},
 	}
 }

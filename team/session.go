@@ -2,6 +2,7 @@ package team
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -10,10 +11,11 @@ import (
 
 // Session is one life of an agent's process.
 type Session struct {
-	ID        string          `json:"id"`   // coder-17
-	N         uint64          `json:"n"`    // 17
-	Kind      control.Kind    `json:"kind"` //
-	For       string          `json:"for"`  // the machine that asked for it: control, and later turn, workflow, presence
+	ID        string          `json:"id"`              // coder-17; of a step without an agent of ours: build@f8c1-3
+	N         uint64          `json:"n"`               // 17
+	Kind      control.Kind    `json:"kind"`            //
+	For       string          `json:"for"`             // who asked for it: control, or run/f8c1/build
+	Lease     uint64          `json:"lease,omitempty"` // of the step that asked: which attempt it is
 	Phase     Phase           `json:"phase"`
 	OpenedAt  time.Time       `json:"opened_at"`
 	StartedAt time.Time       `json:"started_at,omitzero"`
@@ -65,6 +67,9 @@ const (
 	ended     sessionEvent = "ended"
 	lost      sessionEvent = "lost"
 	withdrawn sessionEvent = "withdrawn"
+
+	claimed  sessionEvent = "claimed"       // somebody stands in line for the seat
+	declined sessionEvent = "claim_dropped" // and is not to have it any more
 )
 
 type sessionAct string
@@ -72,7 +77,9 @@ type sessionAct string
 // SessionTable is the life of a session, the same for whoever asked for it.
 var SessionTable = machine.Table[Phase, sessionEvent, sessionAct]{
 	None: {
-		opened: {ID: "J1", To: Opened, Why: "one at a time; durable before its process is started"},
+		opened:   {ID: "J1", To: Opened, Why: "one at a time; durable before its process is started"},
+		claimed:  {ID: "J1", To: None, Why: "whoever came before has not sat down yet, or nobody may"},
+		declined: {ID: "J1", To: None},
 	},
 	Opened: {
 		started:   {ID: "S1", To: Running},
@@ -81,6 +88,8 @@ var SessionTable = machine.Table[Phase, sessionEvent, sessionAct]{
 		ended:     {ID: "S4", To: None, Why: "it could not start, or was over before it was seen"},
 		lost:      {ID: "S5", To: None},
 		withdrawn: {ID: "S6", To: None, Why: "intent is checked last: it is not wanted any more"},
+		claimed:   {ID: "J1", To: Opened, Why: "one at a time: whoever else asks stands in line"},
+		declined:  {ID: "J1", To: Opened, Why: "it is not wanted any more"},
 	},
 	Running: {
 		started:  {ID: "S1", To: Running, Why: "said twice after a crash"},
@@ -89,6 +98,8 @@ var SessionTable = machine.Table[Phase, sessionEvent, sessionAct]{
 		reported: {ID: "S7", To: Running, Why: "usage and terminal events, with the place in the output"},
 		ended:    {ID: "S4", To: None},
 		lost:     {ID: "S5", To: None, Why: "it ran, and nobody can say how it ended"},
+		claimed:  {ID: "J1", To: Running},
+		declined: {ID: "J1", To: Running},
 	},
 }
 
@@ -101,6 +112,11 @@ func (a *Agent) phase() Phase {
 		return None
 	}
 	return a.Session.Phase
+}
+
+// controls says whether control has a session here, or stands in line for one.
+func (a *Agent) controls() bool {
+	return a.Session != nil && a.Session.For == forControl || slices.ContainsFunc(a.Line, func(c Claim) bool { return c.For == forControl })
 }
 
 // sessionLimit is the wall-clock that a session of this agent may take: the shorter of its own and the team's.

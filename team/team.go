@@ -1,20 +1,26 @@
 // Package team is a whole team of agents as one value.
 //
 // Every agent has its machines, and a seat for one session at a time, whichever
-// machine asked for it. An event about one agent is decided by that agent's machines;
-// one about the team (hold, stop, a limit that all share) reaches everybody in one
-// batch. What must be done in the world is not remembered but read off the value: a
-// session that is opened and not running is to be started, a deadline that has passed
-// is due. So a crash loses no errand, and a repeated one is the same errand.
+// machine asked for it; whoever finds it taken stands in line. Runs have their steps
+// carried out by agents, each in its seat, or by a command on a bench with so many
+// places. An event about one agent or one run is decided by its machines; one about the
+// team (hold, stop, a limit that all share) reaches everybody in one batch. What must be
+// done in the world is not remembered but read off the value: a session that is opened
+// and not running is to be started, a seat that is free goes to who is first in its line,
+// a deadline that has passed is due. So a crash loses no errand, and a repeated one is
+// the same errand.
 //
 // The one promise: the same changes give the same team, and an agent has at most one session.
 package team
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
 // Team is everything that is true of a team. Its zero value is an empty one.
@@ -27,6 +33,11 @@ type Team struct {
 	Limits   Limits            `json:"limits"`
 	Usage    Usage             `json:"usage"` // of all agents together
 
+	Runs    map[string]*workflow.Run `json:"runs,omitempty"`      // by id
+	Notes   map[string]RunNote       `json:"run_notes,omitempty"` // what is true of a run beside its machine
+	Archive map[string]time.Time     `json:"archive,omitempty"`   // runs that are in the journal alone, and since when: their names stay taken (X5)
+	Bench   Bench                    `json:"bench,omitzero"`
+
 	// Render gives the identity of the bytes that a projection is written as, so that it is
 	// in the journal before the file is on disk (X3). It must be pure. Nil: no identities.
 	Render func(control.File) string `json:"-"`
@@ -37,6 +48,7 @@ type Agent struct {
 	Name     string          `json:"name"`
 	Control  control.Control `json:"control"`
 	Session  *Session        `json:"session,omitempty"` // the one that is open; J1
+	Line     []Claim         `json:"line,omitempty"`    // who waits for the seat, first come first
 	Opened   uint64          `json:"opened,omitempty"`  // sessions so far; the next id
 	Past     []Session       `json:"past,omitempty"`    // ended ones, oldest first, pastMax at most
 	Sums     []string        `json:"sums,omitempty"`    // identities of our last projections, newest last
@@ -45,6 +57,8 @@ type Agent struct {
 	Usage    Usage           `json:"usage"`
 	Settings Settings        `json:"settings"`
 	Removed  bool            `json:"removed,omitempty"` // gone from the configuration; never from here (X5)
+
+	step string // of a seat made for one decision: RUN/STEP, a step that is its own seat
 }
 
 // Settings is what the configuration says of an agent, as far as decisions depend on it.
@@ -105,7 +119,60 @@ func (t *Team) Idle() bool {
 			return false
 		}
 	}
-	return true
+	return len(t.Bench.Sessions) == 0
+}
+
+// RunIDs lists the runs by id.
+func (t *Team) RunIDs() []string {
+	ids := make([]string, 0, len(t.Runs))
+	for id := range t.Runs {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Copy is a team of its own, for trying out what would come of something.
+func (t *Team) Copy() *Team {
+	c := *t
+	c.Agents = make(map[string]*Agent, len(t.Agents))
+	for name, a := range t.Agents {
+		agent := *a
+		c.Agents[name] = &agent
+	}
+	c.Runs = nil
+	for id, r := range t.Runs {
+		put(&c.Runs, id, copyRun(r))
+	}
+	c.Notes, c.Archive, c.Bench.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Bench.Sessions)
+	return &c
+}
+
+// copyRun goes by the snapshot: what is derived of a run is found out anew.
+func copyRun(r *workflow.Run) *workflow.Run {
+	text, err := json.Marshal(r)
+	again := &workflow.Run{}
+	if err == nil {
+		err = json.Unmarshal(text, again)
+	}
+	if err != nil {
+		panic("team: a run that does not fit its own snapshot: " + err.Error())
+	}
+	return again
+}
+
+// put and drop keep a map nil while nothing is in it: a team that was read back is the same then.
+func put[V any](m *map[string]V, key string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = v
+}
+
+func drop[V any](m *map[string]V, key string) {
+	if delete(*m, key); len(*m) == 0 {
+		*m = nil
+	}
 }
 
 // Ours says whether a content of this identity was projected by us: it is no news then.

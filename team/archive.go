@@ -1,0 +1,100 @@
+package team
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// atRest says whether nothing of a run is at work, or will be unless somebody asks for it.
+func atRest(r *workflow.Run) bool {
+	switch r.Status() {
+	case workflow.IsCompleted, workflow.IsFailed, workflow.IsCancelled:
+	case workflow.IsRunning, workflow.IsWaiting:
+		return false
+	}
+	for todo := range r.Todo(workflow.Now{Held: true}) {
+		if todo.Do == workflow.EndIt || todo.Do == workflow.RunIt || todo.Do == workflow.LookForIt {
+			return false
+		}
+	}
+	return true
+}
+
+// archive is X5 for a run that is over: who is at work, waits or may go on stays.
+func (d *draft) archive(id string, r *workflow.Run) error {
+	if status := r.Status(); !atRest(r) {
+		return &machine.Refusal{
+			Subject: "run " + id, Event: "run_archived", State: string(status), Row: "X5",
+			Reason: "only a run that is over, and whose processes have ended, is archived; cancel it first",
+		}
+	}
+	d.add(runPrefix+id, "run", "X5", string(r.Stage), "archived", "run_archived", Body{Left: &RunLeft{Status: r.Status()}})
+	return nil
+}
+
+// recallBytesMax bounds a change that brings a part of a run back: far below the megabyte that
+// the journal takes, as when the run began.
+const recallBytesMax = 256 << 10
+
+// recall brings an archived run back as it was, in as many changes as it takes.
+func (d *draft) recall(id string, what RunRecalled) error {
+	no := func(reason string) error {
+		return &machine.Refusal{Subject: "run " + id, Event: "run_recalled", State: "known", Row: "X5", Reason: reason}
+	}
+	r := what.Run
+	switch _, gone := d.team.Archive[id]; {
+	case d.team.Runs[id] != nil:
+		return no("it is not archived")
+	case !gone:
+		return &Unknown{What: "run", Name: id, Known: d.team.RunIDs()}
+	case r == nil || string(r.ID) != id || len(r.Plan.Steps) == 0 || len(r.Plan.Steps) != r.StepCount || len(r.Steps) != r.StepCount:
+		return no("what was read of it is not whole")
+	case !atRest(r):
+		return no("what was read of it is no run that was archived: something of it is at work")
+	}
+	head := r.Head
+	changes := []workflow.Change{{From: "archived", To: string(r.Stage), Body: workflow.Body{Head: &head}}}
+	for n, part := range inParts(r.Plan.Steps) {
+		set := &workflow.PlanPart{Steps: part}
+		if n == 0 {
+			set.Name, set.Description = r.Plan.Name, r.Plan.Description
+		}
+		changes = append(changes, workflow.Change{To: string(workflow.Pending), Body: workflow.Body{Plan: set}})
+	}
+	var steps []workflow.Taken
+	for i := range r.Steps {
+		steps = append(steps, workflow.Taken{Step: r.Plan.Steps[i].ID, Progress: r.Steps[i]})
+	}
+	for _, part := range inParts(steps) {
+		changes = append(changes, workflow.Change{To: "as_it_was", Body: workflow.Body{Taken: part}})
+	}
+	for i := range changes {
+		changes[i].Row, changes[i].Trigger = "X5", "run_recalled"
+	}
+	d.addRun(id, changes)
+	if what.Settings != (RunSettings{}) {
+		d.note(id, "X5", "settings_given", NoteSet{Settings: what.Settings})
+	}
+	return nil
+}
+
+// inParts cuts a list so that each part fits a change.
+func inParts[T any](list []T) [][]T {
+	var all [][]T
+	begin, bytes := 0, 0
+	for i := range list {
+		text, err := json.Marshal(list[i])
+		if err != nil {
+			panic(fmt.Sprintf("team: a run that cannot be journaled: %v", err))
+		}
+		if i > begin && bytes+len(text) > recallBytesMax {
+			all = append(all, list[begin:i])
+			begin, bytes = i, 0
+		}
+		bytes += len(text)
+	}
+	return append(all, list[begin:])
+}

@@ -1,0 +1,337 @@
+package team
+
+import (
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// Events that come from Next alone: what they do follows from the team as it is.
+type (
+	stepDue  struct{ step workflow.StepID } // it may begin, and has not claimed a seat
+	endDue   struct{ step workflow.StepID } // its session is to end
+	limitDue struct{ step workflow.StepID } // its session has met a limit
+)
+
+// run decides an event about one run.
+func (d *draft) run() error {
+	id := d.ev.Run
+	switch what := d.ev.What.(type) {
+	case workflow.RunAsked, workflow.StateFound:
+		return d.begins(id, what.(workflow.Input))
+	case RunBegun:
+		return d.begun(id, what)
+	case RunRecalled:
+		return d.recall(id, what)
+	}
+	r := d.team.Runs[id]
+	if r == nil {
+		return d.unknownRun(id)
+	}
+	switch what := d.ev.What.(type) {
+	case RunArchived:
+		return d.archive(id, r)
+	case workflow.ReleaseAsked:
+		return d.releaseRun(id, r, what)
+	case workflow.Input:
+		return d.runDecides(id, r, what)
+	case stepDue:
+		return d.beginStep(id, what.step, false)
+	case endDue:
+		return d.endStep(id, r, what.step)
+	case limitDue:
+		return d.limitStep(id, r, what.step)
+	case TimerFired:
+		return d.runTimer(id, r)
+	case SessionStarted:
+		return d.onBench(what.Session, func(a *Agent) error { return d.sessionSeen(a, started, what.Session, what.PID) })
+	case SessionAdopted:
+		return d.onBench(what.Session, func(a *Agent) error { return d.adopted(a, what) })
+	case SessionReported:
+		return d.onBench(what.Session, func(a *Agent) error { return d.reported(a, what) })
+	case SessionEnded:
+		return d.onBench(what.Session, func(a *Agent) error { return d.sessionEnded(a, what) })
+	default:
+		panic(fmt.Sprintf("team: no such event of a run: %T", what))
+	}
+}
+
+func (d *draft) unknownRun(id string) error {
+	if at, gone := d.team.Archive[id]; gone {
+		return &machine.Refusal{
+			Subject: "run " + id, Event: fmt.Sprintf("%T", d.ev.What), State: "archived", Row: "X5",
+			Reason: "it was archived at " + at.Format("2006-01-02 15:04:05Z07:00"), Takes: []string{"run_recalled"},
+		}
+	}
+	return &Unknown{What: "run", Name: id, Known: d.team.RunIDs()}
+}
+
+// begins starts a run. One that was archived keeps its name: its folder is there, its leases
+// are in the journal, and a late report must not meet another run.
+func (d *draft) begins(id string, in workflow.Input) error {
+	r := d.team.Runs[id]
+	if r == nil {
+		if _, gone := d.team.Archive[id]; gone {
+			return d.unknownRun(id)
+		}
+		r = &workflow.Run{}
+	}
+	return d.runDecides(id, r, in)
+}
+
+// begun starts a run under settings of its own, or lets it go on under new ones.
+func (d *draft) begun(id string, what RunBegun) error {
+	if faults := what.Settings.check(); faults != "" {
+		return &machine.Refusal{Subject: "run " + id, Event: fmt.Sprintf("%T", what.Asked), State: "asked", Row: "W1", Reason: faults}
+	}
+	var err error
+	switch asked := what.Asked.(type) {
+	case workflow.RunAsked, workflow.StateFound:
+		err = d.begins(id, asked)
+	case workflow.ResumeAsked:
+		r := d.team.Runs[id]
+		if r == nil {
+			return d.unknownRun(id)
+		}
+		err = d.runDecides(id, r, asked)
+	default:
+		panic(fmt.Sprintf("team: no run begins by a %T", asked))
+	}
+	if err != nil || d.team.Notes[id].Settings == what.Settings {
+		return err
+	}
+	d.note(id, "W1", "settings_given", NoteSet{Settings: what.Settings})
+	return nil
+}
+
+func (d *draft) note(id, row, trigger string, set NoteSet) {
+	d.add(runPrefix+id, "run", row, "noted", "noted", trigger, Body{Note: &set})
+}
+
+func (d *draft) runNow() workflow.Now {
+	return workflow.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
+}
+
+// runDecides lets a run decide, and opens the sessions that it asks for in the same batch: a
+// step is RUNNING only with a session beside it (X2). A run decides once in an event, since it
+// decides on what is applied: what follows of it is for Next.
+func (d *draft) runDecides(id string, r *workflow.Run, in workflow.Input) error {
+	if asked := idOf(in); asked != "" && asked != id {
+		panic(fmt.Sprintf("team: run %s is asked for as %s", asked, id))
+	}
+	if answer, ok := in.(workflow.AnswerRead); ok {
+		answer.Place = d.place(id, r, answer.Lease.Step)
+		in = answer
+	}
+	changes, err := r.Decide(in, d.runNow())
+	if err != nil {
+		return err
+	}
+	d.addRun(id, changes)
+	return d.openSteps(id, r, changes)
+}
+
+func idOf(in workflow.Input) string {
+	switch in := in.(type) {
+	case workflow.RunAsked:
+		return string(in.ID)
+	case workflow.StateFound:
+		return string(in.ID)
+	default:
+		return ""
+	}
+}
+
+// place says whether a step's seat is free at this moment, for the agent that works with what
+// people have answered.
+func (d *draft) place(id string, r *workflow.Run, step workflow.StepID) bool {
+	plan, _, known := r.Find(step)
+	if !known || d.runNow().Held {
+		return false
+	}
+	a := d.team.seat(id, plan)
+	limit, _ := d.team.stepOver(id, a, d.ev.At)
+	return limit == "" && d.team.open(a) && len(d.team.line(a)) == 0
+}
+
+// addRun puts a run's changes into the team's form. What moves many steps at once says where
+// each of them stood in its body; Lines takes that apart again.
+func (d *draft) addRun(id string, changes []workflow.Change) {
+	for i := range changes {
+		ch := &changes[i]
+		entity, kind := runPrefix+id, "workflow"
+		if ch.Step != "" {
+			entity = forStep(id, ch.Step)
+		}
+		if ch.Body.Head != nil {
+			kind = "run"
+		}
+		d.add(entity, kind, ch.Row, fromOf(ch), ch.To, ch.Trigger, Body{Run: &ch.Body})
+	}
+}
+
+// fromOf is where a change begins, in one word.
+func fromOf(ch *workflow.Change) string {
+	var moves []workflow.Move
+	switch {
+	case ch.From != "":
+		return ch.From
+	case ch.Body.Reset != nil:
+		moves = ch.Body.Reset.Moves
+	case ch.Body.Moved != nil:
+		moves = ch.Body.Moved.Moves
+	default:
+		return string(workflow.Absent)
+	}
+	from := moves[0].From
+	for _, move := range moves {
+		if move.From != from {
+			return "several"
+		}
+	}
+	return string(from)
+}
+
+// openSteps opens a session for each step that has a process of a new lease by these changes.
+func (d *draft) openSteps(id string, r *workflow.Run, changes []workflow.Change) error {
+	for i := range changes {
+		step, v := changes[i].Step, lastOf(changes, i)
+		if v == nil {
+			continue
+		}
+		plan, p, _ := r.Find(step)
+		if v.State != workflow.Running || v.Proc == 0 || v.Proc == p.Proc {
+			continue
+		}
+		a := d.team.seat(id, plan)
+		if !d.team.open(a) {
+			panic(fmt.Sprintf("team: step %s of run %s begins, and its seat is not free", step, id))
+		}
+		if err := d.openSession(a, Session{Kind: control.Work, For: forStep(id, step), Lease: v.Proc}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastOf is a step's value in the i-th change, where no later one is of the same step.
+func lastOf(changes []workflow.Change, i int) *workflow.Value {
+	if changes[i].Body.Step == nil {
+		return nil
+	}
+	for _, later := range changes[i+1:] {
+		if later.Step == changes[i].Step {
+			return nil
+		}
+	}
+	return &changes[i].Body.Step.Value
+}
+
+// beginStep is W2 with J1: the step begins if its seat is free, and else stands in line. Who
+// is asked about first needs no seat. first says that the step is first in the line.
+func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
+	r := d.team.Runs[id]
+	plan, p, known := r.Find(step)
+	if !known {
+		return d.runDecides(id, r, workflow.StartAsked{Step: step})
+	}
+	a := d.team.seat(id, plan)
+	changes, err := r.Decide(workflow.StartAsked{Step: step}, d.runNow())
+	if err != nil {
+		return err
+	}
+	if last := lastOf(changes, len(changes)-1); last.Proc == p.Proc {
+		d.addRun(id, changes) // people are asked
+		return nil
+	}
+	if limit, at := d.team.stepOver(id, a, d.ev.At); at == LimitPauses {
+		return d.runDecides(id, r, workflow.PauseAsked{By: byLimit, Why: limitWords + limit})
+	}
+	if !first && (!d.team.open(a) || len(d.team.line(a)) > 0) {
+		return d.claim(a, Claim{For: forStep(id, step), N: p.N + 1, Kind: control.Work, At: d.ev.At})
+	}
+	d.addRun(id, changes)
+	return d.openSteps(id, r, changes)
+}
+
+// endStep asks the session of a step to end whose attempt is over, or whose run is.
+func (d *draft) endStep(id string, r *workflow.Run, step workflow.StepID) error {
+	_, p, known := r.Find(step)
+	a := d.team.sitter(id, step)
+	if !known || a == nil {
+		return nil
+	}
+	return d.endSession(a, cutLine(p.Ending), false)
+}
+
+// sitter gives a copy of the seat in which a step's session sits; nil: it has none.
+func (t *Team) sitter(id string, step workflow.StepID) *Agent {
+	agent, _, ok := t.SessionOf(id, string(step))
+	switch {
+	case !ok:
+		return nil
+	case agent == "":
+		return t.own(id + "/" + string(step))
+	}
+	next := *t.Agents[agent]
+	return &next
+}
+
+// onBench finds the step whose session an event names.
+func (d *draft) onBench(session string, do func(*Agent) error) error {
+	for key, s := range d.team.Bench.Sessions {
+		if s.ID == session {
+			return do(d.team.own(key))
+		}
+	}
+	return &machine.Refusal{
+		Subject: "session " + session + " of run " + d.ev.Run, Event: fmt.Sprintf("%T", d.ev.What), State: string(None),
+		Reason: "it is over, or it never was",
+	}
+}
+
+// stepEnded tells a run how the session of a step ended: a good report is read first, whatever
+// became of the process (W13). That the attempt was over already is no error.
+func (d *draft) stepEnded(s *Session, what SessionEnded) error {
+	id, step, _ := StepOf(s.For)
+	r := d.team.Runs[id]
+	if r == nil {
+		return nil
+	}
+	lease := workflow.Lease{Step: workflow.StepID(step), N: s.Lease}
+	var said []workflow.Input
+	if what.Report != nil {
+		said = append(said, workflow.ReportRead{Lease: lease, Report: what.Report.Report, Until: what.Report.Until, Over: true})
+	}
+	switch {
+	case s.Outcome == control.Withdrawn:
+		said = append(said, workflow.StartWithdrawn{Lease: lease, Why: s.Why})
+	case s.Outcome == control.Lost:
+		said = append(said, workflow.ProcessLost{Lease: lease, Why: s.Why})
+	case s.Outcome == control.Cancelled && s.Why == stopWords:
+		said = append(said, workflow.ProcessLost{Lease: lease, Why: s.Why}) // we go, and the step has not failed
+	default:
+		said = append(said, workflow.ProcessEnded{Lease: lease, Why: endWords(s, what.Fault)})
+	}
+	for _, in := range said {
+		err := d.runDecides(id, r, in)
+		if _, refused := err.(*machine.Refusal); !refused { //nolint:errorlint // a decision refuses in its own words, and nobody wraps it
+			return err
+		}
+	}
+	return nil
+}
+
+// endWords says why an attempt whose process has ended is no good.
+func endWords(s *Session, fault string) string {
+	text := "no report"
+	if fault != "" {
+		text = "report refused: " + fault
+	}
+	if s.Outcome == control.OK {
+		return text
+	}
+	return text + "; the process ended: " + s.Why
+}

@@ -1,0 +1,64 @@
+package team
+
+import (
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// Line is one transition of one agent or step, as the log of transitions wants it (X6).
+type Line struct {
+	Entity string
+	Agent  string // agentId; empty: the team, or a run as a whole
+	From   string
+	To     string
+}
+
+// Lines takes a change apart into the transitions that it stands for: most are one, and what
+// moves many steps at once is one of each step. agentOf names the agent of a step's plan;
+// where it gives nothing, or is nil, the step stands for itself.
+func Lines(ch Change, agentOf func(run, step string) string) []Line {
+	id, isRun := strings.CutPrefix(ch.Entity, runPrefix)
+	if !isRun {
+		line := Line{Entity: ch.Entity, Agent: nameOf(ch.Entity), From: ch.From, To: ch.To}
+		if ch.Body.Team != nil || strings.HasPrefix(ch.Entity, "team/") {
+			line.Agent = ""
+		}
+		return []Line{line}
+	}
+	who := func(run, step string) string {
+		if agentOf != nil && step != "" {
+			if agent := agentOf(run, step); agent != "" {
+				return agent
+			}
+		}
+		return step
+	}
+	run, step, _ := strings.Cut(id, "/")
+	var moves []workflow.Move
+	if body := ch.Body.Run; body != nil && body.Reset != nil {
+		moves = body.Reset.Moves
+	} else if body != nil && body.Moved != nil {
+		moves = body.Moved.Moves
+	}
+	if moves == nil {
+		return []Line{{Entity: ch.Entity, Agent: who(run, step), From: ch.From, To: ch.To}}
+	}
+	lines := make([]Line, 0, len(moves))
+	for _, move := range moves {
+		lines = append(lines, Line{
+			Entity: forStep(run, move.Step), Agent: who(run, string(move.Step)), From: string(move.From), To: ch.To,
+		})
+	}
+	return lines
+}
+
+// StepAgent is the agent that a step's plan names; empty: none, or the run is not known.
+func (t *Team) StepAgent(run, step string) string {
+	if r := t.Runs[run]; r != nil {
+		if plan, _, ok := r.Find(workflow.StepID(step)); ok {
+			return plan.Agent
+		}
+	}
+	return ""
+}

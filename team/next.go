@@ -1,0 +1,186 @@
+package team
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// Touched collects whom changes were about: only there can something follow. Its zero value
+// is nobody.
+type Touched struct {
+	agents, runs map[string]bool
+	all          bool // everybody: a hold, a start
+	atWork       bool // whoever has a session: something was used, and limits are shared
+}
+
+// Note takes a change in.
+func (x *Touched) Note(ch Change) {
+	switch id, isRun := strings.CutPrefix(ch.Entity, runPrefix); {
+	case ch.Body.Team != nil, ch.Body.Agent != nil:
+		x.all = true
+	case isRun:
+		id, _, _ = strings.Cut(id, "/")
+		x.run(id)
+	default:
+		x.agent(nameOf(ch.Entity))
+	}
+	if ch.Body.Used != nil {
+		x.atWork = true
+	}
+	if ch.Body.Session != nil {
+		if id, _, ok := StepOf(ch.Body.Session.For); ok {
+			x.run(id)
+		}
+	}
+}
+
+// All is for a start: whatever had to follow when the daemon died follows now.
+func (x *Touched) All() { x.all = true }
+
+func (x *Touched) agent(name string) { add(&x.agents, name) }
+func (x *Touched) run(id string)     { add(&x.runs, id) }
+
+func add(set *map[string]bool, name string) {
+	if *set == nil {
+		*set = map[string]bool{}
+	}
+	(*set)[name] = true
+}
+
+// spread names those who were touched with all others.
+func (x *Touched) spread(t *Team) {
+	if x.all {
+		for name := range t.Agents {
+			x.agent(name)
+		}
+		for id := range t.Runs {
+			x.run(id)
+		}
+	}
+	if x.atWork {
+		for _, a := range t.Agents {
+			if a.Session != nil {
+				x.touchOwner(a.Session)
+			}
+		}
+		for _, s := range t.Bench.Sessions {
+			x.touchOwner(s)
+		}
+	}
+	x.all, x.atWork = false, false
+}
+
+func (x *Touched) touchOwner(s *Session) {
+	if id, _, ok := StepOf(s.For); ok {
+		x.run(id)
+	}
+}
+
+// Next gives an event that follows from the team alone: a seat that is free goes to who is
+// first in line, a step that may begin begins or stands in line, a session that is not wanted
+// any more is asked to end, a step at a limit fails. It is to be decided and applied before
+// anything else, in the same append, and then Next is asked again until there is nothing: so
+// the end of one step and the beginning of the next are one sync. All of it is read off the
+// team; after a crash nothing is lost.
+func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
+	x.spread(t)
+	actor := Actor{Kind: "engine", ID: "team"}
+	for _, id := range slices.Sorted(maps.Keys(x.runs)) {
+		if agent, what := t.nextOfRun(id, at); what != nil {
+			ev := Event{At: at, Actor: actor, Agent: agent, What: what}
+			if _, seat := what.(seatDue); !seat {
+				ev.Run = id
+			}
+			return ev, true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.agents)) {
+		if a := t.Agents[name]; a != nil && t.moves(a, at) {
+			return Event{At: at, Actor: actor, Agent: name, What: seatDue{}}, true
+		}
+	}
+	if len(t.Bench.Line) > 0 && t.moves(t.bench(), at) {
+		return Event{At: at, Actor: actor, What: seatDue{}}, true
+	}
+	*x = Touched{}
+	return Event{}, false
+}
+
+// nextOfRun gives what follows from a run, and whose seat it is about where it is about one.
+func (t *Team) nextOfRun(id string, at time.Time) (agent string, what any) {
+	r := t.Runs[id]
+	if r == nil {
+		return "", nil
+	}
+	if agent, stale := t.staleClaim(id, at); stale {
+		return agent, seatDue{}
+	}
+	if pausedByLimit(r) && t.unlimited(id, r, at) {
+		return "", workflow.ReleaseAsked{By: byLimit, Why: releaseWords}
+	}
+	for todo := range r.Todo(workflow.Now{At: at, Held: t.Hold.On || t.Stopping}) {
+		if what := t.nextOfStep(id, r, todo, at); what != nil {
+			return "", what
+		}
+	}
+	return "", nil
+}
+
+func (t *Team) nextOfStep(id string, r *workflow.Run, todo workflow.Todo, at time.Time) any {
+	step := todo.Lease.Step
+	switch todo.Do {
+	case workflow.EndIt, workflow.RunIt:
+		a := t.sitter(id, step)
+		switch {
+		case a == nil || a.Session.Lease != todo.Lease.N:
+			return workflow.ProcessLost{Lease: todo.Lease, Why: "the team knows no session of it"}
+		case a.Session.Ending != "":
+			return nil
+		case todo.Do == workflow.EndIt:
+			return endDue{step}
+		}
+		if limit, do := t.stepOver(id, a, at); limit != "" && (do == LimitFails || r.Stage == workflow.Driven) {
+			return limitDue{step}
+		}
+	case workflow.SkipIt:
+		return workflow.SkipsDue{}
+	case workflow.StartIt:
+		plan, _, _ := r.Find(step)
+		if !isIn(t.line(t.seat(id, plan)), forStep(id, step)) {
+			return stepDue{step}
+		}
+	case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem: // the world's
+	}
+	return nil
+}
+
+func isIn(line []Claim, forWhom string) bool {
+	return slices.ContainsFunc(line, func(c Claim) bool { return c.For == forWhom })
+}
+
+// staleClaim finds a line in which a step of the run stands that is not to begin any more.
+func (t *Team) staleClaim(id string, at time.Time) (agent string, stale bool) {
+	ofRun := func(a *Agent) bool {
+		for _, c := range t.line(a) {
+			if run, _, ok := StepOf(c.For); ok && run == id {
+				if stands, _ := t.stillClaims(a, &c, at); !stands {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	if len(t.Bench.Line) > 0 && ofRun(t.bench()) {
+		return "", true
+	}
+	for name, a := range t.Agents {
+		if len(a.Line) > 0 && ofRun(a) && (agent == "" || name < agent) {
+			agent = name
+		}
+	}
+	return agent, agent != ""
+}

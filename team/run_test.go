@@ -1,0 +1,418 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// plan makes a plan of lines: "build ada", "test ada needs build", "pack ! needs test" (a command).
+func plan(lines ...string) workflow.Plan {
+	p := workflow.Plan{Name: "story"}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		s := workflow.Step{ID: workflow.StepID(words[0]), Agent: words[1], Prompt: "p.md"}
+		if s.Agent == "!" {
+			s.Agent, s.Prompt, s.Command = "", "", []string{"true"}
+		}
+		for i := 2; i < len(words); i += 2 {
+			switch words[i] {
+			case "needs":
+				for _, need := range strings.Split(words[i+1], ",") {
+					s.Needs = append(s.Needs, workflow.StepID(need))
+				}
+			case "back":
+				s.LoopBackTo = workflow.StepID(words[i+1])
+			case "ask":
+				s.Human, s.Ask = true, workflow.Ask(words[i+1])
+			}
+		}
+		p.Steps = append(p.Steps, s)
+	}
+	return p
+}
+
+var often = workflow.Options{MaxAttempts: 2, MaxIterations: 2, SideBySide: 4, PauseForHumans: true}
+
+func (c *crew) runs(id string, settings RunSettings, lines ...string) []Change {
+	c.t.Helper()
+	asked := workflow.RunAsked{ID: workflow.RunID(id), Plan: plan(lines...), Options: often, RepoDir: "/w", ReportsDir: "/r", ManualInputsDir: "/m", By: "ann"}
+	return c.ofRun(id, RunBegun{Asked: asked, Settings: settings})
+}
+
+func (c *crew) ofRun(id string, what any) []Change {
+	c.t.Helper()
+	changes, err := c.event(Event{Run: id, What: what})
+	if err != nil {
+		c.t.Fatalf("%T: %v", what, err)
+	}
+	return changes
+}
+
+// sit gives the session of a step, which must have one.
+func (c *crew) sit(run, step string) Session {
+	c.t.Helper()
+	_, s, ok := c.SessionOf(run, step)
+	if !ok {
+		c.t.Fatalf("step %s of %s has no session: %s", step, run, c.StepWaits(run, step))
+	}
+	return s
+}
+
+// tells says what happened to a step's session, on the way that it has.
+func (c *crew) tells(run, step string, what any) []Change {
+	c.t.Helper()
+	agent, _, _ := c.SessionOf(run, step)
+	ev := Event{Agent: agent, What: what}
+	if agent == "" {
+		ev.Run = run
+	}
+	changes, err := c.event(ev)
+	if err != nil {
+		c.t.Fatalf("%T: %v", what, err)
+	}
+	return changes
+}
+
+func (c *crew) stepStarts(run, step string) {
+	c.t.Helper()
+	c.tells(run, step, SessionStarted{Session: c.sit(run, step).ID, PID: 1})
+}
+
+// does lets a step's session run and end with this report; nil: without one.
+func (c *crew) does(run, step string, report *workflow.Report, how control.Outcome) []Change {
+	c.t.Helper()
+	end := SessionEnded{Session: c.sit(run, step).ID, Outcome: how, Why: "so"}
+	if report != nil {
+		end.Report = &StepReport{Report: *report}
+	}
+	return c.tells(run, step, end)
+}
+
+func (c *crew) steps(run, want string) {
+	c.t.Helper()
+	r := c.Runs[run]
+	var words []string
+	for i := range r.Steps {
+		words = append(words, fmt.Sprintf("%s:%s", r.Plan.Steps[i].ID, r.Steps[i].State))
+	}
+	if got := strings.Join(words, " "); got != want {
+		c.t.Errorf("run %s is\n%s, want\n%s", run, got, want)
+	}
+}
+
+func rows(changes []Change) string {
+	var words []string
+	for _, ch := range changes {
+		words = append(words, ch.Entity+" "+ch.Row+" "+ch.From+">"+ch.To)
+	}
+	return strings.Join(words, "\n")
+}
+
+var good = &workflow.Report{}
+
+// SPEC W2 and J1 in one batch, and the end of one step and the beginning of the next in one too:
+// a step is two appends, whoever works.
+func TestStepsTakeSeats(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.runs("r", RunSettings{}, "build ada", "test bob needs build", "pack ! needs test")
+	if s := c.sit("r", "build"); s.ID != "ada-1" || s.For != "run/r/build" || s.Lease != 1 || s.Kind != control.Work {
+		t.Errorf("the session is %+v", s)
+	}
+	c.stepStarts("r", "build")
+	changes := c.does("r", "build", good, control.OK)
+	want := `session/ada S4 running>none
+run/r/build W3 RUNNING>COMPLETED
+run/r/test W2 PENDING>RUNNING
+session/bob J1 none>opened`
+	if got := rows(changes); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	c.stepStarts("r", "test")
+	c.does("r", "test", good, control.Failed) // the report decides
+	if s := c.sit("r", "pack"); s.ID != "pack@r-1" || c.Bench.Sessions["r/pack"] == nil {
+		t.Errorf("the session of a command is %+v", s)
+	}
+	if todo := c.TodoRun("r", c.at); len(todo) != 1 || todo[0].Key != "start/pack@r-1" || todo[0].Do != StartSession {
+		t.Errorf("the errands are %+v", todo)
+	}
+	if ok, why := c.MayStartRun("r", "pack@r-1", c.at); !ok {
+		t.Errorf("it may not start: %s", why)
+	}
+	if c.Idle() {
+		t.Error("idle, with a session on the bench")
+	}
+	c.stepStarts("r", "pack")
+	c.tells("r", "pack", SessionReported{Session: "pack@r-1", Offset: 7, Usage: Usage{CostUSD: 2}})
+	if c.Usage.CostUSD != 2 || c.Notes["r"].Usage.CostUSD != 2 || c.Bench.Sessions["r/pack"].Offset != 7 {
+		t.Errorf("what it used is %+v and %+v", c.Usage, c.Notes)
+	}
+	c.does("r", "pack", good, control.OK)
+	if c.Runs["r"].Status() != workflow.IsCompleted || !c.Idle() || c.Bench.Sessions != nil {
+		t.Errorf("the run is %s", c.Runs["r"].Status())
+	}
+	for _, name := range c.Names() {
+		c.says(name, control.Resting, "pause") // a step is no wish
+	}
+}
+
+// SPEC J1: control and steps take turns on one seat, in the order in which they came.
+func TestTheLine(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.wants("ada", "continuous")
+	c.starts("ada")
+	c.runs("r", RunSettings{}, "one ada", "two ada")
+	c.steps("r", "one:PENDING two:PENDING")
+	if got, want := c.StepWaits("r", "two"), "it stands in line behind control (ada-1), run/r/one"; got != want {
+		t.Errorf("two waits: %q, want %q", got, want)
+	}
+	c.ends("ada", control.OK)
+	c.steps("r", "one:RUNNING two:PENDING")
+	c.says("ada", control.Continuous, "continuous") // obeyed, and in line again
+	if got, want := c.ControlWaits("ada"), "it stands in line behind run/r/one (ada-2), run/r/two"; got != want {
+		t.Errorf("control waits: %q, want %q", got, want)
+	}
+	if c.ControlWaits("bob") != "" || c.StepWaits("r", "one") != "" {
+		t.Error("who does not stand in line waits for somebody")
+	}
+	c.does("r", "one", good, control.OK)
+	c.steps("r", "one:COMPLETED two:RUNNING")
+	c.does("r", "two", good, control.OK)
+	if s := c.Agents["ada"].Session; s == nil || s.For != "control" || s.ID != "ada-4" || c.Agents["ada"].Line != nil {
+		t.Errorf("then the seat is %+v", s)
+	}
+}
+
+// SPEC J2: a pause reaches control alone, in its session and in the line; a step runs on, and
+// another one begins.
+func TestPauseLeavesSteps(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.runs("r", RunSettings{}, "one ada", "two ada needs one")
+	c.wants("ada", "run_once")
+	c.says("ada", control.RunOnce, "run_once")
+	c.wants("ada", "pause")
+	c.says("ada", control.Resting, "pause")
+	if len(c.Agents["ada"].Line) != 0 {
+		t.Errorf("it stands in line still: %+v", c.Agents["ada"].Line)
+	}
+	if ok, why := c.MayStart("ada", "ada-1", c.at); !ok {
+		t.Errorf("a pause stops a step: %s", why)
+	}
+	c.stepStarts("r", "one")
+	c.wants("ada", "run_once")
+	c.wants("ada", "pause")
+	c.does("r", "one", good, control.OK)
+	c.steps("r", "one:COMPLETED two:RUNNING")
+}
+
+// SPEC X8: nothing begins while the team is held, neither a step nor who stands in line, and
+// a claim keeps its place; the release gives the seats.
+func TestHoldAndSteps(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.runs("r", RunSettings{}, "one ada", "two ada", "three bob needs one")
+	c.wants("ada", "run_once")
+	c.must("", HoldAsked{})
+	c.says("ada", control.Resting, "run_once")
+	if line := c.Agents["ada"].Line; len(line) != 1 || line[0].For != "run/r/two" {
+		t.Errorf("the line is %+v", line)
+	}
+	if ok, why := c.MayStart("ada", "ada-1", c.at); ok || why != "the team is held" {
+		t.Errorf("a step may start: %v %q", ok, why)
+	}
+	c.does("r", "one", nil, control.Withdrawn)
+	c.steps("r", "one:PENDING two:PENDING three:PENDING")
+	if p := c.Runs["r"].Steps[0]; p.Attempts != 0 {
+		t.Errorf("what never began cost an attempt: %+v", p.Value)
+	}
+	c.ofRun("r", workflow.CancelAsked{By: "ann"})
+	if line := c.Agents["ada"].Line; len(line) != 0 {
+		t.Errorf("a step of a cancelled run stands in line: %+v", line)
+	}
+	c.ofRun("r", workflow.ResumeAsked{From: "one", By: "ann"})
+	c.must("", ReleaseAsked{})
+	c.says("ada", control.RunOnce, "run_once")
+	c.steps("r", "one:PENDING two:PENDING three:PENDING") // control was released first
+	c.starts("ada")
+	c.ends("ada", control.OK)
+	c.steps("r", "one:RUNNING two:PENDING three:PENDING")
+}
+
+// A step that is sent back while it works is ended, and begins again only when it has gone (W6).
+func TestSentBack(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.runs("r", RunSettings{}, "build ada", "docs ! needs build", "check bob needs build back build")
+	c.does("r", "build", good, control.OK)
+	c.stepStarts("r", "docs")
+	changes := c.does("r", "check", &workflow.Report{GateFailed: true, Why: "red"}, control.OK)
+	c.steps("r", "build:RUNNING docs:PENDING check:PENDING")
+	if s := c.sit("r", "docs"); s.Ending != "sent back: check failed its gate" || s.Now {
+		t.Errorf("docs goes on: %+v", s)
+	}
+	if todo := c.TodoRun("r", c.at); len(todo) != 1 || todo[0].Do != EndSession || todo[0].Key != "end/docs@r-1/false" {
+		t.Errorf("the errands are %+v", todo)
+	}
+	var lines []Line
+	for _, ch := range changes {
+		if ch.Trigger == string(workflow.LoopedBack) {
+			lines = append(lines, Lines(ch, c.StepAgent)...)
+		}
+	}
+	want := []Line{
+		{"run/r/build", "ada", "COMPLETED", "PENDING"}, {"run/r/docs", "docs", "RUNNING", "PENDING"}, {"run/r/check", "bob", "COMPLETED", "PENDING"},
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("the lines are %v, want %v", lines, want)
+	}
+	c.does("r", "docs", good, control.OK) // its late report is refused
+	c.steps("r", "build:RUNNING docs:PENDING check:PENDING")
+	c.does("r", "build", good, control.OK)
+	c.steps("r", "build:COMPLETED docs:RUNNING check:RUNNING")
+	if s := c.sit("r", "docs"); s.ID != "docs@r-2" {
+		t.Errorf("the next attempt is %+v", s)
+	}
+}
+
+// SPEC W13: a lost process costs no attempt, a report that is there is read first; and an end
+// that was not ordered is a failure that says why.
+func TestHowAStepEnds(t *testing.T) {
+	for _, end := range []struct {
+		how    control.Outcome
+		report *workflow.Report
+		fault  string
+		state  workflow.State
+		tries  int
+		says   string
+	}{
+		{control.OK, good, "", workflow.Completed, 1, ""},
+		{control.Lost, good, "", workflow.Completed, 1, ""},
+		{control.Lost, nil, "", workflow.Running, 1, "the runner died: so"},
+		{control.OK, nil, "", workflow.Running, 2, "no report"},
+		{control.Failed, nil, `no "status"`, workflow.Running, 2, `report refused: no "status"; the process ended: so`},
+		{control.CannotStart, nil, "", workflow.Running, 2, "no report; the process ended: so"},
+		{control.OK, &workflow.Report{Failed: true, Why: "red"}, "", workflow.Running, 2, "red"},
+		{control.Withdrawn, nil, "", workflow.Running, 1, ""}, // nothing is in the way: it begins again
+	} {
+		for _, who := range []string{"ada", "!"} {
+			c := newCrew(t, Limits{}, two())
+			c.runs("r", RunSettings{}, "one "+who)
+			if end.how != control.Withdrawn && end.how != control.CannotStart {
+				c.stepStarts("r", "one")
+			}
+			ended := SessionEnded{Session: c.sit("r", "one").ID, Outcome: end.how, Why: "so", Fault: end.fault}
+			if end.report != nil {
+				ended.Report = &StepReport{Report: *end.report}
+			}
+			c.tells("r", "one", ended)
+			if p := c.Runs["r"].Steps[0]; p.State != end.state || p.Attempts != end.tries || p.LastError != end.says {
+				t.Errorf("%s, %s: %+v", who, end.how, p.Value)
+			}
+		}
+	}
+}
+
+// SPEC W9: who works with what people have answered begins in the batch of the answer where
+// there is a place, and else in line.
+func TestAnswersTakeSeats(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.runs("r", RunSettings{}, "one ada ask before", "two ada ask before", "three bob ask after")
+	c.steps("r", "one:WAITING_ON_HUMAN two:WAITING_ON_HUMAN three:RUNNING")
+	if todo := c.TodoRun("r", c.at); len(todo) != 2 || todo[0].Do != AskThem {
+		t.Errorf("the errands are %+v", todo)
+	}
+	changes := c.ofRun("r", workflow.AnswerRead{Lease: workflow.Lease{Step: "one", N: 1}, By: "ann"})
+	if len(changes) != 2 || changes[1].Entity != "session/ada" {
+		t.Errorf("it does not begin at once:\n%s", rows(changes))
+	}
+	c.ofRun("r", workflow.AnswerRead{Lease: workflow.Lease{Step: "two", N: 1}, By: "ann", Place: true})
+	c.steps("r", "one:RUNNING two:PENDING three:RUNNING")
+	c.does("r", "one", good, control.OK)
+	c.steps("r", "one:COMPLETED two:RUNNING three:RUNNING")
+	c.does("r", "three", good, control.OK)
+	c.steps("r", "one:COMPLETED two:RUNNING three:WAITING_ON_HUMAN")
+	c.ofRun("r", workflow.AnswerRead{Lease: workflow.Lease{Step: "three", N: 1}, By: "ann"})
+	c.steps("r", "one:COMPLETED two:RUNNING three:COMPLETED")
+}
+
+// The bench has as many places as it has, for all runs together, first come first.
+func TestTheBench(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.must("", Configured{Agents: two(), Places: 2})
+	c.runs("r", RunSettings{Wrapped: true}, "one ada", "two ada", "three bob")
+	c.runs("q", RunSettings{}, "one !")
+	c.steps("r", "one:RUNNING two:RUNNING three:PENDING") // a wrapper plays them, in nobody's seat
+	if got, want := c.StepWaits("q", "one"), "it stands in line behind 2 steps without an agent, which are as many as there are places, run/r/three"; got != want {
+		t.Errorf("it waits: %q, want %q", got, want)
+	}
+	c.ofRun("r", workflow.CancelAsked{By: "ann"})
+	c.does("r", "two", nil, control.Failed)
+	c.steps("q", "one:RUNNING")
+	if len(c.Bench.Line) != 0 {
+		t.Errorf("the line is %+v", c.Bench.Line)
+	}
+	if p := c.Runs["r"].Steps[1]; p.State != workflow.Failed || p.LastError != "cancelled by ann" || p.Proc != 0 {
+		t.Errorf("what was cancelled is %+v", p.Value)
+	}
+}
+
+// SPEC C14: a daemon that stops now ends what steps have begun; that is no failure of theirs.
+func TestStopAndSteps(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.runs("r", RunSettings{}, "one ada", "two !", "three ada")
+	c.stepStarts("r", "one")
+	c.stepStarts("r", "two")
+	c.must("", StopAsked{})
+	if c.sit("r", "one").Ending != "" || c.sit("r", "two").Ending != "" {
+		t.Error("what is under way does not finish")
+	}
+	c.must("", StopAsked{Now: true})
+	for _, step := range []string{"one", "two"} {
+		if s := c.sit("r", step); !s.Now {
+			t.Errorf("a second signal does not end %+v", s)
+		}
+		c.does("r", step, nil, control.Failed)
+	}
+	c.steps("r", "one:PENDING two:PENDING three:PENDING")
+	if p := c.Runs["r"].Steps[0]; p.Attempts != 0 || p.LastError != "the runner died: fairlead was asked to stop" {
+		t.Errorf("it cost an attempt: %+v", p.Value)
+	}
+	if !c.Idle() {
+		t.Error("not idle")
+	}
+	c.must("", DaemonStarted{})
+	c.steps("r", "one:PENDING two:RUNNING three:RUNNING") // who stood in line comes first
+}
+
+// Timers: a step's own timeout, a retry, and the time that the team gives a session (X9).
+func TestRunTimers(t *testing.T) {
+	c := newCrew(t, Limits{Session: time.Minute}, two())
+	c.runs("r", RunSettings{}, "one ada", "two !")
+	if at := c.DeadlineRun("r"); !at.IsZero() {
+		t.Errorf("the clock runs before the process does: %s", at)
+	}
+	c.stepStarts("r", "one")
+	c.stepStarts("r", "two")
+	if changes := c.ofRun("r", TimerFired{}); len(changes) != 0 {
+		t.Errorf("an early timer says %s", rows(changes))
+	}
+	if at, want := c.DeadlineRun("r"), c.sit("r", "two").StartedAt.Add(time.Minute); !at.Equal(want) {
+		t.Errorf("the deadline is %s, want %s", at, want)
+	}
+	c.at = c.at.Add(time.Minute)
+	c.ofRun("r", TimerFired{})
+	c.must("ada", TimerFired{})
+	c.steps("r", "one:FAILED two:FAILED")
+	for i, step := range []string{"one", "two"} {
+		if p := c.Runs["r"].Steps[i]; p.LastError != "limit reached: session 1m0s" || c.sit("r", step).Ending != p.LastError {
+			t.Errorf("%s: %+v, %+v", step, p.Value, c.sit("r", step))
+		}
+		c.does("r", step, nil, control.Failed)
+	}
+	if !c.Idle() || c.Runs["r"].Status() != workflow.IsFailed {
+		t.Errorf("it is %s", c.Runs["r"].Status())
+	}
+}
