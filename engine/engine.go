@@ -36,7 +36,7 @@ type Files interface {
 	Seen() <-chan interop.Seen
 	Read(agent string) (interop.Seen, error)
 	Took(interop.Seen)
-	Write(ctx context.Context, agent string, content []byte, isOurs func(interop.Sum) bool) error
+	Write(ctx context.Context, agent string, content []byte, newest uint64, isOurs func(interop.Sum) bool) error
 }
 
 // Engine runs one team. Make it with Open, then call Run.
@@ -95,6 +95,7 @@ type member struct {
 	awaited  []awaited
 	disk     interop.Sum // what is known to lie in the file's place
 	state    interop.AgentState
+	own      bool // it is what we wrote
 	missing  bool
 	missedAt time.Time // the wish's stamp when the file was found missing
 	writing  bool

@@ -259,7 +259,7 @@ func (w *fakeFiles) Took(seen interop.Seen) {
 	w.taken[seen.Name] = max(w.taken[seen.Name], seen.Seq)
 }
 
-func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, isOurs func(interop.Sum) bool) error {
+func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, newest uint64, isOurs func(interop.Sum) bool) error {
 	if err := w.writing.ask(agent); err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, isOur
 		defer w.disk.mu.Unlock()
 		s := w.now[agent]
 		ours := s.Own || s.Kind == interop.KindWritten && isOurs(s.Sum)
-		if !ours && s.Seq > w.taken[agent] {
+		if s.Seq > newest && !s.Own || !ours && s.Seq > w.taken[agent] {
 			changed = &interop.Changed{Seen: s}
 			return
 		}

@@ -98,6 +98,7 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 	if !seen.FromSwap {
 		m.known = true
 		m.disk, m.state, m.missing = seen.Sum, seen.State, seen.Kind == interop.KindDeleted
+		m.own = seen.Own
 	}
 	if m.missing {
 		m.missedAt = a.Control.Stamp
@@ -208,8 +209,16 @@ func (e *Engine) fileRead(m *member, a *team.Agent, seen interop.Seen, first boo
 		m.failed = fmt.Sprintf("it holds more than %d bytes of fields that Fairlead does not know: what is wished in it is done, but it is not written until there are fewer; keep other data in a file of its own", extraBytesMax)
 		e.log.Warn("agent_state.json is too full", "agent", seen.Name, "fault", m.failed)
 	}
+	current := seen.State.CurrentState
+	switch there, err := m.state.Time(); {
+	case !seen.FromSwap:
+	case !m.known && !stamp.After(a.Control.Stamp): // nobody has looked yet what lies there
+		current = a.Control.Reported
+	case !m.own && !m.missing && err == nil && there.After(stamp):
+		current = m.state.CurrentState // it has said something else of itself since
+	}
 	return control.FileRead{
-		Desired: seen.State.DesiredState, Current: seen.State.CurrentState, By: seen.State.SetBy, Note: seen.State.Note,
+		Desired: seen.State.DesiredState, Current: current, By: seen.State.SetBy, Note: seen.State.Note,
 		Stamp: stamp, Extra: extra, First: first, Ident: seen.Ident, Swapped: seen.FromSwap,
 	}
 }
@@ -243,6 +252,9 @@ func (e *Engine) fileDue(m *member, a *team.Agent) bool {
 	if m.missing {
 		return file.Stamp.After(m.missedAt)
 	}
+	if file.Current != "" && m.state.CurrentState != file.Current {
+		return true // it said so while ours was exchanged for its file
+	}
 	return m.unsure || m.state.DesiredState != file.Desired || m.state.SetBy != file.By || m.state.Note != file.Note ||
 		(err == nil && file.Stamp.After(there))
 }
@@ -275,7 +287,11 @@ func (e *Engine) saying(a *team.Agent) string {
 func (e *Engine) contentOf(m *member, a *team.Agent) interop.AgentState {
 	file := e.team.File(a)
 	if a.Control.State == control.Foreign {
-		return m.state.WithCommand(file.Desired, file.By, file.Note, file.Stamp)
+		there := m.state
+		if file.Current != "" {
+			there.CurrentState = file.Current // what it said last, also where its file was spoiled, or ours went over it
+		}
+		return there.WithCommand(file.Desired, file.By, file.Note, file.Stamp)
 	}
 	return stateOf(file)
 }
@@ -319,8 +335,12 @@ func (e *Engine) writeFile(m *member, a *team.Agent) {
 		}
 		return false
 	}
+	newest := uint64(interop.AnyLook)
+	if a.Control.State == control.Foreign {
+		newest = m.seen // all but the command is its own, and goes over nothing that it said since
+	}
 	e.beside(func(ctx context.Context) {
-		err := e.opts.Files.Write(ctx, name, content, ours)
+		err := e.opts.Files.Write(ctx, name, content, newest, ours)
 		// Nobody to tell means that the engine stops: the next start looks at the file.
 		_, _ = e.ask(ctx, request{wrote: &wrote{agent: name, state: state, sum: interop.SumOf(content), seen: begun, said: said, err: err}})
 	})
@@ -363,7 +383,7 @@ func (e *Engine) wroteFile(w wrote) []team.Event {
 		return nil
 	}
 	m.failed, m.unsure, m.missing, m.said = "", false, false, w.said
-	m.disk, m.state = w.sum, w.state
+	m.disk, m.state, m.own = w.sum, w.state, true
 	if m.seen != w.seen {
 		m.disk = "" // somebody wrote while we did: what lies there now is not known
 	}

@@ -115,7 +115,7 @@ func (w *world) wished(note string) bool {
 // stuck is a disk on which nothing can be written any more.
 type stuck struct{ Files }
 
-func (stuck) Write(ctx context.Context, _ string, _ []byte, _ func(interop.Sum) bool) error {
+func (stuck) Write(ctx context.Context, _ string, _ []byte, _ uint64, _ func(interop.Sum) bool) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

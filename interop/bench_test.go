@@ -131,7 +131,7 @@ func BenchmarkWrite(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := 0; b.Loop(); i++ {
-		if err := w.Write(b.Context(), "coder", []byte(wish(Pause, fmt.Sprint(i))), nil); err != nil {
+		if err := w.Write(b.Context(), "coder", []byte(wish(Pause, fmt.Sprint(i))), AnyLook, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

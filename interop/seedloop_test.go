@@ -88,7 +88,7 @@ func TestWeCommandTheSeedsAgent(t *testing.T) {
 				t.Fatal(err)
 			}
 			next := found.State.WithCommand(desired, SetByHuman, "from the test", time.Now())
-			if err = d.Write(t.Context(), "coder", next.Render(), nil); err == nil {
+			if err = d.Write(t.Context(), "coder", next.Render(), AnyLook, nil); err == nil {
 				return
 			}
 			if !errors.Is(err, ErrChanged) {

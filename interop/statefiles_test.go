@@ -260,7 +260,7 @@ func TestMalformedIsKeptOnceAlsoAcrossRestarts(t *testing.T) {
 	if copies := d.beside(corruptPrefix); len(copies) != 1 {
 		t.Error(copies)
 	}
-	if err := d.Write(t.Context(), "coder", []byte(wish(Pause, "restored")), nil); err != nil { // C12
+	if err := d.Write(t.Context(), "coder", []byte(wish(Pause, "restored")), AnyLook, nil); err != nil { // C12
 		t.Error(err)
 	}
 	d.lies(wish(Pause, "restored"))
@@ -316,7 +316,7 @@ func TestFolderVanishesAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.expect(KindDeleted, "")
-	err := d.Write(t.Context(), "coder", []byte(wish(Pause, "b")), nil)
+	err := d.Write(t.Context(), "coder", []byte(wish(Pause, "b")), AnyLook, nil)
 	if err == nil || !strings.Contains(err.Error(), "is gone; make it again") {
 		t.Error(err)
 	}
@@ -398,7 +398,7 @@ func TestLinksAndOddThingsAreRefusedInWords(t *testing.T) {
 			if _, err := d.Read("coder"); err == nil || !strings.Contains(err.Error(), word) {
 				t.Errorf("read: %v", err)
 			}
-			if err := d.Write(t.Context(), "coder", []byte(wish(Pause, "b")), nil); err == nil || !strings.Contains(err.Error(), word) {
+			if err := d.Write(t.Context(), "coder", []byte(wish(Pause, "b")), AnyLook, nil); err == nil || !strings.Contains(err.Error(), word) {
 				t.Errorf("write: %v", err)
 			}
 			if b, err := os.ReadFile(secret); err != nil || string(b) != wish(Continuous, "outside") {
@@ -475,7 +475,7 @@ func TestAfterCloseNothingWorksAndNothingHangs(t *testing.T) {
 	if !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
-	if err := d.Write(t.Context(), "coder", []byte(wish(Pause, "b")), nil); !errors.Is(err, ErrClosed) {
+	if err := d.Write(t.Context(), "coder", []byte(wish(Pause, "b")), AnyLook, nil); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
 	if err := d.Add("reviewer", t.TempDir()); !errors.Is(err, ErrClosed) {

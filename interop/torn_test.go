@@ -36,7 +36,7 @@ func numberOf(note string) int {
 func scribble(ctx context.Context, t *testing.T, d *desk, done chan<- struct{}) (wrote, refused int) {
 	for i := 0; ctx.Err() == nil; i++ {
 		state := AgentState{DesiredState: Pause, CurrentState: Pause, Timestamp: FormatTime(time.Now()), Note: "ours " + strconv.Itoa(i)}
-		err := d.Write(ctx, "coder", state.Render(), nil)
+		err := d.Write(ctx, "coder", state.Render(), AnyLook, nil)
 		switch {
 		case err == nil:
 			wrote++

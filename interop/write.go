@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -26,23 +27,27 @@ const (
 
 const defaultMode = 0o644 // of a file that was not there; else the mode it had
 
+// AnyLook is for a content that keeps nothing of what lies there.
+const AnyLook = math.MaxUint64
+
 // Write puts content in the file's place: whole, durable, and over nothing that its
 // caller has not kept: what Took was told of, and what isOurs (may be nil) knows by its sum.
 // For anything else the
 // answer is a *Changed (ErrChanged), and the file is as it was; so is it after any error
-// but one that says otherwise. A write under way is waited for; ctx ends the waiting.
+// but one that says otherwise. A content that keeps parts of what was seen goes over no look
+// newer than newest either, but for our own writes; others say AnyLook. A write under way is waited for; ctx ends the waiting.
 //
 // Among Fairlead's own processes a lock on .agent_state.json.lock orders the writes.
 // Against all others the new file is exchanged for the old in one move. What was in the
 // old one by then, or is written into it within a second by somebody who still holds it
 // open, comes over Seen, FromSwap; then the old one is removed.
-func (w *StateFiles) Write(ctx context.Context, name string, content []byte, isOurs func(Sum) bool) error {
+func (w *StateFiles) Write(ctx context.Context, name string, content []byte, newest uint64, isOurs func(Sum) bool) error {
 	f, err := w.file(name)
 	if err == nil {
 		_, err = ParseAgentState(content) // what no reader takes is not written; also the size limit
 	}
 	if err == nil {
-		err = w.write(ctx, f, content, isOurs)
+		err = w.write(ctx, f, content, newest, isOurs)
 	}
 	if changed := (*Changed)(nil); err == nil || errors.As(err, &changed) {
 		return err
@@ -50,7 +55,7 @@ func (w *StateFiles) Write(ctx context.Context, name string, content []byte, isO
 	return fmt.Errorf("write %s of %s: %w", FileName, name, err)
 }
 
-func (w *StateFiles) write(ctx context.Context, f *stateFile, content []byte, isOurs func(Sum) bool) error {
+func (w *StateFiles) write(ctx context.Context, f *stateFile, content []byte, newest uint64, isOurs func(Sum) bool) error {
 	unlock, err := f.lock(ctx)
 	if err != nil {
 		return err
@@ -63,7 +68,7 @@ func (w *StateFiles) write(ctx context.Context, f *stateFile, content []byte, is
 		if err != nil {
 			return f.cannotWrite(err)
 		}
-		placed, err := w.placeOverKnown(ctx, f, p, isOurs)
+		placed, err := w.placeOverKnown(ctx, f, p, newest, isOurs)
 		p.drop(!placed)
 		if placed || err != nil {
 			return err
@@ -74,7 +79,7 @@ func (w *StateFiles) write(ctx context.Context, f *stateFile, content []byte, is
 
 // placeOverKnown puts p in place of what the caller knows, and of nothing else. placed is
 // false without an error where what was looked at went away again before the exchange.
-func (w *StateFiles) placeOverKnown(ctx context.Context, f *stateFile, p *prepared, isOurs func(Sum) bool) (placed bool, err error) {
+func (w *StateFiles) placeOverKnown(ctx context.Context, f *stateFile, p *prepared, newest uint64, isOurs func(Sum) bool) (placed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	seen, err := w.settle(ctx, f)
@@ -82,7 +87,8 @@ func (w *StateFiles) placeOverKnown(ctx context.Context, f *stateFile, p *prepar
 		return false, err
 	}
 	ours := seen.Own || seen.Kind == KindWritten && isOurs != nil && isOurs(seen.Sum)
-	if !ours && !f.took.upTo(seen.Seq) {
+	stale := !seen.Own && seen.Seq > newest
+	if stale || !ours && !f.took.upTo(seen.Seq) {
 		return false, &Changed{seen}
 	}
 	return w.place(f, seen, p)

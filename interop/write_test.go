@@ -21,7 +21,7 @@ func noExchange(int, string, string) error { return unix.EINVAL }
 
 func (d *desk) write(content string) {
 	d.t.Helper()
-	if err := d.Write(d.t.Context(), "coder", []byte(content), nil); err != nil {
+	if err := d.Write(d.t.Context(), "coder", []byte(content), AnyLook, nil); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -67,7 +67,7 @@ func TestWriteOverWhatWasNotToldIsRefusedOnce(t *testing.T) {
 			d.write(wish(Pause, "ours"))
 			d.waiting()
 			arrive(d, wish(RunOnce, "theirs"))
-			err := d.Write(t.Context(), "coder", []byte(wish(Pause, "late")), nil)
+			err := d.Write(t.Context(), "coder", []byte(wish(Pause, "late")), AnyLook, nil)
 			var changed *Changed
 			if !errors.Is(err, ErrChanged) || !errors.As(err, &changed) {
 				t.Fatal(err)
@@ -86,7 +86,7 @@ func TestWriteOverWhatWasNotToldIsRefusedOnce(t *testing.T) {
 func TestWriteKnowsOursBySum(t *testing.T) {
 	d, _ := newStillDesk(t, wish(Pause, "of an earlier run"))
 	ours := func(s Sum) bool { return s == SumOf([]byte(wish(Pause, "of an earlier run"))) }
-	if err := d.Write(t.Context(), "coder", []byte(wish(Pause, "b")), ours); err != nil {
+	if err := d.Write(t.Context(), "coder", []byte(wish(Pause, "b")), AnyLook, ours); err != nil {
 		t.Error(err)
 	}
 }
@@ -97,7 +97,7 @@ func TestWriteOverADeletionIsRefusedOnce(t *testing.T) {
 	if err := os.Remove(d.path); err != nil {
 		t.Fatal(err)
 	}
-	err := d.Write(t.Context(), "coder", []byte(wish(Pause, "b")), nil)
+	err := d.Write(t.Context(), "coder", []byte(wish(Pause, "b")), AnyLook, nil)
 	var changed *Changed
 	if !errors.As(err, &changed) || changed.Seen.Kind != KindDeleted {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestWriteRefusesWhatNobodyCouldRead(t *testing.T) {
 	d, _ := newStillDesk(t, "")
 	for _, content := range []string{"", "{}", strings.Repeat(" ", agentStateBytesMax) + wish(Pause, "")} {
 		var m *Malformed
-		if err := d.Write(t.Context(), "coder", []byte(content), nil); !errors.As(err, &m) {
+		if err := d.Write(t.Context(), "coder", []byte(content), AnyLook, nil); !errors.As(err, &m) {
 			t.Errorf("%.20q: %v", content, err)
 		}
 	}
@@ -310,7 +310,7 @@ func TestUnwritableFolder(t *testing.T) {
 			runtime.LockOSThread()
 			becomeNobody(t)
 		}
-		err = d.Write(context.Background(), "coder", []byte(wish(Pause, "b")), nil)
+		err = d.Write(context.Background(), "coder", []byte(wish(Pause, "b")), AnyLook, nil)
 	})
 	done.Wait()
 	if err == nil || !strings.Contains(err.Error(), "is not writable; make it writable") || !errors.Is(err, os.ErrPermission) {
@@ -328,7 +328,7 @@ func TestLockedByAnotherFairlead(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	err = d.Write(ctx, "coder", []byte(wish(Pause, "a")), nil)
+	err = d.Write(ctx, "coder", []byte(wish(Pause, "a")), AnyLook, nil)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "held by another Fairlead") {
 		t.Error(err)
 	}
@@ -367,7 +367,7 @@ func TestALinkForTheLockIsNotFollowed(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(d.folder, lockName)); err != nil {
 		t.Fatal(err)
 	}
-	err := d.Write(t.Context(), "coder", []byte(wish(Pause, "a")), nil)
+	err := d.Write(t.Context(), "coder", []byte(wish(Pause, "a")), AnyLook, nil)
 	if err == nil || !strings.Contains(err.Error(), "is a symbolic link and is not followed") {
 		t.Error(err)
 	}
@@ -399,7 +399,7 @@ func TestTwoFairleadsDoNotLoseEachOthersWrites(t *testing.T) {
 				}
 				w.Took(found)
 				count, _ := strconv.Atoi(found.State.Note)
-				err = w.Write(t.Context(), "coder", []byte(wish(Pause, strconv.Itoa(count+1))), nil)
+				err = w.Write(t.Context(), "coder", []byte(wish(Pause, strconv.Itoa(count+1))), AnyLook, nil)
 				switch {
 				case err == nil:
 					n++
@@ -431,7 +431,7 @@ func TestNothingIsWrittenOverBeforeItIsTaken(t *testing.T) {
 		t.Fatal("it does not come over Seen")
 	}
 	for range 2 {
-		if err := d.Write(t.Context(), "coder", []byte(wish(Pause, "ours")), nil); !errors.Is(err, ErrChanged) {
+		if err := d.Write(t.Context(), "coder", []byte(wish(Pause, "ours")), AnyLook, nil); !errors.Is(err, ErrChanged) {
 			t.Fatalf("%v, want that it was changed", err)
 		}
 	}

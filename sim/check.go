@@ -41,6 +41,7 @@ var (
 	watchersInOrder = Promise{"watchers-in-order", "who watches is told each change once, and in order", "X2"}
 	wishObeyed      = Promise{"wish-is-obeyed", "in the end the newest wish stands, and is obeyed", "C2 to C10"}
 	ackAfterEnd     = Promise{"ack-after-end", "an exit is given up only when it is in the journal", "design: the holder"}
+	foreignLoop     = Promise{"foreign-loop", "of an agent that runs its own loop we write what is wanted, and never what is", "seed 000; C22"}
 	noPanic         = Promise{"no-panic", "no order of events brings the loop down", "style: three kinds of wrong"}
 	comesToRest     = Promise{"comes-to-rest", "what was told to go goes, and leaves nobody waiting", "C14"}
 )
@@ -49,7 +50,7 @@ var (
 func Promises() []Promise {
 	return []Promise{
 		durableFirst, startedOnce, oneSession, startedKnown, onceIsOnce, nothingLost, foreignKept, pauseHolds, holdHolds, replayIsLive,
-		fileIsTrue, extraSurvives, limitHolds, noStrays, countedOnce, errorsSaid, fenceHolds, watchersInOrder, wishObeyed, ackAfterEnd,
+		fileIsTrue, extraSurvives, limitHolds, noStrays, countedOnce, errorsSaid, fenceHolds, watchersInOrder, wishObeyed, ackAfterEnd, foreignLoop,
 		noPanic, comesToRest,
 	}
 }
@@ -172,6 +173,13 @@ func (w *world) checkAck(id string) {
 // checkWrite is asked when a file is to be written.
 func (w *world) checkWrite(agent string, content []byte) {
 	a := w.truth.Agents[agent]
+	if agent == outsider { // the rest of the content is its own: there is no sum of it
+		state, err := interop.ParseAgentState(content)
+		is := a.Control.File(w.truth.Hold.On)
+		w.check(durableFirst, err == nil && state.DesiredState == is.Desired && state.SetBy == is.By && state.Note == is.Note,
+			"%s is to be put into the file of %s, and %s (%q) is what is stored", content, agent, is.Desired, is.Note)
+		return
+	}
 	w.check(durableFirst, a != nil && a.Ours(string(interop.SumOf(content))), "the file of %s is to be written, and what it is to say is not stored: %s", agent, content)
 }
 
@@ -189,6 +197,9 @@ func (w *world) checkCalm(l *life, view engine.TeamView) {
 	for _, seen := range view.Agents {
 		a := w.truth.Agents[seen.Name]
 		is := a.Control.File(w.truth.Hold.On)
+		if is.Current == "" {
+			is.Current = "unknown" // nobody has said it yet
+		}
 		id, told := "", ""
 		if a.Session != nil {
 			id = a.Session.ID
@@ -212,6 +223,10 @@ func (w *world) checkCalm(l *life, view engine.TeamView) {
 func (w *world) checkFile(a *team.Agent, is control.File) {
 	f := w.files[a.Name]
 	state, whole := f.now.state()
+	if a.Name == outsider {
+		w.checkForeignFile(a, is)
+		return
+	}
 	w.check(fileIsTrue, whole && state.DesiredState == is.Desired && state.CurrentState == is.Current && state.Note == is.Note,
 		"the file of %s says %s/%s %q, the journal %s/%s %q", a.Name, state.DesiredState, state.CurrentState, state.Note, is.Desired, is.Current, is.Note)
 	if f.extra != "" && whole {

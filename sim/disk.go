@@ -44,6 +44,7 @@ type file struct {
 type swapped struct {
 	*sheet
 	since, told time.Time // told: its last report was taken
+	last        uint64    // the number of that report
 	news        bool      // it holds what was not known when it was replaced
 	by          *life     // who sees to it; one that is dead lets nothing go
 }
@@ -171,7 +172,7 @@ func (e *eyes) Took(seen interop.Seen) {
 		e.taken[seen.Name] = max(e.taken[seen.Name], seen.Seq)
 		return
 	}
-	if s := e.notes[seen.Seq]; s != nil && s.told.IsZero() {
+	if s := e.notes[seen.Seq]; s != nil && s.last == seen.Seq && s.told.IsZero() {
 		s.told = time.Now()
 	}
 }
@@ -243,7 +244,8 @@ func (e *eyes) Add(agent, _ string) error {
 func (e *eyes) reportSwapped(seen interop.Seen, s *swapped) {
 	seen.FromSwap = true
 	s.told, s.news = time.Time{}, true
-	e.notes[e.report(seen).Seq] = s
+	s.last = e.report(seen).Seq
+	e.notes[s.last] = s
 }
 
 // settled waits until what lies there is beyond doubt; the caller holds the lock.
@@ -287,7 +289,7 @@ func (e *eyes) Read(agent string) (seen interop.Seen, err error) {
 	return seen, err
 }
 
-func (e *eyes) Write(ctx context.Context, agent string, content []byte, isOurs func(interop.Sum) bool) error {
+func (e *eyes) Write(ctx context.Context, agent string, content []byte, newest uint64, isOurs func(interop.Sum) bool) error {
 	e.w.mu.Lock()
 	e.w.checkWrite(agent, content)
 	e.w.mu.Unlock()
@@ -295,7 +297,7 @@ func (e *eyes) Write(ctx context.Context, agent string, content []byte, isOurs f
 	write := func() error {
 		e.w.mu.Lock()
 		defer e.w.mu.Unlock()
-		return e.write(ctx, agent, content, isOurs)
+		return e.write(ctx, agent, content, newest, isOurs)
 	}
 	switch f {
 	case goOn, raced, cannotRun:
@@ -313,13 +315,14 @@ func (e *eyes) Write(ctx context.Context, agent string, content []byte, isOurs f
 }
 
 // write exchanges the file for ours, and looks at what comes out.
-func (e *eyes) write(ctx context.Context, agent string, content []byte, isOurs func(interop.Sum) bool) error {
+func (e *eyes) write(ctx context.Context, agent string, content []byte, newest uint64, isOurs func(interop.Sum) bool) error {
 	if err := e.settled(ctx, agent); err != nil {
 		return err
 	}
 	seen, f := e.now[agent], e.w.files[agent]
 	ours := seen.Own || seen.Kind == interop.KindWritten && isOurs(seen.Sum)
-	if !ours && seen.Seq > e.taken[agent] {
+	stale := !seen.Own && seen.Seq > newest
+	if stale || !ours && seen.Seq > e.taken[agent] {
 		return &interop.Changed{Seen: seen}
 	}
 	if pen := e.w.pens[agent]; pen != nil { // somebody is between our look and our exchange
@@ -328,6 +331,7 @@ func (e *eyes) write(ctx context.Context, agent string, content []byte, isOurs f
 		f.extra = "" // as in mend
 	}
 	old := f.now
+	e.w.checkForeignWrite(agent, e.sheet[agent], old, content)
 	e.w.writes++
 	f.now = &sheet{n: e.w.writes, bytes: content, since: time.Now()}
 	state, _ := interop.ParseAgentState(content)
@@ -363,6 +367,7 @@ type owed struct {
 
 // mend is a foreign pen that comes to its end, on whatever became of its sheet.
 func (w *world) mend(agent string, s *sheet, whole []byte, note string) {
+	w.tidy() // long passes: by now nobody may look at that sheet any more
 	f := w.files[agent]
 	if f.now == s {
 		w.put(agent, whole, true, note)

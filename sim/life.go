@@ -228,5 +228,7 @@ func teamOf(folder string) config.Config {
 	coder.Limits.Session = sessionMax
 	pm.CleanupEvery = 2
 	flaky.Limits.CostPerDayUSD = flakyCostMax
-	return config.Config{Agents: []config.Agent{coder, pm, flaky}}
+	other := agent(outsider)
+	other.Loop = config.LoopForeign
+	return config.Config{Agents: []config.Agent{coder, pm, flaky, other}}
 }

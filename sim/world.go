@@ -26,7 +26,7 @@ const (
 	settleMax    = 500             // acts in one settling; more is a loop without an end
 )
 
-var agents = []string{"coder", "flaky", "pm"}
+var agents = []string{"coder", "flaky", outsider, "pm"}
 
 // world is everything around the engines. It outlives them.
 type world struct {
@@ -61,6 +61,8 @@ type world struct {
 	countedDay map[string]int64
 	owed       map[string]owed
 	answered   []string
+
+	foreign foreign
 
 	failure *Failure
 	began   time.Time
@@ -130,6 +132,7 @@ func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tidy()
+	w.playForeign()
 }
 
 // calm lets everything come to an end, and looks at it.

@@ -194,8 +194,11 @@ func (p Policy) backoff(failures int) time.Duration {
 // has read the newest wish; its going to work on something else shows that it has not.
 func takeReport(v *Value, in Input, now Now) {
 	file, ok := in.(FileRead)
+	if _, broken := in.(FileBroken); broken {
+		return // what it said last is written into the file that takes its place
+	}
 	if !ok {
-		v.Reported = "" // the file is gone or broken: it says nothing
+		v.Reported = "" // the file is gone: it says nothing
 		return
 	}
 	if current := cut(file.Current); current != v.Reported && current == v.word() {

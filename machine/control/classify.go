@@ -198,7 +198,7 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 	if c.unread(in, now) {
 		return one(CommandBuried)
 	}
-	if in.Desired != was.Desired || (later && (in.By != was.By || in.Note != was.Note)) {
+	if in.Desired != was.Desired || in.By != was.By || in.Note != was.Note {
 		switch event := c.wish(in.Desired, now, false); event {
 		case WantedHeld, WantedOverLimit, WantedUnknown:
 			return append(c.reported(in), event)

@@ -227,7 +227,7 @@ var Table = machine.Table[State, Event, Act]{
 		CommandUnwritten: {ID: "F4", To: Foreign, Do: do(TakeReport, Rewrite)},
 		FileFound:        {ID: "F3", To: Foreign, Do: do(TakeWish, TakeReport)},
 		FileMissing:      {ID: "F3", To: Foreign, Do: do(TakeReport), Why: "its own loop makes it anew"},
-		FileMalformed:    {ID: "C12", To: Foreign, Do: do(TakeReport), Why: "its own loop makes it anew; the bytes are kept"},
+		FileMalformed:    {ID: "C12", To: Foreign, Do: do(TakeReport, Rewrite), Why: "the bytes are kept; what is wanted, and what it said last of itself, is written anew"},
 		FileTorn:         {ID: "C12", To: Foreign, Do: do(Rewrite)},
 		WishOvertaken:    {ID: "X3", To: Foreign, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:     {ID: "X7", To: Foreign, Do: do(TakeReport)},
