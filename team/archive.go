@@ -69,7 +69,7 @@ func (d *draft) recall(id string, what RunRecalled) error {
 		steps = append(steps, workflow.Taken{Step: r.Plan.Steps[i].ID, Progress: r.Steps[i]})
 	}
 	for _, part := range inParts(steps) {
-		changes = append(changes, workflow.Change{To: "as_it_was", Body: workflow.Body{Taken: part}})
+		changes = append(changes, workflow.Change{Body: workflow.Body{Taken: part}})
 	}
 	for i := range changes {
 		changes[i].Row, changes[i].Trigger = "X5", "run_recalled"

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -168,9 +169,12 @@ func (d *draft) addRun(id string, changes []workflow.Change) {
 		if ch.Body.Head != nil {
 			kind = "run"
 		}
-		d.add(entity, kind, ch.Row, fromOf(ch), ch.To, ch.Trigger, Body{Run: &ch.Body})
+		d.add(entity, kind, ch.Row, fromOf(ch), cmp.Or(ch.To, eachItsOwn), ch.Trigger, Body{Run: &ch.Body})
 	}
 }
+
+// eachItsOwn stands where a change leads many steps to many states.
+const eachItsOwn = "several"
 
 // fromOf is where a change begins, in one word.
 func fromOf(ch *workflow.Change) string {
@@ -188,7 +192,7 @@ func fromOf(ch *workflow.Change) string {
 	from := moves[0].From
 	for _, move := range moves {
 		if move.From != from {
-			return "several"
+			return eachItsOwn
 		}
 	}
 	return string(from)

@@ -31,20 +31,25 @@ func newLedger() *ledger {
 }
 
 // judge looks at a change before it is applied.
-func (l *ledger) judge(w *world, ch Change, what any) {
+func (l *ledger) judge(w *world, ch Change, ev Event) {
 	note(ch)
+	what := ev.What
 	kind, name, found := strings.Cut(ch.Entity, "/")
-	if !found || ch.Row == "" || ch.Trigger == "" || ch.From == "" || ch.To == "" || !ch.At.Equal(w.at) || ch.Actor.ID != "test" {
+	if !found || ch.Row == "" || ch.Trigger == "" || ch.From == "" || ch.To == "" || !ch.At.Equal(w.at) || ch.Actor != ev.Actor {
 		w.t.Fatalf("a change that does not say everything: %+v", ch)
 	}
 	bodies := 0
-	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil} {
+	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Line != nil, ch.Body.Note != nil, ch.Body.Left != nil} {
 		if is {
 			bodies++
 		}
 	}
 	if bodies != 1 {
 		w.t.Fatalf("a change with %d bodies: %+v", bodies, ch)
+	}
+	if kind == "run" || ch.Entity == benchEntity {
+		l.judgeRun(w, ch)
+		return
 	}
 	if want := map[string]string{"control": "control", "session": "session", "agent": "team", "team": "team"}[kind]; ch.Machine != want {
 		w.t.Fatalf("a change of %s by the machine %s", ch.Entity, ch.Machine)
@@ -102,6 +107,7 @@ func (l *ledger) session(w *world, a *Agent, ch Change) {
 	s := ch.Body.Session
 	switch {
 	case ch.Trigger == "opened":
+		l.sits(w, s)
 		if l.open[a.Name] != "" || l.ids[s.ID] {
 			w.t.Fatalf("%s is opened beside %q", s.ID, l.open[a.Name])
 		}
@@ -114,23 +120,23 @@ func (l *ledger) session(w *world, a *Agent, ch Change) {
 		l.sessions[a.Name] = append(l.sessions[a.Name], s.Outcome)
 	}
 	if ch.Trigger == "opened" {
-		l.mayOpen(w, a, ch)
+		l.mayOpen(w, a.Name, ch)
 	}
 }
 
 // mayOpen is X8, X9, C14 and the configuration, by hand. The change is one of a batch: what
 // the batch said before it (a release, a report) is applied already.
-func (l *ledger) mayOpen(w *world, a *Agent, ch Change) {
-	_, configured := w.conf.Agents[a.Name]
+func (l *ledger) mayOpen(w *world, name string, ch Change) {
+	_, configured := w.conf.Agents[name]
 	switch {
 	case w.team.Hold.On:
 		w.t.Fatalf("%s is opened while the team is held", ch.Body.Session.ID)
 	case w.team.Stopping:
 		w.t.Fatalf("%s is opened while Fairlead stops", ch.Body.Session.ID)
-	case !configured || a.Removed:
+	case !configured || w.team.Agents[name].Removed:
 		w.t.Fatalf("%s is opened for an agent that is configured no more", ch.Body.Session.ID)
 	}
-	if over := l.over(w, a.Name); over != "" {
+	if over := l.over(w, name); over != "" && ch.Body.Session.For == forControl { // a step begins, and fails at once with the limit's name
 		w.t.Fatalf("%s is opened over %s", ch.Body.Session.ID, over)
 	}
 }
@@ -138,7 +144,10 @@ func (l *ledger) mayOpen(w *world, a *Agent, ch Change) {
 // over says which limit of the day is used up, by the ledger's own sums.
 func (l *ledger) over(w *world, name string) string {
 	day := w.at.Format(time.DateOnly)
-	own, limits := l.used[name][day], w.team.Agents[name].Settings.Limits
+	own, limits := l.used[name][day], Limits{}
+	if a := w.team.Agents[name]; a != nil {
+		limits = a.Settings.Limits
+	}
 	if limits.TokensPerDay > 0 && own.InputTokens+own.OutputTokens >= limits.TokensPerDay {
 		return "its tokens"
 	}
@@ -157,6 +166,10 @@ func (l *ledger) over(w *world, name string) string {
 
 // started is a process that begins: the last moment to be wrong.
 func (l *ledger) started(w *world, todo Todo) {
+	if _, _, isStep := StepOf(todo.Session.For); isStep {
+		l.stepStarted(w, todo)
+		return
+	}
 	a := w.team.Agents[todo.Agent]
 	c := a.Control
 	over := l.over(w, a.Name)
@@ -226,6 +239,8 @@ func (l *ledger) check(w *world) {
 		}
 		total = total.plus(l.used[name][day])
 	}
+	l.checkRuns(w)
+	total = total.plus(l.used[""][day]) // of the bench
 	if w.team.Usage.Day == day && (w.team.Usage.CostUSD != total.CostUSD || w.team.Usage.InputTokens != total.InputTokens) {
 		w.t.Fatalf("the team used %+v today, and counts %+v", total, w.team.Usage)
 	}
@@ -235,11 +250,25 @@ func (l *ledger) checkSeat(w *world, a *Agent) {
 	c := a.Control
 	working := c.State == control.Continuous || c.State == control.RunOnce || c.State == control.RunCleanup
 	program := c.State == control.Foreign && c.Running
+	own := a.Session
+	if own != nil && own.For != forControl {
+		own = nil
+	}
+	inLine := 0
+	for _, c := range a.Line {
+		if c.For == forControl {
+			inLine++
+		}
+	}
 	switch {
-	case (a.Session != nil) != (working || program):
-		w.t.Fatalf("%s is %s (program running: %v), and its session is %+v", a.Name, c.State, c.Running, a.Session)
-	case a.Session != nil && (a.Session.Kind == control.Program) != program:
-		w.t.Fatalf("%s is %s, and its session is a %s", a.Name, c.State, a.Session.Kind)
+	case inLine > 1 || inLine == 1 && own != nil:
+		w.t.Fatalf("%s stands in line %d times, and its session is %+v", a.Name, inLine, own)
+	case (own != nil || inLine == 1) != (working || program):
+		w.t.Fatalf("%s is %s (program running: %v), its session is %+v, and in line is %d", a.Name, c.State, c.Running, own, inLine)
+	case own != nil && (own.Kind == control.Program) != program:
+		w.t.Fatalf("%s is %s, and its session is a %s", a.Name, c.State, own.Kind)
+	case a.Session == nil && len(a.Line) > 0 && !w.starting && !w.team.Hold.On && !w.team.Stopping:
+		w.t.Fatalf("%s's seat is free, and in line are %+v", a.Name, a.Line)
 	case (a.Session == nil) != (l.open[a.Name] == "") || (a.Session != nil && a.Session.ID != l.open[a.Name]):
 		w.t.Fatalf("%s: open is %q, and its session is %+v", a.Name, l.open[a.Name], a.Session)
 	}

@@ -85,7 +85,8 @@ func (x *Touched) touchOwner(s *Session) {
 // any more is asked to end, a step at a limit fails. It is to be decided and applied before
 // anything else, in the same append, and then Next is asked again until there is nothing: so
 // the end of one step and the beginning of the next are one sync. All of it is read off the
-// team; after a crash nothing is lost.
+// team; after a crash nothing is lost. At a start it is not asked before everybody was looked
+// after and control has its Started: only then may anything begin.
 func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	x.spread(t)
 	actor := Actor{Kind: "engine", ID: "team"}
@@ -164,10 +165,11 @@ func isIn(line []Claim, forWhom string) bool {
 
 // staleClaim finds a line in which a step of the run stands that is not to begin any more.
 func (t *Team) staleClaim(id string, at time.Time) (agent string, stale bool) {
+	looked := begins{team: t, at: at}
 	ofRun := func(a *Agent) bool {
 		for _, c := range t.line(a) {
 			if run, _, ok := StepOf(c.For); ok && run == id {
-				if stands, _ := t.stillClaims(a, &c, at); !stands {
+				if stands, _ := looked.stands(a, &c); !stands {
 					return true
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
 // A thousand teams of four, two hundred things that happen to each, and after every one of
@@ -63,7 +64,7 @@ func (w *world) happen(what byte, how uint64) {
 	w.at = w.at.Add(time.Duration(how>>32%4000) * time.Millisecond)
 	name := from(everybody, how)
 	how >>= 4
-	switch what % 24 {
+	switch what % 28 {
 	case 0, 1, 2:
 		w.say(name, control.Commanded{Desired: from(anyWord, how), By: "human", Note: fmt.Sprint("note ", how%8)})
 	case 3:
@@ -101,6 +102,8 @@ func (w *world) happen(what byte, how uint64) {
 		if how%6 == 0 {
 			w.at = w.at.Add(time.Duration(how>>8%30) * time.Hour)
 		}
+	case 19, 20, 21:
+		w.runHappens(how)
 	default:
 		w.work()
 	}
@@ -146,7 +149,7 @@ func (w *world) report(how uint64) {
 	}
 	id := from(ids, how)
 	p := w.procs[id]
-	if s := w.team.Agents[p.agent].Session; s == nil || s.ID != id || s.Phase != Running {
+	if s := w.sessionOf(p); s == nil || s.ID != id || s.Phase != Running {
 		return
 	}
 	if how>>8%4 != 0 {
@@ -159,10 +162,10 @@ func (w *world) report(how uint64) {
 	if how>>40%5 == 0 {
 		what.Stop = &Stop{OK: true, Reason: "end_turn"}
 	}
-	if s := w.team.Agents[p.agent].Session; what.Offset > s.Offset {
+	if s := w.sessionOf(p); what.Offset > s.Offset {
 		w.ledger.report(p.agent, w.at, what)
 	}
-	w.say(p.agent, what)
+	w.of(p.agent, p.run, what)
 }
 
 // stray is news about a session that is over, or never was: it must move nothing.
@@ -237,6 +240,9 @@ func (w *world) settle() {
 	w.rnd = rand.New(rand.NewPCG(1, 1))
 	w.crash()
 	w.say("", ReleaseAsked{})
+	for _, id := range w.team.RunIDs() {
+		w.ofRun(id, workflow.ReleaseAsked{By: "test"})
+	}
 	w.workOff()
 	for round := range 60 {
 		for _, id := range w.alive() {
@@ -247,6 +253,9 @@ func (w *world) settle() {
 		for _, name := range w.team.Names() {
 			w.timer(name, true)
 			w.loop(name, false)
+		}
+		for _, id := range w.team.RunIDs() {
+			w.runTimer(id, true)
 		}
 		w.workOff()
 		if round > 4 && w.settled() == "" {
@@ -296,5 +305,5 @@ func (w *world) settled() string {
 			return fmt.Sprintf("%s rests, and %s is still owed", name, c.Wish.Desired)
 		}
 	}
-	return ""
+	return w.runsSettled()
 }

@@ -214,41 +214,66 @@ func (d *draft) setLine(a *Agent, event sessionEvent, line []Claim) error {
 // not to have the seat any more. It comes from Next alone.
 type seatDue struct{}
 
+// begins are the steps of each run that may begin, were it not for a hold: they are found out
+// once for a whole line.
+type begins struct {
+	team *Team
+	at   time.Time
+	of   map[string]map[workflow.StepID]bool
+}
+
+func (b *begins) may(run string, r *workflow.Run, step workflow.StepID) bool {
+	steps, known := b.of[run]
+	if !known {
+		steps = map[workflow.StepID]bool{}
+		for todo := range r.Todo(workflow.Now{At: b.at}) {
+			if todo.Do == workflow.StartIt {
+				steps[todo.Lease.Step] = true
+			}
+		}
+		put(&b.of, run, steps)
+	}
+	return steps[step]
+}
+
 // moves says whether a seat's line has to move.
 func (t *Team) moves(a *Agent, at time.Time) bool {
-	line := t.line(a)
+	line, looked := t.line(a), begins{team: t, at: at}
 	for i := range line {
-		if ok, _ := t.stillClaims(a, &line[i], at); !ok {
+		if ok, _ := looked.stands(a, &line[i]); !ok {
 			return true
 		}
 	}
 	return len(line) > 0 && t.open(a) && !t.Hold.On && !t.Stopping
 }
 
-// stillClaims says whether a claim stands, or why not. A step's stands while the team is held:
-// it keeps its place in the line.
-func (t *Team) stillClaims(a *Agent, c *Claim, at time.Time) (ok bool, why string) {
+// stands says whether a claim stands, or why not. A step's stands while the team is held: it
+// keeps its place in the line.
+func (b *begins) stands(a *Agent, c *Claim) (ok bool, why string) {
+	t := b.team
 	run, step, isStep := StepOf(c.For)
 	if !isStep {
-		return t.mayControl(a, at)
+		return t.mayControl(a, b.at)
 	}
 	r := t.Runs[run]
 	if r == nil {
 		return false, "the run is over"
 	}
 	plan, p, known := r.Find(workflow.StepID(step))
-	if !known || p.N+1 != c.N {
+	switch {
+	case !known || p.N+1 != c.N:
 		return false, "it was about another attempt"
-	}
-	if seat := t.seat(run, plan); seat.entity() != a.entity() && (seat.step == "" || a.step == "") {
+	case !sameLine(t.seat(run, plan), a):
 		return false, "the step works elsewhere now"
+	case !b.may(run, r, workflow.StepID(step)):
+		return false, "it is not to begin now"
 	}
-	for todo := range r.Todo(workflow.Now{At: at}) {
-		if todo.Do == workflow.StartIt && todo.Lease.Step == workflow.StepID(step) {
-			return true, ""
-		}
-	}
-	return false, "it is not to begin now"
+	return true, ""
+}
+
+// sameLine says whether two seats have one line: all seats of the bench do.
+func sameLine(a, b *Agent) bool {
+	return a.step != "" && b.step != "" || a.step == b.step && a.Name == b.Name
 }
 
 // seatMoves drops the claims that do not stand, and gives a free seat to who is first. An event
@@ -257,8 +282,9 @@ func (d *draft) seatMoves(a *Agent) error {
 	var line []Claim
 	var control *Claim
 	var why string
+	looked := begins{team: d.team, at: d.ev.At}
 	for i, c := range d.team.line(a) {
-		ok, no := d.team.stillClaims(a, &c, d.ev.At)
+		ok, no := looked.stands(a, &c)
 		switch {
 		case ok:
 			line = append(line, c)

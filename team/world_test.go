@@ -7,10 +7,12 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
@@ -33,6 +35,9 @@ type world struct {
 	disks  map[string]*disk // foreign agents' files
 	ledger *ledger
 
+	touched  Touched
+	runs     int      // so many there were
+	starting bool     // a start: nothing follows until everybody was looked after
 	journal  [][]byte // every change there ever was, as the journal holds it
 	changes  []Change // and as it was decided
 	snapshot []byte
@@ -41,7 +46,10 @@ type world struct {
 
 // proc is one session's process.
 type proc struct {
-	agent  string
+	agent  string // empty: of a step on the bench
+	run    string
+	what   string // whom it is for
+	lease  uint64
 	kind   control.Kind
 	alive  bool
 	how    control.Outcome // of its end
@@ -74,7 +82,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 	foreign.Foreign = true
 	program.Foreign, program.Program = true, true
 	w.conf = Configured{
-		Limits: Limits{CostPerDayUSD: 40},
+		Limits: Limits{CostPerDayUSD: 40}, Places: 2,
 		Agents: map[string]Settings{
 			"ada":  {Policy: policy, Limits: Limits{Session: 10 * time.Minute, TokensPerDay: 500}, Driver: "script"},
 			"bob":  {Policy: cleaner, Driver: "exec"},
@@ -88,31 +96,52 @@ func newWorld(t testing.TB, seed uint64) *world {
 
 // tell has the team decide and apply one event, and looks at everything that came of it.
 func (w *world) tell(agent string, what any) error {
-	ev := Event{At: w.at, Actor: Actor{Kind: "human", ID: "test"}, Agent: agent, What: what}
+	return w.event(Event{Agent: agent, What: what})
+}
+
+// event is one of the world, with all that follows from it: the batch of one append.
+func (w *world) event(ev Event) error {
+	ev.At, ev.Actor = w.at, Actor{Kind: "human", ID: "test"}
+	err := w.decide(ev)
+	for n := 0; !w.starting; n++ {
+		next, ok := w.team.Next(&w.touched, w.at)
+		if !ok {
+			break
+		}
+		lines := len(w.journal)
+		if refused := w.decide(next); refused != nil || len(w.journal) == lines || n > 1000 {
+			w.t.Fatalf("what follows from the team (%T of %q%q) is refused, changes nothing, or never ends: %v", next.What, next.Agent, next.Run, refused)
+		}
+	}
+	w.ledger.check(w)
+	w.errands()
+	return err
+}
+
+func (w *world) decide(ev Event) error {
 	var before []byte
 	if w.rnd.IntN(16) == 0 {
 		before = w.encode(w.team)
 	}
 	changes, err := w.team.Decide(ev)
 	if before != nil && string(before) != string(w.encode(w.team)) {
-		w.t.Fatalf("deciding %T changed the team", what)
+		w.t.Fatalf("deciding %T changed the team", ev.What)
 	}
 	if err != nil && len(changes) > 0 {
-		w.t.Fatalf("%T was refused, and changed something: %v", what, err)
+		w.t.Fatalf("%T was refused, and changed something: %v", ev.What, err)
 	}
 	for _, ch := range changes {
 		w.journal = append(w.journal, w.encode(ch))
 		w.changes = append(w.changes, ch)
-		w.ledger.judge(w, ch, what)
+		w.touched.Note(ch)
+		w.ledger.judge(w, ch, ev)
 		w.team.Apply(ch)
 	}
-	if command, ok := what.(control.Commanded); ok && err == nil {
-		if wish := w.team.Agents[agent].Control.Wish; wish.Desired != command.Desired || wish.By != command.By {
-			w.t.Fatalf("%s was commanded %+v, and wants %+v", agent, command, wish)
+	if command, ok := ev.What.(control.Commanded); ok && err == nil {
+		if wish := w.team.Agents[ev.Agent].Control.Wish; wish.Desired != command.Desired || wish.By != command.By {
+			w.t.Fatalf("%s was commanded %+v, and wants %+v", ev.Agent, command, wish)
 		}
 	}
-	w.ledger.check(w)
-	w.errands()
 	return err
 }
 
@@ -145,6 +174,7 @@ func (w *world) errands() {
 			}
 		}
 	}
+	w.errandsOfRuns()
 }
 
 func (w *world) owner(key string) string {
@@ -181,17 +211,29 @@ func (w *world) startSession(todo Todo) {
 	if w.procs[id] != nil {
 		return // the holder knows this session already
 	}
-	if ok, why := w.team.MayStart(todo.Agent, id, w.at); !ok {
-		w.say(todo.Agent, SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why})
+	ok, why := w.team.MayStart(todo.Agent, id, w.at)
+	if todo.Agent == "" {
+		ok, why = w.team.MayStartRun(todo.Run, id, w.at)
+	}
+	if !ok {
+		w.of(todo.Agent, todo.Run, SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why})
 		return
 	}
 	if w.rnd.IntN(12) == 0 {
-		w.say(todo.Agent, SessionEnded{Session: id, Outcome: control.CannotStart, Why: "no such program"})
+		w.of(todo.Agent, todo.Run, SessionEnded{Session: id, Outcome: control.CannotStart, Why: "no such program"})
 		return
 	}
 	w.ledger.started(w, todo)
-	w.procs[id] = &proc{agent: todo.Agent, kind: todo.Session.Kind, alive: true}
-	w.later("started "+id, func() { w.say(todo.Agent, SessionStarted{Session: id, PID: 4711}) })
+	w.procs[id] = &proc{agent: todo.Agent, run: todo.Run, what: todo.Session.For, lease: todo.Session.Lease, kind: todo.Session.Kind, alive: true}
+	w.later("started "+id, func() { w.of(todo.Agent, todo.Run, SessionStarted{Session: id, PID: 4711}) })
+}
+
+// of tells what happened to a session, an agent's or one on the bench.
+func (w *world) of(agent, run string, what any) {
+	if agent != "" {
+		run = ""
+	}
+	_ = w.event(Event{Agent: agent, Run: run, What: what})
 }
 
 // say tells what happened to a session; that it is over already is an answer.
@@ -207,12 +249,21 @@ func (w *world) endSession(todo Todo) {
 func (w *world) ends(id string, how control.Outcome) {
 	p := w.procs[id]
 	p.alive, p.how = false, how
+	report := w.reportOf(p)
 	w.later("ended "+id, func() {
-		if a := w.team.Agents[p.agent]; a.Session != nil && a.Session.ID == id && a.Session.Phase == Opened {
-			w.say(p.agent, SessionStarted{Session: id, PID: 4711}) // whoever follows it says so in order
+		if s := w.sessionOf(p); s != nil && s.ID == id && s.Phase == Opened {
+			w.of(p.agent, p.run, SessionStarted{Session: id, PID: 4711}) // whoever follows it says so in order
 		}
-		w.say(p.agent, SessionEnded{Session: id, Outcome: how, Why: "so it went", Bytes: p.offset})
+		w.of(p.agent, p.run, SessionEnded{Session: id, Outcome: how, Why: "so it went", Bytes: p.offset, Report: report})
 	})
+}
+
+// sessionOf is the session that sits where a process has its seat.
+func (w *world) sessionOf(p *proc) *Session {
+	if p.agent == "" {
+		return w.team.Bench.Sessions[p.what[len("run/"):]]
+	}
+	return w.team.Agents[p.agent].Session
 }
 
 // alive lists the sessions whose process runs, in order.
@@ -229,7 +280,8 @@ func (w *world) alive() []string {
 
 // start is a start of the daemon: it looks first, and acts last.
 func (w *world) start() {
-	w.flight, w.doing = nil, map[string]bool{}
+	w.flight, w.doing, w.touched, w.starting = nil, map[string]bool{}, Touched{}, true
+	w.touched.All()
 	w.say("", DaemonStarted{BootID: "boot"})
 	w.say("", w.conf)
 	for _, name := range w.team.Names() {
@@ -240,10 +292,17 @@ func (w *world) start() {
 	}
 	for _, name := range w.team.Names() {
 		if s := w.team.Agents[name].Session; s != nil {
-			w.adopt(name, *s)
+			w.adopt(name, "", *s)
 		}
 	}
-	for _, name := range w.team.Names() {
+	for _, key := range slices.Sorted(maps.Keys(w.team.Bench.Sessions)) {
+		if s := w.team.Bench.Sessions[key]; s != nil {
+			run, _, _ := strings.Cut(key, "/")
+			w.adopt("", run, *s)
+		}
+	}
+	for i, name := range w.team.Names() {
+		w.starting = i < len(w.team.Agents)-1
 		w.say(name, control.Started{})
 	}
 }
@@ -271,18 +330,18 @@ func (w *world) firstLook(a *Agent) {
 	}
 }
 
-func (w *world) adopt(name string, s Session) {
+func (w *world) adopt(name, run string, s Session) {
 	p := w.procs[s.ID]
 	switch {
 	case p == nil && s.Phase == Opened:
 	case p != nil && p.alive:
-		w.doing[name+" start/"+s.ID] = true
-		w.say(name, SessionAdopted{Session: s.ID, PID: 4711})
+		w.doing[name+run+" start/"+s.ID] = true
+		w.of(name, run, SessionAdopted{Session: s.ID, PID: 4711})
 	case p != nil && w.rnd.IntN(2) == 0: // its exit was kept
-		w.say(name, SessionAdopted{Session: s.ID, PID: 4711})
-		w.say(name, SessionEnded{Session: s.ID, Outcome: p.how, Why: "while fairlead was down", AtStart: true})
+		w.of(name, run, SessionAdopted{Session: s.ID, PID: 4711})
+		w.of(name, run, SessionEnded{Session: s.ID, Outcome: p.how, Why: "while fairlead was down", AtStart: true, Report: w.reportOf(p)})
 	default:
-		w.say(name, SessionEnded{Session: s.ID, Outcome: control.Lost, Why: "nothing is left of it", AtStart: true})
+		w.of(name, run, SessionEnded{Session: s.ID, Outcome: control.Lost, Why: "nothing is left of it", AtStart: true})
 	}
 }
 
@@ -325,9 +384,13 @@ func (w *world) same(again *Team) {
 	w.t.Helper()
 	live := *w.team
 	live.Render, again.Render = nil, nil
+	w.sameRuns(&live, again)
+	runs := again.Runs
+	live.Runs, again.Runs = nil, nil // what is derived of a run is compared by what it leads to
 	if !reflect.DeepEqual(&live, again) {
-		w.t.Fatalf("the journal does not tell the same story:\n%s", cmp.Diff(&live, again))
+		w.t.Fatalf("the journal does not tell the same story:\n%s", cmp.Diff(&live, again, cmpopts.IgnoreUnexported(Agent{})))
 	}
+	live.Runs, again.Runs = w.team.Runs, runs
 	for _, name := range live.Names() {
 		if a, b := live.Todo(live.Agents[name]), again.Todo(again.Agents[name]); !reflect.DeepEqual(a, b) {
 			w.t.Fatalf("another team asks for other errands:\n%s", cmp.Diff(a, b))

@@ -1,0 +1,417 @@
+package team
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// The half of the world that are runs: people who start, cancel and resume them, reports that
+// come or do not, gates, and answers.
+
+// beginRun starts a run of a plan that nobody has thought of.
+func (w *world) beginRun(how uint64) {
+	if len(w.team.Runs) >= 3 {
+		return
+	}
+	w.runs++
+	id := fmt.Sprint("r", w.runs)
+	options := workflow.Options{
+		MaxAttempts: 1 + int(how%3), MaxIterations: int(how >> 2 % 3), SideBySide: 1 + int(how>>4%4), PauseForHumans: how>>6%3 > 0,
+		BackoffFirst: time.Duration(how>>8%2) * time.Second, BackoffMax: 4 * time.Second,
+	}
+	settings := RunSettings{Wrapped: how>>10%8 == 0, AtLimit: from([]AtLimit{"", LimitFails, LimitPauses, LimitWarns}, how>>13)}
+	if how>>15%4 == 0 {
+		settings.CostPerDayUSD = 3
+	}
+	asked := workflow.RunAsked{ID: workflow.RunID(id), Plan: w.anyPlan(), Options: options, RepoDir: "/w", ReportsDir: "/r", ManualInputsDir: "/m", By: "test"}
+	if err := w.event(Event{Run: id, What: RunBegun{Asked: asked, Settings: settings}}); err != nil {
+		w.t.Fatalf("a run is refused: %v", err)
+	}
+}
+
+// anyPlan is a plan of up to seven steps. A step needs only those before it.
+func (w *world) anyPlan() workflow.Plan {
+	p := workflow.Plan{Name: "any"}
+	chance := func(n int) bool { return w.rnd.IntN(n) == 0 }
+	for i := range 1 + w.rnd.IntN(7) {
+		s := workflow.Step{ID: workflow.StepID('a' + rune(i)), Prompt: "x.md"}
+		if s.Agent = []string{"ada", "ada", "bob", "bob", "cleo", "dora", "nobody", ""}[w.rnd.IntN(8)]; s.Agent == "" || chance(8) {
+			s.Prompt, s.Command = "", []string{"true"}
+		}
+		for j := range i {
+			if chance(3) {
+				s.Needs = append(s.Needs, workflow.StepID('a'+rune(j)))
+			}
+		}
+		if i > 0 && chance(3) {
+			s.LoopBackTo = workflow.StepID('a' + rune(w.rnd.IntN(i)))
+		}
+		if chance(4) {
+			s.Human, s.Ask = true, []workflow.Ask{"", workflow.AskAfter, workflow.AskBefore}[w.rnd.IntN(3)]
+		}
+		if chance(6) {
+			s.When = "x"
+		}
+		if chance(6) {
+			s.Timeout = time.Duration(1+w.rnd.IntN(5)) * time.Second
+		}
+		if chance(6) {
+			s.Loop = &workflow.Loop{Items: []string{`"x"`, `"y"`}[:w.rnd.IntN(3)]}
+		}
+		p.Steps = append(p.Steps, s)
+	}
+	return p
+}
+
+// ofRun tells something of a run; a refusal is an answer.
+func (w *world) ofRun(id string, what any) { _ = w.event(Event{Run: id, What: what}) }
+
+// runHappens lets one thing happen to a run.
+func (w *world) runHappens(how uint64) {
+	ids := w.team.RunIDs()
+	if len(ids) == 0 || how%8 == 0 {
+		w.beginRun(how >> 3)
+		return
+	}
+	id := from(ids, how>>3)
+	r := w.team.Runs[id]
+	step := r.Plan.Steps[how>>8%uint64(len(r.Plan.Steps))].ID
+	switch how >> 16 % 12 {
+	case 0:
+		w.ofRun(id, workflow.PauseAsked{By: "test"})
+	case 1, 2:
+		w.ofRun(id, workflow.ReleaseAsked{By: "test"})
+	case 3:
+		in := workflow.CancelAsked{By: "test"}
+		if how>>24%2 == 0 {
+			in.Step = step
+		}
+		w.ofRun(id, in)
+	case 4:
+		w.ofRun(id, workflow.ResumeAsked{By: "test", From: from([]workflow.StepID{"", step}, how>>24)})
+	case 5:
+		w.resumeAnew(id, r, step, how)
+	case 6:
+		w.archive(id, r, how)
+	case 7:
+		w.runTimer(id, how>>24%2 == 0)
+	case 8:
+		w.strayRun(id)
+	default:
+		w.reportLive(how >> 24)
+	}
+}
+
+// resumeAnew resumes a run whose workflow was edited meanwhile: a step has another agent.
+func (w *world) resumeAnew(id string, r *workflow.Run, step workflow.StepID, how uint64) {
+	p := r.Plan
+	p.Steps = slices.Clone(p.Steps)
+	for i := range p.Steps {
+		if p.Steps[i].ID == step {
+			p.Steps[i].Agent, p.Steps[i].Prompt, p.Steps[i].Command = from(everybody, how>>24), "x.md", nil
+		}
+	}
+	w.ofRun(id, RunBegun{Asked: workflow.ResumeAsked{By: "test", Plan: &p}, Settings: RunSettings{AtLimit: LimitFails}})
+}
+
+// archive takes a run out that is over; now and then it is called back.
+func (w *world) archive(id string, r *workflow.Run, how uint64) {
+	kept, settings := copyRun(r), w.team.Notes[id].Settings
+	w.ofRun(id, RunArchived{})
+	if w.team.Runs[id] != nil {
+		return
+	}
+	if err := w.event(Event{Run: id, What: workflow.RunAsked{ID: workflow.RunID(id)}}); err == nil {
+		w.t.Fatalf("the name of %s, which was archived, is given again", id)
+	}
+	if how>>24%2 == 0 {
+		w.ofRun(id, RunRecalled{Run: kept, Settings: settings})
+		again := copyRun(w.team.Runs[id])
+		kept.UpdatedAt = again.UpdatedAt
+		if diff := cmp.Diff(w.encode(kept), w.encode(again)); diff != "" {
+			w.t.Fatalf("%s comes back as another one:\n%s", id, diff)
+		}
+	}
+}
+
+func (w *world) runTimer(id string, due bool) {
+	at := w.team.DeadlineRun(id)
+	if due && !at.IsZero() && at.After(w.at) {
+		w.at = at
+	}
+	lines := len(w.journal)
+	w.ofRun(id, TimerFired{})
+	if (at.IsZero() || at.After(w.at)) && len(w.journal) != lines {
+		w.t.Fatalf("a timer of %s that is not due (%s) moved something", id, at)
+	}
+	if len(w.journal) == lines && !at.IsZero() && !at.After(w.at) {
+		w.t.Fatalf("%s: the deadline %s stays in the past for ever", id, at)
+	}
+}
+
+// strayRun is news about sessions on the bench that are over, or never were.
+func (w *world) strayRun(id string) {
+	lines := len(w.journal)
+	for _, what := range []any{
+		SessionStarted{Session: "a@" + id + "-999"},
+		SessionAdopted{Session: "a@" + id + "-999"},
+		SessionReported{Session: "a@" + id + "-999", Offset: 1 << 40},
+		SessionEnded{Session: "a@" + id + "-999", Outcome: control.OK},
+		workflow.ReportRead{Lease: workflow.Lease{Step: "a", N: 999}},
+		workflow.ProcessEnded{Lease: workflow.Lease{Step: "a", N: 999}},
+	} {
+		if err := w.event(Event{Run: id, What: what}); err == nil || len(w.journal) != lines {
+			w.t.Fatalf("%T about what is over was taken: %v", what, err)
+		}
+	}
+}
+
+// reportOf is the report that a step's process leaves, or none.
+func (w *world) reportOf(p *proc) *StepReport {
+	if _, _, isStep := StepOf(p.what); !isStep || w.rnd.IntN(4) == 0 {
+		return nil
+	}
+	report := &StepReport{Report: workflow.Report{Facts: workflow.Facts{Artifacts: []string{"out"}, Logs: []string{"done"}}}}
+	switch w.rnd.IntN(6) {
+	case 0:
+		report.Report.Failed, report.Report.Why = true, "red"
+	case 1, 2:
+		report.Report.GateFailed, report.Report.Why = true, "once more"
+	}
+	return report
+}
+
+// reportLive is a report that is read while its process still runs.
+func (w *world) reportLive(how uint64) {
+	var ids []string
+	for _, id := range w.alive() {
+		if strings.HasPrefix(w.procs[id].what, runPrefix) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	p := w.procs[from(ids, how)]
+	if report := w.reportOf(p); report != nil {
+		id, step, _ := StepOf(p.what)
+		w.ofRun(id, workflow.ReportRead{Lease: workflow.Lease{Step: workflow.StepID(step), N: p.lease}, Report: report.Report})
+	}
+}
+
+// errandsOfRuns begins what the runs ask for and was not begun.
+func (w *world) errandsOfRuns() {
+	for _, id := range w.team.RunIDs() {
+		for _, todo := range w.team.TodoRun(id, w.at) {
+			key := id + " " + todo.Key
+			if w.doing[key] {
+				continue
+			}
+			w.doing[key] = true
+			forget := func() { delete(w.doing, key) } // a question may be asked again in another iteration
+			step := todo.Step.Lease.Step
+			switch todo.Do {
+			case StartSession:
+				w.later("start "+todo.Session.ID, func() { w.startSession(todo) })
+			case EndSession:
+				w.later("end "+todo.Session.ID, func() { w.endSession(todo) })
+			case WeighIt:
+				w.later("weigh "+key, func() {
+					forget()
+					w.ofRun(id, workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: workflow.Verdict{Holds: w.rnd.IntN(3) > 0}})
+				})
+			case AskThem:
+				w.later("answer "+key, func() {
+					forget()
+					answer := workflow.AnswerRead{Lease: todo.Step.Lease, By: "test", Rejected: w.rnd.IntN(4) == 0}
+					if w.rnd.IntN(4) == 0 {
+						answer.Fault = fmt.Sprint("not valid ", w.rnd.IntN(3))
+					}
+					w.ofRun(id, answer)
+				})
+			default:
+				w.t.Fatalf("an errand that no plan here can ask for: %+v", todo)
+			}
+		}
+	}
+}
+
+// runsSettled says which run has not come to its end, with nothing in the way; a step may stand
+// behind a foreign loop's program, which never ends.
+func (w *world) runsSettled() string {
+	for _, id := range w.team.RunIDs() {
+		r := w.team.Runs[id]
+		blocked := false
+		for _, a := range w.team.Agents {
+			program := a.Session != nil && a.Session.Kind == control.Program
+			blocked = blocked || program && slices.ContainsFunc(a.Line, func(c Claim) bool { return strings.HasPrefix(c.For, runPrefix+id+"/") })
+		}
+		if status := r.Status(); !blocked && (status == workflow.IsRunning || status == workflow.IsWaiting) {
+			return fmt.Sprintf("run %s is %s (%s): %v", id, status, r.Stage, r.Waits())
+		}
+	}
+	return ""
+}
+
+// sameRuns compares runs by what is kept of them, and by what they lead to.
+func (w *world) sameRuns(live, again *Team) {
+	if len(live.Runs) != len(again.Runs) {
+		w.t.Fatalf("%d runs, read back %d", len(live.Runs), len(again.Runs))
+	}
+	for id, r := range live.Runs {
+		back := again.Runs[id]
+		if back == nil || string(w.encode(r)) != string(w.encode(back)) {
+			w.t.Fatalf("run %s is another one, read back:\n%s", id, cmp.Diff(w.encode(r), w.encode(back)))
+		}
+		for _, held := range []bool{true, false} {
+			now := workflow.Now{At: w.at, Held: held}
+			if a, b := listed(r.Todo(now)), listed(back.Todo(now)); !reflect.DeepEqual(a, b) {
+				w.t.Fatalf("run %s asks for other errands, read back:\n%s", id, cmp.Diff(a, b))
+			}
+		}
+		if a, b := live.DeadlineRun(id), again.DeadlineRun(id); !a.Equal(b) {
+			w.t.Fatalf("run %s wakes at %s, read back at %s", id, a, b)
+		}
+	}
+}
+
+func listed(todo iter.Seq[workflow.Todo]) []workflow.Todo { return slices.Collect(todo) }
+
+// judgeRun looks at a change of a run, of one of its steps or of the bench.
+func (l *ledger) judgeRun(w *world, ch Change) {
+	want := map[bool]string{ch.Body.Run != nil: "workflow", ch.Body.Run != nil && ch.Body.Run.Head != nil || ch.Body.Note != nil || ch.Body.Left != nil: "run"}
+	if ch.Body.Session != nil || ch.Body.Used != nil || ch.Body.Line != nil {
+		want[true] = "session"
+	}
+	if ch.Machine != want[true] {
+		w.t.Fatalf("a change of %s by the machine %s, want %s: %+v", ch.Entity, ch.Machine, want[true], ch)
+	}
+	if s := ch.Body.Session; s != nil {
+		if ch.Trigger == "opened" {
+			l.sits(w, s)
+			if l.ids[s.ID] {
+				w.t.Fatalf("%s is opened a second time", s.ID)
+			}
+			l.ids[s.ID] = true
+		}
+		l.open[ch.Entity] = s.ID
+		if ch.To == "none" {
+			delete(l.open, ch.Entity)
+		}
+	}
+	for _, line := range Lines(ch, w.team.StepAgent) {
+		if line.From == "" || line.To == "" || line.From == "several" {
+			w.t.Fatalf("a line that does not say everything: %+v of %+v", line, ch)
+		}
+	}
+}
+
+// sits looks at a session that is opened: under no hold, and for a step only where all that it
+// needs is done and its run wants it.
+func (l *ledger) sits(w *world, s *Session) {
+	id, step, isStep := StepOf(s.For)
+	if w.team.Hold.On || w.team.Stopping {
+		w.t.Fatalf("%s is opened under a hold, or while Fairlead stops", s.ID)
+	}
+	if !isStep {
+		return
+	}
+	r := w.team.Runs[id]
+	if r.Stage != workflow.Driven {
+		w.t.Fatalf("%s is opened, and the run is %s", s.ID, r.Stage)
+	}
+	l.needsDone(w, id, step)
+}
+
+func (l *ledger) needsDone(w *world, id, step string) {
+	r := w.team.Runs[id]
+	plan, _, _ := r.Find(workflow.StepID(step))
+	for _, need := range plan.Needs {
+		if _, p, _ := r.Find(need); p.State != workflow.Completed && p.State != workflow.Skipped {
+			w.t.Fatalf("step %s of %s begins, and %s, which it needs, is %s", step, id, need, p.State)
+		}
+	}
+}
+
+// stepStarted is a step's process that begins: the last moment to be wrong.
+func (l *ledger) stepStarted(w *world, todo Todo) {
+	id, step, _ := StepOf(todo.Session.For)
+	r := w.team.Runs[id]
+	_, p, known := r.Find(workflow.StepID(step))
+	over := l.over(w, todo.Agent)
+	a := w.team.Agents[todo.Agent]
+	if !known || p.State != workflow.Running || p.Proc != todo.Session.Lease || r.Stage != workflow.Driven ||
+		w.team.Hold.On || w.team.Stopping || a != nil && a.Removed || over != "" {
+		w.t.Fatalf("%s is started: step %+v, run %s, hold %v, stopping %v, over %q", todo.Session.ID, p.Value, r.Stage, w.team.Hold.On, w.team.Stopping, over)
+	}
+	l.needsDone(w, id, step)
+	for other, q := range w.procs {
+		if q.alive && q.what == todo.Session.For {
+			w.t.Fatalf("%s is started beside %s", todo.Session.ID, other)
+		}
+	}
+}
+
+// checkRuns is J1 for steps: who is RUNNING has exactly one session, of its lease; who has a
+// session is at work or was sent to its end; the bench has no more than its places.
+func (l *ledger) checkRuns(w *world) {
+	sessions := map[string]*Session{}
+	for _, name := range w.team.Names() {
+		a := w.team.Agents[name]
+		l.checkLine(w, a.Line, a.Session)
+		if s := a.Session; s != nil && s.For != forControl {
+			sessions[s.For] = s
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.team.Bench.Sessions)) {
+		s := w.team.Bench.Sessions[key]
+		if s.For != runPrefix+key || l.open[runPrefix+key] != s.ID || sessions[s.For] != nil {
+			w.t.Fatalf("on the bench %s has %+v, and open are %q and %+v", key, s, l.open[runPrefix+key], sessions[s.For])
+		}
+		sessions[s.For] = s
+	}
+	l.checkLine(w, w.team.Bench.Line, nil)
+	if places := w.team.Bench.Places; places > 0 && len(w.team.Bench.Sessions) > places+1 {
+		w.t.Fatalf("%d sit on a bench of %d places", len(w.team.Bench.Sessions), places)
+	}
+	for _, id := range w.team.RunIDs() {
+		r := w.team.Runs[id]
+		for i := range r.Steps {
+			step, p := r.Plan.Steps[i].ID, &r.Steps[i]
+			s := sessions[forStep(id, step)]
+			delete(sessions, forStep(id, step))
+			switch {
+			case (p.Proc != 0) != (s != nil) || s != nil && s.Lease != p.Proc:
+				w.t.Fatalf("step %s of %s has lease %d, and its session is %+v", step, id, p.Proc, s)
+			case p.State == workflow.Running && s == nil:
+				w.t.Fatalf("step %s of %s is RUNNING, and has no session", step, id)
+			case s != nil && p.Ending != "" && s.Ending == "" && !w.starting:
+				w.t.Fatalf("step %s of %s is to end (%s), and its session is not", step, id, p.Ending)
+			}
+			w.team.StepWaits(id, string(step))
+		}
+	}
+	for owner := range sessions {
+		w.t.Fatalf("a session for %s, which nobody knows", owner)
+	}
+}
+
+func (l *ledger) checkLine(w *world, line []Claim, s *Session) {
+	seen := map[string]bool{}
+	for _, c := range line {
+		if seen[c.For] || s != nil && s.For == c.For {
+			w.t.Fatalf("%s stands in line twice, or sits already: %+v, %+v", c.For, line, s)
+		}
+		seen[c.For] = true
+	}
+}
