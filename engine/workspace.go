@@ -1,13 +1,17 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -105,8 +109,11 @@ func (w *Workspace) refuseLinks() error {
 			return fmt.Errorf("look through fairlead's state: %w", err)
 		}
 		for _, entry := range entries {
-			if entry.Type()&os.ModeSymlink != 0 {
-				return fmt.Errorf("%s is a link, and is not followed: it could lead what fairlead writes anywhere; remove it", filepath.Join(dir, entry.Name()))
+			switch path := filepath.Join(dir, entry.Name()); {
+			case entry.Type()&os.ModeSymlink != 0:
+				return fmt.Errorf("%s is a link, and is not followed: it could lead what fairlead writes anywhere; remove it", path)
+			case !entry.Type().IsRegular() && !entry.IsDir():
+				return fmt.Errorf("%s is neither a file nor a folder (%s): whoever opens it could wait for ever; remove it", path, entry.Type())
 			}
 		}
 	}
@@ -124,11 +131,21 @@ func (w *Workspace) Announce(d Daemon) error {
 	if err != nil {
 		return err
 	}
-	part := w.Path("daemon.json.part")
-	if err := os.WriteFile(part, append(text, '\n'), 0o600); err != nil {
+	part, err := os.CreateTemp(w.Path(), "daemon.json.*") // a name that nobody can have put something else at
+	if err == nil {
+		_, err = part.Write(append(text, '\n'))
+		err = errors.Join(err, part.Close())
+		if err == nil {
+			err = os.Rename(part.Name(), w.Path("daemon.json"))
+		}
+		if err != nil {
+			_ = os.Remove(part.Name())
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("leave word where the daemon is: %w", err)
 	}
-	return os.Rename(part, w.Path("daemon.json"))
+	return nil
 }
 
 // Close gives the lock back, and takes the word back that we are here.
@@ -141,7 +158,7 @@ func (w *Workspace) Close() error {
 // does not mean that it lives: a client finds that out by asking it.
 func FindDaemon(dir string) (Daemon, error) {
 	var d Daemon
-	text, err := os.ReadFile(filepath.Join(dir, ".fairlead", "daemon.json"))
+	text, err := readPlain(filepath.Join(dir, ".fairlead", "daemon.json"))
 	if err != nil {
 		return d, err
 	}
@@ -149,6 +166,22 @@ func FindDaemon(dir string) (Daemon, error) {
 		return d, fmt.Errorf("read %s: %w", filepath.Join(dir, ".fairlead", "daemon.json"), err)
 	}
 	return d, nil
+}
+
+// wordBytesMax is more than a daemon says of itself.
+const wordBytesMax = 64 << 10
+
+// readPlain reads a small file, and neither follows a link nor waits at a pipe.
+func readPlain(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: it is no plain file; remove it: %w", path, cmp.Or(err, fs.ErrInvalid))
+	}
+	return io.ReadAll(io.LimitReader(f, wordBytesMax))
 }
 
 // BootID names this start of the machine; empty where the system does not say.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -60,5 +61,26 @@ func TestWorkspaceFollowsNoLink(t *testing.T) {
 	}
 	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
 		t.Errorf("something was written elsewhere: %v, %v", left, err)
+	}
+}
+
+// A pipe in the place of a file of ours keeps nobody waiting.
+func TestPlantedPipes(t *testing.T) {
+	for _, name := range []string{"lock", "daemon.json", "daemon.json.part", "journal.db"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, ".fairlead"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mkfifo(filepath.Join(dir, ".fairlead", name), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if w, err := OpenWorkspace(dir); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("opened: %v, %v", w, err)
+			}
+			if d, err := FindDaemon(dir); err == nil {
+				t.Errorf("found %+v", d)
+			}
+		})
 	}
 }

@@ -267,7 +267,10 @@ func (h *Handle) Ack(ctx context.Context) error {
 		err = &Fenced{Mine: h.fence, Seen: seen}
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(h.folder, ackedFile), nil, 0o600) // lost in a power cut, it is only said again
+		var note *os.File // lost in a power cut, it is only said again
+		if note, err = openPlain(filepath.Join(h.folder, ackedFile), os.O_WRONLY|os.O_CREATE); err == nil {
+			err = note.Close()
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("acknowledge the exit: %w", err)

@@ -181,9 +181,10 @@ func TestPlantedFiles(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	ok(t, os.WriteFile(secret, []byte("{}\n"), 0o600))
 	for name, plant := range map[string]func(string) error{
-		"link":   func(path string) error { return os.Symlink(secret, path) },
-		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
-		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
+		"second name": func(path string) error { return os.Link(secret, path) },
+		"link":        func(path string) error { return os.Symlink(secret, path) },
+		"pipe":        func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"folder":      func(path string) error { return os.Mkdir(path, 0o700) },
 	} {
 		for _, file := range []string{spoolFile, agentFile, exitFile, fenceFile, lockFile} {
 			t.Run(name+" as "+file, func(t *testing.T) {

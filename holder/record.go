@@ -107,10 +107,13 @@ func readRecord(path string, into any) (ok bool, err error) {
 	return true, nil
 }
 
-// openPlain opens a file of a session's folder. A link is not followed and nothing but a
-// plain file is opened: the agent may write there as its user, and must neither show other
-// files through us nor keep us waiting at a pipe.
+// openPlain opens a file of a session's folder. No link is followed, to the folder neither,
+// and nothing but a plain file with one name is opened: the agent may write there as its
+// user, and must neither show other files through us nor keep us waiting at a pipe.
 func openPlain(path string, flags int) (*os.File, error) {
+	if folder, err := os.Lstat(filepath.Dir(path)); err == nil && !folder.IsDir() {
+		return nil, fmt.Errorf("%s is a link or a file, and no folder of ours; remove it", filepath.Dir(path))
+	}
 	f, err := os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%s is a link, and is not followed: it could lead anywhere; remove it", path)
@@ -121,6 +124,11 @@ func openPlain(path string, flags int) (*os.File, error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is no plain file (%s); remove it", path, info.Mode().Type())
+	}
+	if err == nil {
+		if sys, ok := info.Sys().(*syscall.Stat_t); ok && sys.Nlink > 1 {
+			err = fmt.Errorf("%s has %d names, so it may be another file; remove it", path, sys.Nlink)
+		}
 	}
 	if err != nil {
 		f.Close()

@@ -74,7 +74,7 @@ func spawn(folder string, spec *Spec) (*net.UnixConn, error) {
 	}
 	defer null.Close()
 	// Its last words, a panic among them, go to a file of its own: never to our standard error.
-	log, err := os.OpenFile(filepath.Join(folder, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := openPlain(filepath.Join(folder, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return nil, fmt.Errorf("the session's folder cannot be written: %w; it must be ours", err)
 	}

@@ -42,9 +42,11 @@ func TestPlantedOutput(t *testing.T) {
 		at string
 		do func(path string) error
 	}{
-		"a link":   {filepath.Join(folder, "spool"), func(path string) error { return os.Symlink(secret, path) }},
-		"a pipe":   {filepath.Join(folder, "spool"), func(path string) error { return syscall.Mkfifo(path, 0o600) }},
-		"a folder": {filepath.Join(folder, "spool"), func(path string) error { return os.Mkdir(path, 0o700) }},
+		"a link":           {filepath.Join(folder, "spool"), func(path string) error { return os.Symlink(secret, path) }},
+		"a pipe":           {filepath.Join(folder, "spool"), func(path string) error { return syscall.Mkfifo(path, 0o600) }},
+		"a second name":    {filepath.Join(folder, "spool"), func(path string) error { return os.Link(secret, path) }},
+		"a link to folder": {folder, func(path string) error { return os.Symlink(filepath.Dir(secret), path) }},
+		"a folder":         {filepath.Join(folder, "spool"), func(path string) error { return os.Mkdir(path, 0o700) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), shipWait)
