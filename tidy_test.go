@@ -38,11 +38,12 @@ var imports = []importRow{
 	{pkg: "machine/*", may: []string{"machine"}},
 	{pkg: "policy"},
 	{pkg: "marker"},
+	{pkg: "condition"},
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
 
 	{pkg: "config", inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "holder"},
-	{pkg: "interop", may: []string{"machine", "machine/*", "marker"}},
+	{pkg: "interop", may: []string{"machine", "machine/*", "marker", "condition"}},
 	{pkg: "journal", inTests: []string{"journal/*"}},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
@@ -71,7 +72,7 @@ type importRow struct {
 }
 
 // pure are the packages that know no clock, no file and no goroutine.
-var pure = []string{"machine", "machine/*", "team", "policy", "marker"}
+var pure = []string{"machine", "machine/*", "team", "policy", "marker", "condition"}
 
 // worldly is what a pure package may not import, with all that is below it.
 var worldly = []string{"os", "net", "sync", "context", "log", "syscall", "io/fs", "embed", "runtime", "math/rand", "crypto/rand", "testing"}
