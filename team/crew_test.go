@@ -34,7 +34,10 @@ func TestMain(m *testing.M) {
 		}
 	}
 	var missing []string
-	for _, row := range []string{"X8", "C14", "E1", "E2", "E3", "J1"} {
+	for _, row := range []string{
+		"X8", "C14", "E1", "E2", "E3", "J1", "X5", "X9",
+		"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W11", "W12", "W13", "W14", "W15",
+	} {
 		if seen.rows[row] == 0 {
 			missing = append(missing, "row "+row)
 		}

@@ -3,6 +3,8 @@ package team
 import (
 	"cmp"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
@@ -62,11 +64,24 @@ func (d *draft) run() error {
 func (d *draft) unknownRun(id string) error {
 	if at, gone := d.team.Archive[id]; gone {
 		return &machine.Refusal{
-			Subject: "run " + id, Event: fmt.Sprintf("%T", d.ev.What), State: "archived", Row: "X5",
+			Subject: "run " + id, Event: wordOf(d.ev.What), State: "archived", Row: "X5",
 			Reason: "it was archived at " + at.Format("2006-01-02 15:04:05Z07:00"), Takes: []string{"run_recalled"},
 		}
 	}
 	return &Unknown{What: "run", Name: id, Known: d.team.RunIDs()}
+}
+
+// wordOf names an event in a refusal, as resume_asked.
+func wordOf(what any) string {
+	name := fmt.Sprintf("%T", what)
+	var word strings.Builder
+	for i, c := range name[strings.LastIndexByte(name, '.')+1:] {
+		if i > 0 && unicode.IsUpper(c) {
+			word.WriteByte('_')
+		}
+		word.WriteRune(unicode.ToLower(c))
+	}
+	return word.String()
 }
 
 // begins starts a run. One that was archived keeps its name: its folder is there, its leases
@@ -85,7 +100,7 @@ func (d *draft) begins(id string, in workflow.Input) error {
 // begun starts a run under settings of its own, or lets it go on under new ones.
 func (d *draft) begun(id string, what RunBegun) error {
 	if faults := what.Settings.check(); faults != "" {
-		return &machine.Refusal{Subject: "run " + id, Event: fmt.Sprintf("%T", what.Asked), State: "asked", Row: "W1", Reason: faults}
+		return &machine.Refusal{Subject: "run " + id, Event: wordOf(what.Asked), State: "asked", Row: "W1", Reason: faults}
 	}
 	var err error
 	switch asked := what.Asked.(type) {
@@ -291,7 +306,7 @@ func (d *draft) onBench(session string, do func(*Agent) error) error {
 		}
 	}
 	return &machine.Refusal{
-		Subject: "session " + session + " of run " + d.ev.Run, Event: fmt.Sprintf("%T", d.ev.What), State: string(None),
+		Subject: "session " + session + " of run " + d.ev.Run, Event: wordOf(d.ev.What), State: string(None),
 		Reason: "it is over, or it never was",
 	}
 }

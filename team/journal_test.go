@@ -1,0 +1,146 @@
+package team
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// line is a change as the journal holds it.
+type line struct {
+	Machine, Entity, Row, From, To, Trigger string
+	Time                                    time.Time
+	Actor                                   Actor
+	Data                                    json.RawMessage
+}
+
+func (l *line) change(t *testing.T) Change {
+	ch := Change{Machine: l.Machine, Entity: l.Entity, Row: l.Row, From: l.From, To: l.To, Trigger: l.Trigger, At: l.Time, Actor: l.Actor}
+	strict := json.NewDecoder(bytes.NewReader(l.Data))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&ch.Body); err != nil {
+		t.Fatal(err)
+	}
+	return ch
+}
+
+// A journal and a snapshot of the time when a team was its agents alone (X1): they are not
+// renewed with the code, but read by it. What they say is said today in the same bytes.
+func TestOldJournal(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "old.changes.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := New(identity)
+	var touched Touched
+	for dec := json.NewDecoder(bytes.NewReader(text)); dec.More(); {
+		var l line
+		if err := dec.Decode(&l); err != nil {
+			t.Fatal(err)
+		}
+		ch := l.change(t)
+		if again, _ := json.Marshal(ch.Body); string(again) != string(l.Data) {
+			t.Errorf("it is written otherwise today:\n%s\n%s", l.Data, again)
+		}
+		touched.Note(ch)
+		told.Apply(ch)
+	}
+	snapshot, err := os.ReadFile(filepath.Join("testdata", "old.snapshot.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := New(identity)
+	if err := json.Unmarshal(snapshot, kept); err != nil {
+		t.Fatal(err)
+	}
+	told.Render, kept.Render = nil, nil
+	if !reflect.DeepEqual(told, kept) {
+		t.Errorf("the journal and the snapshot tell two stories:\n%s", cmp.Diff(kept, told, cmpopts.IgnoreUnexported(Agent{})))
+	}
+	var want, got any // the order of fields may differ, and nothing else
+	now, _ := json.Marshal(told)
+	if json.Unmarshal(snapshot, &want) != nil || json.Unmarshal(now, &got) != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("the snapshot says something else today:\n%s", cmp.Diff(want, got))
+	}
+	if ev, ok := told.Next(&touched, noon); ok {
+		t.Errorf("from a team without runs follows %+v", ev)
+	}
+}
+
+// Old bodies know no runs, and new ones do not change what was there: each is one field of its
+// own, spelled as it is for good.
+func TestBodiesAreSpelledOut(t *testing.T) {
+	for want, body := range map[string]Body{
+		`{"run":{"step":{"value":{"state":"PENDING"}}}}`: {Run: &workflow.Body{Step: &workflow.StepSet{Value: workflow.Value{State: workflow.Pending}}}},
+		`{"line":{}}`: {Line: &LineSet{}},
+		`{"line":{"claims":[{"for":"run/r/a","n":2,"kind":"session","at":"2026-11-20T12:00:00Z"}]}}`: {Line: &LineSet{Claims: []Claim{{For: "run/r/a", N: 2, Kind: control.Work, At: noon}}}},
+		`{"note":{"settings":{"wrapped":true,"cost_per_day_usd":2,"at_limit":"pause"},"waived":"2026-11-20"}}`: {Note: &NoteSet{
+			Settings: RunSettings{Wrapped: true, CostPerDayUSD: 2, AtLimit: LimitPauses}, Waived: "2026-11-20",
+		}},
+		`{"left":{"status":"failed"}}`: {Left: &RunLeft{Status: workflow.IsFailed}},
+	} {
+		got, err := json.Marshal(body)
+		if err != nil || string(got) != want {
+			t.Errorf("got  %s, %v\nwant %s", got, err, want)
+		}
+	}
+}
+
+// A copy is nobody else's: what is tried on it is not so.
+func TestCopy(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.runs("r", RunSettings{}, "one ada", "two !", "three ada")
+	before, _ := json.Marshal(c.Team)
+	other := &crew{Team: c.Copy(), t: t, at: c.at}
+	if again, _ := json.Marshal(other.Team); string(again) != string(before) {
+		t.Error("a copy is another team")
+	}
+	other.does("r", "one", good, control.OK)
+	other.does("r", "two", good, control.OK)
+	other.must("", HoldAsked{})
+	other.steps("r", "one:COMPLETED two:COMPLETED three:RUNNING")
+	if after, _ := json.Marshal(c.Team); string(after) != string(before) {
+		t.Error("what was tried on a copy is so")
+	}
+}
+
+// SPEC X6: one line for each step that a change moves, with the agent of its plan.
+func TestLines(t *testing.T) {
+	moves := []workflow.Move{{Step: "a", From: workflow.Pending}, {Step: "b", From: workflow.Pending}}
+	agentOf := func(run, step string) string { return map[string]string{"r a": "ada"}[run+" "+step] }
+	for _, is := range []struct {
+		ch   Change
+		want string
+	}{
+		{Change{Entity: "control/ada", From: "resting", To: "run_once", Body: Body{Control: &ControlSet{}}}, "control/ada|ada|resting|run_once"},
+		{Change{Entity: "team/team", From: "open", To: "held", Body: Body{Team: &TeamSet{}}}, "team/team||open|held"},
+		{Change{Entity: benchEntity, From: "none", To: "none", Body: Body{Line: &LineSet{}}}, "team/bench||none|none"},
+		{Change{Entity: "run/r", From: "absent", To: "driven", Body: Body{Run: &workflow.Body{Head: &workflow.Head{}}}}, "run/r||absent|driven"},
+		{Change{Entity: "run/r/a", From: "PENDING", To: "RUNNING", Body: Body{Run: &workflow.Body{Step: &workflow.StepSet{}}}}, "run/r/a|ada|PENDING|RUNNING"},
+		{Change{Entity: "run/r/b", From: "none", To: "opened", Body: Body{Session: &Session{}}}, "run/r/b|b|none|opened"},
+		{Change{Entity: "run/r", To: "SKIPPED", Body: Body{Run: &workflow.Body{Moved: &workflow.Moved{Moves: moves}}}}, "run/r/a|ada|PENDING|SKIPPED run/r/b|b|PENDING|SKIPPED"},
+		{Change{Entity: "run/r", To: "PENDING", Body: Body{Run: &workflow.Body{Reset: &workflow.Reset{Moves: moves[:1]}}}}, "run/r/a|ada|PENDING|PENDING"},
+	} {
+		var words []string
+		for _, l := range Lines(is.ch, agentOf) {
+			words = append(words, strings.Join([]string{l.Entity, l.Agent, l.From, l.To}, "|"))
+		}
+		if got := strings.Join(words, " "); got != is.want {
+			t.Errorf("got %s, want %s", got, is.want)
+		}
+	}
+	if l := Lines(Change{Entity: "run/r/a", Body: Body{Run: &workflow.Body{}}}, nil); l[0].Agent != "a" {
+		t.Errorf("without a plan the agent is %q", l[0].Agent)
+	}
+}

@@ -1,0 +1,218 @@
+package team
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// uses has the session of a step report what it cost.
+func (c *crew) uses(run, step string, usd float64) {
+	c.t.Helper()
+	s := c.sit(run, step)
+	c.tells(run, step, SessionReported{Session: s.ID, Offset: s.Offset + 1, Usage: Usage{CostUSD: usd}})
+}
+
+// SPEC X9: a limit of an agent or of the team fails the steps at work, with its name, and the
+// next ones before their process begins; control's session is none of theirs.
+func TestLimitsFailSteps(t *testing.T) {
+	c := newCrew(t, Limits{CostPerDayUSD: 5}, two())
+	c.runs("r", RunSettings{}, "one ada", "two !", "three ada needs one")
+	c.wants("bob", "continuous")
+	for _, step := range []string{"one", "two"} {
+		c.stepStarts("r", step)
+	}
+	c.starts("bob")
+	c.uses("r", "two", 5)
+	c.steps("r", "one:FAILED two:FAILED three:PENDING")
+	limit := "limit reached: cost_per_day_usd 5 (5.00 used) of the team"
+	for i, step := range []string{"one", "two"} {
+		if p := c.Runs["r"].Steps[i]; p.LastError != limit || c.sit("r", step).Ending != limit {
+			t.Errorf("%s: %+v", step, p.Value)
+		}
+		c.does("r", step, nil, control.Failed)
+	}
+	if s := c.Agents["bob"].Session; s.Ending != limit {
+		t.Errorf("bob goes on: %+v", s)
+	}
+	c.runs("q", RunSettings{}, "one ada")
+	c.steps("q", "one:FAILED")
+	if ok, why := c.MayStart("ada", c.sit("q", "one").ID, c.at); ok {
+		t.Error("a step may start over a limit")
+	} else if why != limit {
+		t.Errorf("it may not start: %q", why)
+	}
+	c.does("q", "one", nil, control.Withdrawn)
+	if p := c.Runs["q"].Steps[0]; p.State != workflow.Failed || p.Proc != 0 || p.LastError != limit {
+		t.Errorf("it is %+v", p.Value)
+	}
+}
+
+// SPEC --cost-limit-action pause: what is at work finishes, nothing more begins until the next
+// day; a person may let it go on before that, for today.
+func TestLimitsPauseRuns(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	settings := RunSettings{CostPerDayUSD: 2, AtLimit: LimitPauses}
+	c.runs("r", settings, "one ada", "two ! needs one", "three ! needs two")
+	c.stepStarts("r", "one")
+	c.uses("r", "one", 3)
+	r := c.Runs["r"]
+	if r.Stage != workflow.Paused || r.Why != "limit reached: cost_per_day_usd 2 (3.00 used) of run r" || c.sit("r", "one").Ending != "" {
+		t.Errorf("it is %s: %s", r.Stage, r.Why)
+	}
+	c.does("r", "one", good, control.OK)
+	c.steps("r", "one:COMPLETED two:PENDING three:PENDING")
+	midnight := noon.Truncate(24 * time.Hour).Add(24 * time.Hour)
+	if at := c.DeadlineRun("r"); !at.Equal(midnight) {
+		t.Errorf("it wakes at %s", at)
+	}
+	if changes := c.ofRun("r", TimerFired{}); len(changes) != 0 {
+		t.Errorf("an early timer says %s", rows(changes))
+	}
+	c.ofRun("r", workflow.ReleaseAsked{By: "ann"})
+	c.steps("r", "one:COMPLETED two:RUNNING three:PENDING")
+	if c.RunOver("r", c.at) != "" || c.RunOver("r", midnight) != "" {
+		t.Error("what was waived counts")
+	}
+	c.at = midnight
+	c.stepStarts("r", "two")
+	c.uses("r", "two", 3)
+	if r.Stage != workflow.Paused {
+		t.Error("a waiver is for one day")
+	}
+	c.does("r", "two", good, control.OK)
+	c.at = midnight.Add(24 * time.Hour)
+	c.ofRun("r", TimerFired{})
+	c.steps("r", "one:COMPLETED two:COMPLETED three:RUNNING")
+	if r.By != byLimit || r.Stage != workflow.Driven {
+		t.Errorf("released by %q, it is %s", r.By, r.Stage)
+	}
+}
+
+// A run that is paused for a limit that is used up on the next day too is looked at again on
+// the day after, and not without end.
+func TestLimitOfTheNextDay(t *testing.T) {
+	c := newCrew(t, Limits{CostPerDayUSD: 2}, two())
+	c.runs("r", RunSettings{AtLimit: LimitPauses}, "one !", "two bob needs one")
+	c.stepStarts("r", "one")
+	c.uses("r", "one", 3)
+	c.does("r", "one", good, control.OK)
+	c.runs("q", RunSettings{AtLimit: LimitWarns}, "one !")
+	c.steps("q", "one:FAILED") // a warning is for the run's own limit alone
+	c.does("q", "one", nil, control.Withdrawn)
+	tomorrow := noon.Truncate(24 * time.Hour).Add(24 * time.Hour)
+	c.at = tomorrow.Add(-2 * time.Second)
+	c.must("", ReleaseAsked{})
+	c.at = tomorrow
+	c.wants("bob", "run_once")
+	s := c.starts("bob")
+	c.must("bob", SessionReported{Session: s, Offset: 1, Usage: Usage{CostUSD: 3}})
+	if changes := c.ofRun("r", TimerFired{}); len(changes) != 1 || changes[0].Trigger != "still_limited" {
+		t.Errorf("over the limit again, it says %s", rows(changes))
+	}
+	if at := c.DeadlineRun("r"); !at.Equal(tomorrow.Add(24 * time.Hour)) {
+		t.Errorf("it wakes at %s", at)
+	}
+	c.must("", Configured{Agents: two()}) // and where the limit is raised, at once
+	if c.Runs["r"].Stage != workflow.Driven {
+		t.Errorf("it is %s", c.Runs["r"].Stage)
+	}
+	c.ends("bob", control.OK)
+	c.steps("r", "one:COMPLETED two:RUNNING")
+}
+
+// A warning goes on; its text is for the log.
+func TestLimitWarns(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.runs("r", RunSettings{CostPerDayUSD: 2, AtLimit: LimitWarns}, "one ada", "two ada needs one")
+	c.stepStarts("r", "one")
+	c.uses("r", "one", 3)
+	c.does("r", "one", good, control.OK)
+	c.steps("r", "one:COMPLETED two:RUNNING")
+	if over := c.RunOver("r", c.at); over != "cost_per_day_usd 2 (3.00 used) of run r" {
+		t.Errorf("it warns of %q", over)
+	}
+}
+
+// SPEC X5: a run that is over leaves the value, keeps its name, and comes back as it was.
+func TestArchive(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	settings := RunSettings{AtLimit: LimitPauses, CostPerDayUSD: 9}
+	c.runs("r", settings, "one ada", "two ! needs one")
+	refused := func(what any, row, words string) {
+		t.Helper()
+		changes, err := c.event(Event{Run: "r", What: what})
+		var refusal *machine.Refusal
+		if !errors.As(err, &refusal) || refusal.Row != row || !strings.Contains(err.Error(), words) || len(changes) > 0 {
+			t.Errorf("%T: %v", what, err)
+		}
+	}
+	refused(RunArchived{}, "X5", "only a run that is over")
+	c.stepStarts("r", "one")
+	c.uses("r", "one", 1)
+	c.ofRun("r", workflow.CancelAsked{By: "ann"})
+	refused(RunArchived{}, "X5", "cancel it first") // its process has not ended
+	c.does("r", "one", nil, control.Failed)
+	before := copyRun(c.Runs["r"])
+	c.ofRun("r", RunArchived{})
+	if c.Runs != nil || c.Notes != nil || c.Archive["r"].IsZero() {
+		t.Errorf("left is %+v, %+v, %+v", c.Runs, c.Notes, c.Archive)
+	}
+	refused(workflow.RunAsked{ID: "r"}, "X5", "archived")
+	refused(workflow.ResumeAsked{}, "X5", "archived")
+	half := copyRun(before)
+	half.Steps = half.Steps[:1]
+	refused(RunRecalled{Run: half}, "X5", "not whole")
+	c.ofRun("r", RunRecalled{Run: before, Settings: settings})
+	if c.Archive != nil || c.Notes["r"].Settings != settings || c.Runs["r"].Status() != workflow.IsCancelled {
+		t.Errorf("back is %+v, %+v, %+v", c.Runs["r"], c.Notes, c.Archive)
+	}
+	refused(RunRecalled{Run: before}, "X5", "not archived")
+	c.ofRun("r", workflow.ResumeAsked{By: "ann"})
+	if s := c.sit("r", "one"); s.Lease != 2 {
+		t.Errorf("its leases begin anew: %+v", s)
+	}
+}
+
+// SPEC X4 for runs: who is not known, and what cannot be.
+func TestRunRefusals(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	_, err := c.event(Event{Run: "r", What: workflow.CancelAsked{}})
+	if err == nil || err.Error() != "no run is called \"r\": there are none; `fairlead run` starts one" {
+		t.Errorf("%v", err)
+	}
+	c.runs("r", RunSettings{}, "one ada")
+	for _, refusal := range []struct {
+		run  string
+		what any
+		want string
+	}{
+		{"q", workflow.CancelAsked{}, `no run is called "q"; there are: r`},
+		{"q", RunRecalled{}, `no run is called "q"; there are: r`},
+		{"q", RunBegun{Asked: workflow.ResumeAsked{}}, `no run is called "q"; there are: r`},
+		{"r", RunBegun{Asked: workflow.ResumeAsked{}, Settings: RunSettings{AtLimit: "stop"}}, `--cost-limit-action "stop" is none of warn, pause, fail`},
+		{"r", RunBegun{Asked: workflow.ResumeAsked{}, Settings: RunSettings{CostPerDayUSD: math.NaN()}}, `no amount of money`},
+		{"r", SessionEnded{Session: "one@r-1"}, "session one@r-1 of run r: cannot take session_ended while none: it is over, or it never was"},
+	} {
+		changes, err := c.event(Event{Run: refusal.run, What: refusal.what})
+		if err == nil || !strings.Contains(err.Error(), refusal.want) || len(changes) > 0 {
+			t.Errorf("%T: %v, want %s", refusal.what, err, refusal.want)
+		}
+	}
+	for _, what := range []any{nil, "x", control.Commanded{}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%T is no bug", what)
+				}
+			}()
+			_, _ = c.Decide(Event{Run: "r", What: what})
+		}()
+	}
+}

@@ -1,0 +1,144 @@
+package team
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// Stories of agents and runs, told line by line: what happens, and below it every change that
+// came of it. UPDATE=1 go test ./team writes what comes anew.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "stories", "*.txt"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no stories", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := tellStory(t, string(text))
+			if os.Getenv("UPDATE") != "" {
+				if err := os.WriteFile(file, []byte(told), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(strings.Split(string(text), "\n"), strings.Split(told, "\n")); diff != "" && os.Getenv("UPDATE") == "" {
+				t.Errorf("if it is meant, UPDATE=1 go test ./team renews it:\n%s", diff)
+			}
+		})
+	}
+}
+
+// tellStory gives a story back with what comes of each of its lines today. Indented lines are
+// what came before, lines with # and empty ones are for readers.
+func tellStory(t *testing.T, text string) string {
+	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet, "bob": quiet})
+	var out strings.Builder
+	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		if strings.HasPrefix(line, "  ") {
+			continue
+		}
+		fmt.Fprintln(&out, line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		changes, err := c.event(c.lineOf(t, line))
+		var refusal *machine.Refusal
+		switch {
+		case errors.As(err, &refusal):
+			fmt.Fprintf(&out, "  refused: %v\n", err)
+			continue
+		case err != nil:
+			t.Fatalf("%s: %v", line, err)
+		}
+		for _, ch := range changes {
+			for _, l := range Lines(ch, nil) {
+				fmt.Fprintf(&out, "  %-12s %-16s -> %-16s %-4s %s\n", l.Entity, l.From, l.To, ch.Row, ch.Trigger)
+			}
+		}
+	}
+	return out.String()
+}
+
+// lineOf is the event that a line of a story tells of.
+func (c *crew) lineOf(t *testing.T, line string) Event {
+	words := strings.Fields(line)
+	word := func(i int) string {
+		if i < len(words) {
+			return words[i]
+		}
+		return ""
+	}
+	switch words[0] {
+	case "run": // run ID: STEP AGENT …; STEP AGENT …
+		id := strings.TrimSuffix(words[1], ":")
+		var steps []string
+		for _, step := range strings.Split(line[strings.Index(line, ": ")+2:], ";") {
+			steps = append(steps, strings.TrimSpace(step))
+		}
+		options := often
+		options.BackoffFirst, options.BackoffMax = time.Minute, time.Hour
+		return Event{Run: id, What: workflow.RunAsked{ID: workflow.RunID(id), Plan: plan(steps...), Options: options, RepoDir: "/w", ReportsDir: "/r", ManualInputsDir: "/m", By: "ann"}}
+	case "want": // want AGENT WORD
+		return Event{Agent: words[1], What: control.Commanded{Desired: words[2], By: "human"}}
+	case "hold":
+		return Event{What: HoldAsked{}}
+	case "release":
+		return Event{What: ReleaseAsked{}}
+	case "stop":
+		return Event{What: StopAsked{Now: word(1) == "now"}}
+	case "began", "ended": // began SEAT; ended SEAT OUTCOME [REPORT]: SEAT is an agent, or STEP@RUN
+		return c.sessionLine(t, words)
+	case "answer": // answer RUN STEP N [rejected]
+		n, _ := strconv.ParseUint(words[3], 10, 64)
+		return Event{Run: words[1], What: workflow.AnswerRead{Lease: workflow.Lease{Step: workflow.StepID(words[2]), N: n}, By: "ann", Rejected: word(4) == "rejected"}}
+	case "cancel": // cancel RUN [STEP]
+		return Event{Run: words[1], What: workflow.CancelAsked{Step: workflow.StepID(word(2)), By: "ann"}}
+	case "resume": // resume RUN [STEP]
+		return Event{Run: words[1], What: workflow.ResumeAsked{From: workflow.StepID(word(2)), By: "ann"}}
+	case "archive":
+		return Event{Run: words[1], What: RunArchived{}}
+	case "wait": // until the run's next deadline
+		c.at = c.DeadlineRun(words[1])
+		return Event{Run: words[1], What: TimerFired{}}
+	}
+	t.Fatalf("no such line of a story: %s", line)
+	return Event{}
+}
+
+func (c *crew) sessionLine(t *testing.T, words []string) Event {
+	ev, s := Event{Agent: words[1]}, (*Session)(nil)
+	if step, run, onBench := strings.Cut(words[1], "@"); onBench {
+		ev, s = Event{Run: run}, c.Bench.Sessions[run+"/"+step]
+	} else if a := c.Agents[words[1]]; a != nil {
+		s = a.Session
+	}
+	if s == nil {
+		t.Fatalf("%s has no session", words[1])
+	}
+	if words[0] == "began" {
+		ev.What = SessionStarted{Session: s.ID, PID: 1}
+		return ev
+	}
+	ended := SessionEnded{Session: s.ID, Outcome: control.Outcome(words[2]), Why: "so"}
+	if len(words) > 3 {
+		report := map[string]workflow.Report{"good": {}, "bad": {Failed: true, Why: "red"}, "gate": {GateFailed: true, Why: "red"}}[words[3]]
+		ended.Report = &StepReport{Report: report}
+	}
+	ev.What = ended
+	return ev
+}
