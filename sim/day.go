@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -264,7 +265,10 @@ func (w *world) spoil(a Act) {
 		w.put(a.Whom, []byte(fmt.Sprintf(`{"desired_state": contin%d`, w.writes)), true, "")
 	case whole:
 		state.CurrentState = a.Word
-		w.put(a.Whom, state.Render(), true, "")
+		was := *f
+		if w.put(a.Whom, state.Render(), true, ""); bytes.Equal(f.now.bytes, was.now.bytes) {
+			f.extra = was.extra // what lay there, once more: nobody can tell it from that, and it says nothing new
+		}
 	}
 	w.written(a.Whom)
 }
@@ -393,6 +397,11 @@ func (w *world) evening() {
 	}
 	w.mu.Unlock()
 	w.goAway()
+	if w.leftOver() { // by an engine that died when the last one had looked already: the next one finds it
+		w.do(Act{Do: "start"})
+		w.calm()
+		w.goAway()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failure == nil {

@@ -400,6 +400,18 @@ func (e *eyes) letGo() {
 	}
 }
 
+// leftOver says whether a day ends with something swapped out of which no journal tells.
+func (w *world) leftOver() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.files {
+		if slices.ContainsFunc(f.swapped, func(s *swapped) bool { return s.by.dead && s.news && s.told.IsZero() }) {
+			return true
+		}
+	}
+	return false
+}
+
 // tidy lets go of what was swapped out long enough ago.
 func (w *world) tidy() {
 	for _, f := range w.files {
