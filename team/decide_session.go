@@ -162,6 +162,9 @@ func (d *draft) limitReached(a *Agent) error {
 	return nil
 }
 
+// reportWords is why a run has a process end whose report is good.
+const reportWords = "its report was read"
+
 // sessionEnded frees the seat and lets who had asked for it decide what is next. Who stands in
 // line is given the seat by Next, behind that.
 func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
@@ -180,7 +183,11 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 		return err
 	}
 	s.EndedAt, s.Outcome, s.Why, s.Bytes = d.ev.At, what.Outcome, cutLine(what.Why), what.Bytes
-	if s.Ending != "" && s.Outcome != control.Lost && s.Outcome != control.Withdrawn {
+	switch {
+	case s.Ending == "" || s.Outcome == control.Lost || s.Outcome == control.Withdrawn:
+	case s.Ending == reportWords:
+		s.Outcome, s.Why = control.OK, s.Ending // it has done its work, however its process went
+	default:
 		s.Outcome, s.Why = control.Cancelled, s.Ending
 	}
 	var ran time.Duration

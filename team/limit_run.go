@@ -25,6 +25,7 @@ type RunSettings struct {
 	Wrapped       bool    `json:"wrapped,omitempty"`          // --wrapper or --command-template: no step works in an agent's seat
 	CostPerDayUSD float64 `json:"cost_per_day_usd,omitempty"` // --daily-cost-limit; 0: none
 	AtLimit       AtLimit `json:"at_limit,omitempty"`         // --cost-limit-action
+	How           string  `json:"how,omitempty"`              // how its steps are played: JSON of whoever plays them, opaque here
 }
 
 // check says what is wrong with settings; empty: nothing.

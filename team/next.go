@@ -83,8 +83,8 @@ func (x *Touched) touchOwner(s *Session) {
 // Next gives an event that follows from the team alone: a seat that is free goes to who is
 // first in line, a step that may begin begins or stands in line, a session that is not wanted
 // any more is asked to end, a step at a limit fails. It is to be decided and applied before
-// anything else, in the same append, and then Next is asked again until there is nothing: so
-// the end of one step and the beginning of the next are one sync. All of it is read off the
+// anything else, at the time that it carries, in the same append, and then Next is asked again
+// until there is nothing: so the end of one step and the beginning of the next are one sync. All of it is read off the
 // team; after a crash nothing is lost. At a start it is not asked before everybody was looked
 // after and control has its Started: only then may anything begin.
 func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {

@@ -127,6 +127,24 @@ func TestLimitOfTheNextDay(t *testing.T) {
 	c.steps("r", "one:COMPLETED two:RUNNING")
 }
 
+// A limit that control meets in line is control's: its wish is spent, and the step that sits in
+// the seat finishes where its run only pauses.
+func TestLimitInLine(t *testing.T) {
+	tired := quiet
+	tired.Limits.CostPerDayUSD = 2
+	c := newCrew(t, Limits{}, map[string]Settings{"ada": tired, "bob": quiet})
+	c.runs("r", RunSettings{AtLimit: LimitPauses}, "one ada", "two bob needs one")
+	c.stepStarts("r", "one")
+	c.wants("ada", "continuous")
+	c.uses("r", "one", 3)
+	c.says("ada", control.Resting, "pause")
+	if s := c.sit("r", "one"); s.Ending != "" || len(c.Agents["ada"].Line) != 0 || c.Runs["r"].Stage != workflow.Paused {
+		t.Errorf("the step is %+v, the line %+v, the run %s", s, c.Agents["ada"].Line, c.Runs["r"].Stage)
+	}
+	c.does("r", "one", good, control.OK)
+	c.steps("r", "one:COMPLETED two:PENDING")
+}
+
 // A warning goes on; its text is for the log.
 func TestLimitWarns(t *testing.T) {
 	c := newCrew(t, Limits{}, two())

@@ -315,6 +315,27 @@ func TestHowAStepEnds(t *testing.T) {
 	}
 }
 
+// A report that is read while the process lives ends the step, and then the process; that is
+// no cancelled session.
+func TestReportWhileItRuns(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.runs("r", RunSettings{}, "one ada", "two ada needs one")
+	c.stepStarts("r", "one")
+	c.ofRun("r", workflow.ReportRead{Lease: workflow.Lease{Step: "one", N: 1}})
+	c.steps("r", "one:COMPLETED two:PENDING")
+	if s := c.sit("r", "one"); s.Ending != "its report was read" || s.Now {
+		t.Errorf("its process goes on: %+v", s)
+	}
+	if got, want := c.StepWaits("r", "two"), "it stands in line behind run/r/one (ada-1)"; got != want {
+		t.Errorf("two waits: %q, want %q", got, want)
+	}
+	c.does("r", "one", nil, control.Failed)
+	c.steps("r", "one:COMPLETED two:RUNNING")
+	if past := c.Agents["ada"].Past[0]; past.Outcome != control.OK || past.Why != "its report was read" {
+		t.Errorf("in the past it is %+v", past)
+	}
+}
+
 // SPEC W9: who works with what people have answered begins in the batch of the answer where
 // there is a place, and else in line.
 func TestAnswersTakeSeats(t *testing.T) {

@@ -244,7 +244,12 @@ func (t *Team) moves(a *Agent, at time.Time) bool {
 			return true
 		}
 	}
-	return len(line) > 0 && t.open(a) && !t.Hold.On && !t.Stopping
+	return t.gives(a)
+}
+
+// gives says whether a seat goes to who is first in its line.
+func (t *Team) gives(a *Agent) bool {
+	return len(t.line(a)) > 0 && t.open(a) && !t.Hold.On && !t.Stopping
 }
 
 // stands says whether a claim stands, or why not. A step's stands while the team is held: it
@@ -298,7 +303,7 @@ func (d *draft) seatMoves(a *Agent) error {
 		}
 		return d.controlEnded(a, *control, why)
 	}
-	if len(line) == 0 || !d.team.open(a) || d.team.Hold.On || d.team.Stopping {
+	if !d.team.gives(a) {
 		return nil
 	}
 	run, step, isStep := StepOf(line[0].For)
