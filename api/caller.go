@@ -98,26 +98,43 @@ func (c caller) agent() string {
 	return c.session[:max(0, strings.LastIndexByte(c.session, '-'))]
 }
 
+// inStep says whether it is a step's session, STEP@RUN-NUMBER: which agent stands in it, its
+// name does not say.
+func (c caller) inStep() bool { return strings.Contains(c.session, "@") }
+
 // mayOrder refuses what nobody may do for himself (X10). about is the agent that an order is
 // for; empty: the whole team. Holding the team is nobody's release and is not asked about: who
 // sees something go wrong may stop it, whoever he is, and a person lifts it again.
 func mayOrder(ctx context.Context, event, about string) error {
-	is := callerIn(ctx)
 	subject := about
 	if subject == "" {
 		subject = "the team"
 	}
+	return callerIn(ctx).mayOrder(event, subject, about)
+}
+
+// mayOrderRun refuses every order about a run to every agent (X10): each may stand in a step of
+// it, or lead to one. run is empty where one is to be started.
+func mayOrderRun(ctx context.Context, event, run string) error {
+	subject := "the team"
+	if run != "" {
+		subject = "run " + run
+	}
+	return callerIn(ctx).mayOrder(event, subject, "")
+}
+
+func (c caller) mayOrder(event, subject, about string) error {
 	switch {
-	case is.unknown():
+	case c.unknown():
 		return &machine.Refusal{
 			Subject: subject, Event: event, State: "the caller is gone", Row: "X10",
 			Reason: "the process that connected ended before it was seen, so nobody knows whether an agent asks; ask again and stay until the answer",
 		}
-	case is.session == "" || about != "" && about != is.agent():
+	case c.session == "" || about != "" && about != c.agent() && !c.inStep():
 		return nil
 	}
 	return &machine.Refusal{
-		Subject: subject, Event: event, State: "asked from within " + is.session, Row: "X10",
+		Subject: subject, Event: event, State: "asked from within " + c.session, Row: "X10",
 		Reason: "nobody releases himself: an agent lifts no hold, stops no daemon and gives itself no orders; ask the person whose team this is",
 	}
 }

@@ -64,6 +64,11 @@ func askAsAgent(t *testing.T, dir string) {
 	}
 }
 
+// asSession is a request from within a session of ours.
+func asSession(ctx context.Context, session string) context.Context {
+	return context.WithValue(ctx, callerKey{}, &caller{session: session})
+}
+
 // A tree that changes during the walk is walked again; one that never rests is not believed.
 func TestLookAtAChangingTree(t *testing.T) {
 	at := life{pid: 7, began: 70}

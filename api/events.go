@@ -26,7 +26,7 @@ type eventsIn struct {
 	LastEventID int64  `header:"Last-Event-ID" default:"-1" minimum:"-1" doc:"The last sequence that the client has; browsers send it by themselves. It wins over after and tail"`
 	After       int64  `query:"after" default:"-1" minimum:"-1" doc:"Everything after this sequence; 0 is from the beginning. Without a place to begin: only what comes"`
 	Tail        int    `query:"tail" minimum:"0" maximum:"10000" doc:"Begin with the last so many"`
-	Entity      string `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9._-]*$" example:"control/coder" doc:"Only this entity"`
+	Entity      string `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$" example:"control/coder" doc:"Only this entity"`
 }
 
 // events is the journal as a stream.
@@ -229,7 +229,7 @@ func stillThere(ctx context.Context, err error) error {
 type journalIn struct {
 	After  int64  `query:"after" default:"-1" minimum:"-1" doc:"Everything after this sequence; without it from the beginning"`
 	Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"1000" doc:"At most so many; fewer where they are big"`
-	Entity string `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9._-]*$" example:"control/coder" doc:"Only this entity"`
+	Entity string `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$" example:"control/coder" doc:"Only this entity"`
 	Tail   int    `query:"tail" minimum:"0" maximum:"1000" doc:"The last so many instead"`
 }
 

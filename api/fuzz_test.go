@@ -8,10 +8,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/engine"
 )
 
 // FuzzRequest: whatever is asked, the answer is a route's, a problem or a redirect to the
@@ -116,7 +119,7 @@ func FuzzMessage(f *testing.F) {
 func posts() (paths []string) {
 	for _, rt := range table() {
 		if rt.Method == http.MethodPost {
-			paths = append(paths, strings.NewReplacer("{name}", "coder").Replace(rt.Path))
+			paths = append(paths, strings.NewReplacer("{name}", "coder", "{id}", "r1", "{step}", "review").Replace(rt.Path))
 		}
 	}
 	return paths
@@ -129,6 +132,8 @@ func FuzzBodies(f *testing.F) {
 		for _, body := range []string{
 			"", "{}", "null", `{"note":"why"}`, `{"now":true}`, `{"note":"a","note":"b"}`, `{"NOTE":"x"}`, `{"note":null}`, `{"note":7}`, `{"now":"true"}`,
 			`{"note":"x"} {"note":"y"}`, `{"note":"x"`, `[]`, `"x"`, "\xff", `{"note":"\ud800"}`, "{\"note\":\"a\x00b\"}", `{"note":"x","by":"root"}`, " \n", `{"":""}`, `true`, `1e999`,
+			`{"step":"build","note":"x"}`, `{"step":"../x"}`, `{"input":"{\"a\":1}","note":"y"}`, `{"rejected":true}`, `{"workflow":"w.yaml","max_attempts":2,"env":["A=b"]}`,
+			`{"workflow":"broken.yaml"}`, `{"start_at_step":"build","daily_cost_limit":1.5}`, `{"max_attempts":1e2}`, `{"max_iterations":-1}`, `{"env":null}`, `{"git_worktree":1}`,
 		} {
 			f.Add(uint8(i), body)
 		}
@@ -148,21 +153,26 @@ func FuzzBodies(f *testing.F) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, req)
 		var want struct {
-			Note string `json:"note"`
-			Now  bool   `json:"now"`
+			Note  string `json:"note"`
+			Now   bool   `json:"now"`
+			Step  string `json:"step"`
+			Input string `json:"input"`
+			engine.RunFlags
 		}
 		dec := json.NewDecoder(strings.NewReader(body))
 		dec.DisallowUnknownFields()
 		fault := dec.Decode(&want)
 		switch {
-		case w.Code == 200:
+		case w.Code < 300:
 			if fault == nil {
 				_, fault = dec.Token()
 			}
 			if len(fake.orders) != 1 || body != "" && !errors.Is(fault, io.EOF) || utf8.RuneCountInString(want.Note) > 1000 {
 				t.Fatalf("%s %q is taken for %q; it is read as %+v, %v", path, body, fake.orders, want, fault)
 			}
-			if got := fake.orders[0]; !strings.HasPrefix(got, "human sam: ") || !strings.HasSuffix(got, fmt.Sprintf(" %q", want.Note)) && !strings.HasSuffix(got, fmt.Sprintf("now=%v", want.Now)) {
+			got := fake.orders[0]
+			ends := []string{fmt.Sprintf(" %q", want.Note), fmt.Sprintf("now=%v", want.Now), " " + string(encode(want.RunFlags))}
+			if !strings.HasPrefix(got, "human sam: ") || !slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(got, end) }) {
 				t.Fatalf("%s %q is taken for %q", path, body, got)
 			}
 		case len(fake.orders) > 0:

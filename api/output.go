@@ -29,7 +29,7 @@ const (
 )
 
 type rawIn struct {
-	ID    string `path:"id" maxLength:"85" pattern:"^[a-z0-9][a-z0-9._-]{0,63}-[0-9]{1,20}$" example:"coder-17" doc:"The session"`
+	ID    string `path:"id" maxLength:"134" pattern:"^([a-z0-9][a-z0-9._-]{0,63}|[A-Za-z0-9_][A-Za-z0-9._-]{0,63}@[A-Za-z0-9_][A-Za-z0-9._-]{0,47})-[0-9]{1,20}$" example:"coder-17" doc:"The session: AGENT-NUMBER, or of a step STEP@RUN-NUMBER"`
 	From  int64  `query:"from" minimum:"0" doc:"The offset of the first byte"`
 	Limit int    `query:"limit" default:"1048576" minimum:"1" maximum:"16777216" doc:"At most so many bytes"`
 }
@@ -129,7 +129,7 @@ func (p *pieces) stop(cancel context.CancelFunc) {
 }
 
 type outputIn struct {
-	ID          string `path:"id" maxLength:"85" pattern:"^[a-z0-9][a-z0-9._-]{0,63}-[0-9]{1,20}$" example:"coder-17" doc:"The session"`
+	ID          string `path:"id" maxLength:"134" pattern:"^([a-z0-9][a-z0-9._-]{0,63}|[A-Za-z0-9_][A-Za-z0-9._-]{0,63}@[A-Za-z0-9_][A-Za-z0-9._-]{0,47})-[0-9]{1,20}$" example:"coder-17" doc:"The session: AGENT-NUMBER, or of a step STEP@RUN-NUMBER"`
 	LastEventID int64  `header:"Last-Event-ID" default:"-1" minimum:"-1" doc:"The offset that the client has reached; it wins over from and tail"`
 	From        int64  `query:"from" default:"-1" minimum:"-1" doc:"The offset to begin at; without it at the beginning"`
 	Tail        int64  `query:"tail" minimum:"0" maximum:"1073741824" doc:"Begin about so many bytes before the end"`
@@ -323,7 +323,7 @@ func (t *listener) tell(all bool) error {
 }
 
 type factsIn struct {
-	ID   string `path:"id" maxLength:"85" pattern:"^[a-z0-9][a-z0-9._-]{0,63}-[0-9]{1,20}$" example:"coder-17" doc:"The session"`
+	ID   string `path:"id" maxLength:"134" pattern:"^([a-z0-9][a-z0-9._-]{0,63}|[A-Za-z0-9_][A-Za-z0-9._-]{0,63}@[A-Za-z0-9_][A-Za-z0-9._-]{0,47})-[0-9]{1,20}$" example:"coder-17" doc:"The session: AGENT-NUMBER, or of a step STEP@RUN-NUMBER"`
 	Tail int    `query:"tail" default:"200" minimum:"1" maximum:"2000" doc:"The last so many"`
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
@@ -51,10 +52,11 @@ func (p *Problem) GetHeaders() http.Header {
 func (p *Problem) ContentType(string) string { return problemType }
 
 const (
-	problemType  = "application/problem+json"
-	faultsMax    = 32  // of one request; more of them teach nobody more
-	faultChars   = 120 // of a value that is shown back; it comes from whoever asks
-	retrySeconds = "1" // after which asking again makes sense
+	problemType   = "application/problem+json"
+	fileFaultsMax = 1000 // of one file; somebody mends them all at once
+	faultsMax     = 32   // of one request; more of them teach nobody more
+	faultChars    = 120  // of a value that is shown back; it comes from whoever asks
+	retrySeconds  = "1"  // after which asking again makes sense
 )
 
 func problem(status int, format string, args ...any) *Problem {
@@ -67,6 +69,7 @@ func problemOf(err error) *Problem {
 		known   *Problem
 		refusal *machine.Refusal
 		unknown *team.Unknown
+		faults  *config.Faults
 	)
 	switch {
 	case errors.As(err, &known):
@@ -79,6 +82,8 @@ func problemOf(err error) *Problem {
 		p := problem(http.StatusNotFound, "%s", unknown)
 		p.Known = unknown.Known
 		return p
+	case errors.As(err, &faults):
+		return faulty(faults.List)
 	case errors.Is(err, engine.ErrClosed):
 		return problem(http.StatusServiceUnavailable, "%s", err)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -88,6 +93,32 @@ func problemOf(err error) *Problem {
 	default:
 		return problem(http.StatusInternalServerError, "%s", err)
 	}
+}
+
+// faulty is a file that cannot be worked with: every fault, at its place.
+func faulty(list []config.Fault) *Problem {
+	p := problem(http.StatusUnprocessableEntity, "the file cannot be worked with")
+	for i, f := range list {
+		if i == fileFaultsMax {
+			p.Errors = append(p.Errors, Fault{Message: fmt.Sprintf("and %d more", len(list)-i)})
+			break
+		}
+		at, words := shorten(f.File), f.Text
+		if f.Line > 0 {
+			at = fmt.Sprintf("%s:%d:%d", at, f.Line, f.Column)
+		}
+		if f.Path != "" {
+			words = f.Path + ": " + words
+		}
+		p.Errors = append(p.Errors, Fault{Message: words, Location: at})
+	}
+	if len(p.Errors) > 0 {
+		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message
+		if more := len(list) - 1; more > 0 {
+			p.Detail += fmt.Sprintf(", and %d more", more)
+		}
+	}
+	return p
 }
 
 // write sends the problem, from a handler that has sent nothing yet.

@@ -57,6 +57,7 @@ says what happened and what to do.
 | 409 | refused: the state does not allow it; ` + "`refusal`" + ` says what it does allow |
 | 410 | the place in the journal lies beyond its end: it is another journal |
 | 500, 504 | it failed; it did not answer in time |
+| 501 | this fairlead cannot do that at all |
 | 503 | the daemon is stopping, or 2,000 streams are open already |
 
 ## Streams
@@ -146,7 +147,11 @@ func TestReference(t *testing.T) {
 			out.WriteString("\nBody, may be left out:\n\n")
 			doc.fields(&out, doc.Components.Schemas[body.name()])
 		}
-		for kind, content := range op.Responses["200"].Content {
+		given := op.Responses["200"].Content
+		if made, ok := op.Responses["201"]; ok {
+			given = made.Content
+		}
+		for kind, content := range given {
 			answer := "`" + kind + "`"
 			if name := content.Schema.name(); name != "" {
 				answer = shape(name)

@@ -33,7 +33,7 @@ type adder func(*Server, huma.API, huma.Operation)
 // table is every route there is; the OpenAPI document and doc/api.md are made from it.
 func table() []route {
 	const get, post = http.MethodGet, http.MethodPost
-	return []route{
+	return append([]route{
 		{
 			"list-agents", get, "/agents", "The team as it is now",
 			"Every agent in the order of fairlead.yaml, with evidence asked for just now, and whether the team is held. `head` is the sequence as of which this is true: follow `/events?after=HEAD` from it.",
@@ -114,7 +114,7 @@ func table() []route {
 			"Sessions that run finish and nothing new begins; then the daemon goes. With `now` they are ended.",
 			answer((*Server).down),
 		},
-	}
+	}, runRoutes()...)
 }
 
 // answer is a route that takes an In and gives an Out as JSON, or a problem.
@@ -130,6 +130,14 @@ func answer[In, Out any](do func(*Server, context.Context, *In) (*Out, error)) a
 			}
 			return &reply{Body: *out}, nil
 		})
+	}
+}
+
+// created is a route whose answer is something new.
+func created(add adder) adder {
+	return func(s *Server, api huma.API, op huma.Operation) {
+		op.DefaultStatus = http.StatusCreated
+		add(s, api, op)
 	}
 }
 

@@ -57,9 +57,23 @@ func TestEveryRoute(t *testing.T) {
 		{"list-machines", "GET", "/machines", "", `"machines" "name":"control" "mermaid" "rows" "id":"C1" "from" "event" "to" "do"`},
 		{"get-status", "GET", "/status", "", `"version":"1.2.3" "pid" "started_at" "uptime_ms" "dir" "journal":{"head":2,"backend":"memory"} "subscribers":0`},
 		{"stop-team", "POST", "/down", `{"now":true}`, `"stopping":true`},
+		{"list-runs", "GET", "/runs", "", `"runs" "run_id":"r1" "workflow_name" "status":"waiting" "stage" "repo_dir" "run_state" "created_at" "updated_at" "waits":[] "cost_usd_today" "counts" "waiting_on_human":1`},
+		{"start-run", "POST", "/runs", `{"workflow":"w.yaml"}`, `"run_id":"r1" "steps" "id":"build" "attempts":1 "iteration_count" "needs":["build"] "human_in_the_loop":true`},
+		{"get-run", "GET", "/runs/r1", "", `"run_id":"r1" "steps" "metrics":{} "logs":[] "artifacts":[] "started_at":null`},
+		{"cancel-run", "POST", "/runs/r1/cancel", `{"step":"build","note":"x"}`, `"seq":9`},
+		{"pause-run", "POST", "/runs/r1/pause", "", `"seq":9`},
+		{"release-run", "POST", "/runs/r1/release", `{}`, `"seq":9`},
+		{"resume-run", "POST", "/runs/r1/resume", `{"start_at_step":"build"}`, `"run_id":"r1"`},
+		{"approve-step", "POST", "/runs/r1/steps/review/approve", `{"input":"{}"}`, `"seq":9`},
+		{"reject-step", "POST", "/runs/r1/steps/review/reject", "", `"seq":9`},
+		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"r1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[]`},
 	} {
 		taken[c.id] = true
-		text, _ := s.want(t, 200, c.method, Base+c.path, c.body)
+		status := 200
+		if c.id == "start-run" {
+			status = 201
+		}
+		text, _ := s.want(t, status, c.method, Base+c.path, c.body)
 		for _, want := range strings.Fields(c.want) {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %s is not in\n%s", c.id, want, text)

@@ -19,7 +19,7 @@ import (
 func everyPath(agent, session string) map[string]string {
 	paths := map[string]string{Base + "/openapi.json": http.MethodGet}
 	for _, rt := range table() {
-		paths[Base+strings.NewReplacer("{name}", agent, "{id}", session).Replace(rt.Path)] = rt.Method
+		paths[Base+strings.NewReplacer("{name}", agent, "{step}", agent, "{id}", session).Replace(rt.Path)] = rt.Method
 	}
 	return paths
 }

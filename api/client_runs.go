@@ -1,0 +1,64 @@
+package api
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// Runs is every run, the newest first, without their steps.
+func (c *Client) Runs(ctx context.Context) ([]engine.RunView, error) {
+	all, err := get[Runs](ctx, c, "/runs", nil)
+	return all.Runs, err
+}
+
+// Run is one run with its steps. The error is a *Problem with status 404 and the names that
+// there are where there is none of that name.
+func (c *Client) Run(ctx context.Context, id string) (engine.RunView, error) {
+	return get[engine.RunView](ctx, c, runPath(id, ""), nil)
+}
+
+// StartRun starts a run; it returns when that is durable. The error is a *Problem with status
+// 422 and every fault of the workflow in its Errors, or a *Refused.
+func (c *Client) StartRun(ctx context.Context, flags engine.RunFlags) (engine.RunView, error) {
+	return post[engine.RunView](ctx, c, "/runs", flags)
+}
+
+// ResumeRun has a run go on that is over; what flags leave out is what it was.
+func (c *Client) ResumeRun(ctx context.Context, id string, flags engine.RunFlags) (engine.RunView, error) {
+	return post[engine.RunView](ctx, c, runPath(id, "/resume"), flags)
+}
+
+// CancelRun cancels a run, or only one step of it.
+func (c *Client) CancelRun(ctx context.Context, id, step, why string) (Ordered, error) {
+	return post[Ordered](ctx, c, runPath(id, "/cancel"), cancelBody{Step: step, Note: why})
+}
+
+// PauseRun lets no further step of a run begin.
+func (c *Client) PauseRun(ctx context.Context, id, why string) (Ordered, error) {
+	return post[Ordered](ctx, c, runPath(id, "/pause"), noteBody{Note: why})
+}
+
+// ReleaseRun lets a paused run go on.
+func (c *Client) ReleaseRun(ctx context.Context, id, why string) (Ordered, error) {
+	return post[Ordered](ctx, c, runPath(id, "/release"), noteBody{Note: why})
+}
+
+// Answer says yes or no to a step that waits for people. Input is JSON, 512 KiB are always
+// taken; with its quotes escaped it has to fit into a body of 1 MiB.
+func (c *Client) Answer(ctx context.Context, id, step string, answer engine.StepAnswer) (Ordered, error) {
+	verb := "/approve"
+	if answer.Rejected {
+		verb = "/reject"
+	}
+	return post[Ordered](ctx, c, runPath(id, "/steps/"+url.PathEscape(step)+verb), answerBody{Note: answer.Note, Input: answer.Input})
+}
+
+// Inbox is everything that waits for a person.
+func (c *Client) Inbox(ctx context.Context) ([]engine.InboxItem, error) {
+	all, err := get[Inbox](ctx, c, "/inbox", nil)
+	return all.Items, err
+}
+
+func runPath(id, rest string) string { return "/runs/" + url.PathEscape(id) + rest }

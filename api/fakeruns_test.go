@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+var _ RunBackend = (*fake)(nil)
+
+// said keeps an order about runs as one line.
+func (f *fake) said(by engine.Actor, format string, args ...any) {
+	f.do(func() {
+		f.orders = append(f.orders, fmt.Sprintf("%s %s: ", by.Kind, by.ID)+fmt.Sprintf(format, args...))
+	})
+}
+
+// knows answers with what the fake answers everybody with, and that there is one run only.
+func (f *fake) knows(ctx context.Context, id, note string) error {
+	if err := f.answer(); err != nil {
+		return err
+	}
+	switch {
+	case id != "r1":
+		return &team.Unknown{What: "run", Name: id, Known: []string{"r1"}}
+	case note == "refuse":
+		return &machine.Refusal{Subject: "run r1", Event: "cancel", State: "stopped", Row: "W14", Reason: "it is over", Takes: []string{"resume"}}
+	case note == "hang":
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (f *fake) view() engine.RunView {
+	return engine.RunView{
+		ID: "r1", Workflow: "plan-code-review", Status: "waiting", Stage: "driven", RepoDir: "/repo", CreatedAt: testTime, UpdatedAt: testTime,
+		Counts: engine.Counts{Completed: 1, Waiting: 1},
+		Steps:  []engine.StepView{{ID: "build", Status: "COMPLETED", Attempts: 1}, {ID: "review", Status: "WAITING_ON_HUMAN", Needs: []string{"build"}, Human: true}},
+	}
+}
+
+func (f *fake) StartRun(_ context.Context, by engine.Actor, flags engine.RunFlags) (engine.RunView, error) {
+	if err := f.answer(); err != nil {
+		return engine.RunView{}, err
+	}
+	if flags.Workflow == "broken.yaml" {
+		return engine.RunView{}, fmt.Errorf("read the workflow: %w", &config.Faults{List: []config.Fault{
+			{File: "broken.yaml", Line: 3, Column: 7, Path: "steps.0.needs", Text: `there is no step "buidl"`},
+			{File: "broken.yaml", Line: 9, Column: 1, Text: "a step has no id"},
+		}})
+	}
+	f.said(by, "start %s", encode(flags))
+	return f.view(), nil
+}
+
+func (f *fake) ResumeRun(ctx context.Context, by engine.Actor, id string, flags engine.RunFlags) (engine.RunView, error) {
+	if err := f.knows(ctx, id, ""); err != nil {
+		return engine.RunView{}, err
+	}
+	f.said(by, "resume %s", encode(flags))
+	return f.view(), nil
+}
+
+func (f *fake) CancelRun(ctx context.Context, by engine.Actor, id, step, why string) (uint64, error) {
+	if err := f.knows(ctx, id, why); err != nil {
+		return 0, err
+	}
+	f.said(by, "cancel %s step %q %q", id, step, why)
+	return 9, nil
+}
+
+func (f *fake) PauseRun(ctx context.Context, by engine.Actor, id, why string) (uint64, error) {
+	if err := f.knows(ctx, id, why); err != nil {
+		return 0, err
+	}
+	f.said(by, "pause %s %q", id, why)
+	return 9, nil
+}
+
+func (f *fake) ReleaseRun(ctx context.Context, by engine.Actor, id, why string) (uint64, error) {
+	if err := f.knows(ctx, id, why); err != nil {
+		return 0, err
+	}
+	f.said(by, "release %s %q", id, why)
+	return 9, nil
+}
+
+func (f *fake) Answer(ctx context.Context, by engine.Actor, id, step string, answer engine.StepAnswer) (uint64, error) {
+	if err := f.knows(ctx, id, answer.Note); err != nil {
+		return 0, err
+	}
+	f.said(by, "answer %s %s rejected=%v input %q %q", id, step, answer.Rejected, answer.Input, answer.Note)
+	return 9, nil
+}
+
+func (f *fake) Runs(context.Context) ([]engine.RunView, error) {
+	return []engine.RunView{f.view()}, f.answer()
+}
+
+func (f *fake) RunByID(ctx context.Context, id string) (engine.RunView, error) {
+	if err := f.knows(ctx, id, ""); err != nil {
+		return engine.RunView{}, err
+	}
+	return f.view(), nil
+}
+
+func (f *fake) Inbox(context.Context) ([]engine.InboxItem, error) {
+	return []engine.InboxItem{{Kind: "step", Run: "r1", Step: "review", Since: testTime, Why: "review waits for people"}}, f.answer()
+}

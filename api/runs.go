@@ -1,0 +1,276 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// RunBackend is what the server asks about runs of workflows (SPEC Workflow). Its errors are
+// those of Backend; a workflow that cannot be read lists every fault.
+type RunBackend interface {
+	StartRun(ctx context.Context, by engine.Actor, flags engine.RunFlags) (engine.RunView, error)
+	ResumeRun(ctx context.Context, by engine.Actor, id string, flags engine.RunFlags) (engine.RunView, error)
+	CancelRun(ctx context.Context, by engine.Actor, id, step, why string) (uint64, error) // step empty: the run
+	PauseRun(ctx context.Context, by engine.Actor, id, why string) (uint64, error)
+	ReleaseRun(ctx context.Context, by engine.Actor, id, why string) (uint64, error)
+	Answer(ctx context.Context, by engine.Actor, id, step string, answer engine.StepAnswer) (uint64, error)
+	Runs(ctx context.Context) ([]engine.RunView, error)             // newest first, without their steps
+	RunByID(ctx context.Context, id string) (engine.RunView, error) // with its steps
+	Inbox(ctx context.Context) ([]engine.InboxItem, error)
+}
+
+// Runs is the answer with every run, the newest first.
+type Runs struct {
+	Runs []engine.RunView `json:"runs" nullable:"false"`
+}
+
+// Inbox is everything that waits for a person.
+type Inbox struct {
+	Items []engine.InboxItem `json:"items" nullable:"false"`
+}
+
+// Ordered is the answer to an order about a run.
+type Ordered struct {
+	Seq uint64 `json:"seq" doc:"The last change that the order made; it is durable"`
+}
+
+type runIn struct {
+	ID string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"f8c1a491" doc:"The run"`
+}
+
+type runNoteIn struct {
+	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"f8c1a491" doc:"The run"`
+	Body *noteBody
+}
+
+// cancelBody says what is cancelled, and why.
+type cancelBody struct {
+	Step string `json:"step,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" doc:"Only this step; the run where it is left out"`
+	Note string `json:"note,omitempty" maxLength:"1000" doc:"Why, for people"`
+}
+
+type cancelIn struct {
+	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"f8c1a491" doc:"The run"`
+	Body *cancelBody
+}
+
+// runBody is what somebody says who starts a run, or has it go on.
+type runBody engine.RunFlags
+
+type startRunIn struct {
+	Body *runBody
+}
+
+type resumeIn struct {
+	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"f8c1a491" doc:"The run"`
+	Body *runBody
+}
+
+// answerBody is what a person says to a step; whether it is a yes is in the route.
+type answerBody struct {
+	Note  string `json:"note,omitempty" maxLength:"1000" doc:"Why, for people"`
+	Input string `json:"input,omitempty" maxLength:"1048576" doc:"JSON, where the step asks for more than yes or no"`
+}
+
+type answerIn struct {
+	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"f8c1a491" doc:"The run"`
+	Step string `path:"step" maxLength:"64" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"review" doc:"The step"`
+	Body *answerBody
+}
+
+// runRoutes are the routes about runs of workflows.
+func runRoutes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
+		{
+			"list-runs", get, "/runs", "The runs of workflows",
+			"The newest first, without their steps.",
+			answer((*Server).runs),
+		},
+		{
+			"start-run", post, "/runs", "Start a run of a workflow",
+			"The workflow is read and checked first; status 422 lists every fault with file, line and column, and nothing has begun. The answer comes when the run is durable.",
+			created(answer((*Server).startRun)),
+		},
+		{
+			"get-run", get, "/runs/{id}", "One run with its steps",
+			"In the order of its plan. `/events` tells of changes as `run/ID` and `run/ID/STEP`.",
+			answer((*Server).run),
+		},
+		{
+			"cancel-run", post, "/runs/{id}/cancel", "Cancel a run, or one of its steps",
+			"Processes are ended, what was completed stays. A cancelled run can be resumed.",
+			answer((*Server).cancelRun),
+		},
+		{
+			"pause-run", post, "/runs/{id}/pause", "Let no further step begin",
+			"What is at work finishes.",
+			answer((*Server).pauseRun),
+		},
+		{
+			"release-run", post, "/runs/{id}/release", "Let a paused run go on",
+			"It goes on where it stood.",
+			answer((*Server).releaseRun),
+		},
+		{
+			"resume-run", post, "/runs/{id}/resume", "Have a run that is over go on",
+			"From `start_at_step` where one is named, else from whatever failed. Flags that are left out are what they were.",
+			answer((*Server).resumeRun),
+		},
+		{
+			"approve-step", post, "/runs/{id}/steps/{step}/approve", "Say yes to a step that waits for people",
+			"With `input` where it asks for more. Input that does not fit leaves it waiting, and the reason is in its `bad_input`.",
+			reply(false),
+		},
+		{
+			"reject-step", post, "/runs/{id}/steps/{step}/reject", "Say no to a step that waits for people",
+			"The run goes back to where the step says, or the step has failed.",
+			reply(true),
+		},
+		{
+			"list-inbox", get, "/inbox", "What waits for a person",
+			"Whoever has waited longest comes first.",
+			answer((*Server).inbox),
+		},
+	}
+}
+
+// about is the engine where it knows of runs.
+func (s *Server) about() (RunBackend, error) {
+	if runs, ok := s.engine.(RunBackend); ok {
+		return runs, nil
+	}
+	return nil, problem(http.StatusNotImplemented, "this fairlead has no runs of workflows; use one that has `fairlead run`")
+}
+
+// orderRun is about for who gives an order. An agent gives none to any run (X10): it may stand
+// in one, and would approve its own work.
+func (s *Server) orderRun(ctx context.Context, event, run string) (RunBackend, error) {
+	if err := mayOrderRun(ctx, event, run); err != nil {
+		return nil, err
+	}
+	return s.about()
+}
+
+func (s *Server) runs(ctx context.Context, _ *nothing) (*Runs, error) {
+	engine, err := s.about()
+	if err != nil {
+		return nil, err
+	}
+	all, err := engine.Runs(ctx)
+	for i := range all {
+		all[i] = *noNulls(all[i])
+		all[i].Steps = nil
+	}
+	return &Runs{Runs: some(all)}, err
+}
+
+func (s *Server) run(ctx context.Context, in *runIn) (*engine.RunView, error) {
+	engine, err := s.about()
+	if err != nil {
+		return nil, err
+	}
+	view, err := engine.RunByID(ctx, in.ID)
+	return noNulls(view), err
+}
+
+func (s *Server) startRun(ctx context.Context, in *startRunIn) (*engine.RunView, error) {
+	runs, err := s.orderRun(ctx, "run", "")
+	if err != nil {
+		return nil, err
+	}
+	view, err := runs.StartRun(ctx, s.actor(ctx), in.Body.flags())
+	return noNulls(view), err
+}
+
+func (s *Server) resumeRun(ctx context.Context, in *resumeIn) (*engine.RunView, error) {
+	runs, err := s.orderRun(ctx, "resume", in.ID)
+	if err != nil {
+		return nil, err
+	}
+	view, err := runs.ResumeRun(ctx, s.actor(ctx), in.ID, in.Body.flags())
+	return noNulls(view), err
+}
+
+func (b *runBody) flags() engine.RunFlags {
+	if b == nil {
+		return engine.RunFlags{}
+	}
+	return engine.RunFlags(*b)
+}
+
+func (s *Server) cancelRun(ctx context.Context, in *cancelIn) (*Ordered, error) {
+	engine, err := s.orderRun(ctx, "cancel", in.ID)
+	if err != nil {
+		return nil, err
+	}
+	var what cancelBody
+	if in.Body != nil {
+		what = *in.Body
+	}
+	seq, err := engine.CancelRun(ctx, s.actor(ctx), in.ID, what.Step, what.Note)
+	return &Ordered{Seq: seq}, err
+}
+
+// pauseRun is everybody's, as holding the team is: who sees something go wrong may stop it.
+func (s *Server) pauseRun(ctx context.Context, in *runNoteIn) (*Ordered, error) {
+	engine, err := s.about()
+	if err != nil {
+		return nil, err
+	}
+	seq, err := engine.PauseRun(ctx, s.actor(ctx), in.ID, in.Body.note())
+	return &Ordered{Seq: seq}, err
+}
+
+func (s *Server) releaseRun(ctx context.Context, in *runNoteIn) (*Ordered, error) {
+	engine, err := s.orderRun(ctx, "release", in.ID)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := engine.ReleaseRun(ctx, s.actor(ctx), in.ID, in.Body.note())
+	return &Ordered{Seq: seq}, err
+}
+
+// reply is a route that answers a step which waits for people.
+func reply(rejected bool) adder {
+	event := map[bool]string{false: "approve", true: "reject"}[rejected]
+	return answer(func(s *Server, ctx context.Context, in *answerIn) (*Ordered, error) {
+		runs, err := s.orderRun(ctx, event, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		said := engine.StepAnswer{Rejected: rejected}
+		if in.Body != nil {
+			said.Note, said.Input = in.Body.Note, in.Body.Input
+		}
+		seq, err := runs.Answer(ctx, s.actor(ctx), in.ID, in.Step, said)
+		return &Ordered{Seq: seq}, err
+	})
+}
+
+func (s *Server) inbox(ctx context.Context, _ *nothing) (*Inbox, error) {
+	engine, err := s.about()
+	if err != nil {
+		return nil, err
+	}
+	items, err := engine.Inbox(ctx)
+	for i := range items {
+		items[i].Artifacts, items[i].Logs = some(items[i].Artifacts), some(items[i].Logs)
+	}
+	return &Inbox{Items: some(items)}, err
+}
+
+// noNulls is a run in which no list is null.
+func noNulls(v engine.RunView) *engine.RunView {
+	v.Waits = some(v.Waits)
+	for i := range v.Steps {
+		step := &v.Steps[i]
+		step.Needs, step.Artifacts, step.Logs = some(step.Needs), some(step.Artifacts), some(step.Logs)
+		if step.Metrics == nil {
+			step.Metrics = map[string]string{}
+		}
+	}
+	return &v
+}
