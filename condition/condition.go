@@ -157,7 +157,7 @@ func faultOf(err error) *Fault {
 	}
 	var placed *file.Error
 	if !errors.As(err, &placed) {
-		return &Fault{1, 1, cut(firstLine(err.Error()))}
+		return &Fault{1, 1, cut(plainly(firstLine(err.Error())))}
 	}
 	text := firstLine(placed.Message)
 	if own != nil {
