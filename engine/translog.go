@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,8 +27,10 @@ const logRetry = 5 * time.Second
 
 // LogTransitions writes every transition as a line of JSON in the words of the turn seed
 // (X6), for programs that know nothing of the journal. It is a projection: after a crash, or
-// a disk that was full, it goes on after the last whole line. It returns when ctx or the
-// engine ends; the error is for a file that cannot be gone on with.
+// a disk that was full, it goes on after the last whole line. Where that line tells of a
+// change that the journal does not have, because the journal was lost, or put back from a copy,
+// the log is kept aside and begun anew. It returns when ctx or the engine ends; the error is
+// for a file that cannot be gone on with.
 func (e *Engine) LogTransitions(ctx context.Context, path string) error {
 	warned := false
 	for {
@@ -36,7 +39,7 @@ func (e *Engine) LogTransitions(ctx context.Context, path string) error {
 		switch {
 		case ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, journal.ErrClosed):
 			return nil //nolint:nilerr // we stop; the next start goes on after the last whole line
-		case errors.Is(err, ErrLagged), errors.Is(err, errLogFull):
+		case errors.Is(err, ErrLagged), errors.Is(err, errLogAnew):
 			continue // it goes on from the journal, or in a new file
 		case err == nil, errors.As(err, &refused):
 			return err
@@ -51,7 +54,7 @@ func (e *Engine) LogTransitions(ctx context.Context, path string) error {
 	}
 }
 
-var errLogFull = errors.New("the transition log is full")
+var errLogAnew = errors.New("the transition log goes on in a new file")
 
 // notOurLog says that what stands at the end of a log is no transition: nobody knows after
 // which one to go on.
@@ -79,11 +82,17 @@ func (e *Engine) logTo(ctx context.Context, path string) (err error) {
 			err = cerr
 		}
 	}()
-	after, size, err := lastLogged(file)
+	last, size, err := lastLine(file)
+	if err == nil && last == nil {
+		last, err = lastFull(path)
+	}
 	if err != nil {
 		return err
 	}
-	after = max(after, lastFull(path))
+	after, err := e.goesOnAfter(ctx, path, last)
+	if err != nil {
+		return err
+	}
 	for ch, err := range e.Changes(ctx, after, "") {
 		if err != nil {
 			return err
@@ -96,7 +105,7 @@ func (e *Engine) logTo(ctx context.Context, path string) (err error) {
 			if err := os.Rename(path, fmt.Sprintf("%s.%d", path, ch.Seq)); err != nil {
 				return fmt.Errorf("begin a new transition log: %w", err)
 			}
-			return errLogFull
+			return errLogAnew
 		}
 	}
 	return nil
@@ -113,47 +122,118 @@ func transitionLine(ch journal.Change) []byte {
 	})
 }
 
-// lastFull is the Seq up to which full logs go; it stands in their names.
-func lastFull(path string) uint64 {
-	var last uint64
+// logLine is what of a line says which change it is of. Another journal counts the same.
+type logLine struct {
+	Timestamp string `json:"timestamp"`
+	Entity    string `json:"entity"`
+	Row       string `json:"row"`
+	Seq       uint64 `json:"seq"`
+}
+
+// goesOnAfter is the Seq that the last line is of; 0 where there is none yet. A log of
+// another journal is put aside.
+func (e *Engine) goesOnAfter(ctx context.Context, path string, last []byte) (uint64, error) {
+	if last == nil {
+		return 0, nil
+	}
+	var told, is logLine
+	if err := json.Unmarshal(last, &told); err != nil {
+		return 0, &notOurLog{path, err}
+	}
+	if told.Seq == 0 {
+		return 0, &notOurLog{path, errors.New("it has no seq")}
+	}
+	for ch, err := range e.opts.Journal.Read(ctx, journal.Query{After: told.Seq - 1, Until: told.Seq}) {
+		if err != nil {
+			return 0, err
+		}
+		if err := json.Unmarshal(transitionLine(ch), &is); err != nil {
+			panic("engine: a line of our own cannot be read: " + err.Error())
+		}
+	}
+	if is == told {
+		return told.Seq, nil
+	}
+	aside, err := putAside(path)
+	if err != nil {
+		return 0, fmt.Errorf("put the log of another journal aside: %w", err)
+	}
+	e.log.Warn("the log of transitions tells of a change that the journal does not have; it is kept aside, and written anew", "seq", told.Seq, "kept_as", aside)
+	return 0, errLogAnew
+}
+
+// putAside renames a log with all its full files, to names that no log goes on with.
+func putAside(path string) (aside string, err error) {
+	for n := 1; ; n++ {
+		aside = fmt.Sprintf("%s.aside-%d", path, n)
+		taken, _ := filepath.Glob(aside + "*") // the pattern is ours, but for an n that is the beginning of another
+		if len(taken) == 0 {
+			break
+		}
+	}
+	for _, full := range fullLogs(path) {
+		if err := os.Rename(fmt.Sprintf("%s.%d", path, full), fmt.Sprintf("%s.%d", aside, full)); err != nil {
+			return "", err
+		}
+	}
+	return aside, os.Rename(path, aside)
+}
+
+// fullLogs are the Seqs up to which full logs go, in order; they stand in their names.
+func fullLogs(path string) (seqs []uint64) {
 	names, _ := filepath.Glob(path + ".*") // the pattern is ours: it cannot be malformed
 	for _, name := range names {
 		if seq, err := strconv.ParseUint(strings.TrimPrefix(name, path+"."), 10, 64); err == nil {
-			last = max(last, seq)
+			seqs = append(seqs, seq)
 		}
 	}
-	return last
+	slices.Sort(seqs)
+	return seqs
 }
 
-// lastLogged finds the last whole line, cuts a torn one off, and leaves the file at its end.
-func lastLogged(file *os.File) (after uint64, size int64, err error) {
+// lastFull is the last line of the newest full log; nil: there is none.
+func lastFull(path string) (last []byte, err error) {
+	full := fullLogs(path)
+	if len(full) == 0 {
+		return nil, nil
+	}
+	file, err := os.Open(fmt.Sprintf("%s.%d", path, full[len(full)-1])) //nolint:gosec // our own folder
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	last, _, err = tailOf(file)
+	return last, err
+}
+
+// lastLine finds the last whole line, cuts a torn one off, and leaves the file at its end.
+func lastLine(file *os.File) (last []byte, size int64, err error) {
+	last, size, err = tailOf(file)
+	if err == nil {
+		err = file.Truncate(size)
+	}
+	if err == nil {
+		_, err = file.Seek(size, io.SeekStart)
+	}
+	return last, size, err
+}
+
+// tailOf gives the last whole line, nil where there is none, and where it ends.
+func tailOf(file *os.File) (last []byte, size int64, err error) {
 	info, err := file.Stat()
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
 	const tail = 64 << 10 // far more than a line
 	from := max(0, info.Size()-tail)
 	text, err := io.ReadAll(bufio.NewReader(io.NewSectionReader(file, from, info.Size()-from)))
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
 	end := bytes.LastIndexByte(text, '\n') + 1
 	size = from + int64(end)
-	if err := file.Truncate(size); err != nil {
-		return 0, 0, err
-	}
-	if _, err := file.Seek(size, io.SeekStart); err != nil {
-		return 0, 0, err
-	}
 	if end == 0 {
-		return 0, size, nil
+		return nil, size, nil
 	}
-	begin := bytes.LastIndexByte(text[:end-1], '\n') + 1
-	var line struct {
-		Seq uint64 `json:"seq"`
-	}
-	if err := json.Unmarshal(text[begin:end], &line); err != nil {
-		return 0, 0, &notOurLog{file.Name(), err}
-	}
-	return line.Seq, size, nil
+	return text[bytes.LastIndexByte(text[:end-1], '\n')+1 : end], size, nil
 }
