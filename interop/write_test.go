@@ -91,6 +91,35 @@ func TestWriteKnowsOursBySum(t *testing.T) {
 	}
 }
 
+// A content that keeps parts of what was seen goes over nothing that was said since, though it
+// was taken in; our own writes in between are no news.
+func TestWriteOfWhatWasSeenGoesOverNothingNewer(t *testing.T) {
+	d, _ := newStillDesk(t, wish(Pause, "a"))
+	old, err := d.Read("coder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Took(old)
+	d.replace(wish(RunOnce, "theirs"))
+	newer, err := d.Read("coder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Took(newer)
+	var changed *Changed
+	err = d.Write(t.Context(), "coder", []byte(wish(Pause, "keeps parts of a")), old.Seq, nil)
+	if !errors.As(err, &changed) || changed.Seen.Seq != newer.Seq {
+		t.Fatalf("%v, want that look %d stands in the way", err, newer.Seq)
+	}
+	d.lies(wish(RunOnce, "theirs"))
+	for _, note := range []string{"keeps parts of theirs", "once more"} {
+		if err := d.Write(t.Context(), "coder", []byte(wish(Pause, note)), newer.Seq, nil); err != nil {
+			t.Fatal(err)
+		}
+		d.lies(wish(Pause, note))
+	}
+}
+
 func TestWriteOverADeletionIsRefusedOnce(t *testing.T) {
 	d, _ := newStillDesk(t, wish(Pause, "a"))
 	_, _ = d.Read("coder")
