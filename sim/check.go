@@ -75,11 +75,14 @@ func (w *world) checkStored(l *life, ch team.Change) {
 	if ch.Trigger != "daemon_started" {
 		w.check(fenceHolds, l.epoch == w.truth.Epoch, "engine %d of epoch %d wrote %s, and epoch %d has begun", l.n, l.epoch, ch.Entity, w.truth.Epoch)
 	}
+	a := w.truth.Agents[name]
+	if name == outsider && ch.Trigger == "file_malformed" {
+		w.check(foreignLoop, ch.Body.Control.Value.Reported == a.Control.Reported, "the file of %s is spoiled, and what it said last, %q, is forgotten", name, a.Control.Reported)
+	}
 	s := ch.Body.Session
 	if s == nil {
 		return
 	}
-	a := w.truth.Agents[name]
 	if s.Phase == team.Opened && ch.From == string(team.None) {
 		w.check(oneSession, a.Session == nil, "%s was opened beside another session", s.ID)
 	}

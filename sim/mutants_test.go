@@ -125,6 +125,27 @@ var mutants = []mutant{
 		file:   "engine/files.go", old: "SetBy: f.By, Note: f.Note, Extra: unpackExtra(f.Extra),", new: "SetBy: f.By, Note: f.Note,",
 	},
 	{
+		breaks: "what is written for a foreign loop keeps what it said before it said something else",
+		file:   "engine/files.go", old: "		newest = m.seen // all but", new: "		newest = interop.AnyLook // all but",
+	},
+	{
+		breaks: "a write asks for no newer look at what it keeps parts of",
+		file:   "interop/write.go", old: "	stale := !seen.Own && seen.Seq > newest\n", new: "	stale := !seen.Own && seen.Seq > max(newest, AnyLook)\n",
+		pkg: "./interop", run: "Write",
+	},
+	{
+		breaks: "what a foreign loop said last is forgotten where its file was spoiled",
+		file:   "machine/control/act.go", old: "		return // what it said last is", new: "		v.Reported = \"\"\n		return // what it said last is",
+	},
+	{
+		breaks: "an old sheet of a foreign loop takes the place of what it said since",
+		file:   "engine/files.go", old: "		current = m.state.CurrentState // it has", new: "		_ = there // it has",
+	},
+	{
+		breaks: "what a foreign loop said is not put back where ours went over it",
+		file:   "engine/files.go", old: "		return true // it said so while", new: "		_ = there // it said so while",
+	},
+	{
 		breaks: "agents go on after the daemon was told to stop starting",
 		file:   "team/todo.go", old: "	case t.Stopping:\n		return false, \"fairlead stops\"\n", new: "",
 		pkg: "./team", run: ".",
