@@ -18,7 +18,7 @@ const (
 	syncEvery           = 20 * time.Millisecond  // at most 50 syncs a second and agent, however chatty it is
 	readBytes           = 64 << 10               // the size of a pipe
 	logBytesMax         = 64 << 10               // the holder has little to say; a loop must not fill the disk
-	sessionNameBytesMax = 128                    // it stands in file names, in the environment and in process lists
+	sessionNameBytesMax = 160                    // it stands in file names, in the environment and in process lists
 	peersMax            = 16                     // a daemon, its successor, and people who look
 	writeTimeout        = 10 * time.Second       // a daemon that was stopped must not hold the holder up
 	tellTimeout         = time.Second            // the exit is on disk; whoever does not listen reads it there
@@ -31,7 +31,7 @@ const (
 
 // Spec says what is started, and how it is held.
 type Spec struct {
-	Session   string // coder-17: letters, digits, ., _ and -, at most 128
+	Session   string // coder-17, build@f8c1-3: letters, digits, ., _, - and @, at most 160
 	Workspace string // whose strays are whose; only its hash is seen
 	Fence     uint64 // the daemon's epoch: a holder obeys the highest it has seen
 	Argv      []string
@@ -155,7 +155,7 @@ var (
 func (s *Spec) check() error {
 	switch {
 	case s.Session == "" || len(s.Session) > sessionNameBytesMax || strings.Trim(s.Session, sessionLetters) != "":
-		return fmt.Errorf("session name %q: use 1 to %d letters, digits, '.', '_' and '-'", s.Session, sessionNameBytesMax)
+		return fmt.Errorf("session name %q: use 1 to %d letters, digits, '.', '_', '-' and '@'", s.Session, sessionNameBytesMax)
 	case len(s.Argv) == 0 || s.Argv[0] == "":
 		return &CannotStart{Why: "the command is empty; name a program"}
 	case s.Dir != "" && !filepath.IsAbs(s.Dir):
@@ -171,4 +171,4 @@ func (s *Spec) check() error {
 	return nil
 }
 
-const sessionLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+const sessionLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@"

@@ -124,25 +124,25 @@ func faultOf(c *Change) string {
 	return ""
 }
 
-// faultOfEntity wants KIND/NAME: a lower-case word, one slash, and a name of letters,
-// digits, dot, minus and underscore that starts with a letter or digit. Such a name
-// is safe as a subject, a file name and in a log.
+// faultOfEntity wants KIND/NAME, or KIND/NAME/PART for a part of a thing: a lower-case word,
+// and names of letters, digits, dot, minus and underscore that start with a letter or digit.
+// Such a name is safe as a subject, a file name and in a log.
 func faultOfEntity(s string) string {
-	const want = "want KIND/NAME, as in control/coder: a-z, one slash, then letters, digits, . - _"
+	const want = "want KIND/NAME, as in control/coder, or KIND/NAME/PART, as in run/f8c1/build: a-z, then names of letters, digits, . - _"
 	if s == "" {
 		return "no entity: " + want
 	}
 	if len(s) > EntityBytesMax {
 		return fmt.Sprintf("entity has %d bytes, more than %d", len(s), EntityBytesMax)
 	}
-	slash := -1
+	slash, parts := -1, 0
 	for i := range len(s) {
 		b := s[i]
 		lower, alnum := b >= 'a' && b <= 'z', b >= '0' && b <= '9' || b >= 'A' && b <= 'Z'
 		switch {
 		case lower, alnum && slash >= 0:
-		case b == '/' && slash < 0 && i > 0:
-			slash = i
+		case b == '/' && i > slash+1 && parts < 2:
+			slash, parts = i, parts+1
 		case slash < 0 && i > 0 && (b == '_' || b == '-'):
 		case slash >= 0 && i > slash+1 && (b == '.' || b == '-' || b == '_'):
 		default:

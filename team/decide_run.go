@@ -349,8 +349,11 @@ func endWords(s *Session, fault string) string {
 	if fault != "" {
 		text = "report refused: " + fault
 	}
-	if s.Outcome == control.OK {
+	switch s.Outcome {
+	case control.OK:
 		return text
+	case control.CannotStart:
+		return "it cannot start: " + s.Why
 	}
 	return text + "; the process ended: " + s.Why
 }
