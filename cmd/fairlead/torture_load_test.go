@@ -94,6 +94,7 @@ func (l *load) again(strike func(*load)) {
 		l.count()
 		l.tally.Rounds++
 	}
+	l.countLog()
 	if l.rounds > tortureSmall && l.held == 0 { // few rounds may each fall between two sessions
 		l.wrong(&l.tally.Other, "not one holder was ever seen: the counts prove nothing")
 	}

@@ -54,7 +54,7 @@ type tally struct {
 
 	Strays   int // processes that nobody holds
 	Doubles  int // a session started twice, or two alive for one agent
-	Output   int // sessions of which lines that were said are gone, or there twice
+	Output   int // sessions of which lines that were said are gone, or there twice; and a log of transitions that is not what the journal tells
 	Commands int // acknowledged or written, and not there
 	Statuses int // a status that is not so, after a moment
 	Other    int // anything else that is not as it should be
