@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	schemaBytesMax = 64 << 10 // as the core's; a form that people fill in is smaller
-	schemaDepthMax = 64       // as for every JSON here
+	schemaBytesMax = 256 << 10 // of --schema; the core takes 64 KiB of an input_schema
+	schemaDepthMax = 64        // as for every JSON here
 )
 
 // Schema is a JSON Schema that people brought: input_schema of a step, or --schema for reports.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -78,12 +79,15 @@ var stepWords = []string{StepPending, StepRunning, StepWaiting, StepCompleted, S
 type RunFault struct {
 	File   string // run_state.json, the report or the manual input
 	Path   string // of the field, as steps.coding.status; empty where it is the file as a whole
-	Line   int    // from 1
+	Line   int    // from 1; 0: where in the file is not known, or it is the file itself
 	Offset int64  // in bytes from the start
 	Fault  string // in words
 }
 
 func (f *RunFault) Error() string {
+	if f.Line == 0 {
+		return strings.Join(strings.Fields(f.File+": "+f.Path+" "+f.Fault), " ")
+	}
 	if f.Path == "" {
 		return fmt.Sprintf("%s is malformed at line %d (byte %d): %s", f.File, f.Line, f.Offset, f.Fault)
 	}
@@ -153,6 +157,7 @@ func (r *reader) step(at placed) StepState {
 	s := StepState{ID: at.Name}
 	under := "steps." + at.Name + "."
 	var loop LoopState
+	all := false
 	fields := r.fields(at, "steps.")
 	for _, f := range fields {
 		switch f.Name {
@@ -186,12 +191,24 @@ func (r *reader) step(at placed) StepState {
 		case "loop_index":
 			s.Loop, loop.Index = &loop, r.count(f, under)
 		case "loop_completed":
-			s.Loop, loop.Completed = &loop, r.count(f, under)
+			s.Loop = &loop
+			switch string(f.Raw) {
+			case "true", "false": // the seed's tool says whether, we say how many
+				all = string(f.Raw) == "true"
+			default:
+				loop.Completed = r.count(f, under)
+			}
 		case "loop_items":
-			s.Loop, loop.Items = &loop, r.items(f, under)
+			s.Loop = &loop
+			if string(f.Raw) != "null" {
+				loop.Items = r.items(f, under)
+			}
 		default:
 			s.Extra = append(s.Extra, f.Field)
 		}
+	}
+	if all {
+		loop.Completed = len(loop.Items)
 	}
 	r.needs(fields, "status", under)
 	return s
