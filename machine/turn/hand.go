@@ -1,0 +1,255 @@
+package turn
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// moveOn gives the turn to whoever is next, or parks the channel. It stands at the end of
+// every input: so the end of one turn and the beginning of the next are one batch.
+func (c *circle) moveOn() {
+	h := &c.head
+	if h.Holder != "" || h.Aside.Message != 0 {
+		return
+	}
+	if h.Rests != "" && c.due(c.look(h.Rests)) {
+		c.must(h.Rests, Roused)
+	}
+	next, why := c.pick()
+	switch {
+	case next != "":
+		c.must(next, Granted)
+	case h.Parked != why:
+		c.park(why)
+	}
+}
+
+func (c *circle) park(why Reason) {
+	c.head.Parked = why
+	switch why {
+	case Rounds:
+		c.next.Say = fmt.Sprintf("The agents have had %d rounds; #%s waits for a human", c.rules.RoundsMax, c.id)
+	case Nobody:
+		c.sayNobody()
+	case Quiet, Passed, Held, Limited:
+	}
+	c.emit(rowParked, "", "", "", Event("parked_"+string(why)))
+}
+
+func (c *circle) sayNobody() {
+	if c.rules.AnnounceDisconnect && c.next.Say == "" {
+		c.next.Say = "⚠️ No agents available in this channel"
+	}
+}
+
+// pick finds who is next: the first in the circle that has something to answer and may.
+func (c *circle) pick() (AgentID, Reason) {
+	why, size := Reason(""), 0
+	for s := range c.queued {
+		size++
+		if !c.due(s) {
+			continue
+		}
+		switch {
+		case c.now.Held:
+			return "", Held
+		case c.agentNow(s.Agent).Limit != "":
+			why = Limited
+		case c.exhausted(s):
+			why = cmp.Or(why, Rounds)
+		default:
+			return s.Agent, ""
+		}
+	}
+	switch {
+	case why != "":
+		return "", why
+	case size == 0 && c.head.Rests == "":
+		return "", Nobody
+	case size > 0 && c.head.Passes >= size:
+		return "", Passed
+	default:
+		return "", Quiet
+	}
+}
+
+// queued goes over the circle in order, as the changes so far have it: who joined came behind
+// all others, because places only grow.
+func (c *circle) queued(yield func(*Seat) bool) {
+	for _, s := range c.base.queue {
+		if _, changed := c.seats[s.Agent]; !changed && !c.gone[s.Agent] && !yield(s) {
+			return
+		}
+	}
+	var came []*Seat
+	for _, s := range c.seats {
+		if s.State == Queued {
+			came = append(came, s)
+		}
+	}
+	slices.SortFunc(came, byPlace)
+	for _, s := range came {
+		if !yield(s) {
+			return
+		}
+	}
+}
+
+// alone says whether nobody else is in the circle.
+func (c *circle) alone(agent AgentID) bool {
+	for s := range c.queued {
+		if s.Agent != agent {
+			return false
+		}
+	}
+	return true
+}
+
+// othersWait says whether somebody else would get the turn.
+func (c *circle) othersWait(agent AgentID) bool {
+	for s := range c.queued {
+		if s.Agent != agent && c.due(s) && c.agentNow(s.Agent).Limit == "" && !c.exhausted(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// due says whether a seat has something to answer: another agent's words, or a person's that
+// nobody has answered.
+func (c *circle) due(s *Seat) bool {
+	call := c.head.Said.Last
+	if c.head.Said.By == s.Agent {
+		call = c.head.Said.Else
+	}
+	if call > s.Rest {
+		return true
+	}
+	for i := len(c.open) - 1; i >= 0 && c.open[i].N > s.Rest; i-- {
+		m := &c.open[i]
+		if m.Ends.IsZero() && m.N != c.head.Aside.Message && !slices.Contains(s.Ahead, m.N) {
+			return true
+		}
+	}
+	return false
+}
+
+// exhausted says whether a seat has had its rounds since a person spoke last.
+func (c *circle) exhausted(s *Seat) bool {
+	return c.rules.RoundsMax > 0 && s.TookFor == c.head.Human && s.Took >= c.rules.RoundsMax
+}
+
+// holds says whether a token is of the turn under way, and takes it for proof that its bearer
+// was told: nobody else knows the number.
+func (c *circle) holds(t Token) bool {
+	if t.Agent == "" || c.head.Holder != t.Agent || c.head.Turn != t.Turn {
+		return false
+	}
+	if !c.head.Lease.Told {
+		c.tellTurn()
+	}
+	return true
+}
+
+// tellTurn notes that the holder has what was said since its last turn.
+func (c *circle) tellTurn() {
+	l := &c.head.Lease
+	l.Told = true
+	s := c.look(c.head.Holder)
+	var fresh []uint64
+	for _, m := range c.open {
+		if m.N > s.Heard && m.N <= l.Upto && m.Ends.IsZero() && m.N != c.head.Aside.Message && !slices.Contains(s.Ahead, m.N) {
+			fresh = append(fresh, m.N)
+		}
+	}
+	for _, n := range fresh {
+		c.handed(n, c.head.Turn)
+	}
+}
+
+// over refuses what comes under a turn that is over.
+func (c *circle) over(t Token, event Event) error {
+	return c.refuse(t.Agent, event, "T7", fmt.Sprintf("it does not hold turn %d; the last one is %d", t.Turn, c.head.Turn))
+}
+
+func (c *circle) pass(t Token) error {
+	if !c.holds(t) {
+		return c.over(t, PassedOn)
+	}
+	if c.head.Aside.Agent == t.Agent {
+		c.head.Aside = Aside{}
+		return c.take(t.Agent, AsideDropped, "")
+	}
+	return c.take(t.Agent, PassedOn, "")
+}
+
+func (c *circle) wait(in WaitAskedFor) error {
+	if !c.holds(in.Token) {
+		return c.over(in.Token, WaitAsked)
+	}
+	if c.head.Aside.Agent == in.Agent {
+		return c.refuse(in.Agent, WaitAsked, "T17", "a person interrupted and waits for the answer; give that first")
+	}
+	return c.take(in.Agent, WaitAsked, in.Why)
+}
+
+func (c *circle) waitOver(t Token) error {
+	if !c.holds(t) {
+		return c.over(t, WaitResolved)
+	}
+	if c.state(t.Agent) == Waiting && c.head.Lease.Stopped {
+		return c.refuse(t.Agent, WaitResolved, "T17", "a person interrupted; the turn goes on when that is answered")
+	}
+	return c.take(t.Agent, WaitResolved, "")
+}
+
+func (c *circle) grant(in GrantAsked) error {
+	h := &c.head
+	a := c.agentNow(in.Agent)
+	switch {
+	case !c.member(in.Agent):
+		return c.refuse(in.Agent, Granted, "T2", "it is not in this channel; assign it first")
+	case h.Holder == in.Agent:
+		return nil
+	case c.state(in.Agent) == Offline:
+		return c.refuse(in.Agent, Granted, "T4", "it is not connected")
+	case c.now.Held:
+		return c.refuse(in.Agent, Granted, "X8", "the team is held; release it first")
+	case a.Limit != "":
+		return c.refuse(in.Agent, Granted, "X9", "it is at its limit: "+a.Limit)
+	case h.Holder != "" && !in.Now:
+		return c.refuse(in.Agent, Granted, "T23", string(h.Holder)+" has the turn; wait, or grant it with --now")
+	}
+	if h.Holder != "" {
+		c.must(h.Holder, Displaced)
+	}
+	if c.state(in.Agent) == Idle {
+		c.welcome(in.Agent)
+		c.must(in.Agent, Assigned)
+	}
+	h.Passes, c.hand = 0, true
+	return c.take(in.Agent, Granted, "")
+}
+
+func (c *circle) skip(in SkipAsked) error {
+	h := &c.head
+	switch {
+	case h.Holder == "":
+		return refusal("#"+string(c.id), Skipped, string(h.Parked), "T23", "nobody has the turn")
+	case in.Turn != 0 && in.Turn != h.Turn:
+		return c.over(Token{Channel: c.id, Agent: h.Holder, Turn: in.Turn}, Skipped)
+	}
+	return c.take(h.Holder, Skipped, "")
+}
+
+func (c *circle) override(in OverrideAsked) error {
+	event := SentBack
+	if in.GoOn {
+		event = SentOn
+	}
+	if c.head.Holder == "" {
+		return refusal("#"+string(c.id), event, string(c.head.Parked), "T15", "nobody waits here")
+	}
+	return c.take(c.head.Holder, event, "")
+}
