@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +22,8 @@ const (
 // adoption is what became of a session that may have been started.
 type adoption struct {
 	session team.Session
-	agent   string
+	agent   string  // whose it is; empty: a step's own
+	m       *member // the seat
 	proc    Process
 	found   Found
 	err     error
@@ -32,7 +35,13 @@ func (e *Engine) adoptAll(ctx context.Context) []adoption {
 	var open []adoption
 	for _, name := range e.team.Names() {
 		if s := e.team.Agents[name].Session; s != nil {
-			open = append(open, adoption{session: *s, agent: name})
+			open = append(open, adoption{session: *s, agent: name, m: e.members[name]})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.team.Bench.Sessions)) {
+		s := e.team.Bench.Sessions[key]
+		if m := e.benchSeat(s); m != nil {
+			open = append(open, adoption{session: *s, m: m})
 		}
 	}
 	var asking sync.WaitGroup
@@ -58,7 +67,7 @@ func (e *Engine) resume(ctx context.Context, a adoption) error {
 		return nil //nolint:nilerr // pickUp asks again, until the holder answers
 	}
 	if what := a.becomes(true); what != nil {
-		return e.tell(ctx, a.agent, what)
+		return e.tellOf(ctx, a.m, what)
 	}
 	return nil
 }
@@ -67,7 +76,7 @@ func (e *Engine) resume(ctx context.Context, a adoption) error {
 // holder is asked after until it answers. One that never began is an errand like any other,
 // which asks first whether it is still wanted.
 func (e *Engine) pickUp(a adoption) {
-	m := e.members[a.agent]
+	m := a.m
 	switch {
 	case a.err != nil:
 		m.begun(a.session.ID, "start/"+a.session.ID)
@@ -90,12 +99,12 @@ func (e *Engine) pickUp(a adoption) {
 func (e *Engine) adopt(ctx context.Context, m *member, id string, failed error) {
 	warned := false
 	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
-		a := adoption{agent: m.conf.Name}
+		a := adoption{agent: m.conf.Name, m: m}
 		var epoch uint64
 		open := false
 		if err := e.look(ctx, func(t *team.Team) {
 			epoch = t.Epoch
-			if s := t.Agents[m.conf.Name].Session; s != nil && s.ID == id {
+			if s := m.sitting(t); s != nil && s.ID == id {
 				open, a.session = true, *s
 			}
 		}); err != nil || !open {
@@ -142,7 +151,7 @@ func (e *Engine) takeOver(ctx context.Context, m *member, a adoption, failed err
 		e.setProc(a.session.ID, a.proc)
 	}
 	if what := a.becomes(atStart); what != nil {
-		if _, err := e.submit(ctx, byHolder, m.conf.Name, what); err != nil {
+		if _, err := e.submitOf(ctx, byHolder, m, what); err != nil {
 			return
 		}
 	}

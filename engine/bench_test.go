@@ -30,7 +30,7 @@ import (
 // in the same run, in turns, say what the engine itself costs.
 
 // harbour is an engine on a real disk, for benchmarks.
-func harbour(b *testing.B, yaml string) (*Engine, string, *journaltest.Faults) {
+func harbour(b testing.TB, yaml string) (*Engine, string, *journaltest.Faults) {
 	b.Helper()
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {

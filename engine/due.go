@@ -29,6 +29,9 @@ func (e *Engine) untilDue() time.Duration {
 			earlier(m.again)
 		}
 	}
+	for id := range e.team.Runs {
+		earlier(e.team.DeadlineRun(id))
+	}
 	if next.IsZero() {
 		return lookMax
 	}
@@ -82,6 +85,11 @@ func (e *Engine) dueEvents() []request {
 				e.lookAgain(m)
 			}
 			e.errandsOf(name)
+		}
+	}
+	for _, id := range e.team.RunIDs() {
+		if at := e.team.DeadlineRun(id); !at.IsZero() && !now.Before(at) {
+			batch = append(batch, request{event: &team.Event{Actor: byTimer, Run: id, What: team.TimerFired{}}})
 		}
 	}
 	return batch

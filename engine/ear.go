@@ -149,7 +149,7 @@ func (l *ear) report(ctx context.Context) error {
 	if !l.dirty {
 		return nil
 	}
-	_, err := l.e.submit(ctx, team.Actor{Kind: "agent", ID: l.m.conf.Name}, l.m.conf.Name, l.pending)
+	_, err := l.e.submitOf(ctx, team.Actor{Kind: "agent", ID: l.m.conf.Name}, l.m, l.pending)
 	if err != nil && !isAnswer(err) {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -53,6 +54,8 @@ type Engine struct {
 	// The loop's own; nobody else reads or writes these.
 	team     *team.Team
 	members  map[string]*member
+	runs     map[string]*runMember
+	touched  team.Touched // whom changes were about, of which nothing has followed yet
 	head     uint64
 	versions map[string]uint64
 	clock    clock
@@ -88,6 +91,8 @@ type Engine struct {
 type member struct {
 	conf     *config.Agent
 	driver   driver.Driver
+	run      string          // whose step has this seat to itself; empty: it is an agent's
+	step     workflow.StepID //
 	session  string          // whose errands these are:
 	doing    map[string]bool // errands that were begun, by key
 	seen     uint64          // Seq of the last look that was taken in
@@ -142,7 +147,7 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 	e := &Engine{
 		opts: opts, log: opts.Log, hub: newHub(),
 		table: make(chan request, tableMax), quit: make(chan struct{}), ready: make(chan struct{}), stopped: make(chan struct{}),
-		members: map[string]*member{}, versions: map[string]uint64{}, warned: map[string]bool{},
+		members: map[string]*member{}, runs: map[string]*runMember{}, versions: map[string]uint64{}, warned: map[string]bool{},
 		procs: map[string]Process{}, silent: map[string]string{}, started: time.Now(), holding: true,
 		pumped: make(chan struct{}), broken: make(chan error, 1), logBytesMax: logBytesMax,
 	}

@@ -65,7 +65,7 @@ func (e *Engine) end(ctx context.Context, m *member, id string, grace time.Durat
 		}
 		open := false
 		err := e.look(ctx, func(t *team.Team) {
-			s := t.Agents[m.conf.Name].Session
+			s := m.sitting(t)
 			open = s != nil && s.ID == id
 		})
 		if err != nil || !open {
@@ -76,7 +76,7 @@ func (e *Engine) end(ctx context.Context, m *member, id string, grace time.Durat
 
 // sessionEnded reports an end. That it is over already is no error: somebody else saw it too.
 func (e *Engine) sessionEnded(ctx context.Context, m *member, what team.SessionEnded, by team.Actor) bool {
-	_, err := e.submit(ctx, by, m.conf.Name, what)
+	_, err := e.submitOf(ctx, by, m, what)
 	return err == nil || isAnswer(err)
 }
 

@@ -7,12 +7,14 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
 // follow listens to a session until it is over, and says how it ended. The session itself
 // goes on when we stop listening: what was not journaled is heard again.
 func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Process, atStart bool) {
+	kept := e.keepLog(m, s, proc)
 	ear := &ear{e: e, m: m, s: s, proc: proc}
 	if err := ear.listen(ctx); err != nil {
 		return
@@ -31,6 +33,11 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 	}
 	what := team.SessionEnded{Session: s.ID, Bytes: ending.Bytes, AtStart: atStart}
 	what.Outcome, what.Why = judge(m, s, ending, ear.stop)
+	if run, step, isStep := team.StepOf(s.For); isStep {
+		if !e.stepOver(ctx, m, s, run, workflow.StepID(step), &what, kept) {
+			return
+		}
+	}
 	if !e.sessionEnded(ctx, m, what, byHolder) {
 		return
 	}

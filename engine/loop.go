@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
@@ -138,6 +139,7 @@ func (e *Engine) step(ctx context.Context, batch []request) error {
 				break
 			}
 			answers[i].seq = uint64(len(made.records)) // becomes a Seq below
+			e.follows(&made)
 		}
 	}
 	head := e.head
@@ -176,14 +178,21 @@ func (e *Engine) announce(made *draft, touched map[string]bool) {
 	if len(made.records) > 0 {
 		e.hub.publish(made.records)
 	}
+	runs := map[string]bool{}
 	for _, ch := range made.changes {
-		if ch.Body.Team == nil {
+		if id, isRun := runOf(ch); isRun {
+			runs[id] = true
+		}
+		if ch.Body.Team == nil && !strings.HasPrefix(ch.Entity, "run/") {
 			touched[agentOf(ch.Entity)] = true
 		}
 		e.warn(ch)
 	}
 	for name := range touched {
 		e.errandsOf(name)
+	}
+	for id := range runs {
+		e.errandsOfRun(id)
 	}
 	if e.unsaved >= snapshotEvery {
 		e.snapshotBeside()
@@ -225,6 +234,7 @@ func (e *Engine) decide(ev team.Event, made *draft) error {
 	}
 	for _, ch := range changes {
 		e.team.Apply(ch)
+		e.touched.Note(ch)
 	}
 	made.changes = append(made.changes, changes...)
 	made.records = append(made.records, records...)

@@ -120,7 +120,7 @@ type sight struct {
 // rehearsal both print what it gives.
 func planOf(before, after *team.Team, seen map[string]sight, rebooted bool, at time.Time) Plan {
 	plan := Plan{Rebooted: rebooted, Hold: after.Hold.On, Lines: []PlanLine{}}
-	scratch := &planner{team: copyOf(after), at: at}
+	scratch := &planner{team: after.Copy(), at: at}
 	for _, name := range after.Names() {
 		was, a := before.Agents[name], after.Agents[name]
 		s, looked := seen[name]
@@ -144,18 +144,6 @@ func planOf(before, after *team.Team, seen map[string]sight, rebooted bool, at t
 type planner struct {
 	team *team.Team
 	at   time.Time
-}
-
-// copyOf is a team of its own. What changes are made of is never changed in place, so the
-// agents themselves are all that has to be copied.
-func copyOf(t *team.Team) *team.Team {
-	c := *t
-	c.Agents = make(map[string]*team.Agent, len(t.Agents))
-	for name, a := range t.Agents {
-		agent := *a
-		c.Agents[name] = &agent
-	}
-	return &c
 }
 
 // tell has the copy decide; a refusal means that it is so already.
@@ -367,6 +355,9 @@ func (e *Engine) plan(before *team.Team, found []adoption) Plan {
 		seen[name] = s
 	}
 	for _, a := range found {
+		if a.agent == "" {
+			continue // a step's own session: its run says what becomes of it
+		}
 		s := seen[a.agent]
 		s.session, s.found, s.follows = a.session, a.found, a.follows()
 		if a.proc != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine/control"
@@ -12,7 +13,7 @@ import (
 // recover brings the team and the world together again: it looks first (processes, then
 // files), and only then lets anything begin. It runs before the loop, in its goroutine.
 func (e *Engine) recover(ctx context.Context) error {
-	before := copyOf(e.team)
+	before := e.team.Copy()
 	found, err := e.reckon(ctx, e.opts.Host, e.adoptAll, e.readFiles)
 	if err == nil {
 		err = ctx.Err()
@@ -38,8 +39,14 @@ func (e *Engine) recover(ctx context.Context) error {
 		return err
 	}
 	e.holding = false
+	if err := e.goOn(ctx); err != nil {
+		return err
+	}
 	for _, name := range e.team.Names() {
 		e.errandsOf(name)
+	}
+	for _, id := range e.team.RunIDs() {
+		e.errandsOfRun(id)
 	}
 	pumping, stop := context.WithCancel(e.ctx)
 	e.pumping = stop
@@ -93,8 +100,17 @@ func (e *Engine) sweep(ctx context.Context) {
 
 // tell has one event decided before the loop runs.
 func (e *Engine) tell(ctx context.Context, agent string, what any) error {
+	return e.tellEvent(ctx, &team.Event{Actor: byRecovery, Agent: agent, What: what})
+}
+
+// tellOf is tell about a seat.
+func (e *Engine) tellOf(ctx context.Context, m *member, what any) error {
+	return e.tellEvent(ctx, m.event(byRecovery, what))
+}
+
+func (e *Engine) tellEvent(ctx context.Context, ev *team.Event) error {
 	var refused error
-	req := request{event: &team.Event{Actor: byRecovery, Agent: agent, What: what}, answer: make(chan answer, 1)}
+	req := request{event: ev, answer: make(chan answer, 1)}
 	if err := e.step(ctx, []request{req}); err != nil {
 		return err
 	}
@@ -118,7 +134,7 @@ func configured(conf *config.Config) team.Configured {
 			},
 		}
 	}
-	return team.Configured{Limits: team.Limits(conf.Team.Limits), Agents: agents}
+	return team.Configured{Limits: team.Limits(conf.Team.Limits), Agents: agents, Places: runtime.NumCPU()}
 }
 
 // addRemoved keeps who is configured no more at the table while his session lasts.

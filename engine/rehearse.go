@@ -45,7 +45,7 @@ func Rehearse(ctx context.Context, opts Options, look Onlooker) (Plan, error) {
 	}
 	defer e.cancel()
 	e.unsaved = 0 // no snapshot is due in a rehearsal
-	before := copyOf(e.team)
+	before := e.team.Copy()
 	found, err := e.reckon(ctx, look, func(ctx context.Context) []adoption { return e.lookAll(ctx, look) }, func(ctx context.Context) error {
 		return e.glance(ctx, look)
 	})
@@ -60,7 +60,7 @@ func (e *Engine) lookAll(ctx context.Context, look Onlooker) []adoption {
 	var open []adoption
 	for _, name := range e.team.Names() {
 		if s := e.team.Agents[name].Session; s != nil {
-			open = append(open, adoption{session: *s, agent: name})
+			open = append(open, adoption{session: *s, agent: name, m: e.members[name]})
 		}
 	}
 	var asking sync.WaitGroup

@@ -36,20 +36,21 @@ type RunFlags struct {
 
 // RunView is one run, as people and programs are shown it.
 type RunView struct {
-	ID        string     `json:"run_id"`
-	Workflow  string     `json:"workflow_name"`
-	Status    string     `json:"status" doc:"running, waiting, completed, failed or cancelled"`
-	Stage     string     `json:"stage" doc:"driven, paused, parked or stopped"`
-	RepoDir   string     `json:"repo_dir"`
-	StateFile string     `json:"run_state" doc:"The path of run_state.json"`
-	CreatedAt time.Time  `json:"created_at"`
-	UpdatedAt time.Time  `json:"updated_at"`
-	Waits     []string   `json:"waits" doc:"What it waits for, a sentence each"`
-	By        string     `json:"by,omitempty" doc:"Who paused, cancelled or resumed it last"`
-	Why       string     `json:"why,omitempty"`
-	CostUSD   float64    `json:"cost_usd_today"`
-	Counts    Counts     `json:"counts" doc:"How many steps are in which state"`
-	Steps     []StepView `json:"steps,omitempty" doc:"In the plan's order; only where one run is asked for"`
+	ID         string     `json:"run_id"`
+	Workflow   string     `json:"workflow_name"`
+	Status     string     `json:"status" doc:"running, waiting, completed, failed or cancelled"`
+	Stage      string     `json:"stage" doc:"driven, paused, parked or stopped"`
+	RepoDir    string     `json:"repo_dir"`
+	StateFile  string     `json:"run_state" doc:"The path of run_state.json"`
+	CreatedAt  time.Time  `json:"created_at"`
+	UpdatedAt  time.Time  `json:"updated_at"`
+	Waits      []string   `json:"waits" doc:"What it waits for, a sentence each"`
+	By         string     `json:"by,omitempty" doc:"Who paused, cancelled or resumed it last"`
+	Why        string     `json:"why,omitempty"`
+	CostUSD    float64    `json:"cost_usd_today"`
+	Counts     Counts     `json:"counts" doc:"How many steps are in which state"`
+	FileBehind bool       `json:"file_behind" doc:"run_state.json does not say yet what the journal does"`
+	Steps      []StepView `json:"steps,omitempty" doc:"In the plan's order; only where one run is asked for"`
 }
 
 // Counts are how many steps are in which state.

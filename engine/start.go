@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -19,13 +20,15 @@ func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
 	if _, may := e.mayStart(ctx, m, s); !may || !e.alone(ctx, m, s) {
 		return
 	}
-	launch, err := e.prepare(m, s)
+	launch, err := e.prepare(ctx, m, s)
 	if err != nil {
 		e.cannotStart(ctx, m, s, err.Error())
 		return
 	}
-	if err := e.lastLook(ctx, m); err != nil {
-		return
+	if _, _, isStep := team.StepOf(s.For); !isStep { // to a step a pause is no word (J2)
+		if err := e.lastLook(ctx, m); err != nil {
+			return
+		}
 	}
 	epoch, may := e.mayStart(ctx, m, s)
 	if !may {
@@ -54,7 +57,7 @@ func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
 func (e *Engine) mayStart(ctx context.Context, m *member, s team.Session) (epoch uint64, may bool) {
 	why := ""
 	err := e.look(ctx, func(t *team.Team) {
-		may, why = t.MayStart(m.conf.Name, s.ID, e.clock.now())
+		may, why = m.mayStart(t, s.ID, e.clock.now())
 		epoch = t.Epoch
 	})
 	if err != nil {
@@ -69,7 +72,7 @@ func (e *Engine) mayStart(ctx context.Context, m *member, s team.Session) (epoch
 // takeCare takes a process that was just started into our care.
 func (e *Engine) takeCare(ctx context.Context, m *member, s team.Session, proc Process) {
 	e.setProc(s.ID, proc)
-	if _, err := e.submit(ctx, byHolder, m.conf.Name, team.SessionStarted{Session: s.ID, PID: proc.PID()}); err != nil {
+	if _, err := e.submitOf(ctx, byHolder, m, team.SessionStarted{Session: s.ID, PID: proc.PID()}); err != nil {
 		if isAnswer(err) {
 			e.log.Error("a process was started for a session that is over, which is a fault in fairlead; it is ended", "session", s.ID, "error", err)
 			_ = proc.End(ctx, 0) // where that fails the next start's sweep finds it
@@ -84,7 +87,10 @@ func (e *Engine) cannotStart(ctx context.Context, m *member, s team.Session, why
 }
 
 // prepare asks the driver how the session is started, and makes what it needs.
-func (e *Engine) prepare(m *member, s team.Session) (driver.Launch, error) {
+func (e *Engine) prepare(ctx context.Context, m *member, s team.Session) (driver.Launch, error) {
+	if run, step, isStep := team.StepOf(s.For); isStep {
+		return e.prepareStep(ctx, m, s, run, workflow.StepID(step))
+	}
 	agent, err := e.agentFor(m)
 	if err != nil {
 		return driver.Launch{}, err

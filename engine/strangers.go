@@ -49,6 +49,9 @@ func (e *Engine) past(session string) bool {
 	if !is {
 		return true // it is no session's name; whoever put it there knows what it is
 	}
+	if run, step, ofStep := stepParts(name); ofStep {
+		return e.pastStep(run, step, n, session)
+	}
 	a := e.team.Agents[name]
 	return a != nil && n <= a.Opened && (a.Session == nil || a.Session.ID != session)
 }
@@ -81,6 +84,12 @@ func (e *Engine) trace(ctx context.Context, who any) error {
 			e.behind = max(e.behind, t.Epoch)
 		}
 		name, _, _ := nameParts(t.Session)
+		if run, step, ofStep := stepParts(name); ofStep {
+			if s := e.team.Bench.Sessions[run+"/"+step]; s == nil || s.ID != t.Session {
+				e.strangers[name] = append(e.strangers[name], t)
+			}
+			continue
+		}
 		if a := e.team.Agents[name]; a == nil || a.Session == nil || a.Session.ID != t.Session {
 			e.strangers[name] = append(e.strangers[name], t)
 		}

@@ -75,7 +75,7 @@ var mutants = []mutant{
 	},
 	{
 		breaks: "the file is not looked at once more before a start",
-		file:   "engine/start.go", old: "	if err := e.lastLook(ctx, m); err != nil {\n		return\n	}\n", new: "",
+		file:   "engine/start.go", old: "		if err := e.lastLook(ctx, m); err != nil {\n			return\n		}\n", new: "",
 	},
 	{
 		breaks: "recovery starts agents while the team is held",

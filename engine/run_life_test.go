@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A gate that fails sends the run back, and then lets it through: twice the coder, twice the gate.
+func TestRunLoopsBack(t *testing.T) {
+	y := newYard(t)
+	flow := y.file("flow.yaml", fmt.Sprintf(`name: loop
+steps:
+  - id: code
+    command: %s
+  - id: review
+    needs: [code]
+    loop_back_to: code
+    command: %s
+  - id: ship
+    needs: [review]
+    command: %s
+`, quoted("echo x >> rounds; "+report(``)),
+		quoted("if [ $(wc -l < rounds) -lt 3 ]; then "+report(`,"gate_failure":true`)+"; else "+report(``)+"; fi"), quoted(report(``))))
+	y.start(RunFlags{Workflow: flow, RunID: "r2"})
+	view := y.until("r2", "it completes", over)
+	if view.Status != "completed" || view.Steps[0].Iteration != 2 || view.Steps[1].Iteration != 2 {
+		t.Errorf("%+v", view)
+	}
+}
+
+// A step that fails is tried again and then fails for good; what needs it never starts.
+func TestRunFails(t *testing.T) {
+	y := newYard(t)
+	flow := y.file("flow.yaml", fmt.Sprintf("name: bad\nsteps:\n  - id: one\n    command: %s\n  - id: two\n    needs: [one]\n    command: %s\n",
+		quoted("echo no; exit 3"), quoted(report(``))))
+	y.start(RunFlags{Workflow: flow, RunID: "r3"})
+	view := y.until("r3", "it is over", over)
+	if view.Status != "failed" || view.Steps[0].Attempts != 2 || !strings.Contains(view.Steps[0].LastError, "exit code 3") || view.Steps[1].Status != "PENDING" {
+		t.Errorf("%+v", view)
+	}
+	// Somebody mends it, and it goes on from where it failed.
+	y.file("flow.yaml", fmt.Sprintf("name: bad\nsteps:\n  - id: one\n    command: %s\n  - id: two\n    needs: [one]\n    command: %s\n",
+		quoted(report(``)), quoted(report(``))))
+	if _, err := y.ResumeRun(t.Context(), human, "r3", RunFlags{}); err != nil {
+		t.Fatal(err)
+	}
+	if view = y.until("r3", "it completes", over); view.Status != "completed" {
+		t.Errorf("%+v", view)
+	}
+}
+
+// People are asked after the step has prepared; what they answer decides.
+func TestRunAsksPeople(t *testing.T) {
+	y := newYard(t)
+	flow := y.file("flow.yaml", fmt.Sprintf("name: ask\nsteps:\n  - id: draft\n    human_in_the_loop: true\n    command: %s\n  - id: ship\n    needs: [draft]\n    command: %s\n",
+		quoted(report(``)), quoted(report(``))))
+	for n, answer := range []func(id string){
+		func(id string) {
+			if _, err := y.Answer(t.Context(), human, id, "draft", StepAnswer{Note: "good"}); err != nil {
+				t.Error(err)
+			}
+		},
+		func(id string) {
+			path := filepath.Join(y.dir, ".agents", "runs", id, "manual_inputs", id+"__draft.json")
+			if err := os.WriteFile(path, []byte(`{"approved": true, "note": "by file"}`), 0o600); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		id := fmt.Sprint("ask", n)
+		y.start(RunFlags{Workflow: flow, RunID: id, PauseForHumans: true})
+		y.until(id, "it asks", func(v RunView) bool { return v.Status == "waiting" && v.Steps[0].Status == "WAITING_ON_HUMAN" })
+		items, err := y.Inbox(t.Context())
+		if err != nil || len(items) != 1 || items[0].Step != "draft" {
+			t.Errorf("the inbox: %+v, %v", items, err)
+		}
+		answer(id)
+		if view := y.until(id, "it completes", over); view.Status != "completed" {
+			t.Errorf("%+v", view)
+		}
+	}
+}
+
+// A person cancels: what is at work is ended, and the run says by whom.
+func TestRunIsCancelled(t *testing.T) {
+	y := newYard(t)
+	flow := y.file("flow.yaml", fmt.Sprintf("name: long\nsteps:\n  - id: sleep\n    command: %s\n", quoted("sleep 1000")))
+	y.start(RunFlags{Workflow: flow, RunID: "r5"})
+	y.until("r5", "it works", func(v RunView) bool { return v.Steps[0].Session != "" })
+	if _, err := y.CancelRun(t.Context(), human, "r5", "", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	view := y.until("r5", "its process has ended", func(v RunView) bool { return over(v) && v.Steps[0].Session == "" })
+	if view.Status != "cancelled" || !strings.Contains(view.Steps[0].LastError, "cancelled by") {
+		t.Errorf("%+v", view)
+	}
+}
+
+// A report between the markers in the output counts as one in the file.
+func TestRunReportsInItsOutput(t *testing.T) {
+	y := newYard(t)
+	flow := y.file("flow.yaml", fmt.Sprintf("name: said\nsteps:\n  - id: one\n    command: %s\n",
+		quoted(`echo hello; echo '<<<RUN_REPORT_JSON'; echo '{"schema":"run_report@v0","run_id":"r6","step_id":"one","agent":"a","status":"done","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z","artifacts":["a.txt"]}'; echo 'RUN_REPORT_JSON>>>'`)))
+	y.start(RunFlags{Workflow: flow, RunID: "r6"})
+	view := y.until("r6", "it completes", over)
+	if view.Status != "completed" || len(view.Steps[0].Artifacts) != 1 {
+		t.Errorf("%+v", view)
+	}
+}

@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	// stateEvery bounds how often run_state.json is written: it grows with the run, and to
+	// rewrite it at each event costs the square of the steps. The first change after a silence
+	// is written at once.
+	stateEvery = 10 * time.Millisecond
+	stateShare = 2                     // and no more than half of the time goes into writing,
+	stateLate  = 40 * time.Millisecond // but it is never further behind than this and one write
+
+	pollDefault = 200 * time.Millisecond // between looks at files that somebody is asked to write
+	runFileMax  = 64 << 20               // of a run_state.json that lies there
+)
+
+// projectRun lets run_state.json follow the journal.
+func (e *Engine) projectRun(m *runMember) {
+	if m.dirty == nil {
+		m.dirty = make(chan struct{}, 1)
+		dirty := m.dirty
+		e.beside(func(ctx context.Context) { (&statePen{e: e, m: m}).keep(ctx, dirty) })
+	}
+	m.behind.Store(true)
+	select {
+	case m.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// statePen writes one run's state file.
+type statePen struct {
+	e      *Engine
+	m      *runMember
+	last   fs.FileInfo // of what we wrote; nil: nothing yet
+	warned bool
+}
+
+func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
+	for {
+		select {
+		case <-dirty:
+		case <-ctx.Done():
+			return
+		}
+		began := time.Now()
+		if err := p.write(ctx); err != nil && ctx.Err() == nil {
+			if !p.warned {
+				p.warned = true
+				p.e.log.Error("run_state.json cannot be written; it is tried again, and the journal has everything", "run", p.m.id, "error", err)
+			}
+			if !rest(ctx, time.Second) {
+				return
+			}
+			select {
+			case p.m.dirty <- struct{}{}:
+			default:
+			}
+			continue
+		}
+		p.warned = false
+		if !rest(ctx, max(stateEvery, min(stateShare*time.Since(began), stateLate))) {
+			return
+		}
+	}
+}
+
+// write replaces the file by what the journal says now. What somebody else put there is kept
+// under another name.
+func (p *statePen) write(ctx context.Context) error {
+	var state interop.RunState
+	var path string
+	p.m.behind.Store(false) // whatever changes from here on makes it dirty again
+	err := p.e.look(ctx, func(t *team.Team) {
+		if r := t.Runs[p.m.id]; r != nil {
+			state, path = interop.RunStateOf(r), stateFile(r)
+		}
+	})
+	if err != nil || path == "" {
+		return err
+	}
+	content := state.Render()
+	same, err := p.makeWay(path, content, state.UpdatedAt)
+	if err != nil || same {
+		return err
+	}
+	if err := replaceFile(path, content); err != nil {
+		return err
+	}
+	p.last, err = os.Lstat(path)
+	return err
+}
+
+// makeWay looks at what lies in the file's place. It says whether that is what we would write.
+func (p *statePen) makeWay(path string, content []byte, updated string) (same bool, err error) {
+	there, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case p.last != nil && os.SameFile(there, p.last) && there.ModTime().Equal(p.last.ModTime()) && there.Size() == p.last.Size():
+		return false, nil // it is ours
+	}
+	if there.Mode().IsRegular() {
+		text, err := readUpTo(path, runFileMax)
+		if err != nil {
+			return false, err
+		}
+		if bytes.Equal(text, content) {
+			p.last = there
+			return true, nil
+		}
+		if was, err := interop.ParseRunState(text); err == nil && p.last == nil && was.UpdatedAt <= updated {
+			return false, nil // ours, from before we were started: the format's times are in order as texts
+		}
+	}
+	aside := fmt.Sprintf("%s.foreign-%s", path, time.Now().UTC().Format("20060102T150405.000000Z"))
+	if err := os.Rename(path, aside); err != nil {
+		return false, err
+	}
+	p.e.log.Warn("somebody else wrote run_state.json of a run that is under way; it is kept, and ours is written", "run", p.m.id, "kept_as", aside)
+	return false, nil
+}
+
+// replaceFile puts content in a file's place, whole or not at all. It is not synced: after a
+// crash it is written again from the journal.
+func replaceFile(path string, content []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// lookAfter begins or ends the look after files that others write for a run: the gates, and
+// people's answers while they are asked.
+func (e *Engine) lookAfter(m *runMember, r *workflow.Run, asks bool) {
+	how := howOf(e.team, m.id)
+	wanted := asks || how.GateFile != "" && r.Stage == workflow.Driven && r.Status() != workflow.IsCompleted
+	switch {
+	case wanted && m.watch == nil:
+		ctx, stop := context.WithCancel(e.ctx)
+		m.watch = stop
+		w := &runWatch{e: e, id: m.id, how: how, judged: map[uint64]fs.FileInfo{}}
+		e.beside(func(context.Context) { w.run(ctx) })
+	case !wanted && m.watch != nil:
+		m.watch()
+		m.watch = nil
+	}
+}
+
+// runWatch looks at files again and again. They may lie anywhere, on any file system, and a
+// look is one call of the kernel.
+type runWatch struct {
+	e      *Engine
+	id     string
+	how    howRun
+	open   []string
+	seen   bool
+	warned string
+	judged map[uint64]fs.FileInfo // answers by the lease that they were for
+}
+
+func (w *runWatch) run(ctx context.Context) {
+	every := pollDefault
+	if w.how.PollMS > 0 {
+		every = time.Duration(w.how.PollMS) * time.Millisecond
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		w.gates(ctx)
+		w.answers(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// gates tells the run which gates are open, when that has changed. What is missing is closed.
+func (w *runWatch) gates(ctx context.Context) {
+	if w.how.GateFile == "" {
+		return
+	}
+	open, err := interop.ReadGates(w.how.GateFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if w.warned != err.Error() {
+			w.warned = err.Error()
+			w.e.log.Warn("the gate file cannot be read; the gates stay as they are", "run", w.id, "error", err)
+		}
+		return
+	}
+	slices.Sort(open)
+	if w.seen && slices.Equal(open, w.open) {
+		return
+	}
+	if _, err := w.e.submitRun(ctx, byEngine, w.id, workflow.GatesSeen{Open: open}); err == nil || isAnswer(err) {
+		w.seen, w.open = true, open
+	}
+}
+
+// question is one that waits for an answer in a file.
+type question struct {
+	lease  workflow.Lease
+	path   string
+	schema string
+	since  time.Time
+}
+
+// answers takes in what people have written.
+func (w *runWatch) answers(ctx context.Context) {
+	var asked []question
+	if w.e.look(ctx, func(t *team.Team) {
+		r := t.Runs[w.id]
+		if r == nil {
+			return
+		}
+		for _, todo := range t.TodoRun(w.id, w.e.clock.now()) {
+			if todo.Do == team.AskThem {
+				step := todo.Step.Lease.Step
+				plan, p, _ := r.Find(step)
+				asked = append(asked, question{todo.Step.Lease, r.InputFile(step), plan.InputSchema, p.StartedAt})
+			}
+		}
+	}) != nil {
+		return
+	}
+	for _, q := range asked {
+		w.answer(ctx, q)
+	}
+}
+
+func (w *runWatch) answer(ctx context.Context, q question) {
+	info, err := os.Lstat(q.path)
+	if err != nil {
+		return // nobody has answered
+	}
+	if was := w.judged[q.lease.N]; was != nil && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() && os.SameFile(was, info) {
+		return // it is as bad as it was
+	}
+	if info.ModTime().Before(q.since) { // an answer to an earlier question
+		if err := setAside(q.path, q.lease.N); err != nil {
+			w.e.log.Warn("an old answer cannot be set aside; a new one cannot be told from it", "run", w.id, "error", err)
+		}
+		return
+	}
+	in, err := interop.ReadManualInput(q.path, q.schema)
+	var half *interop.ReportFault
+	if errors.As(err, &half) && half.Unfinished {
+		return // it is still being written
+	}
+	w.judged[q.lease.N] = info
+	what := workflow.AnswerRead{Lease: q.lease, Rejected: err == nil && !in.Approved, By: in.By, Note: in.Note}
+	if err != nil {
+		what.Fault = err.Error()
+	}
+	_, _ = w.e.answerRun(ctx, team.Actor{Kind: "human", ID: "file " + filepath.Base(q.path)}, w.id, what)
+}
+
+// answerRun weighs the loop's condition with an answer, and has it decided.
+func (e *Engine) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
+	if err := e.look(ctx, func(t *team.Team) {
+		if r := t.Runs[id]; r != nil && what.Fault == "" {
+			what.Until = interop.WeighUntil(r, what.Lease.Step, interop.ReportSoFar(r, what.Lease.Step))
+		}
+	}); err != nil {
+		return 0, err
+	}
+	return e.submitRun(ctx, by, id, what)
+}

@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// howRun is how a run's steps are played. It is journaled with the run, so that whoever finds
+// the run after a crash goes on as it was begun; values of --env are not, since they may be
+// secrets: those that this daemon was not given are looked up in its own environment.
+type howRun struct {
+	Workflow     string   `json:"workflow,omitempty"` // absolute, as all paths here
+	Wrapper      string   `json:"wrapper,omitempty"`
+	WrapperArgs  []string `json:"wrapper_args,omitempty"`
+	Template     string   `json:"template,omitempty"`
+	EnvNames     []string `json:"env_names,omitempty"`
+	GateFile     string   `json:"gate_file,omitempty"`
+	PollMS       int64    `json:"poll_ms,omitempty"`
+	LogsDir      string   `json:"logs_dir,omitempty"`
+	Workdir      string   `json:"workdir,omitempty"`
+	ReportSchema string   `json:"report_schema,omitempty"`
+	Worktree     string   `json:"worktree,omitempty"` // where the run's own checkout is; empty: it has none
+	WorktreeKeep bool     `json:"worktree_keep,omitempty"`
+}
+
+// runMember is what the loop remembers of a run and could look up again.
+type runMember struct {
+	id     string
+	seats  map[string]*member // of steps that have one to themselves
+	doing  map[string]bool    // errands that were begun, by key
+	env    map[string]string  // values of --env; in memory only
+	dirty  chan struct{}      // run_state.json is behind; nil: nobody writes it yet
+	behind atomic.Bool        // run_state.json does not say yet what the journal does
+	watch  context.CancelFunc // ends the look after gates and answers; nil: nobody looks
+}
+
+func (e *Engine) runMember(id string) *runMember {
+	m := e.runs[id]
+	if m == nil {
+		m = &runMember{id: id, seats: map[string]*member{}, doing: map[string]bool{}, env: map[string]string{}}
+		e.runs[id] = m
+	}
+	return m
+}
+
+// howOf reads how a run is played off the team.
+func howOf(t *team.Team, id string) howRun {
+	var how howRun
+	if text := t.Notes[id].Settings.How; text != "" {
+		if err := json.Unmarshal([]byte(text), &how); err != nil {
+			panic("engine: what is journaled of run " + id + " cannot be read: " + err.Error())
+		}
+	}
+	return how
+}
+
+// environ gives K=V for every step: what was said at the start, else what our own
+// environment has under that name.
+func (e *Engine) environ(id string, how howRun) []string {
+	m := e.runMember(id)
+	var env []string
+	for _, name := range how.EnvNames {
+		value, ok := m.env[name]
+		if !ok && e.opts.Lookup != nil {
+			value, ok = e.opts.Lookup(name)
+		}
+		if ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// The places of a run's files.
+func runDir(r *workflow.Run) string { return filepath.Dir(r.ReportsDir) }
+
+func stateFile(r *workflow.Run) string { return filepath.Join(runDir(r), interop.RunStateName) }
+
+func logFile(r *workflow.Run, how howRun, step workflow.StepID, attempt int) string {
+	dir := how.LogsDir
+	if dir == "" {
+		dir = filepath.Join(runDir(r), "logs")
+	}
+	return filepath.Join(dir, interop.StepLogName(string(r.ID), string(step), attempt))
+}
+
+// errandsOfRun begins what a run's state asks for and was not begun, and lets its file follow.
+func (e *Engine) errandsOfRun(id string) {
+	r := e.team.Runs[id]
+	if r == nil || e.holding {
+		return
+	}
+	m := e.runMember(id)
+	listed := map[string]bool{}
+	asks := false
+	for _, todo := range e.team.TodoRun(id, e.clock.now()) {
+		if todo.Do == team.AskThem {
+			asks = true
+			continue
+		}
+		if todo.Do == team.StartSession || todo.Do == team.EndSession {
+			e.errandOnBench(todo)
+			continue
+		}
+		listed[todo.Key] = true
+		if m.doing[todo.Key] {
+			continue
+		}
+		m.doing[todo.Key] = true
+		e.errandOfStep(r, todo)
+	}
+	for key := range m.doing {
+		if !listed[key] {
+			delete(m.doing, key)
+		}
+	}
+	e.projectRun(m)
+	e.lookAfter(m, r, asks)
+}
+
+func (e *Engine) errandOnBench(todo team.Todo) {
+	s := todo.Session
+	m := e.benchSeat(&s)
+	if m.begun(s.ID, todo.Key) {
+		return
+	}
+	if todo.Do == team.StartSession {
+		e.beside(func(ctx context.Context) { e.startSession(ctx, m, s) })
+		return
+	}
+	e.beside(func(ctx context.Context) { e.endSession(ctx, m, s) })
+}
+
+// errandOfStep does what the world has to say to a run. What is only reckoned is reckoned
+// here, on a team that is all in the journal; what reads files does so beside the loop.
+func (e *Engine) errandOfStep(r *workflow.Run, todo team.Todo) {
+	id, step := string(r.ID), todo.Step.Lease.Step
+	switch todo.Do {
+	case team.WeighIt:
+		what := workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: interop.WeighWhen(r, step)}
+		e.beside(func(ctx context.Context) { e.submitRun(ctx, byEngine, id, what) })
+	case team.FindItems:
+		plan, _, _ := r.Find(step)
+		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: r.RepoDir}
+		switch {
+		case plan.Loop.ItemsFromStep != "":
+			if _, p, ok := r.Find(plan.Loop.ItemsFromStep); ok {
+				ask.artifacts = slices.Clone(p.Artifacts)
+			}
+		default:
+			ask.file = plan.Loop.ItemsFromArtifact
+		}
+		e.beside(func(ctx context.Context) { e.submitRun(ctx, byEngine, id, ask.find()) })
+	case team.LookForIt:
+		lease, path := todo.Step.Lease, r.ReportFile(step)
+		e.beside(func(ctx context.Context) { e.lookForReport(ctx, id, lease, path) })
+	default:
+		panic("engine: no such errand of a run: " + string(todo.Do))
+	}
+}
+
+var byEngine = team.Actor{Kind: "engine", ID: "run"}
+
+// submitRun has an event of a run decided. A refusal is an answer: what it was about is over.
+func (e *Engine) submitRun(ctx context.Context, by team.Actor, id string, what any) (uint64, error) {
+	ev := eventBy(by, "", what)
+	ev.Run = id
+	return e.ask(ctx, request{event: ev})
+}

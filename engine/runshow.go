@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Runs are all runs that are not archived, those that changed last first, without their steps.
+func (e *Engine) Runs(ctx context.Context) ([]RunView, error) {
+	views := []RunView{}
+	err := e.look(ctx, func(t *team.Team) {
+		for _, id := range t.RunIDs() {
+			views = append(views, e.runView(t, t.Runs[id]))
+		}
+	})
+	slices.SortStableFunc(views, func(a, b RunView) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	return views, err
+}
+
+// RunByID is one run with its steps. The error is *team.Unknown where there is none.
+func (e *Engine) RunByID(ctx context.Context, id string) (RunView, error) {
+	var view RunView
+	var unknown error
+	err := e.look(ctx, func(t *team.Team) {
+		r := t.Runs[id]
+		if r == nil {
+			unknown = &team.Unknown{What: "run", Name: id, Known: t.RunIDs()}
+			return
+		}
+		view = e.runView(t, r)
+		view.Steps = make([]StepView, len(r.Plan.Steps))
+		for i := range r.Plan.Steps {
+			view.Steps[i] = e.stepView(t, r, i)
+		}
+	})
+	return view, cmp.Or(err, unknown)
+}
+
+func (e *Engine) runView(t *team.Team, r *workflow.Run) RunView {
+	id := string(r.ID)
+	view := RunView{
+		ID: id, Workflow: r.Plan.Name, Status: string(r.Status()), Stage: string(r.Stage), RepoDir: r.RepoDir, StateFile: stateFile(r),
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Waits: r.Waits(), By: r.By, Why: r.Why,
+	}
+	if view.Waits == nil {
+		view.Waits = []string{}
+	}
+	if usage := t.Notes[id].Usage; usage.Day == e.clock.now().UTC().Format(time.DateOnly) {
+		view.CostUSD = usage.CostUSD
+	}
+	if m := e.runs[id]; m != nil {
+		view.FileBehind = m.behind.Load()
+	}
+	for i := range r.Steps {
+		switch r.Steps[i].State {
+		case workflow.Pending:
+			view.Counts.Pending++
+		case workflow.Running:
+			view.Counts.Running++
+		case workflow.Waiting:
+			view.Counts.Waiting++
+		case workflow.Completed:
+			view.Counts.Completed++
+		case workflow.Failed:
+			view.Counts.Failed++
+		case workflow.Skipped:
+			view.Counts.Skipped++
+		}
+	}
+	return view
+}
+
+func (e *Engine) stepView(t *team.Team, r *workflow.Run, i int) StepView {
+	plan, p := &r.Plan.Steps[i], &r.Steps[i]
+	id, how := string(r.ID), howOf(t, string(r.ID))
+	view := StepView{
+		ID: string(plan.ID), Agent: plan.Agent, Status: string(p.State), Attempts: p.Attempts, Iteration: p.Iteration,
+		LastError: p.LastError, WaitsFor: t.StepWaits(id, string(plan.ID)), Needs: make([]string, len(plan.Needs)), LoopBackTo: string(plan.LoopBackTo),
+		Human: plan.Human, BlockedBy: string(p.BlockedBy), ReportPath: p.ReportPath, ManualInputPath: p.ManualInputPath,
+		InputSchema: plan.InputSchema, BadInput: p.Fault, Artifacts: some(p.Artifacts), Logs: some(p.Logs), Metrics: map[string]string{},
+		LoopIndex: p.Index, LoopItems: len(r.LoopItems(plan.ID)), LoopDone: p.Done, PromptPath: plan.Prompt,
+	}
+	for n, need := range plan.Needs {
+		view.Needs[n] = string(need)
+	}
+	for _, metric := range p.Metrics {
+		view.Metrics[metric.Name] = metric.Value
+	}
+	view.StartedAt, view.EndedAt = moment(p.StartedAt), moment(p.EndedAt)
+	if p.Attempts > 0 {
+		view.LogPath = logFile(r, how, plan.ID, p.Attempts)
+	}
+	if _, s, ok := t.SessionOf(id, string(plan.ID)); ok {
+		view.Session, view.LastSession = s.ID, s.ID
+	}
+	return view
+}
+
+// moment is a time for a view: null where there is none.
+func moment(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
+func some(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return slices.Clone(list)
+}
+
+// Inbox is everything that waits for a person, the oldest first.
+func (e *Engine) Inbox(ctx context.Context) ([]InboxItem, error) {
+	items := []InboxItem{}
+	err := e.look(ctx, func(t *team.Team) {
+		for _, id := range t.RunIDs() {
+			r := t.Runs[id]
+			for _, todo := range t.TodoRun(id, e.clock.now()) {
+				if todo.Do != team.AskThem {
+					continue
+				}
+				plan, p, _ := r.Find(todo.Step.Lease.Step)
+				items = append(items, InboxItem{
+					Kind: "step", Run: id, Step: string(plan.ID), Workflow: r.Plan.Name, Since: cmp.Or(p.EndedAt, p.StartedAt),
+					Why: "step " + string(plan.ID) + " of " + r.Plan.Name + " waits for an answer", Path: p.ManualInputPath, InputSchema: plan.InputSchema, BadInput: p.Fault,
+					Artifacts: some(p.Artifacts), Logs: some(p.Logs),
+				})
+			}
+		}
+	})
+	slices.SortStableFunc(items, func(a, b InboxItem) int { return a.Since.Compare(b.Since) })
+	return items, err
+}

@@ -1,0 +1,408 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/marker"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	promptBytesMax = 1 << 20 // of a step's prompt; more is a document that the prompt should name
+	schemaBytesMax = 1 << 20 // of a JSON Schema for reports
+	dirMode        = 0o755   // of a run's folders: as public as the repository
+)
+
+// stepFacts is what is needed to play one attempt of a step, taken off the team at one moment.
+type stepFacts struct {
+	cmd     interop.StepCommand
+	how     howRun
+	env     []string
+	written string // the prompt, as the workflow names it
+	report  string // where the report is expected
+	log     string
+	repo    string
+	dir     string // the run's folder
+}
+
+// factsOf reads off the team what the attempt of a session is; false: it is over.
+func (e *Engine) factsOf(t *team.Team, s team.Session, run string, step workflow.StepID) (f stepFacts, ok bool) {
+	r := t.Runs[run]
+	if r == nil {
+		return f, false
+	}
+	plan, _, known := r.Find(step)
+	if !known {
+		return f, false
+	}
+	for _, todo := range r.TodoOf(step) {
+		if (todo.Do == workflow.RunIt || todo.Do == workflow.EndIt) && todo.Lease.N == s.Lease {
+			f.cmd, ok = interop.StepCommandOf(r, step, todo.Attempt, todo.Item, todo.Answered)
+		}
+	}
+	f.how, f.written, f.report, f.repo, f.dir = howOf(t, run), plan.Prompt, r.ReportFile(step), r.RepoDir, runDir(r)
+	f.log = logFile(r, f.how, step, max(1, f.cmd.Attempt))
+	f.env = e.environ(run, f.how)
+	return f, ok
+}
+
+// prepareStep says how a step's process is started, and makes what it needs.
+func (e *Engine) prepareStep(ctx context.Context, m *member, s team.Session, run string, step workflow.StepID) (driver.Launch, error) {
+	var f stepFacts
+	ok := false
+	if err := e.look(ctx, func(t *team.Team) { f, ok = e.factsOf(t, s, run, step) }); err != nil {
+		return driver.Launch{}, err
+	}
+	if !ok {
+		return driver.Launch{}, errors.New("the attempt is over")
+	}
+	artifacts := filepath.Join(f.dir, "artifacts")
+	for _, dir := range []string{filepath.Dir(f.report), filepath.Dir(f.log), artifacts, filepath.Join(f.dir, "manual_inputs")} {
+		if err := os.MkdirAll(dir, dirMode); err != nil {
+			return driver.Launch{}, fmt.Errorf("make a folder of the run: %w", err)
+		}
+	}
+	for _, old := range []string{f.report, f.log} { // of the attempt before: it must not be taken for this one's
+		if err := setAside(old, s.Lease-1); err != nil {
+			return driver.Launch{}, err
+		}
+	}
+	f.cmd.Env, f.cmd.ArtifactsDir = f.env, artifacts
+	if f.written != "" {
+		places := interop.PromptPlaces{Repo: f.repo, Beside: filepath.Dir(f.how.Workflow)}
+		path, err := places.Find(f.written)
+		if err != nil {
+			return driver.Launch{}, err
+		}
+		f.cmd.Prompt = path
+	}
+	workdir := f.repo
+	if f.how.Workdir != "" {
+		workdir = f.how.Workdir
+	}
+	if m.run != "" {
+		return e.launchCommand(m, s, f, workdir)
+	}
+	return e.launchAgent(m, s, f, workdir)
+}
+
+// launchCommand is a step that a wrapper, a template or a command of its own plays.
+func (e *Engine) launchCommand(m *member, s team.Session, f stepFacts, workdir string) (driver.Launch, error) {
+	f.cmd.Wrapper, f.cmd.WrapperArgs, f.cmd.Template = f.how.Wrapper, f.how.WrapperArgs, f.how.Template
+	argv, err := f.cmd.Argv()
+	if err != nil {
+		return driver.Launch{}, err
+	}
+	agent := driver.Agent{Name: m.conf.Name, Command: argv, Workspace: workdir, Env: f.cmd.Environ()}
+	if err := m.driver.Check(agent); err != nil {
+		return driver.Launch{}, err
+	}
+	return m.driver.Launch(agent, driver.Session{ID: s.ID, Kind: driver.Work, Attempt: f.cmd.Attempt})
+}
+
+// launchAgent is a step that one of the team's agents plays, in the run's folder of work.
+func (e *Engine) launchAgent(m *member, s team.Session, f stepFacts, workdir string) (driver.Launch, error) {
+	agent, err := e.agentFor(m)
+	if err != nil {
+		return driver.Launch{}, err
+	}
+	agent.Workspace = workdir
+	agent.Env = append(agent.Env, f.cmd.Environ()...)
+	if f.cmd.Model != "" {
+		agent.Model = f.cmd.Model
+	}
+	if err := m.driver.Check(agent); err != nil {
+		return driver.Launch{}, err
+	}
+	prompt := ""
+	if f.cmd.Prompt != "" {
+		text, err := readUpTo(f.cmd.Prompt, promptBytesMax)
+		if err != nil {
+			return driver.Launch{}, fmt.Errorf("read the prompt of step %s: %w", f.cmd.StepID, err)
+		}
+		prompt = string(text)
+	}
+	return m.driver.Launch(agent, driver.Session{ID: s.ID, Kind: driver.Work, Prompt: prompt + footer(f), Attempt: f.cmd.Attempt})
+}
+
+// footer tells an agent how its step is reported.
+func footer(f stepFacts) string {
+	return fmt.Sprintf(`
+
+This is step %s of run %s, attempt %d. When it is done, write a JSON object to %s, or print it between
+the lines <<<RUN_REPORT_JSON and RUN_REPORT_JSON>>>: {"schema": "run_report@v0", "run_id": %q, "step_id": %q, "agent": %q,
+"status": "COMPLETED" or "FAILED", "started_at": TIME, "ended_at": TIME, "artifacts": [PATHS], "metrics": {}, "logs": []}.
+`, f.cmd.StepID, f.cmd.RunID, f.cmd.Attempt, f.report, f.cmd.RunID, f.cmd.StepID, f.cmd.Agent)
+}
+
+func readUpTo(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s is larger than %d bytes", path, most)
+	}
+	return text, err
+}
+
+// setAside gives a file another name, where there is one (X5).
+func setAside(path string, n uint64) error {
+	for try := 0; ; try++ {
+		to := path + ".lease" + strconv.FormatUint(n, 10)
+		if try > 0 {
+			to += "." + strconv.Itoa(try)
+		}
+		if _, err := os.Lstat(to); err == nil {
+			continue
+		}
+		err := os.Rename(path, to)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("set an old file of the step aside: %w", err)
+		}
+		return nil
+	}
+}
+
+// keepLog lets a step's log follow what its session says. It returns a channel that is closed
+// when the log is whole; nil for a session that is for no step.
+func (e *Engine) keepLog(m *member, s team.Session, proc Process) <-chan struct{} {
+	run, step, isStep := team.StepOf(s.For)
+	if !isStep {
+		return nil
+	}
+	done := make(chan struct{})
+	e.beside(func(ctx context.Context) {
+		defer close(done)
+		var f stepFacts
+		if err := e.look(ctx, func(t *team.Team) { f, _ = e.factsOf(t, s, run, workflow.StepID(step)) }); err != nil || f.log == "" {
+			return
+		}
+		if err := copyLog(ctx, f.log, proc); err != nil && ctx.Err() == nil {
+			e.log.Warn("the log of a step is not whole; `fairlead runs` shows the session's own output", "session", s.ID, "log", f.log, "error", err)
+		}
+	})
+	return done
+}
+
+// copyLog goes on where the file ends: after a restart the session's output is read from there.
+func copyLog(ctx context.Context, path string, proc Process) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644) //nolint:gosec // as public as the repository
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := proc.Output(ctx, info.Size())
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	_, err = io.Copy(file, out)
+	return err
+}
+
+// stepOver adds to the end of a step's session what its report says. False: we stop.
+func (e *Engine) stepOver(ctx context.Context, m *member, s team.Session, run string, step workflow.StepID, what *team.SessionEnded, kept <-chan struct{}) bool {
+	if kept != nil {
+		select {
+		case <-kept:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	var f stepFacts
+	ok := false
+	if err := e.look(ctx, func(t *team.Team) { f, ok = e.factsOf(t, s, run, step) }); err != nil {
+		return false
+	}
+	if !ok {
+		return true // the attempt is over: whatever was reported is late
+	}
+	report, err := e.reportOf(ctx, f, s)
+	if err != nil {
+		what.Fault = err.Error()
+	}
+	if report == nil {
+		return ctx.Err() == nil
+	}
+	what.Report = &team.StepReport{Report: report.Report}
+	err = e.look(ctx, func(t *team.Team) {
+		if r := t.Runs[run]; r != nil {
+			what.Report.Until = interop.WeighUntil(r, step, report.Report)
+		}
+	})
+	return err == nil
+}
+
+// reportOf finds a step's report: in its file, else between the markers in its output. Neither
+// a report nor an error: there is none.
+func (e *Engine) reportOf(ctx context.Context, f stepFacts, s team.Session) (*interop.StepReport, error) {
+	of := interop.ReportFor{RunID: f.cmd.RunID, StepID: f.cmd.StepID}
+	if f.how.ReportSchema != "" {
+		text, err := readUpTo(f.how.ReportSchema, schemaBytesMax)
+		if err != nil {
+			return nil, fmt.Errorf("read the schema for reports: %w", err)
+		}
+		if of.Schema, err = interop.CompileSchema(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.how.ReportSchema, err)
+		}
+	}
+	report, err := interop.ReadReport(f.report, of)
+	if err == nil {
+		return &report, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	text, err := e.markedReport(ctx, s)
+	if err != nil || text == nil {
+		return nil, err
+	}
+	report, err = interop.ParseReport("the output of "+s.ID, text, of)
+	if err != nil {
+		return nil, err
+	}
+	return &report, nil
+}
+
+// markedReport is the last report that a session has printed between the markers, or nil. A
+// broken one is its fault only where no whole one follows.
+func (e *Engine) markedReport(ctx context.Context, s team.Session) ([]byte, error) {
+	out, err := e.opts.Host.Output(ctx, s.ID, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for a report in the output: %w", err)
+	}
+	defer out.Close()
+	var scan marker.Scanner
+	var last []byte
+	var fault error
+	note := func(pieces []marker.Piece) {
+		for _, p := range pieces {
+			switch {
+			case p.Marker == nil || p.Marker.Kind != marker.RunReport:
+			case p.Marker.Fault != "":
+				last, fault = nil, fmt.Errorf("in the output at byte %d: %s", p.Marker.Offset, p.Marker.Fault)
+			default:
+				last, fault = append([]byte(nil), p.Marker.JSON...), nil
+			}
+		}
+	}
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := out.Read(buf)
+		note(scan.Write(buf[:n]))
+		if errors.Is(err, io.EOF) {
+			note(scan.Flush())
+			return last, fault
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for a report in the output: %w", err)
+		}
+	}
+}
+
+// lookForReport is for a step that is RUNNING by somebody else's word: nobody knows of a
+// process, so a report decides, or the attempt is lost (W13).
+func (e *Engine) lookForReport(ctx context.Context, id string, lease workflow.Lease, path string) {
+	report, err := interop.ReadReport(path, interop.ReportFor{RunID: id, StepID: string(lease.Step)})
+	if err != nil {
+		_, _ = e.submitRun(ctx, byEngine, id, workflow.ProcessLost{Lease: lease, Why: "nobody here started it, and there is no good report: " + err.Error()})
+		return
+	}
+	what := workflow.ReportRead{Lease: lease, Report: report.Report, Over: true}
+	if e.look(ctx, func(t *team.Team) {
+		if r := t.Runs[id]; r != nil {
+			what.Until = interop.WeighUntil(r, lease.Step, report.Report)
+		}
+	}) == nil {
+		_, _ = e.submitRun(ctx, byEngine, id, what)
+	}
+}
+
+// itemsAsked is a loop that takes its items from elsewhere.
+type itemsAsked struct {
+	step      workflow.StepID
+	iteration int
+	artifacts []string // of the step that it takes them from
+	file      string   // or the artifact that lists them
+	repo      string
+}
+
+const itemsFileMax = 512 << 10 // as much as the run takes
+
+func (a itemsAsked) find() workflow.ItemsSeen {
+	seen := workflow.ItemsSeen{Step: a.step, Iteration: a.iteration, Items: []string{}}
+	if a.file == "" {
+		for _, path := range a.artifacts {
+			text, _ := json.Marshal(path) // a text can be written
+			seen.Items = append(seen.Items, string(text))
+		}
+		return seen
+	}
+	items, err := readItems(a.repo, a.file)
+	if err != nil {
+		seen.Fault = err.Error()
+	}
+	seen.Items = items
+	return seen
+}
+
+// readItems reads a JSON list from a file of the repository. No link leads out of it.
+func readItems(repo, name string) ([]string, error) {
+	if filepath.IsAbs(name) || !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("items_from_artifact %q is not below the repository", name)
+	}
+	root, err := os.OpenRoot(repo)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, itemsFileMax+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > itemsFileMax {
+		return nil, fmt.Errorf("%s is larger than %d bytes; loop over fewer items", name, itemsFileMax)
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("%s is no JSON list: %w", name, err)
+	}
+	items := make([]string, len(list))
+	for i, one := range list {
+		items[i] = strings.TrimSpace(string(one))
+	}
+	return items, nil
+}
