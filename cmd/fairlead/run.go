@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+func (a *app) runVerb() *cobra.Command {
+	var opts runOptions
+	cmd := &cobra.Command{
+		Use:   "run --workflow FILE",
+		Short: "Take a workflow through its steps",
+		Long: `Starts a run of a workflow and follows it to its end: steps with their agents or commands,
+gates that send the run back, people who approve. Every fault of the file is listed before
+anything starts; --check does only that.
+
+Where a daemon runs on the repository, the daemon does the work, and this verb only looks on:
+Ctrl-C stops the looking, and the run goes on. Without one this verb is the daemon for as long
+as it lasts, also for the agents of fairlead.yaml. Ctrl-C then pauses the run and waits for
+what is at work to finish; a second one cancels the run and ends that; a third leaves it to
+whoever comes next. However it ends, also by kill -9, nothing is lost: ` + "`fairlead resume RUN`" + `
+goes on where it stopped, and a step that still works is found, not started again.
+
+With --start-at-step an earlier run goes on from that step: the one that --run-id names, or
+the one that changed last. Paths are relative to the folder you are in; where there is no such
+file, to the repository.
+
+On a terminal it shows the steps live, elsewhere a line for what happens, with --json each
+change of the journal and at last a line with run_id, status and run_state. Exit codes: 0 the
+run completed, 1 it failed, 2 the workflow has faults, 4 it waits and --no-wait was given,
+5 cancelled, or left with Ctrl-C.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("repo") && !cmd.Flags().Changed("dir") {
+				a.dir = absolute(opts.flags.Repo, a.dir)
+			}
+			if err := opts.take(cmd, a.dir); err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("dir") {
+				a.dir = opts.flags.Repo
+			}
+			return a.run(cmd, &opts)
+		},
+	}
+	opts.addRunFlags(cmd.Flags())
+	cmd.Flags().StringVar(&opts.flags.RunID, "run-id", "", "the run's name (default: one is made)")
+	cmd.Flags().BoolVar(&opts.check, "check", false, "list every fault of the workflow, and start nothing")
+	return cmd
+}
+
+func (a *app) run(cmd *cobra.Command, o *runOptions) error {
+	f := o.flags
+	switch {
+	case f.Workflow == "" && (f.StartAtStep == "" || o.check):
+		return usage(cmd, errors.New("--workflow FILE is missing: which workflow?"))
+	case f.Workflow != "" && !exists(f.Workflow):
+		return usage(cmd, fmt.Errorf("there is no workflow %s", line(f.Workflow, pathWidth)))
+	case o.check:
+		return a.checkWorkflow(f)
+	case f.StartAtStep == "":
+		return a.steer(cmd.Context(), o, func(ctx context.Context, h *helm) (engine.RunView, error) {
+			return h.StartRun(ctx, f)
+		})
+	}
+	id := f.RunID
+	if id == "" {
+		newest, err := newestRun(f.Repo)
+		if err != nil {
+			return err
+		}
+		id = newest
+	}
+	return a.resume(cmd.Context(), o, id)
+}
+
+// checkWorkflow is --check. It asks no daemon: the file is looked at from here.
+func (a *app) checkWorkflow(f engine.RunFlags) error {
+	places := interop.PromptPlaces{Repo: f.Repo, Beside: filepath.Dir(f.Workflow)}
+	if _, err := interop.ReadWorkflow(f.Workflow, places); err != nil {
+		return faulty(err)
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"workflow": f.Workflow, "faults": []string{}})
+	}
+	_, err := fmt.Fprintln(a.out, plain(f.Workflow)+": no fault was found")
+	return err
+}
+
+func (a *app) resumeVerb() *cobra.Command {
+	var opts runOptions
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Let a run go on that has failed, was cancelled, paused or interrupted",
+		Long: `What failed is done again; with --start-at-step that step and all that hang on it; what is
+done stays done. The workflow is read again, so that a step can be mended first. A run that is
+paused is released, one that is still at work only followed. One that another program left,
+with a run_state.json as Fairlead writes it, is taken in and goes on like one of our own.
+
+Flags that are left out stay what they were. For the rest see ` + "`fairlead run`" + `.`,
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			if cmd.Flags().Changed("repo") && !cmd.Flags().Changed("dir") {
+				a.dir = absolute(opts.flags.Repo, a.dir)
+			}
+			if err := opts.take(cmd, a.dir); err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("dir") {
+				a.dir = opts.flags.Repo
+			}
+			return a.resume(cmd.Context(), &opts, words[0])
+		},
+	}
+	opts.addRunFlags(cmd.Flags())
+	return cmd
+}
+
+func (a *app) resume(ctx context.Context, o *runOptions, id string) error {
+	return a.steer(ctx, o, func(ctx context.Context, h *helm) (engine.RunView, error) {
+		view, err := h.Run(ctx, id)
+		var p *api.Problem
+		if errors.As(err, &p) && p.Status == http.StatusNotFound {
+			return h.ResumeRun(ctx, id, o.flags) // it may be another program's, or archived
+		}
+		switch {
+		case err != nil:
+			return view, err
+		case o.flags.StartAtStep != "":
+			return h.ResumeRun(ctx, id, o.flags)
+		case view.Stage == string(workflow.Paused):
+			if _, err := h.ReleaseRun(ctx, id, "resumed at the keyboard"); err != nil {
+				return view, err
+			}
+			return h.Run(ctx, id)
+		case view.Stage == string(workflow.Driven) && (view.Status == string(workflow.IsRunning) || view.Status == string(workflow.IsWaiting)):
+			return view, nil // it goes on by itself
+		}
+		return h.ResumeRun(ctx, id, o.flags)
+	})
+}
+
+// steer begins, or goes on with, a run, and follows it to its end.
+func (a *app) steer(ctx context.Context, o *runOptions, begin func(context.Context, *helm) (engine.RunView, error)) error {
+	h, err := a.takeHelm(ctx)
+	if err != nil {
+		return err
+	}
+	page, err := h.Journal(ctx, api.JournalQuery{Tail: 1})
+	if err != nil {
+		return errors.Join(err, h.leave(ctx, a, false))
+	}
+	view, err := begin(ctx, h)
+	if err != nil {
+		return errors.Join(faulty(err), h.leave(ctx, a, false))
+	}
+	v := &voyage{a: a, h: h, id: view.ID, noWait: o.noWait, face: a.faceFor(ctx, h, view)}
+	v.face.look(view)
+	view, err = v.follow(ctx, page.Head)
+	err = cmpErr(err, v.ending(view))
+	if lerr := h.leave(ctx, a, !errors.Is(err, errLeft)); lerr != nil && codeOf(err) == exitDone {
+		err = lerr
+	}
+	if perr := a.printEnding(view); perr != nil {
+		return perr
+	}
+	return err
+}
+
+// cmpErr is the first that is one.
+func cmpErr(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+// faceFor chooses how a run is shown.
+func (a *app) faceFor(ctx context.Context, h *helm, view engine.RunView) face {
+	switch {
+	case a.json:
+		return jsonFace{a}
+	case tty(a.out):
+		return newScreen(ctx, a, h)
+	}
+	fmt.Fprintf(a.out, "run %s of %s: %d steps\n", plain(view.ID), line(view.Workflow, stepWidth), len(view.Steps))
+	return &lineFace{a: a, id: view.ID}
+}
+
+// ending is what a run's end is as an exit code, and in words with the way on.
+func (v *voyage) ending(view engine.RunView) error {
+	id := plain(view.ID)
+	switch status := workflow.Status(view.Status); {
+	case status == workflow.IsCompleted:
+		return nil
+	case status == workflow.IsFailed:
+		return &coded{exitFailed, fmt.Errorf("run %s has failed%s; see `fairlead runs %s`, and go on with `fairlead resume %s`", id, failures(view), id, id)}
+	case status == workflow.IsCancelled:
+		return &coded{exitCancelled, fmt.Errorf("run %s was cancelled%s; go on all the same with `fairlead resume %s`", id, why(line(view.Why, errorWidth)), id)}
+	case v.asked > 0:
+		return &coded{exitCancelled, fmt.Errorf("run %s is paused; go on with `fairlead resume %s`", id, id)}
+	}
+	text := "it waits"
+	if len(view.Waits) > 0 {
+		text = "it waits for " + line(view.Waits[0], errorWidth)
+	}
+	if more := len(view.Waits) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return &coded{exitWaits, fmt.Errorf("run %s is not over: %s; go on with `fairlead resume %s`", id, text, id)}
+}
+
+// failures quotes the first step that failed, and counts the others.
+func failures(view engine.RunView) string {
+	var failed []engine.StepView
+	for _, s := range view.Steps {
+		if s.Status == string(workflow.Failed) {
+			failed = append(failed, s)
+		}
+	}
+	if len(failed) == 0 {
+		return ""
+	}
+	text := ": " + failed[0].ID + why(line(failed[0].LastError, errorWidth))
+	if len(failed) > 1 {
+		text += fmt.Sprintf(" (and %d more steps)", len(failed)-1)
+	}
+	return text
+}
+
+// ended is the last line for programs (DESIGN, Contracts).
+type ended struct {
+	RunID    string `json:"run_id"`
+	Status   string `json:"status"`
+	RunState string `json:"run_state"` // the path of run_state.json
+}
+
+func (a *app) printEnding(view engine.RunView) error {
+	if a.json {
+		return a.printJSON(ended{view.ID, view.Status, view.StateFile})
+	}
+	if view.Status != string(workflow.IsCompleted) {
+		return nil // the error says it all
+	}
+	took := ""
+	if !view.UpdatedAt.Before(view.CreatedAt) {
+		took = " in " + ago(view.UpdatedAt.Sub(view.CreatedAt))
+	}
+	_, err := fmt.Fprintf(a.out, "run %s has %s%s\n", plain(view.ID), a.paint(green, "completed"), took)
+	return err
+}

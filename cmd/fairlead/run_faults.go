@@ -1,0 +1,35 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/interop"
+)
+
+// faulty gives a workflow that has faults its exit code, and each fault a line, whether it
+// was read here or by a daemon.
+func faulty(err error) error {
+	var here *interop.FileFaults
+	if errors.As(err, &here) {
+		return &coded{exitUsage, err}
+	}
+	var p *api.Problem
+	if !errors.As(err, &p) || p.Status != http.StatusUnprocessableEntity {
+		return err
+	}
+	if len(p.Errors) == 0 {
+		return &coded{exitUsage, err}
+	}
+	var lines []string
+	for _, fault := range p.Errors {
+		text := fault.Message
+		if fault.Location != "" {
+			text = fault.Location + ": " + text
+		}
+		lines = append(lines, text)
+	}
+	return &coded{exitUsage, errors.New(strings.Join(lines, "\n"))}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// taken parses flags of `fairlead run` as a shell would give them.
+func taken(t *testing.T, dir string, words ...string) (engine.RunFlags, error) {
+	t.Helper()
+	var opts runOptions
+	cmd := &cobra.Command{Use: "run"}
+	opts.addRunFlags(cmd.Flags())
+	if err := cmd.Flags().Parse(words); err != nil {
+		return engine.RunFlags{}, err
+	}
+	err := opts.take(cmd, dir)
+	return opts.flags, err
+}
+
+// SPEC Workflow, "What the flags mean": what was not given is left to the engine, and so to
+// the seed's defaults, or to what the run was.
+func TestRunFlags(t *testing.T) {
+	repo, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(repo, "flow.yaml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := taken(t, repo, "--workflow", "flow.yaml")
+	if err != nil || f.Repo != repo || f.Workflow != filepath.Join(repo, "flow.yaml") {
+		t.Errorf("a workflow of the repository: %+v, %v", f, err)
+	}
+	if f.MaxAttempts != nil || f.MaxIterations != nil || f.SideBySide != nil || f.DailyCostLimit != nil || f.PollIntervalMS != 0 {
+		t.Errorf("what nobody said is said: %+v", f)
+	}
+	t.Setenv("FAIRLEAD_RUN_TEST", "from outside")
+	f, err = taken(t, repo, "--workflow", filepath.Join(repo, "flow.yaml"), "--max-attempts", "3", "--max-iterations", "0", "--poll-interval", "0.25",
+		"--env", "A=b=c", "--env", "FAIRLEAD_RUN_TEST", "--wrapper", "sh", "--wrapper-arg", "-x", "--wrapper-arg", "a,b", "--daily-cost-limit", "1.5", "--cost-limit-action", "pause")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *f.MaxAttempts != 3 || *f.MaxIterations != 0 || f.PollIntervalMS != 250 || *f.DailyCostLimit != 1.5 || f.CostLimitAction != "pause" {
+		t.Errorf("%+v", f)
+	}
+	if !slices.Equal(f.Env, []string{"A=b=c", "FAIRLEAD_RUN_TEST=from outside"}) || !slices.Equal(f.WrapperArgs, []string{"-x", "a,b"}) {
+		t.Errorf("%q, %q", f.Env, f.WrapperArgs)
+	}
+	if !filepath.IsAbs(f.Wrapper) {
+		t.Errorf("a wrapper that the shell finds: %q", f.Wrapper)
+	}
+}
+
+// Whoever types something that cannot be is told so with exit code 2.
+func TestRunFlagsRefused(t *testing.T) {
+	for want, words := range map[string][]string{
+		"no folder":                     {"--repo", "nowhere/at/all"},
+		"less than 1":                   {"--max-attempts", "0"},
+		"less than 0":                   {"--max-iterations", "-1"},
+		"both say how a step is run":    {"--wrapper", "sh", "--command-template", "true"},
+		"needs a --wrapper":             {"--wrapper-arg", "x"},
+		"none of warn, pause and fail":  {"--cost-limit-action", "explode"},
+		"less than nothing":             {"--daily-cost-limit", "-1"},
+		"add --git-worktree":            {"--git-worktree-keep"},
+		"--env wants K=V":               {"--env", "=x"},
+		"has no such variable":          {"--env", "FAIRLEAD_NOBODY_HAS_THIS"},
+		"from 1ms to 1h":                {"--poll-interval", "0"},
+		"invalid argument \"for ever\"": {"--poll-interval", "for ever"},
+	} {
+		_, err := taken(t, t.TempDir(), words...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", words, err, want)
+		}
+	}
+}
+
+// change makes a change of the journal as the daemon sends it.
+func change(t *testing.T, entity, trigger, to string, body workflow.Body) api.Change {
+	t.Helper()
+	data, err := json.Marshal(team.Body{Run: &body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api.Change{Time: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Entity: entity, Trigger: trigger, To: to, Actor: api.Actor{Kind: "human", ID: "ann"}, Data: api.Raw(data)}
+}
+
+// What is told of a run where nobody watches: each change that a person would want to know,
+// in words, and nothing that an agent says can move a cursor.
+func TestRunLines(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	step := func(v workflow.Value, facts *workflow.Facts) workflow.Body {
+		return workflow.Body{Step: &workflow.StepSet{Value: v, Facts: facts}}
+	}
+	var out bytes.Buffer
+	f := &lineFace{a: &app{out: &out}, id: "r1"}
+	f.look(engine.RunView{ID: "r1", Steps: []engine.StepView{{ID: "code"}, {ID: "review"}}})
+	for _, ch := range []api.Change{
+		change(t, "run/r1", "run_started", "driven", workflow.Body{Head: &workflow.Head{ID: "r1"}}),
+		change(t, "run/r1/code", "started", "RUNNING", step(workflow.Value{Attempts: 1}, nil)),
+		change(t, "run/r1/code", "failed_tries_left", "PENDING", step(workflow.Value{Attempts: 1, LastError: "it \x1b[2Jbroke", RetryAt: at.Add(time.Second)}, nil)),
+		change(t, "run/r1/code", "started", "RUNNING", step(workflow.Value{Attempts: 2, Iteration: 1}, nil)),
+		change(t, "run/r1/code", "reported", "COMPLETED", step(workflow.Value{StartedAt: at, EndedAt: at.Add(3 * time.Second)}, &workflow.Facts{Artifacts: []string{"a", "b", "c", "d"}})),
+		change(t, "run/r1/review", "gate_failed", "COMPLETED", step(workflow.Value{LastError: "Gate failure: found P0 issues"}, nil)),
+		change(t, "run/r1", "looped_back", "PENDING", workflow.Body{Reset: &workflow.Reset{Gate: "review", Target: "code", Moves: []workflow.Move{{Step: "code"}, {Step: "review"}}}}),
+		change(t, "run/r1/review", "reported_asking", "WAITING_ON_HUMAN", step(workflow.Value{}, nil)),
+		change(t, "run/r1", "run_cancelled", "cancelled", workflow.Body{Head: &workflow.Head{By: "ann", Why: "enough"}}),
+		{Entity: "run/r1/code", Data: api.Raw("garbage")},
+	} {
+		if err := f.change(ch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for l := range strings.Lines(out.String()) {
+		got = append(got, strings.TrimRight(l[len("15:04:05  "):], "\n"))
+	}
+	want := []string{
+		"code    began",
+		"code    failed (attempt 1), tried again in 1 s: it \ufffd[2Jbroke",
+		"code    began (attempt 2, iteration 2)",
+		"code    completed in 3 s  a, b, c and 1 more",
+		"review  completed: Gate failure: found P0 issues",
+		"review  sends the run back to code; 2 steps are done again",
+		"review  waits for a person: fairlead approve r1 review (or reject)",
+		"        cancelled by ann: enough",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("told:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// DESIGN, Contracts: the exit code says how a run ended.
+func TestRunExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		status string
+		asked  int
+		code   int
+		says   string
+	}{
+		{"completed", 0, exitDone, ""},
+		{"failed", 0, exitFailed, "code: it broke (and 1 more steps)"},
+		{"waiting", 0, exitWaits, "it waits for review: people are asked"},
+		{"waiting", 1, exitCancelled, "is paused; go on with `fairlead resume r1`"},
+		{"cancelled", 2, exitCancelled, "was cancelled: enough"},
+	} {
+		view := engine.RunView{ID: "r1", Status: c.status, Why: "enough", Waits: []string{"review: people are asked"}, Steps: []engine.StepView{
+			{ID: "code", Status: "FAILED", LastError: "it\nbroke"}, {ID: "docs", Status: "FAILED"},
+		}}
+		err := (&voyage{asked: c.asked}).ending(view)
+		if codeOf(err) != c.code {
+			t.Errorf("%s: exit code %d, want %d", c.status, codeOf(err), c.code)
+		}
+		if err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", c.status, err, c.says)
+		}
+	}
+	fault := faulty(&api.Problem{Status: 422, Errors: []api.Fault{{Location: "flow.yaml:3:7", Message: "there is no step buidl"}}})
+	if codeOf(fault) != exitUsage || fault.Error() != "flow.yaml:3:7: there is no step buidl" {
+		t.Errorf("a workflow with faults: %d, %v", codeOf(fault), fault)
+	}
+}
+
+// A picture fits its terminal, however many steps there are, and what an agent says in it is
+// text.
+func TestRunPicture(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	view := engine.RunView{ID: "r1", Workflow: "big", Status: "running", CreatedAt: now.Add(-time.Minute), Counts: engine.Counts{Completed: 500}}
+	for i := range 1000 {
+		s := engine.StepView{ID: strings.Repeat("s", i%60+1), Status: "PENDING", WaitsFor: "it needs \x1b[31m others"}
+		if i < 500 {
+			s.Status = "COMPLETED"
+		}
+		if i == 500 {
+			began := now.Add(-time.Second)
+			s = engine.StepView{ID: "here", Status: "RUNNING", StartedAt: &began, Attempts: 2}
+		}
+		view.Steps = append(view.Steps, s)
+	}
+	a := &app{out: &bytes.Buffer{}}
+	lines := a.picture(view, spoken{step: "here", text: "one\ntwo\x1b[2J\nthree\n"}, []string{"a note"}, 60, 20, now)
+	text := strings.Join(lines, "\n")
+	if len(lines) > 20 || !strings.Contains(text, "> here") || !strings.Contains(text, "running 1 s  attempt 2") || !strings.Contains(text, "three") {
+		t.Errorf("%d lines:\n%s", len(lines), text)
+	}
+	for _, l := range lines {
+		if n := len([]rune(l)); n > 60 || strings.ContainsRune(l, '\x1b') {
+			t.Errorf("%d characters: %q", n, l)
+		}
+	}
+}

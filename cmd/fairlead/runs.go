@@ -1,0 +1,295 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+func (a *app) runsVerb() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "runs [RUN]",
+		Short: "List the runs of workflows, or show one with its steps",
+		Long: `Without a name: every run, the newest first. With one: its steps, what each waits for, and
+where its report and its log are. Without a daemon it reads the files that runs leave in
+.agents/runs, which say how far each had come when they were written.`,
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			if len(words) == 1 {
+				return a.showRun(cmd.Context(), words[0])
+			}
+			return a.listRuns(cmd.Context())
+		},
+	}
+	cmd.AddCommand(a.pruneVerb())
+	return cmd
+}
+
+// listed is what `fairlead runs --json` prints.
+type listed struct {
+	Runs   []engine.RunView `json:"runs"`
+	Faults []string         `json:"faults,omitempty"` // of files that could not be read
+	Live   bool             `json:"live"`             // a daemon says so; else it is what the files say
+}
+
+func (a *app) listRuns(ctx context.Context) error {
+	all, err := a.allRuns(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(all)
+	}
+	for _, fault := range all.Faults {
+		fmt.Fprintln(a.err, "fairlead: "+plain(fault))
+	}
+	if len(all.Runs) == 0 {
+		_, err := fmt.Fprintln(a.out, "no runs; begin one with `fairlead run --workflow FILE`")
+		return err
+	}
+	table := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "RUN\tWORKFLOW\tSTATUS\tSTEPS\tCHANGED\tREMARKS")
+	for _, r := range all.Runs {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s ago\t%s\n", plain(r.ID), line(r.Workflow, stepWidth), r.Status, counted(r.Counts), ago(max(0, time.Since(r.UpdatedAt))), runRemarks(r))
+	}
+	if err := table.Flush(); err != nil || all.Live {
+		return err
+	}
+	_, err = fmt.Fprintln(a.out, a.paint(dim, "no daemon runs here: this is what the files say"))
+	return err
+}
+
+// allRuns asks the daemon, or reads what is there.
+func (a *app) allRuns(ctx context.Context) (listed, error) {
+	client, err := a.dial()
+	var none *api.NoDaemon
+	switch {
+	case errors.As(err, &none):
+		found, faults := runFiles(a.dir)
+		all := listed{Runs: []engine.RunView{}, Faults: faults}
+		for _, r := range found {
+			view := fileView(r)
+			view.Steps = nil
+			all.Runs = append(all.Runs, view)
+		}
+		return all, nil
+	case err != nil:
+		return listed{}, err
+	}
+	defer client.Close()
+	runs, err := client.Runs(ctx)
+	return listed{Runs: append([]engine.RunView{}, runs...), Live: true}, err
+}
+
+// counted is how far a run is, in a few characters.
+func counted(c engine.Counts) string {
+	all := c.Pending + c.Running + c.Waiting + c.Completed + c.Failed + c.Skipped
+	text := fmt.Sprintf("%d/%d", c.Completed+c.Skipped, all)
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{c.Running, "running"}, {c.Waiting, "waiting"}, {c.Failed, "failed"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %d %s", part.n, part.word)
+		}
+	}
+	return text
+}
+
+// remarkWidth is what of a reason stands in a table.
+const remarkWidth = 80
+
+func runRemarks(r engine.RunView) string {
+	switch {
+	case len(r.Waits) > 0:
+		return line(r.Waits[0], remarkWidth)
+	case r.Why != "":
+		return line(r.Why, remarkWidth)
+	default:
+		return ""
+	}
+}
+
+func (a *app) showRun(ctx context.Context, id string) error {
+	view, live, err := a.oneRun(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(view)
+	}
+	return a.printRun(view, live)
+}
+
+func (a *app) oneRun(ctx context.Context, id string) (engine.RunView, bool, error) {
+	client, err := a.dial()
+	var none *api.NoDaemon
+	switch {
+	case errors.As(err, &none):
+		state, err := readRun(a.dir, id)
+		return fileView(state), false, err
+	case err != nil:
+		return engine.RunView{}, false, err
+	}
+	defer client.Close()
+	view, err := client.Run(ctx, id)
+	return view, true, err
+}
+
+func (a *app) printRun(view engine.RunView, live bool) error {
+	fmt.Fprintf(a.out, "%s  %s  %s  %s\n", a.paint(bold, plain(view.ID)), line(view.Workflow, stepWidth), view.Status, counted(view.Counts))
+	for _, wait := range view.Waits {
+		fmt.Fprintln(a.out, "waits: "+line(wait, errorWidth))
+	}
+	if view.Why != "" {
+		fmt.Fprintf(a.out, "%s by %s: %s\n", view.Stage, line(view.By, stepWidth), line(view.Why, errorWidth))
+	}
+	if view.CostUSD > 0 {
+		fmt.Fprintf(a.out, "cost today: $%.2f\n", view.CostUSD)
+	}
+	table := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "\nSTEP\tSTATUS\tTRIES\tROUND\tTOOK\tREMARKS")
+	for _, s := range view.Steps {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", line(s.ID, stepWidth), s.Status, s.Attempts, s.Iteration+1, orDash(strings.TrimSpace(spent(s, time.Now()))), stepRemarks(s))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, s := range view.Steps {
+		if len(s.Artifacts) == 0 && s.LogPath == "" && len(s.Metrics) == 0 {
+			continue
+		}
+		fmt.Fprintln(a.out, "\n"+a.paint(bold, plain(s.ID)))
+		if len(s.Artifacts) > 0 {
+			fmt.Fprintln(a.out, "  made    "+line(strings.Join(s.Artifacts, ", "), errorWidth))
+		}
+		for _, name := range slices.Sorted(mapKeys(s.Metrics)) {
+			fmt.Fprintf(a.out, "  measure %s = %s\n", line(name, 60), line(s.Metrics[name], 60))
+		}
+		if s.ReportPath != "" {
+			fmt.Fprintln(a.out, "  report  "+plain(s.ReportPath))
+		}
+		if s.LogPath != "" {
+			fmt.Fprintln(a.out, "  log     "+plain(s.LogPath))
+		}
+	}
+	fmt.Fprintln(a.out, "\nstate: "+plain(view.StateFile))
+	if !live {
+		fmt.Fprintln(a.out, a.paint(dim, "no daemon runs here: this is what the file says"))
+	}
+	return nil
+}
+
+func stepRemarks(s engine.StepView) string {
+	switch {
+	case s.BadInput != "":
+		return "the answer was not valid: " + line(s.BadInput, remarkWidth)
+	case s.Status == string(workflow.Pending) && s.WaitsFor != "":
+		return line(s.WaitsFor, remarkWidth)
+	case s.LastError != "":
+		return line(s.LastError, remarkWidth)
+	case s.Status == string(workflow.Waiting):
+		return "waits for an answer at " + plain(s.ManualInputPath)
+	default:
+		return ""
+	}
+}
+
+// runFolder is where a run keeps its files (seed 004, File Location).
+func runFolder(repo, id string) string { return filepath.Join(repo, ".agents", "runs", id) }
+
+// runStateMost bounds what is read of a file that anybody may have written; as much as
+// interop takes.
+const runStateMost = 64 << 20
+
+// runFiles reads every run state below a repository, the newest first. What cannot be read
+// is told, and is no run.
+func runFiles(repo string) (found []interop.RunState, faults []string) {
+	entries, err := os.ReadDir(filepath.Join(repo, ".agents", "runs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, []string{fmt.Sprintf("look for runs: %v", err)}
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() || !exists(filepath.Join(runFolder(repo, entry.Name()), interop.RunStateName)) {
+			continue
+		}
+		state, err := readRun(repo, entry.Name())
+		if err != nil {
+			faults = append(faults, err.Error())
+			continue
+		}
+		found = append(found, state)
+	}
+	slices.SortStableFunc(found, func(x, y interop.RunState) int { return cmp.Compare(stamp(y.UpdatedAt), stamp(x.UpdatedAt)) })
+	return found, faults
+}
+
+// stamp is a time of a file, to be compared; what is none is the oldest.
+func stamp(text string) int64 {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return 0
+	}
+	return at.UnixMicro()
+}
+
+// readRun reads the state of one run from its file.
+func readRun(repo, id string) (interop.RunState, error) {
+	path := filepath.Join(runFolder(repo, filepath.Base(id)), interop.RunStateName)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || id != filepath.Base(id):
+		return interop.RunState{}, &coded{exitUsage, fmt.Errorf("there is no run %q in %s; `fairlead runs` lists them", line(id, stepWidth), filepath.Join(repo, ".agents", "runs"))}
+	case err != nil:
+		return interop.RunState{}, fmt.Errorf("read run %s: %w", id, err)
+	case !info.Mode().IsRegular() || info.Size() > runStateMost:
+		return interop.RunState{}, fmt.Errorf("%s is no file of at most %d MiB", path, runStateMost>>20)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return interop.RunState{}, fmt.Errorf("read run %s: %w", id, err)
+	}
+	state, err := interop.ParseRunState(text)
+	if err != nil {
+		return interop.RunState{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return state, nil
+}
+
+// newestRun is the run that changed last (SPEC W12: --start-at-step without --run-id).
+func newestRun(repo string) (string, error) {
+	found, _ := runFiles(repo) // what cannot be read cannot go on either
+	if len(found) == 0 {
+		return "", &coded{exitUsage, fmt.Errorf("--start-at-step goes on with an earlier run, and there is none in %s; leave it out to begin one", filepath.Join(repo, ".agents", "runs"))}
+	}
+	return found[0].RunID, nil
+}
+
+// completeRuns offers the runs that have files.
+func (a *app) completeRuns(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(words) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	found, _ := runFiles(a.dir)
+	var names []string
+	for _, r := range found {
+		names = append(names, plain(r.RunID)+"\t"+line(r.WorkflowName, stepWidth))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"iter"
+	"maps"
+	"path/filepath"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// fileView is a run as its file tells it. A file does not say whether the run was cancelled,
+// nor whether somebody drives it.
+func fileView(s interop.RunState) engine.RunView {
+	view := engine.RunView{
+		ID: s.RunID, Workflow: s.WorkflowName, RepoDir: s.RepoDir, StateFile: filepath.Join(runFolder(s.RepoDir, s.RunID), interop.RunStateName),
+		CreatedAt: timeOf(s.CreatedAt), UpdatedAt: timeOf(s.UpdatedAt), Waits: []string{}, Steps: []engine.StepView{},
+	}
+	for _, step := range s.Steps {
+		one := engine.StepView{
+			ID: step.ID, Status: step.Status, Attempts: step.Attempts, Iteration: step.IterationCount, LastError: textOf(step.LastError),
+			BlockedBy: textOf(step.BlockedByLoop), ReportPath: textOf(step.ReportPath), ManualInputPath: textOf(step.ManualInputPath),
+			Needs: []string{}, Artifacts: step.Artifacts, Metrics: map[string]string{}, Logs: step.Logs,
+			StartedAt: pointAt(step.StartedAt), EndedAt: pointAt(step.EndedAt),
+		}
+		for _, m := range step.Metrics {
+			one.Metrics[m.Name] = m.Value
+		}
+		if step.Loop != nil {
+			one.LoopIndex, one.LoopItems, one.LoopDone = step.Loop.Index, len(step.Loop.Items), step.Loop.Completed
+		}
+		view.Counts = count(view.Counts, step.Status)
+		view.Steps = append(view.Steps, one)
+	}
+	view.Status = string(statusOf(view.Counts))
+	return view
+}
+
+func count(c engine.Counts, status string) engine.Counts {
+	switch status {
+	case interop.StepPending:
+		c.Pending++
+	case interop.StepRunning:
+		c.Running++
+	case interop.StepWaiting:
+		c.Waiting++
+	case interop.StepCompleted:
+		c.Completed++
+	case interop.StepFailed:
+		c.Failed++
+	case interop.StepSkipped:
+		c.Skipped++
+	}
+	return c
+}
+
+// statusOf is how far a run is, as far as that can be read off its steps alone.
+func statusOf(c engine.Counts) workflow.Status {
+	switch {
+	case c.Running > 0:
+		return workflow.IsRunning
+	case c.Waiting > 0:
+		return workflow.IsWaiting
+	case c.Failed > 0:
+		return workflow.IsFailed
+	case c.Pending > 0:
+		return workflow.IsWaiting // to be resumed
+	default:
+		return workflow.IsCompleted
+	}
+}
+
+func textOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// timeOf is a time of a file; what is none is no time.
+func timeOf(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339Nano, text)
+	return at
+}
+
+func pointAt(text *string) *time.Time {
+	at := timeOf(textOf(text))
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
+func mapKeys(m map[string]string) iter.Seq[string] { return maps.Keys(m) }
