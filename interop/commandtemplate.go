@@ -181,6 +181,9 @@ func fill(text string, value func(name string) (string, error)) (string, error) 
 		case text[i] == '{':
 			name, _, closed := strings.Cut(text[i+1:], "}")
 			if !closed || !slices.Contains(placeholders, name) {
+				if closed {
+					name += "}"
+				}
 				return "", fmt.Errorf("--command-template: {%s means nothing; there is {%s}, and {{ is a brace", shorten(name, quoteMax), strings.Join(placeholders, "} {"))
 			}
 			v, err := value(name)
