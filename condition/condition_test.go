@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -156,6 +157,16 @@ func TestStepsOfACondition(t *testing.T) {
 	}
 }
 
+// faultIn is what every error here is.
+func faultIn(t *testing.T, err error) *Fault {
+	t.Helper()
+	var fault *Fault
+	if !errors.As(err, &fault) {
+		t.Fatalf("no fault: %v", err)
+	}
+	return fault
+}
+
 func FuzzCondition(f *testing.F) {
 	for _, s := range []string{
 		`steps.plan.status == "COMPLETED"`, `any(item.files, # in report.artifacts) and index < 3`, `"x" in steps.plan.metrics ? not true : 1 < 2.5`,
@@ -166,7 +177,7 @@ func FuzzCondition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, item string) {
 		c, err := Check(text, Until, known)
 		if err != nil {
-			if fault := err.(*Fault); fault.Line < 1 || fault.Column < 1 || fault.Text == "" {
+			if fault := faultIn(t, err); fault.Line < 1 || fault.Column < 1 || fault.Text == "" {
 				t.Fatalf("a fault without a place: %#v", fault)
 			}
 			return
@@ -174,7 +185,7 @@ func FuzzCondition(f *testing.F) {
 		w := world()
 		w.Item = item
 		if _, err := c.Eval(w); err != nil {
-			if fault := err.(*Fault); fault.Line < 1 || fault.Column < 1 || fault.Text == "" {
+			if fault := faultIn(t, err); fault.Line < 1 || fault.Column < 1 || fault.Text == "" {
 				t.Fatalf("a fault without a place: %#v", fault)
 			}
 		}

@@ -3,6 +3,7 @@ package condition
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -51,7 +52,7 @@ func (m metric) number() (float64, error) {
 		return 0, errMissing
 	}
 	n, err := strconv.ParseFloat(strings.TrimSpace(m.value), 64)
-	if err != nil || n != n {
+	if err != nil || math.IsNaN(n) {
 		return 0, &Fault{Text: fmt.Sprintf("the metric %s is %q, which is no number", cut(m.name), cut(m.value))}
 	}
 	return n, nil

@@ -32,7 +32,8 @@ func TestReports(t *testing.T) {
 			workflow.Report{Facts: workflow.Facts{
 				Artifacts: []string{"PLAN.md", "src/a.go"}, Logs: []string{"one", "2"},
 				Metrics: []workflow.Metric{{Name: "coverage", Value: "87.5"}, {Name: "ok", Value: "true"}, {Name: "note", Value: "fine"}, {Name: "none", Value: "null"}, {Name: "deep", Value: `{"a":[1,2]}`}, {Name: "cost_usd", Value: "0.25"}},
-			}}, 0.25,
+			}},
+			0.25,
 		},
 		{"failed", `"status":"Error","logs":["a","b","c","d"]}`, workflow.Report{Failed: true, Why: "b; c; d", Facts: workflow.Facts{Logs: []string{"a", "b", "c", "d"}}}, 0},
 		{"gate", `"status":"done","gate_failure":true,"logs":"found P0 issues"}`, workflow.Report{GateFailed: true, Why: "found P0 issues", Facts: workflow.Facts{Logs: []string{"found P0 issues"}}}, 0},
