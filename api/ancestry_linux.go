@@ -30,6 +30,12 @@ func ancestry(pid int) (chain []life, whole bool) {
 	return chain, false
 }
 
+// living is the process alone: each order asks, and those above it are as many files more.
+func living(pid int) (is life, ok bool) {
+	is, _, err := lifeOf(pid)
+	return is, err == nil
+}
+
 // lifeOf reads /proc/PID/stat: the name in brackets may hold anything, so what counts stands
 // behind the last bracket. A process that has ended and waits for its parent is none.
 func lifeOf(pid int) (is life, parent int, err error) {

@@ -11,3 +11,11 @@ func ancestry(pid int) (chain []life, whole bool) {
 	}
 	return []life{{pid: pid}}, true
 }
+
+// living is the process alone.
+func living(pid int) (is life, ok bool) {
+	if chain, _ := ancestry(pid); len(chain) > 0 {
+		return chain[0], true
+	}
+	return life{}, false
+}

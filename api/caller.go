@@ -63,8 +63,8 @@ func (c caller) gone() bool {
 	if c.who.pid == 0 {
 		return false
 	}
-	now, _ := ancestry(c.who.pid)
-	return len(now) == 0 || now[0] != c.who
+	now, is := living(c.who.pid)
+	return !is || now != c.who
 }
 
 // unknown says that nobody can tell whether an agent asks.
