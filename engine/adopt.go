@@ -66,7 +66,11 @@ func (e *Engine) resume(ctx context.Context, a adoption) error {
 	case a.err != nil, a.neverBegan():
 		return nil //nolint:nilerr // pickUp asks again, until the holder answers
 	}
-	if what := a.becomes(true); what != nil {
+	what := a.becomes(true)
+	if ended, is := what.(team.SessionEnded); is {
+		what = e.withReport(e.team, a.session, ended)
+	}
+	if what != nil {
 		return e.tellOf(ctx, a.m, what)
 	}
 	return nil
@@ -150,7 +154,13 @@ func (e *Engine) takeOver(ctx context.Context, m *member, a adoption, failed err
 	if follows {
 		e.setProc(a.session.ID, a.proc)
 	}
-	if what := a.becomes(atStart); what != nil {
+	what := a.becomes(atStart)
+	if ended, is := what.(team.SessionEnded); is {
+		if e.look(ctx, func(t *team.Team) { what = e.withReport(t, a.session, ended) }) != nil {
+			return
+		}
+	}
+	if what != nil {
 		if _, err := e.submitOf(ctx, byHolder, m, what); err != nil {
 			return
 		}

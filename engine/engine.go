@@ -28,7 +28,8 @@ type Options struct {
 	Lookup  func(string) (string, bool) // resolves references to the environment
 	BootID  string                      // of the machine: a file torn by a reboot is no wish
 	Log     *slog.Logger
-	Planned func(Plan) // is told what recovery will do, before it does it; nil: nobody is
+	Waited  func(InboxItem) // is told, beside the loop, that a person is waited for; nil: nobody is
+	Planned func(Plan)      // is told what recovery will do, before it does it; nil: nobody is
 }
 
 // Files is the live agent_state.json of every agent; interop.StateFiles is the real one.

@@ -103,6 +103,12 @@ func (e *Engine) errandsOfRun(id string) {
 	for _, todo := range e.team.TodoRun(id, e.clock.now()) {
 		if todo.Do == team.AskThem {
 			asks = true
+			listed[todo.Key] = true
+			if !m.doing[todo.Key] && e.opts.Waited != nil {
+				item := inboxItem(r, todo.Step.Lease.Step)
+				e.beside(func(context.Context) { e.opts.Waited(item) })
+			}
+			m.doing[todo.Key] = true
 			continue
 		}
 		if todo.Do == team.StartSession || todo.Do == team.EndSession {

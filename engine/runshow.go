@@ -126,15 +126,21 @@ func (e *Engine) Inbox(ctx context.Context) ([]InboxItem, error) {
 				if todo.Do != team.AskThem {
 					continue
 				}
-				plan, p, _ := r.Find(todo.Step.Lease.Step)
-				items = append(items, InboxItem{
-					Kind: "step", Run: id, Step: string(plan.ID), Workflow: r.Plan.Name, Since: cmp.Or(p.EndedAt, p.StartedAt),
-					Why: "step " + string(plan.ID) + " of " + r.Plan.Name + " waits for an answer", Path: p.ManualInputPath, InputSchema: plan.InputSchema, BadInput: p.Fault,
-					Artifacts: some(p.Artifacts), Logs: some(p.Logs),
-				})
+				items = append(items, inboxItem(r, todo.Step.Lease.Step))
 			}
 		}
 	})
 	slices.SortStableFunc(items, func(a, b InboxItem) int { return a.Since.Compare(b.Since) })
 	return items, err
+}
+
+// inboxItem is a step that waits for an answer.
+func inboxItem(r *workflow.Run, step workflow.StepID) InboxItem {
+	plan, p, _ := r.Find(step)
+	return InboxItem{
+		Kind: "step", Run: string(r.ID), Step: string(step), Workflow: r.Plan.Name, Since: cmp.Or(p.EndedAt, p.StartedAt),
+		Why:  "step " + string(step) + " of " + r.Plan.Name + " waits for an answer",
+		Path: p.ManualInputPath, InputSchema: plan.InputSchema, BadInput: p.Fault,
+		Artifacts: some(p.Artifacts), Logs: some(p.Logs),
+	}
 }

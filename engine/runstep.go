@@ -249,6 +249,9 @@ func (e *Engine) stepOver(ctx context.Context, m *member, s team.Session, run st
 	if report == nil {
 		return ctx.Err() == nil
 	}
+	if report.CostUSD > 0 && !e.reportCost(ctx, m, s, what.Bytes, report.CostUSD) {
+		return false
+	}
 	what.Report = &team.StepReport{Report: report.Report}
 	err = e.look(ctx, func(t *team.Team) {
 		if r := t.Runs[run]; r != nil {
@@ -256,6 +259,27 @@ func (e *Engine) stepOver(ctx context.Context, m *member, s team.Session, run st
 		}
 	})
 	return err == nil
+}
+
+// reportCost counts what a report says that the step has cost, where its driver has told of no
+// cost itself. False: we stop.
+func (e *Engine) reportCost(ctx context.Context, m *member, s team.Session, bytes int64, cost float64) bool {
+	told := false
+	if e.look(ctx, func(t *team.Team) {
+		if now := m.sitting(t); now != nil {
+			told = now.Usage.CostUSD > 0
+			bytes = max(bytes, now.Offset)
+		}
+	}) != nil {
+		return false
+	}
+	if told {
+		return true
+	}
+	_, err := e.submitOf(ctx, team.Actor{Kind: "agent", ID: m.conf.Name}, m, team.SessionReported{
+		Session: s.ID, Offset: bytes + 1, Usage: team.Usage{CostUSD: min(cost, costReportMax)}, // behind all that it said
+	})
+	return err == nil || isAnswer(err)
 }
 
 // reportOf finds a step's report: in its file, else between the markers in its output. Neither
@@ -326,6 +350,28 @@ func (e *Engine) markedReport(ctx context.Context, s team.Session) ([]byte, erro
 			return nil, fmt.Errorf("look for a report in the output: %w", err)
 		}
 	}
+}
+
+// withReport adds to the end of a session of which nothing is left what its step's report
+// says: it may have been written before (W13). It is read at once, since it is small and the
+// case is rare.
+func (e *Engine) withReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
+	run, step, isStep := team.StepOf(s.For)
+	if !isStep {
+		return ended
+	}
+	f, ok := e.factsOf(t, s, run, workflow.StepID(step))
+	if !ok {
+		return ended
+	}
+	report, err := interop.ReadReport(f.report, interop.ReportFor{RunID: run, StepID: step})
+	switch {
+	case err == nil:
+		ended.Report = &team.StepReport{Report: report.Report, Until: interop.WeighUntil(t.Runs[run], workflow.StepID(step), report.Report)}
+	case !errors.Is(err, fs.ErrNotExist):
+		ended.Fault = err.Error()
+	}
+	return ended
 }
 
 // lookForReport is for a step that is RUNNING by somebody else's word: nobody knows of a
