@@ -17,6 +17,7 @@ const packages = [
   { name: 'htm', version: '3.1.1', licence: 'Apache-2.0', files: { 'dist/htm.mjs': 'htm.mjs' } },
   { name: '@preact/signals', version: '2.11.4', licence: 'MIT', files: { 'dist/signals.mjs': 'signals.mjs' } },
   { name: '@preact/signals-core', version: '1.14.5', licence: 'MIT', files: { 'dist/signals-core.mjs': 'signals-core.mjs' } },
+  { name: '@dagrejs/dagre', version: '3.1.3', licence: 'MIT', files: { 'dist/dagre.esm.js': 'dagre.mjs' } }, // with @dagrejs/graphlib in it, by the same author under the same licence
 ];
 
 /** @type {Record<string, string>} */

@@ -22,8 +22,8 @@ let noteID = 0;
 /** @param {string} words */
 const sentence = (words) => (/[.!?]$/.test(words) ? words : words + '.');
 
-/** @param {string} what @param {unknown} err */
-function tell(what, err) {
+/** Says what came of an order that was not done. @param {string} what @param {unknown} err */
+export function tell(what, err) {
   const refusal = err instanceof api.Refusal;
   const body = refusal ? err.body : {};
   const text = plain(body.reason || (err instanceof Error ? err.message : err));

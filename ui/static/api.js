@@ -39,6 +39,57 @@ const BASE = '/api/v1';
 /** @typedef {{seq: number, time: string, machine: string, entity: string, row: string, from: string, to: string, trigger: string, actor?: {kind: string, id: string}, data?: any}} Change */
 /** @typedef {{hold: boolean, hold_note?: string, stopping: boolean, head: number, team?: string, agents: Agent[] | null}} Team */
 /** @typedef {{kind: string, offset?: number, text?: string, tool?: string, usage?: any, stop?: {ok: boolean, reason?: string, detail?: string} | null, part?: boolean}} Fact */
+/** @typedef {{pending: number, running: number, waiting_on_human: number, completed: number, failed: number, skipped: number}} Counts */
+/**
+ * @typedef {object} StepView
+ * @property {string} id
+ * @property {string} [agent]
+ * @property {string} status
+ * @property {number} attempts
+ * @property {number} iteration_count
+ * @property {string | null} [started_at]
+ * @property {string | null} [ended_at]
+ * @property {string} [last_error]
+ * @property {string} [waits_for]
+ * @property {string[] | null} needs
+ * @property {string} [loop_back_to]
+ * @property {boolean} [human_in_the_loop]
+ * @property {string} [blocked_by_loop]
+ * @property {string} [session]
+ * @property {string} [last_session]
+ * @property {string} [report_path]
+ * @property {string} [log_path]
+ * @property {string} [prompt_path]
+ * @property {string} [manual_input_path]
+ * @property {string} [input_schema]
+ * @property {string} [bad_input]
+ * @property {string[] | null} [artifacts]
+ * @property {Record<string, string> | null} [metrics]
+ * @property {string[] | null} [logs]
+ * @property {number} [loop_index]
+ * @property {number} [loop_items]
+ * @property {number} [loop_completed]
+ */
+/**
+ * @typedef {object} RunView
+ * @property {string} run_id
+ * @property {string} workflow_name
+ * @property {string} status
+ * @property {string} stage
+ * @property {string} [repo_dir]
+ * @property {string} [run_state]
+ * @property {string} created_at
+ * @property {string} updated_at
+ * @property {string[] | null} [waits]
+ * @property {string} [by]
+ * @property {string} [why]
+ * @property {number} [cost_usd_today]
+ * @property {Counts} counts
+ * @property {StepView[] | null} [steps]
+ */
+/** @typedef {{kind: string, run_id: string, step_id: string, workflow_name: string, since: string, why: string, manual_input_path?: string, input_schema?: string, bad_input?: string, artifacts?: string[] | null, logs?: string[] | null}} InboxItem */
+/** @typedef {Record<string, string | number | boolean>} RunFlags as in the API */
+/** @typedef {{message: string, location?: string}} Fault */
 /** @typedef {{subject?: string, event?: string, state?: string, row?: string, reason?: string, takes?: string[]}} RefusalBody */
 
 /** The state does not allow what was asked. */
@@ -52,10 +103,11 @@ export class Refusal extends Error {
 
 /** It did not work; status is 0 where nobody answered. */
 export class Failure extends Error {
-  /** @param {string} message @param {number} status */
-  constructor(message, status) {
+  /** @param {string} message @param {number} status @param {Fault[]} [faults] everything that is wrong with what was sent */
+  constructor(message, status, faults = []) {
     super(message);
     this.status = status;
+    this.faults = faults;
   }
 }
 
@@ -90,7 +142,7 @@ async function ask(path, init) {
   if (response.status === 401 || response.status === 403) {
     throw new Failure('This page is no longer signed in. Open the address that "fairlead up" printed once more.', response.status);
   }
-  throw new Failure(words, response.status);
+  throw new Failure(words, response.status, Array.isArray(problem.errors) ? problem.errors : []);
 }
 
 /** @template T @param {string} path @param {AbortSignal} [signal] @returns {Promise<T>} */
@@ -116,6 +168,21 @@ export const journal = (query) =>
 export const facts = (session, signal) => get(`/sessions/${name(session)}/facts?tail=2000`, signal);
 export const machines = () => /** @type {Promise<{machines: {name: string, rows: {id: string, why?: string, event?: string, from?: string}[] | null}[] | null}>} */ (get('/machines'));
 export const status = () => /** @type {Promise<{version?: string, pid?: number, started_at?: string, dir?: string}>} */ (get('/status'));
+
+/** @returns {Promise<{runs: RunView[] | null}>} */
+export const runs = () => get('/runs');
+/** @param {string} id @returns {Promise<RunView>} */
+export const run = (id) => get(`/runs/${name(id)}`);
+/** @returns {Promise<{items: InboxItem[] | null}>} */
+export const inbox = () => get('/inbox');
+/** @param {RunFlags} flags @returns {Promise<RunView>} */
+export const startRun = (flags) => post('/runs', flags);
+/** @param {string} id @param {RunFlags} flags @returns {Promise<RunView>} */
+export const resumeRun = (id, flags) => post(`/runs/${name(id)}/resume`, flags);
+/** @param {string} id @param {'cancel' | 'pause' | 'release'} verb @param {{step?: string, note?: string}} body @returns {Promise<{seq: number}>} */
+export const orderRun = (id, verb, body) => post(`/runs/${name(id)}/${verb}`, body);
+/** @param {string} id @param {string} step @param {boolean} yes @param {{note?: string, input?: string}} body @returns {Promise<{seq: number}>} */
+export const answerStep = (id, step, yes, body) => post(`/runs/${name(id)}/steps/${name(step)}/${yes ? 'approve' : 'reject'}`, body);
 
 /** @param {number} after */
 export const eventsURL = (after) => `${BASE}/events?after=${after}`;

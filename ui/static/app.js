@@ -1,32 +1,46 @@
 // Mission Control: one page, live, a plain client of the API.
 
 import { AgentPane } from './components/agent.js';
+import { InboxPage } from './components/inbox.js';
 import { Dialogs } from './components/dialogs.js';
 import { Banners, Masthead } from './components/masthead.js';
 import { Notes } from './components/notes.js';
+import { RunPane } from './components/run.js';
+import { RunDialogs } from './components/rundialogs.js';
+import { RunList } from './components/runlist.js';
 import { Roster } from './components/roster.js';
 import { keepListening } from './feed.js';
 import { startKeys } from './keys.js';
-import { effect, html, render } from './lib.js';
+import { effect, html, render, untracked } from './lib.js';
+import { lookAt, waiting } from './runs.js';
 import { connection, loaded, names, now, team } from './state.js';
 import { plain } from './text.js';
-import { chosen, counts, opened, startView } from './view.js';
+import { chosen, counts, opened, place, runID, startView } from './view.js';
+
+function Deck() {
+  const cut = connection.value.phase === 'lost' || connection.value.phase === 'denied' ? 'deck-cut' : '';
+  switch (place.value) {
+    case 'runs': return html`<main key="runs" class="deck deck-runs ${cut}" data-view=${runID.value ? 'run' : 'runs'}><${RunList} /><${RunPane} /></main>`;
+    case 'inbox': return html`<main key="inbox" class="deck deck-inbox ${cut}"><${InboxPage} /></main>`;
+    default: return html`<main key="team" class="deck ${cut}" data-view=${opened.value ? 'agent' : 'team'}><${Roster} /><${AgentPane} /></main>`;
+  }
+}
 
 const App = () => html`
-  <${Masthead} /><${Banners} />
-  <main class="deck ${connection.value.phase === 'lost' || connection.value.phase === 'denied' ? 'deck-cut' : ''}" data-view=${opened.value ? 'agent' : 'team'}>
-    <${Roster} /><${AgentPane} />
-  </main>
-  <${Notes} /><${Dialogs} />`;
+  <${Masthead} /><${Banners} /><${Deck} />
+  <${Notes} /><${Dialogs} /><${RunDialogs} />`;
 
 // On a wide page somebody is always chosen.
 effect(() => { if (loaded.value && !chosen.value && names.value.length > 0) chosen.value = names.value[0]; });
+
+effect(() => { if (runID.value) untracked(lookAt); });
 
 effect(() => {
   const n = counts.value;
   const lost = connection.value.phase === 'lost' ? 'cut off, ' : '';
   const look = n.look ? `${n.look} to look at, ` : '';
-  document.title = `${lost}${look}${n.running} running \u00b7 ${plain(team.value.name, 40) || 'Fairlead'}`;
+  const wait = waiting.value ? `${waiting.value} waiting for you, ` : '';
+  document.title = `${lost}${wait}${look}${n.running} running \u00b7 ${plain(team.value.name, 40) || 'Fairlead'}`;
 });
 
 // One clock for everything that ages. A hidden page does not age; it catches up when seen.

@@ -8,6 +8,7 @@
 
 import * as api from './api.js';
 import { batch } from './lib.js';
+import { forgetRuns, noteChanges, refreshRuns } from './runs.js';
 import { StreamRefused, readStream } from './sse.js';
 import { addHistory, agentOf, applyAgent, applyChanges, applyTeam, cell, connection, forget, head, live, loaded } from './state.js';
 
@@ -39,7 +40,9 @@ function flush() {
   flushing = false;
   const changes = queue;
   queue = [];
-  if (changes.length) markStale(applyChanges(changes));
+  if (changes.length === 0) return;
+  markStale(applyChanges(changes));
+  noteChanges(changes);
 }
 
 /** @param {Change} change */
@@ -106,7 +109,7 @@ function set(part) {
 async function catchUp() {
   const snapshot = await api.team();
   const another = snapshot.head < place;
-  if (another) forget();
+  if (another) { forget(); forgetRuns(); }
   const first = place === 0 || another || snapshot.head - place > REPLAY_MAX;
   if (first) {
     place = snapshot.head;
@@ -157,6 +160,7 @@ async function listen() {
       farewell = '';
       set({ phase: 'live', since: Date.now(), trying: false, words: '' });
       markStale([]);
+      refreshRuns(true);
     },
     onMessage: (m) => { if (!line.signal.aborted) take(m, line); },
   });

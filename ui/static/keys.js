@@ -5,7 +5,7 @@ import { command } from './actions.js';
 import { running } from './derive.js';
 import { letterKeys, nextTheme } from './prefs.js';
 import { cell, live, team } from './state.js';
-import { backToTeam, choose, chosen, dialog, opened, search, shownNames, showTab, TABS } from './view.js';
+import { backToTeam, choose, chosen, dialog, go, opened, place, runID, search, shownNames, showRun, showTab, stepID, TABS } from './view.js';
 
 /** Agents that Page Up and Page Down pass. */
 const PAGE = 6;
@@ -44,18 +44,30 @@ function focusAgent() {
 
 /** @param {KeyboardEvent} e @param {Element} at @returns {boolean} handled */
 function handle(e, at) {
-  const inRoster = at.closest('.roster-scroll') !== null || at === document.body;
-  if (e.key === 'Escape' && opened.value) { backToTeam(); return true; }
+  const onTeam = place.value === 'team';
+  const inRoster = onTeam && (at.closest('.roster-scroll') !== null || at === document.body);
+  if (e.key === 'Escape' && onTeam && opened.value) { backToTeam(); return true; }
+  if (e.key === 'Escape' && runID.value) { if (stepID.value) showRun(runID.value); else go('runs'); return true; }
   if (inRoster && walk(e)) return true;
   if (e.key === 'Enter' && at.classList.contains('row-name')) { choose(chosen.value); focusAgent(); return true; }
   if (letterKeys.value !== 'on') return false;
   const key = e.key.toLowerCase();
   switch (key) {
-    case '/': focusSearch(); return true;
     case '?': dialog.value = 'help'; return true;
+    case 'a': go('team'); return true;
+    case 'r': go('runs'); return true;
+    case 'i': go('inbox'); return true;
     case 't': nextTheme(); return true;
     case 'h': if (live.value) dialog.value = team.value.hold ? 'release' : 'hold'; return true;
     case 'n': /** @type {HTMLElement | null} */ (document.querySelector('[data-jump]'))?.click(); return true;
+    default: return onTeam && teamKey(e, key);
+  }
+}
+
+/** Keys that mean the chosen agent; where it is not in sight they mean nothing. @param {KeyboardEvent} e @param {string} key */
+function teamKey(e, key) {
+  switch (key) {
+    case '/': focusSearch(); return true;
     case '1': case '2': case '3': showTab(TABS[Number(key) - 1]); return true;
     default: return !e.repeat && order(key);
   }

@@ -2,7 +2,7 @@
 // check alone; it is not part of what ships.
 export { h, render, Fragment } from 'preact';
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-export { batch, computed, effect, signal, useComputed, useSignal, useSignalEffect } from '@preact/signals';
+export { batch, computed, effect, signal, untracked, useComputed, useSignal, useSignalEffect } from '@preact/signals';
 export type { Signal } from '@preact/signals';
 
 /** A template gives whatever can stand in a page: an element, several, or text. */

@@ -6,7 +6,7 @@ import htm from './vendor/htm.mjs';
 
 export { h, render, Fragment } from './vendor/preact.mjs';
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from './vendor/hooks.mjs';
-export { batch, computed, effect, signal, useComputed, useSignal, useSignalEffect } from './vendor/signals.mjs';
+export { batch, computed, effect, signal, untracked, useComputed, useSignal, useSignalEffect } from './vendor/signals.mjs';
 
 export const html = htm.bind(h);
 

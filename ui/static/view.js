@@ -1,7 +1,7 @@
 // What the user looks at. It lives in the address, so that back, reload and a
-// link to a colleague keep it: #/agent/NAME/TAB
+// link to a colleague keep it: #/agent/NAME/TAB, #/runs, #/run/ID/STEP, #/inbox
 
-import { computed, signal } from './lib.js';
+import { batch, computed, signal } from './lib.js';
 import { cell, names } from './state.js';
 import { concerns, running } from './derive.js';
 
@@ -11,7 +11,10 @@ export const chosen = signal('');     // the agent's name, or '' for none
 export const tab = signal('output');
 export const opened = signal(false);  // on a phone: the agent is on top of the list
 export const sessionShown = signal(/** @type {string} */ ('')); // '' follows the running one
-export const dialog = signal(/** @type {'' | 'help' | 'hold' | 'release'} */ (''));
+export const place = signal(/** @type {'team' | 'runs' | 'inbox'} */ ('team'));
+export const runID = signal('');  // the run that is looked at, or '' for none
+export const stepID = signal(''); // the step of it, or '' for none
+export const dialog = signal(/** @type {'' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'resume' | 'resume-step'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
 export const notes = signal(/** @type {{id: number, kind: 'refusal' | 'failure', title: string, text: string, more: string}[]} */ ([]));
@@ -46,16 +49,44 @@ export const counts = computed(() => {
 });
 
 function readAddress() {
-  const [, kind, name, where] = location.hash.replace(/^#/, '').split('/');
-  if (kind === 'agent' && name) {
-    try { choose(decodeURIComponent(name), false); } catch { return; }
-    if (TABS.includes(where)) tab.value = where;
-    opened.value = true;
-  } else opened.value = false;
+  let [, kind, name = '', where = ''] = location.hash.replace(/^#/, '').split('/');
+  try { name = decodeURIComponent(name); where = decodeURIComponent(where); } catch { return; }
+  batch(() => {
+    place.value = kind === 'runs' || kind === 'run' ? 'runs' : kind === 'inbox' ? 'inbox' : 'team';
+    runID.value = kind === 'run' ? name : '';
+    stepID.value = kind === 'run' ? where : '';
+    if (kind === 'agent' && name) {
+      choose(name, false);
+      if (TABS.includes(where)) tab.value = where;
+    }
+    opened.value = kind === 'agent' && name !== '';
+  });
+}
+
+function address() {
+  if (place.value === 'inbox') return '#/inbox';
+  if (place.value === 'runs') {
+    if (!runID.value) return '#/runs';
+    return `#/run/${encodeURIComponent(runID.value)}${stepID.value ? `/${encodeURIComponent(stepID.value)}` : ''}`;
+  }
+  return opened.value && chosen.value ? `#/agent/${encodeURIComponent(chosen.value)}/${tab.value}` : '#/';
+}
+
+/** Another part of the page. @param {'team' | 'runs' | 'inbox'} where */
+export function go(where) {
+  batch(() => { place.value = where; runID.value = ''; stepID.value = ''; });
+  writeAddress(true);
+}
+
+/** @param {string} run @param {string} [step] */
+export function showRun(run, step = '') {
+  const push = place.value !== 'runs' || runID.value !== run;
+  batch(() => { place.value = 'runs'; runID.value = run; stepID.value = step; });
+  writeAddress(push);
 }
 
 function writeAddress(/** @type {boolean} */ push) {
-  const hash = opened.value && chosen.value ? `#/agent/${encodeURIComponent(chosen.value)}/${tab.value}` : '#/';
+  const hash = address();
   if (location.hash === hash) return;
   history[push ? 'pushState' : 'replaceState'](null, '', hash);
 }

@@ -10,7 +10,7 @@ import { Icon } from './marks.js';
 const NOTE_MAX = 500;
 
 /** @param {{title: string, children?: any, wide?: boolean}} props */
-function Sheet({ title, children, wide }) {
+export function Sheet({ title, children, wide }) {
   const ref = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const el = /** @type {HTMLDialogElement} */ (ref.current);
@@ -49,7 +49,7 @@ function HoldSheet({ on }) {
 
 const KEYS = [
   ['\u2191 \u2193', 'the agent before, the next'], ['Home End', 'the first agent, the last'], ['Enter', 'show the agent'], ['Esc', 'back to the team'],
-  ['/', 'find an agent'], ['1 2 3', 'output, evidence, history'], ['N', 'jump to the newest output'], ['H', 'hold or release the team'], ['T', 'change the theme'], ['?', 'this sheet'],
+  ['/', 'find an agent'], ['A R I', 'team, runs, inbox'], ['1 2 3', 'output, evidence, history'], ['N', 'jump to the newest output'], ['H', 'hold or release the team'], ['T', 'change the theme'], ['?', 'this sheet'],
 ];
 const ORDER_KEYS = [['S', 'Start Agent'], ['X', 'Stop Agent'], ['O', 'Run Single Session'], ['C', 'Run Cleanup Session']];
 

@@ -7,8 +7,9 @@ import { retryNow } from '../feed.js';
 import { connection, holdPending, live, now, team } from '../state.js';
 import { plain } from '../text.js';
 import { nextTheme, theme } from '../prefs.js';
-import { counts, dialog } from '../view.js';
+import { counts, dialog, place } from '../view.js';
 import { Fairlead, Icon } from './marks.js';
+import { Places } from './places.js';
 
 /** @type {Record<string, string>} */
 const PHASES = { live: 'Live', connecting: 'Connecting', lost: 'Cut off', denied: 'Signed out' };
@@ -30,10 +31,11 @@ export function Masthead() {
   const n = counts.value;
   const t = theme.value;
   return html`<header class="masthead">
-    <a class="skip" href="#agent-title" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById('agent-title')?.focus(); }}>Skip to the chosen agent</a>
+    <a class="skip" href=${place.value === 'team' ? '#agent-title' : '#run-title'} onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(place.value === 'team' ? 'agent-title' : 'run-title')?.focus(); }}>Skip to ${place.value === 'team' ? 'the chosen agent' : 'the content'}</a>
     <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
-    <p class="tally ${live.value ? '' : 'tally-stale'}"><span class="tally-run"><b class="num">${n.running}</b> running</span><span><b class="num">${n.idle}</b> idle</span>
-      ${n.look > 0 && html`<span class="tally-look"><${Icon} name="look" /><b class="num">${n.look}</b> to look at</span>`}</p>
+    ${place.value === 'team' && html`<p class="tally ${live.value ? '' : 'tally-stale'}"><span class="tally-run"><b class="num">${n.running}</b> running</span><span><b class="num">${n.idle}</b> idle</span>
+      ${n.look > 0 && html`<span class="tally-look"><${Icon} name="look" /><b class="num">${n.look}</b> to look at</span>`}</p>`}
+    <${Places} />
     <div class="masthead-side">
       <${Line} /><${Hold} />
       <button type="button" class="icon-button" onClick=${nextTheme} title="Theme: ${t}" aria-label="Theme: ${t}. Change"><${Icon} name=${t === 'auto' ? 'auto' : t === 'dark' ? 'moon' : 'sun'} /></button>

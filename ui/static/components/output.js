@@ -72,7 +72,7 @@ class Paper {
 }
 
 /** @param {{session: string, onFollow: (following: boolean, jumped: boolean) => void}} props */
-function Tape({ session, onFollow }) {
+export function Tape({ session, onFollow }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const sheet = useRef(/** @type {HTMLDivElement | null} */ (null));
   const source = useRef(/** @type {Output | null} */ (null));

@@ -1,0 +1,166 @@
+// What this page knows of runs: the list, the inbox, and the run that is looked at.
+//
+// The server derives, the page shows: whenever a change is about a run, the
+// answers that may have changed are asked for again, at most one question of a
+// kind under way, and a slow server is asked less often. Each step is a signal
+// of its own, so that a change draws one step again and no other.
+
+import * as api from './api.js';
+import { batch, computed, signal } from './lib.js';
+import { live } from './state.js';
+import { addTrail, forgetTrail, wantTrail } from './trail.js';
+import { runID } from './view.js';
+
+/** @typedef {import('./api.js').RunView} RunView */
+/** @typedef {import('./api.js').StepView} StepView */
+/** @typedef {import('./api.js').InboxItem} InboxItem */
+/** @typedef {import('./lib.js').Signal<StepView>} StepCell */
+
+const REFRESH_AFTER_MS = 60;
+/** After an answer that took a while, so many times as long nothing is asked. */
+const REST_FACTOR = 2;
+const REST_MAX_MS = 3000;
+
+export const runs = signal(/** @type {RunView[]} */ ([]));
+export const inbox = signal(/** @type {InboxItem[]} */ ([]));
+/** absent: this server has no runs at all. */
+export const runsKnown = signal(/** @type {'unknown' | 'known' | 'absent'} */ ('unknown'));
+export const shown = signal(/** @type {RunView | null} */ (null));
+export const shownWrong = signal('');
+/** The steps of the run that is shown, in the plan's order. */
+export const stepIDs = signal(/** @type {string[]} */ ([]));
+/** Counts up when what the drawing depends on has changed: a step, a need, a loop. */
+export const topology = signal(0);
+
+/** @type {Map<string, StepCell>} */
+let steps = new Map();
+let shape = '';
+
+/** @param {string} id @returns {StepCell | undefined} */
+export const step = (id) => steps.get(id);
+export const waiting = computed(() => inbox.value.length);
+/** Is anything of the run that is shown still to come? @param {RunView} r */
+export const isOver = (r) => r.stage === 'stopped' || ['completed', 'failed', 'cancelled'].includes(r.status);
+
+/** @param {RunView} view */
+function show(view) {
+  batch(() => {
+    const list = view.steps ?? [];
+    const next = list.map((s) => `${s.id}<${(s.needs ?? []).join(',')}>${s.loop_back_to ?? ''}`).join('\n');
+    const old = steps;
+    if (shown.peek()?.run_id !== view.run_id) steps = new Map();
+    for (const s of list) {
+      const cell = steps.get(s.id);
+      if (!cell) steps.set(s.id, signal(s));
+      else if (JSON.stringify(cell.peek()) !== JSON.stringify(s)) cell.value = s;
+    }
+    shown.value = { ...view, steps: undefined };
+    shownWrong.value = '';
+    if (next !== shape || old !== steps) {
+      shape = next;
+      stepIDs.value = list.map((s) => s.id);
+      topology.value++;
+    }
+  });
+  wantTrail(view.run_id, view.steps ?? []);
+}
+
+export function forgetRuns() {
+  batch(() => {
+    runs.value = [];
+    inbox.value = [];
+    clearShown();
+  });
+  forgetTrail();
+}
+
+function clearShown() {
+  steps = new Map();
+  shape = '';
+  shown.value = null;
+  stepIDs.value = [];
+  shownWrong.value = '';
+}
+
+// --- asked for again ------------------------------------------------------------
+
+/** One kind of question: asked at most once at a time, and again where something changed meanwhile. */
+class Question {
+  /** @param {() => Promise<void>} ask */
+  constructor(ask) {
+    this.ask = ask;
+    this.wanted = false;
+    this.busy = false;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
+    this.rest = REFRESH_AFTER_MS;
+  }
+
+  want(soon = false) {
+    this.wanted = true;
+    if (this.busy) return;
+    if (soon) clearTimeout(this.timer);
+    else if (this.timer) return;
+    this.timer = setTimeout(() => this.#go(), soon ? 0 : this.rest);
+  }
+
+  async #go() {
+    this.timer = undefined;
+    if (!live.peek()) return; // the line asks again when it is back
+    this.wanted = false;
+    this.busy = true;
+    const began = performance.now();
+    try { await this.ask(); } catch { /* the line itself tells */ }
+    this.busy = false;
+    this.rest = Math.min(REST_MAX_MS, REFRESH_AFTER_MS + (performance.now() - began) * REST_FACTOR);
+    if (this.wanted) this.want();
+  }
+}
+
+const list = new Question(async () => {
+  try {
+    const answer = await api.runs();
+    batch(() => { runs.value = answer.runs ?? []; runsKnown.value = 'known'; });
+  } catch (err) {
+    if (err instanceof api.Failure && (err.status === 501 || err.status === 404)) runsKnown.value = 'absent';
+  }
+});
+
+const box = new Question(async () => {
+  if (runsKnown.peek() !== 'absent') inbox.value = (await api.inbox()).items ?? [];
+});
+
+const one = new Question(async () => {
+  const id = runID.peek();
+  if (!id) return;
+  try {
+    const view = await api.run(id);
+    if (runID.peek() === id) show(view);
+  } catch (err) {
+    if (runID.peek() === id) shownWrong.value = err instanceof Error ? err.message : String(err);
+  }
+});
+
+/** Ask again, because something may have changed; soon: somebody waits for it. @param {boolean} [soon] */
+export function refreshRuns(soon = false) {
+  list.want(soon);
+  box.want(soon);
+  one.want(soon);
+}
+
+/** Another run is looked at. */
+export function lookAt() {
+  if (shown.peek()?.run_id !== runID.peek()) batch(clearShown);
+  one.want(true);
+}
+
+/** Changes of the journal, as they come. @param {import('./api.js').Change[]} changes */
+export function noteChanges(changes) {
+  const mine = changes.filter((ch) => ch.entity.startsWith('run/'));
+  if (mine.length === 0) return;
+  addTrail(mine);
+  list.want();
+  box.want();
+  const at = runID.peek();
+  if (at && mine.some((ch) => ch.entity === `run/${at}` || ch.entity.startsWith(`run/${at}/`))) one.want();
+}
