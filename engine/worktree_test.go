@@ -117,7 +117,7 @@ func (y *gitYard) gone(path string) {
 	if _, err := os.Lstat(path); err == nil || len(left) > 0 {
 		y.t.Errorf("%s is there still, or something of it: %q", path, left)
 	}
-	if list := y.git(y.dir, "worktree", "list"); strings.Contains(list, filepath.Base(path)) {
+	if list := y.git(y.dir, "worktree", "list"); strings.Contains(list, path) {
 		y.t.Errorf("git still knows it:\n%s", list)
 	}
 }
@@ -280,7 +280,7 @@ func isUntidy(y *gitYard, ref string) {
 func TestWorktreeEndKeepsEverything(t *testing.T) {
 	y := newGitYard(t)
 	// Filters would change what is kept, and one fails.
-	y.git(y.dir, "config", "core.autocrlf", "true")
+	y.git(y.dir, "config", "core.autocrlf", "input")
 	y.git(y.dir, "config", "filter.broken.clean", "false")
 	y.git(y.dir, "config", "filter.broken.required", "true")
 	y.write(y.dir, ".git/info/attributes", "new.txt filter=broken\n")
@@ -378,7 +378,7 @@ func TestWorktreeStays(t *testing.T) {
 			y.git(dir, "checkout", "-q", "fairlead/r1")
 			y.write(dir, "changed.txt", "ours\n")
 			y.commit(dir, "ours")
-			_ = exec.Command("git", "-C", dir, "-c", "user.name=A", "-c", "user.email=a@example.com", "merge", "-q", "side").Run()
+			_ = exec.Command("git", "-C", dir, "-c", "core.hooksPath="+os.DevNull, "-c", "user.name=A", "-c", "user.email=a@example.com", "merge", "-q", "side").Run()
 		}, "a merge"},
 		"its own .git is gone": {func(y *gitYard, dir string) {
 			if err := os.Remove(filepath.Join(dir, ".git")); err != nil {
@@ -418,16 +418,94 @@ func TestWorktreeStays(t *testing.T) {
 
 // Whatever a crash leaves is found by the next call, and nothing of it is lost.
 func TestWorktreeEndAfterACrash(t *testing.T) {
-	for name, crash := range map[string]func(w *checkout, dir string) error{
-		"after it was kept": func(w *checkout, dir string) error {
-			files, err := walkTree(w.git2())
-			return errors.Join(err, w.keep(w.ctx2(), files))
+	kept := func(y *gitYard, w *checkout) {
+		files, err := walkTree(y.t.Context(), w.git.dir)
+		if err == nil {
+			err = w.keep(y.t.Context(), files)
+		}
+		if err != nil {
+			y.t.Fatal(err)
+		}
+	}
+	moved := func(y *gitYard, from, to string) {
+		if err := os.Rename(from, to); err != nil {
+			y.t.Fatal(err)
+		}
+	}
+	for name, crash := range map[string]func(y *gitYard, w *checkout){
+		"it was kept":          kept,
+		"it was moved aside":   func(y *gitYard, w *checkout) { kept(y, w); moved(y, w.git.dir, aside(w.git.dir, leavingSuffix)) },
+		"it was to be deleted": func(y *gitYard, w *checkout) { kept(y, w); moved(y, w.git.dir, aside(w.git.dir, goneSuffix)) },
+		"it was half deleted": func(y *gitYard, w *checkout) {
+			kept(y, w)
+			moved(y, w.git.dir, aside(w.git.dir, goneSuffix))
+			os.RemoveAll(filepath.Join(aside(w.git.dir, goneSuffix), "new.txt"))
 		},
-		"after it was moved aside":  func(_ *checkout, dir string) error { return os.Rename(dir, aside(dir, leavingSuffix)) },
-		"while it is being deleted": nil,
+		"git had forgotten it too": func(y *gitYard, w *checkout) {
+			kept(y, w)
+			moved(y, w.git.dir, aside(w.git.dir, goneSuffix))
+			y.git(y.dir, "worktree", "prune")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_ = crash
+			y := newGitYard(t)
+			req := y.make("r1", RunFlags{})
+			untidy(y, req.how.Worktree)
+			crash(y, &checkout{id: req.id, repo: git{req.repo}, git: git{req.how.Worktree}})
+			if end := y.end(req); !end.Removed || end.Ref == "" {
+				t.Fatalf("it ended as %+v", end)
+			}
+			isUntidy(y, keptRefs+"r1")
+			y.gone(req.how.Worktree)
 		})
+	}
+}
+
+// What is written while it is kept is not deleted.
+func TestWorktreeIsStillWrittenTo(t *testing.T) {
+	y := newGitYard(t)
+	req := y.make("r1", RunFlags{})
+	dir := req.how.Worktree
+	y.write(dir, "new.txt", "long enough")
+	w := &checkout{id: req.id, repo: git{req.repo}, git: git{dir}}
+	files, err := walkTree(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.write(dir, "new.txt", "shorter")
+	var stay stays
+	if err := w.keep(t.Context(), files); !errors.As(err, &stay) {
+		t.Errorf("a file that shrank is kept: %v", err)
+	}
+	if ref, err := w.keptBefore(t.Context()); ref != "" || err != nil {
+		t.Errorf("half a commit is there: %s, %v", ref, err)
+	}
+	if dumps, _ := filepath.Glob(filepath.Join(y.dir, ".git/fast_import_crash_*")); len(dumps) > 0 {
+		t.Errorf("git left %q", dumps)
+	}
+}
+
+func TestWorktreeOfNoCommit(t *testing.T) {
+	y := newGitYard(t)
+	req := y.make("r1", RunFlags{})
+	dir := req.how.Worktree
+	y.git(dir, "checkout", "-q", "--orphan", "fresh")
+	y.write(dir, "new.txt", "untracked\n")
+	end := y.end(req)
+	if !end.Removed {
+		t.Fatalf("it ended as %+v", end)
+	}
+	y.holds(end.Ref, "new.txt", "untracked\n")
+	y.holds(end.Ref, "kept.txt", "as it was\n")
+	if err := y.engine.reviveWorktree(t.Context(), req.id, req.repo, req.how); err == nil || !strings.Contains(err.Error(), "had no commit") {
+		t.Errorf("it came back: %v", err)
+	}
+}
+
+func TestGitPath(t *testing.T) {
+	for path, want := range map[string]string{"a b": `"a b"`, "a\"\\\n": `"a\"\\\012"`, "é\xff": "\"é\xff\""} {
+		if got := gitPath(path); got != want {
+			t.Errorf("%q is quoted as %s, not %s", path, got, want)
+		}
 	}
 }

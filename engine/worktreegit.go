@@ -101,13 +101,13 @@ func (g git) run(ctx context.Context, most time.Duration, env []string, feed fun
 			_ = cmd.Cancel() // what it was told is not whole
 			err = ferr
 		}
-		err = cmp2(cmd.Wait(), err)
+		err = first(err, cmd.Wait())
 	}
 	return said.String(), g.fault(ctx, err, said.cut, &complained, args)
 }
 
-// cmp2 is the fault of feeding before the one that follows from it.
-func cmp2(waited, fed error) error {
+// first is the fault that the other one follows from: a broken pipe is git's end, seen from here.
+func first(fed, waited error) error {
 	if fed != nil && !errors.Is(fed, syscall.EPIPE) {
 		return fed
 	}
@@ -179,7 +179,7 @@ func (c *cappedText) Write(b []byte) (int, error) {
 	return c.Buffer.Write(b)
 }
 
-// said no: git ran, and this is its answer.
+// gitSaidNo says whether git ran, and its answer was no.
 func gitSaidNo(err error) bool {
 	var fault *gitFault
 	return errors.As(err, &fault)

@@ -60,8 +60,10 @@ func (w *checkout) settle(ctx context.Context) error {
 		}
 	}
 	leaving := aside(w.git.dir, leavingSuffix)
-	if _, err := os.Lstat(leaving); err != nil {
+	if _, err := os.Lstat(leaving); errors.Is(err, fs.ErrNotExist) {
 		return nil
+	} else if err != nil {
+		return err
 	}
 	if _, err := os.Lstat(w.git.dir); err == nil {
 		return fmt.Errorf("there are both %s and %s; look which one is needed, and remove the other", leaving, w.git.dir)
