@@ -191,3 +191,27 @@ func FuzzCondition(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkCondition is what a condition costs to read through, and to weigh.
+func BenchmarkCondition(b *testing.B) {
+	const text = `steps.code_review.metrics.issues_found > 2 and "PLAN.md" in steps.plan.artifacts`
+	b.Run("check", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Check(text, When, known); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("eval", func(b *testing.B) {
+		c, err := Check(text, When, known)
+		if err != nil {
+			b.Fatal(err)
+		}
+		w := world()
+		for b.Loop() {
+			if _, err := c.Eval(w); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -9,10 +9,17 @@
 // swap it for the old one in a single move; then we keep our eyes on the old sheet for
 // a second, because the other's pen may still be on it.
 //
-// Two kinds of thing live here. AgentState is the sheet as a value: ParseAgentState and
+// Two kinds of thing live here for that. AgentState is the sheet as a value: ParseAgentState and
 // Render are pure, keep the fields they do not know, and are the only place that knows
 // how the seed spells things. StateFiles is the sheets of a whole team, live: what
 // others write arrives as Seen, in order and once, and Write exchanges without burying.
+//
+// A run of a workflow has more sheets: the plan that people wrote, the report that a step leaves
+// behind, the answer that somebody gives, the list of gates that are open, and run_state.json,
+// which others read and write as well as we do. Here are those who can read them, and who say of
+// a sheet that is no good what is wrong with it and in which line: ParseWorkflow, ParseReport,
+// ParseManualInput, ParseGates, ReadRunState; RunStateOf writes; StepCommand knows how a wrapper
+// wants to be called. They remember nothing and start nothing.
 //
 // What is not promised: a foreign program's own read-modify-write that began before our
 // write and ends after it carries its old idea of our fields; it arrives as Seen like any

@@ -30,7 +30,9 @@ type PromptFault struct {
 func (f *PromptFault) Error() string { return f.Text }
 
 // Find gives the file that a prompt's name means: an absolute path as it is; else the first that
-// is there of <repo>/.agents/prompts/<name>, beside the workflow, and in the repository. One that
+// is there of <repo>/.agents/prompts/<name>, also without the folders before the name, so that a
+// repository may bring its own (as the seed's tool lets it), beside the workflow, and in the
+// repository. One that
 // was not written absolutely stays in the repository or beside the workflow, with its links
 // followed: a workflow out of somebody else's hands does not read what is none of its business.
 // The path is absolute; its links are not resolved. The error is a *PromptFault.
@@ -55,7 +57,8 @@ func (p PromptPlaces) Find(written string) (string, error) {
 	}
 	var looked []string
 	for _, path := range []string{
-		filepath.Join(p.Repo, ".agents", "prompts", written), filepath.Join(beside, written), filepath.Join(p.Repo, written),
+		filepath.Join(p.Repo, ".agents", "prompts", written), filepath.Join(p.Repo, ".agents", "prompts", filepath.Base(written)),
+		filepath.Join(beside, written), filepath.Join(p.Repo, written),
 	} {
 		err := usable(path)
 		switch {

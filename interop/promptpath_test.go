@@ -40,10 +40,11 @@ func TestPromptsAreFoundInOrder(t *testing.T) {
 	first := put(t, repo, ".agents/prompts/plan.md", "for the agents")
 	find("plan.md", first)
 	find(absolute, absolute)
-	find("../plan.md", third) // seen from the workflow, and in the repository all the same
+	find("../other.md", put(t, repo, "other.md", "")) // seen from the workflow, and in the repository all the same
 	deep := put(t, repo, ".agents/prompts/review/code.md", "with a folder")
 	find("review/code.md", deep)
 	find("./review/code.md", deep)
+	find("prompts/plan.md", first) // the repository's own, whatever folder the workflow names
 }
 
 func TestPromptsOutside(t *testing.T) {

@@ -3,6 +3,7 @@ package interop
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -198,5 +199,62 @@ func TestVerdictsOverARun(t *testing.T) {
 	}
 	if v := WeighUntil(r, "loop", ReportSoFar(r, "loop")); v == nil || !v.Holds {
 		t.Errorf("got %+v", v)
+	}
+}
+
+// Whatever a file says, the core refuses it or takes it in; and what it takes in can be written
+// and read again.
+func FuzzStateFound(f *testing.F) {
+	for n := 1; n <= 4; n++ {
+		f.Add(example(f, n))
+	}
+	f.Add([]byte(`{"run_id":"r","workflow_name":"w","x":[1],"steps":{"s":{"status":"RUNNING","loop_items":[1,{"a":"\ud800"}],"loop_index":1,"x":[{}],"metrics":{"m":1e3}}}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := ParseRunState(b)
+		if err != nil {
+			return
+		}
+		plan := workflow.Plan{Name: s.WorkflowName}
+		for i := range s.Steps {
+			if i < 50 {
+				plan.Steps = append(plan.Steps, workflow.Step{ID: workflow.StepID(s.Steps[i].ID), Command: []string{"x"}, LoopBackTo: workflow.StepID(s.Steps[0].ID), Loop: &workflow.Loop{ItemsFromArtifact: "i.json"}})
+				plan.Steps[0].LoopBackTo = ""
+			}
+		}
+		in, err := StateFoundOf(s, plan, workflow.DefaultOptions(1), "ada")
+		if err != nil {
+			return
+		}
+		r := &workflow.Run{}
+		changes, err := r.Decide(in, workflow.Now{At: noon})
+		if err != nil {
+			return
+		}
+		for _, c := range changes {
+			r.Apply(c)
+		}
+		once := RunStateOf(r).Render()
+		again, err := ParseRunState(once)
+		if err != nil {
+			t.Fatalf("what we write, we do not read: %v\n%s", err, once)
+		}
+		if twice := again.Render(); !bytes.Equal(once, twice) {
+			t.Fatalf("written twice, it differs:\n%s\n%s", once, twice)
+		}
+	})
+}
+
+// BenchmarkRunStateOf is what the file of a run of 1,000 steps costs at each writing.
+func BenchmarkRunStateOf(b *testing.B) {
+	plan := workflow.Plan{Name: "w"}
+	for i := range 1000 {
+		plan.Steps = append(plan.Steps, workflow.Step{ID: workflow.StepID(fmt.Sprint("s", i)), Command: []string{"x"}})
+	}
+	r := aRun(b, plan)
+	bytes := len(RunStateOf(r).Render())
+	b.SetBytes(int64(bytes))
+	b.ReportMetric(float64(bytes), "file-bytes")
+	for b.Loop() {
+		RunStateOf(r).Render()
 	}
 }

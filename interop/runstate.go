@@ -308,7 +308,14 @@ func (w *writer) close(bracket byte) {
 	w.empty = false
 }
 
+// margin is a new line and the deepest indent of our own fields.
+const margin = "\n                "
+
 func (w *writer) line() {
+	if n := 1 + 2*w.depth; n <= len(margin) {
+		w.buf.WriteString(margin[:n])
+		return
+	}
 	w.buf.WriteByte('\n')
 	for range w.depth {
 		w.buf.WriteString("  ")
@@ -330,10 +337,26 @@ func (w *writer) name(name string) {
 }
 
 func (w *writer) text(text string) {
+	if plainASCII(text) { // nearly all of a large file, which is written over and over
+		w.buf.WriteByte('"')
+		w.buf.WriteString(text)
+		w.buf.WriteByte('"')
+		return
+	}
 	if err := w.enc.Encode(text); err != nil {
 		panic(fmt.Sprintf("interop: a string does not encode: %v", err))
 	}
 	w.buf.Truncate(w.buf.Len() - 1) // the encoder's newline
+}
+
+// plainASCII says whether a text is in JSON what it is, but for the quotes.
+func plainASCII(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *writer) field(name, value string) {
@@ -343,7 +366,7 @@ func (w *writer) field(name, value string) {
 
 func (w *writer) number(name string, n int) {
 	w.name(name)
-	w.buf.WriteString(strconv.Itoa(n))
+	w.buf.Write(strconv.AppendInt(w.buf.AvailableBuffer(), int64(n), 10))
 }
 
 func (w *writer) maybe(name string, value *string) {

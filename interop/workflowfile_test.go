@@ -212,11 +212,15 @@ func FuzzParseWorkflow(f *testing.F) {
 		}
 	}
 	f.Add([]byte("name: a\nsteps: [{id: b, command: [c], when: \"\\x41\"}, {<<: [*a]}]"))
+	schema := editorsSchema(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w, err := ParseWorkflow("flow.yaml", b, nil)
 		if err == nil {
 			if faults := w.Plan.Check(); len(faults) > 0 {
 				t.Fatalf("taken with a fault: %v", faults[0])
+			}
+			if err := schema.Validate(asJSON(t, b)); err != nil {
+				t.Fatalf("the reader takes what the schema for editors does not: %v", err)
 			}
 			return
 		}
