@@ -16,7 +16,7 @@ type Plan struct {
 	Rebooted bool       `json:"rebooted"` // the machine was started anew since the last daemon
 	Hold     bool       `json:"hold"`
 	Behind   uint64     `json:"behind,omitempty"` // holders have obeyed this epoch, and the journal does not know it: it is a new one, or an old copy
-	Lines    []PlanLine `json:"plan"`             // by name, one for every agent that is configured or had a session
+	Lines    []PlanLine `json:"plan"`             // by name, one for every agent that is configured or had a session; then run/ID and run/ID/STEP
 }
 
 // PlanLine is what is done with one agent.
@@ -370,6 +370,7 @@ func (e *Engine) plan(before *team.Team, found []adoption) Plan {
 	}
 	plan := planOf(before, e.team, seen, e.rebooted, e.clock.now())
 	e.addStrangers(&plan)
+	e.addRuns(&plan, found)
 	return plan
 }
 

@@ -63,6 +63,12 @@ func (e *Engine) lookAll(ctx context.Context, look Onlooker) []adoption {
 			open = append(open, adoption{session: *s, agent: name, m: e.members[name]})
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(e.team.Bench.Sessions)) {
+		s := e.team.Bench.Sessions[key]
+		if m := e.benchSeat(s); m != nil {
+			open = append(open, adoption{session: *s, m: m})
+		}
+	}
 	var asking sync.WaitGroup
 	for i := range open {
 		asking.Go(func() {

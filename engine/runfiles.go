@@ -35,7 +35,7 @@ func (e *Engine) projectRun(m *runMember) {
 		dirty := m.dirty
 		e.beside(func(ctx context.Context) { (&statePen{e: e, m: m}).keep(ctx, dirty) })
 	}
-	m.behind.Store(true)
+	m.due++
 	select {
 	case m.dirty <- struct{}{}:
 	default:
@@ -81,18 +81,23 @@ func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
 
 // write replaces the file by what the journal says now. What somebody else put there is kept
 // under another name.
-func (p *statePen) write(ctx context.Context) error {
+func (p *statePen) write(ctx context.Context) (err error) {
 	var state interop.RunState
 	var path string
-	p.m.behind.Store(false) // whatever changes from here on makes it dirty again
-	err := p.e.look(ctx, func(t *team.Team) {
+	var due uint64
+	err = p.e.look(ctx, func(t *team.Team) {
 		if r := t.Runs[p.m.id]; r != nil {
-			state, path = interop.RunStateOf(r), stateFile(r)
+			state, path, due = interop.RunStateOf(r), stateFile(r), p.m.due
 		}
 	})
 	if err != nil || path == "" {
 		return err
 	}
+	defer func() {
+		if err == nil {
+			p.m.said.Store(due)
+		}
+	}()
 	content := state.Render()
 	same, err := p.makeWay(path, content, state.UpdatedAt)
 	if err != nil || same {

@@ -32,13 +32,14 @@ type howRun struct {
 
 // runMember is what the loop remembers of a run and could look up again.
 type runMember struct {
-	id     string
-	seats  map[string]*member // of steps that have one to themselves
-	doing  map[string]bool    // errands that were begun, by key
-	env    map[string]string  // values of --env; in memory only
-	dirty  chan struct{}      // run_state.json is behind; nil: nobody writes it yet
-	behind atomic.Bool        // run_state.json does not say yet what the journal does
-	watch  context.CancelFunc // ends the look after gates and answers; nil: nobody looks
+	id    string
+	seats map[string]*member // of steps that have one to themselves
+	doing map[string]bool    // errands that were begun, by key
+	env   map[string]string  // values of --env; in memory only
+	dirty chan struct{}      // run_state.json is behind; nil: nobody writes it yet
+	due   uint64             // counts what run_state.json has to follow
+	said  atomic.Uint64      // which of that it says
+	watch context.CancelFunc // ends the look after gates and answers; nil: nobody looks
 }
 
 func (e *Engine) runMember(id string) *runMember {

@@ -54,7 +54,7 @@ func (e *Engine) runView(t *team.Team, r *workflow.Run) RunView {
 		view.CostUSD = usage.CostUSD
 	}
 	if m := e.runs[id]; m != nil {
-		view.FileBehind = m.behind.Load()
+		view.FileBehind = m.due != m.said.Load()
 	}
 	for i := range r.Steps {
 		switch r.Steps[i].State {
