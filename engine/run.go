@@ -188,11 +188,21 @@ func (e *Engine) StartRun(ctx context.Context, by Actor, flags RunFlags) (RunVie
 	if _, err := os.Lstat(filepath.Join(dir, interop.RunStateName)); err == nil {
 		return RunView{}, refuseRun(req.id, "there is a run of that name already; `fairlead resume "+req.id+"` goes on with it, or choose another --run-id")
 	}
+	if flags.GitWorktree {
+		if err := e.makeWorktree(ctx, req, flags); err != nil {
+			return RunView{}, err
+		}
+	}
 	asked := workflow.RunAsked{
 		ID: workflow.RunID(req.id), Plan: req.plan, Options: req.options, By: by.ID,
 		RepoDir: req.repo, ReportsDir: filepath.Join(dir, "reports"), ManualInputsDir: filepath.Join(dir, "manual_inputs"),
 	}
-	return e.begin(ctx, by, req, asked)
+	view, err := e.begin(ctx, by, req, asked)
+	var refused *machine.Refusal
+	if errors.As(err, &refused) { // else it may have begun all the same
+		err = errors.Join(err, e.dropWorktree(ctx, req))
+	}
+	return view, err
 }
 
 // begin has a run begin, or go on, under what was made ready for it.
@@ -250,6 +260,9 @@ func (e *Engine) ResumeRun(ctx context.Context, by Actor, id string, flags RunFl
 	}
 	req, err := was.under(flags, e.opts.Config)
 	if err != nil {
+		return RunView{}, err
+	}
+	if err := e.reviveWorktree(ctx, id, req.repo, req.how); err != nil {
 		return RunView{}, err
 	}
 	asked := workflow.ResumeAsked{From: workflow.StepID(flags.StartAtStep), By: by.ID, Options: &req.options}

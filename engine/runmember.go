@@ -123,6 +123,19 @@ func (e *Engine) errandsOfRun(id string) {
 		m.doing[todo.Key] = true
 		e.errandOfStep(r, todo)
 	}
+	if how := howOf(e.team, id); how.Worktree != "" && runIsDone(r) {
+		key := "worktree/" + id
+		listed[key] = true
+		if !m.doing[key] {
+			m.doing[key] = true
+			repo := r.RepoDir
+			e.beside(func(ctx context.Context) {
+				if _, err := e.endWorktree(ctx, id, repo, how); err != nil && ctx.Err() == nil {
+					e.log.Error("the worktree of a run could not be taken away; nothing of it is lost, and the next start tries again", "run", id, "error", err)
+				}
+			})
+		}
+	}
 	for key := range m.doing {
 		if !listed[key] {
 			delete(m.doing, key)
@@ -130,6 +143,22 @@ func (e *Engine) errandsOfRun(id string) {
 	}
 	e.projectRun(m)
 	e.lookAfter(m, r, asks)
+}
+
+// runIsDone says whether a run has come to an end that nobody goes on from as a matter of
+// course: a failed one keeps its worktree, since whoever mends it looks there.
+func runIsDone(r *workflow.Run) bool {
+	switch r.Status() {
+	case workflow.IsCompleted, workflow.IsCancelled:
+	case workflow.IsRunning, workflow.IsWaiting, workflow.IsFailed:
+		return false
+	}
+	for todo := range r.Todo(workflow.Now{Held: true}) {
+		if todo.Do == workflow.EndIt || todo.Do == workflow.RunIt || todo.Do == workflow.LookForIt {
+			return false
+		}
+	}
+	return true
 }
 
 func (e *Engine) errandOnBench(todo team.Todo) {

@@ -88,7 +88,8 @@ func (e *Engine) prepareStep(ctx context.Context, m *member, s team.Session, run
 		}
 		f.cmd.Prompt = path
 	}
-	workdir := f.repo
+	f.cmd.Repo = workedOn(f.repo, f.how)
+	workdir := f.cmd.Repo
 	if f.how.Workdir != "" {
 		workdir = f.how.Workdir
 	}
