@@ -14,7 +14,7 @@ func (c *circle) act(act Act, s *Seat, event Event, why string) {
 		s.Place, s.Owed = h.Place, false
 		c.unrest(s)
 	case LeaveQueue:
-		s.Place, s.Owed, s.Apart = 0, false, nil
+		s.Place, s.Owed, s.Apart, s.Ahead = 0, false, nil, nil // what it had ahead died with it
 		if a := c.agentNow(s.Agent); a == nil || !a.Connected {
 			s.Stop = 0 // there is nothing left to stop
 		}
@@ -127,13 +127,16 @@ func (c *circle) takeTurn(s *Seat) {
 // would spin.
 func (c *circle) endTurn(s *Seat, event Event) {
 	l := &c.head.Lease
+	if l.Told {
+		c.hear(s, l.Upto)
+	} else {
+		c.hear(s, s.Heard)
+	}
 	switch {
-	case l.Told && event == LimitReached:
-		c.hear(s, l.Upto)
+	case event == LimitReached: // when that is lifted, it is asked for the same again
 	case l.Told:
-		c.hear(s, l.Upto)
 		s.Rest = max(s.Rest, l.Upto)
-	case event != LimitReached && event != Removed && !c.othersWait(s.Agent):
+	case !c.othersWait(s.Agent):
 		s.Rest = c.head.Seq
 	}
 	c.freeTurn(s.Agent)

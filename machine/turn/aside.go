@@ -1,5 +1,7 @@
 package turn
 
+import "slices"
+
 // interrupt stops whoever has the turn until a person has an answer (T17). One at a time: the
 // next one waits for the one before, and for nothing else.
 func (c *circle) interrupt(n uint64) {
@@ -66,8 +68,27 @@ func (c *circle) tellAside() {
 	if a.Agent == c.head.Holder {
 		turn = c.head.Turn
 		c.ahead(a.Message)
+	} else if s := c.look(a.Agent); s != nil && !s.Gone && a.Message > s.Heard && len(s.Ahead) < aheadMax {
+		s = c.seat(a.Agent) // a lead in the circle is not given it again with its turn
+		s.Ahead = append(slices.Clip(s.Ahead), a.Message)
+		slices.Sort(s.Ahead)
 	}
 	c.handed(a.Message, turn)
+}
+
+// hasElse says whether another seat than one's has a message.
+func (c *circle) hasElse(n uint64, name AgentID) bool {
+	for _, other := range sorted(c.base.Seats) {
+		s := c.look(other)
+		switch {
+		case s == nil || other == name || s.Gone:
+		case n <= s.Heard || slices.Contains(s.Ahead, n):
+			return true
+		case other == c.head.Holder && (c.head.Lease.Told && n <= c.head.Lease.Upto || slices.Contains(c.head.Lease.Ahead, n)):
+			return true
+		}
+	}
+	return false
 }
 
 // ahead notes that the holder has a message in the middle of its turn.
@@ -120,7 +141,8 @@ func (c *circle) leadLost(name AgentID) {
 	}
 	n := h.Aside.Message
 	h.Aside = Aside{}
-	if i, ok := find(c.open, n); ok && c.open[i].State == Delivered {
+	gone := !c.agentNow(name).Online()
+	if i, ok := find(c.open, n); ok && c.open[i].State == Delivered && (gone || !c.member(name)) && !c.hasElse(n, name) {
 		c.progress(n, LostWithIt, func(m *Message) { m.Turn = 0 })
 	}
 	c.emit(rowAside, "", "", "", "lead_lost")

@@ -51,6 +51,8 @@ type draft struct {
 	who AgentID // the agent that the changes so far have set, if any
 	is  Agent   // and how it is now
 	set bool    // it is to go with the next change
+
+	circles map[ChannelID]*circle // those that the input has touched so far
 }
 
 func (d *draft) decide(in Input) error {
@@ -164,8 +166,16 @@ type circle struct {
 }
 
 func (d *draft) circle(id ChannelID) *circle {
-	base := d.floor.Channels[id]
-	return &circle{draft: d, id: id, base: base, rules: base.Settings, head: base.Head, open: base.Open}
+	c := d.circles[id]
+	if c == nil {
+		base := d.floor.Channels[id]
+		c = &circle{draft: d, id: id, base: base, rules: base.Settings, head: base.Head, open: base.Open}
+		if d.circles == nil {
+			d.circles = map[ChannelID]*circle{}
+		}
+		d.circles[id] = c
+	}
+	return c
 }
 
 // look gives a seat to be read; nil: there is none.

@@ -159,7 +159,7 @@ func (c *circle) tellTurn() {
 	s := c.look(c.head.Holder)
 	var fresh []uint64
 	for _, m := range c.open {
-		if m.N > s.Heard && m.N <= l.Upto && m.Ends.IsZero() && m.N != c.head.Aside.Message && !slices.Contains(s.Ahead, m.N) {
+		if m.N > s.Heard && m.N <= l.Upto && c.apart(s.Agent, m.N) < 0 && !slices.Contains(s.Ahead, m.N) && !slices.Contains(l.Ahead, m.N) {
 			fresh = append(fresh, m.N)
 		}
 	}

@@ -131,7 +131,7 @@ func (d *draft) goAway(name AgentID, event Event, why string) error {
 	for _, id := range a.Channels {
 		c := d.circle(id)
 		s := c.look(name)
-		if s.State == "" && c.head.Rests != name {
+		if s.State == "" && c.head.Rests != name && len(s.Apart)+len(s.Ahead) == 0 {
 			continue
 		}
 		from := s.State
@@ -158,22 +158,14 @@ func (d *draft) goAway(name AgentID, event Event, why string) error {
 // stopped, which it is.
 func (d *draft) elsewhere(name AgentID) {
 	for _, id := range sorted(d.floor.Channels) {
-		ch := d.floor.Channels[id]
-		s := ch.Seats[name]
-		if s != nil && s.State != "" {
-			continue
-		}
-		stopped := s != nil && s.Stop != 0 && !d.is.Connected
-		if ch.Head.Aside.Agent != name && !stopped {
+		if ch := d.floor.Channels[id]; ch.Head.Aside.Agent != name && (ch.Seats[name] == nil || ch.Seats[name].Stop == 0) {
 			continue
 		}
 		c := d.circle(id)
-		switch {
-		case stopped && s.Gone:
-			c.leave(name)
-			c.emit(rowTold, name, "", "", Event(StopWork))
-		case stopped:
-			c.seat(name).Stop = 0
+		if s := c.look(name); s != nil && s.Stop != 0 && !d.is.Connected {
+			if c.seat(name).Stop = 0; s.Gone {
+				c.leave(name)
+			}
 			c.emit(rowTold, name, "", "", Event(StopWork))
 		}
 		c.leadLost(name)
@@ -287,7 +279,6 @@ func (c *circle) welcome(name AgentID) {
 		}
 	}
 	s.Heard = min(s.Heard, s.Rest)
-	s.Ahead = nil
 	if a := c.agentNow(name); !slices.Contains(a.Channels, c.id) {
 		is := *a
 		is.Channels = append(slices.Clone(is.Channels), c.id)

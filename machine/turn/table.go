@@ -187,7 +187,7 @@ var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
 	Unsaid: {Spoken: {ID: "M1", To: Kept}},
 	Kept: {
 		Handed:      {ID: "M2", To: Delivered},
-		NobodyCared: {ID: "M6", To: Kept, Why: "it was for all at once and nobody could be told: it waits for a turn instead"},
+		NobodyCared: {ID: "M6", To: Kept, Why: "it was for all at once and nobody could be told: whoever is there now is asked again"},
 	},
 	Delivered: {
 		HandedOn:    {ID: "M2", To: Delivered, Why: "each agent of the circle is given what was said since its last turn"},

@@ -28,7 +28,7 @@ func (c *circle) spoke(in HumanSpoke) error {
 	n := c.post(OfHuman, cut(in.By), in.Bytes, 0, 0)
 	m := Message{N: n, By: cut(in.By), Mode: mode, State: Kept}
 	if mode == Parallel && c.toAll(n) {
-		m.Ends = c.after(max(c.rules.DefaultTimeout, time.Second))
+		m.Ends = c.lapsesAt()
 	} else {
 		c.head.Human = n
 		c.head.Passes = 0
@@ -44,19 +44,25 @@ func (c *circle) spoke(in HumanSpoke) error {
 	return nil
 }
 
-// toAll gives everybody who is there a message of his own; false: there is nobody.
+// toAll gives everybody who is there a message of his own, and who has it already keeps it;
+// false: there is nobody.
 func (c *circle) toAll(n uint64) bool {
 	some := false
 	for _, name := range sorted(c.base.Seats) {
-		if !c.member(name) || c.state(name) == Offline || len(c.look(name).Apart) >= apartMax {
+		if !c.member(name) || c.state(name) == Offline {
 			continue
 		}
-		s := c.seat(name)
-		s.Apart = append(slices.Clip(s.Apart), Apart{N: n})
 		some = true
+		if c.apart(name, n) < 0 && len(c.look(name).Apart) < apartMax {
+			s := c.seat(name)
+			s.Apart = append(slices.Clip(s.Apart), Apart{N: n})
+		}
 	}
 	return some
 }
+
+// lapsesAt is when a message to all is over.
+func (c *circle) lapsesAt() time.Time { return c.after(max(c.rules.DefaultTimeout, time.Second)) }
 
 // post gives what was said its number, with the next change.
 func (c *circle) post(kind PostKind, by string, bytes int, turn, re uint64) uint64 {
@@ -78,6 +84,8 @@ func (c *circle) said(in Said) error {
 		c.answerApart(in)
 	case in.Re != 0 || !c.holds(in.Token):
 		c.late(in)
+	case c.head.Aside.Agent == in.Agent && !c.head.Aside.Told:
+		c.late(in) // of the answer that it was stopped in
 	case c.head.Aside.Agent == in.Agent:
 		in.Re = c.head.Aside.Message
 		c.aside(in)
@@ -171,7 +179,7 @@ func (c *circle) tellApart(agent AgentID, n uint64) {
 	}
 	s.Apart = slices.Clone(s.Apart)
 	s.Apart[i].Told = true
-	if n > s.Heard && len(s.Ahead) < aheadMax { // else it is given again with its turn
+	if n > s.Heard {
 		s.Ahead = append(slices.Clip(s.Ahead), n)
 		slices.Sort(s.Ahead)
 	}

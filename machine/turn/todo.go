@@ -56,7 +56,7 @@ func (f *Floor) Todo(id ChannelID, now Now) []Todo {
 			stop = append(stop, Todo{Key: fmt.Sprintf("%s/%s/%s/%d", StopWork, id, name, s.Stop), Do: StopWork, Token: token, N: s.Stop})
 		}
 		for _, a := range s.Apart {
-			if !a.Told && !now.Held {
+			if !a.Told && !now.Held && len(s.Ahead) < aheadMax {
 				apart = append(apart, tell(TellMessage, token, a.N))
 			}
 		}
@@ -119,12 +119,17 @@ func (c *Channel) given(s *Seat) Given {
 		g.From = g.To - givenMax + 1
 	}
 	for _, m := range c.Open {
-		if m.N > s.Heard && m.N < g.From && !slices.Contains(s.Ahead, m.N) {
+		if m.N > s.Heard && m.N < g.From && !slices.Contains(s.Ahead, m.N) && !slices.Contains(c.Head.Lease.Ahead, m.N) {
 			g.Also = append(g.Also, m.N)
 			g.LeftOut--
 		}
 	}
-	g.But = s.Ahead
+	g.But = slices.Concat(s.Ahead, c.Head.Lease.Ahead)
+	for _, a := range s.Apart {
+		if !a.Told { // it comes by itself
+			g.But = append(g.But, a.N)
+		}
+	}
 	return g
 }
 
@@ -199,18 +204,26 @@ func (c *circle) timer(about Deadline) error {
 	return nil
 }
 
-// lapse ends a message to all. One that nobody was told waits for a turn instead.
+// lapse ends a message to all. One that nobody was told is kept: it goes to whoever is there
+// now, or, where nobody is, to the turn of the first who comes.
 func (c *circle) lapse(n uint64) {
+	i, _ := find(c.open, n)
+	if c.open[i].State == Kept {
+		ends := time.Time{}
+		if c.toAll(n) {
+			ends = c.lapsesAt()
+		}
+		c.progress(n, NobodyCared, func(m *Message) { m.Ends = ends })
+		c.emit(rowAside, "", "", "", Event(NobodyCared))
+		return
+	}
 	for _, name := range sorted(c.base.busy) {
 		if c.apart(name, n) >= 0 {
 			s := c.seat(name)
 			s.Apart = without(s.Apart, n)
 		}
 	}
-	c.progress(n, NobodyCared, func(m *Message) { m.Ends = time.Time{} })
-	if _, open := find(c.open, n); open {
-		c.head.Human, c.head.Passes = max(c.head.Human, n), 0
-	}
+	c.progress(n, NobodyCared, nil)
 	c.emit(rowAside, "", "", "", Event(NobodyCared))
 }
 

@@ -1,0 +1,203 @@
+package turn
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func snapshotText(t testing.TB, f *Floor) string {
+	t.Helper()
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// heads are the channels' own states, to be compared with what becomes of them.
+func heads(f *Floor) map[ChannelID]Head {
+	all := map[ChannelID]Head{}
+	for id, c := range f.Channels {
+		all[id] = c.Head
+	}
+	return all
+}
+
+// check is what must hold after every input. It is written by hand, from the specification,
+// and asks neither the table nor the machine's own judgement.
+func (w *world) check(was map[ChannelID]Head, in Input, changes []Change) {
+	w.t.Helper()
+	for id, c := range w.floor.Channels {
+		if err := holds(w.floor, id, c, w.now); err != nil {
+			w.t.Fatalf("after %T %+v: #%s: %v", in, in, id, err)
+		}
+	}
+	if err := step(was, w.floor, in, changes); err != nil {
+		w.t.Fatalf("%T %+v: %v", in, in, err)
+	}
+	w.fair(changes)
+}
+
+// holds is what every channel is like at every moment.
+func holds(f *Floor, id ChannelID, c *Channel, now Now) error {
+	var speaking []AgentID
+	for name, s := range c.Seats {
+		if s.State == Active || s.State == Waiting {
+			speaking = append(speaking, name)
+		}
+		if s.State != "" && !f.Agents[name].Online() {
+			return fmt.Errorf("%s is %s and not online", name, s.State)
+		}
+		if s.State == Queued && !slices.Contains(c.Queue(), name) {
+			return fmt.Errorf("%s is queued and not in the queue", name)
+		}
+		if s.Gone && s.Stop == 0 {
+			return fmt.Errorf("%s is gone and its seat is not", name)
+		}
+		if !s.Gone && !slices.Contains(f.Agents[name].Channels, id) {
+			return fmt.Errorf("%s does not know that it is a member", name)
+		}
+	}
+	switch {
+	case len(speaking) > 1:
+		return fmt.Errorf("%d agents hold the turn: %v", len(speaking), speaking)
+	case len(speaking) == 1 && speaking[0] != c.Head.Holder, len(speaking) == 0 && c.Head.Holder != "":
+		return fmt.Errorf("%q holds the turn, and %v speak", c.Head.Holder, speaking)
+	case len(c.Open) > openMax+openInterruptsMax:
+		return fmt.Errorf("%d messages are open", len(c.Open))
+	}
+	for _, s := range c.Queue() {
+		if c.Seats[s] == nil || c.Seats[s].State != Queued {
+			return fmt.Errorf("%s is in the queue and not queued", s)
+		}
+	}
+	return goesOn(f, id, c, now)
+}
+
+// goesOn: what is under way has a next event, and nothing waits for nobody.
+func goesOn(f *Floor, id ChannelID, c *Channel, now Now) error {
+	h := &c.Head
+	if h.Holder != "" || h.Aside.Message != 0 {
+		if len(f.Todo(id, now)) == 0 && f.Deadline(id).At.IsZero() {
+			return fmt.Errorf("a turn or an aside is under way, and nothing can end it: %+v", *h)
+		}
+		return nil
+	}
+	if h.Parked == "" {
+		return fmt.Errorf("nobody has the turn, and nobody says why")
+	}
+	if now.Held {
+		return nil
+	}
+	for _, m := range c.Open {
+		if m.State != Kept || !m.Ends.IsZero() {
+			continue
+		}
+		for name, s := range c.Seats {
+			free := s.State == Queued || h.Rests == name
+			fresh := s.TookFor != h.Human || s.Took < c.Settings.RoundsMax || c.Settings.RoundsMax == 0
+			lostIt := s.Rest >= m.N // it had a turn for it, and let it go by
+			if free && fresh && !lostIt && f.Agents[name].Limit == "" {
+				return fmt.Errorf("message %d waits, %s is free, and the channel is parked (%s)", m.N, name, h.Parked)
+			}
+		}
+	}
+	return nil
+}
+
+// step is what one input may do.
+func step(was map[ChannelID]Head, is *Floor, in Input, changes []Change) error {
+	for id, c := range is.Channels {
+		old, known := was[id]
+		if !known {
+			continue
+		}
+		if c.Head.Turn < old.Turn || c.Head.Seq < old.Seq {
+			return fmt.Errorf("#%s: a number went back", id)
+		}
+		if err := moved(old, c, id, in, changes); err != nil {
+			return fmt.Errorf("#%s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// moved: a timer and an agent's word move only the turn whose number they name.
+func moved(old Head, c *Channel, id ChannelID, in Input, changes []Change) error {
+	var token Token
+	switch in := in.(type) {
+	case Said:
+		if in.Re != 0 {
+			return nil
+		}
+		token = in.Token
+	case PassAsked:
+		token = in.Token
+	case WaitAskedFor:
+		token = in.Token
+	case WaitOver:
+		token = in.Token
+	case TimerFired:
+		if in.About.What == AsideTime || in.About.What == LapseTime {
+			return nil
+		}
+		token = Token{Channel: in.About.Channel, Agent: old.Holder, Turn: in.About.N}
+	default:
+		return nil
+	}
+	if token.Channel == id && token.Turn == old.Turn && token.Agent == old.Holder && token.Agent != "" {
+		return nil
+	}
+	if old.Turn != c.Head.Turn || old.Holder != c.Head.Holder {
+		return fmt.Errorf("turn %d of %s moves turn %d of %s", token.Turn, token.Agent, old.Turn, old.Holder)
+	}
+	for _, ch := range changes {
+		if ch.From != "" && ch.Channel == id {
+			return fmt.Errorf("%s %s -> %s, by what is late", ch.Agent, ch.From, ch.To)
+		}
+	}
+	return nil
+}
+
+// fair: who has something to answer gets the turn after those before him at the latest. What
+// people grant does not count.
+func (w *world) fair(changes []Change) {
+	for _, ch := range changes {
+		if ch.Trigger != Granted || ch.Body.Head.Lease.ByHand {
+			continue
+		}
+		for _, name := range w.floor.Channels[ch.Channel].Queue() {
+			key := string(ch.Channel) + "/" + string(name)
+			if before, waits := w.before[key]; waits && name != ch.Agent {
+				if w.before[key] = before - 1; before == 0 && w.owed(w.floor.Channels[ch.Channel], name) {
+					w.t.Fatalf("%s in #%s is next, and %s has the turn", name, ch.Channel, ch.Agent)
+				}
+			}
+		}
+	}
+	for id, c := range w.floor.Channels {
+		queue := c.Queue()
+		for _, name := range w.agents {
+			key := string(id) + "/" + string(name)
+			at := slices.Index(queue, name)
+			if at < 0 || !w.owed(c, name) {
+				delete(w.before, key)
+			} else if _, waits := w.before[key]; !waits {
+				w.before[key] = at
+			}
+		}
+	}
+}
+
+// owed: a person's message is there that nobody has, and it may speak.
+func (w *world) owed(c *Channel, name AgentID) bool {
+	s := c.Seats[name]
+	if s == nil || w.floor.Agents[name].Limit != "" || (c.Settings.RoundsMax > 0 && s.TookFor == c.Head.Human && s.Took >= c.Settings.RoundsMax) {
+		return false
+	}
+	return slices.ContainsFunc(c.Open, func(m Message) bool {
+		return m.State == Kept && m.Ends.IsZero() && m.N != c.Head.Aside.Message && m.N > s.Rest
+	})
+}
