@@ -33,7 +33,7 @@ const App = () => html`
 // On a wide page somebody is always chosen.
 effect(() => { if (loaded.value && !chosen.value && names.value.length > 0) chosen.value = names.value[0]; });
 
-effect(() => { if (runID.value) untracked(lookAt); });
+effect(() => { void runID.value; untracked(lookAt); });
 
 effect(() => {
   const n = counts.value;

@@ -129,16 +129,27 @@ function edge(from, to, points) {
   return { from, to, points, box: [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)] };
 }
 
-/** A curve from a gate around to where it leads back. @param {string} from @param {string} to @param {Map<string, Point>} places @param {boolean} down */
+/** A curve from a gate back to where it leads, around all that stands between. @param {string} from @param {string} to @param {Map<string, Point>} places @param {boolean} down */
 function loopBack(from, to, places, down) {
   const a = /** @type {Point} */ (places.get(from));
   const b = /** @type {Point} */ (places.get(to));
-  if (down) {
-    const out = Math.max(a.x, b.x) + NODE.width + SWING;
-    return edge(from, to, [{ x: a.x + NODE.width, y: a.y + NODE.height / 2 }, { x: out, y: a.y + NODE.height / 2 }, { x: out, y: b.y + NODE.height / 2 }, { x: b.x + NODE.width, y: b.y + NODE.height / 2 }]);
-  }
-  const out = Math.max(a.y, b.y) + NODE.height + SWING;
-  return edge(from, to, [{ x: a.x + NODE.width / 2, y: a.y + NODE.height }, { x: a.x + NODE.width / 2, y: out }, { x: b.x + NODE.width / 2, y: out }, { x: b.x + NODE.width / 2, y: b.y + NODE.height }]);
+  const size = down ? NODE.width : NODE.height;
+  const along = (/** @type {Point} */ p) => (down ? p.y : p.x);
+  const outer = (/** @type {Point} */ p) => (down ? p.x : p.y) + size;
+  const [first, last] = [Math.min(along(a), along(b)), Math.max(along(a), along(b))];
+  let edgeOf = 0;
+  for (const p of places.values()) if (along(p) >= first && along(p) <= last) edgeOf = Math.max(edgeOf, outer(p));
+  // A curve of this kind reaches three quarters of the way to its controls.
+  const out = (edgeOf + SWING - (outer(a) + outer(b)) / 8) / 0.75;
+  const at = (/** @type {number} */ x, /** @type {number} */ y) => (down ? { x: y, y: x } : { x, y });
+  const [ma, mb] = [a, b].map((p) => along(p) + (down ? NODE.height : NODE.width) / 2);
+  return edge(from, to, [at(ma, outer(a)), at(ma, out), at(mb, out), at(mb, outer(b))]);
+}
+
+/** The middle of a curve, where its label stands. @param {Point[]} points of a loop-back @returns {Point} */
+export function middle(points) {
+  const [a, b, c, d] = points;
+  return { x: (a.x + 3 * b.x + 3 * c.x + d.x) / 8, y: (a.y + 3 * b.y + 3 * c.y + d.y) / 8 };
 }
 
 /** An edge as an SVG path: straight between the ends, with round corners on the way. @param {Point[]} points @param {boolean} curved */

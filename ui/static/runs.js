@@ -151,7 +151,7 @@ export function refreshRuns(soon = false) {
 /** Another run is looked at. */
 export function lookAt() {
   if (shown.peek()?.run_id !== runID.peek()) batch(clearShown);
-  one.want(true);
+  if (runID.peek()) one.want(true);
 }
 
 /** Changes of the journal, as they come. @param {import('./api.js').Change[]} changes */

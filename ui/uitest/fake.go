@@ -111,13 +111,15 @@ type Fake struct {
 	changes  []Change
 	grown    chan struct{}
 	refusals map[string]string // verb and agent → reason
+	runs     []*Run            // the newest first
+	answers  map[string]string // run/step → approve or reject, and the input
 	number   int
 	now      func() time.Time
 }
 
 // NewFake returns an empty team.
 func NewFake(team string) *Fake {
-	return &Fake{team: team, sessions: map[string]*Session{}, grown: make(chan struct{}), refusals: map[string]string{}, now: func() time.Time { return time.Now().UTC() }}
+	return &Fake{team: team, sessions: map[string]*Session{}, grown: make(chan struct{}), refusals: map[string]string{}, answers: map[string]string{}, now: func() time.Time { return time.Now().UTC() }}
 }
 
 // Add puts an agent at the end of the team; what is not set gets a default.

@@ -31,6 +31,7 @@ func (f *Fake) Handler() http.Handler {
 	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]any{"version": "test", "pid": 1})
 	})
+	f.runRoutes(mux)
 	return mux
 }
 

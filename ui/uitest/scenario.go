@@ -17,10 +17,13 @@ type Target struct {
 	Says   string // words its session says by itself; empty where only Say makes it speak
 	Finish func() // lets the session under way come to its end
 
-	Say    func(text string) // the session under way says this
-	Line   *Line             // between browser and server; it can be cut
-	Refuse func() string     // the next single session of Agent will be refused; these words must be shown
-	Liar   string            // an agent at rest whose name, description and note try to be markup, controls and overrides
+	Say      func(text string) // the session under way says this
+	Line     *Line             // between browser and server; it can be cut
+	Refuse   func() string     // the next single session of Agent will be refused; these words must be shown
+	Workflow *Workflow         // what it can run; nil: nothing
+	Faulty   string            // a workflow with a fault in line 12, column 13
+
+	Liar string // an agent at rest whose name, description and note try to be markup, controls and overrides
 }
 
 // Scenario is one story about the page.
@@ -42,6 +45,10 @@ func Scenarios() []Scenario {
 		{"hostile words", HostileWords},
 		{"reading back", ReadingBack},
 		{"accessible", Accessible},
+		{"a run", ARun},
+		{"a faulty run", FaultyRun},
+		{"a run by keyboard", RunByKeyboard},
+		{"runs accessible", RunsAccessible},
 	}
 }
 
@@ -203,7 +210,7 @@ func (p *Page) tabTo(what, expression string) {
 	p.t.Helper()
 	for range tabsMax {
 		p.Press(kb.Tab)
-		if Eval[bool](p, `(() => { const e = document.activeElement; return e !== document.body && getComputedStyle(e).outlineStyle === 'none' && getComputedStyle(e.closest('.row') ?? e).outlineStyle === 'none'; })()`) {
+		if Eval[bool](p, `(() => { const e = document.activeElement; return e !== document.body && getComputedStyle(e).outlineStyle === 'none' && getComputedStyle(e.closest('.row, .run-row') ?? e).outlineStyle === 'none'; })()`) {
 			p.t.Errorf("the focus cannot be seen on: %s", p.Focused())
 		}
 		if Eval[bool](p, `(() => { const e = document.activeElement; return !!(`+expression+`); })()`) {

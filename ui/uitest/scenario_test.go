@@ -15,12 +15,44 @@ func fakeTarget(t *testing.T) uitest.Target {
 	fake.Add(uitest.Agent{Name: uitest.Lie, Description: uitest.Lie, Note: uitest.Lie, Doubt: uitest.Lie, Driver: uitest.Lie, Behind: uitest.Lie})
 	url := fake.Serve(t)
 	return uitest.Target{
+		Workflow: fakeWorkflow(fake), Faulty: uitest.FaultyWorkflow,
 		URL: url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
 		Say:    func(text string) { fake.Say("coder", text) },
 		Finish: func() { fake.Finish("coder", "ok", "") },
 		Refuse: func() string {
 			fake.Refuse("once", "coder", "the cost limit of today is reached")
 			return "the cost limit of today is reached"
+		},
+	}
+}
+
+// fakeWorkflow plays the run that the page has started.
+func fakeWorkflow(fake *uitest.Fake) *uitest.Workflow {
+	do := func(steps ...string) {
+		for _, s := range steps {
+			fake.Move("run1", s, "RUNNING", nil)
+			fake.SayStep("run1", s, "working on "+s+"\n")
+			fake.Move("run1", s, "COMPLETED", nil)
+		}
+	}
+	return &uitest.Workflow{
+		File: "workflows/plan-code-review.yaml",
+		Loop: func() {
+			fake.Move("run1", "plan", "COMPLETED", nil)
+			do("code", "test")
+			fake.Move("run1", "review", "RUNNING", nil)
+			fake.LoopBack("run1", "review", "a test is missing", "code", "test")
+		},
+		Ask: func() {
+			do("code", "test", "review")
+			fake.Move("run1", "approve", "RUNNING", nil)
+			fake.Move("run1", "approve", "WAITING_ON_HUMAN", func(s *uitest.Step) { s.Artifacts = []string{"artifacts/change.patch"} })
+		},
+		End: func() { do("release") },
+		Heard: func(t *testing.T) {
+			if got, want := fake.Answered("run1", "approve"), `approve {"risk":"low","canaries":2,"notify":false,"approved":true}`; got != want {
+				t.Errorf("the answer was %s, want %s", got, want)
+			}
 		},
 	}
 }

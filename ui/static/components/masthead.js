@@ -4,6 +4,7 @@
 import { moment } from '../format.js';
 import { html } from '../lib.js';
 import { retryNow } from '../feed.js';
+import { shown } from '../runs.js';
 import { connection, holdPending, live, now, team } from '../state.js';
 import { plain } from '../text.js';
 import { nextTheme, theme } from '../prefs.js';
@@ -30,8 +31,9 @@ function Hold() {
 export function Masthead() {
   const n = counts.value;
   const t = theme.value;
+  const content = place.value === 'inbox' ? 'inbox-title' : place.value === 'team' ? 'agent-title' : shown.value ? 'run-title' : 'runs-title';
   return html`<header class="masthead">
-    <a class="skip" href=${place.value === 'team' ? '#agent-title' : '#run-title'} onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(place.value === 'team' ? 'agent-title' : 'run-title')?.focus(); }}>Skip to ${place.value === 'team' ? 'the chosen agent' : 'the content'}</a>
+    <a class="skip" href="#${content}" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(content)?.focus(); }}>Skip to ${place.value === 'team' ? 'the chosen agent' : 'the content'}</a>
     <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
     ${place.value === 'team' && html`<p class="tally ${live.value ? '' : 'tally-stale'}"><span class="tally-run"><b class="num">${n.running}</b> running</span><span><b class="num">${n.idle}</b> idle</span>
       ${n.look > 0 && html`<span class="tally-look"><${Icon} name="look" /><b class="num">${n.look}</b> to look at</span>`}</p>`}

@@ -25,7 +25,7 @@ function Orders({ run }) {
   if (isOver(run)) return html`<div class="orders">${button('start', 'play', 'Resume', () => { dialog.value = 'resume'; }, 'resume')}</div>`;
   return html`<div class="orders">
     ${run.stage === 'paused' ? button('start', 'play', 'Release', () => void pauseRun(run.run_id, 'release'), 'release') : button('plain', 'hold', 'Pause', () => void pauseRun(run.run_id, 'pause'), 'pause')}
-    ${button('stop', 'stop', 'Cancel run', () => { dialog.value = 'cancel'; }, 'cancel')}</div>`;
+    ${button('quiet', 'cross', 'Cancel run', () => { dialog.value = 'cancel'; }, 'cancel')}</div>`;
 }
 
 /** @param {{run: import('../api.js').RunView}} props */
@@ -50,12 +50,12 @@ export function RunPane() {
   const form = useSignal(/** @type {'graph' | 'time'} */ ('graph'));
   const run = shown.value;
   const id = runID.value;
-  if (!id) return html`<section class="run run-none" aria-label="Chosen run"><div class="empty"><p>Choose a run to see its steps, or start one.</p></div></section>`;
+  if (!id) return html`<section class="run-pane run-none" aria-label="Chosen run"><div class="empty"><p>Choose a run to see its steps, or start one.</p></div></section>`;
   if (!run || run.run_id !== id) {
-    return html`<section class="run run-none" aria-label="Chosen run"><button type="button" class="back" onClick=${() => go('runs')}><${Icon} name="back" />Runs</button>
+    return html`<section class="run-pane run-none" aria-label="Chosen run"><button type="button" class="back" onClick=${() => go('runs')}><${Icon} name="back" />Runs</button>
       <div class="empty">${shownWrong.value ? html`<h2>No such run</h2><p>${plain(shownWrong.value, 400)}</p>` : html`<p>Asking Fairlead for this run\u2026</p>`}</div></section>`;
   }
-  return html`<section class="run" aria-labelledby="run-title" key=${id}>
+  return html`<section class="run-pane" aria-labelledby="run-title" key=${id}>
     <${Head} run=${run} />
     <div class="run-forms"><span class="seg" role="group" aria-label="Form">${FORMS.map(([key, label]) => html`<button type="button" key=${key} aria-pressed=${form.value === key ? 'true' : 'false'} onClick=${() => { form.value = key; }}>${label}</button>`)}</span>
       ${shownWrong.value && html`<span class="soft">${plain(shownWrong.value, 200)}</span>`}</div>

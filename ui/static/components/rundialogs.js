@@ -40,7 +40,7 @@ function Entry({ flag: f, value, set }) {
   if (f.kind === 'choice') {
     return html`<label class="stack"><span>${f.label}</span><select name=${f.name} value=${value} onChange=${(/** @type {any} */ e) => set(e.target.value)}><option value="">\u2013</option>${(f.choices ?? []).map((c) => html`<option key=${c} value=${c}>${c}</option>`)}</select></label>`;
   }
-  return html`<label class="stack"><span>${f.label}</span><input type="text" name=${f.name} inputmode=${f.kind === 'text' ? 'text' : 'decimal'} autocomplete="off" spellcheck=${false} maxlength="4096" placeholder=${f.hint ?? ''}
+  return html`<label class="stack"><span>${f.label}</span><input type="text" name=${f.name} autofocus=${f.name === 'workflow'} inputmode=${f.kind === 'text' ? 'text' : 'decimal'} autocomplete="off" spellcheck=${false} maxlength="4096" placeholder=${f.hint ?? ''}
     value=${value} onInput=${(/** @type {any} */ e) => set(e.target.value)} /></label>`;
 }
 

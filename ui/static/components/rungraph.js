@@ -2,7 +2,7 @@
 // large one only what can be seen is in the page.
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal } from '../lib.js';
-import { NODE, draw, pathOf, shapeOf } from '../graph.js';
+import { NODE, draw, middle, pathOf, shapeOf } from '../graph.js';
 import { step, stepIDs, topology } from '../runs.js';
 import { stepLook, tries } from '../runwords.js';
 import { plain } from '../text.js';
@@ -34,8 +34,8 @@ function Step({ run, id, at, roving }) {
 function LoopCount({ edge: e }) {
   const s = step(e.from)?.value;
   const n = s?.iteration_count ?? 0;
-  const [, b, c] = e.points;
-  return html`<span class="loop-count ${n > 0 ? 'loop-taken' : ''}" style=${{ transform: `translate(${(b.x + c.x) / 2}px, ${(b.y + c.y) / 2}px)` }}
+  const at = middle(e.points);
+  return html`<span class="loop-count ${n > 0 ? 'loop-taken' : ''}" style=${{ transform: `translate(${at.x}px, ${at.y}px)` }}
     title="${plain(e.from, 64)} leads back to ${plain(e.to, 64)}"><span aria-hidden="true">\u21ba\u2009</span>${n}<span class="hidden"> times from ${plain(e.from, 64)} back to ${plain(e.to, 64)}</span></span>`;
 }
 
@@ -91,6 +91,7 @@ export function RunGraph({ run }) {
     const next = [x - BEYOND, y - BEYOND, x + el.clientWidth + BEYOND + STEP_PX, y + el.clientHeight + BEYOND + STEP_PX];
     if (next.some((v, i) => v !== seen.peek()[i])) seen.value = next;
   };
+  useLayoutEffect(look, []); // which way it runs is known before it is drawn
   useEffect(() => {
     const watch = new ResizeObserver(look);
     watch.observe(/** @type {HTMLElement} */ (box.current));

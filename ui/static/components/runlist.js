@@ -39,7 +39,7 @@ export function RunList() {
   const more = useSignal(PAGE);
   const list = runs.value;
   return html`<nav class="run-list" aria-label="Runs">
-    <div class="run-tools"><h2>Runs</h2>
+    <div class="run-tools"><h2 id="runs-title" tabIndex=${-1}>Runs</h2>
       <button type="button" class="order order-start" data-start aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'start'; }}><${Icon} name="play" /><span>Start a run</span></button></div>
     <div class="run-scroll">
       ${runsKnown.value === 'unknown' ? html`<div class="empty"><p>Asking Fairlead for the runs\u2026</p></div>`

@@ -1,0 +1,162 @@
+package uitest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Workflow is a workflow that a target can run, and what a test has to do for it; where the run
+// goes on by itself the hooks are nil. Its gate review leads back to code once, and then approve
+// waits for people.
+type Workflow struct {
+	File string // as it is typed into the form
+
+	Loop  func()             // lets the gate send the run back
+	Ask   func()             // lets the run come to the question
+	End   func()             // lets the run come to its end, once it was approved
+	Heard func(t *testing.T) // checks what the server was told
+}
+
+func (p *Page) startRun(file string) {
+	p.t.Helper()
+	p.Click(".places", "Runs")
+	p.Click(".run-tools", "Start a run")
+	p.WaitText("dialog", "Start a run")
+	p.Until("the form has the focus", `document.activeElement.name === 'workflow'`)
+	p.Press(file)
+	p.Click("dialog .dialog-foot", "Start")
+}
+
+func hook(do func()) {
+	if do != nil {
+		do()
+	}
+}
+
+// ARun: a person starts a run, watches it loop back, is asked, approves, and sees it complete.
+func ARun(t *testing.T, p *Page, target Target) {
+	needs(t, target.Workflow != nil, "run a workflow")
+	w := target.Workflow
+	p.Open(target.URL)
+	p.startRun(w.File)
+	p.WaitText("#run-title", "plan-code-review")
+	p.WaitText(".graph .node", "plan")
+	p.Until("all steps are drawn", `document.querySelectorAll('.graph .node').length === 6`)
+	hook(w.Loop)
+	p.WaitText(".loop-count", "1")
+	p.Click(".graph", "review")
+	p.WaitText("#step-title", "review")
+	p.WaitText(".step-facts", "Leads back to")
+	hook(w.Ask)
+	p.WaitText(".node-wait", "waits for you")
+	p.WaitText(".place-count-inbox", "1")
+	p.Click(".run-forms", "Timeline")
+	p.Until("each attempt has a bar", `[...document.querySelectorAll('.time-row')].find(r => r.innerText.includes('code')).querySelectorAll('.bar').length >= 2`)
+	p.Click(".places", "Inbox")
+	p.WaitText(".inbox-item", "approve")
+	p.Click(".inbox-item .answer-foot", "Approve")
+	p.WaitText(".entry-fault", "is needed")
+	Eval[bool](p, `(() => { const s = document.querySelector('.inbox-item select'); s.value = '0'; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
+	p.Click(".inbox-item .answer-foot", "Approve")
+	p.WaitText(".inbox", "Nothing waits for you")
+	p.Until("the count is gone", `!document.querySelector('.place-count-inbox')`)
+	if w.Heard != nil {
+		w.Heard(t)
+	}
+	p.Click(".places", "Runs")
+	p.Click(".run-rows", "plan-code-review")
+	hook(w.End)
+	p.WaitText(".run-head .state", "completed")
+	p.WaitText(".orders", "Resume")
+}
+
+// FaultyRun: what is wrong with a workflow is shown with its places, and nothing has begun.
+func FaultyRun(t *testing.T, p *Page, target Target) {
+	needs(t, target.Workflow != nil && target.Faulty != "", "refuse a workflow")
+	p.Open(target.URL)
+	p.startRun(target.Faulty)
+	p.WaitText("dialog .faults", "Nothing has begun")
+	p.WaitText("dialog .faults", ":12:13")
+	p.Axe()
+	p.Press(kb.Escape)
+	p.Until("the form is closed", `!document.querySelector('dialog')`)
+	p.WaitText(".run-list", "No runs yet")
+}
+
+// RunByKeyboard: a run is found, walked through and cancelled without a mouse.
+func RunByKeyboard(t *testing.T, p *Page, target Target) {
+	needs(t, target.Workflow != nil && target.Workflow.Loop != nil, "hold a run still")
+	p.Open(target.URL)
+	p.startRun(target.Workflow.File)
+	p.WaitText("#run-title", "plan-code-review")
+	p.Until("the steps are drawn", `document.querySelectorAll('.graph .node').length === 6`)
+	p.tabTo("the graph", `e.dataset.step`)
+	p.Press(kb.Home)
+	p.Until("the first step has the focus", `document.activeElement.dataset.step === 'plan'`)
+	key := kb.ArrowRight
+	if Eval[bool](p, `innerWidth < 620`) {
+		key = kb.ArrowDown
+	}
+	p.Press(key)
+	p.Until("an arrow leads to the next step", `document.activeElement.dataset.step === 'code'`)
+	p.Press(kb.Enter)
+	p.WaitText("#step-title", "code")
+	p.Press(kb.Escape)
+	p.Until("the step is closed", `!document.querySelector('#step-title')`)
+	p.Press("i")
+	p.WaitText(".inbox", "Nothing waits for you")
+	p.Press("r")
+	p.WaitText(".run-list", "plan-code-review")
+	p.Press("x") // means nothing here, whichever agent was chosen
+	p.Press("a")
+	p.WaitText(".roster", target.Agent)
+	if got := p.Text(".notes"); strings.TrimSpace(got) != "" {
+		t.Errorf("a key acted out of sight: %s", got)
+	}
+}
+
+// RunsAccessible: no rule of axe is broken by runs, their steps, their questions and the inbox.
+func RunsAccessible(t *testing.T, p *Page, target Target) {
+	needs(t, target.Workflow != nil && target.Workflow.Ask != nil, "hold a run still")
+	p.Open(target.URL)
+	p.startRun(target.Workflow.File)
+	p.WaitText("#run-title", "plan-code-review")
+	target.Workflow.Loop()
+	target.Workflow.Ask()
+	p.WaitText(".node-wait", "approve")
+	p.Click(".graph", "approve")
+	p.WaitText(".step .answer", "Risk")
+	for _, v := range Views {
+		p.Resize(v.Size)
+		p.Scheme(v.Scheme)
+		for _, form := range []string{"Timeline", "Graph"} {
+			p.Click(".run-forms", form)
+			p.Axe()
+		}
+		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth && document.querySelector('.run-pane').scrollWidth <= document.querySelector('.run-pane').clientWidth`)
+		p.Click(".places", "Inbox")
+		p.WaitText(".inbox", "Risk")
+		p.Axe()
+		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
+		p.Click(".places", "Runs")
+		p.WaitText(".run-list", "plan-code-review")
+		p.Axe()
+		p.Click(".run-tools", "Start a run")
+		p.WaitText("dialog", "Workflow")
+		p.Click("dialog", "More")
+		p.Axe()
+		p.Press(kb.Escape)
+		p.Until("the form is closed", `!document.querySelector('dialog')`)
+		p.Click(".run-rows", "plan-code-review")
+		p.WaitText("#run-title", "plan-code-review")
+		p.Until("the steps are drawn", `document.querySelectorAll('.graph .node').length > 0`)
+		p.Click(".graph", "approve")
+		p.WaitText(".step .answer", "Risk")
+		if t.Failed() {
+			t.Fatal(fmt.Sprintf("in the view %s", v.Name))
+		}
+	}
+}
