@@ -281,6 +281,9 @@ func (r *jsonReader) scalar(f placed) string {
 
 // is reads an id that has to be a certain one.
 func (r *jsonReader) is(f placed, want, what string) string {
+	if f.Raw[0] == '"' && plainText(f.Raw) == want {
+		return want // also where a step is called tbd
+	}
 	got := r.filled(f)
 	if r.fault == nil && got != want {
 		r.wrong(f, "", fmt.Sprintf("is %q, and this is %s %q", shorten(got, quoteMax), what, want))
