@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A gate that fails sends the run back, and then lets it through: twice the coder, twice the gate.
@@ -28,6 +30,62 @@ steps:
 	view := y.until("r2", "it completes", over)
 	if view.Status != "completed" || view.Steps[0].Iteration != 2 || view.Steps[1].Iteration != 2 {
 		t.Errorf("%+v", view)
+	}
+	y.logsEachStep()
+}
+
+// logsEachStep: what moves many steps at once is a line of each in the log of transitions, and
+// a log that was cut between them goes on there (X6).
+func (y *yard) logsEachStep() {
+	y.t.Helper()
+	path := filepath.Join(y.t.TempDir(), "transitions.jsonl")
+	status, err := y.Status(y.t.Context())
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	whole := y.logUntil(path, fmt.Sprintf(`"seq":%d`, status.Head))
+	lines := strings.SplitAfter(whole, "\n")
+	cut := 0
+	for i, line := range lines {
+		if strings.Contains(line, `"part":1,"parts":3}`) && strings.Contains(lines[i+1], `"part":2`) {
+			cut = i + 1
+		}
+	}
+	if cut == 0 {
+		y.t.Fatalf("no change moved three steps:\n%s", whole)
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(lines[:cut], "")), 0o600); err != nil {
+		y.t.Fatal(err)
+	}
+	if again := y.logUntil(path, fmt.Sprintf(`"seq":%d`, status.Head)); again != whole {
+		y.t.Errorf("gone on with:\n%s\nwant\n%s", again, whole)
+	}
+}
+
+// logUntil writes a log of transitions until a text stands in it, at the end of a line.
+func (y *yard) logUntil(path, text string) string {
+	y.t.Helper()
+	ctx, stop := context.WithCancel(y.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- y.LogTransitions(ctx, path) }()
+	late := time.After(10 * time.Second)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		got, _ := os.ReadFile(path)
+		if strings.Contains(string(got), text) && strings.HasSuffix(string(got), "\n") {
+			stop()
+			if err := <-done; err != nil {
+				y.t.Fatal(err)
+			}
+			return string(got)
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			stop()
+			y.t.Fatalf("in vain: %s in\n%s", text, got)
+		}
 	}
 }
 

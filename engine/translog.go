@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // logBytesMax is the size at which the log of transitions goes on in a new file.
@@ -93,15 +94,22 @@ func (e *Engine) logTo(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	for ch, err := range e.Changes(ctx, after, "") {
+	for ch, err := range e.Changes(ctx, after.seq, "") {
 		if err != nil {
 			return err
 		}
-		line := transitionLine(ch)
-		if _, err := file.Write(line); err != nil {
+		lines, err := e.transitionLines(ctx, ch)
+		if err != nil {
+			return err
+		}
+		if ch.Seq == after.skipSeq {
+			lines = lines[min(after.skip, len(lines)):] // those of its parts that are there
+		}
+		text := bytes.Join(lines, nil)
+		if _, err := file.Write(text); err != nil {
 			return fmt.Errorf("write the transition log: %w", err)
 		}
-		if size += int64(len(line)); size >= e.logBytesMax {
+		if size += int64(len(text)); size >= e.logBytesMax {
 			if err := os.Rename(path, fmt.Sprintf("%s.%d", path, ch.Seq)); err != nil {
 				return fmt.Errorf("begin a new transition log: %w", err)
 			}
@@ -111,15 +119,44 @@ func (e *Engine) logTo(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-func transitionLine(ch journal.Change) []byte {
-	agent := ""
-	if ch.Entity != teamEntity {
-		agent = agentOf(ch.Entity)
+// transitionLines are the lines of one change: one for each agent or step that it moved. Which
+// agent a step is of is asked of the team as it is now: a step of a run that was archived
+// stands for itself.
+func (e *Engine) transitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
+	fact := team.Change{Entity: ch.Entity, From: ch.From, To: ch.To}
+	var agents map[string]string
+	if strings.HasPrefix(ch.Entity, "run/") {
+		if err := json.Unmarshal(ch.Data, &fact.Body); err != nil {
+			return nil, fmt.Errorf("read change %d of %s: %w", ch.Seq, ch.Entity, err)
+		}
+		agents = map[string]string{}
+		_ = e.look(ctx, func(t *team.Team) { // when we go nobody answers, and steps stand for themselves
+			team.Lines(fact, func(run, step string) string {
+				agents[step] = t.StepAgent(run, step)
+				return ""
+			})
+		})
 	}
-	return interop.TransitionLine(interop.Transition{
-		At: ch.Time, AgentID: agent, From: ch.From, To: ch.To, Trigger: ch.Trigger,
-		Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, Actor: interop.Actor(ch.Actor), Seq: ch.Seq,
-	})
+	moved := team.Lines(fact, func(_, step string) string { return agents[step] })
+	lines := make([][]byte, len(moved))
+	for i, line := range moved {
+		one := interop.Transition{
+			At: ch.Time, AgentID: line.Agent, From: line.From, To: line.To, Trigger: ch.Trigger,
+			Machine: ch.Machine, Entity: line.Entity, Row: ch.Row, Actor: interop.Actor(ch.Actor), Seq: ch.Seq,
+		}
+		if len(moved) > 1 {
+			one.Part, one.Parts = i+1, len(moved)
+		}
+		lines[i] = interop.TransitionLine(one)
+	}
+	return lines, nil
+}
+
+// logPlace is where a log goes on: after a change, or in the midst of one that moved several.
+type logPlace struct {
+	seq     uint64 // everything up to here is there
+	skipSeq uint64 // and of this one,
+	skip    int    // so many lines
 }
 
 // logLine is what of a line says which change it is of. Another journal counts the same.
@@ -128,38 +165,49 @@ type logLine struct {
 	Entity    string `json:"entity"`
 	Row       string `json:"row"`
 	Seq       uint64 `json:"seq"`
+	Part      int    `json:"part"`
+	Parts     int    `json:"parts"`
 }
 
-// goesOnAfter is the Seq that the last line is of; 0 where there is none yet. A log of
+// goesOnAfter is the place behind the last line; the beginning where there is none yet. A log of
 // another journal is put aside.
-func (e *Engine) goesOnAfter(ctx context.Context, path string, last []byte) (uint64, error) {
+func (e *Engine) goesOnAfter(ctx context.Context, path string, last []byte) (logPlace, error) {
 	if last == nil {
-		return 0, nil
+		return logPlace{}, nil
 	}
 	var told, is logLine
 	if err := json.Unmarshal(last, &told); err != nil {
-		return 0, &notOurLog{path, err}
+		return logPlace{}, &notOurLog{path, err}
 	}
 	if told.Seq == 0 {
-		return 0, &notOurLog{path, errors.New("it has no seq")}
+		return logPlace{}, &notOurLog{path, errors.New("it has no seq")}
 	}
 	for ch, err := range e.opts.Journal.Read(ctx, journal.Query{After: told.Seq - 1, Until: told.Seq}) {
 		if err != nil {
-			return 0, err
+			return logPlace{}, err
 		}
-		if err := json.Unmarshal(transitionLine(ch), &is); err != nil {
-			panic("engine: a line of our own cannot be read: " + err.Error())
+		lines, err := e.transitionLines(ctx, ch)
+		if err != nil {
+			return logPlace{}, err
+		}
+		if at := max(1, told.Part); at <= len(lines) {
+			if err := json.Unmarshal(lines[at-1], &is); err != nil {
+				panic("engine: a line of our own cannot be read: " + err.Error())
+			}
 		}
 	}
-	if is == told {
-		return told.Seq, nil
+	switch {
+	case is == told && told.Part == told.Parts:
+		return logPlace{seq: told.Seq}, nil
+	case is == told:
+		return logPlace{seq: told.Seq - 1, skipSeq: told.Seq, skip: told.Part}, nil
 	}
 	aside, err := putAside(path)
 	if err != nil {
-		return 0, fmt.Errorf("put the log of another journal aside: %w", err)
+		return logPlace{}, fmt.Errorf("put the log of another journal aside: %w", err)
 	}
 	e.log.Warn("the log of transitions tells of a change that the journal does not have; it is kept aside, and written anew", "seq", told.Seq, "kept_as", aside)
-	return 0, errLogAnew
+	return logPlace{}, errLogAnew
 }
 
 // putAside renames a log with all its full files, to names that no log goes on with.

@@ -20,6 +20,8 @@ type Transition struct {
 	Row      string // the rule's id, as C2
 	Actor    Actor
 	Seq      uint64 // place in the journal
+	Part     int    // of a change that moved several: which one this is, from 1
+	Parts    int    // and how many they are; 0: it moved one
 }
 
 // Actor is who made the change happen: human, agent or engine, and who exactly.
@@ -48,9 +50,11 @@ func TransitionLine(t Transition) []byte {
 		Row       string `json:"row"`
 		Actor     Actor  `json:"actor"`
 		Seq       uint64 `json:"seq"`
+		Part      int    `json:"part,omitempty"`
+		Parts     int    `json:"parts,omitempty"`
 	}{
 		t.At.UTC().Format("2006-01-02T15:04:05.999Z"), "state_transition", t.AgentID, t.From, t.To, t.Trigger, t.Channel,
-		t.Machine, t.Entity, t.Row, t.Actor, t.Seq,
+		t.Machine, t.Entity, t.Row, t.Actor, t.Seq, t.Part, t.Parts,
 	})
 	if err != nil {
 		panic(fmt.Sprintf("interop: a transition does not encode: %v", err))
