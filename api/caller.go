@@ -114,7 +114,7 @@ func mayOrder(ctx context.Context, event, about string) error {
 }
 
 // mayOrderRun refuses every order about a run to every agent (X10): each may stand in a step of
-// it, or lead to one. run is empty where one is to be started.
+// it, and would approve its own work. run is empty where one is to be started.
 func mayOrderRun(ctx context.Context, event, run string) error {
 	subject := "the team"
 	if run != "" {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
 )
-
-var _ RunBackend = (*fake)(nil)
 
 // said keeps an order about runs as one line.
 func (f *fake) said(by engine.Actor, format string, args ...any) {
@@ -49,7 +47,7 @@ func (f *fake) StartRun(_ context.Context, by engine.Actor, flags engine.RunFlag
 		return engine.RunView{}, err
 	}
 	if flags.Workflow == "broken.yaml" {
-		return engine.RunView{}, fmt.Errorf("read the workflow: %w", &config.Faults{List: []config.Fault{
+		return engine.RunView{}, fmt.Errorf("read the workflow: %w", &interop.FileFaults{List: []interop.FileFault{
 			{File: "broken.yaml", Line: 3, Column: 7, Path: "steps.0.needs", Text: `there is no step "buidl"`},
 			{File: "broken.yaml", Line: 9, Column: 1, Text: "a step has no id"},
 		}})

@@ -12,8 +12,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -69,7 +69,7 @@ func problemOf(err error) *Problem {
 		known   *Problem
 		refusal *machine.Refusal
 		unknown *team.Unknown
-		faults  *config.Faults
+		faults  *interop.FileFaults
 	)
 	switch {
 	case errors.As(err, &known):
@@ -96,7 +96,7 @@ func problemOf(err error) *Problem {
 }
 
 // faulty is a file that cannot be worked with: every fault, at its place.
-func faulty(list []config.Fault) *Problem {
+func faulty(list []interop.FileFault) *Problem {
 	p := problem(http.StatusUnprocessableEntity, "the file cannot be worked with")
 	for i, f := range list {
 		if i == fileFaultsMax {

@@ -57,7 +57,6 @@ says what happened and what to do.
 | 409 | refused: the state does not allow it; ` + "`refusal`" + ` says what it does allow |
 | 410 | the place in the journal lies beyond its end: it is another journal |
 | 500, 504 | it failed; it did not answer in time |
-| 501 | this fairlead cannot do that at all |
 | 503 | the daemon is stopping, or 2,000 streams are open already |
 
 ## Streams

@@ -137,29 +137,8 @@ func runRoutes() []route {
 	}
 }
 
-// about is the engine where it knows of runs.
-func (s *Server) about() (RunBackend, error) {
-	if runs, ok := s.engine.(RunBackend); ok {
-		return runs, nil
-	}
-	return nil, problem(http.StatusNotImplemented, "this fairlead has no runs of workflows; use one that has `fairlead run`")
-}
-
-// orderRun is about for who gives an order. An agent gives none to any run (X10): it may stand
-// in one, and would approve its own work.
-func (s *Server) orderRun(ctx context.Context, event, run string) (RunBackend, error) {
-	if err := mayOrderRun(ctx, event, run); err != nil {
-		return nil, err
-	}
-	return s.about()
-}
-
 func (s *Server) runs(ctx context.Context, _ *nothing) (*Runs, error) {
-	engine, err := s.about()
-	if err != nil {
-		return nil, err
-	}
-	all, err := engine.Runs(ctx)
+	all, err := s.engine.Runs(ctx)
 	for i := range all {
 		all[i] = *noNulls(all[i])
 		all[i].Steps = nil
@@ -168,29 +147,23 @@ func (s *Server) runs(ctx context.Context, _ *nothing) (*Runs, error) {
 }
 
 func (s *Server) run(ctx context.Context, in *runIn) (*engine.RunView, error) {
-	engine, err := s.about()
-	if err != nil {
-		return nil, err
-	}
-	view, err := engine.RunByID(ctx, in.ID)
+	view, err := s.engine.RunByID(ctx, in.ID)
 	return noNulls(view), err
 }
 
 func (s *Server) startRun(ctx context.Context, in *startRunIn) (*engine.RunView, error) {
-	runs, err := s.orderRun(ctx, "run", "")
-	if err != nil {
+	if err := mayOrderRun(ctx, "run", ""); err != nil {
 		return nil, err
 	}
-	view, err := runs.StartRun(ctx, s.actor(ctx), in.Body.flags())
+	view, err := s.engine.StartRun(ctx, s.actor(ctx), in.Body.flags())
 	return noNulls(view), err
 }
 
 func (s *Server) resumeRun(ctx context.Context, in *resumeIn) (*engine.RunView, error) {
-	runs, err := s.orderRun(ctx, "resume", in.ID)
-	if err != nil {
+	if err := mayOrderRun(ctx, "resume", in.ID); err != nil {
 		return nil, err
 	}
-	view, err := runs.ResumeRun(ctx, s.actor(ctx), in.ID, in.Body.flags())
+	view, err := s.engine.ResumeRun(ctx, s.actor(ctx), in.ID, in.Body.flags())
 	return noNulls(view), err
 }
 
@@ -202,34 +175,28 @@ func (b *runBody) flags() engine.RunFlags {
 }
 
 func (s *Server) cancelRun(ctx context.Context, in *cancelIn) (*Ordered, error) {
-	engine, err := s.orderRun(ctx, "cancel", in.ID)
-	if err != nil {
+	if err := mayOrderRun(ctx, "cancel", in.ID); err != nil {
 		return nil, err
 	}
 	var what cancelBody
 	if in.Body != nil {
 		what = *in.Body
 	}
-	seq, err := engine.CancelRun(ctx, s.actor(ctx), in.ID, what.Step, what.Note)
+	seq, err := s.engine.CancelRun(ctx, s.actor(ctx), in.ID, what.Step, what.Note)
 	return &Ordered{Seq: seq}, err
 }
 
 // pauseRun is everybody's, as holding the team is: who sees something go wrong may stop it.
 func (s *Server) pauseRun(ctx context.Context, in *runNoteIn) (*Ordered, error) {
-	engine, err := s.about()
-	if err != nil {
-		return nil, err
-	}
-	seq, err := engine.PauseRun(ctx, s.actor(ctx), in.ID, in.Body.note())
+	seq, err := s.engine.PauseRun(ctx, s.actor(ctx), in.ID, in.Body.note())
 	return &Ordered{Seq: seq}, err
 }
 
 func (s *Server) releaseRun(ctx context.Context, in *runNoteIn) (*Ordered, error) {
-	engine, err := s.orderRun(ctx, "release", in.ID)
-	if err != nil {
+	if err := mayOrderRun(ctx, "release", in.ID); err != nil {
 		return nil, err
 	}
-	seq, err := engine.ReleaseRun(ctx, s.actor(ctx), in.ID, in.Body.note())
+	seq, err := s.engine.ReleaseRun(ctx, s.actor(ctx), in.ID, in.Body.note())
 	return &Ordered{Seq: seq}, err
 }
 
@@ -237,25 +204,20 @@ func (s *Server) releaseRun(ctx context.Context, in *runNoteIn) (*Ordered, error
 func reply(rejected bool) adder {
 	event := map[bool]string{false: "approve", true: "reject"}[rejected]
 	return answer(func(s *Server, ctx context.Context, in *answerIn) (*Ordered, error) {
-		runs, err := s.orderRun(ctx, event, in.ID)
-		if err != nil {
+		if err := mayOrderRun(ctx, event, in.ID); err != nil {
 			return nil, err
 		}
 		said := engine.StepAnswer{Rejected: rejected}
 		if in.Body != nil {
 			said.Note, said.Input = in.Body.Note, in.Body.Input
 		}
-		seq, err := runs.Answer(ctx, s.actor(ctx), in.ID, in.Step, said)
+		seq, err := s.engine.Answer(ctx, s.actor(ctx), in.ID, in.Step, said)
 		return &Ordered{Seq: seq}, err
 	})
 }
 
 func (s *Server) inbox(ctx context.Context, _ *nothing) (*Inbox, error) {
-	engine, err := s.about()
-	if err != nil {
-		return nil, err
-	}
-	items, err := engine.Inbox(ctx)
+	items, err := s.engine.Inbox(ctx)
 	for i := range items {
 		items[i].Artifacts, items[i].Logs = some(items[i].Artifacts), some(items[i].Logs)
 	}

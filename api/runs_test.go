@@ -146,15 +146,3 @@ func TestRunInputs(t *testing.T) {
 		t.Errorf("%v: %s", err, text)
 	}
 }
-
-// An engine that knows of no runs says so, and nothing else of it is worse.
-func TestWithoutRuns(t *testing.T) {
-	h := New(Options{Engine: struct{ Backend }{newFake()}, User: "sam"}).SocketHandler()
-	for _, path := range []string{"/runs", "/runs/r1", "/inbox"} {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", Base+path, nil))
-		if w.Code != http.StatusNotImplemented || !strings.Contains(w.Body.String(), "no runs") {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
-		}
-	}
-}

@@ -37,6 +37,8 @@ type Backend interface {
 	// Output follows while the session runs. Its reader lets go of a Read when ctx ends.
 	Output(ctx context.Context, session string, offset int64) (io.ReadCloser, engine.SessionInfo, error)
 	Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error)
+
+	RunBackend
 }
 
 var _ Backend = (*engine.Engine)(nil)
