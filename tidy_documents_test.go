@@ -21,7 +21,7 @@ var generated = []string{"doc/config.md", "doc/cli.md", "doc/api.md", "doc/machi
 var named = []string{
 	"agent_state.json", ".agent_state.json.lock", "fairlead.yaml", "state.jsonl", "messages.jsonl", "dialogue.md",
 	"run_state.json", "agent.py", "loop.py", "PLAN.md", "notes.md", "starter.script.yaml", "reviewer.script.yaml",
-	"node_modules/",
+	"node_modules/", "reports/RUN__STEP.json", "manual_inputs/RUN__STEP.json", "artifacts/",
 }
 
 var (
