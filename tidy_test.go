@@ -43,6 +43,7 @@ var imports = []importRow{
 
 	{pkg: "config", inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "holder"},
+	{pkg: "notify"},
 	{pkg: "interop", may: []string{"machine", "machine/*", "marker", "condition"}},
 	{pkg: "journal", inTests: []string{"journal/*"}},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},

@@ -35,9 +35,12 @@ func (c *checker) config() *Config {
 			Limits: c.limits(team.get("limits")),
 		},
 		TurnConfig: c.turnConfig(c.root.get("turnConfig")),
-		Notify:     Notify{Webhook: c.webhook(c.root.get("notify").get("webhook"))},
-		Listen:     c.listen(c.root.get("listen")),
-		Workflows:  c.workflows(c.root.get("workflows")),
+		Notify: Notify{
+			Webhook: c.webhook(c.root.get("notify").get("webhook")),
+			Desktop: boolOf(c.root.get("notify").get("desktop"), false),
+		},
+		Listen:    c.listen(c.root.get("listen")),
+		Workflows: c.workflows(c.root.get("workflows")),
 	}
 	c.agents(cfg)
 	c.seats(cfg)

@@ -154,4 +154,5 @@ type TurnConfig struct {
 // Notify is whom to tell when something waits for a person.
 type Notify struct {
 	Webhook Secret // empty: nobody
+	Desktop bool   // a notice on the screen of whoever started us
 }

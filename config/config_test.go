@@ -102,7 +102,7 @@ func TestContract(t *testing.T) {
 			DefaultTimeoutSeconds: 60, HumanInterruptMode: Inject, AnnounceTimeouts: true,
 			AnnounceDisconnects: true, AutoDetectSilenceSeconds: 10,
 		},
-		Notify: Notify{Secret{raw: "${NOTIFY_URL}"}},
+		Notify: Notify{Webhook: Secret{raw: "${NOTIFY_URL}"}},
 		Listen: "127.0.0.1:7466",
 		Notes:  []Fault{{FileName, 3, 9, "team.lead", `"julian" is no agent of this file, so nobody starts it`}},
 	}

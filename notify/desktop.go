@@ -1,0 +1,80 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// handed are the variables that a program needs to reach the screen. The rest of our
+// environment, keys among it, is none of its business.
+var handed = []string{
+	"PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "TMPDIR",
+	"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "XDG_CURRENT_DESKTOP", "DBUS_SESSION_BUS_ADDRESS",
+}
+
+const killDelay = time.Second // for what a killed program has left open
+
+// desktop shows a notice by the system's own program.
+type desktop struct {
+	system string // as in runtime.GOOS
+	lookup func(string) string
+}
+
+func newDesktop() *desktop { return &desktop{system: runtime.GOOS, lookup: os.Getenv} }
+
+func (d *desktop) name() string { return "desktop" }
+
+// words are the program and its arguments. Text is an argument of its own, never a part of
+// a script, and never what could be taken for an option.
+func (d *desktop) words(n Notice) []string {
+	title := "Fairlead: " + unmarked.Replace(n.Workflow) + " waits for you"
+	body := unmarked.Replace(n.Why + ": fairlead approve " + n.Run + " " + n.Step)
+	if d.system == "darwin" {
+		return []string{
+			"osascript", "-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run",
+			title, " " + body,
+		}
+	}
+	return []string{"notify-send", "--app-name=Fairlead", "--", title, body}
+}
+
+// seated tells whether there is a screen. macOS has no variable that says so: there it is tried.
+func (d *desktop) seated() bool {
+	return d.system == "darwin" || d.lookup("DISPLAY") != "" || d.lookup("WAYLAND_DISPLAY") != ""
+}
+
+func (d *desktop) tell(ctx context.Context, n Notice) error {
+	if !d.seated() {
+		return &trouble{cause: "there is no graphical session here: neither DISPLAY nor WAYLAND_DISPLAY is set", wayOut: "start fairlead from within one, or use notify.webhook"}
+	}
+	words := d.words(n)
+	program, err := exec.LookPath(words[0])
+	if err != nil {
+		return &trouble{cause: "no program " + words[0] + " is found in PATH", wayOut: "install it (on Debian: libnotify-bin), or take notify.desktop out of fairlead.yaml"}
+	}
+	cmd := exec.CommandContext(ctx, program, words[1:]...) //nolint:gosec // the system's own program; what is said is an argument
+	cmd.WaitDelay = killDelay
+	cmd.Dir = "/" // and not the repository, whatever that holds
+	cmd.Env = []string{}
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); slices.Contains(handed, name) {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	err = cmd.Run()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return &trouble{cause: words[0] + " did not end in " + tryMax.String(), wayOut: "see whether the desktop shows notices at all", again: true}
+	case errors.As(err, new(*exec.ExitError)):
+		return &trouble{cause: words[0] + " failed", wayOut: "run it by hand: it says why", again: true}
+	}
+	return &trouble{cause: words[0] + " cannot be started", wayOut: "run it by hand: the shell says why"}
+}
