@@ -153,7 +153,7 @@ func (e *Engine) putAway(ctx context.Context, by Actor, r *oldRun, dry bool) (er
 	}
 	r.Did = RunWasArchived
 	if _, err := os.Lstat(r.how.Worktree); err == nil {
-		end, err := e.endWorktree(ctx, r.ID, r.repo, r.how)
+		end, err := e.retireWorktree(ctx, r.ID, r.repo, r.how)
 		if r.WorktreeRef = end.Ref; err != nil {
 			end.Stays = err.Error()
 		}

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
+
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // The git worktree of a run. A run that asks for one works in a checkout of its own, on a
@@ -198,7 +201,7 @@ func workedOn(repo string, how howRun) string {
 
 // worktreeEnd is what became of a run's checkout.
 type worktreeEnd struct {
-	Ref     string // everything that it held is kept there; empty: it had nothing that we know of
+	Ref     string // everything that it held was kept there by this call
 	Removed bool
 	Stays   string // why it was not removed, in words
 }
@@ -216,13 +219,15 @@ func (e *Engine) endWorktree(ctx context.Context, id, repo string, how howRun) (
 	}
 	w := &checkout{id: id, repo: git{repo}, git: git{how.Worktree}}
 	defer func() { err = wrapped("take the worktree of run "+id+" away", err) }()
-	if err := w.settle(ctx); err != nil {
+	finished, err := w.settle(ctx)
+	if err != nil {
 		return end, err
 	}
 	if _, err := os.Lstat(how.Worktree); errors.Is(err, fs.ErrNotExist) {
-		end.Ref, err = w.keptBefore(ctx)
-		end.Removed = err == nil
-		return end, err
+		if end.Removed = true; finished {
+			end.Ref = w.ref()
+		}
+		return end, nil // git is not asked: a start comes here for each run that is done
 	}
 	end.Ref, end.Stays, err = w.remove(ctx)
 	end.Removed = err == nil && end.Stays == ""
@@ -233,6 +238,59 @@ func (e *Engine) endWorktree(ctx context.Context, id, repo string, how howRun) (
 		e.log.Info("the worktree of the run is gone; its branch is there, and what was not committed is kept", "run", id, "worktree", how.Worktree, "kept_as", end.Ref)
 	}
 	return end, err
+}
+
+// retireWorktree is endWorktree for a run that was done when somebody looked, and may have gone
+// on since.
+func (e *Engine) retireWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
+	release, err := takeCheckout(ctx, how.Worktree)
+	if err != nil {
+		return end, err
+	}
+	defer release()
+	done := false
+	if err := e.look(ctx, func(t *team.Team) { done = t.Runs[id] == nil || runIsDone(t.Runs[id]) }); err != nil || !done {
+		return end, err
+	}
+	return e.endWorktree(ctx, id, repo, how)
+}
+
+// checkoutsTaken are the checkouts that are being made or taken away. It is the process's, as
+// the folders are: whoever has a run go on takes its checkout until that is journaled, so that
+// it is not taken away under the run that begins.
+var checkoutsTaken = struct {
+	sync.Mutex
+	by map[string]chan struct{} // closed when it is free again
+}{by: map[string]chan struct{}{}}
+
+// takeCheckout waits until nobody else has a checkout. Without one (path is empty) there is
+// nothing to wait for.
+func takeCheckout(ctx context.Context, path string) (release func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	t := &checkoutsTaken
+	for {
+		t.Lock()
+		taken := t.by[path]
+		if taken == nil {
+			free := make(chan struct{})
+			t.by[path] = free
+			t.Unlock()
+			return func() {
+				t.Lock()
+				defer t.Unlock()
+				delete(t.by, path)
+				close(free)
+			}, nil
+		}
+		t.Unlock()
+		select {
+		case <-taken:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 func wrapped(doing string, err error) error {
@@ -274,21 +332,15 @@ func (e *Engine) reviveWorktree(ctx context.Context, id, repo string, how howRun
 	}
 	defer func() { err = wrapped("have the worktree of run "+id+" again", err) }()
 	w := &checkout{id: id, repo: git{repo}, git: git{how.Worktree}}
-	if err := w.settle(ctx); err != nil {
+	if _, err := w.settle(ctx); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(how.Worktree); !errors.Is(err, fs.ErrNotExist) {
 		return err // it is there
 	}
-	text, err := w.repo.ask(ctx, "log", "-1", "--format=%B", w.ref(), "--")
-	if gitSaidNo(err) {
-		return refuseWorktree(id, fmt.Sprintf("its checkout %s is gone, and nothing is kept under %s; begin a run of its own", how.Worktree, w.ref()))
-	} else if err != nil {
+	head, branch, kept, err := w.whereItWas(ctx)
+	if err != nil {
 		return err
-	}
-	head, branch := trailer(text, "Head"), strings.TrimPrefix(trailer(text, "Branch"), "refs/heads/")
-	if head == "" {
-		return refuseWorktree(id, "its branch had no commit yet; git worktree add --detach PATH "+w.ref()+" gives what it held")
 	}
 	made := git{aside(how.Worktree, makingSuffix)}
 	for _, old := range []string{how.Worktree, made.dir} { // one that was deleted by hand, and one that a crash left half made
@@ -305,7 +357,7 @@ func (e *Engine) reviveWorktree(ctx context.Context, id, repo string, how howRun
 	}
 	for _, args := range [][]string{ // the index is the commit's; the files are those that were kept
 		{"reset", "--quiet", "--hard", head},
-		{"restore", "--quiet", "--source=" + w.ref(), "--worktree", "--", "."},
+		{"restore", "--quiet", "--source=" + kept, "--worktree", "--", "."},
 	} {
 		if _, err := made.run(ctx, gitWorkMax, made.inside(), nil, args...); err != nil {
 			return err
@@ -314,8 +366,30 @@ func (e *Engine) reviveWorktree(ctx context.Context, id, repo string, how howRun
 	if err := w.repo.work(ctx, "worktree", "move", "--", made.dir, how.Worktree); err != nil {
 		return err
 	}
-	e.log.Info("the run has its worktree again, with what was kept of it", "run", id, "worktree", how.Worktree, "branch", branch, "on_branch", onBranch, "kept_as", w.ref())
+	e.log.Info("the run has its worktree again, with what was kept of it", "run", id, "worktree", how.Worktree, "branch", branch, "on_branch", onBranch, "from", kept)
 	return nil
+}
+
+// whereItWas says on which commit and branch a checkout was that is gone, and where its files
+// are. Of one that somebody else took away nothing is kept: there is its branch.
+func (w *checkout) whereItWas(ctx context.Context) (head, branch, kept string, err error) {
+	text, err := w.repo.ask(ctx, "log", "-1", "--format=%B", w.ref(), "--")
+	if err == nil {
+		head, branch = trailer(text, "Head"), strings.TrimPrefix(trailer(text, "Branch"), "refs/heads/")
+		if head == "" {
+			err = refuseWorktree(w.id, "its branch had no commit yet; `git worktree add --detach PATH "+w.ref()+"` gives what it held")
+		}
+		return head, branch, w.ref(), err
+	}
+	if gitSaidNo(err) {
+		branch = branchPrefix + w.id
+		head, err = w.repo.ask(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch+"^{commit}")
+		head = strings.TrimSpace(head)
+	}
+	if gitSaidNo(err) {
+		err = refuseWorktree(w.id, fmt.Sprintf("its checkout %s is gone, and there is neither %s nor a branch %s; begin a run of its own", w.git.dir, w.ref(), branch))
+	}
+	return head, branch, head, err
 }
 
 // addAgain makes a checkout, without its files yet, on a branch if it is where it was and

@@ -43,8 +43,10 @@ func (f *gitFault) Error() string {
 // daemon that was started by a hook.
 var gitEnvKept = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
 
-// gitSettings hold for every command: what a repository's own settings could put in the way.
+// gitSettings hold for every command: what a repository's own settings could put in the way,
+// and that what git has written is on the disk before anything else is deleted.
 var gitSettings = []string{
+	"-c", "core.fsync=all",
 	"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "gc.auto=0",
 	"-c", "maintenance.auto=false", "-c", "worktree.guessRemote=false", "-c", "submodule.recurse=false",
 }

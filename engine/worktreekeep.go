@@ -43,32 +43,24 @@ func (s stays) Error() string { return string(s) }
 
 func (w *checkout) ref() string { return keptRefs + w.id }
 
-// keptBefore is the ref, where something is kept under it.
-func (w *checkout) keptBefore(ctx context.Context) (string, error) {
-	_, err := w.repo.ask(ctx, "show-ref", "--verify", "--quiet", w.ref())
-	if gitSaidNo(err) {
-		return "", nil
-	}
-	return w.ref(), err
-}
-
-// settle finishes what a crash has interrupted.
-func (w *checkout) settle(ctx context.Context) error {
+// settle finishes what a crash has interrupted, and says whether that was all.
+func (w *checkout) settle(ctx context.Context) (finished bool, err error) {
 	if _, err := os.Lstat(aside(w.git.dir, goneSuffix)); err == nil {
 		if err := w.delete(ctx); err != nil {
-			return err
+			return false, err
 		}
+		finished = true
 	}
 	leaving := aside(w.git.dir, leavingSuffix)
 	if _, err := os.Lstat(leaving); errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return finished, nil
 	} else if err != nil {
-		return err
+		return false, err
 	}
 	if _, err := os.Lstat(w.git.dir); err == nil {
-		return fmt.Errorf("there are both %s and %s; look which one is needed, and remove the other", leaving, w.git.dir)
+		return false, fmt.Errorf("there are both %s and %s; look which one is needed, and remove the other", leaving, w.git.dir)
 	}
-	return os.Rename(leaving, w.git.dir)
+	return false, os.Rename(leaving, w.git.dir)
 }
 
 func (w *checkout) remove(ctx context.Context) (ref, why string, err error) {
