@@ -33,11 +33,9 @@ func (l *load) countLog() {
 	all := l.journalTold()
 	for began := time.Now(); ; pass(20 * time.Millisecond) {
 		logged, err := logTold(l.state(filepath.Join("log", "transitions.jsonl")))
-		why := ""
+		why := differ(all, logged)
 		if err != nil {
 			why = err.Error()
-		} else {
-			why = differ(all, logged)
 		}
 		if why == "" {
 			return
