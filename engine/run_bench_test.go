@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -98,4 +99,154 @@ func benchRun(b *testing.B, steps int, fan bool) {
 	b.ReportMetric((median(runs)-median(spawns))/float64(steps)/median(syncs), "syncs-over-spawn")
 	b.ReportMetric(median(appends), "appends/step")
 	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkRunWrapper measures a run of twenty steps, one after the other, that a trivial
+// Python wrapper plays. The seed's tool takes 20.2 s for it at its default poll of a second.
+func BenchmarkRunWrapper(b *testing.B) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		b.Skip("needs python3")
+	}
+	e, dir, _ := harbour(b, "version: 1\nagents: {}\n")
+	wrapper := filepath.Join(dir, "wrapper.py")
+	text := `import argparse, json
+p = argparse.ArgumentParser()
+for name in ("run-id", "step-id", "agent", "prompt", "repo", "report"):
+    p.add_argument("--" + name)
+a = p.parse_args()
+json.dump({"schema": "run_report@v0", "run_id": a.run_id, "step_id": a.step_id, "agent": a.agent, "status": "COMPLETED",
+           "started_at": "2026-11-21T10:00:00.000000Z", "ended_at": "2026-11-21T10:00:01.000000Z"}, open(a.report, "w"))
+`
+	var flow strings.Builder
+	flow.WriteString("name: wrapped\nsteps:\n")
+	for n := range 20 {
+		fmt.Fprintf(&flow, "  - id: s%02d\n    agent: nobody\n    prompt: p.md\n", n)
+		if n > 0 {
+			fmt.Fprintf(&flow, "    needs: [s%02d]\n", n-1)
+		}
+	}
+	for name, text := range map[string]string{"wrapper.py": text, "flow.yaml": flow.String(), "p.md": "do it\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var runs, bares []float64
+	for n := 0; b.Loop(); n++ {
+		began := time.Now()
+		for i := range 20 {
+			out, err := exec.Command("python3", wrapper, "--run-id", "r", "--step-id", "s", "--agent", "a", "--prompt", "p", "--repo", dir, "--report", filepath.Join(dir, fmt.Sprint("bare", i))).CombinedOutput()
+			if err != nil {
+				b.Fatalf("%v: %s", err, out)
+			}
+		}
+		bares = append(bares, time.Since(began).Seconds())
+		began = time.Now()
+		id := fmt.Sprintf("wrap%d", n)
+		if _, err := e.StartRun(b.Context(), human, RunFlags{Workflow: "flow.yaml", RunID: id, Wrapper: "wrapper.py"}); err != nil {
+			b.Fatal(err)
+		}
+		awaitEnd(b, e, id)
+		runs = append(runs, time.Since(began).Seconds())
+	}
+	b.ReportMetric(median(runs), "s/run")
+	b.ReportMetric(median(bares), "s/bare-wrappers")
+	b.ReportMetric(20.2/median(runs), "x-seed's-tool")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkRunResume measures from the order to resume a run of 10,000 steps, of which all are
+// done but the last, until that is done too, beside a bare read and decode of its file.
+func BenchmarkRunResume(b *testing.B) {
+	const steps = 10_000
+	e, dir, _ := harbour(b, "version: 1\nagents: {}\n")
+	var flow strings.Builder
+	flow.WriteString("name: big\nsteps:\n")
+	state := map[string]any{}
+	for n := range steps {
+		id := fmt.Sprintf("s%05d", n)
+		command := "[sh, " + filepath.Join(dir, "step.sh") + "]"
+		fmt.Fprintf(&flow, "  - {id: %s, command: %s", id, command)
+		if n > 0 {
+			fmt.Fprintf(&flow, ", needs: [s%05d]", n-1)
+		}
+		flow.WriteString("}\n")
+		status := "COMPLETED"
+		if n == steps-1 {
+			status = "FAILED"
+		}
+		state[id] = map[string]any{
+			"status": status, "attempts": 1, "iteration_count": 0, "report_path": nil, "started_at": "2026-11-21T10:00:00.000000Z", "ended_at": "2026-11-21T10:00:01.000000Z",
+			"last_error": nil, "artifacts": []string{}, "metrics": map[string]string{}, "logs": []string{}, "manual_input_path": nil, "blocked_by_loop": nil,
+		}
+	}
+	for name, text := range map[string]string{"step.sh": report("") + "\n", "flow.yaml": flow.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var imports, resumes, bares []float64
+	for n := 0; b.Loop(); n++ {
+		id := fmt.Sprintf("big%d", n)
+		folder := filepath.Join(dir, ".agents", "runs", id)
+		text, err := json.Marshal(map[string]any{
+			"run_id": id, "workflow_name": "big", "repo_dir": dir, "reports_dir": filepath.Join(folder, "reports"), "manual_inputs_dir": filepath.Join(folder, "manual_inputs"),
+			"created_at": "2026-11-21T10:00:00.000000Z", "updated_at": "2026-11-21T10:00:01.000000Z", "steps": state,
+		})
+		if err == nil {
+			err = os.MkdirAll(folder, 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, "run_state.json"), text, 0o600)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		began := time.Now()
+		read, err := os.ReadFile(filepath.Join(folder, "run_state.json"))
+		var into map[string]any
+		if err == nil {
+			err = json.Unmarshal(read, &into)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		bares = append(bares, time.Since(began).Seconds())
+		began = time.Now()
+		if _, err := e.ResumeRun(b.Context(), human, id, RunFlags{Workflow: "flow.yaml"}); err != nil {
+			b.Fatal(err)
+		}
+		awaitEnd(b, e, id)
+		imports = append(imports, time.Since(began).Seconds())
+		began = time.Now()
+		if _, err := e.ResumeRun(b.Context(), human, id, RunFlags{StartAtStep: fmt.Sprintf("s%05d", steps-1)}); err != nil {
+			b.Fatal(err)
+		}
+		awaitEnd(b, e, id)
+		resumes = append(resumes, time.Since(began).Seconds())
+	}
+	b.ReportMetric(median(imports)*1e3, "ms/import-and-resume")
+	b.ReportMetric(median(resumes)*1e3, "ms/resume")
+	b.ReportMetric(median(bares)*1e3, "ms/bare-decode")
+	b.ReportMetric(median(resumes)/median(bares), "resume/bare-decode")
+	b.ReportMetric(0, "ns/op")
+}
+
+// awaitEnd waits until a run has completed.
+func awaitEnd(b *testing.B, e *Engine, id string) {
+	b.Helper()
+	for {
+		views, err := e.Runs(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range views {
+			if v := &views[i]; v.ID == id && v.Status != "running" {
+				if v.Status != "completed" {
+					b.Fatalf("%+v", v)
+				}
+				return
+			}
+		}
+		<-time.After(time.Millisecond)
+	}
 }
