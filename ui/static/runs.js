@@ -23,8 +23,7 @@ const REST_MAX_MS = 3000;
 
 export const runs = signal(/** @type {RunView[]} */ ([]));
 export const inbox = signal(/** @type {InboxItem[]} */ ([]));
-/** absent: this server has no runs at all. */
-export const runsKnown = signal(/** @type {'unknown' | 'known' | 'absent'} */ ('unknown'));
+export const runsKnown = signal(false);
 export const shown = signal(/** @type {RunView | null} */ (null));
 export const shownWrong = signal('');
 /** The steps of the run that is shown, in the plan's order. */
@@ -118,16 +117,12 @@ class Question {
 }
 
 const list = new Question(async () => {
-  try {
-    const answer = await api.runs();
-    batch(() => { runs.value = answer.runs ?? []; runsKnown.value = 'known'; });
-  } catch (err) {
-    if (err instanceof api.Failure && (err.status === 501 || err.status === 404)) runsKnown.value = 'absent';
-  }
+  const answer = await api.runs();
+  batch(() => { runs.value = answer.runs ?? []; runsKnown.value = true; });
 });
 
 const box = new Question(async () => {
-  if (runsKnown.peek() !== 'absent') inbox.value = (await api.inbox()).items ?? [];
+  inbox.value = (await api.inbox()).items ?? [];
 });
 
 const one = new Question(async () => {

@@ -18,6 +18,10 @@ const RUNS_MAX = 8;
 
 /** @type {Map<string, Map<string, Span[]>>} */
 const byRun = new Map();
+/** Sessions that were at work on steps, the newest of each. @type {Map<string, string>} */
+const sessions = new Map();
+/** Of so many steps the session is remembered. */
+const SESSIONS_MAX = 20_000;
 /** @type {Set<string>} */
 const asked = new Set();
 /** Counts up when any span has changed. */
@@ -26,8 +30,20 @@ export const trailed = signal(0);
 /** @param {string} run @param {string} step @returns {Span[]} */
 export const spans = (run, step) => byRun.get(run)?.get(step) ?? [];
 
+/** The session that did the step's last attempt, as far as it was seen. @param {string} run @param {string} step */
+export const sessionOf = (run, step) => sessions.get(`${run}/${step}`) ?? '';
+
+/** @param {Change} ch */
+function noteSession(ch) {
+  const id = ch.data?.session?.id;
+  if (typeof id !== 'string' || !ch.entity.startsWith('run/')) return;
+  if (sessions.size >= SESSIONS_MAX) sessions.clear();
+  sessions.set(ch.entity.slice('run/'.length), id);
+}
+
 export function forgetTrail() {
   byRun.clear();
+  sessions.clear();
   asked.clear();
   trailed.value++;
 }
@@ -54,6 +70,7 @@ const KINDS = { RUNNING: 'work', WAITING_ON_HUMAN: 'wait' };
 export function addTrail(changes) {
   for (const ch of changes) {
     const at = Date.parse(ch.time);
+    noteSession(ch);
     for (const m of movesOf(ch)) {
       let run = byRun.get(m.run);
       if (!run) {
@@ -102,6 +119,7 @@ export async function readPast(run, step) {
     const changes = [...(own.changes ?? []), ...all].sort((a, b) => a.seq - b.seq);
     /** @type {Span[]} */
     let list = [];
+    own.changes?.forEach(noteSession);
     for (const ch of changes) for (const m of movesOf(ch)) if (m.step === step) list = advance(list, m, Date.parse(ch.time), ch.seq);
     let known = byRun.get(run);
     if (!known) byRun.set(run, (known = new Map()));

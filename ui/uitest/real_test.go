@@ -12,6 +12,8 @@ import (
 // fairlead demo do:
 //
 //	PAGE='http://127.0.0.1:7466/?token=…' AGENT=coder SAYS=Session go test -count=1 -run TestAgainst ./ui/uitest
+//
+// With WORKFLOW, a file whose run goes on by itself as that of fakeWorkflow does, those of runs too.
 func TestAgainst(t *testing.T) {
 	page, agent, says := os.Getenv("PAGE"), os.Getenv("AGENT"), os.Getenv("SAYS")
 	if page == "" || agent == "" || says == "" {
@@ -19,7 +21,11 @@ func TestAgainst(t *testing.T) {
 	}
 	uitest.RunAll(t, func(t *testing.T) uitest.Target {
 		rest(t, page, agent)
-		return uitest.Target{URL: page, Line: uitest.NewLine(t, page), Agent: agent, Says: says, Finish: func() {}}
+		target := uitest.Target{URL: page, Line: uitest.NewLine(t, page), Agent: agent, Says: says, Finish: func() {}}
+		if file := os.Getenv("WORKFLOW"); file != "" {
+			target.Workflow = &uitest.Workflow{File: file}
+		}
+		return target
 	})
 }
 

@@ -33,7 +33,7 @@ function Item({ item: i, index }) {
 export function InboxPage() {
   const list = inbox.value;
   return html`<div class="inbox"><h2 id="inbox-title" tabIndex=${-1}>Inbox</h2>
-    ${runsKnown.value === 'unknown' ? html`<p class="quiet-note">Asking Fairlead what waits\u2026</p>`
+    ${!runsKnown.value ? html`<p class="quiet-note">Asking Fairlead what waits\u2026</p>`
       : list.length === 0 ? html`<p class="quiet-note">Nothing waits for you. A step that needs a person appears here.</p>`
       : html`<ul class="inbox-list">${list.slice(0, SHOWN_MAX).map((i, n) => html`<${Item} key=${`${i.run_id}/${i.step_id}`} item=${i} index=${n} />`)}</ul>`}
     ${list.length > SHOWN_MAX && html`<p class="quiet-note">and ${list.length - SHOWN_MAX} more, shown as these are answered</p>`}

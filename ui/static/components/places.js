@@ -1,7 +1,7 @@
 // The parts of the page, and how many things wait in each.
 
 import { html } from '../lib.js';
-import { runs, runsKnown, waiting } from '../runs.js';
+import { runs, waiting } from '../runs.js';
 import { go, place } from '../view.js';
 
 /** @param {{to: 'team' | 'runs' | 'inbox', n: number, what: string, children?: any}} props */
@@ -10,7 +10,6 @@ const Place = ({ to, n, what, children }) => html`<a class="place" href=${to ===
   ${children}${n > 0 && html`<span class="place-count place-count-${to}"><span class="num">${n > 99 ? '99+' : n}</span><span class="hidden"> ${what}</span></span>`}</a>`;
 
 export function Places() {
-  if (runsKnown.value === 'absent') return null;
   const going = runs.value.filter((r) => r.status === 'running' || r.status === 'waiting').length;
   return html`<nav class="places" aria-label="Parts of this page">
     <${Place} to="team" n=${0} what="">Team<//>

@@ -8,6 +8,7 @@ import { isOver, shown, step, stepIDs } from '../runs.js';
 import { stepLook, tries } from '../runwords.js';
 import { live, now, seenUntil } from '../state.js';
 import { plain } from '../text.js';
+import { readPast, sessionOf, trailed } from '../trail.js';
 import { dialog, showRun, stepID } from '../view.js';
 import { Answer } from './answer.js';
 import { Icon } from './marks.js';
@@ -66,12 +67,14 @@ export function StepDetail({ run }) {
     document.addEventListener('visibilitychange', see);
     return () => document.removeEventListener('visibilitychange', see);
   }, []);
+  useEffect(() => { if (s) void readPast(run, id); }, [run, id, s === undefined]);
   useEffect(() => { title.current?.scrollIntoView({ block: 'nearest' }); }, [id, s === undefined]);
   if (!s) {
     return stepIDs.value.length > 0 ? html`<section class="step"><p class="quiet-note">This run has no step called ${plain(id, 64)}.</p></section>` : null;
   }
   const look = stepLook(s.status);
-  const session = s.session || s.last_session || '';
+  void trailed.value;
+  const session = s.session || s.last_session || sessionOf(run, id);
   const words = tries(s);
   return html`<section class="step" aria-labelledby="step-title">
     <header class="step-head"><h3 id="step-title" ref=${title}><bdi>${plain(id, 64)}</bdi></h3><${Mark} look=${look} />${words && html`<span class="soft">${words}</span>`}<${Orders} run=${run} s=${s} /></header>
