@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -16,6 +17,7 @@ func (a *app) docsVerb(root *cobra.Command) *cobra.Command {
 	pages := map[string]func() error{
 		"machines": a.docsMachines,
 		"config":   func() error { _, err := a.out.Write(config.SchemaJSON()); return err },
+		"workflow": func() error { _, err := a.out.Write(interop.WorkflowSchema()); return err },
 		"api": func() error {
 			text, err := api.OpenAPI()
 			if err != nil {
@@ -27,13 +29,14 @@ func (a *app) docsVerb(root *cobra.Command) *cobra.Command {
 		"cli": func() error { _, err := fmt.Fprint(a.out, cliPage(root)); return err },
 	}
 	return &cobra.Command{
-		Use:   "docs machines|config|api|cli",
+		Use:   "docs machines|config|workflow|api|cli",
 		Short: "Print reference pages from the code itself",
 		Long: `machines: the tables of all state machines, with a diagram of each.
 config: the JSON Schema of fairlead.yaml, for editors.
+workflow: the JSON Schema of workflows, for editors.
 api: the OpenAPI description of the HTTP interface.
 cli: every verb with its flags.`,
-		ValidArgs: []string{"machines", "config", "api", "cli"},
+		ValidArgs: []string{"machines", "config", "workflow", "api", "cli"},
 		Args:      args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			page, ok := pages[words[0]]
