@@ -98,7 +98,7 @@ func (g git) namesFor(ctx context.Context, id, prefix string, flags RunFlags) (f
 		}
 	}
 	for _, name := range []string{"refs/heads/" + branch, keptRefs + id} {
-		if _, err := g.ask(ctx, "check-ref-format", name); gitSaidNo(err) {
+		if _, err := g.ask(ctx, "check-ref-format", name); gitHasNone(err) {
 			return "", "", no("git takes no ref of the name %s; choose another --git-worktree-branch or --run-id", name)
 		} else if err != nil {
 			return "", "", err
@@ -106,7 +106,7 @@ func (g git) namesFor(ctx context.Context, id, prefix string, flags RunFlags) (f
 	}
 	from, err = g.ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 	from = strings.TrimSpace(from)
-	if gitSaidNo(err) {
+	if gitHasNone(err) {
 		return "", "", no("%s is no commit here; commit something, or name one with --git-worktree-ref", ref)
 	} else if err != nil {
 		return "", "", err
@@ -120,7 +120,7 @@ func (g git) namesFor(ctx context.Context, id, prefix string, flags RunFlags) (f
 	}
 	if _, err := g.ask(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+branch); err == nil {
 		return "", "", no("there is a branch %s already; choose another with --git-worktree-branch", branch)
-	} else if !gitSaidNo(err) {
+	} else if !gitHasNone(err) {
 		return "", "", err
 	}
 	return from, branch, nil
@@ -396,7 +396,7 @@ func (w *checkout) whereItWas(ctx context.Context) (head, branch, kept string, e
 // nobody else has it checked out.
 func (g git) addAgain(ctx context.Context, path, branch, head string) (onBranch bool, err error) {
 	now, err := g.ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", "refs/heads/"+branch)
-	if err != nil && !gitSaidNo(err) {
+	if err != nil && !gitHasNone(err) {
 		return false, err
 	}
 	if strings.TrimSpace(now) == head && g.work(ctx, "worktree", "add", "--quiet", "--no-checkout", "--", path, branch) == nil {

@@ -181,10 +181,17 @@ func (c *cappedText) Write(b []byte) (int, error) {
 	return c.Buffer.Write(b)
 }
 
-// gitSaidNo says whether git ran, and its answer was no.
+// gitSaidNo says whether git ran to its end, and its answer was no.
 func gitSaidNo(err error) bool {
 	var fault *gitFault
-	return errors.As(err, &fault)
+	return errors.As(err, &fault) && fault.Code > 0 // below: it was killed
+}
+
+// gitHasNone says whether git was asked quietly for something, and there is none: not that it
+// could not look.
+func gitHasNone(err error) bool {
+	var fault *gitFault
+	return errors.As(err, &fault) && fault.Code == 1
 }
 
 // zeroed takes a list apart that git printed with -z.

@@ -213,7 +213,7 @@ func walkTree(ctx context.Context, root string) (map[string]fileSeen, error) {
 // all filters; git writes one pack, syncs it, and moves the ref at the end or not at all.
 func (w *checkout) keep(ctx context.Context, files map[string]fileSeen) error {
 	head, err := w.git.askIn(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if err != nil && !gitSaidNo(err) {
+	if err != nil && !gitHasNone(err) {
 		return err
 	}
 	head = strings.TrimSpace(head) // empty: a branch without a commit yet
@@ -233,11 +233,11 @@ func (w *checkout) keep(ctx context.Context, files map[string]fileSeen) error {
 		return err
 	}
 	before, err := w.repo.ask(ctx, "rev-parse", "--verify", "--quiet", w.ref()+"^{commit}")
-	if err != nil && !gitSaidNo(err) {
+	if err != nil && !gitHasNone(err) {
 		return err
 	}
 	branch, err := w.git.askIn(ctx, nil, "symbolic-ref", "--quiet", "HEAD")
-	if err != nil && !gitSaidNo(err) {
+	if err != nil && !gitHasNone(err) {
 		return err
 	}
 	c := keptCommit{ref: w.ref(), head: head, gone: gone, there: there, files: files, root: w.git.dir}
@@ -323,7 +323,7 @@ func holdsSome(files map[string]fileSeen, dir string) bool {
 // is only copied.
 func (w *checkout) staged(ctx context.Context, head, against string) (string, error) {
 	_, err := w.git.askIn(ctx, nil, "diff-index", "--cached", "--quiet", "--no-renames", "--ignore-submodules=none", against, "--")
-	if err == nil || !gitSaidNo(err) {
+	if !gitHasNone(err) { // it says so with 1 where they differ
 		return "", err
 	}
 	index, err := w.git.askIn(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "index")

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -297,4 +298,65 @@ func TestGitPath(t *testing.T) {
 			t.Errorf("%q is quoted as %s, not %s", path, got, want)
 		}
 	}
+}
+
+// shim puts a program before git that runs a shell script first, with N the number of the call.
+func shim(t *testing.T, script string) (calls func() int) {
+	t.Helper()
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	count := filepath.Join(dir, "count")
+	text := "#!/bin/sh\necho >> '" + count + "'\nN=$(wc -l < '" + count + "')\n" + script + "\nexec '" + real + "' \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	return func() int {
+		lines, _ := os.ReadFile(count)
+		return len(lines)
+	}
+}
+
+// At each call of git in turn the machine goes down; the next one finishes, and all is kept.
+func TestWorktreeEndKilledAnywhere(t *testing.T) {
+	for n, over := 1, false; !over; n++ {
+		t.Run(fmt.Sprint("call=", n), func(t *testing.T) {
+			y := newGitYard(t)
+			req := y.make("r1", RunFlags{})
+			untidy(y, req.how.Worktree)
+			path := os.Getenv("PATH")
+			calls := shim(t, fmt.Sprintf("[ $N = %d ] && kill -9 $$", n))
+			_, err := y.engine.endWorktree(t.Context(), req.id, req.repo, req.how)
+			if over = calls() < n; over != (err == nil) {
+				t.Errorf("git was called %d times and was killed at call %d; it says %v", calls(), n, err)
+			}
+			t.Setenv("PATH", path)
+			y.end(req)
+			isUntidy(y, keptRefs+"r1")
+			y.gone(req.how.Worktree)
+		})
+	}
+}
+
+// Somebody writes into it after it was kept, and before it is gone.
+func TestWorktreeIsWrittenToAtTheEnd(t *testing.T) {
+	y := newGitYard(t)
+	req := y.make("r1", RunFlags{})
+	dir := req.how.Worktree
+	y.write(dir, "new.txt", "before")
+	path := os.Getenv("PATH")
+	shim(t, `case "$*" in *rev-parse*refs/fairlead/runs/r1*) printf after > '`+dir+`/late.txt';; esac`)
+	end := y.end(req)
+	if end.Removed || !strings.Contains(end.Stays, "somebody still works there") {
+		t.Errorf("it ended as %+v", end)
+	}
+	t.Setenv("PATH", path)
+	if end = y.end(req); !end.Removed {
+		t.Errorf("it ended as %+v", end)
+	}
+	y.holds(end.Ref, "late.txt", "after")
+	y.holds(end.Ref, "new.txt", "before")
 }
