@@ -1,0 +1,55 @@
+package uitest
+
+// PlanCodeReviewFile is where RunFiles puts the workflow.
+const PlanCodeReviewFile = "workflows/plan-code-review.yaml"
+
+// RunFiles are the files of a repository in which a real daemon can run the workflow of
+// [PlanCodeReview] with no account: a script does the steps, and its gate fails once.
+func RunFiles() map[string]string {
+	return map[string]string{PlanCodeReviewFile: planCodeReviewYAML, "workflows/step.sh": stepScript}
+}
+
+const planCodeReviewYAML = `name: plan-code-review
+steps:
+  - id: plan
+    command: [sh, workflows/step.sh]
+  - id: code
+    command: [sh, workflows/step.sh]
+    needs: [plan]
+  - id: test
+    command: [sh, workflows/step.sh]
+    needs: [code]
+  - id: review
+    command: [sh, workflows/step.sh, gate]
+    needs: [code, test]
+    loop_back_to: code
+  - id: approve
+    command: [sh, workflows/step.sh]
+    needs: [review]
+    human_in_the_loop: true
+    input_schema:
+      type: object
+      required: [risk]
+      properties:
+        approved: {type: boolean}
+        risk: {enum: [low, high], title: Risk, description: How bad it can get}
+        comment: {type: string, title: Comment}
+        canaries: {type: integer, title: Canaries, default: 2}
+        notify: {type: boolean, title: Tell the others}
+  - id: release
+    command: [sh, workflows/step.sh]
+    needs: [approve]
+`
+
+const stepScript = `#!/bin/sh
+# Does a step by saying so. With the word gate it sends the run back, the first time.
+echo "working on $STEP_ID, attempt $STEP_ATTEMPT"
+now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+failure=
+if [ "$1" = gate ] && [ ! -e ".looped-$RUN_ID" ]; then
+  touch ".looped-$RUN_ID"
+  failure=',"gate_failure":"a test is missing"'
+fi
+printf '<<<RUN_REPORT_JSON\n{"schema":"agent_run_report_v1","run_id":"%s","step_id":"%s","agent":"%s","status":"COMPLETED","started_at":"%s","ended_at":"%s","artifacts":[],"metrics":{"lines":3},"logs":["%s is done"]%s}\nRUN_REPORT_JSON>>>\n' \
+  "$RUN_ID" "$STEP_ID" "${AGENT_ID:-script}" "$now" "$now" "$STEP_ID" "$failure"
+`
