@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // told is a stream taken apart, written so that a person can read it: text as it is, a marker
@@ -169,6 +170,20 @@ func TestLimits(t *testing.T) {
 				t.Errorf("the stream does not go on with %q, but with %.100q", c.rest, got)
 			}
 		})
+	}
+}
+
+// Reports that begin and never end cost no more than any other output, also when they come in
+// one piece.
+func TestBegunAgainAndAgain(t *testing.T) {
+	const bytes = 2 << 20
+	began := time.Now()
+	pieces := scan(strings.Repeat("<<<RUN_REPORT_JSON\n", bytes/19))
+	if took := time.Since(began); took > 5*time.Second { // the square of it takes minutes
+		t.Errorf("%d bytes take %s", bytes, took)
+	}
+	if len(pieces) < bytes/19 {
+		t.Errorf("%d pieces of %d", len(pieces), bytes/19)
 	}
 }
 

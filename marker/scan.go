@@ -244,9 +244,13 @@ func (s *Scanner) within(last bool) bool {
 	tag := len(s.open.tag)
 	from := max(tag, s.looked-max(len(reportEnd), tag)+1)
 	rest := s.buf[from:]
-	end, again := bytes.Index(rest, []byte(reportEnd)), bytes.Index(rest, []byte(report.tag))
+	again := bytes.Index(rest, []byte(report.tag))
+	if again >= 0 {
+		rest = rest[:again] // else beginnings without an end cost the square of their number
+	}
+	end := bytes.Index(rest, []byte(reportEnd))
 	switch {
-	case again >= 0 && from+again-tag <= jsonBytesMax && (end < 0 || again < end):
+	case again >= 0 && from+again-tag <= jsonBytesMax && end < 0:
 		s.found(Marker{Kind: RunReport, Fault: "a second report begins before the first one ended"}, from+again)
 	case end >= 0 && from+end-tag <= jsonBytesMax:
 		end += from
