@@ -222,22 +222,3 @@ func toArchive(repo, id string, dry bool) (to string, err error) {
 	}
 	return filepath.Join(repo, to), nil
 }
-
-// fromArchive moves a run's folder back, for a run that is recalled. That it is there already
-// is well.
-func fromArchive(repo, id string) (err error) {
-	defer func() { err = wrapped("get the folder of run "+id+" out of the archive", err) }()
-	root, err := os.OpenRoot(repo)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	to := filepath.Join(".agents", "runs", id)
-	if _, err := root.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := root.MkdirAll(filepath.Dir(to), dirMode); err != nil {
-		return err
-	}
-	return root.Rename(filepath.Join(archiveDir(), id), to)
-}
