@@ -57,6 +57,7 @@ type SessionView struct {
 	Kind      string     `json:"kind"`
 	Phase     string     `json:"phase"`
 	Ending    string     `json:"ending,omitempty"`
+	For       string     `json:"for" doc:"Who asked for it: control, or run/ID/STEP"`
 }
 
 // UsageView is what an agent said it used on this day (UTC).
@@ -168,11 +169,12 @@ func (e *Engine) agentView(a *team.Agent) AgentView {
 	if a.Usage.Day == day {
 		view.UsageToday = UsageView{InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens, CostUSD: a.Usage.CostUSD}
 	}
+	view.WaitingBehind = e.team.ControlWaits(a.Name)
 	if retry := a.Control.RetryAt; !retry.IsZero() && a.Session == nil {
 		view.RetryAt = &retry
 	}
 	if s := a.Session; s != nil {
-		view.Session = &SessionView{ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending}
+		view.Session = &SessionView{ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending, For: s.For}
 		if !s.StartedAt.IsZero() {
 			view.Session.StartedAt = &s.StartedAt
 		}

@@ -205,15 +205,18 @@ func verdict(a AgentView, held bool) string {
 	case a.Certainty == CertaintyUnknown:
 		return text + " by its current_state; whether that is so is unknown: " + a.Doubt
 	case a.Session != nil && a.Session.Phase == string(team.Running):
-		text += fmt.Sprintf(": session %s runs as process %d", a.Session.ID, a.Session.PID)
+		text += fmt.Sprintf(": session %s runs as process %d%s", a.Session.ID, a.Session.PID, onStep(a.Session))
 	case a.Session != nil:
-		text += ": session " + a.Session.ID + " is about to start"
+		text += ": session " + a.Session.ID + " is about to start" + onStep(a.Session)
 	case a.RetryAt != nil:
 		text += fmt.Sprintf(": %d sessions failed in a row; the next try is at %s", a.Failures, a.RetryAt.Format(time.TimeOnly))
 	case a.Loop == "foreign":
 		text += ": its own loop says " + a.CurrentState
 	default:
 		text += ": nothing runs"
+	}
+	if a.WaitingBehind != "" {
+		text += "; for its own session " + a.WaitingBehind
 	}
 	if a.DesiredState != a.CurrentState {
 		text += "; " + a.DesiredState + " is wanted next"
@@ -225,6 +228,14 @@ func verdict(a AgentView, held bool) string {
 		text += "; but " + a.Doubt
 	}
 	return text
+}
+
+// onStep says which step of a run a session works on.
+func onStep(s *SessionView) string {
+	if run, step, is := team.StepOf(s.For); is {
+		return fmt.Sprintf(" on step %s of run %s", step, run)
+	}
+	return ""
 }
 
 func orNobody(by string) string {

@@ -190,7 +190,7 @@ func tookEffect(verb string, why engine.WhyView) (bool, error) {
 		if agent.DesiredState == "pause" {
 			return true, fmt.Errorf("%s does not run: %s", agent.Name, line(agent.Note, 200))
 		}
-		return agent.Session != nil && agent.Session.Phase == "running", nil
+		return agent.Session != nil && agent.Session.Phase == "running" && agent.Session.For == "control", nil
 	case "stop":
 		return agent.CurrentState == "pause", nil
 	}
