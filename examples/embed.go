@@ -6,3 +6,8 @@ import "embed"
 //
 //go:embed all:trio
 var Trio embed.FS
+
+// Workflows are the examples of workflows, with what their steps need.
+//
+//go:embed all:workflows
+var Workflows embed.FS

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -41,14 +39,8 @@ run completed, 1 it failed, 2 the workflow has faults, 4 it waits and --no-wait 
 5 cancelled, or left with Ctrl-C.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("repo") && !cmd.Flags().Changed("dir") {
-				a.dir = absolute(opts.flags.Repo, a.dir)
-			}
-			if err := opts.take(cmd, a.dir); err != nil {
+			if err := a.takeRun(cmd, &opts); err != nil {
 				return err
-			}
-			if !cmd.Flags().Changed("dir") {
-				a.dir = opts.flags.Repo
 			}
 			return a.run(cmd, &opts)
 		},
@@ -57,6 +49,18 @@ run completed, 1 it failed, 2 the workflow has faults, 4 it waits and --no-wait 
 	cmd.Flags().StringVar(&opts.flags.RunID, "run-id", "", "the run's name (default: one is made)")
 	cmd.Flags().BoolVar(&opts.check, "check", false, "list every fault of the workflow, and start nothing")
 	return cmd
+}
+
+// takeRun takes the flags of a run in. The repository that is worked on is the one whose
+// daemon is asked, unless somebody says otherwise.
+func (a *app) takeRun(cmd *cobra.Command, o *runOptions) error {
+	if err := o.take(cmd, a.dir); err != nil {
+		return err
+	}
+	if !cmd.Flags().Changed("dir") {
+		a.dir = o.flags.Repo
+	}
+	return nil
 }
 
 func (a *app) run(cmd *cobra.Command, o *runOptions) error {
@@ -86,14 +90,17 @@ func (a *app) run(cmd *cobra.Command, o *runOptions) error {
 
 // checkWorkflow is --check. It asks no daemon: the file is looked at from here.
 func (a *app) checkWorkflow(f engine.RunFlags) error {
-	places := interop.PromptPlaces{Repo: f.Repo, Beside: filepath.Dir(f.Workflow)}
-	if _, err := interop.ReadWorkflow(f.Workflow, places); err != nil {
+	conf, err := a.loadOrNone()
+	if err != nil {
+		return err
+	}
+	if err := engine.CheckWorkflow(f, conf); err != nil {
 		return faulty(err)
 	}
 	if a.json {
 		return a.printJSON(map[string]any{"workflow": f.Workflow, "faults": []string{}})
 	}
-	_, err := fmt.Fprintln(a.out, plain(f.Workflow)+": no fault was found")
+	_, err = fmt.Fprintln(a.out, plain(f.Workflow)+": no fault was found")
 	return err
 }
 
@@ -111,14 +118,8 @@ Flags that are left out stay what they were. For the rest see ` + "`fairlead run
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, words []string) error {
-			if cmd.Flags().Changed("repo") && !cmd.Flags().Changed("dir") {
-				a.dir = absolute(opts.flags.Repo, a.dir)
-			}
-			if err := opts.take(cmd, a.dir); err != nil {
+			if err := a.takeRun(cmd, &opts); err != nil {
 				return err
-			}
-			if !cmd.Flags().Changed("dir") {
-				a.dir = opts.flags.Repo
 			}
 			return a.resume(cmd.Context(), &opts, words[0])
 		},
@@ -139,16 +140,30 @@ func (a *app) resume(ctx context.Context, o *runOptions, id string) error {
 			return view, err
 		case o.flags.StartAtStep != "":
 			return h.ResumeRun(ctx, id, o.flags)
+		case (view.Stage == string(workflow.Paused) || busy(view)) && o.given:
+			return view, &coded{exitUsage, fmt.Errorf("run %s is %s, and goes on as it was begun: leave the flags out, or first `fairlead cancel %s`", id, orElse(pausedWord(view), view.Status), id)}
 		case view.Stage == string(workflow.Paused):
 			if _, err := h.ReleaseRun(ctx, id, "resumed at the keyboard"); err != nil {
 				return view, err
 			}
 			return h.Run(ctx, id)
-		case view.Stage == string(workflow.Driven) && (view.Status == string(workflow.IsRunning) || view.Status == string(workflow.IsWaiting)):
-			return view, nil // it goes on by itself
+		case busy(view), view.Status == string(workflow.IsCompleted) && view.UpdatedAt.After(h.since):
+			return view, nil // it goes on by itself, or has, while we became its daemon
 		}
 		return h.ResumeRun(ctx, id, o.flags)
 	})
+}
+
+// busy says whether a run goes on by itself.
+func busy(view engine.RunView) bool {
+	return view.Stage == string(workflow.Driven) && (view.Status == string(workflow.IsRunning) || view.Status == string(workflow.IsWaiting))
+}
+
+func pausedWord(view engine.RunView) string {
+	if view.Stage == string(workflow.Paused) {
+		return view.Stage
+	}
+	return ""
 }
 
 // steer begins, or goes on with, a run, and follows it to its end.
@@ -165,7 +180,7 @@ func (a *app) steer(ctx context.Context, o *runOptions, begin func(context.Conte
 	if err != nil {
 		return errors.Join(faulty(err), h.leave(ctx, a, false))
 	}
-	v := &voyage{a: a, h: h, id: view.ID, noWait: o.noWait, face: a.faceFor(ctx, h, view)}
+	v := &voyage{a: a, h: h, id: view.ID, noWait: o.noWait, face: a.faceFor(ctx, view)}
 	v.face.look(view)
 	view, err = v.follow(ctx, page.Head)
 	err = cmpErr(err, v.ending(view))
@@ -187,12 +202,12 @@ func cmpErr(first, second error) error {
 }
 
 // faceFor chooses how a run is shown.
-func (a *app) faceFor(ctx context.Context, h *helm, view engine.RunView) face {
+func (a *app) faceFor(ctx context.Context, view engine.RunView) face {
 	switch {
 	case a.json:
 		return jsonFace{a}
 	case tty(a.out):
-		return newScreen(ctx, a, h)
+		return newScreen(ctx, a)
 	}
 	fmt.Fprintf(a.out, "run %s of %s: %d steps\n", plain(view.ID), line(view.Workflow, stepWidth), len(view.Steps))
 	return &lineFace{a: a, id: view.ID}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type runOptions struct {
 	flags  engine.RunFlags
 	check  bool
 	noWait bool
+	given  bool // something was said about how the run goes on
 	poll   seconds
 
 	attempts, iterations, sideBySide int
@@ -61,6 +63,9 @@ func (o *runOptions) addRunFlags(set *pflag.FlagSet) {
 // in another folder than the person who types.
 func (o *runOptions) take(cmd *cobra.Command, dir string) error {
 	f, given := &o.flags, cmd.Flags().Changed
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		o.given = o.given || !slices.Contains([]string{"repo", "no-wait", "dir", "json", "workflow"}, flag.Name)
+	})
 	if f.Repo == "" {
 		f.Repo = dir
 	}
@@ -79,7 +84,9 @@ func (o *runOptions) take(cmd *cobra.Command, dir string) error {
 		*path = absolute(*path, repo)
 	}
 	if f.Wrapper != "" {
-		f.Wrapper = program(f.Wrapper, repo)
+		if f.Wrapper = program(f.Wrapper, repo); !exists(f.Wrapper) {
+			return usage(cmd, fmt.Errorf("there is no --wrapper %s", line(f.Wrapper, pathWidth)))
+		}
 	}
 	if f.Env, err = withValues(f.Env, os.LookupEnv); err != nil {
 		return usage(cmd, err)

@@ -19,6 +19,7 @@ const (
 	lookQuiet  = 100 * time.Millisecond // after the last change
 	lookSeldom = time.Second            // at least, while changes never cease
 	waitSettle = 300 * time.Millisecond // that a run has to wait before --no-wait believes it: a gate file may not have been read
+	fileLook   = 5 * time.Millisecond   // between two looks whether the file has caught up
 	drainMost  = 2 * time.Second        // for the last changes, which are in the journal already
 )
 
@@ -49,7 +50,7 @@ type voyage struct {
 }
 
 // errLeft says that a person does not look on any longer, while the daemon goes on.
-var errLeft = errors.New("not looking on any longer; the run goes on")
+var errLeft = &coded{exitCancelled, errors.New("not looking on any longer; the run goes on")}
 
 // follow shows the run from the change after `from` on until it is over, or waits and nobody
 // wants to wait, or somebody has had enough. The view is how it stands then.
@@ -84,7 +85,8 @@ func (v *voyage) follow(ctx context.Context, from uint64) (engine.RunView, error
 				return v.view, err
 			}
 			if over {
-				return v.view, v.drain(ctx)
+				err := v.settle(ctx)
+				return v.view, err
 			}
 			due.Reset(v.again())
 		case sig := <-v.h.signals:
@@ -125,7 +127,10 @@ func (v *voyage) about(entity string) bool {
 // once. A step that goes from one state to the next does not decide that while others are open.
 func (v *voyage) decides(ch api.Change) bool {
 	step, ok := strings.CutPrefix(ch.Entity, "run/"+v.id+"/")
-	if !ok {
+	switch {
+	case ch.Machine == "session":
+		return false // what came of it, the step says
+	case !ok:
 		return true // the run itself, or many of its steps
 	}
 	switch workflow.State(ch.To) {
@@ -215,6 +220,28 @@ func atWork(view engine.RunView) []string {
 		}
 	}
 	return names
+}
+
+// settle waits until run_state.json says what the journal does, so that whoever called us can
+// read it, and shows what is not shown yet.
+func (v *voyage) settle(ctx context.Context) error {
+	if err := v.drain(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, fileWait)
+	defer cancel()
+	for v.view.FileBehind {
+		if pause(ctx, fileLook) != nil {
+			v.face.say("%s does not say so yet; the disk may be full", v.view.StateFile)
+			return nil
+		}
+		view, err := v.h.Run(ctx, v.id)
+		if err != nil {
+			return err
+		}
+		v.view = view
+	}
+	return nil
 }
 
 // drain shows what the journal holds already, and the stream has not told yet.

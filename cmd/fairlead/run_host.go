@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
@@ -20,13 +21,14 @@ import (
 // terminal finds a run that has no daemon.
 type helm struct {
 	*api.Client
-	own     *daemon // nil: somebody else's
+	own     *daemon   // nil: somebody else's
+	since   time.Time // when it was taken
 	signals chan os.Signal
 }
 
 // takeHelm finds the daemon of the repository, or becomes it.
 func (a *app) takeHelm(ctx context.Context) (*helm, error) {
-	h := &helm{signals: make(chan os.Signal, 4)}
+	h := &helm{since: time.Now(), signals: make(chan os.Signal, 4)}
 	signal.Notify(h.signals, os.Interrupt, syscall.SIGTERM)
 	client, err := a.dial()
 	var none *api.NoDaemon

@@ -125,7 +125,7 @@ func (a *app) tellStep(id, step string, ch api.Change, set *workflow.StepSet) st
 	case workflow.AnswerFaulty:
 		return a.paint(yellow, "the answer is not valid") + why(line(v.Fault, errorWidth))
 	case workflow.ItemDone:
-		return fmt.Sprintf("item %d done", v.Done)
+		return fmt.Sprintf("%s %d done", itemOr(v), v.Done)
 	case workflow.GateFailed:
 		return a.paint(yellow, "completed"+took(v)) + why(failure)
 	}
@@ -140,6 +140,14 @@ func (a *app) tellStep(id, step string, ch api.Change, set *workflow.StepSet) st
 		return a.paint(dim, "skipped: its condition does not hold")
 	}
 	return ""
+}
+
+// itemOr is what a loop counts: the items it goes over, or the rounds until it is good enough.
+func itemOr(v workflow.Value) string {
+	if v.Found {
+		return "item"
+	}
+	return "round"
 }
 
 // which is the attempt, the iteration and the item, where they are not the first ones.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -28,7 +29,6 @@ const (
 // one at work says. It draws over itself, and leaves its last picture behind.
 type screen struct {
 	a    *app
-	h    *helm
 	ctx  context.Context //nolint:containedctx // of the drawing, which lives as long as the face
 	stop context.CancelFunc
 
@@ -40,16 +40,11 @@ type screen struct {
 	gone  sync.WaitGroup
 }
 
-// spoken is the end of what a session says.
-type spoken struct {
-	session string
-	step    string
-	text    string
-	stop    context.CancelFunc
-}
+// spoken is the end of what a step says: of its log, which is where the daemon is, and so here.
+type spoken struct{ step, log, text string }
 
-func newScreen(ctx context.Context, a *app, h *helm) *screen {
-	s := &screen{a: a, h: h}
+func newScreen(ctx context.Context, a *app) *screen {
+	s := &screen{a: a}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.gone.Go(s.draws)
 	return s
@@ -62,36 +57,35 @@ func (s *screen) look(view engine.RunView) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view = view
+	s.tail = spoken{}
 	for _, step := range view.Steps {
-		if step.Status == string(workflow.Running) && step.Session != "" {
-			if step.Session != s.tail.session {
-				s.listenTo(step)
-			}
+		if step.Status == string(workflow.Running) && step.LogPath != "" {
+			s.tail = spoken{step: step.ID, log: step.LogPath}
 			return
 		}
 	}
 }
 
-// listenTo shows the output of one step in the place of the one before.
-func (s *screen) listenTo(step engine.StepView) {
-	if s.tail.stop != nil {
-		s.tail.stop()
+// endOf is the end of a log; nothing where there is none yet.
+func endOf(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
 	}
-	ctx, stop := context.WithCancel(s.ctx)
-	s.tail = spoken{session: step.Session, step: step.ID, stop: stop}
-	s.gone.Go(func() {
-		for heard, err := range s.h.Output(ctx, step.Session, api.OutputQuery{Tail: tailBytes}) {
-			if err != nil || heard.End != nil {
-				return // it has not begun to speak, or said its last; the run tells what came of it
-			}
-			s.mu.Lock()
-			if s.tail.session == step.Session {
-				text := s.tail.text + heard.Text
-				s.tail.text = text[max(0, len(text)-tailBytes):]
-			}
-			s.mu.Unlock()
-		}
-	})
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	from := max(0, info.Size()-tailBytes)
+	text, err := io.ReadAll(io.NewSectionReader(file, from, tailBytes))
+	if err != nil {
+		return ""
+	}
+	if from > 0 { // it begins within a line, or within a character
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return string(text)
 }
 
 func (s *screen) say(format string, args ...any) {
@@ -132,6 +126,9 @@ func (s *screen) draw() {
 		if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 20 && h > 8 { //nolint:gosec // a descriptor fits an int
 			width, height = w, h
 		}
+	}
+	if s.tail.log != "" {
+		s.tail.text = endOf(s.tail.log)
 	}
 	lines := s.a.picture(s.view, s.tail, s.notes, width-1, height-1, time.Now())
 	var out bytes.Buffer
