@@ -4,7 +4,7 @@
 // The page is a window, not an engine. It knows what the API tells it and
 // nothing else; what it shows is either in the journal or marked as asked for.
 // Its sources in static/ are what ships: no build step stands between them and
-// the browser, and three small libraries lie beside them in static/vendor. All
+// the browser, and four small libraries lie beside them in static/vendor. All
 // that agents say is hostile until shown as text, so the page may run its own
 // scripts and no others, talk to its own server and to no other, and stand in
 // nobody's frame.

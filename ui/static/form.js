@@ -55,8 +55,11 @@ function fieldOf(name, schema, required) {
   }
 }
 
+/** What stands in a field; fields may have names that every object knows. @param {Record<string, string | boolean>} values @param {Field} f */
+export const held = (values, f) => (Object.hasOwn(values, f.name) ? values[f.name] : f.first);
+
 /** Has anybody written anything? @param {Field[]} fields @param {Record<string, string | boolean>} values */
-export const touched = (fields, values) => fields.some((f) => values[f.name] !== undefined && values[f.name] !== f.first);
+export const touched = (fields, values) => fields.some((f) => held(values, f) !== f.first);
 
 /**
  * The answer as JSON, or what is missing from it.
@@ -68,7 +71,7 @@ export function answerOf(fields, values) {
   const answer = Object.create(null); // a field may be called __proto__
   const faults = [];
   for (const f of fields) {
-    const value = values[f.name] ?? f.first;
+    const value = held(values, f);
     if (f.kind === 'check') { answer[f.name] = value === true; continue; }
     if (value === '') {
       if (f.required) faults.push({ name: f.name, words: 'is needed' });

@@ -18,6 +18,11 @@ func TestPictures(t *testing.T) {
 		t.Skip("draws for people to look at; say where with PICTURES=folder")
 	}
 	fake := uitest.Crew()
+	fake.AddRun(*uitest.PlanCodeReview("run1"))
+	fake.Move("run1", "plan", "RUNNING", nil)
+	workflow := fakeWorkflow(fake)
+	workflow.Loop()
+	workflow.Ask()
 	url := fake.Serve(t)
 	line := uitest.NewLine(t, url)
 	p := uitest.Browse(t, line)
@@ -45,6 +50,18 @@ func TestPictures(t *testing.T) {
 		shot("phone-" + scheme + "-agent")
 		p.Click(".agent-head", "Team")
 		shot("phone-" + scheme + "-team")
+		for size, name := range map[uitest.Size]string{uitest.Desktop: "desktop-", uitest.Phone: "phone-"} {
+			p.Resize(size)
+			p.Open(url + "/#/run/run1/approve")
+			p.WaitText(".step .answer", "Risk")
+			shot(name + scheme + "-run")
+			p.Click(".run-forms", "Timeline")
+			shot(name + scheme + "-run-timeline")
+			p.Click(".places", "Inbox")
+			p.WaitText(".inbox", "Risk")
+			shot(name + scheme + "-inbox")
+			p.Click(".places", "Team")
+		}
 	}
 	p.Scheme("dark")
 	p.Click(".masthead", "Hold")

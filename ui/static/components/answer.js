@@ -1,7 +1,7 @@
 // What a step asks of people, and the form in which they answer. The question
 // and its fields are foreign: they are shown as text.
 
-import { answerOf, formOf, TITLE_MAX, touched } from '../form.js';
+import { answerOf, formOf, held, TITLE_MAX, touched } from '../form.js';
 import { html, useMemo, useSignal } from '../lib.js';
 import { answerStep, asking, keyOf } from '../runactions.js';
 import { live } from '../state.js';
@@ -65,7 +65,7 @@ export function Answer({ run, step, schema, bad, path, id }) {
   const faultOf = (/** @type {string} */ name) => faults.value.find((f) => f.name === name)?.words ?? '';
   return html`<form class="answer" onSubmit=${(/** @type {Event} */ e) => e.preventDefault() /* nobody approves by pressing Enter in a field */} aria-label="Answer to ${plain(step, 64)}">
     ${bad && html`<p class="worry-box"><${Icon} name="look" /><span>The last answer did not fit: ${plain(bad, 600)}</span></p>`}
-    ${form ? form.fields.map((f, i) => html`<${Entry} key=${f.name} field=${f} at="${id}-${i}" value=${values.value[f.name] ?? f.first} fault=${faultOf(f.name)}
+    ${form ? form.fields.map((f, i) => html`<${Entry} key=${f.name} field=${f} at="${id}-${i}" value=${held(values.value, f)} fault=${faultOf(f.name)}
         set=${(/** @type {string | boolean} */ v) => { values.value = { ...values.value, [f.name]: v }; }} />`)
       : html`<div class="entry"><label for="${id}-json">Answer, as JSON</label><textarea id="${id}-json" rows="6" spellcheck=${false} class="json" maxlength=${INPUT_MAX} aria-describedby="${id}-json-about" value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea>
         <p id="${id}-json-about" class="entry-about ${faultOf('') ? 'entry-fault' : 'soft'}">${plain(faultOf(''), 300)}</p>
