@@ -131,7 +131,7 @@ func unreached(err error) error {
 		t.cause, t.wayOut = "its name leads nowhere", "correct the host in notify.webhook, or see to the network"
 	case errors.As(err, &cert), errors.As(err, &host):
 		t.cause, t.wayOut, t.again = "its certificate is not one that this system trusts for it", "see to its certificate, or to the clock of this machine", false
-	case errors.As(err, &record):
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		t.cause, t.wayOut, t.again = "it does not speak TLS there", "correct https, or the port, in notify.webhook", false
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		t.cause = "it did not answer within " + tryMax.String()

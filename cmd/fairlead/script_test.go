@@ -22,12 +22,15 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
+			"exits":  exits,
+			"hears":  hears,
+			"posted": posted,
 		},
 		Setup: func(env *testscript.Env) error {
 			// A story that fails half-way must not leave its daemon behind.
 			env.Defer(func() { stopDaemons(env.WorkDir) })
 			env.Setenv("XDG_RUNTIME_DIR", runtime)
+			env.Values[mailboxKey{}] = &mailbox{}
 			return os.Chmod(runtime, 0o700)
 		},
 	})

@@ -1,0 +1,97 @@
+package notify
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// screen puts a notify-send of ours into PATH, which does as it is told and writes down what
+// it was given.
+func screen(t *testing.T, script string) (said string) {
+	t.Helper()
+	if runtime.GOOS == "darwin" {
+		t.Skip("here the program is osascript, which shows a real notice")
+	}
+	dir := t.TempDir()
+	said = filepath.Join(dir, "said")
+	text := "#!/bin/sh\nfor word; do echo \"<$word>\"; done > " + said + "\n/usr/bin/env >> " + said + "\n" + script + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "notify-send"), []byte(text), 0o700); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	t.Setenv("DISPLAY", ":7")
+	return said
+}
+
+func TestDesktop(t *testing.T) {
+	said := screen(t, "")
+	t.Setenv("SOME_KEY", "hunter2")
+	n := asked(1)
+	n.Workflow, n.Why = "<b>re&lease</b>", "--icon=x"
+	if err := newDesktop().tell(t.Context(), clean(n)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "<--app-name=Fairlead>\n<-->\n<Fairlead: ‹b›re+lease‹/b› waits for you>\n<--icon=x: fairlead approve r1 s1>\n"
+	if got := string(b); !strings.HasPrefix(got, want) || !strings.Contains(got, "DISPLAY=:7") || strings.Contains(got, "hunter2") {
+		t.Errorf("it was given:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// Each way not to reach a screen says what it would take, and whether another try is worth it.
+func TestNoDesktop(t *testing.T) {
+	screen(t, "echo hunter2 >&2; exit 3")
+	failing := newDesktop().tell(t.Context(), asked(1))
+	noScreen := (&desktop{system: "linux", lookup: func(string) string { return "" }}).tell(t.Context(), asked(1))
+	t.Setenv("PATH", t.TempDir())
+	noProgram := newDesktop().tell(t.Context(), asked(1))
+	for _, c := range []struct {
+		err   error
+		want  string
+		again bool
+	}{
+		{failing, "notify-send failed; run it by hand", true},
+		{noScreen, "no graphical session", false},
+		{noProgram, "no program notify-send is found in PATH; install it", false},
+	} {
+		var why *trouble
+		if !errors.As(c.err, &why) || !strings.Contains(why.Error(), c.want) || why.again != c.again || strings.Contains(why.Error(), "hunter2") {
+			t.Errorf("%v, want %s, again %v", c.err, c.want, c.again)
+		}
+	}
+}
+
+// A program that hangs is ended, and what it has left open is not waited for.
+func TestDesktopHangs(t *testing.T) {
+	said := screen(t, "exec sleep 1000")
+	tell, err := Open(Options{Desktop: true, Log: (&talk{}).logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell.Tell(asked(1))
+	until(t, "it was started", func() bool { b, err := os.ReadFile(said); return err == nil && strings.Contains(string(b), "DISPLAY") })
+	tell.cancel() // as Close does when its time is over
+	if err := tell.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// On macOS text is an argument of the script, not a part of it.
+func TestAppleScript(t *testing.T) {
+	n := asked(1)
+	n.Why = `" & (do shell script "true") & "`
+	words := (&desktop{system: "darwin"}).words(n)
+	if words[0] != "osascript" || len(words) != 9 || words[7] != "Fairlead: release waits for you" || strings.HasPrefix(words[8], "-") {
+		t.Errorf("%q", words)
+	}
+	if strings.Contains(strings.Join(words[:7], " "), "shell script") {
+		t.Errorf("text became script: %q", words)
+	}
+}

@@ -1,0 +1,68 @@
+package notify
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+func TestHarmless(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"a step", "a step"},
+		{"two\nlines\tand \x1b[2J", "two lines and \ufffd[2J"},
+		{"turned \u202eround", "turned \ufffdround"},
+		{"torn \xff", "torn \ufffd"},
+		{strings.Repeat("ä", 400), strings.Repeat("ä", wordsMax) + "…"},
+		{strings.Repeat("ä", wordsMax), strings.Repeat("ä", wordsMax)},
+	} {
+		if got := harmless(c.in, wordsMax); got != c.want {
+			t.Errorf("%q becomes %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+// A path that was cut would be another path.
+func TestPathsAreWholeOrAbsent(t *testing.T) {
+	for path, want := range map[string]string{
+		"/a/b.json": "/a/b.json", "b.json": "", "": "", "/" + strings.Repeat("x", pathMax): "",
+	} {
+		if got := clean(Notice{ManualInputPath: path}).ManualInputPath; got != want {
+			t.Errorf("%.20s becomes %.20s", path, got)
+		}
+	}
+}
+
+// Whatever a workflow is called, its notice is one short line on a screen, and no markup.
+func FuzzWords(f *testing.F) {
+	f.Add("release", "step a waits", "r1", "a")
+	f.Add("<b>&amp;</b>", "--urgency=critical", "-x", "\x1b]0;x\x07")
+	f.Add("\u202e\u2066", "\" & (do shell script \"true\") & \"", "r\x001", "\xff\xfe")
+	f.Fuzz(func(t *testing.T, workflow, why, run, step string) {
+		n := clean(Notice{Workflow: workflow, Why: why, Run: run, Step: step})
+		for _, system := range []string{"linux", "darwin"} {
+			words := (&desktop{system: system}).words(n)
+			for _, text := range words[len(words)-2:] {
+				if strings.ContainsAny(text, "<>&") || !utf8.ValidString(text) || utf8.RuneCountInString(text) > wordsMax+2*idMax+100 ||
+					strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) {
+					t.Errorf("shown: %q", text)
+				}
+			}
+			if script := words[:len(words)-2]; strings.Contains(strings.Join(script, " "), "Fairlead: ") {
+				t.Errorf("text is a part of the command: %q", script)
+			}
+		}
+	})
+}
+
+// An answer can make us wait, but not for ever, and not back in time.
+func FuzzAskedWait(f *testing.F) {
+	for _, header := range []string{"", "0", "5", "30", "31", "-1", "99999999999999999999", "4294967295", "1.5", " 3", "Sat, 21 Nov 2026 12:00:00 GMT"} {
+		f.Add(header)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		if wait := askedWait(header); wait < 0 || wait > askedWaitMax {
+			t.Errorf("%q makes us wait %v", header, wait)
+		}
+	})
+}

@@ -1,0 +1,278 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// token stands in every address here, and nowhere else.
+const token = "hunter2"
+
+const testWait = 30 * time.Second // far more than anything here takes
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	end := time.After(testWait)
+	for !ok() {
+		select {
+		case <-end:
+			t.Fatal("waited in vain until " + what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// posted is one request, as it came.
+type posted struct {
+	method, path, kind, body, user string
+}
+
+// host answers as it is told, and keeps what it got.
+func host(t *testing.T, answer http.HandlerFunc) (base string, got chan posted) {
+	t.Helper()
+	got = make(chan posted, 100)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		user, _, _ := r.BasicAuth()
+		got <- posted{r.Method, r.URL.Path, r.Header.Get("Content-Type"), string(body), user}
+		answer(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL, got
+}
+
+func hook(t *testing.T, address string) *webhook {
+	t.Helper()
+	w, err := newWebhook(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// The fields that programs rely on: some may be added, none renamed.
+func TestPost(t *testing.T) {
+	base, got := host(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	log := &talk{}
+	tell, err := Open(Options{Webhook: func() (string, error) {
+		return strings.Replace(base, "http://", "http://ann:pw@", 1) + "/" + token, nil
+	}, Log: log.logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := asked(1)
+	n.Why = "it \x1b[2J waits"
+	tell.Tell(n)
+	if err := tell.Close(); err != nil {
+		t.Error(err)
+	}
+	p := <-got
+	if p.method != http.MethodPost || p.path != "/"+token || p.kind != "application/json" || p.user != "ann" {
+		t.Errorf("%+v", p)
+	}
+	want := `{"kind":"step","run_id":"r1","step_id":"s1","workflow_name":"release","why":"it �[2J waits","since":"2026-11-21T12:00:01Z","manual_input_path":"/repo/.agents/runs/r1/manual_inputs/r1__s.json"}`
+	if p.body != want || !json.Valid([]byte(p.body)) {
+		t.Errorf("posted %s", p.body)
+	}
+	if log.String() != "" {
+		t.Errorf("logged %s", log)
+	}
+}
+
+// What an answer means.
+func TestVerdicts(t *testing.T) {
+	for code, again := range map[int]bool{301: false, 304: false, 400: false, 404: false, 408: true, 410: false, 429: true, 500: true, 503: true} {
+		base, _ := host(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); fmt.Fprint(w, "no, "+token) })
+		err := hook(t, base+"/"+token).tell(t.Context(), asked(1))
+		var why *trouble
+		if !errors.As(err, &why) || why.again != again || !strings.Contains(why.cause, fmt.Sprint(code)) || strings.Contains(why.Error(), token) {
+			t.Errorf("%d: %v, again %v", code, err, why.again)
+		}
+	}
+}
+
+// A webhook may send us on within its own host, in ways that post again, and not for ever.
+func TestRedirects(t *testing.T) {
+	elsewhere, stolen := host(t, func(http.ResponseWriter, *http.Request) {})
+	for _, c := range []struct {
+		name string
+		code int
+		to   func(path string) string
+		want string // of the trouble; empty: delivered
+	}{
+		{"within, posting again", 307, func(string) string { return "/end" }, ""},
+		{"for good", 308, func(string) string { return "/end" }, ""},
+		{"as a GET", 303, func(string) string { return "/end" }, "it answers 303, a redirect"},
+		{"to another host", 307, func(string) string { return elsewhere + "/end" }, "it answers 307, a redirect"},
+		{"to another scheme", 307, func(string) string { return "ftp://127.0.0.1/end" }, "it answers 307, a redirect"},
+		{"in a circle", 308, func(path string) string { return path + "x" }, "it answers 308, a redirect"},
+		{"to nowhere", 307, func(string) string { return "http://%zz" + token }, "the connection failed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			base, got := host(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/end" {
+					w.Header().Set("Location", c.to(r.URL.Path))
+					w.WriteHeader(c.code)
+				}
+			})
+			err := hook(t, base+"/"+token).tell(t.Context(), asked(1))
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), token)) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			n := len(got)
+			if n > hopsMax+1 {
+				t.Errorf("followed %d times", n)
+			}
+			for range n {
+				if p := <-got; p.method != http.MethodPost || !strings.Contains(p.body, `"run_id":"r1"`) {
+					t.Errorf("%+v", p)
+				}
+			}
+		})
+	}
+	if n := len(stolen); n != 0 {
+		t.Errorf("%d notices went to a host that nobody named", n)
+	}
+}
+
+// A host that talks without end, sends a header without end, or is not what the address
+// says, costs a limited time, and says nothing that reaches a log.
+func TestHostileHosts(t *testing.T) {
+	endless := make(chan struct{})
+	for _, c := range []struct {
+		name, scheme, want string
+		serve              func(net.Conn)
+	}{
+		{"a body without end", "http", "", func(c net.Conn) {
+			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
+			flood(c)
+			endless <- struct{}{} // it was cut off
+		}},
+		{"a header without end", "http", "the connection failed", func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 200 OK\r\nX: "); flood(c) }},
+		{"no HTTP", "http", "the connection failed", func(c net.Conn) { fmt.Fprint(c, token+"\r\n\r\n") }},
+		{"hangs up", "http", "the connection failed", func(net.Conn) {}},
+		{"no TLS", "https", "it does not speak TLS there", func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 400 "+token+"\r\n\r\n") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := hook(t, c.scheme+"://"+listen(t, c.serve)+"/"+token).tell(t.Context(), asked(1))
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), token)) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			if c.want == "" {
+				<-endless
+			}
+		})
+	}
+}
+
+func flood(c net.Conn) {
+	junk := []byte(strings.Repeat(token, 1000))
+	for {
+		if _, err := c.Write(junk); err != nil {
+			return
+		}
+	}
+}
+
+// listen serves connections until the test is over, and gives the address.
+func listen(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 64<<10)) // whatever was asked
+			serve(c)
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-over })
+	return l.Addr().String()
+}
+
+// Why nobody answered, in words of ours: no address, nor what a server sent, is in them.
+func TestUnreached(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := l.Addr().String()
+	l.Close()
+	tls := httptest.NewUnstartedServer(http.NotFoundHandler())
+	tls.Config.ErrorLog = slog.NewLogLogger((&talk{}).logger().Handler(), slog.LevelInfo)
+	tls.StartTLS()
+	defer tls.Close()
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	for _, c := range []struct {
+		ctx           context.Context
+		address, want string
+		again         bool
+	}{
+		{t.Context(), "http://" + closed + "/" + token, "connection refused", true},
+		{t.Context(), tls.URL + "/" + token, "its certificate is not one", false},
+		{late, "http://" + closed + "/" + token, "it did not answer within 10s", true},
+	} {
+		err := hook(t, c.address).tell(c.ctx, asked(1))
+		var why *trouble
+		if !errors.As(err, &why) || !strings.Contains(why.cause, c.want) || why.again != c.again || strings.Contains(why.Error(), token) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	var why *trouble
+	unknown := unreached(&net.DNSError{Err: "no such host", Name: "x." + token, IsNotFound: true})
+	if !errors.As(unknown, &why) || why.cause != "its name leads nowhere" || strings.Contains(why.Error(), token) {
+		t.Errorf("%v", unknown)
+	}
+}
+
+// The one promise: of the address, the host's name is all that is ever said.
+func TestTheAddressIsSecret(t *testing.T) {
+	for _, address := range []string{
+		"", "ftp://host/" + token, "http:///" + token, "host/" + token, "http://host:x/" + token, "http://[::1/" + token, "http://a b/" + token,
+		"http://host/" + token + "\x00", "https://" + token + ":" + token + "@/", "http://host/" + strings.Repeat(token, addressMax),
+	} {
+		_, err := Open(Options{Webhook: func() (string, error) { return address, nil }})
+		if err == nil || strings.Contains(err.Error(), token) || !strings.Contains(err.Error(), "notify.webhook") {
+			t.Errorf("%.40q: %v", address, err)
+		}
+	}
+	log := &talk{}
+	address := "http://ann:" + token + "@127.0.0.1:1/" + token + "?k=" + token + "#" + token
+	options := Options{Webhook: func() (string, error) { return address, nil }, Log: log.logger()}
+	tell, err := Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell.Tell(asked(1)) // nobody listens on port 1
+	if err := tell.Close(); err != nil {
+		t.Error(err)
+	}
+	log.logger().Info("all", "teller", tell, "options", options, "notice", asked(1), "host", tell.desks[0].face)
+	shown := log.String() + fmt.Sprintf("%v %+v %#v %v %+v", tell, tell, options, options, tell.desks[0])
+	if strings.Contains(shown, token) || !strings.Contains(log.String(), "to=127.0.0.1 why=\"connection refused\"") {
+		t.Errorf("shown: %s", shown)
+	}
+}
