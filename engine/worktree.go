@@ -72,7 +72,7 @@ func (e *Engine) makeWorktree(ctx context.Context, req *runRequest, flags RunFla
 	if err != nil {
 		return err
 	}
-	if err := g.work(ctx, "worktree", "add", "--quiet", "--no-track", "-b", branch, "--", path, from); err != nil {
+	if err := g.worktree(ctx, "add", "--quiet", "--no-track", "-b", branch, "--", path, from); err != nil {
 		if gitSaidNo(err) {
 			return no("the checkout %s cannot be made: %v", path, err)
 		}
@@ -255,7 +255,7 @@ func (e *Engine) retireWorktree(ctx context.Context, id, repo string, how howRun
 	return e.endWorktree(ctx, id, repo, how)
 }
 
-// checkoutsTaken are the checkouts that are being made or taken away. It is the process's, as
+// checkoutsTaken are the checkouts that are being made or taken away, by path. It is the process's, as
 // the folders are: whoever has a run go on takes its checkout until that is journaled, so that
 // it is not taken away under the run that begins.
 var checkoutsTaken = struct {
@@ -316,7 +316,7 @@ func (e *Engine) dropWorktree(ctx context.Context, req *runRequest) error {
 		return fmt.Errorf("take the worktree of run %s back: %w", req.id, err)
 	}
 	repo := git{req.repo}
-	if err := repo.work(ctx, "worktree", "remove", "--", req.how.Worktree); err != nil {
+	if err := repo.worktree(ctx, "remove", "--", req.how.Worktree); err != nil {
 		return fmt.Errorf("take the worktree of run %s back: %w", req.id, err)
 	}
 	_, err = repo.ask(ctx, "update-ref", "-d", strings.TrimSpace(branch), strings.TrimSpace(head))
@@ -344,7 +344,7 @@ func (e *Engine) reviveWorktree(ctx context.Context, id, repo string, how howRun
 	}
 	made := git{aside(how.Worktree, makingSuffix)}
 	for _, old := range []string{how.Worktree, made.dir} { // one that was deleted by hand, and one that a crash left half made
-		if err := w.repo.work(ctx, "worktree", "remove", "--force", "--", old); err != nil && !gitSaidNo(err) {
+		if err := w.repo.worktree(ctx, "remove", "--force", "--", old); err != nil && !gitSaidNo(err) {
 			return err
 		}
 	}
@@ -363,7 +363,7 @@ func (e *Engine) reviveWorktree(ctx context.Context, id, repo string, how howRun
 			return err
 		}
 	}
-	if err := w.repo.work(ctx, "worktree", "move", "--", made.dir, how.Worktree); err != nil {
+	if err := w.repo.worktree(ctx, "move", "--", made.dir, how.Worktree); err != nil {
 		return err
 	}
 	e.log.Info("the run has its worktree again, with what was kept of it", "run", id, "worktree", how.Worktree, "branch", branch, "on_branch", onBranch, "from", kept)
@@ -399,10 +399,10 @@ func (g git) addAgain(ctx context.Context, path, branch, head string) (onBranch 
 	if err != nil && !gitHasNone(err) {
 		return false, err
 	}
-	if strings.TrimSpace(now) == head && g.work(ctx, "worktree", "add", "--quiet", "--no-checkout", "--", path, branch) == nil {
+	if strings.TrimSpace(now) == head && g.worktree(ctx, "add", "--quiet", "--no-checkout", "--", path, branch) == nil {
 		return true, nil
 	}
-	return false, g.work(ctx, "worktree", "add", "--quiet", "--no-checkout", "--detach", "--", path, head)
+	return false, g.worktree(ctx, "add", "--quiet", "--no-checkout", "--detach", "--", path, head)
 }
 
 // trailer finds what a line of a commit's text says.

@@ -76,9 +76,15 @@ func (g git) askIn(ctx context.Context, env []string, args ...string) (string, e
 	return g.run(ctx, gitAskMax, append(g.inside(), env...), nil, args...)
 }
 
-// work runs a command that may take its time.
-func (g git) work(ctx context.Context, args ...string) error {
-	_, err := g.run(ctx, gitWorkMax, nil, nil, args...)
+// worktree runs a command that changes which worktrees there are. They go one at a time: git
+// looks at all of them then, and fails over one that is half made.
+func (g git) worktree(ctx context.Context, args ...string) error {
+	release, err := takeCheckout(ctx, "git worktree")
+	if err != nil {
+		return err
+	}
+	defer release()
+	_, err = g.run(ctx, gitWorkMax, nil, nil, append([]string{"worktree"}, args...)...)
 	return err
 }
 

@@ -104,7 +104,7 @@ func (w *checkout) remove(ctx context.Context) (ref, why string, err error) {
 func (w *checkout) delete(ctx context.Context) error {
 	gone := aside(w.git.dir, goneSuffix)
 	if _, err := os.Lstat(w.git.dir); errors.Is(err, fs.ErrNotExist) { // git forgets a worktree that is not there
-		if err := w.repo.work(ctx, "worktree", "remove", "--force", "--", w.git.dir); err != nil && !gitSaidNo(err) {
+		if err := w.repo.worktree(ctx, "remove", "--force", "--", w.git.dir); err != nil && !gitSaidNo(err) {
 			return err
 		} // that it does not know it is well: it forgot it before
 	}
