@@ -44,8 +44,7 @@ type oldRun struct {
 	PrunedRun
 	repo, dir string
 	how       howRun
-	file      []byte // run_state.json as the journal says it
-	updated   string // when, as that file says it
+	file      interop.RunState // as the journal says it
 }
 
 // PruneRuns puts old runs away (SPEC X5): their folders go from .agents/runs to
@@ -117,10 +116,9 @@ func (e *Engine) oldRuns(ctx context.Context) (runs, halves []oldRun, now time.T
 		for _, id := range t.RunIDs() {
 			r := t.Runs[id]
 			repos[r.RepoDir] = true
-			state := interop.RunStateOf(r)
 			runs = append(runs, oldRun{
 				PrunedRun: PrunedRun{ID: id, Workflow: r.Plan.Name, Status: string(r.Status()), UpdatedAt: r.UpdatedAt},
-				repo:      r.RepoDir, dir: runDir(r), how: howOf(t, id), file: state.Render(), updated: state.UpdatedAt,
+				repo:      r.RepoDir, dir: runDir(r), how: howOf(t, id),
 			})
 		}
 	})
@@ -143,6 +141,13 @@ func (e *Engine) putAway(ctx context.Context, by Actor, r *oldRun, dry bool) (er
 	if dry {
 		r.Did = RunWasArchived
 		r.To, err = toArchive(r.repo, r.ID, true)
+		return err
+	}
+	if err := e.look(ctx, func(t *team.Team) {
+		if now := t.Runs[r.ID]; now != nil {
+			r.file = interop.RunStateOf(now)
+		}
+	}); err != nil {
 		return err
 	}
 	if _, err := e.submitRun(ctx, by, r.ID, team.RunArchived{}); isAnswer(err) {
@@ -172,10 +177,10 @@ func (e *Engine) putAway(ctx context.Context, by Actor, r *oldRun, dry bool) (er
 func (r *oldRun) settleFile() error {
 	path := filepath.Join(r.To, interop.RunStateName)
 	state, err := interop.ReadRunState(path)
-	if err == nil && state.UpdatedAt >= r.updated || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err == nil && state.UpdatedAt >= r.file.UpdatedAt || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil // it says that, or is somebody else's and stays as it is
 	}
-	if err := replaceFile(path, r.file); err != nil {
+	if err := replaceFile(path, r.file.Render()); err != nil {
 		return fmt.Errorf("run %s is put away, but its file is behind the journal: %w", r.ID, err)
 	}
 	return nil
