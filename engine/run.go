@@ -62,6 +62,9 @@ func prepareRun(flags RunFlags, conf *config.Config) (*runRequest, error) {
 		return filepath.Join(repo, path)
 	}
 	req := &runRequest{id: cmp.Or(flags.RunID, newRunID()), repo: repo, env: map[string]string{}}
+	if !nameOfRun.MatchString(req.id) {
+		return nil, refuseRun(cutText(req.id, 64), "a run's name is made of letters, digits, dot, dash and underscore, begins with no dot or dash, and has 48 characters at most")
+	}
 	req.how = howRun{
 		Workflow: in(flags.Workflow), Wrapper: in(flags.Wrapper), WrapperArgs: flags.WrapperArgs, Template: flags.CommandTemplate,
 		GateFile: in(flags.GateStateFile), PollMS: flags.PollIntervalMS, LogsDir: in(flags.LogsDir), Workdir: in(flags.Workdir),
@@ -248,6 +251,15 @@ func (e *Engine) ResumeRun(ctx context.Context, by Actor, id string, flags RunFl
 		return RunView{}, &team.Unknown{What: "run", Name: id}
 	}
 	var was *runRequest
+	archived := false
+	if err := e.look(ctx, func(t *team.Team) { _, archived = t.Archive[id] }); err != nil {
+		return RunView{}, err
+	}
+	if archived {
+		if err := e.recallRun(ctx, by, id); err != nil {
+			return RunView{}, err
+		}
+	}
 	if err := e.look(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil {
 			was = &runRequest{id: id, repo: r.RepoDir, options: r.Options, settings: t.Notes[id].Settings, how: howOf(t, id), env: map[string]string{}}
@@ -262,6 +274,11 @@ func (e *Engine) ResumeRun(ctx context.Context, by Actor, id string, flags RunFl
 	if err != nil {
 		return RunView{}, err
 	}
+	release, err := takeCheckout(ctx, req.how.Worktree)
+	if err != nil {
+		return RunView{}, err
+	}
+	defer release()
 	if err := e.reviveWorktree(ctx, id, req.repo, req.how); err != nil {
 		return RunView{}, err
 	}
@@ -326,10 +343,17 @@ func (e *Engine) importRun(ctx context.Context, by Actor, id, repo string, flags
 	if err != nil {
 		return RunView{}, err
 	}
+	if state.RunID != id {
+		return RunView{}, refuseRun(id, fmt.Sprintf("its file says that it is run %q; give its folder that name, or put the right file there", cutText(state.RunID, 64)))
+	}
 	found, err := interop.StateFoundOf(state, req.plan, req.options, by.ID)
 	if err != nil {
 		return RunView{}, err
 	}
+	// It goes on where it lies: the repository may have been moved, and nobody's file says where
+	// we write.
+	dir := filepath.Dir(path)
+	found.RepoDir, found.ReportsDir, found.ManualInputsDir = repo, filepath.Join(dir, "reports"), filepath.Join(dir, "manual_inputs")
 	if _, err := e.begin(ctx, by, req, found); err != nil {
 		return RunView{}, err
 	}

@@ -23,6 +23,7 @@ const (
 	stateEvery = 10 * time.Millisecond
 	stateShare = 2                     // and no more than half of the time goes into writing,
 	stateLate  = 40 * time.Millisecond // but it is never further behind than this and one write
+	stateOurs  = 2 * time.Second       // from a change to its write, also on a busy machine; what is later is taken for somebody's edit, and kept
 
 	pollDefault = 200 * time.Millisecond // between looks at files that somebody is asked to write
 	runFileMax  = 64 << 20               // of a run_state.json that lies there
@@ -33,7 +34,9 @@ func (e *Engine) projectRun(m *runMember) {
 	if m.dirty == nil {
 		m.dirty = make(chan struct{}, 1)
 		dirty := m.dirty
-		e.beside(func(ctx context.Context) { (&statePen{e: e, m: m}).keep(ctx, dirty) })
+		ctx, end := context.WithCancel(e.ctx)
+		m.pen = end
+		e.beside(func(context.Context) { (&statePen{e: e, m: m}).keep(ctx, dirty) })
 	}
 	m.due++
 	select {
@@ -130,7 +133,7 @@ func (p *statePen) makeWay(path string, content []byte, updated string) (same bo
 			p.last = there
 			return true, nil
 		}
-		if was, err := interop.ParseRunState(text); err == nil && p.last == nil && was.UpdatedAt <= updated {
+		if was, err := interop.ParseRunState(text); err == nil && p.last == nil && was.UpdatedAt <= updated && writtenAtOnce(was.UpdatedAt, there.ModTime()) {
 			return false, nil // ours, from before we were started: the format's times are in order as texts
 		}
 	}
@@ -140,6 +143,13 @@ func (p *statePen) makeWay(path string, content []byte, updated string) (same bo
 	}
 	p.e.log.Warn("somebody else wrote run_state.json of a run that is under way; it is kept, and ours is written", "run", p.m.id, "kept_as", aside)
 	return false, nil
+}
+
+// writtenAtOnce says whether a file was written when it says that it was: so are ours, and one
+// that a person has edited since is not.
+func writtenAtOnce(updated string, at time.Time) bool {
+	said, err := interop.ParseTime(updated)
+	return err == nil && at.Sub(said) < stateOurs
 }
 
 // replaceFile puts content in a file's place, whole or not at all. It is not synced: after a
