@@ -127,10 +127,11 @@ func (c *Channel) unqueue(name AgentID) {
 	}
 }
 
-// put sets a message in a list by number; one that is settled leaves it.
+// put sets a message in a list by number; one that is settled leaves it: a message to all when
+// its time is over, because others may still answer it.
 func put(open []Message, m Message) []Message {
 	i, ok := find(open, m.N)
-	settled := m.State == Answered || m.State == Lapsed
+	settled := m.State == Lapsed || m.State == Answered && m.Ends.IsZero()
 	switch {
 	case ok && settled:
 		return slices.Delete(open, i, i+1)

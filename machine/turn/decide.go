@@ -335,7 +335,7 @@ func (c *circle) progress(n uint64, event MessageEvent, edit func(*Message)) {
 func (c *circle) handed(n, turn uint64) {
 	i, ok := find(c.open, n)
 	switch {
-	case !ok: // answered meanwhile
+	case !ok, c.open[i].State == Answered:
 	case c.open[i].State == Kept:
 		c.progress(n, Handed, func(m *Message) { m.Turn = turn })
 	default:

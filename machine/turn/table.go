@@ -179,7 +179,7 @@ const (
 	HandedOn    MessageEvent = "handed_on" // to one more
 	LostWithIt  MessageEvent = "lost_with_agent"
 	GotAnswer   MessageEvent = "got_answer"
-	NobodyCared MessageEvent = "time_over"
+	NobodyCared MessageEvent = "time_over" // of a message to all
 )
 
 // MessageTable is the life of a person's message. SPEC gives it as text; the M rows are its.
@@ -195,6 +195,7 @@ var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
 		LostWithIt:  {ID: "M4", To: Kept, Why: "the one agent that had it died over it"},
 		NobodyCared: {ID: "M5", To: Lapsed},
 	},
+	Answered: {NobodyCared: {ID: "M5", To: Answered, Why: "it was for all at once, and those who did not answer it need not any more"}},
 }
 
 // Named rules that are no transition of an agent or of a message.

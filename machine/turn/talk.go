@@ -159,7 +159,7 @@ func (c *circle) answerApart(in Said) {
 	c.tellApart(in.Agent, in.Re)
 	if in.Bytes > 0 {
 		c.post(OfAside, string(in.Agent), in.Bytes, 0, in.Re)
-		if _, open := find(c.open, in.Re); open {
+		if i, open := find(c.open, in.Re); open && c.open[i].State != Answered {
 			c.progress(in.Re, GotAnswer, nil)
 		}
 	}

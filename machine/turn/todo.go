@@ -223,7 +223,7 @@ func (c *circle) lapse(n uint64) {
 			s.Apart = without(s.Apart, n)
 		}
 	}
-	c.progress(n, NobodyCared, nil)
+	c.progress(n, NobodyCared, func(m *Message) { m.Ends = time.Time{} })
 	c.emit(rowAside, "", "", "", Event(NobodyCared))
 }
 

@@ -61,7 +61,7 @@ type Channel struct {
 	Settings Settings          `json:"settings"`
 	Head     Head              `json:"head"`
 	Seats    map[AgentID]*Seat `json:"seats,omitempty"`
-	Open     []Message         `json:"open,omitempty"` // people's, by number, until they are answered
+	Open     []Message         `json:"open,omitempty"` // people's, by number, until they are answered; to all at once, until their time is over
 
 	queue []*Seat          // the queued seats by place; derived
 	busy  map[AgentID]bool // who has errands beside a turn; derived
