@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// The seed's four examples, as its tool left them: each is taken in with a workflow that fits,
+// and goes on to its end. What was COMPLETED is not touched.
+func TestSeedExamplesGoOn(t *testing.T) {
+	const ok = `echo $STEP_ID >> ran; say COMPLETED ",\"artifacts\":[\"$STEP_ID.out\"]" > "$REPORT_PATH"`
+	for n, c := range []struct {
+		id, ran string
+		steps   []deed
+		lay     string // a report that is there when it is taken in: of this step
+		answer  string // a step that waits for people
+	}{
+		{"f8c1a491", "coding code_review", []deed{{id: "planning"}, {id: "coding", more: "needs: [planning]"}, {id: "code_review", more: "needs: [coding]\n    loop_back_to: coding"}}, "", ""},
+		{"a1b2c3d4", "code_review", []deed{{id: "coding"}, {id: "code_review", more: "needs: [coding]\n    loop_back_to: coding"}}, "", ""},
+		{"xyz789", "coding", []deed{{id: "planning"}, {id: "coding", more: "needs: [planning]"}}, "", ""},
+		{"hij456", "manual_approval", []deed{{id: "code_review"}, {id: "manual_approval", more: "needs: [code_review]\n    human_in_the_loop: true\n    ask: before"}}, "", "manual_approval"},
+		{"f8c1a491", "code_review", []deed{{id: "planning"}, {id: "coding", more: "needs: [planning]"}, {id: "code_review", more: "needs: [coding]"}}, "coding", ""},
+		{"a1b2c3d4", "", []deed{{id: "coding"}, {id: "code_review", more: "needs: [coding]"}}, "code_review", ""},
+	} {
+		t.Run(fmt.Sprint(c.id, " ", n), func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			y.settled()
+			for i := range c.steps {
+				c.steps[i].does = ok
+			}
+			flow := y.deeds(c.steps)
+			text, err := os.ReadFile(filepath.Join("..", "interop", "testdata", fmt.Sprintf("run_state_%d.json", n%4+1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			was, err := interop.ParseRunState(text)
+			if err != nil || was.RunID != c.id {
+				t.Fatal(was.RunID, err)
+			}
+			path := y.file(filepath.Join(".agents", "runs", c.id, interop.RunStateName), string(text))
+			if c.lay != "" {
+				y.file(filepath.Join(".agents", "runs", c.id, "reports", c.id+"__"+c.lay+".json"), fmt.Sprintf(
+					`{"schema":"v0","run_id":%q,"step_id":%q,"agent":"a","status":"COMPLETED","started_at":"2025-01-15T14:30:00Z","ended_at":"2025-01-15T14:31:00Z"}`, c.id, c.lay))
+			}
+			view, err := y.ResumeRun(t.Context(), human, "", RunFlags{Workflow: flow, PauseForHumans: true})
+			if err != nil || view.ID != c.id {
+				t.Fatalf("%s: %v", view.ID, err)
+			}
+			if c.answer != "" {
+				y.until(c.id, "it waits", func(v RunView) bool { return v.Status == "waiting" })
+				y.file(filepath.Join(".agents", "runs", c.id, "manual_inputs", c.id+"__"+c.answer+".json"), `{"approved": true}`)
+			}
+			if view = y.until(c.id, "it completes", over); view.Status != "completed" {
+				t.Fatalf("%+v", view)
+			}
+			ran, _ := os.ReadFile(filepath.Join(y.dir, "ran"))
+			if got := strings.Join(strings.Fields(string(ran)), " "); got != c.ran {
+				t.Errorf("ran %q, want %q", got, c.ran)
+			}
+			now, err := interop.ReadRunState(path)
+			if err != nil || now.RunID != c.id || now.CreatedAt != was.CreatedAt || now.RepoDir != y.dir {
+				t.Errorf("%+v, %v", now, err)
+			}
+			for i := range was.Steps {
+				if was.Steps[i].Status != interop.StepCompleted {
+					continue
+				}
+				before, after := was, now
+				before.Steps, after.Steps = was.Steps[i:i+1], now.Steps[i:i+1]
+				_, a, _ := strings.Cut(string(before.Render()), `"steps"`)
+				_, b, _ := strings.Cut(string(after.Render()), `"steps"`)
+				if a != b {
+					t.Errorf("what was done is changed: %s\n%s", a, b)
+				}
+			}
+		})
+	}
+}
+
+// A name of a run is no way out of the folder of runs.
+func TestRunNamesThatLeadElsewhere(t *testing.T) {
+	y := newYard(t)
+	flow := y.deeds([]deed{{id: "one", does: "true"}})
+	for _, id := range []string{"..", ".", "../up", "../../../up", "a/b", "/tmp/x", "a\x00b", "a b", "-x", "ü", strings.Repeat("r", 49)} {
+		var refusal *machine.Refusal
+		if _, err := y.StartRun(t.Context(), human, RunFlags{Workflow: flow, RunID: id}); !errors.As(err, &refusal) {
+			t.Errorf("%q: %v", id, err)
+		}
+		if _, err := y.ResumeRun(t.Context(), human, id, RunFlags{Workflow: flow}); err == nil {
+			t.Errorf("resume %q: no error", id)
+		}
+	}
+	for _, name := range []string{"up", ".agents/up", ".agents/runs/a", ".agents/reports", "reports", ".agents/runs/reports"} {
+		if _, err := os.Lstat(filepath.Join(y.dir, name)); err == nil {
+			t.Errorf("%s was made", name)
+		}
+	}
+	if made, _ := filepath.Glob(filepath.Join(y.dir, ".agents", "runs", "*")); len(made) > 0 {
+		t.Errorf("made: %q", made)
+	}
+}
