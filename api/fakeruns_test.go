@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"io/fs"
 
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/interop"
@@ -51,6 +52,9 @@ func (f *fake) StartRun(_ context.Context, by engine.Actor, flags engine.RunFlag
 			{File: "broken.yaml", Line: 3, Column: 7, Path: "steps.0.needs", Text: `there is no step "buidl"`},
 			{File: "broken.yaml", Line: 9, Column: 1, Text: "a step has no id"},
 		}})
+	}
+	if flags.Workflow == "nowhere.yaml" {
+		return engine.RunView{}, fmt.Errorf("read the workflow nowhere.yaml: %w", fs.ErrNotExist)
 	}
 	f.said(by, "start %s", encode(flags))
 	return f.view(), nil

@@ -32,6 +32,11 @@ func FuzzRequest(f *testing.F) {
 		{"PUT", "/api//v1/../v1/agents?%zz", "[[[", "99999999999999999999"},
 		{"POST", "/api/v1/down", `{"now":true}`, ""},
 		{"GET", "/?token=x", "", ""},
+		{"GET", "/api/v1/runs/r1", "", ""},
+		{"POST", "/api/v1/runs", `{"workflow":"broken.yaml"}`, ""},
+		{"POST", "/api/v1/runs/r1/steps/%2e%2e/approve", `{"input":"null"}`, ""},
+		{"GET", "/api/v1/sessions/build@r1-2/output?from=1", "", ""},
+		{"GET", "/api/v1/journal?entity=run/r1/build", "", ""},
 		{"OPTIONS", "/api/v1/hold", "", ""},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])

@@ -2,6 +2,10 @@ package api
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"net/http"
 
 	"github.com/fairlead-dev/fairlead/engine"
@@ -156,7 +160,7 @@ func (s *Server) startRun(ctx context.Context, in *startRunIn) (*engine.RunView,
 		return nil, err
 	}
 	view, err := s.engine.StartRun(ctx, s.actor(ctx), in.Body.flags())
-	return noNulls(view), err
+	return noNulls(view), missing(err)
 }
 
 func (s *Server) resumeRun(ctx context.Context, in *resumeIn) (*engine.RunView, error) {
@@ -164,7 +168,15 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeIn) (*engine.RunView, 
 		return nil, err
 	}
 	view, err := s.engine.ResumeRun(ctx, s.actor(ctx), in.ID, in.Body.flags())
-	return noNulls(view), err
+	return noNulls(view), missing(err)
+}
+
+// missing tells a file that whoever asks has named, and that is not there, from a failure of ours.
+func missing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return problem(http.StatusUnprocessableEntity, "%s; paths are absolute, or relative to the repository", err)
+	}
+	return err
 }
 
 func (b *runBody) flags() engine.RunFlags {
@@ -211,9 +223,33 @@ func reply(rejected bool) adder {
 		if in.Body != nil {
 			said.Note, said.Input = in.Body.Note, in.Body.Input
 		}
+		if err := object(said.Input); err != nil {
+			return nil, err
+		}
 		seq, err := s.engine.Answer(ctx, s.actor(ctx), in.ID, in.Step, said)
 		return &Ordered{Seq: seq}, err
 	})
+}
+
+// object says what is wrong with an input that is no JSON object; whether it fits what the step
+// asks for is the engine's to say.
+func object(input string) error {
+	if input == "" {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal([]byte(input), &fields)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the input is no JSON object: %w", err)
+	case fields == nil:
+		err = errors.New("the input is no JSON object: it is null")
+	default:
+		return nil
+	}
+	p := problem(http.StatusUnprocessableEntity, "%s", err)
+	p.Errors = []Fault{{Message: err.Error(), Location: "body.input", Value: shorten(input)}}
+	return p
 }
 
 func (s *Server) inbox(ctx context.Context, _ *nothing) (*Inbox, error) {

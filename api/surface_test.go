@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"runtime"
@@ -16,12 +17,16 @@ import (
 
 // everyPath is every route there is, with names that stand for something; a new route is in
 // it by being in the table.
-func everyPath(agent, session string) map[string]string {
-	paths := map[string]string{Base + "/openapi.json": http.MethodGet}
-	for _, rt := range table() {
-		paths[Base+strings.NewReplacer("{name}", agent, "{step}", agent, "{id}", session).Replace(rt.Path)] = rt.Method
+func everyPath(agent, session string) iter.Seq2[string, string] {
+	names := strings.NewReplacer("{name}", agent, "{step}", agent, "{id}", session)
+	return func(yield func(path, method string) bool) {
+		for _, rt := range table() {
+			if !yield(Base+names.Replace(rt.Path), rt.Method) {
+				return
+			}
+		}
+		yield(Base+"/openapi.json", http.MethodGet)
 	}
-	return paths
 }
 
 // No route takes anything from who has no token, comes from another site, or calls us by a

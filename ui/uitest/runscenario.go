@@ -1,7 +1,6 @@
 package uitest
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -156,7 +155,7 @@ func RunsAccessible(t *testing.T, p *Page, target Target) {
 		p.Click(".graph", "approve")
 		p.WaitText(".step .answer", "Risk")
 		if t.Failed() {
-			t.Fatal(fmt.Sprintf("in the view %s", v.Name))
+			t.Fatalf("in the view %s", v.Name)
 		}
 	}
 }
