@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // A gate that fails sends the run back, and then lets it through: twice the coder, twice the gate.
@@ -166,5 +168,47 @@ func TestRunReportsInItsOutput(t *testing.T) {
 	view := y.until("r6", "it completes", over)
 	if view.Status != "completed" || len(view.Steps[0].Artifacts) != 1 {
 		t.Errorf("%+v", view)
+	}
+}
+
+// A run whose folder somebody took away: over, it counts as put away; at work, it gets the
+// folder again.
+func TestRunWithoutItsFolder(t *testing.T) {
+	y := newYard(t)
+	flow := y.file("flow.yaml", fmt.Sprintf("name: gone\nsteps:\n  - id: one\n    command: %s\n", quoted("until test -e go; do sleep 0.01; done; "+report(``))))
+	y.start(RunFlags{Workflow: flow, RunID: "g"})
+	y.until("g", "it works", func(v RunView) bool { return v.Steps[0].Session != "" && !v.FileBehind })
+	dir := filepath.Join(y.dir, ".agents", "runs", "g")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := y.PauseRun(t.Context(), human, "g", "a change"); err != nil {
+		t.Fatal(err)
+	}
+	y.until("g", "its file is there again", func(RunView) bool {
+		_, err := os.Stat(filepath.Join(dir, "run_state.json"))
+		return err == nil
+	})
+	if err := os.MkdirAll(filepath.Join(dir, "reports"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	y.file("go", "")
+	y.until("g", "it completes", over)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := y.look(t.Context(), func(*team.Team) { y.projectRun(y.runMember("g")) }); err != nil {
+		t.Fatal(err)
+	}
+	late := time.After(10 * time.Second)
+	for gone := false; !gone; {
+		if err := y.look(t.Context(), func(t *team.Team) { _, gone = t.Archive["g"] }); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-late:
+			t.Fatal("it is not put away")
+		default:
+		}
 	}
 }

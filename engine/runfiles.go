@@ -88,9 +88,10 @@ func (p *statePen) write(ctx context.Context) (err error) {
 	var state interop.RunState
 	var path string
 	var due uint64
+	over := false
 	err = p.e.look(ctx, func(t *team.Team) {
 		if r := t.Runs[p.m.id]; r != nil {
-			state, path, due = interop.RunStateOf(r), stateFile(r), p.m.due
+			state, path, due, over = interop.RunStateOf(r), stateFile(r), p.m.due, atEnd(r)
 		}
 	})
 	if err != nil || path == "" {
@@ -101,6 +102,9 @@ func (p *statePen) write(ctx context.Context) (err error) {
 			p.m.said.Store(due)
 		}
 	}()
+	if _, err := os.Lstat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+		return p.withoutFolder(ctx, filepath.Dir(path), over)
+	}
 	content := state.Render()
 	same, err := p.makeWay(path, content, state.UpdatedAt)
 	if err != nil || same {
@@ -111,6 +115,38 @@ func (p *statePen) write(ctx context.Context) (err error) {
 	}
 	p.last, err = os.Lstat(path)
 	return err
+}
+
+// atEnd says whether nothing of a run is at work or waits.
+func atEnd(r *workflow.Run) bool {
+	status := r.Status()
+	return status != workflow.IsRunning && status != workflow.IsWaiting
+}
+
+// withoutFolder is for a run whose folder is gone. Somebody put the run away, or took its
+// folder away by hand: what is over leaves the value, as by `fairlead runs prune`; what goes
+// on gets its folder again.
+func (p *statePen) withoutFolder(ctx context.Context, dir string, over bool) error {
+	if !over {
+		if err := os.MkdirAll(dir, dirMode); err != nil {
+			return err
+		}
+		p.e.projectAgain(p.m)
+		return nil
+	}
+	if _, err := p.e.submitRun(ctx, byEngine, p.m.id, team.RunArchived{}); err != nil && !isAnswer(err) {
+		return err
+	}
+	p.e.log.Info("the folder of a run that is over is gone: the run counts as put away", "run", p.m.id)
+	return nil
+}
+
+// projectAgain has the pen write once more.
+func (e *Engine) projectAgain(m *runMember) {
+	select {
+	case m.dirty <- struct{}{}:
+	default:
+	}
 }
 
 // makeWay looks at what lies in the file's place. It says whether that is what we would write.

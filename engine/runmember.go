@@ -40,6 +40,7 @@ type runMember struct {
 	due   uint64             // counts what run_state.json has to follow
 	said  atomic.Uint64      // which of that it says
 	watch context.CancelFunc // ends the look after gates and answers; nil: nobody looks
+	pen   context.CancelFunc // ends the writing of run_state.json; nil: nobody writes it yet
 }
 
 func (e *Engine) runMember(id string) *runMember {
@@ -96,6 +97,7 @@ func logFile(r *workflow.Run, how howRun, step workflow.StepID, attempt int) str
 func (e *Engine) errandsOfRun(id string) {
 	r := e.team.Runs[id]
 	if r == nil || e.holding {
+		e.forgetRun(id)
 		return
 	}
 	m := e.runMember(id)
@@ -130,7 +132,7 @@ func (e *Engine) errandsOfRun(id string) {
 			m.doing[key] = true
 			repo := r.RepoDir
 			e.beside(func(ctx context.Context) {
-				if _, err := e.endWorktree(ctx, id, repo, how); err != nil && ctx.Err() == nil {
+				if _, err := e.retireWorktree(ctx, id, repo, how); err != nil && ctx.Err() == nil {
 					e.log.Error("the worktree of a run could not be taken away; nothing of it is lost, and the next start tries again", "run", id, "error", err)
 				}
 			})
@@ -161,6 +163,21 @@ func runIsDone(r *workflow.Run) bool {
 	return true
 }
 
+// forgetRun ends what was done for a run that has left the value.
+func (e *Engine) forgetRun(id string) {
+	m := e.runs[id]
+	if m == nil || e.holding {
+		return
+	}
+	if m.watch != nil {
+		m.watch()
+	}
+	if m.pen != nil {
+		m.pen()
+	}
+	delete(e.runs, id)
+}
+
 func (e *Engine) errandOnBench(todo team.Todo) {
 	s := todo.Session
 	m := e.benchSeat(&s)
@@ -184,7 +201,7 @@ func (e *Engine) errandOfStep(r *workflow.Run, todo team.Todo) {
 		e.beside(func(ctx context.Context) { e.submitRun(ctx, byEngine, id, what) })
 	case team.FindItems:
 		plan, _, _ := r.Find(step)
-		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: r.RepoDir}
+		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: workedOn(r.RepoDir, howOf(e.team, id))}
 		switch {
 		case plan.Loop.ItemsFromStep != "":
 			if _, p, ok := r.Find(plan.Loop.ItemsFromStep); ok {

@@ -125,7 +125,7 @@ func faultOf(c *Change) string {
 }
 
 // faultOfEntity wants KIND/NAME, or KIND/NAME/PART for a part of a thing: a lower-case word,
-// and names of letters, digits, dot, minus and underscore that start with a letter or digit.
+// and names of letters, digits, dot, minus and underscore that start with no dot or minus.
 // Such a name is safe as a subject, a file name and in a log.
 func faultOfEntity(s string) string {
 	const want = "want KIND/NAME, as in control/coder, or KIND/NAME/PART, as in run/f8c1/build: a-z, then names of letters, digits, . - _"
@@ -144,7 +144,7 @@ func faultOfEntity(s string) string {
 		case b == '/' && i > slash+1 && parts < 2:
 			slash, parts = i, parts+1
 		case slash < 0 && i > 0 && (b == '_' || b == '-'):
-		case slash >= 0 && i > slash+1 && (b == '.' || b == '-' || b == '_'):
+		case slash >= 0 && (b == '_' || i > slash+1 && (b == '.' || b == '-')):
 		default:
 			return fmt.Sprintf("entity %q has %q at byte %d: %s", clip(s), b, i, want)
 		}
