@@ -36,8 +36,9 @@ func (a *app) demoVerb() *cobra.Command {
 		Use:   "demo",
 		Short: "Look around: three agents at work on a scratch repository",
 		Long: `Makes a scratch git repository, starts Mission Control and three scripted agents that do
-real work in it: they write files, run tests, commit; one of them is unreliable. Needs git,
-and neither an account, nor a key, nor a network.
+real work in it: they write files, run tests, commit; one of them is unreliable. A workflow
+takes what they made through notes and tests, and then waits for your yes in the inbox. Needs
+git, and neither an account, nor a key, nor a network.
 
 With --headless and --for it works for a while without a page, then stops and says what
 happened: with --json as one line for programs.`,
@@ -55,6 +56,9 @@ happened: with --json as one line for programs.`,
 	cmd.Flags().StringVar(&opts.listen, "listen", "127.0.0.1:0", "address to serve on")
 	return cmd
 }
+
+// demoRun is the name of the demo's run, short enough to type.
+const demoRun = "release"
 
 func (a *app) demo(ctx context.Context, opts demoOptions) (err error) {
 	signals := make(chan os.Signal, 4)
@@ -82,6 +86,11 @@ func (a *app) demo(ctx context.Context, opts demoOptions) (err error) {
 		if _, err := d.engine.Command(ctx, by, agent.Name, control.WordContinuous, "started by fairlead demo"); err != nil {
 			return errors.Join(err, d.close())
 		}
+	}
+	by := engine.Actor{Kind: "human", ID: "demo"}
+	release := engine.RunFlags{Workflow: filepath.Join(dir, "release.yaml"), RunID: demoRun, PauseForHumans: true}
+	if _, err := d.engine.StartRun(ctx, by, release); err != nil {
+		return errors.Join(err, d.close())
 	}
 	a.sayDemo(d, opts)
 	if err := demoRuns(ctx, d, opts, signals); err != nil {
@@ -161,11 +170,12 @@ Try, in another terminal:
   fairlead why flaky --dir %[1]s   the evidence for it
   fairlead stop coder --dir %[1]s  it finishes its session first
   fairlead watch coder --dir %[1]s what it says
+  fairlead approve %[2]s approve --dir %[1]s   the release waits for you
   git -C %[1]s log --oneline       what came of it
 
 (from a checkout: go run ./cmd/fairlead in place of fairlead.) Or be rude: kill -9 an agent
 and see what the page says. Ctrl-C ends it all.
-`, d.conf.Dir)
+`, d.conf.Dir, demoRun)
 	openBrowser(d.url)
 }
 

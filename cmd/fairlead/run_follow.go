@@ -261,7 +261,7 @@ func (v *voyage) drain(ctx context.Context) error {
 					return err
 				}
 			}
-		case <-v.ended:
+		case <-v.ended: // the daemon goes: what was told is all there is
 			return nil
 		case <-enough.C:
 			return nil

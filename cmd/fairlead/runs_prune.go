@@ -14,8 +14,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
-	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
 type pruneOptions struct {
@@ -29,10 +27,11 @@ func (a *app) pruneVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Put old runs away: by age, by number, or both",
-		Long: `Moves the folders of completed runs from .agents/runs to .agents/archive. With --older-than
-those that have not changed for so long, with --keep all but the newest so many; with both,
-what both say. Nothing is deleted unless --delete is given, and a run that has failed, waits or
-was interrupted stays where it is unless --all is. A run that is at work is never touched.`,
+		Long: `Moves the folders of completed runs from .agents/runs to .agents/archive/runs. With
+--older-than those that have not changed for so long, with --keep all but the newest so many;
+with both, what both say. Nothing is deleted unless --delete is given, and a run that has failed
+or was cancelled stays where it is unless --all is. One that is not over is never touched.
+` + "`fairlead resume RUN`" + ` brings an archived run back.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.older == 0 && !cmd.Flags().Changed("keep") {
@@ -48,33 +47,38 @@ was interrupted stays where it is unless --all is. A run that is at work is neve
 	cmd.Flags().IntVar(&opts.keep, "keep", 0, "leave the newest so many where they are")
 	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	cmd.Flags().BoolVar(&opts.delete, "delete", false, "delete instead of archiving: there is no way back")
-	cmd.Flags().BoolVar(&opts.all, "all", false, "also runs that have failed, wait or were interrupted")
+	cmd.Flags().BoolVar(&opts.all, "all", false, "also runs that have failed or were cancelled")
 	return cmd
 }
 
 // pruned is one run that was put away, or is left and why.
 type pruned struct {
-	RunID string `json:"run_id"`
-	Did   string `json:"did"` // archived, deleted or kept
-	To    string `json:"to,omitempty"`
-	Why   string `json:"why,omitempty"`
+	engine.PrunedRun
+	Deleted bool `json:"deleted,omitempty"` // after it was archived, since somebody said so
+}
+
+// pruner puts runs away, which only the engine may that has them in hand.
+type pruner interface {
+	PruneRuns(ctx context.Context, keep int, olderThan time.Duration, all, dryRun bool) ([]engine.PrunedRun, error)
 }
 
 func (a *app) prune(ctx context.Context, o pruneOptions) error {
-	busy, err := a.busyRuns(ctx)
+	h, err := a.helmToPrune(ctx)
 	if err != nil {
 		return err
 	}
-	found, faults := runFiles(a.dir)
-	for _, fault := range faults {
-		fmt.Fprintln(a.err, "fairlead: left as it is: "+plain(fault))
+	did, err := h.prune(ctx, o)
+	if err = errors.Join(err, h.leave(ctx, a, err == nil)); err != nil {
+		return err
 	}
 	done := []pruned{}
-	for n, state := range found {
-		p := pruned{RunID: state.RunID, Did: "kept", Why: o.keeps(state, n, busy, time.Now())}
-		if p.Why == "" {
-			if p, err = a.putAway(state, o); err != nil {
-				return err
+	for _, one := range did {
+		p := pruned{PrunedRun: one}
+		if o.delete && one.Did == engine.RunWasArchived && one.To != "" {
+			if p.Deleted = true; !o.dryRun {
+				if err := a.deleteArchived(one.To); err != nil {
+					return err
+				}
 			}
 		}
 		done = append(done, p)
@@ -85,96 +89,83 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 	return a.printPruned(done, o.dryRun)
 }
 
-// keeps says why a run stays where it is; empty: it does not. n is its place among all, the
-// newest first.
-func (o pruneOptions) keeps(state interop.RunState, n int, busy map[string]bool, now time.Time) string {
-	view := fileView(state)
-	switch {
-	case busy[state.RunID]:
-		return "it is at work"
-	case view.Counts.Running > 0 && !o.all:
-		return "it was interrupted at work; `fairlead resume` goes on"
-	case n < o.keep:
-		return fmt.Sprintf("it is one of the newest %d", o.keep)
-	case o.older > 0 && now.Sub(view.UpdatedAt) < time.Duration(o.older):
-		return fmt.Sprintf("it changed %s ago", ago(max(0, now.Sub(view.UpdatedAt))))
-	case view.Status != string(workflow.IsCompleted) && !o.all:
-		return "it has not completed (" + view.Status + "); --all takes those too"
-	}
-	return ""
-}
-
-// busyRuns are those that a daemon says are at work, or might begin something.
-func (a *app) busyRuns(ctx context.Context) (map[string]bool, error) {
-	busy := map[string]bool{}
+// helmToPrune is takeHelm where nothing begins by it. Without a daemon a run that was
+// interrupted at work would go on with whoever opens the journal, and somebody who tidies up
+// does not want that.
+func (a *app) helmToPrune(ctx context.Context) (*helm, error) {
 	client, err := a.dial()
 	var none *api.NoDaemon
-	if errors.As(err, &none) {
-		// Nobody answers; but somebody who is just starting must not lose a run under his hands.
-		if free, err := engine.Free(a.dir); err != nil || !free {
-			return nil, errors.Join(err, errors.New("a fairlead is starting or stopping here; try again when it has"))
-		}
-		return busy, nil
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		client.Close()
+	case !errors.As(err, &none):
 		return nil, err
+	default:
+		found, _ := runFiles(a.dir) // one that cannot be read is not put away either
+		for _, state := range found {
+			if fileView(state).Counts.Running > 0 {
+				id := plain(state.RunID)
+				return nil, &coded{exitRefused, fmt.Errorf("run %s was interrupted at work, and would go on: first `fairlead resume %s`, or `fairlead cancel %s`", id, id, id)}
+			}
+		}
 	}
-	defer client.Close()
-	runs, err := client.Runs(ctx)
-	for _, r := range runs {
-		busy[r.ID] = r.Status == string(workflow.IsRunning) || r.Status == string(workflow.IsWaiting)
-	}
-	return busy, err
+	return a.takeHelm(ctx)
 }
 
-// putAway archives or deletes one run.
-func (a *app) putAway(state interop.RunState, o pruneOptions) (pruned, error) {
-	from := runFolder(a.dir, state.RunID)
-	p := pruned{RunID: state.RunID, Did: "archived"}
-	if info, err := os.Lstat(from); err != nil || !info.IsDir() {
-		p.Did, p.Why = "kept", "its folder has another name than the run, or is a link"
-		return p, nil
+func (h *helm) prune(ctx context.Context, o pruneOptions) ([]engine.PrunedRun, error) {
+	if h.own != nil {
+		by := engine.Actor{Kind: "human", ID: "fairlead runs prune"}
+		return h.own.engine.PruneRuns(ctx, by, o.keep, time.Duration(o.older), o.all, o.dryRun)
 	}
-	if o.delete {
-		p.Did = "deleted"
-		if o.dryRun {
-			return p, nil
-		}
-		if err := os.RemoveAll(from); err != nil {
-			return p, fmt.Errorf("delete run %s: %w; the others were not touched", state.RunID, err)
-		}
-		return p, nil
+	if client, ok := any(h.Client).(pruner); ok {
+		return client.PruneRuns(ctx, o.keep, time.Duration(o.older), o.all, o.dryRun)
 	}
-	p.To = filepath.Join(a.dir, ".agents", "archive", state.RunID)
-	for n := 2; exists(p.To); n++ { // a name may have been used again
-		p.To = filepath.Join(a.dir, ".agents", "archive", fmt.Sprintf("%s.%d", state.RunID, n))
+	return nil, &coded{exitRefused, errors.New("a daemon has the runs in hand, and cannot be asked to put them away: do it after `fairlead down`")}
+}
+
+// deleteArchived deletes what was archived just now, and nothing that is elsewhere.
+func (a *app) deleteArchived(path string) error {
+	root, err := os.OpenRoot(filepath.Join(a.dir, ".agents", "archive"))
+	if err != nil {
+		return fmt.Errorf("delete %s: %w; it is archived", path, err)
 	}
-	if o.dryRun {
-		return p, nil
+	defer root.Close()
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(a.dir, path)
 	}
-	if err := os.MkdirAll(filepath.Dir(p.To), 0o755); err != nil { //nolint:gosec // as public as its repository
-		return p, fmt.Errorf("make the archive: %w", err)
+	name, err := filepath.Rel(root.Name(), path)
+	if err == nil {
+		err = root.RemoveAll(name)
 	}
-	if err := os.Rename(from, p.To); err != nil {
-		return p, fmt.Errorf("archive run %s: %w; the others were not touched", state.RunID, err)
+	if err != nil {
+		return fmt.Errorf("delete %s: %w; what is left of it is archived", path, err)
 	}
-	return p, nil
+	return nil
 }
 
 func (a *app) printPruned(done []pruned, dryRun bool) error {
 	counts := map[string]int{}
 	for _, p := range done {
-		counts[p.Did]++
 		text := p.Did
 		switch {
-		case p.Did == "kept":
-			text = a.paint(dim, "kept") + ": " + plain(p.Why)
+		case p.Deleted:
+			text = "deleted"
+		case p.Did == engine.RunWasKept:
+			text = a.paint(dim, text) + ": " + plain(p.Why)
 		case p.To != "":
 			text += ": " + plain(p.To)
 		}
-		fmt.Fprintf(a.out, "%s  %s\n", plain(p.RunID), text)
+		if p.WorktreeRef != "" {
+			text += "; its worktree is kept under " + plain(p.WorktreeRef)
+		}
+		did := p.Did
+		if p.Deleted {
+			did = "deleted"
+		}
+		counts[did]++
+		fmt.Fprintf(a.out, "%s  %s\n", plain(p.ID), text)
 	}
-	said := fmt.Sprintf("%d archived, %d deleted, %d kept", counts["archived"], counts["deleted"], counts["kept"])
+	said := fmt.Sprintf("%d archived, %d deleted, %d kept", counts[engine.RunWasArchived], counts["deleted"], counts[engine.RunWasKept])
 	if dryRun {
 		said += "; this was only said, and nothing done"
 	}

@@ -67,65 +67,39 @@ func TestRunsFromFiles(t *testing.T) {
 	}
 }
 
-// Prune puts completed runs away, and nothing else unless it is told to.
-func TestPrune(t *testing.T) {
+// Nobody's runs are put away by a slip of the finger.
+func TestPruneRefuses(t *testing.T) {
 	repo := t.TempDir()
-	now := time.Now()
-	for n, status := range []string{"COMPLETED", "COMPLETED", "FAILED", "RUNNING", "WAITING_ON_HUMAN", "COMPLETED"} {
-		leaveRun(t, repo, fmt.Sprintf("r%d-%s", n, status[:4]), status, now.Add(-time.Duration(n)*24*time.Hour))
-	}
-	prune := func(words ...string) map[string]string {
-		t.Helper()
-		var out, errs bytes.Buffer
-		if code := run(append([]string{"runs", "prune", "--json", "--dir", repo}, words...), nil, &out, &errs); code != exitDone {
-			t.Fatalf("%q: exit code %d: %s", words, code, &errs)
-		}
-		var said struct{ Runs []pruned }
-		if err := json.Unmarshal(out.Bytes(), &said); err != nil {
-			t.Fatal(err)
-		}
-		did := map[string]string{}
-		for _, p := range said.Runs {
-			if p.Did != "kept" {
-				did[p.RunID] = p.Did
+	leaveRun(t, repo, "r1", "RUNNING", time.Now().Add(-time.Hour))
+	for code, calls := range map[int][][]string{
+		exitUsage:   {{}, {"--keep", "-1"}, {"--older-than", "soon"}, {"--older-than", "-3d"}, {"--older-than", "NaNd"}},
+		exitRefused: {{"--keep", "0", "--all"}}, // it would go on under who tidies up
+	} {
+		for _, words := range calls {
+			var out, errs bytes.Buffer
+			if got := run(append([]string{"runs", "prune", "--dir", repo}, words...), nil, &out, &errs); got != code {
+				t.Errorf("%q: exit code %d, want %d: %s", words, got, code, &errs)
 			}
 		}
-		return did
 	}
-	if did := prune("--older-than", "12h", "--dry-run"); len(did) != 2 || did["r1-COMP"] != "archived" || did["r5-COMP"] != "archived" {
-		t.Errorf("by age: %v", did)
+	a := &app{dir: repo}
+	if err := a.deleteArchived(runFolder(repo, "r1")); err == nil || !exists(runFolder(repo, "r1")) {
+		t.Error("what is not in the archive was deleted")
 	}
-	if did := prune("--keep", "2", "--dry-run"); len(did) != 1 || did["r5-COMP"] != "archived" {
-		t.Errorf("by number: %v", did)
+	archived := filepath.Join(repo, ".agents", "archive", "runs", "old")
+	if err := os.MkdirAll(archived, 0o755); err != nil {
+		t.Fatal(err)
 	}
-	if did := prune("--keep", "0", "--older-than", "30d"); len(did) != 0 {
-		t.Errorf("none is that old: %v", did)
+	if err := a.deleteArchived(runFolder(repo, "r1")); err == nil || !exists(runFolder(repo, "r1")) {
+		t.Error("what is not in the archive was deleted")
 	}
-	if found, _ := runFiles(repo); len(found) != 6 {
-		t.Fatalf("%d runs are left of 6, and nothing was to be done", len(found))
+	if err := a.deleteArchived(archived); err != nil || exists(archived) {
+		t.Errorf("what is in the archive was not deleted: %v", err)
 	}
-	if did := prune("--older-than", "0.5d"); len(did) != 2 {
-		t.Errorf("by age: %v", did)
-	}
-	for _, id := range []string{"r1-COMP", "r5-COMP"} {
-		if !exists(filepath.Join(repo, ".agents", "archive", id, interop.RunStateName)) || exists(runFolder(repo, id)) {
-			t.Errorf("%s is not in the archive", id)
-		}
-	}
-	leaveRun(t, repo, "r1-COMP", "COMPLETED", now.Add(-48*time.Hour)) // a name that was used again
-	if prune("--keep", "1"); !exists(filepath.Join(repo, ".agents", "archive", "r1-COMP.2", interop.RunStateName)) {
-		t.Error("the second of that name is not in the archive")
-	}
-	if did := prune("--keep", "0", "--delete", "--all"); len(did) != 4 || did["r2-FAIL"] != "deleted" {
-		t.Errorf("told to: %v", did)
-	}
-	if !exists(filepath.Join(repo, ".agents", "archive", "r1-COMP")) {
-		t.Error("what was archived is gone")
-	}
-	for _, words := range [][]string{{}, {"--keep", "-1"}, {"--older-than", "soon"}, {"--older-than", "-3d"}} {
-		var out, errs bytes.Buffer
-		if code := run(append([]string{"runs", "prune", "--dir", repo}, words...), nil, &out, &errs); code != exitUsage {
-			t.Errorf("%q: exit code %d", words, code)
+	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "0.5d": 12 * time.Hour, "90m": 90 * time.Minute} {
+		var d days
+		if err := d.Set(text); err != nil || time.Duration(d) != want {
+			t.Errorf("%s: %v, %v", text, time.Duration(d), err)
 		}
 	}
 }
