@@ -199,7 +199,11 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 		return one(CommandBuried)
 	}
 	if in.Desired != was.Desired || in.By != was.By || in.Note != was.Note {
-		switch event := c.wish(in.Desired, now, false); event {
+		event := c.wish(in.Desired, now, false)
+		if event == WantedStopping && now.Held {
+			event = WantedHeld // both: its file has to say that it is held
+		}
+		switch event {
 		case WantedHeld, WantedOverLimit, WantedUnknown:
 			return append(c.reported(in), event)
 		default:
