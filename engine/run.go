@@ -438,7 +438,7 @@ func (e *Engine) Answer(ctx context.Context, by Actor, id, step string, answer S
 		return 0, err
 	}
 	if q == nil {
-		return e.submitRun(ctx, by, id, workflow.AnswerRead{Lease: workflow.Lease{Step: workflow.StepID(step)}, By: by.ID}) // the refusal says what is
+		return 0, e.noQuestion(ctx, id, step)
 	}
 	content, err := answerFile(by, answer)
 	if err != nil {
@@ -457,6 +457,26 @@ func (e *Engine) Answer(ctx context.Context, by Actor, id, step string, answer S
 	return e.answerRun(ctx, by, id, workflow.AnswerRead{Lease: q.lease, Rejected: !in.Approved, By: by.ID, Note: in.Note})
 }
 
+// noQuestion says that a step waits for no answer, and what it does instead.
+func (e *Engine) noQuestion(ctx context.Context, id, step string) error {
+	view, err := e.RunByID(ctx, id)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for i := range view.Steps {
+		s := &view.Steps[i]
+		known = append(known, s.ID)
+		if s.ID == step {
+			return &machine.Refusal{
+				Subject: "step " + step + " of run " + id, Event: "answer_read", State: s.Status, Row: "W9",
+				Reason: "nobody is asked about it now" + because(s.WaitsFor),
+			}
+		}
+	}
+	return &team.Unknown{What: "step of run " + id, Name: cutText(step, 64), Known: known[:min(len(known), 50)]}
+}
+
 func refuseAnswer(id, step string, err error) error {
 	return &machine.Refusal{Subject: "step " + step + " of run " + id, Event: "answer_read", State: string(workflow.Waiting), Row: "W10", Reason: err.Error()}
 }
@@ -467,6 +487,9 @@ func answerFile(by Actor, answer StepAnswer) ([]byte, error) {
 	if answer.Input != "" {
 		if err := json.Unmarshal([]byte(answer.Input), &fields); err != nil {
 			return nil, fmt.Errorf("the input is no JSON object: %w", err)
+		}
+		if fields == nil {
+			return nil, errors.New("the input is no JSON object: it is null")
 		}
 	}
 	put := func(name string, value any) {

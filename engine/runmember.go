@@ -198,7 +198,7 @@ func (e *Engine) errandOfStep(r *workflow.Run, todo team.Todo) {
 	switch todo.Do {
 	case team.WeighIt:
 		what := workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: interop.WeighWhen(r, step)}
-		e.beside(func(ctx context.Context) { e.submitRun(ctx, byEngine, id, what) })
+		e.beside(func(ctx context.Context) { _, _ = e.submitRun(ctx, byEngine, id, what) }) // a refusal: it is moot
 	case team.FindItems:
 		plan, _, _ := r.Find(step)
 		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: workedOn(r.RepoDir, howOf(e.team, id))}
@@ -210,7 +210,7 @@ func (e *Engine) errandOfStep(r *workflow.Run, todo team.Todo) {
 		default:
 			ask.file = plan.Loop.ItemsFromArtifact
 		}
-		e.beside(func(ctx context.Context) { e.submitRun(ctx, byEngine, id, ask.find()) })
+		e.beside(func(ctx context.Context) { _, _ = e.submitRun(ctx, byEngine, id, ask.find()) }) // the same
 	case team.LookForIt:
 		lease, path := todo.Step.Lease, r.ReportFile(step)
 		e.beside(func(ctx context.Context) { e.lookForReport(ctx, id, lease, path) })

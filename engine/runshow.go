@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -95,10 +96,27 @@ func (e *Engine) stepView(t *team.Team, r *workflow.Run, i int) StepView {
 	if p.Attempts > 0 {
 		view.LogPath = logFile(r, how, plan.ID, p.Attempts)
 	}
+	view.LastSession = lastSession(t, id, plan, p)
 	if _, s, ok := t.SessionOf(id, string(plan.ID)); ok {
 		view.Session, view.LastSession = s.ID, s.ID
 	}
 	return view
+}
+
+// lastSession is the newest session that a step had, as far as the team remembers.
+func lastSession(t *team.Team, run string, plan *workflow.Step, p *workflow.Progress) string {
+	if a := t.Agents[plan.Agent]; a != nil && len(plan.Command) == 0 && !t.Notes[run].Settings.Wrapped {
+		for i := len(a.Past) - 1; i >= 0; i-- {
+			if a.Past[i].For == "run/"+run+"/"+string(plan.ID) {
+				return a.Past[i].ID
+			}
+		}
+		return ""
+	}
+	if p.Attempts == 0 && p.Iteration == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s@%s-%d", plan.ID, run, p.N)
 }
 
 // moment is a time for a view: null where there is none.

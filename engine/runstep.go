@@ -52,6 +52,9 @@ func (e *Engine) factsOf(t *team.Team, s team.Session, run string, step workflow
 			f.cmd, ok = interop.StepCommandOf(r, step, todo.Attempt, todo.Item, todo.Answered)
 		}
 	}
+	if f.cmd.Agent == "" {
+		f.cmd.Agent = string(step) // a report names an agent: who has none stands for himself
+	}
 	f.how, f.written, f.report, f.repo, f.dir = howOf(t, run), plan.Prompt, r.ReportFile(step), r.RepoDir, runDir(r)
 	f.log = logFile(r, f.how, step, max(1, f.cmd.Attempt))
 	f.env = e.environ(run, f.how)
