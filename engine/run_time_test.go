@@ -134,7 +134,7 @@ func TestRunsShareAnAgent(t *testing.T) {
 		b.startRun("a", flow, RunFlags{})
 		b.startRun("b", flow, RunFlags{})
 		b.after(30 * time.Second)
-		if s := b.runView("b").Steps[0]; s.Status != "PENDING" || !strings.Contains(s.WaitsFor, "a/one") && !strings.Contains(s.WaitsFor, "coder") {
+		if s := b.runView("b").Steps[0]; s.Status != "PENDING" || !strings.Contains(s.WaitsFor, "behind run/a/one") {
 			t.Errorf("it waits and does not say for what: %+v", s)
 		}
 		if _, err := b.engine.Hold(t.Context(), human, true, "wait"); err != nil {
