@@ -261,8 +261,8 @@ func (v *voyage) drain(ctx context.Context) error {
 					return err
 				}
 			}
-		case <-v.ended: // the daemon goes: what was told is all there is
-			return nil
+		case err := <-v.ended: // the daemon goes: what was told is all there is
+			return err
 		case <-enough.C:
 			return nil
 		}

@@ -111,7 +111,9 @@ func (a *app) tellRun(ch api.Change, head *workflow.Head) []sentence {
 func (a *app) tellStep(id, step string, ch api.Change, set *workflow.StepSet) string {
 	v := set.Value
 	failure := line(v.LastError, errorWidth)
-	switch event := workflow.Event(ch.Trigger); event {
+	switch workflow.Event(ch.Trigger) {
+	case workflow.ProcessDeparted:
+		return "" // of an attempt that was over, and told of, before
 	case workflow.Started, workflow.AnsweredFirst:
 		return "began" + which(v)
 	case workflow.Adopted:

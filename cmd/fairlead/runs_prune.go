@@ -97,7 +97,7 @@ func (a *app) helmToPrune(ctx context.Context) (*helm, error) {
 	var none *api.NoDaemon
 	switch {
 	case err == nil:
-		client.Close()
+		defer client.Close() // takeHelm makes one of its own
 	case !errors.As(err, &none):
 		return nil, err
 	default:
