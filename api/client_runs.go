@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/url"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
 )
@@ -59,6 +60,13 @@ func (c *Client) Answer(ctx context.Context, id, step string, answer engine.Step
 func (c *Client) Inbox(ctx context.Context) ([]engine.InboxItem, error) {
 	all, err := get[Inbox](ctx, c, "/inbox", nil)
 	return all.Items, err
+}
+
+// PruneRuns puts old runs away; with dry it is only said.
+func (c *Client) PruneRuns(ctx context.Context, keep int, olderThan time.Duration, all, dry bool) ([]engine.PrunedRun, error) {
+	older := olderThan.Milliseconds()
+	done, err := post[Pruned](ctx, c, "/prune", pruneBody{Keep: &keep, OlderThanMS: &older, All: all, DryRun: dry})
+	return done.Runs, err
 }
 
 func runPath(id, rest string) string { return "/runs/" + url.PathEscape(id) + rest }

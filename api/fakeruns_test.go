@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/interop"
@@ -109,6 +110,22 @@ func (f *fake) RunByID(ctx context.Context, id string) (engine.RunView, error) {
 		return engine.RunView{}, err
 	}
 	return f.view(), nil
+}
+
+// pruned is what was asked, as the body of the request has it.
+type pruned struct {
+	Keep        int   `json:"keep"`
+	OlderThanMS int64 `json:"older_than_ms"`
+	All         bool  `json:"all"`
+	DryRun      bool  `json:"dry_run"`
+}
+
+func (f *fake) PruneRuns(_ context.Context, by engine.Actor, keep int, olderThan time.Duration, all, dry bool) ([]engine.PrunedRun, error) {
+	if err := f.answer(); err != nil {
+		return nil, err
+	}
+	f.said(by, "prune %s", encode(pruned{keep, olderThan.Milliseconds(), all, dry}))
+	return []engine.PrunedRun{{ID: "r1", Status: "waiting", UpdatedAt: testTime, Did: engine.RunWasKept, Why: "it is not over; cancel it first"}}, nil
 }
 
 func (f *fake) Inbox(context.Context) ([]engine.InboxItem, error) {

@@ -139,6 +139,7 @@ func FuzzBodies(f *testing.F) {
 			`{"note":"x"} {"note":"y"}`, `{"note":"x"`, `[]`, `"x"`, "\xff", `{"note":"\ud800"}`, "{\"note\":\"a\x00b\"}", `{"note":"x","by":"root"}`, " \n", `{"":""}`, `true`, `1e999`,
 			`{"step":"build","note":"x"}`, `{"step":"../x"}`, `{"input":"{\"a\":1}","note":"y"}`, `{"rejected":true}`, `{"workflow":"w.yaml","max_attempts":2,"env":["A=b"]}`,
 			`{"workflow":"broken.yaml"}`, `{"start_at_step":"build","daily_cost_limit":1.5}`, `{"max_attempts":1e2}`, `{"max_iterations":-1}`, `{"env":null}`, `{"git_worktree":1}`,
+			`{"keep":3,"all":true}`, `{"older_than_ms":1000,"dry_run":true}`, `{"keep":-1}`, `{"keep":null}`, `{"all":true}`,
 		} {
 			f.Add(uint8(i), body)
 		}
@@ -162,6 +163,7 @@ func FuzzBodies(f *testing.F) {
 			Now   bool   `json:"now"`
 			Step  string `json:"step"`
 			Input string `json:"input"`
+			pruned
 			engine.RunFlags
 		}
 		dec := json.NewDecoder(strings.NewReader(body))
@@ -176,7 +178,7 @@ func FuzzBodies(f *testing.F) {
 				t.Fatalf("%s %q is taken for %q; it is read as %+v, %v", path, body, fake.orders, want, fault)
 			}
 			got := fake.orders[0]
-			ends := []string{fmt.Sprintf(" %q", want.Note), fmt.Sprintf("now=%v", want.Now), " " + string(encode(want.RunFlags))}
+			ends := []string{fmt.Sprintf(" %q", want.Note), fmt.Sprintf("now=%v", want.Now), " " + string(encode(want.RunFlags)), " " + string(encode(want.pruned))}
 			if !strings.HasPrefix(got, "human sam: ") || !slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(got, end) }) {
 				t.Fatalf("%s %q is taken for %q", path, body, got)
 			}

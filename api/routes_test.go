@@ -66,6 +66,7 @@ func TestEveryRoute(t *testing.T) {
 		{"resume-run", "POST", "/runs/r1/resume", `{"start_at_step":"build"}`, `"run_id":"r1"`},
 		{"approve-step", "POST", "/runs/r1/steps/review/approve", `{"input":"{}"}`, `"seq":9`},
 		{"reject-step", "POST", "/runs/r1/steps/review/reject", "", `"seq":9`},
+		{"prune-runs", "POST", "/prune", `{"keep":3,"dry_run":true}`, `"runs" "run_id":"r1" "did":"kept" "why"`},
 		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"r1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[]`},
 	} {
 		taken[c.id] = true

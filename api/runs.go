@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
 )
@@ -23,6 +24,7 @@ type RunBackend interface {
 	Runs(ctx context.Context) ([]engine.RunView, error)             // newest first, without their steps
 	RunByID(ctx context.Context, id string) (engine.RunView, error) // with its steps
 	Inbox(ctx context.Context) ([]engine.InboxItem, error)
+	PruneRuns(ctx context.Context, by engine.Actor, keep int, olderThan time.Duration, all, dry bool) ([]engine.PrunedRun, error)
 }
 
 // Runs is the answer with every run, the newest first.
@@ -132,6 +134,11 @@ func runRoutes() []route {
 			"reject-step", post, "/runs/{id}/steps/{step}/reject", "Say no to a step that waits for people",
 			"The run goes back to where the step says, or the step has failed.",
 			reply(true),
+		},
+		{
+			"prune-runs", post, "/prune", "Put old runs away",
+			"Their folders go to .agents/archive/runs, and nothing is deleted. A run that is at work or waits is never touched.",
+			answer((*Server).pruneRuns),
 		},
 		{
 			"list-inbox", get, "/inbox", "What waits for a person",
@@ -250,6 +257,45 @@ func object(input string) error {
 	p := problem(http.StatusUnprocessableEntity, "%s", err)
 	p.Errors = []Fault{{Message: err.Error(), Location: "body.input", Value: shorten(input)}}
 	return p
+}
+
+// pruneBody says which runs are old.
+type pruneBody struct {
+	Keep        *int   `json:"keep,omitempty" minimum:"0" doc:"The newest so many stay"`
+	OlderThanMS *int64 `json:"older_than_ms,omitempty" minimum:"0" maximum:"9000000000000" doc:"Only those that have not changed for so long"`
+	All         bool   `json:"all,omitempty" doc:"Also those that have failed or were cancelled"`
+	DryRun      bool   `json:"dry_run,omitempty" doc:"Only say what would be done"`
+}
+
+type pruneIn struct{ Body *pruneBody }
+
+// Pruned is what became of each run, the newest first.
+type Pruned struct {
+	Runs []engine.PrunedRun `json:"runs" nullable:"false"`
+}
+
+func (s *Server) pruneRuns(ctx context.Context, in *pruneIn) (*Pruned, error) {
+	if err := mayOrderRun(ctx, "prune", ""); err != nil {
+		return nil, err
+	}
+	var what pruneBody
+	if in.Body != nil {
+		what = *in.Body
+	}
+	if what.Keep == nil && what.OlderThanMS == nil { // an order without words must not put everything away
+		p := problem(http.StatusUnprocessableEntity, "which runs? Give keep, older_than_ms, or both")
+		p.Errors = []Fault{{Message: "neither keep nor older_than_ms is given", Location: "body"}}
+		return nil, p
+	}
+	keep, older := 0, time.Duration(0)
+	if what.Keep != nil {
+		keep = *what.Keep
+	}
+	if what.OlderThanMS != nil {
+		older = time.Duration(*what.OlderThanMS) * time.Millisecond
+	}
+	done, err := s.engine.PruneRuns(ctx, s.actor(ctx), keep, older, what.All, what.DryRun)
+	return &Pruned{Runs: some(done)}, err
 }
 
 func (s *Server) inbox(ctx context.Context, _ *nothing) (*Inbox, error) {
