@@ -19,6 +19,7 @@ func (c *circle) act(act Act, s *Seat, event Event, why string) {
 			s.Stop = 0 // there is nothing left to stop
 		}
 		c.unrest(s)
+		c.lostWith(s.Agent)
 	case LeaveCircle:
 		c.leaveCircle(s)
 	case TakeTurn:
@@ -41,7 +42,7 @@ func (c *circle) act(act Act, s *Seat, event Event, why string) {
 	case EndTurn:
 		c.endTurn(s, event)
 	case LoseTurn:
-		c.loseTurn()
+		c.freeTurn(s.Agent)
 	case CloseMessages:
 		c.closeMessages(s)
 	case RestHere:
@@ -94,6 +95,7 @@ func (c *circle) unrest(s *Seat) {
 // leaveCircle takes the seat away, or leaves it until the agent's work was stopped.
 func (c *circle) leaveCircle(s *Seat) {
 	c.unrest(s)
+	c.lostWith(s.Agent)
 	if a := c.agentNow(s.Agent); a != nil {
 		is := *a
 		is.Channels = slices.DeleteFunc(slices.Clone(is.Channels), func(id ChannelID) bool { return id == c.id })
@@ -154,19 +156,17 @@ func (c *circle) hear(s *Seat, upto uint64) {
 	}
 }
 
-// loseTurn gives the turn back of a holder that is no more: what it was given died with it.
-func (c *circle) loseTurn() {
-	turn := c.head.Turn
+// lostWith takes back what an agent alone had, when it leaves: nobody could answer it.
+func (c *circle) lostWith(name AgentID) {
 	var lost []uint64
 	for _, m := range c.open {
-		if m.State == Delivered && m.Turn == turn && m.Ends.IsZero() && (m.N != c.head.Aside.Message || c.head.Aside.Agent == c.head.Holder) {
+		if m.State == Delivered && m.Ends.IsZero() && !c.hasElse(m.N, name) {
 			lost = append(lost, m.N)
 		}
 	}
 	for _, n := range lost {
 		c.progress(n, LostWithIt, func(m *Message) { m.Turn = 0 })
 	}
-	c.freeTurn(c.head.Holder)
 }
 
 func (c *circle) freeTurn(agent AgentID) {

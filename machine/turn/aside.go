@@ -68,7 +68,7 @@ func (c *circle) tellAside() {
 	if a.Agent == c.head.Holder {
 		turn = c.head.Turn
 		c.ahead(a.Message)
-	} else if s := c.look(a.Agent); s != nil && !s.Gone && a.Message > s.Heard && len(s.Ahead) < aheadMax {
+	} else if s := c.look(a.Agent); c.inCircle(a.Agent) && a.Message > s.Heard && len(s.Ahead) < aheadMax {
 		s = c.seat(a.Agent) // a lead in the circle is not given it again with its turn
 		s.Ahead = append(slices.Clip(s.Ahead), a.Message)
 		slices.Sort(s.Ahead)
@@ -76,15 +76,25 @@ func (c *circle) tellAside() {
 	c.handed(a.Message, turn)
 }
 
-// hasElse says whether another seat than one's has a message.
+// inCircle says whether an agent has a place here that the turn comes to.
+func (c *circle) inCircle(name AgentID) bool {
+	s := c.look(name)
+	return s != nil && (s.State != "" || c.head.Rests == name)
+}
+
+// hasElse says whether somebody else than one agent has a message and could answer it.
 func (c *circle) hasElse(n uint64, name AgentID) bool {
-	for _, other := range sorted(c.base.Seats) {
+	h := &c.head
+	if h.Aside.Message == n && h.Aside.Told {
+		return true
+	}
+	for other := range c.base.Seats {
+		if other == name || !c.inCircle(other) {
+			continue
+		}
 		s := c.look(other)
-		switch {
-		case s == nil || other == name || s.Gone:
-		case n <= s.Heard || slices.Contains(s.Ahead, n):
-			return true
-		case other == c.head.Holder && (c.head.Lease.Told && n <= c.head.Lease.Upto || slices.Contains(c.head.Lease.Ahead, n)):
+		mine := other == h.Holder && (h.Lease.Told && n <= h.Lease.Upto || slices.Contains(h.Lease.Ahead, n))
+		if mine || n <= s.Heard || slices.Contains(s.Ahead, n) {
 			return true
 		}
 	}
@@ -141,8 +151,7 @@ func (c *circle) leadLost(name AgentID) {
 	}
 	n := h.Aside.Message
 	h.Aside = Aside{}
-	gone := !c.agentNow(name).Online()
-	if i, ok := find(c.open, n); ok && c.open[i].State == Delivered && (gone || !c.member(name)) && !c.hasElse(n, name) {
+	if i, ok := find(c.open, n); ok && c.open[i].State == Delivered && !c.hasElse(n, "") {
 		c.progress(n, LostWithIt, func(m *Message) { m.Turn = 0 })
 	}
 	c.emit(rowAside, "", "", "", "lead_lost")

@@ -73,7 +73,28 @@ func holds(f *Floor, id ChannelID, c *Channel, now Now) error {
 			return fmt.Errorf("%s is in the queue and not queued", s)
 		}
 	}
+	for i := range c.Open {
+		if !had(c, &c.Open[i]) {
+			return fmt.Errorf("message %d is delivered, and nobody has it: %+v", c.Open[i].N, c.Open[i])
+		}
+	}
 	return goesOn(f, id, c, now)
+}
+
+// had: what is said to be delivered, somebody has who can answer it.
+func had(c *Channel, m *Message) bool {
+	h := &c.Head
+	if m.State != Delivered || !m.Ends.IsZero() || h.Aside.Message == m.N && h.Aside.Told {
+		return true
+	}
+	for name, s := range c.Seats {
+		in := s.State == Queued || s.State == Active || s.State == Waiting || h.Rests == name
+		lease := h.Holder == name && (h.Lease.Told && m.N <= h.Lease.Upto || slices.Contains(h.Lease.Ahead, m.N))
+		if in && (lease || m.N <= s.Heard || slices.Contains(s.Ahead, m.N)) {
+			return true
+		}
+	}
+	return false
 }
 
 // goesOn: what is under way has a next event, and nothing waits for nobody.

@@ -41,11 +41,11 @@ func TestEveryState(t *testing.T) {
 		{agents: 2, channels: 1, modes: []Mode{Interrupt}, lead: "a0"},
 		{agents: 2, channels: 1, modes: []Mode{Parallel}},
 		{agents: 3, channels: 1, modes: []Mode{Inject}},
-		{agents: 4, channels: 1, modes: []Mode{ByQueue}},
-		{agents: 3, channels: 2, modes: []Mode{ByQueue}, still: true},
-		{agents: 3, channels: 2, modes: []Mode{ByQueue}, long: true},
+		{agents: 4, channels: 1, modes: []Mode{ByQueue}, still: true},
+		{agents: 2, channels: 2, modes: []Mode{ByQueue}, still: true},
+		{agents: 3, channels: 2, modes: []Mode{ByQueue}, still: true, long: true},
 		{agents: 2, channels: 1, modes: every, hands: true, long: true},
-		{agents: 4, channels: 1, modes: []Mode{Inject}, hands: true, long: true},
+		{agents: 4, channels: 1, modes: []Mode{Inject}, long: true},
 	} {
 		name := fmt.Sprintf("agents=%d,channels=%d,modes=%v,hands=%t,still=%t,lead=%s", c.agents, c.channels, c.modes, c.hands, c.still, c.lead)
 		t.Run(name, func(t *testing.T) {
@@ -343,7 +343,7 @@ func headKey(out *strings.Builder, c *Channel) {
 	fmt.Fprint(out, "#", parked, bits(l.Told, l.Stopped, l.Left > 0, !l.Ends.IsZero(), !l.WaitTo.IsZero(), !l.Silence.IsZero()))
 	fmt.Fprint(out, i, bits(ok, h.Aside.Message != 0, h.Aside.Told, h.Said.Last > l.Upto, h.Said.Else > l.Upto))
 	for _, m := range c.Open {
-		fmt.Fprint(out, "m", m.Mode, m.State, bits(!m.Ends.IsZero(), m.Turn == h.Turn, m.N <= l.Upto, slices.Contains(l.Ahead, m.N)))
+		fmt.Fprint(out, "m", m.Mode, m.State, bits(!m.Ends.IsZero(), m.N <= l.Upto, slices.Contains(l.Ahead, m.N)))
 	}
 }
 
