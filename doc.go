@@ -39,6 +39,8 @@
 //	machine     a state machine is a table of rows; a pair that has no row is refused
 //	machine/…   one package a machine: the table, the value, its matrix
 //	team        all machines of one team as one value: Decide, Apply
+//	condition   what a step's `when` asks, weighed
+//	marker      what agents mark in what they say
 //
 // The ones that touch the world know nothing of each other.
 //
@@ -48,6 +50,7 @@
 //	            and lives on when the daemon does not
 //	driver      how to start, tell, hear and judge one kind of agent
 //	config      fairlead.yaml, with every fault and its place
+//	notify      tells people that they are waited for: a webhook, a notice on the screen
 //
 // The engine joins them in one loop. Around it stand the faces: api (HTTP, and a
 // feed that resumes by sequence), ui (Mission Control, a page that is a plain
