@@ -71,7 +71,7 @@ func (a *app) tell(id string, ch api.Change) []sentence {
 			return []sentence{{step, text}}
 		}
 	case run.Reset != nil && run.Reset.Gate != "":
-		return []sentence{{string(run.Reset.Gate), a.paint(yellow, "sends the run back to "+string(run.Reset.Target)) + behind(len(run.Reset.Moves))}}
+		return []sentence{{string(run.Reset.Gate), a.paint(yellow, "sends the run back to "+line(string(run.Reset.Target), stepWidth)) + behind(len(run.Reset.Moves))}}
 	case run.Moved != nil && run.Moved.To == workflow.Skipped:
 		var all []sentence
 		for _, move := range run.Moved.Moves {
@@ -97,13 +97,13 @@ func (a *app) tellRun(ch api.Change, head *workflow.Head) []sentence {
 	}
 	switch workflow.RunEvent(ch.Trigger) {
 	case workflow.RunPaused:
-		return []sentence{{"", a.paint(yellow, "paused by "+plain(head.By)) + why}}
+		return []sentence{{"", a.paint(yellow, "paused by "+line(head.By, stepWidth)) + why}}
 	case workflow.RunReleased:
-		return []sentence{{"", "released by " + plain(head.By) + why}}
+		return []sentence{{"", "released by " + line(head.By, stepWidth) + why}}
 	case workflow.RunResumed:
-		return []sentence{{"", "resumed by " + plain(head.By) + why}}
+		return []sentence{{"", "resumed by " + line(head.By, stepWidth) + why}}
 	case workflow.RunCancelled:
-		return []sentence{{"", a.paint(yellow, "cancelled by "+plain(head.By)) + why}}
+		return []sentence{{"", a.paint(yellow, "cancelled by "+line(head.By, stepWidth)) + why}}
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (a *app) tellStep(id, step string, ch api.Change, set *workflow.StepSet) st
 	case workflow.FailedTriesLeft:
 		return a.paint(yellow, fmt.Sprintf("failed (attempt %d), tried again in %s", v.Attempts, ago(v.RetryAt.Sub(ch.Time)))) + why(failure)
 	case workflow.Answered, workflow.Approved, workflow.Rejected:
-		return "answered by " + plain(ch.Actor.ID)
+		return "answered by " + line(ch.Actor.ID, stepWidth)
 	case workflow.AnswerFaulty:
 		return a.paint(yellow, "the answer is not valid") + why(line(v.Fault, errorWidth))
 	case workflow.ItemDone:
@@ -137,7 +137,7 @@ func (a *app) tellStep(id, step string, ch api.Change, set *workflow.StepSet) st
 	case workflow.Failed:
 		return a.paint(red, "failed") + took(v) + why(failure)
 	case workflow.Waiting:
-		return a.paint(yellow, "waits for a person") + fmt.Sprintf(": fairlead approve %s %s (or reject)", id, step)
+		return a.paint(yellow, "waits for a person") + fmt.Sprintf(": fairlead approve %s %s (or reject)", id, line(step, pathWidth))
 	case workflow.Skipped:
 		return a.paint(dim, "skipped: its condition does not hold")
 	}
