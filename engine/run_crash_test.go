@@ -29,8 +29,8 @@ type brink struct {
 }
 
 // life opens an engine. die says before which append, from 1, it loses its journal; 0: never.
-// end gives how often it appended, after it has stopped.
-func (b *brink) life(die int, done bool) (e *Engine, end func() int) {
+// What is returned beside it gives how often it appended, after it has stopped.
+func (b *brink) life(die int, done bool) (*Engine, func() int) {
 	b.t.Helper()
 	conf, err := config.Load(b.dir, os.LookupEnv)
 	if err != nil {
@@ -43,7 +43,7 @@ func (b *brink) life(die int, done bool) (e *Engine, end func() int) {
 	}
 	cut := &cutOff{Journal: b.slate, at: die, done: done}
 	ctx, cancel := context.WithCancel(context.Background())
-	e, err = Open(ctx, Options{
+	e, err := Open(ctx, Options{
 		Name: "brink", Config: conf, Journal: cut, Files: files, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
 		Host:    &Holders{Folder: filepath.Join(b.dir, "sessions"), Workspace: b.dir},
 		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},
