@@ -258,7 +258,7 @@ var warnings = map[control.Event]string{
 func (e *Engine) warn(ch team.Change) {
 	text, known := warnings[control.Event(ch.Trigger)]
 	key := ch.Entity + " " + ch.Trigger
-	if !known || e.warned[key] {
+	if !known || ch.Machine != "control" || e.warned[key] { // a step may fail for good, too
 		return
 	}
 	e.warned[key] = true

@@ -246,7 +246,7 @@ func (e *Engine) stepOver(ctx context.Context, m *member, s team.Session, run st
 	if !ok {
 		return true // the attempt is over: whatever was reported is late
 	}
-	report, err := e.reportOf(ctx, f, s)
+	report, err := e.reportOf(ctx, m, f, s)
 	if err != nil {
 		what.Fault = err.Error()
 	}
@@ -288,16 +288,10 @@ func (e *Engine) reportCost(ctx context.Context, m *member, s team.Session, byte
 
 // reportOf finds a step's report: in its file, else between the markers in its output. Neither
 // a report nor an error: there is none.
-func (e *Engine) reportOf(ctx context.Context, f stepFacts, s team.Session) (*interop.StepReport, error) {
-	of := interop.ReportFor{RunID: f.cmd.RunID, StepID: f.cmd.StepID}
-	if f.how.ReportSchema != "" {
-		text, err := readUpTo(f.how.ReportSchema, schemaBytesMax)
-		if err != nil {
-			return nil, fmt.Errorf("read the schema for reports: %w", err)
-		}
-		if of.Schema, err = interop.CompileSchema(text); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.how.ReportSchema, err)
-		}
+func (e *Engine) reportOf(ctx context.Context, m *member, f stepFacts, s team.Session) (*interop.StepReport, error) {
+	of, err := f.wanted()
+	if err != nil {
+		return nil, err
 	}
 	report, err := interop.ReadReport(f.report, of)
 	if err == nil {
@@ -306,7 +300,7 @@ func (e *Engine) reportOf(ctx context.Context, f stepFacts, s team.Session) (*in
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	text, err := e.markedReport(ctx, s)
+	text, err := e.markedReport(ctx, m, s)
 	if err != nil || text == nil {
 		return nil, err
 	}
@@ -317,43 +311,92 @@ func (e *Engine) reportOf(ctx context.Context, f stepFacts, s team.Session) (*in
 	return &report, nil
 }
 
+// wanted is what a report has to be about, and has to fit.
+func (f stepFacts) wanted() (interop.ReportFor, error) {
+	of := interop.ReportFor{RunID: f.cmd.RunID, StepID: f.cmd.StepID}
+	if f.how.ReportSchema == "" {
+		return of, nil
+	}
+	text, err := readUpTo(f.how.ReportSchema, schemaBytesMax)
+	if err != nil {
+		return of, fmt.Errorf("read the schema for reports: %w", err)
+	}
+	if of.Schema, err = interop.CompileSchema(text); err != nil {
+		return of, fmt.Errorf("%s: %w", f.how.ReportSchema, err)
+	}
+	return of, nil
+}
+
 // markedReport is the last report that a session has printed between the markers, or nil. A
 // broken one is its fault only where no whole one follows.
-func (e *Engine) markedReport(ctx context.Context, s team.Session) ([]byte, error) {
-	out, err := e.opts.Host.Output(ctx, s.ID, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func (e *Engine) markedReport(ctx context.Context, m *member, s team.Session) ([]byte, error) {
+	var read reportReader
+	said := e.printed
+	if m.driver.Name() != benchDriver {
+		said = e.spoken
 	}
-	if err != nil {
+	if err := said(ctx, m, s, &read); err != nil {
 		return nil, fmt.Errorf("look for a report in the output: %w", err)
 	}
+	read.note(read.scan.Flush())
+	return read.last, read.fault
+}
+
+// reportReader finds the last report in what is written into it.
+type reportReader struct {
+	scan  marker.Scanner
+	last  []byte
+	fault error // of a report behind the last whole one
+}
+
+func (r *reportReader) Write(b []byte) (int, error) {
+	r.note(r.scan.Write(b))
+	return len(b), nil
+}
+
+func (r *reportReader) note(pieces []marker.Piece) {
+	for _, p := range pieces {
+		switch {
+		case p.Marker == nil || p.Marker.Kind != marker.RunReport:
+		case p.Marker.Fault != "":
+			r.last, r.fault = nil, fmt.Errorf("in the output at byte %d: %s", p.Marker.Offset, p.Marker.Fault)
+		default:
+			r.last, r.fault = append([]byte(nil), p.Marker.JSON...), nil
+		}
+	}
+}
+
+// printed is all that a session has printed.
+func (e *Engine) printed(ctx context.Context, _ *member, s team.Session, to *reportReader) error {
+	out, err := e.opts.Host.Output(ctx, s.ID, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	defer out.Close()
-	var scan marker.Scanner
-	var last []byte
-	var fault error
-	note := func(pieces []marker.Piece) {
-		for _, p := range pieces {
-			switch {
-			case p.Marker == nil || p.Marker.Kind != marker.RunReport:
-			case p.Marker.Fault != "":
-				last, fault = nil, fmt.Errorf("in the output at byte %d: %s", p.Marker.Offset, p.Marker.Fault)
-			default:
-				last, fault = append([]byte(nil), p.Marker.JSON...), nil
-			}
-		}
-	}
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := out.Read(buf)
-		note(scan.Write(buf[:n]))
-		if errors.Is(err, io.EOF) {
-			note(scan.Flush())
-			return last, fault
-		}
+	_, err = io.CopyBuffer(to, struct{ io.Reader }{out}, make([]byte, 64<<10))
+	return err
+}
+
+// spoken is what an agent has said whose output is a protocol. What its tools say is not the
+// agent's own word.
+func (e *Engine) spoken(ctx context.Context, m *member, s team.Session, to *reportReader) error {
+	conv := m.driver.Converse(driver.Agent{Name: m.conf.Name}, sessionFor(m, s), readOnly{e: e, session: s.ID})
+	for fact, err := range conv.Facts(ctx, 0) {
 		if err != nil {
-			return nil, fmt.Errorf("look for a report in the output: %w", err)
+			return err
+		}
+		if fact.Kind != driver.Said || fact.Tool != "" {
+			continue
+		}
+		_, _ = to.Write([]byte(fact.Text)) // it takes all
+		if !fact.Part {
+			_, _ = to.Write([]byte("\n"))
 		}
 	}
+	return nil
 }
 
 // withReport adds to the end of a session of which nothing is left what its step's report
@@ -368,7 +411,12 @@ func (e *Engine) withReport(t *team.Team, s team.Session, ended team.SessionEnde
 	if !ok {
 		return ended
 	}
-	report, err := interop.ReadReport(f.report, interop.ReportFor{RunID: run, StepID: step})
+	of, err := f.wanted()
+	if err != nil {
+		ended.Fault = err.Error()
+		return ended
+	}
+	report, err := interop.ReadReport(f.report, of)
 	switch {
 	case err == nil:
 		ended.Report = &team.StepReport{Report: report.Report, Until: interop.WeighUntil(t.Runs[run], workflow.StepID(step), report.Report)}
