@@ -107,3 +107,35 @@ func TestRunNamesThatLeadElsewhere(t *testing.T) {
 		t.Errorf("made: %q", made)
 	}
 }
+
+// --schema holds for every report that is believed: of a step at work, and of one that was
+// RUNNING by somebody else's word.
+func TestReportsHaveToFitTheSchema(t *testing.T) {
+	y := newYard(t)
+	y.file("report.schema.json", `{"type": "object", "required": ["reviewed_by"], "properties": {"reviewed_by": {"type": "string"}}}`)
+	list := []deed{
+		{id: "fits", does: `say COMPLETED ',"reviewed_by":"ann"' > "$REPORT_PATH"`, status: "COMPLETED"},
+		{id: "lacks", does: `say COMPLETED > "$REPORT_PATH"`, status: "FAILED", says: "does not fit the schema"},
+		{id: "wrong", does: `say COMPLETED ',"reviewed_by":1' > "$REPORT_PATH"`, status: "FAILED", says: "does not fit the schema"},
+	}
+	one := 1
+	y.start(RunFlags{Workflow: y.deeds(list), RunID: "s", MaxAttempts: &one, ReportSchema: "report.schema.json"})
+	y.came(y.until("s", "it is over", over), list)
+
+	text, err := os.ReadFile(filepath.Join("..", "interop", "testdata", "run_state_1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.file(filepath.Join(".agents", "runs", "f8c1a491", interop.RunStateName), string(text))
+	y.file(filepath.Join(".agents", "runs", "f8c1a491", "reports", "f8c1a491__coding.json"),
+		`{"schema":"v0","run_id":"f8c1a491","step_id":"coding","agent":"a","status":"COMPLETED","started_at":"2025-01-15T14:30:00Z","ended_at":"2025-01-15T14:31:00Z"}`)
+	const ok = `echo $STEP_ID >> ran; say COMPLETED ',"reviewed_by":"ann"' > "$REPORT_PATH"`
+	flow := y.deeds([]deed{{id: "planning", does: ok}, {id: "coding", does: ok}, {id: "code_review", does: ok}})
+	if _, err := y.ResumeRun(t.Context(), human, "f8c1a491", RunFlags{Workflow: flow, ReportSchema: "report.schema.json"}); err != nil {
+		t.Fatal(err)
+	}
+	y.until("f8c1a491", "it completes", func(v RunView) bool { return over(v) && v.Status == "completed" })
+	if n := y.count("ran"); n != 2 {
+		t.Errorf("%d steps ran: a report that does not fit the schema was believed", n)
+	}
+}

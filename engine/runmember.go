@@ -212,8 +212,8 @@ func (e *Engine) errandOfStep(r *workflow.Run, todo team.Todo) {
 		}
 		e.beside(func(ctx context.Context) { _, _ = e.submitRun(ctx, byEngine, id, ask.find()) }) // the same
 	case team.LookForIt:
-		lease, path := todo.Step.Lease, r.ReportFile(step)
-		e.beside(func(ctx context.Context) { e.lookForReport(ctx, id, lease, path) })
+		lease, f := todo.Step.Lease, stepFacts{cmd: interop.StepCommand{RunID: id, StepID: string(step)}, how: howOf(e.team, id), report: r.ReportFile(step)}
+		e.beside(func(ctx context.Context) { e.lookForReport(ctx, id, lease, f) })
 	default:
 		panic("engine: no such errand of a run: " + string(todo.Do))
 	}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/marker"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// reportCost counts what a report says that the step has cost, where its driver has told of no
+// cost itself. False: we stop.
+func (e *Engine) reportCost(ctx context.Context, m *member, s team.Session, bytes int64, cost float64) bool {
+	told := false
+	if e.look(ctx, func(t *team.Team) {
+		if now := m.sitting(t); now != nil {
+			told = now.Usage.CostUSD > 0
+			bytes = max(bytes, now.Offset)
+		}
+	}) != nil {
+		return false
+	}
+	if told {
+		return true
+	}
+	_, err := e.submitOf(ctx, team.Actor{Kind: "agent", ID: m.conf.Name}, m, team.SessionReported{
+		Session: s.ID, Offset: bytes + 1, Usage: team.Usage{CostUSD: min(cost, costReportMax)}, // behind all that it said
+	})
+	return err == nil || isAnswer(err)
+}
+
+// reportOf finds a step's report: in its file, else between the markers in its output. Neither
+// a report nor an error: there is none.
+func (e *Engine) reportOf(ctx context.Context, m *member, f stepFacts, s team.Session) (*interop.StepReport, error) {
+	of, err := f.wanted()
+	if err != nil {
+		return nil, err
+	}
+	report, err := interop.ReadReport(f.report, of)
+	if err == nil {
+		return &report, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	text, err := e.markedReport(ctx, m, s)
+	if err != nil || text == nil {
+		return nil, err
+	}
+	report, err = interop.ParseReport("the output of "+s.ID, text, of)
+	if err != nil {
+		return nil, err
+	}
+	return &report, nil
+}
+
+// wanted is what a report has to be about, and has to fit.
+func (f stepFacts) wanted() (interop.ReportFor, error) {
+	of := interop.ReportFor{RunID: f.cmd.RunID, StepID: f.cmd.StepID}
+	if f.how.ReportSchema == "" {
+		return of, nil
+	}
+	text, err := readUpTo(f.how.ReportSchema, schemaBytesMax)
+	if err != nil {
+		return of, fmt.Errorf("read the schema for reports: %w", err)
+	}
+	if of.Schema, err = interop.CompileSchema(text); err != nil {
+		return of, fmt.Errorf("%s: %w", f.how.ReportSchema, err)
+	}
+	return of, nil
+}
+
+// markedReport is the last report that a session has printed between the markers, or nil. A
+// broken one is its fault only where no whole one follows.
+func (e *Engine) markedReport(ctx context.Context, m *member, s team.Session) ([]byte, error) {
+	var read reportReader
+	said := e.printed
+	if m.driver.Name() != benchDriver {
+		said = e.spoken
+	}
+	if err := said(ctx, m, s, &read); err != nil {
+		return nil, fmt.Errorf("look for a report in the output: %w", err)
+	}
+	read.note(read.scan.Flush())
+	return read.last, read.fault
+}
+
+// reportReader finds the last report in what is written into it.
+type reportReader struct {
+	scan  marker.Scanner
+	last  []byte
+	fault error // of a report behind the last whole one
+}
+
+func (r *reportReader) Write(b []byte) (int, error) {
+	r.note(r.scan.Write(b))
+	return len(b), nil
+}
+
+func (r *reportReader) note(pieces []marker.Piece) {
+	for _, p := range pieces {
+		switch {
+		case p.Marker == nil || p.Marker.Kind != marker.RunReport:
+		case p.Marker.Fault != "":
+			r.last, r.fault = nil, fmt.Errorf("in the output at byte %d: %s", p.Marker.Offset, p.Marker.Fault)
+		default:
+			r.last, r.fault = append([]byte(nil), p.Marker.JSON...), nil
+		}
+	}
+}
+
+// printed is all that a session has printed.
+func (e *Engine) printed(ctx context.Context, _ *member, s team.Session, to *reportReader) error {
+	out, err := e.opts.Host.Output(ctx, s.ID, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	_, err = io.CopyBuffer(to, struct{ io.Reader }{out}, make([]byte, 64<<10))
+	return err
+}
+
+// spoken is what an agent has said whose output is a protocol. What its tools say is not the
+// agent's own word.
+func (e *Engine) spoken(ctx context.Context, m *member, s team.Session, to *reportReader) error {
+	conv := m.driver.Converse(driver.Agent{Name: m.conf.Name}, sessionFor(m, s), readOnly{e: e, session: s.ID})
+	for fact, err := range conv.Facts(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if fact.Kind != driver.Said || fact.Tool != "" {
+			continue
+		}
+		_, _ = to.Write([]byte(fact.Text)) // it takes all
+		if !fact.Part {
+			_, _ = to.Write([]byte("\n"))
+		}
+	}
+	return nil
+}
+
+// withReport adds to the end of a session of which nothing is left what its step's report
+// says: it may have been written before (W13). It is read at once, since it is small and the
+// case is rare.
+func (e *Engine) withReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
+	run, step, isStep := team.StepOf(s.For)
+	if !isStep {
+		return ended
+	}
+	f, ok := e.factsOf(t, s, run, workflow.StepID(step))
+	if !ok {
+		return ended
+	}
+	of, err := f.wanted()
+	if err != nil {
+		ended.Fault = err.Error()
+		return ended
+	}
+	report, err := interop.ReadReport(f.report, of)
+	switch {
+	case err == nil:
+		ended.Report = &team.StepReport{Report: report.Report, Until: interop.WeighUntil(t.Runs[run], workflow.StepID(step), report.Report)}
+	case !errors.Is(err, fs.ErrNotExist):
+		ended.Fault = err.Error()
+	}
+	return ended
+}
+
+// lookForReport is for a step that is RUNNING by somebody else's word: nobody knows of a
+// process, so a report decides, or the attempt is lost (W13).
+func (e *Engine) lookForReport(ctx context.Context, id string, lease workflow.Lease, f stepFacts) {
+	of, err := f.wanted()
+	var report interop.StepReport
+	if err == nil {
+		report, err = interop.ReadReport(f.report, of)
+	}
+	if err != nil {
+		_, _ = e.submitRun(ctx, byEngine, id, workflow.ProcessLost{Lease: lease, Why: "nobody here started it, and there is no good report: " + err.Error()})
+		return
+	}
+	what := workflow.ReportRead{Lease: lease, Report: report.Report, Over: true}
+	if e.look(ctx, func(t *team.Team) {
+		if r := t.Runs[id]; r != nil {
+			what.Until = interop.WeighUntil(r, lease.Step, report.Report)
+		}
+	}) == nil {
+		_, _ = e.submitRun(ctx, byEngine, id, what)
+	}
+}
