@@ -20,6 +20,7 @@ type walk struct {
 	modes    []Mode // of what a person says, who says no more while a message waits
 	hands    bool   // people grant turns, too
 	still    bool   // nobody is removed, and nobody waits
+	brief    bool   // and whoever is told something is told at once, and answers or runs out of time
 	seen     map[string]bool
 	todo     []*Floor
 	steps    int
@@ -33,7 +34,7 @@ func TestEveryState(t *testing.T) {
 		agents, channels int
 		modes            []Mode
 		hands, long      bool
-		still            bool
+		still, brief     bool
 		lead             AgentID
 	}{
 		{agents: 1, channels: 1, modes: every, hands: true},
@@ -41,18 +42,20 @@ func TestEveryState(t *testing.T) {
 		{agents: 2, channels: 1, modes: []Mode{Interrupt}, lead: "a0"},
 		{agents: 2, channels: 1, modes: []Mode{Parallel}},
 		{agents: 3, channels: 1, modes: []Mode{Inject}},
-		{agents: 4, channels: 1, modes: []Mode{ByQueue}, still: true},
-		{agents: 2, channels: 2, modes: []Mode{ByQueue}, still: true},
+		{agents: 4, channels: 1, modes: []Mode{ByQueue}, brief: true},
+		{agents: 4, channels: 1, modes: []Mode{ByQueue}, still: true, long: true},
+		{agents: 2, channels: 2, modes: []Mode{ByQueue}, brief: true},
+		{agents: 3, channels: 2, modes: []Mode{ByQueue}, brief: true, long: true},
 		{agents: 3, channels: 2, modes: []Mode{ByQueue}, still: true, long: true},
 		{agents: 2, channels: 1, modes: every, hands: true, long: true},
 		{agents: 4, channels: 1, modes: []Mode{Inject}, long: true},
 	} {
-		name := fmt.Sprintf("agents=%d,channels=%d,modes=%v,hands=%t,still=%t,lead=%s", c.agents, c.channels, c.modes, c.hands, c.still, c.lead)
+		name := fmt.Sprintf("agents=%d,channels=%d,modes=%v,hands=%t,still=%t,brief=%t,lead=%s", c.agents, c.channels, c.modes, c.hands, c.still, c.brief, c.lead)
 		t.Run(name, func(t *testing.T) {
 			if c.long && !long {
 				t.Skip("FAIRLEAD_LONG=1 walks it")
 			}
-			w := &walk{t: t, modes: c.modes, hands: c.hands, still: c.still, seen: map[string]bool{}}
+			w := &walk{t: t, modes: c.modes, hands: c.hands, still: c.still || c.brief, brief: c.brief, seen: map[string]bool{}}
 			w.start(c.agents, c.channels, c.lead)
 			for len(w.todo) > 0 {
 				f := w.todo[len(w.todo)-1]
@@ -136,7 +139,7 @@ func (w *walk) step(f *Floor, in Input) {
 func (w *walk) stopAll(f *Floor) {
 	for _, id := range w.channels {
 		for _, t := range f.Todo(id, Now{At: noon}) {
-			if t.Do != StopWork && t.Do != TellGoOn {
+			if t.Do != StopWork && t.Do != TellGoOn && !w.brief {
 				continue
 			}
 			changes, err := decide(w.t, f, Told{Token: t.Token, Do: t.Do, N: t.N}, Now{At: noon})
@@ -225,6 +228,9 @@ func (w *walk) inputsOf(f *Floor, id ChannelID) []Input {
 	}
 	token, old := Token{id, h.Holder, h.Turn}, Token{id, h.Holder, h.Turn - 1}
 	ins = append(ins, Said{Token: old, Bytes: 1, Complete: true}, Said{Token: token, Bytes: 1, Complete: true}, SkipAsked{Channel: id})
+	if w.brief {
+		return append(append(ins[:len(ins)-3:len(ins)-3], Said{Token: token, Bytes: 1, Complete: true}), w.timers(c, id)[:1]...)
+	}
 	if c.Seats[h.Holder].State == Waiting {
 		ins = append(ins, WaitOver{token}, OverrideAsked{id, true}, OverrideAsked{id, false})
 	} else {
