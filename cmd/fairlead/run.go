@@ -182,7 +182,8 @@ func (a *app) steer(ctx context.Context, o *runOptions, begin func(context.Conte
 	}
 	v := &voyage{a: a, h: h, id: view.ID, noWait: o.noWait, face: a.faceFor(ctx, view)}
 	v.face.look(view)
-	view, err = v.follow(ctx, page.Head)
+	view, err = a.followThrough(ctx, v, page.Head)
+	h = v.h
 	err = cmpErr(err, v.ending(view))
 	if lerr := h.leave(ctx, a, !errors.Is(err, errLeft)); lerr != nil && codeOf(err) == exitDone {
 		err = lerr
@@ -191,6 +192,27 @@ func (a *app) steer(ctx context.Context, o *runOptions, begin func(context.Conte
 		return perr
 	}
 	return err
+}
+
+// followThrough follows a run to its end, also where the daemon was another verb like this one
+// whose own run was over first: then the helm is taken from it.
+func (a *app) followThrough(ctx context.Context, v *voyage, from uint64) (engine.RunView, error) {
+	defer v.face.done()
+	for {
+		view, err := v.follow(ctx, from)
+		if err == nil || !v.left || v.h.own != nil || errors.Is(err, errLeft) {
+			return view, err
+		}
+		if err := v.h.leave(ctx, a, false); err != nil {
+			return view, err
+		}
+		h, err := a.takeHelm(ctx)
+		if err != nil {
+			v.h = &helm{Client: v.h.Client, signals: v.h.signals} // there is nothing more to let go of
+			return view, err
+		}
+		v.h, v.left, from = h, false, v.last
+	}
 }
 
 // cmpErr is the first that is one.

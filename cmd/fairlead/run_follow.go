@@ -45,6 +45,7 @@ type voyage struct {
 	open    map[string]string // steps that are not over, and where they stand
 	asked   int               // signals so far
 	last    uint64            // of the journal, that was heard
+	left    bool              // the daemon stops, since the verb is over that was it
 	changes chan api.Change
 	ended   chan error
 }
@@ -57,7 +58,6 @@ var errLeft = &coded{exitCancelled, errors.New("not looking on any longer; the r
 func (v *voyage) follow(ctx context.Context, from uint64) (engine.RunView, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer v.face.done()
 	v.last, v.open = from, map[string]string{}
 	v.changes, v.ended = make(chan api.Change), make(chan error, 1)
 	go v.listen(ctx, from)
@@ -67,6 +67,7 @@ func (v *voyage) follow(ctx context.Context, from uint64) (engine.RunView, error
 		select {
 		case ch := <-v.changes:
 			v.last = ch.Seq
+			v.left = v.left || ch.Machine == "team" && ch.Actor.ID == runActor
 			if !v.about(ch.Entity) {
 				continue
 			}

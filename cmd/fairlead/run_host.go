@@ -26,29 +26,42 @@ type helm struct {
 	signals chan os.Signal
 }
 
+// helmWait is how long somebody who has the workspace, and does not answer yet, is waited for:
+// two runs that are begun at the same moment are both begun, one as the other's daemon.
+const helmWait = 10 * time.Second
+
 // takeHelm finds the daemon of the repository, or becomes it.
 func (a *app) takeHelm(ctx context.Context) (*helm, error) {
 	h := &helm{since: time.Now(), signals: make(chan os.Signal, 4)}
 	signal.Notify(h.signals, os.Interrupt, syscall.SIGTERM)
-	client, err := a.dial()
+	for {
+		err := a.tryHelm(ctx, h)
+		var busy *engine.Busy
+		if err == nil {
+			return h, nil
+		}
+		if !errors.As(err, &busy) || time.Since(h.since) > helmWait || pause(ctx, downPoll) != nil {
+			signal.Stop(h.signals)
+			return nil, err
+		}
+	}
+}
+
+// tryHelm is takeHelm, once. The error is a *engine.Busy where somebody has the workspace.
+func (a *app) tryHelm(ctx context.Context, h *helm) error {
+	var err error
+	h.Client, err = a.dial()
 	var none *api.NoDaemon
-	switch {
-	case err == nil:
-		h.Client = client
-		return h, nil
-	case !errors.As(err, &none):
-		signal.Stop(h.signals)
-		return nil, err
+	if !errors.As(err, &none) {
+		return err
 	}
 	if h.own, err = a.host(ctx); err != nil {
-		signal.Stop(h.signals)
-		return nil, err
+		return err
 	}
 	if h.Client, err = a.dial(); err != nil {
-		signal.Stop(h.signals)
-		return nil, errors.Join(err, h.own.close())
+		return errors.Join(err, h.own.close())
 	}
-	return h, nil
+	return nil
 }
 
 // host is a daemon in this process. A repository without a fairlead.yaml has no agents, and
@@ -70,6 +83,13 @@ func (a *app) loadOrNone() (*config.Config, error) {
 	return config.Parse(config.FileName, a.dir, []byte("version: 1\nagents: {}\n"), os.LookupEnv)
 }
 
+// runActor is who stops a daemon that was one for as long as a verb lasted. Whoever follows a
+// run in it reads by that name that nobody wished his run to stop, and takes the helm.
+const runActor = "fairlead run"
+
+// leaveQuiet is how long other work is waited for without a word.
+const leaveQuiet = 500 * time.Millisecond
+
 // leave lets go of the helm. A daemon of our own stops first, as `fairlead down` lets it:
 // sessions under way finish, unless another signal comes; those go on then, and are found by
 // whoever comes next.
@@ -82,11 +102,15 @@ func (h *helm) leave(ctx context.Context, a *app, wait bool) error {
 	if !wait {
 		return h.own.close()
 	}
-	if err := h.own.engine.Stop(ctx, engine.Actor{Kind: "human", ID: "fairlead run"}, false); err != nil {
+	if err := h.own.engine.Stop(ctx, engine.Actor{Kind: "human", ID: runActor}, false); err != nil {
 		return errors.Join(err, h.own.close())
 	}
+	patience := time.NewTimer(leaveQuiet)
+	defer patience.Stop()
 	for {
 		select {
+		case <-patience.C:
+			fmt.Fprintln(a.err, "fairlead: other work of this repository is still at it; waiting for that to finish, Ctrl-C leaves it")
 		case <-h.own.engine.Stopped():
 			return h.own.close()
 		case err := <-h.own.ran:

@@ -179,6 +179,34 @@ func TestKilledRun(t *testing.T) {
 	}
 }
 
+// Two runs at once without a daemon: one verb is the other's daemon, and when its own run is
+// over, and what the other's has at work too, the other goes on as its own.
+func TestRunTakesTheHelm(t *testing.T) {
+	d := newDeck(t, map[string]string{"a.yaml": slow, "b.yaml": strings.NewReplacer("began", "began-b", "-e go", "-e go-b").Replace(slow)})
+	first, firstSaid := d.begin("run", "--workflow", filepath.Join(d.dir, "a.yaml"), "--run-id", "a")
+	d.until("began")
+	second, secondSaid := d.begin("run", "--workflow", filepath.Join(d.dir, "b.yaml"), "--run-id", "b")
+	d.until("began-b")
+	d.write("go", "")
+	late := time.After(shipWait)
+	for stopping := false; !stopping; { // the first is over, and waits for what the second has at work
+		text, _ := d.fairlead("ps", "--json")
+		stopping = strings.Contains(text, `"stopping":true`)
+		select {
+		case <-late:
+			t.Fatal("the first never stopped")
+		default:
+		}
+	}
+	d.write("go-b", "")
+	if err := first.Wait(); err != nil || !strings.Contains(firstSaid.String(), "run a has completed") {
+		t.Errorf("the first: %v\n%s", err, firstSaid)
+	}
+	if err := second.Wait(); err != nil || strings.Count(secondSaid.String(), "one  completed") != 1 || !strings.Contains(secondSaid.String(), "run b has completed") {
+		t.Errorf("the second: %v\n%s", err, secondSaid)
+	}
+}
+
 // With a daemon the verb only looks on: Ctrl-C stops that, and the run goes on.
 func TestLeftRun(t *testing.T) {
 	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "slow.yaml": slow, "done.sh": stepDone})
