@@ -57,17 +57,12 @@ type pruned struct {
 	Deleted bool `json:"deleted,omitempty"` // after it was archived, since somebody said so
 }
 
-// pruner puts runs away, which only the engine may that has them in hand.
-type pruner interface {
-	PruneRuns(ctx context.Context, keep int, olderThan time.Duration, all, dryRun bool) ([]engine.PrunedRun, error)
-}
-
 func (a *app) prune(ctx context.Context, o pruneOptions) error {
 	h, err := a.helmToPrune(ctx)
 	if err != nil {
 		return err
 	}
-	did, err := h.prune(ctx, o)
+	did, err := h.PruneRuns(ctx, o.keep, time.Duration(o.older), o.all, o.dryRun)
 	if err = errors.Join(err, h.leave(ctx, a, err == nil)); err != nil {
 		return err
 	}
@@ -110,17 +105,6 @@ func (a *app) helmToPrune(ctx context.Context) (*helm, error) {
 		}
 	}
 	return a.takeHelm(ctx)
-}
-
-func (h *helm) prune(ctx context.Context, o pruneOptions) ([]engine.PrunedRun, error) {
-	if h.own != nil {
-		by := engine.Actor{Kind: "human", ID: "fairlead runs prune"}
-		return h.own.engine.PruneRuns(ctx, by, o.keep, time.Duration(o.older), o.all, o.dryRun)
-	}
-	if client, ok := any(h.Client).(pruner); ok {
-		return client.PruneRuns(ctx, o.keep, time.Duration(o.older), o.all, o.dryRun)
-	}
-	return nil, &coded{exitRefused, errors.New("a daemon has the runs in hand, and cannot be asked to put them away: do it after `fairlead down`")}
 }
 
 // deleteArchived deletes what was archived just now, and nothing that is elsewhere.
