@@ -106,7 +106,7 @@ func TestMisspeltConditions(t *testing.T) {
 	y := newYard(t)
 	for name, c := range map[string]struct{ more, says string }{
 		"field":   {`when: 'steps.make.statsu == "COMPLETED"'`, "statsu"},
-		"step":    {`when: 'steps.mkae.status == "COMPLETED"'`, "mkae"},
+		"step":    {`when: 'steps.maker.status == "COMPLETED"'`, "maker"},
 		"root":    {`when: 'step.make.status == "COMPLETED"'`, "step"},
 		"report":  {`when: 'report.status == "COMPLETED"'`, "report"},
 		"until":   {`loop: {max_iterations: 2, until_condition: 'reprot.status == "x"'}`, "reprot"},
