@@ -179,9 +179,7 @@ func TestRunWithoutItsFolder(t *testing.T) {
 	y.start(RunFlags{Workflow: flow, RunID: "g"})
 	y.until("g", "it works", func(v RunView) bool { return v.Steps[0].Session != "" && !v.FileBehind })
 	dir := filepath.Join(y.dir, ".agents", "runs", "g")
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	y.clear(dir)
 	if _, err := y.PauseRun(t.Context(), human, "g", "a change"); err != nil {
 		t.Fatal(err)
 	}
@@ -194,9 +192,7 @@ func TestRunWithoutItsFolder(t *testing.T) {
 	}
 	y.file("go", "")
 	y.until("g", "it completes", over)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	y.clear(dir)
 	if err := y.look(t.Context(), func(*team.Team) { y.projectRun(y.runMember("g")) }); err != nil {
 		t.Fatal(err)
 	}
@@ -211,4 +207,15 @@ func TestRunWithoutItsFolder(t *testing.T) {
 		default:
 		}
 	}
+}
+
+// clear takes a folder away, also while a file is put into it.
+func (y *yard) clear(dir string) {
+	y.t.Helper()
+	for range 100 {
+		if err := os.RemoveAll(dir); err == nil {
+			return
+		}
+	}
+	y.t.Fatalf("%s cannot be taken away", dir)
 }

@@ -101,7 +101,7 @@ func TestSpecCheck(t *testing.T) {
 		{Session: "", Argv: []string{"x"}},
 		{Session: "a/b", Argv: []string{"x"}},
 		{Session: "a,b", Argv: []string{"x"}},
-		{Session: strings.Repeat("a", 129), Argv: []string{"x"}},
+		{Session: strings.Repeat("a", sessionNameBytesMax+1), Argv: []string{"x"}},
 		{Session: "a", Argv: []string{""}},
 		{Session: "a", Argv: []string{"x", "a\x00b"}},
 		{Session: "a", Argv: []string{"x"}, Dir: "rel"},

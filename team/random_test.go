@@ -14,7 +14,7 @@ import (
 // them what must hold (X1, X8, X9, J1). To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(1000)
-	if testing.Short() {
+	if testing.Short() || raced {
 		seeds = 100
 	}
 	for seed := range seeds {

@@ -65,7 +65,11 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 // A thousand teams, two hundred things that happen to each, and after every one of them what
 // must hold. To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	for seed := range uint64(1000) {
+	seeds := uint64(1000)
+	if raced {
+		seeds = 200
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 0))
 			w := newWorld(t, rnd)

@@ -28,7 +28,11 @@ type world struct {
 // A thousand runs of a plan that nobody has thought of, two hundred things that happen to each,
 // and after every one of them what must hold. To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	for seed := range uint64(1000) {
+	seeds := uint64(1000)
+	if raced {
+		seeds = 200
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			w := newWorld(t, rand.New(rand.NewPCG(seed, 0)))
 			for range 200 {
