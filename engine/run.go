@@ -204,13 +204,26 @@ func (e *Engine) StartRun(ctx context.Context, by Actor, flags RunFlags) (RunVie
 	var refused *machine.Refusal
 	if errors.As(err, &refused) { // else it may have begun all the same
 		err = errors.Join(err, e.dropWorktree(ctx, req))
+		removeEmpty(dir)
 	}
 	return view, err
 }
 
+// runFolders are what a run's folder has in it from the beginning.
+var runFolders = []string{"reports", "logs", "artifacts", "manual_inputs"}
+
+// removeEmpty takes back what begin made for a run that was refused. What has anything in it
+// stays.
+func removeEmpty(dir string) {
+	for _, name := range runFolders {
+		_ = os.Remove(filepath.Join(dir, name))
+	}
+	_ = os.Remove(dir)
+}
+
 // begin has a run begin, or go on, under what was made ready for it.
 func (e *Engine) begin(ctx context.Context, by Actor, req *runRequest, asked workflow.Input) (RunView, error) {
-	for _, name := range []string{"reports", "logs", "artifacts", "manual_inputs"} {
+	for _, name := range runFolders {
 		if err := os.MkdirAll(filepath.Join(runsDir(req.repo), req.id, name), dirMode); err != nil {
 			return RunView{}, fmt.Errorf("make the run's folder: %w", err)
 		}

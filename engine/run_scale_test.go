@@ -92,7 +92,6 @@ func (y *yard) repeats(step, text string, size int64) {
 	}
 }
 
-
 // While steps end as fast as they can, in a run whose file is long, whoever reads the file finds
 // it whole each time, and hardly behind the journal.
 func TestStateFileUnderLoad(t *testing.T) {

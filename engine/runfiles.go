@@ -214,7 +214,7 @@ func replaceFile(path string, content []byte) (err error) {
 // people's answers while they are asked.
 func (e *Engine) lookAfter(m *runMember, r *workflow.Run, asks bool) {
 	how := howOf(e.team, m.id)
-	wanted := asks || how.GateFile != "" && r.Stage == workflow.Driven && r.Status() != workflow.IsCompleted
+	wanted := asks || how.GateFile != "" && r.Stage == workflow.Driven && !atEnd(r)
 	switch {
 	case wanted && m.watch == nil:
 		ctx, stop := context.WithCancel(e.ctx)

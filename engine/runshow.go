@@ -35,8 +35,9 @@ func (e *Engine) RunByID(ctx context.Context, id string) (RunView, error) {
 		}
 		view = e.runView(t, r)
 		view.Steps = make([]StepView, len(r.Plan.Steps))
+		how := howOf(t, id)
 		for i := range r.Plan.Steps {
-			view.Steps[i] = e.stepView(t, r, i)
+			view.Steps[i] = e.stepView(t, r, how, i)
 		}
 	})
 	return view, cmp.Or(err, unknown)
@@ -76,9 +77,9 @@ func (e *Engine) runView(t *team.Team, r *workflow.Run) RunView {
 	return view
 }
 
-func (e *Engine) stepView(t *team.Team, r *workflow.Run, i int) StepView {
+func (e *Engine) stepView(t *team.Team, r *workflow.Run, how howRun, i int) StepView {
 	plan, p := &r.Plan.Steps[i], &r.Steps[i]
-	id, how := string(r.ID), howOf(t, string(r.ID))
+	id := string(r.ID)
 	view := StepView{
 		ID: string(plan.ID), Agent: plan.Agent, Status: string(p.State), Attempts: p.Attempts, Iteration: p.Iteration,
 		LastError: p.LastError, WaitsFor: t.StepWaits(id, string(plan.ID)), Needs: make([]string, len(plan.Needs)), LoopBackTo: string(plan.LoopBackTo),
