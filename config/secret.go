@@ -61,6 +61,15 @@ type Env struct {
 	vars []variable
 }
 
+// References are the names in the environment that any value is taken from.
+func (e Env) References() []string {
+	var names []string
+	for _, v := range e.vars {
+		names = append(names, v.value.References()...)
+	}
+	return names
+}
+
 type variable struct {
 	name  string
 	value Secret

@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"slices"
 
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/notify"
 )
@@ -16,14 +18,27 @@ func (d *daemon) openNotices() (func(engine.InboxItem), error) {
 	}
 	options := notify.Options{Desktop: to.Desktop, Log: d.log}
 	if !to.Webhook.Empty() {
-		options.Webhook = func() (string, error) { return to.Webhook.Resolve(os.LookupEnv) }
+		address, err := to.Webhook.Resolve(os.LookupEnv)
+		options.Webhook = func() (string, error) { return address, err }
 	}
 	teller, err := notify.Open(options)
 	if err != nil {
 		return nil, err
 	}
+	d.keepFromAgents(to.Webhook.References())
 	d.closers = append(d.closers, teller.Close) // opened before the engine, so closed after it: it tells until its end
 	return func(item engine.InboxItem) { teller.Tell(notice(item)) }, nil
+}
+
+// keepFromAgents takes what only we need out of the environment that agents are started with.
+// What an agent's own env names as well stays: somebody wanted it to have that.
+func (d *daemon) keepFromAgents(names []string) {
+	for _, name := range names {
+		wanted := slices.ContainsFunc(d.conf.Agents, func(a config.Agent) bool { return slices.Contains(a.Env.References(), name) })
+		if !wanted {
+			_ = os.Unsetenv(name) // a name that was looked up is one that can be taken out
+		}
+	}
 }
 
 // notice is what leaves this machine of a question: not what was produced, not what was said.
