@@ -234,7 +234,9 @@ func (e *Engine) decide(ev team.Event, made *draft) error {
 	}
 	for _, ch := range changes {
 		e.team.Apply(ch)
-		e.touched.Note(ch)
+		if ch.Body.Control == nil || len(e.team.Agents[agentOf(ch.Entity)].Line) > 0 { // a wish moves nobody where nobody waits
+			e.touched.Note(ch)
+		}
 	}
 	made.changes = append(made.changes, changes...)
 	made.records = append(made.records, records...)
