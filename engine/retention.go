@@ -180,7 +180,7 @@ func (r *oldRun) settleFile() error {
 	if err == nil && state.UpdatedAt >= r.file.UpdatedAt || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil // it says that, or is somebody else's and stays as it is
 	}
-	if err := replaceFile(path, r.file.Render()); err != nil {
+	if err := replaceFile(path, r.file.Render(), stateMode); err != nil {
 		return fmt.Errorf("run %s is put away, but its file is behind the journal: %w", r.ID, err)
 	}
 	return nil

@@ -41,9 +41,6 @@ func CheckWorkflow(flags RunFlags, conf *config.Config) error {
 	return err
 }
 
-// CheckRun is CheckWorkflow for this engine's team.
-func (e *Engine) CheckRun(flags RunFlags) error { return CheckWorkflow(e.inRepo(flags), e.opts.Config) }
-
 // inRepo fills in the repository where nobody named one.
 func (e *Engine) inRepo(flags RunFlags) RunFlags {
 	flags.Repo = cmp.Or(flags.Repo, e.opts.Config.Dir)
@@ -464,7 +461,7 @@ func (e *Engine) Answer(ctx context.Context, by Actor, id, step string, answer S
 	if err := os.MkdirAll(filepath.Dir(q.path), dirMode); err != nil {
 		return 0, fmt.Errorf("keep the answer: %w", err)
 	}
-	if err := replaceFile(q.path, content); err != nil {
+	if err := replaceFile(q.path, content, stateMode); err != nil {
 		return 0, fmt.Errorf("keep the answer: %w", err)
 	}
 	return e.answerRun(ctx, by, id, workflow.AnswerRead{Lease: q.lease, Rejected: !in.Approved, By: by.ID, Note: in.Note})

@@ -134,7 +134,7 @@ func TestStateFileUnderLoad(t *testing.T) {
 		}
 	}
 	began := time.Now() // what one write takes here and now
-	if err := replaceFile(filepath.Join(y.dir, "scratch"), y.readWhole(view.StateFile)); err != nil {
+	if err := replaceFile(filepath.Join(y.dir, "scratch"), y.readWhole(view.StateFile), stateMode); err != nil {
 		t.Fatal(err)
 	}
 	write := time.Since(began)

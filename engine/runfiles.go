@@ -27,6 +27,7 @@ const (
 
 	pollDefault = 200 * time.Millisecond // between looks at files that somebody is asked to write
 	runFileMax  = 64 << 20               // of a run_state.json that lies there
+	stateMode   = 0o644                  // of a file of a run: as public as the repository
 )
 
 // projectRun lets run_state.json follow the journal.
@@ -39,6 +40,11 @@ func (e *Engine) projectRun(m *runMember) {
 		e.beside(func(context.Context) { (&statePen{e: e, m: m}).keep(ctx, dirty) })
 	}
 	m.due++
+	m.rouse()
+}
+
+// rouse has the pen write, now or after what it is at.
+func (m *runMember) rouse() {
 	select {
 	case m.dirty <- struct{}{}:
 	default:
@@ -69,10 +75,7 @@ func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
 			if !rest(ctx, time.Second) {
 				return
 			}
-			select {
-			case p.m.dirty <- struct{}{}:
-			default:
-			}
+			p.m.rouse()
 			continue
 		}
 		p.warned = false
@@ -110,7 +113,7 @@ func (p *statePen) write(ctx context.Context) (err error) {
 	if err != nil || same {
 		return err
 	}
-	if err := replaceFile(path, content); err != nil {
+	if err := replaceFile(path, content, stateMode); err != nil {
 		return err
 	}
 	p.last, err = os.Lstat(path)
@@ -131,7 +134,7 @@ func (p *statePen) withoutFolder(ctx context.Context, dir string, over bool) err
 		if err := os.MkdirAll(dir, dirMode); err != nil {
 			return err
 		}
-		p.e.projectAgain(p.m)
+		p.m.rouse()
 		return nil
 	}
 	if _, err := p.e.submitRun(ctx, byEngine, p.m.id, team.RunArchived{}); err != nil && !isAnswer(err) {
@@ -139,14 +142,6 @@ func (p *statePen) withoutFolder(ctx context.Context, dir string, over bool) err
 	}
 	p.e.log.Info("the folder of a run that is over is gone: the run counts as put away", "run", p.m.id)
 	return nil
-}
-
-// projectAgain has the pen write once more.
-func (e *Engine) projectAgain(m *runMember) {
-	select {
-	case m.dirty <- struct{}{}:
-	default:
-	}
 }
 
 // makeWay looks at what lies in the file's place. It says whether that is what we would write.
@@ -190,7 +185,7 @@ func writtenAtOnce(updated string, at time.Time) bool {
 
 // replaceFile puts content in a file's place, whole or not at all. It is not synced: after a
 // crash it is written again from the journal.
-func replaceFile(path string, content []byte) (err error) {
+func replaceFile(path string, content []byte, mode fs.FileMode) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -202,7 +197,7 @@ func replaceFile(path string, content []byte) (err error) {
 	}()
 	_, err = f.Write(content)
 	if err == nil {
-		err = f.Chmod(0o644)
+		err = f.Chmod(mode)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

@@ -21,7 +21,7 @@ type RunFlags struct {
 	SideBySide      *int     `json:"side_by_side,omitempty" minimum:"1" maximum:"256" doc:"Steps at one time; the number of CPUs"`
 	PauseForHumans  bool     `json:"pause_for_human_input,omitempty" doc:"Human steps wait; without it they go on, logged"`
 	GateStateFile   string   `json:"gate_state_file,omitempty" maxLength:"4096" doc:"A JSON object of name to true or false"`
-	PollIntervalMS  int64    `json:"poll_interval_ms,omitempty" minimum:"0" maximum:"3600000" doc:"How often files are looked at that no event told of; 1,000"`
+	PollIntervalMS  int64    `json:"poll_interval_ms,omitempty" minimum:"0" maximum:"3600000" doc:"How often files are looked at that no event told of; 200"`
 	LogsDir         string   `json:"logs_dir,omitempty" maxLength:"4096" doc:"Where the steps' logs go; RUN/logs"`
 	Workdir         string   `json:"workdir,omitempty" maxLength:"4096" doc:"Where the steps' processes run; the repository"`
 	ReportSchema    string   `json:"report_schema,omitempty" maxLength:"4096" doc:"A JSON Schema that reports have to fit (--schema)"`
@@ -39,7 +39,7 @@ type RunView struct {
 	ID         string     `json:"run_id"`
 	Workflow   string     `json:"workflow_name"`
 	Status     string     `json:"status" doc:"running, waiting, completed, failed or cancelled"`
-	Stage      string     `json:"stage" doc:"driven, paused, parked or stopped"`
+	Stage      string     `json:"stage" doc:"driven, paused, parked or cancelled"`
 	RepoDir    string     `json:"repo_dir"`
 	StateFile  string     `json:"run_state" doc:"The path of run_state.json"`
 	CreatedAt  time.Time  `json:"created_at"`

@@ -131,17 +131,7 @@ func (w *Workspace) Announce(d Daemon) error {
 	if err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(w.Path(), "daemon.json.*") // a name that nobody can have put something else at
-	if err == nil {
-		_, err = part.Write(append(text, '\n'))
-		err = errors.Join(err, part.Close())
-		if err == nil {
-			err = os.Rename(part.Name(), w.Path("daemon.json"))
-		}
-		if err != nil {
-			_ = os.Remove(part.Name())
-		}
-	}
+	err = replaceFile(w.Path("daemon.json"), append(text, '\n'), 0o600) // by a name that nobody can have put something else at
 	if err != nil {
 		return fmt.Errorf("leave word where the daemon is: %w", err)
 	}

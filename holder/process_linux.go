@@ -54,6 +54,13 @@ func readProcess(pid int) (Process, bool) {
 	return parseStat(buf[:n])
 }
 
+// Lineage says of a process when it began, in ticks since boot, and which one is above it. It
+// is not ok for one that is gone, or has ended and waits for its parent.
+func Lineage(pid int) (began uint64, parent int, ok bool) {
+	p, ok := readProcess(pid)
+	return p.Start, p.parent, ok && !p.zombie
+}
+
 // parseStat reads /proc/PID/stat. The command stands in parentheses and may hold any byte, parentheses too.
 func parseStat(line []byte) (p Process, ok bool) {
 	open, shut := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
@@ -71,7 +78,7 @@ func parseStat(line []byte) (p Process, ok bool) {
 	p.parent, errs[1] = strconv.Atoi(string(f[1]))
 	p.group, errs[2] = strconv.Atoi(string(f[2]))
 	p.Start, errs[3] = strconv.ParseUint(string(f[19]), 10, 64)
-	return p, errors.Join(errs[:]...) == nil && p.PID > 0
+	return p, errors.Join(errs[:]...) == nil && p.PID > 0 && p.parent >= 0
 }
 
 // environOf gives nothing for a process that is gone or that we may not look into.

@@ -44,7 +44,7 @@ func (o *runOptions) addRunFlags(set *pflag.FlagSet) {
 	set.IntVar(&o.sideBySide, "side-by-side", 0, "how many steps may run at one time (default: the number of CPUs)")
 	set.BoolVar(&f.PauseForHumans, "pause-for-human-input", false, "human steps wait for an answer; without it they go on, and the log says so")
 	set.StringVar(&f.GateStateFile, "gate-state-file", "", "a JSON object of gate name to true or false, read again at each check")
-	set.Var(&o.poll, "poll-interval", "how often files are looked at that no event told of, in seconds or as 250ms (default 1s)")
+	set.Var(&o.poll, "poll-interval", "how often files are looked at that no event told of, in seconds or as 250ms (default 200ms)")
 	set.StringVar(&f.LogsDir, "logs-dir", "", "where the steps' logs go (default: logs in the run's folder)")
 	set.StringVar(&f.Workdir, "workdir", "", "where the steps' processes run (default: the repository)")
 	set.StringVar(&f.ReportSchema, "schema", "", "a JSON Schema that the steps' reports have to fit")
