@@ -41,6 +41,7 @@
 //	team        all machines of one team as one value: Decide, Apply
 //	condition   what a step's `when` asks, weighed
 //	marker      what agents mark in what they say
+//	golden      of tests alone: pages that people have read, held against what is made
 //
 // The ones that touch the world know nothing of each other.
 //

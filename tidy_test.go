@@ -35,11 +35,12 @@ const (
 var imports = []importRow{
 	{pkg: "."},
 	{pkg: "machine"},
-	{pkg: "machine/*", may: []string{"machine"}},
+	{pkg: "machine/*", may: []string{"machine"}, inTests: []string{"golden"}},
 	{pkg: "policy"},
 	{pkg: "marker"},
 	{pkg: "condition"},
-	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
+	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}, inTests: []string{"golden"}},
+	{pkg: "golden"}, // of tests, for tests
 
 	{pkg: "config", inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "holder"},

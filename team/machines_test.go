@@ -1,30 +1,16 @@
 package team
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // doc/machines.md is written from the tables, and never by hand.
 func TestMachinesDocument(t *testing.T) {
-	page := MachinesPage()
-	file := filepath.Join("..", "doc", "machines.md")
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	written, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; UPDATE=1 go test ./team writes it", err)
-	}
-	if diff := cmp.Diff(strings.Split(string(written), "\n"), strings.Split(page, "\n")); diff != "" {
-		t.Errorf("doc/machines.md is not what the tables say; UPDATE=1 go test ./team writes it anew:\n%s", diff)
-	}
+	golden.Check(t, filepath.Join("..", "doc", "machines.md"), MachinesPage())
 }
 
 func TestMachinesAreWhole(t *testing.T) {
@@ -36,17 +22,5 @@ func TestMachinesAreWhole(t *testing.T) {
 }
 
 func TestSessionMatrix(t *testing.T) {
-	file := filepath.Join("testdata", "session.matrix.txt")
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(SessionTable.Matrix()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; UPDATE=1 go test ./team writes it", err)
-	}
-	if diff := cmp.Diff(string(want), SessionTable.Matrix()); diff != "" {
-		t.Errorf("if it is meant, UPDATE=1 go test ./team renews it:\n%s", diff)
-	}
+	golden.Check(t, filepath.Join("testdata", "session.matrix.txt"), SessionTable.Matrix())
 }

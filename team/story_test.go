@@ -3,45 +3,22 @@ package team
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // Stories of agents and runs, told line by line: what happens, and below it every change that
 // came of it. UPDATE=1 go test ./team writes what comes anew.
-func TestStories(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "stories", "*.txt"))
-	if err != nil || len(files) == 0 {
-		t.Fatal("no stories", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			told := tellStory(t, string(text))
-			if os.Getenv("UPDATE") != "" {
-				if err := os.WriteFile(file, []byte(told), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(strings.Split(string(text), "\n"), strings.Split(told, "\n")); diff != "" && os.Getenv("UPDATE") == "" {
-				t.Errorf("if it is meant, UPDATE=1 go test ./team renews it:\n%s", diff)
-			}
-		})
-	}
-}
+func TestStories(t *testing.T) { golden.Stories(t, filepath.Join("stories", "*.txt"), tellStory) }
 
 // tellStory gives a story back with what comes of each of its lines today. Indented lines are
 // what came before, lines with # and empty ones are for readers.

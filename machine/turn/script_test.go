@@ -2,13 +2,13 @@ package turn
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // A script is a story: comments, lines of what happens, a rule of dashes, and what came of it.
@@ -28,19 +28,7 @@ import (
 //	time                    the next deadline passes
 //	late timer              the deadline before that fires once more
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.script"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".script"), func(t *testing.T) {
-			script, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden(t, file, (&stage{t: t}).play(string(script)))
-		})
-	}
+	golden.Stories(t, "*.script", func(t *testing.T, script string) string { return (&stage{t: t}).play(script) })
 }
 
 type stage struct {

@@ -2,13 +2,13 @@ package workflow
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // A script is a story: comments, lines of what happens, a rule of dashes, and what came of it.
@@ -31,20 +31,7 @@ import (
 //	hold                unhold    restart       the runner: the run is read from a snapshot
 //	show ID             what run_state.json would say of the step
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.script"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".script"), func(t *testing.T) {
-			script, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &stage{t: t}
-			golden(t, file, s.play(string(script)))
-		})
-	}
+	golden.Stories(t, "*.script", func(t *testing.T, script string) string { return (&stage{t: t}).play(script) })
 }
 
 // stage is where a script is played.

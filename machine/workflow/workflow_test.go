@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // noon is when every story begins.
@@ -109,26 +111,8 @@ func neverTaken() []string {
 	return missing
 }
 
-// golden compares a text with a file, or with UPDATE=1 makes the file so.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; UPDATE=1 go test writes it", err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s differs; if it is meant, UPDATE=1 go test renews it, and read the diff:\n%s", file, diff)
-	}
-}
-
 func TestMatrix(t *testing.T) {
-	golden(t, filepath.Join("testdata", "matrix.txt"), "# a step\n"+Table.Matrix()+"\n# a run\n"+RunTable.Matrix())
+	golden.Check(t, filepath.Join("testdata", "matrix.txt"), "# a step\n"+Table.Matrix()+"\n# a run\n"+RunTable.Matrix())
 }
 
 // Every state can be reached, and each can be left, but for what is settled: from there a gate

@@ -1,0 +1,55 @@
+// Package golden holds what tests make against files that people have read.
+//
+// A matrix, a table, a story and what came of it are easier to judge as a page than as
+// assertions: somebody reads the page once, and from then on a test says when it changes.
+// UPDATE=1 go test writes the pages anew; the difference is read before it is committed.
+//
+// The one promise: a page is never written but on demand.
+package golden
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Check compares a text with a file, or with UPDATE=1 makes the file so.
+func Check(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil { //nolint:gosec // as public as the source beside it
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file) //nolint:gosec // a test's own page
+	if err != nil {
+		t.Fatalf("%v; UPDATE=1 go test writes it", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s differs; if it is meant, UPDATE=1 go test renews it, and read the diff:\n%s", file, diff)
+	}
+}
+
+// Stories plays every file of a pattern below testdata, a subtest each, called like the file
+// without its ending. play gives a story back with the results that it really had.
+func Stories(t *testing.T, pattern string, play func(t *testing.T, story string) string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", pattern))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories %s: %v", pattern, err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		t.Run(strings.TrimSuffix(name, filepath.Ext(name)), func(t *testing.T) {
+			story, err := os.ReadFile(file) //nolint:gosec // the same
+			if err != nil {
+				t.Fatal(err)
+			}
+			Check(t, file, play(t, string(story)))
+		})
+	}
+}
