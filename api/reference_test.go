@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 const referencePath = "../doc/api.md"
@@ -166,19 +165,7 @@ func TestReference(t *testing.T) {
 		fmt.Fprintf(&out, "\n### %s\n\n", name)
 		doc.fields(&out, doc.Components.Schemas[name])
 	}
-	got := out.String()
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(referencePath, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(referencePath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("doc/api.md is not what the routes are; run UPDATE=1 go test ./api\n%s", diff)
-	}
+	golden.Check(t, referencePath, out.String())
 }
 
 func shape(name string) string { return "[" + name + "](#" + strings.ToLower(name) + ")" }

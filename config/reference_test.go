@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 const referencePath = "../doc/config.md"
@@ -61,19 +60,7 @@ func TestReference(t *testing.T) {
 	r := &reference{defs: root.Defs}
 	r.WriteString(referenceHead)
 	r.section("The file", "", &root)
-	got := r.String()
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(referencePath, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(referencePath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("doc/config.md is not what the schema says; run UPDATE=1 go test ./config\n%s", diff)
-	}
+	golden.Check(t, referencePath, r.String())
 }
 
 type reference struct {

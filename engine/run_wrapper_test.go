@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/fairlead-dev/fairlead/interop"
+
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // tellAll is a wrapper that writes down how it was called, and reports.
@@ -72,7 +72,7 @@ steps:
 	if view.Status != "completed" {
 		t.Errorf("%+v", view)
 	}
-	y.golden("wrapper.golden", y.told("told.*"))
+	golden.Check(t, filepath.Join("testdata", "wrapper.golden"), y.told("told.*"))
 }
 
 // --command-template: a whole command, which no shell reads unless it names one.
@@ -86,7 +86,7 @@ func TestCommandTemplate(t *testing.T) {
 	if view := y.until("t1", "it completes", over); view.Status != "completed" {
 		t.Errorf("%+v", view)
 	}
-	y.golden("template.golden", y.told("told.*"))
+	golden.Check(t, filepath.Join("testdata", "template.golden"), y.told("told.*"))
 }
 
 // settled names the folder as the kernel does, since that is what steps are told.
@@ -115,24 +115,6 @@ func (y *yard) told(pattern string) string {
 		fmt.Fprintf(&all, "%s %s", filepath.Base(path), text)
 	}
 	return strings.ReplaceAll(all.String(), y.dir, "REPO")
-}
-
-// golden compares with a file of testdata; UPDATE=1 renews it.
-func (y *yard) golden(name, got string) {
-	y.t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE") != "" {
-		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o600)); err != nil {
-			y.t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		y.t.Fatalf("%v; UPDATE=1 makes it", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		y.t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
 }
 
 // SPEC Workflow: prompts resolve within the repository; only an absolute path leads out of it,

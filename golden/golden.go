@@ -17,7 +17,7 @@ import (
 )
 
 // Check compares a text with a file, or with UPDATE=1 makes the file so.
-func Check(t *testing.T, file, got string) {
+func Check(t testing.TB, file, got string) {
 	t.Helper()
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil { //nolint:gosec // as public as the source beside it

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // seedExample is the seed's own example, byte for byte.
@@ -98,7 +100,7 @@ func TestMalformedSaysWhereAndWhy(t *testing.T) {
 		}
 		fmt.Fprintf(&out, "%s\n    %s\n", c.name, m)
 	}
-	golden(t, "malformed.txt", out.Bytes())
+	golden.Check(t, "testdata/malformed.txt", out.String())
 }
 
 func TestAtTheDepthLimitItIsRead(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // decide has an input decided and applied.
@@ -132,7 +134,7 @@ func TestRunStateOfARun(t *testing.T) {
 	step(t, r, "each", workflow.Report{})
 	step(t, r, "ask", workflow.Report{})
 	step(t, r, "review", workflow.Report{GateFailed: true, Why: "found P0 issues"})
-	golden(t, "run_state_core.json", RunStateOf(r).Render())
+	golden.Check(t, "testdata/run_state_core.json", string(RunStateOf(r).Render()))
 }
 
 func TestStateFilesThatAreNone(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 func TestTransitionLine(t *testing.T) {
@@ -25,5 +27,5 @@ func TestTransitionLine(t *testing.T) {
 		}
 		out.Write(line)
 	}
-	golden(t, "transitions.jsonl", out.Bytes())
+	golden.Check(t, "testdata/transitions.jsonl", out.String())
 }

@@ -13,6 +13,8 @@ import (
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // workflowFiles are the files of one part of the corpus.
@@ -57,7 +59,7 @@ func TestGoodWorkflows(t *testing.T) {
 		if err := enc.Encode(map[string]any{"plan": w.Plan, "prompts": w.Prompts}); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, goldenName(file, ".json"), b.Bytes())
+		golden.Check(t, "testdata/"+goldenName(file, ".json"), b.String())
 	}
 }
 
@@ -71,7 +73,7 @@ func TestFaultsOfWorkflows(t *testing.T) {
 				t.Errorf("%s: got %v", file, err)
 				continue
 			}
-			golden(t, goldenName(file, ".faults"), []byte(err.Error()+"\n"))
+			golden.Check(t, "testdata/"+goldenName(file, ".faults"), err.Error()+"\n")
 		}
 	}
 }

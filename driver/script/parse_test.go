@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // Each testdata/faults/NAME.yaml has its faults beside it, in NAME.txt.
@@ -21,25 +23,8 @@ func TestFaults(t *testing.T) {
 			if !errors.As(err, &faults) {
 				t.Fatalf("no faults: %v", err)
 			}
-			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", faults.Error()+"\n")
+			golden.Check(t, strings.TrimSuffix(file, ".yaml")+".txt", faults.Error()+"\n")
 		})
-	}
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got {
-		t.Errorf("%s differs (UPDATE=1 renews it); got:\n%s", file, got)
 	}
 }
 
