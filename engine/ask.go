@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -53,9 +54,21 @@ func eventBy(actor team.Actor, agent string, what any) *team.Event {
 	return &team.Event{Actor: team.Actor{Kind: fitWord(actor.Kind), ID: fitWord(actor.ID)}, Agent: agent, What: what}
 }
 
-// look runs f on the team, between two batches. It must be quick, and keep nothing of what it sees.
+// look runs f on the team, between two batches. It must be quick, and keep nothing of what it
+// sees. When look returns, f has run or never will, also where nobody could wait for it: what
+// f filled is the caller's alone.
 func (e *Engine) look(ctx context.Context, f func(*team.Team)) error {
-	_, err := e.ask(ctx, request{look: f})
+	var taken atomic.Bool // by the loop, to run it; or by us, so that it never does
+	over := make(chan struct{})
+	_, err := e.ask(ctx, request{look: func(t *team.Team) {
+		if taken.CompareAndSwap(false, true) {
+			defer close(over)
+			f(t)
+		}
+	}})
+	if err != nil && !taken.CompareAndSwap(false, true) {
+		<-over
+	}
 	return err
 }
 
