@@ -43,8 +43,11 @@ type Agent struct {
 type Session struct {
 	ID      string // coder-17
 	Kind    Kind
-	Prompt  string // empty for a driver without conversations
+	Prompt  string // what it is to do; a command is told only in a Turn
 	Attempt int
+
+	Channel string // of a Turn: where it begins; empty for every other kind
+	Turn    uint64 // the number of the turn it begins with; 0: it begins with an answer that needs none
 }
 
 // Kind says what a session is for.
@@ -54,6 +57,7 @@ const (
 	Work    Kind = "session"
 	Cleanup Kind = "cleanup" // seed 000: run_cleanup
 	Foreign Kind = "foreign" // a program that runs the seed's loop itself
+	Turn    Kind = "turn"    // a talk: its prompt is what is asked of it in a channel, further ones may follow
 )
 
 // Launch is how a process is started. Names of variables may be shown; values never.
@@ -74,6 +78,7 @@ const (
 	ToolCalled      FactKind = "tool_called"
 	PermissionAsked FactKind = "permission_asked" // Fact.Ask says what may be answered
 	UsageReported   FactKind = "usage_reported"
+	Listening       FactKind = "listening" // all that it was told is answered; it waits for the next prompt
 	Stopped         FactKind = "stopped"
 	Faulted         FactKind = "faulted" // a line that could not be understood: kept, shown, never fatal
 )
@@ -155,6 +160,23 @@ type Conversation interface {
 	// session, end the process where it must stop.
 	Prompt(ctx context.Context, text string) error
 	Cancel(ctx context.Context) error
+}
+
+// Talker is a Driver whose agents can be told something while they run. A program
+// that is told everything at its start has nothing to say to this, so it is an
+// interface of its own; ask TakesInput.
+type Talker interface {
+	// TakesInput says whether Conversation.Prompt reaches the agent, also in the
+	// middle of an answer. It is the same for every agent of the driver.
+	TakesInput() bool
+}
+
+// TakesInput says whether the agents of a driver can be told something while they
+// run. Where they cannot, every errand needs a session of its own, and Prompt and
+// Cancel give ErrNoInput.
+func TakesInput(d Driver) bool {
+	t, ok := d.(Talker)
+	return ok && t.TakesInput()
 }
 
 // Answerer is a Conversation whose agent asks for permission. A program that

@@ -143,6 +143,24 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s is missing", want)
 		}
 	}
+	for _, c := range []struct {
+		s    driver.Session
+		want []string // of the two that a turn adds
+	}{
+		{driver.Session{Kind: driver.Work}, nil},
+		{driver.Session{Kind: driver.Turn, Channel: "reviews", Turn: 7}, []string{"FAIRLEAD_CHANNEL=reviews", "FAIRLEAD_TURN=7"}},
+		{driver.Session{Kind: driver.Turn, Channel: "reviews"}, []string{"FAIRLEAD_CHANNEL=reviews"}}, // an answer that needs no turn
+	} {
+		var got []string
+		for _, kv := range driver.Environment(driver.Agent{}, c.s) {
+			if strings.HasPrefix(kv, "FAIRLEAD_CHANNEL=") || strings.HasPrefix(kv, "FAIRLEAD_TURN=") {
+				got = append(got, kv)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v adds %q, want %q", c.s, got, c.want)
+		}
+	}
 	names := make(map[string]bool)
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")

@@ -17,9 +17,13 @@ import (
 //
 //	FAIRLEAD_AGENT         its name
 //	FAIRLEAD_SESSION       the session's id, as in coder-17
-//	FAIRLEAD_SESSION_KIND  session or cleanup
+//	FAIRLEAD_SESSION_KIND  session, cleanup, foreign or turn
 //	FAIRLEAD_ATTEMPT       which try this is, from 1
 //	FAIRLEAD_MODEL         the model the agent should use, where one is configured
+//	FAIRLEAD_CHANNEL       of a turn: the channel
+//	FAIRLEAD_TURN          of a turn: its number; missing where the answer needs no turn
+//
+// A process that is told of several turns sees only the first of them here.
 func Environment(a Agent, s Session) []string {
 	vars := make(map[string]string)
 	for _, kv := range os.Environ() {
@@ -39,6 +43,12 @@ func Environment(a Agent, s Session) []string {
 	vars["FAIRLEAD_ATTEMPT"] = strconv.Itoa(s.Attempt)
 	if a.Model != "" {
 		vars["FAIRLEAD_MODEL"] = a.Model
+	}
+	if s.Channel != "" {
+		vars["FAIRLEAD_CHANNEL"] = s.Channel
+		if s.Turn != 0 {
+			vars["FAIRLEAD_TURN"] = strconv.FormatUint(s.Turn, 10)
+		}
 	}
 	env := make([]string, 0, len(vars))
 	for name, value := range vars {

@@ -16,6 +16,7 @@ package drivertest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,6 +61,7 @@ func Run(t *testing.T, d driver.Driver, cases ...Case) {
 	t.Run("Transcripts", func(t *testing.T) { transcripts(t, d, filepath.Join("testdata", "transcripts")) })
 	t.Run("Hostile", func(t *testing.T) { hostile(t, d) })
 	t.Run("Waiting", func(t *testing.T) { waiting(t, d) })
+	t.Run("Input", func(t *testing.T) { input(t, d) })
 	for _, c := range cases {
 		if c.Agent.Workspace == "" {
 			c.Agent.Workspace = t.TempDir()
@@ -105,6 +107,44 @@ func launch(t *testing.T, d driver.Driver, c Case) {
 	must(t, err)
 	if c.Session.Kind != driver.Cleanup && slices.Equal(l.Argv, other.Argv) && bytes.Equal(l.Input, other.Input) {
 		t.Error("a cleanup session is started like any other (SPEC C4)")
+	}
+	launchTurn(t, d, c)
+}
+
+// launchTurn looks at how the same agent would be started for a turn in a channel.
+func launchTurn(t *testing.T, d driver.Driver, c Case) {
+	const prompt = "whose-turn-it-is-4b8e"
+	s := driver.Session{ID: c.Session.ID, Kind: driver.Turn, Prompt: prompt, Attempt: 1, Channel: "reviews", Turn: 7}
+	l, err := d.Launch(c.Agent, s)
+	must(t, err)
+	for _, kv := range []string{"FAIRLEAD_SESSION_KIND=turn", "FAIRLEAD_CHANNEL=reviews", "FAIRLEAD_TURN=7"} {
+		if !slices.Contains(l.Env, kv) {
+			t.Errorf("the environment of a turn lacks %s", kv)
+		}
+	}
+	if strings.Contains(strings.Join(l.Argv, " "), prompt) {
+		t.Error("a turn's prompt is in the arguments, where every user of the machine reads it")
+	}
+	switch told := bytes.Contains(l.Input, []byte(prompt)); {
+	case !driver.TakesInput(d) && (!told || l.KeepStdin):
+		t.Error("an agent that takes no input later is not given its turn's prompt at the start, or its input is not ended")
+	case driver.TakesInput(d) && !l.KeepStdin:
+		t.Error("the driver takes input while the agent runs, and lets it be closed at the start")
+	}
+	if s.Prompt = strings.Repeat("x", driver.PromptBytesMax+1); len(l.Input) > 0 {
+		if _, err := d.Launch(c.Agent, s); err == nil {
+			t.Errorf("a prompt of more than %d bytes is taken", driver.PromptBytesMax)
+		}
+	}
+}
+
+// input compares what a driver says of itself with what its conversations do.
+func input(t *testing.T, d driver.Driver) {
+	talk := d.Converse(driver.Agent{}, driver.Session{}, &Recording{})
+	for what, err := range map[string]error{"Prompt": talk.Prompt(t.Context(), "hello"), "Cancel": talk.Cancel(t.Context())} {
+		if refused := errors.Is(err, driver.ErrNoInput); refused == driver.TakesInput(d) {
+			t.Errorf("TakesInput says %t; %s gives %v", driver.TakesInput(d), what, err)
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ func Facts(t testing.TB, d driver.Driver, w driver.Wire, from int64) []driver.Fa
 
 var kinds = []driver.FactKind{
 	driver.Said, driver.Thought, driver.ToolCalled, driver.PermissionAsked,
-	driver.UsageReported, driver.Stopped, driver.Faulted,
+	driver.UsageReported, driver.Listening, driver.Stopped, driver.Faulted,
 }
 
 // wrong says how a fact breaks the rules of the seam.
@@ -59,6 +59,8 @@ func wrong(f driver.Fact) string {
 		return "negative usage"
 	case f.Kind == driver.PermissionAsked && f.Ask.ID == "":
 		return "a question without an id"
+	case f.Kind == driver.Listening && (f.Part || f.Tool != ""):
+		return "a moment that is told as if it were speech"
 	}
 	return ""
 }

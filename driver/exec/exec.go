@@ -3,9 +3,10 @@
 // Think of a night watchman who listens at a door. He does not know the language
 // spoken inside: each line he hears he writes down as it was. He cannot call
 // anything in; when the door opens he looks whether it was opened calmly (exit
-// code 0) or not, and that is his whole judgement. Only one word goes in, and
-// only at the beginning: a cleanup session gets --cleanup-session as its last
-// argument (SPEC C4).
+// code 0) or not, and that is his whole judgement. What goes in goes in at the
+// beginning: a cleanup session gets --cleanup-session as its last argument (SPEC
+// C4), and a turn in a channel gets what is asked of it on standard input, which
+// then ends.
 //
 // The one promise: every line the command wrote is exactly one fact, in order, and
 // nothing is read into it.
@@ -65,7 +66,14 @@ func (Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	if s.Kind == driver.Cleanup {
 		argv = append(argv, CleanupFlag)
 	}
-	return driver.Launch{Argv: argv, Dir: a.Workspace, Env: env}, nil
+	launch := driver.Launch{Argv: argv, Dir: a.Workspace, Env: env}
+	if s.Kind == driver.Turn {
+		if len(s.Prompt) > driver.PromptBytesMax {
+			return driver.Launch{}, fmt.Errorf("agent %s: the prompt has %d bytes, %d is the most; put it in a file and name the file", a.Name, len(s.Prompt), driver.PromptBytesMax)
+		}
+		launch.Input = []byte(strings.TrimSuffix(s.Prompt, "\n") + "\n") // a shell's read takes whole lines
+	}
+	return launch, nil
 }
 
 // Converse listens to one session.

@@ -38,6 +38,16 @@ func TestDriver(t *testing.T) {
 			Name: "Names", Agent: sh(`echo $FAIRLEAD_AGENT $FAIRLEAD_SESSION $FAIRLEAD_SESSION_KIND; pwd >/dev/null; cat`), Session: work,
 			Facts: []string{"said coder coder-17 session"}, OK: true,
 		},
+		drivertest.Case{
+			Name: "Turn", Agent: sh(`echo $FAIRLEAD_SESSION_KIND $FAIRLEAD_CHANNEL $FAIRLEAD_TURN; cat; echo TURN_COMPLETE`), OK: true,
+			Session: driver.Session{ID: "coder-19", Kind: driver.Turn, Prompt: "it is your turn\nto speak", Attempt: 1, Channel: "reviews", Turn: 7},
+			Facts:   []string{"said turn reviews 7", "said it is your turn", "said to speak", "said TURN_COMPLETE"},
+		},
+		drivertest.Case{
+			Name: "Aside", Agent: sh(`echo "${FAIRLEAD_TURN-none}"; exec >/dev/null 2>&1; true`), OK: true, // nothing read of it
+			Session: driver.Session{ID: "coder-20", Kind: driver.Turn, Prompt: strings.Repeat("x", 256<<10), Attempt: 1, Channel: "reviews"},
+			Facts:   []string{"said none"},
+		},
 		drivertest.Case{Name: "LongLine", Agent: sh(`head -c 3000000 /dev/zero | tr '\0' x; echo; echo after`), Session: work, OK: true},
 	)
 }

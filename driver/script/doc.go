@@ -32,6 +32,12 @@
 //	      - {fail: "the network is down", chance: 0.2}
 //	cleanup:             # what a cleanup session plays (seed 000, run_cleanup)
 //	  - run: rm -f *.tmp
+//	turn:                # what a talk in channels plays; without it, a session like any other
+//	  - repeat:
+//	      times: 1000
+//	      steps:
+//	        - expect_prompt             # {prompt} is all that it is told for this turn
+//	        - say: "I have read it. TURN_COMPLETE"
 //
 // A script has either sessions or steps; steps alone are one session that is played
 // every time. A session without a name may be just its list of steps. With
@@ -57,7 +63,8 @@
 //	emit           bytes (that many), base64, text: raw output, no line's end added
 //	hang           why, deaf (nothing but SIGKILL ends it)
 //	ask            question, tool, options, timeout, allowed (steps), denied (steps)
-//	expect_prompt  containing, timeout: takes the next prompt; the one of the start is the first
+//	expect_prompt  containing, timeout: takes the next prompt; the one of the start is the first;
+//	               where none lies there, it tells that it listens and waits
 //	repeat         times, steps
 //	one_of         choices: a list of lists of steps; one is drawn
 //
@@ -81,10 +88,12 @@
 //	{"type":"said","text":"hello","part":true,"tool":"run"}
 //	{"type":"usage_reported","input_tokens":1200,"output_tokens":80,"cost_usd":0.004}
 //	{"type":"permission_asked","id":"ask-1","tool":"git_push","text":"May I push?","options":[{"id":"allow","kind":"allow_once"}]}
+//	{"type":"listening"}
 //	{"type":"stopped","ok":true,"reason":"completed"}
 //
-// The last one is the terminal event; a session without it has failed. Its reasons
-// are completed, failed, cancelled (an order) and terminated (SIGTERM). Standard
+// Listening comes once for each time that a prompt is waited for: all that was told
+// before is answered. The last one is the terminal event; a session without it has
+// failed. Its reasons are completed, failed, cancelled (an order) and terminated (SIGTERM). Standard
 // input takes orders, one in a line:
 //
 //	{"type":"start","text":"the first prompt"}     with the start of the process

@@ -58,8 +58,11 @@ func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) 
 		return driver.Launch{}, fmt.Errorf("agent %s: script %s: %w", a.Name, a.Script, err)
 	}
 	argv := []string{exe, Verb, file, "--name", a.Name, "--session", s.ID, "--attempt", strconv.Itoa(max(s.Attempt, 1)), "--told"}
-	if s.Kind == driver.Cleanup {
+	switch s.Kind {
+	case driver.Cleanup:
 		argv = append(argv, "--cleanup-session") // SPEC C4
+	case driver.Turn:
+		argv = append(argv, "--turn-session")
 	}
 	return driver.Launch{
 		Argv: argv, Dir: a.Workspace, Env: driver.Environment(a, s),
@@ -102,9 +105,15 @@ func (Driver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) dri
 	return driver.Outcome{Why: fmt.Sprintf("ended with exit code %d and did not say that it had finished", exit.Code)}
 }
 
+// TakesInput is true: a script hears orders whatever it plays.
+func (Driver) TakesInput() bool { return true }
+
 type conversation struct{ wire driver.Wire }
 
-var _ driver.Answerer = conversation{}
+var (
+	_ driver.Talker   = Driver{}
+	_ driver.Answerer = conversation{}
+)
 
 // Facts makes one fact of every line.
 func (c conversation) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {

@@ -54,6 +54,30 @@ steps:
 			Name: "Fails", Session: session, Agent: agent(t, "steps: [{fail: no network, code: 9}]"),
 			Facts: []string{"stopped failed: no network"},
 		},
+		drivertest.Case{
+			Name: "Talks", OK: true, // one prompt after the other, and the last of them while it is answering
+			Session: driver.Session{ID: "coder-19", Kind: driver.Turn, Prompt: "the floor is yours", Attempt: 1, Channel: "reviews", Turn: 7},
+			Agent: agent(t, `
+steps: [{say: not this}]
+turn:
+  - repeat: {times: 3, steps: [expect_prompt, {say: "{kind} {i}: {prompt}"}, {run: "echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", every: 19}]}
+`),
+			Tell: func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
+				if f.Kind != driver.Listening {
+					return
+				}
+				for _, text := range []string{"and again", "and meanwhile"} {
+					if err := c.Prompt(t.Context(), text); err != nil {
+						t.Error(err)
+					}
+				}
+			},
+			Facts: []string{
+				"said turn 1: the floor is yours", "tool_called echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", "said reviews 7", "listening ",
+				"said turn 2: and again", "tool_called echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", "said reviews 7",
+				"said turn 3: and meanwhile", "tool_called echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", "said reviews 7", "stopped completed",
+			},
+		},
 		drivertest.Case{Name: "Crashes", Session: session, Agent: agent(t, "steps: [{emit: 'half a '}, crash]"), Facts: []string{"said half a "}},
 		drivertest.Case{Name: "Segfaults", Session: session, Agent: agent(t, "steps: [{say: a}, {crash: SIGSEGV}]"), Facts: []string{"said a"}},
 		drivertest.Case{Name: "LeavesWithoutAWord", Session: session, Agent: agent(t, "steps: [{run: 'kill -9 $PPID', may_fail: true}, {say: x}]")},
@@ -81,13 +105,13 @@ steps:
 			Name: "Listens", Session: session, OK: true,
 			Agent: agent(t, "steps: [expect_prompt, {say: ready}, {expect_prompt: two}, {say: '{prompt}'}]"),
 			Tell: func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
-				if f.Text == "ready" {
+				if f.Kind == driver.Listening {
 					if err := c.Prompt(t.Context(), "line two\nand three"); err != nil {
 						t.Error(err)
 					}
 				}
 			},
-			Facts: []string{"said ready", "said line two", "said and three", "stopped completed"},
+			Facts: []string{"said ready", "listening ", "said line two", "said and three", "stopped completed"},
 		},
 		drivertest.Case{
 			Name: "Cancelled", Session: session, Agent: agent(t, "steps: [{say: a}, {run: sleep 1000}]"),
@@ -119,14 +143,14 @@ func TestDriverAndSignals(t *testing.T) {
 			Name: "Stubborn", Session: session, OK: true,
 			Agent: agent(t, "stubborn: true\nsteps: [{say: a}, expect_prompt, expect_prompt, {say: b}]"),
 			Tell: func(t *testing.T, p *drivertest.Process, c driver.Conversation, f driver.Fact) {
-				if f.Text == "a" {
+				if f.Kind == driver.Listening {
 					p.Signal(syscall.SIGTERM)
 					if err := c.Prompt(t.Context(), "go on"); err != nil {
 						t.Error(err)
 					}
 				}
 			},
-			Facts: []string{"said a", "said b", "stopped completed"},
+			Facts: []string{"said a", "listening ", "said b", "stopped completed"},
 		},
 		drivertest.Case{
 			Name: "LeavesChildren", Session: session, OK: true,

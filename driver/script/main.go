@@ -26,7 +26,7 @@ func Intercept() {
 // Main is the process of a script agent: it plays a file in the current folder,
 // with this process's standard input and output, and returns the exit code.
 //
-//	FILE [--name NAME] [--session ID] [--attempt N] [--cleanup-session] [--prompt TEXT | --told]
+//	FILE [--name NAME] [--session ID] [--attempt N] [--cleanup-session | --turn-session] [--prompt TEXT | --told]
 //
 // With --told the prompt is the first line on standard input, an Order of the type
 // start: it comes with the start of the process, so it cannot be typed twice.
@@ -85,6 +85,7 @@ func arguments(args []string) (part Part, file string, told bool, err error) {
 	flags.StringVar(&part.Prompt, "prompt", "", "")
 	flags.BoolVar(&told, "told", false, "")
 	cleanup := flags.Bool("cleanup-session", false, "")
+	turn := flags.Bool("turn-session", false, "")
 	if len(args) > 0 {
 		file = args[0]
 		err = flags.Parse(args[1:])
@@ -95,8 +96,11 @@ func arguments(args []string) (part Part, file string, told bool, err error) {
 	case file == "" || flags.NArg() > 0:
 		err = errors.New("play a script: name one file, then flags")
 	}
-	if *cleanup {
+	switch {
+	case *cleanup:
 		part.Kind = driver.Cleanup
+	case *turn:
+		part.Kind = driver.Turn
 	}
 	return part, file, told, err
 }

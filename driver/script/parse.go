@@ -105,6 +105,7 @@ func (p *parser) program(root *yaml.Node, program *Program) {
 		"sessions":    func(n *yaml.Node) { sessions = n },
 		"steps":       func(n *yaml.Node) { steps = n },
 		"cleanup":     func(n *yaml.Node) { program.Cleanup = p.list(n, 0) },
+		"turn":        func(n *yaml.Node) { program.Turn = p.list(n, 0) },
 	})
 	switch {
 	case sessions != nil && steps != nil:

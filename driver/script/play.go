@@ -121,13 +121,15 @@ func number(session string) int {
 }
 
 func (p *player) choose() []Step {
-	if p.part.Kind != driver.Cleanup {
-		return p.program.pick(p.n, p.draw.IntN).Steps
-	}
-	if len(p.program.Cleanup) == 0 {
+	switch {
+	case p.part.Kind == driver.Cleanup && len(p.program.Cleanup) == 0:
 		return []Step{{Verb: "say", Text: cleanupIdle, Chance: 1}}
+	case p.part.Kind == driver.Cleanup:
+		return p.program.Cleanup
+	case p.part.Kind == driver.Turn && len(p.program.Turn) > 0:
+		return p.program.Turn
 	}
-	return p.program.Cleanup
+	return p.program.pick(p.n, p.draw.IntN).Steps
 }
 
 // end tells the terminal event that belongs to how the steps ended.

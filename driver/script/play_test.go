@@ -166,6 +166,41 @@ func TestCleanup(t *testing.T) {
 	})
 }
 
+// A talk plays what stands under turn, and where nothing does, a session like any other.
+func TestTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		talk := work
+		talk.Kind = driver.Turn
+		_, told, _ := play(t, "steps: [{say: work}]\nturn: [{say: '{kind}'}]", talk, Stage{})
+		expect(t, told, "said turn", "stopped completed")
+		_, told, _ = play(t, "steps: [{say: work}]\nturn: [{say: '{kind}'}]", work, Stage{})
+		expect(t, told, "said work", "stopped completed")
+		_, told, _ = play(t, "steps: [{say: work}]", talk, Stage{})
+		expect(t, told, "said work", "stopped completed")
+	})
+}
+
+// An agent tells that it listens once for each wait, and not where a prompt lies there.
+func TestListening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		orders := make(chan Order)
+		go func() {
+			<-time.After(time.Hour)
+			orders <- Order{Type: OrderAnswer, ID: "ask-1", Option: "allow"} // no prompt: it still waits
+			orders <- Order{Type: OrderPrompt, Text: "two"}
+			<-time.After(time.Minute) // it rests
+			orders <- Order{Type: OrderPrompt, Text: "three"}
+			<-time.After(time.Hour)
+			orders <- Order{Type: OrderPrompt, Text: "four"}
+		}()
+		end, told, _ := play(t, "steps: [{repeat: {times: 4, steps: [expect_prompt, {say: '{prompt}'}, {sleep: 2m}]}}]", work, Stage{Orders: orders})
+		expect(t, told, "said build it", "listening ", "said two", "said three", "listening ", "said four", "stopped completed")
+		if end.Code != 0 {
+			t.Errorf("ended %+v", end)
+		}
+	})
+}
+
 // Sessions take turns by the number in the session's id.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -210,6 +245,7 @@ func TestOrders(t *testing.T) {
 			orders <- Order{Type: OrderAnswer, ID: "ask-1", Option: "allow"}
 			orders <- Order{Type: OrderAnswer, ID: "ask-2", Option: "deny"}
 			orders <- Order{Type: OrderAnswer, ID: "ask-3", Option: "allow everything"}
+			<-time.After(time.Hour) // it listens by then
 			orders <- Order{Type: OrderPrompt, Text: "and faster"}
 			orders <- Order{Type: OrderPrompt, Text: "unread"}
 			close(orders)
@@ -226,7 +262,7 @@ steps:
 `, work, Stage{Orders: orders})
 		expect(t, told, "permission_asked one", "said yes", "permission_asked two", "said no", "permission_asked three",
 			`faulted ask-3 was answered with "allow everything", which was not offered`, "said not offered",
-			"said and faster", "stopped completed: 1 prompts were not read; the script has no expect_prompt for them")
+			"listening ", "said and faster", "stopped completed: 1 prompts were not read; the script has no expect_prompt for them")
 		if end.Code != 0 {
 			t.Errorf("ended %+v", end)
 		}

@@ -18,6 +18,7 @@ type Program struct {
 	Random      bool          // which session is played is drawn; else they take turns
 	Sessions    []Session     // at least one
 	Cleanup     []Step        // what a cleanup session plays; empty: it says that there is nothing to tidy
+	Turn        []Step        // what a talk in channels plays; empty: a session like any other
 }
 
 // Session is one of the things a script can play from beginning to end.

@@ -278,8 +278,15 @@ func kindOf(option string) string {
 	return "reject_once"
 }
 
-// expectPrompt takes the next prompt; the one of the start is the first.
+// expectPrompt takes the next prompt; the one of the start is the first. Where none
+// lies there, it tells that it listens: whoever prompts one at a time prompts then.
 func (p *player) expectPrompt(s *Step) error {
+	if err := p.lookUp(); err != nil {
+		return err
+	}
+	if len(p.prompts) == 0 {
+		p.voice.tell(event{Type: driver.Listening})
+	}
 	var timer <-chan time.Time
 	if s.Limit > 0 {
 		t := time.NewTimer(s.Limit)
