@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -36,6 +37,10 @@ type Body struct {
 	Line *LineSet       `json:"line,omitempty"`
 	Note *NoteSet       `json:"note,omitempty"`
 	Left *RunLeft       `json:"left,omitempty"`
+
+	Turn   *TurnSet `json:"turn,omitempty"`
+	Circle *Circle  `json:"circle,omitempty"` // what fairlead.yaml says of a channel now
+	Talk   *Talk    `json:"talk,omitempty"`   // what the agent's session was told last
 }
 
 // ControlSet is an agent's control as it is now.
@@ -53,6 +58,16 @@ type Used struct {
 	Offset  int64  `json:"offset"`
 	Usage   Usage  `json:"usage"`
 	Stop    *Stop  `json:"stop,omitempty"`
+
+	Over time.Time `json:"over,omitzero"` // of a talk session: its answer is over since
+}
+
+// TurnSet is a change of the floor. Text is what was said, where something was: the floor
+// keeps numbers alone.
+type TurnSet struct {
+	Agent string    `json:"agent,omitempty"` // whom it is about; the channel is the entity's name
+	Body  turn.Body `json:"body"`
+	Text  string    `json:"text,omitempty"`
 }
 
 // AgentSet is an agent as it is configured now.
@@ -98,6 +113,12 @@ func (t *Team) Apply(ch Change) {
 		t.Bench.Places = set.Places
 	case strings.HasPrefix(ch.Entity, runPrefix):
 		t.applyRun(ch)
+	case ch.Body.Turn != nil:
+		t.applyTurn(ch.turn())
+	case ch.Body.Circle != nil:
+		put(&t.Circles, name, *ch.Body.Circle)
+	case ch.Body.Talk != nil:
+		t.Agents[name].setTalk(*ch.Body.Talk)
 	case ch.Entity == benchEntity && ch.Body.Line != nil:
 		t.Bench.Line = ch.Body.Line.Claims
 	case ch.Body.Line != nil:
@@ -221,6 +242,11 @@ func (a *Agent) use(used Used) {
 	s := *a.Session
 	s.Offset = used.Offset
 	s.Usage = s.Usage.plus(used.Usage)
+	if !used.Over.IsZero() && s.Talk != nil {
+		talk := *s.Talk
+		talk.Over = used.Over
+		s.Talk = &talk
+	}
 	if used.Stop != nil {
 		s.Stop = used.Stop
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 // Unknown is a name that nobody has; it is an answer like a refusal, not a failure.
@@ -34,6 +35,13 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 	switch what := ev.What.(type) {
 	case Configured:
 		d.configure(what)
+		if err := d.configureTurns(what); err != nil {
+			return nil, err
+		}
+	case turn.Input:
+		if err := d.turns(what); err != nil {
+			return nil, err
+		}
 	case DaemonStarted:
 		d.setTeam("E1", "daemon_started", func(s *TeamSet) {
 			s.Epoch, s.BootID, s.Stopping = s.Epoch+1, what.BootID, false
@@ -97,7 +105,16 @@ func (d *draft) one(member *Agent) error {
 	case control.FileRead, control.FileGone, control.FileBroken, control.Started:
 		return d.control(&a, what.(control.Input))
 	case SessionStarted:
-		return d.sessionSeen(&a, started, what.Session, what.PID)
+		if err := d.sessionSeen(&a, started, what.Session, what.PID); err != nil || !a.Session.Talks() {
+			return err
+		}
+		return d.talkSeen(&a, a.Session, what.Input)
+	case TalkTold:
+		return d.talkTold(&a, what)
+	case talkDue:
+		return d.talk(&a)
+	case talkOver:
+		return d.endSession(&a, talkOverWords, false)
 	case SessionAdopted:
 		return d.adopted(&a, what)
 	case SessionReported:

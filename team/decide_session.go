@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -81,6 +82,9 @@ func (d *draft) adopted(a *Agent, what SessionAdopted) error {
 		return err
 	}
 	id, step, ok := StepOf(a.Session.For)
+	if a.Session.Talks() {
+		return d.talkSeen(a, a.Session, what.Input)
+	}
 	if !ok {
 		return d.control(a, control.Adopted{})
 	}
@@ -124,6 +128,9 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 		return nil
 	}
 	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage.sane(), Stop: what.Stop.cut()}
+	if what.Over && s.Answers() {
+		used.Over = d.ev.At
+	}
 	used.Usage.Day = dayOf(d.ev.At)
 	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(reported), Body{Used: &used})
 	a.use(used)
@@ -200,6 +207,9 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	if _, _, isStep := StepOf(s.For); isStep {
 		return d.stepEnded(&s, what)
 	}
+	if s.Talks() {
+		return d.talkEnded(a, &s)
+	}
 	err = d.told(a, control.Ended{Kind: s.Kind, Outcome: s.Outcome, Why: s.Why, Ran: ran, AtStart: what.AtStart})
 	if err != nil {
 		return fmt.Errorf("team: the end of %s: %w", s.ID, err)
@@ -230,6 +240,12 @@ func (d *draft) timer(a *Agent) error {
 		if _, _, isStep := StepOf(a.Session.For); isStep {
 			return d.timeUp(a, limit) // what else is due is due at the next timer
 		}
+		if a.Session.Talks() {
+			if err := d.endSession(a, limitWords+"session "+limit.String(), false); err != nil {
+				return err
+			}
+			return d.turns(turn.LimitHit{Agent: turn.AgentID(a.Name), Limit: "session " + limit.String()}) // lifted by Next, since it is of one answer
+		}
 		if err := d.control(a, control.LimitHit{Limit: "session " + limit.String()}); err != nil {
 			return err
 		}
@@ -237,7 +253,7 @@ func (d *draft) timer(a *Agent) error {
 	if retry := a.Control.Retry(); !retry.IsZero() && !d.ev.At.Before(retry) {
 		return d.control(a, control.Elapsed{RetryAt: retry})
 	}
-	return nil
+	return d.talkTimer(a)
 }
 
 // whyBytesMax bounds what an agent can say of its own end.

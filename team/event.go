@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -19,7 +20,8 @@ type Event struct {
 	Actor Actor
 	Agent string // whom it is about; empty: the team, or a run
 	Run   string // the run that it is about; empty: none
-	What  any    // a control.Input of an agent, a workflow.Input of a run, or one of the types below
+	What  any    // a control.Input of an agent, a workflow.Input of a run, a turn.Input, or one of the types below
+	Text  string // what a turn.HumanSpoke or turn.Said says; it goes into the journal with its number
 }
 
 // Configured is the configuration as read at the daemon's start.
@@ -27,6 +29,15 @@ type Configured struct {
 	Limits Limits
 	Agents map[string]Settings
 	Places int // of the bench, for all runs together: how many CPUs there are; 0: as many as the runs' own limits allow
+
+	Turns    map[string]turn.AgentSettings // by agent
+	Channels map[string]Channel            // by name
+}
+
+// Channel is a channel as fairlead.yaml has it.
+type Channel struct {
+	Settings turn.Settings
+	Agents   []string // in the order of the first round
 }
 
 // DaemonStarted begins an epoch. Sessions and files are looked at after it.
@@ -45,12 +56,22 @@ type StopAsked struct{ Now bool }
 type SessionStarted struct {
 	Session string
 	PID     int
+	Input   int64 // bytes of input that it was started with
+}
+
+// TalkTold is an errand of a channel that was written into a session's input. Input is the
+// place behind it: what is written there already after a crash is not written again.
+type TalkTold struct {
+	Session string
+	Errand  turn.Todo
+	Input   int64
 }
 
 // SessionAdopted is a process that outlived a restart of the daemon.
 type SessionAdopted struct {
 	Session string
 	PID     int
+	Input   int64 // as SessionStarted has it, where nobody saw it start
 }
 
 // SessionReported is what an agent said that decisions depend on. Offset orders reports:
@@ -60,6 +81,7 @@ type SessionReported struct {
 	Offset  int64
 	Usage   Usage // since the last report; Day is not looked at
 	Stop    *Stop
+	Over    bool // what it was told last in a channel it has answered
 }
 
 // SessionEnded is the end of a session, however it came.

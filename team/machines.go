@@ -6,13 +6,14 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
 // Machine is one state machine as people read it. Everything in it comes from the table
 // that decides.
 type Machine struct {
-	Name    string        `json:"name"`    // control, session, workflow, run
+	Name    string        `json:"name"`    // control, session, workflow, run, turn, message
 	Promise string        `json:"promise"` // what it keeps, in one sentence
 	Rows    []machine.Row `json:"rows"`    // by id
 	Mermaid string        `json:"mermaid"` // a state diagram
@@ -38,6 +39,14 @@ func Machines() []Machine {
 			Name: "run", Promise: "A run is cancelled, paused or resumed by somebody with a name; how far it is, is read off its steps.",
 			Rows: workflow.RunTable.Rows(), Mermaid: workflow.RunTable.Mermaid(), Matrix: workflow.RunTable.Matrix(),
 		},
+		{
+			Name: "turn", Promise: "At most one agent of a channel is ACTIVE or WAITING.",
+			Rows: turn.Table.Rows(), Mermaid: turn.Table.Mermaid(), Matrix: turn.Table.Matrix(),
+		},
+		{
+			Name: "message", Promise: "What a person says in a channel is handed to an agent, and answered or said to have lapsed.",
+			Rows: turn.MessageTable.Rows(), Mermaid: turn.MessageTable.Mermaid(), Matrix: turn.MessageTable.Matrix(),
+		},
 	}
 }
 
@@ -47,7 +56,7 @@ func MachinesPage() string {
 	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./team; DO NOT EDIT. -->\n\n" +
 		"# The machines\n\n" +
 		"What is not a row here does not happen: an event that a state has no row for is refused. " +
-		"The ids are the specification's. F rows are the rules for a foreign loop and S rows the life of a session, which " +
+		"The ids are the specification's. F rows are the rules for a foreign loop, S rows the life of a session and M rows that of a message, which " +
 		"the specification gives as text. `fairlead docs machines` prints the same.\n")
 	for _, m := range Machines() {
 		fmt.Fprintf(&doc, "\n## %s\n\n%s\n\n```mermaid\n%s```\n\n", m.Name, m.Promise, m.Mermaid)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -14,6 +15,7 @@ import (
 type Touched struct {
 	agents, runs map[string]bool
 	all          bool // everybody: a hold, a start
+	held         bool // the hold may be over: channels that it parked go on
 	atWork       bool // whoever has a session: something was used, and limits are shared
 }
 
@@ -22,6 +24,9 @@ func (x *Touched) Note(ch Change) {
 	switch id, isRun := strings.CutPrefix(ch.Entity, runPrefix); {
 	case ch.Body.Team != nil, ch.Body.Agent != nil:
 		x.all = true
+	case ch.Body.Turn != nil:
+		x.turn(ch.Body.Turn)
+	case ch.Body.Circle != nil: // who it moved, moved by changes of their own
 	case isRun:
 		id, _, _ = strings.Cut(id, "/")
 		x.run(id)
@@ -41,6 +46,23 @@ func (x *Touched) Note(ch Change) {
 // All is for a start: whatever had to follow when the daemon died follows now.
 func (x *Touched) All() { x.all = true }
 
+// turn names everybody who may have something to do after a change of the floor.
+func (x *Touched) turn(set *TurnSet) {
+	if set.Agent != "" {
+		x.agent(set.Agent)
+	}
+	for i := range set.Body.Seats {
+		x.agent(string(set.Body.Seats[i].Agent))
+	}
+	if h := set.Body.Head; h != nil {
+		for _, name := range []turn.AgentID{h.Holder, h.Aside.Agent} {
+			if name != "" {
+				x.agent(string(name))
+			}
+		}
+	}
+}
+
 func (x *Touched) agent(name string) { add(&x.agents, name) }
 func (x *Touched) run(id string)     { add(&x.runs, id) }
 
@@ -53,7 +75,7 @@ func add(set *map[string]bool, name string) {
 
 // spread names those who were touched with all others.
 func (x *Touched) spread(t *Team) {
-	if x.all {
+	if x.all || x.atWork && t.Limits.over(t.Usage) != "" { // the team's limit is everybody's
 		for name := range t.Agents {
 			x.agent(name)
 		}
@@ -71,6 +93,7 @@ func (x *Touched) spread(t *Team) {
 			x.touchOwner(s)
 		}
 	}
+	x.held = x.held || x.all
 	x.all, x.atWork = false, false
 }
 
@@ -99,9 +122,19 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 			return ev, true
 		}
 	}
+	if x.held && t.parkedByHold() {
+		return Event{At: at, Actor: actor, What: turn.Released{}}, true
+	}
 	for _, name := range slices.Sorted(maps.Keys(x.agents)) {
-		if a := t.Agents[name]; a != nil && t.moves(a, at) {
+		a := t.Agents[name]
+		if a == nil {
+			continue
+		}
+		if t.moves(a, at) {
 			return Event{At: at, Actor: actor, Agent: name, What: seatDue{}}, true
+		}
+		if what := t.nextOfTalk(a, at); what != nil {
+			return Event{At: at, Actor: actor, Agent: name, What: what}, true
 		}
 	}
 	if len(t.Bench.Line) > 0 && t.moves(t.bench(), at) {
@@ -109,6 +142,19 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	}
 	*x = Touched{}
 	return Event{}, false
+}
+
+// parkedByHold says whether a channel waits for the end of a hold that is over.
+func (t *Team) parkedByHold() bool {
+	if t.Hold.On || t.Stopping {
+		return false
+	}
+	for _, c := range t.Floor.Channels {
+		if c.Head.Parked == turn.Held {
+			return true
+		}
+	}
+	return false
 }
 
 // nextOfRun gives what follows from a run, and whose seat it is about where it is about one.

@@ -263,7 +263,9 @@ func TestSentBack(t *testing.T) {
 		}
 	}
 	want := []Line{
-		{"run/r/build", "ada", "COMPLETED", "PENDING"}, {"run/r/docs", "docs", "RUNNING", "PENDING"}, {"run/r/check", "bob", "COMPLETED", "PENDING"},
+		{Entity: "run/r/build", Agent: "ada", From: "COMPLETED", To: "PENDING"},
+		{Entity: "run/r/docs", Agent: "docs", From: "RUNNING", To: "PENDING"},
+		{Entity: "run/r/check", Agent: "bob", From: "COMPLETED", To: "PENDING"},
 	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("the lines are %v, want %v", lines, want)

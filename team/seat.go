@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
 // Claim is somebody who stands in line for a seat (J1). Control has changed its state when it
 // claims, since a wish is obeyed by then; a step begins only when it has the seat (W2).
 type Claim struct {
-	For  string       `json:"for"`         // control, or run/f8c1/build
+	For  string       `json:"for"`         // control, channels, or run/f8c1/build
 	N    uint64       `json:"n,omitempty"` // of a step: the lease to come, so that a claim names the attempt that it is about
 	Kind control.Kind `json:"kind"`
 	At   time.Time    `json:"at"`
@@ -81,7 +82,8 @@ func (t *Team) line(a *Agent) []Claim {
 
 func (t *Team) open(a *Agent) bool {
 	if a.step == "" {
-		return a.Session == nil
+		is := t.Floor.Agents[turn.AgentID(a.Name)]
+		return a.Session == nil && (is == nil || !is.Disabled) // J2: a disabled one does nothing for anybody; control asks nobody where nobody waits
 	}
 	return a.Session == nil && (t.Bench.Places == 0 || len(t.Bench.Sessions) < t.Bench.Places)
 }
@@ -257,7 +259,10 @@ func (t *Team) gives(a *Agent) bool {
 func (b *begins) stands(a *Agent, c *Claim) (ok bool, why string) {
 	t := b.team
 	run, step, isStep := StepOf(c.For)
-	if !isStep {
+	switch {
+	case c.For == ForChannels:
+		return t.mayTalk(a, b.at)
+	case !isStep:
 		return t.mayControl(a, b.at)
 	}
 	r := t.Runs[run]
@@ -307,6 +312,9 @@ func (d *draft) seatMoves(a *Agent) error {
 		return nil
 	}
 	run, step, isStep := StepOf(line[0].For)
+	if todo, some := d.team.toTell(a.Name, d.ev.At); some && line[0].For == ForChannels {
+		return d.openTalk(a, todo)
+	}
 	if !isStep {
 		return d.open(a, line[0].Kind)
 	}

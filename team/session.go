@@ -14,7 +14,7 @@ type Session struct {
 	ID        string          `json:"id"`              // coder-17; of a step without an agent of ours: build@f8c1-3
 	N         uint64          `json:"n"`               // 17
 	Kind      control.Kind    `json:"kind"`            //
-	For       string          `json:"for"`             // who asked for it: control, or run/f8c1/build
+	For       string          `json:"for"`             // who asked for it: control, channels, or run/f8c1/build
 	Lease     uint64          `json:"lease,omitempty"` // of the step that asked: which attempt it is
 	Phase     Phase           `json:"phase"`
 	OpenedAt  time.Time       `json:"opened_at"`
@@ -29,6 +29,7 @@ type Session struct {
 	Outcome   control.Outcome `json:"outcome,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Bytes     int64           `json:"bytes,omitempty"` // of output, when it ended
+	Talk      *Talk           `json:"talk,omitempty"`  // of a session for channels: what it was told last
 }
 
 // Stop is a driver's terminal event, kept so that a session adopted after it is judged by it.
@@ -64,6 +65,7 @@ const (
 	adopted   sessionEvent = "adopted"
 	endAsked  sessionEvent = "end_asked"
 	reported  sessionEvent = "reported"
+	told      sessionEvent = "told"
 	ended     sessionEvent = "ended"
 	lost      sessionEvent = "lost"
 	withdrawn sessionEvent = "withdrawn"
@@ -96,6 +98,7 @@ var SessionTable = machine.Table[Phase, sessionEvent, sessionAct]{
 		adopted:  {ID: "S2", To: Running},
 		endAsked: {ID: "S3", To: Running},
 		reported: {ID: "S7", To: Running, Why: "usage and terminal events, with the place in the output"},
+		told:     {ID: "S8", To: Running, Why: "an errand of a channel is in its input, and is not written again"},
 		ended:    {ID: "S4", To: None},
 		lost:     {ID: "S5", To: None, Why: "it ran, and nobody can say how it ended"},
 		claimed:  {ID: "J1", To: Running},

@@ -3,7 +3,8 @@
 // Every agent has its machines, and a seat for one session at a time, whichever
 // machine asked for it; whoever finds it taken stands in line. Runs have their steps
 // carried out by agents, each in its seat, or by a command on a bench with so many
-// places. An event about one agent or one run is decided by its machines; one about the
+// places. In channels agents take turns; one that has to be told something there needs
+// its seat, too. An event about one agent or one run is decided by its machines; one about the
 // team (hold, stop, a limit that all share) reaches everybody in one batch. What must be
 // done in the world is not remembered but read off the value: a session that is opened
 // and not running is to be started, a seat that is free goes to who is first in its line,
@@ -15,11 +16,13 @@ package team
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -37,6 +40,11 @@ type Team struct {
 	Notes   map[string]RunNote       `json:"run_notes,omitempty"` // what is true of a run beside its machine
 	Archive map[string]time.Time     `json:"archive,omitempty"`   // runs that are in the journal alone, and since when: their names stay taken (X5)
 	Bench   Bench                    `json:"bench,omitzero"`
+
+	Floor   turn.Floor        `json:"floor,omitzero"`    // who may speak, in every channel
+	Circles map[string]Circle `json:"circles,omitempty"` // by channel: what fairlead.yaml says of it
+
+	guests map[string][]string // channels by agent; found out when it is asked for (outside)
 
 	// Render gives the identity of the bytes that a projection is written as, so that it is
 	// in the journal before the file is on disk (X3). It must be pure. Nil: no identities.
@@ -145,20 +153,23 @@ func (t *Team) Copy() *Team {
 		put(&c.Runs, id, copyRun(r))
 	}
 	c.Notes, c.Archive, c.Bench.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Bench.Sessions)
+	c.Floor, c.Circles, c.guests = *again(&t.Floor), maps.Clone(t.Circles), nil
 	return &c
 }
 
-// copyRun goes by the snapshot: what is derived of a run is found out anew.
-func copyRun(r *workflow.Run) *workflow.Run {
-	text, err := json.Marshal(r)
-	again := &workflow.Run{}
+func copyRun(r *workflow.Run) *workflow.Run { return again(r) }
+
+// again copies by the snapshot: what is derived is found out anew.
+func again[T any](is *T) *T {
+	text, err := json.Marshal(is)
+	next := new(T)
 	if err == nil {
-		err = json.Unmarshal(text, again)
+		err = json.Unmarshal(text, next)
 	}
 	if err != nil {
-		panic("team: a run that does not fit its own snapshot: " + err.Error())
+		panic(fmt.Sprintf("team: a %T that does not fit its own snapshot: %v", is, err))
 	}
-	return again
+	return next
 }
 
 // put and drop keep a map nil while nothing is in it: a team that was read back is the same then.

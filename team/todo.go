@@ -85,6 +85,8 @@ func (t *Team) mayStart(a *Agent, at time.Time) (ok bool, why string) {
 		return t.Runs[run].Wanted(workflow.Lease{Step: workflow.StepID(step), N: a.Session.Lease}, workflow.Now{At: at})
 	case a.Session.For == forControl:
 		return t.mayControl(a, at)
+	case a.Session.Talks():
+		return t.stillToTell(a, at)
 	default:
 		return true, ""
 	}
@@ -175,6 +177,11 @@ func (t *Team) DeadlineRun(id string) time.Time {
 // Deadline is the next moment at which an agent's state changes by itself; zero: never.
 func (t *Team) Deadline(a *Agent) time.Time {
 	_, next := t.sessionDeadline(a)
+	for _, at := range []time.Time{t.talkDeadline(a), t.dayDeadline(a, next)} {
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
 	retry := a.Control.Retry()
 	if retry.IsZero() || t.Hold.On || t.Stopping || a.Removed {
 		return next
@@ -195,6 +202,12 @@ func (t *Team) sessionDeadline(a *Agent) (limit time.Duration, at time.Time) {
 	s := a.Session
 	if limit == 0 || s == nil || s.Phase != Running || s.Ending != "" || s.Kind == control.Program {
 		return limit, time.Time{}
+	}
+	if s.Talks() {
+		if !s.Answers() || s.Talk.Begun.IsZero() {
+			return limit, time.Time{}
+		}
+		return limit, s.Talk.Begun.Add(limit) // of each answer: between them it costs nothing
 	}
 	return limit, s.StartedAt.Add(limit)
 }

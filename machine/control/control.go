@@ -90,6 +90,7 @@ const (
 	Work    Kind = "session"
 	Cleanup Kind = "cleanup"
 	Program Kind = "foreign"
+	Talk    Kind = "turn" // of a channel: no wish asks for it
 )
 
 // File is what agent_state.json is to say.

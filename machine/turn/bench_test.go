@@ -71,7 +71,7 @@ func TestHandOffIsSmall(t *testing.T) {
 	for _, c := range []struct{ agents, age int }{{3, 10}, {100, 10}, {3, 20_000}} {
 		f := busy(t, c.agents, c.age)
 		h := &f.Channels["c"].Head
-		list, err := f.Decide(Said{Token: Token{"c", h.Holder, h.Turn}, Bytes: 1 << 20, Complete: true}, Now{At: noon})
+		list, err := f.Decide(Said{Token: Token{"c", h.Holder, h.Turn}, Bytes: messageBytesMax, Complete: true}, Now{At: noon})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,12 +15,12 @@ const (
 	agentsPerChannelMax = 128  // a circle longer than this never comes round
 	agentsMax           = 4096 // of one team
 	channelsMax         = 4096
-	openMax             = 256     // people's messages that nobody has answered, in one channel
-	openInterruptsMax   = 16      // and so many interruptions beyond that: they never wait behind messages
-	messageBytesMax     = 1 << 20 // what is longer is a file
-	aheadMax            = 64      // messages given to an agent in the middle of a turn; more wait for its end
-	apartMax            = 16      // messages to all that one agent has not answered; more wait for its turn
-	whyBytesMax         = 2000    // a log line is read by people
+	openMax             = 256       // people's messages that nobody has answered, in one channel
+	openInterruptsMax   = 16        // and so many interruptions beyond that: they never wait behind messages
+	messageBytesMax     = 128 << 10 // what is longer is a file; a change of the journal holds six times as much, which is what JSON may make of it
+	aheadMax            = 64        // messages given to an agent in the middle of a turn; more wait for its end
+	apartMax            = 16        // messages to all that one agent has not answered; more wait for its turn
+	whyBytesMax         = 2000      // a log line is read by people
 )
 
 // BeatEvery is how often a foreign agent says that it lives; BeatsMissedMax heartbeats missed

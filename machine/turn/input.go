@@ -7,9 +7,9 @@ type Input interface{ input() }
 
 // Token names one turn. What comes in under a number that is over is late.
 type Token struct {
-	Channel ChannelID
-	Agent   AgentID
-	Turn    uint64
+	Channel ChannelID `json:"channel"`
+	Agent   AgentID   `json:"agent"`
+	Turn    uint64    `json:"turn,omitempty"`
 }
 
 // What the configuration says.

@@ -1,0 +1,258 @@
+package team
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+)
+
+// Circle is what fairlead.yaml says of a channel. Who is really in it is the floor's: people
+// assign and remove, and that survives a restart.
+type Circle struct {
+	Agents []string `json:"agents,omitempty"`
+	Off    bool     `json:"off,omitempty"` // no longer configured; its words stay (X5)
+}
+
+const (
+	channelPrefix = "channel/"
+	turnPrefix    = "turn/" // an agent as such, in all its channels
+)
+
+// turn gives a change of the floor back as the floor knows it.
+func (ch *Change) turn() turn.Change {
+	set := ch.Body.Turn
+	name, _ := strings.CutPrefix(ch.Entity, channelPrefix)
+	if name == ch.Entity {
+		name = ""
+	}
+	return turn.Change{
+		At: ch.At, Row: ch.Row, Channel: turn.ChannelID(name), Agent: turn.AgentID(set.Agent),
+		From: turn.State(ch.From), To: turn.State(ch.To), Trigger: turn.Event(ch.Trigger), Body: set.Body,
+	}
+}
+
+// ChannelIDs lists the channels by name, those that are no longer configured among them.
+func (t *Team) ChannelIDs() []string {
+	ids := make([]string, 0, len(t.Floor.Channels))
+	for id := range t.Floor.Channels {
+		ids = append(ids, string(id))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (d *draft) turnNow() turn.Now {
+	return turn.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
+}
+
+// turns lets the floor decide. Once in an event, since it decides on what is applied: what
+// follows of it is for Next.
+func (d *draft) turns(in turn.Input) error {
+	if err := d.knows(in); err != nil {
+		return err
+	}
+	changes, err := d.team.Floor.Decide(in, d.turnNow())
+	if err != nil {
+		return err
+	}
+	d.addTurns(changes)
+	return nil
+}
+
+// knows refuses names that nobody has, and what is asked of a channel that is gone.
+func (d *draft) knows(in turn.Input) error {
+	channel, agent := namesIn(in)
+	t := d.team
+	switch {
+	case agent != "" && t.Agents[agent] != nil && len(t.Floor.Channels) == 0:
+		return &machine.Refusal{
+			Subject: agent, Event: wordOf(in), State: "in no channel", Row: "T2",
+			Reason: "there are no channels; add one to fairlead.yaml and restart",
+		}
+	case agent != "" && t.Floor.Agents[turn.AgentID(agent)] == nil:
+		return &Unknown{What: "agent", Name: agent, Known: t.Names()}
+	case channel != "" && t.Floor.Channels[turn.ChannelID(channel)] == nil:
+		return &Unknown{What: "channel", Name: channel, Known: t.ChannelIDs()}
+	case channel != "" && t.Circles[channel].Off && asks(in):
+		return &machine.Refusal{
+			Subject: "#" + channel, Event: wordOf(in), State: "removed", Row: "X5",
+			Reason: "it is no longer in fairlead.yaml; add it there and restart",
+		}
+	}
+	return nil
+}
+
+// namesIn is whom an input names, as far as somebody typed the name.
+func namesIn(in turn.Input) (channel, agent string) {
+	switch in := in.(type) {
+	case turn.AssignAsked:
+		return string(in.Channel), string(in.Agent)
+	case turn.RemoveAsked:
+		return string(in.Channel), string(in.Agent)
+	case turn.GrantAsked:
+		return string(in.Channel), string(in.Agent)
+	case turn.SkipAsked:
+		return string(in.Channel), ""
+	case turn.OverrideAsked:
+		return string(in.Channel), ""
+	case turn.HumanSpoke:
+		return string(in.Channel), ""
+	case turn.Said:
+		return string(in.Channel), string(in.Agent)
+	case turn.PassAsked:
+		return string(in.Channel), string(in.Agent)
+	case turn.WaitAskedFor:
+		return string(in.Channel), string(in.Agent)
+	case turn.WaitOver:
+		return string(in.Channel), string(in.Agent)
+	case turn.DisableAsked:
+		return "", string(in.Agent)
+	case turn.EnableAsked:
+		return "", string(in.Agent)
+	case turn.AgentConnected:
+		return "", string(in.Agent)
+	default:
+		return "", ""
+	}
+}
+
+// asks says whether an input begins something, which a channel that is gone does not take.
+func asks(in turn.Input) bool {
+	switch in.(type) {
+	case turn.AssignAsked, turn.GrantAsked, turn.HumanSpoke:
+		return true
+	default:
+		return false
+	}
+}
+
+// addTurns puts the floor's changes into the team's form.
+func (d *draft) addTurns(changes []turn.Change) {
+	for i := range changes {
+		ch := &changes[i]
+		set := &TurnSet{Agent: string(ch.Agent), Body: ch.Body}
+		if ch.Body.Post != nil {
+			set.Text = d.ev.Text
+		}
+		entity := turnPrefix + string(ch.Agent)
+		if ch.Channel != "" {
+			entity = channelPrefix + string(ch.Channel)
+		}
+		d.add(entity, "turn", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), Body{Turn: set})
+	}
+}
+
+// configureTurns makes the floor what the configuration says: channels, agents, who is in
+// which. Many inputs are decided in one event, so each on a floor on which those before are true.
+func (d *draft) configureTurns(conf Configured) error {
+	if len(conf.Channels)+len(d.team.Floor.Channels) == 0 {
+		return nil // who is in no channel has no turns
+	}
+	next := *d.team
+	next.Floor, next.guests = *again(&d.team.Floor), nil
+	d.team = &next
+	decide := func(in turn.Input) error {
+		first := len(d.changes)
+		if err := d.turns(in); err != nil {
+			return fmt.Errorf("team: the channels cannot be as fairlead.yaml has them: %w", err)
+		}
+		for _, ch := range d.changes[first:] {
+			next.applyTurn(ch.turn())
+		}
+		return nil
+	}
+	for _, in := range d.turnsAsked(conf) {
+		if err := decide(in); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(conf.Channels)) {
+		if err := d.configureCircle(name, Circle{Agents: conf.Channels[name].Agents}, decide); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.team.Circles)) {
+		if _, ok := conf.Channels[name]; !ok {
+			if err := d.configureCircle(name, Circle{Off: true}, decide); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// turnsAsked is what the configuration asks for of channels and agents, apart from who is in which.
+func (d *draft) turnsAsked(conf Configured) (ins []turn.Input) {
+	for _, name := range slices.Sorted(maps.Keys(conf.Channels)) {
+		ins = append(ins, turn.ChannelConfigured{Channel: turn.ChannelID(name), Settings: conf.Channels[name].Settings})
+	}
+	for _, name := range slices.Sorted(maps.Keys(conf.Turns)) {
+		ins = append(ins, turn.AgentConfigured{Agent: turn.AgentID(name), Settings: conf.Turns[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.team.Floor.Agents)) {
+		if _, ok := conf.Turns[string(name)]; ok {
+			continue
+		}
+		ins = append(ins, turn.AgentGone{Agent: name, How: turn.Disconnected, Why: "it is no longer in fairlead.yaml"})
+		for _, channel := range d.team.Floor.Agents[name].Channels {
+			ins = append(ins, turn.RemoveAsked{Channel: channel, Agent: name})
+		}
+	}
+	return ins
+}
+
+// configureCircle compares with the configuration before, not with who is in the channel: whom
+// a person removed stays removed.
+func (d *draft) configureCircle(name string, now Circle, decide func(turn.Input) error) error {
+	was, channel := d.team.Circles[name], turn.ChannelID(name)
+	member := func(agent string) bool {
+		s := d.team.Floor.Channels[channel].Seats[turn.AgentID(agent)]
+		return s != nil && !s.Gone
+	}
+	for _, agent := range now.Agents {
+		if !slices.Contains(was.Agents, agent) && !member(agent) {
+			if err := decide(turn.AssignAsked{Channel: channel, Agent: turn.AgentID(agent)}); err != nil {
+				return err
+			}
+		}
+	}
+	leave := was.Agents
+	if now.Off {
+		leave = nil
+		for _, agent := range slices.Sorted(maps.Keys(d.team.Floor.Channels[channel].Seats)) {
+			leave = append(leave, string(agent))
+		}
+	}
+	for _, agent := range leave {
+		if !slices.Contains(now.Agents, agent) && member(agent) {
+			if err := decide(turn.RemoveAsked{Channel: channel, Agent: turn.AgentID(agent)}); err != nil {
+				return err
+			}
+		}
+	}
+	if was.Off == now.Off && slices.Equal(was.Agents, now.Agents) && d.knowsCircle(name) {
+		return nil
+	}
+	d.add(channelPrefix+name, "team", "E3", circleWord(was, d.knowsCircle(name)), circleWord(now, true), "channel_configured", Body{Circle: &now})
+	return nil
+}
+
+func (d *draft) knowsCircle(name string) bool {
+	_, known := d.team.Circles[name]
+	return known
+}
+
+func circleWord(c Circle, known bool) string {
+	switch {
+	case !known:
+		return "none"
+	case c.Off:
+		return "removed"
+	default:
+		return "configured"
+	}
+}

@@ -1,0 +1,343 @@
+package team
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+)
+
+// ForChannels is whom a session is for in which an agent takes part in its channels.
+const ForChannels = "channels"
+
+// talkOverWords is why such a session is asked to go.
+const talkOverWords = "nobody has anything to tell it in a channel"
+
+// talkRest is how long such a session stays when nobody has anything to tell it: a conversation
+// goes on within minutes, and a process that nobody talks to is one too many.
+const talkRest = 5 * time.Minute
+
+// Talk is what a session for channels was told last. One thing at a time: what it says until its
+// answer is over, it says to that.
+type Talk struct {
+	Key   string      `json:"key"` // of the errand
+	Do    turn.Errand `json:"do"`
+	Token turn.Token  `json:"token"`
+	N     uint64      `json:"n,omitempty"`
+	Re    uint64      `json:"re,omitempty"`    // the message that it answers without a turn
+	Input int64       `json:"input,omitempty"` // bytes of input up to and with it
+	Told  bool        `json:"told,omitempty"`  // false: the session is being started with it
+	Begun time.Time   `json:"begun,omitzero"`
+	Over  time.Time   `json:"over,omitzero"` // its answer is over since
+}
+
+// talkOf is an errand as a session keeps it.
+func talkOf(todo turn.Todo) Talk {
+	talk := Talk{Key: todo.Key, Do: todo.Do, Token: todo.Token, N: todo.N}
+	if todo.Do == turn.TellAside || todo.Do == turn.TellMessage && todo.Token.Turn == 0 {
+		talk.Re = todo.N
+	}
+	return talk
+}
+
+// Talks says whether the session takes part in channels.
+func (s *Session) Talks() bool { return s != nil && s.For == ForChannels }
+
+// Answers says whether the session has not answered yet what it was told.
+func (s *Session) Answers() bool { return s.Talks() && s.Talk != nil && s.Talk.Over.IsZero() }
+
+// Circle lists the channels that an agent has to do with: where it is a member, and where it
+// leads. By name.
+func (t *Team) Circle(agent string) []string {
+	var ids []string
+	if a := t.Floor.Agents[turn.AgentID(agent)]; a != nil {
+		for _, id := range a.Channels {
+			ids = append(ids, string(id))
+		}
+	}
+	for _, id := range t.outside()[agent] {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// outside finds the channels in which somebody has something to do who is no member, or no
+// more: a lead that answers a person, and one who was removed and whose work is to be stopped.
+func (t *Team) outside() map[string][]string {
+	if t.guests == nil {
+		t.guests = map[string][]string{}
+		for id, c := range t.Floor.Channels {
+			if lead := c.Head.Aside.Agent; lead != "" {
+				t.guests[string(lead)] = append(t.guests[string(lead)], string(id))
+			}
+			for name, s := range c.Seats {
+				if s.Gone {
+					t.guests[string(name)] = append(t.guests[string(name)], string(id))
+				}
+			}
+		}
+	}
+	return t.guests
+}
+
+// applyTurn makes a change of the floor true.
+func (t *Team) applyTurn(ch turn.Change) {
+	asked := func() bool { // before the change, and after it
+		c := t.Floor.Channels[ch.Channel]
+		return c != nil && c.Head.Aside.Agent != ""
+	}
+	moved := asked() || len(ch.Body.Left) > 0 || slices.ContainsFunc(ch.Body.Seats, func(s turn.Seat) bool { return s.Gone })
+	if t.Floor.Apply(ch); moved || asked() {
+		t.guests = nil
+	}
+}
+
+// ChannelTodo is what is to be done in a channel now, for whoever is in it.
+func (t *Team) ChannelTodo(id string, at time.Time) []turn.Todo {
+	return t.Floor.Todo(turn.ChannelID(id), t.turnNow(at))
+}
+
+func (t *Team) turnNow(at time.Time) turn.Now {
+	return turn.Now{At: at, Held: t.Hold.On || t.Stopping}
+}
+
+// TalkTodo is what is to be told to one agent now, over all its channels: what stops it first,
+// then what people want of it, then its turns, the one that it was given first before the others.
+func (t *Team) TalkTodo(agent string, at time.Time) []turn.Todo {
+	var todo []turn.Todo
+	for _, id := range t.Circle(agent) {
+		for _, one := range t.ChannelTodo(id, at) {
+			if one.Token.Agent == turn.AgentID(agent) {
+				todo = append(todo, one)
+			}
+		}
+	}
+	slices.SortStableFunc(todo, func(a, b turn.Todo) int {
+		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), t.givenAt(a).Compare(t.givenAt(b)))
+	})
+	return todo
+}
+
+func urgency(todo turn.Todo) int {
+	switch todo.Do {
+	case turn.StopWork:
+		return 0
+	case turn.TellTurn:
+		return 2
+	default:
+		return 1
+	}
+}
+
+func (t *Team) givenAt(todo turn.Todo) time.Time {
+	if todo.Do != turn.TellTurn {
+		return time.Time{}
+	}
+	return t.Floor.Channels[todo.Token.Channel].Head.Lease.Since
+}
+
+// toTell is the first errand that tells an agent something.
+func (t *Team) toTell(agent string, at time.Time) (turn.Todo, bool) {
+	for _, todo := range t.TalkTodo(agent, at) {
+		if todo.Do != turn.StopWork {
+			return todo, true
+		}
+	}
+	return turn.Todo{}, false
+}
+
+// Events that come from Next alone.
+type (
+	talkDue  struct{} // an agent has to be told something, and has no session for it
+	talkOver struct{} // its session for channels is to go
+)
+
+// nextOfTalk gives what follows for an agent's part in channels.
+func (t *Team) nextOfTalk(a *Agent, at time.Time) any {
+	is := t.Floor.Agents[turn.AgentID(a.Name)]
+	if is == nil {
+		return nil
+	}
+	switch limit := t.OverLimit(a, at); {
+	case limit != "" && is.Limit == "":
+		return turn.LimitHit{Agent: turn.AgentID(a.Name), Limit: limit}
+	case limit == "" && is.Limit != "":
+		return turn.LimitLifted{Agent: turn.AgentID(a.Name)}
+	}
+	if a.Settings.Policy.Foreign {
+		return nil // it comes for what it is to be told
+	}
+	_, some := t.toTell(a.Name, at)
+	may, _ := t.mayWork(a, at)
+	switch s := a.Session; {
+	case some && may && !s.Talks() && !isIn(a.Line, ForChannels):
+		return talkDue{}
+	case s.Talks() && s.Phase == Running && s.Ending == "" && !s.Answers() && t.goes(a, some, at):
+		return talkOver{}
+	}
+	return nil
+}
+
+// mayTalk says whether a claim for channels stands, or why not. While the team is held it keeps
+// its place in the line.
+func (t *Team) mayTalk(a *Agent, at time.Time) (ok bool, why string) {
+	if ok, why = t.mayWork(a, at); !ok && !t.Hold.On && !t.Stopping {
+		return false, why
+	}
+	if _, some := t.toTell(a.Name, at); !some {
+		return false, talkOverWords
+	}
+	return true, ""
+}
+
+// stillToTell says whether what a session is to be started with is still to be told.
+func (t *Team) stillToTell(a *Agent, at time.Time) (ok bool, why string) {
+	for _, todo := range t.TalkTodo(a.Name, at) {
+		if todo.Key == a.Session.Talk.Key {
+			return true, ""
+		}
+	}
+	return false, "what it was to be told is over"
+}
+
+// goes says whether a session that has nothing to answer is to go.
+// A hold is no reason: what it said before is worth keeping for what it is told after.
+func (t *Team) goes(a *Agent, some bool, at time.Time) bool {
+	is := t.Floor.Agents[turn.AgentID(a.Name)]
+	if t.Stopping || a.Removed || is.Limit != "" || !is.Online() {
+		return true
+	}
+	rest := t.talkDeadline(a)
+	return !some && (len(a.Line) > 0 || len(t.Circle(a.Name)) == 0 || !rest.IsZero() && !at.Before(rest))
+}
+
+// talkDeadline is when a session for channels has had nothing to answer for too long.
+func (t *Team) talkDeadline(a *Agent) time.Time {
+	s := a.Session
+	if !s.Talks() || s.Phase != Running || s.Ending != "" || s.Talk == nil || s.Talk.Over.IsZero() {
+		return time.Time{}
+	}
+	return s.Talk.Over.Add(talkRest)
+}
+
+// talkTimer does what is due of an agent's part in channels.
+func (d *draft) talkTimer(a *Agent) error {
+	at, is := d.ev.At, d.team.Floor.Agents[turn.AgentID(a.Name)]
+	if rest := d.team.talkDeadline(a); !rest.IsZero() && !at.Before(rest) {
+		return d.endSession(a, talkOverWords, false)
+	}
+	if is != nil && is.Limit != "" && d.team.OverLimit(a, at) == "" {
+		return d.turns(turn.LimitLifted{Agent: turn.AgentID(a.Name)})
+	}
+	return nil
+}
+
+// dayDeadline is when a limit of the day is lifted that keeps an agent from its turns.
+func (t *Team) dayDeadline(a *Agent, at time.Time) time.Time {
+	if is := t.Floor.Agents[turn.AgentID(a.Name)]; is == nil || is.Limit == "" {
+		return time.Time{}
+	}
+	day, err := time.Parse(time.DateOnly, cmp.Or(a.Usage.Day, t.Usage.Day))
+	if err != nil {
+		return at
+	}
+	return day.Add(24 * time.Hour)
+}
+
+// talk has an agent told what it is to be told, in a session that is opened for that, or stands
+// in line for one (J1).
+func (d *draft) talk(a *Agent) error {
+	todo, some := d.team.toTell(a.Name, d.ev.At)
+	switch {
+	case !some:
+		return nil
+	case d.team.open(a) && len(a.Line) == 0 && !d.turnNow().Held:
+		return d.openTalk(a, todo)
+	}
+	return d.claim(a, Claim{For: ForChannels, Kind: control.Talk, At: d.ev.At})
+}
+
+func (d *draft) openTalk(a *Agent, todo turn.Todo) error {
+	talk := talkOf(todo)
+	return d.openSession(a, Session{Kind: control.Talk, For: ForChannels, Talk: &talk})
+}
+
+// talkSeen takes in that the process of a session for channels lives: so it has what it was
+// started with.
+func (d *draft) talkSeen(a *Agent, s *Session, input int64) error {
+	if s.Talk == nil || s.Talk.Told {
+		return nil
+	}
+	talk := *s.Talk
+	talk.Told, talk.Begun, talk.Input = true, d.ev.At, input
+	d.setTalkOf(a, talk)
+	return d.turns(turn.Told{Token: talk.Token, Do: talk.Do, N: talk.N})
+}
+
+// talkTold takes in that a running session has one more thing. What goes into the middle of an
+// answer is part of what it answers.
+func (d *draft) talkTold(a *Agent, what TalkTold) error {
+	s, err := d.ours(a, told, what.Session)
+	if err != nil {
+		return err
+	}
+	if _, err := d.look(a, told); err != nil {
+		return err
+	}
+	if s.Talk == nil || what.Input <= s.Talk.Input {
+		return nil
+	}
+	talk := talkOf(what.Errand)
+	talk.Told, talk.Begun, talk.Input = true, d.ev.At, what.Input
+	if s.Talk.Over.IsZero() && s.Talk.Token == talk.Token && talk.Re == 0 {
+		talk.Begun = s.Talk.Begun
+	}
+	d.setTalkOf(a, talk)
+	return d.turns(turn.Told{Token: talk.Token, Do: talk.Do, N: talk.N})
+}
+
+func (d *draft) setTalkOf(a *Agent, talk Talk) {
+	rule, err := d.look(a, told)
+	if err != nil {
+		panic("team: a session that runs can be told something: " + err.Error())
+	}
+	d.add(a.entity(), "session", rule.ID, string(a.phase()), string(rule.To), string(told), Body{Talk: &talk})
+	a.setTalk(talk)
+}
+
+func (a *Agent) setTalk(talk Talk) {
+	s := *a.Session
+	s.Talk = &talk
+	a.Session = &s
+}
+
+// talkEnded tells the floor how a session for channels ended in the middle of an answer. One that
+// was stopped, or asked to go, has not crashed.
+func (d *draft) talkEnded(a *Agent, s *Session) error {
+	if !s.Answers() || s.Outcome == control.Withdrawn {
+		return nil
+	}
+	talk, is := s.Talk, d.team.Floor.Agents[s.Talk.Token.Agent]
+	if is == nil || !is.Connected {
+		return nil
+	}
+	if s.Outcome == control.OK || s.Outcome == control.Cancelled || d.stopping(a.Name) {
+		return d.turns(turn.Said{Token: talk.Token, Re: talk.Re, Ended: true})
+	}
+	return d.turns(turn.AgentGone{Agent: talk.Token.Agent, How: turn.Crashed, Why: s.ID + ": " + s.Why})
+}
+
+// stopping says whether an agent's work in a channel was to be stopped.
+func (d *draft) stopping(agent string) bool {
+	for _, id := range d.team.Circle(agent) {
+		if s := d.team.Floor.Channels[turn.ChannelID(id)].Seats[turn.AgentID(agent)]; s != nil && s.Stop != 0 {
+			return true
+		}
+	}
+	return false
+}
