@@ -1,0 +1,405 @@
+package team
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+)
+
+// reviews is a team whose two agents talk in one channel.
+func reviews(t *testing.T, limits Limits) *crew {
+	c := newCrew(t, limits, two())
+	c.must("", circleOf("ada", "bob"))
+	for _, name := range []turn.AgentID{"ada", "bob"} {
+		c.must("", turn.AgentConnected{Agent: name})
+	}
+	return c
+}
+
+func circleOf(agents ...string) Configured {
+	return Configured{
+		Agents: two(), Turns: map[string]turn.AgentSettings{"ada": {}, "bob": {}},
+		Channels: map[string]Channel{"reviews": {Settings: turn.DefaultSettings(), Agents: agents}},
+	}
+}
+
+// speaks is somebody who says something in the channel, with its text.
+func (c *crew) speaks(in turn.Input, text string) []Change {
+	c.t.Helper()
+	changes, err := c.event(Event{What: in, Text: text})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return changes
+}
+
+func (c *crew) human(text string, mode turn.Mode) []Change {
+	c.t.Helper()
+	return c.speaks(turn.HumanSpoke{Channel: "reviews", By: "julian", Mode: mode, Bytes: len(text)}, text)
+}
+
+func (c *crew) said(agent, text string, complete bool) []Change {
+	c.t.Helper()
+	s := c.Agents[agent].Session
+	return c.speaks(turn.Said{Token: s.Talk.Token, Re: s.Talk.Re, Bytes: len(text), Complete: complete, Ended: complete}, text)
+}
+
+// over reports that a session has answered what it was told.
+func (c *crew) over(agent string) []Change {
+	c.t.Helper()
+	s := c.Agents[agent].Session
+	return c.must(agent, SessionReported{Session: s.ID, Offset: s.Offset + 10, Over: true})
+}
+
+// hears writes the agent's next errand into its session.
+func (c *crew) hears(agent string) []Change {
+	c.t.Helper()
+	todo := c.TalkTodo(agent, c.at)
+	if len(todo) == 0 {
+		c.t.Fatalf("%s has nothing to be told", agent)
+	}
+	return c.must(agent, TalkTold{Session: c.session(agent), Errand: todo[0], Input: c.Agents[agent].Session.Talk.Input + 100})
+}
+
+func (c *crew) stands(want string) {
+	c.t.Helper()
+	var is []string
+	for _, name := range c.Names() {
+		is = append(is, name+" "+string(c.Floor.StateOf(turn.AgentID(name), "reviews")))
+	}
+	if got := strings.Join(is, ", "); got != want {
+		c.t.Errorf("in the channel are %s; want %s", got, want)
+	}
+}
+
+// SPEC T4, T7, J1: a turn is told in a session of its own, which stays for the next one; the end
+// of one turn and the beginning of the next are one append.
+func TestTurnsAreToldInSessions(t *testing.T) {
+	c := reviews(t, Limits{})
+	c.stands("ada QUEUED, bob QUEUED")
+	c.human("is it good?", "")
+	c.stands("ada ACTIVE, bob QUEUED")
+	s := c.Agents["ada"].Session
+	if !s.Talks() || s.Kind != control.Talk || s.Talk.Do != turn.TellTurn || s.Talk.Token.Turn != 1 || s.Talk.Told {
+		t.Fatalf("ada's session is %+v, %+v", s, s.Talk)
+	}
+	c.must("ada", SessionStarted{Session: s.ID, PID: 1, Input: 50})
+	if lease := c.Floor.Channels["reviews"].Head.Lease; !lease.Told || c.Agents["ada"].Session.Talk.Input != 50 {
+		t.Errorf("the process runs, and ada was told %v, %+v", lease.Told, c.Agents["ada"].Session.Talk)
+	}
+	changes := c.said("ada", "it is", true)
+	if rows := rowsOf(changes); !slices.Equal(rows[:3], []string{"T7", "T4", "J1"}) {
+		t.Errorf("the hand-off is %v", rows)
+	}
+	if text := changes[0].Body.Turn.Text; text != "it is" || changes[1].Body.Turn.Text != "" {
+		t.Errorf("what ada said is kept as %q", text)
+	}
+	c.over("ada")
+	if s := c.Agents["ada"].Session; s == nil || s.Ending != "" {
+		t.Errorf("ada's session, which has answered, is %+v", s)
+	}
+	c.starts("bob")
+	c.said("bob", "I agree", true)
+	c.stands("ada ACTIVE, bob QUEUED")
+	if ada := c.session("ada"); ada != "ada-1" {
+		t.Errorf("ada has %s, a second session", ada)
+	}
+	rows := rowsOf(c.hears("ada"))
+	if !slices.Equal(rows, []string{"S8", "N6"}) {
+		t.Errorf("told in the session that runs: %v", rows)
+	}
+	if again := c.must("ada", TalkTold{Session: "ada-1", Errand: turn.Todo{Token: turn.Token{Channel: "reviews", Agent: "ada", Turn: 3}, Do: turn.TellTurn}, Input: 150}); len(again) != 0 {
+		t.Errorf("told twice: %+v", again)
+	}
+}
+
+func rowsOf(changes []Change) (rows []string) {
+	for _, ch := range changes {
+		rows = append(rows, ch.Row)
+	}
+	return rows
+}
+
+// SPEC J1: who has to be told something stands in line behind whoever has the seat; a session
+// that has answered goes when somebody else wants the seat, and when nobody tells it anything.
+func TestTalkStandsInLine(t *testing.T) {
+	c := reviews(t, Limits{})
+	c.wants("ada", "run_once")
+	c.starts("ada")
+	c.human("is it good?", "")
+	if line := c.Agents["ada"].Line; len(line) != 1 || line[0].For != ForChannels {
+		t.Fatalf("in line for ada's seat are %+v", line)
+	}
+	c.ends("ada", control.OK)
+	if s := c.Agents["ada"].Session; !s.Talks() {
+		t.Fatalf("ada's seat has %+v", s)
+	}
+	c.starts("ada")
+	c.wants("ada", "run_once")
+	c.said("ada", "it is", true)
+	if s := c.Agents["ada"].Session; s.Ending != "" {
+		t.Errorf("ada speaks, and its session is to go: %q", s.Ending)
+	}
+	c.over("ada")
+	if s := c.Agents["ada"].Session; s.Ending != talkOverWords {
+		t.Errorf("somebody else stands in line, and ada's session is to go because %q", s.Ending)
+	}
+	c.ends("ada", control.OK)
+	if s := c.Agents["ada"].Session; s.For != forControl {
+		t.Errorf("ada's seat went to %+v", s)
+	}
+	c.stands("ada QUEUED, bob ACTIVE")
+
+	c.starts("bob")
+	c.said("bob", "fine", true)
+	c.over("bob")
+	at := c.Deadline(c.Agents["bob"])
+	if want := c.at.Add(talkRest); !at.Equal(want) {
+		t.Fatalf("bob's session goes at %s, want %s", at, want)
+	}
+	c.at = at.Add(-time.Second)
+	c.must("bob", TimerFired{})
+	if s := c.Agents["bob"].Session; s.Ending != talkOverWords {
+		t.Errorf("after %s bob's session is %+v", talkRest, s)
+	}
+}
+
+// A claim goes with what it was for; a session is not started for what is over.
+func TestTalkWithdrawn(t *testing.T) {
+	c := reviews(t, Limits{})
+	c.wants("ada", "run_once")
+	c.starts("ada")
+	c.human("is it good?", "")
+	c.must("", turn.RemoveAsked{Channel: "reviews", Agent: "ada"})
+	if line := c.Agents["ada"].Line; len(line) != 0 {
+		t.Errorf("ada is in no channel, and in line are %+v", line)
+	}
+	if s := c.Agents["bob"].Session; !s.Talks() {
+		t.Fatalf("bob's session is %+v", s)
+	}
+	if ok, _ := c.MayStart("bob", "bob-1", c.at); !ok {
+		t.Error("bob may not start")
+	}
+	c.must("", turn.RemoveAsked{Channel: "reviews", Agent: "bob"})
+	if ok, why := c.MayStart("bob", "bob-1", c.at); ok || why == "" {
+		t.Errorf("bob may start for a turn that is over: %q", why)
+	}
+	c.ends("bob", control.Withdrawn)
+	if s := c.Agents["bob"].Session; s != nil {
+		t.Errorf("bob has %+v", s)
+	}
+}
+
+// SPEC T11, T18: a session that fails in mid-answer is an agent that crashed; one that was
+// stopped is not, and one that had answered is not either.
+func TestTalkCrashes(t *testing.T) {
+	c := reviews(t, Limits{})
+	c.human("is it good?", "")
+	c.starts("ada")
+	changes := c.ends("ada", control.Failed)
+	if rows := rowsOf(changes); !slices.Contains(rows, "T11") || !slices.Contains(rows, "T4") {
+		t.Errorf("ada crashes: %v", rows)
+	}
+	c.stands("ada OFFLINE, bob ACTIVE")
+	c.must("", turn.AgentConnected{Agent: "ada"})
+	c.stands("ada IDLE, bob ACTIVE")
+
+	c.starts("bob")
+	c.must("", turn.SkipAsked{Channel: "reviews"})
+	todo := c.TalkTodo("bob", c.at)
+	if len(todo) == 0 || todo[0].Do != turn.StopWork {
+		t.Fatalf("bob is to be stopped, and its errands are %+v", todo)
+	}
+	c.ends("bob", control.Failed)
+	c.must("", turn.Told{Token: todo[0].Token, Do: turn.StopWork, N: todo[0].N})
+	if is := c.Floor.Agents["bob"]; !is.Connected {
+		t.Error("bob was stopped, and counts as crashed")
+	}
+	if s := c.Agents["bob"].Session; s != nil && s.Talk.Token.Turn == 2 {
+		t.Errorf("bob has %+v", s)
+	}
+}
+
+// SPEC edge case 4: an answer that ends without TURN_COMPLETE is warned of, and the turn goes on
+// until its time is over.
+func TestTalkEndsUnfinished(t *testing.T) {
+	c := reviews(t, Limits{})
+	c.human("is it good?", "")
+	c.starts("ada")
+	changes := c.ends("ada", control.OK)
+	at := slices.IndexFunc(changes, func(ch Change) bool { return ch.Row == "N7" })
+	if at < 0 || changes[at].Body.Turn.Body.Warn == "" {
+		t.Errorf("nobody is warned: %v", rowsOf(changes))
+	}
+	c.stands("ada ACTIVE, bob QUEUED")
+	about := c.Floor.Deadline("reviews")
+	c.at = about.At
+	c.must("", turn.TimerFired{About: about})
+	c.stands("ada QUEUED, bob ACTIVE")
+}
+
+// SPEC X8: under a hold no turn begins and nobody is started; a session that rests keeps what it
+// knows; the release lets the channel go on.
+func TestTalkHeld(t *testing.T) {
+	c := reviews(t, Limits{})
+	c.human("is it good?", "")
+	c.starts("ada")
+	c.must("", HoldAsked{})
+	c.said("ada", "it is", true)
+	c.over("ada")
+	c.stands("ada QUEUED, bob QUEUED")
+	if parked := c.Floor.Channels["reviews"].Head.Parked; parked != turn.Held {
+		t.Errorf("the channel is parked by %q", parked)
+	}
+	if s := c.Agents["ada"].Session; s.Ending != "" {
+		t.Errorf("the hold ends ada's session: %q", s.Ending)
+	}
+	c.must("", ReleaseAsked{})
+	c.stands("ada QUEUED, bob ACTIVE")
+	c.must("", StopAsked{})
+	if s := c.Agents["ada"].Session; s.Ending == "" {
+		t.Error("fairlead stops, and ada's session, which rests, stays")
+	}
+}
+
+// SPEC X9: a limit of the day ends the turn with its name, and keeps the agent from others until
+// the day is over; one of a session's time counts each answer.
+func TestTalkLimits(t *testing.T) {
+	c := reviews(t, Limits{})
+	conf := circleOf("ada", "bob")
+	limited := quiet
+	limited.Limits = Limits{TokensPerDay: 100, Session: time.Minute}
+	conf.Agents["ada"] = limited
+	c.must("", conf)
+	c.human("is it good?", "")
+	id := c.starts("ada")
+	changes := c.must("ada", SessionReported{Session: id, Offset: 5, Usage: Usage{OutputTokens: 100}})
+	at := slices.IndexFunc(changes, func(ch Change) bool { return ch.Row == "X9" && ch.From == "ACTIVE" })
+	if at < 0 || !strings.Contains(changes[at].Body.Turn.Body.Why, "tokens_per_day 100") {
+		t.Fatalf("the turn goes on: %v", rowsOf(changes))
+	}
+	c.stands("ada QUEUED, bob ACTIVE")
+	c.ends("ada", control.OK)
+	midnight := c.at.Truncate(24 * time.Hour).Add(24 * time.Hour)
+	if got := c.Deadline(c.Agents["ada"]); !got.Equal(midnight) {
+		t.Fatalf("ada's limit is lifted at %s, want %s", got, midnight)
+	}
+	c.at = midnight
+	c.must("ada", TimerFired{})
+	if is := c.Floor.Agents["ada"]; is.Limit != "" {
+		t.Errorf("the day is over, and ada is limited by %q", is.Limit)
+	}
+
+	c.must("", turn.GrantAsked{Channel: "reviews", Agent: "ada", Now: true})
+	c.starts("ada")
+	if got, want := c.Deadline(c.Agents["ada"]), c.at.Add(time.Minute); !got.Equal(want) {
+		t.Fatalf("ada's answer may take until %s, want %s", got, want)
+	}
+	c.at = c.at.Add(time.Minute)
+	c.must("ada", TimerFired{})
+	if s := c.Agents["ada"].Session; !strings.Contains(s.Ending, "session 1m0s") {
+		t.Errorf("ada has spoken for a minute, and its session is %+v", s)
+	}
+	if got := c.Floor.StateOf("ada", "reviews"); got != turn.Queued || c.Floor.Agents["ada"].Limit != "" {
+		t.Errorf("ada is %s, limited by %q", got, c.Floor.Agents["ada"].Limit)
+	}
+	c.says("ada", control.Resting, "pause")
+}
+
+// Whom a person removed stays removed at the next start; who is new in fairlead.yaml comes in,
+// and a channel that is gone from it keeps its words and takes no more.
+func TestCirclesAreConfigured(t *testing.T) {
+	c := reviews(t, Limits{})
+	if changes := c.must("", circleOf("ada", "bob")); len(changes) != 0 {
+		t.Errorf("configured as it is, it says %v", rowsOf(changes))
+	}
+	c.must("", turn.RemoveAsked{Channel: "reviews", Agent: "ada"})
+	c.must("", circleOf("ada", "bob"))
+	c.stands("ada IDLE, bob QUEUED")
+	c.must("", circleOf("bob"))
+	c.must("", circleOf("bob", "ada"))
+	c.stands("ada QUEUED, bob QUEUED")
+	c.human("hello", "")
+	conf := circleOf()
+	conf.Channels = map[string]Channel{"other": {Settings: turn.DefaultSettings()}}
+	c.must("", conf)
+	c.stands("ada IDLE, bob IDLE")
+	_, err := c.event(Event{What: turn.HumanSpoke{Channel: "reviews", By: "julian", Bytes: 1}, Text: "x"})
+	var refused *machine.Refusal
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "no longer in fairlead.yaml") {
+		t.Errorf("a word in a channel that is gone: %v", err)
+	}
+	if got := c.ChannelIDs(); !slices.Equal(got, []string{"other", "reviews"}) {
+		t.Errorf("there are %v", got)
+	}
+	_, err = c.event(Event{What: turn.AssignAsked{Channel: "reviewz", Agent: "ada"}})
+	var unknown *Unknown
+	if !errors.As(err, &unknown) || unknown.What != "channel" {
+		t.Errorf("a channel that nobody has: %v", err)
+	}
+	delete(conf.Agents, "bob")
+	delete(conf.Turns, "bob")
+	c.must("", conf)
+	if is := c.Floor.Agents["bob"]; is.Connected {
+		t.Error("bob is gone from fairlead.yaml, and connected")
+	}
+}
+
+// SPEC T17: a lead that is no member of the channel answers a person who interrupts, in a
+// session of its own; the holder is stopped first, and told afterwards that its turn goes on.
+func TestLeadAnswersAside(t *testing.T) {
+	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet, "bob": quiet, "lena": quiet})
+	conf := circleOf("ada", "bob")
+	conf.Agents["lena"], conf.Turns["lena"] = quiet, turn.AgentSettings{}
+	settings := turn.DefaultSettings()
+	settings.Lead = "lena"
+	conf.Channels["reviews"] = Channel{Settings: settings, Agents: []string{"ada", "bob"}}
+	c.must("", conf)
+	for _, name := range []turn.AgentID{"ada", "bob", "lena"} {
+		c.must("", turn.AgentConnected{Agent: name})
+	}
+	c.human("go", "")
+	c.starts("ada")
+	c.human("wait: what is this?", turn.Interrupt)
+	c.stands("ada WAITING, bob QUEUED, lena IDLE")
+	lena := c.Agents["lena"].Session
+	if !lena.Talks() || lena.Talk.Do != turn.TellAside || lena.Talk.Re != 2 {
+		t.Fatalf("lena's session is %+v", lena)
+	}
+	stop := c.TalkTodo("ada", c.at)
+	if len(stop) != 1 || stop[0].Do != turn.StopWork {
+		t.Fatalf("ada's errands are %+v", stop)
+	}
+	c.over("ada")
+	c.must("", turn.Told{Token: stop[0].Token, Do: turn.StopWork, N: stop[0].N})
+	c.starts("lena")
+	c.said("lena", "a review", true)
+	c.stands("ada ACTIVE, bob QUEUED, lena IDLE")
+	if todo := c.TalkTodo("ada", c.at); len(todo) != 1 || todo[0].Do != turn.TellGoOn {
+		t.Errorf("ada's errands are %+v", todo)
+	}
+	c.hears("ada")
+	if talk := c.Agents["ada"].Session.Talk; talk.Do != turn.TellGoOn || !talk.Over.IsZero() {
+		t.Errorf("ada was told %+v", talk)
+	}
+	if got := c.Circle("lena"); len(got) != 0 {
+		t.Errorf("lena has to do with %v", got)
+	}
+}
+
+// SPEC T20, T21, J2: who is disabled is in no circle, and has no session for anybody.
+func TestDisabled(t *testing.T) {
+	c := reviews(t, Limits{})
+	c.must("", turn.DisableAsked{Agent: "ada"})
+	c.stands("ada OFFLINE, bob QUEUED")
+	c.human("hello", "")
+	c.stands("ada OFFLINE, bob ACTIVE")
+	c.must("", turn.EnableAsked{Agent: "ada"})
+	c.stands("ada IDLE, bob ACTIVE")
+}
