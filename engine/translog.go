@@ -33,9 +33,28 @@ const logRetry = 5 * time.Second
 // the log is kept aside and begun anew. It returns when ctx or the engine ends; the error is
 // for a file that cannot be gone on with.
 func (e *Engine) LogTransitions(ctx context.Context, path string) error {
+	return e.writeLog(ctx, transitionLog{path: path, what: "the log of transitions", lines: e.transitionLines})
+}
+
+// LogTurns is LogTransitions of turns alone (seed 003, Logging): one line for each move of an
+// agent in a channel, or of an agent as such, in the seed's words. At a start it looks through
+// the journal from its last line on, or from the beginning where it has none.
+func (e *Engine) LogTurns(ctx context.Context, path string) error {
+	return e.writeLog(ctx, transitionLog{path: path, what: "the log of turns", lines: e.turnLines})
+}
+
+// transitionLog is one log of transitions: which lines a change has in it, and what people
+// call it.
+type transitionLog struct {
+	path  string
+	what  string
+	lines func(context.Context, journal.Change) ([][]byte, error)
+}
+
+func (e *Engine) writeLog(ctx context.Context, l transitionLog) error {
 	warned := false
 	for {
-		err := e.logTo(ctx, path)
+		err := e.logTo(ctx, l)
 		var refused *notOurLog
 		switch {
 		case ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, journal.ErrClosed):
@@ -47,7 +66,7 @@ func (e *Engine) LogTransitions(ctx context.Context, path string) error {
 		}
 		if !warned {
 			warned = true
-			e.log.Error("the log of transitions cannot be written; it is tried again, and nothing is left out", "error", err)
+			e.log.Error(l.what+" cannot be written; it is tried again, and nothing is left out", "error", err)
 		}
 		if !rest(ctx, logRetry) {
 			return nil
@@ -70,7 +89,8 @@ func (n *notOurLog) Error() string {
 func (n *notOurLog) Unwrap() error { return n.err }
 
 // logTo goes on with one file until it is full.
-func (e *Engine) logTo(ctx context.Context, path string) (err error) {
+func (e *Engine) logTo(ctx context.Context, l transitionLog) (err error) {
+	path := l.path
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the folder of the transition log: %w", err)
 	}
@@ -90,7 +110,7 @@ func (e *Engine) logTo(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	after, err := e.goesOnAfter(ctx, path, last)
+	after, err := e.goesOnAfter(ctx, l, last)
 	if err != nil {
 		return err
 	}
@@ -98,12 +118,15 @@ func (e *Engine) logTo(ctx context.Context, path string) (err error) {
 		if err != nil {
 			return err
 		}
-		lines, err := e.transitionLines(ctx, ch)
+		lines, err := l.lines(ctx, ch)
 		if err != nil {
 			return err
 		}
 		if ch.Seq == after.skipSeq {
 			lines = lines[min(after.skip, len(lines)):] // those of its parts that are there
+		}
+		if len(lines) == 0 {
+			continue
 		}
 		text := bytes.Join(lines, nil)
 		if _, err := file.Write(text); err != nil {
@@ -123,6 +146,10 @@ func (e *Engine) logTo(ctx context.Context, path string) (err error) {
 // agent a step is of is asked of the team as it is now: a step of a run that was archived
 // stands for itself.
 func (e *Engine) transitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
+	if isTurn(ch.Machine) {
+		line, err := turnLine(ch)
+		return [][]byte{line}, err
+	}
 	fact := team.Change{Entity: ch.Entity, From: ch.From, To: ch.To}
 	var agents map[string]string
 	if strings.HasPrefix(ch.Entity, "run/") {
@@ -171,22 +198,22 @@ type logLine struct {
 
 // goesOnAfter is the place behind the last line; the beginning where there is none yet. A log of
 // another journal is put aside.
-func (e *Engine) goesOnAfter(ctx context.Context, path string, last []byte) (logPlace, error) {
+func (e *Engine) goesOnAfter(ctx context.Context, l transitionLog, last []byte) (logPlace, error) {
 	if last == nil {
 		return logPlace{}, nil
 	}
 	var told, is logLine
 	if err := json.Unmarshal(last, &told); err != nil {
-		return logPlace{}, &notOurLog{path, err}
+		return logPlace{}, &notOurLog{l.path, err}
 	}
 	if told.Seq == 0 {
-		return logPlace{}, &notOurLog{path, errors.New("it has no seq")}
+		return logPlace{}, &notOurLog{l.path, errors.New("it has no seq")}
 	}
 	for ch, err := range e.opts.Journal.Read(ctx, journal.Query{After: told.Seq - 1, Until: told.Seq}) {
 		if err != nil {
 			return logPlace{}, err
 		}
-		lines, err := e.transitionLines(ctx, ch)
+		lines, err := l.lines(ctx, ch)
 		if err != nil {
 			return logPlace{}, err
 		}
@@ -202,11 +229,11 @@ func (e *Engine) goesOnAfter(ctx context.Context, path string, last []byte) (log
 	case is == told:
 		return logPlace{seq: told.Seq - 1, skipSeq: told.Seq, skip: told.Part}, nil
 	}
-	aside, err := putAside(path)
+	aside, err := putAside(l.path)
 	if err != nil {
 		return logPlace{}, fmt.Errorf("put the log of another journal aside: %w", err)
 	}
-	e.log.Warn("the log of transitions tells of a change that the journal does not have; it is kept aside, and written anew", "seq", told.Seq, "kept_as", aside)
+	e.log.Warn(l.what+" tells of a change that the journal does not have; it is kept aside, and written anew", "seq", told.Seq, "kept_as", aside)
 	return logPlace{}, errLogAnew
 }
 
