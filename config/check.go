@@ -249,13 +249,14 @@ func (c *checker) neighbour(path string) string {
 }
 
 // channels reads who talks with whom. Somebody is known who is an agent of the
-// file, an agent described in .claude/agents, or the team's lead.
+// file, an agent described in .claude/agents, or the team's lead; turns are given to
+// agents of the file.
 func (c *checker) channels(cfg *Config) {
-	var members []string
+	var agents []string
 	for _, a := range cfg.Agents {
-		members = append(members, a.Name)
+		agents = append(agents, a.Name)
 	}
-	members = append(members, c.subagents()...)
+	members := append(slices.Clone(agents), c.subagents()...)
 	for _, f := range fieldsOf(c.root.get("channels")) {
 		c.name(f)
 		n := f.value
@@ -264,7 +265,6 @@ func (c *checker) channels(cfg *Config) {
 		}
 		ch := Channel{
 			Name:               f.name,
-			Agents:             textsOf(n.get("agents")),
 			Lead:               textOf(n.get("lead")),
 			HumanInterruptMode: InterruptMode(textOf(n.get("humanInterruptMode"))),
 			MaxRounds:          intOf(n.get("maxRounds"), MaxRoundsDefault),
@@ -274,11 +274,21 @@ func (c *checker) channels(cfg *Config) {
 			ch.HumanInterruptMode = cfg.TurnConfig.HumanInterruptMode
 		}
 		for _, item := range itemsOf(n.get("agents")) {
-			if item.kind == text && !slices.Contains(members, item.text) {
+			switch {
+			case item.kind != text:
+			case slices.Contains(agents, item.text):
+				ch.Agents = append(ch.Agents, item.text)
+			case slices.Contains(members, item.text):
+				c.note(item.place, item.path, "%s stands in .claude/agents and is no agent of this file, so it gets no turn; to give it some, add it under agents", shown(item))
+			default:
 				c.add(item.place, item.path, "there is no agent %s%s", shown(item), didYouMean(item.text, members))
 			}
 		}
-		if l := n.get("lead"); textOf(l) != "" && l.text != cfg.Team.Lead && !slices.Contains(members, l.text) {
+		switch l := n.get("lead"); {
+		case textOf(l) == "" || slices.Contains(agents, l.text):
+		case l.text == cfg.Team.Lead || slices.Contains(members, l.text):
+			c.note(l.place, l.path, "%s is no agent of this file, so a person that interrupts is answered by whoever has the turn", shown(l))
+		default:
 			c.add(l.place, l.path, "there is no agent %s%s", shown(l), didYouMean(l.text, append(slices.Clone(members), cfg.Team.Lead)))
 		}
 		cfg.Channels = append(cfg.Channels, ch)

@@ -134,8 +134,8 @@ const (
 // Channel is where agents take turns.
 type Channel struct {
 	Name               string
-	Agents             []string // in the order of the first round
-	Lead               string   // who answers a person that interrupts; may be empty
+	Agents             []string // agents of this file, in the order of the first round
+	Lead               string   // who answers a person that interrupts; empty, or no agent of this file: whoever has the turn
 	HumanInterruptMode InterruptMode
 	MaxRounds          int // rounds after a person's message; 0 no limit
 	WaitTimeout        time.Duration

@@ -61,6 +61,28 @@ notify: {webhook: ${NOTIFY_URL}}
 listen: 127.0.0.1:7466
 `
 
+// Who is only described in .claude/agents is in no circle: nobody could give it a turn.
+func TestChannelMembers(t *testing.T) {
+	dir := folder(t, map[string]string{
+		FileName:                      "version: 1\nagents: {coder: {command: [sh]}}\nchannels: {reviews: {agents: [described, coder], lead: described}}\n",
+		".claude/agents/described.md": "",
+	})
+	cfg, err := Load(dir, environment(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cfg.Channels[0].Agents; !slices.Equal(got, []string{"coder"}) {
+		t.Errorf("in the channel: %q", got)
+	}
+	want := []Fault{
+		{FileName, 3, 31, "channels.reviews.agents[0]", `"described" stands in .claude/agents and is no agent of this file, so it gets no turn; to give it some, add it under agents`},
+		{FileName, 3, 56, "channels.reviews.lead", `"described" is no agent of this file, so a person that interrupts is answered by whoever has the turn`},
+	}
+	if !slices.Equal(cfg.Notes, want) {
+		t.Errorf("notes:\n%v\nwant\n%v", cfg.Notes, want)
+	}
+}
+
 func TestContract(t *testing.T) {
 	dir := folder(t, map[string]string{FileName: contract, "reviewer.script.yaml": "sessions: []\n"})
 	vars := environment(map[string]string{"API_KEY": "k", "NOTIFY_URL": "https://example.org/x"})
@@ -104,7 +126,10 @@ func TestContract(t *testing.T) {
 		},
 		Notify: Notify{Webhook: Secret{raw: "${NOTIFY_URL}"}},
 		Listen: "127.0.0.1:7466",
-		Notes:  []Fault{{FileName, 3, 9, "team.lead", `"julian" is no agent of this file, so nobody starts it`}},
+		Notes: []Fault{
+			{FileName, 3, 9, "team.lead", `"julian" is no agent of this file, so nobody starts it`},
+			{FileName, 22, 46, "channels.reviews.lead", `"julian" is no agent of this file, so a person that interrupts is answered by whoever has the turn`},
+		},
 	}
 	if diff := cmp.Diff(want, cfg, cmp.AllowUnexported(Secret{}, Env{}, variable{})); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -16,7 +16,7 @@ const (
 
 	// turnMembersMax is how many names stand in a prompt; more are counted. It is the most
 	// that a channel has.
-	turnMembersMax = 64
+	turnMembersMax = 128
 )
 
 // TurnTold is what an agent is told about a channel. Which prompt uses what stands at the
