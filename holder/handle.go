@@ -173,9 +173,23 @@ func (h *Handle) Status(ctx context.Context) (Status, error) {
 // earlier Send arrived sends again. It returns when the holder has them: *InputGap
 // and *InputFull are refusals, and so are ErrInputClosed and ErrEnded.
 func (h *Handle) Send(ctx context.Context, offset int64, b []byte) error {
+	return h.SendAs(ctx, offset, "", b)
+}
+
+// SendAs is Send of bytes that have a name, which the holder keeps with the last of them, as
+// Status.InputLabel: whoever comes back after a crash learns from it what was sent. At most
+// labelBytesMax; empty leaves the name before.
+func (h *Handle) SendAs(ctx context.Context, offset int64, label string, b []byte) error {
+	if len(label) > labelBytesMax {
+		return fmt.Errorf("send input named by %d bytes: at most %d", len(label), labelBytesMax)
+	}
 	for {
 		piece := b[:min(len(b), inputPieceBytesMax)]
-		if _, err := h.ask(ctx, order{Op: "send", Offset: offset, Data: piece}); err != nil {
+		next := order{Op: "send", Offset: offset, Data: piece}
+		if len(piece) == len(b) {
+			next.Label = label
+		}
+		if _, err := h.ask(ctx, next); err != nil {
 			return fmt.Errorf("send input at offset %d: %w", offset, err)
 		}
 		offset, b = offset+int64(len(piece)), b[len(piece):]

@@ -13,6 +13,7 @@ const (
 	graceDefault        = 10 * time.Second       // what service managers give; long enough to save a file
 	launchBytesMax      = 64 << 20               // the launch carries the first prompt; more belongs in a file
 	frameBytesMax       = 1 << 20                // every other message is small; input is cut into pieces
+	labelBytesMax       = 512                    // of what somebody calls a piece of input: a name, no text
 	inputPieceBytesMax  = 256 << 10              // one piece of input in one frame, with room for base64
 	inputWaitingMax     = 16 << 20               // what an agent that does not read may leave in the holder's memory
 	syncEvery           = 20 * time.Millisecond  // at most 50 syncs a second and agent, however chatty it is
@@ -76,6 +77,7 @@ type Status struct {
 	SpoolError  string    `json:"spool_error,omitempty"` // why the spool takes nothing at present
 	LastByteAt  time.Time `json:"last_byte_at,omitzero"`
 	InputOffset int64     `json:"input_offset"`            // the next byte of input that would be taken
+	InputLabel  string    `json:"input_label,omitempty"`   // what whoever sent the last of it called it
 	InputWaits  int64     `json:"input_waits,omitempty"`   // bytes taken that the agent has not read
 	InputClosed bool      `json:"input_closed,omitempty"`  // the agent sees, or will see, the end of its input
 	Ending      bool      `json:"ending,omitempty"`        // End was ordered, or the agent ended and its tree is being ended

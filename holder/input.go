@@ -17,6 +17,7 @@ type input struct {
 	mu     sync.Mutex
 	taken  int64  // offset of the next byte
 	queue  []byte // taken, not written yet
+	label  string // of the last bytes that had one
 	closed bool   // no more is taken; when the queue is empty the agent sees the end
 	broken bool   // the agent closed its end
 }
@@ -64,13 +65,14 @@ func (in *input) write() {
 	}
 }
 
-func (in *input) send(offset int64, b []byte) error {
+func (in *input) send(offset int64, b []byte, label string) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if offset < 0 || offset > in.taken {
 		return &InputGap{Offset: offset, Taken: in.taken}
 	}
 	if offset+int64(len(b)) <= in.taken {
+		in.named(label)
 		return nil // all of it is there already
 	}
 	b = b[in.taken-offset:]
@@ -82,8 +84,15 @@ func (in *input) send(offset int64, b []byte) error {
 	}
 	in.queue = append(in.queue, b...)
 	in.taken += int64(len(b))
+	in.named(label)
 	wake(in.ready)
 	return nil
+}
+
+func (in *input) named(label string) {
+	if label != "" {
+		in.label = label[:min(len(label), labelBytesMax)]
+	}
 }
 
 func (in *input) shut() {
@@ -96,5 +105,6 @@ func (in *input) shut() {
 func (in *input) fill(st *Status) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	st.InputLabel = in.label
 	st.InputOffset, st.InputWaits, st.InputClosed = in.taken, int64(len(in.queue)), in.closed
 }

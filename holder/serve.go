@@ -195,7 +195,7 @@ func (k *keeper) do(p *peer, o *order, a *answer) error {
 		a.Status = &st
 		return nil
 	case "send":
-		return k.input.send(o.Offset, o.Data)
+		return k.input.send(o.Offset, o.Data, o.Label)
 	case "close_input":
 		k.input.shut()
 		return nil

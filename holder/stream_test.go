@@ -47,18 +47,27 @@ func TestInputOffsets(t *testing.T) {
 	ctx := t.Context()
 	ok(t, h.Send(ctx, 0, []byte("first second "))) // overlaps what the launch carried
 	ok(t, h.Send(ctx, 6, []byte("second ")))       // all of it is there
-	ok(t, h.Send(ctx, 6, []byte("second third")))
+	ok(t, h.SendAs(ctx, 6, "turn/2", []byte("second third")))
 	var gap *InputGap
 	if err := h.Send(ctx, 99, []byte("x")); !errors.As(err, &gap) || gap.Taken != 18 {
 		t.Fatal(err)
 	}
 	st, err := h.Status(ctx)
-	if err != nil || st.InputOffset != 18 {
+	if err != nil || st.InputOffset != 18 || st.InputLabel != "turn/2" {
 		t.Fatalf("%+v %v", st, err)
 	}
-	h2, _, err := Adopt(ctx, h.Folder(), 2) // the next daemon is not sure what arrived
+	if err := h.SendAs(ctx, 99, "turn/3", []byte("x")); !errors.As(err, &gap) {
+		t.Fatal(err)
+	}
+	if err := h.SendAs(ctx, 18, strings.Repeat("x", labelBytesMax+1), nil); err == nil {
+		t.Fatal("a name without end is taken")
+	}
+	h2, st, err := Adopt(ctx, h.Folder(), 2) // the next daemon is not sure what arrived
 	ok(t, err)
 	defer h2.Close()
+	if st.InputLabel != "turn/2" {
+		t.Fatalf("what was sent last is called %q", st.InputLabel)
+	}
 	ok(t, h2.Send(ctx, 13, []byte("third fourth")))
 	ok(t, h2.CloseInput(ctx))
 	if err := h2.Send(ctx, 25, []byte("x")); !errors.Is(err, ErrInputClosed) && !errors.Is(err, ErrEnded) {

@@ -22,6 +22,7 @@ type order struct {
 	Fence   uint64      `json:"fence,omitempty"`
 	Offset  int64       `json:"offset,omitempty"`
 	Data    []byte      `json:"data,omitempty"`
+	Label   string      `json:"label,omitempty"`    // send: what the data is, for whoever comes back
 	GraceMS int64       `json:"grace_ms,omitempty"` // end: below 0 means the launch's own
 	Max     int64       `json:"max,omitempty"`
 	Launch  *launchSpec `json:"launch,omitempty"`

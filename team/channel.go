@@ -171,7 +171,8 @@ func (d *draft) configureTurns(conf Configured) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(conf.Channels)) {
-		if err := d.configureCircle(name, Circle{Agents: conf.Channels[name].Agents}, decide); err != nil {
+		agents := append([]string(nil), conf.Channels[name].Agents...) // nobody is nil, as the journal gives it back
+		if err := d.configureCircle(name, Circle{Agents: agents}, decide); err != nil {
 			return err
 		}
 	}

@@ -251,7 +251,9 @@ func (d *draft) timer(a *Agent) error {
 		}
 	}
 	if retry := a.Control.Retry(); !retry.IsZero() && !d.ev.At.Before(retry) {
-		return d.control(a, control.Elapsed{RetryAt: retry})
+		if err := d.control(a, control.Elapsed{RetryAt: retry}); err != nil {
+			return err
+		}
 	}
 	return d.talkTimer(a)
 }

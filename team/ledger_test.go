@@ -2,10 +2,12 @@ package team
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 // ledger is what a careful person would keep beside the team. Nothing in it comes from a
@@ -35,11 +37,11 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	note(ch)
 	what := ev.What
 	kind, name, found := strings.Cut(ch.Entity, "/")
-	if !found || ch.Row == "" || ch.Trigger == "" || ch.From == "" || ch.To == "" || !ch.At.Equal(w.at) || ch.Actor != ev.Actor {
+	if !found || ch.Row == "" || ch.Trigger == "" || (ch.From == "" || ch.To == "") && ch.Machine != "turn" || !ch.At.Equal(w.at) || ch.Actor != ev.Actor {
 		w.t.Fatalf("a change that does not say everything: %+v", ch)
 	}
 	bodies := 0
-	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Line != nil, ch.Body.Note != nil, ch.Body.Left != nil} {
+	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Line != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil, ch.Body.Circle != nil, ch.Body.Talk != nil} {
 		if is {
 			bodies++
 		}
@@ -51,7 +53,10 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 		l.judgeRun(w, ch)
 		return
 	}
-	if want := map[string]string{"control": "control", "session": "session", "agent": "team", "team": "team"}[kind]; ch.Machine != want {
+	if ch.Body.Turn != nil {
+		w.words.judge(w, ch, ev)
+	}
+	if want := map[string]string{"turn": "turn", "channel": map[bool]string{true: "turn", false: "team"}[ch.Body.Turn != nil], "control": "control", "session": "session", "agent": "team", "team": "team"}[kind]; ch.Machine != want {
 		w.t.Fatalf("a change of %s by the machine %s", ch.Entity, ch.Machine)
 	}
 	a := w.team.Agents[name]
@@ -177,6 +182,10 @@ func (l *ledger) started(w *world, todo Todo) {
 	case w.team.Hold.On, w.team.Stopping, a.Removed, over != "":
 		w.t.Fatalf("%s is started: hold %v, stopping %v, removed %v, over %q", todo.Session.ID, w.team.Hold.On, w.team.Stopping, a.Removed, over)
 	case todo.Session.Kind == control.Program:
+	case todo.Session.Talks():
+		if !slices.ContainsFunc(w.team.TalkTodo(a.Name, w.at), func(t turn.Todo) bool { return t.Key == todo.Session.Talk.Key }) {
+			w.t.Fatalf("%s is started with %s, which nobody has to be told", todo.Session.ID, todo.Session.Talk.Key)
+		}
 	case c.Wish.Desired == control.WordPause || c.Wish.Unknown:
 		w.t.Fatalf("%s is started, and the newest wish is %q", todo.Session.ID, c.Wish.Desired)
 	case todo.Session.Kind == control.Cleanup && c.Wish.Desired == control.WordRunOnce,
@@ -267,7 +276,7 @@ func (l *ledger) checkSeat(w *world, a *Agent) {
 		w.t.Fatalf("%s is %s (program running: %v), its session is %+v, and in line is %d", a.Name, c.State, c.Running, own, inLine)
 	case own != nil && (own.Kind == control.Program) != program:
 		w.t.Fatalf("%s is %s, and its session is a %s", a.Name, c.State, own.Kind)
-	case a.Session == nil && len(a.Line) > 0 && !w.starting && !w.team.Hold.On && !w.team.Stopping:
+	case a.Session == nil && len(a.Line) > 0 && !w.starting && !w.team.Hold.On && !w.team.Stopping && !w.team.Floor.Agents[turn.AgentID(a.Name)].Disabled:
 		w.t.Fatalf("%s's seat is free, and in line are %+v", a.Name, a.Line)
 	case (a.Session == nil) != (l.open[a.Name] == "") || (a.Session != nil && a.Session.ID != l.open[a.Name]):
 		w.t.Fatalf("%s: open is %q, and its session is %+v", a.Name, l.open[a.Name], a.Session)

@@ -64,7 +64,7 @@ func (w *world) happen(what byte, how uint64) {
 	w.at = w.at.Add(time.Duration(how>>32%4000) * time.Millisecond)
 	name := from(everybody, how)
 	how >>= 4
-	switch what % 28 {
+	switch what % 38 {
 	case 0, 1, 2:
 		w.say(name, control.Commanded{Desired: from(anyWord, how), By: "human", Note: fmt.Sprint("note ", how%8)})
 	case 3:
@@ -104,6 +104,8 @@ func (w *world) happen(what byte, how uint64) {
 		}
 	case 19, 20, 21:
 		w.runHappens(how)
+	case 22, 23, 24, 25, 26, 27, 28, 29, 30:
+		w.channelHappens(how)
 	default:
 		w.work()
 	}
@@ -231,6 +233,7 @@ func (w *world) reconfigure(how uint64) {
 		settings.Limits.TokensPerDay = int64(how >> 8 % 3 * 200)
 		agents[name] = settings
 	}
+	inChannels(&w.conf)
 }
 
 // settle lets everything that is in the way go, and the world come to rest: nothing may
@@ -250,6 +253,7 @@ func (w *world) settle() {
 				w.ends(id, control.OK)
 			}
 		}
+		w.settleChannels()
 		for _, name := range w.team.Names() {
 			w.timer(name, true)
 			w.loop(name, false)
@@ -304,6 +308,9 @@ func (w *world) settled() string {
 		case c.Wish.Desired == control.WordRunOnce || c.Wish.Desired == control.WordRunCleanup:
 			return fmt.Sprintf("%s rests, and %s is still owed", name, c.Wish.Desired)
 		}
+	}
+	if channels := w.channelsSettled(); channels != "" {
+		return channels
 	}
 	return w.runsSettled()
 }

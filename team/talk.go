@@ -3,6 +3,8 @@ package team
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
@@ -40,6 +42,24 @@ func talkOf(todo turn.Todo) Talk {
 		talk.Re = todo.N
 	}
 	return talk
+}
+
+// ErrandOf gives an errand back by its key, for one that is in a session's input and is not
+// asked for any more: what is said to it comes too late, and is known to.
+func ErrandOf(key string) (turn.Todo, bool) {
+	part := strings.Split(key, "/")
+	if len(part) != 4 {
+		return turn.Todo{}, false
+	}
+	n, err := strconv.ParseUint(part[3], 10, 64)
+	if err != nil {
+		return turn.Todo{}, false
+	}
+	todo := turn.Todo{Key: key, Do: turn.Errand(part[0]), N: n, Token: turn.Token{Channel: turn.ChannelID(part[1]), Agent: turn.AgentID(part[2])}}
+	if todo.Do == turn.TellTurn {
+		todo.Token.Turn = n
+	}
+	return todo, true
 }
 
 // Talks says whether the session takes part in channels.
@@ -169,10 +189,8 @@ func (t *Team) nextOfTalk(a *Agent, at time.Time) any {
 	case limit == "" && is.Limit != "":
 		return turn.LimitLifted{Agent: turn.AgentID(a.Name)}
 	}
-	if a.Settings.Policy.Foreign {
-		return nil // it comes for what it is to be told
-	}
 	_, some := t.toTell(a.Name, at)
+	some = some && !a.Settings.Policy.Foreign // it comes for what it is to be told
 	may, _ := t.mayWork(a, at)
 	switch s := a.Session; {
 	case some && may && !s.Talks() && !isIn(a.Line, ForChannels):
@@ -192,11 +210,17 @@ func (t *Team) mayTalk(a *Agent, at time.Time) (ok bool, why string) {
 	if _, some := t.toTell(a.Name, at); !some {
 		return false, talkOverWords
 	}
-	return true, ""
+	return !a.Settings.Policy.Foreign, foreignWords
 }
+
+// foreignWords is why nobody starts a session for an agent that runs its own loop.
+const foreignWords = "it comes by itself for what it is to be told in a channel"
 
 // stillToTell says whether what a session is to be started with is still to be told.
 func (t *Team) stillToTell(a *Agent, at time.Time) (ok bool, why string) {
+	if a.Settings.Policy.Foreign {
+		return false, foreignWords
+	}
 	for _, todo := range t.TalkTodo(a.Name, at) {
 		if todo.Key == a.Session.Talk.Key {
 			return true, ""
@@ -209,7 +233,7 @@ func (t *Team) stillToTell(a *Agent, at time.Time) (ok bool, why string) {
 // A hold is no reason: what it said before is worth keeping for what it is told after.
 func (t *Team) goes(a *Agent, some bool, at time.Time) bool {
 	is := t.Floor.Agents[turn.AgentID(a.Name)]
-	if t.Stopping || a.Removed || is.Limit != "" || !is.Online() {
+	if t.Stopping || a.Removed || a.Settings.Policy.Foreign || is.Limit != "" || !is.Online() {
 		return true
 	}
 	rest := t.talkDeadline(a)

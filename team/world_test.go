@@ -35,6 +35,7 @@ type world struct {
 	doing  map[string]bool  // keys of errands that were begun
 	disks  map[string]*disk // foreign agents' files
 	ledger *ledger
+	words  *words
 
 	touched  Touched
 	runs     int      // so many there were
@@ -55,6 +56,8 @@ type proc struct {
 	alive  bool
 	how    control.Outcome // of its end
 	offset int64           // of its last report
+	input  int64           // bytes typed into it
+	label  string          // what the holder was told that the last of them are
 }
 
 // job is something under way in Fairlead: it is done at some time, unless Fairlead dies.
@@ -75,7 +78,7 @@ func identity(f control.File) string { return fmt.Sprintf("%+v", f) }
 func newWorld(t testing.TB, seed uint64) *world {
 	w := &world{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 0)), at: noon, team: New(identity),
-		procs: map[string]*proc{}, disks: map[string]*disk{}, doing: map[string]bool{}, ledger: newLedger(),
+		procs: map[string]*proc{}, disks: map[string]*disk{}, doing: map[string]bool{}, ledger: newLedger(), words: newWords(),
 	}
 	policy := control.Policy{FailuresMax: 3, BackoffFirst: time.Second, BackoffMax: time.Minute}
 	cleaner, foreign, program := policy, policy, policy
@@ -91,6 +94,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 			"dora": {Policy: program, Driver: "exec", Limits: Limits{CostPerDayUSD: 10}},
 		},
 	}
+	inChannels(&w.conf)
 	w.start()
 	return w
 }
@@ -115,6 +119,7 @@ func (w *world) event(ev Event) error {
 		}
 	}
 	w.ledger.check(w)
+	w.words.check(w)
 	w.errands()
 	return err
 }
@@ -176,6 +181,7 @@ func (w *world) errands() {
 		}
 	}
 	w.errandsOfRuns()
+	w.errandsOfChannels()
 }
 
 func (w *world) owner(key string) string {
@@ -226,7 +232,11 @@ func (w *world) startSession(todo Todo) {
 	}
 	w.ledger.started(w, todo)
 	w.procs[id] = &proc{agent: todo.Agent, run: todo.Run, what: todo.Session.For, lease: todo.Session.Lease, kind: todo.Session.Kind, alive: true}
-	w.later("started "+id, func() { w.of(todo.Agent, todo.Run, SessionStarted{Session: id, PID: 4711}) })
+	if talk := todo.Session.Talk; talk != nil {
+		w.words.heard(w, talk.Key, id)
+		w.procs[id].input = 50
+	}
+	w.later("started "+id, func() { w.of(todo.Agent, todo.Run, SessionStarted{Session: id, PID: 4711, Input: w.procs[id].input}) })
 }
 
 // of tells what happened to a session, an agent's or one on the bench.
@@ -253,7 +263,7 @@ func (w *world) ends(id string, how control.Outcome) {
 	report := w.reportOf(p)
 	w.later("ended "+id, func() {
 		if s := w.sessionOf(p); s != nil && s.ID == id && s.Phase == Opened {
-			w.of(p.agent, p.run, SessionStarted{Session: id, PID: 4711}) // whoever follows it says so in order
+			w.of(p.agent, p.run, SessionStarted{Session: id, PID: 4711, Input: p.input}) // whoever follows it says so in order
 		}
 		w.of(p.agent, p.run, SessionEnded{Session: id, Outcome: how, Why: "so it went", Bytes: p.offset, Report: report})
 	})
@@ -337,9 +347,9 @@ func (w *world) adopt(name, run string, s Session) {
 	case p == nil && s.Phase == Opened:
 	case p != nil && p.alive:
 		w.doing[name+run+" start/"+s.ID] = true
-		w.of(name, run, SessionAdopted{Session: s.ID, PID: 4711})
+		w.of(name, run, SessionAdopted{Session: s.ID, PID: 4711, Input: p.input})
 	case p != nil && w.rnd.IntN(2) == 0: // its exit was kept
-		w.of(name, run, SessionAdopted{Session: s.ID, PID: 4711})
+		w.of(name, run, SessionAdopted{Session: s.ID, PID: 4711, Input: p.input})
 		w.of(name, run, SessionEnded{Session: s.ID, Outcome: p.how, Why: "while fairlead was down", AtStart: true, Report: w.reportOf(p)})
 	default:
 		w.of(name, run, SessionEnded{Session: s.ID, Outcome: control.Lost, Why: "nothing is left of it", AtStart: true})
@@ -387,12 +397,18 @@ func (w *world) same(again *Team) {
 	live.Render, again.Render = nil, nil
 	live.guests, again.guests = nil, nil // found out when somebody asks
 	w.sameRuns(&live, again)
-	runs := again.Runs
+	runs, floor := again.Runs, again.Floor
+	if a, b := w.encode(live.Floor), w.encode(again.Floor); string(a) != string(b) {
+		w.t.Fatalf("the journal does not tell the same of the floor:\n%s", cmp.Diff(string(a), string(b)))
+	}
 	live.Runs, again.Runs = nil, nil // what is derived of a run is compared by what it leads to
+	live.Floor, again.Floor = turn.Floor{}, turn.Floor{}
 	if !reflect.DeepEqual(&live, again) {
-		w.t.Fatalf("the journal does not tell the same story:\n%s", cmp.Diff(&live, again, cmpopts.IgnoreUnexported(Agent{}, Team{}, turn.Channel{})))
+		w.t.Fatalf("the journal does not tell the same story:\n%s", cmp.Diff(&live, again, cmpopts.IgnoreUnexported(Agent{}, Team{})))
 	}
 	live.Runs, again.Runs = w.team.Runs, runs
+	live.Floor, again.Floor = w.team.Floor, floor
+	w.sameFloor(&live, again)
 	for _, name := range live.Names() {
 		if a, b := live.Todo(live.Agents[name]), again.Todo(again.Agents[name]); !reflect.DeepEqual(a, b) {
 			w.t.Fatalf("another team asks for other errands:\n%s", cmp.Diff(a, b))

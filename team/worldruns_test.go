@@ -136,6 +136,9 @@ func (w *world) archive(id string, r *workflow.Run, how uint64) {
 	}
 	if how>>24%2 == 0 {
 		w.ofRun(id, RunRecalled{Run: kept, Settings: settings})
+		if pausedByLimit(kept) {
+			return // which it may not be any more
+		}
 		again := copyRun(w.team.Runs[id])
 		kept.UpdatedAt = again.UpdatedAt
 		if diff := cmp.Diff(w.encode(kept), w.encode(again)); diff != "" {
@@ -369,7 +372,7 @@ func (l *ledger) checkRuns(w *world) {
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
 		l.checkLine(w, a.Line, a.Session)
-		if s := a.Session; s != nil && s.For != forControl {
+		if s := a.Session; s != nil && s.For != forControl && !s.Talks() {
 			sessions[s.For] = s
 		}
 	}

@@ -1,0 +1,386 @@
+package team
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+)
+
+// The part of the world that are channels: people who speak and meddle, agents that answer in
+// their sessions, foreign ones that come and go.
+
+// inChannels puts everybody who is configured into two channels.
+func inChannels(conf *Configured) {
+	conf.Turns = map[string]turn.AgentSettings{}
+	for name := range conf.Agents {
+		conf.Turns[name] = turn.AgentSettings{Deaf: name == "bob"}
+	}
+	settings := turn.DefaultSettings()
+	settings.DefaultTimeout, settings.WaitTimeout = 20*time.Second, 30*time.Second
+	led := settings
+	led.Lead, led.Mode, led.RoundsMax = "bob", turn.Interrupt, 2
+	configured := func(names ...string) []string {
+		return slices.DeleteFunc(names, func(name string) bool { _, ok := conf.Agents[name]; return !ok })
+	}
+	conf.Channels = map[string]Channel{
+		"reviews": {Settings: settings, Agents: configured("ada", "bob", "cleo")},
+		"ops":     {Settings: led, Agents: configured("ada", "dora")},
+	}
+}
+
+// words are the ledger's own book of what was said.
+type words struct {
+	texts  map[string][]string                     // channel → texts by number, from 1
+	people map[string]map[uint64]turn.MessageState // channel → number → how far a person's message is
+	told   map[string]string                       // errand → session in whose input it is
+}
+
+func newWords() *words {
+	return &words{texts: map[string][]string{}, people: map[string]map[uint64]turn.MessageState{}, told: map[string]string{}}
+}
+
+// judge looks at a change of the floor: each thing said has its own number, and its text.
+func (b *words) judge(w *world, ch Change, ev Event) {
+	channel, is := strings.CutPrefix(ch.Entity, channelPrefix)
+	set := ch.Body.Turn
+	if !is {
+		return
+	}
+	if post := set.Body.Post; post != nil {
+		if b.texts[channel] = append(b.texts[channel], set.Text); post.N != uint64(len(b.texts[channel])) || set.Text != ev.Text || len(set.Text) != post.Bytes {
+			w.t.Fatalf("in #%s %q is number %d of %d bytes, the %d. that was said", channel, set.Text, post.N, post.Bytes, len(b.texts[channel]))
+		}
+	}
+	for _, m := range set.Body.Messages {
+		if b.people[channel] == nil {
+			b.people[channel] = map[uint64]turn.MessageState{}
+		}
+		was, known := b.people[channel][m.N]
+		if known == (m.Row == "M1") || known && was == turn.Answered && m.State != turn.Answered || was == turn.Lapsed {
+			w.t.Fatalf("message %d in #%s was %q, and is %q by %s", m.N, channel, was, m.State, m.Row)
+		}
+		b.people[channel][m.N] = m.State
+	}
+}
+
+// check is what must hold after every event: one holder at most, and no message forgotten.
+func (b *words) check(w *world) {
+	for _, channel := range w.team.ChannelIDs() {
+		c := w.team.Floor.Channels[turn.ChannelID(channel)]
+		var hold []string
+		for name := range w.team.Floor.Agents {
+			if s := w.team.Floor.StateOf(name, turn.ChannelID(channel)); s == turn.Active || s == turn.Waiting {
+				hold = append(hold, string(name))
+			}
+		}
+		if len(hold) > 1 || len(hold) == 1 && hold[0] != string(c.Head.Holder) {
+			w.t.Fatalf("in #%s %v have the turn, and its holder is %q", channel, hold, c.Head.Holder)
+		}
+		for n, state := range b.people[channel] {
+			if is, open := c.MessageState(n); state != turn.Answered && state != turn.Lapsed && (!open || is != state) {
+				w.t.Fatalf("message %d in #%s is %s, and the channel says %q", n, channel, state, is)
+			}
+		}
+	}
+	for _, name := range w.team.Names() {
+		a := w.team.Agents[name]
+		if s := a.Session; s.Talks() && (s.Talk == nil || s.Kind != control.Talk || a.Settings.Policy.Foreign && !s.Answers() && s.Ending == "" && !w.starting) {
+			w.t.Fatalf("%s has a session for channels: %+v, %+v", name, s, s.Talk)
+		}
+	}
+}
+
+// heard is an errand that gets into a session's input: once, and into another one's only where
+// the first is no more.
+func (b *words) heard(w *world, key, session string) {
+	if before, some := b.told[key]; some && (before == session || w.procs[before].alive) {
+		w.t.Fatalf("%s is told to %s, and was told to %s", key, session, before)
+	}
+	b.told[key] = session
+}
+
+// errandsOfChannels begins what agents are to be told and were not.
+func (w *world) errandsOfChannels() {
+	for _, name := range w.team.Names() {
+		is := w.team.Floor.Agents[turn.AgentID(name)]
+		_, configured := w.conf.Agents[name]
+		if is == nil || w.team.Agents[name].Settings.Policy.Foreign {
+			continue
+		}
+		if !is.Connected && configured {
+			w.once("probe "+name, func() { w.say("", turn.AgentConnected{Agent: turn.AgentID(name)}) })
+		}
+		if p := w.unacknowledged(name); p != nil {
+			w.once("acknowledge "+p.label, func() { w.acknowledge(name) })
+			continue
+		}
+		for _, todo := range w.team.TalkTodo(name, w.at) {
+			switch {
+			case todo.Do == turn.StopWork:
+				w.once(todo.Key, func() { w.stopWork(name, todo) })
+			case w.takes(name, todo):
+				w.once(todo.Key, func() { w.write(name, todo) })
+			}
+		}
+	}
+}
+
+// once lays a job on the table that is not there; it may come again when it was done.
+func (w *world) once(key string, do func()) {
+	if w.doing[" "+key] {
+		return
+	}
+	w.doing[" "+key] = true
+	w.later(key, func() {
+		delete(w.doing, " "+key)
+		do()
+	})
+}
+
+// takes says whether a session can be told an errand now.
+func (w *world) takes(name string, todo turn.Todo) bool {
+	s := w.team.Agents[name].Session
+	if !s.Talks() || s.Phase != Running || s.Ending != "" || s.Stop != nil || w.conf.Turns[name].Deaf {
+		return false
+	}
+	return !s.Answers() || todo.Do == turn.TellMessage && todo.Token.Turn != 0 && s.Talk.Token == todo.Token
+}
+
+// write puts an errand into a session's input, unless that was done before a crash.
+func (w *world) write(name string, todo turn.Todo) {
+	if !w.takes(name, todo) || !slices.ContainsFunc(w.team.TalkTodo(name, w.at), func(t turn.Todo) bool { return t.Key == todo.Key }) {
+		return
+	}
+	s := w.team.Agents[name].Session
+	p := w.procs[s.ID]
+	if p == nil || !p.alive || w.unacknowledged(name) != nil {
+		return
+	}
+	p.input += 100
+	p.label = todo.Key
+	w.words.heard(w, todo.Key, s.ID)
+	w.errands()
+}
+
+// unacknowledged is the process in whose input something is that the team does not know of: it was
+// written just now, or just before a crash.
+func (w *world) unacknowledged(name string) *proc {
+	s := w.team.Agents[name].Session
+	if !s.Talks() || s.Phase != Running {
+		return nil
+	}
+	if p := w.procs[s.ID]; p != nil && p.label != "" && p.label != s.Talk.Key {
+		return p
+	}
+	return nil
+}
+
+func (w *world) acknowledge(name string) {
+	p := w.unacknowledged(name)
+	if p == nil {
+		return
+	}
+	errand, _ := ErrandOf(p.label)
+	for _, todo := range w.team.TalkTodo(name, w.at) {
+		if todo.Key == p.label {
+			errand = todo
+		}
+	}
+	w.say(name, TalkTold{Session: w.team.Agents[name].Session.ID, Errand: errand, Input: p.input})
+}
+
+// stopWork stops what an agent says: in its session, or by ending it.
+func (w *world) stopWork(name string, todo turn.Todo) {
+	s := w.team.Agents[name].Session
+	acknowledge := func() { w.say("", turn.Told{Token: todo.Token, Do: todo.Do, N: todo.N}) }
+	if !s.Answers() || s.Talk.Token.Channel != todo.Token.Channel || s.Phase != Running {
+		acknowledge()
+		return
+	}
+	p := w.procs[s.ID]
+	if p.alive && w.rnd.IntN(2) == 0 && !w.conf.Turns[name].Deaf {
+		p.offset += 10
+		w.say(name, SessionReported{Session: s.ID, Offset: p.offset, Over: true})
+		acknowledge()
+		return
+	}
+	if p.alive {
+		w.ends(s.ID, control.Failed)
+	}
+	var wait func()
+	wait = func() {
+		if now := w.team.Agents[name].Session; now != nil && now.ID == s.ID {
+			w.later("stopping "+s.ID, wait)
+			return
+		}
+		acknowledge()
+	}
+	wait()
+}
+
+// channelHappens lets one thing happen in a channel.
+func (w *world) channelHappens(how uint64) {
+	channel := turn.ChannelID(from([]string{"reviews", "reviews", "ops"}, how))
+	name := turn.AgentID(from(everybody, how>>4))
+	now := how>>8%2 == 0
+	switch how >> 16 % 24 {
+	case 0, 1, 2, 3:
+		text := fmt.Sprint("question ", how%1000)
+		w.tells(turn.HumanSpoke{Channel: channel, By: "julian", Mode: from([]turn.Mode{"", turn.ByQueue, turn.Inject, turn.Interrupt, turn.Parallel}, how>>24), Bytes: len(text)}, text)
+	case 4:
+		w.say("", turn.GrantAsked{Channel: channel, Agent: name, Now: now})
+	case 5:
+		if !now {
+			break
+		}
+		w.say("", turn.SkipAsked{Channel: channel})
+	case 6:
+		w.say("", turn.OverrideAsked{Channel: channel, GoOn: now})
+	case 7:
+		w.say("", turn.AssignAsked{Channel: channel, Agent: name})
+	case 8:
+		if now {
+			w.say("", turn.RemoveAsked{Channel: channel, Agent: name})
+		}
+	case 9:
+		if now {
+			w.say("", turn.DisableAsked{Agent: name})
+		}
+	case 10, 11:
+		w.say("", turn.EnableAsked{Agent: name})
+	case 12, 13:
+		w.channelTimer(string(channel), now)
+	case 14, 15:
+		w.foreignTurn(from([]string{"cleo", "dora"}, how>>24), how>>32)
+	default:
+		for range how >> 40 % 12 { // what is on its way gets there, so that somebody can speak
+			w.work()
+		}
+		w.agentSpeaks(how >> 24)
+	}
+}
+
+func (w *world) tells(in turn.Input, text string) { _ = w.event(Event{What: in, Text: text}) }
+
+// channelTimer lets the clock reach a channel's deadline, or fires one that is not due.
+func (w *world) channelTimer(id string, due bool) {
+	about := w.team.Floor.Deadline(turn.ChannelID(id))
+	if about.At.IsZero() {
+		return
+	}
+	if due && about.At.After(w.at) {
+		w.at = about.At
+	}
+	lines := len(w.journal)
+	w.say("", turn.TimerFired{About: about})
+	if about.At.After(w.at) && len(w.journal) != lines {
+		w.t.Fatalf("a timer of #%s that is not due moved something", id)
+	}
+	if next := w.team.Floor.Deadline(turn.ChannelID(id)); next == about && !about.At.After(w.at) {
+		w.t.Fatalf("#%s: the deadline %+v stays in the past for ever", id, about)
+	}
+}
+
+// agentSpeaks is one of our own that says something in its session, about what it was told last.
+func (w *world) agentSpeaks(how uint64) {
+	var ids []string
+	for _, id := range w.alive() {
+		if s := w.sessionOf(w.procs[id]); w.procs[id].what == ForChannels && s != nil && s.ID == id && s.Phase == Running && s.Talk.Told {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	p := w.procs[from(ids, how)]
+	s := w.sessionOf(p)
+	text, token := fmt.Sprint("answer ", how%1000), s.Talk.Token
+	over := false
+	switch how >> 16 % 10 {
+	case 0:
+		w.say("", turn.WaitAskedFor{Token: token, Why: "a build"})
+	case 1:
+		w.say("", turn.WaitOver{Token: token})
+	case 2:
+		w.say("", turn.PassAsked{Token: token})
+		over = true
+	case 3:
+		w.tells(turn.Said{Token: token, Re: s.Talk.Re, Ended: true}, "")
+		over = true
+	case 4, 5:
+		w.tells(turn.Said{Token: token, Re: s.Talk.Re, Bytes: len(text)}, text)
+	default:
+		w.tells(turn.Said{Token: token, Re: s.Talk.Re, Bytes: len(text), Complete: true, Ended: true}, text)
+		over = true
+	}
+	if p.offset += 10; w.sessionOf(p) != nil {
+		w.say(p.agent, SessionReported{Session: s.ID, Offset: p.offset, Over: over})
+	}
+}
+
+// foreignTurn is an agent that no session of ours speaks for.
+func (w *world) foreignTurn(name string, how uint64) {
+	a := w.team.Agents[name]
+	if is := w.team.Floor.Agents[turn.AgentID(name)]; is == nil || !a.Settings.Policy.Foreign {
+		return
+	}
+	switch how % 8 {
+	case 0:
+		w.say("", turn.AgentGone{Agent: turn.AgentID(name), How: from([]turn.Event{turn.Disconnected, turn.Crashed}, how>>8), Why: "it left"})
+	case 1:
+		w.say("", turn.AgentConnected{Agent: turn.AgentID(name)})
+	default:
+		for _, todo := range w.team.TalkTodo(name, w.at) {
+			w.say("", turn.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
+			if talk := talkOf(todo); how>>8%2 == 0 {
+				w.tells(turn.Said{Token: todo.Token, Re: talk.Re, Bytes: 3, Complete: true, Ended: true}, "yes")
+			}
+		}
+	}
+}
+
+// sameFloor compares what channels ask for with what they ask for when they were read back.
+func (w *world) sameFloor(live, again *Team) {
+	for _, name := range live.Names() {
+		a, b := live.TalkTodo(name, w.at), again.TalkTodo(name, w.at)
+		if fmt.Sprint(a) != fmt.Sprint(b) {
+			w.t.Fatalf("%s is to be told other things, read back:\n%v\n%v", name, a, b)
+		}
+	}
+	for _, id := range live.ChannelIDs() {
+		if a, b := live.Floor.Deadline(turn.ChannelID(id)), again.Floor.Deadline(turn.ChannelID(id)); a != b {
+			w.t.Fatalf("#%s wakes at %+v, read back at %+v", id, a, b)
+		}
+	}
+}
+
+// settleChannels brings everybody back, and lets every turn run out.
+func (w *world) settleChannels() {
+	for _, name := range slices.Sorted(maps.Keys(w.team.Floor.Agents)) {
+		w.say("", turn.EnableAsked{Agent: name})
+	}
+	for _, id := range w.team.ChannelIDs() {
+		w.channelTimer(id, true)
+	}
+}
+
+// channelsSettled says what is not as it has to be, with nothing in the way.
+func (w *world) channelsSettled() string {
+	for _, id := range w.team.ChannelIDs() {
+		c := w.team.Floor.Channels[turn.ChannelID(id)]
+		if c.Head.Holder != "" || c.Head.Aside.Message != 0 {
+			return fmt.Sprintf("#%s has a turn under way: %+v", id, c.Head)
+		}
+	}
+	for _, name := range w.team.Names() {
+		if s := w.team.Agents[name].Session; s.Talks() && s.Ending == "" {
+			return fmt.Sprintf("%s has %+v", name, s)
+		}
+	}
+	return ""
+}
