@@ -7,7 +7,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -240,14 +239,10 @@ func (d *draft) timer(a *Agent) error {
 		if _, _, isStep := StepOf(a.Session.For); isStep {
 			return d.timeUp(a, limit) // what else is due is due at the next timer
 		}
-		if a.Session.Talks() {
-			if err := d.endSession(a, limitWords+"session "+limit.String(), false); err != nil {
+		if !a.Session.Talks() {
+			if err := d.control(a, control.LimitHit{Limit: "session " + limit.String()}); err != nil {
 				return err
 			}
-			return d.turns(turn.LimitHit{Agent: turn.AgentID(a.Name), Limit: "session " + limit.String()}) // lifted by Next, since it is of one answer
-		}
-		if err := d.control(a, control.LimitHit{Limit: "session " + limit.String()}); err != nil {
-			return err
 		}
 	}
 	if retry := a.Control.Retry(); !retry.IsZero() && !d.ev.At.Before(retry) {

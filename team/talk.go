@@ -252,6 +252,12 @@ func (t *Team) talkDeadline(a *Agent) time.Time {
 // talkTimer does what is due of an agent's part in channels.
 func (d *draft) talkTimer(a *Agent) error {
 	at, is := d.ev.At, d.team.Floor.Agents[turn.AgentID(a.Name)]
+	if limit, over := d.team.sessionDeadline(a); a.Session.Talks() && !over.IsZero() && !at.Before(over) {
+		if err := d.endSession(a, limitWords+"session "+limit.String(), false); err != nil || is == nil {
+			return err
+		}
+		return d.turns(turn.LimitHit{Agent: turn.AgentID(a.Name), Limit: "session " + limit.String()}) // lifted by Next, since it is of one answer
+	}
 	if rest := d.team.talkDeadline(a); !rest.IsZero() && !at.Before(rest) {
 		return d.endSession(a, talkOverWords, false)
 	}
