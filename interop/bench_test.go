@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,6 +134,20 @@ func BenchmarkWrite(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		if err := w.Write(b.Context(), "coder", []byte(wish(Pause, fmt.Sprint(i))), AnyLook, nil); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// The text that goes with a turn: two hundred messages of a kilobyte.
+func BenchmarkTurnPrompt(b *testing.B) {
+	told := TurnTold{Channel: "reviews", Agent: "pm", Turn: 17, Members: []string{"coder", "pm"}, Waits: time.Minute}
+	for n := range uint64(200) {
+		told.Said = append(told.Said, TurnLine{N: n + 1, By: "coder", Text: strings.Repeat("Sixteen letters\n", 64)})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(TurnPrompt(told)) < 200<<10 {
+			b.Fatal("too little")
 		}
 	}
 }

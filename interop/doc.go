@@ -21,6 +21,10 @@
 // ParseManualInput, ParseGates, ReadRunState; RunStateOf writes; StepCommand knows how a wrapper
 // wants to be called. They remember nothing and start nothing.
 //
+// An agent in a channel knows nothing of ours either, and what it reads is a text: TurnPrompt and its
+// kin say who spoke and how a turn ends. Others' words stand in it behind a mark on each line, so that
+// nobody can put words into our mouth.
+//
 // What is not promised: a foreign program's own read-modify-write that began before our
 // write and ends after it carries its old idea of our fields; it arrives as Seen like any
 // other. A foreign writer that holds a swapped-out file open for more than a second

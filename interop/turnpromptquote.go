@@ -52,44 +52,51 @@ func nameOr(s, nobody string) string {
 // end, and without anything that a terminal would obey. It stops once it has written more
 // than most bytes.
 func quote(b *strings.Builder, text string, most int) {
-	text = plainUTF8(text)
-	start := b.Len()
-	for {
-		line, rest, more := nextLine(text)
-		b.WriteString(">")
-		if line != "" {
-			b.WriteString(" ")
-		}
-		for _, r := range line {
-			if r != '\t' && unicode.IsControl(r) {
-				r = utf8.RuneError
+	b.Grow(max(0, min(len(text)+len(text)/16, most)) + utf8.UTFMax)
+	from, done := b.Len(), 0 // text[:done] is written
+	bare, bad := true, false // nothing stands in this line yet; the last byte was no text
+	b.WriteString(">")
+	put := func(upto int) {
+		if done < upto {
+			if bare {
+				b.WriteByte(' ')
 			}
-			b.WriteRune(r)
-			if b.Len()-start > most {
-				break
+			b.WriteString(text[done:upto])
+			bare, bad = false, false
+		}
+	}
+	i := 0
+	for i < len(text) && b.Len()-from+i-done <= most {
+		if c := text[i]; c >= ' ' && c < 0x7f || c == '\t' {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case endsLine(r):
+			put(i)
+			if strings.HasPrefix(text[i:], "\r\n") {
+				size = 2
 			}
+			if i+size < len(text) { // the last line's end begins no line
+				b.WriteString("\n>")
+			}
+			bare, bad, done = true, false, i+size
+		case r == utf8.RuneError && size <= 1, unicode.IsControl(r):
+			put(i)
+			wrong := size == 1 && r == utf8.RuneError
+			if !wrong || !bad { // one mark for a whole run of bytes that are no text
+				if bare {
+					b.WriteByte(' ')
+				}
+				b.WriteRune(utf8.RuneError)
+			}
+			bare, bad, done = false, wrong, i+size
 		}
-		b.WriteString("\n")
-		if !more || rest == "" || b.Len()-start > most {
-			return
-		}
-		text = rest
+		i += size
 	}
-}
-
-// nextLine cuts a text at its first line's end: all that Unicode calls one.
-func nextLine(text string) (line, rest string, more bool) {
-	i := strings.IndexFunc(text, endsLine)
-	if i < 0 {
-		return text, "", false
-	}
-	size := 1
-	if strings.HasPrefix(text[i:], "\r\n") {
-		size = 2
-	} else if r, n := utf8.DecodeRuneInString(text[i:]); r >= utf8.RuneSelf {
-		size = n
-	}
-	return text[:i], text[i+size:], true
+	put(i)
+	b.WriteString("\n")
 }
 
 func endsLine(r rune) bool {
@@ -126,7 +133,7 @@ func inWords(d time.Duration) string {
 	}{{time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
 		if n := d / unit.of; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, unit.word))
-			d -= n * unit.of
+			d %= unit.of
 		}
 	}
 	return strings.Join(parts, " ")

@@ -108,6 +108,9 @@ func TestExaminer(t *testing.T) {
 		"a kind of its own": {lineFacts(func(l driver.Line) []driver.Fact {
 			return []driver.Fact{{Kind: "shouted", Offset: l.End}}
 		}), "unknown kind"},
+		"a moment told as speech": {lineFacts(func(l driver.Line) []driver.Fact {
+			return []driver.Fact{{Kind: driver.Listening, Offset: l.End, Part: true}}
+		}), "as if it were speech"},
 		"pieces for lines": {patient{func(ctx context.Context, w driver.Wire, from int64, yield func(driver.Fact, error) bool) {
 			r, err := w.Output(ctx, from)
 			if err != nil {
