@@ -31,6 +31,7 @@ const BASE = '/api/v1';
  * @property {{input_tokens?: number, output_tokens?: number, cost_usd?: number} | null} [usage_today]
  * @property {{session?: string, tokens_per_day?: number, cost_per_day_usd?: number} | null} [limits]
  * @property {boolean} [removed]
+ * @property {Record<string, string> | null} [turn] by channel: the state in it
  */
 
 /** @typedef {{what: string, source: string, at?: string, age_ms?: number | null, holds: boolean}} Evidence */
@@ -88,6 +89,51 @@ const BASE = '/api/v1';
  * @property {StepView[] | null} [steps]
  */
 /** @typedef {{kind: string, run_id: string, step_id: string, workflow_name: string, since: string, why: string, manual_input_path?: string, input_schema?: string, bad_input?: string, artifacts?: string[] | null, logs?: string[] | null}} InboxItem */
+/** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
+/** @typedef {{name: string, state: string, connected: boolean, disabled: boolean, crashed: boolean, foreign: boolean, limit: string, took: number, owed: boolean, working: boolean}} Member */
+/** @typedef {{n: number, by: string, mode: string, state: string}} OpenMessage */
+/**
+ * @typedef {object} Entry one line of a conversation
+ * @property {number} seq
+ * @property {string} at
+ * @property {string} kind human, turn, aside, late, moved, notice, warning
+ * @property {number} [n]
+ * @property {string} [by]
+ * @property {string} [text]
+ * @property {number} [turn]
+ * @property {number} [re]
+ * @property {string} [mode]
+ * @property {string} [state]
+ * @property {string} [agent]
+ * @property {string} [from]
+ * @property {string} [to]
+ * @property {string} [row]
+ * @property {string} [trigger]
+ */
+/**
+ * @typedef {object} Channel
+ * @property {string} name
+ * @property {string[] | null} queue
+ * @property {string} holder
+ * @property {string} state ACTIVE, WAITING, PARKED
+ * @property {string | null} deadline
+ * @property {number} messages
+ * @property {number} turn
+ * @property {string | null} since
+ * @property {string} why
+ * @property {string} parked
+ * @property {string} mode
+ * @property {string} lead
+ * @property {number} rounds_max
+ * @property {number} timeout_ms
+ * @property {{agent: string, message: number, deadline: string | null} | null} aside
+ * @property {Member[] | null} agents
+ * @property {OpenMessage[] | null} open
+ * @property {boolean} configured
+ * @property {Entry | null} [last]
+ */
+/** @typedef {{entries: Entry[] | null, more: boolean, head: number}} EntryPage */
+/** @typedef {{seq: number, channel?: Channel}} Ordered */
 /** @typedef {Record<string, string | number | boolean>} RunFlags as in the API */
 /** @typedef {{message: string, location?: string}} Fault */
 /** @typedef {{subject?: string, event?: string, state?: string, row?: string, reason?: string, takes?: string[]}} RefusalBody */
@@ -148,9 +194,9 @@ async function ask(path, init) {
 /** @template T @param {string} path @param {AbortSignal} [signal] @returns {Promise<T>} */
 const get = async (path, signal) => (await ask(path, { signal })).json();
 
-/** @template T @param {string} path @param {object} body @returns {Promise<T>} */
-const post = async (path, body) =>
-  (await ask(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
+/** @template T @param {string} path @param {object} body @param {string} [method] @returns {Promise<T>} */
+const post = async (path, body, method = 'POST') =>
+  (await ask(path, { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
 
 const name = encodeURIComponent;
 
@@ -183,6 +229,22 @@ export const resumeRun = (id, flags) => post(`/runs/${name(id)}/resume`, flags);
 export const orderRun = (id, verb, body) => post(`/runs/${name(id)}/${verb}`, body);
 /** @param {string} id @param {string} step @param {boolean} yes @param {{note?: string, input?: string}} body @returns {Promise<{seq: number}>} */
 export const answerStep = (id, step, yes, body) => post(`/runs/${name(id)}/steps/${name(step)}/${yes ? 'approve' : 'reject'}`, body);
+
+/** @returns {Promise<{channels: Channel[] | null, head: number}>} */
+export const channels = () => get('/channels');
+/** @param {string} channel @returns {Promise<Channel>} */
+export const channel = (channel) => get(`/channels/${name(channel)}`);
+/** @param {string} channel @param {{before?: number, after?: number, limit: number}} where by seq; neither: the newest @returns {Promise<EntryPage>} */
+export const entries = (channel, where) =>
+  get(`/channels/${name(channel)}/entries?` + new URLSearchParams(Object.entries({ ...where, moves: true }).map(([k, v]) => [k, String(v)])));
+/** @param {string} channel @param {string} text @param {string} mode @returns {Promise<{message_id: string, n: number, state: string, seq: number}>} */
+export const say = (channel, text, mode) => post(`/channels/${name(channel)}/messages`, { text, mode });
+/** @param {string} channel @param {'grant' | 'skip' | 'override' | 'members'} verb @param {object} body @returns {Promise<Ordered>} */
+export const orderChannel = (channel, verb, body) => post(`/channels/${name(channel)}/${verb}`, body);
+/** @param {string} channel @param {string} agent @returns {Promise<Ordered>} */
+export const removeMember = (channel, agent) => post(`/channels/${name(channel)}/members/${name(agent)}`, {}, 'DELETE');
+/** @param {string} agent @param {'enable' | 'disable'} verb @returns {Promise<{seq: number}>} */
+export const ableAgent = (agent, verb) => post(`/agents/${name(agent)}/${verb}`, {});
 
 /** @param {number} after */
 export const eventsURL = (after) => `${BASE}/events?after=${after}`;

@@ -1,6 +1,8 @@
 // Mission Control: one page, live, a plain client of the API.
 
 import { AgentPane } from './components/agent.js';
+import { ChannelPane } from './components/channel.js';
+import { ChannelList } from './components/channellist.js';
 import { InboxPage } from './components/inbox.js';
 import { Dialogs } from './components/dialogs.js';
 import { Banners, Masthead } from './components/masthead.js';
@@ -9,18 +11,20 @@ import { RunPane } from './components/run.js';
 import { RunDialogs } from './components/rundialogs.js';
 import { RunList } from './components/runlist.js';
 import { Roster } from './components/roster.js';
+import { lookAtChannel } from './channels.js';
 import { keepListening } from './feed.js';
 import { startKeys } from './keys.js';
 import { effect, html, render, untracked } from './lib.js';
 import { lookAt, waiting } from './runs.js';
 import { connection, loaded, names, now, team } from './state.js';
 import { plain } from './text.js';
-import { chosen, counts, opened, place, runID, startView } from './view.js';
+import { channelName, chosen, counts, opened, place, runID, startView } from './view.js';
 
 function Deck() {
   const cut = connection.value.phase === 'lost' || connection.value.phase === 'denied' ? 'deck-cut' : '';
   switch (place.value) {
     case 'runs': return html`<main key="runs" class="deck deck-runs ${cut}" data-view=${runID.value ? 'run' : 'runs'}><${RunList} /><${RunPane} /></main>`;
+    case 'channels': return html`<main key="channels" class="deck deck-channels ${cut}" data-view=${channelName.value ? 'channel' : 'channels'}><${ChannelList} /><${ChannelPane} /></main>`;
     case 'inbox': return html`<main key="inbox" class="deck deck-inbox ${cut}"><${InboxPage} /></main>`;
     default: return html`<main key="team" class="deck ${cut}" data-view=${opened.value ? 'agent' : 'team'}><${Roster} /><${AgentPane} /></main>`;
   }
@@ -34,6 +38,8 @@ const App = () => html`
 effect(() => { if (loaded.value && !chosen.value && names.value.length > 0) chosen.value = names.value[0]; });
 
 effect(() => { void runID.value; untracked(lookAt); });
+
+effect(() => { void channelName.value; void place.value; untracked(lookAtChannel); });
 
 effect(() => {
   const n = counts.value;

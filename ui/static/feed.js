@@ -7,6 +7,7 @@
 // most once a frame.
 
 import * as api from './api.js';
+import { forgetChannels, noteTurns, refreshChannels } from './channels.js';
 import { batch } from './lib.js';
 import { forgetRuns, noteChanges, refreshRuns } from './runs.js';
 import { StreamRefused, readStream } from './sse.js';
@@ -43,6 +44,7 @@ function flush() {
   if (changes.length === 0) return;
   markStale(applyChanges(changes));
   noteChanges(changes);
+  noteTurns(changes);
 }
 
 /** @param {Change} change */
@@ -109,7 +111,7 @@ function set(part) {
 async function catchUp() {
   const snapshot = await api.team();
   const another = snapshot.head < place;
-  if (another) { forget(); forgetRuns(); }
+  if (another) { forget(); forgetRuns(); forgetChannels(); }
   const first = place === 0 || another || snapshot.head - place > REPLAY_MAX;
   if (first) {
     place = snapshot.head;
@@ -161,6 +163,7 @@ async function listen() {
       set({ phase: 'live', since: Date.now(), trying: false, words: '' });
       markStale([]);
       refreshRuns(true);
+      refreshChannels(true);
     },
     onMessage: (m) => { if (!line.signal.aborted) take(m, line); },
   });

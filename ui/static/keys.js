@@ -5,7 +5,7 @@ import { command } from './actions.js';
 import { running } from './derive.js';
 import { letterKeys, nextTheme } from './prefs.js';
 import { cell, live, team } from './state.js';
-import { backToTeam, choose, chosen, dialog, go, opened, place, runID, search, shownNames, showRun, showTab, stepID, TABS } from './view.js';
+import { backToTeam, channelName, choose, chosen, dialog, go, opened, place, runID, search, shownNames, showRun, showTab, stepID, TABS } from './view.js';
 
 /** Agents that Page Up and Page Down pass. */
 const PAGE = 6;
@@ -38,6 +38,14 @@ function focusSearch() {
   if (field instanceof HTMLInputElement) { field.focus(); field.select(); }
 }
 
+/** Where a person writes, in a channel. */
+function focusWords() {
+  const field = place.value === 'channels' && document.getElementById('words');
+  if (!(field instanceof HTMLTextAreaElement) || !field.checkVisibility()) return false;
+  field.focus();
+  return true;
+}
+
 function focusAgent() {
   requestAnimationFrame(() => document.getElementById('agent-title')?.focus());
 }
@@ -48,6 +56,7 @@ function handle(e, at) {
   const inRoster = onTeam && (at.closest('.roster-scroll') !== null || at === document.body);
   if (e.key === 'Escape' && onTeam && opened.value) { backToTeam(); return true; }
   if (e.key === 'Escape' && runID.value) { if (stepID.value) showRun(runID.value); else go('runs'); return true; }
+  if (e.key === 'Escape' && channelName.value) { go('channels'); return true; }
   if (inRoster && walk(e)) return true;
   if (e.key === 'Enter' && at.classList.contains('row-name')) { choose(chosen.value); focusAgent(); return true; }
   if (letterKeys.value !== 'on') return false;
@@ -56,12 +65,15 @@ function handle(e, at) {
     case '?': dialog.value = 'help'; return true;
     case 'a': go('team'); return true;
     case 'r': go('runs'); return true;
+    case 'm': go('channels'); return true;
     case 'i': go('inbox'); return true;
     case 't': nextTheme(); return true;
     case 'h': if (live.value) dialog.value = team.value.hold ? 'release' : 'hold'; return true;
     case 'n': /** @type {HTMLElement | null} */ (document.querySelector('[data-jump]'))?.click(); return true;
-    default: return onTeam && teamKey(e, key);
+    case '/': if (focusWords()) return true; break;
+    default:
   }
+  return onTeam && teamKey(e, key);
 }
 
 /** Keys that mean the chosen agent; where it is not in sight they mean nothing. @param {KeyboardEvent} e @param {string} key */
@@ -78,6 +90,7 @@ export function startKeys() {
     const at = e.target instanceof Element ? e.target : document.body;
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || dialog.value) return;
     if (at.matches('input, textarea, select')) {
+      if (e.key === 'Escape' && at.id === 'words') { /** @type {HTMLElement} */ (at).blur(); e.preventDefault(); }
       if (e.key === 'Escape' && at.id === 'search') { search.value = ''; /** @type {HTMLElement} */ (at).blur(); e.preventDefault(); }
       return;
     }

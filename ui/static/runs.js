@@ -7,7 +7,7 @@
 
 import * as api from './api.js';
 import { batch, computed, signal } from './lib.js';
-import { live } from './state.js';
+import { Question } from './question.js';
 import { addTrail, forgetTrail, wantTrail } from './trail.js';
 import { runID } from './view.js';
 
@@ -15,11 +15,6 @@ import { runID } from './view.js';
 /** @typedef {import('./api.js').StepView} StepView */
 /** @typedef {import('./api.js').InboxItem} InboxItem */
 /** @typedef {import('./lib.js').Signal<StepView>} StepCell */
-
-const REFRESH_AFTER_MS = 60;
-/** After an answer that took a while, so many times as long nothing is asked. */
-const REST_FACTOR = 2;
-const REST_MAX_MS = 3000;
 
 export const runs = signal(/** @type {RunView[]} */ ([]));
 export const inbox = signal(/** @type {InboxItem[]} */ ([]));
@@ -82,39 +77,6 @@ function clearShown() {
 }
 
 // --- asked for again ------------------------------------------------------------
-
-/** One kind of question: asked at most once at a time, and again where something changed meanwhile. */
-class Question {
-  /** @param {() => Promise<void>} ask */
-  constructor(ask) {
-    this.ask = ask;
-    this.wanted = false;
-    this.busy = false;
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    this.timer = undefined;
-    this.rest = REFRESH_AFTER_MS;
-  }
-
-  want(soon = false) {
-    this.wanted = true;
-    if (this.busy) return;
-    if (soon) clearTimeout(this.timer);
-    else if (this.timer) return;
-    this.timer = setTimeout(() => this.#go(), soon ? 0 : this.rest);
-  }
-
-  async #go() {
-    this.timer = undefined;
-    if (!live.peek()) return; // the line asks again when it is back
-    this.wanted = false;
-    this.busy = true;
-    const began = performance.now();
-    try { await this.ask(); } catch { /* the line itself tells */ }
-    this.busy = false;
-    this.rest = Math.min(REST_MAX_MS, REFRESH_AFTER_MS + (performance.now() - began) * REST_FACTOR);
-    if (this.wanted) this.want();
-  }
-}
 
 const list = new Question(async () => {
   const answer = await api.runs();

@@ -188,6 +188,17 @@ function reduce(agent, ch) {
 }
 
 /**
+ * Where an agent stands in a channel now, as a change says it; to: empty where it is no longer in it.
+ * @param {string} name @param {string} channel @param {string} to @param {number} seq
+ */
+export function setTurn(name, channel, to, seq) {
+  const c = cells.get(name);
+  if (!c || seq <= c.asOf) return;
+  const { [channel]: before, ...others } = c.agent.peek().turn ?? {};
+  if ((before ?? '') !== to) c.agent.value = { ...c.agent.peek(), turn: to ? { ...others, [channel]: to } : others };
+}
+
+/**
  * History only: the trail and the trace, from the feed or from the journal.
  * @param {Cell} c @param {Change[]} list
  */

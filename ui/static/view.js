@@ -1,9 +1,12 @@
 // What the user looks at. It lives in the address, so that back, reload and a
-// link to a colleague keep it: #/agent/NAME/TAB, #/runs, #/run/ID/STEP, #/inbox
+// link to a colleague keep it: #/agent/NAME/TAB, #/runs, #/run/ID/STEP, #/channels,
+// #/channel/NAME, #/inbox
 
 import { batch, computed, signal } from './lib.js';
 import { cell, names } from './state.js';
 import { concerns, running } from './derive.js';
+
+/** @typedef {'team' | 'runs' | 'channels' | 'inbox'} Place a part of the page */
 
 export const TABS = ['output', 'evidence', 'history'];
 
@@ -11,9 +14,10 @@ export const chosen = signal('');     // the agent's name, or '' for none
 export const tab = signal('output');
 export const opened = signal(false);  // on a phone: the agent is on top of the list
 export const sessionShown = signal(/** @type {string} */ ('')); // '' follows the running one
-export const place = signal(/** @type {'team' | 'runs' | 'inbox'} */ ('team'));
+export const place = signal(/** @type {Place} */ ('team'));
 export const runID = signal('');  // the run that is looked at, or '' for none
 export const stepID = signal(''); // the step of it, or '' for none
+export const channelName = signal(''); // the channel that is looked at, or '' for none
 export const dialog = signal(/** @type {'' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'resume' | 'resume-step'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
@@ -52,7 +56,8 @@ function readAddress() {
   let [, kind, name = '', where = ''] = location.hash.replace(/^#/, '').split('/');
   try { name = decodeURIComponent(name); where = decodeURIComponent(where); } catch { return; }
   batch(() => {
-    place.value = kind === 'runs' || kind === 'run' ? 'runs' : kind === 'inbox' ? 'inbox' : 'team';
+    place.value = kind === 'runs' || kind === 'run' ? 'runs' : kind === 'channels' || kind === 'channel' ? 'channels' : kind === 'inbox' ? 'inbox' : 'team';
+    channelName.value = kind === 'channel' ? name : '';
     runID.value = kind === 'run' ? name : '';
     stepID.value = kind === 'run' ? where : '';
     if (kind === 'agent' && name) {
@@ -65,6 +70,7 @@ function readAddress() {
 
 function address() {
   if (place.value === 'inbox') return '#/inbox';
+  if (place.value === 'channels') return channelName.value ? `#/channel/${encodeURIComponent(channelName.value)}` : '#/channels';
   if (place.value === 'runs') {
     if (!runID.value) return '#/runs';
     return `#/run/${encodeURIComponent(runID.value)}${stepID.value ? `/${encodeURIComponent(stepID.value)}` : ''}`;
@@ -72,9 +78,9 @@ function address() {
   return opened.value && chosen.value ? `#/agent/${encodeURIComponent(chosen.value)}/${tab.value}` : '#/';
 }
 
-/** Another part of the page. @param {'team' | 'runs' | 'inbox'} where */
+/** Another part of the page. @param {Place} where */
 export function go(where) {
-  batch(() => { place.value = where; runID.value = ''; stepID.value = ''; });
+  batch(() => { place.value = where; runID.value = ''; stepID.value = ''; channelName.value = ''; });
   writeAddress(true);
 }
 
@@ -82,6 +88,13 @@ export function go(where) {
 export function showRun(run, step = '') {
   const push = place.value !== 'runs' || runID.value !== run;
   batch(() => { place.value = 'runs'; runID.value = run; stepID.value = step; });
+  writeAddress(push);
+}
+
+/** @param {string} name */
+export function showChannel(name) {
+  const push = place.value !== 'channels' || channelName.value !== name;
+  batch(() => { place.value = 'channels'; channelName.value = name; });
   writeAddress(push);
 }
 

@@ -20,6 +20,8 @@ import { Timeline } from './trace.js';
 /** Evidence is read again this often while somebody looks at it. */
 const WHY_AGAIN_MS = 5000;
 const TRAIL_TAIL = 200;
+/** Channels that are shown of one agent. */
+const CHIPS_MAX = 12;
 /** When the freshest evidence about an agent is older than this, it is marked as old. */
 const OLD_MS = 30_000;
 
@@ -78,9 +80,18 @@ function Head({ cell: c }) {
     </div>
     <p class="about">${a.description ? html`<span>${plain(a.description, 200)}</span>` : ''}
       <span class="soft">${a.driver ? `driver ${plain(a.driver, 30)}` : ''}${a.loop === 'foreign' ? ', runs its own loop' : ''}${a.presence ? `, ${plain(a.presence, 30)}` : ''}</span></p>
+    <${Turns} turn=${a.turn} />
     <${Orders} cell=${c} />
     ${worries.length > 0 && html`<ul class="worries">${worries.map((w) => html`<li key=${w}><${Icon} name="look" /><span>${plain(w, 400)}</span></li>`)}</ul>`}
   </header>`;
+}
+
+/** Where it stands in its channels. @param {{turn: Record<string, string> | null | undefined}} props */
+function Turns({ turn }) {
+  const all = Object.entries(turn ?? {});
+  if (all.length === 0) return null;
+  return html`<ul class="turn-chips" aria-label="Turns">${all.slice(0, CHIPS_MAX).map(([channel, state]) => html`<li key=${channel}><a class="turn-chip turn-chip-${plain(state, 12).toLowerCase()}" href="#/channel/${encodeURIComponent(channel)}"><bdi>${plain(channel, 60)}</bdi>: ${plain(state, 20)}</a></li>`)}
+    ${all.length > CHIPS_MAX && html`<li class="soft">and ${all.length - CHIPS_MAX} more</li>`}</ul>`;
 }
 
 /** @type {Record<string, string>} */

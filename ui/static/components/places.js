@@ -1,10 +1,11 @@
 // The parts of the page, and how many things wait in each.
 
 import { html } from '../lib.js';
+import { underWay } from '../channels.js';
 import { runs, waiting } from '../runs.js';
 import { go, place } from '../view.js';
 
-/** @param {{to: 'team' | 'runs' | 'inbox', n: number, what: string, children?: any}} props */
+/** @param {{to: import('../view.js').Place, n: number, what: string, children?: any}} props */
 const Place = ({ to, n, what, children }) => html`<a class="place" href=${to === 'team' ? '#/' : `#/${to}`} aria-current=${place.value === to ? 'page' : undefined}
   onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); go(to); } }}>
   ${children}${n > 0 && html`<span class="place-count place-count-${to}"><span class="num">${n > 99 ? '99+' : n}</span><span class="hidden"> ${what}</span></span>`}</a>`;
@@ -14,6 +15,7 @@ export function Places() {
   return html`<nav class="places" aria-label="Parts of this page">
     <${Place} to="team" n=${0} what="">Team<//>
     <${Place} to="runs" n=${going} what="under way">Runs<//>
+    <${Place} to="channels" n=${underWay.value} what="with somebody's turn under way">Channels<//>
     <${Place} to="inbox" n=${waiting.value} what="waiting for you">Inbox<//>
   </nav>`;
 }

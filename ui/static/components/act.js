@@ -1,0 +1,20 @@
+// A button about a channel, and what came of it where it was not done: both in one place.
+
+import { asked, faults, forgive } from '../channelactions.js';
+import { html } from '../lib.js';
+import { live } from '../state.js';
+import { Icon } from './marks.js';
+
+/** What was not done, where its button is, until it is put away. @param {{at: string}} props */
+export function Fault({ at }) {
+  const words = faults.value[at];
+  return html`<div role="alert" class="fault-place">${words && html`<p class="fault"><${Icon} name="look" /><span>${words}</span>
+    <button type="button" class="icon-button" aria-label="Put away" onClick=${() => forgive(at)}><${Icon} name="close" /></button></p>`}</div>`;
+}
+
+/** @param {{look: string, icon: string, label: string, act: () => void, at: string, hint?: string}} props at: where its fault is said */
+export function Act({ look, icon, label, act, at, hint }) {
+  const off = !live.value || asked.value !== '';
+  return html`<button type="button" class="order order-${look}" title=${hint} aria-disabled=${off ? 'true' : undefined} aria-busy=${asked.value === at ? 'true' : undefined}
+    onClick=${() => { if (!off) act(); }}><${Icon} name=${icon} /><span>${label}</span></button>`;
+}
