@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -121,6 +122,32 @@ func mayOrderRun(ctx context.Context, event, run string) error {
 		subject = "run " + run
 	}
 	return callerIn(ctx).mayOrder(event, subject, "")
+}
+
+// mayOrderChannel refuses what people order about channels to every agent (X10): it would speak
+// as a person, or give itself the turn. What it may do there it does in its own name.
+func mayOrderChannel(ctx context.Context, event, subject string) error {
+	c := callerIn(ctx)
+	return c.because("people speak and order here; an agent says its own under its own name, when it has the turn", c.mayOrder(event, subject, ""))
+}
+
+// mayActAs refuses an agent what another one does for itself (X10). Whoever is in no session of
+// ours and has the token may be a foreign agent.
+func mayActAs(ctx context.Context, event, agent string) error {
+	c := callerIn(ctx)
+	if c.session != "" && !c.inStep() && c.agent() == agent {
+		return nil
+	}
+	return c.because("an agent speaks for nobody but itself, and from a step of a run for nobody at all", c.mayOrder(event, agent, ""))
+}
+
+// because gives a refusal its own reason, where an agent asked.
+func (c caller) because(reason string, err error) error {
+	var no *machine.Refusal
+	if errors.As(err, &no) && c.session != "" {
+		no.Reason = reason
+	}
+	return err
 }
 
 func (c caller) mayOrder(event, subject, about string) error {

@@ -65,4 +65,41 @@ var explained = map[string]map[string]string{
 		"to":    "The state afterwards",
 		"why":   "The reason, where the row does not explain itself",
 	},
+	"ChannelView": {
+		"agents": "Its members: in the order of fairlead.yaml, then the others by name",
+		"name":   "As in fairlead.yaml",
+	},
+	"AsideView": {
+		"agent":    "Who answers",
+		"deadline": "When its time is over; null: it stands still",
+		"message":  "The number of the person's message",
+	},
+	"MemberView": {
+		"connected": "It is there, enabled or not",
+		"disabled":  "A person took it out of all turns, until it is enabled",
+	},
+	"OpenMessage": {
+		"by": "Who said it",
+		"n":  "Its number in the channel",
+	},
+	"ChannelEntry": {
+		"agent":   "Of moved: who",
+		"from":    "Of moved: its state before",
+		"row":     "Of moved: the rule, as in the journal",
+		"to":      "Of moved: its state afterwards",
+		"trigger": "Of moved: what happened",
+	},
+	"ChannelPage": {
+		"entries": "Oldest first; those of one seq are never parted",
+	},
+	"Spoken": {
+		"n":   "Its number in the channel",
+		"seq": "Its change in the journal; it is durable",
+	},
+	"ErrandView": {
+		"agent":    "Whose errand it is",
+		"channel":  "Where",
+		"deadline": "When the turn runs out; null: it does not, or it is no turn",
+		"n":        "Which one it is among those that may come more than once in a turn; the key has it",
+	},
 }

@@ -35,6 +35,7 @@ type fake struct {
 	lag      int   // the next so many live batches end with ErrLagged
 	fail     error // every question fails so
 	bug      bool
+	waiting  int // polls for errands
 }
 
 type fakeSession struct {

@@ -37,6 +37,10 @@ func FuzzRequest(f *testing.F) {
 		{"POST", "/api/v1/runs/r1/steps/%2e%2e/approve", `{"input":"null"}`, ""},
 		{"GET", "/api/v1/sessions/build@r1-2/output?from=1", "", ""},
 		{"GET", "/api/v1/journal?entity=run/r1/build", "", ""},
+		{"GET", "/api/v1/channels/reviews/entries?before=3&after=-1&limit=501&moves=maybe", "", ""},
+		{"POST", "/api/v1/channels/reviews/said", `{"agent":"coder","turn":3,"text":"done","complete":true}`, ""},
+		{"DELETE", "/api/v1/channels/reviews/members/%2e%2e", "", ""},
+		{"GET", "/api/v1/agents/coder/errands?wait=99999ms", "", ""},
 		{"OPTIONS", "/api/v1/hold", "", ""},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
@@ -124,7 +128,7 @@ func FuzzMessage(f *testing.F) {
 func posts() (paths []string) {
 	for _, rt := range table() {
 		if rt.Method == http.MethodPost {
-			paths = append(paths, strings.NewReplacer("{name}", "coder", "{id}", "r1", "{step}", "review").Replace(rt.Path))
+			paths = append(paths, strings.NewReplacer("{name}", "coder", "{id}", "r1", "{step}", "review", "{channel}", "reviews").Replace(rt.Path))
 		}
 	}
 	return paths
@@ -140,6 +144,9 @@ func FuzzBodies(f *testing.F) {
 			`{"step":"build","note":"x"}`, `{"step":"../x"}`, `{"input":"{\"a\":1}","note":"y"}`, `{"rejected":true}`, `{"workflow":"w.yaml","max_attempts":2,"env":["A=b"]}`,
 			`{"workflow":"broken.yaml"}`, `{"start_at_step":"build","daily_cost_limit":1.5}`, `{"max_attempts":1e2}`, `{"max_iterations":-1}`, `{"env":null}`, `{"git_worktree":1}`,
 			`{"keep":3,"all":true}`, `{"older_than_ms":1000,"dry_run":true}`, `{"keep":-1}`, `{"keep":null}`, `{"all":true}`,
+			`{"text":"hello\u0000","mode":"queue"}`, `{"text":"refuse"}`, `{"text":"","mode":"shout"}`, `{"agent":"coder"}`, `{"agent":"coder","now":true}`, `{"agent":"../x"}`,
+			`{"turn":3}`, `{"turn":-1}`, `{"turn":1e400}`, `{"turn":18446744073709551616}`, `{"agent":"coder","turn":3}`, `{"agent":"coder","turn":3,"why":"tests"}`, `{"go_on":true}`, `{"go_on":null}`,
+			`{"agent":"coder","turn":0,"text":"x","re":7}`, `{"agent":"coder","turn":3,"text":"","complete":true,"ended":true}`, `{"agent":"coder","turn":3,"text":""}`, `{"key":"tell_turn/reviews/coder/3"}`, `{"key":""}`,
 		} {
 			f.Add(uint8(i), body)
 		}
@@ -165,6 +172,7 @@ func FuzzBodies(f *testing.F) {
 			Input string `json:"input"`
 			pruned
 			engine.RunFlags
+			inChannel
 		}
 		dec := json.NewDecoder(strings.NewReader(body))
 		dec.DisallowUnknownFields()
@@ -179,13 +187,51 @@ func FuzzBodies(f *testing.F) {
 			}
 			got := fake.orders[0]
 			ends := []string{fmt.Sprintf(" %q", want.Note), fmt.Sprintf("now=%v", want.Now), " " + string(encode(want.RunFlags)), " " + string(encode(want.pruned))}
+			if want.inChannel.is(got) {
+				return
+			}
 			if !strings.HasPrefix(got, "human sam: ") || !slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(got, end) }) {
 				t.Fatalf("%s %q is taken for %q", path, body, got)
 			}
 		case len(fake.orders) > 0:
 			t.Fatalf("%s %q is answered with %d, and is an order: %q", path, body, w.Code, fake.orders)
-		case w.Code < 400 || w.Code > 499 && want.Note != "hang":
+		case w.Code < 400 || w.Code > 499 && !slices.Contains([]string{want.Note, want.Text, want.Agent, want.Why}, "hang"):
 			t.Fatalf("%s %q: %d %s", path, body, w.Code, w.Body)
 		}
 	})
+}
+
+// inChannel is what a body about a channel may say.
+type inChannel struct {
+	Text     string `json:"text"`
+	Mode     string `json:"mode"`
+	Agent    string `json:"agent"`
+	Turn     uint64 `json:"turn"`
+	Re       uint64 `json:"re"`
+	Complete bool   `json:"complete"`
+	Ended    bool   `json:"ended"`
+	Why      string `json:"why"`
+	Key      string `json:"key"`
+	GoOn     bool   `json:"go_on"`
+}
+
+// is says whether an order of the fake's is one that these words can be, given by whom they name.
+func (c *inChannel) is(order string) bool {
+	who, words, _ := strings.Cut(order, ": ")
+	switch who {
+	case "human sam":
+		return slices.Contains([]string{
+			fmt.Sprintf("say reviews mode %q %q", c.Mode, c.Text), fmt.Sprintf("skip reviews turn=%d", c.Turn), fmt.Sprintf("override reviews go_on=%v", c.GoOn),
+			fmt.Sprintf("grant reviews agent %q now=false", c.Agent), fmt.Sprintf("grant reviews agent %q now=true", c.Agent),
+			fmt.Sprintf("assign reviews agent %q", c.Agent), "disable coder", "enable coder",
+		}, words)
+	case "itself coder":
+		if slices.Contains([]string{"ready", "beat", "leave", fmt.Sprintf("told %q", c.Key)}, words) {
+			return true
+		}
+	}
+	return who == "itself "+c.Agent && slices.Contains([]string{
+		fmt.Sprintf("said turn=%d re=%d complete=%v ended=%v %q", c.Turn, c.Re, c.Complete, c.Ended, c.Text),
+		fmt.Sprintf("pass turn=%d", c.Turn), fmt.Sprintf("go_on turn=%d", c.Turn), fmt.Sprintf("wait turn=%d %q", c.Turn, c.Why),
+	}, words)
 }

@@ -42,7 +42,7 @@ func (p *Problem) GetStatus() int { return p.Status }
 
 // GetHeaders says when asking again makes sense.
 func (p *Problem) GetHeaders() http.Header {
-	if p.Status != http.StatusServiceUnavailable {
+	if p.Status != http.StatusServiceUnavailable && p.Status != http.StatusTooManyRequests {
 		return nil
 	}
 	return http.Header{"Retry-After": {retrySeconds}}

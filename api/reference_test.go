@@ -55,8 +55,10 @@ says what happened and what to do.
 | 405, 408, 413, 415 | wrong method (` + "`Allow`" + ` has the right ones), too slow, too big (1 MiB), not JSON |
 | 409 | refused: the state does not allow it; ` + "`refusal`" + ` says what it does allow |
 | 410 | the place in the journal lies beyond its end: it is another journal |
+| 429 | four requests of one agent wait for errands already |
 | 500, 504 | it failed; it did not answer in time |
-| 503 | the daemon is stopping, or 2,000 streams are open already |
+| 501 | this fairlead does not have it |
+| 503 | the daemon is stopping, or 2,000 streams are open, or 1,000 requests wait for errands |
 
 ## Streams
 
@@ -100,7 +102,8 @@ type openAPIDoc struct {
 			Schema                schemaDoc
 		}
 		RequestBody *struct {
-			Content map[string]struct{ Schema schemaDoc }
+			Required bool
+			Content  map[string]struct{ Schema schemaDoc }
 		}
 		Responses map[string]struct {
 			Content map[string]struct{ Schema schemaDoc }
@@ -142,8 +145,7 @@ func TestReference(t *testing.T) {
 		}
 		if op.RequestBody != nil {
 			body := op.RequestBody.Content["application/json"].Schema
-			out.WriteString("\nBody, may be left out:\n\n")
-			doc.fields(&out, doc.Components.Schemas[body.name()])
+			doc.body(&out, doc.Components.Schemas[body.name()], op.RequestBody.Required)
 		}
 		given := op.Responses["200"].Content
 		if made, ok := op.Responses["201"]; ok {
@@ -208,6 +210,19 @@ func (s schemaDoc) words() string {
 		text += fmt.Sprintf(", else %.0f", s.Default)
 	}
 	return text
+}
+
+// body describes what goes with a request; one that takes no words is not worth any.
+func (d *openAPIDoc) body(out *bytes.Buffer, s *schemaDoc, required bool) {
+	switch {
+	case len(s.Properties) == 0:
+		return
+	case required:
+		out.WriteString("\nBody:\n\n")
+	default:
+		out.WriteString("\nBody, may be left out:\n\n")
+	}
+	d.fields(out, s)
 }
 
 func (d *openAPIDoc) fields(out *bytes.Buffer, s *schemaDoc) {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -33,7 +34,7 @@ type adder func(*Server, huma.API, huma.Operation)
 // table is every route there is; the OpenAPI document and doc/api.md are made from it.
 func table() []route {
 	const get, post = http.MethodGet, http.MethodPost
-	return append([]route{
+	return slices.Concat([]route{
 		{
 			"list-agents", get, "/agents", "The team as it is now",
 			"Every agent in the order of fairlead.yaml, with evidence asked for just now, and whether the team is held. `head` is the sequence as of which this is true: follow `/events?after=HEAD` from it.",
@@ -114,15 +115,19 @@ func table() []route {
 			"Sessions that run finish and nothing new begins; then the daemon goes. With `now` they are ended.",
 			answer((*Server).down),
 		},
-	}, runRoutes()...)
+	}, runRoutes(), channelRoutes(), memberRoutes())
 }
 
 // answer is a route that takes an In and gives an Out as JSON, or a problem.
 func answer[In, Out any](do func(*Server, context.Context, *In) (*Out, error)) adder {
+	return answerWithin(answerMax, do)
+}
+
+func answerWithin[In, Out any](most time.Duration, do func(*Server, context.Context, *In) (*Out, error)) adder {
 	type reply struct{ Body Out }
 	return func(s *Server, api huma.API, op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *In) (*reply, error) {
-			ctx, cancel := context.WithTimeout(ctx, answerMax)
+			ctx, cancel := context.WithTimeout(ctx, most)
 			defer cancel()
 			out, err := do(s, ctx, in)
 			if err != nil {
@@ -240,7 +245,7 @@ func cmpVersion(v string) string {
 }
 
 // orNull are fields that point to something that may not be there; huma does not see that.
-var orNull = map[string][]string{"AgentView": {"session"}, "Fact": {"usage"}}
+var orNull = map[string][]string{"AgentView": {"session"}, "ChannelView": {"aside", "last"}, "Fact": {"usage"}}
 
 // describe writes the OpenAPI document. The messages of the streams are added, since no
 // route gives one as a whole. Answers may have more fields than they name: we add some with

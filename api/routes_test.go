@@ -34,6 +34,9 @@ func problemText(t testing.TB, text string) Problem {
 	return p
 }
 
+// askedOnce is one call of a route, and what has to stand in the answer.
+type askedOnce struct{ id, method, path, body, want string }
+
 // Every route answers over TCP, with every field that the contract names.
 func TestEveryRoute(t *testing.T) {
 	s := serve(t)
@@ -41,7 +44,7 @@ func TestEveryRoute(t *testing.T) {
 	s.fake.say("coder-1", "hello\n")
 	s.fake.endSession("coder-1", "ok")
 	taken := map[string]bool{}
-	for _, c := range []struct{ id, method, path, body, want string }{
+	for _, c := range append([]askedOnce{
 		{"list-agents", "GET", "/agents", "", `"hold" "stopping" "head" "team" "agents" "name" "description" "driver" "loop" "desired_state" "current_state" "badge" "presence" "turn" "set_by" "note" "session" "evidence_age_ms" "doubt" "failures" "retry_at" "waiting_behind" "usage_today" "input_tokens" "output_tokens" "cost_usd" "limits" "tokens_per_day" "cost_per_day_usd" "removed"`},
 		{"explain-agent", "GET", "/agents/coder", "", `"agent" "evidence":[] "verdict" "sessions":[]`},
 		{"start-agent", "POST", "/agents/coder/start", `{"note":"x"}`, `"seq":7 "agent" "desired_state":"continuous"`},
@@ -68,10 +71,10 @@ func TestEveryRoute(t *testing.T) {
 		{"reject-step", "POST", "/runs/r1/steps/review/reject", "", `"seq":9`},
 		{"prune-runs", "POST", "/prune", `{"keep":3,"dry_run":true}`, `"runs" "run_id":"r1" "did":"kept" "why"`},
 		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"r1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[]`},
-	} {
+	}, channelsAsked...) {
 		taken[c.id] = true
 		status := 200
-		if c.id == "start-run" {
+		if c.id == "start-run" || c.id == "say-message" {
 			status = 201
 		}
 		text, _ := s.want(t, status, c.method, Base+c.path, c.body)

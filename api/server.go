@@ -67,6 +67,7 @@ type Server struct {
 	opts   Options
 	room   int // connections of one door
 	waits  waits
+	polls  polls
 
 	mux     *http.ServeMux
 	openapi []byte

@@ -1,0 +1,336 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// ChannelBackend is what the server asks about channels (SPEC Turn). Its errors are those of
+// Backend.
+type ChannelBackend interface {
+	Channels(ctx context.Context) ([]engine.ChannelView, error)
+	Channel(ctx context.Context, name string) (engine.ChannelView, error)
+	ChannelEntries(ctx context.Context, name string, q engine.EntryQuery) (engine.ChannelPage, error)
+	Say(ctx context.Context, by engine.Actor, channel, text, mode string) (engine.Spoken, error) // mode empty: the channel's
+	Grant(ctx context.Context, by engine.Actor, channel, agent string, now bool) (uint64, error)
+	Skip(ctx context.Context, by engine.Actor, channel string, turn uint64) (uint64, error) // turn 0: whichever it is
+	Override(ctx context.Context, by engine.Actor, channel string, goOn bool) (uint64, error)
+	Assign(ctx context.Context, by engine.Actor, channel, agent string) (uint64, error)
+	Unassign(ctx context.Context, by engine.Actor, channel, agent string) (uint64, error)
+	Disable(ctx context.Context, by engine.Actor, agent string) (uint64, error)
+	Enable(ctx context.Context, by engine.Actor, agent string) (uint64, error)
+
+	// What agents do for themselves.
+	AgentReady(ctx context.Context, agent string) (uint64, error)
+	AgentBeat(ctx context.Context, agent string) error
+	AgentLeft(ctx context.Context, agent string) (uint64, error)
+	AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]engine.ErrandView, error)
+	AgentTold(ctx context.Context, agent, key string) (uint64, error)
+	AgentSaid(ctx context.Context, s engine.Speech) (uint64, error)
+	AgentPass(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
+	AgentWait(ctx context.Context, channel, agent string, turn uint64, why string) (uint64, error)
+	AgentGoesOn(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
+}
+
+// floor is who answers about channels.
+func (s *Server) floor() (ChannelBackend, error) {
+	if b, ok := s.engine.(ChannelBackend); ok {
+		return b, nil
+	}
+	return nil, problem(http.StatusNotImplemented, "this fairlead has no channels; install a newer one")
+}
+
+// Channels is the answer with every channel.
+type Channels struct {
+	Channels []engine.ChannelView `json:"channels" nullable:"false" doc:"By name"`
+	Head     uint64               `json:"head" doc:"All changes up to this sequence are in it: follow /events?after=HEAD from it"`
+}
+
+// ChannelOrdered is the answer to an order about a channel.
+type ChannelOrdered struct {
+	Seq     uint64             `json:"seq" doc:"The last change that the order made; it is durable"`
+	Channel engine.ChannelView `json:"channel" doc:"As it is afterwards"`
+}
+
+type channelIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+}
+
+type entriesIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Before  uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no matter"`
+	After   uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no matter. With neither: the newest"`
+	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"At most so many"`
+	Moves   bool   `query:"moves" doc:"Also how agents moved: kind moved"`
+}
+
+// sayBody is what a person says.
+type sayBody struct {
+	Text string `json:"text" minLength:"1" maxLength:"131072" doc:"What is said; 128 KiB at most: what is longer is a file, and its name is said"`
+	Mode string `json:"mode,omitempty" enum:"queue,interrupt,inject,parallel" doc:"How it meets the turn that is under way; the channel's where it is left out"`
+}
+
+type sayIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    sayBody
+}
+
+// grantBody says who gets the turn.
+type grantBody struct {
+	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Who gets it"`
+	Now   bool   `json:"now,omitempty" doc:"Also where somebody holds it: that turn ends (T23)"`
+}
+
+type grantIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    grantBody
+}
+
+// skipBody says which turn ends.
+type skipBody struct {
+	Turn uint64 `json:"turn,omitempty" maximum:"9007199254740991" doc:"Only this one; whichever is under way where it is left out"`
+}
+
+type skipIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    *skipBody
+}
+
+// overrideBody says what becomes of a wait. It is never guessed: one of the two ends a turn.
+type overrideBody struct {
+	GoOn bool `json:"go_on" doc:"true: the turn goes on with what time it had left; false: it is forfeited (T15)"`
+}
+
+type overrideIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    overrideBody
+}
+
+// memberBody says who joins.
+type memberBody struct {
+	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Who joins"`
+}
+
+type assignIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    memberBody
+}
+
+type memberIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Agent   string `path:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"Who leaves"`
+}
+
+// emptyBody takes no words, so that one who gives some is told that they are lost.
+type emptyBody struct{}
+
+type ableIn struct {
+	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
+	Body *emptyBody
+}
+
+// channelRoutes are the routes about channels for people, and for programs of theirs.
+func channelRoutes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
+		{
+			"list-channels", get, "/channels", "The channels",
+			"Who has the turn in each, until when, and who is next.",
+			answer((*Server).channels),
+		},
+		{
+			"get-channel", get, "/channels/{channel}", "One channel",
+			"`/events?entity=channel/NAME` tells of changes; a time that runs out is in `deadline`.",
+			answer((*Server).channel),
+		},
+		{
+			"read-channel", get, "/channels/{channel}/entries", "What was said in a channel",
+			"Oldest first: messages, announcements, warnings, and with `moves` how agents moved. To follow, ask for what is `after` the last `seq` you have whenever `/events?entity=channel/NAME` says that something happened.",
+			answer((*Server).entries),
+		},
+		{
+			"say-message", post, "/channels/{channel}/messages", "Say something to a channel",
+			"`queue`: it is delivered when the turn ends. `inject`: to whoever has the turn, at once. `interrupt`: the turn pauses until the person has an answer. `parallel`: to all at once. The answer comes when the message is durable; its `state` in `/entries` is queued, delivered, answered or lapsed.",
+			created(answer((*Server).say)),
+		},
+		{
+			"grant-turn", post, "/channels/{channel}/grant", "Give an agent the turn",
+			"Refused while somebody holds it, unless `now`.",
+			answer((*Server).grant),
+		},
+		{
+			"skip-turn", post, "/channels/{channel}/skip", "End the turn that is under way",
+			"The next in the circle gets it. With `turn`, one that has ended meanwhile ends nobody else's.",
+			answer((*Server).skip),
+		},
+		{
+			"override-wait", post, "/channels/{channel}/override", "End a wait",
+			"Whoever waits goes on, or forfeits the turn.",
+			answer((*Server).override),
+		},
+		{
+			"assign-agent", post, "/channels/{channel}/members", "Let an agent join a channel",
+			"It stands at the end of the queue; one that is offline is queued when it connects.",
+			answer((*Server).assign),
+		},
+		{
+			"remove-agent", http.MethodDelete, "/channels/{channel}/members/{agent}", "Let an agent leave a channel",
+			"Its place in other channels stays.",
+			answer((*Server).unassign),
+		},
+		{
+			"disable-agent", post, "/agents/{name}/disable", "Give an agent no turns",
+			"It leaves every queue and is OFFLINE until it is enabled (T20).",
+			able("disable", ChannelBackend.Disable),
+		},
+		{
+			"enable-agent", post, "/agents/{name}/enable", "Give an agent turns again",
+			"It is queued wherever somebody assigned it meanwhile, and IDLE elsewhere (T21).",
+			able("enable", ChannelBackend.Enable),
+		},
+	}
+}
+
+func (s *Server) channels(ctx context.Context, _ *nothing) (*Channels, error) {
+	f, err := s.floor()
+	if err != nil {
+		return nil, err
+	}
+	// Before the view: who follows from here is told something twice rather than not at all.
+	head, _, err := s.engine.Journal().Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := f.Channels(ctx)
+	for i := range all {
+		all[i] = *channelNoNulls(all[i])
+	}
+	return &Channels{Channels: some(all), Head: head}, err
+}
+
+func (s *Server) channel(ctx context.Context, in *channelIn) (*engine.ChannelView, error) {
+	f, err := s.floor()
+	if err != nil {
+		return nil, err
+	}
+	view, err := f.Channel(ctx, in.Channel)
+	return channelNoNulls(view), err
+}
+
+func (s *Server) entries(ctx context.Context, in *entriesIn) (*engine.ChannelPage, error) {
+	f, err := s.floor()
+	if err != nil {
+		return nil, err
+	}
+	if in.Before > 0 && in.After > 0 {
+		p := problem(http.StatusUnprocessableEntity, "before and after name two places to read from; give one")
+		p.Errors = []Fault{{Message: "not together with after", Location: "query.before", Value: in.Before}}
+		return nil, p
+	}
+	page, err := f.ChannelEntries(ctx, in.Channel, engine.EntryQuery{Before: in.Before, After: in.After, Limit: in.Limit, Moves: in.Moves})
+	page.Entries = some(page.Entries)
+	return &page, err
+}
+
+func (s *Server) say(ctx context.Context, in *sayIn) (*engine.Spoken, error) {
+	f, err := s.ordered(ctx, "message", in.Channel)
+	if err != nil {
+		return nil, err
+	}
+	spoken, err := f.Say(ctx, s.actor(ctx), in.Channel, in.Body.Text, in.Body.Mode)
+	return &spoken, err
+}
+
+// ordered is who takes a person's order about a channel, or why nobody takes it.
+func (s *Server) ordered(ctx context.Context, event, channel string) (ChannelBackend, error) {
+	if err := mayOrderChannel(ctx, event, "#"+channel); err != nil {
+		return nil, err
+	}
+	return s.floor()
+}
+
+// after is the answer to an order that was carried out.
+func after(ctx context.Context, f ChannelBackend, channel string, seq uint64, err error) (*ChannelOrdered, error) {
+	if err != nil {
+		return nil, err
+	}
+	view, err := f.Channel(ctx, channel)
+	return &ChannelOrdered{Seq: seq, Channel: *channelNoNulls(view)}, err
+}
+
+func (s *Server) grant(ctx context.Context, in *grantIn) (*ChannelOrdered, error) {
+	f, err := s.ordered(ctx, "grant", in.Channel)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := f.Grant(ctx, s.actor(ctx), in.Channel, in.Body.Agent, in.Body.Now)
+	return after(ctx, f, in.Channel, seq, err)
+}
+
+func (s *Server) skip(ctx context.Context, in *skipIn) (*ChannelOrdered, error) {
+	f, err := s.ordered(ctx, "skip", in.Channel)
+	if err != nil {
+		return nil, err
+	}
+	var which skipBody
+	if in.Body != nil {
+		which = *in.Body
+	}
+	seq, err := f.Skip(ctx, s.actor(ctx), in.Channel, which.Turn)
+	return after(ctx, f, in.Channel, seq, err)
+}
+
+func (s *Server) override(ctx context.Context, in *overrideIn) (*ChannelOrdered, error) {
+	f, err := s.ordered(ctx, "override", in.Channel)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := f.Override(ctx, s.actor(ctx), in.Channel, in.Body.GoOn)
+	return after(ctx, f, in.Channel, seq, err)
+}
+
+func (s *Server) assign(ctx context.Context, in *assignIn) (*ChannelOrdered, error) {
+	f, err := s.ordered(ctx, "assign", in.Channel)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := f.Assign(ctx, s.actor(ctx), in.Channel, in.Body.Agent)
+	return after(ctx, f, in.Channel, seq, err)
+}
+
+func (s *Server) unassign(ctx context.Context, in *memberIn) (*ChannelOrdered, error) {
+	f, err := s.ordered(ctx, "remove", in.Channel)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := f.Unassign(ctx, s.actor(ctx), in.Channel, in.Agent)
+	return after(ctx, f, in.Channel, seq, err)
+}
+
+// able is a route that takes an agent out of all turns, or lets it back in.
+func able(event string, do func(ChannelBackend, context.Context, engine.Actor, string) (uint64, error)) adder {
+	return answer(func(s *Server, ctx context.Context, in *ableIn) (*Commanded, error) {
+		if err := mayOrderChannel(ctx, event, in.Name); err != nil {
+			return nil, err
+		}
+		f, err := s.floor()
+		if err != nil {
+			return nil, err
+		}
+		seq, err := do(f, ctx, s.actor(ctx), in.Name)
+		if err != nil {
+			return nil, err
+		}
+		view, err := s.engine.Agent(ctx, in.Name)
+		return &Commanded{Seq: seq, Agent: view}, err
+	})
+}
+
+// channelNoNulls is a channel in which no list is null.
+func channelNoNulls(v engine.ChannelView) *engine.ChannelView {
+	v.Queue, v.Agents, v.Open = some(v.Queue), some(v.Agents), some(v.Open)
+	return &v
+}

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// Channels is every channel, by name.
+func (c *Client) Channels(ctx context.Context) (Channels, error) {
+	return get[Channels](ctx, c, "/channels", nil)
+}
+
+// Channel is one channel. The error is a *Problem with status 404 and the names that there
+// are where there is none of that name.
+func (c *Client) Channel(ctx context.Context, name string) (engine.ChannelView, error) {
+	return get[engine.ChannelView](ctx, c, channelPath(name, ""), nil)
+}
+
+// ChannelEntries is a part of what was said in a channel, the oldest first; limit 0 takes the
+// server's.
+func (c *Client) ChannelEntries(ctx context.Context, name string, q engine.EntryQuery) (engine.ChannelPage, error) {
+	v := url.Values{}
+	for key, seq := range map[string]uint64{"before": q.Before, "after": q.After, "limit": uint64(max(0, q.Limit))} {
+		if seq > 0 {
+			v.Set(key, strconv.FormatUint(seq, 10))
+		}
+	}
+	if q.Moves {
+		v.Set("moves", "true")
+	}
+	return get[engine.ChannelPage](ctx, c, channelPath(name, "/entries"), v)
+}
+
+// Say is a person's message to a channel; mode empty is the channel's own. It returns when the
+// message is durable. The error is a *Refused where the state does not allow it.
+func (c *Client) Say(ctx context.Context, channel, text, mode string) (engine.Spoken, error) {
+	return post[engine.Spoken](ctx, c, channelPath(channel, "/messages"), sayBody{Text: text, Mode: mode})
+}
+
+// Grant gives an agent the turn; now also where somebody holds it.
+func (c *Client) Grant(ctx context.Context, channel, agent string, now bool) (ChannelOrdered, error) {
+	return post[ChannelOrdered](ctx, c, channelPath(channel, "/grant"), grantBody{Agent: agent, Now: now})
+}
+
+// Skip ends a turn; 0 is whichever is under way.
+func (c *Client) Skip(ctx context.Context, channel string, turn uint64) (ChannelOrdered, error) {
+	return post[ChannelOrdered](ctx, c, channelPath(channel, "/skip"), skipBody{Turn: turn})
+}
+
+// Override ends a wait: the turn goes on, or is forfeited.
+func (c *Client) Override(ctx context.Context, channel string, goOn bool) (ChannelOrdered, error) {
+	return post[ChannelOrdered](ctx, c, channelPath(channel, "/override"), overrideBody{GoOn: goOn})
+}
+
+// Assign lets an agent join a channel.
+func (c *Client) Assign(ctx context.Context, channel, agent string) (ChannelOrdered, error) {
+	return post[ChannelOrdered](ctx, c, channelPath(channel, "/members"), memberBody{Agent: agent})
+}
+
+// Unassign lets an agent leave a channel.
+func (c *Client) Unassign(ctx context.Context, channel, agent string) (ChannelOrdered, error) {
+	return call[ChannelOrdered](ctx, c, http.MethodDelete, channelPath(channel, "/members/"+url.PathEscape(agent)), nil, nil)
+}
+
+// Disable gives an agent no turns until Enable.
+func (c *Client) Disable(ctx context.Context, agent string) (Commanded, error) {
+	return post[Commanded](ctx, c, agentPath(agent, "/disable"), emptyBody{})
+}
+
+// Enable gives an agent turns again.
+func (c *Client) Enable(ctx context.Context, agent string) (Commanded, error) {
+	return post[Commanded](ctx, c, agentPath(agent, "/enable"), emptyBody{})
+}
+
+// AgentReady says for a foreign agent that it is there. From then on AgentBeat is wanted as
+// often as the answer says.
+func (c *Client) AgentReady(ctx context.Context, agent string) (Joined, error) {
+	return post[Joined](ctx, c, agentPath(agent, "/ready"), emptyBody{})
+}
+
+// AgentBeat says for a foreign agent that it lives.
+func (c *Client) AgentBeat(ctx context.Context, agent string) error {
+	_, err := post[Beaten](ctx, c, agentPath(agent, "/heartbeat"), emptyBody{})
+	return err
+}
+
+// AgentLeft says for a foreign agent that it goes.
+func (c *Client) AgentLeft(ctx context.Context, agent string) (Ordered, error) {
+	return post[Ordered](ctx, c, agentPath(agent, "/leave"), emptyBody{})
+}
+
+// AgentErrands is what an agent is to do; it waits for as long where there is nothing yet, a
+// minute at most.
+func (c *Client) AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]engine.ErrandView, error) {
+	v := url.Values{}
+	if wait > 0 {
+		v.Set("wait", strconv.FormatInt(min(wait, errandWaitMax).Milliseconds(), 10)+"ms")
+	}
+	all, err := get[Errands](ctx, c, agentPath(agent, "/errands"), v)
+	return all.Errands, err
+}
+
+// AgentTold says that an errand is done.
+func (c *Client) AgentTold(ctx context.Context, agent, key string) (Ordered, error) {
+	return post[Ordered](ctx, c, agentPath(agent, "/told"), toldBody{Key: key})
+}
+
+// AgentSaid is what an agent says in a channel.
+func (c *Client) AgentSaid(ctx context.Context, s engine.Speech) (Ordered, error) {
+	return post[Ordered](ctx, c, channelPath(s.Channel, "/said"), saidBody{
+		Agent: s.Agent, Turn: s.Turn, Re: s.Re, Text: s.Text, Complete: s.Complete, Ended: s.Ended,
+	})
+}
+
+// AgentPass passes an agent's turn on.
+func (c *Client) AgentPass(ctx context.Context, channel, agent string, turn uint64) (Ordered, error) {
+	return post[Ordered](ctx, c, channelPath(channel, "/pass"), turnBody{Agent: agent, Turn: turn})
+}
+
+// AgentWait pauses an agent's turn; why is for people.
+func (c *Client) AgentWait(ctx context.Context, channel, agent string, turn uint64, why string) (Ordered, error) {
+	return post[Ordered](ctx, c, channelPath(channel, "/wait"), waitBody{Agent: agent, Turn: turn, Why: why})
+}
+
+// AgentGoesOn ends an agent's wait.
+func (c *Client) AgentGoesOn(ctx context.Context, channel, agent string, turn uint64) (Ordered, error) {
+	return post[Ordered](ctx, c, channelPath(channel, "/go-on"), turnBody{Agent: agent, Turn: turn})
+}
+
+func channelPath(name, rest string) string { return "/channels/" + url.PathEscape(name) + rest }
+
+func agentPath(name, rest string) string { return "/agents/" + url.PathEscape(name) + rest }

@@ -1,0 +1,328 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+)
+
+const (
+	// errandWaitMax bounds a long poll: what stands between may cut a line that is silent longer.
+	errandWaitMax = 60 * time.Second
+
+	// agentPollsMax bounds the long polls of one agent: one that waits, and a few of which
+	// nobody has noticed yet that their other end is gone.
+	agentPollsMax = 4
+
+	// pollsMax bounds those of all: they and all streams fit into the connections of a door.
+	pollsMax = 1000
+)
+
+// Joined is the answer to an agent that says that it is there.
+type Joined struct {
+	Seq         uint64 `json:"seq" doc:"The last change that it made; 0 where it was there already"`
+	HeartbeatMS int64  `json:"heartbeat_ms" doc:"How often it has to say that it lives"`
+	MissedMax   int    `json:"missed_max" doc:"So many heartbeats missed are a disconnect (T11)"`
+}
+
+// Beaten is the answer to a heartbeat.
+type Beaten struct {
+	HeartbeatMS int64 `json:"heartbeat_ms" doc:"When the next is wanted"`
+}
+
+// Errands is what an agent is to do, in this order.
+type Errands struct {
+	Errands []engine.ErrandView `json:"errands" nullable:"false"`
+}
+
+type errandsIn struct {
+	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
+	Wait string `query:"wait" maxLength:"8" pattern:"^[0-9]{1,5}(s|ms)$" example:"30s" doc:"How long to wait for one where there is none: 60s at most, not at all where it is left out"`
+}
+
+// toldBody says which errand was done.
+type toldBody struct {
+	Key string `json:"key" minLength:"1" maxLength:"256" doc:"As the errand has it"`
+}
+
+type toldIn struct {
+	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
+	Body toldBody
+}
+
+// saidBody is what an agent says.
+type saidBody struct {
+	Agent    string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Who says it"`
+	Turn     uint64 `json:"turn" maximum:"9007199254740991" doc:"As the errand has it; 0 where it has none. Under a number that is over it is kept as late"`
+	Re       uint64 `json:"re,omitempty" maximum:"9007199254740991" doc:"The message that it answers without a turn: message of a tell_aside, or of a tell_message whose turn is 0"`
+	Text     string `json:"text" maxLength:"131072" doc:"What it says; 128 KiB at most, several are allowed"`
+	Complete bool   `json:"complete,omitempty" doc:"The turn is over (T7)"`
+	Ended    bool   `json:"ended,omitempty" doc:"Nothing more comes in this answer"`
+}
+
+type saidIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    saidBody
+}
+
+// turnBody names a turn.
+type turnBody struct {
+	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Whose turn it is"`
+	Turn  uint64 `json:"turn" minimum:"1" maximum:"9007199254740991" doc:"As the errand has it"`
+}
+
+type turnIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    turnBody
+}
+
+// waitBody names a turn, and what it waits for.
+type waitBody struct {
+	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Whose turn it is"`
+	Turn  uint64 `json:"turn" minimum:"1" maximum:"9007199254740991" doc:"As the errand has it"`
+	Why   string `json:"why,omitempty" maxLength:"2000" doc:"What it waits for, for people"`
+}
+
+type waitIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    waitBody
+}
+
+// memberRoutes are the routes by which agents take part in channels themselves. An agent in a
+// session of ours uses them in its own name; a foreign one is somebody with the token.
+func memberRoutes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
+		{
+			"join-turns", post, "/agents/{name}/ready", "As an agent: I am there",
+			"Of an agent with `loop: foreign` (T1). It is queued wherever somebody assigned it while it was away, and has to send heartbeats from now on. Saying it again does no harm.",
+			answer((*Server).ready),
+		},
+		{
+			"send-heartbeat", post, "/agents/{name}/heartbeat", "As an agent: I live",
+			"Every `heartbeat_ms`; after `missed_max` of them missed it is OFFLINE and its turn is over (T11). A long poll is no heartbeat.",
+			answer((*Server).heartbeat),
+		},
+		{
+			"leave-turns", post, "/agents/{name}/leave", "As an agent: I go",
+			"It leaves every queue, and its turn goes to the next (T3, T6, T11). When it comes back, people assign it again.",
+			answer((*Server).left),
+		},
+		{
+			"fetch-errands", get, "/agents/{name}/errands", "As an agent: fetch what I am to do",
+			"In this order; it stays in the list until it was said to be done (`told`), also across a crash of either side: whoever keeps the last `key` does nothing twice. `tell_turn`: it has the turn in `channel`, and `text` is what it is to be told, ready for a model. `tell_message`: a person's message in the middle of that, or to all. `tell_aside`: answer this person, without a turn, with `re`. `tell_go_on`: its turn goes on. `stop_work`: stop what you are saying. With `wait` the answer comes when there is one, or empty after that time.",
+			polled((*Server).errands),
+		},
+		{
+			"finish-errand", post, "/agents/{name}/told", "As an agent: that errand is done",
+			"Of telling: the agent has the text. Of `stop_work`: it has stopped. One that is not in the list any more does no harm.",
+			answer((*Server).told),
+		},
+		{
+			"say-turn", post, "/channels/{channel}/said", "As an agent: I say",
+			"Under the number of its turn; with `complete` the turn is over. What is said without the turn, or too late, is kept, shown as late, and moves nothing.",
+			answer((*Server).said),
+		},
+		{
+			"pass-turn", post, "/channels/{channel}/pass", "As an agent: I pass",
+			"The next gets the turn and nothing is posted (T22).",
+			answer((*Server).pass),
+		},
+		{
+			"ask-wait", post, "/channels/{channel}/wait", "As an agent: I have to wait",
+			"The turn pauses and the channel waits, for as long as its wait timeout says (T10).",
+			answer((*Server).wait),
+		},
+		{
+			"resume-turn", post, "/channels/{channel}/go-on", "As an agent: I go on",
+			"The wait is over; the turn has what time it had left (T12).",
+			answer((*Server).goesOn),
+		},
+	}
+}
+
+// own is who takes what an agent does for itself, or why nobody takes it.
+func (s *Server) own(ctx context.Context, event, agent string) (ChannelBackend, error) {
+	if err := mayActAs(ctx, event, agent); err != nil {
+		return nil, err
+	}
+	return s.floor()
+}
+
+func (s *Server) ready(ctx context.Context, in *ableIn) (*Joined, error) {
+	f, err := s.own(ctx, "ready", in.Name)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := f.AgentReady(ctx, in.Name)
+	return &Joined{Seq: seq, HeartbeatMS: turn.BeatEvery.Milliseconds(), MissedMax: turn.BeatsMissedMax}, err
+}
+
+func (s *Server) heartbeat(ctx context.Context, in *ableIn) (*Beaten, error) {
+	f, err := s.own(ctx, "heartbeat", in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &Beaten{HeartbeatMS: turn.BeatEvery.Milliseconds()}, f.AgentBeat(ctx, in.Name)
+}
+
+func (s *Server) left(ctx context.Context, in *ableIn) (*Ordered, error) {
+	f, err := s.own(ctx, "leave", in.Name)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := f.AgentLeft(ctx, in.Name)
+	return &Ordered{Seq: seq}, err
+}
+
+// errands waits for what an agent is to do. It ends when the client goes or the daemon does.
+func (s *Server) errands(ctx context.Context, in *errandsIn) (*Errands, error) {
+	f, err := s.own(ctx, "errands", in.Name)
+	if err != nil {
+		return nil, err
+	}
+	wait, err := waitOf(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.polls.enter(in.Name); err != nil {
+		return nil, err
+	}
+	defer s.polls.leave(in.Name)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	list, err := f.AgentErrands(ctx, in.Name, wait)
+	if err != nil && s.ctx.Err() != nil {
+		err = engine.ErrClosed
+	}
+	for i := range list {
+		list[i].Messages = some(list[i].Messages)
+	}
+	return &Errands{Errands: some(list)}, err
+}
+
+// waitOf is how long a poll may wait; its pattern is the route's.
+func waitOf(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait > errandWaitMax {
+		p := problem(http.StatusUnprocessableEntity, "wait is at most %s; ask again after that", errandWaitMax)
+		p.Errors = []Fault{{Message: "more than " + errandWaitMax.String(), Location: "query.wait", Value: shorten(text)}}
+		return 0, p
+	}
+	return wait, nil
+}
+
+func (s *Server) told(ctx context.Context, in *toldIn) (*Ordered, error) {
+	f, err := s.own(ctx, "told", in.Name)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := f.AgentTold(ctx, in.Name, in.Body.Key)
+	return &Ordered{Seq: seq}, err
+}
+
+func (s *Server) said(ctx context.Context, in *saidIn) (*Ordered, error) {
+	b := in.Body
+	f, err := s.own(ctx, "said", b.Agent)
+	if err != nil {
+		return nil, err
+	}
+	if b.Text == "" && !b.Complete && !b.Ended {
+		p := problem(http.StatusUnprocessableEntity, "nothing is said: give text, complete or ended")
+		p.Errors = []Fault{{Message: "it is empty, and neither complete nor ended is given", Location: "body.text"}}
+		return nil, p
+	}
+	seq, err := f.AgentSaid(ctx, engine.Speech{
+		Channel: in.Channel, Agent: b.Agent, Turn: b.Turn, Re: b.Re, Text: b.Text, Complete: b.Complete, Ended: b.Ended,
+	})
+	return &Ordered{Seq: seq}, err
+}
+
+func (s *Server) pass(ctx context.Context, in *turnIn) (*Ordered, error) {
+	f, err := s.own(ctx, "pass", in.Body.Agent)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := f.AgentPass(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
+	return &Ordered{Seq: seq}, err
+}
+
+func (s *Server) wait(ctx context.Context, in *waitIn) (*Ordered, error) {
+	f, err := s.own(ctx, "wait", in.Body.Agent)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := f.AgentWait(ctx, in.Channel, in.Body.Agent, in.Body.Turn, in.Body.Why)
+	return &Ordered{Seq: seq}, err
+}
+
+func (s *Server) goesOn(ctx context.Context, in *turnIn) (*Ordered, error) {
+	f, err := s.own(ctx, "go_on", in.Body.Agent)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := f.AgentGoesOn(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
+	return &Ordered{Seq: seq}, err
+}
+
+// polled is a route whose answer may wait for as long as a poll does: longer than the server
+// gives to a request that only asks.
+func polled[In, Out any](do func(*Server, context.Context, *In) (*Out, error)) adder {
+	add := answerWithin(errandWaitMax+answerMax, do)
+	return func(s *Server, api huma.API, op huma.Operation) {
+		op.Middlewares = append(op.Middlewares, func(hc huma.Context, next func(huma.Context)) {
+			_, w := humago.Unwrap(hc)
+			rc := http.NewResponseController(w)
+			_ = rc.SetReadDeadline(time.Time{}) // where it cannot be set, the server's own limit holds: it asks again
+			_ = rc.SetWriteDeadline(time.Now().Add(errandWaitMax + s.waits.answer))
+			next(hc)
+		})
+		add(s, api, op)
+	}
+}
+
+// polls are the long polls that wait, by agent.
+type polls struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int
+}
+
+// enter counts a poll, or says that there are too many. The names are whoever asks's: there
+// are never more of them than polls.
+func (p *polls) enter(agent string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.of[agent] >= agentPollsMax:
+		return problem(http.StatusTooManyRequests, "%d requests wait for errands of %s already; one is enough, end the others", agentPollsMax, agent)
+	case p.all >= pollsMax:
+		return problem(http.StatusServiceUnavailable, "%d requests wait for errands already, and more are not served; ask without wait, or later", pollsMax)
+	}
+	if p.of == nil {
+		p.of = map[string]int{}
+	}
+	p.all++
+	p.of[agent]++
+	return nil
+}
+
+func (p *polls) leave(agent string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all--
+	if p.of[agent]--; p.of[agent] == 0 {
+		delete(p.of, agent)
+	}
+}
