@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 func (a *app) psVerb() *cobra.Command {
@@ -43,8 +47,13 @@ func (a *app) printTeam(out io.Writer, view engine.TeamView) error {
 		_, err := fmt.Fprintln(out, "no agents; add some to fairlead.yaml and start fairlead again")
 		return err
 	}
+	talk := slices.ContainsFunc(view.Agents, func(agent engine.AgentView) bool { return len(agent.Turn) > 0 })
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "AGENT\tBADGE\tCURRENT\tDESIRED\tSESSION\tPID\tFOR\tREMARKS")
+	turns := ""
+	if talk {
+		turns = "TURNS\t"
+	}
+	fmt.Fprintln(table, "AGENT\tBADGE\tCURRENT\tDESIRED\tSESSION\tPID\tFOR\t"+turns+"REMARKS")
 	for _, agent := range view.Agents {
 		session, pid, since := "-", "-", "-"
 		if s := agent.Session; s != nil {
@@ -56,10 +65,31 @@ func (a *app) printTeam(out io.Writer, view engine.TeamView) error {
 				since = ago(time.Since(*s.StartedAt))
 			}
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			agent.Name, a.badge(agent.Badge), line(agent.CurrentState, 20), line(agent.DesiredState, 20), session, pid, since, remarks(agent))
+		if talk {
+			turns = turnsOf(agent) + "\t"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n",
+			agent.Name, a.badge(agent.Badge), line(agent.CurrentState, 20), line(agent.DesiredState, 20), session, pid, since, turns, remarks(agent))
 	}
 	return table.Flush()
+}
+
+// turnsWidth is what of an agent's channels stands in the table.
+const turnsWidth = 40
+
+// turnsOf is where an agent stands in its channels, those first in which it has the turn.
+func turnsOf(agent engine.AgentView) string {
+	var has, others []string
+	for _, channel := range slices.Sorted(maps.Keys(agent.Turn)) {
+		state := agent.Turn[channel]
+		text := plain(channel) + " " + plain(state)
+		if state == string(turn.Active) || state == string(turn.Waiting) {
+			has = append(has, text)
+		} else {
+			others = append(others, text)
+		}
+	}
+	return orDash(line(strings.Join(append(has, others...), ", "), turnsWidth))
 }
 
 // badge colours only where all cells of the column are coloured alike: the table counts the

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -15,17 +16,28 @@ import (
 )
 
 func (a *app) watchVerb() *cobra.Command {
-	return &cobra.Command{
-		Use:   "watch [AGENT]",
-		Short: "Watch the team, or what one agent says, live",
+	var opts watched
+	cmd := &cobra.Command{
+		Use:   "watch [AGENT|CHANNEL]",
+		Short: "Watch the team, what one agent says, or a channel, live",
 		Long: `Without a name: the table of ` + "`fairlead ps`" + `, kept up to date; a line for every change where
-the output is no terminal. With a name: what the agent says, session after session, until
-Ctrl-C. What agents say is shown as text: escape sequences do nothing.`,
-		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: a.completeAgents,
+the output is no terminal. With an agent: what it says, session after session, until Ctrl-C.
+With a channel: what was said in it last, who has the turn, and then what comes, until Ctrl-C;
+where an agent has the same name, '#CHANNEL' is the channel. What agents say is shown as text:
+escape sequences do nothing.`,
+		Args: func(cmd *cobra.Command, words []string) error {
+			if opts.last < 1 || opts.last > entriesMost {
+				return usage(cmd, fmt.Errorf("--last is a number from 1 to %d", entriesMost))
+			}
+			if len(words) == 0 && opts != (watched{last: watchLast}) {
+				return usage(cmd, errors.New("--no-follow, --moves and --last are for channels: name one"))
+			}
+			return args(cobra.MaximumNArgs(1))(cmd, words)
+		},
+		ValidArgsFunction: a.completeWatched,
 		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
 			if len(words) == 1 {
-				return a.watchAgent(ctx, client, words[0])
+				return a.watchNamed(ctx, client, words[0], opts)
 			}
 			if a.json || !tty(a.out) {
 				return a.follow(ctx, client, api.EventsQuery{After: api.FromNow})
@@ -33,6 +45,22 @@ Ctrl-C. What agents say is shown as text: escape sequences do nothing.`,
 			return a.watchTeam(ctx, client)
 		}),
 	}
+	cmd.Flags().BoolVar(&opts.noFollow, "no-follow", false, "of a channel: show what there is, and return")
+	cmd.Flags().BoolVar(&opts.moves, "moves", false, "of a channel: every move of an agent")
+	cmd.Flags().IntVar(&opts.last, "last", watchLast, "of a channel: begin with the newest so many lines")
+	return cmd
+}
+
+// watchLast is how much of a conversation is shown to whoever begins to watch it.
+const watchLast = 50
+
+// completeWatched offers agents and channels.
+func (a *app) completeWatched(cmd *cobra.Command, words []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(words) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, directive := a.completeAgents(cmd, words, begun)
+	return append(names, a.channelNames()...), directive
 }
 
 // watchRedraw bounds how often the table is drawn: an agent that changes a hundred times a

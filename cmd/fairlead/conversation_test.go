@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/golden"
+)
+
+// talk is a conversation with one of everything.
+func talk() []engine.ChannelEntry {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local)
+	all := []engine.ChannelEntry{
+		{Kind: "human", N: 1, By: "ann", Text: "Please begin.\n", Mode: "queue", State: "answered"},
+		{Kind: "moved", Agent: "author", From: "QUEUED", To: "ACTIVE", Row: "T4", Trigger: "granted", Turn: 1},
+		{Kind: "turn", N: 2, By: "author", Turn: 1, Text: "I have written `clock`, which turns a number of seconds into minutes and seconds, and committed it. Please look at it."},
+		{Kind: "turn", N: 3, By: "author", Turn: 1, Text: "It goes on after a pause.\n\n    clock() {\n\tprintf x\n    }"},
+		{Kind: "moved", Agent: "author", From: "ACTIVE", To: "QUEUED", Row: "T7", Trigger: "completed", Turn: 1},
+		{Kind: "moved", Agent: "reviewer", From: "QUEUED", To: "ACTIVE", Row: "T4", Trigger: "granted", Turn: 2},
+		{Kind: "warning", Text: "Agent completed response without TURN_COMPLETE"},
+		{Kind: "moved", Agent: "reviewer", From: "ACTIVE", To: "WAITING", Row: "T10", Trigger: "wait_asked", Turn: 2, Text: "may I push?"},
+		{Kind: "human", N: 4, By: "Bob \x1b[2J", Text: "stop \x1b]0;owned\x07\r12:00:00  author  #99\n\u202eevil", Mode: "interrupt", State: "queued"},
+		{Kind: "aside", N: 5, By: "lead", Text: "It will.", Re: 4},
+		{Kind: "moved", Agent: "reviewer", From: "WAITING", To: "ACTIVE", Row: "T12", Trigger: "wait_resolved", Turn: 2},
+		{Kind: "notice", Text: "⏱️ [reviewer] turn timed out"},
+		{Kind: "moved", Agent: "reviewer", From: "ACTIVE", To: "QUEUED", Row: "T9", Trigger: "timed_out", Turn: 2},
+		{Kind: "late", N: 6, By: "reviewer", Turn: 2, Text: "here I am " + strings.Repeat("ä", 200)},
+		{Kind: "moved", Agent: "author", From: "ACTIVE", To: "QUEUED", Row: "T22", Trigger: "passed", Turn: 3},
+	}
+	for i := range all {
+		all[i].Seq, all[i].At = uint64(i+1), at.Add(time.Duration(i)*time.Second)
+	}
+	return all
+}
+
+// What people read of a channel, for a terminal of 60 columns and for a file; with every move.
+func TestConversation(t *testing.T) {
+	var page bytes.Buffer
+	for _, as := range []struct {
+		what  string
+		width int
+		moves bool
+	}{{"on a terminal of 60 columns", 60, false}, {"in a file, with all moves", 0, true}} {
+		page.WriteString("==== " + as.what + "\n")
+		c := &conversation{a: &app{out: &page}, width: as.width, allMoves: as.moves}
+		for _, e := range talk() {
+			c.entry(e)
+		}
+		if as.width > 0 {
+			for l := range strings.Lines(c.out.String()) {
+				if columns(strings.TrimSuffix(l, "\n")) > as.width {
+					t.Errorf("a line has more than %d columns: %q", as.width, l)
+				}
+			}
+		}
+		if err := c.flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	harmless(t, "a conversation", page.String())
+	golden.Check(t, filepath.Join("testdata", "conversation.txt"), page.String())
+}
+
+// The table of channels, and one channel by itself.
+func TestChannelTables(t *testing.T) {
+	soon := time.Now().Add(41*time.Second + 500*time.Millisecond)
+	all := []engine.ChannelView{
+		{Name: "empty", State: "PARKED", Parked: "nobody", Why: "no agent is in it", Configured: true, Mode: "inject", RoundsMax: 3},
+		{Name: "quiet", State: "PARKED", Parked: "quiet", Why: "nobody has anything to answer", Queue: []string{"ada", "bob"}, Messages: 7, Configured: true, Mode: "inject"},
+		{
+			Name: "review", State: "ACTIVE", Holder: "author", Turn: 12, Deadline: &soon, Queue: []string{"reviewer", "tester", "another", "more"}, Messages: 37,
+			Mode: "queue", RoundsMax: 1, Lead: "lead", Configured: true,
+			Aside: nil,
+			Open:  []engine.OpenMessage{{N: 36, By: "ann", Mode: "queue", State: "queued"}, {N: 35, By: "bob", Mode: "inject", State: "delivered"}},
+			Agents: []engine.MemberView{
+				{Name: "author", State: "ACTIVE", Connected: true, Took: 3, Working: true},
+				{Name: "reviewer", State: "QUEUED", Connected: true, Limit: "cost a day"},
+				{Name: "crashed", State: "OFFLINE", Crashed: true, Owed: true},
+				{Name: "off", State: "OFFLINE", Connected: true, Disabled: true},
+				{Name: "away", State: "OFFLINE", Foreign: true},
+			},
+		},
+		{Name: "waits", State: "WAITING", Holder: "coder", Turn: 3, Why: "a person's yes \x1b[2J", Messages: 2, Aside: &engine.AsideView{Agent: "lead", Message: 2}},
+	}
+	var page bytes.Buffer
+	a := &app{out: &page}
+	for _, err := range []error{a.printChannels(&page, nil), a.printChannels(&page, all), a.printChannel(&page, all[0]), a.printChannel(&page, all[2]), a.printChannel(&page, all[3])} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	harmless(t, "a table", page.String())
+	golden.Check(t, filepath.Join("testdata", "channels.txt"), page.String())
+}
+
+// Whatever is said in a channel: it is text to a terminal, no line of it can be taken for one
+// of ours, and no line is wider than the terminal.
+func FuzzConversation(f *testing.F) {
+	for _, e := range talk() {
+		text, err := json.Marshal(e)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, 60)
+	}
+	f.Add([]byte(`{"kind":"human","n":1,"by":"a\nb","text":"\n\n\r\n12:00:00  x  #1\n​漢字漢字"}`), 21)
+	f.Fuzz(func(t *testing.T, raw []byte, width int) {
+		var e engine.ChannelEntry
+		if json.Unmarshal(raw, &e) != nil {
+			return
+		}
+		e.At = time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local)
+		var out bytes.Buffer
+		c := &conversation{a: &app{out: &out}, width: max(0, width%200), allMoves: true}
+		if c.width > 0 {
+			c.width = max(c.width, 2*timeWidth+1)
+		}
+		c.entry(e)
+		if err := c.flush(); err != nil {
+			t.Fatal(err)
+		}
+		first := true
+		for l := range strings.Lines(out.String()) {
+			l = strings.TrimSuffix(l, "\n")
+			switch {
+			case l != plain(l):
+				t.Errorf("a terminal would obey %q", l)
+			case !first && l != "" && !strings.HasPrefix(l, strings.Repeat(" ", timeWidth)):
+				t.Errorf("%q looks like a line of ours", l)
+			case !first && c.width > timeWidth && columns(l) > c.width+1:
+				t.Errorf("%q is wider than %d", l, c.width)
+			}
+			first = false
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+)
+
+// modes are the ways in which what a person says meets a turn that is under way, with what
+// completion says of each.
+var modes = []string{
+	string(turn.ByQueue) + "\twhen the turn ends",
+	string(turn.Inject) + "\tat once, to whoever has the turn",
+	string(turn.Interrupt) + "\tstop: the turn waits until you have an answer",
+	string(turn.Parallel) + "\tto everybody at once",
+}
+
+func (a *app) sayVerb() *cobra.Command {
+	var mode string
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "say CHANNEL TEXT...",
+		Short: "Say something to the agents of a channel",
+		Long: `It returns when the message is safe on disk, and says how far it is: queued, delivered,
+answered. With --wait it shows what is said in the channel until the message is answered.
+As TEXT - reads standard input; several words are one text.
+
+How the message meets a turn that is under way is the channel's own way, or --mode:
+
+  queue      it waits, and is given to the agents with their next turns
+  inject     whoever has the turn is told at once
+  interrupt  whoever has the turn is stopped, you are answered, and then the turn goes on
+  parallel   everybody is told at once, and may answer without having the turn
+
+A message is delivered once, also where Fairlead or an agent crashes.`,
+		Args:              args(cobra.MinimumNArgs(2)),
+		ValidArgsFunction: a.completeChannel,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			text, err := a.spoken(words[1:])
+			if err != nil {
+				return usage(cmd, err)
+			}
+			if mode != "" && !strings.Contains("\n"+strings.Join(modes, "\n"), "\n"+mode+"\t") {
+				return usage(cmd, fmt.Errorf("there is no mode %q; it is queue, inject, interrupt or parallel", mode))
+			}
+			return a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+				return a.say(ctx, client, words[0], text, mode, wait)
+			})(cmd, words)
+		},
+	}
+	cmd.Flags().StringVar(&mode, "mode", "", "queue, inject, interrupt or parallel (default: the channel's)")
+	cmd.Flags().BoolVar(&wait, "wait", false, "show what is said, and return when the message is answered")
+	if err := cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic("fairlead: say has no --mode: " + err.Error())
+	}
+	return cmd
+}
+
+// spokenMost is as much as a message may be; the daemon takes no more.
+const spokenMost = 128 << 10
+
+// spoken is the text of the words of a command line.
+func (a *app) spoken(words []string) (string, error) {
+	text := strings.Join(words, " ")
+	if len(words) == 1 && words[0] == "-" {
+		read, err := io.ReadAll(io.LimitReader(a.in, spokenMost+2)) // its last line's end is none of it
+		if err != nil {
+			return "", fmt.Errorf("read standard input: %w", err)
+		}
+		text = strings.TrimSuffix(string(read), "\n")
+	}
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "", errors.New("there is nothing to say; give some words, or - to read standard input")
+	case len(text) > spokenMost:
+		return "", fmt.Errorf("the text has more than %d KiB; put it into a file of the repository and say its name", spokenMost>>10)
+	case strings.ToValidUTF8(text, "") != text:
+		return "", errors.New("the text is no UTF-8; convert it first")
+	}
+	return text, nil
+}
+
+// said is what `fairlead say --json` prints.
+type said struct {
+	engine.Spoken
+	Answers []engine.ChannelEntry `json:"answers,omitempty"` // with --wait: what agents said until then
+}
+
+func (a *app) say(ctx context.Context, client *api.Client, channel, text, mode string, wait bool) error {
+	spoken, err := client.Say(ctx, channel, text, mode)
+	if err != nil {
+		return err
+	}
+	if wait {
+		return a.awaitAnswer(ctx, client, channel, spoken)
+	}
+	if a.json {
+		return a.printJSON(said{Spoken: spoken})
+	}
+	view, err := client.Channel(ctx, channel)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "message %d in %s is %s; %s\n", spoken.N, plain(channel), plain(spoken.State), standing(view))
+	return err
+}
+
+// awaitAnswer shows the channel from a message on until somebody has answered it.
+func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channel string, spoken engine.Spoken) error {
+	var answers []engine.ChannelEntry
+	show := a.conversation()
+	w := channelWatch{client: client, channel: channel, moves: true, after: spoken.Seq}
+	err := w.follow(ctx, func(entries []engine.ChannelEntry) (bool, error) {
+		for _, e := range entries {
+			if e.Kind == entryTurn || e.Kind == entryAside {
+				answers = append(answers, e)
+			}
+			if !a.json {
+				show.entry(e)
+			}
+		}
+		if !a.json {
+			if err := show.flush(); err != nil {
+				return true, err
+			}
+		}
+		state, err := messageState(ctx, client, channel, spoken)
+		spoken.State = state
+		return state == string(turn.Answered) || state == string(turn.Lapsed), err
+	})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		if err := a.printJSON(said{spoken, answers}); err != nil {
+			return err
+		}
+	}
+	if spoken.State == string(turn.Lapsed) {
+		return fmt.Errorf("nobody in %s answered message %d in time", plain(channel), spoken.N)
+	}
+	return nil
+}
+
+// messageNear is how many lines of a conversation one order makes at most, with room to spare:
+// so near to what it returned is the message itself.
+const messageNear = 50
+
+// messageState is how far a message is now.
+func messageState(ctx context.Context, client *api.Client, channel string, spoken engine.Spoken) (string, error) {
+	page, err := client.ChannelEntries(ctx, channel, engine.EntryQuery{Before: spoken.Seq + 1, Limit: messageNear})
+	if err != nil {
+		return "", err
+	}
+	for _, e := range page.Entries {
+		if e.N == spoken.N && e.Kind == entryHuman {
+			return e.State, nil
+		}
+	}
+	return spoken.State, nil
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// watched is what `fairlead watch NAME` was asked to show of a channel.
+type watched struct {
+	noFollow bool
+	moves    bool
+	last     int
+}
+
+// Kinds of lines of a conversation.
+const (
+	entryHuman   = "human"
+	entryTurn    = "turn"
+	entryAside   = "aside"
+	entryLate    = "late"
+	entryMoved   = "moved"
+	entryNotice  = "notice"
+	entryWarning = "warning"
+)
+
+const (
+	entriesMost = 500                    // of one page
+	watchSettle = 100 * time.Millisecond // between two looks at a lively channel
+)
+
+// channelWatch follows the conversation of a channel.
+type channelWatch struct {
+	client  *api.Client
+	channel string
+	moves   bool
+	after   uint64 // everything up to here was shown
+}
+
+// errSeen ends a channelWatch from within.
+var errSeen = errors.New("seen enough")
+
+// follow gives what is after the place it stands at, and then what comes, each line once and
+// in order, until show says that it is enough. Show is also called where nothing is new, since
+// a message can be answered without a word.
+func (w *channelWatch) follow(ctx context.Context, show func([]engine.ChannelEntry) (bool, error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := make(chan struct{}, 1)
+	ended := make(chan error, 1)
+	from := int64(w.after) //nolint:gosec // no journal is that long
+	go func() {
+		for _, err := range w.client.Events(ctx, api.EventsQuery{After: from, Entity: "channel/" + w.channel}) {
+			if err != nil {
+				ended <- err
+				return
+			}
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		}
+		ended <- ctx.Err()
+	}()
+	for {
+		if err := w.catchUp(ctx, show); err != nil {
+			if errors.Is(err, errSeen) {
+				return nil
+			}
+			return err
+		}
+		if err := pause(ctx, watchSettle); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case err := <-ended:
+			return err
+		}
+	}
+}
+
+// catchUp gives everything that there is after the place, page by page.
+func (w *channelWatch) catchUp(ctx context.Context, show func([]engine.ChannelEntry) (bool, error)) error {
+	for {
+		page, err := w.client.ChannelEntries(ctx, w.channel, engine.EntryQuery{After: w.after, Limit: entriesMost, Moves: w.moves})
+		if err != nil {
+			return err
+		}
+		if n := len(page.Entries); n > 0 {
+			w.after = page.Entries[n-1].Seq
+		}
+		enough, err := show(page.Entries)
+		switch {
+		case err != nil:
+			return err
+		case enough:
+			return errSeen
+		case !page.More || len(page.Entries) == 0:
+			return nil
+		}
+	}
+}
+
+// watchNamed shows an agent or a channel, whichever has the name.
+func (a *app) watchNamed(ctx context.Context, client *api.Client, name string, opts watched) error {
+	channel, sure := strings.CutPrefix(name, "#")
+	_, err := client.Channel(ctx, channel)
+	if sure || err == nil && !a.agentToo(ctx, client, name) {
+		if err != nil {
+			return err
+		}
+		return a.watchChannel(ctx, client, channel, opts)
+	}
+	if err != nil && !unknown(err) {
+		return err
+	}
+	if opts != (watched{last: watchLast}) {
+		return &coded{exitUsage, fmt.Errorf("%s is no channel: --no-follow, --moves and --last are for channels", line(name, errorWidth))}
+	}
+	return a.watchAgent(ctx, client, name)
+}
+
+// agentToo says whether a channel's name is an agent's too; the agent is then meant.
+func (a *app) agentToo(ctx context.Context, client *api.Client, name string) bool {
+	if _, err := client.Why(ctx, name); err != nil {
+		return false
+	}
+	if !a.json {
+		fmt.Fprintf(a.err, "there is an agent and a channel of that name, and this is the agent; the channel is `fairlead watch '#%s'`\n", plain(name))
+	}
+	return true
+}
+
+// unknown says that there is nothing of that name.
+func unknown(err error) bool {
+	var problem *api.Problem
+	return errors.As(err, &problem) && problem.Status == http.StatusNotFound
+}
+
+// watchChannel shows the last of a conversation, and then what comes.
+func (a *app) watchChannel(ctx context.Context, client *api.Client, name string, opts watched) error {
+	view, err := client.Channel(ctx, name)
+	if err != nil {
+		return err
+	}
+	show := a.conversation()
+	show.allMoves = opts.moves
+	print := func(entries []engine.ChannelEntry) (bool, error) {
+		for _, e := range entries {
+			if !a.json {
+				show.entry(e)
+			} else if err := a.printJSON(e); err != nil {
+				return true, err
+			}
+		}
+		return false, show.flush()
+	}
+	moves := opts.moves || !a.json // turn changes are shown to people in any case
+	first, err := client.ChannelEntries(ctx, name, engine.EntryQuery{Limit: opts.last, Moves: moves})
+	if err != nil {
+		return err
+	}
+	if !a.json && first.More {
+		fmt.Fprintln(a.out, a.paint(dim, "(older lines are left out; --last shows more of them)"))
+	}
+	if _, err := print(first.Entries); err != nil {
+		return err
+	}
+	if opts.noFollow {
+		if !a.json {
+			_, err = fmt.Fprintln(a.out, a.paint(dim, standing(view)))
+		}
+		return err
+	}
+	if !a.json && len(first.Entries) == 0 {
+		fmt.Fprintln(a.err, a.paint(dim, "nothing was said yet; `fairlead say "+plain(name)+" TEXT` says something"))
+	}
+	w := channelWatch{client: client, channel: name, moves: moves, after: first.Head}
+	if n := len(first.Entries); n > 0 {
+		w.after = first.Entries[n-1].Seq
+	}
+	return w.follow(ctx, print)
+}
