@@ -53,7 +53,8 @@
 //	write          file, content
 //	append         file, content
 //	edit           file, replace (must occur), with, all
-//	run            command (for sh), timeout (10m), tries (1), delay (between tries), may_fail, quiet
+//	run            command (for sh), timeout (10m), tries (1), delay (between tries), may_fail, quiet, says
+//	               (what it prints is the agent's own words: it counts in a channel, markers too)
 //	sleep          time: 2s, or 1s..3s to draw it
 //	usage          input_tokens, output_tokens, cost_usd: what was used since the last report
 //	fail           message, code (1): ends the session
@@ -88,11 +89,11 @@
 //	{"type":"said","text":"hello","part":true,"tool":"run"}
 //	{"type":"usage_reported","input_tokens":1200,"output_tokens":80,"cost_usd":0.004}
 //	{"type":"permission_asked","id":"ask-1","tool":"git_push","text":"May I push?","options":[{"id":"allow","kind":"allow_once"}]}
-//	{"type":"listening"}
+//	{"type":"listening","input":120}
 //	{"type":"stopped","ok":true,"reason":"completed"}
 //
 // Listening comes once for each time that a prompt is waited for: all that was told
-// before is answered. The last one is the terminal event; a session without it has
+// in the first so many bytes of input is answered. The last one is the terminal event; a session without it has
 // failed. Its reasons are completed, failed, cancelled (an order) and terminated (SIGTERM). Standard
 // input takes orders, one in a line:
 //

@@ -62,9 +62,12 @@ steps: [{say: not this}]
 turn:
   - repeat: {times: 3, steps: [expect_prompt, {say: "{kind} {i}: {prompt}"}, {run: "echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", every: 19}]}
 `),
-			Tell: func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
+			Tell: func(t *testing.T, p *drivertest.Process, c driver.Conversation, f driver.Fact) {
 				if f.Kind != driver.Listening {
 					return
+				}
+				if f.Input != p.Sent() {
+					t.Errorf("it listens behind %d of %d bytes", f.Input, p.Sent())
 				}
 				for _, text := range []string{"and again", "and meanwhile"} {
 					if err := c.Prompt(t.Context(), text); err != nil {

@@ -39,10 +39,9 @@ func fact(line driver.Line) driver.Fact {
 		return f
 	}
 	f.Kind, f.Text, f.Part, f.Tool = e.Type, e.Text, e.Part, e.Tool
-	if f.Kind == driver.Listening {
-		f.Part, f.Tool = false, "" // it is a moment and not speech
-	}
 	switch e.Type {
+	case driver.Listening:
+		f.Part, f.Tool, f.Input = false, "", e.Input // it is a moment and not speech
 	case driver.PermissionAsked:
 		f.Ask = driver.Ask{ID: e.ID, Options: e.Options}
 	case driver.UsageReported:
@@ -57,7 +56,11 @@ func fact(line driver.Line) driver.Fact {
 // fault says why an event is none; empty where it is one.
 func (e event) fault() string {
 	switch e.Type {
-	case driver.Said, driver.Thought, driver.Listening, driver.Faulted:
+	case driver.Said, driver.Thought, driver.Faulted:
+	case driver.Listening:
+		if e.Input < 0 {
+			return "a listening event has taken less than nothing"
+		}
 	case driver.ToolCalled:
 		if e.Tool == "" {
 			return "a tool_called event does not name the tool"

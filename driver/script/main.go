@@ -67,7 +67,7 @@ func Main(args []string) int {
 	if told {
 		select {
 		case o := <-orders: // its zero value where nobody will ever speak
-			part.Prompt = o.Text
+			part.Prompt, part.taken = o.Text, o.end
 		case <-stop:
 		}
 	}

@@ -26,6 +26,8 @@ type Order struct {
 	Text   string    `json:"text,omitempty"`   // start, prompt
 	ID     string    `json:"id,omitempty"`     // answer: of the question
 	Option string    `json:"option,omitempty"` // answer: the one chosen
+
+	end int64 // bytes of input up to and including this order; 0: it was not read from anywhere
 }
 
 // orderBytesMax is the longest order that is read: a prompt at its limit, each
@@ -63,8 +65,10 @@ func parseOrder(line []byte) (Order, error) {
 func readOrders(in io.Reader, to chan<- Order, complain func(error)) {
 	defer close(to)
 	r := bufio.NewReader(in)
+	taken := int64(0)
 	for {
-		line, tooLong, err := readOrderLine(r)
+		line, length, tooLong, err := readOrderLine(r)
+		taken += length
 		switch {
 		case tooLong:
 			complain(fmt.Errorf("an order of more than %d bytes was not read", orderBytesMax))
@@ -72,6 +76,7 @@ func readOrders(in io.Reader, to chan<- Order, complain func(error)) {
 			if o, err := parseOrder(line); err != nil {
 				complain(err)
 			} else {
+				o.end = taken
 				to <- o
 			}
 		}
@@ -81,9 +86,11 @@ func readOrders(in io.Reader, to chan<- Order, complain func(error)) {
 	}
 }
 
-func readOrderLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
+// readOrderLine gives the next line, and how long it was with its end.
+func readOrderLine(r *bufio.Reader) (line []byte, length int64, tooLong bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
+		length += int64(len(part))
 		if len(line)+len(part) > orderBytesMax {
 			line, tooLong = nil, true
 		}
@@ -91,7 +98,7 @@ func readOrderLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 			line = append(line, part...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, tooLong, err
+			return line, length, tooLong, err
 		}
 	}
 }

@@ -20,6 +20,8 @@ type Part struct {
 	Kind    driver.Kind
 	Attempt int // which try of the same work this is, from 1
 	Prompt  string
+
+	taken int64 // bytes of input that brought the prompt
 }
 
 // Stage is what surrounds a play: who listens, who gives orders, and the world in
@@ -60,7 +62,7 @@ func Play(ctx context.Context, program *Program, part Part, stage Stage) End {
 	p := &player{
 		ctx: ctx, stage: stage, part: part, program: program, n: n,
 		voice:   &voice{out: stage.Out},
-		answers: make(map[string]string),
+		answers: make(map[string]string), taken: part.taken,
 		vars: map[string]string{
 			varName: part.Name, varSession: part.Session, varN: strconv.Itoa(n), varKind: string(part.Kind),
 			varAttempt: strconv.Itoa(part.Attempt), varRound: "1", varPrompt: part.Prompt, varAnswer: "",
@@ -86,6 +88,7 @@ type player struct {
 	n       int
 
 	prompts []string          // not read yet
+	taken   int64             // bytes of input that were read, for those who wrote them
 	answers map[string]string // by question
 	asked   int
 	hurried bool // Stop was seen
@@ -281,6 +284,7 @@ func (p *player) take(o Order, ok bool) error {
 		p.stage.Orders = nil // nobody speaks any more: what waits for an answer waits for Stop
 		return nil
 	}
+	p.taken = max(p.taken, o.end)
 	switch o.Type {
 	case OrderCancel:
 		return errCancelled

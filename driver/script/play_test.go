@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -215,6 +216,23 @@ func TestTurns(t *testing.T) {
 	})
 }
 
+// What a command prints is a tool's output; with says it is the agent's own words.
+func TestRunSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := &Memory{Command: func(_ context.Context, command string, _ []string, out io.Writer) (int, error) {
+			fmt.Fprintln(out, command)
+			return 0, nil
+		}}
+		var out strings.Builder
+		Play(t.Context(), parse(t, "steps: [{run: tool, says: false}, {run: TURN_COMPLETE, says: true}]"), work, Stage{World: world, Out: &out})
+		for _, want := range []string{`{"type":"said","text":"tool","tool":"run"}`, `{"type":"said","text":"TURN_COMPLETE"}`} {
+			if !strings.Contains(out.String(), want+"\n") {
+				t.Errorf("told:\n%s\nwithout %s", out.String(), want)
+			}
+		}
+	})
+}
+
 // The same session draws the same lots; others draw others.
 func TestLots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -353,7 +371,12 @@ func TestReadOrders(t *testing.T) {
 	for o := range orders {
 		got = append(got, o)
 	}
-	if fmt.Sprint(got) != fmt.Sprint([]Order{{Type: OrderPrompt, Text: "a"}, {Type: OrderPrompt, Text: "plain words"}, {Type: OrderCancel}}) {
+	want := []Order{
+		{Type: OrderPrompt, Text: "a", end: int64(strings.Index(in, "\n") + 1)},
+		{Type: OrderPrompt, Text: "plain words", end: int64(strings.Index(in, "words\n") + 6)},
+		{Type: OrderCancel, end: int64(len(in))},
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("orders: %.300v", got)
 	}
 	if len(complaints) != 3 {

@@ -49,6 +49,7 @@ type Step struct {
 	Tries    int           // run
 	MayFail  bool          // run
 	Quiet    bool          // run
+	Says     bool          // run: what it prints is the agent's own words
 	Code     int           // fail
 	Signal   string        // crash
 	Mode     string        // spawn

@@ -32,6 +32,7 @@ type event struct {
 	ID      string          `json:"id,omitempty"`
 	Options []driver.Option `json:"options,omitempty"`
 	driver.Usage
+	Input  int64  `json:"input,omitempty"`
 	OK     *bool  `json:"ok,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`

@@ -146,6 +146,9 @@ func (p *player) runOnce(s *Step, command string) (int, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, s.Limit)
 	defer cancel()
 	out := &printer{voice: p.voice, tool: "run", quiet: s.Quiet}
+	if s.Says {
+		out.tool = "" // the agent's own words
+	}
 	done := make(chan struct{})
 	var code int
 	var err error
@@ -285,7 +288,7 @@ func (p *player) expectPrompt(s *Step) error {
 		return err
 	}
 	if len(p.prompts) == 0 {
-		p.voice.tell(event{Type: driver.Listening})
+		p.voice.tell(event{Type: driver.Listening, Input: p.taken})
 	}
 	var timer <-chan time.Time
 	if s.Limit > 0 {

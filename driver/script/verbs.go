@@ -51,7 +51,7 @@ func init() { // a function, because the table's readers read steps, which need 
 		},
 		"run": {"command", map[string]option{
 			"command": command, "timeout": limit, "tries": tries, "delay": delay,
-			"may_fail": mayFail, "quiet": quiet,
+			"may_fail": mayFail, "quiet": quiet, "says": says,
 		}, []string{"command"}},
 		"sleep": {"time", map[string]option{"time": sleepTime}, []string{"time"}},
 		"usage": {"", map[string]option{"input_tokens": tokens(0), "output_tokens": tokens(1), "cost_usd": cost}, nil},
@@ -208,6 +208,7 @@ func limit(p *parser, n *yaml.Node, s *Step, _ int)   { s.Limit = p.duration(n) 
 func tries(p *parser, n *yaml.Node, s *Step, _ int)   { s.Tries = int(p.number(n, 1, triesMax)) }
 func mayFail(p *parser, n *yaml.Node, s *Step, _ int) { s.MayFail = p.truth(n) }
 func quiet(p *parser, n *yaml.Node, s *Step, _ int)   { s.Quiet = p.truth(n) }
+func says(p *parser, n *yaml.Node, s *Step, _ int)    { s.Says = p.truth(n) }
 func cost(p *parser, n *yaml.Node, s *Step, _ int)    { s.CostUSD = p.fraction(n, costMax) }
 func code(p *parser, n *yaml.Node, s *Step, _ int)    { s.Code = int(p.number(n, 0, 255)) }
 func holds(p *parser, n *yaml.Node, s *Step, _ int)   { s.Holds = p.truth(n) }
