@@ -100,6 +100,11 @@ type Fact struct {
 	Usage Usage  // UsageReported
 	Stop  Stop   // Stopped
 
+	// Input is, of Listening, how many bytes of its standard input the agent had taken
+	// by then; 0: it does not say. Where more was written, what was written meanwhile is
+	// still to be answered, and it will listen once more.
+	Input int64
+
 	Raw json.RawMessage // what it was made of, where that was JSON; valid JSON or nil
 }
 

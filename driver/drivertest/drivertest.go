@@ -164,6 +164,9 @@ func play(t *testing.T, d driver.Driver, c Case) {
 		if f.Kind == driver.Stopped {
 			stop = &f.Stop
 		}
+		if f.Input > p.Sent() {
+			t.Errorf("it has taken %d bytes of input, and was given %d", f.Input, p.Sent())
+		}
 		if c.Tell != nil {
 			c.Tell(t, p, talk, f)
 		}

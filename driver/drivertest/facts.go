@@ -61,6 +61,8 @@ func wrong(f driver.Fact) string {
 		return "a question without an id"
 	case f.Kind == driver.Listening && (f.Part || f.Tool != ""):
 		return "a moment that is told as if it were speech"
+	case f.Input < 0 || f.Input > 0 && f.Kind != driver.Listening:
+		return "an amount of input that means nothing here"
 	}
 	return ""
 }
@@ -131,6 +133,9 @@ func Render(f driver.Fact) string {
 	}
 	if f.Kind == driver.UsageReported {
 		fmt.Fprintf(&b, " in=%d out=%d cost=%v", f.Usage.InputTokens, f.Usage.OutputTokens, f.Usage.CostUSD)
+	}
+	if f.Input != 0 {
+		fmt.Fprintf(&b, " input=%d", f.Input)
 	}
 	if f.Kind == driver.Stopped {
 		fmt.Fprintf(&b, " ok=%t reason=%q detail=%q", f.Stop.OK, f.Stop.Reason, f.Stop.Detail)

@@ -94,6 +94,7 @@ func (p *playback) Close() error {
 type Process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
+	sent  atomic.Int64 // bytes of input
 	spool string
 
 	mu      sync.Mutex
@@ -133,6 +134,7 @@ func Start(t testing.TB, l driver.Launch) *Process {
 		p.Signal(syscall.SIGKILL)
 		<-p.done
 	})
+	p.sent.Store(int64(len(l.Input)))
 	go func() { // its own: an agent that does not read must not stop the test
 		if _, err := p.stdin.Write(l.Input); err != nil || !l.KeepStdin {
 			p.stdin.Close()
@@ -257,8 +259,12 @@ func (p *Process) Output(ctx context.Context, offset int64) (io.ReadCloser, erro
 	return &follower{p: p, f: f, ctx: ctx, at: offset}, nil
 }
 
+// Sent is how many bytes of input the process was given, its launch's among them.
+func (p *Process) Sent() int64 { return p.sent.Load() }
+
 // Send writes to the process's standard input.
 func (p *Process) Send(_ context.Context, input []byte) error {
+	p.sent.Add(int64(len(input))) // before it is there, so that nobody can have taken more
 	_, err := io.Copy(p.stdin, bytes.NewReader(input))
 	return err
 }
