@@ -93,9 +93,13 @@ func (d *daemon) openEngine(ctx context.Context) error {
 		d.ran <- nil // for the closer
 		return err
 	}
-	logged := make(chan error, 1)
-	go func() { logged <- d.engine.LogTransitions(run, d.space.Path("log", "transitions.jsonl")) }()
-	d.closers = append(d.closers, func() error { cancel(); return <-logged })
+	for name, write := range map[string]func(context.Context, string) error{
+		"transitions.jsonl": d.engine.LogTransitions, "turns.jsonl": d.engine.LogTurns,
+	} {
+		logged := make(chan error, 1)
+		go func() { logged <- write(run, d.space.Path("log", name)) }()
+		d.closers = append(d.closers, func() error { cancel(); return <-logged })
+	}
 	return nil
 }
 
