@@ -93,9 +93,10 @@
 //	{"type":"stopped","ok":true,"reason":"completed"}
 //
 // Listening comes once for each time that a prompt is waited for: all that was told
-// in the first so many bytes of input is answered. The last one is the terminal event; a session without it has
-// failed. Its reasons are completed, failed, cancelled (an order) and terminated (SIGTERM). Standard
-// input takes orders, one in a line:
+// in the first so many bytes of input is answered. The last one is the terminal
+// event; a session without it has failed. Its reasons are completed, failed,
+// cancelled (an order) and terminated (SIGTERM). Standard input takes orders, one in
+// a line:
 //
 //	{"type":"start","text":"the first prompt"}     with the start of the process
 //	{"type":"prompt","text":"and another thing"}
