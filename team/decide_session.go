@@ -127,7 +127,7 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 		return nil
 	}
 	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage.sane(), Stop: what.Stop.cut()}
-	if what.Over && s.Answers() {
+	if what.Over && s.Answers() && (what.Heard == 0 || what.Heard >= s.Talk.Input) {
 		used.Over = d.ev.At
 	}
 	used.Usage.Day = dayOf(d.ev.At)

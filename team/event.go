@@ -81,7 +81,8 @@ type SessionReported struct {
 	Offset  int64
 	Usage   Usage // since the last report; Day is not looked at
 	Stop    *Stop
-	Over    bool // what it was told last in a channel it has answered
+	Over    bool  // what it was told last in a channel it has answered,
+	Heard   int64 // as far as this many bytes of its input go; 0: all
 }
 
 // SessionEnded is the end of a session, however it came.

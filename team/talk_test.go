@@ -114,6 +114,10 @@ func TestTurnsAreToldInSessions(t *testing.T) {
 	if !slices.Equal(rows, []string{"S8", "N6"}) {
 		t.Errorf("told in the session that runs: %v", rows)
 	}
+	c.must("ada", SessionReported{Session: "ada-1", Offset: 15, Over: true, Heard: 149})
+	if s := c.Agents["ada"].Session; !s.Answers() {
+		t.Error("it listens, had not heard the last thing yet, and counts as having answered it")
+	}
 	if again := c.must("ada", TalkTold{Session: "ada-1", Errand: turn.Todo{Token: turn.Token{Channel: "reviews", Agent: "ada", Turn: 3}, Do: turn.TellTurn}, Input: 150}); len(again) != 0 {
 		t.Errorf("told twice: %+v", again)
 	}
