@@ -184,6 +184,15 @@ func TakesInput(d Driver) bool {
 	return ok && t.TakesInput()
 }
 
+// Hears says whether one agent reads what it is told while it runs. A driver whose agents
+// differ in that says so of each by a method Hears(Agent) bool.
+func Hears(d Driver, a Agent) bool {
+	if of, ok := d.(interface{ Hears(Agent) bool }); ok && !of.Hears(a) {
+		return false
+	}
+	return TakesInput(d)
+}
+
 // Answerer is a Conversation whose agent asks for permission. A program that
 // never asks has nothing to answer, so it is an interface of its own.
 type Answerer interface {

@@ -108,6 +108,43 @@ func (Driver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) dri
 // TakesInput is true: a script hears orders whatever it plays.
 func (Driver) TakesInput() bool { return true }
 
+// Hears is for a script that expects more than the prompt of its start in what it plays in a
+// talk: any other would leave what it is told unread.
+func (Driver) Hears(a driver.Agent) bool {
+	p, err := Load(a.Script)
+	if err != nil {
+		return false
+	}
+	if len(p.Turn) > 0 {
+		return expects(p.Turn) > 1
+	}
+	for i := range p.Sessions {
+		if expects(p.Sessions[i].Steps) < 2 {
+			return false
+		}
+	}
+	return true
+}
+
+// expects counts the prompts that steps read at most; more than 2 count as 2.
+func expects(steps []Step) (n int) {
+	for i := range steps {
+		s := &steps[i]
+		switch most := max(expects(s.Steps), expects(s.Else)); s.Verb {
+		case "expect_prompt":
+			n++
+		case "repeat":
+			n += most * min(s.N, 2)
+		default:
+			for _, choice := range s.Choices {
+				most = max(most, expects(choice))
+			}
+			n += most
+		}
+	}
+	return min(n, 2)
+}
+
 type conversation struct{ wire driver.Wire }
 
 var (

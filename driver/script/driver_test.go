@@ -318,3 +318,29 @@ func FuzzFacts(f *testing.F) {
 		drivertest.Check(t, script.Driver{}, output, piece)
 	})
 }
+
+// A script that expects one prompt has it with its start; only one that expects another hears
+// what it is told in the middle of a talk.
+func TestHears(t *testing.T) {
+	dir := t.TempDir()
+	for source, hears := range map[string]bool{
+		"steps: [{say: hello}]":                                                                                          false,
+		"steps: [expect_prompt, {say: '{prompt}'}]":                                                                      false,
+		"steps: [expect_prompt, {say: a}, expect_prompt]":                                                                true,
+		"steps: [{repeat: {times: 9, steps: [expect_prompt]}}]":                                                          true,
+		"sessions: [[{repeat: {times: 9, steps: [expect_prompt]}}], [{say: hello}]]":                                     false,
+		"steps: [{say: a}]\nturn: [{repeat: {times: 9, steps: [{one_of: [[expect_prompt], [{say: b}]]}]}}]":              true,
+		"steps: [{repeat: {times: 9, steps: [expect_prompt]}}]\nturn: [{ask: may I, denied: [expect_prompt, {say: c}]}]": false,
+	} {
+		path := filepath.Join(dir, "hears.yaml")
+		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := driver.Hears(script.Driver{}, driver.Agent{Name: "a", Script: path}); got != hears {
+			t.Errorf("%s: it hears: %v, want %v", source, got, hears)
+		}
+	}
+	if driver.Hears(script.Driver{}, driver.Agent{Name: "a", Script: filepath.Join(dir, "none.yaml")}) {
+		t.Error("a script that is not there hears")
+	}
+}
