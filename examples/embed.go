@@ -11,3 +11,8 @@ var Trio embed.FS
 //
 //go:embed all:workflows
 var Workflows embed.FS
+
+// Review is the example of two agents who talk in a channel.
+//
+//go:embed all:review
+var Review embed.FS
