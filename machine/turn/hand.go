@@ -225,6 +225,7 @@ func (c *circle) grant(in GrantAsked) error {
 		c.must(h.Holder, Displaced)
 	}
 	if c.state(in.Agent) == Idle {
+		c.second(in.Agent)
 		c.welcome(in.Agent)
 		c.must(in.Agent, Assigned)
 	}

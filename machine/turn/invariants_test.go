@@ -16,21 +16,38 @@ func snapshotText(t testing.TB, f *Floor) string {
 	return string(b)
 }
 
-// heads are the channels' own states, to be compared with what becomes of them.
-func heads(f *Floor) map[ChannelID]Head {
-	all := map[ChannelID]Head{}
+// past is what a channel was before an input, to be compared with what becomes of it.
+type past struct {
+	head   Head
+	queue  []AgentID
+	circle []AgentID // who the turn comes to: it has a place, has the turn, or rests alone after it
+}
+
+func before(f *Floor) map[ChannelID]past {
+	all := make(map[ChannelID]past, len(f.Channels))
 	for id, c := range f.Channels {
-		all[id] = c.Head
+		p := past{head: c.Head, queue: c.Queue()}
+		for name := range c.Seats {
+			if inside(c, name) {
+				p.circle = append(p.circle, name)
+			}
+		}
+		all[id] = p
 	}
 	return all
 }
 
+func inside(c *Channel, name AgentID) bool {
+	s := c.Seats[name]
+	return s != nil && (s.State == Queued || s.State == Active || s.State == Waiting || c.Head.Rests == name)
+}
+
 // check is what must hold after every input. It is written by hand, from the specification,
 // and asks neither the table nor the machine's own judgement.
-func (w *world) check(was map[ChannelID]Head, in Input, changes []Change) {
+func (w *world) check(was map[ChannelID]past, in Input, changes []Change) {
 	w.t.Helper()
 	for id, c := range w.floor.Channels {
-		if err := holds(w.floor, id, c, w.now); err != nil {
+		if err := sound(w.floor, id, c, w.now); err != nil {
 			w.t.Fatalf("after %T %+v: #%s: %v", in, in, id, err)
 		}
 	}
@@ -40,8 +57,8 @@ func (w *world) check(was map[ChannelID]Head, in Input, changes []Change) {
 	w.fair(changes)
 }
 
-// holds is what every channel is like at every moment.
-func holds(f *Floor, id ChannelID, c *Channel, now Now) error {
+// sound is what every channel is like at every moment.
+func sound(f *Floor, id ChannelID, c *Channel, now Now) error {
 	var speaking []AgentID
 	for name, s := range c.Seats {
 		if s.State == Active || s.State == Waiting {
@@ -112,34 +129,52 @@ func goesOn(f *Floor, id ChannelID, c *Channel, now Now) error {
 	if now.Held {
 		return nil
 	}
-	for _, m := range c.Open {
-		if m.State != Kept || !m.Ends.IsZero() {
+	for name := range c.Seats {
+		if !inside(c, name) {
 			continue
 		}
-		for name, s := range c.Seats {
-			free := s.State == Queued || h.Rests == name
-			fresh := s.TookFor != h.Human || s.Took < c.Settings.RoundsMax || c.Settings.RoundsMax == 0
-			lostIt := s.Rest >= m.N // it had a turn for it, and let it go by
-			if free && fresh && !lostIt && f.Agents[name].Limit == "" {
-				return fmt.Errorf("message %d waits, %s is free, and the channel is parked (%s)", m.N, name, h.Parked)
-			}
+		if n := asked(f, c, name); n != 0 {
+			return fmt.Errorf("message %d waits, %s is free, and the channel is parked (%s)", n, name, h.Parked)
 		}
 	}
 	return nil
 }
 
+// asked is a message that an agent of the circle is to answer, and may: a person's that nobody
+// has, or the last words of another agent, and it has had no turn for it; 0: there is none.
+func asked(f *Floor, c *Channel, name AgentID) uint64 {
+	s := c.Seats[name]
+	if f.Agents[name].Limit != "" || c.Settings.RoundsMax > 0 && s.TookFor == c.Head.Human && s.Took >= c.Settings.RoundsMax {
+		return 0
+	}
+	for _, m := range c.Open {
+		if m.State == Kept && m.Ends.IsZero() && m.N != c.Head.Aside.Message && m.N > s.Rest {
+			return m.N
+		}
+	}
+	switch said := c.Head.Said; {
+	case said.By != name && said.Last > s.Rest:
+		return said.Last
+	case said.By == name && said.Else > s.Rest:
+		return said.Else
+	}
+	return 0
+}
+
 // step is what one input may do.
-func step(was map[ChannelID]Head, is *Floor, in Input, changes []Change) error {
+func step(was map[ChannelID]past, is *Floor, in Input, changes []Change) error {
 	for id, c := range is.Channels {
 		old, known := was[id]
 		if !known {
 			continue
 		}
-		if c.Head.Turn < old.Turn || c.Head.Seq < old.Seq {
+		if c.Head.Turn < old.head.Turn || c.Head.Seq < old.head.Seq {
 			return fmt.Errorf("#%s: a number went back", id)
 		}
-		if err := moved(old, c, id, in, changes); err != nil {
-			return fmt.Errorf("#%s: %w", id, err)
+		for _, err := range []error{moved(old.head, c, id, in, changes), kept(old, c, id, in), apart(id, in, changes), lined(old.queue, c)} {
+			if err != nil {
+				return fmt.Errorf("#%s: %w", id, err)
+			}
 		}
 	}
 	return nil
@@ -182,6 +217,96 @@ func moved(old Head, c *Channel, id ChannelID, in Input, changes []Change) error
 	return nil
 }
 
+// kept: nobody falls out of the circle who was not removed and did not go away.
+func kept(was past, c *Channel, id ChannelID, in Input) error {
+	for _, name := range was.circle {
+		if inside(c, name) {
+			continue
+		}
+		switch in := in.(type) {
+		case RemoveAsked:
+			if in.Channel == id && in.Agent == name {
+				continue
+			}
+		case AgentGone:
+			if in.Agent == name {
+				continue
+			}
+		case AgentBeatsMissed:
+			if in.Agent == name {
+				continue
+			}
+		case DisableAsked:
+			if in.Agent == name {
+				continue
+			}
+		}
+		return fmt.Errorf("%s was in the circle, and nobody took it out", name)
+	}
+	return nil
+}
+
+// apart: what happens in one channel changes nothing in another one.
+func apart(id ChannelID, in Input, changes []Change) error {
+	where := ChannelID("")
+	switch in := in.(type) {
+	case AgentConfigured, AgentConnected, AgentGone, AgentBeatsMissed, DisableAsked, EnableAsked, LimitHit, LimitLifted, Released:
+		return nil
+	case ChannelConfigured:
+		where = in.Channel
+	default:
+		where, _ = about(in)
+	}
+	for _, ch := range changes {
+		if ch.Channel != where {
+			return fmt.Errorf("what happens in #%s changes #%s", where, ch.Channel)
+		}
+	}
+	return nil
+}
+
+// lined: who was queued stays in front of whoever comes, and behind whoever was before.
+func lined(was []AgentID, c *Channel) error {
+	at := 0
+	is := c.Queue()
+	for _, name := range was {
+		i := slices.Index(is, name)
+		switch {
+		case i < 0:
+		case i != at:
+			return fmt.Errorf("the queue was %v, and is %v", was, is)
+		default:
+			at++
+		}
+	}
+	return nil
+}
+
+// inOrder: nobody is overtaken. The turn goes past those only in front of whom nothing lies that
+// they could answer; and as places are kept (lined), whoever is queued and has something to
+// answer has the turn within as many turns as there are before it.
+func inOrder(was *Floor, changes []Change) error {
+	if !slices.ContainsFunc(changes, func(ch Change) bool { return ch.Trigger == Granted }) {
+		return nil
+	}
+	f := clone(was)
+	for _, ch := range changes {
+		if ch.Trigger == Granted && !ch.Body.Head.Lease.ByHand {
+			c := f.Channels[ch.Channel]
+			for _, name := range c.Queue() {
+				if name == ch.Agent {
+					break
+				}
+				if n := asked(f, c, name); n != 0 {
+					return fmt.Errorf("%s is given the turn in #%s, %s was before it and has message %d to answer", ch.Agent, ch.Channel, name, n)
+				}
+			}
+		}
+		f.Apply(ch)
+	}
+	return nil
+}
+
 // fair: who has something to answer gets the turn after those before him at the latest. What
 // people grant does not count.
 func (w *world) fair(changes []Change) {
@@ -192,7 +317,7 @@ func (w *world) fair(changes []Change) {
 		for _, name := range w.floor.Channels[ch.Channel].Queue() {
 			key := string(ch.Channel) + "/" + string(name)
 			if before, waits := w.before[key]; waits && name != ch.Agent {
-				if w.before[key] = before - 1; before == 0 && w.owed(w.floor.Channels[ch.Channel], name) {
+				if w.before[key] = before - 1; before == 0 && asked(w.floor, w.floor.Channels[ch.Channel], name) != 0 {
 					w.t.Fatalf("%s in #%s is next, and %s has the turn", name, ch.Channel, ch.Agent)
 				}
 			}
@@ -203,22 +328,11 @@ func (w *world) fair(changes []Change) {
 		for _, name := range w.agents {
 			key := string(id) + "/" + string(name)
 			at := slices.Index(queue, name)
-			if at < 0 || !w.owed(c, name) {
+			if at < 0 || asked(w.floor, c, name) == 0 {
 				delete(w.before, key)
 			} else if _, waits := w.before[key]; !waits {
 				w.before[key] = at
 			}
 		}
 	}
-}
-
-// owed: a person's message is there that nobody has, and it may speak.
-func (w *world) owed(c *Channel, name AgentID) bool {
-	s := c.Seats[name]
-	if s == nil || w.floor.Agents[name].Limit != "" || (c.Settings.RoundsMax > 0 && s.TookFor == c.Head.Human && s.Took >= c.Settings.RoundsMax) {
-		return false
-	}
-	return slices.ContainsFunc(c.Open, func(m Message) bool {
-		return m.State == Kept && m.Ends.IsZero() && m.N != c.Head.Aside.Message && m.N > s.Rest
-	})
 }

@@ -259,11 +259,19 @@ func (c *circle) assign(name AgentID) error {
 	case !c.member(name) && len(c.base.Seats) >= agentsPerChannelMax:
 		return c.refuse(name, Assigned, "T2", fmt.Sprintf("%d agents are in this channel, which is the limit", agentsPerChannelMax))
 	}
-	if rests := c.head.Rests; rests != "" && state == Idle {
-		c.must(rests, SecondCame)
+	if state == Idle {
+		c.second(name)
 	}
 	c.welcome(name)
 	return c.take(name, Assigned, "")
+}
+
+// second has whoever rests alone queued before somebody else is: it would be forgotten when that
+// one rests in its place.
+func (c *circle) second(name AgentID) {
+	if rests := c.head.Rests; rests != "" && rests != name {
+		c.must(rests, SecondCame)
+	}
 }
 
 // welcome makes somebody a member. What the others said before is not its to answer; what a

@@ -251,12 +251,12 @@ func same(t testing.TB, what string, a, b *Floor) {
 }
 
 func (w *world) decide(in Input) []Change {
-	before := ""
+	seen := ""
 	if w.inputs++; w.inputs%8 == 0 { // it takes more time than all the rest
-		before = snapshotText(w.t, w.floor)
+		seen = snapshotText(w.t, w.floor)
 	}
 	changes, err := decide(w.t, w.floor, in, w.now)
-	if after := before; after != "" && after != snapshotText(w.t, w.floor) {
+	if seen != "" && seen != snapshotText(w.t, w.floor) {
 		w.t.Fatalf("Decide of %T changed the floor", in)
 	}
 	if err != nil {
@@ -268,7 +268,7 @@ func (w *world) decide(in Input) []Change {
 			fmt.Printf("      %s %s %s->%s %s %s %+v\n", ch.Channel, ch.Agent, ch.From, ch.To, ch.Row, ch.Trigger, ch.Body.Messages)
 		}
 	}
-	was := heads(w.floor)
+	was := before(w.floor)
 	for _, ch := range changes {
 		w.replayed.Apply(journaled(w.t, ch))
 		w.floor.Apply(ch)

@@ -3,252 +3,322 @@ package turn
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// walk is every state that a floor can come to, one step after the other. States that differ
-// in numbers and times alone are one: what counts is who stands where, who has which message,
-// who has something to answer, and which timers run.
-type walk struct {
-	t        *testing.T
-	agents   []AgentID
-	channels []ChannelID
-	modes    []Mode // of what a person says, who says no more while a message waits
-	hands    bool   // people grant turns, too
-	still    bool   // nobody is removed, and nobody waits
-	brief    bool   // and whoever is told something is told at once, and answers or runs out of time
-	seen     map[string]bool
-	todo     []*Floor
-	steps    int
+// can is what may happen in a walk, beside what always may: agents connect and go away, are
+// assigned, are told, speak, finish, run out of time; people speak; and all of it too late.
+type can int
+
+const (
+	slow     can = 1 << iota // it takes a while until an errand is done; else it is done at once
+	waits                    // agents wait, and people end that
+	passes                   // agents pass
+	skips                    // people skip a turn
+	removes                  // people remove agents
+	grants                   // people grant turns
+	disables                 // people disable agents and enable them
+	limits                   // agents are limited, and not any more
+	holds                    // the team is held and released
+	crashes                  // agents crash, which no row tells from going away
+	quietly                  // agents finish without a word, or end an answer without finishing
+	all      can = 1<<iota - 1
+)
+
+// scene is a team to be walked, and what may happen to it.
+type scene struct {
+	agents, channels int
+	modes            []Mode // of what people say
+	open             int    // so many of their messages wait for an answer at most; then they say no more
+	can              can
+	lead             bool // the first agent is the channel's
+	deaf, detect     bool
+	rounds           int
+	long             bool
 }
 
-// TestEveryState proves what holds of a channel in every state that it can come to.
+var every = []Mode{ByQueue, Interrupt, Inject, Parallel}
+
+var scenes = []scene{
+	{agents: 1, channels: 1, modes: every, open: 1, can: all, rounds: 1},
+	{agents: 2, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | skips | removes, rounds: 1, lead: true},
+	{agents: 3, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes, rounds: 1},
+}
+
+func (s scene) String() string {
+	name := fmt.Sprintf("%d agents, %d channels, %d open of %v, rounds %d", s.agents, s.channels, s.open, s.modes, s.rounds)
+	for i, word := range []string{"slow", "waits", "passes", "skips", "removes", "grants", "disables", "limits", "holds", "crashes", "quietly"} {
+		if s.can&(1<<i) != 0 {
+			name += ", " + word
+		}
+	}
+	for word, is := range map[string]bool{"lead": s.lead, "deaf": s.deaf, "detect": s.detect} {
+		if is {
+			name += ", " + word
+		}
+	}
+	return name
+}
+
+// walk is every state that a scene can come to, one step after the other.
+type walk struct {
+	scene
+	*form
+	t     *testing.T
+	seen  map[string]struct{}
+	todo  []string
+	steps int
+	held  bool // in the state that is looked at
+}
+
 func TestEveryState(t *testing.T) {
-	every := []Mode{Inject, ByQueue, Interrupt, Parallel}
 	long := os.Getenv("FAIRLEAD_LONG") != ""
-	for _, c := range []struct {
-		agents, channels int
-		modes            []Mode
-		hands, long      bool
-		still, brief     bool
-		lead             AgentID
-	}{
-		{agents: 1, channels: 1, modes: every, hands: true},
-		{agents: 2, channels: 1, modes: []Mode{Interrupt}},
-		{agents: 2, channels: 1, modes: []Mode{Interrupt}, lead: "a0"},
-		{agents: 2, channels: 1, modes: []Mode{Parallel}},
-		{agents: 3, channels: 1, modes: []Mode{Inject}},
-		{agents: 4, channels: 1, modes: []Mode{ByQueue}, brief: true},
-		{agents: 4, channels: 1, modes: []Mode{ByQueue}, still: true, long: true},
-		{agents: 2, channels: 2, modes: []Mode{ByQueue}, brief: true},
-		{agents: 3, channels: 2, modes: []Mode{ByQueue}, brief: true, long: true},
-		{agents: 3, channels: 2, modes: []Mode{ByQueue}, still: true, long: true},
-		{agents: 2, channels: 1, modes: every, hands: true, long: true},
-		{agents: 4, channels: 1, modes: []Mode{Inject}, long: true},
-	} {
-		name := fmt.Sprintf("agents=%d,channels=%d,modes=%v,hands=%t,still=%t,brief=%t,lead=%s", c.agents, c.channels, c.modes, c.hands, c.still, c.brief, c.lead)
-		t.Run(name, func(t *testing.T) {
-			if c.long && !long {
+	for _, s := range scenes {
+		t.Run(strings.ReplaceAll(s.String(), " ", "_"), func(t *testing.T) {
+			if s.long && !long {
 				t.Skip("FAIRLEAD_LONG=1 walks it")
 			}
-			if raced && c.agents*c.channels > 2 {
-				t.Skip("walked without the race detector, which has nothing to find here")
-			}
-			w := &walk{t: t, modes: c.modes, hands: c.hands, still: c.still || c.brief, brief: c.brief, seen: map[string]bool{}}
-			w.start(c.agents, c.channels, c.lead)
+			began := time.Now()
+			w := newWalk(t, s)
+			w.visit(w.start())
 			for len(w.todo) > 0 {
-				f := w.todo[len(w.todo)-1]
+				key := w.todo[len(w.todo)-1]
 				w.todo = w.todo[:len(w.todo)-1]
-				for _, in := range w.inputs(f) {
-					w.step(f, in)
-				}
+				w.from(key)
 			}
-			t.Logf("%d states, %d steps", len(w.seen), w.steps)
+			var mem runtime.MemStats
+			runtime.ReadMemStats(&mem)
+			t.Logf("%d states, %d steps, %.1f s, %d MiB", len(w.seen), w.steps, time.Since(began).Seconds(), mem.Sys>>20)
 		})
 	}
 }
 
-func (w *walk) start(agents, channels int, lead AgentID) {
+func newWalk(t *testing.T, s scene) *walk {
+	set := DefaultSettings()
+	set.RoundsMax, set.AutoDetectEnd = s.rounds, s.detect
+	if s.lead {
+		set.Lead = "a0"
+	}
+	return &walk{scene: s, form: newForm(s.agents, s.channels, set, AgentSettings{Deaf: s.deaf}), t: t, seen: map[string]struct{}{}}
+}
+
+// start is a team of which nobody is there yet.
+func (w *walk) start() *Floor {
 	f := &Floor{}
-	apply := func(in Input) {
-		changes, err := decide(w.t, f, in, Now{At: noon})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		for _, ch := range changes {
-			f.Apply(ch)
-		}
+	for _, name := range w.form.agents {
+		w.must(f, AgentConfigured{name, w.own})
 	}
-	for i := range agents {
-		w.agents = append(w.agents, AgentID(fmt.Sprint("a", i)))
-		apply(AgentConfigured{Agent: w.agents[i]})
+	for _, id := range w.form.channels {
+		w.must(f, ChannelConfigured{id, w.settings})
 	}
-	for i := range channels {
-		id := ChannelID(fmt.Sprint("c", i))
-		w.channels = append(w.channels, id)
-		set := DefaultSettings()
-		set.RoundsMax, set.Lead = 1, lead
-		apply(ChannelConfigured{Channel: id, Settings: set})
+	return f
+}
+
+func (w *walk) must(f *Floor, in Input) {
+	changes, err := decide(w.t, f, in, w.now())
+	if err != nil || len(changes) == 0 {
+		w.t.Fatalf("%T %+v comes to nothing: %v", in, in, err)
 	}
-	w.visit(f)
+	for _, ch := range changes {
+		f.Apply(ch)
+	}
+}
+
+func (w *walk) now() Now { return Now{At: noon, Held: w.held} }
+
+func (w *walk) keyOf(f *Floor) string {
+	if w.held {
+		return "h" + w.key(f)
+	}
+	return "r" + w.key(f)
 }
 
 func (w *walk) visit(f *Floor) {
-	if key := w.key(f); !w.seen[key] {
-		w.seen[key] = true
-		w.todo = append(w.todo, f)
+	key := w.keyOf(f)
+	if _, seen := w.seen[key]; !seen {
+		w.seen[key] = struct{}{}
+		w.todo = append(w.todo, key)
 	}
 }
 
-// step does one input in one state, and looks at what became of it.
-func (w *walk) step(f *Floor, in Input) {
-	now := Now{At: noon}
+// from does in one state all that can happen there.
+func (w *walk) from(key string) {
+	w.held = key[0] == 'h'
+	f := w.floor(key[1:])
+	if again := w.keyOf(f); again != key {
+		w.t.Fatalf("a canonical state has another canonical form:\n%x\n%x\n%s", key, again, snapshotText(w.t, f))
+	}
+	was := before(f)
+	for _, in := range w.inputs(f) {
+		if next := w.step(f, was, in); next != nil {
+			w.visit(next)
+		}
+	}
+	if w.can&holds != 0 {
+		w.held = !w.held
+		next := clone(f)
+		if !w.held {
+			next = w.step(f, was, Released{})
+		}
+		if next == nil {
+			next = f
+		}
+		w.visit(next)
+	}
+}
+
+// step does one thing in one state, and looks at what became of it; nil: nothing did.
+func (w *walk) step(f *Floor, was map[ChannelID]past, in Input) *Floor {
+	now := w.now()
 	if timer, ok := in.(TimerFired); ok {
 		now.At = timer.About.At
 	}
 	changes, err := decide(w.t, f, in, now)
 	if err != nil || len(changes) == 0 {
-		return
+		return nil
 	}
 	w.steps++
 	next := clone(f)
 	for _, ch := range changes {
 		next.Apply(ch)
 	}
-	if !w.hands {
-		w.stopAll(next)
+	if w.can&slow == 0 {
+		w.tellAll(next, now)
 	}
-	rebase(next, now.At.Sub(noon))
-	for id, c := range next.Channels {
-		if err := holds(next, id, c, Now{At: noon}); err != nil {
+	for _, id := range w.form.channels {
+		if err := sound(next, id, next.Channels[id], now); err != nil {
 			w.t.Fatalf("after %T %+v: #%s: %v\nfrom %s\nto %s", in, in, id, err, snapshotText(w.t, f), snapshotText(w.t, next))
 		}
 	}
-	if err := step(heads(f), next, in, changes); err != nil {
-		w.t.Fatalf("%T %+v: %v", in, in, err)
+	if err := step(was, next, in, changes); err != nil {
+		w.t.Fatalf("%T %+v: %v\nfrom %s\nto %s", in, in, err, snapshotText(w.t, f), snapshotText(w.t, next))
 	}
 	if err := inOrder(f, changes); err != nil {
 		w.t.Fatalf("after %T %+v: %v\nfrom %s", in, in, err, snapshotText(w.t, f))
 	}
-	w.visit(next)
+	return next
 }
 
-// stopAll has whoever is to be stopped stop at once, which halves the states: what waits for it
-// is a removed agent's seat, and nothing else.
-func (w *walk) stopAll(f *Floor) {
-	for _, id := range w.channels {
-		for _, t := range f.Todo(id, Now{At: noon}) {
-			if t.Do != StopWork && t.Do != TellGoOn && !w.brief {
-				continue
+// tellAll does every errand, until there is none.
+func (w *walk) tellAll(f *Floor, now Now) {
+	for _, id := range w.form.channels {
+		for range 20 {
+			todo := f.Todo(id, now)
+			if len(todo) == 0 {
+				break
 			}
-			changes, err := decide(w.t, f, Told{Token: t.Token, Do: t.Do, N: t.N}, Now{At: noon})
-			if err != nil || len(changes) == 0 {
-				w.t.Fatalf("%s comes to nothing: %v", t.Key, err)
-			}
-			for _, ch := range changes {
-				f.Apply(ch)
-			}
+			w.must(f, Told{Token: todo[0].Token, Do: todo[0].Do, N: todo[0].N})
 		}
 	}
 }
 
-// inOrder: nobody is overtaken. The turn goes past those only in front of whom nothing lies that
-// they could answer: so whoever is queued has it within as many turns as the queue is long.
-func inOrder(was *Floor, changes []Change) error {
-	f := clone(was)
-	for _, ch := range changes {
-		if ch.Trigger == Granted && !ch.Body.Head.Lease.ByHand {
-			c := f.Channels[ch.Channel]
-			for _, name := range c.Queue() {
-				if name == ch.Agent {
-					break
-				}
-				s := c.Seats[name]
-				spent := s.TookFor == c.Head.Human && s.Took >= c.Settings.RoundsMax
-				for _, m := range c.Open {
-					if m.State == Kept && m.Ends.IsZero() && m.N > s.Rest && !spent && f.Agents[name].Limit == "" {
-						return fmt.Errorf("%s is given the turn in #%s, %s was before it and has message %d to answer", ch.Agent, ch.Channel, name, m.N)
-					}
-				}
-			}
-		}
-		f.Apply(ch)
-	}
-	return nil
-}
-
-// inputs are all that can happen in a state.
+// inputs are all that can happen in a state, but for holds.
 func (w *walk) inputs(f *Floor) []Input {
 	var ins []Input
-	for _, name := range w.agents {
-		if f.Agents[name].Connected {
+	for _, name := range w.form.agents {
+		a := f.Agents[name]
+		if a.Connected {
 			ins = append(ins, AgentGone{name, Disconnected, ""})
+			if w.can&crashes != 0 {
+				ins = append(ins, AgentGone{name, Crashed, ""}, AgentBeatsMissed{Agent: name, Last: noon.Add(-time.Hour)})
+			}
 		} else {
 			ins = append(ins, AgentConnected{name})
 		}
+		if w.can&disables != 0 {
+			ins = append(ins, DisableAsked{name}, EnableAsked{name})
+		}
+		if w.can&limits != 0 {
+			ins = append(ins, LimitHit{name, "x"}, LimitLifted{name})
+		}
 	}
-	for _, id := range w.channels {
-		ins = append(ins, w.inputsOf(f, id)...)
+	for _, id := range w.form.channels {
+		ins = w.people(ins, f, id)
+		ins = w.answers(ins, f, id)
+		ins = w.timers(ins, f, id)
 	}
 	return ins
 }
 
-func (w *walk) inputsOf(f *Floor, id ChannelID) []Input {
+// people is what people do in a channel.
+func (w *walk) people(ins []Input, f *Floor, id ChannelID) []Input {
 	c := f.Channels[id]
-	h := &c.Head
-	var ins []Input
-	if len(c.Open) == 0 {
+	if len(c.Open) < w.open {
 		for _, mode := range w.modes {
 			ins = append(ins, HumanSpoke{Channel: id, By: "ada", Mode: mode, Bytes: 1})
 		}
 	}
-	for _, name := range w.agents {
-		if s := c.Seats[name]; (s == nil || s.Gone || s.State == "") && (len(w.agents) < 3 || f.Agents[name].Connected) {
+	for _, name := range w.form.agents {
+		s := c.Seats[name]
+		if s == nil || s.Gone || s.State == "" {
 			ins = append(ins, AssignAsked{id, name})
 		}
-		if s := c.Seats[name]; s != nil && !s.Gone && !w.still {
+		if s == nil || s.Gone {
+			continue
+		}
+		if w.can&removes != 0 {
 			ins = append(ins, RemoveAsked{id, name})
 		}
-		if w.hands && f.StateOf(name, id) == Queued {
+		if w.can&grants != 0 && f.Agents[name].Online() && c.Head.Holder != name {
 			ins = append(ins, GrantAsked{id, name, true})
 		}
-		if s := c.Seats[name]; s != nil && len(s.Apart) > 0 {
-			ins = append(ins, Said{Token: Token{Channel: id, Agent: name}, Bytes: 1, Ended: true, Re: s.Apart[0].N})
-		}
 	}
-	for _, t := range f.Todo(id, Now{At: noon}) {
+	if c.Head.Holder != "" && w.can&skips != 0 {
+		ins = append(ins, SkipAsked{Channel: id}, SkipAsked{Channel: id, Turn: c.Head.Turn - 1})
+	}
+	if c.Head.Holder != "" && c.Seats[c.Head.Holder].State == Waiting && w.can&waits != 0 {
+		ins = append(ins, OverrideAsked{id, true}, OverrideAsked{id, false})
+	}
+	return ins
+}
+
+// answers is what agents do in a channel, under their turn, without it, and after it.
+func (w *walk) answers(ins []Input, f *Floor, id ChannelID) []Input {
+	c := f.Channels[id]
+	h := &c.Head
+	for _, t := range f.Todo(id, w.now()) {
 		ins = append(ins, Told{Token: t.Token, Do: t.Do, N: t.N})
+	}
+	for _, name := range w.form.agents {
+		if s := c.Seats[name]; s != nil {
+			for _, a := range s.Apart {
+				ins = append(ins, Said{Token: Token{Channel: id, Agent: name}, Bytes: 1, Ended: true, Re: a.N})
+				if w.can&quietly != 0 {
+					ins = append(ins, Said{Token: Token{Channel: id, Agent: name}, Bytes: 1, Re: a.N}, Said{Token: Token{Channel: id, Agent: name}, Ended: true, Re: a.N})
+				}
+			}
+		}
 	}
 	if h.Aside.Message != 0 {
 		ins = append(ins, Said{Token: Token{Channel: id, Agent: h.Aside.Agent}, Bytes: 1, Ended: true, Re: h.Aside.Message})
 	}
 	if h.Holder == "" {
-		return append(ins, w.timers(c, id)...)
+		return ins
 	}
 	token, old := Token{id, h.Holder, h.Turn}, Token{id, h.Holder, h.Turn - 1}
-	ins = append(ins, Said{Token: old, Bytes: 1, Complete: true}, Said{Token: token, Bytes: 1, Complete: true}, SkipAsked{Channel: id})
-	if w.brief {
-		return append(append(ins[:len(ins)-3:len(ins)-3], Said{Token: token, Bytes: 1, Complete: true}), w.timers(c, id)[:1]...)
+	ins = append(ins, Said{Token: token, Bytes: 1, Complete: true}, Said{Token: token, Bytes: 1})
+	ins = append(ins, Said{Token: old, Bytes: 1, Complete: true}, PassAsked{old}, WaitAskedFor{Token: old}, WaitOver{old}, Told{Token: old, Do: TellTurn, N: old.Turn})
+	if w.can&quietly != 0 {
+		ins = append(ins, Said{Token: token, Complete: true}, Said{Token: token, Ended: true})
 	}
-	if c.Seats[h.Holder].State == Waiting {
-		ins = append(ins, WaitOver{token}, OverrideAsked{id, true}, OverrideAsked{id, false})
-	} else {
-		ins = append(ins, Said{Token: token, Complete: true}, PassAsked{token})
-		if !w.still {
-			ins = append(ins, WaitAskedFor{Token: token})
-		}
+	if w.can&passes != 0 {
+		ins = append(ins, PassAsked{token})
 	}
-	return append(ins, w.timers(c, id)...)
+	if w.can&waits != 0 {
+		ins = append(ins, WaitAskedFor{Token: token}, WaitOver{token})
+	}
+	return ins
 }
 
 // timers are those that run, and each of them as it would come too late.
-func (w *walk) timers(c *Channel, id ChannelID) []Input {
-	var ins []Input
-	c.deadlines(func(what Clock, n uint64, at time.Time) {
+func (w *walk) timers(ins []Input, f *Floor, id ChannelID) []Input {
+	f.Channels[id].deadlines(func(what Clock, n uint64, at time.Time) {
 		if !at.IsZero() {
 			about := Deadline{Channel: id, What: what, N: n, At: at}
 			late, wrong := about, about
@@ -260,109 +330,87 @@ func (w *walk) timers(c *Channel, id ChannelID) []Input {
 	return ins
 }
 
-// rebase moves all times back, so that a state is as if it had come about at noon.
-func rebase(f *Floor, by time.Duration) {
-	if by == 0 {
-		return
-	}
-	back := func(at *time.Time) {
-		if !at.IsZero() {
-			*at = later(at.Add(-by), noon.Add(time.Nanosecond))
-		}
-	}
-	for _, c := range f.Channels {
-		for _, at := range []*time.Time{&c.Head.Lease.Ends, &c.Head.Lease.WaitTo, &c.Head.Lease.Silence, &c.Head.Lease.Since, &c.Head.Aside.Ends} {
-			back(at)
-		}
-		for i := range c.Open {
-			back(&c.Open[i].Ends)
-		}
-	}
-}
-
 // clone is a floor of its own. Slices in seats and heads are never written to.
 func clone(f *Floor) *Floor {
 	n := &Floor{Agents: maps.Clone(f.Agents), Channels: make(map[ChannelID]*Channel, len(f.Channels))}
 	for id, c := range f.Channels {
-		is := &Channel{Settings: c.Settings, Head: c.Head, Seats: maps.Clone(c.Seats), Open: slices.Clone(c.Open), queue: slices.Clone(c.queue), busy: maps.Clone(c.busy)}
-		n.Channels[id] = is
+		n.Channels[id] = &Channel{Settings: c.Settings, Head: c.Head, Seats: maps.Clone(c.Seats), Open: slices.Clone(c.Open), queue: slices.Clone(c.queue), busy: maps.Clone(c.busy)}
 	}
 	return n
 }
 
-// key says what a state is like, whatever its numbers: agents that are alike are one another's
-// equal, so that they are put in an order by what they are like.
-func (w *walk) key(f *Floor) string {
-	var out strings.Builder
-	people := make([]string, 0, len(w.agents))
-	for _, name := range w.agents {
-		a := f.Agents[name]
-		var one strings.Builder
-		fmt.Fprint(&one, bits(a.Connected, a.Disabled, a.Crashed, a.Limit != ""))
-		for _, id := range w.channels {
-			seatKey(&one, f.Channels[id], name)
+// From a state with all of its past, and from its canonical form, the same steps lead to the
+// same canonical states: so the walk visits all there are.
+func TestCanonicalLosesNothing(t *testing.T) {
+	for _, s := range []scene{
+		{agents: 3, channels: 1, modes: every, open: 3, can: all, rounds: 2, lead: true},
+		{agents: 3, channels: 1, modes: every, open: 2, can: all, rounds: 2, detect: true},
+		{agents: 3, channels: 2, modes: every, open: 2, can: all, rounds: 0, deaf: true},
+		{agents: 2, channels: 1, modes: every, open: 3, can: all &^ slow, rounds: 1},
+	} {
+		seeds := uint64(60)
+		if raced {
+			seeds = 5
 		}
-		people = append(people, one.String())
-	}
-	slices.Sort(people)
-	for _, id := range w.channels {
-		headKey(&out, f.Channels[id])
-	}
-	return out.String() + strings.Join(people, "|")
-}
-
-func seatKey(out *strings.Builder, c *Channel, name AgentID) {
-	s := c.Seats[name]
-	h := &c.Head
-	fmt.Fprint(out, "/", bits(h.Holder == name, h.Rests == name, h.Aside.Agent == name && h.Aside.Message != 0, h.Said.By == name, c.Settings.Lead == name))
-	if s == nil {
-		return
-	}
-	if s.State == "" && h.Rests != name { // what it has heard and answered is settled anew when it comes back
-		fmt.Fprint(out, "-", bits(s.Owed, s.Stop != 0, s.Gone, s.TookFor == h.Human && s.Took > 0, len(s.Ahead) > 0))
-		apartKey(out, c, s)
-		return
-	}
-	took := 0
-	if s.TookFor == h.Human && c.Settings.RoundsMax > 0 {
-		took = min(s.Took, c.Settings.RoundsMax)
-	}
-	fmt.Fprint(out, s.State, slices.Index(c.Queue(), name), ",", took, bits(s.Owed, s.Stop != 0, s.Gone, h.Said.Last > s.Rest, h.Said.Else > s.Rest))
-	for _, m := range c.Open {
-		fmt.Fprint(out, bits(m.N > s.Rest, m.N > s.Heard, slices.Contains(s.Ahead, m.N)))
-	}
-	apartKey(out, c, s)
-}
-
-func apartKey(out *strings.Builder, c *Channel, s *Seat) {
-	for _, a := range s.Apart {
-		i, ok := find(c.Open, a.N)
-		fmt.Fprint(out, "a", i, bits(ok, a.Told, a.N > s.Heard))
-	}
-}
-
-func headKey(out *strings.Builder, c *Channel) {
-	h := &c.Head
-	l := &h.Lease
-	i, ok := find(c.Open, h.Aside.Message)
-	parked := h.Parked
-	if parked == Passed {
-		parked = Quiet // another word for people; what happens next is the same
-	}
-	fmt.Fprint(out, "#", parked, bits(l.Told, l.Stopped, l.Left > 0, !l.Ends.IsZero(), !l.WaitTo.IsZero(), !l.Silence.IsZero()))
-	fmt.Fprint(out, i, bits(ok, h.Aside.Message != 0, h.Aside.Told, h.Said.Last > l.Upto, h.Said.Else > l.Upto))
-	for _, m := range c.Open {
-		fmt.Fprint(out, "m", m.Mode, m.State, bits(!m.Ends.IsZero(), m.N <= l.Upto, slices.Contains(l.Ahead, m.N)))
-	}
-}
-
-func bits(all ...bool) string {
-	b := make([]byte, len(all))
-	for i, is := range all {
-		b[i] = '0'
-		if is {
-			b[i] = '1'
+		for seed := range seeds {
+			t.Run(strings.ReplaceAll(fmt.Sprint(s, "/seed=", seed), " ", "_"), func(t *testing.T) {
+				rnd := rand.New(rand.NewPCG(seed, 0))
+				w := newWalk(t, s)
+				f := w.start()
+				for range 80 {
+					ins := w.inputs(f)
+					if next := w.step(f, before(f), ins[rnd.IntN(len(ins))]); next != nil {
+						f = next
+					}
+					if rnd.IntN(30) == 0 {
+						if w.held = !w.held; !w.held {
+							w.release(f)
+						}
+					}
+					w.alike(f)
+				}
+			})
 		}
 	}
-	return string(b)
+}
+
+func (w *walk) alike(f *Floor) {
+	lean := w.floor(w.key(f))
+	a, b := w.follow(f), w.follow(lean)
+	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
+		w.t.Errorf("a state and its canonical form are not alike:\n%s\n%s", snapshotText(w.t, f), snapshotText(w.t, lean))
+		for key, in := range a {
+			if _, ok := b[key]; !ok {
+				w.t.Errorf("only the state: %T %+v: %x", in, in, key)
+			}
+		}
+		for key, in := range b {
+			if _, ok := a[key]; !ok {
+				w.t.Errorf("only its form: %T %+v: %x", in, in, key)
+			}
+		}
+		w.t.FailNow()
+	}
+}
+
+func (w *walk) release(f *Floor) {
+	changes, err := decide(w.t, f, Released{}, w.now())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, ch := range changes {
+		f.Apply(ch)
+	}
+}
+
+// follow is what can become of a state in one step.
+func (w *walk) follow(f *Floor) map[string]Input {
+	next := map[string]Input{}
+	was := before(f)
+	for _, in := range append(w.inputs(f), Released{}) {
+		if is := w.step(f, was, in); is != nil {
+			next[w.key(is)] = in
+		}
+	}
+	return next
 }
