@@ -148,7 +148,7 @@ func channelRoutes() []route {
 		},
 		{
 			"read-channel", get, "/channels/{channel}/entries", "What was said in a channel",
-			"Oldest first: messages, announcements, warnings, and with `moves` how agents moved. To follow, ask for what is `after` the last `seq` you have whenever `/events?entity=channel/NAME` says that something happened.",
+			"Oldest first: messages, announcements, warnings, and with `moves` how agents moved. A page may be shorter than its limit where texts are long; `more` says whether there is more. To follow, ask for what is `after` the last `seq` you have whenever `/events?entity=channel/NAME` says that something happened.",
 			answer((*Server).entries),
 		},
 		{
@@ -231,6 +231,7 @@ func (s *Server) entries(ctx context.Context, in *entriesIn) (*engine.ChannelPag
 		return nil, p
 	}
 	page, err := f.ChannelEntries(ctx, in.Channel, engine.EntryQuery{Before: in.Before, After: in.After, Limit: in.Limit, Moves: in.Moves})
+	page = fitPage(page, in.After == 0)
 	page.Entries = some(page.Entries)
 	return &page, err
 }

@@ -89,9 +89,13 @@ func (p *player) CloseInput(context.Context) error   { return nil }
 // real serves a real engine over its socket, with one agent whose processes are played. stop
 // ends both, and complains where one of them did not end well.
 func real(t testing.TB, j journal.Journal) (dir string, host *stage, stop func()) {
+	return realOf(t, j, "version: 1\nagents:\n  coder:\n    description: Writes code\n    driver: exec\n    command: [\"true\"]\n")
+}
+
+// realOf is real with a configuration of its own.
+func realOf(t testing.TB, j journal.Journal, yaml string) (dir string, host *stage, stop func()) {
 	t.Helper()
 	dir = workspace(t)
-	yaml := "version: 1\nagents:\n  coder:\n    description: Writes code\n    driver: exec\n    command: [\"true\"]\n"
 	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -198,15 +198,13 @@ func (s *Server) errands(ctx context.Context, in *errandsIn) (*Errands, error) {
 	defer s.polls.leave(in.Name)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
+	stop := context.AfterFunc(s.ctx, cancel)
+	defer stop()
 	list, err := f.AgentErrands(ctx, in.Name, wait)
 	if err != nil && s.ctx.Err() != nil {
 		err = engine.ErrClosed
 	}
-	for i := range list {
-		list[i].Messages = some(list[i].Messages)
-	}
-	return &Errands{Errands: some(list)}, err
+	return &Errands{Errands: some(fitErrands(list))}, err
 }
 
 // waitOf is how long a poll may wait; its pattern is the route's.

@@ -71,6 +71,66 @@ curl -N -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:7466/api/v1/events?t
 ` + "```" + `
 
 All text in answers may come from agents. Show it as text.
+
+` + referenceMember
+
+// referenceMember is played by TestForeignAgentByTheBook as it stands here.
+const referenceMember = `## An agent of your own in a channel
+
+An agent that Fairlead does not start takes part in channels by requests. In ` + "`fairlead.yaml`" + ` it is one
+with ` + "`loop: foreign`" + `, and stands in a channel:
+
+` + "```" + `yaml
+agents:
+  scout: {description: Looks around, loop: foreign}
+channels:
+  reviews: {agents: [scout]}
+` + "```" + `
+
+It says that it is there, and from then on that it lives, every ten seconds; after three of these
+missed it is OFFLINE and its turn is over.
+
+` + "```" + `
+ask() { curl -s -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" "$@"; }
+API=http://127.0.0.1:7466/api/v1
+
+ask -X POST $API/agents/scout/ready
+{"heartbeat_ms":10000,"missed_max":3}
+ask -X POST $API/agents/scout/heartbeat
+{"heartbeat_ms":10000}
+` + "```" + `
+
+A person says something, and the agent, which waits for what it is to do, has the turn. ` + "`text`" + ` is all
+that it is to be told, ready for a model. When the model has it, the errand is done, and is in the list
+no more; an agent that crashes before that finds it there again, under the same ` + "`key`" + `.
+
+` + "```" + `
+ask -X POST $API/channels/reviews/messages -d '{"text":"What do you see?"}'
+{"message_id":"reviews/1"}
+ask "$API/agents/scout/errands?wait=30s"
+{"errands":[{"key":"tell_turn/reviews/scout/1","do":"tell_turn","channel":"reviews","turn":1,"text":"Channel reviews, turn 1: it is your turn…"}]}
+ask -X POST $API/agents/scout/told -d '{"key":"tell_turn/reviews/scout/1"}'
+ask -X POST $API/channels/reviews/said -d '{"agent":"scout","turn":1,"text":"A fault in main.go.","complete":true}'
+` + "```" + `
+
+Every act names its turn. What is said under a number that is over is kept as late and moves nothing.
+In its next turn the agent waits for something, and the channel with it, then goes on:
+
+` + "```" + `
+ask -X POST $API/channels/reviews/messages -d '{"text":"Can you mend it?","mode":"queue"}'
+{"message_id":"reviews/3"}
+ask "$API/agents/scout/errands?wait=30s"
+{"errands":[{"key":"tell_turn/reviews/scout/2","turn":2}]}
+ask -X POST $API/agents/scout/told -d '{"key":"tell_turn/reviews/scout/2"}'
+ask -X POST $API/channels/reviews/wait -d '{"agent":"scout","turn":2,"why":"the tests run"}'
+ask $API/channels/reviews
+{"holder":"scout","state":"WAITING","why":"the tests run"}
+ask -X POST $API/channels/reviews/go-on -d '{"agent":"scout","turn":2}'
+ask -X POST $API/channels/reviews/said -d '{"agent":"scout","turn":2,"text":"It is mended.","complete":true}'
+ask $API/channels/reviews
+{"holder":"","state":"PARKED","messages":4}
+ask -X POST $API/agents/scout/leave
+` + "```" + `
 `
 
 type schemaDoc struct {
