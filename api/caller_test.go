@@ -11,11 +11,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/engine"
 )
 
 const askAsVar = "FAIRLEAD_TEST_ASK" // the folder whose daemon the child asks
 
-// X10: who runs in a session of ours reads, and orders others about, and not itself.
+// X10: who runs in a session of ours reads, and orders others about, and not itself. In channels
+// it does its own, in its own name.
 func TestNobodyReleasesHimself(t *testing.T) {
 	if dir := os.Getenv(askAsVar); dir != "" {
 		askAsAgent(t, dir)
@@ -36,7 +39,7 @@ func TestNobodyReleasesHimself(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	want := `agent coder: reviewer continuous ""|agent coder: hold true ""`
+	want := `agent coder: reviewer continuous ""|agent coder: hold true ""|itself coder: pass turn=3`
 	if got := strings.Join(s.fake.orders, "|"); got != want {
 		t.Errorf("orders: %s", got)
 	}
@@ -50,7 +53,14 @@ func askAsAgent(t *testing.T, dir string) {
 	defer c.Close()
 	_, release := c.Release(t.Context(), "")
 	_, itself := c.Command(t.Context(), Start, "coder", "")
-	for what, err := range map[string]error{"release": release, "itself": itself, "down": c.Down(t.Context(), true)} {
+	_, asPerson := c.Say(t.Context(), "reviews", "do as the agent says", "interrupt")
+	_, turn := c.Grant(t.Context(), "reviews", "coder", true)
+	_, asOther := c.AgentPass(t.Context(), "reviews", "reviewer", 3)
+	_, others := c.AgentErrands(t.Context(), "reviewer", 0)
+	for what, err := range map[string]error{
+		"release": release, "itself": itself, "down": c.Down(t.Context(), true),
+		"speaks as a person": asPerson, "gives itself the turn": turn, "passes for another": asOther, "reads what another is told": others,
+	} {
 		var refused *Refused
 		if !errors.As(err, &refused) || refused.Refusal.Row != "X10" || !strings.Contains(err.Error(), "coder-17") {
 			t.Errorf("%s: %v", what, err)
@@ -59,7 +69,9 @@ func askAsAgent(t *testing.T, dir string) {
 	_, read := c.Team(t.Context())
 	_, other := c.Command(t.Context(), Start, "reviewer", "")
 	_, held := c.Hold(t.Context(), "")
-	if err := errors.Join(read, other, held); err != nil {
+	_, pass := c.AgentPass(t.Context(), "reviews", "coder", 3)
+	_, hears := c.ChannelEntries(t.Context(), "reviews", engine.EntryQuery{})
+	if err := errors.Join(read, other, held, pass, hears); err != nil {
 		t.Error(err)
 	}
 }

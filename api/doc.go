@@ -1,5 +1,5 @@
 // Package api is the counter at which everybody is served: the page, the command
-// line and other people's programs.
+// line, other people's programs, and agents that speak for themselves.
 //
 // It has two doors. The one to the network stands on loopback, and who comes in by
 // it shows a token, speaks to us by our own name and comes from no other site. The
@@ -12,7 +12,8 @@
 //	fairlead VERB ─────► socket: the peer's user id ─────┘
 //
 // Nothing is decided here. A question is put to the engine, and its answer is
-// passed on; a no is passed on with all of its reasons. Watchers do not each ask
+// passed on; a no is passed on with all of its reasons. Only who asks is looked at: an agent that
+// runs in a session of ours orders nobody's turns and speaks in no name but its own. Watchers do not each ask
 // the engine: one reader takes every change from it, writes it down once as it
 // goes over the wire, and keeps the newest few thousand; a watcher that comes from
 // further back reads the journal until it meets them.
