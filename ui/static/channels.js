@@ -7,7 +7,7 @@
 import * as api from './api.js';
 import { batch, computed, effect, signal } from './lib.js';
 import { Question } from './question.js';
-import { setTurn } from './state.js';
+import { setTurns } from './state.js';
 import { hearMore, newest, noteProgress, settle } from './talk.js';
 import { channelName, place } from './view.js';
 
@@ -109,6 +109,14 @@ export function forgetChannels() {
 export function noteTurns(changes) {
   const at = `channel/${channelName.peek()}`;
   let here = false, elsewhere = false;
+  /** @type {import('./talk.js').Progress[]} */
+  const progress = [];
+  /** @type {Map<string, import('./state.js').TurnMove[]>} */
+  const moves = new Map();
+  const move = (/** @type {unknown} */ agent, /** @type {import('./state.js').TurnMove} */ m) => {
+    const name = String(agent), list = moves.get(name);
+    if (list) list.push(m); else moves.set(name, [m]);
+  };
   batch(() => {
     for (const ch of changes) {
       if (ch.machine !== 'turn') continue;
@@ -116,10 +124,12 @@ export function noteTurns(changes) {
       const set = ch.data?.turn;
       if (!ch.entity.startsWith('channel/') || !set) continue;
       const channel = ch.entity.slice('channel/'.length);
-      if (set.agent && ch.to) setTurn(String(set.agent), channel, ch.to, ch.seq);
-      for (const name of Array.isArray(set.body?.left) ? set.body.left : []) setTurn(String(name), channel, '', ch.seq);
-      if (ch.entity === at && Array.isArray(set.body?.messages)) noteProgress(set.body.messages);
+      if (set.agent && ch.to) move(set.agent, { channel, to: ch.to, seq: ch.seq });
+      for (const name of Array.isArray(set.body?.left) ? set.body.left : []) move(name, { channel, to: '', seq: ch.seq });
+      if (ch.entity === at && Array.isArray(set.body?.messages)) progress.push(...set.body.messages);
     }
+    if (progress.length > 0) noteProgress(progress);
+    moves.forEach((list, name) => setTurns(name, list));
   });
   if (here) { one.want(); hearMore(); }
   if (place.peek() !== 'channels') { if (here || elsewhere) aside.want(); }

@@ -187,15 +187,18 @@ function reduce(agent, ch) {
   return { ...agent, current_state: current, desired_state: desired, badge: current === 'pause' ? 'IDLE' : 'RUNNING' };
 }
 
-/**
- * Where an agent stands in a channel now, as a change says it; to: empty where it is no longer in it.
- * @param {string} name @param {string} channel @param {string} to @param {number} seq
- */
-export function setTurn(name, channel, to, seq) {
+/** @typedef {{channel: string, to: string, seq: number}} TurnMove to: empty where it is no longer in the channel */
+
+/** Where an agent stands in its channels now, as changes say it. @param {string} name @param {TurnMove[]} moves in order */
+export function setTurns(name, moves) {
   const c = cells.get(name);
-  if (!c || seq <= c.asOf) return;
-  const { [channel]: before, ...others } = c.agent.peek().turn ?? {};
-  if ((before ?? '') !== to) c.agent.value = { ...c.agent.peek(), turn: to ? { ...others, [channel]: to } : others };
+  const fresh = c ? moves.filter((m) => m.seq > c.asOf) : [];
+  if (!c || fresh.length === 0) return;
+  const turn = { ...c.agent.peek().turn };
+  for (const m of fresh) {
+    if (m.to) turn[m.channel] = m.to; else delete turn[m.channel];
+  }
+  c.agent.value = { ...c.agent.peek(), turn };
 }
 
 /**

@@ -25,9 +25,15 @@ export function parkedWords(c) {
   return PARKED[c.parked] ?? (plain(c.why || c.parked, 200) || 'Nobody has the turn');
 }
 
+/** @type {Record<string, string>} */
+const PARKED_SHORT = { quiet: 'nothing to answer', passed: 'everybody passed', rounds: 'waits for a person', nobody: 'nobody in the circle', held: 'the team is held', limited: 'at a limit' };
+
+/** The same where there is little room. @param {Channel} c */
+export const parkedShort = (c) => PARKED_SHORT[c.parked] ?? parkedWords(c);
+
 /** How a channel stands, in a word and a look. @param {Channel} c @returns {{look: string, mark: string, label: string}} */
 export function channelLook(c) {
-  if (c.holder && c.state === 'WAITING') return { look: 'wait', mark: '\u23f8\ufe0e', label: 'waiting' };
+  if (c.holder && c.state === 'WAITING') return { look: 'wait', mark: '\u2016', label: 'waiting' };
   if (c.holder) return { look: 'live', mark: '\u25b6\ufe0e', label: 'active' };
   if (c.parked === 'rounds' || c.parked === 'limited' || c.parked === 'nobody') return { look: 'wait', mark: '!', label: 'parked' };
   return { look: 'rest', mark: '\u2013', label: 'parked' };
@@ -36,9 +42,9 @@ export function channelLook(c) {
 /** @type {Record<string, {name: string, about: string}>} */
 export const MODES = {
   inject: { name: 'Inject', about: 'Handed to whoever has the turn, at once.' },
-  queue: { name: 'Queue', about: 'Waits until the turn under way is over; the next agent gets it.' },
+  queue: { name: 'Queue', about: 'Waits for the end of the turn; the next agent gets it.' },
   interrupt: { name: 'Interrupt', about: 'Stops the turn until you have an answer; then it goes on.' },
-  parallel: { name: 'Parallel', about: 'Goes to everybody at once; their answers need no turn.' },
+  parallel: { name: 'Parallel', about: 'To everybody at once; their answers need no turn.' },
 };
 
 /** How a person's message stands. @type {Record<string, {mark: string, words: string}>} */
@@ -71,11 +77,13 @@ export function memberWords(m) {
   return words.join(', ');
 }
 
-/** Two letters for a name. @param {string} name */
+/** A name in two or three signs: its letters, or a letter and its number. @param {string} name */
 export function initials(name) {
   const parts = name.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
-  const letters = parts.length > 1 ? [...parts[0]][0] + [...parts[parts.length - 1]][0] : [...(parts[0] ?? '?')].slice(0, 2).join('');
-  return letters.toUpperCase();
+  const head = parts[0] ?? '?', tail = parts[parts.length - 1] ?? '?';
+  const number = parts.length > 1 ? tail.match(/^0*(\d{1,2})$/)?.[1] : undefined;
+  if (number) return ([...head][0] + number).toUpperCase();
+  return (parts.length > 1 ? [...head][0] + [...tail][0] : [...head].slice(0, 2).join('')).toUpperCase();
 }
 
 // --- a message as pieces ----------------------------------------------------------------

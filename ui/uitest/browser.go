@@ -212,7 +212,7 @@ func (p *Page) WaitGone(selector, text string) {
 // the selector whose words or label contain the text and that can be pressed now.
 func (p *Page) Click(within, text string) {
 	p.t.Helper()
-	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll('button, a, [role=tab], option, summary')])
+	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll('button, a, [role=tab], option, summary, label.mode')])
 		.find(b => (b.innerText + ' ' + (b.getAttribute('aria-label') ?? '')).toLowerCase().includes(%s) && b.checkVisibility() && b.getAttribute('aria-disabled') !== 'true')`, within, quote(strings.ToLower(text)))
 	p.Until(fmt.Sprintf("there is %q to press in %s", text, within), find)
 	at := Eval[[]float64](p, fmt.Sprintf(`(() => { const b = %s; b.scrollIntoView({block: 'nearest'}); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, find))

@@ -9,27 +9,27 @@ import (
 
 // Agent is one agent as the API shows it.
 type Agent struct {
-	Name        string       `json:"name"`
-	Description string       `json:"description"`
-	Driver      string       `json:"driver"`
-	Loop        string       `json:"loop"`
-	Desired     string       `json:"desired_state"`
-	Current     string       `json:"current_state"`
-	Badge       string       `json:"badge"`
-	Presence    string       `json:"presence"`
-	Turn        struct{}     `json:"turn"`
-	SetBy       string       `json:"set_by"`
-	Note        string       `json:"note"`
-	Timestamp   time.Time    `json:"timestamp"`
-	Session     *OpenSession `json:"session"`
-	EvidenceAge *int64       `json:"evidence_age_ms"` // milliseconds
-	Doubt       string       `json:"doubt"`
-	Failures    int          `json:"failures"`
-	RetryAt     *time.Time   `json:"retry_at"`
-	Behind      string       `json:"waiting_behind"`
-	Usage       Usage        `json:"usage_today"`
-	Limits      Limits       `json:"limits"`
-	Removed     bool         `json:"removed"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Driver      string            `json:"driver"`
+	Loop        string            `json:"loop"`
+	Desired     string            `json:"desired_state"`
+	Current     string            `json:"current_state"`
+	Badge       string            `json:"badge"`
+	Presence    string            `json:"presence"`
+	Turn        map[string]string `json:"turn"` // by channel: its state there
+	SetBy       string            `json:"set_by"`
+	Note        string            `json:"note"`
+	Timestamp   time.Time         `json:"timestamp"`
+	Session     *OpenSession      `json:"session"`
+	EvidenceAge *int64            `json:"evidence_age_ms"` // milliseconds
+	Doubt       string            `json:"doubt"`
+	Failures    int               `json:"failures"`
+	RetryAt     *time.Time        `json:"retry_at"`
+	Behind      string            `json:"waiting_behind"`
+	Usage       Usage             `json:"usage_today"`
+	Limits      Limits            `json:"limits"`
+	Removed     bool              `json:"removed"`
 }
 
 // OpenSession is the session an agent is in.
@@ -112,6 +112,7 @@ type Fake struct {
 	grown    chan struct{}
 	refusals map[string]string // verb and agent → reason
 	runs     []*Run            // the newest first
+	channels []*Channel
 	answers  map[string]string // run/step → approve or reject, and the input
 	number   int
 	now      func() time.Time

@@ -32,6 +32,7 @@ func (f *Fake) Handler() http.Handler {
 		answer(w, http.StatusOK, map[string]any{"version": "test", "pid": 1})
 	})
 	f.runRoutes(mux)
+	f.channelRoutes(mux)
 	return mux
 }
 

@@ -22,6 +22,7 @@ type Target struct {
 	Refuse   func() string     // the next single session of Agent will be refused; these words must be shown
 	Workflow *Workflow         // what it can run; nil: nothing
 	Faulty   string            // a workflow with a fault in line 12, column 13
+	Meeting  *Meeting          // a channel of its; nil: none
 
 	Liar string // an agent at rest whose name, description and note try to be markup, controls and overrides
 }
@@ -49,6 +50,15 @@ func Scenarios() []Scenario {
 		{"a faulty run", FaultyRun},
 		{"a run by keyboard", RunByKeyboard},
 		{"runs accessible", RunsAccessible},
+		{"a channel on two pages", SeenByBoth},
+		{"interrupted", Interrupted},
+		{"timed out", TimedOut},
+		{"skipped", SkippedByHand},
+		{"a circle by hand", CircleByHand},
+		{"waited", Waited},
+		{"hostile talk", HostileTalk},
+		{"a channel by keyboard", ChannelByKeyboard},
+		{"channels accessible", ChannelsAccessible},
 	}
 }
 
@@ -210,7 +220,7 @@ func (p *Page) tabTo(what, expression string) {
 	p.t.Helper()
 	for range tabsMax {
 		p.Press(kb.Tab)
-		if Eval[bool](p, `(() => { const e = document.activeElement; return e !== document.body && getComputedStyle(e).outlineStyle === 'none' && getComputedStyle(e.closest('.row, .run-row') ?? e).outlineStyle === 'none'; })()`) {
+		if Eval[bool](p, `(() => { const e = document.activeElement; return e !== document.body && getComputedStyle(e).outlineStyle === 'none' && getComputedStyle(e.closest('.row, .run-row, .channel-row, .mode, .composer-box') ?? e).outlineStyle === 'none'; })()`) {
 			p.t.Errorf("the focus cannot be seen on: %s", p.Focused())
 		}
 		if Eval[bool](p, `(() => { const e = document.activeElement; return !!(`+expression+`); })()`) {

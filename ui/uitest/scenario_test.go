@@ -13,8 +13,10 @@ func fakeTarget(t *testing.T) uitest.Target {
 	fake.Add(uitest.Agent{Name: "reviewer", Description: "Reads every change"})
 	fake.Add(uitest.Agent{Name: "coder", Description: "Writes and changes code", Limits: uitest.Limits{Session: "2h", Cost: 50, Tokens: 900_000}})
 	fake.Add(uitest.Agent{Name: uitest.Lie, Description: uitest.Lie, Note: uitest.Lie, Doubt: uitest.Lie, Driver: uitest.Lie, Behind: uitest.Lie})
+	fake.AddChannel(uitest.Channel{Name: "quay"}, "coder", "reviewer")
 	url := fake.Serve(t)
 	return uitest.Target{
+		Meeting:  fakeMeeting(fake),
 		Workflow: fakeWorkflow(fake), Faulty: uitest.FaultyWorkflow,
 		URL: url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
 		Say:    func(text string) { fake.Say("coder", text) },
@@ -53,6 +55,27 @@ func fakeWorkflow(fake *uitest.Fake) *uitest.Workflow {
 			if got, want := fake.Answered("run1", "approve"), `approve {"risk":"low","canaries":2,"notify":false,"approved":true}`; got != want {
 				t.Errorf("the answer was %s, want %s", got, want)
 			}
+		},
+	}
+}
+
+// fakeMeeting plays the agents of the channel.
+func fakeMeeting(fake *uitest.Fake) *uitest.Meeting {
+	return &uitest.Meeting{
+		Name: "quay", First: "coder", Next: "reviewer",
+		Done: func(text string) { fake.Done("quay", text) },
+		Aside: func(text string) {
+			var agent string
+			var message uint64
+			fake.EditChannel("quay", func(c *uitest.Channel) { agent, message = c.Aside.Agent, c.Aside.Message })
+			fake.AsideDone("quay", agent, message, text)
+		},
+		TimeOut: func() { fake.TimeOut("quay") },
+		Wait:    func(why string) { fake.WaitsFor("quay", why) },
+		Late:    func(text string) { fake.Late("quay", "coder", 1, text) },
+		Refuse: func() string {
+			fake.Refuse("skip", "quay", "the team is being stopped")
+			return "the team is being stopped"
 		},
 	}
 }

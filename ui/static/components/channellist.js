@@ -5,7 +5,7 @@ import { channelCell, channelNames, channelsKnown, unread } from '../channels.js
 import { count, plural, span } from '../format.js';
 import { html, useSignal } from '../lib.js';
 import { seenUntil } from '../state.js';
-import { channelLook, parkedWords } from '../talkwords.js';
+import { channelLook, parkedShort } from '../talkwords.js';
 import { plain } from '../text.js';
 import { channelName, showChannel } from '../view.js';
 import { Icon } from './marks.js';
@@ -33,8 +33,8 @@ function Row({ name }) {
     <span class="channel-row-head"><button type="button" class="channel-name" aria-current=${isShown ? 'true' : undefined} onClick=${() => showChannel(name)}>
       <span class="hash" aria-hidden="true">#</span><bdi>${plain(name, 80)}</bdi></button>
       ${fresh > 0 && !isShown && html`<span class="fresh"><span class="num">${fresh > 99 ? '99+' : fresh}</span><span class="hidden"> not read</span></span>`}<${Mark} look=${channelLook(c)} /></span>
-    <span class="channel-row-line">${c.holder ? html`<b><bdi>${plain(c.holder, 60)}</bdi></b> <${Countdown} deadline=${c.deadline} />` : html`<span>${parkedWords(c)}</span>`}</span>
-    <span class="channel-row-line soft">${c.holder ? `${count(queued)} in the queue` : plural((c.agents ?? []).length, 'agent')}${open > 0 && html`<span class="waits-count">${plural(open, 'message')} to answer</span>`}</span>
+    <span class="channel-row-line">${c.holder ? html`<b><bdi>${plain(c.holder, 60)}</bdi></b> <${Countdown} deadline=${c.deadline} />` : html`<span>${parkedShort(c)}</span>`}</span>
+    <span class="channel-row-line soft">${c.holder ? `${count(queued)} in the queue` : plural((c.agents ?? []).length, 'agent')}${open > 0 && html`<span class="waits-count">${count(open)} to answer</span>`}</span>
     ${last && html`<span class="channel-row-last"><b>${plain(last.by, 40)}</b> ${plain(last.text, 160)}</span>`}
   </li>`;
 }

@@ -6,7 +6,7 @@ import { able, assign, asked, grant, remove } from '../channelactions.js';
 import { plural, span } from '../format.js';
 import { html, useMemo, useSignal } from '../lib.js';
 import { live, names, seenUntil } from '../state.js';
-import { circleOf, memberWords, parkedWords } from '../talkwords.js';
+import { circleOf, memberWords } from '../talkwords.js';
 import { plain } from '../text.js';
 import { choose, place } from '../view.js';
 import { Act, Fault } from './act.js';
@@ -94,10 +94,9 @@ export function Circle({ c }) {
     open=${open.value === m.name} toggle=${() => { open.value = open.value === m.name ? '' : m.name; }} />`;
   return html`<aside class="circle-side" aria-label="The circle">
     <${Ring} c=${c} />
-    ${!c.holder && html`<p class="ring-why soft">${parkedWords(c)}.</p>`}
     ${(holder || queue.length > 0) && html`<ol class="members" aria-label="The turn goes round in this order">${holder && row(holder, '0', false, 0)}${queue.map((m, i) => row(m, String(i + 1), i === 0, i + 1))}</ol>`}
     ${others.length > 0 && html`<h3>Not in the queue</h3><ul class="members">${others.map((m, i) => row(m, '', false, i))}</ul>`}
-    ${(c.agents ?? []).length === 0 && html`<p class="soft circle-none">No agent is in this channel.</p>`}
+    ${(c.agents ?? []).length === 0 && html`<p class="soft circle-none">Nobody is in the circle yet.</p>`}
     <${Assign} c=${c} />
   </aside>`;
 }

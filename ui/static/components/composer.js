@@ -27,7 +27,7 @@ function Open({ c }) {
   if (open.length === 0) return null;
   const queued = open.filter((m) => m.state === 'queued').length;
   return html`<details class="open-messages"><summary>${plural(open.length, 'message')} to answer${queued > 0 ? html`, <span class="num">${count(queued)}</span> not delivered yet` : ''}</summary>
-    <ul>${open.slice(0, OPEN_SHOWN_MAX).map((m) => html`<li key=${m.n}><span class="num">${m.n}</span> ${plain(m.by, 60)}, ${plain(m.mode, 20)}: ${STATES[m.state]?.words ?? plain(m.state, 20)}</li>`)}
+    <ul tabIndex=${0} aria-label="Messages to answer">${open.slice(0, OPEN_SHOWN_MAX).map((m) => html`<li key=${m.n}><span class="num">${m.n}</span> ${plain(m.by, 60)}, ${plain(m.mode, 20)}: ${STATES[m.state]?.words ?? plain(m.state, 20)}</li>`)}
       ${open.length > OPEN_SHOWN_MAX && html`<li>and ${count(open.length - OPEN_SHOWN_MAX)} more</li>`}</ul></details>`;
 }
 
@@ -74,7 +74,7 @@ export function Composer({ c }) {
         onInput=${(/** @type {any} */ e) => { write(e.target.value); forgive('say'); }} onKeyDown=${onKeyDown}></textarea>
       <button type="submit" class="order order-send" aria-disabled=${off ? 'true' : undefined} aria-busy=${asked.value === 'say' ? 'true' : undefined}><${Icon} name="send" /><span>Send</span></button></div>
     <div class="composer-foot"><fieldset class="seg modes"><legend class="hidden">How it meets the turn</legend>${Object.entries(MODES).map(([key, m]) => html`<label key=${key} class="mode ${mode === key ? 'mode-on' : ''}" title=${m.about}><input type="radio" class="hidden" name="mode" value=${key} checked=${mode === key} onChange=${() => { chosen.value = key; }} />${m.name}</label>`)}</fieldset>
-      <p id="mode-about" class="mode-about">${long ? html`<span class="too-long">${count(size)} bytes; ${count(MESSAGE_BYTES_MAX)} at most. What is longer is a file.</span>` : html`${about}${mode === c.mode ? html` <span class="soft">This channel's own way.</span>` : ''}`}</p></div>
+      <p id="mode-about" class="mode-about">${long ? html`<span class="too-long">${count(size)} bytes; ${count(MESSAGE_BYTES_MAX)} at most. What is longer is a file.</span>` : html`${about}${mode === c.mode ? html` <span class="soft">The default here.</span>` : ''}`}</p></div>
     <${Fault} at="say" />
   </form>`;
 }

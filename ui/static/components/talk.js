@@ -164,7 +164,7 @@ export function Talk({ c }) {
     <div class="talk" ref=${box} onScroll=${onScroll} tabIndex=${0} role="region" aria-label="What is said in ${plain(c.name, 80)}">
       ${t.older ? html`<p class="tape-note talk-edge">${t.busy === 'older' ? 'Fetching what was said before\u2026' : html`<button type="button" class="link" onClick=${() => void older()}>What was said before</button>`}</p>`
         : t.known && list.length > 0 && html`<p class="tape-note talk-edge">Here #${plain(c.name, 80)} begins.</p>`}
-      ${t.known && list.length === 0 && html`<div class="empty talk-empty"><h3>Nothing said yet</h3><p>Whatever you say first goes to the agent that gets the first turn.</p></div>`}
+      ${t.known && list.length === 0 && html`<div class="empty talk-empty"><h3>Nothing said yet</h3><p>${(c.agents ?? []).length > 0 ? 'What you say goes to the agent that gets the first turn.' : 'What you say is kept for the first agent that comes.'}</p></div>`}
       ${!t.known && html`<p class="tape-note talk-edge">${t.wrong ? plain(t.wrong, 300) : 'Asking what was said\u2026'}</p>`}
       <div class="sheet">${sheet.draw(blocks)}</div>
       ${atNewest && working.length > 0 && html`<p class="working"><span class="working-dots" aria-hidden="true"><i></i><i></i><i></i></span><span>${working.slice(0, 3).map((m) => plain(m.name, 40)).join(', ')}${working.length > 3 ? ` and ${working.length - 3} more` : ''} ${working.length === 1 ? 'is' : 'are'} answering</span></p>`}

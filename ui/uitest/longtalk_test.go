@@ -1,0 +1,119 @@
+package uitest_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/ui/uitest"
+)
+
+// Ten thousand entries must leave the page usable: a window onto them is drawn, it moves with the
+// reader, and what comes meanwhile tears nobody away. How long it took is told, not judged.
+func TestLongTalk(t *testing.T) {
+	const words = 10_000
+	fake := uitest.NewFake("harbour-api")
+	for _, a := range []string{"coder", "reviewer"} {
+		fake.Add(uitest.Agent{Name: a})
+	}
+	fake.AddChannel(uitest.Channel{Name: "quay", RoundsMax: 1_000_000, Mode: "inject"}, "coder", "reviewer")
+	fake.Converse("quay", words)
+	p := uitest.Browse(t)
+	url := fake.Serve(t)
+	began := time.Now()
+	p.Open(url + "/#/channel/quay")
+	last := fmt.Sprintf("word %d of many", words-1)
+	p.WaitText(".talk", last)
+	t.Logf("%d entries: the newest on screen after %v", words, time.Since(began).Round(time.Millisecond))
+	p.Until("the newest is in sight", `(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	watchFrames(p)
+	began = time.Now()
+	reached := func(n int) string {
+		return fmt.Sprintf(`(document.querySelector('.talk').scrollTop = Math.min(document.querySelector('.talk').scrollTop, 100), document.querySelector('.talk').innerText.includes('word %d of many'))`, n)
+	}
+	p.Until("who scrolls back comes to older words", reached(words-3000))
+	t.Logf("3,000 entries back after %v; slowest frame %d ms of %d", time.Since(began).Round(time.Millisecond),
+		uitest.Eval[int](p, `Math.round(window.slowest)`), uitest.Eval[int](p, `window.frames`))
+	if n := uitest.Eval[int](p, `document.querySelectorAll('.say-part').length`); n > 900 {
+		t.Errorf("%d entries are drawn; only a window of them should be", n)
+	}
+	p.Until("nothing is being fetched", `!document.querySelector('.talk-edge')?.innerText.includes('Fetching')`)
+	place := uitest.Eval[string](p, `(() => { const box = document.querySelector('.talk'); box.scrollTop = box.scrollHeight / 2; const edge = box.getBoundingClientRect().top; const e = [...box.querySelectorAll('[data-k]')].find(e => e.getBoundingClientRect().bottom > edge); window.held = e.dataset.k; return e.innerText; })()`)
+	fake.Converse("quay", 50)
+	p.Until("who reads back is offered the way to the newest", `document.querySelector('[data-jump]')`)
+	if now := uitest.Eval[string](p, `document.querySelector('[data-k="' + CSS.escape(window.held) + '"]')?.innerText ?? ''`); now != place {
+		t.Errorf("who read %q reads %q now", place, now)
+	}
+	began = time.Now()
+	p.Press("n")
+	p.WaitText(".talk", last)
+	p.Until("the newest is in sight again", `(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30 && !document.querySelector('[data-jump]'); })()`)
+	t.Logf("back at the newest after %v", time.Since(began).Round(time.Millisecond))
+	fake.Heard("quay", "you", "and one more", "")
+	p.WaitText(".say-human", "and one more")
+	p.Until("what comes is in sight", `(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	began = time.Now()
+	fake.Converse("quay", words)
+	p.WaitText(".talk", last)
+	p.Until("the newest of a storm is in sight", fmt.Sprintf(`[...document.querySelectorAll('.say-part')].at(-1)?.innerText.includes(%q)`, last))
+	t.Logf("%d more at once: the newest on screen after %v", words, time.Since(began).Round(time.Millisecond))
+	p.NoConsoleErrors()
+}
+
+// watchFrames counts frames from now on, and how long the slowest took.
+func watchFrames(p *uitest.Page) {
+	uitest.Eval[bool](p, `(() => {
+		window.slowest = 0; window.frames = 0; let last = performance.now();
+		const step = (now) => { window.slowest = Math.max(window.slowest, now - last); window.frames++; last = now; requestAnimationFrame(step); };
+		requestAnimationFrame(step); return true; })()`)
+}
+
+// Sixty agents and five hundred messages that nobody has answered: everybody is in the circle, the
+// first messages are listed, and the page answers.
+func TestFullChannel(t *testing.T) {
+	fake := uitest.Parley()
+	p := uitest.Browse(t)
+	p.Open(fake.Serve(t) + "/#/channel/all-hands")
+	p.WaitText(".standing", "hand-01 has the turn")
+	p.Until("everybody is in the circle", `document.querySelectorAll('.member').length === 60 && document.querySelectorAll('.dot').length === 60`)
+	p.WaitText(".open-messages summary", "500 messages to answer")
+	p.Click(".open-messages", "500 messages")
+	p.WaitText(".open-messages", "and 460 more")
+	watchFrames(p)
+	began := time.Now()
+	p.Click(".channel-acts", "Skip")
+	p.WaitText(".standing", "hand-02 has the turn")
+	t.Logf("the next of 60 has the turn after %v; slowest frame %d ms", time.Since(began).Round(time.Millisecond), uitest.Eval[int](p, `Math.round(window.slowest)`))
+	p.Axe()
+	p.NoConsoleErrors()
+}
+
+// A thousand channels are listed, and changes in all of them leave the page usable.
+func TestManyChannels(t *testing.T) {
+	fake := uitest.NewFake("fleet")
+	fake.Add(uitest.Agent{Name: "coder"})
+	for i := range 1000 {
+		fake.AddChannel(uitest.Channel{Name: fmt.Sprintf("quay-%03d", i)}, "coder")
+	}
+	p := uitest.Browse(t)
+	began := time.Now()
+	p.Open(fake.Serve(t) + "/#/channels")
+	p.WaitText(".channel-list", "quay-000")
+	t.Logf("1,000 channels on screen after %v", time.Since(began).Round(time.Millisecond))
+	if n := uitest.Eval[int](p, `document.querySelectorAll('.channel-row').length`); n > 100 {
+		t.Errorf("%d rows are drawn at first, want 100", n)
+	}
+	watchFrames(p)
+	began = time.Now()
+	for i := range 1000 {
+		fake.Heard(fmt.Sprintf("quay-%03d", i), "you", "all hands", "")
+	}
+	p.WaitText(".channel-list", "all hands")
+	p.WaitText(".place-count-channels", "99+")
+	t.Logf("1,000 channels changed, shown after %v; slowest frame %d ms", time.Since(began).Round(time.Millisecond), uitest.Eval[int](p, `Math.round(window.slowest)`))
+	uitest.Eval[bool](p, `(document.querySelector('.channel-find input').focus(), true)`)
+	p.Press("quay-99")
+	p.WaitText(".channel-list", "quay-990")
+	p.WaitGone(".channel-list", "quay-000")
+	p.NoConsoleErrors()
+}

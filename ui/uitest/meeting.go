@@ -1,0 +1,232 @@
+package uitest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Meeting is a channel that a target has, with two agents who are in its queue, and what a test has
+// to do for them. Whoever is told something with the word slow in it keeps the turn; else he says
+// something and is done. Where they do so by themselves the hooks are nil.
+type Meeting struct {
+	Name  string
+	First string // whoever gets the first turn
+	Next  string // and the second
+	Says  string // words in what an agent says by itself
+
+	Done    func(text string) // whoever has the turn says this and is done
+	Aside   func(text string) // whoever was stopped answers the person
+	TimeOut func()            // the turn's time is over
+	Wait    func(why string)  // whoever has the turn asks to wait; nil: it cannot be made to
+	Late    func(text string) // somebody speaks whose turn is over
+	Refuse  func() string     // the next skip will be refused; these words must be shown
+}
+
+// slowWords make whoever hears them keep the turn.
+const slowWords = "please be slow"
+
+// talks opens the meeting's channel.
+func (p *Page) talks(target Target) {
+	p.t.Helper()
+	p.Open(target.URL)
+	p.Click(".places", "Channels")
+	p.WaitText(".channel-list", target.Meeting.Name)
+	p.Click(".channel-rows", target.Meeting.Name)
+	p.WaitText("#channel-title", target.Meeting.Name)
+	p.Until("somebody can be told something", `document.querySelector('#words') && document.querySelector('.talk-edge, .talk-empty')`)
+}
+
+// say types into the channel and sends it; an empty mode is the channel's own.
+func (p *Page) say(text, mode string) {
+	p.t.Helper()
+	p.Until("the field has the focus", `(document.querySelector('#words').focus(), document.activeElement.id === 'words')`)
+	p.Press(text)
+	if mode != "" {
+		p.Click(".modes", mode)
+		p.Until("the mode is chosen", fmt.Sprintf(`document.querySelector('.modes input:checked').value === %s`, quote(mode)))
+	}
+	p.Click(".composer", "Send")
+	p.Until("the field is empty again", `document.querySelector('#words').value === ''`)
+}
+
+// both are the same page in two browsers.
+func both(t *testing.T, p *Page, target Target) (*Page, *Page) {
+	needs(t, target.Meeting != nil, "have a channel")
+	q := Browse(t)
+	p.talks(target)
+	q.talks(target)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			q.NoConsoleErrors()
+		}
+	})
+	return p, q
+}
+
+// ownWords waits until a message is shown with its state.
+func (p *Page) ownWords(text, state string) {
+	p.t.Helper()
+	p.Until(fmt.Sprintf("%q is shown as %s", text, state), fmt.Sprintf(
+		`[...document.querySelectorAll('.say-human .say-part')].some(e => e.innerText.includes(%s) && e.querySelector('.say-state').innerText.includes(%s))`, quote(text), quote(state)))
+}
+
+// SeenByBoth: what one person says, and what an agent answers, is seen on every page.
+func SeenByBoth(t *testing.T, p *Page, target Target) {
+	p, q := both(t, p, target)
+	m := target.Meeting
+	p.say("Which berth is free?", "")
+	q.WaitText(".say-human", "Which berth is free?")
+	said := m.Says
+	if m.Done != nil {
+		q.WaitText(".standing", m.First)
+		q.ownWords("Which berth is free?", "delivered")
+		said = "berth seven"
+		m.Done(said)
+	}
+	for _, page := range []*Page{p, q} {
+		page.WaitText(".say-turn", said)
+		page.ownWords("Which berth is free?", "answered")
+		page.WaitText(".turns", m.First+" \u2192 "+m.Next)
+	}
+	q.say("Thank you", "queue")
+	p.WaitText(".say-human", "Thank you")
+}
+
+// Interrupted: a person stops the turn, is answered first, and both pages show it.
+func Interrupted(t *testing.T, p *Page, target Target) {
+	p, q := both(t, p, target)
+	m := target.Meeting
+	p.say(slowWords, "")
+	q.WaitText(".standing", m.First+" has the turn")
+	q.say("Stop: which quay?", "interrupt")
+	p.WaitText(".say-human", "Stop: which quay?")
+	p.WaitText(".turns", "stopped to hear a person")
+	said := m.Says
+	if m.Aside != nil {
+		p.WaitText(".aside-line", "every turn waits for that")
+		said = "the north quay"
+		m.Aside(said)
+	}
+	for _, page := range []*Page{p, q} {
+		page.WaitText(".say-aside", said)
+		page.ownWords("Stop: which quay?", "answered")
+		page.WaitText(".turns", "goes on")
+	}
+}
+
+// TimedOut: who takes too long loses the turn, and the channel is told.
+func TimedOut(t *testing.T, p *Page, target Target) {
+	p, q := both(t, p, target)
+	m := target.Meeting
+	p.say(slowWords, "")
+	q.WaitText(".standing", m.First+" has the turn")
+	p.Until("a clock runs", `/^\d+[ms]/.test(document.querySelector('.standing .countdown')?.innerText ?? '')`)
+	if m.TimeOut != nil {
+		m.TimeOut()
+	}
+	for _, page := range []*Page{p, q} {
+		page.WaitText(".notice", m.First+" turn timed out")
+		page.WaitText(".turns", "out of time")
+	}
+}
+
+// SkippedByHand: a person takes the turn from an agent; the next one has it, on both pages.
+func SkippedByHand(t *testing.T, p *Page, target Target) {
+	p, q := both(t, p, target)
+	m := target.Meeting
+	p.say(slowWords, "")
+	q.WaitText(".standing", m.First+" has the turn")
+	if m.Refuse != nil {
+		words := m.Refuse()
+		q.Click(".channel-acts", "Skip")
+		q.WaitText(".channel-head .fault", words)
+		q.Click(".channel-head .fault", "Put away")
+		q.Until("it is put away", `!document.querySelector('.fault')`)
+	}
+	q.Click(".channel-acts", "Skip")
+	for _, page := range []*Page{p, q} {
+		page.WaitText(".turns", m.First+" skipped")
+		page.WaitText(".standing", m.Next+" has the turn")
+	}
+}
+
+// toCircle shows the circle, which stands beside the talk where there is room.
+func (p *Page) toCircle(on bool) {
+	p.t.Helper()
+	if !Eval[bool](p, `document.querySelector('.sides').checkVisibility()`) {
+		return
+	}
+	if on {
+		p.Click(".sides", "Circle")
+	} else {
+		p.Click(".sides", "Talk")
+	}
+}
+
+// CircleByHand: the turn is granted, agents are disabled, removed and assigned.
+func CircleByHand(t *testing.T, p *Page, target Target) {
+	needs(t, target.Meeting != nil, "have a channel")
+	m := target.Meeting
+	p.talks(target)
+	p.say(slowWords, "")
+	p.WaitText(".standing", m.First+" has the turn")
+	p.toCircle(true)
+	p.WaitText(".member-active", m.First)
+	p.Click(".members", m.Next)
+	p.Click(".member-acts", "Grant now")
+	p.WaitText(".standing", m.Next+" has the turn")
+	p.Click(".members", m.First)
+	p.Click(".member-acts", "Disable")
+	p.WaitText(".member-out", "disabled")
+	p.Click(".member-acts", "Enable")
+	p.WaitGone(".member-out", "disabled")
+	p.Click(".member-acts", "Remove")
+	p.Until("it is out of the circle", fmt.Sprintf(`![...document.querySelectorAll('.member')].some(e => e.innerText.includes(%s))`, quote(m.First)))
+	Eval[bool](p, fmt.Sprintf(`(() => { const s = document.querySelector('#assign'); s.value = %s; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, quote(m.First)))
+	p.Click(".assign", "Assign")
+	p.WaitText(".members", m.First)
+}
+
+// Waited: a person ends a wait, one way and the other.
+func Waited(t *testing.T, p *Page, target Target) {
+	needs(t, target.Meeting != nil && target.Meeting.Wait != nil, "make an agent wait")
+	m := target.Meeting
+	p.talks(target)
+	p.say(slowWords, "")
+	p.WaitText(".standing", m.First+" has the turn")
+	m.Wait("the signature of a person")
+	p.WaitText(".standing", "waits: the signature of a person")
+	p.Click(".channel-acts", "Resume")
+	p.WaitText(".standing", m.First+" has the turn")
+	m.Wait("a second signature")
+	p.WaitText(".standing", "waits: a second signature")
+	p.Click(".channel-acts", "End its turn")
+	p.WaitText(".standing", m.Next+" has the turn")
+	m.Late("one thing more")
+	p.WaitText(".say-late", "one thing more")
+	p.WaitText(".say-late", "this moved nothing")
+}
+
+// HostileTalk: whatever is said in a channel comes out as text.
+func HostileTalk(t *testing.T, p *Page, target Target) {
+	needs(t, target.Meeting != nil && target.Meeting.Done != nil, "make an agent say a given text")
+	m := target.Meeting
+	p.talks(target)
+	p.say(slowWords, "")
+	p.WaitText(".standing", m.First+" has the turn")
+	m.Done("before\n" + Lie + "\n```html\n" + Lie + "\n```\n`" + Lie[:20] + "`\n" + strings.Repeat("x", lineBytesMany/16))
+	p.WaitText(".say-turn", "<img src=x onerror")
+	p.WaitText(".say-turn", "\u27e8RLO\u27e9gnp.exe")
+	p.Click(".say-turn", "Show all")
+	p.WaitText(".say-turn", "Show less")
+	if raw := Eval[string](p, `document.querySelector('.talk').textContent`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
+		t.Error("a control or an override reached the page as itself")
+	}
+	if Eval[bool](p, `document.querySelector('.talk img, .talk script, .talk textarea, .channel-list img') !== null || document.title.includes('owned')`) {
+		t.Error("words became markup")
+	}
+	if Eval[bool](p, `document.documentElement.scrollWidth > innerWidth || document.querySelector('.talk').scrollWidth > document.querySelector('.talk').clientWidth`) {
+		t.Error("a long line pushed the page wider than the window")
+	}
+}

@@ -1,0 +1,82 @@
+package uitest
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// ChannelByKeyboard: a channel is found, spoken in and left without a mouse.
+func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
+	needs(t, target.Meeting != nil, "have a channel")
+	m := target.Meeting
+	p.Open(target.URL)
+	p.WaitText(".roster", target.Agent)
+	p.Press("m")
+	p.WaitText(".channel-list", m.Name)
+	p.tabTo("the channels", `e.classList.contains('channel-name')`)
+	p.Press(kb.Enter)
+	p.WaitText("#channel-title", m.Name)
+	p.Until("there is a field to write in", `document.querySelector('#words') && document.activeElement.id !== 'words'`)
+	p.Press("/")
+	p.Until("the field has the focus", `document.activeElement.id === 'words'`)
+	p.Press("by keyboard, m and all")
+	p.tabTo("the button", `e.classList.contains('order-send')`)
+	p.Press(kb.Enter)
+	p.WaitText(".say-human", "by keyboard, m and all")
+	p.Until("the field has the focus again", `document.activeElement.id === 'words'`)
+	p.tabTo("the modes", `e.name === 'mode'`)
+	p.Press(kb.ArrowRight)
+	p.Until("another mode is chosen", `document.querySelector('.modes input:checked').value === 'queue'`)
+	Eval[bool](p, `(document.querySelector('#words').focus(), true)`)
+	p.Press(kb.Escape)
+	p.Until("the field is left", `document.activeElement.id !== 'words'`)
+	p.Press(kb.Escape)
+	p.Until("the channels are shown", `location.hash === '#/channels'`)
+	p.Press("a")
+	p.WaitText(".roster", target.Agent)
+}
+
+// ChannelsAccessible: no rule of axe is broken by channels, at any size, in either theme.
+func ChannelsAccessible(t *testing.T, p *Page, target Target) {
+	needs(t, target.Meeting != nil && target.Meeting.Done != nil, "make an agent say a given text")
+	m := target.Meeting
+	p.talks(target)
+	p.Axe() // nothing said yet
+	p.say("Which berth is free?", "")
+	p.WaitText(".standing", m.First+" has the turn")
+	m.Done("Number `seven`.\n```\ncode\n```")
+	p.say("Stop", "interrupt")
+	p.WaitText(".aside-line", "every turn waits")
+	m.Aside("as you say")
+	p.WaitText(".say-aside", "as you say")
+	m.Late("too late")
+	p.WaitText(".say-late", "too late")
+	m.TimeOut()
+	p.WaitText(".notice", "timed out")
+	p.say("And now?", "queue")
+	m.Wait("a signature")
+	p.WaitText(".standing", "waits: a signature")
+	for _, v := range Views {
+		p.Resize(v.Size)
+		p.Scheme(v.Scheme)
+		p.Axe()
+		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth && document.querySelector('.talk').scrollWidth <= document.querySelector('.talk').clientWidth`)
+		p.toCircle(true)
+		p.Click(".members", m.First)
+		p.WaitText(".member-more", "What it says")
+		p.Axe()
+		p.Click(".members", m.First)
+		p.toCircle(false)
+		p.Click(".places", "Channels")
+		p.WaitText(".channel-list", m.Name)
+		p.Until("no channel is chosen", `location.hash === '#/channels'`)
+		p.Axe()
+		p.Click(".channel-rows", m.Name)
+		p.WaitText("#channel-title", m.Name)
+		p.WaitText(".say-late", "too late")
+		if t.Failed() {
+			t.Fatalf("in the view %s", v.Name)
+		}
+	}
+}
