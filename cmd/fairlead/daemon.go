@@ -33,6 +33,15 @@ type daemon struct {
 	closers []func() error // in the order in which they were opened
 }
 
+// logs are the files that tell other programs what happened.
+var logs = []struct {
+	name, called string
+	write        func(*engine.Engine, context.Context, string) error
+}{
+	{"transitions.jsonl", "the transition log", (*engine.Engine).LogTransitions},
+	{"turns.jsonl", "the log of turns", (*engine.Engine).LogTurns},
+}
+
 // openDaemon takes the workspace and finds the team again. When it returns, orders are
 // taken and everything that outlived the last daemon is known.
 func openDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger) (_ *daemon, err error) {
@@ -93,11 +102,9 @@ func (d *daemon) openEngine(ctx context.Context) error {
 		d.ran <- nil // for the closer
 		return err
 	}
-	for name, write := range map[string]func(context.Context, string) error{
-		"transitions.jsonl": d.engine.LogTransitions, "turns.jsonl": d.engine.LogTurns,
-	} {
+	for _, log := range logs {
 		logged := make(chan error, 1)
-		go func() { logged <- write(run, d.space.Path("log", name)) }()
+		go func() { logged <- log.write(d.engine, run, d.space.Path("log", log.name)) }()
 		d.closers = append(d.closers, func() error { cancel(); return <-logged })
 	}
 	return nil

@@ -41,7 +41,7 @@ chain, the agents' files against the journal, the holder of every open session, 
 of sessions, the sockets, the daemon, the disk, the clock, and processes that were left behind.
 It changes nothing. With --fix it mends what can be mended, and says each thing that it does:
 stale sockets and the word of a dead daemon are removed, left-over processes are ended, a torn
-last line of the transition log is cut off. The journal is never touched. Exit code 1 says that
+last line of a log of transitions is cut off. The journal is never touched. Exit code 1 says that
 something is wrong.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), fix) },
@@ -176,7 +176,9 @@ func (a *app) lookAtState(ctx context.Context, conf *config.Config) []finding {
 	}
 	findings = append(findings, lookAtDisk(state)...)
 	findings = append(findings, a.lookAtSockets(ctx)...)
-	findings = append(findings, lookAtLog(filepath.Join(state, "log", "transitions.jsonl"), isLocked(filepath.Join(state, "lock")))...)
+	for _, log := range logs {
+		findings = append(findings, lookAtLog(filepath.Join(state, "log", log.name), log.called, isLocked(filepath.Join(state, "lock")))...)
+	}
 	if conf != nil && whole {
 		findings = append(findings, a.lookAtTruth(ctx, conf)...)
 	}

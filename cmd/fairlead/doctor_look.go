@@ -96,9 +96,9 @@ func (a *app) ownSockets() (map[string]bool, error) {
 	return own, nil
 }
 
-// lookAtLog looks at the end of the transition log: a daemon that was killed may leave half
+// lookAtLog looks at the end of a log of transitions: a daemon that was killed may leave half
 // a line, which the next one cuts off. A living one may be in the middle of it.
-func lookAtLog(path string, written bool) []finding {
+func lookAtLog(path, called string, written bool) []finding {
 	torn, err := tornAt(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist) || written:
@@ -106,10 +106,10 @@ func lookAtLog(path string, written bool) []finding {
 	case err != nil:
 		return []finding{{About: "log", What: err.Error(), Do: "move " + path + " away; it is written anew from the journal"}}
 	case torn < 0:
-		return []finding{{OK: true, About: "log", What: "the transition log ends with a whole line"}}
+		return []finding{{OK: true, About: "log", What: called + " ends with a whole line"}}
 	}
 	return []finding{{
-		About: "log", What: "the transition log ends in the middle of a line", Do: "`fairlead doctor --fix` cuts it off, and so does the next start; it is written again from the journal",
+		About: "log", What: called + " ends in the middle of a line", Do: "`fairlead doctor --fix` cuts it off, and so does the next start; it is written again from the journal",
 		fix: func(context.Context) (string, error) {
 			if isLocked(filepath.Join(filepath.Dir(filepath.Dir(path)), "lock")) {
 				return "nothing was cut: a daemon has come, and does it itself", nil

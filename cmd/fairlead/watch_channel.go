@@ -138,10 +138,11 @@ func (a *app) agentToo(ctx context.Context, client *api.Client, name string) boo
 	return true
 }
 
-// unknown says that there is nothing of that name.
+// unknown says that there is nothing of that name, or that the daemon is of a version which
+// has no channels at all.
 func unknown(err error) bool {
 	var problem *api.Problem
-	return errors.As(err, &problem) && problem.Status == http.StatusNotFound
+	return errors.As(err, &problem) && (problem.Status == http.StatusNotFound || problem.Status == http.StatusNotImplemented)
 }
 
 // watchChannel shows the last of a conversation, and then what comes.

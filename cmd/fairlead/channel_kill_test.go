@@ -1,0 +1,214 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+const threeTalk = `  lea: {driver: script, script: talker.script.yaml, workspace: lea}
+channels:
+  talk: {agents: [ada, bob, eve], lead: lea, humanInterruptMode: queue, maxRounds: 1, waitTimeoutSeconds: 3600}
+turnConfig: {defaultTimeoutSeconds: 3600}
+`
+
+func threeTalkers() map[string]string {
+	files := talkers(threeTalk, "ada", "bob", "eve")
+	files["lea/said"] = ""
+	return files
+}
+
+// asItWas is a channel as it has to be after a crash: all of it.
+func asItWas(t *testing.T, v engine.ChannelView) string {
+	t.Helper()
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// outlives kills the daemon in a moment that lasts, more than once, and wants the next one to
+// find the channel as it was: holder, deadline, queue, messages that wait, who answers whom.
+func (s *ship) outlives(name string, kills int) {
+	s.t.Helper()
+	before := asItWas(s.t, s.floor(name))
+	for range kills {
+		<-time.After(time.Duration(rand.IntN(50)) * time.Millisecond) // the random moment
+		s.kill()
+		s.up()
+		for range 2 { // as it is found, and when the sessions were found, too
+			if after := asItWas(s.t, s.floor(name)); after != before {
+				s.t.Fatalf("#%s was\n%s\nand after the crash it is\n%s", name, before, after)
+			}
+			s.poll("the sessions are found", func() bool {
+				return !slices.ContainsFunc(s.view().Agents, func(a engine.AgentView) bool { return a.Session != nil && a.Session.Phase != "running" })
+			})
+		}
+	}
+}
+
+// audited holds a channel in which all is said to what the agents kept.
+func (s *ship) audited(name string, sent []string, agents ...string) {
+	s.t.Helper()
+	s.floorUntil(name, "all is said", settled)
+	if wrong := wordsOf(s.books(agents...).audit(s.entries(name), sent)); len(wrong) > 0 {
+		s.t.Errorf("%d faults: %.20q\n%s", len(wrong), wrong, s.conversation(name))
+	}
+}
+
+// The daemon dies while an agent has the turn and works, with a message that waits for the
+// turn's end. Nothing of it is lost, and nothing happens twice.
+func TestKilledMidTurn(t *testing.T) {
+	needsFloor(t)
+	t.Parallel()
+	s := newShip(t, threeTalkers())
+	s.put("ada/busy", "")
+	s.must("say", "talk", "p-1")
+	s.floorUntil("talk", "ada works", func(v engine.ChannelView) bool {
+		return member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
+	})
+	s.must("say", "talk", "p-2")
+	view := s.floor("talk")
+	if view.Holder != "ada" || view.Deadline == nil || len(view.Open) != 2 || view.Open[1].State != "queued" {
+		t.Fatalf("the test meets another moment than it wants: %+v", view)
+	}
+	s.outlives("talk", 2)
+	s.drop("ada/busy")
+	s.audited("talk", []string{"p-1", "p-2"}, "ada", "bob", "eve", "lea")
+	if got := turnsTaken(s.entries("talk")); len(got) < 3 || !slices.Equal(got[:3], []string{"ada", "bob", "eve"}) {
+		t.Errorf("the turns went to %q", got)
+	}
+}
+
+// turnsTaken says who was given the turn, in order.
+func turnsTaken(all []engine.ChannelEntry) (names []string) {
+	for _, e := range all {
+		if e.Kind == entryMoved && e.Row == "T4" {
+			names = append(names, e.Agent)
+		}
+	}
+	return names
+}
+
+// The daemon dies while an agent waits in its turn; a person's word ends the wait afterwards.
+func TestKilledMidWait(t *testing.T) {
+	needsFloor(t)
+	t.Parallel()
+	s := newShip(t, threeTalkers())
+	s.put("ada/wait", "")
+	s.must("say", "talk", "p-1")
+	s.floorUntil("talk", "ada waits", func(v engine.ChannelView) bool { return v.State == "WAITING" && !member(v, "ada").Working })
+	s.must("say", "talk", "p-2")
+	view := s.floor("talk")
+	if view.Holder != "ada" || view.Deadline == nil {
+		t.Fatalf("the test meets another moment than it wants: %+v", view)
+	}
+	s.outlives("talk", 2)
+	s.must("override", "talk", "--resume")
+	s.audited("talk", []string{"p-1", "p-2"}, "ada", "bob", "eve", "lea")
+	if told := s.books("ada").told["ada"]; len(told) < 2 || !turnTold.MatchString(told[0]) || turnTold.MatchString(told[1]) {
+		t.Errorf("ada was told %q", told)
+	}
+}
+
+// The daemon dies while a person's interruption is being answered by the channel's lead, and the
+// turn of another stands still.
+func TestKilledMidInterrupt(t *testing.T) {
+	needsFloor(t)
+	t.Parallel()
+	s := newShip(t, threeTalkers())
+	s.put("ada/busy", "")
+	s.put("lea/busy", "")
+	s.must("say", "talk", "p-1")
+	s.floorUntil("talk", "ada works", func(v engine.ChannelView) bool {
+		return member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
+	})
+	s.must("say", "talk", "p-2", "--mode", "interrupt")
+	s.must("say", "talk", "p-3")
+	view := s.floorUntil("talk", "lea answers, and ada has stopped", func(v engine.ChannelView) bool {
+		return v.Aside != nil && v.Aside.Agent == "lea" && !member(v, "ada").Working && len(s.books("lea").told["lea"]) == 1 && v.Open[1].State == "delivered"
+	})
+	if view.Holder != "ada" || view.State != "WAITING" || view.Aside.Message != 2 || view.Aside.Deadline == nil {
+		t.Fatalf("the test meets another moment than it wants: %+v", view)
+	}
+	s.outlives("talk", 2)
+	s.drop("ada/busy")
+	s.drop("lea/busy")
+	s.audited("talk", []string{"p-1", "p-2", "p-3"}, "ada", "bob", "eve", "lea")
+	var answered bool
+	for _, e := range s.entries("talk") {
+		answered = answered || e.Kind == entryAside && e.By == "lea" && e.Re == 2
+	}
+	if !answered {
+		t.Errorf("nobody answered who interrupted:\n%s", s.conversation("talk"))
+	}
+}
+
+// A turn's time runs out while nobody is there to see it: the next daemon ends it at once, and
+// that the agent had none to speak in is no fault of its.
+func TestDeadlineWhileDown(t *testing.T) {
+	needsFloor(t)
+	t.Parallel()
+	files := talkers("channels:\n  talk: {agents: [ada, bob]}\nturnConfig: {defaultTimeoutSeconds: 1}\n", "ada", "bob")
+	s := newShip(t, files)
+	s.put("ada/busy", "")
+	s.must("say", "talk", "p-1")
+	view := s.floorUntil("talk", "ada works", func(v engine.ChannelView) bool {
+		return member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
+	})
+	s.kill()
+	<-time.After(time.Until(*view.Deadline))
+	s.up()
+	s.floorUntil("talk", "bob has said something", func(engine.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })
+	s.drop("ada/busy")
+	moved := []string{}
+	for _, e := range s.entries("talk") {
+		if e.Kind == entryMoved && (e.Row == "T9" || e.Row == "T4") || e.Kind == entryNotice {
+			moved = append(moved, entryLine(e))
+		}
+	}
+	if want := []string{"ada QUEUED -> ACTIVE T4", "ada ACTIVE -> QUEUED T9", "notice: ⏱️ ada turn timed out", "bob QUEUED -> ACTIVE T4"}; !slices.Equal(moved[:min(4, len(moved))], want) {
+		t.Errorf("it went %q, want %q", moved, want)
+	}
+}
+
+// The daemon dies at random moments of a lively channel; agents and holders live. Each prompt
+// is typed once, each message is there once, each thing said is there once.
+func TestKilledDaemonOfAChannel(t *testing.T) {
+	needsFloor(t)
+	t.Parallel()
+	s := newShip(t, threeTalkers())
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	var sent []string
+	for round := range 5 {
+		for i := range 2 {
+			text := fmt.Sprintf("p-%d-%d", round, i)
+			s.must("say", "talk", text, "--mode", []string{"queue", "inject", "parallel"}[rnd.IntN(3)])
+			sent = append(sent, text)
+		}
+		<-time.After(time.Duration(rnd.IntN(250)) * time.Millisecond) // the random moment
+		s.kill()
+		s.up()
+	}
+	s.audited("talk", sent, "ada", "bob", "eve", "lea")
+	if n := len(turnsTaken(s.entries("talk"))); n < 3 {
+		t.Errorf("only %d turns were taken", n)
+	}
+	logged, err := logTold(filepath.Join(s.dir, ".fairlead", "log", "turns.jsonl"))
+	if err != nil || len(logged) == 0 {
+		t.Errorf("the log of turns: %d lines, %v", len(logged), err)
+	}
+	if folders, err := os.ReadDir(filepath.Join(s.dir, ".fairlead", "sessions")); err != nil || len(folders) > 4 {
+		t.Errorf("%d sessions for four talkers: %v", len(folders), err)
+	}
+}

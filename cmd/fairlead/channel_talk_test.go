@@ -1,0 +1,345 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// A talker is a script agent that keeps books of its own: each prompt that it was given, each
+// message in it, and each thing that it said. What a daemon says happened is held to them.
+
+// talkerScript hands each prompt to talkerSays; what that prints are the agent's own words.
+const talkerScript = `sessions: [{steps: [{say: I only talk in channels}]}]
+turn:
+  - run: echo {session} >> starts
+    quiet: true
+  - repeat:
+      times: 100000
+      steps:
+        - expect_prompt
+        - run: sh ../talker.sh
+          says: true
+          timeout: 1h
+`
+
+// talkerSays answers one prompt. A talker works for as long as there is a file `busy` in its
+// folder, and where there is a file `wait` it asks to wait, once.
+const talkerSays = `printf '%s\n' "$PROMPT" > prompt.part
+IFS= read -r first < prompt.part
+echo "$SESSION $first" >> told
+sed -n "s/^#\([0-9]*\) from .*/$SESSION \1/p" prompt.part >> heard
+mv prompt.part "prompt-$(grep -c . told)"
+while test -e busy; do sleep 0.02; done
+say() { n=$(($(grep -c . said) + 1)); echo "$NAME-$n" >> said; echo "$1 $NAME-$n"; }
+case $first in
+*"waits for your answer"*) say aside;;
+*"to everybody at once"*) say apart;;
+*"your turn to speak"* | *"your turn goes on"*)
+	if test -e wait; then rm wait; say pausing; echo TURN_WAIT; else say turn; echo TURN_COMPLETE; fi;;
+esac
+`
+
+// talkers are the files of a team of them; more is added to fairlead.yaml.
+func talkers(more string, names ...string) map[string]string {
+	files := map[string]string{"talker.script.yaml": talkerScript, "talker.sh": talkerSays}
+	yaml := "version: 1\nagents:\n"
+	for _, name := range names {
+		yaml += fmt.Sprintf("  %s: {driver: script, script: talker.script.yaml, workspace: %s, failures_max: 1000, backoff: {first: 1ms, max: 1ms}}\n", name, name)
+		files[name+"/said"] = ""
+	}
+	files["fairlead.yaml"] = yaml + more
+	return files
+}
+
+// needsFloor leaves a test out where the engine carries no channels out yet.
+func needsFloor(t *testing.T) {
+	t.Helper()
+	if _, ok := any((*engine.Engine)(nil)).(api.ChannelBackend); !ok {
+		t.Skip("the engine carries no channels out")
+	}
+}
+
+func (s *ship) put(path, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, path), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *ship) drop(path string) {
+	s.t.Helper()
+	if err := os.Remove(filepath.Join(s.dir, path)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// floor is a channel as it stands now.
+func (s *ship) floor(name string) engine.ChannelView {
+	s.t.Helper()
+	view, err := s.client().Channel(context.Background(), name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return view
+}
+
+// floorUntil waits for a condition on a channel.
+func (s *ship) floorUntil(name, what string, ok func(engine.ChannelView) bool) engine.ChannelView {
+	s.t.Helper()
+	client := s.client()
+	late := time.After(shipWait)
+	for {
+		view, err := client.Channel(context.Background(), name)
+		if err != nil {
+			s.t.Fatalf("waiting until %s: %v", what, err)
+		}
+		if ok(view) {
+			return view
+		}
+		select {
+		case <-late:
+			s.t.Fatalf("waited in vain until %s; #%s is %+v\n%s", what, name, view, s.conversation(name))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// settled says that nobody has anything to do in a channel.
+func settled(v engine.ChannelView) bool {
+	if v.Holder != "" || v.Aside != nil {
+		return false
+	}
+	for _, m := range v.Open {
+		if m.State == "queued" {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(v.Agents, func(m engine.MemberView) bool { return m.Working })
+}
+
+// member is how one agent stands in a channel; its zero value where it does not.
+func member(v engine.ChannelView, name string) engine.MemberView {
+	for _, m := range v.Agents {
+		if m.Name == name {
+			return m
+		}
+	}
+	return engine.MemberView{}
+}
+
+// spoken is everything that a channel shows, the oldest first.
+func (s *ship) entries(name string) (all []engine.ChannelEntry) {
+	s.t.Helper()
+	client := s.client()
+	after := uint64(0)
+	for {
+		page, err := client.ChannelEntries(context.Background(), name, engine.EntryQuery{After: after, Limit: 500, Moves: true})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all = append(all, page.Entries...)
+		if len(page.Entries) == 0 || !page.More {
+			return all
+		}
+		after = page.Entries[len(page.Entries)-1].Seq
+	}
+}
+
+// conversation is that for a failing test: a line for each.
+func (s *ship) conversation(name string) string {
+	var b strings.Builder
+	for _, e := range s.entries(name) {
+		fmt.Fprintf(&b, "%d %s\n", e.Seq, entryLine(e))
+	}
+	return b.String()
+}
+
+// entryLine is an entry in a few words.
+func entryLine(e engine.ChannelEntry) string {
+	switch e.Kind {
+	case entryMoved:
+		return fmt.Sprintf("%s %s -> %s %s", e.Agent, e.From, e.To, e.Row)
+	case entryHuman:
+		return fmt.Sprintf("a person: %s", strings.TrimSpace(e.Text))
+	case entryNotice, entryWarning:
+		return e.Kind + ": " + e.Text
+	default:
+		return fmt.Sprintf("%s (%s): %.200s", e.By, e.Kind, strings.TrimSpace(e.Text))
+	}
+}
+
+// books are what the talkers of a ship kept.
+type books struct {
+	told  map[string][]string // by agent: the first line of each prompt, behind its session
+	heard map[string][]string // by agent: session and number of each message in a prompt
+	said  map[string][]string // by agent: the word by which to know each thing that it said
+}
+
+func (s *ship) books(names ...string) books {
+	b := books{map[string][]string{}, map[string][]string{}, map[string][]string{}}
+	for _, name := range names {
+		for file, to := range map[string]map[string][]string{"told": b.told, "heard": b.heard, "said": b.said} {
+			text, err := os.ReadFile(filepath.Join(s.dir, name, file))
+			if err == nil && len(text) > 0 {
+				to[name] = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+			}
+		}
+	}
+	return b
+}
+
+var turnTold = regexp.MustCompile(`, turn ([0-9]+): it is your turn to speak`)
+
+// faults are what a daemon owes to whom it has promised exactly once, and did not keep.
+type faults struct {
+	twiceTold, twiceHeard, twiceSaid, lostSaid, untold, lostWords, twiceWords, moves []string
+}
+
+func (f faults) all() []string {
+	return slices.Concat(f.twiceTold, f.twiceHeard, f.twiceSaid, f.lostSaid, f.untold, f.lostWords, f.twiceWords, f.moves)
+}
+
+// audit holds a conversation to the books. Sent are the texts that people said and that were
+// acknowledged; others may have said more.
+func (b books) audit(all []engine.ChannelEntry, sent []string) (f faults) {
+	posted, people, by := map[string]int{}, map[string]int{}, map[string][]uint64{}
+	for _, e := range all {
+		switch e.Kind {
+		case entryHuman:
+			people[e.Text]++
+		case entryTurn, entryAside, entryLate:
+			for _, word := range strings.Fields(e.Text) {
+				posted[word]++
+			}
+		case entryMoved:
+			if e.Row == "T4" {
+				by[e.Agent] = append(by[e.Agent], e.Turn)
+			}
+		}
+	}
+	for text, n := range people {
+		if n > 1 {
+			f.twiceWords = append(f.twiceWords, fmt.Sprintf("%q of a person is there %d times", text, n))
+		}
+	}
+	for _, text := range sent {
+		if people[text] == 0 {
+			f.lostWords = append(f.lostWords, fmt.Sprintf("%q of a person was acknowledged and is not there", text))
+		}
+	}
+	for name, words := range b.said {
+		for _, word := range words {
+			switch n := posted[word]; {
+			case n > 1:
+				f.twiceSaid = append(f.twiceSaid, fmt.Sprintf("%s said %s once, and it is there %d times", name, word, n))
+			case n == 0:
+				f.lostSaid = append(f.lostSaid, fmt.Sprintf("%s said %s, and it is not there", name, word))
+			}
+		}
+	}
+	f.moves = oneSpeaker(all)
+	b.prompts(&f, by)
+	return f
+}
+
+// prompts compares what agents were told with the turns that were given to them.
+func (b books) prompts(f *faults, given map[string][]uint64) {
+	told := map[uint64]string{}
+	for name, lines := range b.told {
+		for _, line := range lines {
+			found := turnTold.FindStringSubmatch(line)
+			if found == nil {
+				continue
+			}
+			n, err := strconv.ParseUint(found[1], 10, 64)
+			if err != nil {
+				panic(err) // they are digits
+			}
+			if before, ok := told[n]; ok {
+				f.twiceTold = append(f.twiceTold, fmt.Sprintf("%s was told of turn %d in %q, and %s before", name, n, line, before))
+			}
+			told[n] = name
+		}
+	}
+	for name, turns := range given {
+		for _, n := range turns {
+			if told[n] != name {
+				f.untold = append(f.untold, fmt.Sprintf("%s was given turn %d, and %q was told so", name, n, told[n]))
+			}
+		}
+	}
+	for name, lines := range b.heard {
+		times := map[string]int{}
+		for _, line := range lines {
+			_, n, _ := strings.Cut(line, " ")
+			if times[n]++; times[n] == 2 {
+				f.twiceHeard = append(f.twiceHeard, fmt.Sprintf("%s was given message %s twice: %q", name, n, lines))
+			}
+		}
+	}
+}
+
+// oneSpeaker plays the moves of a channel again: one of its agents holds the turn at most, each
+// is where it was left, and turns are numbered upwards.
+func oneSpeaker(all []engine.ChannelEntry) (wrong []string) {
+	state := map[string]string{}
+	last := uint64(0)
+	for _, e := range all {
+		if e.Kind != entryMoved {
+			continue
+		}
+		// OFFLINE and IDLE are the agent's own: it goes from one to the other outside of the channel.
+		if was := state[e.Agent]; was != "" && was != e.From && (holding(was) || holding(e.From) || was == "QUEUED" || e.From == "QUEUED") {
+			wrong = append(wrong, fmt.Sprintf("%d: %s was %s: %s", e.Seq, e.Agent, was, entryLine(e)))
+		}
+		state[e.Agent] = e.To
+		if e.Row == "T4" {
+			if e.Turn <= last {
+				wrong = append(wrong, fmt.Sprintf("%d: turn %d after turn %d", e.Seq, e.Turn, last))
+			}
+			last = e.Turn
+		}
+		var who []string
+		for name, is := range state {
+			if holding(is) {
+				who = append(who, name)
+			}
+		}
+		if len(who) > 1 {
+			slices.Sort(who)
+			wrong = append(wrong, fmt.Sprintf("%d: %q hold the turn", e.Seq, who))
+		}
+	}
+	return wrong
+}
+
+func holding(state string) bool { return state == "ACTIVE" || state == "WAITING" }
+
+// pickMember is the first agent of a channel that a condition is true of.
+func pickMember(v engine.ChannelView, is func(engine.MemberView) bool) string {
+	for _, m := range v.Agents {
+		if is(m) {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// wordsOf sorts what an audit found, so that the same faults read the same.
+func wordsOf(f faults) []string {
+	all := f.all()
+	slices.SortFunc(all, cmp.Compare[string])
+	return all
+}
