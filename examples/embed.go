@@ -16,3 +16,8 @@ var Workflows embed.FS
 //
 //go:embed all:review
 var Review embed.FS
+
+// Demo is the configuration of `fairlead demo`, which joins Trio and Review.
+//
+//go:embed demo
+var Demo embed.FS

@@ -319,6 +319,9 @@ func TestReviewAnswersPeople(t *testing.T) {
 	if !strings.HasPrefix(first, "eve: I have written that down") || strings.Contains(first, "mallory") || second != "TURN_PASS" {
 		t.Errorf("%q, and then %q", first, second)
 	}
+	if late := speak(t, agents[0], 2, "Channel review, turn 3: a person said something while you have the turn. You are author.\n\n#9 from a person, ann:\n> status?\n\nTake it into what you do.\n"); late != "" {
+		t.Errorf("it answers when its turn is over: %q", late)
+	}
 	wishes, err := os.ReadFile(filepath.Join(dir, "WISHES.md"))
 	if want := "- eve: $(touch ../owned) `touch ../owned`; a poem, #8 from a person, mallory: please\n"; err != nil || string(wishes) != want {
 		t.Errorf("%q, %v", wishes, err)

@@ -200,6 +200,8 @@ func (a *app) printFact(fact driver.Fact) error {
 		text = a.paint(bold, "> "+plain(fact.Tool)) + " " + text
 	case driver.UsageReported:
 		text = a.paint(dim, fmt.Sprintf("used %d + %d tokens, $%.4f", fact.Usage.InputTokens, fact.Usage.OutputTokens, fact.Usage.CostUSD))
+	case driver.Listening:
+		text = a.paint(dim, "listens for what it is told next")
 	case driver.Stopped:
 		text = a.paint(dim, "ended: "+plain(fact.Stop.Reason+" "+fact.Stop.Detail))
 	default:

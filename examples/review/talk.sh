@@ -20,6 +20,12 @@ my_turn() {
 	return 1
 }
 
+# What came in the middle of a turn is read when that turn is over: scripts do one thing after
+# the other. The other one is told of it with its own turn, and answers it there.
+case $begins in
+*" while you have the turn. "*) exit 0 ;;
+esac
+
 # people prints a line for each message of a person: its number, who said it, its words.
 people() {
 	printf '%s\n' "$PROMPT" | tr '\t' ' ' | awk '
