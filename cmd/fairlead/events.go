@@ -94,6 +94,14 @@ func by(ch api.Change) string {
 				} `json:"wish"`
 			} `json:"value"`
 		} `json:"control"`
+		Turn struct {
+			Agent string `json:"agent"`
+			Text  string `json:"text"`
+			Body  struct {
+				Say  string `json:"say"`
+				Warn string `json:"warn"`
+			} `json:"body"`
+		} `json:"turn"`
 	}
 	if json.Unmarshal(ch.Data, &data) != nil {
 		return text // what cannot be read adds nothing; --json shows it as it is
@@ -104,7 +112,10 @@ func by(ch api.Change) string {
 			text += " " + s.Outcome + orNote(s.Why)
 		}
 	}
-	return text + orNote(data.Control.Value.Wish.Note)
+	if t := data.Turn; t.Agent != "" {
+		text += "  " + plain(t.Agent)
+	}
+	return text + orNote(data.Control.Value.Wish.Note) + orNote(data.Turn.Text) + orNote(data.Turn.Body.Say) + orNote(data.Turn.Body.Warn)
 }
 
 func orDash(s string) string {
