@@ -43,6 +43,14 @@ var (
 	ackAfterEnd     = Promise{"ack-after-end", "an exit is given up only when it is in the journal", "design: the holder"}
 	foreignLoop     = Promise{"foreign-loop", "of an agent that runs its own loop we write what is wanted, and never what is", "seed 000; C22"}
 	noPanic         = Promise{"no-panic", "no order of events brings the loop down", "style: three kinds of wrong"}
+	talkWanted      = Promise{"talk-is-wanted", "a session for channels is started when there is something to tell", "J2; issue: channels"}
+	oneSpeaker      = Promise{"one-speaker", "in a channel one agent at most has the turn", "seed 003; T4"}
+	toldOnce        = Promise{"told-once", "what an agent is to be told is put into its input once", "issue: channels; T4"}
+	givenAll        = Promise{"given-all", "with its turn an agent is given all that it has not, and nothing twice", "T4"}
+	saidOnce        = Promise{"said-once", "what is said in a channel is in the journal once, in its order", "X2; issue: channels"}
+	messageKept     = Promise{"message-kept", "what a person said is delivered and answered, or still open", "M1 to M6"}
+	fenceOfTurns    = Promise{"fence-of-turns", "what is said without the turn moves nothing, and nobody ends another one's", "T7; issue: channels"}
+	turnComes       = Promise{"turn-comes", "who is queued and has something to answer gets a turn, and no turn lasts for ever", "T4, T9, T13"}
 	comesToRest     = Promise{"comes-to-rest", "what was told to go goes, and leaves nobody waiting", "C14"}
 )
 
@@ -51,7 +59,7 @@ func Promises() []Promise {
 	return []Promise{
 		durableFirst, startedOnce, oneSession, startedKnown, onceIsOnce, nothingLost, foreignKept, pauseHolds, holdHolds, replayIsLive,
 		fileIsTrue, extraSurvives, limitHolds, noStrays, countedOnce, errorsSaid, fenceHolds, watchersInOrder, wishObeyed, ackAfterEnd, foreignLoop,
-		noPanic, comesToRest,
+		talkWanted, oneSpeaker, toldOnce, givenAll, saidOnce, messageKept, fenceOfTurns, turnComes, noPanic, comesToRest,
 	}
 }
 
@@ -118,6 +126,15 @@ func (w *world) checkStart(l *life, id string) {
 	if found, asked := l.found[id]; asked && found != engine.NeverStarted {
 		w.broken(startedOnce, "%s is to be started by engine %d, which was told that it is %s", id, l.n, found)
 	}
+	w.check(holdHolds, !w.truth.Hold.On, "%s is to be started, and the team is held", id)
+	w.check(holdHolds, !w.truth.Stopping, "%s is to be started, and fairlead stops", id)
+	if limit := w.conf.Agents[w.index(name)].Limits.CostPerDayUSD; limit > 0 && a.Usage.Day == w.now().Format(time.DateOnly) {
+		w.check(limitHolds, a.Usage.CostUSD < limit, "%s is to be started, and %.2f of %.2f is used up", id, a.Usage.CostUSD, limit)
+	}
+	if a.Session.Talks() {
+		w.checkTalk(a)
+		return
+	}
 	wish := a.Control.Wish.Desired
 	wants := wish == control.WordContinuous || wish == control.WordRunOnce || wish == control.WordRunCleanup
 	w.check(pauseHolds, wants, "%s is to be started, and what is wanted is %q", id, wish)
@@ -127,11 +144,13 @@ func (w *world) checkStart(l *life, id string) {
 		w.check(pauseHolds, !whole || taken, "%s is to be started, and the wish %q (%s), which engine %d has read in the file, was not taken in", id, s.note, state.DesiredState, l.n)
 	}
 	w.checkLooked(l, name, id)
-	w.check(holdHolds, !w.truth.Hold.On, "%s is to be started, and the team is held", id)
-	w.check(holdHolds, !w.truth.Stopping, "%s is to be started, and fairlead stops", id)
-	if limit := w.conf.Agents[w.index(name)].Limits.CostPerDayUSD; limit > 0 && a.Usage.Day == w.now().Format(time.DateOnly) {
-		w.check(limitHolds, a.Usage.CostUSD < limit, "%s is to be started, and %.2f of %.2f is used up", id, a.Usage.CostUSD, limit)
-	}
+}
+
+// checkTalk: a session for channels is started with something that is still to be told.
+func (w *world) checkTalk(a *team.Agent) {
+	s := a.Session
+	w.check(foreignLoop, a.Name != outsider, "%s is started for an agent that comes by itself", s.ID)
+	w.check(talkWanted, s.Talk != nil && w.named(a.Name, s.Talk.Key).known, "%s is to be started, and what it is to be told is over: %+v", s.ID, s.Talk)
 }
 
 // checkLooked: a wish that lay in the file before the session was opened has been looked at
@@ -160,7 +179,7 @@ func (w *world) checkStarted(id string) {
 	}
 	wish := w.wishOf[id]
 	a := w.truth.Agents[name]
-	if a != nil && (a.Control.State == control.RunOnce || a.Control.State == control.RunCleanup) {
+	if a != nil && !a.Session.Talks() && (a.Control.State == control.RunOnce || a.Control.State == control.RunCleanup) {
 		key := fmt.Sprintf("%s wish %d", name, wish)
 		w.oneShots[key]++
 		w.check(onceIsOnce, w.oneShots[key] == 1, "%s is session number %d of one one-shot (%s)", id, w.oneShots[key], key)
@@ -215,6 +234,7 @@ func (w *world) checkCalm(l *life, view engine.TeamView) {
 		w.checkFile(a, is)
 		w.checkIdle(a)
 	}
+	w.checkTalks()
 	for _, id := range w.running() {
 		a := w.truth.Agents[agentIn(id)]
 		w.check(noStrays, a.Session != nil && a.Session.ID == id, "%s runs, and the journal does not know it", id)
@@ -245,13 +265,17 @@ func (w *world) checkFile(a *team.Agent, is control.File) {
 func (w *world) checkIdle(a *team.Agent) {
 	word := a.Control.Wish.Desired
 	wants := word == control.WordContinuous || word == control.WordRunOnce || word == control.WordRunCleanup
-	if wants && a.Control.State == control.Resting && !w.truth.Hold.On && !w.truth.Stopping {
+	if wants && a.Control.State == control.Resting && !a.Session.Talks() && !w.truth.Hold.On && !w.truth.Stopping {
 		w.broken(wishObeyed, "%s is wanted to be %s, nothing speaks against it, and it rests", a.Name, word)
 	}
 	if s := a.Session; s != nil {
 		w.check(startedKnown, w.sessions[s.ID] != nil, "%s is open (%s), everything was done, and it was never started", s.ID, s.Phase)
 		limit := w.conf.Agents[w.index(a.Name)].Limits.Session
-		late := limit > 0 && s.Phase == team.Running && w.now().After(s.StartedAt.Add(limit+calmFor))
+		since := s.StartedAt
+		if s.Talks() { // each answer for itself
+			since = s.Talk.Begun
+		}
+		late := limit > 0 && s.Phase == team.Running && w.now().After(since.Add(limit+calmFor)) && (!s.Talks() || s.Answers())
 		w.check(limitHolds, !late || s.Ending != "", "%s runs since %v, may run for %v, and was not told to end", s.ID, s.StartedAt, limit)
 	}
 }

@@ -65,6 +65,17 @@ var deeds = []struct {
 	{"second", 1},
 	{"jump", 1},
 	{"clock-back", 1},
+	{"say", 7},
+	{"visit", 5},
+	{"grant", 1},
+	{"skip", 1},
+	{"override", 1},
+	{"assign", 1},
+	{"remove", 1},
+	{"disable", 1},
+	{"enable", 1},
+	{"leave", 1},
+	{"mumble", 1},
 	{"calm", 2},
 	{"settle", 10},
 }
@@ -127,11 +138,14 @@ func (w *world) draw(rnd *rand.Rand, m mix) Act {
 	case "clock-back":
 		a.MS = int64(3 * time.Hour / time.Millisecond)
 	}
-	return a.trimmed()
+	return drawDeed(rnd, a).trimmed()
 }
 
 // trimmed leaves out what the act does not need.
 func (a Act) trimmed() Act {
+	if _, is := parleys[a.Do]; is {
+		return a
+	}
 	switch a.Do {
 	case "order", "write", "scribble", "tear", string(raced):
 	case "spoil", "delete", "vanish", "kill", "twice", string(goOn), string(fails), string(late), string(dies), string(diesDone), string(cannotRun):
@@ -151,7 +165,7 @@ func fits(f fate, key string) bool {
 	case cannotRun:
 		return of == "start"
 	case late:
-		return slices.Contains([]string{"append", "start", "write", "end", "ack"}, of)
+		return slices.Contains([]string{"append", "start", "write", "end", "ack", "type", "hush"}, of)
 	case fails, diesDone:
 		return of != "look"
 	default:
@@ -214,6 +228,10 @@ func (w *world) do(a Act) {
 		w.ahead = d
 		w.mu.Unlock()
 	default:
+		if _, is := parleys[a.Do]; is {
+			w.deed(a)
+			break
+		}
 		panic("sim: no such act: " + a.Do)
 	}
 	synctest.Wait()
@@ -371,6 +389,7 @@ func (w *world) evening() {
 	w.rest("good night")
 	w.pass(26 * time.Hour) // a new day: what was used up is there again
 	w.settle()
+	w.lastWords()
 	w.mu.Lock()
 	before := slices.Clone(w.order)
 	w.mu.Unlock()
@@ -387,7 +406,7 @@ func (w *world) evening() {
 	for _, agent := range agents {
 		n := 0
 		for _, id := range ran {
-			if agentIn(id) == agent {
+			if agentIn(id) == agent && w.sessions[id].kind != driver.Turn {
 				n++
 			}
 		}
@@ -406,6 +425,7 @@ func (w *world) evening() {
 	defer w.mu.Unlock()
 	if w.failure == nil {
 		w.checkOwed()
+		w.checkWords()
 	}
 }
 

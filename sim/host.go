@@ -24,16 +24,18 @@ type session struct {
 	kill   context.CancelFunc
 	asked  chan struct{} // closed: SIGTERM
 	told   bool
+	kind   driver.Kind
 	hushed bool              // its input was closed
 	orders chan script.Order // closed with it
-	out    []byte            // the spool
-	grew   chan struct{}     // closed and made anew with every byte
-	over   chan struct{}     // closed when its end is durable
-	ending engine.Ending     //
-	spoken int64             // input tokens that it said it used
-	strays bool              // something that it left running
-	ranBy  string            // a signal that somebody sent it
-	unread bool              // its exit could not be read: it was taken for lost
+	input  *typing
+	out    []byte        // the spool
+	grew   chan struct{} // closed and made anew with every byte
+	over   chan struct{} // closed when its end is durable
+	ending engine.Ending //
+	spoken int64         // input tokens that it said it used
+	strays bool          // something that it left running
+	ranBy  string        // a signal that somebody sent it
+	unread bool          // its exit could not be read: it was taken for lost
 }
 
 func (s *session) isOver() bool {
@@ -73,11 +75,12 @@ func (o spool) Write(b []byte) (int, error) {
 }
 
 // run plays a session to its end; the caller holds the lock.
-func (w *world) run(id string, kind driver.Kind, epoch uint64) *session {
+func (w *world) run(id string, launch driver.Launch, epoch uint64) *session {
+	kind := driver.Kind(launch.Argv[0])
 	ctx, kill := context.WithCancel(context.Background())
 	s := &session{
 		id: id, fence: epoch, begun: time.Now(), kill: kill, asked: make(chan struct{}), orders: make(chan script.Order),
-		grew: make(chan struct{}), over: make(chan struct{}),
+		grew: make(chan struct{}), over: make(chan struct{}), kind: kind, input: newTyping(),
 	}
 	w.sessions[id] = s
 	w.order = append(w.order, id)
@@ -85,9 +88,17 @@ func (w *world) run(id string, kind driver.Kind, epoch uint64) *session {
 	program := *programs()[name]
 	program.Seed = w.seed
 	world := &script.Memory{}
+	if kind == driver.Turn {
+		w.begins(s, launch.Input)
+	}
 	w.plays.Go(func() {
-		end := script.Play(ctx, &program, script.Part{Name: name, Session: id, Kind: kind, Attempt: 1, Prompt: "go on"},
-			script.Stage{Out: spool{w, s}, Orders: s.orders, Stop: s.asked, World: world})
+		var end script.End
+		if kind == driver.Turn {
+			end = w.talk(ctx, s)
+		} else {
+			end = script.Play(ctx, &program, script.Part{Name: name, Session: id, Kind: kind, Attempt: 1, Prompt: "go on"},
+				script.Stage{Out: spool{w, s}, Orders: s.orders, Stop: s.asked, World: world})
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		s.strays = len(world.Spawned()) > 0
@@ -151,7 +162,7 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 			return &engine.AlreadyStarted{Session: id}
 		}
 		h.w.checkStarted(id)
-		s = h.w.run(id, driver.Kind(launch.Argv[0]), epoch)
+		s = h.w.run(id, launch, epoch)
 		h.w.came("%s runs", id)
 		return nil
 	}
@@ -160,7 +171,7 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 		if err := start(); err != nil {
 			return nil, err
 		}
-		return &process{w: h.w, l: h.l, session: s, epoch: epoch}, nil
+		return &process{w: h.w, l: h.l, session: s, epoch: epoch, at: int64(len(launch.Input))}, nil
 	case cannotRun:
 		return nil, &engine.CannotStart{Why: h.w.inject(h.l, "start "+id).Error()}
 	case fails:
@@ -193,7 +204,7 @@ func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc engine.Pro
 		found = engine.NeverStarted
 		if s != nil {
 			s.fence = epoch
-			proc = &process{w: h.w, l: h.l, session: s, epoch: epoch}
+			proc = &process{w: h.w, l: h.l, session: s, epoch: epoch, at: s.input.taken}
 			switch {
 			case !s.isOver():
 				found = engine.Running
@@ -242,6 +253,7 @@ type process struct {
 	w     *world
 	l     *life
 	epoch uint64
+	at    int64 // how far the session's input goes, as this engine knows
 }
 
 func (p *process) PID() int              { return 1000 + len(p.id) }
@@ -308,8 +320,6 @@ func (p *process) Evidence(context.Context) (engine.Proof, error) {
 	return engine.Proof{PID: p.PID(), HolderPID: 1, StartedAt: p.begun}, p.allowed()
 }
 
-func (p *process) Send(context.Context, []byte) error { return p.allowed() }
-
 func (p *process) CloseInput(context.Context) error {
 	if err := p.allowed(); err != nil {
 		return err
@@ -319,6 +329,7 @@ func (p *process) CloseInput(context.Context) error {
 	if !p.hushed {
 		p.hushed = true
 		close(p.orders)
+		p.input.close()
 	}
 	return nil
 }

@@ -94,6 +94,7 @@ func (w *world) stored(l *life, rec journal.Change) {
 		l.epoch = set.Epoch
 	}
 	w.checkStored(l, ch)
+	w.checkFloor(ch)
 	w.truth.Apply(ch)
 	w.remember(ch)
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -175,8 +176,19 @@ type player struct{ script.Driver }
 func (player) Check(driver.Agent) error { return nil }
 
 func (player) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
-	return driver.Launch{Argv: []string{string(s.Kind)}}, nil
+	launch := driver.Launch{Argv: []string{string(s.Kind)}}
+	if s.Kind == driver.Turn {
+		first, err := json.Marshal(script.Order{Type: script.OrderStart, Text: s.Prompt})
+		if err != nil {
+			return driver.Launch{}, err
+		}
+		launch.Input, launch.KeepStdin = append(first, '\n'), true
+	}
+	return launch, nil
 }
+
+// Hears is for everybody but one.
+func (player) Hears(a driver.Agent) bool { return a.Name != deaf }
 
 // programs are what the agents play. Their lots are drawn from the day's seed. They are read
 // when they are needed: other verbs of the program have no use for them.

@@ -63,6 +63,9 @@ type world struct {
 	answered   []string
 
 	foreign foreign
+	guest   guest // the same in channels
+	book    *book
+	night   bool // it is the evening: everybody behaves
 
 	failure *Failure
 	began   time.Time
@@ -76,8 +79,9 @@ func newWorld(seed uint64, folder string, tracing bool) *world {
 		sessions: map[string]*session{}, bars: map[string]uint64{}, files: map[string]*file{}, pens: map[string]func(){},
 		moved: make(chan struct{}), truth: team.New(nil), noted: map[string]bool{},
 		wishOf: map[string]uint64{}, openedAt: map[string]time.Time{}, oneShots: map[string]int{}, counted: map[string]int64{}, countedDay: map[string]int64{},
-		owed: map[string]owed{},
+		owed: map[string]owed{}, guest: guest{did: map[string]bool{}}, book: newBook(),
 	}
+	inChannels(&w.conf, seed)
 	for _, name := range agents {
 		w.files[name] = &file{}
 	}

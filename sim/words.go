@@ -1,0 +1,286 @@
+package sim
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// book is kept by hand of all that is said in channels and told to agents. It knows the words
+// of the journal and none of the rules. The world's lock guards it.
+type book struct {
+	words  map[string]*word             // by what is like nothing else in a text
+	posts  map[string][]string          // channel → the texts by number, from 1
+	states map[string]map[string]string // channel → agent → where it stands
+	people map[string]map[uint64]string // channel → number → how far a person's message is
+	errand map[string]errand            // key → what it was when it was told
+	inputs map[string]string            // key → session in whose input it is
+	given  map[string]map[string]string // agent in channel → word → session in which it was given it
+	gaveUp map[string]bool              // turn in channel → its holder has said so
+	turns  map[string]int               // agent in channel → turns that it was given
+	n      int
+}
+
+// word is one thing that somebody says.
+type word struct {
+	by      string
+	session string // of an agent of ours; else empty
+	key     string // of the errand that it answers; empty: of none
+	must    bool   // it is to be in the journal in the end; else it may be
+	times   int    // it is in the journal
+	at      string // there: channel and number
+}
+
+// errand is what an agent was told.
+type errand struct {
+	channel  string
+	turn, re uint64
+	known    bool // it was asked for when it was told; else nobody can say what it was
+}
+
+func newBook() *book {
+	return &book{
+		words: map[string]*word{}, posts: map[string][]string{}, states: map[string]map[string]string{}, people: map[string]map[uint64]string{},
+		errand: map[string]errand{}, inputs: map[string]string{}, given: map[string]map[string]string{}, gaveUp: map[string]bool{}, turns: map[string]int{},
+	}
+}
+
+var isWord = regexp.MustCompile(`\bw[0-9]+w\b`)
+
+// word makes one that was never said.
+func (b *book) word(by string, s *session, key string) string {
+	b.n++
+	w := &word{by: by, key: key}
+	if s != nil {
+		w.session = s.id
+	}
+	name := fmt.Sprintf("w%dw", b.n)
+	b.words[name] = w
+	return name
+}
+
+// givesUp notes that whoever holds the turn of an errand gives it back.
+func (b *book) givesUp(key string) {
+	if e, ok := b.errand[key]; ok {
+		b.gaveUp[fmt.Sprintf("%d in %s", e.turn, e.channel)] = true
+	}
+}
+
+// named is an errand by its key, as it is asked for now.
+func (w *world) named(agent, key string) errand {
+	for _, todo := range w.truth.TalkTodo(agent, w.now()) {
+		if todo.Key == key {
+			e := errand{channel: string(todo.Token.Channel), turn: todo.Token.Turn, known: true}
+			if e.turn == 0 {
+				e.re = todo.N
+			}
+			return e
+		}
+	}
+	part := strings.Split(key, "/")
+	if len(part) != 4 {
+		return errand{}
+	}
+	return errand{channel: part[1]}
+}
+
+// checkTyped is asked when an engine writes into a session's input.
+func (w *world) checkTyped(l *life, s *session, key string, b []byte) {
+	if l.dead || w.truth.Epoch != l.epoch {
+		return // nobody could tell it yet; the host refuses it, or its next append is
+	}
+	e := w.named(agentIn(s.id), key)
+	w.check(durableFirst, e.known, "%s is written to: %s, and nobody asks for that", s.id, key)
+	if before, some := w.book.inputs[key]; some {
+		w.check(toldOnce, before != s.id, "%s is written to: %s, for the second time", s.id, key)
+	}
+}
+
+// told notes what has come into a session's input: once, and into another one's only where the
+// first is no more.
+func (w *world) told(s *session, key, text string) {
+	b, name := w.book, agentIn(s.id)
+	e := w.named(name, key)
+	if before, some := b.inputs[key]; some {
+		w.check(toldOnce, before != s.id && w.sessions[before].isOver(), "%s is told to %s, and was told to %s", key, s.id, before)
+	}
+	b.inputs[key] = s.id
+	if _, some := b.errand[key]; !some || e.known {
+		b.errand[key] = e
+	}
+	w.gives(name, e, s.id, strings.HasPrefix(key, string(turn.TellTurn)), text)
+}
+
+// givenMost is how much may be said in a channel until an agent need not be given all of it.
+const givenMost = 150
+
+// gives looks at what an agent is given: with its turn all that it has not, and nothing twice.
+func (w *world) gives(agent string, e errand, session string, whole bool, text string) {
+	b := w.book
+	seat := agent + " in " + e.channel
+	if b.given[seat] == nil {
+		b.given[seat] = map[string]string{}
+	}
+	for _, name := range isWord.FindAllString(text, -1) {
+		word := b.words[name]
+		w.check(givenAll, word != nil && word.times > 0, "%s is given %s in #%s, which nobody has said there", agent, name, e.channel)
+		w.check(givenAll, word == nil || word.by != agent, "%s is given its own words %s in #%s", agent, name, e.channel)
+		before, some := b.given[seat][name]
+		w.check(givenAll, !some || before != session || session == "", "%s is given %s in #%s for the second time (%s)", agent, name, e.channel, session)
+		b.given[seat][name] = session
+	}
+	c := w.truth.Floor.Channels[turn.ChannelID(e.channel)]
+	if !whole || !e.known || c == nil || len(b.posts[e.channel]) > givenMost {
+		return
+	}
+	for _, said := range b.posts[e.channel][:min(c.Head.Lease.Upto, uint64(len(b.posts[e.channel])))] {
+		for _, name := range isWord.FindAllString(said, -1) {
+			_, some := b.given[seat][name]
+			w.check(givenAll, some || b.words[name].by == agent, "%s has turn %d in #%s, and was never given %s", agent, e.turn, e.channel, name)
+		}
+	}
+}
+
+// checkFloor looks at a change of a channel on its way into our team.
+func (w *world) checkFloor(ch team.Change) {
+	channel, is := strings.CutPrefix(ch.Entity, "channel/")
+	set := ch.Body.Turn
+	if !is || set == nil {
+		return
+	}
+	w.checkMoves(channel, ch)
+	if post := set.Body.Post; post != nil {
+		w.checkPost(channel, ch, post)
+	}
+	b := w.book
+	for _, m := range set.Body.Messages {
+		if b.people[channel] == nil {
+			b.people[channel] = map[uint64]string{}
+		}
+		was, known := b.people[channel][m.N]
+		fine := was != "lapsed" && (was != "answered" || m.State == turn.Answered) && known != (m.Row == "M1")
+		w.check(messageKept, fine, "message %d in #%s was %q, and is %s (%s)", m.N, channel, was, m.State, m.Row)
+		b.people[channel][m.N] = string(m.State)
+	}
+	for _, name := range set.Body.Left { // who comes again is told everything
+		delete(b.given, string(name)+" in "+channel)
+	}
+}
+
+// checkMoves: one speaker at most, and nobody's turn ends because somebody else says so who
+// has it not.
+func (w *world) checkMoves(channel string, ch team.Change) {
+	b, set := w.book, ch.Body.Turn
+	c := w.truth.Floor.Channels[turn.ChannelID(channel)]
+	if ch.From == ch.To || c == nil {
+		return
+	}
+	if b.states[channel] == nil {
+		b.states[channel] = map[string]string{}
+	}
+	b.states[channel][set.Agent] = ch.To
+	var hold []string
+	for name, state := range b.states[channel] {
+		if state == "ACTIVE" || state == "WAITING" {
+			hold = append(hold, name)
+		}
+	}
+	slices.Sort(hold)
+	w.check(oneSpeaker, len(hold) < 2, "%v have the turn in #%s", hold, channel)
+	switch ch.Trigger {
+	case "granted":
+		b.turns[set.Agent+" in "+channel]++
+	case string(turn.Completed), string(turn.CompletedAlone), string(turn.PassedOn):
+		w.check(fenceOfTurns, b.gaveUp[fmt.Sprintf("%d in %s", c.Head.Turn, channel)],
+			"turn %d of %s in #%s ends (%s), and %s has not said so in it", c.Head.Turn, set.Agent, channel, ch.Trigger, set.Agent)
+	}
+}
+
+// checkPost: what is said has the next number, was said, is there once, in its speaker's order,
+// and counts for the turn in which it was said, or for none.
+func (w *world) checkPost(channel string, ch team.Change, post *turn.Post) {
+	b, set := w.book, ch.Body.Turn
+	c := w.truth.Floor.Channels[turn.ChannelID(channel)]
+	b.posts[channel] = append(b.posts[channel], set.Text)
+	n := uint64(len(b.posts[channel]))
+	w.check(saidOnce, post.N == n, "#%s: message %d comes after %d", channel, post.N, n-1)
+	w.check(saidOnce, !strings.Contains(set.Text, "TURN_COMPLETE") || strings.Contains(set.Text, "TURN_COMPLETE is what"), "#%s: message %d shows the marker: %q", channel, n, set.Text)
+	if post.Kind == turn.OfTurn {
+		w.check(fenceOfTurns, string(c.Head.Holder) == post.By && c.Head.Turn == post.Turn, "#%s: message %d is said by %s in turn %d, and %s has turn %d", channel, n, post.By, post.Turn, c.Head.Holder, c.Head.Turn)
+	}
+	if head := set.Body.Head; post.Kind == turn.OfLate && head != nil {
+		w.check(fenceOfTurns, ch.From == ch.To && head.Holder == c.Head.Holder && head.Turn == c.Head.Turn && head.Lease.Ends.Equal(c.Head.Lease.Ends),
+			"#%s: message %d of %s is late, and moves something: %+v -> %+v", channel, n, post.By, c.Head, *head)
+	}
+	for _, name := range isWord.FindAllString(set.Text, -1) {
+		word := b.words[name]
+		if word == nil {
+			w.broken(saidOnce, "#%s: message %d has %s, which nobody has said", channel, n, name)
+			return
+		}
+		word.times++
+		w.check(saidOnce, word.times == 1, "%s stands in the journal twice: %s, and message %d in #%s", name, word.at, n, channel)
+		word.at = fmt.Sprintf("message %d in #%s", n, channel)
+		w.check(saidOnce, word.by == post.By, "%s was said by %s, and the journal says %s", name, word.by, post.By)
+		if e := b.errand[word.key]; e.known && word.must {
+			own := e.re == 0 && post.Kind == turn.OfAside // a holder that was asked itself answers under its turn
+			w.check(fenceOfTurns, e.channel == channel && e.turn == post.Turn && (e.re == post.Re || own),
+				"%s answers %s (turn %d, message %d), and the journal has it in #%s of turn %d, message %d", name, word.key, e.turn, e.re, channel, post.Turn, post.Re)
+		}
+	}
+	w.checkOrder(post.By, set.Text)
+}
+
+// checkOrder: what one agent says stands there in the order in which it was said.
+func (w *world) checkOrder(by, text string) {
+	last := 0
+	for _, name := range isWord.FindAllString(text, -1) {
+		n := 0
+		_, _ = fmt.Sscanf(name, "w%dw", &n)
+		w.check(saidOnce, n > last, "%s says %q, which is not the order", by, text)
+		last = n
+	}
+}
+
+// checkTalks is for a moment at which everything is done: nobody's time is over, and no session
+// waits for words that do not come.
+func (w *world) checkTalks() {
+	for _, id := range w.truth.ChannelIDs() {
+		about := w.truth.Floor.Deadline(turn.ChannelID(id))
+		w.check(turnComes, about.At.IsZero() || w.now().Before(about.At.Add(calmFor)), "#%s: its %s (%d) ran out at %v, and nothing came of it", id, about.What, about.N, about.At)
+	}
+	for name, a := range w.truth.Agents {
+		if s := a.Session; s.Talks() && s.Talk == nil {
+			w.broken(toldOnce, "%s has a session for channels, %s, and nothing to say in it", name, s.ID)
+		}
+	}
+}
+
+// checkWords is the end of a day: what our agents have said while somebody listened is there.
+func (w *world) checkWords() {
+	for name, word := range w.book.words {
+		s := w.sessions[word.session]
+		switch {
+		case !word.must || word.times == 1:
+		case s == nil:
+			w.broken(saidOnce, "%s of %s was taken, and is not in the journal", name, word.by)
+		case s.isOver() && !s.ending.Lost && !s.unread:
+			w.broken(saidOnce, "%s said %s to %s, and it is not in the journal", s.id, name, word.key)
+		}
+	}
+}
+
+// openFor lists people's messages that nobody has answered, in a channel.
+func (b *book) openFor(channel string) (open []uint64) {
+	for n, state := range b.people[channel] {
+		if state != "answered" && state != "lapsed" {
+			open = append(open, n)
+		}
+	}
+	slices.Sort(open)
+	return open
+}
