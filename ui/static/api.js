@@ -194,9 +194,9 @@ async function ask(path, init) {
 /** @template T @param {string} path @param {AbortSignal} [signal] @returns {Promise<T>} */
 const get = async (path, signal) => (await ask(path, { signal })).json();
 
-/** @template T @param {string} path @param {object} body @param {string} [method] @returns {Promise<T>} */
-const post = async (path, body, method = 'POST') =>
-  (await ask(path, { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
+/** @template T @param {string} path @param {object} body @returns {Promise<T>} */
+const post = async (path, body) =>
+  (await ask(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
 
 const name = encodeURIComponent;
 
@@ -242,7 +242,7 @@ export const say = (channel, text, mode) => post(`/channels/${name(channel)}/mes
 /** @param {string} channel @param {'grant' | 'skip' | 'override' | 'members'} verb @param {object} body @returns {Promise<Ordered>} */
 export const orderChannel = (channel, verb, body) => post(`/channels/${name(channel)}/${verb}`, body);
 /** @param {string} channel @param {string} agent @returns {Promise<Ordered>} */
-export const removeMember = (channel, agent) => post(`/channels/${name(channel)}/members/${name(agent)}`, {}, 'DELETE');
+export const removeMember = async (channel, agent) => (await ask(`/channels/${name(channel)}/members/${name(agent)}`, { method: 'DELETE' })).json();
 /** @param {string} agent @param {'enable' | 'disable'} verb @returns {Promise<{seq: number}>} */
 export const ableAgent = (agent, verb) => post(`/agents/${name(agent)}/${verb}`, {});
 

@@ -149,8 +149,12 @@ const read = signal(first);
 /** Messages that nobody has looked at in this browser. @param {Channel} c */
 export const unread = (c) => Math.max(0, c.messages - (read.value[c.name] ?? 0));
 
+let shownUpTo = { name: '', n: 0 };
+document.addEventListener('visibilitychange', () => { if (shownUpTo.name === channelName.peek()) haveRead(shownUpTo.name, shownUpTo.n); });
+
 /** Everything up to here was in sight. @param {string} name @param {number} n */
 export function haveRead(name, n) {
+  shownUpTo = { name, n };
   if (!name || document.hidden || read.peek()[name] === n) return;
   const { [name]: _, ...others } = read.peek();
   const kept = Object.entries(others).slice(1 - READ_MAX);

@@ -15,6 +15,8 @@ import { Question } from './question.js';
 const PAGE = 200;
 /** Entries kept: some dozens of screens, drawn in a moment. */
 const WINDOW_MAX = 800;
+/** And so much text in them, in UTF-16 units: one message may have 128 KiB. */
+const WINDOW_CHARS_MAX = 4_000_000;
 /** Entries that are asked for once more, to learn how people's messages ended. */
 const SETTLE_MAX = 500;
 
@@ -40,17 +42,13 @@ function join(list, more) {
   return [...list, ...more.filter((e) => !known.has(keyOf(e)))];
 }
 
-/** Cut after so many, and never between entries of one change. @param {Entry[]} list @param {'first' | 'last'} keep */
+/** How many entries from one end on there is room for, and never only some of one change. @param {Entry[]} list @param {'first' | 'last'} keep */
 function fit(list, keep) {
-  if (list.length <= WINDOW_MAX) return list;
-  if (keep === 'first') {
-    let end = WINDOW_MAX;
-    while (end < list.length && list[end].seq === list[end - 1].seq) end++;
-    return list.slice(0, end);
-  }
-  let from = list.length - WINDOW_MAX;
-  while (from > 0 && list[from].seq === list[from - 1].seq) from--;
-  return list.slice(from);
+  const at = (/** @type {number} */ i) => list[keep === 'first' ? i : list.length - 1 - i];
+  let n = 0, chars = 0;
+  while (n < list.length && n < WINDOW_MAX && (chars < WINDOW_CHARS_MAX || n === 0)) chars += at(n++).text?.length ?? 0;
+  while (n < list.length && at(n).seq === at(n - 1).seq) n++;
+  return keep === 'first' ? list.slice(0, n) : list.slice(list.length - n);
 }
 
 /** @param {string} busy @param {(channel: string, mine: () => boolean) => Promise<void>} ask */
@@ -112,9 +110,9 @@ export const newer = () => asking('newer', async (channel, mine) => {
   batch(() => {
     const all = join(entries.peek(), page.entries ?? []);
     // Who reads back keeps what he reads; what came meanwhile is fetched when he comes to it.
-    const full = reached && !following.now && all.length > WINDOW_MAX;
-    const kept = full ? fit(all, 'first') : fit(all, 'last');
-    set({ known: true, newer: page.more || (full && kept.length < all.length), older: talk.peek().older || (!full && kept.length < all.length) });
+    const stay = reached && !following.now;
+    const kept = fit(all, stay ? 'first' : 'last'), full = stay && kept.length < all.length;
+    set({ known: true, newer: page.more || full, older: talk.peek().older || (!stay && kept.length < all.length) });
     entries.value = kept;
   });
 });

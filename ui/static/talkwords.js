@@ -150,7 +150,7 @@ export function blocksOf(list) {
     const on = new Date(e.at).toDateString();
     if (on !== day && Number.isFinite(Date.parse(e.at))) {
       fold();
-      if (day || blocks.length > 0 || new Date().toDateString() !== on) blocks.push({ type: 'day', key: `d${on}`, at: e.at });
+      if (day || new Date().toDateString() !== on) blocks.push({ type: 'day', key: `d${e.seq}`, at: e.at });
       day = on;
     }
     if (!SPOKEN.has(e.kind)) {

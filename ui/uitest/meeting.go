@@ -10,10 +10,11 @@ import (
 // to do for them. Whoever is told something with the word slow in it keeps the turn; else he says
 // something and is done. Where they do so by themselves the hooks are nil.
 type Meeting struct {
-	Name  string
-	First string // whoever gets the first turn
-	Next  string // and the second
-	Says  string // words in what an agent says by itself
+	Name      string
+	First     string // whoever gets the first turn
+	Next      string // and the second
+	Says      string // words in what an agent says by itself
+	SaysAside string // and in what it answers to one who asks which quay
 
 	Done    func(text string) // whoever has the turn says this and is done
 	Aside   func(text string) // whoever was stopped answers the person
@@ -102,7 +103,7 @@ func Interrupted(t *testing.T, p *Page, target Target) {
 	q.say("Stop: which quay?", "interrupt")
 	p.WaitText(".say-human", "Stop: which quay?")
 	p.WaitText(".turns", "stopped to hear a person")
-	said := m.Says
+	said := m.SaysAside
 	if m.Aside != nil {
 		p.WaitText(".aside-line", "every turn waits for that")
 		said = "the north quay"

@@ -41,6 +41,32 @@ func TestParsersOnAnyBytes(t *testing.T) {
 			const ok = read(['event: change\nid: 3\ndata: {"a":\ndata: 1}\n\n: ping\n\ndata: y\r\n\r\n']);
 			if (ok !== '[{"event":"change","id":"3","data":"{\\"a\\":\\n1}"},{"event":"message","id":"3","data":"y"}]') return 'read wrong: ' + ok;
 			try { const p = new Parser(); for (;;) p.write('x'.repeat(1 << 20)); } catch (e) { return e.message.includes('longer') ? '' : String(e); }`,
+		"talk": `
+			const { blocksOf, piecesOf, turnLine, initials } = await import('/talkwords.js');
+			const kinds = ['human', 'turn', 'aside', 'late', 'moved', 'moved', 'moved', 'notice', 'warning', 'strange'];
+			const rows = ['T1', 'T2', 'T4', 'T5', 'T7', 'T9', 'T10', 'T11', 'T12', 'T15', 'T17', 'T22', 'T23', 'N3', ''];
+			const states = ['OFFLINE', 'IDLE', 'QUEUED', 'ACTIVE', 'WAITING', ''];
+			const alphabet = ['a', '\n', '\t', '\r\n', '\x1b[31m', '\u202e', '` + "```" + `', '\x00', '<b>', '` + "`" + `', '\ud800'];
+			for (let seed = 1; seed <= 1000; seed++) {
+				const rnd = random(seed); const pick = (list) => list[Math.floor(rnd() * list.length)];
+				const list = [];
+				for (let i = 0; i < 40; i++) list.push({ seq: i + 1, at: new Date(1e12 + i * 1e7 * rnd()).toISOString(), kind: pick(kinds), n: i, by: pick(['a', 'b', '']), text: make(rnd, alphabet, 30), turn: Math.floor(rnd() * 3), row: pick(rows), agent: pick(['a', 'b', 'c']), from: pick(states), to: pick(states), state: pick(['queued', 'answered', 'odd']) });
+				const blocks = blocksOf(list);
+				const drawn = blocks.flatMap(b => b.type === 'notice' ? [b.entry] : b.type === 'words' ? b.list : []);
+				const said = list.filter(e => e.kind !== 'moved');
+				if (drawn.length !== said.length || new Set(drawn).size !== said.length) return 'seed ' + seed + ': ' + said.length + ' were said, ' + drawn.length + ' are drawn';
+				if (new Set(blocks.map(b => b.key)).size !== blocks.length) return 'seed ' + seed + ': two blocks have one key';
+				if (drawn.some((e, i) => i > 0 && e.seq < drawn[i - 1].seq)) return 'seed ' + seed + ': out of order';
+				for (const b of blocks) if (b.type === 'turns' && /[\u0000-\u001f\u202e]/.test(JSON.stringify(turnLine(b.list).notes))) return 'seed ' + seed + ': a control came through a line of turns';
+				const text = make(rnd, alphabet, 300), shown = piecesOf(text).map(p => p.text).join('');
+				if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/.test(shown)) return 'seed ' + seed + ': a control came through: ' + JSON.stringify(shown);
+				if ([...shown].filter(c => c === 'a').length < [...text.split('\n').filter(l => !/^\s{0,3}` + "```" + `/.test(l)).join('')].filter(c => c === 'a').length) return 'seed ' + seed + ': words are lost';
+				initials(text);
+			}
+			if (initials('hand-07') !== 'H7' || initials('night-watch') !== 'NW' || initials('coder') !== 'CO' || initials('') !== '?') return 'initials: ' + [initials('hand-07'), initials('night-watch'), initials('coder'), initials('')];
+			const line = turnLine([{ agent: 'coder', from: 'ACTIVE', to: 'QUEUED', row: 'T9' }, { agent: 'reviewer', from: 'QUEUED', to: 'ACTIVE', row: 'T4', turn: 3 }, { agent: 'reviewer', from: 'ACTIVE', to: 'QUEUED', row: 'T22' }, { agent: 'tester', from: 'QUEUED', to: 'ACTIVE', row: 'T4', turn: 4 }]);
+			const told = JSON.stringify(line);
+			return told === '{"turn":"turns 3–4","chain":["coder","reviewer","tester"],"notes":["coder out of time","reviewer passed"]}' ? '' : told;`,
 		"text": `
 			const { plain, reveal } = await import('/text.js');
 			for (let code = 0; code < 0x11000; code++) {

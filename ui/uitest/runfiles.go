@@ -53,3 +53,39 @@ fi
 printf '<<<RUN_REPORT_JSON\n{"schema":"agent_run_report_v1","run_id":"%s","step_id":"%s","agent":"%s","status":"COMPLETED","started_at":"%s","ended_at":"%s","artifacts":[],"metrics":{"lines":3},"logs":["%s is done"]%s}\nRUN_REPORT_JSON>>>\n' \
   "$RUN_ID" "$STEP_ID" "${AGENT_ID:-script}" "$now" "$now" "$STEP_ID" "$failure"
 `
+
+// MeetingYAML, at the end of a fairlead.yaml whose list of agents comes last before it, makes the
+// channel of [RealMeeting]; its agents run MeetingFile.
+const MeetingYAML = `  mate:
+    driver: exec
+    command: [sh, ../meeting.sh]
+    workspace: mate
+  pilot:
+    driver: exec
+    command: [sh, ../meeting.sh]
+    workspace: pilot
+channels:
+  quay:
+    agents: [mate, pilot]
+    maxRounds: 1
+turnConfig:
+  defaultTimeoutSeconds: 10
+`
+
+// MeetingFile is where MeetingScript is put.
+const MeetingFile = "meeting.sh"
+
+// MeetingScript is an agent in a channel: it answers whatever it is told, at once or slowly.
+const MeetingScript = `prompt=$(cat)
+case "$prompt" in
+*"which quay"*) echo "the north quay" ;;
+*"please be slow"*) exec sleep 60 ;;
+*) echo "berth seven is free" ;;
+esac
+echo TURN_COMPLETE
+`
+
+// RealMeeting is the channel of MeetingYAML, whose agents answer by themselves.
+func RealMeeting() *Meeting {
+	return &Meeting{Name: "quay", First: "mate", Next: "pilot", Says: "berth seven", SaysAside: "the north quay"}
+}

@@ -12,9 +12,16 @@ export function Fault({ at }) {
     <button type="button" class="icon-button" aria-label="Put away" onClick=${() => forgive(at)}><${Icon} name="close" /></button></p>`}</div>`;
 }
 
-/** @param {{look: string, icon: string, label: string, act: () => void, at: string, hint?: string}} props at: where its fault is said */
+/** The keyboard's place, where the button that was pressed is no longer there. */
+function keepPlace() {
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    if (document.activeElement === document.body) document.getElementById('channel-title')?.focus();
+  }));
+}
+
+/** @param {{look: string, icon: string, label: string, act: () => Promise<unknown>, at: string, hint?: string}} props at: where its fault is said */
 export function Act({ look, icon, label, act, at, hint }) {
   const off = !live.value || asked.value !== '';
   return html`<button type="button" class="order order-${look}" title=${hint} aria-disabled=${off ? 'true' : undefined} aria-busy=${asked.value === at ? 'true' : undefined}
-    onClick=${() => { if (!off) act(); }}><${Icon} name=${icon} /><span>${label}</span></button>`;
+    onClick=${() => { if (!off) void act().then(keepPlace); }}><${Icon} name=${icon} /><span>${label}</span></button>`;
 }

@@ -32,9 +32,9 @@ function Head({ c }) {
     <button type="button" class="back" onClick=${() => go('channels')}><${Icon} name="back" />Channels</button>
     <div class="channel-title"><h2 id="channel-title" tabIndex=${-1}><span class="hash" aria-hidden="true">#</span><bdi>${plain(c.name, 80)}</bdi></h2><${Mark} look=${channelLook(c)} />
       <span class="channel-acts" role="group" aria-label="The turn">
-        ${c.holder && c.state === 'WAITING' && html`<${Act} look="start" icon="play" label="Resume" at="head" act=${() => void override(c.name, true)} hint="The turn goes on with the time it had left" />
-          <${Act} look="plain" icon="stop" label="End its turn" at="head" act=${() => void override(c.name, false)} hint="The turn is forfeited; the next agent has it" />`}
-        ${c.holder && c.state !== 'WAITING' && html`<${Act} look="plain" icon="once" label="Skip" at="head" act=${() => void skip(c.name, c.turn)} hint="Ends this turn; the next agent has it" />`}
+        ${c.holder && c.state === 'WAITING' && html`<${Act} look="start" icon="play" label="Resume" at="head" act=${() => override(c.name, true)} hint="The turn goes on with the time it had left" />
+          <${Act} look="plain" icon="stop" label="End its turn" at="head" act=${() => override(c.name, false)} hint="The turn is forfeited; the next agent has it" />`}
+        ${c.holder && c.state !== 'WAITING' && html`<${Act} look="plain" icon="once" label="Skip" at="head" act=${() => skip(c.name, c.turn)} hint="Ends this turn; the next agent has it" />`}
       </span></div>
     <${Standing} c=${c} />
     ${c.aside && html`<p class="aside-line"><${Icon} name="look" /><span><b><bdi>${plain(c.aside.agent, 60)}</bdi></b> answers message ${c.aside.message} first; every turn waits for that. <${Countdown} deadline=${c.aside.deadline} /></span></p>`}
@@ -46,7 +46,6 @@ function Head({ c }) {
 const SIDES = /** @type {const} */ ([['talk', 'Talk'], ['circle', 'Circle']]);
 
 export function ChannelPane() {
-  const side = useSignal(/** @type {'talk' | 'circle'} */ ('talk'));
   const name = channelName.value;
   const c = shownChannel.value;
   if (!name) return html`<section class="channel-pane run-none" aria-label="Chosen channel"><div class="empty"><p>Choose a channel to hear what is said in it.</p></div></section>`;
@@ -54,7 +53,13 @@ export function ChannelPane() {
     return html`<section class="channel-pane run-none" aria-label="Chosen channel"><button type="button" class="back" onClick=${() => go('channels')}><${Icon} name="back" />Channels</button>
       <div class="empty">${channelWrong.value ? html`<h2 id="channel-title" tabIndex=${-1}>No such channel</h2><p>${plain(channelWrong.value, 400)}</p>` : html`<p>Asking Fairlead for this channel\u2026</p>`}</div></section>`;
   }
-  return html`<section class="channel-pane" aria-labelledby="channel-title" key=${name} data-side=${side.value}>
+  return html`<${Pane} key=${name} c=${c} />`;
+}
+
+/** @param {{c: Channel}} props */
+function Pane({ c }) {
+  const side = useSignal(/** @type {'talk' | 'circle'} */ ('talk'));
+  return html`<section class="channel-pane" aria-labelledby="channel-title" data-side=${side.value}>
     <${Head} c=${c} />
     <span class="seg sides" role="group" aria-label="Side">${SIDES.map(([key, label]) => html`<button type="button" key=${key} aria-pressed=${side.value === key ? 'true' : 'false'} onClick=${() => { side.value = key; }}>${label}</button>`)}</span>
     <div class="talk-side"><${Talk} c=${c} /><${Composer} c=${c} /></div>

@@ -8,7 +8,6 @@ import { html, useMemo, useSignal } from '../lib.js';
 import { live, names, seenUntil } from '../state.js';
 import { circleOf, memberWords } from '../talkwords.js';
 import { plain } from '../text.js';
-import { choose, place } from '../view.js';
 import { Act, Fault } from './act.js';
 import { Icon } from './marks.js';
 
@@ -64,12 +63,12 @@ function MemberRow({ c, m, at, isNext, open, toggle, id }) {
       ${c.lead === m.name && html`<span class="tag">lead</span>`}${m.foreign && html`<span class="tag">foreign</span>`}
       <span class="member-words">${words}</span></button>
     ${open && html`<div class="member-more" id=${id}>
-      <p class="soft">${m.state}${m.took > 0 ? `, ${plural(m.took, 'turn')} since a person spoke` : ''}${at && memberWords(m) ? `, ${memberWords(m)}` : ''}${m.working && !holds ? ', at work' : ''}. <a class="link" href="#/agent/${encodeURIComponent(m.name)}/output" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); place.value = 'team'; choose(m.name); }}>What it says</a></p>
+      <p class="soft">${m.state}${m.took > 0 ? `, ${plural(m.took, 'turn')} since a person spoke` : ''}${at && memberWords(m) ? `, ${memberWords(m)}` : ''}${m.working && !holds ? ', at work' : ''}. <a class="link" href="#/agent/${encodeURIComponent(m.name)}/output">What it says</a></p>
       <div class="member-acts">
-        ${!holds && html`<${Act} look="plain" icon="play" label=${c.holder ? 'Grant now' : 'Grant the turn'} at=${key} act=${() => void grant(c.name, m.name, c.holder !== '')} hint=${c.holder ? `Ends the turn of ${plain(c.holder, 60)}` : ''} />`}
-        ${m.disabled ? html`<${Act} look="plain" icon="check" label="Enable" at=${key} act=${() => void able(m.name, 'enable')} />`
-          : html`<${Act} look="quiet" icon="hold" label="Disable" at=${key} act=${() => void able(m.name, 'disable')} hint="It takes no turn in any channel until it is enabled" />`}
-        <${Act} look="quiet" icon="cross" label="Remove" at=${key} act=${() => void remove(c.name, m.name)} hint="Out of this channel" />
+        ${!holds && html`<${Act} look="plain" icon="play" label=${c.holder ? 'Grant now' : 'Grant the turn'} at=${key} act=${() => grant(c.name, m.name, c.holder !== '')} hint=${c.holder ? `Ends the turn of ${plain(c.holder, 60)}` : ''} />`}
+        ${m.disabled ? html`<${Act} look="plain" icon="check" label="Enable" at=${key} act=${() => able(m.name, 'enable')} />`
+          : html`<${Act} look="quiet" icon="hold" label="Disable" at=${key} act=${() => able(m.name, 'disable')} hint="It takes no turn in any channel until it is enabled" />`}
+        <${Act} look="quiet" icon="cross" label="Remove" at=${key} act=${() => remove(c.name, m.name)} hint="Out of this channel" />
       </div><${Fault} at=${key} /></div>`}
   </li>`;
 }
