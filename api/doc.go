@@ -12,11 +12,12 @@
 //	fairlead VERB ─────► socket: the peer's user id ─────┘
 //
 // Nothing is decided here. A question is put to the engine, and its answer is
-// passed on; a no is passed on with all of its reasons. Only who asks is looked at: an agent that
-// runs in a session of ours orders nobody's turns and speaks in no name but its own. Watchers do not each ask
-// the engine: one reader takes every change from it, writes it down once as it
-// goes over the wire, and keeps the newest few thousand; a watcher that comes from
-// further back reads the journal until it meets them.
+// passed on; a no is passed on with all of its reasons. Only who asks is looked at:
+// an agent that runs in a session of ours orders nobody's turns, and speaks in no
+// name but its own. Watchers do not each ask the engine: one reader takes every
+// change from it, writes it down once as it goes over the wire, and keeps the
+// newest few thousand; a watcher that comes from further back reads the journal
+// until it meets them.
 //
 //	engine ──► feed: the newest changes, encoded once ──► watcher, watcher, …
 //	journal ──────────── what is older ──────────────────────┘
