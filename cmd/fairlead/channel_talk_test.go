@@ -122,7 +122,7 @@ func settled(v engine.ChannelView) bool {
 		return false
 	}
 	for _, m := range v.Open {
-		if m.State == "queued" {
+		if m.State == "queued" || m.State == "delivered" && m.Mode != "parallel" { // one to all stays until its time is over
 			return false
 		}
 	}
@@ -139,7 +139,7 @@ func member(v engine.ChannelView, name string) engine.MemberView {
 	return engine.MemberView{}
 }
 
-// spoken is everything that a channel shows, the oldest first.
+// entries is everything that a channel shows, the oldest first.
 func (s *ship) entries(name string) (all []engine.ChannelEntry) {
 	s.t.Helper()
 	client := s.client()
@@ -326,16 +326,6 @@ func oneSpeaker(all []engine.ChannelEntry) (wrong []string) {
 }
 
 func holding(state string) bool { return state == "ACTIVE" || state == "WAITING" }
-
-// pickMember is the first agent of a channel that a condition is true of.
-func pickMember(v engine.ChannelView, is func(engine.MemberView) bool) string {
-	for _, m := range v.Agents {
-		if is(m) {
-			return m.Name
-		}
-	}
-	return ""
-}
 
 // wordsOf sorts what an audit found, so that the same faults read the same.
 func wordsOf(f faults) []string {

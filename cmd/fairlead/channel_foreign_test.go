@@ -1,0 +1,448 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// strangers is a team of foreign agents in #talk, who have all said that they are there: each
+// does over HTTP what it likes.
+func strangers(t *testing.T, more string, names ...string) (*ship, *api.Client) {
+	t.Helper()
+	needsFloor(t)
+	yaml := "version: 1\nagents:\n"
+	for _, name := range names {
+		yaml += fmt.Sprintf("  %s: {driver: exec, command: [\"true\"], workspace: %s, loop: foreign}\n", name, name)
+	}
+	s := newShip(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [" + strings.Join(names, ", ") + more + "}\nturnConfig: {defaultTimeoutSeconds: 3600}\n"})
+	client := s.client()
+	for _, name := range names {
+		if _, err := client.AgentReady(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Assign(t.Context(), "talk", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s, client
+}
+
+// errand waits for the one thing that an agent is to do.
+func errand(t *testing.T, client *api.Client, agent string) engine.ErrandView {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), shipWait)
+	defer cancel()
+	for ctx.Err() == nil {
+		all, err := client.AgentErrands(ctx, agent, 10*time.Second)
+		if err != nil {
+			t.Fatalf("errands of %s: %v", agent, err)
+		}
+		if len(all) > 0 {
+			return all[0]
+		}
+	}
+	t.Fatalf("nothing is to be done by %s", agent)
+	return engine.ErrandView{}
+}
+
+// refused wants a no with words in it.
+func refused(t *testing.T, what string, err error, words string) {
+	t.Helper()
+	var no *api.Refused
+	if !errors.As(err, &no) || !strings.Contains(err.Error(), words) {
+		t.Errorf("%s: %v, want a refusal with %q", what, err, words)
+	}
+}
+
+// lateWords are texts that were kept as late.
+func lateWords(all []engine.ChannelEntry) (texts []string) {
+	for _, e := range all {
+		if e.Kind == entryLate {
+			texts = append(texts, e.By+": "+e.Text)
+		}
+	}
+	return texts
+}
+
+// A turn is a lease with a number: who speaks under another's, under one that is over, or under
+// one that never was, is kept and marked, and moves nothing.
+func TestForeignSpeaksOutOfTurn(t *testing.T) {
+	s, client := strangers(t, "]", "ann", "ben")
+	s.must("say", "talk", "begin")
+	turn := errand(t, client, "ann")
+	if turn.Do != "tell_turn" || turn.Turn == 0 || !strings.Contains(turn.Text, "begin") {
+		t.Fatalf("ann's errand is %+v", turn)
+	}
+	before := s.floor("talk")
+	say := func(agent string, turn uint64, text string) {
+		t.Helper()
+		if _, err := client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: agent, Turn: turn, Text: text, Complete: true, Ended: true}); err != nil {
+			t.Errorf("%s says %q: %v", agent, text, err)
+		}
+	}
+	say("ben", turn.Turn, "under ann's number")
+	say("ben", turn.Turn+1, "under one that may come")
+	say("ann", turn.Turn+7, "under one that never was")
+	for what, err := range map[string]error{
+		"ben passes ann's turn":       second(client.AgentPass(t.Context(), "talk", "ben", turn.Turn)),
+		"ben waits in ann's turn":     second(client.AgentWait(t.Context(), "talk", "ben", turn.Turn, "for fun")),
+		"ben goes on in ann's turn":   second(client.AgentGoesOn(t.Context(), "talk", "ben", turn.Turn)),
+		"ann passes one that is none": second(client.AgentPass(t.Context(), "talk", "ann", turn.Turn+1)),
+	} {
+		refused(t, what, err, "it does not hold turn")
+	}
+	if after := s.floor("talk"); after.Holder != "ann" || after.Turn != before.Turn || !after.Deadline.Equal(*before.Deadline) {
+		t.Errorf("the turn was %+v and is %+v", before, after)
+	}
+
+	say("ann", turn.Turn, "I am done")
+	say("ann", turn.Turn, "no, I am not") // stale
+	refused(t, "a stale pass", second(client.AgentPass(t.Context(), "talk", "ann", turn.Turn)), "it does not hold turn")
+	if v := s.floor("talk"); v.Holder != "ben" || v.Turn != turn.Turn+1 {
+		t.Errorf("ben should have the turn: %+v", v)
+	}
+	want := []string{"ben: under ann's number", "ben: under one that may come", "ann: under one that never was", "ann: no, I am not"}
+	if got := lateWords(s.entries("talk")); !slices.Equal(got, want) {
+		t.Errorf("late are %q, want %q", got, want)
+	}
+	refusedFor(t, client)
+}
+
+func second(_ api.Ordered, err error) error { return err }
+
+// refusedFor wants words for whoever takes part under a name that is nobody's.
+func refusedFor(t *testing.T, client *api.Client) {
+	t.Helper()
+	var problem *api.Problem
+	for what, err := range map[string]error{
+		"ready":      func() error { _, err := client.AgentReady(t.Context(), "nobody"); return err }(),
+		"heartbeat":  client.AgentBeat(t.Context(), "nobody"),
+		"errands":    func() error { _, err := client.AgentErrands(t.Context(), "nobody", time.Minute); return err }(),
+		"told":       second(client.AgentTold(t.Context(), "nobody", "tell_turn/talk/nobody/1")),
+		"said":       second(client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: "nobody", Turn: 1, Text: "boo"})),
+		"no channel": second(client.AgentSaid(t.Context(), engine.Speech{Channel: "nowhere", Agent: "ann", Turn: 1, Text: "boo"})),
+	} {
+		if !errors.As(err, &problem) || problem.Status != http.StatusNotFound {
+			t.Errorf("%s: %v, want 404", what, err)
+		}
+	}
+}
+
+// Two programs under one agent's name: they are one agent, whichever acts first. Nothing is done
+// twice by it, and nobody else's turn is touched.
+func TestTwoClientsOfOneForeignAgent(t *testing.T) {
+	s, client := strangers(t, "]", "ann", "ben")
+	twin := s.client()
+	s.must("say", "talk", "begin")
+	one, two := errand(t, client, "ann"), errand(t, twin, "ann")
+	if one.Key != two.Key || one.Turn != two.Turn {
+		t.Errorf("they are told %q and %q", one.Key, two.Key)
+	}
+	for _, c := range []*api.Client{client, twin} {
+		if _, err := c.AgentReady(t.Context(), "ann"); err != nil {
+			t.Errorf("ready once more: %v", err)
+		}
+		if _, err := c.AgentTold(t.Context(), "ann", one.Key); err != nil {
+			t.Errorf("told once more: %v", err)
+		}
+	}
+	var done sync.WaitGroup
+	for i, c := range []*api.Client{client, twin} {
+		done.Go(func() {
+			if _, err := c.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: "ann", Turn: one.Turn, Text: fmt.Sprintf("twin %d", i), Complete: true}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	kinds := map[string]int{}
+	for _, e := range s.entries("talk") {
+		if e.By == "ann" && e.Kind != entryMoved {
+			kinds[e.Kind]++
+		}
+	}
+	if kinds[entryTurn] != 1 || kinds[entryLate] != 1 {
+		t.Errorf("one of them is in time and one late: %v\n%s", kinds, s.conversation("talk"))
+	}
+	if v := s.floor("talk"); v.Holder != "ben" || v.Turn != one.Turn+1 {
+		t.Errorf("ben should have the next turn: %+v", v)
+	}
+	if all, err := client.AgentErrands(t.Context(), "ann", 0); err != nil || len(all) != 0 {
+		t.Errorf("ann is to do %+v, %v", all, err)
+	}
+}
+
+// Who is no foreign agent is not spoken for by whoever has the token: nobody keeps an agent of
+// ours alive, or ends it, from outside.
+func TestNobodySpeaksForOurOwn(t *testing.T) {
+	needsFloor(t)
+	s := newShip(t, talkers("channels:\n  talk: {agents: [ada]}\n", "ada"))
+	client := s.client()
+	_, err := client.AgentReady(t.Context(), "ada")
+	refused(t, "ready", err, "ada")
+	refused(t, "heartbeat", client.AgentBeat(t.Context(), "ada"), "ada")
+	refused(t, "leave", second(client.AgentLeft(t.Context(), "ada")), "ada")
+	if v := s.floor("talk"); !member(v, "ada").Connected {
+		t.Errorf("ada is %+v", member(v, "ada"))
+	}
+}
+
+// After a crash of the daemon a foreign agent asks again and is given the same errand, under the
+// same key, with the same deadline; what it did before is not done again.
+func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
+	s, client := strangers(t, ", ], humanInterruptMode: queue", "ann", "ben")
+	s.must("say", "talk", "begin")
+	before := errand(t, client, "ann")
+	view := s.floor("talk")
+	s.kill()
+	s.up()
+	client = s.client()
+	after := errand(t, client, "ann")
+	if after.Key != before.Key || after.Turn != before.Turn || after.Text != before.Text {
+		t.Errorf("the errand was\n%+v\nand is\n%+v", before, after)
+	}
+	if now := s.floor("talk"); now.Holder != "ann" || now.Deadline == nil || !now.Deadline.Equal(*view.Deadline) {
+		t.Errorf("the turn was %+v and is %+v", view, now)
+	}
+	if _, err := client.AgentTold(t.Context(), "ann", after.Key); err != nil {
+		t.Error(err)
+	}
+	s.kill()
+	s.up()
+	client = s.client()
+	if all, err := client.AgentErrands(t.Context(), "ann", 0); err != nil || len(all) != 0 {
+		t.Errorf("it was told, and is to do %+v, %v", all, err)
+	}
+	if err := client.AgentBeat(t.Context(), "ann"); err != nil {
+		t.Errorf("it lives, and is not believed after the crash: %v", err)
+	}
+	if _, err := client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: "ann", Turn: before.Turn, Text: "done", Complete: true}); err != nil {
+		t.Error(err)
+	}
+	if next := errand(t, client, "ben"); next.Do != "tell_turn" || !strings.Contains(next.Text, "done") {
+		t.Errorf("ben's errand is %+v", next)
+	}
+}
+
+// A person, or a program of his, that says thousands of things in a moment: some are taken, the
+// others are refused in words, each one that was taken is there once, and others are served.
+func TestFloodOfMessages(t *testing.T) {
+	s, _ := strangers(t, "]", "ann", "ben")
+	all := 2000
+	if long() {
+		all = 10_000
+	}
+	var taken, refusals atomic.Int64
+	var mu sync.Mutex
+	var sent []string
+	begun := time.Now()
+	var done sync.WaitGroup
+	for hand := range 8 {
+		client := s.client()
+		done.Go(func() {
+			for i := range all / 8 {
+				text := fmt.Sprintf("flood-%d-%d", hand, i)
+				_, err := client.Say(t.Context(), "talk", text, "queue")
+				var no *api.Refused
+				switch {
+				case err == nil:
+					taken.Add(1)
+					mu.Lock()
+					sent = append(sent, text)
+					mu.Unlock()
+				case errors.As(err, &no) && strings.Contains(err.Error(), "wait for an answer, which is the limit"):
+					refusals.Add(1)
+				default:
+					t.Errorf("%s: %v", text, err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	t.Logf("%d messages in %s: %d taken, %d refused", all, time.Since(begun).Round(time.Millisecond), taken.Load(), refusals.Load())
+	if taken.Load() == 0 || refusals.Load() == 0 {
+		t.Errorf("%d taken, %d refused: the limit was not met", taken.Load(), refusals.Load())
+	}
+	if wrong := wordsOf(books{}.audit(s.entries("talk"), sent)); len(wrong) > 0 {
+		t.Errorf("%d faults: %.20q", len(wrong), wrong)
+	}
+	// Stop and interrupt never wait behind messages: there is room for them beyond the limit.
+	if out, code := s.fairlead("say", "talk", "stop", "--mode", "interrupt"); code != exitDone {
+		t.Errorf("an interruption is refused (%d): %s", code, out)
+	}
+	if out, code := s.fairlead("skip", "talk"); code != exitDone {
+		t.Errorf("a skip is refused (%d): %s", code, out)
+	}
+}
+
+// A message has 128 KiB at most. One that has all of them arrives whole, also at an agent's.
+func TestLongestMessage(t *testing.T) {
+	s, client := strangers(t, "]", "ann", "ben")
+	longest := strings.Repeat("0123456789abcde\n", 128<<10/16)
+	if _, err := client.Say(t.Context(), "talk", longest, ""); err != nil {
+		t.Errorf("128 KiB: %v", err)
+	}
+	for what, text := range map[string]string{
+		"one byte more":                   longest + "x",
+		"as many letters, and more bytes": strings.Repeat("ä", 128<<10),
+		"nothing":                         "",
+	} {
+		_, err := client.Say(t.Context(), "talk", text, "")
+		var problem *api.Problem
+		var no *api.Refused
+		if !errors.As(err, &problem) && !errors.As(err, &no) {
+			t.Errorf("%s: %v, want a no", what, err)
+		}
+		if err != nil && len(err.Error()) > 2000 {
+			t.Errorf("%s: the answer has %d bytes", what, len(err.Error()))
+		}
+	}
+	all := s.entries("talk")
+	last := all[len(all)-1]
+	for _, e := range all {
+		if e.Kind == entryHuman {
+			last = e
+		}
+	}
+	if last.Text != longest || last.N != 1 {
+		t.Errorf("message %d has %d bytes", last.N, len(last.Text))
+	}
+	turn := errand(t, client, "ann")
+	if strings.Count(turn.Text, "> 0123456789abcde\n") != 128<<10/16 || len(turn.Text) > 300<<10 {
+		t.Errorf("ann is told %d bytes of it", len(turn.Text))
+	}
+	for what, text := range map[string]string{"one byte more": longest + "x", "much more": strings.Repeat(longest, 12)} {
+		if _, err := client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: text}); err == nil {
+			t.Errorf("an agent says %s", what)
+		}
+	}
+	if v := s.floor("talk"); v.Messages != 1 || v.Holder != "ann" {
+		t.Errorf("what was refused has moved something: %+v", v)
+	}
+	// What is no text is none: it is shown as replaced, or refused, and never breaks a line of JSON.
+	_, err := client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: "a\xff\xfe\x00b" + evil})
+	for _, e := range s.entries("talk") {
+		if !utf8.ValidString(e.Text) {
+			t.Errorf("%q is shown (%v)", e.Text, err)
+		}
+	}
+}
+
+// Channels that nobody has, and agents in them, are refused in words by every verb, and the
+// words do nothing to the terminal.
+func TestEvilChannelNames(t *testing.T) {
+	s, _ := strangers(t, "]", "ann", "ben")
+	names := []string{"..", "../../etc/passwd", "a/b", "talk\n", "%2e%2e", "-rf", "talk" + evil, strings.Repeat("a", 5000), "TALK", "#talk ", ""}
+	for _, name := range names {
+		for _, words := range [][]string{
+			{"channels", "--", name},
+			{"say", "--", name, "hello"},
+			{"watch", "--no-follow", "--", name},
+			{"grant", "--", name, "ann"},
+			{"grant", "--", "talk", name},
+			{"skip", "--", name},
+			{"override", "--resume", "--", name},
+			{"assign", "--", "talk", name},
+			{"remove", "--", name, "ann"},
+			{"disable", "--", name},
+		} {
+			seen, code := s.onTerminal(words...)
+			what := fmt.Sprintf("%.60q", words)
+			harmless(t, what, seen)
+			if code != exitFailed && code != exitUsage && code != exitRefused || len(seen) == 0 || len(seen) > 2000 {
+				t.Errorf("%s: exit code %d, %d bytes are shown: %.200q", what, code, len(seen), seen)
+			}
+		}
+	}
+	if v := s.floor("talk"); v.Messages != 0 || len(v.Agents) != 2 {
+		t.Errorf("something has come through: %+v", v)
+	}
+}
+
+// A thousand requests wait for errands at once, some of them read nothing of the answer: the
+// limits are said, everybody else is served, and when they go nothing of them stays.
+func TestThousandLongPolls(t *testing.T) {
+	const agents = 250
+	names := make([]string, agents+1)
+	for i := range names {
+		names[i] = fmt.Sprintf("agent-%03d", i)
+	}
+	yaml := "version: 1\nagents:\n"
+	for _, name := range names {
+		yaml += fmt.Sprintf("  %s: {driver: exec, command: [\"true\"], workspace: w/%s, loop: foreign}\n", name, name)
+	}
+	needsFloor(t)
+	s := newShip(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [agent-000, agent-001]}\n"})
+	client := s.client()
+	if _, err := client.AgentReady(t.Context(), names[0]); err != nil {
+		t.Fatal(err)
+	}
+	daemon, err := engine.FindDaemon(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Written by hand: whoever waits like this reads nothing.
+	poll := func(name string) net.Conn {
+		conn, err := net.Dial("unix", daemon.Socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprintf(conn, "GET /api/v1/agents/%s/errands?wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n", name); err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	var waiting []net.Conn
+	defer func() {
+		for _, conn := range waiting {
+			conn.Close()
+		}
+	}()
+	for _, name := range names[:agents] {
+		for range 4 {
+			waiting = append(waiting, poll(name))
+		}
+	}
+	tooMany := func(name, words string) {
+		t.Helper()
+		s.poll("a request more is refused: "+words, func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			_, err := client.AgentErrands(ctx, name, time.Minute)
+			return err != nil && strings.Contains(err.Error(), words)
+		})
+	}
+	tooMany(names[0], "4 requests wait for errands of agent-000 already")
+	tooMany(names[agents], "1000 requests wait for errands already")
+	begun := time.Now()
+	s.must("say", "talk", "begin") // agent-000 has the turn: four of them are answered, and nobody reads it
+	s.must("ps")
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("two verbs took %s meanwhile", took)
+	}
+	if turn, err := client.AgentErrands(t.Context(), names[0], 0); err != nil || len(turn) != 1 {
+		t.Errorf("who reads is told %+v, %v", turn, err)
+	}
+	for _, conn := range waiting {
+		conn.Close()
+	}
+	s.poll("they are forgotten", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := client.AgentErrands(ctx, names[agents], 10*time.Millisecond)
+		return err == nil
+	})
+}

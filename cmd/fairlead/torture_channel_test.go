@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+)
+
+// long says whether the long forms of tests are wanted: FAIRLEAD_TORTURE, as doc/testing.md says.
+func long() bool {
+	n, err := strconv.Atoi(os.Getenv("FAIRLEAD_TORTURE"))
+	return err == nil && n > tortureSmall
+}
+
+// channelBlows are the kills that a lively channel is dealt. Exact: the agents and their holders
+// live, so that everything has to be there once.
+var channelBlows = []struct {
+	name  string
+	small bool
+	exact bool
+	deal  func(*load)
+}{
+	{"kill_daemon", false, true, killDaemon}, // TestKilledDaemonOfAChannel is the small one
+	{"kill_holders", false, false, killHolders},
+	{"kill_agents", true, false, killAgents},
+	{"kill_all", true, false, killAll},
+}
+
+// parley is a lively channel: talkers, and a person who speaks, interrupts, grants, skips,
+// assigns and removes without rest.
+type parley struct {
+	*load
+	exact bool
+	sent  []string // by the person, and acknowledged
+	spoke int
+}
+
+var parleyAgents = []string{"ada", "bob", "eve"}
+
+// TestChannelTorture kills what is beneath a lively channel at random moments, and counts what
+// is lost or there twice. FAIRLEAD_TORTURE=100 is the number of rounds of each blow.
+func TestChannelTorture(t *testing.T) {
+	if runtime.GOOS != "linux" || testing.Short() {
+		t.Skip("it looks for processes as Linux shows them, and it takes its time")
+	}
+	needsFloor(t)
+	rounds := 1
+	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_TORTURE")); err == nil && n > 0 {
+		rounds = n
+	}
+	seed, err := strconv.ParseUint(os.Getenv("FAIRLEAD_TORTURE_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d: FAIRLEAD_TORTURE_SEED=%d FAIRLEAD_TORTURE=%d plays it again", seed, seed, rounds)
+	var table []tally
+	for _, b := range channelBlows {
+		if rounds <= tortureSmall && !b.small {
+			continue
+		}
+		t.Run(b.name, func(t *testing.T) {
+			k := &torture{t: t, rnd: newRand(seed), rounds: rounds}
+			k.tally.Blow = "channel_" + b.name
+			defer func() { table = append(table, k.tally) }()
+			defer k.verdict(seed)
+			begun := time.Now()
+			defer func() { k.tally.Took = time.Since(begun).Round(100 * time.Millisecond) }()
+			k.parley(b.exact, b.deal)
+		})
+	}
+	t.Log("\n" + tableOf(table))
+}
+
+func (k *torture) parley(exact bool, strike func(*load)) {
+	files := threeTalkers()
+	files["fairlead.yaml"] = strings.Replace(files["fairlead.yaml"], "defaultTimeoutSeconds: 3600", "defaultTimeoutSeconds: 30", 1)
+	s := newShip(k.t, files)
+	p := &parley{exact: exact, load: &load{
+		torture: k, ship: s, client: s.client(), mark: markOf(s.dir), killed: map[string]int64{}, twice: map[string]bool{},
+	}}
+	p.talkOn()
+	defer p.rest()
+	for k.round = range k.rounds {
+		pass(k.upTo(400 * time.Millisecond)) // the random moment
+		strike(p.load)
+		p.gate.Lock()
+		p.settle()
+		p.check()
+		p.gate.Unlock()
+		k.tally.Rounds++
+	}
+}
+
+// talkOn sets the person going.
+func (p *parley) talkOn() {
+	p.doing, p.cancel = context.WithCancel(context.Background())
+	seed := p.rnd.Uint64()
+	p.done.Go(func() { p.repeat(seed, 120*time.Millisecond, p.speak) })
+	p.done.Go(func() { p.repeat(seed+1, 300*time.Millisecond, p.meddle) })
+	p.done.Go(func() { p.repeat(seed+2, lookTime, func(*torture) { p.lookForDoubles() }) })
+}
+
+// speak says something new. What is not acknowledged may be there all the same, once.
+func (p *parley) speak(k *torture) {
+	modes := []string{"queue", "inject", "parallel", "interrupt"}
+	if p.exact { // who is interrupted is cut off in the middle of what it says
+		modes = modes[:3]
+	}
+	p.mu.Lock()
+	p.spoke++
+	text := fmt.Sprintf("p-%d", p.spoke)
+	p.mu.Unlock()
+	ctx, cancel := contextFor(shipWait)
+	defer cancel()
+	_, err := p.client.Say(ctx, "talk", text, modes[k.rnd.IntN(len(modes))])
+	var no *api.Refused
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err == nil:
+		p.sent = append(p.sent, text)
+		p.tally.Acknowledged++
+	case errors.As(err, &no):
+		p.tally.Refused++
+	}
+}
+
+// meddle orders about who has the turn, and lets in again who has crashed. A no is an answer.
+func (p *parley) meddle(k *torture) {
+	ctx, cancel := contextFor(shipWait)
+	defer cancel()
+	name := parleyAgents[k.rnd.IntN(len(parleyAgents))]
+	switch what := k.rnd.IntN(6); {
+	case what == 0 && !p.exact:
+		_, _ = p.client.Grant(ctx, "talk", name, true)
+	case what == 1 && !p.exact:
+		_, _ = p.client.Skip(ctx, "talk", 0)
+	case what == 2 && !p.exact:
+		_, _ = p.client.Unassign(ctx, "talk", name)
+	case what == 3:
+		_, _ = p.client.Override(ctx, "talk", k.rnd.IntN(2) == 0)
+	case what == 4:
+		_ = os.WriteFile(filepath.Join(p.ship.dir, name, "wait"), nil, 0o600)
+	default:
+		_, _ = p.client.Assign(ctx, "talk", name)
+	}
+}
+
+// settle lets the channel come to rest: whoever crashed is let in again, whoever waits is sent
+// on, and everything that a person said is answered.
+func (p *parley) settle() {
+	p.t.Helper()
+	for begun := time.Now(); ; pass(20 * time.Millisecond) {
+		ctx, cancel := contextFor(shipWait)
+		v, err := p.client.Channel(ctx, "talk")
+		if err != nil {
+			p.t.Fatalf("round %d: ask for the channel: %v; %s", p.round, err, p.lastWords())
+		}
+		quiet := settled(v)
+		for _, name := range parleyAgents {
+			if m := member(v, name); m.State == "IDLE" || m.State == "" {
+				_, err := p.client.Assign(ctx, "talk", name)
+				quiet = quiet && err == nil
+			}
+		}
+		if v.State == "WAITING" && v.Aside == nil {
+			_, _ = p.client.Override(ctx, "talk", true) // it may have gone on by itself
+		}
+		cancel()
+		if quiet {
+			return
+		}
+		if time.Since(begun) > shipWait {
+			p.t.Fatalf("round %d: the channel does not come to rest: %+v\n%s", p.round, v, lastLines(p.ship.conversation("talk"), 40))
+		}
+	}
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// check holds everything so far to the books. Where agents or holders were killed, what they had
+// said and nobody had heard is gone, and what they were told dies with them: then only "never
+// twice" is promised, and that each message of a person is there.
+func (p *parley) check() {
+	all := p.ship.entries("talk")
+	f := p.ship.books(append([]string{"lea"}, parleyAgents...)...).audit(all, p.sent)
+	count := func(to *int, faults []string) {
+		for _, words := range faults {
+			if p.twice[words] {
+				continue // it was counted in an earlier round
+			}
+			p.twice[words] = true
+			p.wrong(to, "%s", words)
+		}
+	}
+	count(&p.tally.Commands, f.lostWords)
+	count(&p.tally.Commands, f.twiceWords)
+	count(&p.tally.Output, f.twiceSaid)
+	count(&p.tally.Doubles, f.twiceTold)
+	count(&p.tally.Statuses, f.moves)
+	if p.exact {
+		count(&p.tally.Output, f.lostSaid)
+		count(&p.tally.Doubles, f.twiceHeard)
+		count(&p.tally.Other, f.untold)
+	}
+	p.countStrays()
+	p.tally.Written = len(turnsTaken(all))
+	p.tally.Sessions = 0
+	for _, name := range append([]string{"lea"}, parleyAgents...) {
+		starts, err := os.ReadFile(filepath.Join(p.ship.dir, name, "starts"))
+		if err != nil {
+			continue // it has not got so far
+		}
+		ids := strings.Fields(string(starts))
+		p.tally.Sessions += len(ids)
+		slices.Sort(ids)
+		if n := len(ids) - len(slices.Compact(ids)); n > 0 {
+			p.wrong(&p.tally.Doubles, "%d sessions of %s were started twice", n, name)
+		}
+	}
+}
