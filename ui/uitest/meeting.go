@@ -165,6 +165,13 @@ func (p *Page) toCircle(on bool) {
 	}
 }
 
+// unfold shows what may be done with a member.
+func (p *Page) unfold(name string) {
+	p.t.Helper()
+	p.Click(".members", name)
+	p.Until(name+" is unfolded, and nobody else", fmt.Sprintf(`document.querySelectorAll('.member-more').length === 1 && document.querySelector('.member:has(.member-more)').innerText.includes(%s)`, quote(name)))
+}
+
 // CircleByHand: the turn is granted, agents are disabled, removed and assigned.
 func CircleByHand(t *testing.T, p *Page, target Target) {
 	needs(t, target.Meeting != nil, "have a channel")
@@ -174,10 +181,10 @@ func CircleByHand(t *testing.T, p *Page, target Target) {
 	p.WaitText(".standing", m.First+" has the turn")
 	p.toCircle(true)
 	p.WaitText(".member-active", m.First)
-	p.Click(".members", m.Next)
+	p.unfold(m.Next)
 	p.Click(".member-acts", "Grant now")
 	p.WaitText(".standing", m.Next+" has the turn")
-	p.Click(".members", m.First)
+	p.unfold(m.First)
 	p.Click(".member-acts", "Disable")
 	p.WaitText(".member-out", "disabled")
 	p.Click(".member-acts", "Enable")
@@ -187,6 +194,14 @@ func CircleByHand(t *testing.T, p *Page, target Target) {
 	Eval[bool](p, fmt.Sprintf(`(() => { const s = document.querySelector('#assign'); s.value = %s; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, quote(m.First)))
 	p.Click(".assign", "Assign")
 	p.WaitText(".members", m.First)
+	p.unfold(m.Next)
+	p.Click(".member-more", "What it says")
+	p.WaitText("#agent-title", m.Next)
+	p.WaitText(".turn-chip-active", m.Name+": ACTIVE")
+	p.Axe()
+	p.Click(".turn-chips", m.Name)
+	p.WaitText("#channel-title", m.Name)
+	p.WaitText(".standing", m.Next+" has the turn")
 }
 
 // Waited: a person ends a wait, one way and the other.

@@ -1,8 +1,8 @@
 // The channel that is looked at: how the turn stands, what is said, who is in the circle.
 
 import { channelWrong, shownChannel } from '../channels.js';
-import { override, skip } from '../channelactions.js';
-import { html, useSignal } from '../lib.js';
+import { faults, override, skip } from '../channelactions.js';
+import { html, useEffect, useSignal } from '../lib.js';
 import { channelLook, parkedWords } from '../talkwords.js';
 import { plain } from '../text.js';
 import { channelName, go } from '../view.js';
@@ -58,6 +58,7 @@ export function ChannelPane() {
 
 /** @param {{c: Channel}} props */
 function Pane({ c }) {
+  useEffect(() => { faults.value = {}; }, []); // what was refused elsewhere is said there
   const side = useSignal(/** @type {'talk' | 'circle'} */ ('talk'));
   return html`<section class="channel-pane" aria-labelledby="channel-title" data-side=${side.value}>
     <${Head} c=${c} />
