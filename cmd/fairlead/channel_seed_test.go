@@ -48,12 +48,10 @@ func (m *meeting) lines() (lines []string) {
 // between them. A line is meant that begins so.
 func (m *meeting) reads(want ...string) {
 	m.t.Helper()
-	var lines []string
-	from, found := m.seen, 0
 	begun := time.Now()
 	for {
-		lines = m.lines()
-		from, found = m.seen, 0
+		lines := m.lines()
+		from, found := m.seen, 0
 		for i := m.seen; i < len(lines) && found < len(want); i++ {
 			if strings.HasPrefix(lines[i], want[found]) {
 				from, found = i+1, found+1
