@@ -37,6 +37,32 @@ func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
 	p.WaitText(".roster", target.Agent)
 }
 
+// ChannelCutAndMended: what was said while the line was cut is there when it is back, and how
+// messages stand is as it is now; until then nothing can be said.
+func ChannelCutAndMended(t *testing.T, p *Page, target Target) {
+	needs(t, target.Meeting != nil && target.Meeting.Done != nil && target.Line != nil, "cut the line of a channel")
+	m := target.Meeting
+	p.talks(target)
+	p.say("Which berth is free?", "")
+	p.WaitText(".standing", m.First+" has the turn")
+	p.ownWords("Which berth is free?", "delivered")
+	Eval[bool](p, `(window.notReloaded = true)`)
+	target.Line.Cut()
+	p.WaitText(".banners", "Cut off since")
+	Eval[bool](p, `(document.querySelector('#words').focus(), true)`)
+	p.Press("half a thought")
+	p.Until("nothing can be said", `document.querySelector('.order-send').getAttribute('aria-disabled') === 'true' && document.querySelector('.channel-acts .order').getAttribute('aria-disabled') === 'true'`)
+	p.Until("the clock stands still", `(() => { const now = document.querySelector('.standing .countdown').innerText; const was = window.clockWas; window.clockWas = now; return now === was; })()`)
+	m.Done("seven, while you were away")
+	m.TimeOut()
+	target.Line.Mend()
+	p.WaitGone(".banners", "Cut off")
+	p.WaitText(".say-turn", "seven, while you were away")
+	p.ownWords("Which berth is free?", "answered")
+	p.WaitText(".notice", "timed out")
+	p.Until("the thought is still there, and can be sent", `document.querySelector('#words').value === 'half a thought' && !document.querySelector('.order-send').hasAttribute('aria-disabled') && window.notReloaded`)
+}
+
 // ChannelsAccessible: no rule of axe is broken by channels, at any size, in either theme.
 func ChannelsAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.Meeting != nil && target.Meeting.Done != nil, "make an agent say a given text")

@@ -58,6 +58,7 @@ func Scenarios() []Scenario {
 		{"waited", Waited},
 		{"hostile talk", HostileTalk},
 		{"a channel by keyboard", ChannelByKeyboard},
+		{"a channel cut and mended", ChannelCutAndMended},
 		{"channels accessible", ChannelsAccessible},
 	}
 }
