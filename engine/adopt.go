@@ -190,7 +190,7 @@ func (a *adoption) becomes(atStart bool) any {
 			Why: "it ended while nobody looked, and nothing is left of it",
 		}
 	case a.found == Running, a.found == Exited && a.session.Phase == team.Opened:
-		return team.SessionAdopted{Session: a.session.ID, PID: a.proc.PID()}
+		return team.SessionAdopted{Session: a.session.ID, PID: a.proc.PID(), Input: inputOf(a.proc)}
 	default:
 		return nil
 	}

@@ -18,6 +18,7 @@ var (
 	byRecovery = team.Actor{Kind: "engine", ID: "recovery"}
 	byHolder   = team.Actor{Kind: "engine", ID: "holder"}
 	byIntent   = team.Actor{Kind: "engine", ID: "last look"}
+	byProbe    = team.Actor{Kind: "engine", ID: "probe"}
 )
 
 // ask lays a request on the table and waits for its answer.

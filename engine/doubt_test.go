@@ -190,7 +190,7 @@ func (l liar) Evidence(ctx context.Context) (Proof, error) {
 // Whether a session that was opened was ever started nobody knows while its holder is silent.
 func TestSilentSinceTheStart(t *testing.T) {
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
-		leads(b, "never", turn{first: "run_once"})
+		leads(b, "never", twist{first: "run_once"})
 		b.host.adopts.set(func(string) error { return errors.New("it hangs") })
 		b.start()
 		if view := b.view("coder"); !unsure(view) || !strings.Contains(view.Doubt, "it hangs") {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -27,11 +28,13 @@ func (e *Engine) untilDue() time.Duration {
 		earlier(e.deadline(a))
 		if m := e.members[name]; m != nil {
 			earlier(m.again)
+			earlier(e.partDue(m, a))
 		}
 	}
 	for id := range e.team.Runs {
 		earlier(e.team.DeadlineRun(id))
 	}
+	earlier(e.dues.next())
 	if next.IsZero() {
 		return lookMax
 	}
@@ -64,7 +67,7 @@ func (e *Engine) onTime(ctx context.Context) error {
 	}
 	spun := len(batch) > 0 && e.head == head
 	if spun && !e.spun {
-		e.log.Error("a deadline came to nothing, which is a fault in fairlead; it is tried again every second", "agent", batch[0].event.Agent)
+		e.log.Error("a deadline came to nothing, which is a fault in fairlead; it is tried again every second", "agent", batch[0].event.Agent, "what", fmt.Sprintf("%T", batch[0].event.What))
 	}
 	e.spun = spun
 	return nil
@@ -87,6 +90,7 @@ func (e *Engine) dueEvents() []request {
 			e.errandsOf(name)
 		}
 	}
+	batch = append(batch, e.dueInChannels(now)...)
 	for _, id := range e.team.RunIDs() {
 		if at := e.team.DeadlineRun(id); !at.IsZero() && !now.Before(at) {
 			batch = append(batch, request{event: &team.Event{Actor: byTimer, Run: id, What: team.TimerFired{}}})

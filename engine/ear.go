@@ -22,7 +22,8 @@ type ear struct {
 	stop    *driver.Stop // its last terminal event
 	letting bool         // it was told that it may go
 	pending team.SessionReported
-	dirty   bool // there is something in pending
+	dirty   bool     // there is something in pending
+	talk    *talkEar // of a session for channels
 }
 
 // heard is one thing that comes from the output: a fact, or that nothing more is there now.
@@ -92,9 +93,9 @@ func (l *ear) hear(ctx context.Context) (broken, err error) {
 		for range said { // until the reader is gone
 		}
 	}()
-	l.pending, l.dirty = team.SessionReported{Session: l.s.ID}, false
+	l.fresh()
 	var due <-chan time.Time
-	late, quiet := false, false
+	late, quiet, tries := false, false, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -106,18 +107,23 @@ func (l *ear) hear(ctx context.Context) (broken, err error) {
 				return <-over, l.report(ctx)
 			}
 			if quiet = h.quiet; !quiet && l.note(h.fact) {
-				late = late || h.fact.Kind == driver.Stopped
+				late = late || h.fact.Kind == driver.Stopped || l.talk.urgent()
 				if due == nil {
-					due = time.After(reportEvery)
+					due = time.After(l.every())
 				}
 			}
 		}
-		if late && quiet {
-			if err := l.report(ctx); err != nil {
-				return nil, err
-			}
-			due, late = nil, false
+		if !late || !quiet {
+			continue
 		}
+		if tries++; l.talk.midWord() && tries < wordTries { // more of it is on its way
+			due, late = time.After(l.every()), false
+			continue
+		}
+		if err := l.report(ctx); err != nil {
+			return nil, err
+		}
+		due, late, tries = nil, false, 0
 	}
 }
 
@@ -149,13 +155,32 @@ func (l *ear) report(ctx context.Context) error {
 	if !l.dirty {
 		return nil
 	}
-	_, err := l.e.submitOf(ctx, team.Actor{Kind: "agent", ID: l.m.conf.Name}, l.m, l.pending)
+	var err error
+	if l.talk != nil {
+		err = l.reportTalk(ctx)
+	} else {
+		_, err = l.e.submitOf(ctx, byAgent(l.m.conf.Name), l.m, l.pending)
+	}
 	if err != nil && !isAnswer(err) {
 		return err
 	}
 	l.s.Offset = max(l.s.Offset, l.pending.Offset)
-	l.pending, l.dirty = team.SessionReported{Session: l.s.ID}, false
+	l.fresh()
 	return nil
+}
+
+// fresh begins a report.
+func (l *ear) fresh() {
+	l.pending, l.dirty = team.SessionReported{Session: l.s.ID}, false
+	l.talk.fresh()
+}
+
+// every is how long something that was heard may wait for its report.
+func (l *ear) every() time.Duration {
+	if l.talk != nil {
+		return talkEvery
+	}
+	return reportEvery
 }
 
 // letGo lets a session go whose terminal event is known, once.
@@ -171,6 +196,8 @@ func (l *ear) letGo() {
 func (l *ear) note(fact driver.Fact) bool {
 	pending := &l.pending
 	pending.Offset = max(pending.Offset, fact.Offset) // also of a line's end that says nothing more to us
+	said := l.talk.note(fact, pending)
+	l.dirty = l.dirty || said
 	switch fact.Kind {
 	case driver.UsageReported:
 		pending.Usage.InputTokens = min(pending.Usage.InputTokens+clamp(fact.Usage.InputTokens), tokensSumMax)
@@ -182,7 +209,7 @@ func (l *ear) note(fact driver.Fact) bool {
 		l.stop = &fact.Stop
 		pending.Stop = &team.Stop{OK: fact.Stop.OK, Reason: cutText(fact.Stop.Reason, textBytesMax), Detail: cutText(fact.Stop.Detail, textBytesMax)}
 	default:
-		return false
+		return said
 	}
 	l.dirty = true
 	return true

@@ -71,6 +71,7 @@ type Engine struct {
 	// Sessions that the journal does not know, by whose they are: at first all, then those that run.
 	strangers map[string][]Trace
 	unwritten []*member // whose files wait to be written until others are
+	dues      dues      // the next moment of every channel
 
 	errands sync.WaitGroup
 	cancel  context.CancelFunc // ends errands
@@ -84,8 +85,13 @@ type Engine struct {
 	fill        atomic.Int64
 
 	mu     sync.Mutex
-	procs  map[string]Process // running sessions by id
-	silent map[string]string  // sessions whose holder does not answer, and what it was asked in vain
+	procs  map[string]Process       // running sessions by id
+	silent map[string]string        // sessions whose holder does not answer, and what it was asked in vain
+	voices map[string]*voice        // of sessions that take part in channels, while they are listened to
+	waits  map[string]chan struct{} // closed when there may be something new for an agent that fetches it
+
+	books  books         // where what was said in channels stands in the journal
+	probes chan struct{} // has room for so many who are looked after at once
 }
 
 // member is what the loop remembers of an agent and could look up again.
@@ -115,6 +121,7 @@ type member struct {
 	fixes    bucket    // writes that said the same again
 	quarrel  bool      // again is for another of those
 	unsure   bool      // a write failed, and may have been done all the same: what lies there is not known
+	part     part      // of the agent in channels
 }
 
 func newMember(conf *config.Agent, d driver.Driver) *member {
@@ -150,6 +157,8 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 		table: make(chan request, tableMax), quit: make(chan struct{}), ready: make(chan struct{}), stopped: make(chan struct{}),
 		members: map[string]*member{}, runs: map[string]*runMember{}, versions: map[string]uint64{}, warned: map[string]bool{},
 		procs: map[string]Process{}, silent: map[string]string{}, started: time.Now(), holding: true,
+		voices: map[string]*voice{}, waits: map[string]chan struct{}{}, probes: make(chan struct{}, probesMax),
+		books:  books{making: make(chan struct{}, 1)},
 		pumped: make(chan struct{}), broken: make(chan error, 1), logBytesMax: logBytesMax,
 	}
 	e.fill.Store(fillRounds)

@@ -38,6 +38,10 @@ func (e *Engine) errandsOf(name string) {
 // endSession has a session's process ended, as its agent's state asks.
 func (e *Engine) endSession(ctx context.Context, m *member, s team.Session) {
 	grace := m.conf.Grace
+	if proc := e.proc(s.ID); s.Talks() && !s.Answers() && !s.Now && proc != nil {
+		e.letGo(ctx, m, s.ID, proc) // it waits for more, and ends well when it sees that none comes
+		return
+	}
 	if s.Now {
 		grace = 0
 	}

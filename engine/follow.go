@@ -16,6 +16,12 @@ import (
 func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Process, atStart bool) {
 	kept := e.keepLog(m, s, proc)
 	ear := &ear{e: e, m: m, s: s, proc: proc}
+	if s.Talks() {
+		if ear.talk = e.talksFrom(ctx, m, s, proc); ear.talk == nil {
+			return
+		}
+		defer e.setVoice(s.ID, nil)
+	}
 	if err := ear.listen(ctx); err != nil {
 		return
 	}

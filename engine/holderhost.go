@@ -48,7 +48,7 @@ func (h *Holders) Start(ctx context.Context, session string, epoch uint64, launc
 	if err != nil {
 		status = holder.Status{}
 	}
-	return &held{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset}, nil
+	return &held{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset, label: status.InputLabel}, nil
 }
 
 // Adopt is Host's.
@@ -61,7 +61,7 @@ func (h *Holders) Adopt(ctx context.Context, session string, epoch uint64) (Proc
 	if handle == nil {
 		return nil, found, nil
 	}
-	return &held{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset}, found, nil
+	return &held{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset, label: status.InputLabel}, found, nil
 }
 
 // Output is Host's.
@@ -86,20 +86,38 @@ type held struct {
 	start uint64 // of the process, so that another one with its number is not taken for it
 
 	mu    sync.Mutex
-	input int64 // where the next byte of input belongs
+	input int64  // where the next byte of input belongs
+	label string // the name of the last of it that had one
 }
 
 func (p *held) PID() int { return p.pid }
 
 // Send gives input its place in the stream, so that a repetition is not typed twice.
-func (p *held) Send(ctx context.Context, input []byte) error {
+func (p *held) Send(ctx context.Context, input []byte) error { return p.SendAs(ctx, "", input) }
+
+// SendAs is Typist's.
+func (p *held) SendAs(ctx context.Context, label string, input []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.Handle.Send(ctx, p.input, input); err != nil {
+	err := p.Handle.SendAs(ctx, p.input, label, input)
+	switch {
+	case errors.Is(err, holder.ErrInputClosed) || errors.Is(err, holder.ErrEnded):
+		return fmt.Errorf("%w: %w", driver.ErrNoInput, err)
+	case err != nil:
 		return fencing(err)
 	}
 	p.input += int64(len(input))
+	if label != "" {
+		p.label = label
+	}
 	return nil
+}
+
+// Input is Typist's.
+func (p *held) Input() (offset int64, label string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.input, p.label
 }
 
 // End is Process's.

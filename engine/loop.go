@@ -12,14 +12,17 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// request is one thing laid on the loop's table: one of these, or none.
+// request is one thing laid on the loop's table: one event, report or sight, or none.
 type request struct {
 	event  *team.Event
+	events []team.Event // what one report tells: one append, and what is refused keeps nothing else back
 	seen   *interop.Seen
 	wrote  *wrote
 	looked *looked
-	look   func(*team.Team) // runs in the loop, on a team that is all in the journal
-	answer chan answer      // nil: nobody waits; else it has room for one
+	agent  string              // whose errands are looked at again
+	found  func([]team.Change) // runs in the loop: what an event was decided to lead to, before it is in the journal
+	look   func(*team.Team)    // runs in the loop, on a team that is all in the journal
+	answer chan answer         // nil: nobody waits; else it has room for one
 }
 
 type answer struct {
@@ -134,12 +137,24 @@ func (e *Engine) step(ctx context.Context, batch []request) error {
 	answers := make([]answer, len(batch))
 	touched := map[string]bool{}
 	for i, req := range batch {
+		ends := len(made.ends)
 		for _, ev := range e.events(req, touched) {
-			if answers[i].err = e.decide(ev, &made); answers[i].err != nil {
+			from := len(made.changes)
+			if err := e.decide(ev, &made); err != nil {
+				answers[i].err = err
+				if req.events != nil && isAnswer(err) {
+					continue
+				}
 				break
 			}
 			answers[i].seq = uint64(len(made.records)) // becomes a Seq below
+			if req.found != nil {
+				req.found(made.changes[from:])
+			}
 			e.follows(&made)
+		}
+		if req.events != nil && len(made.ends) > ends {
+			made.ends = append(made.ends[:ends], len(made.records)) // they are parted by no crash
 		}
 	}
 	head := e.head
@@ -178,18 +193,22 @@ func (e *Engine) announce(made *draft, touched map[string]bool) {
 	if len(made.records) > 0 {
 		e.hub.publish(made.records)
 	}
-	runs := map[string]bool{}
+	runs, talk := map[string]bool{}, news{agents: touched}
 	for _, ch := range made.changes {
 		if id, isRun := runOf(ch); isRun {
 			runs[id] = true
 		}
-		if ch.Body.Team == nil && !strings.HasPrefix(ch.Entity, "run/") {
+		switch {
+		case talk.note(ch, e.team):
+		case ch.Body.Team == nil && !strings.HasPrefix(ch.Entity, "run/"):
 			touched[agentOf(ch.Entity)] = true
 		}
 		e.warn(ch)
 	}
+	e.channelsMoved(&talk)
 	for name := range touched {
 		e.errandsOf(name)
+		e.talkErrands(name)
 	}
 	for id := range runs {
 		e.errandsOfRun(id)
@@ -202,9 +221,14 @@ func (e *Engine) announce(made *draft, touched map[string]bool) {
 // events turns a request into what the team can decide. A look at a file becomes an event
 // here and not earlier, since whether it is news depends on what was written meanwhile.
 func (e *Engine) events(req request, touched map[string]bool) []team.Event {
+	if req.agent != "" {
+		touched[req.agent] = true
+	}
 	switch {
 	case req.event != nil:
 		return []team.Event{*req.event}
+	case req.events != nil:
+		return req.events
 	case req.seen != nil:
 		touched[req.seen.Name] = true
 		return e.observe(*req.seen)

@@ -124,7 +124,7 @@ func (b *bubble) each(do func(s *fakeSession)) {
 
 // turns are what is wanted, and what else is the case: alive is done while the daemon runs,
 // down while it does not.
-type turn struct {
+type twist struct {
 	first  string // the first wish
 	alive  func(b *bubble)
 	down   func(b *bubble)
@@ -143,7 +143,7 @@ func writes(word string) func(b *bubble) {
 	return func(b *bubble) { b.disk.wish("coder", word, "by file", time.Now().Add(time.Second)) }
 }
 
-var turns = map[string]turn{
+var turns = map[string]twist{
 	"continuous":        {first: "continuous"},
 	"once":              {first: "run_once"},
 	"cleanup":           {first: "run_cleanup"},
@@ -206,19 +206,19 @@ func uses(b *bubble) {
 // What is planned is what is done: every situation that a start can meet.
 func TestPlanIsWhatHappens(t *testing.T) {
 	for fate := range fates {
-		for name, turn := range turns {
+		for name, twist := range turns {
 			t.Run(fate+"/"+name, func(t *testing.T) {
-				inBubble(t, "coder", func(t *testing.T, b *bubble) { playPlan(t, b, fate, name, turn) })
+				inBubble(t, "coder", func(t *testing.T, b *bubble) { playPlan(t, b, fate, name, twist) })
 			})
 		}
 	}
 }
 
-func playPlan(t *testing.T, b *bubble, fate, name string, turn turn) {
-	leads(b, fate, turn)
+func playPlan(t *testing.T, b *bubble, fate, name string, twist twist) {
+	leads(b, fate, twist)
 	fates[fate](b)
-	if turn.down != nil {
-		turn.down(b)
+	if twist.down != nil {
+		twist.down(b)
 	}
 	head, starts := len(b.history()), len(b.host.order)
 	plan := b.rehearse()
@@ -246,16 +246,16 @@ func playPlan(t *testing.T, b *bubble, fate, name string, turn turn) {
 	if unused := fate == "never" || fate == "none"; strings.HasPrefix(name, "over limit") && unused {
 		return // it never ran, and used nothing
 	}
-	if turn.paused && len(done.started) > 0 {
+	if twist.paused && len(done.started) > 0 {
 		t.Errorf("%v was started, and pause is what stands", done.started)
 	}
-	if turn.paused && strings.Contains(fmt.Sprint(told.Lines), " start ") {
+	if twist.paused && strings.Contains(fmt.Sprint(told.Lines), " start ") {
 		t.Errorf("a start is planned, and pause is what stands: %v", told.Lines)
 	}
 }
 
 // leads brings the team to the moment of the crash.
-func leads(b *bubble, fate string, turn turn) {
+func leads(b *bubble, fate string, twist twist) {
 	b.start()
 	release := make(chan struct{})
 	if fate == "never" {
@@ -265,10 +265,10 @@ func leads(b *bubble, fate string, turn turn) {
 		b.host.play = func(*fakeSession) {}
 		b.hold() // the wish stands, and nothing has begun
 	}
-	wishes(turn.first)(b)
+	wishes(twist.first)(b)
 	b.settle()
-	if turn.alive != nil {
-		turn.alive(b)
+	if twist.alive != nil {
+		twist.alive(b)
 		b.settle()
 	}
 	if fate == "none" {

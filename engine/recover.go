@@ -42,8 +42,10 @@ func (e *Engine) recover(ctx context.Context) error {
 	if err := e.goOn(ctx); err != nil {
 		return err
 	}
+	e.channelsBegin()
 	for _, name := range e.team.Names() {
 		e.errandsOf(name)
+		e.talkErrands(name)
 	}
 	for _, id := range e.team.RunIDs() {
 		e.errandsOfRun(id)
@@ -65,7 +67,7 @@ func (e *Engine) reckon(ctx context.Context, witness any, sessions func(context.
 	if err := e.tell(ctx, "", team.DaemonStarted{BootID: e.opts.BootID}); err != nil {
 		return nil, err
 	}
-	if err := e.tell(ctx, "", configured(e.opts.Config)); err != nil {
+	if err := e.tell(ctx, "", configured(e.opts.Config, e.hears)); err != nil {
 		return nil, err
 	}
 	e.addRemoved()
@@ -120,8 +122,9 @@ func (e *Engine) tellEvent(ctx context.Context, ev *team.Event) error {
 	return nil
 }
 
-// configured is what the team may know of the configuration.
-func configured(conf *config.Config) team.Configured {
+// configured is what the team may know of the configuration. hears says whether an agent reads
+// what it is told in mid-answer.
+func configured(conf *config.Config, hears func(config.Agent) bool) team.Configured {
 	agents := make(map[string]team.Settings, len(conf.Agents))
 	for _, a := range conf.Agents {
 		foreign := a.Loop == config.LoopForeign
@@ -134,7 +137,9 @@ func configured(conf *config.Config) team.Configured {
 			},
 		}
 	}
-	return team.Configured{Limits: team.Limits(conf.Team.Limits), Agents: agents, Places: runtime.NumCPU()}
+	c := team.Configured{Limits: team.Limits(conf.Team.Limits), Agents: agents, Places: runtime.NumCPU()}
+	configureTurns(&c, conf, hears)
+	return c
 }
 
 // addRemoved keeps who is configured no more at the table while his session lasts.

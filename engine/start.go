@@ -21,11 +21,15 @@ func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
 		return
 	}
 	launch, err := e.prepare(ctx, m, s)
+	if errors.Is(err, errNotAsked) {
+		e.startSession(ctx, m, s) // asked once more, it is withdrawn; or is to begin after all
+		return
+	}
 	if err != nil {
 		e.cannotStart(ctx, m, s, err.Error())
 		return
 	}
-	if _, _, isStep := team.StepOf(s.For); !isStep { // to a step a pause is no word (J2)
+	if _, _, isStep := team.StepOf(s.For); !isStep && !s.Talks() { // to a step a pause is no word (J2), nor to a turn
 		if err := e.lastLook(ctx, m); err != nil {
 			return
 		}
@@ -72,7 +76,7 @@ func (e *Engine) mayStart(ctx context.Context, m *member, s team.Session) (epoch
 // takeCare takes a process that was just started into our care.
 func (e *Engine) takeCare(ctx context.Context, m *member, s team.Session, proc Process) {
 	e.setProc(s.ID, proc)
-	if _, err := e.submitOf(ctx, byHolder, m, team.SessionStarted{Session: s.ID, PID: proc.PID()}); err != nil {
+	if _, err := e.submitOf(ctx, byHolder, m, team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc)}); err != nil {
 		if isAnswer(err) {
 			e.log.Error("a process was started for a session that is over, which is a fault in fairlead; it is ended", "session", s.ID, "error", err)
 			_ = proc.End(ctx, 0) // where that fails the next start's sweep finds it
@@ -101,7 +105,22 @@ func (e *Engine) prepare(ctx context.Context, m *member, s team.Session) (driver
 	if err := m.driver.Check(agent); err != nil {
 		return driver.Launch{}, err
 	}
-	return m.driver.Launch(agent, sessionFor(m, s))
+	session := sessionFor(m, s)
+	if s.Talks() {
+		if session.Prompt, err = e.firstPrompt(ctx, s); err != nil {
+			return driver.Launch{}, err
+		}
+	}
+	return m.driver.Launch(agent, session)
+}
+
+// inputOf is how many bytes of input a process was started with, where its host counts them.
+func inputOf(proc Process) int64 {
+	if typist, ok := proc.(Typist); ok {
+		input, _ := typist.Input()
+		return input
+	}
+	return 0
 }
 
 // agentFor is the agent as its driver knows it, with the values of its environment.
@@ -125,5 +144,9 @@ func sessionFor(m *member, s team.Session) driver.Session {
 	if s.Kind == control.Cleanup {
 		prompt = m.conf.CleanupPrompt
 	}
-	return driver.Session{ID: s.ID, Kind: driver.Kind(s.Kind), Prompt: prompt, Attempt: 1}
+	session := driver.Session{ID: s.ID, Kind: driver.Kind(s.Kind), Prompt: prompt, Attempt: 1}
+	if s.Talks() {
+		session.Prompt, session.Channel, session.Turn = "", string(s.Talk.Token.Channel), s.Talk.Token.Turn
+	}
+	return session
 }

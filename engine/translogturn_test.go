@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/fairlead-dev/fairlead/config"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -154,7 +155,7 @@ func (b *bubble) chat(ctx context.Context, rnd *rand.Rand) {
 		ev.Actor = team.Actor(human)
 		_, _ = b.engine.ask(ctx, request{event: &ev}) // a refusal is an answer, and so is its end
 	}
-	conf := configured(b.conf)
+	conf := configured(b.conf, func(config.Agent) bool { return true })
 	conf.Turns = map[string]machineturn.AgentSettings{"coder": {}, "pm": {}}
 	conf.Channels = map[string]team.Channel{"reviews": {Settings: machineturn.DefaultSettings(), Agents: []string{"coder", "pm"}}}
 	tell(team.Event{What: conf})

@@ -146,7 +146,7 @@ func (e *Engine) agentView(a *team.Agent) AgentView {
 	file := e.team.File(a)
 	day := e.clock.now().Format(time.DateOnly)
 	view := AgentView{
-		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: map[string]string{},
+		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: e.turnsOf(a.Name),
 		DesiredState: file.Desired, CurrentState: file.Current, Badge: BadgeIdle,
 		SetBy: file.By, Note: file.Note, Timestamp: file.Stamp, Failures: a.Control.Failures, Removed: a.Removed,
 		Certainty: CertaintyKnown,

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// What agents do for themselves in channels. A foreign one joins in this way alone: it says that
+// it is ready and that it lives, fetches what it is to be told, and says what it says under the
+// number of its turn.
+
+// joins says whether an agent joins by itself.
+func (e *Engine) joins(m *member) bool { return m.conf.Loop == config.LoopForeign }
+
+// byAgent is an agent that acts for itself.
+func byAgent(name string) Actor { return Actor{Kind: "agent", ID: name} }
+
+// asAgent has what an agent does for itself decided. Whatever a foreign one does is a sign of life.
+func (e *Engine) asAgent(ctx context.Context, agent, text string, what turn.Input) (uint64, error) {
+	ev := eventBy(byAgent(agent), "", what)
+	ev.Text = text
+	return e.ask(ctx, request{event: ev, look: func(*team.Team) { e.lives(agent) }})
+}
+
+// lives notes a sign of life; it runs in the loop.
+func (e *Engine) lives(agent string) {
+	if m := e.members[agent]; m != nil && e.joins(m) {
+		m.part.beat = e.clock.now()
+	}
+}
+
+// joining refuses what only an agent may do that joins by itself; it runs in the loop.
+func (e *Engine) joining(agent, event string) error {
+	m := e.members[agent]
+	switch is := e.team.Floor.Agents[turn.AgentID(agent)]; {
+	case m == nil:
+		return &team.Unknown{What: "agent", Name: agent, Known: e.team.Names()}
+	case !e.joins(m):
+		return &machine.Refusal{
+			Subject: agent, Event: event, State: "run by fairlead", Row: "J3",
+			Reason: "it is connected while fairlead can start it, and is told its turns in its own session; give it `loop: foreign` to have it join by itself",
+		}
+	case is == nil:
+		return &machine.Refusal{
+			Subject: agent, Event: event, State: "in no channel", Row: "T1",
+			Reason: "there are no channels; add one to fairlead.yaml and restart",
+		}
+	}
+	return nil
+}
+
+// foreign has something decided that only a foreign agent may do.
+func (e *Engine) foreign(ctx context.Context, agent, event string, what turn.Input) (uint64, error) {
+	var no error
+	if err := e.look(ctx, func(*team.Team) { no = e.joining(agent, event) }); err != nil {
+		return 0, err
+	}
+	if no != nil {
+		return 0, no
+	}
+	return e.asAgent(ctx, agent, "", what)
+}
+
+// AgentReady is T1, T18 of an agent that joins by itself. Others are refused.
+func (e *Engine) AgentReady(ctx context.Context, agent string) (uint64, error) {
+	return e.foreign(ctx, agent, "ready", turn.AgentConnected{Agent: turn.AgentID(agent)})
+}
+
+// AgentLeft is T3, T6, T11 of one.
+func (e *Engine) AgentLeft(ctx context.Context, agent string) (uint64, error) {
+	return e.foreign(ctx, agent, "leave", turn.AgentGone{Agent: turn.AgentID(agent), How: turn.Disconnected, Why: "it said that it leaves"})
+}
+
+// AgentBeat is a heartbeat: every 10 seconds, three missed are T11. It is kept in memory alone.
+func (e *Engine) AgentBeat(ctx context.Context, agent string) error {
+	var no error
+	err := e.look(ctx, func(t *team.Team) {
+		if no = e.joining(agent, "heartbeat"); no != nil {
+			return
+		}
+		if !t.Floor.Agents[turn.AgentID(agent)].Connected {
+			no = &machine.Refusal{Subject: agent, Event: "heartbeat", State: string(turn.Offline), Row: "T1", Reason: "it is not connected; say that it is ready first", Takes: []string{"ready"}}
+			return
+		}
+		e.lives(agent)
+	})
+	if err != nil {
+		return err
+	}
+	return no
+}
+
+const (
+	errandWaitMax   = time.Minute    // a request that waits longer looks like one that was forgotten
+	errandBeatEvery = turn.BeatEvery // who waits for errands lives
+	errandsMax      = 64             // of one answer; what follows comes with the next
+)
+
+// AgentErrands is what an agent is to be told now, what stops it first. Where there is nothing
+// it waits for that, at most a minute. What was given stays until AgentTold.
+func (e *Engine) AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]ErrandView, error) {
+	until := time.NewTimer(min(max(wait, 0), errandWaitMax))
+	defer until.Stop()
+	for {
+		var plans []tell
+		var no error
+		var waits <-chan struct{}
+		if err := e.look(ctx, func(t *team.Team) {
+			if no = e.joining(agent, "errands"); no != nil {
+				return
+			}
+			e.lives(agent)
+			waits = e.waitFor(agent)
+			for _, todo := range t.TalkTodo(agent, e.clock.now()) {
+				if len(plans) < errandsMax {
+					plans = append(plans, e.telling(todo, true))
+				}
+			}
+		}); err != nil {
+			return nil, err
+		}
+		if no != nil || len(plans) > 0 {
+			return e.errandViews(ctx, plans, no)
+		}
+		select {
+		case <-waits:
+		case <-time.After(errandBeatEvery):
+		case <-until.C:
+			return []ErrandView{}, nil
+		case <-e.quit:
+			return nil, e.closed()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// waitFor is closed when there may be something new for an agent.
+func (e *Engine) waitFor(agent string) <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.waits[agent] == nil {
+		e.waits[agent] = make(chan struct{})
+	}
+	return e.waits[agent]
+}
+
+// rouse wakes whoever waits for an agent's errands.
+func (e *Engine) rouse(agent string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if waits := e.waits[agent]; waits != nil {
+		close(waits)
+		delete(e.waits, agent)
+	}
+}
+
+func (e *Engine) errandViews(ctx context.Context, plans []tell, no error) ([]ErrandView, error) {
+	if no != nil {
+		return nil, no
+	}
+	views := make([]ErrandView, 0, len(plans))
+	for i := range plans {
+		text, messages, err := e.prompt(ctx, &plans[i])
+		if err != nil {
+			return nil, err
+		}
+		todo := &plans[i].todo
+		view := ErrandView{
+			Key: todo.Key, Do: string(todo.Do), Channel: string(todo.Token.Channel), Agent: string(todo.Token.Agent), Turn: todo.Token.Turn,
+			N: todo.N, Text: text, Messages: messages, LeftOut: todo.Given.LeftOut, Deadline: moment(plans[i].deadline),
+		}
+		if todo.Do == turn.TellAside || todo.Do == turn.TellMessage {
+			view.Message = todo.N
+		}
+		views = append(views, view)
+	}
+	return views, nil
+}
+
+// AgentTold acknowledges an errand by its key. One that is not asked for any more changes nothing.
+func (e *Engine) AgentTold(ctx context.Context, agent, key string) (uint64, error) {
+	todo, ok := team.ErrandOf(key)
+	if !ok || string(todo.Token.Agent) != agent {
+		return 0, &team.Unknown{What: "errand", Name: cutText(key, actorBytesMax)}
+	}
+	if err := e.look(ctx, func(t *team.Team) {
+		for _, one := range t.ChannelTodo(string(todo.Token.Channel), e.clock.now()) {
+			if one.Key == key {
+				todo = one
+			}
+		}
+	}); err != nil {
+		return 0, err
+	}
+	return e.asAgent(ctx, agent, "", turn.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
+}
+
+// AgentSaid is text of an agent, the end of its turn or answer, or both. What is said without the
+// turn is kept and marked late.
+func (e *Engine) AgentSaid(ctx context.Context, s Speech) (uint64, error) {
+	text := strings.ToValidUTF8(s.Text, "\uFFFD")
+	return e.asAgent(ctx, s.Agent, text, turn.Said{
+		Token: token(s.Channel, s.Agent, s.Turn), Bytes: len(text), Complete: s.Complete, Ended: s.Ended, Re: s.Re,
+	})
+}
+
+// AgentPass is T22.
+func (e *Engine) AgentPass(ctx context.Context, channel, agent string, number uint64) (uint64, error) {
+	return e.asAgent(ctx, agent, "", turn.PassAsked{Token: token(channel, agent, number)})
+}
+
+// AgentWait is T10.
+func (e *Engine) AgentWait(ctx context.Context, channel, agent string, number uint64, why string) (uint64, error) {
+	return e.asAgent(ctx, agent, "", turn.WaitAskedFor{Token: token(channel, agent, number), Why: why})
+}
+
+// AgentGoesOn is T12. Who says so need not be told it.
+func (e *Engine) AgentGoesOn(ctx context.Context, channel, agent string, number uint64) (uint64, error) {
+	is := token(channel, agent, number)
+	seq, err := e.asAgent(ctx, agent, "", turn.WaitOver{Token: is})
+	if err != nil {
+		return 0, err
+	}
+	var goOn []turn.Todo
+	if err := e.look(ctx, func(t *team.Team) {
+		goOn = slices.DeleteFunc(t.ChannelTodo(channel, e.clock.now()), func(todo turn.Todo) bool { return todo.Do != turn.TellGoOn || todo.Token != is })
+	}); err != nil || len(goOn) == 0 {
+		return seq, err
+	}
+	return e.asAgent(ctx, agent, "", turn.Told{Token: is, Do: turn.TellGoOn, N: goOn[0].N})
+}
+
+func token(channel, agent string, number uint64) turn.Token {
+	return turn.Token{Channel: turn.ChannelID(channel), Agent: turn.AgentID(agent), Turn: number}
+}

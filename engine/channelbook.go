@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	bookSeqsMax    = 1 << 17   // places kept for each kind of entry of a channel; older ones are found by reading the journal
+	newestMax      = 256       // texts of a channel that are kept at hand: more than an agent is given with its turn
+	newestBytesMax = 256 << 10 // of them together: as much as a prompt holds
+	allNewestMax   = 64 << 20  // bytes of them in all channels
+	lapsedMax      = 4096      // messages to all that nobody answered; of others it is said that they are answered
+)
+
+// books say where in the journal everything stands that was said and done in channels, so that a
+// page of a conversation is read and not searched for. They are made once, from the journal, and
+// kept up with every append from the start on.
+type books struct {
+	mu    sync.Mutex
+	of    map[string]*book
+	from  uint64 // appends are noted from this Seq on; 0: there was none yet
+	bytes int    // of all texts at hand
+	made  bool   // all that is older is in it, too
+
+	making chan struct{} // has room for the one who makes them
+}
+
+// book is one channel's. The books' lock guards it.
+type book struct {
+	first   uint64   // the number of the first message in posts
+	posts   []uint64 // Seq of message first, first+1, …
+	notices []uint64 // Seqs that announce or warn, and say nothing else
+	moves   []uint64 // Seqs by which agents only moved
+	below   uint64   // entries up to this Seq may be missing: there were too many
+	newest  []ChannelEntry
+	bytes   int
+	lapsed  map[uint64]bool
+}
+
+// note takes in what was just appended, from a Seq on.
+func (b *books) note(changes []team.Change, seq uint64) {
+	for i := range changes {
+		ch := &changes[i]
+		if name, ok := strings.CutPrefix(ch.Entity, channelPrefix); ok && ch.Body.Turn != nil {
+			b.noteTurn(name, ch, seq+uint64(i))
+		}
+	}
+}
+
+func (b *books) noteTurn(name string, ch *team.Change, seq uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.from == 0 {
+		b.from = seq
+	}
+	if b.of == nil {
+		b.of = map[string]*book{}
+	}
+	page := b.of[name]
+	if page == nil {
+		page = &book{}
+		b.of[name] = page
+	}
+	body := &ch.Body.Turn.Body
+	page.add(seq, body, ch.From != ch.To)
+	if post := body.Post; post != nil {
+		b.keep(page, saidBy(seq, ch.At, body, ch.Body.Turn.Text))
+	}
+}
+
+// add notes where a change stands. They come in order.
+func (p *book) add(seq uint64, body *turn.Body, moved bool) {
+	switch {
+	case body.Post != nil:
+		if len(p.posts) == 0 {
+			p.first = body.Post.N
+		}
+		p.posts = append(p.posts, seq)
+		p.first += uint64(p.halve(&p.posts))
+	case body.Say != "" || body.Warn != "":
+		p.notices = append(p.notices, seq)
+		p.halve(&p.notices)
+	case moved:
+		p.moves = append(p.moves, seq)
+		p.halve(&p.moves)
+	}
+	for i := range body.Messages {
+		if m := &body.Messages[i]; m.State == turn.Lapsed && len(p.lapsed) < lapsedMax {
+			if p.lapsed == nil {
+				p.lapsed = map[uint64]bool{}
+			}
+			p.lapsed[m.N] = true
+		}
+	}
+}
+
+// halve drops the older half of a list that is full, and says how many those were.
+func (p *book) halve(list *[]uint64) int {
+	if len(*list) <= bookSeqsMax {
+		return 0
+	}
+	half := len(*list) / 2
+	p.below = max(p.below, (*list)[half-1])
+	*list = slices.Clone((*list)[half:])
+	return half
+}
+
+// keep has a text at hand.
+func (b *books) keep(page *book, said ChannelEntry) {
+	page.newest = append(page.newest, said)
+	page.bytes += len(said.Text)
+	b.bytes += len(said.Text)
+	for len(page.newest) > newestMax || page.bytes > newestBytesMax {
+		b.forget(page, 1)
+	}
+	for name := range b.of {
+		if b.bytes <= allNewestMax {
+			break
+		}
+		if other := b.of[name]; other != page {
+			b.forget(other, len(other.newest))
+		}
+	}
+}
+
+func (b *books) forget(page *book, n int) {
+	for _, said := range page.newest[:n] {
+		page.bytes -= len(said.Text)
+		b.bytes -= len(said.Text)
+	}
+	page.newest = slices.Delete(page.newest, 0, n)
+}
+
+// begin says up to where the past goes that is to be read; it runs in the loop, whose head this is.
+func (b *books) begin(head uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.from == 0 {
+		b.from = head + 1
+	}
+}
+
+// makeBooks reads the past, once.
+func (e *Engine) makeBooks(ctx context.Context) error {
+	b := &e.books
+	select {
+	case b.making <- struct{}{}:
+		defer func() { <-b.making }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if b.isMade() {
+		return nil
+	}
+	if err := e.look(ctx, func(*team.Team) { b.begin(e.head) }); err != nil {
+		return err
+	}
+	past := map[string]*book{}
+	b.mu.Lock()
+	until := b.from - 1
+	b.mu.Unlock()
+	if until > 0 {
+		if err := readPast(ctx, e.opts.Journal, until, past); err != nil {
+			return err
+		}
+	}
+	b.add(past)
+	return nil
+}
+
+func (b *books) isMade() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.made
+}
+
+// add puts the past before what was noted since.
+func (b *books) add(past map[string]*book) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.of == nil {
+		b.of = map[string]*book{}
+	}
+	for name, was := range past {
+		now := b.of[name]
+		if now == nil {
+			b.of[name] = was
+			continue
+		}
+		if len(was.posts) > 0 {
+			now.first = was.first
+		}
+		now.posts = append(was.posts, now.posts...)
+		now.notices = append(was.notices, now.notices...)
+		now.moves = append(was.moves, now.moves...)
+		now.below = was.below
+		for n := range was.lapsed {
+			if now.lapsed == nil {
+				now.lapsed = map[uint64]bool{}
+			}
+			now.lapsed[n] = true
+		}
+	}
+	b.made = true
+}
+
+// readPast notes where the past of all channels stands.
+func readPast(ctx context.Context, j journal.Journal, until uint64, past map[string]*book) error {
+	for rec, err := range j.Read(ctx, journal.Query{Until: until}) {
+		if err != nil {
+			return fmt.Errorf("read what was said in channels: %w", err)
+		}
+		name, ok := strings.CutPrefix(rec.Entity, channelPrefix)
+		if !ok {
+			continue
+		}
+		var data struct {
+			Turn *struct {
+				Body turn.Body `json:"body"`
+			} `json:"turn"`
+		}
+		if err := json.Unmarshal(rec.Data, &data); err != nil {
+			return fmt.Errorf("read change %d of %s: %w", rec.Seq, rec.Entity, err)
+		}
+		if data.Turn == nil {
+			continue
+		}
+		page := past[name]
+		if page == nil {
+			page = &book{}
+			past[name] = page
+		}
+		page.add(rec.Seq, &data.Turn.Body, rec.From != rec.To)
+	}
+	return nil
+}
+
+// atHand gives the texts of messages that need not be read, and where the others stand.
+func (b *books) atHand(channel string, numbers []uint64) (said []ChannelEntry, where []uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	page := b.of[channel]
+	if page == nil {
+		return nil, nil
+	}
+	for _, n := range numbers {
+		at, ok := slices.BinarySearchFunc(page.newest, n, func(e ChannelEntry, n uint64) int { return int(int64(e.N) - int64(n)) })
+		switch {
+		case ok:
+			said = append(said, page.newest[at])
+		case n >= page.first && n-page.first < uint64(len(page.posts)):
+			where = append(where, page.posts[n-page.first])
+		}
+	}
+	return said, where
+}
+
+// messages gives what was said under these numbers, in order. What is too old to be found at
+// once is left out.
+func (e *Engine) messages(ctx context.Context, channel string, numbers []uint64) ([]ChannelEntry, error) {
+	said, where := e.books.atHand(channel, numbers)
+	if len(said) < len(numbers) && !e.books.isMade() {
+		if err := e.makeBooks(ctx); err != nil {
+			return nil, err
+		}
+		said, where = e.books.atHand(channel, numbers)
+	}
+	if len(where) == 0 {
+		return said, nil
+	}
+	read, err := e.entriesAt(ctx, channel, where, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range read {
+		if one.N != 0 {
+			said = append(said, one)
+		}
+	}
+	slices.SortFunc(said, func(a, b ChannelEntry) int { return int(int64(a.N) - int64(b.N)) })
+	return said, nil
+}

@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	pageDefault = 100
+	pageMax     = 500 // entries of one page; with the longest texts that is more than anybody reads at once
+	readGapMax  = 64  // changes of others between two that are wanted; beyond it, to read each alone is quicker
+
+	kindMoved, kindNotice, kindWarning = "moved", "notice", "warning"
+)
+
+// ChannelEntries is a part of a conversation. The error is a *team.Unknown where there is no such
+// channel.
+func (e *Engine) ChannelEntries(ctx context.Context, name string, q EntryQuery) (ChannelPage, error) {
+	page := ChannelPage{Entries: []ChannelEntry{}}
+	q.Limit = min(cmp.Or(max(q.Limit, 0), pageDefault), pageMax)
+	if err := e.makeBooks(ctx); err != nil {
+		return page, err
+	}
+	open := map[uint64]string{}
+	var unknown error
+	if err := e.look(ctx, func(t *team.Team) {
+		c := t.Floor.Channels[turn.ChannelID(name)]
+		if c == nil {
+			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
+			return
+		}
+		page.Head = e.head
+		for _, m := range c.Open {
+			open[m.N] = string(m.State)
+		}
+	}); cmp.Or(err, unknown) != nil {
+		return page, cmp.Or(err, unknown)
+	}
+	seqs, more, below := e.books.slice(name, q, page.Head)
+	entries, err := e.entriesAt(ctx, name, seqs, q.Moves)
+	if err != nil {
+		return page, err
+	}
+	if q.After == 0 && len(seqs) < q.Limit && below > 0 {
+		var older []ChannelEntry
+		if older, more, err = e.older(ctx, name, q, below); err != nil {
+			return page, err
+		}
+		entries = append(older, entries...)
+	}
+	page.Entries, page.More = fitPage(entries, q, more)
+	e.books.states(name, page.Entries, open)
+	return page, nil
+}
+
+// slice says where the entries stand that are asked for, and whether there are more beyond them.
+// below is not 0 where what is older is to be looked for in the journal itself.
+func (b *books) slice(name string, q EntryQuery, head uint64) (seqs []uint64, more bool, below uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.of[name]
+	if p == nil {
+		return nil, false, 0
+	}
+	lists := [][]uint64{p.posts, p.notices}
+	if q.Moves {
+		lists = append(lists, p.moves)
+	}
+	for _, list := range lists {
+		from, to := 0, after(list, head)
+		if q.Before != 0 {
+			to = min(to, after(list, q.Before-1))
+		}
+		if q.After != 0 {
+			from = min(after(list, q.After), to)
+			more = more || to-from > q.Limit
+			to = min(to, from+q.Limit)
+		} else {
+			more = more || to-from > q.Limit
+			from = max(from, to-q.Limit)
+		}
+		seqs = append(seqs, list[from:to]...)
+	}
+	slices.Sort(seqs)
+	if len(seqs) > q.Limit {
+		more = true
+		if q.After != 0 {
+			seqs = seqs[:q.Limit]
+		} else {
+			seqs = seqs[len(seqs)-q.Limit:]
+		}
+	}
+	return seqs, more, p.below
+}
+
+// after is the place of the first Seq in a list that is greater.
+func after(list []uint64, seq uint64) int {
+	at, found := slices.BinarySearch(list, seq)
+	if found {
+		at++
+	}
+	return at
+}
+
+// older reads what the books do not hold any more; that takes as long as the journal is.
+func (e *Engine) older(ctx context.Context, name string, q EntryQuery, below uint64) (entries []ChannelEntry, more bool, err error) {
+	until := below
+	if q.Before != 0 {
+		until = min(until, q.Before-1)
+	}
+	if until == 0 {
+		return nil, false, nil
+	}
+	for rec, err := range e.opts.Journal.Read(ctx, journal.Query{Until: until, Entity: channelPrefix + name}) {
+		if err != nil {
+			return nil, false, fmt.Errorf("read what was said in %s: %w", name, err)
+		}
+		one, err := entriesOf(rec, q.Moves)
+		if err != nil {
+			return nil, false, err
+		}
+		if entries = append(entries, one...); len(entries) > 4*pageMax {
+			entries, more = slices.Clone(entries[len(entries)-pageMax:]), true
+		}
+	}
+	return entries, more, nil
+}
+
+// fitPage cuts a page to its limit, at whole changes.
+func fitPage(entries []ChannelEntry, q EntryQuery, more bool) ([]ChannelEntry, bool) {
+	if entries == nil {
+		entries = []ChannelEntry{}
+	}
+	if len(entries) <= q.Limit {
+		return entries, more
+	}
+	if q.After != 0 {
+		to := q.Limit
+		for to > 0 && entries[to-1].Seq == entries[to].Seq {
+			to--
+		}
+		if to == 0 { // one change is longer than the page
+			to = q.Limit
+			for to < len(entries) && entries[to].Seq == entries[0].Seq {
+				to++
+			}
+		}
+		return entries[:to], more || to < len(entries)
+	}
+	from := len(entries) - q.Limit
+	for from < len(entries) && entries[from].Seq == entries[from-1].Seq {
+		from++
+	}
+	if last := entries[len(entries)-1].Seq; from == len(entries) {
+		from = slices.IndexFunc(entries, func(e ChannelEntry) bool { return e.Seq == last })
+	}
+	return entries[from:], more || from > 0
+}
+
+// states says of people's messages how far they are now.
+func (b *books) states(name string, entries []ChannelEntry, open map[uint64]string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range entries {
+		one := &entries[i]
+		if one.Kind != string(turn.OfHuman) {
+			continue
+		}
+		one.State = cmp.Or(open[one.N], string(turn.Answered))
+		if p := b.of[name]; p != nil && p.lapsed[one.N] && open[one.N] == "" {
+			one.State = string(turn.Lapsed)
+		}
+	}
+}
+
+// entriesAt reads single changes, and makes entries of them.
+func (e *Engine) entriesAt(ctx context.Context, name string, seqs []uint64, moves bool) ([]ChannelEntry, error) {
+	entries := make([]ChannelEntry, 0, len(seqs))
+	for len(seqs) > 0 {
+		n := 1
+		for n < len(seqs) && seqs[n]-seqs[n-1] <= readGapMax {
+			n++
+		}
+		wanted := seqs[:n]
+		seqs = seqs[n:]
+		for rec, err := range e.opts.Journal.Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1], Entity: channelPrefix + name}) {
+			if err != nil {
+				return nil, fmt.Errorf("read what was said in %s: %w", name, err)
+			}
+			if _, is := slices.BinarySearch(wanted, rec.Seq); !is {
+				continue
+			}
+			one, err := entriesOf(rec, moves)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, one...)
+		}
+	}
+	return entries, nil
+}
+
+// entriesOf are the lines of a conversation that one change of a channel is.
+func entriesOf(rec journal.Change, moves bool) ([]ChannelEntry, error) {
+	var data struct {
+		Turn *team.TurnSet `json:"turn"`
+	}
+	if err := json.Unmarshal(rec.Data, &data); err != nil {
+		return nil, fmt.Errorf("read change %d of %s: %w", rec.Seq, rec.Entity, err)
+	}
+	set := data.Turn
+	if set == nil {
+		return nil, nil
+	}
+	var entries []ChannelEntry
+	if set.Body.Post != nil {
+		entries = append(entries, saidBy(rec.Seq, rec.Time, &set.Body, set.Text))
+	}
+	if moves && rec.From != rec.To && set.Agent != "" {
+		entries = append(entries, movedBy(rec, set))
+	}
+	if set.Body.Say != "" {
+		entries = append(entries, ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindNotice, Text: set.Body.Say, Agent: set.Agent})
+	}
+	if set.Body.Warn != "" {
+		entries = append(entries, ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindWarning, Text: set.Body.Warn, Agent: set.Agent})
+	}
+	return entries, nil
+}
+
+// saidBy is what somebody said.
+func saidBy(seq uint64, at time.Time, body *turn.Body, text string) ChannelEntry {
+	post := body.Post
+	said := ChannelEntry{Seq: seq, At: at, Kind: string(post.Kind), N: post.N, By: post.By, Text: text, Turn: post.Turn, Re: post.Re}
+	for i := range body.Messages {
+		if m := &body.Messages[i]; m.N == post.N {
+			said.Mode, said.State = string(m.Mode), string(m.State)
+		}
+	}
+	return said
+}
+
+// movedBy is an agent that changed its state, with the turn that it was given or that it had.
+func movedBy(rec journal.Change, set *team.TurnSet) ChannelEntry {
+	moved := ChannelEntry{
+		Seq: rec.Seq, At: rec.Time, Kind: kindMoved, Text: set.Body.Why, Agent: set.Agent,
+		From: rec.From, To: rec.To, Row: rec.Row, Trigger: rec.Trigger,
+	}
+	if rec.Actor.Kind == "human" {
+		moved.By = rec.Actor.ID
+	}
+	inTurn := func(s string) bool { return s == string(turn.Active) || s == string(turn.Waiting) }
+	if set.Body.Head != nil && (inTurn(rec.From) || inTurn(rec.To)) {
+		moved.Turn = set.Body.Head.Turn
+	}
+	return moved
+}

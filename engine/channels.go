@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// What people ask of channels. The errors are a *machine.Refusal where the answer is no, and a
+// *team.Unknown where there is no such channel or agent.
+
+// Say posts a person's message; mode empty is the channel's. It returns when that is durable.
+func (e *Engine) Say(ctx context.Context, by Actor, channel, text, mode string) (Spoken, error) {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	ev := eventBy(by, "", turn.HumanSpoke{Channel: turn.ChannelID(channel), Mode: turn.Mode(mode), Bytes: len(text)})
+	ev.What = turn.HumanSpoke{Channel: turn.ChannelID(channel), By: ev.Actor.ID, Mode: turn.Mode(mode), Bytes: len(text)}
+	ev.Text = text
+	var spoken Spoken
+	seq, err := e.ask(ctx, request{event: ev, found: func(changes []team.Change) {
+		for i := range changes {
+			set := changes[i].Body.Turn
+			if set == nil {
+				continue
+			}
+			if set.Body.Post != nil {
+				spoken.N = set.Body.Post.N
+			}
+			for j := range set.Body.Messages {
+				if m := &set.Body.Messages[j]; m.N == spoken.N {
+					spoken.State = string(m.State)
+				}
+			}
+		}
+	}})
+	if err != nil {
+		return Spoken{}, err
+	}
+	spoken.Seq, spoken.MessageID = seq, channel+"/"+strconv.FormatUint(spoken.N, 10)
+	return spoken, nil
+}
+
+// inChannel has an order about channels decided.
+func (e *Engine) inChannel(ctx context.Context, by Actor, what turn.Input) (uint64, error) {
+	return e.submit(ctx, by, "", what)
+}
+
+// Grant gives an agent the turn: refused while somebody has it, unless now (T4, T23).
+func (e *Engine) Grant(ctx context.Context, by Actor, channel, agent string, now bool) (uint64, error) {
+	return e.inChannel(ctx, by, turn.GrantAsked{Channel: turn.ChannelID(channel), Agent: turn.AgentID(agent), Now: now})
+}
+
+// Skip ends the turn that is under way (T23); 0 is whichever it is.
+func (e *Engine) Skip(ctx context.Context, by Actor, channel string, number uint64) (uint64, error) {
+	return e.inChannel(ctx, by, turn.SkipAsked{Channel: turn.ChannelID(channel), Turn: number})
+}
+
+// Override ends a wait (T15): the turn goes on, or is forfeited.
+func (e *Engine) Override(ctx context.Context, by Actor, channel string, goOn bool) (uint64, error) {
+	return e.inChannel(ctx, by, turn.OverrideAsked{Channel: turn.ChannelID(channel), GoOn: goOn})
+}
+
+// Assign puts an agent at the end of a channel's queue (T2).
+func (e *Engine) Assign(ctx context.Context, by Actor, channel, agent string) (uint64, error) {
+	return e.inChannel(ctx, by, turn.AssignAsked{Channel: turn.ChannelID(channel), Agent: turn.AgentID(agent)})
+}
+
+// Unassign takes an agent out of a channel (T5, T16).
+func (e *Engine) Unassign(ctx context.Context, by Actor, channel, agent string) (uint64, error) {
+	return e.inChannel(ctx, by, turn.RemoveAsked{Channel: turn.ChannelID(channel), Agent: turn.AgentID(agent)})
+}
+
+// Disable has an agent take no part in anything (T20), until Enable (T21).
+func (e *Engine) Disable(ctx context.Context, by Actor, agent string) (uint64, error) {
+	return e.inChannel(ctx, by, turn.DisableAsked{Agent: turn.AgentID(agent)})
+}
+
+// Enable is Disable's end.
+func (e *Engine) Enable(ctx context.Context, by Actor, agent string) (uint64, error) {
+	return e.inChannel(ctx, by, turn.EnableAsked{Agent: turn.AgentID(agent)})
+}
+
+// Channels are all channels, by name.
+func (e *Engine) Channels(ctx context.Context) ([]ChannelView, error) {
+	views := []ChannelView{}
+	if err := e.look(ctx, func(t *team.Team) {
+		for _, id := range t.ChannelIDs() {
+			views = append(views, e.channelView(id))
+		}
+	}); err != nil {
+		return nil, err
+	}
+	for i := range views {
+		if err := e.lastOf(ctx, &views[i]); err != nil {
+			return nil, err
+		}
+	}
+	return views, nil
+}
+
+// Channel is one of them.
+func (e *Engine) Channel(ctx context.Context, name string) (ChannelView, error) {
+	var view ChannelView
+	var unknown error
+	if err := e.look(ctx, func(t *team.Team) {
+		if t.Floor.Channels[turn.ChannelID(name)] == nil {
+			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
+			return
+		}
+		view = e.channelView(name)
+	}); cmp.Or(err, unknown) != nil {
+		return ChannelView{}, cmp.Or(err, unknown)
+	}
+	return view, e.lastOf(ctx, &view)
+}
+
+// lastShown is how much of what was said last stands in a channel's view.
+const lastShown = 200
+
+// lastOf adds what was said last.
+func (e *Engine) lastOf(ctx context.Context, view *ChannelView) error {
+	if view.Messages == 0 {
+		return nil
+	}
+	said, err := e.messages(ctx, view.Name, []uint64{view.Messages})
+	if err != nil || len(said) == 0 {
+		return err
+	}
+	last := said[0]
+	if runes := []rune(last.Text); len(runes) > lastShown {
+		last.Text = string(runes[:lastShown])
+	}
+	if last.Kind == string(turn.OfHuman) {
+		last.State = string(turn.Answered)
+		for _, m := range view.Open {
+			if m.N == last.N {
+				last.State = m.State
+			}
+		}
+	}
+	view.Last = &last
+	return nil
+}
+
+// channelView runs in the loop.
+func (e *Engine) channelView(name string) ChannelView {
+	t := e.team
+	c := t.Floor.Channels[turn.ChannelID(name)]
+	head, set := &c.Head, &c.Settings
+	circle, known := t.Circles[name]
+	view := ChannelView{
+		Name: name, Queue: []string{}, Holder: string(head.Holder), State: "PARKED", Messages: head.Seq, Turn: head.Turn,
+		Why: parkedWords[head.Parked], Parked: string(head.Parked), Mode: string(set.Mode), Lead: string(set.Lead),
+		RoundsMax: set.RoundsMax, TimeoutMS: set.DefaultTimeout.Milliseconds(), Agents: []MemberView{}, Open: []OpenMessage{},
+		Configured: known && !circle.Off, Since: moment(head.Lease.Since),
+	}
+	for _, agent := range c.Queue() {
+		view.Queue = append(view.Queue, string(agent))
+	}
+	if head.Holder != "" {
+		view.State, view.Why = string(t.Floor.StateOf(head.Holder, turn.ChannelID(name))), waitsWords(c)
+	}
+	view.Deadline = moment(deadlineOf(c))
+	if a := head.Aside; a.Message != 0 {
+		view.Aside = &AsideView{Agent: string(a.Agent), Message: a.Message, Deadline: view.Deadline}
+	}
+	for _, m := range c.Open {
+		view.Open = append(view.Open, OpenMessage{N: m.N, By: m.By, Mode: string(m.Mode), State: string(m.State)})
+	}
+	for _, agent := range membersOf(c, circle.Agents) {
+		view.Agents = append(view.Agents, e.memberView(name, c, agent))
+	}
+	return view
+}
+
+// parkedWords say why nobody has the turn.
+var parkedWords = map[turn.Reason]string{
+	turn.Quiet: "nobody has anything to answer", turn.Passed: "everybody has passed", turn.Rounds: "the agents have had their rounds: it waits for a person",
+	turn.Nobody: "no agent is available", turn.Held: "the team is held", turn.Limited: "whoever has something to answer has reached a limit",
+}
+
+// waitsWords say what the holder waits for; empty: it does not.
+func waitsWords(c *turn.Channel) string {
+	switch l := &c.Head.Lease; {
+	case l.Stopped && c.Head.Aside.Message != 0:
+		return "a person interrupted, and is answered first"
+	case l.Why != "":
+		return l.Why
+	case !l.WaitTo.IsZero():
+		return "it asked to wait"
+	default:
+		return ""
+	}
+}
+
+// deadlineOf is when the turn, the wait or the answer to a person runs out.
+func deadlineOf(c *turn.Channel) time.Time {
+	var next time.Time
+	for _, at := range []time.Time{c.Head.Lease.Ends, c.Head.Lease.WaitTo, c.Head.Lease.Silence, c.Head.Aside.Ends} {
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// membersOf lists who is in a channel: in the order of the configuration, then others by name.
+func membersOf(c *turn.Channel, configured []string) []string {
+	var names, others []string
+	is := func(name string) bool {
+		s := c.Seats[turn.AgentID(name)]
+		return s != nil && !s.Gone
+	}
+	for _, name := range configured {
+		if is(name) {
+			names = append(names, name)
+		}
+	}
+	for agent := range c.Seats {
+		if name := string(agent); is(name) && !slices.Contains(configured, name) {
+			others = append(others, name)
+		}
+	}
+	slices.Sort(others)
+	return append(names, others...)
+}
+
+func (e *Engine) memberView(channel string, c *turn.Channel, name string) MemberView {
+	s, a := c.Seats[turn.AgentID(name)], e.team.Floor.Agents[turn.AgentID(name)]
+	view := MemberView{Name: name, State: string(e.team.Floor.StateOf(s.Agent, turn.ChannelID(channel))), Owed: s.Owed}
+	if s.TookFor == c.Head.Human {
+		view.Took = s.Took
+	}
+	if a != nil {
+		view.Connected, view.Disabled, view.Crashed, view.Limit = a.Connected, a.Disabled, a.Crashed, a.Limit
+	}
+	if is := e.team.Agents[name]; is != nil {
+		view.Foreign = is.Settings.Policy.Foreign
+		view.Working = is.Session.Answers() && string(is.Session.Talk.Token.Channel) == channel
+	}
+	return view
+}
+
+// turnsOf is where an agent stands in each of its channels.
+func (e *Engine) turnsOf(agent string) map[string]string {
+	states := map[string]string{}
+	if a := e.team.Floor.Agents[turn.AgentID(agent)]; a != nil {
+		for _, id := range a.Channels {
+			states[string(id)] = string(e.team.Floor.StateOf(turn.AgentID(agent), id))
+		}
+	}
+	return states
+}

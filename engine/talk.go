@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Typist is a Process whose input is written under names, so that nothing is written twice: after
+// a crash the name of what was written last is compared with what the journal knows.
+type Typist interface {
+	// SendAs is Send of bytes that have a name. It is all of one errand.
+	SendAs(ctx context.Context, label string, input []byte) error
+
+	// Input is how many bytes were written so far, the first ones of its start among them, and
+	// the name of the last that had one.
+	Input() (offset int64, label string)
+}
+
+// voice is a session for channels as its ear and whoever tells it something share it.
+type voice struct {
+	pen sync.Mutex // held while something is told, until the journal knows: what is answered is reported after it
+
+	mu    sync.Mutex
+	talk  team.Talk // what it answers now
+	input int64     // bytes that were written to it, as far as is known
+}
+
+func (v *voice) answers() team.Talk {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.talk
+}
+
+func (v *voice) set(talk team.Talk) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.talk = talk
+}
+
+func (e *Engine) voice(session string) *voice {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.voices[session]
+}
+
+func (e *Engine) setVoice(session string, v *voice) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if v == nil {
+		delete(e.voices, session)
+		return
+	}
+	e.voices[session] = v
+}
+
+// talkErrands has an agent told what its channels ask for now. It is called after every change,
+// so nothing has to remember to call it.
+func (e *Engine) talkErrands(name string) {
+	m, a, is := e.members[name], e.team.Agents[name], e.team.Floor.Agents[turn.AgentID(name)]
+	if m == nil || a == nil || is == nil || e.holding {
+		return
+	}
+	todo := e.team.TalkTodo(name, e.clock.now())
+	if e.joins(m) {
+		if len(todo) > 0 {
+			e.rouse(name)
+		}
+		return
+	}
+	e.looksAfter(m, a, is)
+	e.stopWork(m, a, todo)
+	s := a.Session
+	if m.part.telling != "" || is.Deaf || !s.Talks() || s.Phase != team.Running || s.Ending != "" || s.Stop != nil || e.voice(s.ID) == nil {
+		return
+	}
+	next, resumes, ok := e.nextToTell(m, s, todo)
+	if !ok {
+		return
+	}
+	m.part.telling = next.Key
+	plan, session := e.telling(next, false), *s
+	e.beside(func(ctx context.Context) {
+		if resumes {
+			e.told(ctx, m, turn.Told{Token: next.Token, Do: next.Do, N: next.N}, e.untell(m))
+			return
+		}
+		e.tellTalk(ctx, m, session, plan)
+	})
+}
+
+// nextToTell chooses what a running session is told now. One thing at a time: only what belongs
+// to the turn that it is answering goes into the middle of an answer. resumes: it goes on
+// already, and need not be told.
+func (e *Engine) nextToTell(m *member, s *team.Session, todo []turn.Todo) (next turn.Todo, resumes, ok bool) {
+	stops := map[turn.ChannelID]bool{}
+	for _, one := range todo {
+		if one.Do == turn.StopWork {
+			stops[one.Token.Channel] = true
+		}
+	}
+	held := e.team.Hold.On || e.team.Stopping
+	for _, one := range todo {
+		same := one.Token.Turn != 0 && one.Token == s.Talk.Token
+		switch {
+		case one.Do == turn.StopWork || stops[one.Token.Channel] || held && !same:
+		case !s.Answers():
+			return one, false, true
+		case same && s.Talk.Re == 0 && one.Do == turn.TellMessage:
+			return one, false, true
+		case same && s.Talk.Re == 0 && one.Do == turn.TellGoOn && m.part.resumed == one.Token:
+			return one, true, true
+		}
+	}
+	return turn.Todo{}, false, false
+}
+
+// told acknowledges an errand that needed nothing written.
+func (e *Engine) told(ctx context.Context, m *member, what turn.Told, then func(*team.Team)) {
+	_, _ = e.ask(ctx, request{event: eventBy(byHolder, "", what), agent: m.conf.Name, look: then}) // that nobody can be told means that the engine stops
+}
+
+// untell notes, in the loop, that nothing is being told to an agent any more.
+func (e *Engine) untell(m *member) func(*team.Team) {
+	return func(*team.Team) { m.part.telling = "" }
+}
+
+// tellTalk writes an errand into a running session, once, and has the journal know it before
+// anything that comes of it.
+func (e *Engine) tellTalk(ctx context.Context, m *member, s team.Session, plan tell) {
+	text, _, err := e.prompt(ctx, &plan)
+	if err == nil {
+		err = e.write(ctx, m, s, plan.todo, text)
+	}
+	switch proc := e.proc(s.ID); {
+	case err == nil || ctx.Err() != nil || e.fenced(err):
+		return
+	case proc == nil: // it is over
+	case errors.Is(err, driver.ErrNoInput):
+		e.letGo(ctx, m, s.ID, proc) // it is told in the session after this one
+	default:
+		e.log.Error("an agent could not be told something in a channel; it is tried again", "session", s.ID, "errand", plan.todo.Key, "error", err)
+		rest(ctx, retryMax)
+	}
+	_, _ = e.ask(ctx, request{agent: m.conf.Name, look: e.untell(m)}) // that nobody can be told means that the engine stops
+}
+
+// write is the writing itself.
+func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo turn.Todo, text string) error {
+	v, proc := e.voice(s.ID), e.proc(s.ID)
+	typist, ok := proc.(Typist)
+	if v == nil || !ok {
+		return driver.ErrNoInput
+	}
+	v.pen.Lock()
+	defer v.pen.Unlock()
+	before := v.answers()
+	v.set(talkOf(todo))
+	if err := m.driver.Converse(known(*m.conf), sessionFor(m, s), named{proc, typist, todo.Key}).Prompt(ctx, text); err != nil {
+		v.set(before)
+		return err
+	}
+	input, _ := typist.Input()
+	v.heardOf(input)
+	_, err := e.ask(ctx, request{
+		event: m.event(byHolder, team.TalkTold{Session: s.ID, Errand: todo, Input: input}), agent: m.conf.Name,
+		look: e.untell(m),
+	})
+	if isAnswer(err) {
+		return nil // it is over; what it was told is told to the one after it
+	}
+	return err
+}
+
+// heardOf notes how far the input was written.
+func (v *voice) heardOf(input int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.input = max(v.input, input)
+}
+
+// talkOf is what a session answers that was told this.
+func talkOf(todo turn.Todo) team.Talk {
+	talk := team.Talk{Key: todo.Key, Do: todo.Do, Token: todo.Token, N: todo.N}
+	if todo.Do == turn.TellAside || todo.Do == turn.TellMessage && todo.Token.Turn == 0 {
+		talk.Re = todo.N
+	}
+	return talk
+}
+
+// named is a wire whose input has a name. A driver sends a prompt in one piece.
+type named struct {
+	Process
+	typist Typist
+	label  string
+}
+
+func (n named) Send(ctx context.Context, input []byte) error {
+	return n.typist.SendAs(ctx, n.label, input)
+}
+
+// stopWork has an agent stop what is not wanted any more, and says so when it has: at once where
+// it was not at work on that. It never waits behind what the agent is to be told.
+func (e *Engine) stopWork(m *member, a *team.Agent, todo []turn.Todo) {
+	begun := m.part.stops
+	m.part.stops = nil
+	for _, one := range todo {
+		if one.Do != turn.StopWork {
+			continue
+		}
+		s := a.Session
+		at, do := one.Key, func(ctx context.Context) {
+			e.told(ctx, m, turn.Told{Token: one.Token, Do: turn.StopWork, N: one.N}, nil)
+		}
+		if e.worksOn(s, one) {
+			if s.Phase != team.Running || s.Ending != "" {
+				continue // it does not begin, or ends already
+			}
+			session := *s
+			at, do = at+" "+s.ID, func(ctx context.Context) { e.cancelTalk(ctx, m, session) }
+		}
+		if m.part.stops == nil {
+			m.part.stops = map[string]bool{}
+		}
+		m.part.stops[at] = true
+		if !begun[at] {
+			e.beside(do)
+		}
+	}
+}
+
+// worksOn says whether a session is at work on what is to be stopped. An answer to all that needs
+// no turn is none of it, unless the agent is out of the channel.
+func (e *Engine) worksOn(s *team.Session, stop turn.Todo) bool {
+	if !s.Answers() || s.Talk.Token.Channel != stop.Token.Channel {
+		return false
+	}
+	seat := e.team.Floor.Channels[stop.Token.Channel].Seats[stop.Token.Agent]
+	return s.Talk.Re == 0 || seat == nil || seat.Gone || !e.team.Floor.Agents[stop.Token.Agent].Online()
+}
+
+// cancelTalk has a session stop what it is doing; one that takes no such order, or does not obey
+// it, is ended.
+func (e *Engine) cancelTalk(ctx context.Context, m *member, s team.Session) {
+	proc := e.proc(s.ID)
+	if proc != nil && m.driver.Converse(known(*m.conf), sessionFor(m, s), proc).Cancel(ctx) == nil {
+		grace := time.NewTimer(m.conf.Grace)
+		defer grace.Stop()
+		select {
+		case <-proc.Done():
+			return
+		case <-ctx.Done():
+			return
+		case <-grace.C:
+		}
+	}
+	still := false
+	if err := e.look(ctx, func(t *team.Team) {
+		now := m.sitting(t)
+		still = now != nil && now.ID == s.ID && now.Answers() && now.Talk.Key == s.Talk.Key
+	}); err == nil && still {
+		e.end(ctx, m, s.ID, m.conf.Grace)
+	}
+}

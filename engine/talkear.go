@@ -1,0 +1,307 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/marker"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	talkEvery    = time.Second // people read along: what an agent says is not kept back for longer
+	postBytesMax = 64 << 10    // of one post; who says more says several
+	wordTries    = 5           // so often a word that may become a marker is waited for
+	whyShownMax  = 300         // of what an agent says before it waits
+
+	askWords = "it asks for permission: " // why a turn waits that a question has stopped
+)
+
+// talkEar makes of what a session says what counts in a channel. Nil hears nothing.
+type talkEar struct {
+	v      *voice
+	events []team.Event // of the report that is being made
+	text   []byte       // said since the last of them
+	part   bool         // and goes on in the same line
+	glued  bool         // what was said before text ended in the middle of a word
+	asks   bool         // a question for permission is open
+	waits  bool         // it said itself that it waits
+	over   bool         // in this report its answer ended
+	resume []turn.Token // turns whose wait is over with this report
+}
+
+// talksFrom begins to listen to a session for channels: what was written to it and is not known
+// to the journal is acknowledged first. Nil: we stop, or it is over.
+func (e *Engine) talksFrom(ctx context.Context, m *member, s team.Session, proc Process) *talkEar {
+	v := &voice{}
+	t := &talkEar{v: v}
+	typist, types := proc.(Typist)
+	var written turn.Todo
+	find := func(tm *team.Team, label string) bool {
+		now := m.sitting(tm)
+		if now == nil || now.ID != s.ID || now.Talk == nil {
+			return false
+		}
+		v.set(*now.Talk)
+		if lease := leaseOf(tm, now.Talk.Token); lease != nil && now.Answers() && !lease.Stopped {
+			t.asks = strings.HasPrefix(lease.Why, askWords)
+			t.waits = !t.asks
+		}
+		if label == "" || label == now.Talk.Key {
+			return true
+		}
+		written, _ = team.ErrandOf(label)
+		for _, todo := range tm.TalkTodo(m.conf.Name, e.clock.now()) {
+			if todo.Key == label {
+				written = todo
+			}
+		}
+		return true
+	}
+	input, label := int64(0), ""
+	if types {
+		input, label = typist.Input()
+		v.heardOf(input)
+	}
+	is := false
+	if err := e.look(ctx, func(tm *team.Team) { is = find(tm, label) }); err != nil || !is {
+		return nil
+	}
+	if written.Key != "" {
+		if _, err := e.submitOf(ctx, byHolder, m, team.TalkTold{Session: s.ID, Errand: written, Input: input}); err != nil {
+			return nil
+		}
+		if err := e.look(ctx, func(tm *team.Team) { is = find(tm, "") }); err != nil || !is {
+			return nil
+		}
+	}
+	e.setVoice(s.ID, v)
+	if _, err := e.ask(ctx, request{agent: m.conf.Name}); err != nil { // it can be told more from now on
+		return nil
+	}
+	return t
+}
+
+// leaseOf is the turn that a token names, where its holder waits; else nil.
+func leaseOf(t *team.Team, token turn.Token) *turn.Lease {
+	c := t.Floor.Channels[token.Channel]
+	if c == nil || token.Turn == 0 || c.Head.Turn != token.Turn || c.Head.Holder != token.Agent || t.Floor.StateOf(token.Agent, token.Channel) != turn.Waiting {
+		return nil
+	}
+	return &c.Head.Lease
+}
+
+func (t *talkEar) fresh() {
+	if t != nil {
+		t.events, t.text, t.part, t.over, t.resume = nil, nil, false, false, nil
+	}
+}
+
+// urgent says whether what was heard is to be reported as soon as the driver has told all it has.
+func (t *talkEar) urgent() bool {
+	if t == nil {
+		return false
+	}
+	return t.over || len(t.events) > 0 || len(t.text) >= postBytesMax || !t.part && wordAtEnd(t.text) != ""
+}
+
+// midWord says whether the last thing that was said may be the beginning of a marker.
+func (t *talkEar) midWord() bool {
+	if t == nil || !t.part {
+		return false
+	}
+	last := t.text[bytes.LastIndexAny(t.text, " \t\r\n")+1:]
+	if len(last) == 0 {
+		return false
+	}
+	for _, word := range turnWords {
+		if len(last) < len(word) && strings.HasPrefix(word, string(last)) {
+			return true
+		}
+	}
+	return false
+}
+
+var turnWords = []string{"TURN_COMPLETE", "TURN_PASS", "TURN_WAIT"}
+
+// wordAtEnd is the word with which a text ends, where it may be a marker.
+func wordAtEnd(text []byte) string {
+	text = bytes.TrimSpace(text[max(0, len(text)-2*driver.LineBytesMax):])
+	for _, word := range turnWords {
+		if bytes.HasSuffix(text, []byte(word)) {
+			return word
+		}
+	}
+	return ""
+}
+
+// note takes a fact in, and says whether anything is to be reported of it.
+func (t *talkEar) note(fact driver.Fact, pending *team.SessionReported) bool {
+	if t == nil {
+		return false
+	}
+	switch fact.Kind {
+	case driver.Said:
+		if fact.Tool != "" {
+			t.goesOn(false)
+			return len(t.events) > 0
+		}
+		t.goesOn(strings.TrimSpace(fact.Text) != "")
+		t.text = append(t.text, fact.Text...)
+		if t.part = fact.Part; !t.part {
+			t.text = append(t.text, '\n')
+		}
+	case driver.PermissionAsked:
+		t.flush(false)
+		t.add(turn.WaitAskedFor{Token: t.v.answers().Token, Why: askWords + cutText(firstLine(fact.Text), whyShownMax)}, "")
+		t.asks = true
+	case driver.Listening, driver.Stopped:
+		if fact.Kind == driver.Listening && fact.Input != 0 && fact.Input < t.v.written() {
+			return false // what was written meanwhile it has not heard
+		}
+		t.goesOn(false)
+		t.flush(true)
+		t.over, t.waits = true, false
+		pending.Over, pending.Heard = true, fact.Input
+	case driver.Thought, driver.ToolCalled:
+		t.goesOn(false)
+		return len(t.events) > 0
+	default: // what it used, and what could not be understood, is no sign that it goes on
+		return false
+	}
+	return true
+}
+
+// written is how many bytes of input are known to be written.
+func (v *voice) written() int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.input
+}
+
+// goesOn ends a wait: an answer to a question was given, or, where it speaks, what it waited for
+// itself has come.
+func (t *talkEar) goesOn(speaks bool) {
+	if !t.asks && !(t.waits && speaks) {
+		return
+	}
+	t.asks, t.waits = false, false
+	is := t.v.answers()
+	if is.Token.Turn == 0 {
+		return
+	}
+	t.add(turn.WaitOver{Token: is.Token}, "")
+	t.resume = append(t.resume, is.Token)
+}
+
+func (t *talkEar) add(what turn.Input, text string) {
+	agent := string(t.v.answers().Token.Agent)
+	ev := eventBy(byAgent(agent), "", what)
+	ev.Text = text
+	t.events = append(t.events, *ev)
+}
+
+// flush makes posts of what was said, and acts on the marker that it ends with. ended: the answer
+// is over.
+func (t *talkEar) flush(ended bool) {
+	is := t.v.answers()
+	text, word := ending(t.text, t.glued)
+	t.glued = t.part && len(t.text) > 0 && word == "" && !isSpaceByte(t.text[len(t.text)-1])
+	if ended {
+		t.glued = false
+	}
+	t.text, t.part = nil, false
+	posts := parts(text)
+	say := func(post string, last bool) {
+		said := turn.Said{Token: is.Token, Re: is.Re, Bytes: len(post)}
+		if last {
+			said.Complete, said.Ended = word == marker.TurnComplete, ended
+		}
+		t.add(said, post)
+	}
+	turnWord := is.Re == 0 && (word == marker.TurnPass || word == marker.TurnWait)
+	for i, post := range posts {
+		say(post, i == len(posts)-1 && !turnWord)
+	}
+	switch {
+	case turnWord && word == marker.TurnPass:
+		t.add(turn.PassAsked{Token: is.Token}, "")
+	case turnWord:
+		t.add(turn.WaitAskedFor{Token: is.Token, Why: cutText(finalLine(text), whyShownMax)}, "")
+		t.waits = true
+	case len(posts) == 0 && (ended || word == marker.TurnComplete):
+		say("", true)
+	}
+}
+
+// ending takes the marker off the end of what an agent has written so far: a word that nothing
+// but white space follows. One in the middle is text like any other.
+func ending(text []byte, glued bool) (said string, word marker.Kind) {
+	end := len(text)
+	if wordAtEnd(text) != "" {
+		var s marker.Scanner
+		front := 0
+		if glued {
+			front = 1
+			s.Write([]byte("x"))
+		}
+		for _, piece := range slices.Concat(s.Write(text), s.Flush()) {
+			switch m := piece.Marker; {
+			case m != nil && slices.Contains(turnWords, m.Text):
+				end, word = int(m.Offset)-front, m.Kind
+			case m != nil || len(bytes.TrimSpace(piece.Text)) > 0:
+				end, word = len(text), ""
+			}
+		}
+	}
+	return strings.Trim(strings.TrimRight(string(text[:end]), " \t\r\n"), "\r\n"), word
+}
+
+// parts cuts a text to posts, at whole characters.
+func parts(text string) (posts []string) {
+	for len(text) > postBytesMax {
+		end := postBytesMax
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		posts, text = append(posts, text[:end]), text[end:]
+	}
+	if strings.TrimSpace(text) != "" {
+		posts = append(posts, text)
+	}
+	return posts
+}
+
+func isSpaceByte(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+func finalLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
+
+// reportTalk has what was said put into the journal, with the place in the output up to which it
+// was heard: in one append, so that after a crash nothing is posted twice and nothing is lost.
+func (l *ear) reportTalk(ctx context.Context) error {
+	t := l.talk
+	if len(t.text) > 0 {
+		t.flush(false)
+	}
+	t.v.pen.Lock()
+	defer t.v.pen.Unlock()
+	events := append(t.events, *l.m.event(byAgent(l.m.conf.Name), l.pending))
+	resume := t.resume
+	_, err := l.e.ask(ctx, request{events: events, look: func(*team.Team) {
+		for _, token := range resume {
+			l.m.part.resumed = token
+		}
+	}})
+	return err
+}

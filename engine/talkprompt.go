@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// tell is an errand with all that its words need but the texts, as the loop knew it.
+type tell struct {
+	todo     turn.Todo
+	told     interop.TurnTold
+	deadline time.Time // of what is asked; zero: none
+}
+
+// telling runs in the loop.
+func (e *Engine) telling(todo turn.Todo, http bool) tell {
+	token := todo.Token
+	c := e.team.Floor.Channels[token.Channel]
+	plan := tell{todo: todo, told: interop.TurnTold{
+		Channel: string(token.Channel), Agent: string(token.Agent), Turn: token.Turn, Holder: string(c.Head.Holder), HTTP: http,
+		Members: membersOf(c, e.team.Circles[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
+	}}
+	full := c.Settings.DefaultTimeout
+	if a := e.team.Floor.Agents[token.Agent]; a != nil && a.Timeout > 0 {
+		full = a.Timeout
+	}
+	switch todo.Do {
+	case turn.TellTurn:
+		plan.told.Waits, plan.deadline = full, c.Head.Lease.Ends
+	case turn.TellGoOn:
+		if ends := c.Head.Lease.Ends; !ends.IsZero() {
+			plan.told.Waits, plan.deadline = max(ends.Sub(e.clock.now()), time.Second), ends
+		}
+	case turn.TellAside:
+		plan.told.Waits, plan.deadline = full, deadlineOf(c)
+	case turn.TellMessage, turn.StopWork:
+	}
+	return plan
+}
+
+// numbers are the messages that an errand gives.
+func (p *tell) numbers() []uint64 {
+	switch p.todo.Do {
+	case turn.TellAside, turn.TellMessage:
+		return []uint64{p.todo.N}
+	case turn.TellTurn:
+		g := p.todo.Given
+		list := slices.Clone(g.Also)
+		for n := g.From; n <= g.To; n++ {
+			list = append(list, n)
+		}
+		return slices.DeleteFunc(list, func(n uint64) bool { return slices.Contains(g.But, n) })
+	default:
+		return nil
+	}
+}
+
+// prompt is an errand in words, and the messages in it.
+func (e *Engine) prompt(ctx context.Context, p *tell) (string, []ChannelEntry, error) {
+	said := []ChannelEntry{}
+	if numbers := p.numbers(); len(numbers) > 0 {
+		all, err := e.messages(ctx, p.told.Channel, numbers)
+		if err != nil {
+			return "", nil, err
+		}
+		for _, one := range all {
+			if human := one.Kind == string(turn.OfHuman); !human && one.By == p.told.Agent {
+				continue // its own words it knows
+			}
+			said = append(said, one)
+		}
+	}
+	for _, one := range said {
+		p.told.Said = append(p.told.Said, interop.TurnLine{
+			N: one.N, By: one.By, Human: one.Kind == string(turn.OfHuman), Late: one.Kind == string(turn.OfLate), Text: one.Text,
+		})
+	}
+	switch p.todo.Do {
+	case turn.TellTurn:
+		return interop.TurnPrompt(p.told), said, nil
+	case turn.TellAside:
+		return interop.AsidePrompt(p.told), said, nil
+	case turn.TellMessage:
+		return interop.MessagePrompt(p.told), said, nil
+	case turn.TellGoOn:
+		return interop.GoOnPrompt(p.told), said, nil
+	default:
+		return fmt.Sprintf("Channel %s: stop what you are doing there. It is not wanted any more.\n", p.told.Channel), said, nil
+	}
+}
+
+// errNotAsked says that what a session was to be started with is not to be told any more.
+var errNotAsked = errors.New("what it was to be told is over")
+
+// firstPrompt is what a session for channels is started with.
+func (e *Engine) firstPrompt(ctx context.Context, s team.Session) (string, error) {
+	var plan *tell
+	if err := e.look(ctx, func(t *team.Team) {
+		for _, todo := range t.TalkTodo(string(s.Talk.Token.Agent), e.clock.now()) {
+			if todo.Key == s.Talk.Key {
+				is := e.telling(todo, false)
+				plan = &is
+			}
+		}
+	}); err != nil {
+		return "", err
+	}
+	if plan == nil {
+		return "", errNotAsked
+	}
+	text, _, err := e.prompt(ctx, plan)
+	return text, err
+}
