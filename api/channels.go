@@ -35,14 +35,6 @@ type ChannelBackend interface {
 	AgentGoesOn(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
 }
 
-// floor is who answers about channels.
-func (s *Server) floor() (ChannelBackend, error) {
-	if b, ok := s.engine.(ChannelBackend); ok {
-		return b, nil
-	}
-	return nil, problem(http.StatusNotImplemented, "this fairlead has no channels; install a newer one")
-}
-
 // Channels is the answer with every channel.
 type Channels struct {
 	Channels []engine.ChannelView `json:"channels" nullable:"false" doc:"By name"`
@@ -184,27 +176,23 @@ func channelRoutes() []route {
 		{
 			"disable-agent", post, "/agents/{name}/disable", "Give an agent no turns",
 			"It leaves every queue and is OFFLINE until it is enabled (T20).",
-			able("disable", ChannelBackend.Disable),
+			able("disable", Backend.Disable),
 		},
 		{
 			"enable-agent", post, "/agents/{name}/enable", "Give an agent turns again",
 			"It is queued wherever somebody assigned it meanwhile, and IDLE elsewhere (T21).",
-			able("enable", ChannelBackend.Enable),
+			able("enable", Backend.Enable),
 		},
 	}
 }
 
 func (s *Server) channels(ctx context.Context, _ *nothing) (*Channels, error) {
-	f, err := s.floor()
-	if err != nil {
-		return nil, err
-	}
 	// Before the view: who follows from here is told something twice rather than not at all.
 	head, _, err := s.engine.Journal().Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := f.Channels(ctx)
+	all, err := s.engine.Channels(ctx)
 	for i := range all {
 		all[i] = *channelNoNulls(all[i])
 	}
@@ -212,116 +200,90 @@ func (s *Server) channels(ctx context.Context, _ *nothing) (*Channels, error) {
 }
 
 func (s *Server) channel(ctx context.Context, in *channelIn) (*engine.ChannelView, error) {
-	f, err := s.floor()
-	if err != nil {
-		return nil, err
-	}
-	view, err := f.Channel(ctx, in.Channel)
+	view, err := s.engine.Channel(ctx, in.Channel)
 	return channelNoNulls(view), err
 }
 
 func (s *Server) entries(ctx context.Context, in *entriesIn) (*engine.ChannelPage, error) {
-	f, err := s.floor()
-	if err != nil {
-		return nil, err
-	}
 	if in.Before > 0 && in.After > 0 {
 		p := problem(http.StatusUnprocessableEntity, "before and after name two places to read from; give one")
 		p.Errors = []Fault{{Message: "not together with after", Location: "query.before", Value: in.Before}}
 		return nil, p
 	}
-	page, err := f.ChannelEntries(ctx, in.Channel, engine.EntryQuery{Before: in.Before, After: in.After, Limit: in.Limit, Moves: in.Moves})
+	page, err := s.engine.ChannelEntries(ctx, in.Channel, engine.EntryQuery{Before: in.Before, After: in.After, Limit: in.Limit, Moves: in.Moves})
 	page = fitPage(page, in.After == 0)
 	page.Entries = some(page.Entries)
 	return &page, err
 }
 
 func (s *Server) say(ctx context.Context, in *sayIn) (*engine.Spoken, error) {
-	f, err := s.ordered(ctx, "message", in.Channel)
-	if err != nil {
+	if err := mayOrderChannel(ctx, "message", "#"+in.Channel); err != nil {
 		return nil, err
 	}
-	spoken, err := f.Say(ctx, s.actor(ctx), in.Channel, in.Body.Text, in.Body.Mode)
+	spoken, err := s.engine.Say(ctx, s.actor(ctx), in.Channel, in.Body.Text, in.Body.Mode)
 	return &spoken, err
 }
 
-// ordered is who takes a person's order about a channel, or why nobody takes it.
-func (s *Server) ordered(ctx context.Context, event, channel string) (ChannelBackend, error) {
-	if err := mayOrderChannel(ctx, event, "#"+channel); err != nil {
-		return nil, err
-	}
-	return s.floor()
-}
-
 // after is the answer to an order that was carried out.
-func after(ctx context.Context, f ChannelBackend, channel string, seq uint64, err error) (*ChannelOrdered, error) {
+func (s *Server) after(ctx context.Context, channel string, seq uint64, err error) (*ChannelOrdered, error) {
 	if err != nil {
 		return nil, err
 	}
-	view, err := f.Channel(ctx, channel)
+	view, err := s.engine.Channel(ctx, channel)
 	return &ChannelOrdered{Seq: seq, Channel: *channelNoNulls(view)}, err
 }
 
 func (s *Server) grant(ctx context.Context, in *grantIn) (*ChannelOrdered, error) {
-	f, err := s.ordered(ctx, "grant", in.Channel)
-	if err != nil {
+	if err := mayOrderChannel(ctx, "grant", "#"+in.Channel); err != nil {
 		return nil, err
 	}
-	seq, err := f.Grant(ctx, s.actor(ctx), in.Channel, in.Body.Agent, in.Body.Now)
-	return after(ctx, f, in.Channel, seq, err)
+	seq, err := s.engine.Grant(ctx, s.actor(ctx), in.Channel, in.Body.Agent, in.Body.Now)
+	return s.after(ctx, in.Channel, seq, err)
 }
 
 func (s *Server) skip(ctx context.Context, in *skipIn) (*ChannelOrdered, error) {
-	f, err := s.ordered(ctx, "skip", in.Channel)
-	if err != nil {
+	if err := mayOrderChannel(ctx, "skip", "#"+in.Channel); err != nil {
 		return nil, err
 	}
 	var which skipBody
 	if in.Body != nil {
 		which = *in.Body
 	}
-	seq, err := f.Skip(ctx, s.actor(ctx), in.Channel, which.Turn)
-	return after(ctx, f, in.Channel, seq, err)
+	seq, err := s.engine.Skip(ctx, s.actor(ctx), in.Channel, which.Turn)
+	return s.after(ctx, in.Channel, seq, err)
 }
 
 func (s *Server) override(ctx context.Context, in *overrideIn) (*ChannelOrdered, error) {
-	f, err := s.ordered(ctx, "override", in.Channel)
-	if err != nil {
+	if err := mayOrderChannel(ctx, "override", "#"+in.Channel); err != nil {
 		return nil, err
 	}
-	seq, err := f.Override(ctx, s.actor(ctx), in.Channel, in.Body.GoOn)
-	return after(ctx, f, in.Channel, seq, err)
+	seq, err := s.engine.Override(ctx, s.actor(ctx), in.Channel, in.Body.GoOn)
+	return s.after(ctx, in.Channel, seq, err)
 }
 
 func (s *Server) assign(ctx context.Context, in *assignIn) (*ChannelOrdered, error) {
-	f, err := s.ordered(ctx, "assign", in.Channel)
-	if err != nil {
+	if err := mayOrderChannel(ctx, "assign", "#"+in.Channel); err != nil {
 		return nil, err
 	}
-	seq, err := f.Assign(ctx, s.actor(ctx), in.Channel, in.Body.Agent)
-	return after(ctx, f, in.Channel, seq, err)
+	seq, err := s.engine.Assign(ctx, s.actor(ctx), in.Channel, in.Body.Agent)
+	return s.after(ctx, in.Channel, seq, err)
 }
 
 func (s *Server) unassign(ctx context.Context, in *memberIn) (*ChannelOrdered, error) {
-	f, err := s.ordered(ctx, "remove", in.Channel)
-	if err != nil {
+	if err := mayOrderChannel(ctx, "remove", "#"+in.Channel); err != nil {
 		return nil, err
 	}
-	seq, err := f.Unassign(ctx, s.actor(ctx), in.Channel, in.Agent)
-	return after(ctx, f, in.Channel, seq, err)
+	seq, err := s.engine.Unassign(ctx, s.actor(ctx), in.Channel, in.Agent)
+	return s.after(ctx, in.Channel, seq, err)
 }
 
 // able is a route that takes an agent out of all turns, or lets it back in.
-func able(event string, do func(ChannelBackend, context.Context, engine.Actor, string) (uint64, error)) adder {
+func able(event string, do func(Backend, context.Context, engine.Actor, string) (uint64, error)) adder {
 	return answer(func(s *Server, ctx context.Context, in *ableIn) (*Commanded, error) {
 		if err := mayOrderChannel(ctx, event, in.Name); err != nil {
 			return nil, err
 		}
-		f, err := s.floor()
-		if err != nil {
-			return nil, err
-		}
-		seq, err := do(f, ctx, s.actor(ctx), in.Name)
+		seq, err := do(s.engine, ctx, s.actor(ctx), in.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -203,19 +203,3 @@ func TestChannelInputs(t *testing.T) {
 	s.want(t, 405, "GET", Base+"/channels/reviews/members/coder", "")
 	s.want(t, 400, "POST", Base+"/channels/reviews/messages", "")
 }
-
-// deaf is an engine without channels.
-type deaf struct{ Backend }
-
-// An engine that has no channels is told apart from one that fails.
-func TestNoChannels(t *testing.T) {
-	h := New(Options{Engine: deaf{newFake()}, User: "sam"}).SocketHandler()
-	for _, path := range []string{"/channels", "/channels/reviews/skip", "/agents/coder/ready"} {
-		method := map[bool]string{true: "GET", false: "POST"}[path == "/channels"]
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, Base+path, nil))
-		if p := problemText(t, w.Body.String()); w.Code != 501 || !strings.Contains(p.Detail, "no channels") {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
-		}
-	}
-}

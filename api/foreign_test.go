@@ -25,9 +25,6 @@ func TestForeignAgentByTheBook(t *testing.T) {
 		}
 		lines = append(lines, strings.Split(blocks[i], "\n")...)
 	}
-	if _, can := any((*engine.Engine)(nil)).(ChannelBackend); !can {
-		t.Skip("this engine has no channels")
-	}
 	dir, _, stop := realOf(t, memory.New(), yaml)
 	defer stop()
 	c, err := Dial(dir)

@@ -148,44 +148,32 @@ func memberRoutes() []route {
 	}
 }
 
-// own is who takes what an agent does for itself, or why nobody takes it.
-func (s *Server) own(ctx context.Context, event, agent string) (ChannelBackend, error) {
-	if err := mayActAs(ctx, event, agent); err != nil {
-		return nil, err
-	}
-	return s.floor()
-}
-
 func (s *Server) ready(ctx context.Context, in *ableIn) (*Joined, error) {
-	f, err := s.own(ctx, "ready", in.Name)
-	if err != nil {
+	if err := mayActAs(ctx, "ready", in.Name); err != nil {
 		return nil, err
 	}
-	seq, err := f.AgentReady(ctx, in.Name)
+	seq, err := s.engine.AgentReady(ctx, in.Name)
 	return &Joined{Seq: seq, HeartbeatMS: turn.BeatEvery.Milliseconds(), MissedMax: turn.BeatsMissedMax}, err
 }
 
 func (s *Server) heartbeat(ctx context.Context, in *ableIn) (*Beaten, error) {
-	f, err := s.own(ctx, "heartbeat", in.Name)
-	if err != nil {
+	if err := mayActAs(ctx, "heartbeat", in.Name); err != nil {
 		return nil, err
 	}
-	return &Beaten{HeartbeatMS: turn.BeatEvery.Milliseconds()}, f.AgentBeat(ctx, in.Name)
+	return &Beaten{HeartbeatMS: turn.BeatEvery.Milliseconds()}, s.engine.AgentBeat(ctx, in.Name)
 }
 
 func (s *Server) left(ctx context.Context, in *ableIn) (*Ordered, error) {
-	f, err := s.own(ctx, "leave", in.Name)
-	if err != nil {
+	if err := mayActAs(ctx, "leave", in.Name); err != nil {
 		return nil, err
 	}
-	seq, err := f.AgentLeft(ctx, in.Name)
+	seq, err := s.engine.AgentLeft(ctx, in.Name)
 	return &Ordered{Seq: seq}, err
 }
 
 // errands waits for what an agent is to do. It ends when the client goes or the daemon does.
 func (s *Server) errands(ctx context.Context, in *errandsIn) (*Errands, error) {
-	f, err := s.own(ctx, "errands", in.Name)
-	if err != nil {
+	if err := mayActAs(ctx, "errands", in.Name); err != nil {
 		return nil, err
 	}
 	wait, err := waitOf(in.Wait)
@@ -200,7 +188,7 @@ func (s *Server) errands(ctx context.Context, in *errandsIn) (*Errands, error) {
 	defer cancel()
 	stop := context.AfterFunc(s.ctx, cancel)
 	defer stop()
-	list, err := f.AgentErrands(ctx, in.Name, wait)
+	list, err := s.engine.AgentErrands(ctx, in.Name, wait)
 	if err != nil && s.ctx.Err() != nil {
 		err = engine.ErrClosed
 	}
@@ -222,18 +210,16 @@ func waitOf(text string) (time.Duration, error) {
 }
 
 func (s *Server) told(ctx context.Context, in *toldIn) (*Ordered, error) {
-	f, err := s.own(ctx, "told", in.Name)
-	if err != nil {
+	if err := mayActAs(ctx, "told", in.Name); err != nil {
 		return nil, err
 	}
-	seq, err := f.AgentTold(ctx, in.Name, in.Body.Key)
+	seq, err := s.engine.AgentTold(ctx, in.Name, in.Body.Key)
 	return &Ordered{Seq: seq}, err
 }
 
 func (s *Server) said(ctx context.Context, in *saidIn) (*Ordered, error) {
 	b := in.Body
-	f, err := s.own(ctx, "said", b.Agent)
-	if err != nil {
+	if err := mayActAs(ctx, "said", b.Agent); err != nil {
 		return nil, err
 	}
 	if b.Text == "" && !b.Complete && !b.Ended {
@@ -241,36 +227,33 @@ func (s *Server) said(ctx context.Context, in *saidIn) (*Ordered, error) {
 		p.Errors = []Fault{{Message: "it is empty, and neither complete nor ended is given", Location: "body.text"}}
 		return nil, p
 	}
-	seq, err := f.AgentSaid(ctx, engine.Speech{
+	seq, err := s.engine.AgentSaid(ctx, engine.Speech{
 		Channel: in.Channel, Agent: b.Agent, Turn: b.Turn, Re: b.Re, Text: b.Text, Complete: b.Complete, Ended: b.Ended,
 	})
 	return &Ordered{Seq: seq}, err
 }
 
 func (s *Server) pass(ctx context.Context, in *turnIn) (*Ordered, error) {
-	f, err := s.own(ctx, "pass", in.Body.Agent)
-	if err != nil {
+	if err := mayActAs(ctx, "pass", in.Body.Agent); err != nil {
 		return nil, err
 	}
-	seq, err := f.AgentPass(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
+	seq, err := s.engine.AgentPass(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
 	return &Ordered{Seq: seq}, err
 }
 
 func (s *Server) wait(ctx context.Context, in *waitIn) (*Ordered, error) {
-	f, err := s.own(ctx, "wait", in.Body.Agent)
-	if err != nil {
+	if err := mayActAs(ctx, "wait", in.Body.Agent); err != nil {
 		return nil, err
 	}
-	seq, err := f.AgentWait(ctx, in.Channel, in.Body.Agent, in.Body.Turn, in.Body.Why)
+	seq, err := s.engine.AgentWait(ctx, in.Channel, in.Body.Agent, in.Body.Turn, in.Body.Why)
 	return &Ordered{Seq: seq}, err
 }
 
 func (s *Server) goesOn(ctx context.Context, in *turnIn) (*Ordered, error) {
-	f, err := s.own(ctx, "go_on", in.Body.Agent)
-	if err != nil {
+	if err := mayActAs(ctx, "go_on", in.Body.Agent); err != nil {
 		return nil, err
 	}
-	seq, err := f.AgentGoesOn(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
+	seq, err := s.engine.AgentGoesOn(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
 	return &Ordered{Seq: seq}, err
 }
 

@@ -57,7 +57,6 @@ says what happened and what to do.
 | 410 | the place in the journal lies beyond its end: it is another journal |
 | 429 | four requests of one agent wait for errands already |
 | 500, 504 | it failed; it did not answer in time |
-| 501 | this fairlead does not have it |
 | 503 | the daemon is stopping, or 2,000 streams are open, or 1,000 requests wait for errands |
 
 ## Streams

@@ -39,6 +39,7 @@ type Backend interface {
 	Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error)
 
 	RunBackend
+	ChannelBackend
 }
 
 var _ Backend = (*engine.Engine)(nil)
