@@ -1,12 +1,17 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal/memory"
@@ -127,4 +132,139 @@ func holds(got, want any) string {
 		return fmt.Sprintf("is %v, want %v", got, want)
 	}
 	return ""
+}
+
+const twoScouts = `version: 1
+agents:
+  coder: {description: Writes code, driver: exec, command: ["true"]}
+  scout: {description: Looks around, loop: foreign}
+  pilot: {description: Finds the way, loop: foreign}
+channels:
+  reviews: {agents: [scout, pilot, coder], maxRounds: 2}
+`
+
+// Two agents that join by requests talk in turns until their rounds are over, each told what
+// the other has said; nothing is said twice, and nobody speaks out of turn.
+func TestForeignAgentsTalk(t *testing.T) {
+	dir, _, stop := realOf(t, memory.New(), strings.Replace(twoScouts, ", coder]", "]", 1))
+	defer stop()
+	c := dialIn(t, dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	var agents sync.WaitGroup
+	defer agents.Wait()
+	defer cancel()
+	for _, name := range []string{"scout", "pilot"} {
+		if _, err := c.AgentReady(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+		agents.Go(func() {
+			if err := talk(ctx, c, name); ctx.Err() == nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	if _, err := c.Say(ctx, "reviews", "Which way?", ""); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "their rounds are over", func() bool {
+		view, err := c.Channel(ctx, "reviews")
+		return err == nil && view.Parked == "rounds"
+	})
+	page, err := c.ChannelEntries(ctx, "reviews", engine.EntryQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, e := range page.Entries {
+		if e.N > 0 {
+			told = append(told, e.Kind+" "+e.Text)
+		}
+	}
+	want := "human Which way?|turn scout 1|turn pilot 2|turn scout 3|turn pilot 4"
+	if got := strings.Join(told, "|"); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// talk is an agent that says the number of every turn it gets. It ends with ctx, or a fault.
+func talk(ctx context.Context, c *Client, name string) error {
+	for {
+		list, err := c.AgentErrands(ctx, name, time.Minute)
+		if err != nil {
+			return err
+		}
+		for _, errand := range list {
+			if _, err := c.AgentTold(ctx, name, errand.Key); err != nil {
+				return err
+			}
+			if errand.Do != "tell_turn" {
+				continue
+			}
+			speech := engine.Speech{Channel: errand.Channel, Agent: name, Turn: errand.Turn, Text: fmt.Sprint(name, " ", errand.Turn), Complete: true}
+			if _, err := c.AgentSaid(ctx, speech); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func dialIn(t *testing.T, dir string) *Client {
+	t.Helper()
+	c, err := Dial(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// What agents and people may not do is refused in words, with a real engine.
+func TestChannelRefusals(t *testing.T) {
+	dir, _, stop := realOf(t, memory.New(), twoScouts)
+	defer stop()
+	c := dialIn(t, dir)
+	ctx := t.Context()
+	_, ours := c.AgentReady(ctx, "coder")
+	early := c.AgentBeat(ctx, "scout")
+	_, noTurn := c.AgentPass(ctx, "reviews", "scout", 1)
+	_, offline := c.Grant(ctx, "reviews", "scout", false)
+	_, still := c.Override(ctx, "reviews", true)
+	_, empty := c.Skip(ctx, "reviews", 0)
+	for what, err := range map[string]error{"one of ours joins": ours, "alive before it is there": early, "passes without a turn": noTurn, "the turn to who is away": offline, "nobody waits": still, "nothing to skip": empty} {
+		var refused *Refused
+		if !errors.As(err, &refused) || refused.Refusal.Reason == "" && len(refused.Refusal.Takes) == 0 {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if !strings.Contains(ours.Error(), "[J3]") || !strings.Contains(early.Error(), "[T1]") {
+		t.Errorf("the rules that forbid it are not named: %v; %v", ours, early)
+	}
+	_, noAgent := c.AgentReady(ctx, "nobody")
+	_, noChannel := c.Say(ctx, "nowhere", "x", "")
+	_, noMember := c.Assign(ctx, "reviews", "nobody")
+	_, noErrand := c.AgentTold(ctx, "scout", "a key of no errand")
+	_, another := c.AgentTold(ctx, "scout", "tell_turn/reviews/pilot/1")
+	for what, err := range map[string]error{"agent": noAgent, "channel": noChannel, "member": noMember, "errand": noErrand, "another's errand": another} {
+		var p *Problem
+		if !errors.As(err, &p) || p.Status != 404 {
+			t.Errorf("no such %s: %v", what, err)
+		}
+	}
+	if _, err := c.AgentReady(ctx, "scout"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AgentBeat(ctx, "scout"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.AgentSaid(ctx, engine.Speech{Channel: "reviews", Agent: "scout", Turn: 7, Text: "too late", Complete: true}); err != nil {
+		t.Error(err)
+	}
+	page, err := c.ChannelEntries(ctx, "reviews", engine.EntryQuery{})
+	if err != nil || !slices.ContainsFunc(page.Entries, func(e engine.ChannelEntry) bool { return e.Kind == "late" && e.Text == "too late" }) {
+		t.Errorf("what is said without the turn: %+v, %v", page.Entries, err)
+	}
+	done, err := c.Disable(ctx, "scout")
+	if err != nil || done.Agent.Name != "scout" {
+		t.Errorf("%+v, %v", done, err)
+	}
 }

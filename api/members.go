@@ -107,7 +107,7 @@ func memberRoutes() []route {
 		},
 		{
 			"send-heartbeat", post, "/agents/{name}/heartbeat", "As an agent: I live",
-			"Every `heartbeat_ms`; after `missed_max` of them missed it is OFFLINE and its turn is over (T11). A long poll is no heartbeat.",
+			"Every `heartbeat_ms`; after `missed_max` of them missed it is OFFLINE and its turn is over (T11). Whatever else it asks in its own name is a heartbeat too, and so is a request that waits for errands.",
 			answer((*Server).heartbeat),
 		},
 		{

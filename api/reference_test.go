@@ -86,8 +86,8 @@ channels:
   reviews: {agents: [scout]}
 ` + "```" + `
 
-It says that it is there, and from then on that it lives, every ten seconds; after three of these
-missed it is OFFLINE and its turn is over.
+It says that it is there, and from then on that it lives, every ten seconds, unless it asks for something
+in its own name anyway; after three of these missed it is OFFLINE and its turn is over.
 
 ` + "```" + `
 ask() { curl -s -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" "$@"; }
