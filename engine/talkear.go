@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,20 +21,55 @@ const (
 	wordTries    = 5           // so often a word that may become a marker is waited for
 	whyShownMax  = 300         // of what an agent says before it waits
 
+	answerBytesMax = 1 << 20 // posted of one answer: what is longer is a file, and the journal is kept for ever
+	answerWaitsMax = 16      // waits of one answer; a word that comes more often is text
+
 	askWords = "it asks for permission: " // why a turn waits that a question has stopped
 )
 
 // talkEar makes of what a session says what counts in a channel. Nil hears nothing.
 type talkEar struct {
-	v      *voice
-	events []team.Event // of the report that is being made
-	text   []byte       // said since the last of them
-	part   bool         // and goes on in the same line
-	glued  bool         // what was said before text ended in the middle of a word
-	asks   bool         // a question for permission is open
-	waits  bool         // it said itself that it waits
-	over   bool         // in this report its answer ended
-	resume []turn.Token // turns whose wait is over with this report
+	v       *voice
+	events  []team.Event // of the report that is being made
+	text    []byte       // said since the last of them
+	part    bool         // and goes on in the same line
+	glued   bool         // what was said before text ended in the middle of a word
+	asks    bool         // a question for permission is open
+	waits   bool         // it said itself that it waits
+	over    bool         // in this report its answer ended
+	resume  []turn.Token // turns whose wait is over with this report
+	uttered utterance
+}
+
+// utterance is how far an agent went in what it says to one errand. Output without end must not
+// become a journal without end.
+type utterance struct {
+	key    string // of the errand
+	posted int    // bytes
+	cut    bool   // more than may be posted, and that was said
+	done   bool   // it has given its turn up; what it says after that is late, and hurries nobody
+	waits  int
+}
+
+// answering is the answer that is under way.
+func (t *talkEar) answering() *utterance {
+	if key := t.v.answers().Key; key != t.uttered.key {
+		t.uttered = utterance{key: key}
+	}
+	return &t.uttered
+}
+
+// room cuts what is posted to what an answer may have, and says so once.
+func (u *utterance) room(text string) string {
+	if u.posted += len(text); u.posted <= answerBytesMax {
+		return text
+	}
+	if u.cut {
+		return ""
+	}
+	u.cut = true
+	left := max(0, len(text)-(u.posted-answerBytesMax))
+	return cutText(text, left) + fmt.Sprintf("\n[more than %d bytes in one answer: the rest is not shown here; the output of the session has it]", answerBytesMax)
 }
 
 // talksFrom begins to listen to a session for channels: what was written to it and is not known
@@ -108,7 +144,7 @@ func (t *talkEar) urgent() bool {
 	if t == nil {
 		return false
 	}
-	return t.over || len(t.events) > 0 || len(t.text) >= postBytesMax || !t.part && wordAtEnd(t.text) != ""
+	return t.over || len(t.events) > 0 || len(t.text) >= postBytesMax || !t.part && wordAtEnd(t.text) != "" && !t.answering().done
 }
 
 // midWord says whether the last thing that was said may be the beginning of a marker.
@@ -217,7 +253,11 @@ func (t *talkEar) flush(ended bool) {
 		t.glued = false
 	}
 	t.text, t.part = nil, false
-	posts := parts(text)
+	so := t.answering()
+	if so.done && word != "" || word == marker.TurnWait && so.waits >= answerWaitsMax {
+		word = "" // it means nothing any more
+	}
+	posts := parts(so.room(text))
 	say := func(post string, last bool) {
 		said := turn.Said{Token: is.Token, Re: is.Re, Bytes: len(post)}
 		if last {
@@ -229,12 +269,14 @@ func (t *talkEar) flush(ended bool) {
 	for i, post := range posts {
 		say(post, i == len(posts)-1 && !turnWord)
 	}
+	so.done = so.done || word == marker.TurnComplete || turnWord && word == marker.TurnPass
 	switch {
 	case turnWord && word == marker.TurnPass:
 		t.add(turn.PassAsked{Token: is.Token}, "")
 	case turnWord:
 		t.add(turn.WaitAskedFor{Token: is.Token, Why: cutText(finalLine(text), whyShownMax)}, "")
 		t.waits = true
+		so.waits++
 	case len(posts) == 0 && (ended || word == marker.TurnComplete):
 		say("", true)
 	}
