@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,11 +35,12 @@ func (a *app) demoVerb() *cobra.Command {
 	var opts demoOptions
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Look around: three agents at work on a scratch repository",
-		Long: `Makes a scratch git repository, starts Mission Control and three scripted agents that do
-real work in it: they write files, run tests, commit; one of them is unreliable. A workflow
-takes what they made through notes and tests, and then waits for your yes in the inbox. Needs
-git, and neither an account, nor a key, nor a network.
+		Short: "Look around: five agents at work on a scratch repository",
+		Long: `Makes a scratch git repository, starts Mission Control and scripted agents that do real work
+in it: they write files, run tests, commit. Three work side by side, and one of them is
+unreliable; two talk in a channel, where one reviews what the other writes, and answer you. A
+workflow takes what was made through notes and tests, and then waits for your yes in the inbox.
+Needs git, and neither an account, nor a key, nor a network.
 
 With --headless and --for it works for a while without a page, then stops and says what
 happened: with --json as one line for programs.`,
@@ -57,8 +59,11 @@ happened: with --json as one line for programs.`,
 	return cmd
 }
 
-// demoRun is the name of the demo's run, short enough to type.
-const demoRun = "release"
+// The demo's run and its channel, short enough to type.
+const (
+	demoRun     = "release"
+	demoChannel = "review"
+)
 
 func (a *app) demo(ctx context.Context, opts demoOptions) (err error) {
 	signals := make(chan os.Signal, 4)
@@ -81,15 +86,7 @@ func (a *app) demo(ctx context.Context, opts demoOptions) (err error) {
 		return err
 	}
 	began := time.Now()
-	for _, agent := range conf.Agents {
-		by := engine.Actor{Kind: "human", ID: "demo"}
-		if _, err := d.engine.Command(ctx, by, agent.Name, control.WordContinuous, "started by fairlead demo"); err != nil {
-			return errors.Join(err, d.close())
-		}
-	}
-	by := engine.Actor{Kind: "human", ID: "demo"}
-	release := engine.RunFlags{Workflow: filepath.Join(dir, "release.yaml"), RunID: demoRun, PauseForHumans: true}
-	if _, err := d.engine.StartRun(ctx, by, release); err != nil {
+	if err := beginDemo(ctx, d, dir); err != nil {
 		return errors.Join(err, d.close())
 	}
 	a.sayDemo(d, opts)
@@ -109,7 +106,66 @@ func (a *app) demo(ctx context.Context, opts demoOptions) (err error) {
 	return a.printReport(report, opts.keep)
 }
 
-// scratchRepository is a copy of the example with a git repository of its own.
+// beginDemo gives everybody something to do: who is in the channel talks, the others work.
+func beginDemo(ctx context.Context, d *daemon, dir string) error {
+	by := engine.Actor{Kind: "human", ID: "demo"}
+	talk := map[string]bool{}
+	for _, c := range d.conf.Channels {
+		for _, name := range c.Agents {
+			talk[name] = true
+		}
+	}
+	if _, err := d.engine.Say(ctx, by, demoChannel, "Please begin with the library.", ""); err != nil {
+		return err
+	}
+	for _, agent := range d.conf.Agents {
+		if talk[agent.Name] {
+			continue
+		}
+		if _, err := d.engine.Command(ctx, by, agent.Name, control.WordContinuous, "started by fairlead demo"); err != nil {
+			return err
+		}
+	}
+	release := engine.RunFlags{Workflow: filepath.Join(dir, "release.yaml"), RunID: demoRun, PauseForHumans: true}
+	_, err := d.engine.StartRun(ctx, by, release)
+	return err
+}
+
+// demoFiles puts the examples into one folder. Where two have a file of the same name, the
+// first of them counts: they have the same rules of git, and the same script that commits.
+func demoFiles(dir string) error {
+	for _, from := range []struct {
+		files embed.FS
+		name  string
+	}{{examples.Demo, "demo"}, {examples.Review, "review"}, {examples.Trio, "trio"}} {
+		tree, err := fs.Sub(from.files, from.name)
+		if err != nil {
+			return err
+		}
+		err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+			target := filepath.Join(dir, filepath.FromSlash(name))
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir():
+				return os.MkdirAll(target, 0o755) //nolint:gosec // a repository like any other
+			case exists(target):
+				return nil
+			}
+			text, err := fs.ReadFile(tree, name)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(target, text, 0o644) //nolint:gosec // the same
+		})
+		if err != nil {
+			return fmt.Errorf("copy the examples: %w", err)
+		}
+	}
+	return nil
+}
+
+// scratchRepository is a copy of the examples with a git repository of its own.
 func scratchRepository(ctx context.Context) (string, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return "", fmt.Errorf("the demo's agents commit what they do, and there is no git here: install git, then try again")
@@ -121,19 +177,15 @@ func scratchRepository(ctx context.Context) (string, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	tree, err := fs.Sub(examples.Trio, "trio")
-	if err != nil {
+	if err := demoFiles(dir); err != nil {
 		return "", err
-	}
-	if err := os.CopyFS(dir, tree); err != nil {
-		return "", fmt.Errorf("copy the example: %w", err)
 	}
 	for _, words := range [][]string{
 		{"init", "-q"},
 		{"add", "."},
 		{
 			"-c", "user.name=you", "-c", "user.email=you@example.invalid", "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null",
-			"commit", "-q", "-m", "Begin with three agents and an empty library",
+			"commit", "-q", "-m", "Begin with five agents and an empty library",
 		},
 	} {
 		cmd := exec.CommandContext(ctx, "git", words...) //nolint:gosec // our own words
@@ -163,9 +215,12 @@ func (a *app) sayDemo(d *daemon, opts demoOptions) {
 	}
 	fmt.Fprintf(a.out, "ready %s\n", d.url)
 	fmt.Fprintf(a.out, `
-Three agents work in %[1]s. Mission Control is at the address above.
+Three agents work in %[1]s, and two talk about what one of them writes.
+Mission Control is at the address above.
 
 Try, in another terminal:
+  fairlead watch %[3]s --dir %[1]s  the two that talk
+  fairlead say %[3]s --dir %[1]s 'how far are you?'
   fairlead ps --dir %[1]s          who does what
   fairlead why flaky --dir %[1]s   the evidence for it
   fairlead stop coder --dir %[1]s  it finishes its session first
@@ -175,7 +230,7 @@ Try, in another terminal:
 
 (from a checkout: go run ./cmd/fairlead in place of fairlead.) Or be rude: kill -9 an agent
 and see what the page says. Ctrl-C ends it all.
-`, d.conf.Dir, demoRun)
+`, d.conf.Dir, demoRun, demoChannel)
 	openBrowser(d.url)
 }
 
@@ -220,6 +275,8 @@ type demoAnswer struct {
 	Commits int         `json:"commits"` // by agents
 	Changes uint64      `json:"changes"` // in the journal
 	Strays  int         `json:"strays"`  // processes left behind; 0 is the only right answer
+	Said    uint64      `json:"said"`    // in the channel
+	Turns   uint64      `json:"turns"`   // in the channel
 	Agents  []demoAgent `json:"agents"`
 }
 
@@ -251,6 +308,11 @@ func demoReport(ctx context.Context, d *daemon, dir string, took time.Duration) 
 		}
 		answer.Agents = append(answer.Agents, one)
 	}
+	channel, err := d.engine.Channel(ctx, demoChannel)
+	if err != nil {
+		return answer, err
+	}
+	answer.Said, answer.Turns = channel.Messages, channel.Turn
 	strays, err := holder.Strays(dir)
 	if err != nil {
 		return answer, err
@@ -273,6 +335,7 @@ func (a *app) printReport(r demoAnswer, kept bool) error {
 		return a.printJSON(r)
 	}
 	fmt.Fprintf(a.out, "\nin %d s: %d commits, %d changes in the journal, %d processes left behind\n", r.ForMS/1000, r.Commits, r.Changes, r.Strays)
+	fmt.Fprintf(a.out, "  channel %s: %d messages in %d turns\n", demoChannel, r.Said, r.Turns)
 	for _, agent := range r.Agents {
 		fmt.Fprintf(a.out, "  %-8s %v, %d bytes said, $%.3f\n", agent.Name, agent.Sessions, agent.Bytes, agent.CostUSD)
 	}

@@ -115,10 +115,19 @@ func (a *app) say(ctx context.Context, client *api.Client, channel, text, mode s
 
 // awaitAnswer shows the channel from a message on until somebody has answered it.
 func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channel string, spoken engine.Spoken) error {
+	message, err := messageNow(ctx, client, channel, spoken)
+	if err != nil {
+		return err
+	}
 	var answers []engine.ChannelEntry
 	show := a.conversation()
-	w := channelWatch{client: client, channel: channel, moves: true, after: spoken.Seq}
-	err := w.follow(ctx, func(entries []engine.ChannelEntry) (bool, error) {
+	w := channelWatch{client: client, channel: channel, moves: true, after: message.Seq}
+	w.enough = func(ctx context.Context) (bool, error) {
+		now, err := messageNow(ctx, client, channel, spoken)
+		spoken.State = now.State
+		return now.State == string(turn.Answered) || now.State == string(turn.Lapsed), err
+	}
+	err = w.follow(ctx, func(entries []engine.ChannelEntry) error {
 		for _, e := range entries {
 			if e.Kind == entryTurn || e.Kind == entryAside {
 				answers = append(answers, e)
@@ -127,14 +136,7 @@ func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channel strin
 				show.entry(e)
 			}
 		}
-		if !a.json {
-			if err := show.flush(); err != nil {
-				return true, err
-			}
-		}
-		state, err := messageState(ctx, client, channel, spoken)
-		spoken.State = state
-		return state == string(turn.Answered) || state == string(turn.Lapsed), err
+		return show.flush()
 	})
 	if err != nil {
 		return err
@@ -154,16 +156,13 @@ func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channel strin
 // so near to what it returned is the message itself.
 const messageNear = 50
 
-// messageState is how far a message is now.
-func messageState(ctx context.Context, client *api.Client, channel string, spoken engine.Spoken) (string, error) {
+// messageNow is a message as it stands in its channel now.
+func messageNow(ctx context.Context, client *api.Client, channel string, spoken engine.Spoken) (engine.ChannelEntry, error) {
 	page, err := client.ChannelEntries(ctx, channel, engine.EntryQuery{Before: spoken.Seq + 1, Limit: messageNear})
-	if err != nil {
-		return "", err
-	}
 	for _, e := range page.Entries {
 		if e.N == spoken.N && e.Kind == entryHuman {
-			return e.State, nil
+			return e, err
 		}
 	}
-	return spoken.State, nil
+	return engine.ChannelEntry{Seq: spoken.Seq, State: spoken.State}, err
 }

@@ -40,16 +40,14 @@ type channelWatch struct {
 	client  *api.Client
 	channel string
 	moves   bool
-	after   uint64 // everything up to here was shown
+	after   uint64                              // everything up to here was shown
+	enough  func(context.Context) (bool, error) // says that nothing more is waited for; nil: never
 }
 
-// errSeen ends a channelWatch from within.
-var errSeen = errors.New("seen enough")
-
 // follow gives what is after the place it stands at, and then what comes, each line once and
-// in order, until show says that it is enough. Show is also called where nothing is new, since
-// a message can be answered without a word.
-func (w *channelWatch) follow(ctx context.Context, show func([]engine.ChannelEntry) (bool, error)) error {
+// in order, until nothing more is waited for. That is asked before the look, so that the look
+// finds what it was waited for.
+func (w *channelWatch) follow(ctx context.Context, show func([]engine.ChannelEntry) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed := make(chan struct{}, 1)
@@ -69,10 +67,14 @@ func (w *channelWatch) follow(ctx context.Context, show func([]engine.ChannelEnt
 		ended <- ctx.Err()
 	}()
 	for {
-		if err := w.catchUp(ctx, show); err != nil {
-			if errors.Is(err, errSeen) {
-				return nil
+		over := false
+		if w.enough != nil {
+			var err error
+			if over, err = w.enough(ctx); err != nil {
+				return err
 			}
+		}
+		if err := w.catchUp(ctx, show); err != nil || over {
 			return err
 		}
 		if err := pause(ctx, watchSettle); err != nil {
@@ -87,7 +89,7 @@ func (w *channelWatch) follow(ctx context.Context, show func([]engine.ChannelEnt
 }
 
 // catchUp gives everything that there is after the place, page by page.
-func (w *channelWatch) catchUp(ctx context.Context, show func([]engine.ChannelEntry) (bool, error)) error {
+func (w *channelWatch) catchUp(ctx context.Context, show func([]engine.ChannelEntry) error) error {
 	for {
 		page, err := w.client.ChannelEntries(ctx, w.channel, engine.EntryQuery{After: w.after, Limit: entriesMost, Moves: w.moves})
 		if err != nil {
@@ -96,14 +98,8 @@ func (w *channelWatch) catchUp(ctx context.Context, show func([]engine.ChannelEn
 		if n := len(page.Entries); n > 0 {
 			w.after = page.Entries[n-1].Seq
 		}
-		enough, err := show(page.Entries)
-		switch {
-		case err != nil:
+		if err := show(page.Entries); err != nil || !page.More || len(page.Entries) == 0 {
 			return err
-		case enough:
-			return errSeen
-		case !page.More || len(page.Entries) == 0:
-			return nil
 		}
 	}
 }
@@ -153,15 +149,15 @@ func (a *app) watchChannel(ctx context.Context, client *api.Client, name string,
 	}
 	show := a.conversation()
 	show.allMoves = opts.moves
-	print := func(entries []engine.ChannelEntry) (bool, error) {
+	tell := func(entries []engine.ChannelEntry) error {
 		for _, e := range entries {
 			if !a.json {
 				show.entry(e)
 			} else if err := a.printJSON(e); err != nil {
-				return true, err
+				return err
 			}
 		}
-		return false, show.flush()
+		return show.flush()
 	}
 	moves := opts.moves || !a.json // turn changes are shown to people in any case
 	first, err := client.ChannelEntries(ctx, name, engine.EntryQuery{Limit: opts.last, Moves: moves})
@@ -171,7 +167,7 @@ func (a *app) watchChannel(ctx context.Context, client *api.Client, name string,
 	if !a.json && first.More {
 		fmt.Fprintln(a.out, a.paint(dim, "(older lines are left out; --last shows more of them)"))
 	}
-	if _, err := print(first.Entries); err != nil {
+	if err := tell(first.Entries); err != nil {
 		return err
 	}
 	if opts.noFollow {
@@ -187,5 +183,5 @@ func (a *app) watchChannel(ctx context.Context, client *api.Client, name string,
 	if n := len(first.Entries); n > 0 {
 		w.after = first.Entries[n-1].Seq
 	}
-	return w.follow(ctx, print)
+	return w.follow(ctx, tell)
 }

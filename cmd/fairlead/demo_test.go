@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/examples"
+)
+
+// The demo is its examples put together: whoever is in them is in it, as it is there.
+func TestDemoIsItsExamples(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	dir, err := scratchRepository(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	read := func(dir string) *config.Config {
+		t.Helper()
+		conf, err := config.Load(dir, os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conf
+	}
+	demo := read(dir)
+	agents := map[string]config.Agent{}
+	for _, a := range demo.Agents {
+		agents[a.Name] = a
+	}
+	for _, name := range []string{"trio", "review"} {
+		copied := filepath.Join(t.TempDir(), name)
+		if err := os.CopyFS(copied, os.DirFS(filepath.Join("..", "..", "examples", name))); err != nil {
+			t.Fatal(err)
+		}
+		conf := read(copied)
+		for _, want := range conf.Agents {
+			got := agents[want.Name]
+			delete(agents, want.Name)
+			want.Script, want.Workspace = filepath.Join(dir, filepath.Base(want.Script)), filepath.Join(dir, filepath.Base(want.Workspace))
+			want.Line, want.Limits = got.Line, got.Limits // where it stands, and the team's
+			if !reflect.DeepEqual(want, got) {
+				t.Errorf("%s of %s is another in the demo: %+v, not %+v", want.Name, name, got, want)
+			}
+		}
+		if len(conf.Channels) > 0 {
+			if !reflect.DeepEqual(conf.Channels, demo.Channels) {
+				t.Errorf("the channel of %s is another in the demo: %+v, not %+v", name, demo.Channels, conf.Channels)
+			}
+		}
+	}
+	if len(agents) > 0 {
+		t.Errorf("nobody knows these: %v", agents)
+	}
+	// Where two have a file of one name, one of them is in the demo; so they have to agree.
+	for _, name := range []string{"commit.sh"} {
+		one, err1 := examples.Trio.ReadFile("trio/" + name)
+		two, err2 := examples.Review.ReadFile("review/" + name)
+		if err1 != nil || err2 != nil || string(one) != string(two) {
+			t.Errorf("%s of the two examples differ (%v, %v)", name, err1, err2)
+		}
+	}
+}

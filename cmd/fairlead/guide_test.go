@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// guide is a page as a newcomer would follow it: the lines to type, in order, and a file
+// where a block of it is one. What is only shown is in blocks without a language.
+func guide(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	lines.WriteString("set -eu\n")
+	for _, m := range regexp.MustCompile("(?ms)^```(sh|yaml)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		if m[1] == "sh" { // another test may have the usual port
+			lines.WriteString(strings.ReplaceAll(m[2], "up --detach\n", "up --detach --listen 127.0.0.1:0\n"))
+			continue
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(m[2], "# "), "\n")
+		lines.WriteString("mkdir ../guide && cd ../guide\ncat > " + name + " <<'END'\n" + m[2] + "END\n")
+	}
+	return lines.String()
+}
+
+// Everything that doc/channels.md lets people type works as it stands, in the order in which
+// it stands there, and what it says of it is what is seen.
+func TestChannelGuide(t *testing.T) {
+	for _, program := range []string{"git", "curl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("there is no %s", program)
+		}
+	}
+	checkout, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, runtime := t.TempDir(), t.TempDir()
+	if err := os.Chmod(runtime, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", runtime) // also for those who stop its daemons
+	if err := os.Symlink(filepath.Join(checkout, "examples"), filepath.Join(dir, "examples")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopDaemons(dir) })
+	ctx, cancel := context.WithTimeout(t.Context(), shipWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", guide(t, filepath.Join(checkout, "doc", "channels.md")))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	seen, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, seen)
+	}
+	for _, want := range []string{
+		"gladly.", "I have written `clock`", "TURNS", "functions written:", "you are welcome.",
+		"takes no part in channels", "Here I am.", `"heartbeat_ms":10000`,
+	} {
+		if !strings.Contains(string(seen), want) {
+			t.Errorf("nobody says %q:\n%s", want, seen)
+		}
+	}
+	turns, err := os.ReadFile(filepath.Join(dir, "review", ".fairlead", "log", "turns.jsonl"))
+	if err != nil || !strings.Contains(string(turns), `,"event":"state_transition","agentId":"author","from":"QUEUED","to":"ACTIVE","trigger":"Turn granted","channel":"review"`) {
+		t.Errorf("the log of turns: %v\n%s", err, turns)
+	}
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+)
+
+// Whatever agents and people say in a channel is text to a terminal, and cannot look like
+// what somebody else has said.
+func TestEvilTalkOnATerminal(t *testing.T) {
+	said := base64.StdEncoding.EncodeToString([]byte("hello " + evil + "\r12:00:00  ada  #99\nTURN_COMPLETE\n"))
+	s := newShip(t, map[string]string{
+		"fairlead.yaml":    "version: 1\nagents:\n  ada: {driver: script, script: evil.script.yaml, workspace: ada}\nchannels:\n  talk: {agents: [ada], humanInterruptMode: queue}\n",
+		"evil.script.yaml": "turn:\n  - repeat:\n      times: 100\n      steps:\n        - expect_prompt\n        - emit: {base64: " + said + "}\nsteps: [hang]\n",
+	})
+	for _, words := range [][]string{
+		{"say", "talk", "--wait", "a word " + evil},
+		{"say", "talk", "more " + evil},
+		{"watch", "talk", "--no-follow", "--moves"}, {"channels"}, {"channels", "talk"}, {"ps"}, {"why", "ada"},
+		{"skip", "talk"}, {"grant", "talk", "x" + evil}, {"channels", evil}, {"watch", "#" + evil}, {"say", evil, "x"},
+	} {
+		seen, _ := s.onTerminal(words...)
+		harmless(t, strings.Join(words[:1], " "), seen)
+		if len(seen) == 0 {
+			t.Errorf("%q shows nothing", words)
+		}
+		for l := range strings.Lines(seen) {
+			if strings.Contains(l, "#99") && !strings.HasPrefix(l, " ") {
+				t.Errorf("%q shows words as if they were a line of ours: %q", words, l)
+			}
+		}
+	}
+}
