@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -67,39 +68,91 @@ type part struct {
 
 // looksAfter has an agent of ours probed that is not known to be able to take part (J3).
 func (e *Engine) looksAfter(m *member, a *team.Agent, is *turn.Agent) {
-	p := &m.part
-	if p.probing || a.Removed || m.conf.Workspace == "" || p.probed && is.Connected || !p.probeAt.IsZero() {
+	if !e.mayProbe(m, a, is) {
 		return
 	}
-	p.probing = true
+	m.part.probing = true
 	e.beside(func(ctx context.Context) { e.probe(ctx, m) })
+}
+
+func (e *Engine) mayProbe(m *member, a *team.Agent, is *turn.Agent) bool {
+	p := &m.part
+	return !p.probing && !a.Removed && m.conf.Workspace != "" && !(p.probed && is.Connected) && p.probeAt.IsZero()
+}
+
+// probeAll is the first round. All are told of at once, in the order of fairlead.yaml: who is
+// first in a channel there has its first turn, and not whose check was over first.
+func (e *Engine) probeAll() {
+	var all []*member
+	for i := range e.opts.Config.Agents {
+		m := e.members[e.opts.Config.Agents[i].Name]
+		a, is := e.team.Agents[m.conf.Name], e.team.Floor.Agents[turn.AgentID(m.conf.Name)]
+		if a != nil && is != nil && !e.joins(m) && e.mayProbe(m, a, is) {
+			m.part.probing = true
+			all = append(all, m)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	e.beside(func(ctx context.Context) {
+		found := make([]error, len(all))
+		var checks sync.WaitGroup
+		for i, m := range all {
+			checks.Go(func() { found[i] = e.check(ctx, m) })
+		}
+		checks.Wait()
+		if ctx.Err() != nil {
+			return // that a check was broken off says nothing of its agent
+		}
+		req := request{look: func(*team.Team) {
+			for i, m := range all {
+				e.probed(m, found[i])
+			}
+		}}
+		for i, m := range all {
+			req.events = append(req.events, *probeSays(m, found[i]))
+		}
+		_, _ = e.ask(ctx, req) // that nobody can be told means that the engine stops
+	})
 }
 
 // probe asks whether an agent could be started now.
 func (e *Engine) probe(ctx context.Context, m *member) {
+	err := e.check(ctx, m)
+	if ctx.Err() != nil {
+		return
+	}
+	req := request{
+		event: probeSays(m, err), agent: m.conf.Name,
+		look: func(*team.Team) { e.probed(m, err) },
+	}
+	_, _ = e.ask(ctx, req) // that nobody can be told means that the engine stops
+}
+
+func probeSays(m *member, err error) *team.Event {
+	name := turn.AgentID(m.conf.Name)
+	if err != nil {
+		return eventBy(byProbe, "", turn.AgentGone{Agent: name, How: turn.Disconnected, Why: err.Error()})
+	}
+	return eventBy(byProbe, "", turn.AgentConnected{Agent: name})
+}
+
+func (e *Engine) check(ctx context.Context, m *member) error {
 	select {
 	case e.probes <- struct{}{}:
 		defer func() { <-e.probes }()
 	case <-ctx.Done():
-		return
+		return ctx.Err()
 	}
 	agent, err := e.agentFor(m)
-	if err == nil {
-		err = os.MkdirAll(agent.Workspace, 0o755) //nolint:gosec // as public as its repository
-	}
-	if err == nil {
-		err = m.driver.Check(agent)
-	}
-	name := turn.AgentID(m.conf.Name)
-	var what turn.Input = turn.AgentConnected{Agent: name}
 	if err != nil {
-		what = turn.AgentGone{Agent: name, How: turn.Disconnected, Why: err.Error()}
+		return err
 	}
-	req := request{
-		event: eventBy(byProbe, "", what), agent: m.conf.Name,
-		look: func(*team.Team) { e.probed(m, err) },
+	if err := os.MkdirAll(agent.Workspace, 0o755); err != nil { //nolint:gosec // as public as its repository
+		return err
 	}
-	_, _ = e.ask(ctx, req) // that nobody can be told means that the engine stops
+	return m.driver.Check(agent)
 }
 
 // probed runs in the loop.

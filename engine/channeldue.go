@@ -188,6 +188,7 @@ func (e *Engine) channelsBegin() {
 	for _, m := range e.members {
 		m.part.beat = e.clock.now()
 	}
+	e.probeAll()
 }
 
 const channelPrefix = "channel/"
