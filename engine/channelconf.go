@@ -84,8 +84,8 @@ func (e *Engine) mayProbe(m *member, a *team.Agent, is *turn.Agent) bool {
 // first in a channel there has its first turn, and not whose check was over first.
 func (e *Engine) probeAll() {
 	var all []*member
-	for i := range e.opts.Config.Agents {
-		m := e.members[e.opts.Config.Agents[i].Name]
+	for _, name := range circleOrder(e.opts.Config) {
+		m := e.members[name]
 		a, is := e.team.Agents[m.conf.Name], e.team.Floor.Agents[turn.AgentID(m.conf.Name)]
 		if a != nil && is != nil && !e.joins(m) && e.mayProbe(m, a, is) {
 			m.part.probing = true
@@ -115,6 +115,28 @@ func (e *Engine) probeAll() {
 		}
 		_, _ = e.ask(ctx, req) // that nobody can be told means that the engine stops
 	})
+}
+
+// circleOrder names the agents as they stand in the channels, the first channel first; then all
+// others.
+func circleOrder(conf *config.Config) []string {
+	var names []string
+	known := map[string]bool{}
+	add := func(name string) {
+		if !known[name] {
+			known[name] = true
+			names = append(names, name)
+		}
+	}
+	for _, ch := range conf.Channels {
+		for _, name := range ch.Agents {
+			add(name)
+		}
+	}
+	for _, a := range conf.Agents {
+		add(a.Name)
+	}
+	return names
 }
 
 // probe asks whether an agent could be started now.

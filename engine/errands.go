@@ -35,11 +35,15 @@ func (e *Engine) errandsOf(name string) {
 	e.writeNext()
 }
 
+// listenerGrace is how long an agent has that waits for more, and sees that none comes: there is
+// nothing left that it would have to finish, and somebody may wait for its seat.
+const listenerGrace = time.Second
+
 // endSession has a session's process ended, as its agent's state asks.
 func (e *Engine) endSession(ctx context.Context, m *member, s team.Session) {
 	grace := m.conf.Grace
 	if proc := e.proc(s.ID); s.Talks() && !s.Answers() && !s.Now && proc != nil {
-		e.letGo(ctx, m, s.ID, proc) // it waits for more, and ends well when it sees that none comes
+		e.closeInput(ctx, m, s.ID, proc, min(grace, listenerGrace))
 		return
 	}
 	if s.Now {

@@ -73,9 +73,13 @@ func judge(m *member, s team.Session, ending Ending, stop *driver.Stop) (control
 // letGo closes a conversation that has said its last word. A program that stays all the
 // same is ended after its grace: some ignore the end of their input.
 func (e *Engine) letGo(ctx context.Context, m *member, id string, proc Process) {
+	e.closeInput(ctx, m, id, proc, m.conf.Grace)
+}
+
+func (e *Engine) closeInput(ctx context.Context, m *member, id string, proc Process, patience time.Duration) {
 	// An agent that takes no input, or is gone, has nothing to close.
 	_ = proc.CloseInput(ctx)
-	grace := time.NewTimer(m.conf.Grace)
+	grace := time.NewTimer(patience)
 	defer grace.Stop()
 	select {
 	case <-proc.Done():
