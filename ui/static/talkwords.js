@@ -15,7 +15,7 @@ const NAMES_MAX = 6;
 
 /** @type {Record<string, string>} */
 const PARKED = {
-  quiet: 'Nobody has anything to answer', passed: 'Everybody passed', rounds: 'The agents have had their rounds; it waits for a person',
+  quiet: 'At rest until somebody says something', passed: 'Everybody passed', rounds: 'The agents have had their rounds; it waits for a person',
   nobody: 'No agent is in the circle', held: 'The team is held', limited: 'Whoever has something to answer is at a limit',
 };
 
@@ -26,7 +26,7 @@ export function parkedWords(c) {
 }
 
 /** @type {Record<string, string>} */
-const PARKED_SHORT = { quiet: 'nothing to answer', passed: 'everybody passed', rounds: 'waits for a person', nobody: 'nobody in the circle', held: 'the team is held', limited: 'at a limit' };
+const PARKED_SHORT = { quiet: 'at rest', passed: 'everybody passed', rounds: 'waits for a person', nobody: 'nobody in the circle', held: 'the team is held', limited: 'at a limit' };
 
 /** The same where there is little room. @param {Channel} c */
 export const parkedShort = (c) => PARKED_SHORT[c.parked] ?? parkedWords(c);
@@ -170,6 +170,8 @@ const HOLDS = new Set(['ACTIVE', 'WAITING']);
 
 /** How a turn ended, where not by being done. @type {Record<string, string>} */
 const ENDS = { T9: 'out of time', T11: 'gone', T13: 'waited too long', T14: 'gone', T15: 'wait ended by hand', T16: 'removed', T20: 'disabled', T22: 'passed', T23: 'skipped' };
+/** Ends that a person asked for. */
+const BY_HAND = new Set(['T16', 'T20', 'T23']);
 /** @type {Record<string, string>} */
 const PAUSES = { T10: 'waits', T12: 'goes on', T15: 'sent on', T17: 'stopped to hear a person' };
 /** @type {Record<string, string>} */
@@ -197,13 +199,14 @@ export function turnLine(list) {
     if (HOLDS.has(from) && !HOLDS.has(to)) {
       ended = who;
       if (chain.length === 0) chain.push(who);
-      if (ENDS[row]) notes.push(`${plain(who, 60)} ${ENDS[row]}`);
+      if (ENDS[row]) notes.push(`${plain(who, 60)} ${ENDS[row]}${BY_HAND.has(row) && e.by ? ` by ${plain(e.by, 60)}` : ''}`);
     } else if (from === 'QUEUED' && to === 'ACTIVE') {
       if (chain.length > 0 && ended !== chain[chain.length - 1]) chain.length = 0;
       chain.push(who);
       if (e.turn) turns.push(e.turn);
       ended = '';
-    } else if (PAUSES[row] && HOLDS.has(from)) notes.push(`${plain(who, 60)} ${PAUSES[row]}${row === 'T10' && e.text ? `: ${plain(e.text, 160)}` : ''}`);
+    } else if (row === 'T17' && to === 'ACTIVE') notes.push(`${plain(who, 60)} answers first`);
+    else if (PAUSES[row] && HOLDS.has(from)) notes.push(`${plain(who, 60)} ${PAUSES[row]}${row === 'T10' && e.text ? `: ${plain(e.text, 160)}` : ''}`);
     else if (COMES[row] && from !== to) (comes[COMES[row]] ??= []).push(who);
   }
   for (const [words, who] of Object.entries(comes)) notes.push(`${naming(who)} ${words}`);

@@ -266,7 +266,9 @@ func (f *Fake) AsideDone(channel, agent string, re uint64, text string) {
 	if c.Aside != nil && c.Aside.Message == re {
 		end := f.now().Add(turnTimeout)
 		c.Aside, c.State, c.Deadline, c.Why = nil, "ACTIVE", &end, ""
-		f.moveIn(c, "T12", c.Holder, "ACTIVE", "wait_resolved")
+		if agent != c.Holder {
+			f.moveIn(c, "T12", c.Holder, "ACTIVE", "wait_resolved")
+		}
 	}
 }
 
@@ -348,6 +350,10 @@ func (f *Fake) hear(c *Channel, by, text, mode string) *Entry {
 		c.Aside = &Aside{Agent: agent, Message: said.N, Deadline: &end}
 		c.State, c.Why, c.Deadline = "WAITING", "a person interrupted", nil
 		f.moveIn(c, "T17", c.Holder, "WAITING", "interrupted")
+		if agent == c.Holder {
+			c.State, c.Why = "ACTIVE", ""
+			f.moveIn(c, "T17", c.Holder, "ACTIVE", "asked_aside")
+		}
 	}
 	return said
 }

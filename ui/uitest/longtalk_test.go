@@ -76,7 +76,7 @@ func TestFullChannel(t *testing.T) {
 	p.Open(fake.Serve(t) + "/#/channel/all-hands")
 	p.WaitText(".standing", "hand-01 has the turn")
 	p.Until("everybody is in the circle", `document.querySelectorAll('.member').length === 60 && document.querySelectorAll('.dot').length === 60`)
-	p.WaitText(".open-messages summary", "500 messages to answer")
+	p.WaitText(".open-messages summary", "500 messages not answered")
 	p.Click(".open-messages", "500 messages")
 	p.WaitText(".open-messages", "and 460 more")
 	watchFrames(p)

@@ -11,7 +11,7 @@ import (
 // something and is done. Where they do so by themselves the hooks are nil.
 type Meeting struct {
 	Name      string
-	First     string // whoever gets the first turn
+	First     string // whoever gets the first turn; empty: as the page says
 	Next      string // and the second
 	Says      string // words in what an agent says by itself
 	SaysAside string // and in what it answers to one who asks which quay
@@ -35,7 +35,14 @@ func (p *Page) talks(target Target) {
 	p.WaitText(".channel-list", target.Meeting.Name)
 	p.Click(".channel-rows", target.Meeting.Name)
 	p.WaitText("#channel-title", target.Meeting.Name)
-	p.Until("somebody can be told something", `document.querySelector('#words') && document.querySelector('.talk-edge, .talk-empty')`)
+	p.Until("somebody can be told something", `document.querySelector('#words') && document.querySelector('.talk-edge, .talk-empty') && document.querySelectorAll('.member').length > 1`)
+	if m := target.Meeting; m.First == "" {
+		circle := Eval[[]string](p, `[...document.querySelectorAll('ol.members .member-name bdi')].map(e => e.textContent)`)
+		if len(circle) != 2 {
+			p.t.Fatalf("in the circle are %q, want two", circle)
+		}
+		m.First, m.Next = circle[0], circle[1]
+	}
 }
 
 // say types into the channel and sends it; an empty mode is the channel's own.
@@ -112,7 +119,7 @@ func Interrupted(t *testing.T, p *Page, target Target) {
 	for _, page := range []*Page{p, q} {
 		page.WaitText(".say-aside", said)
 		page.ownWords("Stop: which quay?", "answered")
-		page.WaitText(".turns", "goes on")
+		page.WaitText(".turns", m.First+" answers first")
 	}
 }
 

@@ -87,5 +87,5 @@ echo TURN_COMPLETE
 
 // RealMeeting is the channel of MeetingYAML, whose agents answer by themselves.
 func RealMeeting() *Meeting {
-	return &Meeting{Name: "quay", First: "mate", Next: "pilot", Says: "berth seven", SaysAside: "the north quay"}
+	return &Meeting{Name: "quay", Says: "berth seven", SaysAside: "the north quay"}
 }

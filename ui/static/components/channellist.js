@@ -34,7 +34,7 @@ function Row({ name }) {
       <span class="hash" aria-hidden="true">#</span><bdi>${plain(name, 80)}</bdi></button>
       ${fresh > 0 && !isShown && html`<span class="fresh"><span class="num">${fresh > 99 ? '99+' : fresh}</span><span class="hidden"> not read</span></span>`}<${Mark} look=${channelLook(c)} /></span>
     <span class="channel-row-line">${c.holder ? html`<b><bdi>${plain(c.holder, 60)}</bdi></b> <${Countdown} deadline=${c.deadline} />` : html`<span>${parkedShort(c)}</span>`}</span>
-    <span class="channel-row-line soft">${c.holder ? `${count(queued)} in the queue` : plural((c.agents ?? []).length, 'agent')}${open > 0 && html`<span class="waits-count">${count(open)} to answer</span>`}</span>
+    <span class="channel-row-line soft">${c.holder ? `${count(queued)} in the queue` : plural((c.agents ?? []).length, 'agent')}${open > 0 && html`<span class="waits-count">${count(open)} not answered</span>`}</span>
     ${last && html`<span class="channel-row-last"><b>${plain(last.by, 40)}</b> ${plain(last.text, 160)}</span>`}
   </li>`;
 }

@@ -26,8 +26,8 @@ function Open({ c }) {
   const open = (c.open ?? []).filter((m) => m.state === 'queued' || m.state === 'delivered');
   if (open.length === 0) return null;
   const queued = open.filter((m) => m.state === 'queued').length;
-  return html`<details class="open-messages"><summary>${plural(open.length, 'message')} to answer${queued > 0 ? html`, <span class="num">${count(queued)}</span> not delivered yet` : ''}</summary>
-    <ul tabIndex=${0} aria-label="Messages to answer">${open.slice(0, OPEN_SHOWN_MAX).map((m) => html`<li key=${m.n}><span class="num">${m.n}</span> ${plain(m.by, 60)}, ${plain(m.mode, 20)}: ${STATES[m.state]?.words ?? plain(m.state, 20)}</li>`)}
+  return html`<details class="open-messages"><summary>${plural(open.length, 'message')} not answered${queued > 0 ? html`, <span class="num">${count(queued)}</span> not delivered` : ''}</summary>
+    <ul tabIndex=${0} aria-label="Messages not answered">${open.slice(0, OPEN_SHOWN_MAX).map((m) => html`<li key=${m.n}><span class="num">${m.n}</span> ${plain(m.by, 60)}, ${plain(m.mode, 20)}: ${STATES[m.state]?.words ?? plain(m.state, 20)}</li>`)}
       ${open.length > OPEN_SHOWN_MAX && html`<li>and ${count(open.length - OPEN_SHOWN_MAX)} more</li>`}</ul></details>`;
 }
 
