@@ -92,10 +92,10 @@ func about(e engine.ChannelEntry) string {
 	switch e.Kind {
 	case entryHuman:
 		if e.Mode != "" {
-			text += " " + plain(e.Mode)
+			text += " (" + plain(e.Mode) + ")"
 		}
 		if e.State != "" && e.State != string(turn.Answered) {
-			text += ", " + plain(e.State)
+			text += " " + plain(e.State)
 		}
 	case entryAside:
 		text += " without the turn"
@@ -117,6 +117,10 @@ func (c *conversation) move(e engine.ChannelEntry) string {
 			return fmt.Sprintf("── turn %d: %s", e.Turn, agent)
 		}
 		return "── " + agent + " has the turn"
+	case e.Trigger == string(turn.Interrupted):
+		return "── " + agent + " is interrupted"
+	case e.Trigger == string(turn.AskedItself):
+		return "── " + agent + " answers that person; its turn stands still"
 	case e.To == string(turn.Active) && e.From == string(turn.Waiting):
 		return "── " + agent + " goes on"
 	case e.To == string(turn.Waiting):

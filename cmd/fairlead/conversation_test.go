@@ -31,6 +31,8 @@ func talk() []engine.ChannelEntry {
 		{Kind: "moved", Agent: "reviewer", From: "ACTIVE", To: "QUEUED", Row: "T9", Trigger: "timed_out", Turn: 2},
 		{Kind: "late", N: 6, By: "reviewer", Turn: 2, Text: "here I am " + strings.Repeat("ä", 200)},
 		{Kind: "moved", Agent: "author", From: "ACTIVE", To: "QUEUED", Row: "T22", Trigger: "passed", Turn: 3},
+		{Kind: "moved", Agent: "author", From: "ACTIVE", To: "WAITING", Row: "T17", Trigger: "interrupted", Turn: 5},
+		{Kind: "moved", Agent: "author", From: "WAITING", To: "ACTIVE", Row: "T17", Trigger: "asked_itself", Turn: 5},
 	}
 	for i := range all {
 		all[i].Seq, all[i].At = uint64(i+1), at.Add(time.Duration(i)*time.Second)
