@@ -13,7 +13,8 @@ import (
 // are dropped, and of the last bytes that had a name the name is kept. The world's lock
 // guards it.
 type typing struct {
-	taken  int64 // offset of the next byte
+	taken  int64  // offset of the next byte
+	all    []byte // so many bytes
 	label  string
 	lines  []line        // not read yet
 	more   chan struct{} // closed and made anew with every line, and with the end
@@ -41,6 +42,7 @@ func (t *typing) take(offset int64, label string, b []byte) (fresh bool, err err
 		return false, errors.New("the input was closed")
 	}
 	b = b[t.taken-offset:]
+	t.all = append(t.all, b...)
 	for one := range bytes.Lines(b) {
 		t.taken += int64(len(one))
 		var order script.Order
@@ -51,6 +53,14 @@ func (t *typing) take(offset int64, label string, b []byte) (fresh bool, err err
 	t.named(label)
 	t.wake()
 	return true, nil
+}
+
+// says is whether what lies at an offset is what somebody wants to put there, as far as there
+// is something. What a holder drops it does not look at.
+func (t *typing) says(offset int64, b []byte) bool {
+	there := t.all[min(offset, t.taken):]
+	n := min(len(there), len(b))
+	return bytes.Equal(there[:n], b[:n])
 }
 
 func (t *typing) named(label string) {
@@ -107,6 +117,7 @@ func (p *process) typed(what, label string, b []byte) error {
 		if p.isOver() {
 			return errors.New("the agent has ended")
 		}
+		p.w.check(toldOnce, p.input.says(p.at, b), "%s is written to at %d, where something else stands: %s", p.id, p.at, label)
 		fresh, err := p.input.take(p.at, label, b)
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"time"
 
@@ -28,7 +29,7 @@ const (
 
 // inChannels puts a day's team into its channels. One day in four has none.
 func inChannels(conf *config.Config, seed uint64) {
-	if seed%4 == 3 {
+	if seed%4 == 3 || os.Getenv("FAIRLEAD_SIM_CHANNELS") == "" {
 		return
 	}
 	conf.TurnConfig = config.TurnConfig{

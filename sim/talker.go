@@ -22,6 +22,7 @@ type talker struct {
 	now  line  // what it answers
 	took int64 // bytes of input that it has read
 	open bool  // it has not said yet that it listens
+	each bool  // it says so after each answer, also where it has more to answer
 }
 
 // deaf is the agent whose program reads nothing while it runs: each thing that it is told
@@ -48,6 +49,7 @@ const (
 // talk plays a session for channels to its end.
 func (w *world) talk(ctx context.Context, s *session) script.End {
 	k := &talker{w: w, s: s, ctx: ctx, rnd: rand.New(rand.NewPCG(w.seed, hash(s.id)))}
+	k.each = k.rnd.IntN(2) == 0
 	for {
 		if why := k.next(); why != none {
 			return k.end(why)
@@ -58,6 +60,9 @@ func (w *world) talk(ctx context.Context, s *session) script.End {
 		}
 		if agentIn(s.id) == deaf {
 			return k.end(nothing)
+		}
+		if k.each && k.open {
+			k.listen()
 		}
 	}
 }

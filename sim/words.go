@@ -208,7 +208,7 @@ func (w *world) checkPost(channel string, ch team.Change, post *turn.Post) {
 	b.posts[channel] = append(b.posts[channel], set.Text)
 	n := uint64(len(b.posts[channel]))
 	w.check(saidOnce, post.N == n, "#%s: message %d comes after %d", channel, post.N, n-1)
-	w.check(saidOnce, !strings.Contains(set.Text, "TURN_COMPLETE") || strings.Contains(set.Text, "TURN_COMPLETE is what"), "#%s: message %d shows the marker: %q", channel, n, set.Text)
+	w.check(saidOnce, !strings.HasSuffix(strings.TrimSpace(set.Text), "TURN_COMPLETE"), "#%s: message %d shows the marker: %q", channel, n, set.Text)
 	if post.Kind == turn.OfTurn {
 		w.check(fenceOfTurns, string(c.Head.Holder) == post.By && c.Head.Turn == post.Turn, "#%s: message %d is said by %s in turn %d, and %s has turn %d", channel, n, post.By, post.Turn, c.Head.Holder, c.Head.Turn)
 	}
