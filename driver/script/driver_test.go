@@ -54,33 +54,6 @@ steps:
 			Name: "Fails", Session: session, Agent: agent(t, "steps: [{fail: no network, code: 9}]"),
 			Facts: []string{"stopped failed: no network"},
 		},
-		drivertest.Case{
-			Name: "Talks", OK: true, // one prompt after the other, and the last of them while it is answering
-			Session: driver.Session{ID: "coder-19", Kind: driver.Turn, Prompt: "the floor is yours", Attempt: 1, Channel: "reviews", Turn: 7},
-			Agent: agent(t, `
-steps: [{say: not this}]
-turn:
-  - repeat: {times: 3, steps: [expect_prompt, {say: "{kind} {i}: {prompt}"}, {run: "echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", every: 19}]}
-`),
-			Tell: func(t *testing.T, p *drivertest.Process, c driver.Conversation, f driver.Fact) {
-				if f.Kind != driver.Listening {
-					return
-				}
-				if f.Input != p.Sent() {
-					t.Errorf("it listens behind %d of %d bytes", f.Input, p.Sent())
-				}
-				for _, text := range []string{"and again", "and meanwhile"} {
-					if err := c.Prompt(t.Context(), text); err != nil {
-						t.Error(err)
-					}
-				}
-			},
-			Facts: []string{
-				"said turn 1: the floor is yours", "tool_called echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", "said reviews 7", "listening ",
-				"said turn 2: and again", "tool_called echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", "said reviews 7",
-				"said turn 3: and meanwhile", "tool_called echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", "said reviews 7", "stopped completed",
-			},
-		},
 		drivertest.Case{Name: "Crashes", Session: session, Agent: agent(t, "steps: [{emit: 'half a '}, crash]"), Facts: []string{"said half a "}},
 		drivertest.Case{Name: "Segfaults", Session: session, Agent: agent(t, "steps: [{say: a}, {crash: SIGSEGV}]"), Facts: []string{"said a"}},
 		drivertest.Case{Name: "LeavesWithoutAWord", Session: session, Agent: agent(t, "steps: [{run: 'kill -9 $PPID', may_fail: true}, {say: x}]")},
@@ -126,6 +99,39 @@ turn:
 				}
 			},
 			Facts: []string{"said a", "tool_called sleep 1000", "stopped cancelled: cancelled by an order"},
+		},
+	)
+}
+
+// A talk: one prompt after the other in one session.
+func TestDriverTalks(t *testing.T) {
+	drivertest.Run(t, script.Driver{},
+		drivertest.Case{
+			Name: "Talks", OK: true, // one prompt after the other, and the last of them while it is answering
+			Session: driver.Session{ID: "coder-19", Kind: driver.Turn, Prompt: "the floor is yours", Attempt: 1, Channel: "reviews", Turn: 7},
+			Agent: agent(t, `
+steps: [{say: not this}]
+turn:
+  - repeat: {times: 3, steps: [expect_prompt, {say: "{kind} {i}: {prompt}"}, {run: "echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", every: 19}]}
+`),
+			Tell: func(t *testing.T, p *drivertest.Process, c driver.Conversation, f driver.Fact) {
+				if f.Kind != driver.Listening {
+					return
+				}
+				if f.Input != p.Sent() {
+					t.Errorf("it listens behind %d of %d bytes", f.Input, p.Sent())
+				}
+				for _, text := range []string{"and again", "and meanwhile"} {
+					if err := c.Prompt(t.Context(), text); err != nil {
+						t.Error(err)
+					}
+				}
+			},
+			Facts: []string{
+				"said turn 1: the floor is yours", "tool_called echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", "said reviews 7", "listening ",
+				"said turn 2: and again", "tool_called echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", "said reviews 7",
+				"said turn 3: and meanwhile", "tool_called echo $FAIRLEAD_CHANNEL $FAIRLEAD_TURN", "said reviews 7", "stopped completed",
+			},
 		},
 	)
 }
