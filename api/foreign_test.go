@@ -208,7 +208,7 @@ func talk(ctx context.Context, c *Client, name string) error {
 	}
 }
 
-func dialIn(t *testing.T, dir string) *Client {
+func dialIn(t testing.TB, dir string) *Client {
 	t.Helper()
 	c, err := Dial(dir)
 	if err != nil {
