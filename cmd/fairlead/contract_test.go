@@ -71,6 +71,45 @@ func TestContracts(t *testing.T) {
 	}
 }
 
+// The same of what programs are told about channels.
+func TestChannelContracts(t *testing.T) {
+	s := newShip(t, map[string]string{
+		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, -c, 'cat; echo TURN_COMPLETE'], workspace: ada}\nchannels:\n  talk: {agents: [ada]}\n",
+	})
+	var said struct {
+		MessageID string `json:"message_id"`
+		State     string `json:"state"`
+	}
+	if err := json.Unmarshal([]byte(s.must("say", "talk", "hello", "--json", "--wait")), &said); err != nil || said.MessageID != "talk/1" || said.State != "answered" {
+		t.Errorf("say: %+v, %v", said, err)
+	}
+	var all struct {
+		Channels []struct {
+			Name     string    `json:"name"`
+			Queue    *[]string `json:"queue"`
+			Holder   *string   `json:"holder"`
+			State    string    `json:"state"`
+			Messages int       `json:"messages"`
+		} `json:"channels"`
+	}
+	text := s.must("channels", "--json")
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Channels) != 1 || !strings.Contains(text, `"deadline":null`) {
+		t.Fatalf("channels: %s", text)
+	}
+	c := all.Channels[0]
+	if c.Name != "talk" || c.Queue == nil || c.Holder == nil || *c.Holder != "" || c.State != "PARKED" || c.Messages < 2 {
+		t.Errorf("channels: %s", text)
+	}
+	for _, line := range s.lines(".fairlead/log/turns.jsonl") {
+		if !strings.HasPrefix(line, `{"timestamp":"`) || !strings.Contains(line, `,"event":"state_transition","agentId":"ada","from":"`) || !strings.Contains(line, `,"channel":"`) {
+			t.Errorf("the seven fields do not come first: %s", line)
+		}
+	}
+}
+
 const loud = `sessions:
   - steps:
       - emit: {bytes: 20971520}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,5 +66,32 @@ func TestDemoIsItsExamples(t *testing.T) {
 		if err1 != nil || err2 != nil || string(one) != string(two) {
 			t.Errorf("%s of the two examples differ (%v, %v)", name, err1, err2)
 		}
+	}
+}
+
+// The demo without a page: agents work and talk, and nothing is left behind. It has the time
+// in which people see two agents talk.
+func TestDemoHeadless(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the demo takes a quarter of a minute")
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	cmd := command("demo", "--headless", "--for", "12s", "--json")
+	cmd.Env = append(cmd.Env, "XDG_RUNTIME_DIR="+t.TempDir())
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var said demoAnswer
+	if err := json.Unmarshal(out, &said); err != nil {
+		t.Fatal(err)
+	}
+	if said.Said < 3 || said.Turns < 2 || said.Commits < 2 || said.Strays != 0 || len(said.Agents) != 5 {
+		t.Errorf("%s", out)
+	}
+	if exists(said.Dir) {
+		t.Errorf("%s is still there", said.Dir)
 	}
 }
