@@ -65,7 +65,8 @@
 //	hang           why, deaf (nothing but SIGKILL ends it)
 //	ask            question, tool, options, timeout, allowed (steps), denied (steps)
 //	expect_prompt  containing, timeout: takes the next prompt; the one of the start is the first;
-//	               where none lies there, it tells that it listens and waits
+//	               where none lies there, it tells that it listens and waits; where nobody can
+//	               say any more, the play is completed
 //	repeat         times, steps
 //	one_of         choices: a list of lists of steps; one is drawn
 //

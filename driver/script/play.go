@@ -92,6 +92,7 @@ type player struct {
 	answers map[string]string // by question
 	asked   int
 	hurried bool // Stop was seen
+	letGo   bool // the orders were closed
 }
 
 // What ends a play before its last step. They come up through every step.
@@ -99,6 +100,7 @@ var (
 	errGone       = errors.New("killed")
 	errCancelled  = errors.New("cancelled")
 	errTerminated = errors.New("asked to stop")
+	errLetGo      = errors.New("let go") // it waits for a prompt, and nobody will give one: it has done all that was asked
 )
 
 // failed is the step fail; crashed is the step crash where the world survives it.
@@ -145,6 +147,8 @@ func (p *player) end(err error) End {
 		return End{Code: -1, Signal: "SIGKILL"}
 	case errors.As(err, &c):
 		return End{Code: -1, Signal: c.signal}
+	case errors.Is(err, errLetGo):
+		stop = driver.Stop{OK: true, Reason: "completed", Detail: "nobody said any more"}
 	case err == nil:
 		stop = driver.Stop{OK: true, Reason: "completed"}
 		if len(p.prompts) > 0 && p.heardMore() {
@@ -281,7 +285,7 @@ func (p *player) await(ready func() bool, done <-chan struct{}, timer <-chan tim
 // take understands one order.
 func (p *player) take(o Order, ok bool) error {
 	if !ok {
-		p.stage.Orders = nil // nobody speaks any more: what waits for an answer waits for Stop
+		p.stage.Orders, p.letGo = nil, true // nobody speaks any more: what waits for an answer waits for Stop
 		return nil
 	}
 	p.taken = max(p.taken, o.end)

@@ -202,6 +202,23 @@ func TestListening(t *testing.T) {
 	})
 }
 
+// Who waits for a prompt when nobody will give one has done what was asked of it.
+func TestLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		orders := make(chan Order)
+		go func() {
+			<-time.After(time.Hour)
+			orders <- Order{Type: OrderPrompt, Text: "two"}
+			close(orders)
+		}()
+		end, told, took := play(t, "steps: [{repeat: {times: 9, steps: [expect_prompt, {say: '{prompt}'}]}}, {say: never}]", work, Stage{Orders: orders})
+		expect(t, told, "said build it", "listening ", "said two", "listening ", "stopped completed: nobody said any more")
+		if end.Code != 0 || end.Stop == nil || !end.Stop.OK || took != time.Hour {
+			t.Errorf("ended %+v after %v", end, took)
+		}
+	})
+}
+
 // Sessions take turns by the number in the session's id.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

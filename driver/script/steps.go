@@ -296,8 +296,11 @@ func (p *player) expectPrompt(s *Step) error {
 		defer t.Stop()
 		timer = t.C
 	}
-	if err := p.await(func() bool { return len(p.prompts) > 0 }, nil, timer); err != nil {
+	if err := p.await(func() bool { return len(p.prompts) > 0 || p.letGo }, nil, timer); err != nil {
 		return err
+	}
+	if len(p.prompts) == 0 && p.letGo {
+		return errLetGo
 	}
 	if len(p.prompts) == 0 {
 		return fmt.Errorf("no prompt came within %v", s.Limit)
