@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/marker"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -207,6 +208,9 @@ func (e *Engine) AgentTold(ctx context.Context, agent, key string) (uint64, erro
 // turn is kept and marked late.
 func (e *Engine) AgentSaid(ctx context.Context, s Speech) (uint64, error) {
 	text := strings.ToValidUTF8(s.Text, "\uFFFD")
+	if said, word := ending([]byte(text), false); word == marker.TurnComplete && s.Turn != 0 { // SPEC: it counts at the end of a message, however that came
+		text, s.Complete = said, true
+	}
 	return e.asAgent(ctx, s.Agent, text, turn.Said{
 		Token: token(s.Channel, s.Agent, s.Turn), Bytes: len(text), Complete: s.Complete, Ended: s.Ended, Re: s.Re,
 	})
