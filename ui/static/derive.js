@@ -37,7 +37,8 @@ export function intent(a, hold, nowMs) {
 /** What it does now, as one sentence. @param {Agent} a */
 export function doing(a) {
   if (running(a)) return a.session || a.loop === 'foreign' ? DOING[a.current_state] : DOING[a.current_state] + '; no session right now';
-  return a.session ? 'At rest; a session is still open' : 'At rest';
+  if (!a.session) return 'At rest';
+  return a.session.kind === 'turn' ? 'At rest; takes part in a channel' : 'At rest; a session is still open';
 }
 
 /**

@@ -22,6 +22,7 @@ type Meeting struct {
 	Wait    func(why string)  // whoever has the turn asks to wait; nil: it cannot be made to
 	Late    func(text string) // somebody speaks whose turn is over
 	Refuse  func() string     // the next skip will be refused; these words must be shown
+	Deaf    func() string     // and the next message
 }
 
 // slowWords make whoever hears them keep the turn.
@@ -137,6 +138,21 @@ func TimedOut(t *testing.T, p *Page, target Target) {
 		page.WaitText(".notice", m.First+" turn timed out")
 		page.WaitText(".turns", "out of time")
 	}
+}
+
+// Unheard: what was refused is still in the field, and the refusal stands beside it.
+func Unheard(t *testing.T, p *Page, target Target) {
+	needs(t, target.Meeting != nil && target.Meeting.Deaf != nil, "refuse a message")
+	p.talks(target)
+	words := target.Meeting.Deaf()
+	Eval[bool](p, `(document.querySelector('#words').focus(), true)`)
+	p.Press("Is anybody there?")
+	p.Click(".composer", "Send")
+	p.WaitText(".composer .fault", words)
+	p.Until("nothing is lost", `document.querySelector('#words').value === 'Is anybody there?'`)
+	p.Click(".composer", "Send")
+	p.WaitText(".say-human", "Is anybody there?")
+	p.Until("the refusal is gone", `!document.querySelector('.composer .fault') && document.querySelector('#words').value === ''`)
 }
 
 // SkippedByHand: a person takes the turn from an agent; the next one has it, on both pages.

@@ -25,6 +25,12 @@ func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Press(kb.Enter)
 	p.WaitText(".say-human", "by keyboard, m and all")
 	p.Until("the field has the focus again", `document.activeElement.id === 'words'`)
+	if !Eval[bool](p, `matchMedia('(pointer: coarse)').matches`) {
+		p.Press("and by Enter")
+		p.Press(kb.Enter)
+		p.WaitText(".say-human", "and by Enter")
+		p.Until("the field is empty", `document.querySelector('#words').value === ''`)
+	}
 	p.tabTo("the modes", `e.name === 'mode'`)
 	p.Press(kb.ArrowRight)
 	p.Until("another mode is chosen", `document.querySelector('.modes input:checked').value === 'queue'`)

@@ -54,6 +54,7 @@ func Scenarios() []Scenario {
 		{"interrupted", Interrupted},
 		{"timed out", TimedOut},
 		{"skipped", SkippedByHand},
+		{"unheard", Unheard},
 		{"a circle by hand", CircleByHand},
 		{"waited", Waited},
 		{"hostile talk", HostileTalk},

@@ -77,6 +77,10 @@ func fakeMeeting(fake *uitest.Fake) *uitest.Meeting {
 			fake.Refuse("skip", "quay", "the team is being stopped")
 			return "the team is being stopped"
 		},
+		Deaf: func() string {
+			fake.Refuse("say", "quay", "256 messages wait for an answer")
+			return "256 messages wait for an answer"
+		},
 	}
 }
 

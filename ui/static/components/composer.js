@@ -55,23 +55,21 @@ export function Composer({ c }) {
   const send = async () => {
     if (off) return;
     const words = text.value;
-    if (!await say(c.name, words, mode)) return;
-    if (text.value === words) write('');
-    chosen.value = '';
+    write('');
+    if (await say(c.name, words, mode)) chosen.value = '';
+    else write(words + (text.value ? `\n${text.value}` : '')); // nothing is lost that was not taken
     field.current?.focus();
   };
-  const onKeyDown = (/** @type {KeyboardEvent} */ e) => {
-    if (e.key !== 'Enter' || e.isComposing || e.shiftKey) return;
-    if (touch.matches && !e.ctrlKey && !e.metaKey) return; // there Enter makes a line
-    e.preventDefault();
-    void send();
-  };
+  // Enter sends, but where it is a touch away: there it makes a line.
+  const sends = (/** @type {KeyboardEvent} */ e) => e.key === 'Enter' && !e.isComposing && !e.shiftKey && (!touch.matches || e.ctrlKey || e.metaKey);
+  const onKeyDown = (/** @type {KeyboardEvent} */ e) => { if (sends(e)) { e.preventDefault(); void send(); } };
+  const onKeyPress = (/** @type {KeyboardEvent} */ e) => { if (sends(e)) e.preventDefault(); };
   const about = mode === 'interrupt' && c.lead ? `Stops the turn until ${plain(c.lead, 40)} has answered you; then it goes on.` : MODES[mode]?.about ?? '';
   return html`<form class="composer composer-${plain(mode, 12)}" aria-label="Say something" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void send(); }}>
     <${Open} c=${c} />
     <div class="composer-box"><label class="hidden" for="words">What you say in ${plain(c.name, 80)}</label>
       <textarea id="words" ref=${field} rows="1" placeholder=${c.configured ? `Say something in #${plain(c.name, 40)}` : 'This channel takes nothing any more'} aria-describedby="mode-about" value=${text.value}
-        onInput=${(/** @type {any} */ e) => { write(e.target.value); forgive('say'); }} onKeyDown=${onKeyDown}></textarea>
+        onInput=${(/** @type {any} */ e) => { write(e.target.value); forgive('say'); }} onKeyDown=${onKeyDown} onKeyPress=${onKeyPress}></textarea>
       <button type="submit" class="order order-send" aria-disabled=${off ? 'true' : undefined} aria-busy=${asked.value === 'say' ? 'true' : undefined}><${Icon} name="send" /><span>Send</span></button></div>
     <div class="composer-foot"><fieldset class="seg modes"><legend class="hidden">How it meets the turn</legend>${Object.entries(MODES).map(([key, m]) => html`<label key=${key} class="mode ${mode === key ? 'mode-on' : ''}" title=${m.about}><input type="radio" class="hidden" name="mode" value=${key} checked=${mode === key} onChange=${() => { chosen.value = key; }} />${m.name}</label>`)}</fieldset>
       <p id="mode-about" class="mode-about">${long ? html`<span class="too-long">${count(size)} bytes; ${count(MESSAGE_BYTES_MAX)} at most. What is longer is a file.</span>` : html`${about}${mode === c.mode ? html` <span class="soft">The default here.</span>` : ''}`}</p></div>
