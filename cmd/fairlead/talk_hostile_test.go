@@ -17,8 +17,16 @@ func TestEvilTalkOnATerminal(t *testing.T) {
 	for _, words := range [][]string{
 		{"say", "talk", "--wait", "a word " + evil},
 		{"say", "talk", "more " + evil},
-		{"watch", "talk", "--no-follow", "--moves"}, {"channels"}, {"channels", "talk"}, {"ps"}, {"why", "ada"},
-		{"skip", "talk"}, {"grant", "talk", "x" + evil}, {"channels", evil}, {"watch", "#" + evil}, {"say", evil, "x"},
+		{"watch", "talk", "--no-follow", "--moves"},
+		{"channels"},
+		{"channels", "talk"},
+		{"ps"},
+		{"why", "ada"},
+		{"skip", "talk"},
+		{"grant", "talk", "x" + evil},
+		{"channels", evil},
+		{"watch", "#" + evil},
+		{"say", evil, "x"},
 	} {
 		seen, _ := s.onTerminal(words...)
 		harmless(t, strings.Join(words[:1], " "), seen)
