@@ -12,11 +12,15 @@ import (
 
 // fakeDriver understands lines: "usage IN OUT COST", "stop ok" and "stop WHY"; and
 // "turn IN OUT COST", one line that makes two facts, the first of which carries the place
-// where the line begins. All else is said.
+// where the line begins. "listening N" has read N bytes, "asks …" asks for permission, "deed"
+// calls a tool. All else is said.
 type fakeDriver struct {
 	check   hook // what Check answers
 	between hook // asked between two facts of one line
+	talks   bool // its agents read what they are told
 }
+
+func (d *fakeDriver) TakesInput() bool { return d.talks }
 
 func (d *fakeDriver) Name() string { return "fake" }
 
@@ -25,7 +29,11 @@ func (d *fakeDriver) Check(driver.Agent) error {
 }
 
 func (d *fakeDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
-	return driver.Launch{Argv: []string{string(s.Kind)}}, nil
+	launch := driver.Launch{Argv: []string{string(s.Kind)}}
+	if s.Kind == driver.Turn {
+		launch.Input = fakeOrder{Prompt: s.Prompt}.line()
+	}
+	return launch, nil
 }
 
 func (d *fakeDriver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
@@ -47,8 +55,19 @@ type fakeConversation struct {
 	d *fakeDriver
 }
 
-func (fakeConversation) Prompt(context.Context, string) error { return driver.ErrNoInput }
-func (fakeConversation) Cancel(context.Context) error         { return driver.ErrNoInput }
+func (c fakeConversation) Prompt(ctx context.Context, text string) error {
+	if !c.d.talks {
+		return driver.ErrNoInput
+	}
+	return c.w.Send(ctx, fakeOrder{Prompt: text}.line())
+}
+
+func (c fakeConversation) Cancel(ctx context.Context) error {
+	if !c.d.talks {
+		return driver.ErrNoInput
+	}
+	return c.w.Send(ctx, fakeOrder{Cancel: true}.line())
+}
 
 func (c fakeConversation) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {
 	return func(yield func(driver.Fact, error) bool) {
@@ -86,6 +105,13 @@ func factsOf(line driver.Line) []driver.Fact {
 		return []driver.Fact{{Kind: driver.UsageReported, Usage: usage(), Offset: line.End}}
 	case words[0] == "turn" && len(words) == 4:
 		return []driver.Fact{{Kind: driver.UsageReported, Usage: usage(), Offset: line.Start}, last}
+	case words[0] == "listening" && len(words) == 2:
+		input, _ := strconv.ParseInt(words[1], 10, 64)
+		return []driver.Fact{{Kind: driver.Listening, Input: input, Offset: line.End}}
+	case words[0] == "asks":
+		return []driver.Fact{{Kind: driver.PermissionAsked, Text: strings.Join(words[1:], " "), Ask: driver.Ask{ID: "1"}, Offset: line.End}}
+	case words[0] == "deed":
+		return []driver.Fact{{Kind: driver.ToolCalled, Tool: "sh", Offset: line.End}}
 	case words[0] == "stop" && len(words) > 1:
 		return []driver.Fact{{Kind: driver.Stopped, Stop: driver.Stop{OK: words[1] == "ok", Reason: strings.Join(words[1:], " ")}, Offset: line.End}}
 	}

@@ -63,6 +63,15 @@ func (f *fate) act(what string, do func()) error {
 	return errDead
 }
 
+// die ends it now.
+func (f *fate) die() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.isDead() {
+		close(f.dead)
+	}
+}
+
 func (f *fate) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

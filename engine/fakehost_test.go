@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,11 @@ type fakeSession struct {
 	ending Ending
 	acked  bool
 	told   bool
+
+	in    []byte        // what was typed, not read yet
+	input int64         // bytes of it, those read among them
+	label string        // of the last of it that had one
+	typed chan struct{} // closed and made anew with every byte
 }
 
 func (s *fakeSession) say(format string, args ...any) {
@@ -133,8 +139,9 @@ func (h seat) Start(ctx context.Context, id string, epoch uint64, launch driver.
 		}
 		s = &fakeSession{
 			id: id, kind: driver.Kind(launch.Argv[0]), over: make(chan struct{}), asked: make(chan struct{}),
-			host: h.fakeHost, grew: make(chan struct{}), start: time.Now(),
+			host: h.fakeHost, grew: make(chan struct{}), start: time.Now(), typed: make(chan struct{}),
 		}
+		s.take(launch.Input, "")
 		h.sessions[id] = s
 		h.order = append(h.order, id)
 		h.lives.Go(func() {
@@ -325,7 +332,82 @@ func (p *fakeProc) Evidence(context.Context) (Proof, error) {
 	return Proof{PID: p.PID(), HolderPID: 1, StartedAt: p.start}, p.allowed()
 }
 
-func (p *fakeProc) Send(context.Context, []byte) error { return io.ErrClosedPipe }
+func (p *fakeProc) Send(ctx context.Context, input []byte) error { return p.SendAs(ctx, "", input) }
+
+// SendAs types, once, what has a name.
+func (p *fakeProc) SendAs(_ context.Context, label string, input []byte) error {
+	if err := p.allowed(); err != nil {
+		return err
+	}
+	if p.isOver() {
+		return driver.ErrNoInput
+	}
+	return p.fate.act("type "+p.id+" "+label, func() { p.take(input, label) })
+}
+
+func (p *fakeProc) Input() (int64, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.input, p.label
+}
+
+// take is what somebody types.
+func (s *fakeSession) take(input []byte, label string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.in = append(s.in, input...)
+	s.input += int64(len(input))
+	if label != "" {
+		s.label = label
+	}
+	close(s.typed)
+	s.typed = make(chan struct{})
+}
+
+// next is the next thing that the session is told: a prompt, or an order to cancel; false: it is
+// to go, or the time is over.
+func (s *fakeSession) next(within time.Duration) (text string, cancel, ok bool) {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	for {
+		s.mu.Lock()
+		line, rest, whole := bytes.Cut(s.in, []byte("\n"))
+		typed := s.typed
+		if whole {
+			s.in = rest
+		}
+		s.mu.Unlock()
+		if whole {
+			var order fakeOrder
+			if err := json.Unmarshal(line, &order); err != nil {
+				panic(fmt.Sprintf("%s was told %q: %v", s.id, line, err))
+			}
+			return order.Prompt, order.Cancel, true
+		}
+		select {
+		case <-typed:
+		case <-s.asked:
+			return "", false, false
+		case <-timer.C:
+			return "", false, false
+		}
+	}
+}
+
+// fakeOrder is a line of what is typed.
+type fakeOrder struct {
+	Prompt string `json:"prompt,omitempty"`
+	Cancel bool   `json:"cancel,omitempty"`
+}
+
+func (o fakeOrder) line() []byte {
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return append(text, '\n')
+}
+
 func (p *fakeProc) CloseInput(context.Context) error {
 	p.tell()
 	return nil
