@@ -46,6 +46,7 @@ const (
 	channelWidth = 16
 	holderWidth  = 16
 	queueWidth   = 20
+	openShown    = 20 // of the messages that nobody has answered, the oldest: the rest would scroll them away
 	aboutWidth   = 40 // of remarks; all of them are shown of one channel alone
 )
 
@@ -187,10 +188,14 @@ func (a *app) printChannel(out io.Writer, c engine.ChannelView) error {
 	if len(c.Open) > 0 {
 		fmt.Fprintln(table, "\nMESSAGE\tBY\tMODE\tSTATE")
 	}
-	for _, m := range c.Open {
+	for _, m := range c.Open[:min(len(c.Open), openShown)] {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", m.N, line(m.By, channelWidth), plain(m.Mode), plain(m.State))
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil || len(c.Open) <= openShown {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "and %d more\n", len(c.Open)-openShown)
+	return err
 }
 
 func memberRemarks(m engine.MemberView) string {

@@ -15,7 +15,8 @@ import (
 // agent, and as what is left of a process that forked twice, began a session of its own and
 // threw its environment away.
 const climb = `ask() { env -i FAIRLEAD_TEST_MAIN=1 XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$bin" "$@" --dir .. >> words 2>&1; echo "$how $*: $?" >> codes; }
-all() { ask release; ask down; ask down --now; ask start ada; ask stop ada; ask cleanup ada; ask once bob; ask hold; ask release; }
+all() { ask release; ask down; ask down --now; ask start ada; ask stop ada; ask cleanup ada; ask once bob; ask hold; ask release; talk; }
+talk() { ask say desk hello; ask grant desk ada --now; ask skip desk; ask override desk --resume; ask assign desk ada; ask remove desk bob; ask disable bob; ask enable ada; }
 bin=$1 how=$2
 case $how in
 child) all; setsid sh "$0" "$bin" between & wait; until test -e over; do sleep 0.02; done;;
@@ -32,21 +33,24 @@ func TestClimber(t *testing.T) {
 	s := newShip(t, map[string]string{
 		"climb.sh": climb,
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, ../climb.sh, " + os.Args[0] + ", child], workspace: ada}\n" +
-			"  bob: {driver: exec, command: [\"true\"], workspace: bob}\n",
+			"  bob: {driver: exec, command: [\"true\"], workspace: bob}\nchannels:\n  desk: {agents: [bob]}\n",
 	})
 	s.must("once", "ada")
 	s.until("ada", "it rests again", func(v engine.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 })
 
 	var want []string
 	for _, how := range []string{"child", "orphan"} {
-		for _, line := range []string{"release: 3", "down: 3", "down --now: 3", "start ada: 3", "stop ada: 3", "cleanup ada: 3", "once bob: 0", "hold: 0", "release: 3"} {
+		for _, line := range []string{
+			"release: 3", "down: 3", "down --now: 3", "start ada: 3", "stop ada: 3", "cleanup ada: 3", "once bob: 0", "hold: 0", "release: 3",
+			"say desk hello: 3", "grant desk ada --now: 3", "skip desk: 3", "override desk --resume: 3", "assign desk ada: 3", "remove desk bob: 3", "disable bob: 3", "enable ada: 3",
+		} {
 			want = append(want, how+" "+line)
 		}
 	}
 	if got := s.lines("ada/codes"); !slices.Equal(got, want) {
 		t.Errorf("it was answered\n%s\nand should be\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if words := strings.Join(s.lines("ada/words"), "\n"); strings.Count(words, "nobody releases himself") != 14 {
+	if words := strings.Join(s.lines("ada/words"), "\n"); strings.Count(words, "nobody releases himself") != 14 || strings.Count(words, "people speak and order here") != 16 {
 		t.Errorf("it was told: %s", words)
 	}
 	s.must("release")

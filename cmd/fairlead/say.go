@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -113,11 +114,18 @@ func (a *app) say(ctx context.Context, client *api.Client, channel, text, mode s
 	return err
 }
 
+// unattended are the reasons for which nobody answers until something else happens; who waits
+// for an answer should know.
+var unattended = []turn.Reason{turn.Nobody, turn.Held, turn.Limited}
+
 // awaitAnswer shows the channel from a message on until somebody has answered it.
 func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channel string, spoken engine.Spoken) error {
 	message, err := messageNow(ctx, client, channel, spoken)
 	if err != nil {
 		return err
+	}
+	if view, err := client.Channel(ctx, channel); err == nil && !a.json && slices.Contains(unattended, turn.Reason(view.Parked)) {
+		fmt.Fprintln(a.err, a.paint(dim, standing(view)))
 	}
 	var answers []engine.ChannelEntry
 	show := a.conversation()
