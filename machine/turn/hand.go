@@ -214,6 +214,8 @@ func (c *circle) grant(in GrantAsked) error {
 		return nil
 	case c.state(in.Agent) == Offline:
 		return c.refuse(in.Agent, Granted, "T4", "it is not connected")
+	case h.Aside.Message != 0 && h.Aside.Agent == in.Agent: // its answer would be taken for its turn's
+		return c.refuse(in.Agent, Granted, "T17", "it answers a person who interrupted; give it the turn when it has")
 	case c.now.Held:
 		return c.refuse(in.Agent, Granted, "X8", "the team is held; release it first")
 	case a.Limit != "":

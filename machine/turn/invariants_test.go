@@ -121,7 +121,7 @@ func goesOn(f *Floor, id ChannelID, c *Channel, now Now) error {
 		if len(f.Todo(id, now)) == 0 && f.Deadline(id).At.IsZero() {
 			return fmt.Errorf("a turn or an aside is under way, and nothing can end it: %+v", *h)
 		}
-		return nil
+		return runs(f, c)
 	}
 	if h.Parked == "" {
 		return fmt.Errorf("nobody has the turn, and nobody says why")
@@ -136,6 +136,25 @@ func goesOn(f *Floor, id ChannelID, c *Channel, now Now) error {
 		if n := asked(f, c, name); n != 0 {
 			return fmt.Errorf("message %d waits, %s is free, and the channel is parked (%s)", n, name, h.Parked)
 		}
+	}
+	return nil
+}
+
+// runs: whoever has the turn has a time for it, and whoever answers a person, too. It is the
+// deadline of the turn where it speaks, of the wait where it waits, of the answer where it was
+// interrupted.
+func runs(f *Floor, c *Channel) error {
+	h := &c.Head
+	limited := func(name AgentID) bool { return f.Agents[name].Timeout > 0 || c.Settings.DefaultTimeout > 0 }
+	switch s := c.Seats[h.Holder]; {
+	case s == nil:
+	case s.State == Active && h.Lease.Ends.IsZero() && limited(h.Holder):
+		return fmt.Errorf("%s is ACTIVE, and no timer runs: %+v", h.Holder, *h)
+	case s.State == Waiting && h.Lease.WaitTo.IsZero() && (!h.Lease.Stopped || h.Aside.Message == 0):
+		return fmt.Errorf("%s is WAITING, and no timer runs: %+v", h.Holder, *h)
+	}
+	if h.Aside.Message != 0 && h.Aside.Agent != h.Holder && h.Aside.Ends.IsZero() && limited(h.Aside.Agent) {
+		return fmt.Errorf("%s answers a person, and no timer runs: %+v", h.Aside.Agent, *h)
 	}
 	return nil
 }
