@@ -38,8 +38,8 @@ const (
 // and the turn ends by its time as every other.
 func TestEndlessSpeech(t *testing.T) {
 	for name, ada := range map[string]string{
-		"lines":   `{driver: exec, command: [sh, -c, "yes I say and say and say it again"], workspace: ada, grace: 100ms}`,
-		"no line": `{driver: exec, command: [sh, -c, "tr '\\0' x < /dev/zero"], workspace: ada, grace: 100ms}`,
+		"lines":   `{driver: exec, command: [sh, -c, "while :; do yes I say and say and say it again | head -c 1000000; sleep 0.05; done"], workspace: ada, grace: 100ms}`,
+		"no line": `{driver: exec, command: [sh, -c, "while :; do head -c 1000000 /dev/zero | tr '\\0' x; sleep 0.05; done"], workspace: ada, grace: 100ms}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hostile(t, ada, "defaultTimeoutSeconds: 2", nil)
@@ -63,8 +63,8 @@ func TestEndlessSpeech(t *testing.T) {
 			if grown := s.stateBytes() - before; grown > postedMax {
 				t.Errorf("the journal has grown by %d bytes", grown)
 			}
-			if !strings.Contains(s.conversation("talk"), "not shown") {
-				t.Errorf("nobody says that there is more:\n%.3000s", s.conversation("talk"))
+			if !strings.Contains(last.Text, "not shown here") && !strings.Contains(last.Text, "[cut: ") {
+				t.Errorf("nobody says that there is more:\n%s", s.conversation("talk"))
 			}
 			if told := s.prompt("bob", 1); len(told) > 260<<10 {
 				t.Errorf("bob was told %d bytes", len(told))
@@ -132,7 +132,7 @@ func TestMarkersWithoutEnd(t *testing.T) {
 		moves := 0
 		all := s.entries("talk")
 		for _, e := range all {
-			if e.Kind == entryMoved && e.Agent == "ada" && holding(e.From) {
+			if e.Kind == entryMoved && e.Agent == "ada" && holding(e.From) && !holding(e.To) {
 				moves++
 			}
 		}

@@ -172,11 +172,11 @@ func entryLine(e engine.ChannelEntry) string {
 	case entryMoved:
 		return fmt.Sprintf("%s %s -> %s %s", e.Agent, e.From, e.To, e.Row)
 	case entryHuman:
-		return fmt.Sprintf("a person: %s", strings.TrimSpace(e.Text))
+		return fmt.Sprintf("a person: %s", line(e.Text, 100))
 	case entryNotice, entryWarning:
 		return e.Kind + ": " + e.Text
 	default:
-		return fmt.Sprintf("%s (%s): %.200s", e.By, e.Kind, strings.TrimSpace(e.Text))
+		return fmt.Sprintf("%s (%s): %s", e.By, e.Kind, line(e.Text, 100))
 	}
 }
 
