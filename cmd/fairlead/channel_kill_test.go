@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
 )
 
@@ -204,11 +206,45 @@ func TestKilledDaemonOfAChannel(t *testing.T) {
 	if n := len(turnsTaken(s.entries("talk"))); n < 3 {
 		t.Errorf("only %d turns were taken", n)
 	}
-	logged, err := logTold(filepath.Join(s.dir, ".fairlead", "log", "turns.jsonl"))
-	if err != nil || len(logged) == 0 {
-		t.Errorf("the log of turns: %d lines, %v", len(logged), err)
-	}
+	s.turnsLogged()
 	if folders, err := os.ReadDir(filepath.Join(s.dir, ".fairlead", "sessions")); err != nil || len(folders) > 4 {
 		t.Errorf("%d sessions for four talkers: %v", len(folders), err)
+	}
+}
+
+// turnsLogged wants logs/turns.jsonl to tell each move of an agent once, in order (X6). The daemon
+// writes it beside its work, so it has a moment for it.
+func (s *ship) turnsLogged() {
+	s.t.Helper()
+	var all []logLine
+	client := s.client()
+	for after := uint64(0); ; {
+		page, err := client.Journal(s.t.Context(), api.JournalQuery{After: after})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, ch := range page.Changes {
+			after = ch.Seq
+			if ch.Machine == "turn" && ch.From != "" && ch.From != ch.To {
+				all = append(all, logLine{ch.Seq, ch.Entity, ch.From, ch.To, ch.Row})
+			}
+		}
+		if len(page.Changes) == 0 {
+			break
+		}
+	}
+	if len(all) == 0 {
+		s.t.Error("nobody moved")
+	}
+	why := ""
+	s.poll("the log of turns tells every move", func() bool {
+		logged, err := logTold(filepath.Join(s.dir, ".fairlead", "log", "turns.jsonl"))
+		if why = differ(all, logged); err != nil {
+			why = err.Error()
+		}
+		return why == "" || strings.HasPrefix(why, "line ")
+	})
+	if why != "" {
+		s.t.Errorf("the log of turns: %s", why)
 	}
 }

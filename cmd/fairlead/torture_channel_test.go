@@ -99,6 +99,7 @@ func (k *torture) parley(exact bool, strike func(*load)) {
 		p.gate.Unlock()
 		k.tally.Rounds++
 	}
+	s.turnsLogged()
 }
 
 // talkOn sets the person going.
