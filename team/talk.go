@@ -357,6 +357,9 @@ func (d *draft) talkEnded(a *Agent, s *Session) error {
 		return nil
 	}
 	if s.Outcome == control.OK || s.Outcome == control.Cancelled || d.stopping(a.Name) {
+		if !talk.Told {
+			return nil // nobody has told it anything: it is told in the next session
+		}
 		return d.turns(turn.Said{Token: talk.Token, Re: talk.Re, Ended: true})
 	}
 	return d.turns(turn.AgentGone{Agent: talk.Token.Agent, How: turn.Crashed, Why: s.ID + ": " + s.Why})

@@ -407,3 +407,22 @@ func TestDisabled(t *testing.T) {
 	c.must("", turn.EnableAsked{Agent: "ada"})
 	c.stands("ada IDLE, bob ACTIVE")
 }
+
+// A session that was over before anybody saw it run has been told nothing, so it has answered
+// nothing: what it was opened for is told in the next one.
+func TestTalkNeverTold(t *testing.T) {
+	c := reviews(t, Limits{})
+	c.human("go", "")
+	c.must("", turn.SkipAsked{Channel: "reviews"})
+	c.ends("ada", control.Withdrawn)
+	c.stands("ada QUEUED, bob ACTIVE")
+	id := c.session("bob")
+	c.human("stop: what is this?", turn.Interrupt)
+	if s := c.Agents["bob"].Session; s.ID != id || s.Talk.Told {
+		t.Fatalf("bob's session is %+v", s)
+	}
+	c.ends("bob", control.Lost)
+	if lease := c.Floor.Channels["reviews"].Head.Lease; lease.Told {
+		t.Errorf("bob was never seen to run, and counts as told: %+v", lease)
+	}
+}
