@@ -4,10 +4,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 )
 
 // busy is a channel with so many agents that has seen so many turns.
 func busy(b testing.TB, agents, turns int) *Floor {
+	f := crowd(b, agents, "c")
+	for range turns {
+		handOff(b, f, "c")
+	}
+	return f
+}
+
+// crowd is so many agents, who are in every one of the channels; in each of them somebody has the
+// turn.
+func crowd(b testing.TB, agents int, channels ...ChannelID) *Floor {
 	f := &Floor{}
 	apply := func(in Input) {
 		changes, err := f.Decide(in, Now{At: noon})
@@ -20,24 +31,25 @@ func busy(b testing.TB, agents, turns int) *Floor {
 	}
 	set := DefaultSettings()
 	set.RoundsMax = 0
-	apply(ChannelConfigured{Channel: "c", Settings: set})
 	for i := range agents {
 		name := AgentID(fmt.Sprint("agent", i))
 		apply(AgentConfigured{Agent: name})
 		apply(AgentConnected{name})
-		apply(AssignAsked{Channel: "c", Agent: name})
 	}
-	apply(HumanSpoke{Channel: "c", By: "ada", Bytes: 1})
-	for range turns {
-		handOff(b, f)
+	for _, id := range channels {
+		apply(ChannelConfigured{Channel: id, Settings: set})
+		for i := range agents {
+			apply(AssignAsked{Channel: id, Agent: AgentID(fmt.Sprint("agent", i))})
+		}
+		apply(HumanSpoke{Channel: id, By: "ada", Bytes: 1})
 	}
 	return f
 }
 
 // handOff ends the turn under way with an answer, begins the next, and acknowledges that it was
 // told.
-func handOff(b testing.TB, f *Floor) {
-	h := &f.Channels["c"].Head
+func handOff(b testing.TB, f *Floor, id ChannelID) {
+	h := &f.Channels[id].Head
 	step := func(in Input) {
 		list, err := f.Decide(in, Now{At: noon})
 		if err != nil {
@@ -47,8 +59,8 @@ func handOff(b testing.TB, f *Floor) {
 			f.Apply(ch)
 		}
 	}
-	step(Said{Token: Token{"c", h.Holder, h.Turn}, Bytes: 1000, Complete: true})
-	todo := f.Todo("c", Now{At: noon})
+	step(Said{Token: Token{id, h.Holder, h.Turn}, Bytes: 1000, Complete: true})
+	todo := f.Todo(id, Now{At: noon})
 	step(Told{Token: todo[0].Token, Do: todo[0].Do, N: todo[0].N})
 }
 
@@ -60,10 +72,34 @@ func BenchmarkHandOff(b *testing.B) {
 			f := busy(b, c.agents, c.age)
 			b.ReportAllocs()
 			for b.Loop() {
-				handOff(b, f)
+				handOff(b, f, "c")
 			}
 		})
 	}
+}
+
+// A hand-off of one channel, and of one among a thousand in which the same eight agents are, in
+// turns: the ratio is what the others cost.
+func BenchmarkHandOffAmongChannels(b *testing.B) {
+	all := make([]ChannelID, 1000)
+	for i := range all {
+		all[i] = ChannelID(fmt.Sprint("c", i))
+	}
+	one, many := crowd(b, 8, all[0]), crowd(b, 8, all...)
+	var times [2]time.Duration
+	n := 0
+	for b.Loop() {
+		for i, f := range []*Floor{one, many} {
+			id := all[i*n%len(all)]
+			began := time.Now()
+			handOff(b, f, id)
+			times[i] += time.Since(began)
+		}
+		n++
+	}
+	b.ReportMetric(float64(times[0].Nanoseconds())/float64(n), "one-ns")
+	b.ReportMetric(float64(times[1].Nanoseconds())/float64(n), "thousand-ns")
+	b.ReportMetric(float64(times[1])/float64(times[0]), "ratio")
 }
 
 // What a hand-off writes is small, however many agents there are and however old the channel is.

@@ -54,7 +54,37 @@ func (w *world) check(was map[ChannelID]past, in Input, changes []Change) {
 	if err := step(was, w.floor, in, changes); err != nil {
 		w.t.Fatalf("%T %+v: %v", in, in, err)
 	}
+	w.words()
 	w.fair(changes)
+}
+
+// words: two numbers of a channel are enough to know whom somebody else's words ask for a turn,
+// however many spoke.
+func (w *world) words() {
+	for id, c := range w.floor.Channels {
+		for name, s := range c.Seats {
+			if !inside(c, name) {
+				continue
+			}
+			newest := uint64(0)
+			for _, other := range w.agents {
+				if other != name {
+					newest = max(newest, w.spoke[string(id)+"/"+string(other)])
+				}
+			}
+			if asks := newest > s.Rest; asks != (call(c, name) > s.Rest) {
+				w.t.Fatalf("#%s: the others' last words are message %d, and %s has answered %d: %+v", id, newest, name, s.Rest, c.Head.Said)
+			}
+		}
+	}
+}
+
+// call is what another agent said last.
+func call(c *Channel, name AgentID) uint64 {
+	if c.Head.Said.By == name {
+		return c.Head.Said.Else
+	}
+	return c.Head.Said.Last
 }
 
 // sound is what every channel is like at every moment.
@@ -171,11 +201,8 @@ func asked(f *Floor, c *Channel, name AgentID) uint64 {
 			return m.N
 		}
 	}
-	switch said := c.Head.Said; {
-	case said.By != name && said.Last > s.Rest:
-		return said.Last
-	case said.By == name && said.Else > s.Rest:
-		return said.Else
+	if n := call(c, name); n > s.Rest {
+		return n
 	}
 	return 0
 }

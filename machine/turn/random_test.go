@@ -25,8 +25,9 @@ type world struct {
 	given  map[string]int                // channel/agent/life/message → how often
 	author map[ChannelID]map[uint64]bool // messages that people said
 	done   map[ChannelID]map[uint64]MessageState
-	before map[string]int // channel/agent with something to answer → turns of others until its own, at most
-	late   []Deadline     // deadlines that were overtaken
+	spoke  map[string]uint64 // channel/agent → what it last said in a turn
+	before map[string]int    // channel/agent with something to answer → turns of others until its own, at most
+	late   []Deadline        // deadlines that were overtaken
 	inputs int
 }
 
@@ -34,6 +35,7 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	w := &world{
 		t: t, floor: &Floor{}, replayed: &Floor{}, now: Now{At: noon}, life: map[AgentID]int{}, given: map[string]int{},
 		author: map[ChannelID]map[uint64]bool{}, done: map[ChannelID]map[uint64]MessageState{}, before: map[string]int{},
+		spoke: map[string]uint64{},
 	}
 	for i := range 1 + rnd.IntN(5) {
 		w.agents = append(w.agents, AgentID(fmt.Sprint("a", i)))
@@ -296,6 +298,8 @@ func (w *world) decide(in Input) []Change {
 func (w *world) note(ch *Change) {
 	if p := ch.Body.Post; p != nil && p.Kind == OfHuman {
 		w.author[ch.Channel][p.N] = true
+	} else if p != nil && p.Kind == OfTurn {
+		w.spoke[string(ch.Channel)+"/"+p.By] = p.N
 	}
 	for _, m := range ch.Body.Messages {
 		switch was := w.done[ch.Channel][m.N]; {

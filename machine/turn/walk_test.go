@@ -14,7 +14,8 @@ import (
 )
 
 // can is what may happen in a walk, beside what always may: agents connect and go away, are
-// assigned, are told, speak, finish, run out of time; people speak; and all of it too late.
+// assigned, speak, finish, run out of time; people speak; and agents' words, errands and
+// deadlines come too late.
 type can int
 
 const (
@@ -46,25 +47,49 @@ type scene struct {
 
 var every = []Mode{ByQueue, Interrupt, Inject, Parallel}
 
+// scenes: the short ones are walked with every test. The long ones are the whole that was asked
+// for, four agents in a channel and three in two, within what a machine can visit: what is left
+// out of a large scene is walked in a smaller one. How channels touch each other is only by the
+// agents as such (apart holds that at every step), so of two channels what each of them may do
+// alone is less of interest.
 var scenes = []scene{
 	{agents: 1, channels: 1, modes: every, open: 1, can: all, rounds: 1},
 	{agents: 2, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | grants | removes, rounds: 1, lead: true},
+	{agents: 2, channels: 1, modes: []Mode{Parallel}, open: 1, can: slow | skips, rounds: 1},
 	{agents: 3, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes, rounds: 1},
+	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, rounds: 0},
+	{agents: 2, channels: 2, modes: []Mode{Inject}, open: 1, rounds: 0},
+
+	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: waits | passes | skips | removes, rounds: 1, long: true},
+	{agents: 4, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | skips | removes, rounds: 1, long: true},
+	{agents: 4, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | passes | skips | removes, rounds: 1, long: true},
+	{agents: 4, channels: 1, modes: []Mode{Parallel}, open: 1, can: waits | passes | skips | removes, rounds: 1, long: true},
+	{agents: 3, channels: 1, modes: every, open: 1, can: waits | passes | skips | removes, rounds: 1, long: true},
+	{agents: 2, channels: 1, modes: []Mode{Interrupt, Inject}, open: 2, can: slow | waits | grants, rounds: 1, lead: true, long: true},
+	{agents: 3, channels: 2, modes: []Mode{Inject}, open: 1, rounds: 1, long: true},
 }
 
 func (s scene) String() string {
-	name := fmt.Sprintf("%d agents, %d channels, %d open of %v, rounds %d", s.agents, s.channels, s.open, s.modes, s.rounds)
+	name := fmt.Sprintf("agents=%d,channels=%d,modes=%s,open=%d,rounds=%d", s.agents, s.channels, strings.Join(names(s.modes), "+"), s.open, s.rounds)
 	for i, word := range []string{"slow", "waits", "passes", "skips", "removes", "grants", "disables", "limits", "holds", "crashes", "quietly"} {
 		if s.can&(1<<i) != 0 {
-			name += ", " + word
+			name += "," + word
 		}
 	}
-	for word, is := range map[string]bool{"lead": s.lead, "deaf": s.deaf, "detect": s.detect} {
+	for i, is := range []bool{s.lead, s.deaf, s.detect} {
 		if is {
-			name += ", " + word
+			name += []string{",lead", ",deaf", ",detect"}[i]
 		}
 	}
 	return name
+}
+
+func names(modes []Mode) []string {
+	list := make([]string, 0, len(modes))
+	for _, mode := range modes {
+		list = append(list, string(mode))
+	}
+	return list
 }
 
 // print stands for a state that was seen: two hashes of it, by seeds of this run. That two states of
@@ -83,12 +108,19 @@ type walk struct {
 	held  bool // in the state that is looked at
 }
 
+// TestEveryState proves what holds of a channel in every state that it can come to. What holds is
+// written by hand (invariants_test.go): one holder at most, and a time for it; nobody overtaken,
+// nobody forgotten; no channel that is parked while somebody could answer; nothing late that
+// moves anything; nothing in one channel that moves another.
 func TestEveryState(t *testing.T) {
 	long := os.Getenv("FAIRLEAD_LONG") != ""
 	for _, s := range scenes {
-		t.Run(strings.ReplaceAll(s.String(), " ", "_"), func(t *testing.T) {
+		t.Run(s.String(), func(t *testing.T) {
 			if s.long && !long {
 				t.Skip("FAIRLEAD_LONG=1 walks it")
+			}
+			if raced && s.agents*s.channels > 2 {
+				t.Skip("walked without the race detector, which has nothing to find here (.ci/run days)")
 			}
 			began := time.Now()
 			w := newWalk(t, s)
@@ -355,12 +387,12 @@ func TestCanonicalLosesNothing(t *testing.T) {
 		{agents: 3, channels: 2, modes: every, open: 2, can: all, rounds: 0, deaf: true},
 		{agents: 2, channels: 1, modes: every, open: 3, can: all &^ slow, rounds: 1},
 	} {
-		seeds := uint64(60)
+		seeds := uint64(12)
 		if raced {
-			seeds = 5
+			seeds = 2
 		}
 		for seed := range seeds {
-			t.Run(strings.ReplaceAll(fmt.Sprint(s, "/seed=", seed), " ", "_"), func(t *testing.T) {
+			t.Run(fmt.Sprint(s, "/seed=", seed), func(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(seed, 0))
 				w := newWalk(t, s)
 				f := w.start()
