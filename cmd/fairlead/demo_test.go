@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/examples"
 )
@@ -69,8 +73,7 @@ func TestDemoIsItsExamples(t *testing.T) {
 	}
 }
 
-// The demo without a page: agents work and talk, and nothing is left behind. It has the time
-// in which people see two agents talk.
+// The demo without a page: agents work and talk, Ctrl-C ends it, and nothing is left behind.
 func TestDemoHeadless(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the demo takes a quarter of a minute")
@@ -78,20 +81,58 @@ func TestDemoHeadless(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}
-	cmd := command("demo", "--headless", "--for", "12s", "--json")
-	cmd.Env = append(cmd.Env, "XDG_RUNTIME_DIR="+t.TempDir())
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	var said demoAnswer
-	if err := json.Unmarshal(out, &said); err != nil {
+	temp := t.TempDir()
+	cmd := command("demo", "--headless", "--for", "5m", "--json")
+	cmd.Env = append(cmd.Env, "XDG_RUNTIME_DIR="+t.TempDir(), "TMPDIR="+temp)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if said.Said < 3 || said.Turns < 2 || said.Commits < 2 || said.Strays != 0 || len(said.Agents) != 5 {
-		t.Errorf("%s", out)
+	late := time.After(4 * shipWait)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for said := uint64(0); said < 4; {
+		select {
+		case <-tick.C:
+			said = demoSaid(t, temp)
+		case <-late:
+			t.Error("nobody talks")
+			said = 4
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, &errs)
+	}
+	var said demoAnswer
+	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
+		t.Fatal(err)
+	}
+	if said.Said < 4 || said.Turns < 3 || said.Commits < 2 || said.Strays != 0 || len(said.Agents) != 5 {
+		t.Errorf("%s", &out)
 	}
 	if exists(said.Dir) {
 		t.Errorf("%s is still there", said.Dir)
 	}
+}
+
+// demoSaid is how much was said in the demo's channel; 0 while there is none yet.
+func demoSaid(t *testing.T, temp string) uint64 {
+	found, _ := filepath.Glob(filepath.Join(temp, "fairlead-demo-*")) // the pattern is ours
+	if len(found) == 0 {
+		return 0
+	}
+	client, err := api.Dial(found[0])
+	if err != nil {
+		return 0
+	}
+	defer client.Close()
+	view, err := client.Channel(t.Context(), demoChannel)
+	if err != nil {
+		return 0
+	}
+	return view.Messages
 }

@@ -52,7 +52,7 @@ func TestChannelGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stopDaemons(dir) })
-	ctx, cancel := context.WithTimeout(t.Context(), 4*shipWait)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*shipWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", guide(t, filepath.Join(checkout, "doc", "channels.md")))
 	cmd.Dir = dir
