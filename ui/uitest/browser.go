@@ -183,7 +183,7 @@ func (p *Page) Until(what, expression string) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			p.t.Fatalf("waited %v until %s; the page says: %.1500s\nconsole: %v", waitMax, what, strings.Join(strings.Fields(p.Text("body")), " "), p.console())
+			p.t.Fatalf("waited %v until %s; the page says: %.1500s\nthe focus is on: %s\nconsole: %v", waitMax, what, strings.Join(strings.Fields(p.Text("body")), " "), p.Focused(), p.console())
 		}
 	}
 }
@@ -208,6 +208,22 @@ func (p *Page) WaitGone(selector, text string) {
 		fmt.Sprintf(`![...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector, quote(strings.ToLower(text))))
 }
 
+// standing is where an element stands once it stands still: a page that is drawing itself anew
+// moves what somebody is about to press.
+const standing = `(async () => {
+	const frame = () => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)));
+	for (let looks = 0, was = ''; ; looks++) {
+		const b = %s;
+		if (b) {
+			b.scrollIntoView({block: 'nearest'});
+			const r = b.getBoundingClientRect(), at = [r.x + r.width / 2, r.y + r.height / 2];
+			if (at.join() === was || looks > 20) return at;
+			was = at.join();
+		}
+		await frame();
+	}
+})()`
+
 // Click presses, with a real mouse, the first visible button, link or tab inside
 // the selector whose words or label contain the text and that can be pressed now.
 func (p *Page) Click(within, text string) {
@@ -215,7 +231,7 @@ func (p *Page) Click(within, text string) {
 	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll('button, a, [role=tab], option, summary, label.mode')])
 		.find(b => (b.innerText + ' ' + (b.getAttribute('aria-label') ?? '')).toLowerCase().includes(%s) && b.checkVisibility() && b.getAttribute('aria-disabled') !== 'true')`, within, quote(strings.ToLower(text)))
 	p.Until(fmt.Sprintf("there is %q to press in %s", text, within), find)
-	at := Eval[[]float64](p, fmt.Sprintf(`(() => { const b = %s; b.scrollIntoView({block: 'nearest'}); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, find))
+	at := Eval[[]float64](p, fmt.Sprintf(standing, find))
 	p.do("press "+text, chromedp.MouseClickXY(at[0], at[1]))
 }
 

@@ -13,7 +13,7 @@ import (
 //
 //	PAGE='http://127.0.0.1:7466/?token=…' AGENT=coder SAYS=Session go test -count=1 -run TestAgainst ./ui/uitest
 //
-// With WORKFLOW, a file whose run goes on by itself as that of fakeWorkflow does, those of runs too; with MEETING=1 those of the channel that [uitest.MeetingYAML] makes.
+// With WORKFLOW, a file whose run goes on by itself as that of fakeWorkflow does, those of runs too.
 func TestAgainst(t *testing.T) {
 	page, agent, says := os.Getenv("PAGE"), os.Getenv("AGENT"), os.Getenv("SAYS")
 	if page == "" || agent == "" || says == "" {
@@ -24,9 +24,6 @@ func TestAgainst(t *testing.T) {
 		target := uitest.Target{URL: page, Line: uitest.NewLine(t, page), Agent: agent, Says: says, Finish: func() {}}
 		if file := os.Getenv("WORKFLOW"); file != "" {
 			target.Workflow = &uitest.Workflow{File: file}
-		}
-		if os.Getenv("MEETING") != "" {
-			target.Meeting = uitest.RealMeeting()
 		}
 		return target
 	})

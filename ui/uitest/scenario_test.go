@@ -9,6 +9,7 @@ import (
 )
 
 func fakeTarget(t *testing.T) uitest.Target {
+	t.Parallel() // a story mostly waits for its browser
 	fake := uitest.NewFake("harbour-api")
 	fake.Add(uitest.Agent{Name: "reviewer", Description: "Reads every change"})
 	fake.Add(uitest.Agent{Name: "coder", Description: "Writes and changes code", Limits: uitest.Limits{Session: "2h", Cost: 50, Tokens: 900_000}})
