@@ -106,7 +106,14 @@ func (l *ear) hear(ctx context.Context) (broken, err error) {
 			if !more {
 				return <-over, l.report(ctx)
 			}
-			if quiet = h.quiet; !quiet && l.note(h.fact) {
+			if quiet = h.quiet; quiet {
+				break
+			}
+			some, err := l.hears(ctx, h.fact)
+			if err != nil {
+				return nil, err
+			}
+			if some {
 				late = late || h.fact.Kind == driver.Stopped || l.talk.urgent()
 				if due == nil {
 					due = time.After(l.every())
@@ -190,6 +197,18 @@ func (l *ear) letGo() {
 	}
 	l.letting = true
 	l.e.beside(func(ctx context.Context) { l.e.letGo(ctx, l.m, l.s.ID, l.proc) })
+}
+
+// hears is note. What a session for channels says belongs to what it was told last, so nobody
+// tells it something else meanwhile.
+func (l *ear) hears(ctx context.Context, fact driver.Fact) (some bool, err error) {
+	if l.talk != nil {
+		if err := l.talk.v.pen.take(ctx); err != nil {
+			return false, err
+		}
+		defer l.talk.v.pen.giveBack()
+	}
+	return l.note(fact), nil
 }
 
 // note adds a fact to the next report, where decisions depend on it.

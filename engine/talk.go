@@ -24,12 +24,29 @@ type Typist interface {
 
 // voice is a session for channels as its ear and whoever tells it something share it.
 type voice struct {
-	pen sync.Mutex // held while something is told, until the journal knows: what is answered is reported after it
+	pen pen // held while something is told, until the journal knows: what is answered is reported after it
 
 	mu    sync.Mutex
 	talk  team.Talk // what it answers now
 	input int64     // bytes that were written to it, as far as is known
 }
+
+// pen is held by one at a time. Whoever waits for it goes when he is told to: a host may take as
+// long as it likes to write.
+type pen chan struct{}
+
+func newVoice() *voice { return &voice{pen: make(pen, 1)} }
+
+func (p pen) take(ctx context.Context) error {
+	select {
+	case p <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p pen) giveBack() { <-p }
 
 func (v *voice) answers() team.Talk {
 	v.mu.Lock()
@@ -140,7 +157,7 @@ func (e *Engine) tellTalk(ctx context.Context, m *member, s team.Session, plan t
 	switch proc := e.proc(s.ID); {
 	case err == nil || ctx.Err() != nil || e.fenced(err):
 		return
-	case proc == nil: // it is over
+	case proc == nil, errors.Is(err, errOvertaken): // it is over
 	case errors.Is(err, driver.ErrNoInput):
 		e.letGo(ctx, m, s.ID, proc) // it is told in the session after this one
 	default:
@@ -150,6 +167,27 @@ func (e *Engine) tellTalk(ctx context.Context, m *member, s team.Session, plan t
 	_, _ = e.ask(ctx, request{agent: m.conf.Name, look: e.untell(m)}) // that nobody can be told means that the engine stops
 }
 
+// errOvertaken says that an errand is not to be done any more.
+var errOvertaken = errors.New("it is not to be told any more")
+
+// stillToTell asks last, with the pen in hand, whether an errand is to be told now: to wait for
+// the pen may have taken longer than the turn.
+func (e *Engine) stillToTell(ctx context.Context, m *member, s team.Session, key string) error {
+	still := false
+	if err := e.look(ctx, func(t *team.Team) {
+		if now := m.sitting(t); now != nil && now.ID == s.ID && now.Phase == team.Running && now.Ending == "" && now.Stop == nil {
+			next, _, ok := e.nextToTell(m, now, t.TalkTodo(m.conf.Name, e.clock.now()))
+			still = ok && next.Key == key
+		}
+	}); err != nil {
+		return err
+	}
+	if !still {
+		return errOvertaken
+	}
+	return nil
+}
+
 // write is the writing itself.
 func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo turn.Todo, text string) error {
 	v, proc := e.voice(s.ID), e.proc(s.ID)
@@ -157,8 +195,13 @@ func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo turn
 	if v == nil || !ok {
 		return driver.ErrNoInput
 	}
-	v.pen.Lock()
-	defer v.pen.Unlock()
+	if err := v.pen.take(ctx); err != nil {
+		return err
+	}
+	defer v.pen.giveBack()
+	if err := e.stillToTell(ctx, m, s, todo.Key); err != nil {
+		return err
+	}
 	before := v.answers()
 	v.set(talkOf(todo))
 	if err := m.driver.Converse(known(*m.conf), sessionFor(m, s), named{proc, typist, todo.Key}).Prompt(ctx, text); err != nil {
@@ -247,8 +290,14 @@ func (e *Engine) worksOn(s *team.Session, stop turn.Todo) bool {
 // cancelTalk has a session stop what it is doing; one that takes no such order, or does not obey
 // it, is ended.
 func (e *Engine) cancelTalk(ctx context.Context, m *member, s team.Session) {
-	proc := e.proc(s.ID)
-	if proc != nil && m.driver.Converse(known(*m.conf), sessionFor(m, s), proc).Cancel(ctx) == nil {
+	proc, err := e.proc(s.ID), driver.ErrNoInput
+	if proc != nil {
+		err = m.driver.Converse(known(*m.conf), sessionFor(m, s), proc).Cancel(ctx)
+	}
+	if err != nil && !errors.Is(err, driver.ErrNoInput) && ctx.Err() == nil && !e.fenced(err) {
+		e.log.Error("an agent could not be told to stop what it says; its session is ended", "session", s.ID, "error", err)
+	}
+	if err == nil {
 		grace := time.NewTimer(m.conf.Grace)
 		defer grace.Stop()
 		select {

@@ -75,7 +75,7 @@ func (u *utterance) room(text string) string {
 // talksFrom begins to listen to a session for channels: what was written to it and is not known
 // to the journal is acknowledged first. Nil: we stop, or it is over.
 func (e *Engine) talksFrom(ctx context.Context, m *member, s team.Session, proc Process) *talkEar {
-	v := &voice{}
+	v := newVoice()
 	t := &talkEar{v: v}
 	typist, types := proc.(Typist)
 	var written turn.Todo
@@ -199,7 +199,8 @@ func (t *talkEar) note(fact driver.Fact, pending *team.SessionReported) bool {
 		t.asks = true
 	case driver.Listening, driver.Stopped:
 		if fact.Kind == driver.Listening && fact.Input != 0 && fact.Input < t.v.written() {
-			return false // what was written meanwhile it has not heard
+			t.flush(false) // what was written meanwhile it has not heard; but this message is at its end
+			return len(t.events) > 0
 		}
 		t.goesOn(false)
 		t.flush(true)
@@ -333,11 +334,13 @@ func finalLine(text string) string { return text[strings.LastIndexByte(text, '\n
 // was heard: in one append, so that after a crash nothing is posted twice and nothing is lost.
 func (l *ear) reportTalk(ctx context.Context) error {
 	t := l.talk
+	if err := t.v.pen.take(ctx); err != nil {
+		return err
+	}
+	defer t.v.pen.giveBack()
 	if len(t.text) > 0 {
 		t.flush(false)
 	}
-	t.v.pen.Lock()
-	defer t.v.pen.Unlock()
 	events := append(t.events, *l.m.event(byAgent(l.m.conf.Name), l.pending))
 	resume := t.resume
 	_, err := l.e.ask(ctx, request{events: events, look: func(*team.Team) {
