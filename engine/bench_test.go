@@ -29,8 +29,8 @@ import (
 // Durations are of this machine and this moment; ratios to a bare system call that is made
 // in the same run, in turns, say what the engine itself costs.
 
-// harbour is an engine on a real disk, for benchmarks.
-func harbour(b testing.TB, yaml string) (*Engine, string, *journaltest.Faults) {
+// harbour is an engine on a real disk, for benchmarks. What the file cannot have, edits add.
+func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Engine, string, *journaltest.Faults) {
 	b.Helper()
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
@@ -39,6 +39,9 @@ func harbour(b testing.TB, yaml string) (*Engine, string, *journaltest.Faults) {
 	conf, err := config.Load(dir, os.LookupEnv)
 	if err != nil {
 		b.Fatal(err)
+	}
+	for _, edit := range edits {
+		edit(conf)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	j, err := sqlite.Open(ctx, filepath.Join(dir, "journal.db"))
