@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"time"
 
@@ -29,7 +28,7 @@ const (
 
 // inChannels puts a day's team into its channels. One day in four has none.
 func inChannels(conf *config.Config, seed uint64) {
-	if seed%4 == 3 || os.Getenv("FAIRLEAD_SIM_CHANNELS") == "" {
+	if seed%4 == 3 {
 		return
 	}
 	conf.TurnConfig = config.TurnConfig{
@@ -42,74 +41,45 @@ func inChannels(conf *config.Config, seed uint64) {
 	}
 }
 
-func (w *world) hasChannels() bool {
-	_, can := any(&engine.Engine{}).(verbs)
-	return can && len(w.conf.Channels) > 0
-}
-
-// verbs are what people and foreign agents do in channels.
-type verbs interface {
-	Say(ctx context.Context, by engine.Actor, channel, text, mode string) (engine.Spoken, error)
-	Grant(ctx context.Context, by engine.Actor, channel, agent string, now bool) (uint64, error)
-	Skip(ctx context.Context, by engine.Actor, channel string, turn uint64) (uint64, error)
-	Override(ctx context.Context, by engine.Actor, channel string, goOn bool) (uint64, error)
-	Assign(ctx context.Context, by engine.Actor, channel, agent string) (uint64, error)
-	Unassign(ctx context.Context, by engine.Actor, channel, agent string) (uint64, error)
-	Disable(ctx context.Context, by engine.Actor, agent string) (uint64, error)
-	Enable(ctx context.Context, by engine.Actor, agent string) (uint64, error)
-	AgentReady(ctx context.Context, agent string) (uint64, error)
-	AgentBeat(ctx context.Context, agent string) error
-	AgentLeft(ctx context.Context, agent string) (uint64, error)
-	AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]engine.ErrandView, error)
-	AgentTold(ctx context.Context, agent, key string) (uint64, error)
-	AgentSaid(ctx context.Context, s engine.Speech) (uint64, error)
-	AgentPass(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
-	AgentWait(ctx context.Context, channel, agent string, turn uint64, why string) (uint64, error)
-	AgentGoesOn(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
-}
-
-func verbsOf(l *life) verbs {
-	v, _ := any(l.engine).(verbs)
-	return v
-}
+func (w *world) hasChannels() bool { return len(w.conf.Channels) > 0 }
 
 // deed is something that people do in a channel. Whom is the channel, or an agent in it.
 func (w *world) deed(a Act) {
 	if !w.hasChannels() {
 		return
 	}
-	order := func(what string, order func(ctx context.Context, e verbs) (uint64, error)) {
-		w.give(what, "", func(ctx context.Context, l *life) (uint64, error) { return order(ctx, verbsOf(l)) })
+	order := func(what string, order func(ctx context.Context, e *engine.Engine) (uint64, error)) {
+		w.give(what, "", func(ctx context.Context, l *life) (uint64, error) { return order(ctx, l.engine) })
 	}
 	switch a.Do {
 	case "say":
 		w.say(a.Whom, a.Word)
 	case "grant":
-		order(a.String(), func(ctx context.Context, e verbs) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) {
 			return e.Grant(ctx, byPerson, a.Word, a.Whom, a.MS != 0)
 		})
 	case "skip":
-		order(a.String(), func(ctx context.Context, e verbs) (uint64, error) { return e.Skip(ctx, byPerson, a.Whom, 0) })
+		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) { return e.Skip(ctx, byPerson, a.Whom, 0) })
 	case "override":
-		order(a.String(), func(ctx context.Context, e verbs) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) {
 			return e.Override(ctx, byPerson, a.Whom, a.MS != 0)
 		})
 	case "assign":
-		order(a.String(), func(ctx context.Context, e verbs) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) {
 			return e.Assign(ctx, byPerson, a.Word, a.Whom)
 		})
 	case "remove":
-		order(a.String(), func(ctx context.Context, e verbs) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) {
 			return e.Unassign(ctx, byPerson, a.Word, a.Whom)
 		})
 	case "disable":
-		order(a.String(), func(ctx context.Context, e verbs) (uint64, error) { return e.Disable(ctx, byPerson, a.Whom) })
+		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) { return e.Disable(ctx, byPerson, a.Whom) })
 	case "enable":
-		order(a.String(), func(ctx context.Context, e verbs) (uint64, error) { return e.Enable(ctx, byPerson, a.Whom) })
+		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) { return e.Enable(ctx, byPerson, a.Whom) })
 	case "visit":
 		w.visit()
 	case "leave":
-		order(a.String(), func(ctx context.Context, e verbs) (uint64, error) { return e.AgentLeft(ctx, outsider) })
+		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) { return e.AgentLeft(ctx, outsider) })
 	case "mumble":
 		w.mumble(a.Whom)
 	}
@@ -153,7 +123,7 @@ func (w *world) say(channel, mode string) {
 	name := w.book.word("sim", nil, "")
 	w.mu.Unlock()
 	w.give("say "+name+" in "+channel+" "+mode, "", func(ctx context.Context, l *life) (uint64, error) {
-		spoken, err := verbsOf(l).Say(ctx, byPerson, channel, "what about "+name, mode)
+		spoken, err := l.engine.Say(ctx, byPerson, channel, "what about "+name, mode)
 		if err != nil {
 			return 0, err
 		}
@@ -194,14 +164,14 @@ func (w *world) visit() {
 	w.guest.calls++
 	rnd := rand.New(rand.NewPCG(w.seed, w.guest.calls))
 	w.plays.Go(func() {
-		w.fetch(verbsOf(l), rnd)
+		w.fetch(l.engine, rnd)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.guest.here = false
 	})
 }
 
-func (w *world) fetch(e verbs, rnd *rand.Rand) {
+func (w *world) fetch(e *engine.Engine, rnd *rand.Rand) {
 	ctx := context.Background()
 	_, _ = e.AgentReady(ctx, outsider) // that it is already is an answer
 	if e.AgentBeat(ctx, outsider) != nil {
@@ -241,7 +211,7 @@ func (w *world) fetched(v engine.ErrandView) {
 }
 
 // answers is the foreign agent doing something about what it was told.
-func (w *world) answers(e verbs, errand engine.ErrandView, rnd *rand.Rand) {
+func (w *world) answers(e *engine.Engine, errand engine.ErrandView, rnd *rand.Rand) {
 	ctx := context.Background()
 	how := []string{"well", "well", "well", "well", "passes", "waits", "mute", "unfinished", "leaves", "in-pieces"}[rnd.IntN(10)]
 	if w.isEvening() {
@@ -281,7 +251,7 @@ func (w *world) answers(e verbs, errand engine.ErrandView, rnd *rand.Rand) {
 }
 
 // speaks has the foreign agent say something. What is answered with no may be there or not.
-func (w *world) speaks(e verbs, s engine.Speech, key string) {
+func (w *world) speaks(e *engine.Engine, s engine.Speech, key string) {
 	w.mu.Lock()
 	name := w.book.word(outsider, nil, key)
 	w.mu.Unlock()
@@ -314,7 +284,7 @@ func (w *world) mumble(channel string) {
 	over := c == nil || c.Head.Turn != s.Turn
 	w.mu.Unlock()
 	if over {
-		w.plays.Go(func() { w.speaks(verbsOf(l), s, "") })
+		w.plays.Go(func() { w.speaks(l.engine, s, "") })
 	}
 }
 

@@ -19,6 +19,7 @@ type book struct {
 	people map[string]map[uint64]string // channel → number → how far a person's message is
 	errand map[string]errand            // key → what it was when it was told
 	inputs map[string]string            // key → session in whose input it is
+	typed  map[string]string            // key → the words that went there
 	given  map[string]map[string]string // agent in channel → word → session in which it was given it
 	gaveUp map[string]bool              // turn in channel → its holder has said so
 	turns  map[string]int               // agent in channel → turns that it was given
@@ -45,7 +46,7 @@ type errand struct {
 func newBook() *book {
 	return &book{
 		words: map[string]*word{}, posts: map[string][]string{}, states: map[string]map[string]string{}, people: map[string]map[uint64]string{},
-		errand: map[string]errand{}, inputs: map[string]string{}, given: map[string]map[string]string{}, gaveUp: map[string]bool{}, turns: map[string]int{},
+		errand: map[string]errand{}, inputs: map[string]string{}, typed: map[string]string{}, given: map[string]map[string]string{}, gaveUp: map[string]bool{}, turns: map[string]int{},
 	}
 }
 
@@ -85,7 +86,11 @@ func (w *world) named(agent, key string) errand {
 	if len(part) != 4 {
 		return errand{}
 	}
-	return errand{channel: part[1]}
+	e := errand{channel: part[1]}
+	if c := w.truth.Floor.Channels[turn.ChannelID(e.channel)]; c != nil && part[0] == string(turn.TellTurn) && string(c.Head.Holder) == agent && fmt.Sprint(c.Head.Turn) == part[3] {
+		e.turn, e.known = c.Head.Turn, true // its turn stands still, and it has it
+	}
+	return e
 }
 
 // checkTyped is asked when an engine writes into a session's input.
@@ -112,7 +117,7 @@ func (w *world) told(s *session, key, text string) {
 	if _, some := b.errand[key]; !some || e.known {
 		b.errand[key] = e
 	}
-	w.gives(name, e, s.id, strings.HasPrefix(key, string(turn.TellTurn)), text)
+	b.typed[key] = text
 }
 
 // givenMost is how much may be said in a channel until an agent need not be given all of it.
@@ -134,7 +139,7 @@ func (w *world) gives(agent string, e errand, session string, whole bool, text s
 		b.given[seat][name] = session
 	}
 	c := w.truth.Floor.Channels[turn.ChannelID(e.channel)]
-	if !whole || !e.known || c == nil || len(b.posts[e.channel]) > givenMost {
+	if !whole || c == nil || len(b.posts[e.channel]) > givenMost {
 		return
 	}
 	for _, said := range b.posts[e.channel][:min(c.Head.Lease.Upto, uint64(len(b.posts[e.channel])))] {
@@ -157,6 +162,13 @@ func (w *world) checkFloor(ch team.Change) {
 		w.checkPost(channel, ch, post)
 	}
 	b := w.book
+	if a := w.truth.Agents[set.Agent]; strings.HasPrefix(ch.Trigger, "tell_") && a != nil && a.Session.Talks() {
+		// What was overtaken on its way counts for nothing, and comes again: so it is looked at
+		// when the channel takes it for told.
+		if key := a.Session.Talk.Key; strings.HasPrefix(key, ch.Trigger) {
+			w.gives(set.Agent, b.errand[key], a.Session.ID, ch.Trigger == string(turn.TellTurn), b.typed[key])
+		}
+	}
 	for _, m := range set.Body.Messages {
 		if b.people[channel] == nil {
 			b.people[channel] = map[uint64]string{}
@@ -208,7 +220,7 @@ func (w *world) checkPost(channel string, ch team.Change, post *turn.Post) {
 	b.posts[channel] = append(b.posts[channel], set.Text)
 	n := uint64(len(b.posts[channel]))
 	w.check(saidOnce, post.N == n, "#%s: message %d comes after %d", channel, post.N, n-1)
-	w.check(saidOnce, !strings.HasSuffix(strings.TrimSpace(set.Text), "TURN_COMPLETE"), "#%s: message %d shows the marker: %q", channel, n, set.Text)
+	w.check(saidOnce, post.Kind == turn.OfLate || !strings.HasSuffix(strings.TrimSpace(set.Text), "TURN_COMPLETE"), "#%s: message %d shows the marker: %q", channel, n, set.Text)
 	if post.Kind == turn.OfTurn {
 		w.check(fenceOfTurns, string(c.Head.Holder) == post.By && c.Head.Turn == post.Turn, "#%s: message %d is said by %s in turn %d, and %s has turn %d", channel, n, post.By, post.Turn, c.Head.Holder, c.Head.Turn)
 	}
