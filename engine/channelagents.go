@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -192,14 +193,18 @@ func (e *Engine) AgentTold(ctx context.Context, agent, key string) (uint64, erro
 	if !ok || string(todo.Token.Agent) != agent {
 		return 0, &team.Unknown{What: "errand", Name: cutText(key, actorBytesMax)}
 	}
+	var unknown error
 	if err := e.look(ctx, func(t *team.Team) {
+		if t.Floor.Agents[turn.AgentID(agent)] == nil {
+			unknown = &team.Unknown{What: "agent", Name: agent, Known: t.Names()}
+		}
 		for _, one := range t.ChannelTodo(string(todo.Token.Channel), e.clock.now()) {
 			if one.Key == key {
 				todo = one
 			}
 		}
-	}); err != nil {
-		return 0, err
+	}); err != nil || unknown != nil {
+		return 0, cmp.Or(err, unknown)
 	}
 	return e.asAgent(ctx, agent, "", turn.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
 }

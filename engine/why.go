@@ -55,6 +55,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		unknown error
 		written bool
 		strange string
+		part    []partEvidence
 	)
 	err := e.look(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
@@ -63,6 +64,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 			return
 		}
 		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.clock.now())
+		part = partIn(t, a)
 		view.Agent, strange = e.agentView(a), e.strange(name)
 		if known := e.members[name]; known != nil {
 			written = !known.writing && !e.fileDue(known, a)
@@ -97,6 +99,9 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		} else {
 			add("driver", now, true, "driver %s finds what it needs to start it", conf.Driver)
 		}
+	}
+	for _, one := range part {
+		add("channel", one.at, true, "%s", one.text)
 	}
 	if hold.On {
 		add("journal", hold.At, true, "the team is held by %s%s: nothing new starts", orNobody(hold.By), because(hold.Note))

@@ -196,6 +196,9 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	default:
 		s.Outcome, s.Why = control.Cancelled, s.Ending
 	}
+	if s.Talks() && s.Outcome == control.Failed && d.stopping(a.Name) {
+		s.Outcome = control.Cancelled // it was stopped, and that was meant
+	}
 	var ran time.Duration
 	if !s.StartedAt.IsZero() {
 		ran = d.ev.At.Sub(s.StartedAt)

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// partEvidence is one thing that is known of an agent's part in its channels.
+type partEvidence struct {
+	at   time.Time
+	text string
+}
+
+// partIn says where an agent stands in each of its channels, and what its session answers. It
+// runs in the loop.
+func partIn(t *team.Team, a *team.Agent) (list []partEvidence) {
+	name := turn.AgentID(a.Name)
+	for _, id := range t.Circle(a.Name) {
+		c := t.Floor.Channels[turn.ChannelID(id)]
+		state := t.Floor.StateOf(name, turn.ChannelID(id))
+		one := partEvidence{text: fmt.Sprintf("in #%s it is %s", id, state)}
+		switch at := slices.Index(c.Queue(), name); {
+		case c.Head.Holder == name:
+			one.at = c.Head.Lease.Since
+			one.text += fmt.Sprintf(": it has turn %d", c.Head.Turn)
+			if why := c.Head.Lease.Why; why != "" {
+				one.text += ", and waits: " + cutText(why, whyShownMax)
+			}
+		case at == 0:
+			one.text += ": next in the queue"
+		case at > 0:
+			one.text += fmt.Sprintf(": behind %d in the queue", at)
+		}
+		list = append(list, one)
+	}
+	if s := a.Session; s.Answers() {
+		talk := s.Talk
+		one := partEvidence{at: talk.Begun, text: fmt.Sprintf("session %s answers turn %d in #%s", s.ID, talk.Token.Turn, talk.Token.Channel)}
+		switch {
+		case !talk.Told:
+			one.text = fmt.Sprintf("session %s is being started for #%s", s.ID, talk.Token.Channel)
+		case talk.Re != 0:
+			one.text = fmt.Sprintf("session %s answers message %d in #%s, which needs no turn", s.ID, talk.Re, talk.Token.Channel)
+		}
+		list = append(list, one)
+	}
+	return list
+}
