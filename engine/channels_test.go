@@ -304,3 +304,43 @@ func TestAgentsComeAndGo(t *testing.T) {
 		t.Errorf("ada says that it is ready: %v", err)
 	}
 }
+
+// The engine goes and comes back again and again in the middle of a conversation of real agents:
+// every turn is told once, and every word is kept once.
+func TestRestartsInAConversation(t *testing.T) {
+	w := newWorld(t, strings.Replace(circleYAML, "reviews: {agents: [ada, bob]}", "reviews: {agents: [ada, bob], maxRounds: 6}", 1), map[string]string{
+		"ada.yaml": talker(`sleep: 60ms`, `say: "ada {i} begins"`, `sleep: 60ms`, `say: "ada {i} ends. TURN_COMPLETE"`),
+		"bob.yaml": talker(`sleep: 60ms`, `say: "bob {i} begins"`, `sleep: 60ms`, `say: "bob {i} ends. TURN_COMPLETE"`),
+	})
+	w.connected("reviews", "ada", "bob")
+	w.say("reviews", "please review", "")
+	for n := range 8 {
+		<-time.After(time.Duration(31*n%90) * time.Millisecond) // where in a turn, is as it falls
+		w.stop()
+		w.start()
+		w.channel("reviews", "it is there again", func(ChannelView) bool { return true })
+	}
+	v := w.channel("reviews", "they have had their rounds", parked)
+	if v.Parked != "rounds" || v.Turn != 12 {
+		t.Errorf("the channel is %+v\n%s", v, w.talk("reviews"))
+	}
+	for _, agent := range []string{"ada", "bob"} {
+		told := w.ledger(agent)
+		for n := 1; n <= 12; n++ {
+			if c := strings.Count(told, fmt.Sprintf("Channel reviews, turn %d:", n)); c > 1 {
+				t.Errorf("%s was told turn %d %d times", agent, n, c)
+			}
+		}
+		if c := strings.Count(told, "it is your turn to speak"); c != 6 {
+			t.Errorf("%s was told %d turns", agent, c)
+		}
+		said := w.talk("reviews")
+		for n := 1; n <= 6; n++ {
+			for _, what := range []string{"begins", "ends."} {
+				if c := strings.Count(said, fmt.Sprintf("%s %d %s", agent, n, what)); c != 1 {
+					t.Errorf("%s %d %s stands there %d times", agent, n, what, c)
+				}
+			}
+		}
+	}
+}

@@ -54,12 +54,17 @@ type fakeSession struct {
 	typed chan struct{} // closed and made anew with every byte
 }
 
-func (s *fakeSession) say(format string, args ...any) {
+// say writes a line; false: it is dead.
+func (s *fakeSession) say(format string, args ...any) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.isOver() {
+		return false
+	}
 	s.out = append(s.out, fmt.Sprintf(format, args...)+"\n"...)
 	close(s.grew)
 	s.grew = make(chan struct{})
+	return true
 }
 
 // exit ends it, once.

@@ -50,10 +50,12 @@ func (l *ledger) say(s *fakeSession, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !s.say("%s", text) {
+		return
+	}
 	if words := strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(text, "TURN_COMPLETE"), "TURN_WAIT")); words != "" && words != "TURN_PASS" {
 		l.said[agentIn(s.id)] = append(l.said[agentIn(s.id)], words)
 	}
-	s.say("%s", text)
 }
 
 // talks is an agent's life in a session for channels: it answers each prompt, slowly enough that
@@ -139,6 +141,55 @@ func talkScenario(b *bubble, l *ledger) {
 
 var turnTold = regexp.MustCompile(`^Channel reviews, turn (\d+): (it is your turn|your turn goes on|a person said)`)
 
+// once holds that no errand was told twice, and that the journal has every word once, in order.
+func (l *ledger) once(b *bubble) {
+	t := b.t
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for agent, prompts := range l.told {
+		seen := map[string]bool{}
+		for _, prompt := range prompts {
+			m := turnNumber.FindString(prompt)
+			if m != "" && seen[m] {
+				t.Errorf("%s was told the same twice: %s", agent, m)
+			}
+			seen[m] = true
+		}
+	}
+	kept := b.kept()
+	for agent, said := range l.said {
+		if !slices.Equal(said, kept[agent]) {
+			t.Errorf("%s said %q, and the journal has %q", agent, said, kept[agent])
+		}
+	}
+}
+
+var turnNumber = regexp.MustCompile(`^Channel \w+, turn \d+: it is your turn`)
+
+// kept is what agents said, as the journal has it, in lines.
+func (b *bubble) kept() map[string][]string {
+	b.t.Helper()
+	kept := map[string][]string{}
+	for _, rec := range b.history() {
+		var data struct {
+			Turn *struct {
+				Body turn.Body `json:"body"`
+				Text string    `json:"text"`
+			} `json:"turn"`
+		}
+		if err := json.Unmarshal(rec.Data, &data); err != nil {
+			b.t.Fatal(err)
+		}
+		if data.Turn == nil || data.Turn.Body.Post == nil || data.Turn.Body.Post.Kind == turn.OfHuman {
+			continue
+		}
+		by := data.Turn.Body.Post.By
+		kept[by] = append(kept[by], strings.Split(data.Turn.Text, "\n")...)
+	}
+	return kept
+}
+
 // check holds that everything was told once, and everything that was said is kept once.
 func (l *ledger) check(b *bubble) {
 	t := b.t
@@ -167,23 +218,7 @@ func (l *ledger) check(b *bubble) {
 			}
 		}
 	}
-	kept := map[string][]string{}
-	for _, rec := range b.history() {
-		var data struct {
-			Turn *struct {
-				Body turn.Body `json:"body"`
-				Text string    `json:"text"`
-			} `json:"turn"`
-		}
-		if err := json.Unmarshal(rec.Data, &data); err != nil {
-			t.Fatal(err)
-		}
-		if data.Turn == nil || data.Turn.Body.Post == nil || data.Turn.Body.Post.Kind == turn.OfHuman {
-			continue
-		}
-		by := data.Turn.Body.Post.By
-		kept[by] = append(kept[by], strings.Split(data.Turn.Text, "\n")...)
-	}
+	kept := b.kept()
 	for agent, said := range l.said {
 		if !slices.Equal(said, kept[agent]) {
 			t.Errorf("%s said %q, and the journal has %q", agent, said, kept[agent])
