@@ -191,8 +191,12 @@ func (p *planner) steps(name string, s sight) []PlanStep {
 // either plays both ends that a session may have come to, and says once what is the same.
 func (p *planner) either(name string, over func(control.Outcome) team.SessionEnded) []PlanStep {
 	was := *p.team.Agents[name]
+	before := p.team
 	play := func(outcome control.Outcome) []PlanStep {
 		agent := was
+		if was.Session.Talks() { // its end may move a channel
+			p.team = before.Copy()
+		}
 		p.team.Agents[name] = &agent
 		p.tell(name, over(outcome))
 		return p.settle(name)
@@ -202,6 +206,9 @@ func (p *planner) either(name string, over func(control.Outcome) team.SessionEnd
 		for i := range well {
 			if well[i].Why != failed[i].Why {
 				well[i].Why = "however it ended, " + was.Control.Current() + " is over"
+				if was.Session.Talks() {
+					well[i].Why = "however it ended, it is over"
+				}
 			}
 		}
 		return well
@@ -231,6 +238,9 @@ func (p *planner) settle(name string) []PlanStep {
 		s := a.Session
 		switch {
 		case s == nil:
+			if step, some := p.talk(a); some {
+				return append(steps, step)
+			}
 			return append(steps, p.rest(a))
 		case s.Phase == team.Running && s.Ending != "":
 			return append(steps, PlanStep{Do: DoEnd, Session: s.ID, Why: s.Ending})
@@ -239,7 +249,11 @@ func (p *planner) settle(name string) []PlanStep {
 		}
 		may, why := p.team.MayStart(name, s.ID, p.at)
 		if may {
-			return append(steps, PlanStep{Do: DoStart, Session: s.ID, Kind: string(s.Kind), Why: wishOf(a, p.at)})
+			why := wishOf(a, p.at)
+			if s.Talks() {
+				why = talkWords(s.Talk.Do, s.Talk.Token)
+			}
+			return append(steps, PlanStep{Do: DoStart, Session: s.ID, Kind: string(s.Kind), Why: why})
 		}
 		steps = append(steps, PlanStep{Do: DoWithdraw, Session: s.ID, Why: why})
 		if !p.tell(name, team.SessionEnded{Session: s.ID, Outcome: control.Withdrawn, Why: why}) {
