@@ -294,10 +294,12 @@ func kept(was past, c *Channel, id ChannelID, in Input) error {
 
 // apart: what happens in one channel changes nothing in another one.
 func apart(id ChannelID, in Input, changes []Change) error {
+	if everywhere(in) {
+		return nil
+	}
 	where := ChannelID("")
 	switch in := in.(type) {
-	case AgentConfigured, AgentConnected, AgentGone, AgentBeatsMissed, DisableAsked, EnableAsked, LimitHit, LimitLifted, Released:
-		return nil
+	case AgentConfigured:
 	case ChannelConfigured:
 		where = in.Channel
 	default:
@@ -309,6 +311,15 @@ func apart(id ChannelID, in Input, changes []Change) error {
 		}
 	}
 	return nil
+}
+
+// everywhere says whether an input is about all channels.
+func everywhere(in Input) bool {
+	switch in.(type) {
+	case AgentConnected, AgentGone, AgentBeatsMissed, DisableAsked, EnableAsked, LimitHit, LimitLifted, Released:
+		return true
+	}
+	return false
 }
 
 // lined: who was queued stays in front of whoever comes, and behind whoever was before.
