@@ -29,7 +29,8 @@ func TestPage(t *testing.T) {
 	uitest.Chromium(t)
 	uitest.RunAll(t, func(t *testing.T) uitest.Target {
 		files := uitest.RunFiles()
-		files["fairlead.yaml"] = fmt.Sprintf("version: 1\nagents:\n  coder:\n    description: Writes and changes code\n    driver: exec\n    command: [sh, -c, %q]\n    workspace: coder\n  tester:\n    description: Runs the tests\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: tester\n", talking)
+		files["fairlead.yaml"] = fmt.Sprintf("version: 1\nagents:\n  coder:\n    description: Writes and changes code\n    driver: exec\n    command: [sh, -c, %q]\n    workspace: coder\n  tester:\n    description: Runs the tests\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: tester\n", talking) + uitest.MeetingYAML
+		files[uitest.MeetingFile] = uitest.MeetingScript
 		s := newShip(t, files)
 		put := func(name, text string) {
 			file, err := os.OpenFile(filepath.Join(s.dir, "coder", name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -43,7 +44,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 		return uitest.Target{
-			URL: s.url, Agent: "coder", Line: uitest.NewLine(t, s.url), Workflow: &uitest.Workflow{File: uitest.PlanCodeReviewFile},
+			URL: s.url, Agent: "coder", Line: uitest.NewLine(t, s.url), Workflow: &uitest.Workflow{File: uitest.PlanCodeReviewFile}, Meeting: uitest.RealMeeting(),
 			Says:   "hello from a real process",
 			Say:    func(text string) { put("say", text) },
 			Finish: func() { put("finish", "") },
