@@ -68,6 +68,7 @@ func newRound(b *testing.B, channels, inEach int) *round {
 			return
 		}
 		r.rings[c], r.turns[c] = append([]string{view.Holder}, view.Queue...), view.Turn
+		r.has(c)
 	})
 	return r
 }
@@ -133,15 +134,25 @@ func (r *round) handOff(c int) time.Duration {
 		}
 	}()
 	<-asked
-	turn, ring := r.turns[c], r.rings[c]
+	number, ring := r.turns[c], r.rings[c]
 	began := time.Now()
-	if _, err := r.e.AgentSaid(ctx, Speech{Channel: channelName(c), Agent: ring[0], Turn: turn, Text: "so it is", Complete: true}); err != nil {
+	if _, err := r.e.AgentSaid(ctx, Speech{Channel: channelName(c), Agent: ring[0], Turn: number, Text: "so it is", Complete: true}); err != nil {
 		r.b.Fatal(err)
 	}
 	took := (<-has).Sub(began)
 	r.rings[c] = append(slices.Clone(ring[1:]), ring[0])
 	r.turns[c]++
+	r.has(c)
 	return took
+}
+
+// has acknowledges the turn under way, so that nobody is told it with another.
+func (r *round) has(c int) {
+	agent := r.rings[c][0]
+	key := fmt.Sprintf("%s/%s/%s/%d", turn.TellTurn, channelName(c), agent, r.turns[c])
+	if _, err := r.e.AgentTold(context.Background(), agent, key); err != nil {
+		r.b.Error(err)
+	}
 }
 
 // BenchmarkHandOff measures from the last word of one agent to the next one's having its turn in
