@@ -262,6 +262,7 @@ func (k *talker) rest(least, most int) cut {
 func (k *talker) say(text string, complete bool) {
 	k.w.mu.Lock()
 	word := k.w.book.word(agentIn(k.s.id), k.s, k.now.key)
+	k.w.book.words[word].must = k.open // else nobody waits for it
 	if complete {
 		k.w.book.givesUp(k.now.key)
 	}

@@ -23,11 +23,13 @@ type book struct {
 	given  map[string]map[string]string // agent in channel → word → session in which it was given it
 	gaveUp map[string]bool              // turn in channel → its holder has said so
 	turns  map[string]int               // agent in channel → turns that it was given
+	last   map[string]int               // session → the last of its words that is in the journal
 	n      int
 }
 
 // word is one thing that somebody says.
 type word struct {
+	n       int
 	by      string
 	session string // of an agent of ours; else empty
 	key     string // of the errand that it answers; empty: of none
@@ -46,7 +48,7 @@ type errand struct {
 func newBook() *book {
 	return &book{
 		words: map[string]*word{}, posts: map[string][]string{}, states: map[string]map[string]string{}, people: map[string]map[uint64]string{},
-		errand: map[string]errand{}, inputs: map[string]string{}, typed: map[string]string{}, given: map[string]map[string]string{}, gaveUp: map[string]bool{}, turns: map[string]int{},
+		errand: map[string]errand{}, inputs: map[string]string{}, typed: map[string]string{}, given: map[string]map[string]string{}, gaveUp: map[string]bool{}, turns: map[string]int{}, last: map[string]int{},
 	}
 }
 
@@ -55,7 +57,7 @@ var isWord = regexp.MustCompile(`\bw[0-9]+w\b`)
 // word makes one that was never said.
 func (b *book) word(by string, s *session, key string) string {
 	b.n++
-	w := &word{by: by, key: key}
+	w := &word{n: b.n, by: by, key: key}
 	if s != nil {
 		w.session = s.id
 	}
@@ -178,8 +180,11 @@ func (w *world) checkFloor(ch team.Change) {
 		w.check(messageKept, fine, "message %d in #%s was %q, and is %s (%s)", m.N, channel, was, m.State, m.Row)
 		b.people[channel][m.N] = string(m.State)
 	}
-	for _, name := range set.Body.Left { // who comes again is told everything
-		delete(b.given, string(name)+" in "+channel)
+	for i := range set.Body.Seats { // who is new, or comes again, is told everything
+		c, name := w.truth.Floor.Channels[turn.ChannelID(channel)], set.Body.Seats[i].Agent
+		if c == nil || c.Seats[name] == nil || c.Seats[name].Gone {
+			delete(b.given, string(name)+" in "+channel)
+		}
 	}
 }
 
@@ -236,6 +241,10 @@ func (w *world) checkPost(channel string, ch team.Change, post *turn.Post) {
 		}
 		word.times++
 		w.check(saidOnce, word.times == 1, "%s stands in the journal twice: %s, and message %d in #%s", name, word.at, n, channel)
+		if from := word.session; from != "" { // what one agent says stands there in the order in which it said it
+			w.check(saidOnce, word.n > b.last[from], "#%s: message %d has %s, and something that %s said after it stands there already", channel, n, name, from)
+			b.last[from] = word.n
+		}
 		word.at = fmt.Sprintf("message %d in #%s", n, channel)
 		w.check(saidOnce, word.by == post.By, "%s was said by %s, and the journal says %s", name, word.by, post.By)
 		if e := b.errand[word.key]; e.known && word.must {
@@ -243,18 +252,6 @@ func (w *world) checkPost(channel string, ch team.Change, post *turn.Post) {
 			w.check(fenceOfTurns, e.channel == channel && e.turn == post.Turn && (e.re == post.Re || own),
 				"%s answers %s (turn %d, message %d), and the journal has it in #%s of turn %d, message %d", name, word.key, e.turn, e.re, channel, post.Turn, post.Re)
 		}
-	}
-	w.checkOrder(post.By, set.Text)
-}
-
-// checkOrder: what one agent says stands there in the order in which it was said.
-func (w *world) checkOrder(by, text string) {
-	last := 0
-	for _, name := range isWord.FindAllString(text, -1) {
-		n := 0
-		_, _ = fmt.Sscanf(name, "w%dw", &n)
-		w.check(saidOnce, n > last, "%s says %q, which is not the order", by, text)
-		last = n
 	}
 }
 
