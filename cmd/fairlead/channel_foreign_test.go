@@ -22,7 +22,7 @@ import (
 // does over HTTP what it likes.
 func strangers(t *testing.T, more string, names ...string) (*ship, *api.Client) {
 	t.Helper()
-	needsFloor(t)
+	t.Parallel()
 	yaml := "version: 1\nagents:\n"
 	for _, name := range names {
 		yaml += fmt.Sprintf("  %s: {driver: exec, command: [\"true\"], workspace: %s, loop: foreign}\n", name, name)
@@ -188,7 +188,7 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 // Who is no foreign agent is not spoken for by whoever has the token: nobody keeps an agent of
 // ours alive, or ends it, from outside.
 func TestNobodySpeaksForOurOwn(t *testing.T) {
-	needsFloor(t)
+	t.Parallel()
 	s := newShip(t, talkers("channels:\n  talk: {agents: [ada]}\n", "ada"))
 	client := s.client()
 	_, err := client.AgentReady(t.Context(), "ada")
@@ -389,7 +389,7 @@ func TestThousandLongPolls(t *testing.T) {
 	for _, name := range names {
 		yaml += fmt.Sprintf("  %s: {driver: exec, command: [\"true\"], workspace: w/%s, loop: foreign}\n", name, name)
 	}
-	needsFloor(t)
+	t.Parallel()
 	s := newShip(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [agent-000, agent-001]}\n"})
 	client := s.client()
 	if _, err := client.AgentReady(t.Context(), names[0]); err != nil {

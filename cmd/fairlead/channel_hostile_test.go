@@ -21,7 +21,7 @@ import (
 // hostile is a team in #talk of ada, who does what a script says, and bob, an honest talker.
 func hostile(t *testing.T, ada, turnConfig string, files map[string]string) *ship {
 	t.Helper()
-	needsFloor(t)
+	t.Parallel()
 	all := talkers("  ada: "+ada+"\nchannels:\n  talk: {agents: [ada, bob], maxRounds: 1}\nturnConfig: {"+turnConfig+"}\n", "bob")
 	for name, text := range files {
 		all[name] = text
@@ -260,7 +260,7 @@ func TestAgentActsAsAnother(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
 	}
-	needsFloor(t)
+	t.Parallel()
 	files := talkers("  ada: {driver: script, script: ada.script.yaml, workspace: ada}\n  eve: {driver: exec, command: [\"true\"], workspace: eve, loop: foreign}\n"+
 		"channels:\n  talk: {agents: [ada, bob, eve], maxRounds: 1}\nturnConfig: {defaultTimeoutSeconds: 3600}\n", "bob")
 	files["meddle.sh"] = meddle
@@ -351,5 +351,21 @@ func TestStrangersWithoutToken(t *testing.T) {
 	}
 	if v := s.floor("talk"); v.Messages != 0 {
 		t.Errorf("somebody has spoken: %+v", v)
+	}
+}
+
+// An agent whose session fails in the middle of its turn is gone as if it had crashed: the next
+// one has the turn at once, and not when its time is over.
+func TestSessionFailsInItsTurn(t *testing.T) {
+	if !long() {
+		t.Skip("a failed session keeps its turn until the timeout; only under FAIRLEAD_TORTURE")
+	}
+	s := hostile(t, "{driver: script, script: ada.script.yaml, workspace: ada}", "defaultTimeoutSeconds: 3600", map[string]string{
+		"ada.script.yaml": "sessions: [[{say: work}]]\nturn: [expect_prompt, {say: I begin}, {fail: the network is down}, expect_prompt]\n",
+	})
+	s.must("say", "talk", "begin")
+	s.floorUntil("talk", "bob has had his turn", func(engine.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })
+	if text := s.conversation("talk"); !strings.Contains(text, "ada ACTIVE -> OFFLINE T11") || !strings.Contains(text, "ada disconnected, skipping turn") {
+		t.Errorf("the conversation is\n%s", text)
 	}
 }

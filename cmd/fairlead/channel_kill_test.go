@@ -69,7 +69,6 @@ func (s *ship) audited(name string, sent []string, agents ...string) {
 // The daemon dies while an agent has the turn and works, with a message that waits for the
 // turn's end. Nothing of it is lost, and nothing happens twice.
 func TestKilledMidTurn(t *testing.T) {
-	needsFloor(t)
 	t.Parallel()
 	s := newShip(t, threeTalkers())
 	s.put("ada/busy", "")
@@ -102,7 +101,6 @@ func turnsTaken(all []engine.ChannelEntry) (names []string) {
 
 // The daemon dies while an agent waits in its turn; a person's word ends the wait afterwards.
 func TestKilledMidWait(t *testing.T) {
-	needsFloor(t)
 	t.Parallel()
 	s := newShip(t, threeTalkers())
 	s.put("ada/wait", "")
@@ -124,7 +122,6 @@ func TestKilledMidWait(t *testing.T) {
 // The daemon dies while a person's interruption is being answered by the channel's lead, and the
 // turn of another stands still.
 func TestKilledMidInterrupt(t *testing.T) {
-	needsFloor(t)
 	t.Parallel()
 	s := newShip(t, threeTalkers())
 	s.put("ada/busy", "")
@@ -157,7 +154,6 @@ func TestKilledMidInterrupt(t *testing.T) {
 // A turn's time runs out while nobody is there to see it: the next daemon ends it at once, and
 // that the agent had none to speak in is no fault of its.
 func TestDeadlineWhileDown(t *testing.T) {
-	needsFloor(t)
 	t.Parallel()
 	files := talkers("channels:\n  talk: {agents: [ada, bob]}\nturnConfig: {defaultTimeoutSeconds: 1}\n", "ada", "bob")
 	s := newShip(t, files)
@@ -185,7 +181,6 @@ func TestDeadlineWhileDown(t *testing.T) {
 // The daemon dies at random moments of a lively channel; agents and holders live. Each prompt
 // is typed once, each message is there once, each thing said is there once.
 func TestKilledDaemonOfAChannel(t *testing.T) {
-	needsFloor(t)
 	t.Parallel()
 	s := newShip(t, threeTalkers())
 	seed := uint64(time.Now().UnixNano())

@@ -24,7 +24,6 @@ type meeting struct {
 // which is what a talker does where none is given. Config is what stands under the channel.
 func aMeeting(t *testing.T, channel, turnConfig string) *meeting {
 	t.Helper()
-	needsFloor(t)
 	t.Parallel()
 	files := talkers("channels:\n  reviews: {"+channel+"}\nturnConfig: {"+turnConfig+"}\n", "pm", "dev", "qa")
 	return &meeting{ship: newShip(t, files)}
@@ -262,7 +261,6 @@ func (m *meeting) answered(n uint64) {
 // Edge case 4: Agent Never Signals Done. Agent responds but forgets TURN_COMPLETE.
 func TestSeedEdgeCase4AgentNeverSignalsDone(t *testing.T) {
 	forgets := func(t *testing.T, config string) *meeting {
-		needsFloor(t)
 		t.Parallel()
 		files := talkers("  pm: {driver: script, script: forgets.script.yaml, workspace: pm}\nchannels:\n  reviews: {agents: [pm, dev], maxRounds: 1}\nturnConfig: {"+config+"}\n", "dev")
 		files["forgets.script.yaml"] = "sessions: [[{say: work}]]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {say: I have looked at it and it is fine}]}}]\n"
