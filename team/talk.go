@@ -189,8 +189,12 @@ func (t *Team) nextOfTalk(a *Agent, at time.Time) any {
 	case limit == "" && is.Limit != "":
 		return turn.LimitLifted{Agent: turn.AgentID(a.Name)}
 	}
+	foreign := a.Settings.Policy.Foreign // it comes for what it is to be told
+	if foreign && !a.Session.Talks() {
+		return nil
+	}
 	_, some := t.toTell(a.Name, at)
-	some = some && !a.Settings.Policy.Foreign // it comes for what it is to be told
+	some = some && !foreign
 	may, _ := t.mayWork(a, at)
 	switch s := a.Session; {
 	case some && may && !s.Talks() && !isIn(a.Line, ForChannels):
