@@ -297,7 +297,7 @@ func TestAgentsComeAndGo(t *testing.T) {
 	}
 	w.channel("reviews", "bob has answered that, too", func(v ChannelView) bool { return len(v.Open) == 0 })
 	var unknown *team.Unknown
-	if _, err := w.engine.Channel(ctx, "reveiws"); !errors.As(err, &unknown) || unknown.What != "channel" {
+	if _, err := w.engine.Channel(ctx, "reviewz"); !errors.As(err, &unknown) || unknown.What != "channel" {
 		t.Errorf("a channel that is not: %v", err)
 	}
 	if _, err := w.engine.AgentReady(ctx, "ada"); !errors.As(err, &refusal) || refusal.Row != "J3" {
@@ -341,6 +341,36 @@ func TestRestartsInAConversation(t *testing.T) {
 					t.Errorf("%s %d %s stands there %d times", agent, n, what, c)
 				}
 			}
+		}
+	}
+}
+
+// An agent whose program takes no input is told each turn in a session of its own; what a person
+// says in the middle of its turn it has at the turn's end (SPEC, Turn, decided pairs).
+func TestDeafAgentsTalk(t *testing.T) {
+	w := newWorld(t, `
+version: 1
+agents:
+  ada: {driver: exec, workspace: ada, command: [sh, -c, 'cat >> ledger; echo "I begin"; while [ ! -e go ]; do sleep 0.02; done; echo "I am in $FAIRLEAD_CHANNEL, turn $FAIRLEAD_TURN."; echo TURN_COMPLETE']}
+  bob: {driver: exec, workspace: bob, command: [sh, -c, 'cat >> ledger; echo TURN_PASS']}
+channels:
+  reviews: {agents: [ada, bob]}
+`, nil)
+	w.connected("reviews", "ada", "bob")
+	w.say("reviews", "please review", "")
+	w.channel("reviews", "ada has begun", func(ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn ada: I begin") })
+	w.say("reviews", "mind the tests", "inject")
+	if v := w.channel("reviews", "it waits", func(v ChannelView) bool { return len(v.Open) == 2 }); v.Open[1].State != "queued" {
+		t.Errorf("the message is %+v", v.Open[1])
+	}
+	w.write("ada/go", "")
+	w.channel("reviews", "all is answered", func(v ChannelView) bool { return parked(v) && len(v.Open) == 0 })
+	if got := w.talk("reviews"); !strings.Contains(got, "turn ada: I am in reviews, turn 1.\n") || !strings.Contains(got, "T22 bob") {
+		t.Errorf("it was said:\n%s", got)
+	}
+	for agent, told := range map[string]string{"ada": w.ledger("ada"), "bob": w.ledger("bob")} {
+		if strings.Count(told, "> mind the tests") != 1 || strings.Count(told, "> please review") != 1 {
+			t.Errorf("%s was told:\n%s", agent, told)
 		}
 	}
 }

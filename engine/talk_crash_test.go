@@ -46,6 +46,12 @@ func (l *ledger) tell(agent, prompt string) int {
 	return len(l.told[agent])
 }
 
+func (l *ledger) count(agent string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.told[agent])
+}
+
 func (l *ledger) say(s *fakeSession, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	l.mu.Lock()
@@ -270,7 +276,7 @@ func TestCrashKeepsTheFloor(t *testing.T) {
 				if is, _ := json.Marshal(b.replayed().Floor.Channels); string(is) != string(was) {
 					t.Errorf("after the crash the floor is\n%s\nand it was\n%s", is, was)
 				}
-				if n := len(l.told["ada"]); n != 1 && name != "stop" {
+				if n := l.count("ada"); n != 1 && name != "stop" {
 					t.Errorf("ada was told %d times", n)
 				}
 				b.after(time.Until(*view.Deadline) + time.Millisecond)
