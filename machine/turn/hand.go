@@ -29,7 +29,11 @@ func (c *circle) park(why Reason) {
 	c.head.Parked = why
 	switch why {
 	case Rounds:
-		c.next.Say = fmt.Sprintf("The agents have had %d rounds; #%s waits for a human", c.rules.RoundsMax, c.id)
+		rounds := "a round"
+		if c.rules.RoundsMax != 1 {
+			rounds = fmt.Sprintf("%d rounds", c.rules.RoundsMax)
+		}
+		c.next.Say = fmt.Sprintf("The agents have had %s; #%s waits for a human", rounds, c.id)
 	case Nobody:
 		c.sayNobody()
 	case Quiet, Passed, Held, Limited:
@@ -74,14 +78,9 @@ func (c *circle) pick() (AgentID, Reason) {
 	}
 }
 
-// queued goes over the circle in order, as the changes so far have it: who joined came behind
-// all others, because places only grow.
+// queued goes over the circle in order, as the changes so far have it. A seat that changed may
+// have kept its place, so that it is put where that is.
 func (c *circle) queued(yield func(*Seat) bool) {
-	for _, s := range c.base.queue {
-		if _, changed := c.seats[s.Agent]; !changed && !c.gone[s.Agent] && !yield(s) {
-			return
-		}
-	}
 	var came []*Seat
 	for _, s := range c.seats {
 		if s.State == Queued {
@@ -89,6 +88,20 @@ func (c *circle) queued(yield func(*Seat) bool) {
 		}
 	}
 	slices.SortFunc(came, byPlace)
+	for _, s := range c.base.queue {
+		if _, changed := c.seats[s.Agent]; changed || c.gone[s.Agent] {
+			continue
+		}
+		for len(came) > 0 && byPlace(came[0], s) < 0 {
+			if !yield(came[0]) {
+				return
+			}
+			came = came[1:]
+		}
+		if !yield(s) {
+			return
+		}
+	}
 	for _, s := range came {
 		if !yield(s) {
 			return
@@ -226,7 +239,10 @@ func (c *circle) grant(in GrantAsked) error {
 	if h.Holder != "" {
 		c.must(h.Holder, Displaced)
 	}
-	if c.state(in.Agent) == Idle {
+	switch {
+	case h.Rests == in.Agent: // it keeps what it has heard
+		c.must(in.Agent, Roused)
+	case c.state(in.Agent) == Idle:
 		c.second(in.Agent)
 		c.welcome(in.Agent)
 		c.must(in.Agent, Assigned)
