@@ -17,6 +17,11 @@
 // their own from what was stored, and compare each act with it at the moment of the act.
 // A day that breaks one is made shorter, thing by thing, as long as it still breaks it.
 //
+// In channels everybody is a prop, too: people speak in all modes and meddle, a foreign agent
+// comes and goes, and what our own agents say is played piece by piece, so that each piece can
+// be looked for in the journal, and each prompt in the one input where it belongs. One day in
+// four has no channels.
+//
 // Days need a bubble, and a bubble needs a test, so a program that is no test runs one in
 // the background: see [Play].
 //
