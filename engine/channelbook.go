@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type books struct {
 	of    map[string]*book
 	from  uint64 // appends are noted from this Seq on; 0: there was none yet
 	bytes int    // of all texts at hand
+	begun bool   // somebody has begun to make them; the loop's own
 	made  bool   // all that is older is in it, too
 
 	making chan struct{} // has room for the one who makes them
@@ -62,19 +64,24 @@ func (b *books) noteTurn(name string, ch *team.Change, seq uint64) {
 	if b.from == 0 {
 		b.from = seq
 	}
-	if b.of == nil {
-		b.of = map[string]*book{}
-	}
-	page := b.of[name]
-	if page == nil {
-		page = &book{}
-		b.of[name] = page
-	}
+	page := b.page(name)
 	body := &ch.Body.Turn.Body
 	page.add(seq, body, ch.From != ch.To)
 	if post := body.Post; post != nil {
 		b.keep(page, saidBy(seq, ch.At, body, ch.Body.Turn.Text))
 	}
+}
+
+func (b *books) page(name string) *book {
+	page := b.of[name]
+	if page == nil {
+		if b.of == nil {
+			b.of = map[string]*book{}
+		}
+		page = &book{}
+		b.of[name] = page
+	}
+	return page
 }
 
 // add notes where a change stands. They come in order.
@@ -94,12 +101,18 @@ func (p *book) add(seq uint64, body *turn.Body, moved bool) {
 		p.halve(&p.moves)
 	}
 	for i := range body.Messages {
-		if m := &body.Messages[i]; m.State == turn.Lapsed && len(p.lapsed) < lapsedMax {
-			if p.lapsed == nil {
-				p.lapsed = map[uint64]bool{}
-			}
-			p.lapsed[m.N] = true
+		if m := &body.Messages[i]; m.State == turn.Lapsed {
+			p.lapse(m.N)
 		}
+	}
+}
+
+func (p *book) lapse(n uint64) {
+	if p.lapsed == nil {
+		p.lapsed = map[uint64]bool{}
+	}
+	if len(p.lapsed) < lapsedMax {
+		p.lapsed[n] = true
 	}
 }
 
@@ -177,6 +190,19 @@ func (e *Engine) makeBooks(ctx context.Context) error {
 	return nil
 }
 
+// makeBooksBeside has them made for the next question; it runs in the loop.
+func (e *Engine) makeBooksBeside() {
+	if e.books.begun {
+		return
+	}
+	e.books.begun = true
+	e.beside(func(ctx context.Context) {
+		if err := e.makeBooks(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+			e.log.Warn("the past of the channels could not be read; it is tried again when somebody asks for it", "error", err)
+		}
+	})
+}
+
 func (b *books) isMade() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -204,10 +230,7 @@ func (b *books) add(past map[string]*book) {
 		now.moves = append(was.moves, now.moves...)
 		now.below = was.below
 		for n := range was.lapsed {
-			if now.lapsed == nil {
-				now.lapsed = map[uint64]bool{}
-			}
-			now.lapsed[n] = true
+			now.lapse(n)
 		}
 	}
 	b.made = true
@@ -264,11 +287,43 @@ func (b *books) atHand(channel string, numbers []uint64) (said []ChannelEntry, w
 	return said, where
 }
 
+// recentMax is how many of the newest changes are looked through before all of the journal is: a
+// conversation that a restart broke into goes on with what was said just before.
+const recentMax = 4096
+
+// recent gives those of the messages that the newest changes hold.
+func (e *Engine) recent(ctx context.Context, channel string, numbers []uint64) ([]ChannelEntry, error) {
+	var head uint64
+	if err := e.look(ctx, func(*team.Team) { head = e.head }); err != nil {
+		return nil, err
+	}
+	var said []ChannelEntry
+	q := journal.Query{After: head - min(head, recentMax), Until: head, Entity: channelPrefix + channel}
+	for rec, err := range e.opts.Journal.Read(ctx, q) {
+		if err != nil {
+			return nil, fmt.Errorf("read what was said in %s: %w", channel, err)
+		}
+		entries, err := entriesOf(rec, false)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range entries {
+			if one.N != 0 && slices.Contains(numbers, one.N) {
+				said = append(said, one)
+			}
+		}
+	}
+	return said, nil
+}
+
 // messages gives what was said under these numbers, in order. What is too old to be found at
 // once is left out.
 func (e *Engine) messages(ctx context.Context, channel string, numbers []uint64) ([]ChannelEntry, error) {
 	said, where := e.books.atHand(channel, numbers)
-	if len(said) < len(numbers) && !e.books.isMade() {
+	if len(said)+len(where) < len(numbers) && !e.books.isMade() {
+		if all, err := e.recent(ctx, channel, numbers); err != nil || len(all) == len(numbers) {
+			return all, err
+		}
 		if err := e.makeBooks(ctx); err != nil {
 			return nil, err
 		}

@@ -26,9 +26,6 @@ const (
 func (e *Engine) ChannelEntries(ctx context.Context, name string, q EntryQuery) (ChannelPage, error) {
 	page := ChannelPage{Entries: []ChannelEntry{}}
 	q.Limit = min(cmp.Or(max(q.Limit, 0), pageDefault), pageMax)
-	if err := e.makeBooks(ctx); err != nil {
-		return page, err
-	}
 	open := map[uint64]string{}
 	var unknown error
 	if err := e.look(ctx, func(t *team.Team) {
@@ -38,11 +35,22 @@ func (e *Engine) ChannelEntries(ctx context.Context, name string, q EntryQuery) 
 			return
 		}
 		page.Head = e.head
+		e.makeBooksBeside()
 		for _, m := range c.Open {
 			open[m.N] = string(m.State)
 		}
 	}); cmp.Or(err, unknown) != nil {
 		return page, cmp.Or(err, unknown)
+	}
+	if !e.books.isMade() {
+		whole, err := e.newestPage(ctx, name, q, &page)
+		if err != nil || whole {
+			e.books.states(name, page.Entries, open)
+			return page, err
+		}
+		if err := e.makeBooks(ctx); err != nil {
+			return page, err
+		}
 	}
 	seqs, more, below := e.books.slice(name, q, page.Head)
 	entries, err := e.entriesAt(ctx, name, seqs, q.Moves)
@@ -59,6 +67,54 @@ func (e *Engine) ChannelEntries(ctx context.Context, name string, q EntryQuery) 
 	page.Entries, page.More = fitPage(entries, q, more)
 	e.books.states(name, page.Entries, open)
 	return page, nil
+}
+
+// newestPage answers from the newest changes alone, where those are enough: after a start nobody
+// waits for the whole journal who only wants to see how it stands.
+func (e *Engine) newestPage(ctx context.Context, name string, q EntryQuery, page *ChannelPage) (whole bool, err error) {
+	from := page.Head - min(page.Head, recentMax)
+	if q.Before != 0 || q.After != 0 && q.After < from {
+		return false, nil
+	}
+	var entries []ChannelEntry
+	lapsed := map[uint64]bool{}
+	for rec, err := range e.opts.Journal.Read(ctx, journal.Query{After: max(from, q.After), Until: page.Head, Entity: channelPrefix + name}) {
+		if err != nil {
+			return false, fmt.Errorf("read what was said in %s: %w", name, err)
+		}
+		set, err := turnOf(rec)
+		if err != nil {
+			return false, err
+		}
+		if set == nil {
+			continue
+		}
+		entries = append(entries, entriesIn(rec, set, q.Moves)...)
+		for i := range set.Body.Messages {
+			if m := &set.Body.Messages[i]; m.State == turn.Lapsed {
+				lapsed[m.N] = true
+			}
+		}
+	}
+	if q.After == 0 && from > 0 && len(entries) <= q.Limit {
+		return false, nil
+	}
+	page.Entries, page.More = fitPage(entries, q, false)
+	e.books.lapse(name, lapsed)
+	return true, nil
+}
+
+// lapse notes messages that nobody answered in time.
+func (b *books) lapse(name string, numbers map[uint64]bool) {
+	if len(numbers) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	page := b.page(name)
+	for n := range numbers {
+		page.lapse(n)
+	}
 }
 
 // slice says where the entries stand that are asked for, and whether there are more beyond them.
@@ -208,18 +264,27 @@ func (e *Engine) entriesAt(ctx context.Context, name string, seqs []uint64, move
 	return entries, nil
 }
 
-// entriesOf are the lines of a conversation that one change of a channel is.
-func entriesOf(rec journal.Change, moves bool) ([]ChannelEntry, error) {
+// turnOf reads what a change of a channel keeps; nil: it is not about turns.
+func turnOf(rec journal.Change) (*team.TurnSet, error) {
 	var data struct {
 		Turn *team.TurnSet `json:"turn"`
 	}
 	if err := json.Unmarshal(rec.Data, &data); err != nil {
 		return nil, fmt.Errorf("read change %d of %s: %w", rec.Seq, rec.Entity, err)
 	}
-	set := data.Turn
-	if set == nil {
-		return nil, nil
+	return data.Turn, nil
+}
+
+// entriesOf are the lines of a conversation that one change of a channel is.
+func entriesOf(rec journal.Change, moves bool) ([]ChannelEntry, error) {
+	set, err := turnOf(rec)
+	if err != nil || set == nil {
+		return nil, err
 	}
+	return entriesIn(rec, set, moves), nil
+}
+
+func entriesIn(rec journal.Change, set *team.TurnSet, moves bool) []ChannelEntry {
 	var entries []ChannelEntry
 	if set.Body.Post != nil {
 		entries = append(entries, saidBy(rec.Seq, rec.Time, &set.Body, set.Text))
@@ -233,7 +298,7 @@ func entriesOf(rec journal.Change, moves bool) ([]ChannelEntry, error) {
 	if set.Body.Warn != "" {
 		entries = append(entries, ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindWarning, Text: set.Body.Warn, Agent: set.Agent})
 	}
-	return entries, nil
+	return entries
 }
 
 // saidBy is what somebody said.

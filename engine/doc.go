@@ -12,6 +12,10 @@
 //	        ▲                                          │
 //	        └────────────── errands ◄──────────────────┘
 //
+// What agents are to be told in channels is an errand like any other: it is written into their
+// sessions under its own name, and what they say is appended together with the place in
+// their output, so that after a crash nothing is told twice and no word is lost.
+//
 // A start looks first and acts last: the journal is replayed, the processes that
 // outlived us are found, the files are read for what was wished meanwhile, and only
 // then does anything begin. Before a process is started the file is read once more.

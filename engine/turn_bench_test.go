@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -240,5 +244,77 @@ func BenchmarkSay(b *testing.B) {
 	}
 	b.ReportMetric(median(rates), "messages/s")
 	b.ReportMetric(median(rates)*median(bares).Seconds(), "messages/bare-sync")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkPage measures the newest page of a channel in which 100,000 things were said, and what
+// the first question after a start costs.
+func BenchmarkPage(b *testing.B) {
+	const said = 100_000
+	dir := b.TempDir()
+	ctx := context.Background()
+	j, err := sqlite.Open(ctx, filepath.Join(dir, "journal.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer j.Close()
+	at := time.Now().UTC()
+	for n := uint64(1); n <= said; {
+		var batch []team.Change
+		for range 1000 {
+			body := turn.Body{Post: &turn.Post{N: n, Kind: turn.OfTurn, By: "ada", Turn: n, Bytes: 200}, Head: &turn.Head{Seq: n, Turn: n}}
+			batch = append(batch, team.Change{
+				At: at, Machine: "turn", Entity: "channel/c0", Row: "N2", Trigger: "said", Actor: human,
+				Body: team.Body{Turn: &team.TurnSet{Agent: "ada", Body: body, Text: strings.Repeat("x", 200)}},
+			})
+			n++
+		}
+		records, err := recordsOf(batch)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := j.Append(ctx, records); err != nil {
+			b.Fatal(err)
+		}
+	}
+	log := slog.New(slog.DiscardHandler)
+	files, err := interop.WatchStateFiles(log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer files.Close()
+	conf := &config.Config{}
+	e, err := Open(ctx, Options{
+		Name: "bench", Config: conf, Journal: j, Files: files, Log: log, BootID: BootID(),
+		Host: &Holders{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	running, cancel := context.WithCancel(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- e.Run(running) }()
+	defer func() {
+		cancel()
+		<-ran
+	}()
+	<-e.Ready()
+	began := time.Now()
+	page := func() {
+		page, err := e.ChannelEntries(ctx, "c0", EntryQuery{})
+		if err != nil || len(page.Entries) != 100 || page.Entries[99].N != said {
+			b.Fatalf("the page has %d entries, %v", len(page.Entries), err)
+		}
+	}
+	page()
+	first := time.Since(began)
+	var pages []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		page()
+		pages = append(pages, time.Since(began))
+	}
+	b.ReportMetric(float64(median(pages).Microseconds()), "µs/page")
+	b.ReportMetric(float64(first.Milliseconds()), "ms/first-page")
 	b.ReportMetric(0, "ns/op")
 }
