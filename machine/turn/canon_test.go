@@ -109,8 +109,8 @@ func newView(c *Channel) view {
 		add(c.Open[i].N)
 	}
 	add(h.Aside.Message)
-	v.last = v.asks(h.Said.Last, func(s *Seat) bool { return s.Agent != h.Said.By })
-	v.other = v.last && v.asks(h.Said.Else, func(s *Seat) bool { return s.Agent == h.Said.By })
+	v.other = v.asks(h.Said.Else, func(s *Seat) bool { return s.Agent == h.Said.By })
+	v.last = v.other || v.asks(h.Said.Last, func(s *Seat) bool { return s.Agent != h.Said.By })
 	if v.last {
 		add(h.Said.Last)
 	}
