@@ -98,6 +98,9 @@ func (e *Engine) talksFrom(ctx context.Context, m *member, s team.Session, proc 
 				written = todo
 			}
 		}
+		if is := now.Talk; written.Do == turn.TellMessage && written.Token.Turn == 0 && now.Answers() && is.Re == 0 && is.Token.Channel == written.Token.Channel {
+			written.Token = is.Token // only what belongs to a turn goes into the middle of its answer
+		}
 		return true
 	}
 	input, label := int64(0), ""
@@ -203,6 +206,10 @@ func (t *talkEar) note(fact driver.Fact, pending *team.SessionReported) bool {
 			return len(t.events) > 0
 		}
 		t.goesOn(false)
+		if fact.Kind == driver.Stopped && !fact.Stop.OK {
+			t.flush(false) // it failed in the midst of its answer: the end of the session says what that means
+			return true
+		}
 		t.flush(true)
 		t.over, t.waits = true, false
 		pending.Over, pending.Heard = true, fact.Input
