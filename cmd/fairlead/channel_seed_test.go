@@ -20,12 +20,13 @@ type meeting struct {
 	seen int // lines of the conversation that the story has come past
 }
 
-// aMeeting has pm, dev and qa in #reviews; each answers a prompt by what its own script does,
-// which is what a talker does where none is given. Config is what stands under the channel.
-func aMeeting(t *testing.T, channel, turnConfig string) *meeting {
+// aMeeting has pm, dev and qa in #reviews; each is a talker. Channel, turnConfig and
+// ofPM are what fairlead.yaml says of the channel, of all turns, and of pm beside that.
+func aMeeting(t *testing.T, channel, turnConfig, ofPM string) *meeting {
 	t.Helper()
 	t.Parallel()
 	files := talkers("channels:\n  reviews: {"+channel+"}\nturnConfig: {"+turnConfig+"}\n", "pm", "dev", "qa")
+	files["fairlead.yaml"] = strings.Replace(files["fairlead.yaml"], "workspace: pm", "workspace: pm"+ofPM, 1)
 	return &meeting{ship: newShip(t, files)}
 }
 
@@ -137,7 +138,7 @@ func (m *meeting) works(agent string) {
 
 // Edge case 1: Agent Crashes Mid-Turn. Agent is ACTIVE, process dies unexpectedly.
 func TestSeedEdgeCase1AgentCrashesMidTurn(t *testing.T) {
-	m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1", "defaultTimeoutSeconds: 3600")
+	m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1", "defaultTimeoutSeconds: 3600", "")
 	m.busy("pm")
 	m.must("say", "reviews", "please", "begin")
 	m.reads("a person: please begin", "pm QUEUED -> ACTIVE T4")
@@ -177,12 +178,12 @@ func (m *meeting) hasNotice(text string) {
 
 // Edge case 2: Timeout During ACTIVE. Agent has turn but doesn't respond within timeout period.
 func TestSeedEdgeCase2TimeoutDuringActive(t *testing.T) {
-	m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 2", "defaultTimeoutSeconds: 1")
+	m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 2", "", ", turn_timeout: 3s")
 	m.busy("pm")
 	m.must("say", "reviews", "please begin")
 	before := m.becomes("pm's time is running", func(v engine.ChannelView) bool { return v.Holder == "pm" && member(v, "pm").Working })
-	if left := time.Until(*before.Deadline); left > time.Second {
-		t.Errorf("pm has %s for a turn of 1 s", left)
+	if left := time.Until(*before.Deadline); left > 3*time.Second {
+		t.Errorf("pm has %s for a turn of 3 s", left)
 	}
 	// Logged, posted to the channel, forced back into the queue, the next one has the turn.
 	m.reads("pm QUEUED -> ACTIVE T4", "pm ACTIVE -> QUEUED T9", "dev QUEUED -> ACTIVE T4")
@@ -195,7 +196,7 @@ func TestSeedEdgeCase2TimeoutDuringActive(t *testing.T) {
 // Edge case 3: Human Interrupts Mid-Turn. Human posts message while agent is ACTIVE.
 func TestSeedEdgeCase3HumanInterruptsMidTurn(t *testing.T) {
 	t.Run("queue", func(t *testing.T) { // queued, delivered after turn ends
-		m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1, humanInterruptMode: queue", "defaultTimeoutSeconds: 3600")
+		m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1, humanInterruptMode: queue", "defaultTimeoutSeconds: 3600", "")
 		m.busy("pm")
 		m.must("say", "reviews", "begin")
 		m.works("pm")
@@ -210,7 +211,7 @@ func TestSeedEdgeCase3HumanInterruptsMidTurn(t *testing.T) {
 		}
 	})
 	t.Run("interrupt", func(t *testing.T) { // agent's turn pauses, human gets priority
-		m := aMeeting(t, "agents: [pm, dev], lead: qa, maxRounds: 1, humanInterruptMode: interrupt", "defaultTimeoutSeconds: 3600")
+		m := aMeeting(t, "agents: [pm, dev], lead: qa, maxRounds: 1, humanInterruptMode: interrupt", "defaultTimeoutSeconds: 3600", "")
 		m.busy("pm")
 		m.must("say", "reviews", "begin")
 		m.works("pm")
@@ -221,7 +222,7 @@ func TestSeedEdgeCase3HumanInterruptsMidTurn(t *testing.T) {
 		m.answered(2)
 	})
 	t.Run("inject", func(t *testing.T) { // delivered to the active agent immediately; the default
-		m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1", "defaultTimeoutSeconds: 3600")
+		m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1", "defaultTimeoutSeconds: 3600", "")
 		m.busy("pm")
 		m.must("say", "reviews", "begin")
 		m.works("pm")
@@ -234,7 +235,7 @@ func TestSeedEdgeCase3HumanInterruptsMidTurn(t *testing.T) {
 		m.answered(2)
 	})
 	t.Run("parallel", func(t *testing.T) { // always goes through
-		m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1, humanInterruptMode: parallel", "defaultTimeoutSeconds: 3600")
+		m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1, humanInterruptMode: parallel", "defaultTimeoutSeconds: 3600", "")
 		m.must("say", "reviews", "begin", "--mode", "queue")
 		m.reads("qa (turn): turn", "qa ACTIVE -> QUEUED T7")
 		m.must("say", "reviews", "who is there?")
@@ -282,7 +283,7 @@ func TestSeedEdgeCase4AgentNeverSignalsDone(t *testing.T) {
 
 // Edge case 5: All Agents Go Offline. Every agent in a channel disconnects.
 func TestSeedEdgeCase5AllAgentsGoOffline(t *testing.T) {
-	m := aMeeting(t, "agents: [pm, dev], maxRounds: 1", "defaultTimeoutSeconds: 3600")
+	m := aMeeting(t, "agents: [pm, dev], maxRounds: 1", "defaultTimeoutSeconds: 3600", "")
 	m.must("disable", "pm", "dev")
 	m.stands("pm OFFLINE, dev OFFLINE")
 	m.hasNotice("⚠️ No agents available in this channel")
@@ -303,7 +304,7 @@ func TestSeedEdgeCase5AllAgentsGoOffline(t *testing.T) {
 // Edge case 6: Queue Order Changes Mid-Sprint. New agent added or agent removed while turns are
 // in progress.
 func TestSeedEdgeCase6QueueOrderChangesMidSprint(t *testing.T) {
-	m := aMeeting(t, "agents: [pm, dev], maxRounds: 2", "defaultTimeoutSeconds: 3600")
+	m := aMeeting(t, "agents: [pm, dev], maxRounds: 2", "defaultTimeoutSeconds: 3600", "")
 	m.busy("pm")
 	m.busy("dev")
 	m.busy("qa")
