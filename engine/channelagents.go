@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -216,9 +217,49 @@ func (e *Engine) AgentSaid(ctx context.Context, s Speech) (uint64, error) {
 	if said, word := ending([]byte(text), false); word == marker.TurnComplete && s.Turn != 0 { // SPEC: it counts at the end of a message, however that came
 		text, s.Complete = said, true
 	}
+	if err := e.roomFor(ctx, s, len(text)); err != nil {
+		return 0, err
+	}
 	return e.asAgent(ctx, s.Agent, text, turn.Said{
 		Token: token(s.Channel, s.Agent, s.Turn), Bytes: len(text), Complete: s.Complete, Ended: s.Ended, Re: s.Re,
 	})
+}
+
+// flood is how much an agent has said for itself in a channel since the turn there changed last.
+type flood struct {
+	turn  uint64
+	bytes int
+}
+
+// roomFor refuses text beyond what one turn may have: the journal is kept for ever. The end of a
+// turn, or of an answer, is always taken.
+func (e *Engine) roomFor(ctx context.Context, s Speech, bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	var full error
+	err := e.look(ctx, func(t *team.Team) {
+		m, c := e.members[s.Agent], t.Floor.Channels[turn.ChannelID(s.Channel)]
+		if m == nil || c == nil {
+			return // which is refused in its own words
+		}
+		if m.part.said == nil {
+			m.part.said = map[string]flood{}
+		}
+		was := m.part.said[s.Channel]
+		if was.turn != c.Head.Turn {
+			was = flood{turn: c.Head.Turn}
+		}
+		if was.bytes += bytes; was.bytes > answerBytesMax {
+			full = &machine.Refusal{
+				Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(t.Floor.StateOf(turn.AgentID(s.Agent), turn.ChannelID(s.Channel))),
+				Reason: fmt.Sprintf("it has said %d bytes since the turn changed here, and %d are the most; put more into a file and name it, or complete the turn without text", was.bytes-bytes, answerBytesMax),
+			}
+			return
+		}
+		m.part.said[s.Channel] = was
+	})
+	return cmp.Or(err, full)
 }
 
 // AgentPass is T22.

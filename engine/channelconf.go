@@ -60,10 +60,11 @@ type part struct {
 	probeAt time.Time // when it is looked after again
 	failed  bool      // the last probe did, and that was said
 
-	beat    time.Time       // of an agent that joins by itself: its last sign of life, by our clock
-	telling string          // the errand that is being written to its session
-	stops   map[string]bool // orders to stop that were begun, or acknowledged, by key and session
-	resumed turn.Token      // the turn in which a wait of its own is over, since it goes on by itself
+	beat    time.Time        // of an agent that joins by itself: its last sign of life, by our clock
+	said    map[string]flood // of one that speaks for itself, by channel
+	telling string           // the errand that is being written to its session
+	stops   map[string]bool  // orders to stop that were begun, or acknowledged, by key and session
+	resumed turn.Token       // the turn in which a wait of its own is over, since it goes on by itself
 }
 
 // looksAfter has an agent of ours probed that is not known to be able to take part (J3).

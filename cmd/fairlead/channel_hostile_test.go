@@ -357,9 +357,6 @@ func TestStrangersWithoutToken(t *testing.T) {
 // An agent whose session fails in the middle of its turn is gone as if it had crashed: the next
 // one has the turn at once, and not when its time is over.
 func TestSessionFailsInItsTurn(t *testing.T) {
-	if !long() {
-		t.Skip("a failed session keeps its turn until the timeout; only under FAIRLEAD_TORTURE")
-	}
 	s := hostile(t, "{driver: script, script: ada.script.yaml, workspace: ada}", "defaultTimeoutSeconds: 3600", map[string]string{
 		"ada.script.yaml": "sessions: [[{say: work}]]\nturn: [expect_prompt, {say: I begin}, {fail: the network is down}, expect_prompt]\n",
 	})
