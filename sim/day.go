@@ -125,11 +125,7 @@ func (w *world) draw(rnd *rand.Rand, m mix) Act {
 	if w.alive() == nil && rnd.IntN(100) < 60 {
 		return Act{Do: "start"}
 	}
-	do := m.deeds[rnd.IntN(len(m.deeds))]
-	for _, talks := parleys[do]; talks && !w.hasChannels(); _, talks = parleys[do] {
-		do = m.deeds[rnd.IntN(len(m.deeds))] // a day without channels is as full as one with them
-	}
-	a := Act{Do: do, Whom: agents[rnd.IntN(len(agents))], Word: words[rnd.IntN(len(words))]}
+	a := Act{Do: m.deeds[rnd.IntN(len(m.deeds))], Whom: agents[rnd.IntN(len(agents))], Word: words[rnd.IntN(len(words))]}
 	switch a.Do {
 	case "write":
 		a.MS = one(skews)
