@@ -27,7 +27,11 @@ func TestPage(t *testing.T) {
 		t.Skip("looks at the page through a browser; not under -short")
 	}
 	uitest.Chromium(t)
-	uitest.RunAll(t, func(t *testing.T) uitest.Target {
+	tell := uitest.RunAll
+	if raced {
+		tell = uitest.RunEach // the daemon is in a program of its own, which the race detector makes slow
+	}
+	tell(t, func(t *testing.T) uitest.Target {
 		files := uitest.RunFiles()
 		files["fairlead.yaml"] = fmt.Sprintf("version: 1\nagents:\n  coder:\n    description: Writes and changes code\n    driver: exec\n    command: [sh, -c, %q]\n    workspace: coder\n  tester:\n    description: Runs the tests\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: tester\n", talking) + uitest.MeetingYAML
 		files[uitest.MeetingFile] = uitest.MeetingScript

@@ -76,9 +76,18 @@ var Views = []View{{"desktop dark", Desktop, "dark"}, {"phone light", Phone, "li
 
 // RunAll tells every story on fresh targets, once on a desktop and once on a
 // phone; after each the console must be clean.
-func RunAll(t *testing.T, target func(t *testing.T) Target) {
-	for _, s := range Scenarios() {
-		for _, v := range Views[:2] {
+func RunAll(t *testing.T, target func(t *testing.T) Target) { run(t, target, 1) }
+
+// RunEach tells each story once, in the one size and then the other in turn: for who has little time.
+func RunEach(t *testing.T, target func(t *testing.T) Target) { run(t, target, 2) }
+
+// run tells the stories in every view, or of every few tellings one.
+func run(t *testing.T, target func(t *testing.T) Target, every int) {
+	for i, s := range Scenarios() {
+		for j, v := range Views[:2] {
+			if (i+j)%every != 0 {
+				continue
+			}
 			t.Run(s.Name+"/"+v.Name, func(t *testing.T) {
 				to := target(t)
 				var lines []*Line
