@@ -203,7 +203,7 @@ func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo turn
 		return err
 	}
 	before := v.answers()
-	v.set(talkOf(todo))
+	v.set(team.TalkOf(todo))
 	if err := m.driver.Converse(known(*m.conf), sessionFor(m, s), named{proc, typist, todo.Key}).Prompt(ctx, text); err != nil {
 		v.set(before)
 		return err
@@ -225,15 +225,6 @@ func (v *voice) heardOf(input int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.input = max(v.input, input)
-}
-
-// talkOf is what a session answers that was told this.
-func talkOf(todo turn.Todo) team.Talk {
-	talk := team.Talk{Key: todo.Key, Do: todo.Do, Token: todo.Token, N: todo.N}
-	if todo.Do == turn.TellAside || todo.Do == turn.TellMessage && todo.Token.Turn == 0 {
-		talk.Re = todo.N
-	}
-	return talk
 }
 
 // named is a wire whose input has a name. A driver sends a prompt in one piece.

@@ -35,7 +35,7 @@ func turnLine(ch journal.Change) ([]byte, error) {
 	if err := json.Unmarshal(ch.Data, &data); err != nil {
 		return nil, fmt.Errorf("read change %d of %s: %w", ch.Seq, ch.Entity, err)
 	}
-	channel, ok := strings.CutPrefix(ch.Entity, "channel/")
+	channel, ok := strings.CutPrefix(ch.Entity, channelPrefix)
 	if !ok {
 		channel = "" // an agent as such
 	}

@@ -144,3 +144,10 @@ func TestLines(t *testing.T) {
 		t.Errorf("without a plan the agent is %q", l[0].Agent)
 	}
 }
+
+// What fairlead.yaml says of a channel moves no agent, whatever the channel is called.
+func TestLinesOfAChannelNameNoAgent(t *testing.T) {
+	if l := Lines(Change{Entity: "channel/reviews", Machine: "team", From: "none", To: "configured"}, nil); len(l) != 1 || l[0].Agent != "" {
+		t.Errorf("the lines are %+v", l)
+	}
+}

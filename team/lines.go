@@ -9,11 +9,9 @@ import (
 // Line is one transition of one agent or step, as the log of transitions wants it (X6).
 type Line struct {
 	Entity string
-	Agent  string // agentId; empty: the team, or a run as a whole
+	Agent  string // agentId; empty: the team, a channel, or a run as a whole
 	From   string
 	To     string
-
-	Channel string // of a turn; empty: none
 }
 
 // Lines takes a change apart into the transitions that it stands for: most are one, and what
@@ -21,20 +19,9 @@ type Line struct {
 // where it gives nothing, or is nil, the step stands for itself.
 func Lines(ch Change, agentOf func(run, step string) string) []Line {
 	id, isRun := strings.CutPrefix(ch.Entity, runPrefix)
-	if set := ch.Body.Turn; set != nil {
-		line := Line{Entity: ch.Entity, Agent: set.Agent, From: ch.From, To: ch.To}
-		line.Channel, _ = strings.CutPrefix(ch.Entity, channelPrefix)
-		if line.Channel == ch.Entity {
-			line.Channel = "" // the agent as such
-		}
-		return []Line{line}
-	}
-	if ch.Body.Circle != nil {
-		return []Line{{Entity: ch.Entity, From: ch.From, To: ch.To, Channel: nameOf(ch.Entity)}}
-	}
 	if !isRun {
 		line := Line{Entity: ch.Entity, Agent: nameOf(ch.Entity), From: ch.From, To: ch.To}
-		if ch.Body.Team != nil || strings.HasPrefix(ch.Entity, "team/") {
+		if ch.Body.Team != nil || strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channelPrefix) {
 			line.Agent = ""
 		}
 		return []Line{line}

@@ -35,8 +35,8 @@ type Talk struct {
 	Over  time.Time   `json:"over,omitzero"` // its answer is over since
 }
 
-// talkOf is an errand as a session keeps it.
-func talkOf(todo turn.Todo) Talk {
+// TalkOf is an errand as a session keeps it.
+func TalkOf(todo turn.Todo) Talk {
 	talk := Talk{Key: todo.Key, Do: todo.Do, Token: todo.Token, N: todo.N}
 	if todo.Do == turn.TellAside || todo.Do == turn.TellMessage && todo.Token.Turn == 0 {
 		talk.Re = todo.N
@@ -297,7 +297,7 @@ func (d *draft) talk(a *Agent) error {
 }
 
 func (d *draft) openTalk(a *Agent, todo turn.Todo) error {
-	talk := talkOf(todo)
+	talk := TalkOf(todo)
 	return d.openSession(a, Session{Kind: control.Talk, For: ForChannels, Talk: &talk})
 }
 
@@ -326,7 +326,7 @@ func (d *draft) talkTold(a *Agent, what TalkTold) error {
 	if s.Talk == nil || what.Input <= s.Talk.Input {
 		return nil
 	}
-	talk := talkOf(what.Errand)
+	talk := TalkOf(what.Errand)
 	talk.Told, talk.Begun, talk.Input = true, d.ev.At, what.Input
 	if s.Talk.Over.IsZero() && s.Talk.Token == talk.Token && talk.Re == 0 {
 		talk.Begun = s.Talk.Begun

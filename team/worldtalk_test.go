@@ -337,7 +337,7 @@ func (w *world) foreignTurn(name string, how uint64) {
 	default:
 		for _, todo := range w.team.TalkTodo(name, w.at) {
 			w.say("", turn.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
-			if talk := talkOf(todo); how>>8%2 == 0 {
+			if talk := TalkOf(todo); how>>8%2 == 0 {
 				w.tells(turn.Said{Token: todo.Token, Re: talk.Re, Bytes: 3, Complete: true, Ended: true}, "yes")
 			}
 		}
