@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
 )
@@ -90,21 +89,8 @@ func (s *ship) floor(name string) engine.ChannelView {
 func (s *ship) floorUntil(name, what string, ok func(engine.ChannelView) bool) engine.ChannelView {
 	s.t.Helper()
 	client := s.client()
-	late := time.After(shipWait)
-	for {
-		view, err := client.Channel(context.Background(), name)
-		if err != nil {
-			s.t.Fatalf("waiting until %s: %v", what, err)
-		}
-		if ok(view) {
-			return view
-		}
-		select {
-		case <-late:
-			s.t.Fatalf("waited in vain until %s; #%s is %+v\n%s", what, name, view, s.conversation(name))
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	return seenUntil(s.t, what, func() (engine.ChannelView, error) { return client.Channel(context.Background(), name) }, ok,
+		func() string { return s.conversation(name) })
 }
 
 // settled says that nobody has anything to do in a channel.

@@ -156,18 +156,25 @@ func TestKilledDaemonOfARun(t *testing.T) {
 func (s *ship) runUntil(id, what string, ok func(engine.RunView) bool) engine.RunView {
 	s.t.Helper()
 	client := s.client()
+	return seenUntil(s.t, what, func() (engine.RunView, error) { return client.Run(context.Background(), id) }, ok, func() string { return "" })
+}
+
+// seenUntil looks at something of the daemon until it is as it should be. Where that does not
+// come, more says what else is of use.
+func seenUntil[V any](t testing.TB, what string, look func() (V, error), ok func(V) bool, more func() string) V {
+	t.Helper()
 	late := time.After(shipWait)
 	for {
-		view, err := client.Run(context.Background(), id)
+		view, err := look()
 		if err != nil {
-			s.t.Fatalf("waiting until %s: %v", what, err)
+			t.Fatalf("waiting until %s: %v", what, err)
 		}
 		if ok(view) {
 			return view
 		}
 		select {
 		case <-late:
-			s.t.Fatalf("waited in vain until %s: %+v", what, view)
+			t.Fatalf("waited in vain until %s: %+v\n%s", what, view, more())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
