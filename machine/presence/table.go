@@ -118,6 +118,8 @@ type LeadEvent string
 const (
 	Configured    LeadEvent = "lead_configured"
 	Began         LeadEvent = "lead_began"
+	Adopted       LeadEvent = "lead_adopted"   // it outlived a daemon
+	Forgotten     LeadEvent = "daemon_started" // what it reported, it reported to another one
 	Ended         LeadEvent = "lead_ended"
 	Told          LeadEvent = "lead_told"
 	SummonBegins  LeadEvent = "summon_asked"
@@ -139,8 +141,9 @@ type LeadAct string
 const (
 	Configure   LeadAct = "configure"
 	TakeSession LeadAct = "take_session"
+	Forget      LeadAct = "forget_report"
 	DropSession LeadAct = "drop_session"
-	DropAsks    LeadAct = "drop_asks" // what it was to be told
+	DropAsks    LeadAct = "drop_asks" // all that it was to be told
 	AskStatus   LeadAct = "ask_status"
 	AskSummon   LeadAct = "ask_summon"
 	AskWake     LeadAct = "ask_wake"
@@ -158,8 +161,10 @@ func doLead(acts ...LeadAct) []LeadAct { return acts }
 // below its table; the ids L1 to L9 are ours.
 var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 	Idle: {
+		Forgotten:    {ID: "P6", To: Idle, Do: doLead(Forget)},
+		Adopted:      {ID: "P6", To: Idle, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
 		Configured:   {ID: "L1", To: Idle, Do: doLead(Configure)},
-		Began:        {ID: "L2", To: Idle, Do: doLead(TakeSession, AskStatus), Why: "P6: who has not spoken in this session is asked at once"},
+		Began:        {ID: "L2", To: Idle, Do: doLead(TakeSession, AskStatus), Why: "whoever has not reported in its session is asked"},
 		Ended:        {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks)},
 		Told:         {ID: "L4", To: Idle, Do: doLead(DropAsk)},
 		SummonBegins: {ID: "P1", To: Summoning, Do: doLead(AskSummon)},
@@ -171,6 +176,8 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Noticed:      {ID: "L8", To: Idle},
 	},
 	Summoning: {
+		Forgotten:     {ID: "P6", To: Summoning, Do: doLead(Forget)},
+		Adopted:       {ID: "P6", To: Summoning, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
 		Configured:    {ID: "L1", To: Summoning, Do: doLead(Configure)},
 		Began:         {ID: "L2", To: Summoning, Do: doLead(TakeSession), Why: "nobody is there to be asked about"},
 		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks, EndCeremony)},
@@ -184,6 +191,8 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Noticed:       {ID: "L8", To: Summoning},
 	},
 	Asking: {
+		Forgotten:    {ID: "P6", To: Asking, Do: doLead(Forget)},
+		Adopted:      {ID: "P6", To: Asking, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
 		Configured:   {ID: "L1", To: Asking, Do: doLead(Configure)},
 		Began:        {ID: "L2", To: Asking, Do: doLead(TakeSession, AskStatus)},
 		Ended:        {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks, EndCeremony)},
@@ -195,8 +204,9 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Noticed:      {ID: "L8", To: Asking},
 	},
 	Waking: {
+		Forgotten:     {ID: "P6", To: Waking, Do: doLead(Forget)},
+		Adopted:       {ID: "P6", To: Waking, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
 		Configured:    {ID: "L1", To: Waking, Do: doLead(Configure)},
-		Began:         {ID: "L2", To: Waking, Do: doLead(TakeSession, AskStatus), Why: "adopted in the middle of it"},
 		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks, EndCeremony)},
 		Told:          {ID: "L4", To: Waking, Do: doLead(DropAsk)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
