@@ -29,10 +29,12 @@ func (c *checker) config() *Config {
 		Dir:     c.dir,
 		Version: 1,
 		Team: Team{
-			Lead:   textOf(team.get("lead")),
-			Size:   intOf(team.get("size"), TeamSizeDefault),
-			Hold:   boolOf(team.get("hold"), false),
-			Limits: c.limits(team.get("limits")),
+			Lead:          textOf(team.get("lead")),
+			Size:          intOf(team.get("size"), TeamSizeDefault),
+			StatusTimeout: c.bounded(team.get("status_timeout"), StatusTimeout, statusTimeoutMax),
+			HatchTimeout:  c.bounded(team.get("hatch_timeout"), HatchTimeout, hatchTimeoutMax),
+			Hold:          boolOf(team.get("hold"), false),
+			Limits:        c.limits(team.get("limits")),
 		},
 		TurnConfig: c.turnConfig(c.root.get("turnConfig")),
 		Notify: Notify{
@@ -136,6 +138,30 @@ func (c *checker) duration(n *node, otherwise time.Duration, zeroAllowed bool) t
 	}
 	return d
 }
+
+// bounded reads a time for which somebody waits: shorter than a second nobody can answer.
+func (c *checker) bounded(n *node, otherwise, most time.Duration) time.Duration {
+	d := c.duration(n, otherwise, false)
+	if textOf(n) != "" && d > 0 && d <= durationMax && (d < patienceMin || d > most) {
+		c.add(n.place, n.path, "%s is not between %s and %s", shown(n), short(patienceMin), short(most))
+	}
+	return d
+}
+
+// short is a whole time as people write it: 1h, not 1h0m0s.
+func short(d time.Duration) string {
+	if d%time.Hour == 0 {
+		return strconv.Itoa(int(d/time.Hour)) + "h"
+	}
+	return strings.TrimSuffix(d.String(), "m0s")
+}
+
+// What people may wait for a lead.
+const (
+	patienceMin      = time.Second
+	statusTimeoutMax = time.Hour      // a lead that is silent for longer is not there
+	hatchTimeoutMax  = 24 * time.Hour // who has not come by then does not come
+)
 
 const durationMax = 365 * 24 * time.Hour // what is longer is a mistake in the unit
 
@@ -295,6 +321,21 @@ func (c *checker) channels(cfg *Config) {
 	}
 	if l := c.root.get("team").get("lead"); textOf(l) != "" && !slices.Contains(members, l.text) {
 		c.note(l.place, l.path, "%s is no agent of this file, so nobody starts it%s", shown(l), didYouMean(l.text, members))
+	}
+	c.lead(cfg)
+}
+
+// lead sees that who leads can be told things in the middle of a session: a summon, a wake, a
+// question for its status.
+func (c *checker) lead(cfg *Config) {
+	l := c.root.get("team").get("lead")
+	a, ok := cfg.Agent(textOf(l))
+	switch {
+	case !ok:
+	case a.Loop == LoopForeign:
+		c.add(l.place, l.path, "%s runs its own loop, so it cannot be told to summon or to wake; give it loop fairlead, or name another agent", shown(l))
+	case a.Driver == DriverExec:
+		c.add(l.place, l.path, "%s has driver exec, which can be told nothing once it runs; a lead needs driver script, acp, claude or codex", shown(l))
 	}
 }
 

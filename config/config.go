@@ -18,8 +18,10 @@ const (
 	GraceDefault       = 10 * time.Second // between the polite signal and the other one
 	MaxRoundsDefault   = 3                // SPEC, Turn
 	WaitTimeoutDefault = 300 * time.Second
-	LeadSeat           = 4  // SPEC, Presence
-	NoSeat             = -1 // the agent has no seat in the file
+	StatusTimeout      = 30 * time.Second // SPEC, Presence: silence that ends "in progress"
+	HatchTimeout       = 5 * time.Minute  // SPEC P7
+	LeadSeat           = 4                // SPEC, Presence
+	NoSeat             = -1               // the agent has no seat in the file
 )
 
 // Config is what a fairlead.yaml says, with every default filled in.
@@ -51,10 +53,12 @@ func (c *Config) Agent(name string) (Agent, bool) {
 
 // Team is what concerns all agents together.
 type Team struct {
-	Lead   string // whose markers count; may be nobody of this file
-	Size   int    // seats that SUMMON fills, 1 to 8
-	Hold   bool   // held when first started
-	Limits Limits // tokens and cost are counted over all agents together
+	Lead          string        // whose markers count; may be nobody of this file
+	Size          int           // seats that SUMMON fills, 1 to 8
+	StatusTimeout time.Duration // of the lead's silence (SPEC P8)
+	HatchTimeout  time.Duration // of a placeholder without a name (SPEC P7)
+	Hold          bool          // held when first started
+	Limits        Limits        // tokens and cost are counted over all agents together
 }
 
 // Limits are what an agent or a team may use (SPEC X9). Zero is no limit.

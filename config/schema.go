@@ -317,7 +317,7 @@ func typeText(n *node, want []string) string {
 
 func isDuration(path string) bool {
 	last := path[strings.LastIndexByte(path, '.')+1:]
-	return slices.Contains([]string{"session", "turn_timeout", "first", "max", "grace"}, last)
+	return slices.Contains([]string{"session", "turn_timeout", "status_timeout", "hatch_timeout", "first", "max", "grace"}, last)
 }
 
 var kindWords = map[string]string{
