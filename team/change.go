@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -41,6 +42,8 @@ type Body struct {
 	Turn   *TurnSet `json:"turn,omitempty"`
 	Circle *Circle  `json:"circle,omitempty"` // what fairlead.yaml says of a channel now
 	Talk   *Talk    `json:"talk,omitempty"`   // what the agent's session was told last
+
+	Presence *presence.Body `json:"presence,omitempty"`
 }
 
 // ControlSet is an agent's control as it is now.
@@ -68,6 +71,8 @@ type TurnSet struct {
 	Agent string    `json:"agent,omitempty"` // whom it is about; the channel is the entity's name
 	Body  turn.Body `json:"body"`
 	Text  string    `json:"text,omitempty"`
+
+	Session string `json:"session,omitempty"` // in which it was said: the UUID of a lead session, else the session's id; empty: by a person, or by an agent with a loop of its own
 }
 
 // AgentSet is an agent as it is configured now.
@@ -115,6 +120,8 @@ func (t *Team) Apply(ch Change) {
 		t.applyRun(ch)
 	case ch.Body.Turn != nil:
 		t.applyTurn(ch.turn())
+	case ch.Body.Presence != nil:
+		t.Crew.Apply(ch.presence())
 	case ch.Body.Circle != nil:
 		put(&t.Circles, name, *ch.Body.Circle)
 	case ch.Body.Talk != nil:

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -136,7 +137,7 @@ func (d *draft) addTurns(changes []turn.Change) {
 		ch := &changes[i]
 		set := &TurnSet{Agent: string(ch.Agent), Body: ch.Body}
 		if ch.Body.Post != nil {
-			set.Text = d.ev.Text
+			set.Text, set.Session = d.ev.Text, d.sessionOf(d.ev.What)
 		}
 		entity := turnPrefix + string(ch.Agent)
 		if ch.Channel != "" {
@@ -144,6 +145,15 @@ func (d *draft) addTurns(changes []turn.Change) {
 		}
 		d.add(entity, "turn", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), Body{Turn: set})
 	}
+}
+
+// sessionOf is in which session something is said in a channel; empty: in none of ours.
+func (d *draft) sessionOf(what any) string {
+	said, ok := what.(turn.Said)
+	if a := d.team.Agents[string(said.Token.Agent)]; ok && a != nil && a.Session.Talks() {
+		return cmp.Or(a.Session.UUID, a.Session.ID)
+	}
+	return ""
 }
 
 // configureTurns makes the floor what the configuration says: channels, agents, who is in

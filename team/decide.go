@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
@@ -38,14 +39,28 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 		if err := d.configureTurns(what); err != nil {
 			return nil, err
 		}
+		if err := d.crew(what.Lead); err != nil {
+			return nil, err
+		}
 	case turn.Input:
 		if err := d.turns(what); err != nil {
+			return nil, err
+		}
+	case presence.Input:
+		if err := d.crew(what); err != nil {
+			return nil, err
+		}
+	case SleepAsked:
+		if err := d.sleep(); err != nil {
 			return nil, err
 		}
 	case DaemonStarted:
 		d.setTeam("E1", "daemon_started", func(s *TeamSet) {
 			s.Epoch, s.BootID, s.Stopping = s.Epoch+1, what.BootID, false
 		})
+		if err := d.crew(presence.DaemonStarted{}); err != nil {
+			return nil, err
+		}
 	case HoldAsked:
 		d.hold(what)
 	case ReleaseAsked:
@@ -108,13 +123,15 @@ func (d *draft) one(member *Agent) error {
 		if err := d.sessionSeen(&a, started, what.Session, what.PID); err != nil || !a.Session.Talks() {
 			return err
 		}
-		return d.talkSeen(&a, a.Session, what.Input)
+		return d.talkSeen(&a, a.Session, what.Input, false)
 	case TalkTold:
 		return d.talkTold(&a, what)
 	case talkDue:
 		return d.talk(&a)
 	case talkOver:
-		return d.endSession(&a, talkOverWords, false)
+		return d.endSession(&a, d.team.talkOverWhy(&a, d.ev.At), false)
+	case leadDue:
+		return d.lead(&a)
 	case SessionAdopted:
 		return d.adopted(&a, what)
 	case SessionReported:

@@ -82,7 +82,7 @@ func (d *draft) adopted(a *Agent, what SessionAdopted) error {
 	}
 	id, step, ok := StepOf(a.Session.For)
 	if a.Session.Talks() {
-		return d.talkSeen(a, a.Session, what.Input)
+		return d.talkSeen(a, a.Session, what.Input, true)
 	}
 	if !ok {
 		return d.control(a, control.Adopted{})

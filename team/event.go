@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -20,7 +21,7 @@ type Event struct {
 	Actor Actor
 	Agent string // whom it is about; empty: the team, or a run
 	Run   string // the run that it is about; empty: none
-	What  any    // a control.Input of an agent, a workflow.Input of a run, a turn.Input, or one of the types below
+	What  any    // a control.Input of an agent, a workflow.Input of a run, a turn.Input, a presence.Input, or one of the types below
 	Text  string // what a turn.HumanSpoke or turn.Said says; it goes into the journal with its number
 }
 
@@ -32,6 +33,8 @@ type Configured struct {
 
 	Turns    map[string]turn.AgentSettings // by agent
 	Channels map[string]Channel            // by name
+
+	Lead presence.LeadConfigured
 }
 
 // Channel is a channel as fairlead.yaml has it.

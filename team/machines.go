@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -13,7 +14,7 @@ import (
 // Machine is one state machine as people read it. Everything in it comes from the table
 // that decides.
 type Machine struct {
-	Name    string        `json:"name"`    // control, session, workflow, run, turn, message
+	Name    string        `json:"name"`    // control, session, presence, lead, workflow, run, turn, message
 	Promise string        `json:"promise"` // what it keeps, in one sentence
 	Rows    []machine.Row `json:"rows"`    // by id
 	Mermaid string        `json:"mermaid"` // a state diagram
@@ -30,6 +31,14 @@ func Machines() []Machine {
 		{
 			Name: "session", Promise: "An agent has at most one session, and it is in the journal before its process exists.",
 			Rows: SessionTable.Rows(), Mermaid: SessionTable.Mermaid(), Matrix: SessionTable.Matrix(),
+		},
+		{
+			Name: "presence", Promise: "Nobody is alive but by a report of the lead session that is open now, and nobody is ever deleted.",
+			Rows: presence.Table.Rows(), Mermaid: presence.Table.Mermaid(), Matrix: presence.Table.Matrix(),
+		},
+		{
+			Name: "lead", Promise: "A summon or a wake ends with a report, with silence, or with the lead.",
+			Rows: presence.LeadTable.Rows(), Mermaid: presence.LeadTable.Mermaid(), Matrix: presence.LeadTable.Matrix(),
 		},
 		{
 			Name: "workflow", Promise: "No step begins before what it needs is done, and what is done is not done again unless a gate or a person sends the run back.",
@@ -56,7 +65,7 @@ func MachinesPage() string {
 	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./team; DO NOT EDIT. -->\n\n" +
 		"# The machines\n\n" +
 		"What is not a row here does not happen: an event that a state has no row for is refused. " +
-		"The ids are the specification's. F rows are the rules for a foreign loop, S rows the life of a session and M rows that of a message, which " +
+		"The ids are the specification's. F rows are the rules for a foreign loop, S rows the life of a session, L rows what happens to the lead of the team and M rows the life of a message, which " +
 		"the specification gives as text. `fairlead docs machines` prints the same.\n")
 	for _, m := range Machines() {
 		fmt.Fprintf(&doc, "\n## %s\n\n%s\n\n```mermaid\n%s```\n\n", m.Name, m.Promise, m.Mermaid)

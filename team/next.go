@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -16,6 +17,7 @@ type Touched struct {
 	agents, runs map[string]bool
 	all          bool // everybody: a hold, a start
 	held         bool // the hold may be over: channels that it parked go on
+	lead         bool // who leads the team may have something to do
 	atWork       bool // whoever has a session: something was used, and limits are shared
 }
 
@@ -26,6 +28,8 @@ func (x *Touched) Note(ch Change) {
 		x.all = true
 	case ch.Body.Turn != nil:
 		x.turn(ch.Body.Turn)
+	case ch.Body.Presence != nil:
+		x.lead = true
 	case ch.Body.Circle != nil: // who it moved, moved by changes of their own
 	case isRun:
 		id, _, _ = strings.Cut(id, "/")
@@ -93,8 +97,11 @@ func (x *Touched) spread(t *Team) {
 			x.touchOwner(s)
 		}
 	}
+	if x.lead && t.leadAgent() != nil {
+		x.agent(t.Crew.Lead.Agent)
+	}
 	x.held = x.held || x.all
-	x.all, x.atWork = false, false
+	x.all, x.atWork, x.lead = false, false, false
 }
 
 func (x *Touched) touchOwner(s *Session) {
@@ -132,6 +139,13 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 		}
 		if t.moves(a, at) {
 			return Event{At: at, Actor: actor, Agent: name, What: seatDue{}}, true
+		}
+		switch what := t.nextOfLead(a, at).(type) {
+		case nil:
+		case presence.LeadEnded:
+			return Event{At: at, Actor: actor, What: what}, true
+		default:
+			return Event{At: at, Actor: actor, Agent: name, What: what}, true
 		}
 		if what := t.nextOfTalk(a, at); what != nil {
 			return Event{At: at, Actor: actor, Agent: name, What: what}, true

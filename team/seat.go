@@ -14,7 +14,7 @@ import (
 // Claim is somebody who stands in line for a seat (J1). Control has changed its state when it
 // claims, since a wish is obeyed by then; a step begins only when it has the seat (W2).
 type Claim struct {
-	For  string       `json:"for"`         // control, channels, or run/f8c1/build
+	For  string       `json:"for"`         // control, channels, lead, or run/f8c1/build
 	N    uint64       `json:"n,omitempty"` // of a step: the lease to come, so that a claim names the attempt that it is about
 	Kind control.Kind `json:"kind"`
 	At   time.Time    `json:"at"`
@@ -262,6 +262,8 @@ func (b *begins) stands(a *Agent, c *Claim) (ok bool, why string) {
 	switch {
 	case c.For == ForChannels:
 		return t.mayTalk(a, b.at)
+	case c.For == ForLead:
+		return t.mayTakeLead(a, b.at)
 	case !isStep:
 		return t.mayControl(a, b.at)
 	}
@@ -314,6 +316,9 @@ func (d *draft) seatMoves(a *Agent) error {
 	run, step, isStep := StepOf(line[0].For)
 	if todo, some := d.team.toTell(a.Name, d.ev.At); some && line[0].For == ForChannels {
 		return d.openTalk(a, todo)
+	}
+	if todo := d.team.leadTodo(a.Name); len(todo) > 0 && line[0].For == ForLead {
+		return d.openLead(a, todo[0])
 	}
 	if !isStep {
 		return d.open(a, line[0].Kind)

@@ -14,7 +14,7 @@ type Session struct {
 	ID        string          `json:"id"`              // coder-17; of a step without an agent of ours: build@f8c1-3
 	N         uint64          `json:"n"`               // 17
 	Kind      control.Kind    `json:"kind"`            //
-	For       string          `json:"for"`             // who asked for it: control, channels, or run/f8c1/build
+	For       string          `json:"for"`             // who asked for it: control, channels, lead, or run/f8c1/build
 	Lease     uint64          `json:"lease,omitempty"` // of the step that asked: which attempt it is
 	Phase     Phase           `json:"phase"`
 	OpenedAt  time.Time       `json:"opened_at"`
@@ -30,6 +30,7 @@ type Session struct {
 	Why       string          `json:"why,omitempty"`
 	Bytes     int64           `json:"bytes,omitempty"` // of output, when it ended
 	Talk      *Talk           `json:"talk,omitempty"`  // of a session for channels: what it was told last
+	UUID      string          `json:"uuid,omitempty"`  // of a lead session: its name on every machine
 }
 
 // Stop is a driver's terminal event, kept so that a session adopted after it is judged by it.

@@ -62,8 +62,9 @@ func ErrandOf(key string) (turn.Todo, bool) {
 	return todo, true
 }
 
-// Talks says whether the session takes part in channels.
-func (s *Session) Talks() bool { return s != nil && s.For == ForChannels }
+// Talks says whether the session takes part in channels: one of the lead does, beside what it is
+// there for.
+func (s *Session) Talks() bool { return s != nil && (s.For == ForChannels || s.For == ForLead) }
 
 // Answers says whether the session has not answered yet what it was told.
 func (s *Session) Answers() bool { return s.Talks() && s.Talk != nil && s.Talk.Over.IsZero() }
@@ -127,9 +128,12 @@ func (t *Team) turnNow(at time.Time) turn.Now {
 }
 
 // TalkTodo is what is to be told to one agent now, over all its channels: what stops it first,
-// then what people want of it, then its turns, the one that it was given first before the others.
+// then what the lead is to do for the team, in its own session, then what people want of it, then its turns, the one that it was given first before the others.
 func (t *Team) TalkTodo(agent string, at time.Time) []turn.Todo {
 	var todo []turn.Todo
+	if a := t.Agents[agent]; a != nil && a.Session.Leads() {
+		todo = t.leadTodo(agent)
+	}
 	for _, id := range t.Circle(agent) {
 		for _, one := range t.ChannelTodo(id, at) {
 			if one.Token.Agent == turn.AgentID(agent) {
@@ -199,7 +203,7 @@ func (t *Team) nextOfTalk(a *Agent, at time.Time) any {
 	switch s := a.Session; {
 	case some && may && !s.Talks() && !isIn(a.Line, ForChannels):
 		return talkDue{}
-	case s.Talks() && s.Phase == Running && s.Ending == "" && !s.Answers() && t.goes(a, some, at):
+	case s.Talks() && !s.Leads() && s.Phase == Running && s.Ending == "" && !s.Answers() && t.goes(a, some, at):
 		return talkOver{}
 	}
 	return nil
@@ -247,7 +251,7 @@ func (t *Team) goes(a *Agent, some bool, at time.Time) bool {
 // talkDeadline is when a session for channels has had nothing to answer for too long.
 func (t *Team) talkDeadline(a *Agent) time.Time {
 	s := a.Session
-	if !s.Talks() || s.Phase != Running || s.Ending != "" || s.Talk == nil || s.Talk.Over.IsZero() {
+	if !s.Talks() || s.Leads() || s.Phase != Running || s.Ending != "" || s.Talk == nil || s.Talk.Over.IsZero() {
 		return time.Time{}
 	}
 	return s.Talk.Over.Add(talkRest)
@@ -303,14 +307,19 @@ func (d *draft) openTalk(a *Agent, todo turn.Todo) error {
 
 // talkSeen takes in that the process of a session for channels lives: so it has what it was
 // started with.
-func (d *draft) talkSeen(a *Agent, s *Session, input int64) error {
+func (d *draft) talkSeen(a *Agent, s *Session, input int64, adopted bool) error {
+	if s.Leads() {
+		if err := d.leadSeen(a, s, adopted); err != nil {
+			return err
+		}
+	}
 	if s.Talk == nil || s.Talk.Told {
 		return nil
 	}
 	talk := *s.Talk
 	talk.Told, talk.Begun, talk.Input = true, d.ev.At, input
 	d.setTalkOf(a, talk)
-	return d.turns(turn.Told{Token: talk.Token, Do: talk.Do, N: talk.N})
+	return d.errandTold(talk)
 }
 
 // talkTold takes in that a running session has one more thing. What goes into the middle of an
@@ -332,7 +341,7 @@ func (d *draft) talkTold(a *Agent, what TalkTold) error {
 		talk.Begun = s.Talk.Begun
 	}
 	d.setTalkOf(a, talk)
-	return d.turns(turn.Told{Token: talk.Token, Do: talk.Do, N: talk.N})
+	return d.errandTold(talk)
 }
 
 func (d *draft) setTalkOf(a *Agent, talk Talk) {
@@ -353,7 +362,12 @@ func (a *Agent) setTalk(talk Talk) {
 // talkEnded tells the floor how a session for channels ended in the middle of an answer. One that
 // was stopped, or asked to go, has not crashed.
 func (d *draft) talkEnded(a *Agent, s *Session) error {
-	if !s.Answers() || s.Outcome == control.Withdrawn {
+	if s.Leads() {
+		if err := d.leadOver(s); err != nil {
+			return err
+		}
+	}
+	if !s.Answers() || s.Outcome == control.Withdrawn || OfLead(s.Talk.Token) {
 		return nil
 	}
 	talk, is := s.Talk, d.team.Floor.Agents[s.Talk.Token.Agent]

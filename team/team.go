@@ -4,7 +4,8 @@
 // machine asked for it; whoever finds it taken stands in line. Runs have their steps
 // carried out by agents, each in its seat, or by a command on a bench with so many
 // places. In channels agents take turns; one that has to be told something there needs
-// its seat, too. An event about one agent or one run is decided by its machines; one about the
+// its seat, too. The lead answers for a team of which nobody else is seen (the crew), in a
+// session that stays. An event about one agent or one run is decided by its machines; one about the
 // team (hold, stop, a limit that all share) reaches everybody in one batch. What must be
 // done in the world is not remembered but read off the value: a session that is opened
 // and not running is to be started, a seat that is free goes to who is first in its line,
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -43,6 +45,8 @@ type Team struct {
 
 	Floor   turn.Floor        `json:"floor,omitzero"`    // who may speak, in every channel
 	Circles map[string]Circle `json:"circles,omitempty"` // by channel: what fairlead.yaml says of it
+
+	Crew presence.Crew `json:"crew,omitzero"` // who of the team exists, and who is awake
 
 	guests map[string][]string // channels by agent; found out when it is asked for (outside)
 
@@ -154,6 +158,7 @@ func (t *Team) Copy() *Team {
 	}
 	c.Notes, c.Archive, c.Bench.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Bench.Sessions)
 	c.Floor, c.Circles, c.guests = *again(&t.Floor), maps.Clone(t.Circles), nil
+	c.Crew.Docs = maps.Clone(t.Crew.Docs)
 	return &c
 }
 

@@ -85,6 +85,8 @@ func (t *Team) mayStart(a *Agent, at time.Time) (ok bool, why string) {
 		return t.Runs[run].Wanted(workflow.Lease{Step: workflow.StepID(step), N: a.Session.Lease}, workflow.Now{At: at})
 	case a.Session.For == forControl:
 		return t.mayControl(a, at)
+	case a.Session.Leads():
+		return t.stillToLead(a, a.Session.Talk.Key)
 	case a.Session.Talks():
 		return t.stillToTell(a, at)
 	default:

@@ -91,6 +91,7 @@ const (
 	Cleanup Kind = "cleanup"
 	Program Kind = "foreign"
 	Talk    Kind = "turn" // of a channel: no wish asks for it
+	Lead    Kind = "lead" // answers for the team: no wish asks for it either
 )
 
 // File is what agent_state.json is to say.

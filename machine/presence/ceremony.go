@@ -36,6 +36,15 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 		l.Asks = without(l.Asks, TellStatus) // it has reported
 		l.Who, l.Ends = with.Wake, time.Time{}
 		return d.ask(l, Ask{Do: TellWake, Docs: with.Wake})
+	case NoteWho:
+		l.Who, l.Ends = with.Wake, l.Waits // it may have been asked before
+	case NarrowWake:
+		l.Who, l.Asks = with.Wake, slices.Clone(l.Asks)
+		for i := range l.Asks {
+			if l.Asks[i].Do == TellWake {
+				l.Asks[i].Docs = with.Wake
+			}
+		}
 	case AskRegister:
 		l.Again = append(slices.Clip(l.Again), with.Seats...)
 		return d.ask(l, Ask{Do: TellRegister, Seats: with.Seats, Names: with.Names})
@@ -45,6 +54,9 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 		l.Waits = time.Time{}
 	case EndCeremony:
 		l.Asks = without(l.Asks, TellSummon, TellWake)
+		if d.lead.stage() == Asking { // it was asked for the wake's sake
+			l.Asks = without(l.Asks, TellStatus)
+		}
 		l.Stage, l.Since, l.Ends, l.Who = "", time.Time{}, time.Time{}, nil
 	case MoreTime:
 		if !l.Ends.IsZero() {
@@ -131,7 +143,7 @@ func (d *draft) daemonStarted() error {
 		return err
 	}
 	l := &d.lead
-	if l.Session != "" && (!l.Reported.IsZero() || !l.Waits.IsZero()) {
+	if l.Session != "" && (!l.Reported.IsZero() || !l.Waits.IsZero() || !l.Ends.IsZero()) {
 		if err := d.leadStep(Forgotten, step{}); err != nil {
 			return err
 		}
@@ -203,17 +215,7 @@ func (d *draft) wake(in WakeAsked) error {
 	if d.lead.Heard() {
 		return d.leadStep(WakeBegins, step{Wake: who})
 	}
-	if err := d.leadStep(WakeUnheard, step{}); err != nil {
-		return err
-	}
-	d.lead.Who = who
-	if !d.lead.Waits.IsZero() {
-		d.lead.Ends = d.lead.Waits // it has been asked
-	}
-	last := &d.changes[len(d.changes)-1]
-	next := d.lead
-	last.Body.Lead = &next
-	return nil
+	return d.leadStep(WakeUnheard, step{Wake: who})
 }
 
 // addressed lists whom a wake is for: those named, or everybody, who is not alive.
@@ -264,7 +266,7 @@ func (d *draft) began(in LeadBegan) error {
 // ended takes in that a lead session is over, or cannot begin.
 func (d *draft) ended(in LeadEnded) error {
 	l := &d.lead
-	if in.Session != "" && l.Session != "" && in.Session != l.Session {
+	if l.Session != "" && in.Session != l.Session {
 		return nil
 	}
 	if l.Session == "" && !l.InProgress() && len(l.Asks) == 0 {

@@ -121,7 +121,6 @@ func (d *draft) reportEnds() error {
 			}
 			return d.leadStep(ReportedSome, step{Wake: who})
 		}
-		l.Asks = without(l.Asks, TellStatus)
 	case Waking:
 		if l.pending(TellWake) {
 			return d.reportEarly()
@@ -146,22 +145,7 @@ func (d *draft) reportEarly() error {
 			return err
 		}
 	}
-	if len(who) < len(d.lead.Who) {
-		asks := slices.Clone(d.lead.Asks)
-		for i := range asks {
-			if asks[i].Do == TellWake {
-				asks[i].Docs = who
-			}
-		}
-		return d.leadEdit(ReportedEarly, func(l *Lead) { l.Asks, l.Who = asks, who })
-	}
-	return d.leadStep(ReportedEarly, step{})
-}
-
-// leadEdit is a step with something beside what its rule does.
-func (d *draft) leadEdit(event LeadEvent, edit func(*Lead)) error {
-	edit(&d.lead)
-	return d.leadStep(event, step{})
+	return d.leadStep(ReportedEarly, step{Wake: who})
 }
 
 func (d *draft) notAlive(docs []DocID) (who []DocID) {
@@ -234,7 +218,7 @@ func (d *draft) spoke(in Spoke) error {
 		session = d.lead.UUID
 	}
 	for _, said := range Speakers(in.Text, d.lead.Agent, d.knows) {
-		d.add(Change{Row: "L9", From: said.Speaker, To: said.Speaker, Trigger: "said", Body: Body{Words: &Words{Session: session, Speaker: said.Speaker, Text: said.Text}}})
+		d.add(Change{Row: "L9", Trigger: "said", Body: Body{Words: &Words{Session: session, Speaker: said.Speaker, Text: said.Text}}})
 	}
 	if !d.counts(in.Session) {
 		return nil

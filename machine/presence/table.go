@@ -147,6 +147,8 @@ const (
 	AskStatus   LeadAct = "ask_status"
 	AskSummon   LeadAct = "ask_summon"
 	AskWake     LeadAct = "ask_wake"
+	NoteWho     LeadAct = "note_who"    // whom a wake is for
+	NarrowWake  LeadAct = "narrow_wake" // to those who are still not awake
 	AskRegister LeadAct = "ask_register"
 	DropAsk     LeadAct = "drop_ask" // the one that was told
 	NoteReport  LeadAct = "note_report"
@@ -169,14 +171,14 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Told:         {ID: "L4", To: Idle, Do: doLead(DropAsk)},
 		SummonBegins: {ID: "P1", To: Summoning, Do: doLead(AskSummon)},
 		WakeBegins:   {ID: "P8", To: Waking, Do: doLead(AskWake)},
-		WakeUnheard:  {ID: "P8", To: Asking, Do: doLead(AskStatus)},
+		WakeUnheard:  {ID: "P8", To: Asking, Do: doLead(AskStatus, NoteWho)},
 		ReportedAll:  {ID: "L5", To: Idle, Do: doLead(NoteReport)},
 		SilentIdle:   {ID: "L6", To: Idle, Do: doLead(NoteSilence), Why: "everybody stays unknown"},
 		RegisterDue:  {ID: "P9", To: Idle, Do: doLead(AskRegister)},
 		Noticed:      {ID: "L8", To: Idle},
 	},
 	Summoning: {
-		Forgotten:     {ID: "P6", To: Summoning, Do: doLead(Forget)},
+		Forgotten:     {ID: "P6", To: Summoning, Do: doLead(Forget, MoreTime)},
 		Adopted:       {ID: "P6", To: Summoning, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
 		Configured:    {ID: "L1", To: Summoning, Do: doLead(Configure)},
 		Began:         {ID: "L2", To: Summoning, Do: doLead(TakeSession), Why: "nobody is there to be asked about"},
@@ -191,7 +193,7 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Noticed:       {ID: "L8", To: Summoning},
 	},
 	Asking: {
-		Forgotten:    {ID: "P6", To: Asking, Do: doLead(Forget)},
+		Forgotten:    {ID: "P6", To: Asking, Do: doLead(Forget, MoreTime)},
 		Adopted:      {ID: "P6", To: Asking, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
 		Configured:   {ID: "L1", To: Asking, Do: doLead(Configure)},
 		Began:        {ID: "L2", To: Asking, Do: doLead(TakeSession, AskStatus)},
@@ -204,13 +206,13 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Noticed:      {ID: "L8", To: Asking},
 	},
 	Waking: {
-		Forgotten:     {ID: "P6", To: Waking, Do: doLead(Forget)},
+		Forgotten:     {ID: "P6", To: Waking, Do: doLead(Forget, MoreTime)},
 		Adopted:       {ID: "P6", To: Waking, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
 		Configured:    {ID: "L1", To: Waking, Do: doLead(Configure)},
 		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks, EndCeremony)},
 		Told:          {ID: "L4", To: Waking, Do: doLead(DropAsk)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
-		ReportedEarly: {ID: "L5", To: Waking, Do: doLead(NoteReport), Why: "it was not told yet"},
+		ReportedEarly: {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake), Why: "it was not told yet"},
 		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
 		SilentIdle:    {ID: "L6", To: Waking, Do: doLead(NoteSilence)},
 		SpokeOn:       {ID: "L7", To: Waking, Do: doLead(MoreTime)},

@@ -1,0 +1,300 @@
+package team
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+)
+
+// ForLead is whom a session is for in which the lead answers for the team. It stays, and what the
+// lead is to be told in its channels it is told there, too.
+const ForLead = "lead"
+
+const (
+	presencePrefix = "presence/"
+	leadEntity     = presencePrefix + "lead"
+	wordsEntity    = presencePrefix + "words"
+)
+
+// SleepAsked ends the lead session: the team sleeps until somebody wakes it.
+type SleepAsked struct{}
+
+// Leads says whether the session is the one that answers for the team.
+func (s *Session) Leads() bool { return s != nil && s.For == ForLead }
+
+// presence gives a change of the crew back as the crew knows it.
+func (ch *Change) presence() presence.Change {
+	doc := presence.DocID("")
+	if ch.Entity != leadEntity && ch.Entity != wordsEntity {
+		doc = presence.DocID(nameOf(ch.Entity))
+	}
+	return presence.Change{At: ch.At, Row: ch.Row, Doc: doc, From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *ch.Body.Presence}
+}
+
+// crewNow is what the crew may know beside itself.
+func (d *draft) crewNow() presence.Now {
+	now := presence.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
+	if a := d.team.Agents[d.team.Crew.Lead.Agent]; a != nil {
+		now.Limit = d.team.OverLimit(a, d.ev.At)
+	}
+	return now
+}
+
+// crew lets the crew decide. What it decided is true for what is decided after it.
+func (d *draft) crew(in presence.Input) error {
+	if err := d.mayLead(in); err != nil {
+		return err
+	}
+	changes, err := d.team.Crew.Decide(in, d.crewNow())
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	next := *d.team
+	next.Crew.Docs = maps.Clone(next.Crew.Docs)
+	for i := range changes {
+		ch := &changes[i]
+		entity := presencePrefix + string(ch.Doc)
+		switch {
+		case ch.Body.Words != nil:
+			entity = wordsEntity
+		case ch.Doc == "":
+			entity = leadEntity
+		}
+		d.add(entity, "presence", ch.Row, ch.From, ch.To, ch.Trigger, Body{Presence: &ch.Body})
+		next.Crew.Apply(*ch)
+	}
+	d.team = &next
+	return nil
+}
+
+// mayLead refuses what people ask of a lead that cannot be told anything.
+func (d *draft) mayLead(in presence.Input) error {
+	row := ""
+	switch in.(type) {
+	case presence.SummonAsked:
+		row = "P1"
+	case presence.WakeAsked:
+		row = "P8"
+	default:
+		return nil
+	}
+	name := d.team.Crew.Lead.Agent
+	a, is := d.team.Agents[name], d.team.Floor.Agents[turn.AgentID(name)]
+	reason, state := "", "configured"
+	switch {
+	case name == "":
+		return nil // the crew says so
+	case a == nil || a.Removed:
+		reason, state = "it is no agent of fairlead.yaml", "removed"
+	case a.Settings.Policy.Foreign:
+		reason, state = "it runs its own loop, so that nobody here can start it or tell it anything", "foreign"
+	case is != nil && is.Disabled:
+		reason, state = "it is disabled; enable it first", "disabled"
+	default:
+		return nil
+	}
+	return &machine.Refusal{Subject: name, Event: "lead_the_team", State: state, Row: row, Reason: reason}
+}
+
+// leadAgent is the agent that leads, where there is one that can.
+func (t *Team) leadAgent() *Agent { return t.Agents[t.Crew.Lead.Agent] }
+
+// leadTodo is what the lead is to be told, as one more kind of errand beside those of its channels.
+func (t *Team) leadTodo(agent string) (todo []turn.Todo) {
+	lead := &t.Crew.Lead
+	if lead.Agent != agent {
+		return nil
+	}
+	for _, ask := range lead.Asks {
+		todo = append(todo, turn.Todo{
+			Key: fmt.Sprintf("%s//%s/%d", ask.Do, agent, ask.N), Do: turn.Errand(ask.Do), N: ask.N,
+			Token: turn.Token{Agent: turn.AgentID(agent)},
+		})
+	}
+	return todo
+}
+
+// AskOf says what an errand wants of the lead; false: it is one of a channel, or not to be told
+// any more.
+func (t *Team) AskOf(todo turn.Todo) (presence.Ask, bool) {
+	if !OfLead(todo.Token) {
+		return presence.Ask{}, false
+	}
+	return t.Crew.Lead.AskOf(todo.N)
+}
+
+// OfLead says whether what is told under a token is told to the lead of the team, and in no
+// channel.
+func OfLead(token turn.Token) bool { return token.Channel == "" }
+
+// leadDue is a lead that has to be told something, and has no session for it. It comes from Next.
+type leadDue struct{}
+
+// nextOfLead gives what follows for the lead of the team; nil: nothing.
+func (t *Team) nextOfLead(a *Agent, at time.Time) any {
+	lead, s := &t.Crew.Lead, a.Session
+	if s.Leads() {
+		if s.Phase == Running && s.Ending == "" && !s.Answers() && t.leadGoes(a, at) != "" {
+			return talkOver{}
+		}
+		return nil
+	}
+	if lead.Agent != a.Name || len(lead.Asks) == 0 {
+		return nil
+	}
+	switch may, why := t.mayWork(a, at); {
+	case may && !isIn(a.Line, ForLead):
+		return leadDue{}
+	case !may && !t.Hold.On || t.Stopping:
+		return presence.LeadEnded{Session: lead.Session, Why: why}
+	}
+	return nil
+}
+
+// leadGoes is why a lead session that has nothing to answer is to go; empty: it stays.
+func (t *Team) leadGoes(a *Agent, at time.Time) string {
+	is := t.Floor.Agents[turn.AgentID(a.Name)]
+	switch limit := t.OverLimit(a, at); {
+	case t.Stopping:
+		return stopWords
+	case a.Removed, a.Settings.Policy.Foreign, t.Crew.Lead.Agent != a.Name:
+		return "it does not lead the team any more"
+	case is != nil && is.Disabled:
+		return "it is disabled"
+	case limit != "":
+		return limitWords + limit
+	}
+	return ""
+}
+
+// mayTakeLead says whether a claim for the lead's session stands, or why not.
+func (t *Team) mayTakeLead(a *Agent, at time.Time) (ok bool, why string) {
+	if ok, why = t.mayWork(a, at); !ok && !t.Hold.On && !t.Stopping {
+		return false, why
+	}
+	return t.stillToLead(a, "")
+}
+
+// stillToLead says whether the lead is still to be told something, or one thing.
+func (t *Team) stillToLead(a *Agent, key string) (ok bool, why string) {
+	for _, todo := range t.leadTodo(a.Name) {
+		if key == "" || todo.Key == key {
+			return !a.Settings.Policy.Foreign, foreignWords
+		}
+	}
+	return false, "what it was to be told is over"
+}
+
+// lead has the lead told what it is to be told, in a session that is opened for that, or has it
+// stand in line for one (J1).
+func (d *draft) lead(a *Agent) error {
+	todo := d.team.leadTodo(a.Name)
+	switch {
+	case len(todo) == 0:
+		return nil
+	case d.team.open(a) && len(a.Line) == 0 && !d.turnNow().Held:
+		return d.openLead(a, todo[0])
+	}
+	return d.claim(a, Claim{For: ForLead, Kind: control.Lead, At: d.ev.At})
+}
+
+func (d *draft) openLead(a *Agent, todo turn.Todo) error {
+	talk := TalkOf(todo)
+	return d.openSession(a, Session{Kind: control.Lead, For: ForLead, Talk: &talk, UUID: d.leadUUID(a)})
+}
+
+// leadUUID names a lead session as documents name it. A team's documents travel to other
+// machines, where sessions have the same names; so it is of this start of this machine.
+func (d *draft) leadUUID(a *Agent) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "lead session %s %s %d %d", sessionID(a.Name, a.Opened+1), d.team.BootID, d.team.Epoch, d.ev.At.UnixNano()))
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8: of our own making
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
+// leadSeen takes in that the process of a lead session lives.
+func (d *draft) leadSeen(a *Agent, s *Session, adopted bool) error {
+	if d.team.Crew.Lead.Agent != a.Name {
+		return nil // it leads no more, and is asked to go
+	}
+	return d.crew(presence.LeadBegan{Session: s.ID, UUID: s.UUID, Adopted: adopted})
+}
+
+// leadOver takes in how a lead session ended. One that was withdrawn may yet begin.
+func (d *draft) leadOver(s *Session) error {
+	if s.Outcome == control.Withdrawn {
+		return nil
+	}
+	return d.crew(presence.LeadEnded{Session: s.ID, Why: cmp.Or(s.Why, "it ended by itself")})
+}
+
+// told tells who wanted it that an errand was told.
+func (d *draft) errandTold(talk Talk) error {
+	if OfLead(talk.Token) {
+		return d.crew(presence.AskTold{N: talk.N})
+	}
+	return d.turns(turn.Told{Token: talk.Token, Do: talk.Do, N: talk.N})
+}
+
+// sleep ends the lead session, and what was to begin with it.
+func (d *draft) sleep() error {
+	lead := &d.team.Crew.Lead
+	words := "put to sleep by " + cmp.Or(d.ev.Actor.ID, d.ev.Actor.Kind)
+	a := d.team.leadAgent()
+	switch {
+	case lead.Agent == "" || a == nil:
+		return &machine.Refusal{Subject: "the team", Event: "sleep_asked", State: "without a lead", Row: "P3", Reason: "nobody leads the team; name an agent as team.lead in fairlead.yaml and restart"}
+	case a.Session.Leads() && a.Session.Phase == Opened:
+		if err := d.crew(presence.LeadEnded{Session: lead.Session, Why: words}); err != nil {
+			return err
+		}
+		fallthrough
+	case a.Session.Leads():
+		next := *a
+		return d.endSession(&next, words, false)
+	default:
+		return d.crew(presence.LeadEnded{Why: words})
+	}
+}
+
+// LeadWaits says what keeps the lead from being told what it is to be told; empty: nothing does.
+func (t *Team) LeadWaits(at time.Time) string {
+	a := t.leadAgent()
+	if a == nil || len(t.Crew.Lead.Asks) == 0 || a.Session.Leads() {
+		return ""
+	}
+	if ok, why := t.mayWork(a, at); !ok {
+		return why
+	}
+	return behind(a.Line, ForLead, sitting(a.Session))
+}
+
+// MemberOf finds the document that people mean by an id or a name.
+func (t *Team) MemberOf(name string) (*presence.Document, error) {
+	doc, err := t.Crew.ByName(name)
+	if !errors.Is(err, presence.ErrNobody) {
+		return doc, err
+	}
+	var known []string
+	for _, doc := range t.Crew.InOrder() {
+		if doc.Visible() {
+			known = append(known, cmp.Or(doc.Name, string(doc.ID)))
+		}
+	}
+	return nil, &Unknown{What: "agent of the team", Name: name, Known: known}
+}
+
+// talkOverWhy is why a session in which an agent is told things is asked to go.
+func (t *Team) talkOverWhy(a *Agent, at time.Time) string {
+	if a.Session.Leads() {
+		return cmp.Or(t.leadGoes(a, at), stopWords)
+	}
+	return talkOverWords
+}
