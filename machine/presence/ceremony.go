@@ -325,7 +325,7 @@ func (d *draft) tooLate() error {
 		}
 		return d.leadStep(FellSilent, step{Notice: d.notice(NoticeSilent, words, l.Session)})
 	case due(l.Waits):
-		return d.leadStep(SilentIdle, step{Notice: d.notice(NoticeSilent, l.Agent+" was asked who is awake and has not said so; nobody knows", l.Session)})
+		return d.leadStep(StatusMissing, step{Notice: d.notice(NoticeSilent, l.Agent+" was asked who is awake and has not said so; nobody knows", l.Session)})
 	}
 	return nil
 }

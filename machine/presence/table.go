@@ -129,7 +129,7 @@ const (
 	ReportedSome  LeadEvent = "reported_asleep"    // somebody who was to be woken is
 	ReportedEarly LeadEvent = "reported_early"     // before it was told what the ceremony is about
 	FellSilent    LeadEvent = "fell_silent"        // longer than a report may take
-	SilentIdle    LeadEvent = "status_missing"     // it was asked for a status, by nobody's wish, and gave none
+	StatusMissing LeadEvent = "status_missing"     // it was asked for a status and gave none in time
 	SpokeOn       LeadEvent = "spoke"              // it says something, and has more time for it
 	RegisterDue   LeadEvent = "register_due"       // it listed somebody who was never registered
 	Noticed       LeadEvent = "noticed"            // something that people should see
@@ -163,19 +163,19 @@ func doLead(acts ...LeadAct) []LeadAct { return acts }
 // below its table; the ids L1 to L9 are ours.
 var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 	Idle: {
-		Forgotten:    {ID: "P6", To: Idle, Do: doLead(Forget)},
-		Adopted:      {ID: "P6", To: Idle, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
-		Configured:   {ID: "L1", To: Idle, Do: doLead(Configure)},
-		Began:        {ID: "L2", To: Idle, Do: doLead(TakeSession, AskStatus), Why: "whoever has not reported in its session is asked"},
-		Ended:        {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks)},
-		Told:         {ID: "L4", To: Idle, Do: doLead(DropAsk)},
-		SummonBegins: {ID: "P1", To: Summoning, Do: doLead(AskSummon)},
-		WakeBegins:   {ID: "P8", To: Waking, Do: doLead(AskWake)},
-		WakeUnheard:  {ID: "P8", To: Asking, Do: doLead(AskStatus, NoteWho)},
-		ReportedAll:  {ID: "L5", To: Idle, Do: doLead(NoteReport)},
-		SilentIdle:   {ID: "L6", To: Idle, Do: doLead(NoteSilence), Why: "everybody stays unknown"},
-		RegisterDue:  {ID: "P9", To: Idle, Do: doLead(AskRegister)},
-		Noticed:      {ID: "L8", To: Idle},
+		Forgotten:     {ID: "P6", To: Idle, Do: doLead(Forget)},
+		Adopted:       {ID: "P6", To: Idle, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
+		Configured:    {ID: "L1", To: Idle, Do: doLead(Configure)},
+		Began:         {ID: "L2", To: Idle, Do: doLead(TakeSession, AskStatus), Why: "whoever has not reported in its session is asked"},
+		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks)},
+		Told:          {ID: "L4", To: Idle, Do: doLead(DropAsk)},
+		SummonBegins:  {ID: "P1", To: Summoning, Do: doLead(AskSummon)},
+		WakeBegins:    {ID: "P8", To: Waking, Do: doLead(AskWake)},
+		WakeUnheard:   {ID: "P8", To: Asking, Do: doLead(AskStatus, NoteWho)},
+		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport)},
+		StatusMissing: {ID: "L6", To: Idle, Do: doLead(NoteSilence), Why: "everybody stays unknown"},
+		RegisterDue:   {ID: "P9", To: Idle, Do: doLead(AskRegister)},
+		Noticed:       {ID: "L8", To: Idle},
 	},
 	Summoning: {
 		Forgotten:     {ID: "P6", To: Summoning, Do: doLead(Forget, MoreTime)},
@@ -187,23 +187,25 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedEarly: {ID: "L5", To: Summoning, Do: doLead(NoteReport), Why: "it was not told yet"},
 		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
-		SilentIdle:    {ID: "L6", To: Summoning, Do: doLead(NoteSilence)},
+		StatusMissing: {ID: "L6", To: Summoning, Do: doLead(NoteSilence)},
 		SpokeOn:       {ID: "L7", To: Summoning, Do: doLead(MoreTime)},
 		RegisterDue:   {ID: "P9", To: Summoning, Do: doLead(AskRegister)},
 		Noticed:       {ID: "L8", To: Summoning},
 	},
 	Asking: {
-		Forgotten:    {ID: "P6", To: Asking, Do: doLead(Forget, MoreTime)},
-		Adopted:      {ID: "P6", To: Asking, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
-		Configured:   {ID: "L1", To: Asking, Do: doLead(Configure)},
-		Began:        {ID: "L2", To: Asking, Do: doLead(TakeSession, AskStatus)},
-		Ended:        {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks, EndCeremony)},
-		Told:         {ID: "L4", To: Asking, Do: doLead(DropAsk)},
-		ReportedAll:  {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
-		ReportedSome: {ID: "P8", To: Waking, Do: doLead(NoteReport, AskWake)},
-		FellSilent:   {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony), Why: "whoever is awake would be woken twice"},
-		RegisterDue:  {ID: "P9", To: Asking, Do: doLead(AskRegister)},
-		Noticed:      {ID: "L8", To: Asking},
+		Forgotten:     {ID: "P6", To: Asking, Do: doLead(Forget, MoreTime)},
+		Adopted:       {ID: "P6", To: Asking, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
+		Configured:    {ID: "L1", To: Asking, Do: doLead(Configure)},
+		Began:         {ID: "L2", To: Asking, Do: doLead(TakeSession, AskStatus)},
+		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks, EndCeremony)},
+		Told:          {ID: "L4", To: Asking, Do: doLead(DropAsk)},
+		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
+		ReportedSome:  {ID: "P8", To: Waking, Do: doLead(NoteReport, AskWake)},
+		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony), Why: "whoever is awake would be woken twice"},
+		StatusMissing: {ID: "L6", To: Asking, Do: doLead(NoteSilence), Why: "it speaks, so it may yet come"},
+		SpokeOn:       {ID: "L7", To: Asking, Do: doLead(MoreTime)},
+		RegisterDue:   {ID: "P9", To: Asking, Do: doLead(AskRegister)},
+		Noticed:       {ID: "L8", To: Asking},
 	},
 	Waking: {
 		Forgotten:     {ID: "P6", To: Waking, Do: doLead(Forget, MoreTime)},
@@ -214,7 +216,7 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedEarly: {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake), Why: "it was not told yet"},
 		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
-		SilentIdle:    {ID: "L6", To: Waking, Do: doLead(NoteSilence)},
+		StatusMissing: {ID: "L6", To: Waking, Do: doLead(NoteSilence)},
 		SpokeOn:       {ID: "L7", To: Waking, Do: doLead(MoreTime)},
 		RegisterDue:   {ID: "P9", To: Waking, Do: doLead(AskRegister)},
 		Noticed:       {ID: "L8", To: Waking},
