@@ -31,7 +31,7 @@ type AgentView struct {
 	DesiredState  string            `json:"desired_state"`
 	CurrentState  string            `json:"current_state"`
 	Badge         string            `json:"badge"`
-	Presence      string            `json:"presence"`
+	Presence      string            `json:"presence" doc:"lead for the one that leads the team; else the status of the team's agent of this name, if there is one"`
 	Turn          map[string]string `json:"turn"`
 	SetBy         string            `json:"set_by"`
 	Note          string            `json:"note"`
@@ -179,6 +179,7 @@ func (e *Engine) agentView(a *team.Agent) AgentView {
 			view.Session.StartedAt = &s.StartedAt
 		}
 	}
+	view.Presence = e.presenceOf(a.Name)
 	if m := e.members[a.Name]; m != nil {
 		view.Description = m.conf.Description
 		view.FileBehind = m.writing || e.fileDue(m, a)
