@@ -9,7 +9,15 @@ import (
 	"time"
 )
 
-const bodyBytesMax = 1 << 20 // the longest is a note, or what somebody says
+const bodyBytesMax = 1 << 20 // the longest is what somebody says, or says to a step
+
+// bodyMost is how long the body of a request may be.
+func bodyMost(r *http.Request) int64 {
+	if r.Method == http.MethodPost && r.URL.Path == Base+importPath {
+		return documentBytesMax
+	}
+	return bodyBytesMax
+}
 
 // whole reads the body of a request before anybody looks at it, so that one which is too
 // long, too slow or broken on the way is answered as what it is: a fault of the request.
@@ -19,9 +27,9 @@ func (s *Server) whole(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		rc := http.NewResponseController(w)
+		rc, most := http.NewResponseController(w), bodyMost(r)
 		_ = rc.SetReadDeadline(time.Now().Add(s.waits.body)) // where it cannot be set, the server's own limit holds
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 		var long *http.MaxBytesError
 		switch {
 		case err == nil:
@@ -30,7 +38,7 @@ func (s *Server) whole(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		case errors.As(err, &long):
-			problem(http.StatusRequestEntityTooLarge, "the body is too large: %d bytes are the most", bodyBytesMax).write(w)
+			problem(http.StatusRequestEntityTooLarge, "the body is too large: %d bytes are the most", most).write(w)
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			sendAway(w)
 			problem(http.StatusRequestTimeout, "the body did not come within %s", s.waits.body).write(w)

@@ -5,7 +5,7 @@ import "github.com/fairlead-dev/fairlead/engine"
 // Texts of a channel are up to 128 KiB each, and what is not printable is six times as long in
 // JSON. So one answer holds as much as a client takes, and the rest comes with the next one.
 const (
-	entriesBytesMax = 8 << 20 // of a page, like one of the journal
+	entriesBytesMax = 8 << 20 // of a page, like one of the journal; of a transcript too
 	errandsBytesMax = 4 << 20 // of all errands that are fetched at once; one is always given
 	givenBytesMax   = 1 << 20 // of the messages of one errand; its text is bounded by itself
 	entryBytes      = 256     // what an entry takes beside its texts
@@ -17,30 +17,40 @@ func weight(e *engine.ChannelEntry) int { return entryBytes + len(e.Text) + len(
 // entries, any other its oldest. The entries of one change are not parted, so at least those of
 // one are given.
 func fitPage(page engine.ChannelPage, newest bool) engine.ChannelPage {
-	list := page.Entries
-	fits, room := 0, entriesBytesMax
-	at := func(i int) *engine.ChannelEntry { // the i-th of those that go first
+	fits, cut := fitSeqs(page.Entries, newest, func(e *engine.ChannelEntry) (uint64, int) { return e.Seq, weight(e) })
+	page.Entries, page.More = fits, page.More || cut
+	return page
+}
+
+// fitSeqs gives as much of one end of a list as an answer has room for, and says whether that is
+// not all. What one change holds is not parted. each gives the sequence and the bytes of a thing.
+func fitSeqs[T any](list []T, newest bool, each func(*T) (uint64, int)) (fits []T, cut bool) {
+	n, room := 0, entriesBytesMax
+	at := func(i int) (uint64, int) { // the i-th of those that go first
 		if newest {
-			return &list[len(list)-1-i]
+			return each(&list[len(list)-1-i])
 		}
-		return &list[i]
+		return each(&list[i])
 	}
 	for i := range list {
-		if room -= weight(at(i)); room < 0 && fits > 0 {
+		seq, bytes := at(i)
+		if room -= bytes; room < 0 && n > 0 {
 			break
 		}
-		if i+1 == len(list) || at(i).Seq != at(i+1).Seq {
-			fits = i + 1
+		if i+1 == len(list) {
+			n = i + 1
+		} else if next, _ := at(i + 1); next != seq {
+			n = i + 1
 		}
 	}
-	if fits == len(list) {
-		return page
+	switch {
+	case n == len(list):
+		return list, false
+	case newest:
+		return list[len(list)-n:], true
+	default:
+		return list[:n], true
 	}
-	page.More = true
-	if page.Entries = list[:fits]; newest {
-		page.Entries = list[len(list)-fits:]
-	}
-	return page
 }
 
 // fitErrands gives the first errands for which there is room, the messages of each cut to the

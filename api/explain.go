@@ -13,13 +13,13 @@ var explained = map[string]map[string]string{
 		"limits":          "What it may use",
 		"loop":            "fairlead: we run its sessions; foreign: it runs them itself",
 		"note":            "Why desired_state was set",
-		"presence":        "Kept for the presence machine",
+		"presence":        "Status of the document that is visible under its name; of the agent that leads the team: lead; empty where it has none",
 		"removed":         "It is configured no more, and still runs",
 		"retry_at":        "When the next session is tried, after failures",
 		"session":         "The session that is open",
 		"set_by":          "Who set desired_state: human or agent",
 		"timestamp":       "When the wish was written",
-		"turn":            "Kept for the turn machine: channel to state",
+		"turn":            "Channel to its state there",
 		"usage_today":     "What it said it used on this day, UTC",
 		"waiting_behind":  "Who holds the agent's session",
 	},
@@ -95,6 +95,26 @@ var explained = map[string]map[string]string{
 	"Spoken": {
 		"n":   "Its number in the channel",
 		"seq": "Its change in the journal; it is durable",
+	},
+	"CrewView": {
+		"head": "The sequence as of which this is true",
+		"lead": "Who says so",
+	},
+	"DocumentView": {
+		"color":     "As `#rrggbb`; it is the agent's own word, so check it",
+		"createdAt": "When its placeholder was made; UTC, milliseconds",
+		"gender":    "In its own word",
+	},
+	"FaceView": {
+		"eyes":  "One word; what is not known is drawn somehow",
+		"mouth": "The same",
+	},
+	"Message": {
+		"speaker": "Whose words they are",
+	},
+	"TranscriptPage": {
+		"messages": "Oldest first; those of one seq are never parted",
+		"head":     "The sequence as of which this is true",
 	},
 	"ErrandView": {
 		"agent":    "Whose errand it is",

@@ -41,6 +41,11 @@ func FuzzRequest(f *testing.F) {
 		{"POST", "/api/v1/channels/reviews/said", `{"agent":"coder","turn":3,"text":"done","complete":true}`, ""},
 		{"DELETE", "/api/v1/channels/reviews/members/%2e%2e", "", ""},
 		{"GET", "/api/v1/agents/coder/errands?wait=99999ms", "", ""},
+		{"GET", "/api/v1/team?all=maybe", "", ""},
+		{"POST", "/api/v1/team/wake", `{"agents":["Lyra","agent-7"]}`, ""},
+		{"POST", "/api/v1/team/import", `{"type":"agent-identity","name":null}`, ""},
+		{"GET", "/api/v1/team/agents/%e2%80%ae%00/soul", "", ""},
+		{"GET", "/api/v1/transcripts?speaker=%ff&session=..&text=%00&before=1&after=2", "", ""},
 		{"OPTIONS", "/api/v1/hold", "", ""},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
@@ -124,10 +129,11 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// posts are the routes that take a body, over which FuzzBodies goes.
+// posts are the routes that take a body of ours, over which FuzzBodies goes; a document is
+// somebody else's, and FuzzDocument's.
 func posts() (paths []string) {
 	for _, rt := range table() {
-		if rt.Method == http.MethodPost {
+		if rt.Method == http.MethodPost && rt.Path != importPath {
 			paths = append(paths, strings.NewReplacer("{name}", "coder", "{id}", "r1", "{step}", "review", "{channel}", "reviews").Replace(rt.Path))
 		}
 	}
@@ -147,6 +153,7 @@ func FuzzBodies(f *testing.F) {
 			`{"text":"hello\u0000","mode":"queue"}`, `{"text":"refuse"}`, `{"text":"","mode":"shout"}`, `{"agent":"coder"}`, `{"agent":"coder","now":true}`, `{"agent":"../x"}`,
 			`{"turn":3}`, `{"turn":-1}`, `{"turn":1e400}`, `{"turn":18446744073709551616}`, `{"agent":"coder","turn":3}`, `{"agent":"coder","turn":3,"why":"tests"}`, `{"go_on":true}`, `{"go_on":null}`,
 			`{"agent":"coder","turn":0,"text":"x","re":7}`, `{"agent":"coder","turn":3,"text":"","complete":true,"ended":true}`, `{"agent":"coder","turn":3,"text":""}`, `{"key":"tell_turn/reviews/coder/3"}`, `{"key":""}`,
+			`{"agents":["Lyra"]}`, `{"agents":["agent-7","Lyra"]}`, `{"agents":[]}`, `{"agents":null}`, `{"agents":["Twin"]}`, `{"agents":["a\u0000b"]}`, `{"agents":"Lyra"}`,
 		} {
 			f.Add(uint8(i), body)
 		}
@@ -203,16 +210,17 @@ func FuzzBodies(f *testing.F) {
 
 // inChannel is what a body about a channel may say.
 type inChannel struct {
-	Text     string `json:"text"`
-	Mode     string `json:"mode"`
-	Agent    string `json:"agent"`
-	Turn     uint64 `json:"turn"`
-	Re       uint64 `json:"re"`
-	Complete bool   `json:"complete"`
-	Ended    bool   `json:"ended"`
-	Why      string `json:"why"`
-	Key      string `json:"key"`
-	GoOn     bool   `json:"go_on"`
+	Text     string   `json:"text"`
+	Mode     string   `json:"mode"`
+	Agent    string   `json:"agent"`
+	Turn     uint64   `json:"turn"`
+	Re       uint64   `json:"re"`
+	Complete bool     `json:"complete"`
+	Ended    bool     `json:"ended"`
+	Why      string   `json:"why"`
+	Key      string   `json:"key"`
+	GoOn     bool     `json:"go_on"`
+	Agents   []string `json:"agents"`
 }
 
 // is says whether an order of the fake's is one that these words can be, given by whom they name.
@@ -224,6 +232,7 @@ func (c *inChannel) is(order string) bool {
 			fmt.Sprintf("say reviews mode %q %q", c.Mode, c.Text), fmt.Sprintf("skip reviews turn=%d", c.Turn), fmt.Sprintf("override reviews go_on=%v", c.GoOn),
 			fmt.Sprintf("grant reviews agent %q now=false", c.Agent), fmt.Sprintf("grant reviews agent %q now=true", c.Agent),
 			fmt.Sprintf("assign reviews agent %q", c.Agent), "disable coder", "enable coder",
+			"summon", "sleep", fmt.Sprintf("wake %q", c.Agents),
 		}, words)
 	case "itself coder":
 		if slices.Contains([]string{"ready", "beat", "leave", fmt.Sprintf("told %q", c.Key)}, words) {
@@ -234,4 +243,36 @@ func (c *inChannel) is(order string) bool {
 		fmt.Sprintf("said turn=%d re=%d complete=%v ended=%v %q", c.Turn, c.Re, c.Complete, c.Ended, c.Text),
 		fmt.Sprintf("pass turn=%d", c.Turn), fmt.Sprintf("go_on turn=%d", c.Turn), fmt.Sprintf("wait turn=%d %q", c.Turn, c.Why),
 	}, words)
+}
+
+// FuzzDocument: a document is handed on as it came, once, or it is a fault of the request and
+// nobody is asked. What is handed on is one JSON object.
+func FuzzDocument(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"agent-identity","status":"alive","name":"Lyra","gridPosition":0}`, "\n {\"type\":1} \t", `{"type":"a"}{}`, `{"type":"a"`, `[{"type":1}]`, `null`, `""`, "", "{}",
+		"{\"type\":\"\xff\\ud800\"}", `{"type":1e999,"type":2}`, `{"type":` + strings.Repeat("[", 20_000), `{"refuse":1}`, "\xef\xbb\xbf{}", `{"type":"\u0000"}`,
+	} {
+		f.Add(seed)
+	}
+	fake := newFake()
+	handler := New(Options{Engine: fake, User: "sam"}).SocketHandler()
+	f.Fuzz(func(t *testing.T, body string) {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Base+importPath, strings.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		fake.orders = nil
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		trimmed := strings.Trim(body, " \t\r\n")
+		object := json.Valid([]byte(body)) && strings.HasPrefix(trimmed, "{")
+		switch {
+		case w.Code == 201:
+			if !object || len(fake.orders) != 1 || fake.orders[0] != fmt.Sprintf("human sam: import %q", trimmed) {
+				t.Fatalf("%q is taken for %q", body, fake.orders)
+			}
+		case len(fake.orders) > 0 || w.Code < 400 || w.Code > 499:
+			t.Fatalf("%q: %d %s, %q", body, w.Code, w.Body, fake.orders)
+		default:
+			problemText(t, w.Body.String())
+		}
+	})
 }

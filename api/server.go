@@ -40,6 +40,7 @@ type Backend interface {
 
 	RunBackend
 	ChannelBackend
+	CrewBackend
 }
 
 var _ Backend = (*engine.Engine)(nil)

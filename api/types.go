@@ -17,7 +17,7 @@ import (
 type Change struct {
 	Seq     uint64    `json:"seq" doc:"Place in the journal, from 1, without holes"`
 	Time    time.Time `json:"time" doc:"UTC"`
-	Machine string    `json:"machine" doc:"control, session or team"`
+	Machine string    `json:"machine" doc:"Whose rule it is: control, session, presence, turn, run, team"`
 	Entity  string    `json:"entity" example:"control/coder" doc:"What it happened to: MACHINE/NAME"`
 	Row     string    `json:"row" example:"C5" doc:"The rule that made it"`
 	From    string    `json:"from" doc:"State before"`
