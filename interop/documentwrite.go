@@ -1,0 +1,220 @@
+package interop
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Write puts content in the place of a document: whole, synced, and over nothing but what its
+// caller has seen lying there (seen; empty: nothing) or knows as its own (ours). For anything else
+// the answer is ErrDocumentChanged, and the file is as it was. What somebody still writes on the
+// sheet that was replaced, a later look finds.
+func (w *DocumentFiles) Write(stem string, content []byte, seen Sum, ours func(Sum) bool) (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := stem + documentEnding
+	defer func() {
+		if err != nil && !errors.Is(err, ErrDocumentChanged) {
+			err = fmt.Errorf("write the document %s: %w", name, err)
+		}
+	}()
+	dir, err := w.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(w.folder, documentFolderMode); err == nil {
+			dir, err = w.open()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer closeFD(dir)
+	tail := rand.Uint64() //nolint:gosec // a name, no secret; a clash is refused by the file system
+	sheet := newName(documentNew, name, tail)
+	id, err := w.prepare(dir, sheet, name, content)
+	if err != nil {
+		return fmt.Errorf("%w; see that there is room, and that the folder is writable", err)
+	}
+	was, err := w.lying(dir, name)
+	switch {
+	case err != nil:
+	case was != seen && (was == "" || !ours(was)):
+		err = ErrDocumentChanged
+	case was == "":
+		err = renameFresh(dir, sheet, name)
+		if errors.Is(err, unix.EEXIST) {
+			err = ErrDocumentChanged
+		}
+	default:
+		swap := newName(documentSwap, name, tail)
+		if err = renameFresh(dir, sheet, swap); err == nil {
+			sheet = swap
+			err = w.swap(dir, sheet, name, was)
+		}
+		if err == nil {
+			sheet = ""
+		}
+	}
+	if err != nil {
+		if sheet != "" {
+			remove(dir, sheet)
+		}
+		return err
+	}
+	p := w.papers[name]
+	if p == nil {
+		p = &paper{}
+		w.papers[name] = p
+	}
+	*p = paper{id: id, read: time.Now(), since: time.Now(), sum: SumOf(content), whole: true, taken: p.taken}
+	return syncFolder(dir)
+}
+
+const documentFolderMode = 0o700 // as .fairlead itself: souls are nobody else's
+
+// prepare writes a sheet beside the file, synced, with the mode that the file has.
+func (w *DocumentFiles) prepare(dir int, sheet, name string, content []byte) (identity, error) {
+	mode := uint32(defaultMode)
+	if file, err := openSheet(dir, name); err == nil {
+		if s, err := statOpen(file); err == nil {
+			mode = s.mode
+		}
+		_ = file.Close()
+	}
+	file, err := create(dir, sheet, content, mode)
+	if err != nil {
+		return identity{}, err
+	}
+	defer func() { _ = file.Close() }()
+	if mode != defaultMode {
+		_ = file.Chmod(os.FileMode(mode)) // the umask took some of it
+	}
+	s, err := statOpen(file)
+	return s.id, err
+}
+
+// lying is what lies in a file's place now; empty: nothing.
+func (w *DocumentFiles) lying(dir int, name string) (Sum, error) {
+	id, err := identityAt(dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if p := w.papers[name]; p != nil && p.whole && p.id == id && p.read.UnixNano()-id.mtime > int64(documentFresh) {
+		return p.sum, nil
+	}
+	if id.size > documentFileMax {
+		return "", ErrDocumentChanged
+	}
+	content, after, err := readDocument(dir, name)
+	if err != nil {
+		return "", err
+	}
+	if after != id {
+		return "", ErrDocumentChanged
+	}
+	return SumOf(content), nil
+}
+
+// swap exchanges a sheet for the file, and has what was replaced looked at.
+func (w *DocumentFiles) swap(dir int, sheet, name string, was Sum) error {
+	err := w.exchange(dir, sheet, name)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return ErrDocumentChanged
+	case unsupported(err):
+		// a file that took its place since the look is lost; no file system that Fairlead is
+		// usually on lacks the exchange
+		return again(func() error { return unix.Renameat(dir, sheet, dir, name) })
+	case err != nil:
+		return err
+	}
+	now := time.Now()
+	w.swaps[sheet] = &paper{since: now, taken: was}
+	if len(w.swaps) > documentSwapsMax {
+		w.dropOldest(dir)
+	}
+	w.ring()
+	return nil
+}
+
+// dropOldest gives up the sheet that was replaced first, where what it held then is all that it
+// holds.
+func (w *DocumentFiles) dropOldest(dir int) {
+	var names []string
+	for name := range w.swaps {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return w.swaps[a].since.Compare(w.swaps[b].since) })
+	for _, name := range names[:len(names)-documentSwapsMax] {
+		if content, _, err := readDocument(dir, name); err == nil && SumOf(content) == w.swaps[name].taken {
+			remove(dir, name)
+			delete(w.swaps, name)
+		}
+	}
+}
+
+// PutAside gives a found file another name beside its own, which says why and when it was
+// written (SPEC X5): agent-7.json.corrupt-TIME. It fails where another file has taken its place.
+func (w *DocumentFiles) PutAside(found FoundDocument, why string) (name string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("put %s aside: %w", found.Name, err)
+		}
+	}()
+	dir, err := w.open()
+	if err != nil {
+		return "", err
+	}
+	defer closeFD(dir)
+	base := fmt.Sprintf("%s.%s-%s", found.Name, why, fileTime(found.id.mtime))
+	for n := 1; ; n++ {
+		name = base
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", base, n) // another one of the same nanosecond
+		}
+		err = renameFresh(dir, found.At, name)
+		if !errors.Is(err, unix.EEXIST) || n >= documentAsideMax {
+			break
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if id, err := identityAt(dir, name); err != nil || id != found.id {
+		_ = renameFresh(dir, name, found.At) // somebody was quicker: this is not what was judged
+		return "", ErrDocumentChanged
+	}
+	delete(w.papers, found.At)
+	delete(w.swaps, found.At)
+	return name, syncFolder(dir)
+}
+
+const documentAsideMax = 100 // files of one name, one fault and one nanosecond
+
+// newName gives a name that nobody has, for a sheet of a file.
+func newName(prefix, name string, tail uint64) string {
+	return fmt.Sprintf("%s%016x-%s", prefix, tail, name)
+}
+
+// renameFresh renames a file unless there is one of that name; then the error is EEXIST.
+func renameFresh(dir int, from, to string) error {
+	err := renameNew(dir, from, to)
+	if unsupported(err) {
+		err = again(func() error { return unix.Linkat(dir, from, dir, to, 0) })
+		if err == nil {
+			remove(dir, from)
+		}
+	}
+	return err
+}
