@@ -57,9 +57,14 @@ func askAsAgent(t *testing.T, dir string) {
 	_, turn := c.Grant(t.Context(), "reviews", "coder", true)
 	_, asOther := c.AgentPass(t.Context(), "reviews", "reviewer", 3)
 	_, others := c.AgentErrands(t.Context(), "reviewer", 0)
+	_, summons := c.Summon(t.Context())
+	_, wakes := c.Wake(t.Context(), []string{"Lyra"})
+	_, sleeps := c.Sleep(t.Context())
+	_, imports := c.ImportDocument(t.Context(), []byte(`{"type":"agent-identity"}`))
 	for what, err := range map[string]error{
 		"release": release, "itself": itself, "down": c.Down(t.Context(), true),
 		"speaks as a person": asPerson, "gives itself the turn": turn, "passes for another": asOther, "reads what another is told": others,
+		"summons himself": summons, "wakes his like": wakes, "sends all to sleep": sleeps, "brings one along": imports,
 	} {
 		var refused *Refused
 		if !errors.As(err, &refused) || refused.Refusal.Row != "X10" || !strings.Contains(err.Error(), "coder-17") {
@@ -71,7 +76,10 @@ func askAsAgent(t *testing.T, dir string) {
 	_, held := c.Hold(t.Context(), "")
 	_, pass := c.AgentPass(t.Context(), "reviews", "coder", 3)
 	_, hears := c.ChannelEntries(t.Context(), "reviews", engine.EntryQuery{})
-	if err := errors.Join(read, other, held, pass, hears); err != nil {
+	_, team := c.Crew(t.Context(), true)
+	_, soul := c.Soul(t.Context(), "Lyra")
+	_, said := c.Transcript(t.Context(), engine.TranscriptQuery{})
+	if err := errors.Join(read, other, held, pass, hears, team, soul, said); err != nil {
 		t.Error(err)
 	}
 }

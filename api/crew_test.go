@@ -70,6 +70,7 @@ func TestReadCrew(t *testing.T) {
 			t.Errorf("%+v, %v", view, err)
 		}
 	}
+	s.want(t, 404, "GET", Base+"/team/agents/"+strings.Repeat("%C3%A9", 64), "") // as long as a name may be
 	for _, name := range []string{"agent-7", "Lyra", oddName} {
 		doc, err := c.Document(ctx, name)
 		soul, fault := c.Soul(ctx, name)
