@@ -43,7 +43,7 @@ type Agent struct {
 type Session struct {
 	ID      string // coder-17
 	Kind    Kind
-	Prompt  string // what it is to do; a command is told only in a Turn
+	Prompt  string // what it is to do; a command is told only in a Turn or as Lead
 	Attempt int
 
 	Channel string // of a Turn: where it begins; empty for every other kind
@@ -58,6 +58,7 @@ const (
 	Cleanup Kind = "cleanup" // seed 000: run_cleanup
 	Foreign Kind = "foreign" // a program that runs the seed's loop itself
 	Turn    Kind = "turn"    // a talk: its prompt is what is asked of it in a channel, further ones may follow
+	Lead    Kind = "lead"    // a talk of the one that leads the team: it is told of summons and wakes, and of its channels, and stays
 )
 
 // Launch is how a process is started. Names of variables may be shown; values never.

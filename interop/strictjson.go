@@ -14,6 +14,7 @@ import (
 type reader struct {
 	file  string
 	whole []byte
+	once  bool  // a name given twice is a fault: two readers would read it as two things
 	fault error // a *RunFault
 }
 
@@ -87,7 +88,7 @@ func (r *reader) inside(under string, fields []placed) int64 {
 }
 
 // fields takes an object apart, in order. A name given twice keeps its first place and has its
-// last value, as in Python.
+// last value, as in Python, where it is no fault.
 func (r *reader) fields(f placed, under string) []placed {
 	dec := json.NewDecoder(bytes.NewReader(f.Raw))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -110,6 +111,10 @@ func (r *reader) fields(f placed, under string) []placed {
 		}
 		one := placed{Field{key, raw}, f.at + dec.InputOffset() - int64(len(raw))}
 		if i, again := place[key]; again {
+			if r.once {
+				r.wrong(one, under, "is given twice; leave one of them out")
+				return nil
+			}
 			fields[i] = one
 			continue
 		}

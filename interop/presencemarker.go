@@ -1,0 +1,197 @@
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/machine/presence"
+)
+
+const (
+	// SoulBytesMax is of an individuationArtifact: a hundred pages of what somebody said when it
+	// became someone.
+	SoulBytesMax = 256 << 10
+
+	// soulWrittenMax is of the same as JSON, where a control character takes six bytes: one
+	// change of the journal has a megabyte for all of a document.
+	soulWrittenMax = 512 << 10
+
+	presenceMarkerMax  = 1 << 20 // as long as the scanner lets one be
+	identityNameMax    = 64      // characters: a name stands under a face
+	identityBytesMax   = 200     // of every other word about somebody
+	statusMarkerName   = "[AGENT_STATUS]"
+	registerMarkerName = "[AGENT_REGISTERED]"
+)
+
+// The seed's words for who somebody is (seed 001, Fireproof Document Schema).
+const (
+	fieldName      = "name"
+	fieldColor     = "color"
+	fieldColorName = "colorName"
+	fieldGender    = "gender"
+	fieldSeat      = "gridPosition"
+	fieldFace      = "faceVariant"
+	fieldSoul      = "individuationArtifact"
+	fieldEyes      = "eyes"
+	fieldMouth     = "mouth"
+)
+
+// ParseStatus reads the JSON of an [AGENT_STATUS]: who the lead says is there, in its order. Fields
+// that it does not know are passed over; one of the seed's that is of another kind, or that a line
+// cannot do without (a status, and a name or a gridPosition), is a *RunFault that says what to
+// write. Which seats there are is not its business.
+func ParseStatus(b []byte) ([]presence.Listed, error) {
+	r := &reader{file: statusMarkerName, whole: b, once: true}
+	fields, err := r.object(b, presenceMarkerMax)
+	if err != nil {
+		return nil, err
+	}
+	var agents []presence.Listed
+	listed := false
+	for _, f := range fields {
+		if f.Name != "agents" {
+			continue
+		}
+		listed = true
+		for i, item := range r.items(f, "") {
+			agents = append(agents, r.listed(placed{Field{fmt.Sprintf("agents[%d]", i), item}, f.at}))
+		}
+	}
+	if !listed {
+		r.wrong(placed{Field: Field{Name: "agents"}}, "", `is missing; where nobody is alive write {"agents":[]}`)
+	}
+	if r.fault != nil {
+		return nil, r.fault
+	}
+	return agents, nil
+}
+
+// listed is one line of a status.
+func (r *reader) listed(item placed) presence.Listed {
+	one, under := presence.Listed{Seat: presence.NoSeat}, item.Name+"."
+	for _, f := range r.fields(item, "") {
+		switch f.Name {
+		case fieldName:
+			one.Name = r.textOrNull(f, under)
+		case "status":
+			one.Status = r.text(f, under)
+		case fieldSeat:
+			if string(f.Raw) != "null" {
+				one.Seat = r.count(f, under)
+			}
+		}
+	}
+	switch {
+	case one.Status == "":
+		r.wrong(placed{Field{Name: "status"}, item.at}, under, `is missing; write "alive", or leave the agent out`)
+	case one.Name == "" && one.Seat == presence.NoSeat:
+		r.wrong(placed{Field{Name: fieldName}, item.at}, under, "is missing, and so is gridPosition; say who it is")
+	}
+	return one
+}
+
+func (r *reader) textOrNull(f placed, under string) string {
+	if text := r.maybe(f, under); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// ParseRegistered reads the JSON of an [AGENT_REGISTERED]: who somebody has become. It needs a name
+// of 1 to 64 characters and a gridPosition; all else may be missing or null. A soul of more than
+// 256 KiB, another word of more than 200 bytes, control characters in any of them but the soul,
+// and a field of another kind are a *RunFault. Which seats there are is not its business.
+func ParseRegistered(b []byte) (presence.Identity, error) {
+	r := &reader{file: registerMarkerName, whole: b, once: true}
+	fields, err := r.object(b, presenceMarkerMax)
+	if err != nil {
+		return presence.Identity{}, err
+	}
+	var is presence.Identity
+	for _, f := range fields {
+		r.identity(&is, f)
+	}
+	r.needs(fields, fieldName, "")
+	r.needs(fields, fieldSeat, "")
+	if strings.TrimSpace(is.Name) == "" {
+		r.wrong(placed{Field: Field{Name: fieldName}}, "", "is empty; register an agent once it has chosen its name")
+	}
+	if r.fault != nil {
+		return presence.Identity{}, r.fault
+	}
+	return is, nil
+}
+
+// identity takes one field in, and says whether it is one that tells who somebody is.
+func (r *reader) identity(is *presence.Identity, f placed) bool {
+	switch f.Name {
+	case fieldName:
+		is.Name = r.word(f, "")
+		if n := utf8.RuneCountInString(is.Name); n > identityNameMax {
+			r.wrong(f, "", fmt.Sprintf("has %d characters; %d is the most", n, identityNameMax))
+		}
+	case fieldColor:
+		is.Color = r.word(f, "")
+	case fieldColorName:
+		is.ColorName = r.word(f, "")
+	case fieldGender:
+		is.Gender = r.word(f, "")
+	case fieldSeat:
+		is.Seat = r.count(f, "")
+	case fieldFace:
+		is.Face = r.face(f)
+	case fieldSoul:
+		is.Soul = r.soul(f)
+	default:
+		return false
+	}
+	return true
+}
+
+// word is a short text that stands in a line, or null.
+func (r *reader) word(f placed, under string) string {
+	text := r.textOrNull(f, under)
+	if n := len(text); n > max(identityBytesMax, identityNameMax*utf8.UTFMax) || n > identityBytesMax && f.Name != fieldName {
+		r.wrong(f, under, fmt.Sprintf("has %d bytes; %d is the most", n, identityBytesMax))
+	}
+	if strings.ContainsFunc(text, unfitForLine) {
+		r.wrong(f, under, "has a control character, or one that turns the direction of writing; write it without")
+	}
+	return text
+}
+
+// unfitForLine are the characters that end a line, move a cursor, or make people read another
+// order than programs do.
+func unfitForLine(r rune) bool { return unicode.IsControl(r) || endsLine(r) || turnsText(r) }
+
+func (r *reader) face(f placed) presence.Face {
+	var face presence.Face
+	if string(f.Raw) == "null" {
+		return face
+	}
+	for _, part := range r.fields(f, "") {
+		switch part.Name {
+		case fieldEyes:
+			face.Eyes = r.word(part, f.Name+".")
+		case fieldMouth:
+			face.Mouth = r.word(part, f.Name+".")
+		}
+	}
+	return face
+}
+
+func (r *reader) soul(f placed) string {
+	soul := r.textOrNull(f, "")
+	if len(soul) > SoulBytesMax {
+		r.wrong(f, "", fmt.Sprintf("has %d bytes; %d is the most: shorten it, or put the rest into a file and name the file", len(soul), SoulBytesMax))
+		return ""
+	}
+	if written, _ := json.Marshal(soul); len(written) > soulWrittenMax { // a text can be written
+		r.wrong(f, "", "has mostly characters that take six bytes each in JSON; write it as plain text")
+		return ""
+	}
+	return soul
+}
