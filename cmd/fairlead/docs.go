@@ -73,11 +73,16 @@ func cliPage(root *cobra.Command) string {
 }
 
 func cliVerb(page *strings.Builder, verb *cobra.Command) {
-	fmt.Fprintf(page, "\n## fairlead %s\n\n%s.\n\n```\n%s\n```\n", verb.Name(), verb.Short, strings.TrimSuffix(verb.UseLine(), " [flags]"))
+	fmt.Fprintf(page, "\n## %s\n\n%s.\n\n```\n%s\n```\n", verb.CommandPath(), verb.Short, strings.TrimSuffix(verb.UseLine(), " [flags]"))
 	if verb.Long != "" {
 		fmt.Fprintf(page, "\n%s\n", verb.Long)
 	}
 	if flags := verb.LocalNonPersistentFlags().FlagUsages(); flags != "" {
 		fmt.Fprintf(page, "\n```\n%s```\n", flags)
+	}
+	for _, sub := range verb.Commands() {
+		if verb.Name() != "completion" { // the shells' own words are long, and no news
+			cliVerb(page, sub)
+		}
 	}
 }

@@ -48,12 +48,16 @@ func (a *app) printTeam(out io.Writer, view engine.TeamView) error {
 		return err
 	}
 	talk := slices.ContainsFunc(view.Agents, func(agent engine.AgentView) bool { return len(agent.Turn) > 0 })
+	led := slices.ContainsFunc(view.Agents, func(agent engine.AgentView) bool { return agent.Presence != "" })
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	turns := ""
-	if talk {
-		turns = "TURNS\t"
+	more := ""
+	if led {
+		more += "TEAM\t"
 	}
-	fmt.Fprintln(table, "AGENT\tBADGE\tCURRENT\tDESIRED\tSESSION\tPID\tFOR\t"+turns+"REMARKS")
+	if talk {
+		more += "TURNS\t"
+	}
+	fmt.Fprintln(table, "AGENT\tBADGE\tCURRENT\tDESIRED\tSESSION\tPID\tFOR\t"+more+"REMARKS")
 	for _, agent := range view.Agents {
 		session, pid, since := "-", "-", "-"
 		if s := agent.Session; s != nil {
@@ -65,11 +69,15 @@ func (a *app) printTeam(out io.Writer, view engine.TeamView) error {
 				since = ago(time.Since(*s.StartedAt))
 			}
 		}
+		more := ""
+		if led {
+			more += orDash(line(agent.Presence, crewStatusWidth)) + "\t"
+		}
 		if talk {
-			turns = turnsOf(agent) + "\t"
+			more += turnsOf(agent) + "\t"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n",
-			agent.Name, a.badge(agent.Badge), line(agent.CurrentState, 20), line(agent.DesiredState, 20), session, pid, since, turns, remarks(agent))
+			agent.Name, a.badge(agent.Badge), line(agent.CurrentState, 20), line(agent.DesiredState, 20), session, pid, since, more, remarks(agent))
 	}
 	return table.Flush()
 }

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/machine/presence"
+)
+
+func (a *app) teamVerb() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "team",
+		Short: "Show who is in the lead's team: who is awake, who sleeps, and who says so",
+		Long: `A line for each seat, the lead's in the middle. What is known of the others is what the lead
+says; where it has not said anything in its session yet, nobody knows, and that is shown as
+unknown. Below stands what can be done, and what went wrong last.
+
+Expired ones (somebody was summoned and never came) are shown with --all.`,
+		Args: args(cobra.NoArgs),
+		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+			view, err := client.Crew(ctx, all)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(view)
+			}
+			return a.printCrew(view)
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "also those who expired")
+	cmd.AddCommand(a.importVerb())
+	return cmd
+}
+
+// What of a name and a colour stands in a line that has to fit into 80 columns.
+const (
+	crewNameWidth   = 20
+	crewStatusWidth = 8 // the longest status
+	crewIDWidth     = 12
+	evidenceWidth   = 40
+	noticeWidth     = 200
+	noticesShown    = 5 // the newest; the journal has them all
+)
+
+// printCrew is the team for people: the lead, nine seats, what can be done.
+func (a *app) printCrew(view engine.CrewView) error {
+	fmt.Fprintln(a.out, a.leadLine(view.Lead)+"\n")
+	led := view.Lead.Agent == ""
+	for _, doc := range view.Agents {
+		if !led && doc.Seat > view.Lead.Seat && doc.Status != string(presence.Expired) {
+			a.leadSeat(view.Lead)
+			led = true
+		}
+		a.crewLine(view, doc)
+	}
+	if !led && len(view.Agents) > 0 {
+		a.leadSeat(view.Lead)
+	}
+	if len(view.Agents) > 0 {
+		fmt.Fprintln(a.out)
+	}
+	if view.Lead.Agent != "" {
+		fmt.Fprintln(a.out, a.whatNow(view))
+	}
+	return a.printNotices(view)
+}
+
+// leadLine is what is true of the lead, as a sentence.
+func (a *app) leadLine(lead engine.LeadView) string {
+	if lead.Agent == "" {
+		return "nobody leads; name an agent as team.lead in fairlead.yaml, and start again"
+	}
+	return a.paint(bold, line(lead.Agent, crewNameWidth)) + " leads: " + leadWords(lead)
+}
+
+func leadWords(lead engine.LeadView) string {
+	session := line(lead.Session, crewNameWidth)
+	switch lead.State {
+	case engine.LeadAsleep:
+		return "it has no session"
+	case engine.LeadStarting:
+		return "its session " + session + " is starting"
+	case engine.LeadUnheard:
+		return "it is here in " + session + ", and has not reported yet"
+	case engine.LeadHeard:
+		if lead.ReportedAt != nil {
+			return "it is here in " + session + ", and reported " + ago(past(*lead.ReportedAt)) + " ago"
+		}
+		return "it is here in " + session
+	case engine.LeadWaits:
+		return "its session waits: " + line(lead.Why, remarkWidth)
+	default:
+		return plain(lead.State)
+	}
+}
+
+// past is how long something is past; clocks of two programs may differ a little.
+func past(at time.Time) time.Duration { return max(0, time.Since(at)) }
+
+// stamped is how long ago a time of a document is, in words; empty where it has none.
+func stamped(at *string) string {
+	if at == nil {
+		return ""
+	}
+	when, err := time.Parse(time.RFC3339, *at)
+	if err != nil {
+		return plain(*at)
+	}
+	return ago(past(when))
+}
+
+// leadSeat is the lead's own line, in the middle of the others.
+func (a *app) leadSeat(lead engine.LeadView) {
+	colour := dim
+	if lead.State == engine.LeadHeard || lead.State == engine.LeadUnheard {
+		colour = green
+	}
+	about := map[string]string{
+		engine.LeadAsleep: "asleep", engine.LeadStarting: "starting", engine.LeadUnheard: "here, not heard yet", engine.LeadHeard: "here", engine.LeadWaits: "waits",
+	}
+	a.seat(lead.Seat, colour, "◆", lead.Agent, "lead", about[lead.State])
+}
+
+// crewLine is one document.
+func (a *app) crewLine(view engine.CrewView, doc engine.DocumentView) {
+	colour, mark := yellow, "●"
+	switch presence.Status(doc.Status) {
+	case presence.Alive:
+		colour = green
+	case presence.Hatching:
+		colour, mark = "", "○"
+	case presence.Expired:
+		colour, mark = dim, "·"
+	}
+	a.seat(doc.Seat, colour, mark, crewName(doc), doc.Status, evidence(view.Lead, doc))
+}
+
+func (a *app) seat(seat int, colour, mark, name, status, about string) {
+	name = line(name, crewNameWidth)
+	name += strings.Repeat(" ", max(0, crewNameWidth-columns(name)))
+	status = line(status, crewStatusWidth)
+	fmt.Fprintf(a.out, "%d  %s %s  %-*s  %s\n", seat, a.paint(colour, mark), name, crewStatusWidth, status, line(about, evidenceWidth))
+}
+
+// crewName is what people call somebody: a placeholder has no name yet.
+func crewName(doc engine.DocumentView) string {
+	if doc.Name == nil || *doc.Name == "" {
+		return "(" + line(doc.ID, crewIDWidth) + ")"
+	}
+	return *doc.Name
+}
+
+// evidence is why somebody's status is shown so, and how old that is.
+func evidence(lead engine.LeadView, doc engine.DocumentView) string {
+	last := "never alive here"
+	if doc.LastAliveAt != nil {
+		last = "alive last " + stamped(doc.LastAliveAt) + " ago"
+	}
+	switch presence.Status(doc.Status) {
+	case presence.Alive:
+		if doc.LastAliveAt == nil {
+			return "says the lead"
+		}
+		return "said the lead " + stamped(doc.LastAliveAt) + " ago"
+	case presence.Hatching:
+		return "for " + stamped(&doc.CreatedAt)
+	case presence.Unknown:
+		if lead.State == engine.LeadAsleep || lead.State == engine.LeadWaits {
+			return last + "; the lead is away"
+		}
+		return "the lead has not reported yet"
+	case presence.Expired:
+		return "nobody came"
+	default:
+		return last
+	}
+}
+
+// whatNow is the team's one button, in words.
+func (a *app) whatNow(view engine.CrewView) string {
+	var asleep []string
+	for _, doc := range view.Agents {
+		if s := presence.Status(doc.Status); s == presence.Sleeping || s == presence.Unknown {
+			asleep = append(asleep, crewName(doc))
+		}
+	}
+	switch presence.Button(view.Button) {
+	case presence.SummonButton:
+		return fmt.Sprintf("nobody was summoned yet; `fairlead summon` summons %d", view.Size)
+	case presence.WakeButton:
+		return fmt.Sprintf("`fairlead wake` wakes %d: %s", len(asleep), line(strings.Join(asleep, ", "), evidenceWidth))
+	case presence.WakingButton:
+		return a.paint(yellow, underway[view.InProgress])
+	default:
+		return "everybody is awake; `fairlead sleep` lets them sleep"
+	}
+}
+
+// underway is what the lead is at.
+var underway = map[string]string{
+	"":          "waiting for those who hatch",
+	"summoning": "summoning: the lead gives them their letters",
+	"asking":    "waking: the lead is asked who is awake",
+	"waking":    "waking: the lead has been told whom to wake",
+}
+
+// printNotices shows what went wrong last, the newest at the end.
+func (a *app) printNotices(view engine.CrewView) error {
+	notices := view.Notices[max(0, len(view.Notices)-noticesShown):]
+	if len(notices) > 0 {
+		fmt.Fprintln(a.out)
+	}
+	for _, n := range notices {
+		fmt.Fprintf(a.out, "%s  %s\n", clock(n.At), a.paint(yellow, line(n.Kind+": "+n.Text, noticeWidth)))
+	}
+	return nil
+}
+
+// crewWait is how long the shell's completion waits for the daemon.
+const crewWait = 300 * time.Millisecond
+
+// completeCrew offers those who are in the team now; nobody where no daemon runs.
+func (a *app) completeCrew(cmd *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+	client, err := a.dial()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(cmd.Context(), crewWait)
+	defer cancel()
+	view, err := client.Crew(ctx, false)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, doc := range view.Agents {
+		if doc.Name != nil && !strings.ContainsAny(plain(*doc.Name), "\t\n\uFFFD") {
+			names = append(names, *doc.Name+"\t"+doc.Status)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/golden"
+)
+
+// member of a crew, as a view has it.
+func crewMember(id, name, status string, seat int, alive time.Duration) engine.DocumentView {
+	now := time.Now().Add(-time.Second / 2)
+	doc := engine.DocumentView{ID: id, Status: status, Seat: seat, CreatedAt: now.Add(-40 * time.Second).Format(time.RFC3339Nano)}
+	if name != "" {
+		doc.Name = &name
+	}
+	if alive > 0 {
+		at := now.Add(-alive).Format(time.RFC3339Nano)
+		doc.LastAliveAt = &at
+	}
+	return doc
+}
+
+// The page of a team in each of its lives: whatever others wrote is one harmless line, and all
+// of it fits into 80 columns.
+func TestTeamPage(t *testing.T) {
+	reported := time.Now().Add(-12*time.Second - time.Second/2)
+	heard := engine.LeadView{Agent: "julian", Session: "julian-3", State: engine.LeadHeard, Seat: 4, ReportedAt: &reported}
+	hostile := "\x1b[31mEve\x07\u202e\nroot: " + strings.Repeat("very ", 40) + "long"
+	for name, view := range map[string]engine.CrewView{
+		"never": {Button: "SUMMON", Size: 8, Lead: engine.LeadView{Agent: "julian", State: engine.LeadAsleep, Seat: 4}},
+		"nobody leads": {
+			Button: "SUMMON", Size: 8, Lead: engine.LeadView{State: engine.LeadAsleep, Seat: 4},
+		},
+		"hatching": {Button: "WAKING…", InProgress: "summoning", Size: 2, Lead: heard, Agents: []engine.DocumentView{
+			crewMember("agent-1", "", "hatching", 0, 0), crewMember("agent-2", "Kael", "alive", 1, 2*time.Second),
+		}},
+		"mixed": {Button: "WAKE", Size: 8, Lead: heard, Agents: []engine.DocumentView{
+			crewMember("agent-1", "Lyra", "alive", 0, 12*time.Second), crewMember("agent-2", "Kael", "sleeping", 1, 3*time.Minute),
+			crewMember("zoe", "Zoë", "sleeping", 5, 0), crewMember("eve", hostile, hostile, 8, time.Hour), crewMember("agent-9", "", "expired", 7, 0),
+		}},
+		"unknown": {
+			Button: "WAKE", Size: 8, Lead: engine.LeadView{Agent: "julian", State: engine.LeadWaits, Seat: 4, Why: "julian-2 (turn) holds its seat"},
+			Agents:  []engine.DocumentView{crewMember("agent-1", "Lyra", "unknown", 0, 2*time.Hour)},
+			Notices: []engine.NoticeView{{Kind: "silent", Text: "the lead was asked who is awake, and has not said so for 30 s"}, {Kind: hostile, Text: hostile}},
+		},
+		"awake": {Button: "none", Size: 8, Lead: heard, Agents: []engine.DocumentView{crewMember("agent-1", "Lyra", "alive", 0, time.Second)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := (&app{out: &out}).printCrew(view); err != nil {
+				t.Fatal(err)
+			}
+			for l := range strings.Lines(out.String()) {
+				if l = strings.TrimSuffix(l, "\n"); columns(l) > 80 && !strings.Contains(l, "very") && !strings.Contains(l, "silent") {
+					t.Errorf("%d columns: %s", columns(l), l)
+				}
+			}
+			if strings.ContainsAny(out.String(), "\x1b\x07\u202e") {
+				t.Errorf("it is not harmless: %q", &out)
+			}
+			golden.Check(t, filepath.Join("testdata", "team", strings.ReplaceAll(name, " ", "-")+".txt"), strings.ReplaceAll(out.String(), clock(time.Time{}), "HH:MM:SS"))
+		})
+	}
+}
+
+// Who is not awake when a wake is over is named, with what is known of why.
+func TestNotAwake(t *testing.T) {
+	before := engine.CrewView{Notices: []engine.NoticeView{{Kind: "fault", Text: "old"}}}
+	view := engine.CrewView{
+		Lead:    engine.LeadView{Agent: "julian", State: engine.LeadUnheard},
+		Agents:  []engine.DocumentView{crewMember("a", "Lyra", "alive", 0, time.Second), crewMember("b", "Kael", "unknown", 1, time.Hour), crewMember("c", "", "expired", 2, 0)},
+		Notices: append(before.Notices, engine.NoticeView{Kind: "silent", Text: "new"}),
+	}
+	if err := notAwake(view, []string{"a", "gone"}, before); err != nil {
+		t.Errorf("%v", err)
+	}
+	err := notAwake(view, []string{"a", "b", "c"}, before)
+	if err == nil || err.Error() != "Kael is unknown: the lead has not reported yet\n(c) is expired: nobody came\nsilent: new" {
+		t.Errorf("%v", err)
+	}
+	if got := outcome(view, []string{"a", "b", "c"}); got != "1 of 3 are awake: Lyra" {
+		t.Error(got)
+	}
+}

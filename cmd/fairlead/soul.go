@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+func (a *app) soulVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "soul AGENT",
+		Short: "Print who an agent of the team is, in its own words",
+		Long: `What it said when it took its name. It is given back to it whenever it wakes, and never
+changed. A program that reads it gets it as it is; on a terminal it is made harmless.`,
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeCrew,
+		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+			doc, err := client.Document(ctx, words[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(doc)
+			}
+			soul := doc.Soul
+			if soul == "" {
+				return fmt.Errorf("%s is %s and has no soul: it has not said who it is", line(crewName(doc), crewNameWidth), plain(doc.Status))
+			}
+			if tty(a.out) {
+				soul = plain(soul)
+			}
+			if _, err := io.WriteString(a.out, soul); err != nil {
+				return err
+			}
+			if soul[len(soul)-1] != '\n' {
+				_, err = fmt.Fprintln(a.out)
+			}
+			return err
+		}),
+	}
+}
+
+// documentMost is as much as the document of an agent may be; the daemon takes no more.
+const documentMost = 2 << 20
+
+func (a *app) importVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FILE...",
+		Short: "Take in agents of a team from elsewhere: their documents",
+		Long: `A file is one agent, as .fairlead/agents has it; another device's folder will do. Whether
+somebody is awake there says nothing here: it is unknown until the lead reports. Whose seat is
+taken, or who is here already, is refused. - reads standard input.`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {
+			var errs []error
+			for _, name := range names {
+				errs = append(errs, a.importOne(ctx, client, name))
+			}
+			if len(errs) == 1 {
+				return errs[0] // its own words and its own exit code, without a wrapping
+			}
+			return errors.Join(errs...)
+		}),
+	}
+}
+
+func (a *app) importOne(ctx context.Context, client *api.Client, name string) error {
+	data, err := a.document(name)
+	if err != nil {
+		return err
+	}
+	doc, err := client.ImportDocument(ctx, data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", line(name, errorWidth), err)
+	}
+	if a.json {
+		return a.printJSON(doc)
+	}
+	_, err = fmt.Fprintf(a.out, "%s is in the team as %s, on seat %d: %s\n", line(crewName(doc), crewNameWidth), plain(doc.ID), doc.Seat, plain(doc.Status))
+	return err
+}
+
+// document reads a file that may be anything, as far as the daemon would take it.
+func (a *app) document(name string) ([]byte, error) {
+	from := a.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("read the document: %w", err)
+		}
+		defer file.Close() //nolint:errcheck // it was read
+		from = file
+	}
+	data, err := io.ReadAll(io.LimitReader(from, documentMost+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the document: %w", err)
+	case len(data) > documentMost:
+		return nil, fmt.Errorf("%s has more than %d MiB; no agent's document is so long", line(name, errorWidth), documentMost>>20)
+	}
+	return data, nil
+}
+
+// saidIn is what `fairlead transcript` was asked for.
+type saidIn struct {
+	speaker, session, search string
+	limit                    int
+}
+
+const (
+	transcriptLast = 50
+	transcriptMost = 500 // of one page
+)
+
+func (a *app) transcriptVerb() *cobra.Command {
+	var asked saidIn
+	cmd := &cobra.Command{
+		Use:   "transcript",
+		Short: "Show what was said, by whom and in which session",
+		Long: `Everything that agents and people said: in channels, and in the sessions of the lead. The
+newest lines, oldest first. It is kept in the journal, and so outlives the sessions.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			if asked.limit < 1 {
+				return usage(cmd, errors.New("--limit is how many lines to show: at least 1"))
+			}
+			return a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+				return a.transcript(ctx, client, asked)
+			})(cmd, words)
+		},
+	}
+	cmd.Flags().StringVar(&asked.speaker, "speaker", "", "only what this one said")
+	cmd.Flags().StringVar(&asked.session, "session", "", "only what was said in this session")
+	cmd.Flags().StringVar(&asked.search, "search", "", "only what has these words in it, in any case")
+	cmd.Flags().IntVar(&asked.limit, "limit", transcriptLast, "at most so many")
+	if err := cmd.RegisterFlagCompletionFunc("speaker", a.completeCrew); err != nil {
+		panic("fairlead: transcript has no --speaker: " + err.Error())
+	}
+	return cmd
+}
+
+func (a *app) transcript(ctx context.Context, client *api.Client, asked saidIn) error {
+	page, err := newest(ctx, client, asked)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(page)
+	}
+	if len(page.Messages) == 0 {
+		_, err := fmt.Fprintln(a.out, "nothing of that kind was said yet")
+		return err
+	}
+	if page.More {
+		fmt.Fprintln(a.out, a.paint(dim, "(older lines are left out; --limit shows more of them)"))
+	}
+	show := a.conversation()
+	last := ""
+	for _, m := range page.Messages {
+		if m.Session != last {
+			show.note(m.At, dim, "── "+m.Session)
+			last = m.Session
+		}
+		where := ""
+		if m.Channel != "" {
+			where = "  in " + line(m.Channel, channelWidth)
+		}
+		colour := bold
+		if m.Kind == entryHuman {
+			colour = green
+		}
+		fmt.Fprintf(&show.out, "%s  %s%s\n", clock(m.At), a.paint(colour, line(m.Speaker, speakerWidth)), a.paint(dim, where))
+		show.text(m.Text)
+	}
+	return show.flush()
+}
+
+// newest gathers pages from the newest on until there are enough of them. A search may answer
+// with a page that has few lines, or none, and more before it.
+func newest(ctx context.Context, client *api.Client, asked saidIn) (engine.TranscriptPage, error) {
+	query := engine.TranscriptQuery{Speaker: asked.speaker, Session: asked.session, Text: asked.search}
+	var all engine.TranscriptPage
+	for {
+		query.Limit = min(asked.limit-len(all.Messages), transcriptMost)
+		page, err := client.Transcript(ctx, query)
+		if err != nil {
+			return all, err
+		}
+		all.Messages = append(page.Messages, all.Messages...)
+		all.More, all.Next, all.Head = page.More, page.Next, max(all.Head, page.Head)
+		if !page.More || len(all.Messages) >= asked.limit || page.Next == 0 {
+			return all, nil
+		}
+		query.Before = page.Next
+	}
+}

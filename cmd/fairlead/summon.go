@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/machine/presence"
+)
+
+func (a *app) summonVerb() *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "summon",
+		Short: "Let the lead summon its team: as many agents as team.size says",
+		Long: `The lead is told which seats are free; on each somebody hatches, and is alive when the lead has
+registered it. Who has not come after team.hatch_timeout expires. It is done once: a team that
+exists is woken, with ` + "`fairlead wake`" + `.
+
+With --wait it returns when nobody hatches any more; exit code 1 says that somebody did not come.`,
+		Args: args(cobra.NoArgs),
+		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+			done, err := client.Summon(ctx)
+			if err != nil {
+				return err
+			}
+			if wait {
+				return a.awaitCrew(ctx, client, done, everybodyOf(done.Team), hatched)
+			}
+			return a.toldLead(done, fmt.Sprintf("is to summon %s; `fairlead team` shows who comes", howMany(len(done.Team.Agents), "agent", "agents")))
+		}),
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when everybody has come, or expired")
+	return cmd
+}
+
+func (a *app) wakeVerb() *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "wake [AGENT...]",
+		Short: "Wake those of the team who sleep: all of them, or some by name",
+		Long: `The lead is started where it has no session, and asked who is with it. Who is not is woken: the
+lead gets each one's soul and what it said last. Awake is who the lead says is awake.
+Two agents may have one name; each has an id, which ` + "`fairlead team --json`" + ` shows.
+
+With --wait it returns when the lead has reported, or was silent for too long; exit code 1 says
+that somebody is not awake.`,
+		ValidArgsFunction: a.completeCrew,
+		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {
+			done, err := client.Wake(ctx, names)
+			if err != nil {
+				return err
+			}
+			who := everybodyOf(done.Team)
+			if len(names) > 0 {
+				who = slices.DeleteFunc(who, func(id string) bool { return !addressed(done.Team, id, names) })
+			}
+			if wait {
+				return a.awaitCrew(ctx, client, done, who, reported)
+			}
+			return a.toldLead(done, "is to wake "+line(namesOf(done.Team, who), errorWidth)+"; `fairlead team` shows who does")
+		}),
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the lead has said who is awake")
+	return cmd
+}
+
+func (a *app) sleepVerb() *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "sleep",
+		Short: "Let the team sleep: the lead's session ends",
+		Long: `The agents of the team live in the lead's session, so they sleep when it ends. Who they are and
+what they said stays; ` + "`fairlead wake`" + ` gives it back to them.
+
+With --wait it returns when the session is over.`,
+		Args: args(cobra.NoArgs),
+		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+			done, err := client.Sleep(ctx)
+			if err != nil {
+				return err
+			}
+			if wait {
+				return a.awaitCrew(ctx, client, done, nil, leadGone)
+			}
+			return a.toldLead(done, "is to end its session; then everybody sleeps")
+		}),
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the lead's session is over")
+	return cmd
+}
+
+func (a *app) toldLead(done api.CrewOrdered, what string) error {
+	if a.json {
+		return a.printJSON(done)
+	}
+	text := line(done.Team.Lead.Agent, crewNameWidth) + " " + what
+	if done.Team.Lead.State == engine.LeadWaits {
+		text += "\nbut " + leadWords(done.Team.Lead)
+	}
+	_, err := fmt.Fprintln(a.out, text)
+	return err
+}
+
+// everybodyOf are the ids of those whom people see.
+func everybodyOf(view engine.CrewView) (ids []string) {
+	for _, doc := range view.Agents {
+		if doc.Status != string(presence.Expired) {
+			ids = append(ids, doc.ID)
+		}
+	}
+	return ids
+}
+
+// addressed says whether somebody is meant by one of these names.
+func addressed(view engine.CrewView, id string, names []string) bool {
+	doc, ok := docOf(view, id)
+	return ok && (slices.Contains(names, id) || slices.Contains(names, crewName(doc)))
+}
+
+func docOf(view engine.CrewView, id string) (engine.DocumentView, bool) {
+	i := slices.IndexFunc(view.Agents, func(doc engine.DocumentView) bool { return doc.ID == id })
+	if i < 0 {
+		return engine.DocumentView{}, false
+	}
+	return view.Agents[i], true
+}
+
+func namesOf(view engine.CrewView, ids []string) string {
+	var names []string
+	for _, id := range ids {
+		if doc, ok := docOf(view, id); ok {
+			names = append(names, crewName(doc))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// hatched: everybody who was summoned has come, or expired.
+func hatched(view engine.CrewView) bool {
+	return view.InProgress == "" && !slices.ContainsFunc(view.Agents, func(doc engine.DocumentView) bool { return doc.Status == string(presence.Hatching) })
+}
+
+// reported: the lead has said who is awake, or was silent for too long, or is gone.
+func reported(view engine.CrewView) bool { return view.InProgress == "" }
+
+// leadGone: its session is over.
+func leadGone(view engine.CrewView) bool { return view.Lead.Session == "" }
+
+// awaitCrew follows the journal from an order on until it has taken effect, and says of those
+// whom it is about who is not awake then.
+func (a *app) awaitCrew(ctx context.Context, client *api.Client, done api.CrewOrdered, who []string, over func(engine.CrewView) bool) error {
+	seq, said := done.Seq, ""
+	for {
+		view, err := client.Crew(ctx, true)
+		if err != nil {
+			return err
+		}
+		if over(view) {
+			if a.json {
+				if err := a.printJSON(api.CrewOrdered{Seq: done.Seq, Team: view}); err != nil {
+					return err
+				}
+			} else {
+				fmt.Fprintln(a.out, line(outcome(view, who), errorWidth))
+			}
+			return notAwake(view, who, done.Team)
+		}
+		if why := view.Lead.Why; view.Lead.State == engine.LeadWaits && why != said && !a.json {
+			said = why
+			fmt.Fprintln(a.err, a.paint(dim, line(view.Lead.Agent, crewNameWidth)+" leads: "+leadWords(view.Lead)))
+		}
+		// Whatever changes next, look again: what is waited for is a state, not an event.
+		for change, err := range client.Events(ctx, api.EventsQuery{After: int64(seq)}) { //nolint:gosec // no journal is that long
+			if err != nil {
+				return err
+			}
+			seq = change.Seq
+			if change.Machine == "presence" || change.Machine == "session" {
+				break
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// outcome is how a team stands when what was asked for is over.
+func outcome(view engine.CrewView, who []string) string {
+	if who == nil {
+		return line(view.Lead.Agent, crewNameWidth) + "'s session is over; the team sleeps"
+	}
+	var awake []string
+	for _, id := range who {
+		if doc, ok := docOf(view, id); ok && doc.Status == string(presence.Alive) {
+			awake = append(awake, id)
+		}
+	}
+	return fmt.Sprintf("%d of %d are awake: %s", len(awake), len(who), orDash(namesOf(view, awake)))
+}
+
+// notAwake says who of these is not awake, and why as far as is known.
+func notAwake(view engine.CrewView, who []string, before engine.CrewView) error {
+	var errs []string
+	for _, id := range who {
+		if doc, ok := docOf(view, id); ok && doc.Status != string(presence.Alive) {
+			errs = append(errs, fmt.Sprintf("%s is %s: %s", line(crewName(doc), crewNameWidth), plain(doc.Status), evidence(view.Lead, doc)))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	for _, n := range view.Notices {
+		if !slices.Contains(before.Notices, n) {
+			errs = append(errs, line(n.Kind+": "+n.Text, errorWidth))
+		}
+	}
+	return errors.New(strings.Join(errs, "\n"))
+}
