@@ -40,18 +40,14 @@ function short(s) {
 	return length(s) > 120 ? substr(s, 1, 117) "..." : s
 }
 
-# seats: the numbers of seats in what is told, a line each.
-what == "seats" {
-	line = $0
-	while (match(line, /[Ss]eats?:? [0-8]/)) {
-		line = substr(line, RSTART + RLENGTH - 1)
-		while (match(line, /^[0-8]/)) {
-			print substr(line, 1, 1)
-			line = substr(line, 2)
-			sub(/^(,| and)? */, "", line)
-		}
-	}
+# seats: the numbers of the seats that are asked for, a line each.
+what == "seats" && /^Free seats: / {
+	gsub(/[^0-8]+/, "\n")
+	sub(/^\n/, "")
+	sub(/\n$/, "")
+	print
 }
+what == "seats" && /^- seat [0-8]:/ { print substr($0, 8, 1) }
 
 # name, born: a file of souls/. Its head, an empty line, and who somebody is, in its own words.
 (what == "name" || what == "born") && !soul && /^[a-zA-Z]+: / {
@@ -70,23 +66,31 @@ what == "report" {
 	all = all (all == "" ? "" : ",") "{\"name\":" json(substr($0, at + 1)) ",\"status\":\"alive\",\"gridPosition\":" substr($0, 1, at - 1) "}"
 }
 
+# keep takes the message that has come to its end for the last one, unless it is a greeting like
+# the one that is to be made of it.
+function keep() {
+	sub(/^\[[^]]*\]: /, "", last)
+	if (last != "" && last !~ /^I am awake\./) told = last
+	last = ""
+}
+
 # wake: an <agent> of what is told; one line for each: seat, name, what it says first.
-what == "wake" && /^<agent / { name = attribute($0, "name"); seat = attribute($0, "position"); soultext = ""; last = ""; within = "" }
+what == "wake" && /^<agent / { name = attribute($0, "name"); seat = attribute($0, "position"); soultext = last = told = within = "" }
 what == "wake" && /<soul>/ { within = "soul" }
 what == "wake" && /<transcript>/ { within = "transcript" }
 what == "wake" && within != "" {
 	line = $0
 	gsub(/^.*<(soul|transcript)>|<\/(soul|transcript)>.*$/, "", line)
 	line = xml(line)
-	sub(/^ +/, "", line)
-	if (line != "" && within == "soul") soultext = soultext " " line
-	if (line != "" && within == "transcript") last = line
+	if (within == "soul" && line ~ /[^ ]/) soultext = soultext " " line
+	if (within == "transcript" && line ~ /^\[/) { keep(); last = line }
+	if (within == "transcript" && line ~ /^  /) last = last " " line
 	if ($0 ~ /<\/(soul|transcript)>/) within = ""
 }
 what == "wake" && /^<\/agent>/ {
+	keep()
 	words = "I am awake. I know who I am: \"" short(soultext) "\""
-	sub(/^\[[^]]*\]: /, "", last)
-	words = words (last == "" ? " And I remember nothing else yet." : " The last that I said was: \"" short(last) "\"")
+	words = words (told == "" ? " I remember nothing else yet." : " The last that I said was: \"" short(told) "\"")
 	print seat "\t" name "\t" words
 }
 

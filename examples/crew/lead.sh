@@ -121,7 +121,7 @@ turn() {
 case $(head -n 1 told.txt) in
 "[SUMMON AGENTS]"*) summon ;;
 "[WAKE AGENTS]"*) wake ;;
-*"[AGENT_REGISTERED]"*) register ;;
+*" not registered "*) register ;;
 "Channel "*) turn ;;
 *) report ;;
 esac
