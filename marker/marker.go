@@ -44,9 +44,15 @@ type opening struct {
 }
 
 var (
-	tagged = []opening{{"[AGENT_STATUS]", AgentStatus}, {"[AGENT_REGISTERED]", AgentRegistered}}
-	report = opening{"<<<RUN_REPORT_JSON", RunReport}
-	words  = []opening{{"TURN_COMPLETE", TurnComplete}, {"TURN_PASS", TurnPass}, {"TURN_WAIT", TurnWait}}
+	report   = opening{"<<<RUN_REPORT_JSON", RunReport}
+	openings = []opening{
+		{"[AGENT_STATUS]", AgentStatus},
+		{"[AGENT_REGISTERED]", AgentRegistered},
+		report,
+		{"TURN_COMPLETE", TurnComplete},
+		{"TURN_PASS", TurnPass},
+		{"TURN_WAIT", TurnWait},
+	}
 )
 
 const reportEnd = "RUN_REPORT_JSON>>>"

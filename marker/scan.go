@@ -3,12 +3,17 @@ package marker
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Scanner takes a stream apart. The zero value is ready, at the beginning of a stream. It is
 // not for several goroutines.
 type Scanner struct {
+	// Only are the kinds that it looks for; all others stay conversation, byte for byte.
+	// Nil: all. It is set before the first Write.
+	Only []Kind
+
 	buf    []byte // what came and was not given back yet
 	offset int64  // of its first byte in the stream
 	looked int    // so much of buf was looked at, within a marker
@@ -45,6 +50,11 @@ func (s *Scanner) Flush() []Piece {
 	return out
 }
 
+// Pending is how many bytes at the end of what was written are held back, because a marker has
+// begun there or may have. Whoever notes how far he has read notes no place beyond them: read
+// again from there, a marker that was cut is whole.
+func (s *Scanner) Pending() int { return len(s.buf) }
+
 func (s *Scanner) run(last bool) []Piece {
 	s.out = nil
 	for len(s.buf) > 0 {
@@ -80,7 +90,7 @@ func (s *Scanner) talk(last bool) bool {
 			return false
 		}
 		i += next
-		open, sure := begins(s.buf[i:])
+		open, sure := s.begins(s.buf[i:])
 		if open.kind == "" {
 			continue
 		}
@@ -114,13 +124,12 @@ func (s *Scanner) talk(last bool) bool {
 
 // begins says which marker a text begins with, and whether it is sure of it: the beginning of
 // a tag may be all that has come yet.
-func begins(text []byte) (open opening, sure bool) {
-	for _, list := range [][]opening{tagged, {report}, words} {
-		for _, o := range list {
-			n := min(len(text), len(o.tag))
-			if string(text[:n]) == o.tag[:n] {
-				return o, n == len(o.tag)
-			}
+func (s *Scanner) begins(text []byte) (open opening, sure bool) {
+	for i := range openings {
+		o := &openings[i]
+		n := min(len(text), len(o.tag))
+		if string(text[:n]) == o.tag[:n] && (s.Only == nil || slices.Contains(s.Only, o.kind)) {
+			return *o, n == len(o.tag)
 		}
 	}
 	return opening{}, false
@@ -232,7 +241,7 @@ func tooLong(tag string) string {
 func (s *Scanner) resume() int {
 	at := s.looked
 	for k := max(len(s.open.tag), at-1); k < at; k++ {
-		if open, _ := begins(s.buf[k : at+1]); open.kind != "" {
+		if open, _ := s.begins(s.buf[k : at+1]); open.kind != "" {
 			return k
 		}
 	}
@@ -339,6 +348,9 @@ func (s *Scanner) found(m Marker, n int) {
 		s.led = !s.midway
 	}
 	s.mode, s.word, s.midway = behind, false, !s.led
+	if line := bytes.LastIndexByte(s.buf[:n], '\n') + 1; line > 0 && m.Fault != "" {
+		s.midway = len(bytes.TrimLeft(s.buf[line:n], " \t\r")) > 0 // it broke in another line than it began in
+	}
 	s.drop(n)
 }
 
