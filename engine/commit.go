@@ -60,6 +60,7 @@ func (e *Engine) commit(ctx context.Context, made *draft) error {
 			part[i].Version = e.versions[part[i].Entity]
 		}
 		e.books.note(made.changes[from:to], e.head+1) // before anybody is answered, who may ask for it at once
+		e.crew.note(made.changes[from:to], e.head+1)
 		e.head, e.took, from = last, time.Since(began), to
 	}
 	e.unsaved += len(made.records)

@@ -30,6 +30,8 @@ type Options struct {
 	Log     *slog.Logger
 	Waited  func(InboxItem) // is told, beside the loop, that a person is waited for; nil: nobody is
 	Planned func(Plan)      // is told what recovery will do, before it does it; nil: nobody is
+
+	Documents Documents // the files of the team's agents; nil: there are none
 }
 
 // Files is the live agent_state.json of every agent; interop.StateFiles is the real one.
@@ -91,6 +93,7 @@ type Engine struct {
 	waits  map[string]chan struct{} // closed when there may be something new for an agent that fetches it
 
 	books  books         // where what was said in channels stands in the journal
+	crew   crewSide      // what is kept beside the team that sleeps and wakes
 	probes chan struct{} // has room for so many who are looked after at once
 }
 
@@ -158,7 +161,7 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 		members: map[string]*member{}, runs: map[string]*runMember{}, versions: map[string]uint64{}, warned: map[string]bool{},
 		procs: map[string]Process{}, silent: map[string]string{}, started: time.Now(), holding: true,
 		voices: map[string]*voice{}, waits: map[string]chan struct{}{}, probes: make(chan struct{}, probesMax),
-		books:  books{making: make(chan struct{}, 1)},
+		books: books{making: make(chan struct{}, 1)}, crew: newCrewSide(),
 		pumped: make(chan struct{}), broken: make(chan error, 1), logBytesMax: logBytesMax,
 	}
 	e.fill.Store(fillRounds)

@@ -2,9 +2,13 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -57,8 +61,70 @@ func (b *BadDocument) Error() string {
 
 func (b *BadDocument) Unwrap() error { return b.Why }
 
-// ImportDocument takes in a document from elsewhere (P12, P13). The error is a *BadDocument where
-// it is none, and a *machine.Refusal where there is no room for it.
-func (e *Engine) ImportDocument(_ context.Context, _ Actor, _ []byte) (DocumentView, error) {
-	return DocumentView{}, &BadDocument{Why: errors.New("documents are not read yet")}
+// ImportDocument takes in a document from elsewhere (P12, P13), and gives it as it stands then: who
+// is awake there is not awake here before the lead says so. An id that it brings is not kept: it
+// gets one of ours. The error is a *BadDocument where it is none, and a *machine.Refusal where it
+// has no place here.
+func (e *Engine) ImportDocument(ctx context.Context, by Actor, data []byte) (DocumentView, error) {
+	doc, bare, err := interop.ReadDocument(data)
+	if err != nil {
+		return DocumentView{}, &BadDocument{Why: err}
+	}
+	if doc.Extra, err = without(doc.Extra, "id"); err != nil {
+		return DocumentView{}, &BadDocument{Why: err}
+	}
+	full := false
+	if err := e.look(ctx, func(t *team.Team) { full = weight(t.Crew.Docs)+len(doc.Soul)+len(doc.Extra) > documentBytesAll }); err != nil {
+		return DocumentView{}, err
+	}
+	if full {
+		return DocumentView{}, &machine.Refusal{Subject: "the team", Event: "import", State: "full", Row: "P13", Reason: fullWords}
+	}
+	var id presence.DocID
+	var view DocumentView
+	_, err = e.ask(ctx, request{
+		event: eventBy(by, "", presence.Imported{Document: doc, Bare: bare}),
+		found: func(changes []team.Change) {
+			for i := range changes {
+				if body := changes[i].Body.Presence; body != nil && body.Doc != nil {
+					id = presence.DocID(agentOf(changes[i].Entity))
+				}
+			}
+		},
+		look: func(t *team.Team) {
+			if is := t.Crew.Docs[id]; is != nil {
+				view = documentView(is)
+			}
+		},
+	})
+	if never := (*journal.Refused)(nil); errors.As(err, &never) {
+		err = &BadDocument{Why: err}
+	}
+	if err != nil {
+		return DocumentView{}, err
+	}
+	return view, nil
+}
+
+// without is an object of unknown fields less one of them.
+func without(object json.RawMessage, field string) (json.RawMessage, error) {
+	if len(object) == 0 {
+		return nil, nil
+	}
+	out := []byte{'{'}
+	err := eachField(object, func(name string, value json.RawMessage) error {
+		if name == field {
+			return nil
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		key, err := json.Marshal(name) // unknown fields are kept as this spells them
+		out = append(append(append(out, key...), ':'), value...)
+		return err
+	})
+	if err != nil || len(out) == 1 {
+		return nil, err
+	}
+	return append(out, '}'), nil
 }

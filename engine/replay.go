@@ -26,6 +26,7 @@ func (e *Engine) replay(ctx context.Context) error {
 	if err := e.restore(ctx); err != nil {
 		return err
 	}
+	e.team.Crew.Render = documentSum
 	for rec, err := range e.opts.Journal.Read(ctx, journal.Query{After: e.head}) {
 		if err != nil {
 			return fmt.Errorf("read the journal after %d: %w", e.head, err)

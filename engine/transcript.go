@@ -1,9 +1,17 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -37,9 +45,261 @@ type TranscriptPage struct {
 	Head     uint64    `json:"head" doc:"The Seq up to which this is true"`
 }
 
+const (
+	transcriptPageBytes = 4 << 20 // of one page: more than anybody reads at once
+	transcriptScanBytes = 8 << 20 // of texts that one request looks through; it is asked again for more
+	transcriptScanMax   = 8192    // messages that one request looks through
+	transcriptChunk     = 256     // messages that are read at a time while something is looked for
+	transcriptTextMax   = 1000    // bytes of what is looked for
+
+	kindOfLead, kindOfAgent, kindOfHuman = "lead", "agent", "human"
+)
+
 // Transcript is a part of all that was said: in lead sessions, and in channels.
-func (e *Engine) Transcript(ctx context.Context, _ TranscriptQuery) (TranscriptPage, error) {
+func (e *Engine) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptPage, error) {
+	q.Limit = min(cmp.Or(max(q.Limit, 0), pageDefault), pageMax)
 	page := TranscriptPage{Messages: []Message{}}
-	err := e.look(ctx, func(*team.Team) { page.Head = e.head })
-	return page, err
+	if len(q.Text) > transcriptTextMax {
+		return page, fmt.Errorf("%d bytes are too many to look for: name fewer than %d", len(q.Text), transcriptTextMax)
+	}
+	s := search{e: e, q: q, text: strings.ToLower(q.Text)}
+	if err := e.look(ctx, func(t *team.Team) {
+		page.Head = e.head
+		s.whom = whomOf(t)
+	}); err != nil {
+		return page, err
+	}
+	if err := e.makeTranscript(ctx); err != nil {
+		return page, err
+	}
+	s.after, s.until = q.After, page.Head
+	if q.Before != 0 {
+		s.until = min(s.until, q.Before-1)
+	}
+	more, err := s.run(ctx)
+	if err != nil {
+		return page, err
+	}
+	if page.More = more; more {
+		page.Next = s.until + 1
+		if q.After != 0 {
+			page.Next = s.after
+		}
+	}
+	if q.After == 0 {
+		slices.Reverse(s.found)
+	}
+	for _, one := range s.found {
+		page.Messages = append(page.Messages, one...)
+	}
+	return page, nil
 }
+
+// whom is who is of the team, so that what a lead quotes can be told from what it says.
+type whom struct {
+	lead  string
+	names map[string]bool
+}
+
+func whomOf(t *team.Team) whom {
+	w := whom{lead: t.Crew.Lead.Agent, names: map[string]bool{}}
+	for _, doc := range t.Crew.Docs {
+		if doc.Name != "" {
+			w.names[doc.Name] = true
+		}
+	}
+	return w
+}
+
+// messages takes what was said by one change apart.
+func (w *whom) messages(s *spoken) []Message {
+	is := Message{Seq: s.seq, At: s.at, Session: s.session, Speaker: s.by, Kind: kindOfAgent, Channel: s.channel, Text: s.text}
+	switch {
+	case s.kind == turn.OfHuman:
+		is.Kind = kindOfHuman
+	case s.quotes():
+		var all []Message
+		for _, passage := range presence.Speakers(s.text, s.by, func(name string) bool { return w.names[name] }) {
+			one := is
+			one.Speaker, one.Text = passage.Speaker, passage.Text
+			if one.Speaker == s.by {
+				one.Kind = kindOfLead
+			}
+			all = append(all, one)
+		}
+		return all
+	case s.kind == "" && s.by == w.lead:
+		is.Kind = kindOfLead
+	}
+	return []Message{is}
+}
+
+// search goes through all that was said in the direction that was asked for.
+type search struct {
+	e            *Engine
+	q            TranscriptQuery
+	text         string // in lower case
+	whom         whom
+	after, until uint64      // still to be looked through: what is between, and at until
+	found        [][]Message // by change, in the order in which they were found
+	messages     int
+	bytes        int // found
+	read         int // bytes that were looked through
+	seen         int // messages that were
+}
+
+// run looks until the page is full, or as far as one request goes. It says whether there is more.
+func (s *search) run(ctx context.Context) (more bool, err error) {
+	for s.after < s.until {
+		chunk := transcriptChunk
+		if s.text == "" {
+			chunk = min(chunk, s.q.Limit-s.messages+1)
+		}
+		seqs, more := s.e.crew.said.wanted(&s.q, s.after, s.until, chunk)
+		if len(seqs) == 0 {
+			return s.older(ctx)
+		}
+		said, err := s.e.spokenAt(ctx, seqs)
+		if err != nil {
+			return false, err
+		}
+		if s.q.After == 0 {
+			slices.Reverse(said)
+		}
+		for i := range said {
+			if full := s.take(&said[i]); full {
+				return more || i < len(said)-1 || s.q.After == 0 && s.e.crew.said.misses(s.until), nil
+			}
+		}
+		s.passed(seqs[len(seqs)-1])
+	}
+	return false, nil
+}
+
+// take adds what a change says to the page, and says whether that is full now.
+func (s *search) take(said *spoken) (full bool) {
+	var fits []Message
+	for _, one := range s.whom.messages(said) {
+		if (s.q.Speaker == "" || one.Speaker == s.q.Speaker) && (s.q.Session == "" || one.Session == s.q.Session) &&
+			(s.text == "" || strings.Contains(strings.ToLower(one.Text), s.text)) {
+			fits = append(fits, one)
+			s.bytes += len(one.Text)
+		}
+	}
+	if len(fits) > 0 {
+		s.found = append(s.found, fits)
+		s.messages += len(fits)
+	}
+	s.read += len(said.text)
+	s.seen++
+	s.passed(said.seq)
+	return s.messages >= s.q.Limit || s.bytes >= transcriptPageBytes || s.read >= transcriptScanBytes || s.seen >= transcriptScanMax
+}
+
+// passed notes how far the search is.
+func (s *search) passed(seq uint64) {
+	if s.q.After != 0 {
+		s.after = max(s.after, seq)
+		return
+	}
+	s.until = min(s.until, seq-1)
+}
+
+// misses says whether something that was said up to a Seq may not be in the book any more.
+func (t *transcript) misses(until uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.below != 0 && until != 0
+}
+
+// older goes on where the book has nothing more: in the journal itself, one stretch a request.
+func (s *search) older(ctx context.Context) (more bool, err error) {
+	t := &s.e.crew.said
+	t.mu.Lock()
+	below := t.below
+	t.mu.Unlock()
+	until := min(s.until, below)
+	if s.after >= until {
+		return false, nil
+	}
+	from := s.after
+	if s.q.After == 0 {
+		from = max(from, until-min(until, transcriptStretch))
+	} else {
+		until = min(until, from+transcriptStretch)
+	}
+	var said []spoken
+	for rec, err := range s.e.opts.Journal.Read(ctx, journal.Query{After: from, Until: until}) {
+		if err != nil {
+			return false, fmt.Errorf("read what was said: %w", err)
+		}
+		if rec.Entity != wordsOfLead && !strings.HasPrefix(rec.Entity, channelPrefix) {
+			continue
+		}
+		one, is, err := spokenOf(rec)
+		if err != nil {
+			return false, err
+		}
+		if is {
+			said = append(said, one)
+		}
+	}
+	if s.q.After == 0 {
+		slices.Reverse(said)
+	}
+	for i := range said {
+		if s.take(&said[i]) {
+			return true, nil
+		}
+	}
+	if s.q.After != 0 {
+		s.after = until
+		return true, nil
+	}
+	s.until = from
+	return from > 0, nil
+}
+
+const transcriptStretch = 20_000 // changes of the journal that one request reads, beyond what the book holds
+
+// messagesFor is what one speaker said in one session, the oldest first: so much of the newest as
+// somebody is handed who wakes, and a little more. leftOut counts those before.
+func (e *Engine) messagesFor(ctx context.Context, session, speaker string) (messages []interop.Message, leftOut int, err error) {
+	if session == "" || speaker == "" {
+		return nil, 0, nil
+	}
+	if err := e.makeTranscript(ctx); err != nil {
+		return nil, 0, err
+	}
+	s := search{e: e, q: TranscriptQuery{Session: session, Speaker: speaker, Limit: pageMax}}
+	if err := e.look(ctx, func(t *team.Team) { s.whom, s.until = whomOf(t), e.head }); err != nil {
+		return nil, 0, err
+	}
+	for s.until > 0 && s.bytes <= transcriptTailMax {
+		seqs, _ := e.crew.said.wanted(&s.q, 0, s.until, wakeChunk)
+		if len(seqs) == 0 {
+			break
+		}
+		said, err := e.spokenAt(ctx, seqs)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i := range said {
+			_ = s.take(&said[len(said)-1-i])
+		}
+		s.passed(seqs[len(seqs)-1])
+	}
+	slices.Reverse(s.found)
+	for _, one := range s.found {
+		for _, m := range one {
+			messages = append(messages, interop.Message{Speaker: m.Speaker, Text: m.Text, At: m.At})
+		}
+	}
+	rest, _ := e.crew.said.wanted(&s.q, 0, s.until, transcriptMax)
+	return messages, len(rest), nil
+}
+
+const wakeChunk = 32 // messages that are read at a time for somebody who wakes
+
+// transcriptTailMax is as much as somebody is handed who wakes (SPEC P8).
+const transcriptTailMax = 32 << 10

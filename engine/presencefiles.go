@@ -1,0 +1,381 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	documentsRound   = 64       // files of others that one round takes in; the next begins at once
+	documentBytesAll = 16 << 20 // of souls and unknown fields, with an import: every snapshot holds them all
+	documentNamed    = 5        // files that one notice names
+)
+
+// Documents is the folder of the agents' documents; interop.DocumentFiles is the real one.
+type Documents interface {
+	News() <-chan struct{}
+	Look(ours func(stem string, sum interop.Sum) bool, sound func([]byte) error) (interop.DocumentSight, error)
+	Took(interop.FoundDocument)
+	PutAside(found interop.FoundDocument, why string) (string, error)
+	Write(stem string, content []byte, seen interop.Sum, ours func(interop.Sum) bool) error
+}
+
+// documentSum is the identity of the bytes that a document is written as.
+func documentSum(doc *presence.Document) string { return interop.DocumentSum(doc) }
+
+// documentsBegin lets the agents' files follow the journal, and be read. It looks before it writes.
+func (e *Engine) documentsBegin() {
+	if e.opts.Documents == nil {
+		return
+	}
+	e.beside(func(ctx context.Context) {
+		p := &documentPen{e: e, files: e.opts.Documents, papers: map[string]*documentPaper{}}
+		p.keep(ctx)
+	})
+}
+
+// documentPen is the one hand that reads and writes the files: so nothing of ours is ever between
+// a look and what comes of it.
+type documentPen struct {
+	e      *Engine
+	files  Documents
+	papers map[string]*documentPaper // by stem
+	warned string                    // what was last said of the folder
+	stuck  map[string]string         // files that cannot be written, and why
+}
+
+// documentPaper is what the pen remembers of one file and could find out again.
+type documentPaper struct {
+	of     *presence.Document // of which these are:
+	want   interop.Sum
+	agrees interop.Sum // what somebody else wrote says the same in other bytes: it stays
+	news   bucket      // contents of others
+	next   time.Time   // no content of others is taken in before
+}
+
+const documentsFolderRetry = time.Second
+
+// keep writes and reads until the engine stops.
+func (p *documentPen) keep(ctx context.Context) {
+	again := time.NewTimer(0) // the first look
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.e.crew.moved:
+		case <-p.files.News():
+		case <-again.C:
+		}
+		wait, err := p.round(ctx)
+		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+			return
+		}
+		if err != nil {
+			if p.warned != err.Error() {
+				p.warned = err.Error()
+				p.e.log.Error("the agents' documents cannot be looked at; it is tried again every second, and the journal has everything", "error", err)
+			}
+			wait = documentsFolderRetry
+		} else {
+			p.warned = ""
+		}
+		if wait > 0 {
+			again.Reset(wait)
+		}
+	}
+}
+
+// known is every document, as of one moment. Nobody changes a document that is in the journal.
+func (p *documentPen) known(ctx context.Context) (docs map[presence.DocID]*presence.Document, err error) {
+	err = p.e.look(ctx, func(t *team.Team) { docs = maps.Clone(t.Crew.Docs) })
+	return docs, err
+}
+
+// round looks once, takes in what others wrote, and writes what does not say what the journal
+// says. It says after which time to look again; 0: when there is news.
+func (p *documentPen) round(ctx context.Context) (time.Duration, error) {
+	docs, err := p.known(ctx)
+	if err != nil {
+		return 0, err
+	}
+	sight, err := p.files.Look(
+		func(stem string, sum interop.Sum) bool {
+			doc := docs[presence.DocID(stem)]
+			return doc != nil && doc.Ours(string(sum))
+		},
+		func(content []byte) error {
+			_, _, err := interop.ReadDocument(content)
+			return err
+		})
+	if err != nil {
+		return 0, err
+	}
+	wait := sight.Again
+	if len(sight.Found) > 0 {
+		more, err := p.takeIn(ctx, docs, sight)
+		if err != nil {
+			return 0, err
+		}
+		wait = sooner(wait, more)
+		if docs, err = p.known(ctx); err != nil {
+			return 0, err
+		}
+	}
+	late, err := p.write(docs, sight)
+	return sooner(wait, late), err
+}
+
+// sooner is the shorter of two times of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// paper is what is remembered of a file.
+func (p *documentPen) paper(stem string) *documentPaper {
+	paper := p.papers[stem]
+	if paper == nil {
+		paper = &documentPaper{}
+		p.papers[stem] = paper
+	}
+	return paper
+}
+
+// takeIn has what others wrote decided: a new agent, fields that we do not know, or nothing that
+// we can use; that is put aside.
+func (p *documentPen) takeIn(ctx context.Context, docs map[presence.DocID]*presence.Document, sight interop.DocumentSight) (wait time.Duration, err error) {
+	var offered []interop.FoundDocument
+	var reqs []request
+	var aside []string
+	at := time.Now()
+	for _, found := range sight.Found {
+		paper := p.paper(found.Stem)
+		if paper.next.After(at) { // a program that writes without end must not fill the journal
+			wait = sooner(wait, paper.next.Sub(at))
+			continue
+		}
+		if len(offered)+len(aside) >= documentsRound {
+			wait = time.Nanosecond
+			break
+		}
+		if rest := paper.news.wait(at, fixesMax, fixesEvery); rest > 0 {
+			paper.next = at.Add(rest)
+			wait = sooner(wait, rest)
+			continue
+		}
+		in, agrees, fault := p.read(found, docs)
+		switch {
+		case fault != "":
+			aside = append(aside, p.putAside(found, "corrupt", fault))
+		case agrees:
+			paper.agrees = found.Sum
+			p.took(found, sight)
+		default:
+			offered = append(offered, found)
+			reqs = append(reqs, request{event: eventBy(byDocument(found.Name), "", in)})
+		}
+	}
+	now := docs
+	answers, err := p.e.askAll(ctx, reqs)
+	if err != nil {
+		return wait, err
+	}
+	if len(offered) > 0 {
+		if now, err = p.known(ctx); err != nil {
+			return wait, err
+		}
+	}
+	for i, found := range offered {
+		var never *journal.Refused // there is no room for it in one change
+		switch err := answers[i].err; {
+		case errors.Is(err, ErrClosed):
+			return wait, err
+		case isAnswer(err) || errors.As(err, &never):
+			aside = append(aside, p.putAside(found, "refused", err.Error()))
+		case err != nil:
+			return wait, err
+		case now[presence.DocID(found.Stem)] == nil: // its name was none for a document: it has another one
+			if _, err := p.files.PutAside(found, "imported"); err != nil {
+				p.e.log.Warn("an imported document cannot be put aside", "file", found.Name, "error", err)
+			}
+		default:
+			p.took(found, sight)
+		}
+	}
+	return wait, p.say(ctx, aside)
+}
+
+// took lets a file be written over.
+func (p *documentPen) took(found interop.FoundDocument, sight interop.DocumentSight) {
+	p.files.Took(found)
+	if !found.Swapped {
+		delete(sight.Busy, found.Stem)
+		sight.Lies[found.Stem] = found.Sum
+	}
+}
+
+func byDocument(file string) team.Actor {
+	return team.Actor{Kind: "human", ID: "file " + file}
+}
+
+// read makes an event of a file. agrees: it says what ours would say.
+func (p *documentPen) read(found interop.FoundDocument, docs map[presence.DocID]*presence.Document) (in presence.Imported, agrees bool, fault string) {
+	if found.Fault != "" {
+		return in, false, found.Fault
+	}
+	doc, bare, err := interop.ReadDocument(found.Bytes)
+	if err != nil {
+		return in, false, err.Error()
+	}
+	doc.ID = presence.DocID(found.Stem)
+	if is := docs[doc.ID]; is != nil && !bare {
+		agrees = documentSum(&doc) == documentSum(is)
+	} else if is == nil && weight(docs)+len(doc.Soul)+len(doc.Extra) > documentBytesAll {
+		return in, false, fullWords
+	}
+	return presence.Imported{ID: doc.ID, Document: doc, Bare: bare, From: found.Name}, agrees, ""
+}
+
+const fullWords = "the documents of this team hold 16 MiB of souls and other fields already, which is the most that is taken in"
+
+// weight is how much of documents every snapshot holds.
+func weight(docs map[presence.DocID]*presence.Document) (bytes int) {
+	for _, doc := range docs {
+		bytes += len(doc.Soul) + len(doc.Extra)
+	}
+	return bytes
+}
+
+// putAside keeps what cannot be taken in under a name that says why, and says so.
+func (p *documentPen) putAside(found interop.FoundDocument, why, fault string) string {
+	name, err := p.files.PutAside(found, why)
+	switch {
+	case errors.Is(err, interop.ErrDocumentChanged):
+		return "" // another one lies there now, and is looked at
+	case err != nil:
+		p.e.log.Warn("a document that cannot be taken in cannot be put aside either", "file", found.Name, "fault", fault, "error", err)
+		return fmt.Sprintf("%s: %s", found.Name, fault)
+	}
+	p.e.log.Warn("a document of somebody else is put aside", "file", found.Name, "fault", fault, "kept_as", name)
+	return fmt.Sprintf("%s: %s; it is kept as %s", found.Name, fault, name)
+}
+
+// say shows people what was put aside: one notice a round, however many there were.
+func (p *documentPen) say(ctx context.Context, aside []string) error {
+	var said []string
+	for _, words := range aside {
+		if words != "" {
+			said = append(said, cutText(words, whyShownMax))
+		}
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	text := "not taken in: "
+	if more := len(said) - documentNamed; more > 0 {
+		text = fmt.Sprintf("%d documents were not taken in, among them: ", len(said))
+		said = said[:documentNamed]
+	}
+	_, err := p.e.submit(ctx, byEngine, "", presence.Faulty{Fault: text + strings.Join(said, " | ")})
+	if isAnswer(err) {
+		return nil
+	}
+	return err
+}
+
+// write puts into the files what the journal says, where they do not say it.
+func (p *documentPen) write(docs map[presence.DocID]*presence.Document, sight interop.DocumentSight) (wait time.Duration, err error) {
+	stuck := map[string]string{}
+	for id, doc := range docs {
+		stem := string(id)
+		paper := p.paper(stem)
+		var content []byte
+		if paper.of != doc {
+			content = interop.WriteDocument(doc)
+			paper.of, paper.want, paper.agrees = doc, interop.SumOf(content), p.still(paper, content)
+		}
+		lies := sight.Lies[stem]
+		if lies == paper.want || lies != "" && lies == paper.agrees {
+			continue
+		}
+		if why, busy := sight.Busy[stem]; busy {
+			if why != "" {
+				stuck[stem] = why
+			}
+			continue
+		}
+		if content == nil {
+			content = interop.WriteDocument(doc)
+		}
+		err := p.files.Write(stem, content, lies, func(sum interop.Sum) bool { return doc.Ours(string(sum)) })
+		switch {
+		case errors.Is(err, interop.ErrDocumentChanged):
+			wait = sooner(wait, time.Millisecond)
+		case err != nil:
+			stuck[stem] = err.Error()
+			wait = sooner(wait, fileRetry)
+		}
+	}
+	for stem, why := range stuck {
+		if p.stuck[stem] != why {
+			p.e.log.Error("the file of an agent's document cannot be written; it is tried again, and the journal has it", "document", stem, "error", why)
+		}
+	}
+	p.stuck = stuck
+	for stem := range p.papers {
+		if docs[presence.DocID(stem)] == nil && p.papers[stem].used(time.Now()) {
+			delete(p.papers, stem)
+		}
+	}
+	return wait, nil
+}
+
+// still is what agreed with a document before it changed: it does not agree any more, unless it
+// changed in nothing that is written.
+func (p *documentPen) still(paper *documentPaper, content []byte) interop.Sum {
+	if paper.want == interop.SumOf(content) || paper.want == "" {
+		return paper.agrees
+	}
+	return ""
+}
+
+// used says whether nothing need be remembered of a file of nobody.
+func (d *documentPaper) used(now time.Time) bool { return now.Sub(d.news.since) > time.Minute }
+
+// askAll lays requests on the table one after the other, so that they are decided in this order,
+// and waits for all of them.
+func (e *Engine) askAll(ctx context.Context, reqs []request) ([]answer, error) {
+	answers := make([]answer, len(reqs))
+	for i := range reqs {
+		reqs[i].answer = make(chan answer, 1)
+		select {
+		case e.table <- reqs[i]:
+		case <-e.quit:
+			return nil, e.closed()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	for i := range reqs {
+		select {
+		case answers[i] = <-reqs[i].answer:
+		case <-e.quit:
+			return nil, e.closed()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return answers, nil
+}
