@@ -31,10 +31,11 @@ func guide(t *testing.T, page string) string {
 	return lines.String()
 }
 
-// Everything that doc/channels.md lets people type works as it stands, in the order in which
-// it stands there, and what it says of it is what is seen.
-func TestChannelGuide(t *testing.T) {
-	for _, program := range []string{"git", "curl"} {
+// follow types everything that a page lets people type, in the order in which it stands there,
+// in a folder with the examples. It gives the folder, and all that was seen.
+func follow(t *testing.T, page string, programs ...string) (dir, seen string) {
+	t.Helper()
+	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("there is no %s", program)
 		}
@@ -43,7 +44,8 @@ func TestChannelGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, runtime := t.TempDir(), t.TempDir()
+	dir = t.TempDir()
+	runtime := t.TempDir()
 	if err := os.Chmod(runtime, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -54,18 +56,25 @@ func TestChannelGuide(t *testing.T) {
 	t.Cleanup(func() { stopDaemons(dir) })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*shipWait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", guide(t, filepath.Join(checkout, "doc", "channels.md")))
+	cmd := exec.CommandContext(ctx, "sh", "-c", guide(t, filepath.Join(checkout, "doc", page)))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
-	seen, err := cmd.CombinedOutput()
+	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v:\n%s", err, seen)
+		t.Fatalf("%v:\n%s", err, out)
 	}
+	return dir, string(out)
+}
+
+// Everything that doc/channels.md lets people type works as it stands, in the order in which
+// it stands there, and what it says of it is what is seen.
+func TestChannelGuide(t *testing.T) {
+	dir, seen := follow(t, "channels.md", "git", "curl")
 	for _, want := range []string{
 		"gladly.", "I have written `clock`", "TURNS", "functions written:", "you are welcome.",
 		"takes no part in channels", "Here I am.", `"heartbeat_ms":10000`,
 	} {
-		if !strings.Contains(string(seen), want) {
+		if !strings.Contains(seen, want) {
 			t.Errorf("nobody says %q:\n%s", want, seen)
 		}
 	}
