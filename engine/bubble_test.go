@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
 	"github.com/fairlead-dev/fairlead/journal/memory"
@@ -219,6 +220,7 @@ func (b *bubble) rows(entity string) string {
 func (b *bubble) replayed() *team.Team {
 	b.t.Helper()
 	t := team.New(renderSum)
+	t.Crew.Render = interop.DocumentSum
 	for _, rec := range b.history() {
 		ch, err := changeOf(rec)
 		if err != nil {

@@ -41,6 +41,10 @@ func partIn(t *team.Team, a *team.Agent) (list []partEvidence) {
 		talk := s.Talk
 		one := partEvidence{at: talk.Begun, text: fmt.Sprintf("session %s answers turn %d in #%s", s.ID, talk.Token.Turn, talk.Token.Channel)}
 		switch {
+		case team.OfLead(talk.Token) && !talk.Told:
+			one.text = fmt.Sprintf("session %s is being started: %s", s.ID, leadWords(talk.Do))
+		case team.OfLead(talk.Token):
+			one.text = fmt.Sprintf("session %s answers what it was told: %s", s.ID, leadWords(talk.Do))
 		case !talk.Told:
 			one.text = fmt.Sprintf("session %s is being started for #%s", s.ID, talk.Token.Channel)
 		case talk.Re != 0:

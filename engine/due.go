@@ -35,6 +35,7 @@ func (e *Engine) untilDue() time.Duration {
 		earlier(e.team.DeadlineRun(id))
 	}
 	earlier(e.dues.next())
+	earlier(e.team.Crew.Deadline())
 	if next.IsZero() {
 		return lookMax
 	}
@@ -91,6 +92,7 @@ func (e *Engine) dueEvents() []request {
 		}
 	}
 	batch = append(batch, e.dueInChannels(now)...)
+	batch = append(batch, e.leadDue()...)
 	for _, id := range e.team.RunIDs() {
 		if at := e.team.DeadlineRun(id); !at.IsZero() && !now.Before(at) {
 			batch = append(batch, request{event: &team.Event{Actor: byTimer, Run: id, What: team.TimerFired{}}})

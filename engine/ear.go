@@ -23,7 +23,12 @@ type ear struct {
 	letting bool         // it was told that it may go
 	pending team.SessionReported
 	dirty   bool     // there is something in pending
-	talk    *talkEar // of a session for channels
+	talk    *talkEar // of a session that is told things
+	lead    *leadEar // of one that leads the team
+
+	stray   []team.Event // of the report that is being made: what counts only where the lead says it
+	strayed int          // so many, since we listen
+	midway  bool         // the last words go on in the same line
 }
 
 // heard is one thing that comes from the output: a fact, or that nothing more is there now.
@@ -94,6 +99,9 @@ func (l *ear) hear(ctx context.Context) (broken, err error) {
 		}
 	}()
 	l.fresh()
+	if l.lead != nil {
+		l.lead = newLeadEar() // what was held is read once more
+	}
 	var due <-chan time.Time
 	late, quiet, tries := false, false, 0
 	for {
@@ -104,20 +112,16 @@ func (l *ear) hear(ctx context.Context) (broken, err error) {
 			due, late = nil, true
 		case h, more := <-said:
 			if !more {
-				return <-over, l.report(ctx)
+				return l.last(ctx, over)
 			}
-			if quiet = h.quiet; quiet {
-				break
-			}
-			some, err := l.hears(ctx, h.fact)
+			quiet = h.quiet
+			some, urgent, err := l.takes(ctx, h)
 			if err != nil {
 				return nil, err
 			}
-			if some {
-				late = late || h.fact.Kind == driver.Stopped || l.talk.urgent()
-				if due == nil {
-					due = time.After(l.every())
-				}
+			late = late || urgent
+			if some && due == nil {
+				due = time.After(l.every())
 			}
 		}
 		if !late || !quiet {
@@ -132,6 +136,20 @@ func (l *ear) hear(ctx context.Context) (broken, err error) {
 		}
 		due, late, tries = nil, false, 0
 	}
+}
+
+// last hears what is left when no more will come.
+func (l *ear) last(ctx context.Context, over <-chan error) (broken, err error) {
+	broken = <-over
+	if l.lead != nil {
+		if broken != nil {
+			return broken, l.report(ctx) // what was held is heard again
+		}
+		if _, _, err := l.hearsAll(ctx, l.lead.whole(true)); err != nil {
+			return nil, err
+		}
+	}
+	return broken, l.report(ctx)
 }
 
 // read lets the driver say what it understands.
@@ -163,9 +181,12 @@ func (l *ear) report(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if l.talk != nil {
+	switch {
+	case l.talk != nil:
 		err = l.reportTalk(ctx)
-	} else {
+	case len(l.stray) > 0:
+		err = l.reportWith(ctx, l.stray)
+	default:
 		_, err = l.e.submitOf(ctx, byAgent(l.m.conf.Name), l.m, l.pending)
 	}
 	if err != nil && !isAnswer(err) {
@@ -178,7 +199,7 @@ func (l *ear) report(ctx context.Context) error {
 
 // fresh begins a report.
 func (l *ear) fresh() {
-	l.pending, l.dirty = team.SessionReported{Session: l.s.ID}, false
+	l.pending, l.dirty, l.stray = team.SessionReported{Session: l.s.ID}, false, nil
 	l.talk.fresh()
 }
 
@@ -199,9 +220,9 @@ func (l *ear) letGo() {
 	l.e.beside(func(ctx context.Context) { l.e.letGo(ctx, l.m, l.s.ID, l.proc) })
 }
 
-// hears is note. What a session for channels says belongs to what it was told last, so nobody
-// tells it something else meanwhile.
-func (l *ear) hears(ctx context.Context, fact driver.Fact) (some bool, err error) {
+// hears is note. What a session says that is told things belongs to what it was told last, so
+// nobody tells it something else meanwhile.
+func (l *ear) hears(ctx context.Context, fact heldFact) (some bool, err error) {
 	if l.talk != nil {
 		if err := l.talk.v.pen.take(ctx); err != nil {
 			return false, err
@@ -212,10 +233,13 @@ func (l *ear) hears(ctx context.Context, fact driver.Fact) (some bool, err error
 }
 
 // note adds a fact to the next report, where decisions depend on it.
-func (l *ear) note(fact driver.Fact) bool {
+func (l *ear) note(fact heldFact) bool {
 	pending := &l.pending
 	pending.Offset = max(pending.Offset, fact.Offset) // also of a line's end that says nothing more to us
 	said := l.talk.note(fact, pending)
+	if l.lead == nil && l.strays(fact.Fact) {
+		said = true
+	}
 	l.dirty = l.dirty || said
 	switch fact.Kind {
 	case driver.UsageReported:

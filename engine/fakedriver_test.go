@@ -30,7 +30,7 @@ func (d *fakeDriver) Check(driver.Agent) error {
 
 func (d *fakeDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
 	launch := driver.Launch{Argv: []string{string(s.Kind)}}
-	if s.Kind == driver.Turn {
+	if s.Kind == driver.Turn || s.Kind == driver.Lead {
 		launch.Input = fakeOrder{Prompt: s.Prompt}.line()
 	}
 	return launch, nil

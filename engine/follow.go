@@ -21,6 +21,9 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 			return
 		}
 		defer e.setVoice(s.ID, nil)
+		if s.Leads() {
+			ear.lead, ear.talk.leads = newLeadEar(), true
+		}
 	}
 	if err := ear.listen(ctx); err != nil {
 		return

@@ -200,7 +200,7 @@ func TestHostileNumbers(t *testing.T) {
 	})
 	var l ear
 	for range 100 {
-		l.note(driver.Fact{Kind: driver.UsageReported, Usage: driver.Usage{InputTokens: math.MaxInt64, CostUSD: math.Inf(1)}})
+		l.note(heldFact{Fact: driver.Fact{Kind: driver.UsageReported, Usage: driver.Usage{InputTokens: math.MaxInt64, CostUSD: math.Inf(1)}}})
 	}
 	if u := l.pending.Usage; u.InputTokens != 100*tokensReportMax || u.CostUSD != 100*costReportMax {
 		t.Errorf("%+v", u)

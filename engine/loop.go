@@ -199,7 +199,7 @@ func (e *Engine) announce(made *draft, touched map[string]bool) {
 			runs[id] = true
 		}
 		switch {
-		case talk.note(ch, e.team):
+		case talk.note(ch, e.team), e.leadMoved(ch, touched):
 		case ch.Body.Team == nil && !strings.HasPrefix(ch.Entity, "run/"):
 			touched[agentOf(ch.Entity)] = true
 		}
@@ -248,6 +248,9 @@ func (e *Engine) events(req request, touched map[string]bool) []team.Event {
 // one who asked is told so, and nobody else suffers.
 func (e *Engine) decide(ev team.Event, made *draft) error {
 	ev.At = e.clock.now()
+	if err := e.mayTellLead(ev.What); err != nil {
+		return err
+	}
 	changes, err := e.team.Decide(ev)
 	if err != nil {
 		return err

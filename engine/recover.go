@@ -50,6 +50,7 @@ func (e *Engine) recover(ctx context.Context) error {
 	for _, id := range e.team.RunIDs() {
 		e.errandsOfRun(id)
 	}
+	e.documentsBegin()
 	pumping, stop := context.WithCancel(e.ctx)
 	e.pumping = stop
 	e.beside(func(context.Context) { e.pump(pumping) })
@@ -139,6 +140,7 @@ func configured(conf *config.Config, hears func(config.Agent) bool) team.Configu
 	}
 	c := team.Configured{Limits: team.Limits(conf.Team.Limits), Agents: agents, Places: runtime.NumCPU()}
 	configureTurns(&c, conf, hears)
+	configureLead(&c, conf)
 	return c
 }
 

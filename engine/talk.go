@@ -80,8 +80,8 @@ func (e *Engine) setVoice(session string, v *voice) {
 // so nothing has to remember to call it.
 func (e *Engine) talkErrands(name string) {
 	m, a, is := e.members[name], e.team.Agents[name], e.team.Floor.Agents[turn.AgentID(name)]
-	if m == nil || a == nil || is == nil || e.holding {
-		return
+	if m == nil || a == nil || is == nil && !a.Session.Leads() || e.holding {
+		return // a lead need not be in a channel
 	}
 	todo := e.team.TalkTodo(name, e.clock.now())
 	if e.joins(m) {
@@ -90,10 +90,12 @@ func (e *Engine) talkErrands(name string) {
 		}
 		return
 	}
-	e.looksAfter(m, a, is)
+	if is != nil {
+		e.looksAfter(m, a, is)
+	}
 	e.stopWork(m, a, todo)
 	s := a.Session
-	if m.part.telling != "" || is.Deaf || !s.Talks() || s.Phase != team.Running || s.Ending != "" || s.Stop != nil || e.voice(s.ID) == nil {
+	if m.part.telling != "" || is != nil && is.Deaf || !s.Talks() || s.Phase != team.Running || s.Ending != "" || s.Stop != nil || e.voice(s.ID) == nil {
 		return
 	}
 	next, resumes, ok := e.nextToTell(m, s, todo)
@@ -150,9 +152,15 @@ func (e *Engine) untell(m *member) func(*team.Team) {
 // tellTalk writes an errand into a running session, once, and has the journal know it before
 // anything that comes of it.
 func (e *Engine) tellTalk(ctx context.Context, m *member, s team.Session, plan tell) {
-	text, _, err := e.prompt(ctx, &plan)
+	words := func(ctx context.Context) (string, error) { return e.leadPrompt(ctx, plan.todo, false) }
+	var err error
+	if !team.OfLead(plan.todo.Token) {
+		var text string
+		text, _, err = e.prompt(ctx, &plan)
+		words = func(context.Context) (string, error) { return text, nil }
+	}
 	if err == nil {
-		err = e.write(ctx, m, s, plan.todo, text)
+		err = e.write(ctx, m, s, plan.todo, words)
 	}
 	switch proc := e.proc(s.ID); {
 	case err == nil || ctx.Err() != nil || e.fenced(err):
@@ -161,7 +169,7 @@ func (e *Engine) tellTalk(ctx context.Context, m *member, s team.Session, plan t
 	case errors.Is(err, driver.ErrNoInput):
 		e.letGo(ctx, m, s.ID, proc) // it is told in the session after this one
 	default:
-		e.log.Error("an agent could not be told something in a channel; it is tried again", "session", s.ID, "errand", plan.todo.Key, "error", err)
+		e.log.Error("an agent could not be told something; it is tried again", "session", s.ID, "errand", plan.todo.Key, "error", err)
 		rest(ctx, retryMax)
 	}
 	_, _ = e.ask(ctx, request{agent: m.conf.Name, look: e.untell(m)}) // that nobody can be told means that the engine stops
@@ -188,8 +196,8 @@ func (e *Engine) stillToTell(ctx context.Context, m *member, s team.Session, key
 	return nil
 }
 
-// write is the writing itself.
-func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo turn.Todo, text string) error {
+// write is the writing itself. words are asked for last, since the lead is told what is true then.
+func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo turn.Todo, words func(context.Context) (string, error)) error {
 	v, proc := e.voice(s.ID), e.proc(s.ID)
 	typist, ok := proc.(Typist)
 	if v == nil || !ok {
@@ -202,6 +210,13 @@ func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo turn
 	if err := e.stillToTell(ctx, m, s, todo.Key); err != nil {
 		return err
 	}
+	text, err := words(ctx)
+	if errors.Is(err, errNobodyLeft) {
+		return e.leadTold(ctx, m, todo.N)
+	}
+	if err != nil {
+		return err
+	}
 	before := v.answers()
 	v.set(team.TalkOf(todo))
 	if err := m.driver.Converse(known(*m.conf), sessionFor(m, s), named{proc, typist, todo.Key}).Prompt(ctx, text); err != nil {
@@ -210,7 +225,7 @@ func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo turn
 	}
 	input, _ := typist.Input()
 	v.heardOf(input)
-	_, err := e.ask(ctx, request{
+	_, err = e.ask(ctx, request{
 		event: m.event(byHolder, team.TalkTold{Session: s.ID, Errand: todo, Input: input}), agent: m.conf.Name,
 		look: e.untell(m),
 	})

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/marker"
 	"github.com/fairlead-dev/fairlead/team"
@@ -27,9 +28,13 @@ const (
 	askWords = "it asks for permission: " // why a turn waits that a question has stopped
 )
 
-// talkEar makes of what a session says what counts in a channel. Nil hears nothing.
+// talkEar makes of what a session says what counts in a channel, or, where it is the lead's, for
+// the team. Nil hears nothing.
 type talkEar struct {
 	v       *voice
+	agent   string
+	leads   bool // the team: its markers count
+	session string
 	events  []team.Event // of the report that is being made
 	text    []byte       // said since the last of them
 	part    bool         // and goes on in the same line
@@ -38,6 +43,7 @@ type talkEar struct {
 	waits   bool         // it said itself that it waits
 	over    bool         // in this report its answer ended
 	resume  []turn.Token // turns whose wait is over with this report
+	marked  int          // markers of the team in this report
 	uttered utterance
 }
 
@@ -76,7 +82,7 @@ func (u *utterance) room(text string) string {
 // to the journal is acknowledged first. Nil: we stop, or it is over.
 func (e *Engine) talksFrom(ctx context.Context, m *member, s team.Session, proc Process) *talkEar {
 	v := newVoice()
-	t := &talkEar{v: v}
+	t := &talkEar{v: v, agent: m.conf.Name, session: s.ID}
 	typist, types := proc.(Typist)
 	var written turn.Todo
 	find := func(tm *team.Team, label string) bool {
@@ -138,7 +144,7 @@ func leaseOf(t *team.Team, token turn.Token) *turn.Lease {
 
 func (t *talkEar) fresh() {
 	if t != nil {
-		t.events, t.text, t.part, t.over, t.resume = nil, nil, false, false, nil
+		t.events, t.text, t.part, t.over, t.resume, t.marked = nil, nil, false, false, nil, 0
 	}
 }
 
@@ -181,9 +187,12 @@ func wordAtEnd(text []byte) string {
 }
 
 // note takes a fact in, and says whether anything is to be reported of it.
-func (t *talkEar) note(fact driver.Fact, pending *team.SessionReported) bool {
+func (t *talkEar) note(fact heldFact, pending *team.SessionReported) bool {
 	if t == nil {
 		return false
+	}
+	if t.leads && (fact.Kind != driver.Said || fact.Tool != "") {
+		t.said(fact.pieces) // a marker that was not whole is broken now
 	}
 	switch fact.Kind {
 	case driver.Said:
@@ -192,12 +201,21 @@ func (t *talkEar) note(fact driver.Fact, pending *team.SessionReported) bool {
 			return len(t.events) > 0
 		}
 		t.goesOn(strings.TrimSpace(fact.Text) != "")
+		if t.leads {
+			t.said(fact.pieces)
+			t.part = fact.Part
+			break
+		}
 		t.text = append(t.text, fact.Text...)
 		if t.part = fact.Part; !t.part {
 			t.text = append(t.text, '\n')
 		}
 	case driver.PermissionAsked:
 		t.flush(false)
+		if is := t.v.answers(); team.OfLead(is.Token) {
+			t.tell(presence.Faulty{Agent: t.agent, Session: t.session, Fault: askWords + cutText(firstLine(fact.Text), whyShownMax)}, "")
+			break
+		}
 		t.add(turn.WaitAskedFor{Token: t.v.answers().Token, Why: askWords + cutText(firstLine(fact.Text), whyShownMax)}, "")
 		t.asks = true
 	case driver.Listening, driver.Stopped:
@@ -256,6 +274,7 @@ func (t *talkEar) add(what turn.Input, text string) {
 func (t *talkEar) flush(ended bool) {
 	is := t.v.answers()
 	text, word := ending(t.text, t.glued)
+	lead := team.OfLead(is.Token)
 	t.glued = t.part && len(t.text) > 0 && word == "" && !isSpaceByte(t.text[len(t.text)-1])
 	if ended {
 		t.glued = false
@@ -266,6 +285,12 @@ func (t *talkEar) flush(ended bool) {
 		word = "" // it means nothing any more
 	}
 	posts := parts(so.room(text))
+	if lead { // no turn, and nobody waits for its end: words are all that counts
+		for _, post := range posts {
+			t.tell(presence.Spoke{Session: t.session, Text: post}, "")
+		}
+		return
+	}
 	say := func(post string, last bool) {
 		said := turn.Said{Token: is.Token, Re: is.Re, Bytes: len(post)}
 		if last {
@@ -348,7 +373,7 @@ func (l *ear) reportTalk(ctx context.Context) error {
 	if len(t.text) > 0 {
 		t.flush(false)
 	}
-	events := append(t.events, *l.m.event(byAgent(l.m.conf.Name), l.pending))
+	events := append(append(t.events, l.stray...), *l.m.event(byAgent(l.m.conf.Name), l.pending))
 	resume := t.resume
 	_, err := l.e.ask(ctx, request{events: events, look: func(*team.Team) {
 		for _, token := range resume {

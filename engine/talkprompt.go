@@ -22,6 +22,9 @@ type tell struct {
 // telling runs in the loop.
 func (e *Engine) telling(todo turn.Todo, http bool) tell {
 	token := todo.Token
+	if team.OfLead(token) {
+		return tell{todo: todo} // its words are made when it is written
+	}
 	c := e.team.Floor.Channels[token.Channel]
 	plan := tell{todo: todo, told: interop.TurnTold{
 		Channel: string(token.Channel), Agent: string(token.Agent), Turn: token.Turn, Holder: string(c.Head.Holder), HTTP: http,
@@ -101,6 +104,13 @@ var errNotAsked = errors.New("what it was to be told is over")
 
 // firstPrompt is what a session for channels is started with.
 func (e *Engine) firstPrompt(ctx context.Context, s team.Session) (string, error) {
+	if talk := s.Talk; team.OfLead(talk.Token) {
+		text, err := e.leadPrompt(ctx, turn.Todo{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
+		if errors.Is(err, errOvertaken) {
+			return "", errNotAsked
+		}
+		return text, err
+	}
 	var plan *tell
 	if err := e.look(ctx, func(t *team.Team) {
 		for _, todo := range t.TalkTodo(string(s.Talk.Token.Agent), e.clock.now()) {

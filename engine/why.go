@@ -56,6 +56,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		written bool
 		strange string
 		part    []partEvidence
+		leads   []leadEvidence
 	)
 	err := e.look(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
@@ -64,7 +65,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 			return
 		}
 		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.clock.now())
-		part = partIn(t, a)
+		part, leads = partIn(t, a), leadIn(t, a, e.clock.now())
 		view.Agent, strange = e.agentView(a), e.strange(name)
 		if known := e.members[name]; known != nil {
 			written = !known.writing && !e.fileDue(known, a)
@@ -99,6 +100,9 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		} else {
 			add("driver", now, true, "driver %s finds what it needs to start it", conf.Driver)
 		}
+	}
+	for _, one := range leads {
+		add("journal", one.at, one.holds, "%s", one.text)
 	}
 	for _, one := range part {
 		add("channel", one.at, true, "%s", one.text)
@@ -235,10 +239,13 @@ func verdict(a AgentView, held bool) string {
 	return text
 }
 
-// onStep says which step of a run a session works on.
+// onStep says which step of a run a session works on, or that it leads the team.
 func onStep(s *SessionView) string {
 	if run, step, is := team.StepOf(s.For); is {
 		return fmt.Sprintf(" on step %s of run %s", step, run)
+	}
+	if s.For == team.ForLead {
+		return ", and leads the team"
 	}
 	return ""
 }

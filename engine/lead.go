@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// The lead of the team is told what the crew asks for in its own session, in the way in which an
+// agent is told what its channels ask for: one thing at a time, each once.
+
+// errNobodyLeft says that an errand is about nobody any more: whoever was to be woken is awake.
+var errNobodyLeft = errors.New("nobody is left whom it is about")
+
+// configureLead adds what the configuration says of the team that sleeps and wakes.
+func configureLead(c *team.Configured, conf *config.Config) {
+	if conf.Team.Lead == "" {
+		return // whoever has no lead has no change in the journal for it
+	}
+	c.Lead = presence.LeadConfigured{
+		Agent: conf.Team.Lead, Size: conf.Team.Size, StatusMax: conf.Team.StatusTimeout, HatchMax: conf.Team.HatchTimeout,
+	}
+}
+
+// mayTellLead refuses what people ask of a lead that cannot be told anything: the team would wait
+// for what nobody hears. It runs in the loop.
+func (e *Engine) mayTellLead(what any) error {
+	row := ""
+	switch what.(type) {
+	case presence.SummonAsked:
+		row = "P1"
+	case presence.WakeAsked:
+		row = "P8"
+	default:
+		return nil
+	}
+	m := e.members[e.team.Crew.Lead.Agent]
+	if m == nil || e.joins(m) || driver.Hears(m.driver, known(*m.conf)) {
+		return nil // or the team says why not
+	}
+	return &machine.Refusal{
+		Subject: m.conf.Name, Event: "lead_the_team", State: "driver " + m.conf.Driver, Row: row,
+		Reason: "it is told nothing while it runs, so that it cannot lead the team; name an agent as team.lead in fairlead.yaml that takes input, or give this one a driver or a script that does, and restart",
+	}
+}
+
+// leadMoved names the lead where a change of the crew may ask something of it.
+func (e *Engine) leadMoved(ch team.Change, touched map[string]bool) bool {
+	if ch.Body.Presence == nil {
+		return false
+	}
+	if lead := e.team.Crew.Lead.Agent; lead != "" && ch.Body.Presence.Words == nil {
+		touched[lead] = true
+	}
+	return true
+}
+
+// leadPrompt is an errand of the lead in words, as it is to be told now; who turned out to be
+// awake meanwhile is left out. atStart: the session begins with it, so nobody is awake in it.
+func (e *Engine) leadPrompt(ctx context.Context, todo turn.Todo, atStart bool) (string, error) {
+	var ask presence.Ask
+	var docs []*presence.Document // never changed, only replaced
+	still, lead := false, ""
+	if err := e.look(ctx, func(t *team.Team) {
+		if ask, still = t.AskOf(todo); !still {
+			return
+		}
+		lead = t.Crew.Lead.Agent
+		for _, id := range ask.Docs {
+			if doc := t.Crew.Docs[id]; doc != nil && doc.Visible() && (atStart || doc.Status != presence.Alive) {
+				docs = append(docs, doc)
+			}
+		}
+	}); err != nil {
+		return "", err
+	}
+	switch {
+	case !still:
+		return "", errOvertaken
+	case ask.Do == presence.TellStatus:
+		return interop.StatusPrompt(), nil
+	case ask.Do == presence.TellSummon:
+		return interop.SummonPrompt(ask.Seats, lead), nil
+	case ask.Do == presence.TellRegister:
+		return interop.RegisterPrompt(ask.Seats, ask.Names), nil
+	case ask.Do != presence.TellWake:
+		panic("engine: the lead is told no such thing: " + string(ask.Do))
+	case len(docs) == 0:
+		return "", errNobodyLeft
+	}
+	wakes := make([]interop.Wakes, 0, len(docs))
+	for _, doc := range docs {
+		wakes = append(wakes, interop.Wakes{Document: doc})
+	}
+	return interop.WakePrompt(wakes, wakeTranscriptMax), nil
+}
+
+// wakeTranscriptMax is how much of what an agent said it is handed when it wakes (SPEC P8).
+const wakeTranscriptMax = 32 << 10
+
+// leadTold acknowledges an errand of the lead that needed nothing written.
+func (e *Engine) leadTold(ctx context.Context, m *member, n uint64) error {
+	_, err := e.ask(ctx, request{event: eventBy(byHolder, "", presence.AskTold{N: n}), agent: m.conf.Name, look: e.untell(m)})
+	if isAnswer(err) {
+		return nil
+	}
+	return err
+}
+
+// leadWords say what the lead is to be told.
+func leadWords(do turn.Errand) string {
+	switch presence.Errand(do) {
+	case presence.TellSummon:
+		return "it leads the team, and is to summon it"
+	case presence.TellWake:
+		return "it leads the team, and is to wake it"
+	case presence.TellRegister:
+		return "it leads the team, and is to register somebody whom it listed"
+	default:
+		return "it leads the team, and is to be asked who is awake"
+	}
+}
+
+// leadDue are the timers of the team that have run out.
+func (e *Engine) leadDue() []request {
+	if at := e.team.Crew.Deadline(); at.IsZero() || e.clock.now().Before(at) {
+		return nil
+	}
+	return []request{{event: eventBy(byTimer, "", presence.TimerFired{})}}
+}

@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/marker"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	busyEvery   = 5 * time.Second // so often a lead that works without a word is known not to be silent
+	heldMax     = 10_000          // facts within one marker: a document of more lines is none
+	markersMax  = 64              // of one report: whoever says more at once than a team has seats is mistaken
+	straysMax   = 3               // markers of the team in a session whose word does not count: then it is known
+	strayShown  = 200             // bytes of such a line
+	strayTagged = "[AGENT_"
+)
+
+// leadMarkers are what the lead of a team says to us and not to people.
+var leadMarkers = []marker.Kind{marker.AgentStatus, marker.AgentRegistered}
+
+// leadEar finds a lead's markers in what it says. A marker comes in pieces, and a daemon may die
+// between two of them; so nothing from its beginning on is heard before it is whole, and what was
+// not heard is heard again by the daemon after us.
+type leadEar struct {
+	scan marker.Scanner
+	held []heldFact
+	busy time.Time // when it was last said that the lead works
+}
+
+// heldFact is a fact, and what the scanner gave back with it.
+type heldFact struct {
+	driver.Fact
+	pieces []marker.Piece
+}
+
+func newLeadEar() *leadEar { return &leadEar{scan: marker.Scanner{Only: leadMarkers}} }
+
+// hold takes a fact in. Whatever is not speech ends a message, and with it a marker that is not
+// whole.
+func (t *leadEar) hold(fact driver.Fact) {
+	one := heldFact{Fact: fact}
+	switch {
+	case fact.Kind == driver.Said && fact.Tool == "":
+		text := fact.Text
+		if !fact.Part {
+			text += "\n"
+		}
+		one.pieces = t.scan.Write([]byte(text))
+	case fact.Kind != driver.UsageReported && fact.Kind != driver.Faulted:
+		one.pieces = t.scan.Flush()
+	}
+	if len(t.held) >= heldMax {
+		one.pieces = append(one.pieces, t.scan.Flush()...)
+	}
+	t.held = append(t.held, one)
+}
+
+// whole gives what may be acted on: everything, or nothing while a marker is under way. last: no
+// more will come.
+func (t *leadEar) whole(last bool) []heldFact {
+	if last {
+		if rest := t.scan.Flush(); len(rest) > 0 && len(t.held) > 0 {
+			end := &t.held[len(t.held)-1]
+			end.pieces = append(end.pieces, rest...)
+		}
+	}
+	if t.scan.Pending() > 0 {
+		return nil
+	}
+	facts := t.held
+	t.held = nil
+	return facts
+}
+
+// works says whether the lead is to be known to be at work: it does something that is not speech,
+// or says something that is not whole yet.
+func (t *leadEar) works(now time.Time) bool {
+	if len(t.held) == 0 || now.Sub(t.busy) < busyEvery {
+		return false
+	}
+	last := t.held[len(t.held)-1]
+	silent := last.Kind == driver.Thought || last.Kind == driver.ToolCalled || last.Kind == driver.Said && (last.Tool != "" || t.scan.Pending() > 0)
+	if silent {
+		t.busy = now
+	}
+	return silent
+}
+
+// takes is how a session is heard: a fact at once, those of a lead when all that the driver had
+// to tell was told and no marker is under way. some: there is something to report; urgent: soon.
+func (l *ear) takes(ctx context.Context, h heard) (some, urgent bool, err error) {
+	var facts []heldFact
+	switch {
+	case l.lead == nil && h.quiet:
+		return false, false, nil
+	case l.lead == nil:
+		facts = []heldFact{{Fact: h.fact}}
+	case !h.quiet:
+		l.lead.hold(h.fact)
+		if l.lead.works(time.Now()) {
+			if err := l.spoke(ctx); err != nil {
+				return false, false, err
+			}
+		}
+		return false, false, nil
+	default:
+		facts = l.lead.whole(false)
+	}
+	return l.hearsAll(ctx, facts)
+}
+
+func (l *ear) hearsAll(ctx context.Context, facts []heldFact) (some, urgent bool, err error) {
+	for _, fact := range facts {
+		one, err := l.hears(ctx, fact)
+		if err != nil {
+			return false, false, err
+		}
+		some = some || one
+		urgent = urgent || one && fact.Kind == driver.Stopped
+	}
+	return some, urgent || some && l.talk.urgent(), nil
+}
+
+// spoke says that the lead is not silent. It says nothing of a place in the output: to say it
+// again does no harm.
+func (l *ear) spoke(ctx context.Context) error {
+	_, err := l.e.ask(ctx, request{event: eventBy(byAgent(l.m.conf.Name), "", presence.Spoke{Session: l.s.ID})})
+	if isAnswer(err) {
+		return nil
+	}
+	return err
+}
+
+// said takes in what a lead said, taken apart: words are words, and a marker counts where it
+// stands.
+func (t *talkEar) said(pieces []marker.Piece) {
+	for _, piece := range pieces {
+		if piece.Marker == nil {
+			t.text = append(t.text, piece.Text...)
+			continue
+		}
+		t.part = false // what was said before it is whole
+		if len(t.text) > 0 {
+			t.flush(false)
+		}
+		if t.marked++; t.marked <= markersMax {
+			t.tell(t.means(piece.Marker), "")
+			continue
+		}
+		if t.marked == markersMax+1 {
+			t.tell(t.faulty(piece.Marker, fmt.Sprintf("more than %d markers at once: this one and those after it were not read", markersMax)), "")
+		}
+	}
+}
+
+// means is what a marker says.
+func (t *talkEar) means(m *marker.Marker) presence.Input {
+	if m.Fault != "" {
+		return t.faulty(m, m.Fault)
+	}
+	if m.Kind == marker.AgentStatus {
+		agents, err := interop.ParseStatus(m.JSON)
+		if err != nil {
+			return t.faulty(m, err.Error())
+		}
+		return presence.Reported{Session: t.session, Agents: agents}
+	}
+	who, err := interop.ParseRegistered(m.JSON)
+	if err != nil {
+		return t.faulty(m, err.Error())
+	}
+	return presence.Registered{Session: t.session, Identity: who}
+}
+
+func (t *talkEar) faulty(m *marker.Marker, fault string) presence.Input {
+	return presence.Faulty{Agent: t.agent, Session: t.session, Marker: m.Text, Fault: fault}
+}
+
+// tell adds something to the report that is not about a channel.
+func (t *talkEar) tell(what presence.Input, text string) {
+	ev := eventBy(byAgent(t.agent), "", what)
+	ev.Text = text
+	t.events = append(t.events, *ev)
+}
+
+// strays looks for markers of the team in what a session says whose word does not count, so that
+// a person sees why nothing came of them.
+func (l *ear) strays(fact driver.Fact) (some bool) {
+	if fact.Kind != driver.Said || fact.Tool != "" {
+		return false
+	}
+	midway := l.midway
+	l.midway = fact.Part
+	if l.strayed >= straysMax || !strings.Contains(fact.Text, strayTagged) {
+		return false
+	}
+	for line := range strings.Lines(fact.Text) {
+		begins := !midway
+		midway = false
+		if !begins || l.strayed >= straysMax || !isLeadMarker(line) {
+			continue
+		}
+		l.strayed++
+		l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), "", presence.Faulty{
+			Agent: l.m.conf.Name, Session: l.s.ID, Marker: cutText(strings.TrimSpace(line), strayShown),
+		}))
+		some = true
+	}
+	return some
+}
+
+func isLeadMarker(line string) bool {
+	line = strings.TrimLeft(line, " \t")
+	return slices.ContainsFunc([]string{strayTagged + "STATUS]", strayTagged + "REGISTERED]"}, func(tag string) bool { return strings.HasPrefix(line, tag) })
+}
+
+// reportWith has strays put into the journal with the report that they belong to.
+func (l *ear) reportWith(ctx context.Context, events []team.Event) error {
+	events = append(events, *l.m.event(byAgent(l.m.conf.Name), l.pending))
+	_, err := l.e.ask(ctx, request{events: events})
+	return err
+}
