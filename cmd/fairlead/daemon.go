@@ -81,12 +81,17 @@ func (d *daemon) openEngine(ctx context.Context) error {
 		return err
 	}
 	d.closers = append(d.closers, files.Close)
+	documents, err := interop.WatchDocuments(d.space.Path("agents"), d.log)
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, documents.Close)
 	waited, err := d.openNotices()
 	if err != nil {
 		return err
 	}
 	d.engine, err = engine.Open(ctx, engine.Options{
-		Name: filepath.Base(d.conf.Dir), Config: d.conf, Journal: j, Files: files, Drivers: drivers(),
+		Name: filepath.Base(d.conf.Dir), Config: d.conf, Journal: j, Files: files, Documents: documents, Drivers: drivers(),
 		Host:   &engine.Holders{Folder: d.space.Path("sessions"), Workspace: d.conf.Dir},
 		Lookup: os.LookupEnv, BootID: engine.BootID(), Log: d.log, Waited: waited,
 	})

@@ -16,6 +16,10 @@ import (
 // What people type and what they read: testdata/script, one story a file.
 func TestScripts(t *testing.T) {
 	runtime := t.TempDir() // for the sockets; a story's own folder may be too long a name for them
+	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -30,6 +34,7 @@ func TestScripts(t *testing.T) {
 			// A story that fails half-way must not leave its daemon behind.
 			env.Defer(func() { stopDaemons(env.WorkDir) })
 			env.Setenv("XDG_RUNTIME_DIR", runtime)
+			env.Setenv("EXAMPLES", examples)
 			env.Values[mailboxKey{}] = &mailbox{}
 			return os.Chmod(runtime, 0o700)
 		},

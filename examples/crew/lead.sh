@@ -92,7 +92,8 @@ answer() {
 		fi
 		;;
 	*[Ww]"ho "*)
-		echo "$1: with me are: $(cut -f 2 "$awake" | paste -s -d , - | sed 's/,/, /g; s/^$/nobody/')."
+		echo "$1: with me are: $(sort -n "$awake" | cut -f 2 | paste -s -d , - | sed 's/,/, /g; s/^$/nobody/')."
+		report
 		;;
 	*)
 		if [ ! -s "$awake" ]; then
