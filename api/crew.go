@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/interop"
 )
 
 // CrewBackend is what the server asks about the team that a lead summons and wakes (SPEC
@@ -26,9 +27,8 @@ type CrewBackend interface {
 	Transcript(ctx context.Context, q engine.TranscriptQuery) (engine.TranscriptPage, error)
 }
 
-// documentBytesMax bounds a document that is imported: the longest soul is 256 KiB, which is six
-// times as long where a program writes its characters as numbers, and there is more in it.
-const documentBytesMax = 2 << 20
+// documentBytesMax bounds a document that is imported, as it does one that is a file.
+const documentBytesMax = interop.DocumentBytesMax
 
 // importPath is the only route with a longer body than all others.
 const importPath = "/team/import"

@@ -1,13 +1,19 @@
 package api
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -302,4 +308,57 @@ func TestTranscriptFits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// BenchmarkCrew measures the question that a page asks after every report, over the socket: eight
+// agents with souls of 4 KiB, beside a bare server of the standard library that has the same
+// bytes at hand, in one run.
+func BenchmarkCrew(b *testing.B) {
+	s := serve(b)
+	for seat := range 8 {
+		doc := lyra()
+		doc.ID, doc.Seat, doc.Soul = fmt.Sprint("agent-", seat), seat, strings.Repeat("Soul <of> an agent. ", 205)
+		s.fake.team = append(s.fake.team, doc)
+	}
+	c := dial(b, s)
+	view, err := c.Crew(b.Context(), false)
+	if err != nil || len(view.Agents) != 8 {
+		b.Fatalf("%+v, %v", view, err)
+	}
+	said := encode(view)
+	l, err := net.Listen("unix", filepath.Join(filepath.Dir(socketOf(b, s)), "bare"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	bare := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(said) })}
+	defer bare.Close()
+	go func() { _ = bare.Serve(l) }() // it ends with the benchmark
+	other := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", l.Addr().String())
+	}}}
+	defer other.CloseIdleConnections()
+	var asks, bares []float64
+	for b.Loop() {
+		began := time.Now()
+		resp, err := other.Get("http://bare/")
+		if err != nil {
+			b.Fatal(err)
+		}
+		var seen engine.CrewView
+		if err := json.NewDecoder(resp.Body).Decode(&seen); err != nil {
+			b.Fatal(err)
+		}
+		resp.Body.Close()
+		between := time.Now()
+		if _, err := c.Crew(b.Context(), false); err != nil {
+			b.Fatal(err)
+		}
+		bares, asks = append(bares, between.Sub(began).Seconds()*1e6), append(asks, time.Since(between).Seconds()*1e6)
+	}
+	slices.Sort(asks)
+	slices.Sort(bares)
+	half := len(asks) / 2
+	b.ReportMetric(asks[half], "µs/team")
+	b.ReportMetric(asks[half]/bares[half], "team/bare")
+	b.ReportMetric(0, "ns/op")
 }

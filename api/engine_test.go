@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/exec"
+	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
@@ -32,9 +33,12 @@ type stage struct {
 	came   chan *player
 }
 
-func (s *stage) Start(_ context.Context, session string, _ uint64, _ driver.Launch, _ time.Duration) (engine.Process, error) {
+func (s *stage) Start(_ context.Context, session string, _ uint64, launch driver.Launch, _ time.Duration) (engine.Process, error) {
 	s.spools.say(session, "")
-	p := &player{stage: s, session: session, done: make(chan struct{})}
+	p := &player{stage: s, session: session, done: make(chan struct{}), told: make(chan string, 64), input: int64(len(launch.Input))}
+	if len(launch.Input) > 0 {
+		p.told <- string(launch.Input)
+	}
 	s.mu.Lock()
 	s.actors[session] = p
 	s.mu.Unlock()
@@ -58,6 +62,11 @@ type player struct {
 	session string
 	done    chan struct{}
 	once    sync.Once
+	told    chan string // what was written to it, at its start and under a name
+
+	mu    sync.Mutex
+	input int64
+	label string
 }
 
 // leave ends the process.
@@ -86,6 +95,21 @@ func (p *player) Output(ctx context.Context, offset int64) (io.ReadCloser, error
 func (p *player) Send(context.Context, []byte) error { return nil }
 func (p *player) CloseInput(context.Context) error   { return nil }
 
+// SendAs and Input make it an engine.Typist.
+func (p *player) SendAs(_ context.Context, label string, input []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.input, p.label = p.input+int64(len(input)), label
+	p.told <- string(input)
+	return nil
+}
+
+func (p *player) Input() (int64, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.input, p.label
+}
+
 // real serves a real engine over its socket, with one agent whose processes are played. stop
 // ends both, and complains where one of them did not end well.
 func real(t testing.TB, j journal.Journal) (dir string, host *stage, stop func()) {
@@ -95,7 +119,12 @@ func real(t testing.TB, j journal.Journal) (dir string, host *stage, stop func()
 // realOf is real with a configuration of its own.
 func realOf(t testing.TB, j journal.Journal, yaml string) (dir string, host *stage, stop func()) {
 	t.Helper()
-	dir = workspace(t)
+	return realIn(t, j, workspace(t), yaml)
+}
+
+// realIn is realOf in a workspace that is there.
+func realIn(t testing.TB, j journal.Journal, dir, yaml string) (_ string, host *stage, stop func()) {
+	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +141,7 @@ func realOf(t testing.TB, j journal.Journal, yaml string) (dir string, host *sta
 	ctx, cancel := context.WithCancel(context.Background())
 	e, err := engine.Open(ctx, engine.Options{
 		Name: "demo", Config: conf, Journal: j, Host: host, Files: files, Log: log, Lookup: os.LookupEnv,
-		Drivers: map[string]driver.Driver{"exec": exec.Driver{}},
+		Drivers: map[string]driver.Driver{"exec": exec.Driver{}, "script": script.Driver{}},
 	})
 	if err != nil {
 		t.Fatal(err)

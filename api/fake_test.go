@@ -36,6 +36,7 @@ type fake struct {
 	fail     error // every question fails so
 	bug      bool
 	waiting  int // polls for errands
+	team     []engine.DocumentView
 }
 
 type fakeSession struct {

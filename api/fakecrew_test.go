@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/engine"
@@ -27,6 +28,9 @@ func lyra() engine.DocumentView {
 
 func (f *fake) Crew(_ context.Context, all bool) (engine.CrewView, error) {
 	view := engine.CrewView{Button: "WAKE", Agents: []engine.DocumentView{lyra()}, Lead: engine.LeadView{Agent: "coder", State: "asleep", Seat: 4}, Size: 8, Head: 2}
+	if f.team != nil {
+		view.Agents = slices.Clone(f.team)
+	}
 	if all {
 		egg := engine.DocumentView{ID: "agent-1", Type: "agent-identity", Status: "expired", Seat: 8, CreatedAt: "2026-11-21T09:30:00.123Z"}
 		view.Agents = append(view.Agents, egg)

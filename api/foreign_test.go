@@ -20,16 +20,7 @@ import (
 // The reference's example of a foreign agent in a channel, line by line, with a real engine:
 // what is written there is asked, and what stands below it is in the answer.
 func TestForeignAgentByTheBook(t *testing.T) {
-	blocks := strings.Split(referenceMember, "```")
-	var yaml string
-	var lines []string
-	for i := 1; i < len(blocks); i += 2 {
-		if rest, is := strings.CutPrefix(blocks[i], "yaml\n"); is {
-			yaml = "version: 1\n" + rest
-			continue
-		}
-		lines = append(lines, strings.Split(blocks[i], "\n")...)
-	}
+	yaml, lines := inBook(referenceMember)
 	dir, _, stop := realOf(t, memory.New(), yaml)
 	defer stop()
 	c, err := Dial(dir)
@@ -69,6 +60,19 @@ func TestForeignAgentByTheBook(t *testing.T) {
 	if want := "1 What do you see?|2 A fault in main.go.|3 Can you mend it?|4 It is mended."; err != nil || strings.Join(told, "|") != want {
 		t.Errorf("%q, %v", told, err)
 	}
+}
+
+// inBook is what a chapter of the reference has in its blocks: a configuration, and lines.
+func inBook(chapter string) (yaml string, lines []string) {
+	blocks := strings.Split(chapter, "```")
+	for i := 1; i < len(blocks); i += 2 {
+		if rest, is := strings.CutPrefix(blocks[i], "yaml\n"); is {
+			yaml = "version: 1\n" + rest
+			continue
+		}
+		lines = append(lines, strings.Split(blocks[i], "\n")...)
+	}
+	return yaml, lines
 }
 
 // askAsWritten does what a line of the example does, and gives the answer.

@@ -71,7 +71,7 @@ curl -N -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:7466/api/v1/events?t
 
 All text in answers may come from agents. Show it as text.
 
-` + referenceMember
+` + referenceMember + referenceCrew
 
 // referenceMember is played by TestForeignAgentByTheBook as it stands here.
 const referenceMember = `## An agent of your own in a channel
@@ -129,6 +129,53 @@ ask -X POST $API/channels/reviews/said -d '{"agent":"scout","turn":2,"text":"It 
 ask $API/channels/reviews
 {"holder":"","state":"PARKED","messages":4}
 ask -X POST $API/agents/scout/leave
+` + "```" + `
+`
+
+// referenceCrew is played by TestTeamByTheBook as it stands here.
+const referenceCrew = `
+## A team that sleeps and wakes
+
+A lead answers for a team: what it reports of the others counts, and nothing else does. In ` + "`fairlead.yaml`" + `
+it is an agent that can be told things while it runs:
+
+` + "```" + `yaml
+agents:
+  julian: {description: Leads the team, driver: script, script: julian.script.yaml}
+team: {lead: julian, size: 2}
+` + "```" + `
+
+A summon makes a placeholder for each seat, and has the lead told. Whoever follows
+` + "`/events?after=HEAD`" + ` sees them hatch: changes of machine ` + "`presence`" + `.
+
+` + "```" + `
+ask -X POST $API/team/summon
+{"team":{"button":"WAKING…","in_progress":"summoning","agents":[{"id":"agent-1","status":"hatching","name":null,"gridPosition":0},{"status":"hatching","gridPosition":1}]}}
+ask $API/team
+{"button":"none","lead":{"agent":"julian","state":"heard"},"agents":[{"name":"Lyra","status":"alive"},{"name":"Kael","status":"alive"}]}
+ask $API/team/agents/Lyra
+{"id":"agent-1","type":"agent-identity","color":"#c9b1e8","faceVariant":{"eyes":"standard","mouth":"gentle"},"individuationArtifact":"I am Lyra."}
+ask "$API/transcripts?speaker=Lyra"
+{"messages":[{"speaker":"Lyra","kind":"agent","text":"Good morning."}]}
+` + "```" + `
+
+When the lead's session ends, everybody sleeps. Who is woken gets soul and transcript back, by way of
+the lead; that somebody is alive stands there only when the lead has said so.
+
+` + "```" + `
+ask -X POST $API/team/sleep
+ask $API/team
+{"button":"WAKE","lead":{"session":"","state":"asleep"},"agents":[{"name":"Lyra","status":"sleeping"},{"name":"Kael","status":"sleeping"}]}
+ask -X POST $API/team/wake -d '{"agents":["Lyra"]}'
+ask $API/team
+{"button":"WAKE","in_progress":"","agents":[{"name":"Lyra","status":"alive"},{"name":"Kael","status":"sleeping"}]}
+` + "```" + `
+
+A document from another device is taken in for a seat that is free. ` + "`--data-binary @agent-9.json`" + ` sends a file.
+
+` + "```" + `
+ask -X POST $API/team/import -d '{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":7,"color":"#88aacc"}'
+{"name":"Mira","status":"unknown","gridPosition":7}
 ` + "```" + `
 `
 
