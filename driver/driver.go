@@ -43,7 +43,7 @@ type Agent struct {
 type Session struct {
 	ID      string // coder-17
 	Kind    Kind
-	Prompt  string // what it is to do; a command is told only in a Turn or as Lead
+	Prompt  string // what it is to do; a command is told only in a Turn
 	Attempt int
 
 	Channel string // of a Turn: where it begins; empty for every other kind
@@ -185,9 +185,16 @@ func TakesInput(d Driver) bool {
 	return ok && t.TakesInput()
 }
 
-// Hears says whether one agent reads what it is told while it runs. A driver whose agents
-// differ in that says so of each by a method Hears(Agent) bool.
-func Hears(d Driver, a Agent) bool {
+// Hears says whether one agent reads what it is told while it runs, in a talk in channels.
+func Hears(d Driver, a Agent) bool { return HearsAs(d, a, Turn) }
+
+// HearsAs says whether one agent reads what it is told while it runs, in a session of this kind. A
+// driver whose agents differ in that says so of each by a method Hears(Agent) bool, or, where
+// they differ by the kind of session, too, by HearsAs(Agent, Kind) bool.
+func HearsAs(d Driver, a Agent, kind Kind) bool {
+	if of, ok := d.(interface{ HearsAs(Agent, Kind) bool }); ok && !of.HearsAs(a, kind) {
+		return false
+	}
 	if of, ok := d.(interface{ Hears(Agent) bool }); ok && !of.Hears(a) {
 		return false
 	}

@@ -17,7 +17,7 @@ import (
 //
 //	FAIRLEAD_AGENT         its name
 //	FAIRLEAD_SESSION       the session's id, as in coder-17
-//	FAIRLEAD_SESSION_KIND  session, cleanup, foreign or turn
+//	FAIRLEAD_SESSION_KIND  session, cleanup, foreign, turn or lead
 //	FAIRLEAD_ATTEMPT       which try this is, from 1
 //	FAIRLEAD_MODEL         the model the agent should use, where one is configured
 //	FAIRLEAD_CHANNEL       of a turn: the channel

@@ -109,6 +109,7 @@ func launch(t *testing.T, d driver.Driver, c Case) {
 		t.Error("a cleanup session is started like any other (SPEC C4)")
 	}
 	launchTurn(t, d, c)
+	launchLead(t, d, c)
 }
 
 // launchTurn looks at how the same agent would be started for a turn in a channel.
@@ -135,6 +136,30 @@ func launchTurn(t *testing.T, d driver.Driver, c Case) {
 		if _, err := d.Launch(c.Agent, s); err == nil {
 			t.Errorf("a prompt of more than %d bytes is taken", driver.PromptBytesMax)
 		}
+	}
+}
+
+// launchLead looks at how the same agent would be started to lead the team. Who takes no input
+// while it runs leads none, and is only to be told from others.
+func launchLead(t *testing.T, d driver.Driver, c Case) {
+	const prompt = "who-is-alive-9d3a"
+	s := driver.Session{ID: c.Session.ID, Kind: driver.Lead, Prompt: prompt, Attempt: 1}
+	l, err := d.Launch(c.Agent, s)
+	must(t, err)
+	if !slices.Contains(l.Env, "FAIRLEAD_SESSION_KIND=lead") {
+		t.Error("the environment of a lead lacks FAIRLEAD_SESSION_KIND=lead")
+	}
+	if slices.ContainsFunc(l.Env, func(kv string) bool { return strings.HasPrefix(kv, "FAIRLEAD_CHANNEL=") }) {
+		t.Error("the environment of a lead names a channel; it is in none")
+	}
+	if strings.Contains(strings.Join(l.Argv, " "), prompt) {
+		t.Error("what a lead is told is in the arguments, where every user of the machine reads it")
+	}
+	if driver.TakesInput(d) && !l.KeepStdin {
+		t.Error("the driver takes input while the agent runs, and lets that of a lead be closed at the start")
+	}
+	if driver.HearsAs(d, c.Agent, driver.Lead) && !driver.TakesInput(d) {
+		t.Error("an agent that takes no input hears what a lead is told")
 	}
 }
 

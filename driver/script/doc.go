@@ -38,6 +38,20 @@
 //	      steps:
 //	        - expect_prompt             # {prompt} is all that it is told for this turn
 //	        - say: "I have read it. TURN_COMPLETE"
+//	lead:                # what a session plays that leads the team; without it, what a talk does
+//	  - repeat:
+//	      times: 1000
+//	      steps:
+//	        - expect_prompt
+//	        - on:
+//	            prompt:
+//	              "[WAKE AGENTS]":
+//	                - write: told.xml          # whole, however long it is
+//	                  content: "{prompt}"
+//	                - run: sh wake.sh told.xml # says hello for each, and who is alive then
+//	                  says: true
+//	            else:
+//	              - say: '[AGENT_STATUS] {"agents":[]}'
 //
 // A script has either sessions or steps; steps alone are one session that is played
 // every time. A session without a name may be just its list of steps. With
@@ -67,6 +81,8 @@
 //	expect_prompt  containing, timeout: takes the next prompt; the one of the start is the first;
 //	               where none lies there, it tells that it listens and waits; where nobody can
 //	               say any more, the play is completed
+//	on             prompt (a mapping: what it may contain, and steps for that), else (steps): the first
+//	               case that is in {prompt} is played
 //	repeat         times, steps
 //	one_of         choices: a list of lists of steps; one is drawn
 //

@@ -63,6 +63,8 @@ func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) 
 		argv = append(argv, "--cleanup-session") // SPEC C4
 	case driver.Turn:
 		argv = append(argv, "--turn-session")
+	case driver.Lead:
+		argv = append(argv, "--lead-session")
 	}
 	return driver.Launch{
 		Argv: argv, Dir: a.Workspace, Env: driver.Environment(a, s),
@@ -108,15 +110,15 @@ func (Driver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) dri
 // TakesInput is true: a script hears orders whatever it plays.
 func (Driver) TakesInput() bool { return true }
 
-// Hears is for a script that expects more than the prompt of its start in what it plays in a
-// talk: any other would leave what it is told unread.
-func (Driver) Hears(a driver.Agent) bool {
+// HearsAs is for a script that expects more than the prompt of its start in what it plays in such
+// a session: any other would leave what it is told unread.
+func (Driver) HearsAs(a driver.Agent, kind driver.Kind) bool {
 	p, err := Load(a.Script)
 	if err != nil {
 		return false
 	}
-	if len(p.Turn) > 0 {
-		return expects(p.Turn) > 1
+	if steps := p.talk(kind); len(steps) > 0 {
+		return expects(steps) > 1
 	}
 	for i := range p.Sessions {
 		if expects(p.Sessions[i].Steps) < 2 {
@@ -138,6 +140,9 @@ func expects(steps []Step) (n int) {
 		default:
 			for _, choice := range s.Choices {
 				most = max(most, expects(choice))
+			}
+			for i := range s.Cases {
+				most = max(most, expects(s.Cases[i].Steps))
 			}
 			n += most
 		}

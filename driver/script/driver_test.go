@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -329,7 +330,7 @@ func FuzzFacts(f *testing.F) {
 // what it is told in the middle of a talk.
 func TestHears(t *testing.T) {
 	dir := t.TempDir()
-	for source, hears := range map[string]bool{
+	for source, hears := range map[string]bool{ // and what stands under lead changes nothing in it
 		"steps: [{say: hello}]":                                                                                          false,
 		"steps: [expect_prompt, {say: '{prompt}'}]":                                                                      false,
 		"steps: [expect_prompt, {say: a}, expect_prompt]":                                                                true,
@@ -345,8 +346,77 @@ func TestHears(t *testing.T) {
 		if got := driver.Hears(script.Driver{}, driver.Agent{Name: "a", Script: path}); got != hears {
 			t.Errorf("%s: it hears: %v, want %v", source, got, hears)
 		}
+		if got := driver.HearsAs(script.Driver{}, driver.Agent{Name: "a", Script: path}, driver.Lead); got != hears {
+			t.Errorf("%s: without lead it hears as one: %v, want what it does in a talk: %v", source, got, hears)
+		}
+		lead := source + "\nlead: [{repeat: {times: 9, steps: [{on: {prompt: {a: [expect_prompt]}, else: [{say: d}]}}]}}]\n"
+		if err := os.WriteFile(path, []byte(lead), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := driver.Agent{Name: "a", Script: path}
+		if got := driver.Hears(script.Driver{}, a); got != hears {
+			t.Errorf("%s: with lead it hears in a talk: %v, want %v", source, got, hears)
+		}
+		if !driver.HearsAs(script.Driver{}, a, driver.Lead) {
+			t.Errorf("%s: it does not hear as lead", source)
+		}
 	}
 	if driver.Hears(script.Driver{}, driver.Agent{Name: "a", Script: filepath.Join(dir, "none.yaml")}) {
 		t.Error("a script that is not there hears")
+	}
+}
+
+// A lead is told of a summons, a question, and a wake in one session, and says of those alone that
+// they are awake whom it has started. A new session of it has nobody.
+func TestDriverLeads(t *testing.T) {
+	file, err := filepath.Abs(filepath.Join("testdata", "lead.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		lyra   = `{"name":"Lyra","status":"alive","gridPosition":0}`
+		kael   = `{"name":"Kael","status":"alive","gridPosition":1}`
+		status = `said [AGENT_STATUS] {"agents":[`
+		wake   = "[WAKE AGENTS]\n- Kael\n<agent name=\"Kael\" color=\"#000\" colorName=\"Night\" position=\"1\">\n  <soul>\nI am Kael.\n  </soul>\n</agent>\n"
+	)
+	born := func(name, seat string) string {
+		return `said [AGENT_REGISTERED] {"name":"` + name + `","color":"#c9b1e8","colorName":"Violet","gender":"woman","gridPosition":` + seat +
+			`,"faceVariant":{"eyes":"standard","mouth":"gentle"},"individuationArtifact":"I am ` + name + `."}` + "\n"
+	}
+	for _, c := range []struct{ name, first, then, told string }{
+		{
+			"Summons", "[SUMMON AGENTS]\nFree seats: 0, 1, 2\n", "Who of your team is alive?",
+			"said I write to them.\n" + born("Lyra", "0") + "said [Lyra]: So this is where I am.\n" + born("Kael", "1") + "said [Kael]: So this is where I am.\n" +
+				status + kael + "," + lyra + "]}\nlistening \n" + status + kael + "," + lyra + "]}\nlistening \n",
+		},
+		{
+			"Wakes", "Who of your team is alive?", wake,
+			status + "]}\nlistening \nsaid I wake them.\nsaid [Kael]: I am Kael. I was asleep, I think.\n" + status + kael + "]}\nlistening \n",
+		},
+	} {
+		var told strings.Builder
+		listened := 0
+		drivertest.Run(t, script.Driver{}, drivertest.Case{
+			Name: c.name, OK: true, Agent: driver.Agent{Name: "julian", Script: file, Workspace: t.TempDir()},
+			Session: driver.Session{ID: "julian-1", Kind: driver.Lead, Prompt: c.first, Attempt: 1},
+			Tell: func(t *testing.T, p *drivertest.Process, talk driver.Conversation, f driver.Fact) {
+				if f.Kind == driver.Said || f.Kind == driver.Listening {
+					told.WriteString(string(f.Kind) + " " + f.Text + "\n")
+				}
+				if f.Kind != driver.Listening {
+					return
+				}
+				act := talk.Prompt
+				if listened++; listened == 2 {
+					act = func(ctx context.Context, _ string) error { return p.CloseInput(ctx) }
+				}
+				if err := act(t.Context(), c.then); err != nil {
+					t.Error(err)
+				}
+			},
+		})
+		if told.String() != c.told {
+			t.Errorf("%s: told\n%s\nwant\n%s", c.name, told.String(), c.told)
+		}
 	}
 }

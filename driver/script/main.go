@@ -26,7 +26,7 @@ func Intercept() {
 // Main is the process of a script agent: it plays a file in the current folder,
 // with this process's standard input and output, and returns the exit code.
 //
-//	FILE [--name NAME] [--session ID] [--attempt N] [--cleanup-session | --turn-session] [--prompt TEXT | --told]
+//	FILE [--name NAME] [--session ID] [--attempt N] [--cleanup-session | --turn-session | --lead-session] [--prompt TEXT | --told]
 //
 // With --told the prompt is the first line on standard input, an Order of the type
 // start: it comes with the start of the process, so it cannot be typed twice.
@@ -86,6 +86,7 @@ func arguments(args []string) (part Part, file string, told bool, err error) {
 	flags.BoolVar(&told, "told", false, "")
 	cleanup := flags.Bool("cleanup-session", false, "")
 	turn := flags.Bool("turn-session", false, "")
+	lead := flags.Bool("lead-session", false, "")
 	if len(args) > 0 {
 		file = args[0]
 		err = flags.Parse(args[1:])
@@ -101,6 +102,8 @@ func arguments(args []string) (part Part, file string, told bool, err error) {
 		part.Kind = driver.Cleanup
 	case *turn:
 		part.Kind = driver.Turn
+	case *lead:
+		part.Kind = driver.Lead
 	}
 	return part, file, told, err
 }

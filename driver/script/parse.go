@@ -106,6 +106,7 @@ func (p *parser) program(root *yaml.Node, program *Program) {
 		"steps":       func(n *yaml.Node) { steps = n },
 		"cleanup":     func(n *yaml.Node) { program.Cleanup = p.list(n, 0) },
 		"turn":        func(n *yaml.Node) { program.Turn = p.list(n, 0) },
+		"lead":        func(n *yaml.Node) { program.Lead = p.list(n, 0) },
 	})
 	switch {
 	case sessions != nil && steps != nil:

@@ -131,8 +131,9 @@ func (p *player) choose() []Step {
 		return []Step{{Verb: "say", Text: cleanupIdle, Chance: 1}}
 	case p.part.Kind == driver.Cleanup:
 		return p.program.Cleanup
-	case p.part.Kind == driver.Turn && len(p.program.Turn) > 0:
-		return p.program.Turn
+	}
+	if steps := p.program.talk(p.part.Kind); len(steps) > 0 {
+		return steps
 	}
 	return p.program.pick(p.n, p.draw.IntN).Steps
 }

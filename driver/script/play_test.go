@@ -219,6 +219,58 @@ func TestLetGo(t *testing.T) {
 	})
 }
 
+// A lead plays what stands under lead, then what stands under turn, then a session.
+func TestLead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lead := work
+		lead.Kind = driver.Lead
+		for source, want := range map[string]string{
+			"lead: [{say: '{kind}'}]\nturn: [{say: a talk}]\nsteps: [{say: work}]": "said lead",
+			"turn: [{say: a talk}]\nsteps: [{say: work}]":                          "said a talk",
+			"steps: [{say: work}]": "said work",
+		} {
+			_, told, _ := play(t, source, lead, Stage{})
+			expect(t, told, want, "stopped completed")
+		}
+		_, told, _ := play(t, "lead: [{say: no}]\nsteps: [{say: work}]", work, Stage{})
+		expect(t, told, "said work", "stopped completed")
+	})
+}
+
+// What an agent does can depend on what it is told: the first case that is in it, in the order of
+// the file, else what stands under else, else nothing.
+func TestOn(t *testing.T) {
+	const source = `
+lead:
+  - on: {prompt: {it: [{say: "start: {prompt}"}]}}
+  - expect_prompt
+  - repeat:
+      times: 5
+      steps:
+        - expect_prompt
+        - on:
+            prompt:
+              "[WAKE AGENTS]": [{say: wakes}, {on: {prompt: {Lyra: [{say: "Lyra, too"}]}}}]
+              "[SUMMON AGENTS]": [{say: summons}]
+              "I am {name}": [{say: it is me}]
+            else: [{say: "else: {prompt}"}]
+          every: 17
+        - on: {prompt: {nothing: [{say: never}]}}
+steps: [{say: work}]
+`
+	synctest.Test(t, func(t *testing.T) {
+		lead := work
+		lead.Kind = driver.Lead
+		orders := make(chan Order, 6)
+		for _, text := range []string{"[SUMMON AGENTS]\nwith [WAKE AGENTS] in it", "[SUMMON AGENTS]", "who?", "I am coder", "[WAKE AGENTS] <agent name=\"Lyra\">"} {
+			orders <- Order{Type: OrderPrompt, Text: text}
+		}
+		close(orders)
+		_, told, _ := play(t, source, lead, Stage{Orders: orders})
+		expect(t, told, "said start: build it", "said wakes", "said summons", "said else: who?", "said it is me", "said wakes", "said Lyra, too", "stopped completed")
+	})
+}
+
 // Sessions take turns by the number in the session's id.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
 )
 
 // Program is a script that was read and found without fault.
@@ -19,6 +21,7 @@ type Program struct {
 	Sessions    []Session     // at least one
 	Cleanup     []Step        // what a cleanup session plays; empty: it says that there is nothing to tidy
 	Turn        []Step        // what a talk in channels plays; empty: a session like any other
+	Lead        []Step        // what a session of the one that leads plays; empty: what a talk in channels does
 }
 
 // Session is one of the things a script can play from beginning to end.
@@ -63,8 +66,15 @@ type Step struct {
 	Tokens   [2]int64      // usage: in, out
 	CostUSD  float64       // usage
 	Steps    []Step        // repeat, ask (allowed)
-	Else     []Step        // ask (denied)
+	Else     []Step        // ask (denied), on (else)
 	Choices  [][]Step      // one_of
+	Cases    []Case        // on
+}
+
+// Case is what is played where a prompt contains something.
+type Case struct {
+	Containing string
+	Steps      []Step
 }
 
 // Load reads and checks a script file. A script with faults is a Faults.
@@ -82,6 +92,18 @@ func Load(path string) (*Program, error) {
 		return nil, fmt.Errorf("read the script: %w", err)
 	}
 	return Parse(filepath.Base(path), source)
+}
+
+// talk is what a kind of session plays that is told one thing after the other; empty: nothing of
+// its own.
+func (p *Program) talk(kind driver.Kind) []Step {
+	switch {
+	case kind == driver.Lead && len(p.Lead) > 0:
+		return p.Lead
+	case kind == driver.Lead, kind == driver.Turn:
+		return p.Turn
+	}
+	return nil
 }
 
 // pick says which session number n plays.

@@ -52,6 +52,8 @@ func (p *player) step(s *Step) error {
 		return p.expectPrompt(s)
 	case "repeat":
 		return p.repeat(s)
+	case "on":
+		return p.steps(p.answering(s))
 	case "one_of":
 		return p.steps(s.Choices[p.draw.IntN(len(s.Choices))])
 	default:
@@ -310,6 +312,16 @@ func (p *player) expectPrompt(s *Step) error {
 		return fmt.Errorf("the prompt %q does not contain %q", clip(p.vars[varPrompt]), clip(want))
 	}
 	return nil
+}
+
+// answering are the steps for what the agent was told last: those of the first case that it contains.
+func (p *player) answering(s *Step) []Step {
+	for i := range s.Cases {
+		if strings.Contains(p.vars[varPrompt], p.text(s.Cases[i].Containing)) {
+			return s.Cases[i].Steps
+		}
+	}
+	return s.Else
 }
 
 func (p *player) repeat(s *Step) error {

@@ -9,7 +9,7 @@ const (
 	varName    = "name"    // the agent's name
 	varSession = "session" // coder-17
 	varN       = "n"       // the session's number: 17
-	varKind    = "kind"    // session or cleanup
+	varKind    = "kind"    // session, cleanup, turn or lead
 	varAttempt = "attempt" // which try this is, from 1
 	varTime    = "time"    // now, UTC, RFC 3339 to the second
 	varRound   = "i"       // which round of the innermost repeat, from 1

@@ -75,6 +75,7 @@ func init() { // a function, because the table's readers read steps, which need 
 		}, []string{"question"}},
 		"expect_prompt": {"containing", map[string]option{"containing": words, "timeout": limit}, nil},
 		"repeat":        {"times", map[string]option{"times": times, "steps": nested}, []string{"times", "steps"}},
+		"on":            {"prompt", map[string]option{"prompt": cases, "else": nestedElse}, []string{"prompt"}},
 		"one_of":        {"choices", map[string]option{"choices": choices}, []string{"choices"}},
 	}
 }
@@ -230,6 +231,33 @@ func choices(p *parser, n *yaml.Node, s *Step, depth int) {
 	}
 	for _, item := range items {
 		s.Choices = append(s.Choices, p.list(item, depth+1))
+	}
+}
+
+// cases are what a prompt may contain, and what is played then, in the order of the file.
+func cases(p *parser, n *yaml.Node, s *Step, depth int) {
+	n = resolve(n)
+	switch {
+	case n.Kind != yaml.MappingNode || len(n.Content) == 0:
+		p.fault(n, "here is needed what a prompt may contain, and steps for each, as in `\"[WAKE AGENTS]\": [{say: good morning}]`")
+		return
+	case len(n.Content)/2 > choicesMax:
+		p.fault(n, "there are more than %d cases", choicesMax)
+		return
+	}
+	seen := make(map[string]bool)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		before := len(p.faults)
+		containing := p.text(n.Content[i])
+		switch {
+		case len(p.faults) > before:
+		case strings.TrimSpace(containing) == "":
+			p.fault(n.Content[i], "every prompt contains this; for all others there is else")
+		case seen[containing]:
+			p.fault(n.Content[i], "%q stands here twice", clip(containing))
+		}
+		seen[containing] = true
+		s.Cases = append(s.Cases, Case{Containing: containing, Steps: p.list(n.Content[i+1], depth+1)})
 	}
 }
 
