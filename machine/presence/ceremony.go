@@ -17,7 +17,10 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 		l.Agent, l.Size = with.Conf.Agent, with.Conf.Size
 		l.StatusMax, l.HatchMax = with.Conf.StatusMax, with.Conf.HatchMax
 	case TakeSession:
-		l.Session, l.UUID, l.Reported, l.Waits, l.Again = with.Session, with.UUID, time.Time{}, time.Time{}, nil
+		if l.Session != with.Session {
+			l.Again = nil
+		}
+		l.Session, l.UUID, l.Reported, l.Waits = with.Session, with.UUID, time.Time{}, time.Time{}
 	case DropSession:
 		l.Session, l.UUID, l.Reported, l.Waits, l.Again = "", "", time.Time{}, time.Time{}, nil
 	case Forget:
@@ -33,7 +36,6 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 	case AskSummon:
 		return d.ask(l, Ask{Do: TellSummon, Seats: with.Seats})
 	case AskWake:
-		l.Asks = without(l.Asks, TellStatus) // it has reported
 		l.Who, l.Ends = with.Wake, time.Time{}
 		return d.ask(l, Ask{Do: TellWake, Docs: with.Wake})
 	case NoteWho:
@@ -50,6 +52,7 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 		return d.ask(l, Ask{Do: TellRegister, Seats: with.Seats, Names: with.Names})
 	case NoteReport:
 		l.Reported, l.Waits = d.now.At, time.Time{}
+		l.Asks = without(l.Asks, TellStatus) // it has said so unasked
 	case NoteSilence:
 		l.Waits = time.Time{}
 	case EndCeremony:

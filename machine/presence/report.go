@@ -208,7 +208,16 @@ func (d *draft) registered(in Registered) error {
 	if here.Status != Hatching && here.Name != in.Name {
 		return d.move(here.ID, RegisteredOther, named{Notice: fmt.Sprintf("%s was registered on seat %d, which is %s's", quoted(in.Name), in.Seat, quoted(here.Name))})
 	}
-	return d.move(here.ID, RegisteredHere, named{Identity: in.Identity})
+	if err := d.move(here.ID, RegisteredHere, named{Identity: in.Identity}); err != nil || !d.lead.pending(TellWake) {
+		return err
+	}
+	switch who := d.notAlive(d.lead.Who); {
+	case len(who) == 0:
+		return d.leadStep(AllAwakeEarly, step{})
+	case len(who) < len(d.lead.Who):
+		return d.leadStep(AwakeEarly, step{Wake: who})
+	}
+	return nil
 }
 
 // spoke keeps what was said, by whom, and gives a ceremony more time.

@@ -131,6 +131,8 @@ const (
 	FellSilent    LeadEvent = "fell_silent"        // longer than a report may take
 	StatusMissing LeadEvent = "status_missing"     // it was asked for a status and gave none in time
 	SpokeOn       LeadEvent = "spoke"              // it says something, and has more time for it
+	AwakeEarly    LeadEvent = "awake_early"        // somebody who was to be woken registered again, before the lead was told
+	AllAwakeEarly LeadEvent = "all_awake_early"    // the last of them
 	RegisterDue   LeadEvent = "register_due"       // it listed somebody who was never registered
 	Noticed       LeadEvent = "noticed"            // something that people should see
 )
@@ -204,7 +206,6 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony), Why: "whoever is awake would be woken twice"},
 		StatusMissing: {ID: "L6", To: Asking, Do: doLead(NoteSilence), Why: "it speaks, so it may yet come"},
 		SpokeOn:       {ID: "L7", To: Asking, Do: doLead(MoreTime)},
-		RegisterDue:   {ID: "P9", To: Asking, Do: doLead(AskRegister)},
 		Noticed:       {ID: "L8", To: Asking},
 	},
 	Waking: {
@@ -215,6 +216,8 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Told:          {ID: "L4", To: Waking, Do: doLead(DropAsk)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedEarly: {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake), Why: "it was not told yet"},
+		AwakeEarly:    {ID: "P4", To: Waking, Do: doLead(NarrowWake), Why: "no soul is sent to who is here"},
+		AllAwakeEarly: {ID: "P4", To: Idle, Do: doLead(EndCeremony)},
 		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
 		StatusMissing: {ID: "L6", To: Waking, Do: doLead(NoteSilence)},
 		SpokeOn:       {ID: "L7", To: Waking, Do: doLead(MoreTime)},
