@@ -222,6 +222,18 @@ func TestTeamRefusals(t *testing.T) {
 	if soul, err := c.Soul(ctx, "Kael"); err != nil || soul != "I am Kael." {
 		t.Errorf("%q, %v", soul, err)
 	}
+	var rows []string
+	for ch, err := range c.Events(ctx, EventsQuery{Entity: "presence/agent-1"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows = append(rows, ch.Machine+" "+ch.Row+" "+ch.To); ch.To == "alive" {
+			break
+		}
+	}
+	if got := strings.Join(rows, "|"); got != "presence P1 hatching|presence P2 alive" {
+		t.Errorf("a page is told %s", got)
+	}
 	page, err := c.Transcript(ctx, engine.TranscriptQuery{Text: "GOOD MORNING", Limit: 1})
 	if err != nil || len(page.Messages) != 1 || page.Messages[0].Speaker != "Kael" {
 		t.Fatalf("%+v, %v", page, err)
