@@ -134,6 +134,27 @@ const BASE = '/api/v1';
  */
 /** @typedef {{entries: Entry[] | null, more: boolean, head: number}} EntryPage */
 /** @typedef {{seq: number, channel?: Channel}} Ordered */
+/** @typedef {{eyes: string, mouth: string}} FaceWords */
+/**
+ * @typedef {object} Document one agent of the crew, as seed 001 spells it, with its id
+ * @property {string} id
+ * @property {string} status hatching, alive, sleeping, unknown, expired
+ * @property {string | null} name
+ * @property {string} color
+ * @property {string} colorName
+ * @property {string} gender
+ * @property {number} gridPosition
+ * @property {FaceWords | null} faceVariant
+ * @property {string} individuationArtifact
+ * @property {string} createdAt
+ * @property {string | null} lastAliveAt
+ * @property {string | null} lastSessionId
+ */
+/** @typedef {{agent: string, session: string, state: string, why: string, reported_at: string | null, seat: number}} CrewLead state: asleep, waits, starting, unheard, heard */
+/** @typedef {{at: string, kind: string, text: string, session: string}} CrewNotice kind: fault, ignored, refused, silent, lead */
+/** @typedef {{button: string, in_progress: string, agents: Document[] | null, lead: CrewLead, size: number, notices: CrewNotice[] | null, souls_left_out?: number, head: number}} Crew */
+/** @typedef {{seq: number, at: string, session: string, speaker: string, kind: string, channel: string, text: string}} Said kind: lead, agent, human */
+/** @typedef {{messages: Said[] | null, more: boolean, next?: number, head: number}} SaidPage */
 /** @typedef {Record<string, string | number | boolean>} RunFlags as in the API */
 /** @typedef {{message: string, location?: string}} Fault */
 /** @typedef {{subject?: string, event?: string, state?: string, row?: string, reason?: string, takes?: string[]}} RefusalBody */
@@ -245,6 +266,18 @@ export const orderChannel = (channel, verb, body) => post(`/channels/${name(chan
 export const removeMember = async (channel, agent) => (await ask(`/channels/${name(channel)}/members/${name(agent)}`, { method: 'DELETE' })).json();
 /** @param {string} agent @param {'enable' | 'disable'} verb @returns {Promise<{seq: number}>} */
 export const ableAgent = (agent, verb) => post(`/agents/${name(agent)}/${verb}`, {});
+
+export const crew = () => /** @type {Promise<Crew>} */ (get('/team'));
+/** @param {string} id @returns {Promise<string>} */
+export const soul = async (id) => (await ask(`/team/agents/${name(id)}/soul`)).text();
+/** @param {'summon' | 'wake' | 'sleep'} verb @param {object} body @returns {Promise<{seq: number, team: Crew}>} */
+export const orderCrew = (verb, body) => post(`/team/${verb}`, body);
+/** @param {string} text of a file, as it came @returns {Promise<Document>} */
+export const importDocument = async (text) =>
+  (await ask('/team/import', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: text })).json();
+/** @param {Record<string, string | number>} query speaker, session, text; before or after, by seq; limit @returns {Promise<SaidPage>} */
+export const transcript = (query) =>
+  get('/transcripts?' + new URLSearchParams(Object.entries(query).filter(([, v]) => v !== '' && v !== 0).map(([k, v]) => [k, String(v)])));
 
 /** @param {number} after */
 export const eventsURL = (after) => `${BASE}/events?after=${after}`;

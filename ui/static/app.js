@@ -4,6 +4,7 @@ import { AgentPane } from './components/agent.js';
 import { ChannelPane } from './components/channel.js';
 import { ChannelList } from './components/channellist.js';
 import { InboxPage } from './components/inbox.js';
+import { CrewPage } from './components/crew.js';
 import { Dialogs } from './components/dialogs.js';
 import { Banners, Masthead } from './components/masthead.js';
 import { Notes } from './components/notes.js';
@@ -12,19 +13,21 @@ import { RunDialogs } from './components/rundialogs.js';
 import { RunList } from './components/runlist.js';
 import { Roster } from './components/roster.js';
 import { lookAtChannel } from './channels.js';
+import { lookAtCrew } from './crew.js';
 import { keepListening } from './feed.js';
 import { startKeys } from './keys.js';
 import { effect, html, render, untracked } from './lib.js';
 import { lookAt, waiting } from './runs.js';
 import { connection, loaded, names, now, team } from './state.js';
 import { plain } from './text.js';
-import { channelName, chosen, counts, opened, place, runID, startView } from './view.js';
+import { channelName, chosen, counts, member, opened, place, runID, startView } from './view.js';
 
 function Deck() {
   const cut = connection.value.phase === 'lost' || connection.value.phase === 'denied' ? 'deck-cut' : '';
   switch (place.value) {
     case 'runs': return html`<main key="runs" class="deck deck-runs ${cut}" data-view=${runID.value ? 'run' : 'runs'}><${RunList} /><${RunPane} /></main>`;
     case 'channels': return html`<main key="channels" class="deck deck-channels ${cut}" data-view=${channelName.value ? 'channel' : 'channels'}><${ChannelList} /><${ChannelPane} /></main>`;
+    case 'crew': return html`<main key="crew" class="deck deck-crew ${cut}" data-view=${member.value ? 'member' : 'crew'}><${CrewPage} /></main>`;
     case 'inbox': return html`<main key="inbox" class="deck deck-inbox ${cut}"><${InboxPage} /></main>`;
     default: return html`<main key="team" class="deck ${cut}" data-view=${opened.value ? 'agent' : 'team'}><${Roster} /><${AgentPane} /></main>`;
   }
@@ -48,6 +51,8 @@ effect(() => {
   const wait = waiting.value ? `${waiting.value} waiting for you, ` : '';
   document.title = `${lost}${wait}${look}${n.running} running \u00b7 ${plain(team.value.name, 40) || 'Fairlead'}`;
 });
+
+effect(() => { if (place.value === 'crew') untracked(lookAtCrew); });
 
 // One clock for everything that ages. A hidden page does not age; it catches up when seen.
 setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);

@@ -2,48 +2,16 @@
 
 import * as api from './api.js';
 import { putChannel, refreshChannels } from './channels.js';
-import { batch, signal } from './lib.js';
-import { live } from './state.js';
+import { batch } from './lib.js';
+import { order as orderAt } from './orders.js';
 import { hearMore, newest, talk } from './talk.js';
 import { plain } from './text.js';
-import { spoken } from './view.js';
 
-/** What is asked and not yet answered. */
-export const asked = signal('');
-/** What was not done, by the key of its button, in the server's words. */
-export const faults = signal(/** @type {Record<string, string>} */ ({}));
-
-/** @param {string} key */
-export function forgive(key) {
-  const { [key]: _, ...others } = faults.peek();
-  faults.value = others;
-}
-
-/** @param {unknown} err @returns {string} */
-function wordsOf(err) {
-  const reason = err instanceof api.Refusal ? err.body.reason : '';
-  const text = plain(reason || (err instanceof Error ? err.message : err), 400);
-  return err instanceof api.Refusal ? `Refused: ${text}` : text;
-}
-
-/** @param {string} key @param {string} words @param {() => Promise<unknown>} ask @returns {Promise<boolean>} was it done? */
-async function order(key, words, ask) {
-  if (asked.peek() || !live.peek()) return false;
-  forgive(key);
-  asked.value = key;
-  try {
-    const done = /** @type {Partial<api.Ordered>} */ (await ask());
-    if (done?.channel?.name) putChannel(done.channel);
-    spoken.value = words;
-    return true;
-  } catch (err) {
-    faults.value = { ...faults.peek(), [key]: wordsOf(err) };
-    return false;
-  } finally {
-    asked.value = '';
-    refreshChannels(true);
-  }
-}
+/** @param {string} key @param {string} words @param {() => Promise<unknown>} ask */
+const order = (key, words, ask) => orderAt(key, words, ask, {
+  done: (answer) => { const done = /** @type {Partial<api.Ordered>} */ (answer); if (done?.channel?.name) putChannel(done.channel); },
+  after: () => refreshChannels(true),
+});
 
 /** Ends the turn that was looked at, and no other. @param {string} channel @param {number} turn */
 export const skip = (channel, turn) => order('head', 'turn skipped', () => api.orderChannel(channel, 'skip', turn ? { turn } : {}));

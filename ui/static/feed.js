@@ -8,6 +8,7 @@
 
 import * as api from './api.js';
 import { forgetChannels, noteTurns, refreshChannels } from './channels.js';
+import { forgetCrew, noteCrew, refreshCrew } from './crew.js';
 import { batch } from './lib.js';
 import { forgetRuns, noteChanges, refreshRuns } from './runs.js';
 import { StreamRefused, readStream } from './sse.js';
@@ -45,6 +46,7 @@ function flush() {
   markStale(applyChanges(changes));
   noteChanges(changes);
   noteTurns(changes);
+  noteCrew(changes);
 }
 
 /** @param {Change} change */
@@ -111,7 +113,7 @@ function set(part) {
 async function catchUp() {
   const snapshot = await api.team();
   const another = snapshot.head < place;
-  if (another) { forget(); forgetRuns(); forgetChannels(); }
+  if (another) { forget(); forgetRuns(); forgetChannels(); forgetCrew(); }
   const first = place === 0 || another || snapshot.head - place > REPLAY_MAX;
   if (first) {
     place = snapshot.head;
@@ -164,6 +166,7 @@ async function listen() {
       markStale([]);
       refreshRuns(true);
       refreshChannels(true);
+      refreshCrew(true);
     },
     onMessage: (m) => { if (!line.signal.aborted) take(m, line); },
   });

@@ -5,7 +5,7 @@ import { command } from './actions.js';
 import { running } from './derive.js';
 import { letterKeys, nextTheme } from './prefs.js';
 import { cell, live, team } from './state.js';
-import { backToTeam, channelName, choose, chosen, dialog, go, opened, place, runID, search, shownNames, showRun, showTab, stepID, TABS } from './view.js';
+import { backToTeam, channelName, choose, chosen, dialog, go, member, opened, place, runID, search, shownNames, showRun, showTab, stepID, TABS } from './view.js';
 
 /** Agents that Page Up and Page Down pass. */
 const PAGE = 6;
@@ -46,6 +46,14 @@ function focusWords() {
   return true;
 }
 
+/** Where a person looks for what somebody of the crew said. */
+function focusSaid() {
+  const field = place.value === 'crew' && document.getElementById('said-search');
+  if (!(field instanceof HTMLInputElement) || !field.checkVisibility()) return false;
+  field.focus();
+  return true;
+}
+
 function focusAgent() {
   requestAnimationFrame(() => document.getElementById('agent-title')?.focus());
 }
@@ -57,6 +65,7 @@ function handle(e, at) {
   if (e.key === 'Escape' && onTeam && opened.value) { backToTeam(); return true; }
   if (e.key === 'Escape' && runID.value) { if (stepID.value) showRun(runID.value); else go('runs'); return true; }
   if (e.key === 'Escape' && channelName.value) { go('channels'); return true; }
+  if (e.key === 'Escape' && member.value) { go('crew'); return true; }
   if (inRoster && walk(e)) return true;
   if (e.key === 'Enter' && at.classList.contains('row-name')) { choose(chosen.value); focusAgent(); return true; }
   if (letterKeys.value !== 'on') return false;
@@ -64,13 +73,14 @@ function handle(e, at) {
   switch (key) {
     case '?': dialog.value = 'help'; return true;
     case 'a': go('team'); return true;
+    case 'w': go('crew'); return true;
     case 'r': go('runs'); return true;
     case 'm': go('channels'); return true;
     case 'i': go('inbox'); return true;
     case 't': nextTheme(); return true;
     case 'h': if (live.value) dialog.value = team.value.hold ? 'release' : 'hold'; return true;
     case 'n': /** @type {HTMLElement | null} */ (document.querySelector('[data-jump]'))?.click(); return true;
-    case '/': if (focusWords()) return true; break;
+    case '/': if (focusWords() || focusSaid()) return true; break;
     default:
   }
   return onTeam && teamKey(e, key);
@@ -90,7 +100,7 @@ export function startKeys() {
     const at = e.target instanceof Element ? e.target : document.body;
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || dialog.value) return;
     if (at.matches('input, textarea, select')) {
-      if (e.key === 'Escape' && at.id === 'words') { /** @type {HTMLElement} */ (at).blur(); e.preventDefault(); }
+      if (e.key === 'Escape' && (at.id === 'words' || at.id === 'said-search')) { /** @type {HTMLElement} */ (at).blur(); e.preventDefault(); }
       if (e.key === 'Escape' && at.id === 'search') { search.value = ''; /** @type {HTMLElement} */ (at).blur(); e.preventDefault(); }
       return;
     }

@@ -1,12 +1,12 @@
 // What the user looks at. It lives in the address, so that back, reload and a
 // link to a colleague keep it: #/agent/NAME/TAB, #/runs, #/run/ID/STEP, #/channels,
-// #/channel/NAME, #/inbox
+// #/channel/NAME, #/inbox, #/crew, #/crew/ID/soul
 
 import { batch, computed, signal } from './lib.js';
 import { cell, names } from './state.js';
 import { concerns, running } from './derive.js';
 
-/** @typedef {'team' | 'runs' | 'channels' | 'inbox'} Place a part of the page */
+/** @typedef {'team' | 'crew' | 'runs' | 'channels' | 'inbox'} Place a part of the page */
 
 export const TABS = ['output', 'evidence', 'history'];
 
@@ -18,6 +18,11 @@ export const place = signal(/** @type {Place} */ ('team'));
 export const runID = signal('');  // the run that is looked at, or '' for none
 export const stepID = signal(''); // the step of it, or '' for none
 export const channelName = signal(''); // the channel that is looked at, or '' for none
+/** In the place of an id: the lead, which has no document. No id begins so. */
+export const LEAD = '@lead';
+export const SIDES = ['soul', 'transcript'];
+export const member = signal(''); // who of the crew is looked at: the id of a document, LEAD, or '' for nobody
+export const memberSide = signal('soul');
 export const dialog = signal(/** @type {'' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'resume' | 'resume-step'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
@@ -56,8 +61,10 @@ function readAddress() {
   let [, kind, name = '', where = ''] = location.hash.replace(/^#/, '').split('/');
   try { name = decodeURIComponent(name); where = decodeURIComponent(where); } catch { return; }
   batch(() => {
-    place.value = kind === 'runs' || kind === 'run' ? 'runs' : kind === 'channels' || kind === 'channel' ? 'channels' : kind === 'inbox' ? 'inbox' : 'team';
+    place.value = kind === 'runs' || kind === 'run' ? 'runs' : kind === 'channels' || kind === 'channel' ? 'channels' : kind === 'crew' ? 'crew' : kind === 'inbox' ? 'inbox' : 'team';
     channelName.value = kind === 'channel' ? name : '';
+    member.value = kind === 'crew' ? name : '';
+    if (kind === 'crew' && SIDES.includes(where)) memberSide.value = where;
     runID.value = kind === 'run' ? name : '';
     stepID.value = kind === 'run' ? where : '';
     if (kind === 'agent' && name) {
@@ -70,6 +77,7 @@ function readAddress() {
 
 function address() {
   if (place.value === 'inbox') return '#/inbox';
+  if (place.value === 'crew') return member.value ? `#/crew/${encodeURIComponent(member.value)}/${memberSide.value}` : '#/crew';
   if (place.value === 'channels') return channelName.value ? `#/channel/${encodeURIComponent(channelName.value)}` : '#/channels';
   if (place.value === 'runs') {
     if (!runID.value) return '#/runs';
@@ -80,7 +88,7 @@ function address() {
 
 /** Another part of the page. @param {Place} where */
 export function go(where) {
-  batch(() => { place.value = where; runID.value = ''; stepID.value = ''; channelName.value = ''; });
+  batch(() => { place.value = where; runID.value = ''; stepID.value = ''; channelName.value = ''; member.value = ''; });
   writeAddress(true);
 }
 
@@ -95,6 +103,13 @@ export function showRun(run, step = '') {
 export function showChannel(name) {
   const push = place.value !== 'channels' || channelName.value !== name;
   batch(() => { place.value = 'channels'; channelName.value = name; });
+  writeAddress(push);
+}
+
+/** Shows somebody of the crew; on a phone on top of the others. @param {string} who @param {string} [side] */
+export function showMember(who, side = memberSide.value) {
+  const push = place.value !== 'crew' || member.value === '';
+  batch(() => { place.value = 'crew'; member.value = who; memberSide.value = side; });
   writeAddress(push);
 }
 

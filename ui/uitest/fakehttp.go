@@ -33,6 +33,7 @@ func (f *Fake) Handler() http.Handler {
 	})
 	f.runRoutes(mux)
 	f.channelRoutes(mux)
+	f.crewRoutes(mux)
 	return mux
 }
 

@@ -1,7 +1,7 @@
-// A button about a channel, and what came of it where it was not done: both in one place.
+// A button, and what came of it where it was not done: both in one place.
 
-import { asked, faults, forgive } from '../channelactions.js';
 import { html } from '../lib.js';
+import { asked, faults, forgive } from '../orders.js';
 import { live } from '../state.js';
 import { Icon } from './marks.js';
 
@@ -15,7 +15,7 @@ export function Fault({ at }) {
 /** The keyboard's place, where the button that was pressed is no longer there. */
 function keepPlace() {
   requestAnimationFrame(() => requestAnimationFrame(() => {
-    if (document.activeElement === document.body) document.getElementById('channel-title')?.focus();
+    if (document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector('#channel-title, #crew-title'))?.focus();
   }));
 }
 

@@ -1,8 +1,9 @@
 // The channel that is looked at: how the turn stands, what is said, who is in the circle.
 
 import { channelWrong, shownChannel } from '../channels.js';
-import { faults, override, skip } from '../channelactions.js';
+import { override, skip } from '../channelactions.js';
 import { html, useEffect, useSignal } from '../lib.js';
+import { faults } from '../orders.js';
 import { channelLook, parkedWords } from '../talkwords.js';
 import { plain } from '../text.js';
 import { channelName, go } from '../view.js';

@@ -2,9 +2,10 @@
 // aside, and what may be done with each.
 
 import { skew } from '../api.js';
-import { able, assign, asked, grant, remove } from '../channelactions.js';
+import { able, assign, grant, remove } from '../channelactions.js';
 import { plural, span } from '../format.js';
 import { html, useMemo, useSignal } from '../lib.js';
+import { asked } from '../orders.js';
 import { live, names, seenUntil } from '../state.js';
 import { circleOf, memberWords } from '../talkwords.js';
 import { plain } from '../text.js';

@@ -1,8 +1,9 @@
 // Where a person says something, and how it meets the turn that is under way.
 
-import { asked, forgive, say } from '../channelactions.js';
+import { say } from '../channelactions.js';
 import { count, plural } from '../format.js';
 import { html, useLayoutEffect, useRef, useSignal } from '../lib.js';
+import { asked, forgive } from '../orders.js';
 import { live } from '../state.js';
 import { MODES, STATES } from '../talkwords.js';
 import { plain } from '../text.js';

@@ -2,6 +2,7 @@
 
 import { html } from '../lib.js';
 import { underWay } from '../channels.js';
+import { awake } from '../crew.js';
 import { runs, waiting } from '../runs.js';
 import { go, place } from '../view.js';
 
@@ -14,6 +15,7 @@ export function Places() {
   const going = runs.value.filter((r) => r.status === 'running' || r.status === 'waiting').length;
   return html`<nav class="places" aria-label="Parts of this page">
     <${Place} to="team" n=${0} what="">Team<//>
+    <${Place} to="crew" n=${awake.value} what="awake">Crew<//>
     <${Place} to="runs" n=${going} what="under way">Runs<//>
     <${Place} to="channels" n=${underWay.value} what="with somebody's turn under way">Channels<//>
     <${Place} to="inbox" n=${waiting.value} what="waiting for you">Inbox<//>

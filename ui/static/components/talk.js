@@ -26,7 +26,7 @@ const dayFormat = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'nume
 const inline = (text) => text.split(/(`[^`\n]{1,200}`)/).map((part, i) => (i % 2 ? html`<code key=${i}>${part.slice(1, -1)}</code>` : part));
 
 /** @param {{text: string}} props */
-function Words({ text }) {
+export function Words({ text }) {
   const all = useSignal(false);
   const lines = text.split('\n').length;
   const long = text.length > SHOWN_CHARS_MAX || lines > SHOWN_LINES_MAX;
