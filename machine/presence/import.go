@@ -13,6 +13,9 @@ import (
 // idOf is what a document's name may look like: it is a file's.
 var idOf = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
+// reserved are names beside those of documents in the journal.
+var reserved = map[DocID]bool{"lead": true, "words": true}
+
 // imported takes in a document that somebody else wrote. Who is alive is for the lead to say, so
 // nobody becomes alive by it; and nobody is replaced by it.
 func (d *draft) imported(in Imported) error {
@@ -43,7 +46,7 @@ func (d *draft) imported(in Imported) error {
 		LastSession: doc.LastSession, Extra: doc.Extra,
 	}
 	id := in.ID
-	if !idOf.MatchString(string(id)) {
+	if !idOf.MatchString(string(id)) || reserved[id] {
 		id = d.newID()
 		with.Made = d.made
 	}
