@@ -51,6 +51,7 @@ type fakeSession struct {
 	in    []byte        // what was typed, not read yet
 	input int64         // bytes of it, those read among them
 	label string        // of the last of it that had one
+	named []string      // all that had one
 	typed chan struct{} // closed and made anew with every byte
 }
 
@@ -364,6 +365,7 @@ func (s *fakeSession) take(input []byte, label string) {
 	s.input += int64(len(input))
 	if label != "" {
 		s.label = label
+		s.named = append(s.named, label)
 	}
 	close(s.typed)
 	s.typed = make(chan struct{})

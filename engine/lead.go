@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
@@ -97,7 +98,11 @@ func (e *Engine) leadPrompt(ctx context.Context, todo turn.Todo, atStart bool) (
 	}
 	wakes := make([]interop.Wakes, 0, len(docs))
 	for _, doc := range docs {
-		wakes = append(wakes, interop.Wakes{Document: doc})
+		messages, leftOut, err := e.messagesFor(ctx, doc.LastSession, doc.Name)
+		if err != nil {
+			return "", fmt.Errorf("read what %s said before: %w", doc.Name, err)
+		}
+		wakes = append(wakes, interop.Wakes{Document: doc, Messages: messages, LeftOut: leftOut})
 	}
 	return interop.WakePrompt(wakes, wakeTranscriptMax), nil
 }
