@@ -112,6 +112,9 @@ func (r *reader) fields(f placed, under string) []placed {
 		one := placed{Field{key, raw}, f.at + dec.InputOffset() - int64(len(raw))}
 		if i, again := place[key]; again {
 			if r.once {
+				if f.Name != "" {
+					under += f.Name + "."
+				}
 				r.wrong(one, under, "is given twice; leave one of them out")
 				return nil
 			}
