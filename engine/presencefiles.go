@@ -22,6 +22,7 @@ const (
 
 // Documents is the folder of the agents' documents; interop.DocumentFiles is the real one.
 type Documents interface {
+	Make() error
 	News() <-chan struct{}
 	Look(ours func(stem string, sum interop.Sum) bool, sound func([]byte) error) (interop.DocumentSight, error)
 	Took(interop.FoundDocument)
@@ -49,6 +50,8 @@ type documentPen struct {
 	e      *Engine
 	files  Documents
 	papers map[string]*documentPaper // by stem
+	leads  bool                      // the team has somebody who leads it
+	made   bool                      // the folder was made, so that others can put files into it
 	warned string                    // what was last said of the folder
 	stuck  map[string]string         // files that cannot be written, and why
 }
@@ -97,7 +100,7 @@ func (p *documentPen) keep(ctx context.Context) {
 
 // known is every document, as of one moment. Nobody changes a document that is in the journal.
 func (p *documentPen) known(ctx context.Context) (docs map[presence.DocID]*presence.Document, err error) {
-	err = p.e.look(ctx, func(t *team.Team) { docs = maps.Clone(t.Crew.Docs) })
+	err = p.e.look(ctx, func(t *team.Team) { docs, p.leads = maps.Clone(t.Crew.Docs), t.Crew.Lead.Agent != "" })
 	return docs, err
 }
 
@@ -107,6 +110,12 @@ func (p *documentPen) round(ctx context.Context) (time.Duration, error) {
 	docs, err := p.known(ctx)
 	if err != nil {
 		return 0, err
+	}
+	if !p.made && p.leads {
+		if err := p.files.Make(); err != nil {
+			return 0, err
+		}
+		p.made = true
 	}
 	sight, err := p.files.Look(
 		func(stem string, sum interop.Sum) bool {

@@ -151,6 +151,9 @@ type search struct {
 // run looks until the page is full, or as far as one request goes. It says whether there is more.
 func (s *search) run(ctx context.Context) (more bool, err error) {
 	for s.after < s.until {
+		if s.q.After != 0 && s.e.crew.said.misses(s.after) {
+			return s.older(ctx)
+		}
 		chunk := transcriptChunk
 		if s.text == "" {
 			chunk = min(chunk, s.q.Limit-s.messages+1)
@@ -168,7 +171,7 @@ func (s *search) run(ctx context.Context) (more bool, err error) {
 		}
 		for i := range said {
 			if full := s.take(&said[i]); full {
-				return more || i < len(said)-1 || s.q.After == 0 && s.e.crew.said.misses(s.until), nil
+				return more || i < len(said)-1 || s.q.After == 0 && s.e.crew.said.misses(0), nil
 			}
 		}
 		s.passed(seqs[len(seqs)-1])
@@ -205,11 +208,11 @@ func (s *search) passed(seq uint64) {
 	s.until = min(s.until, seq-1)
 }
 
-// misses says whether something that was said up to a Seq may not be in the book any more.
-func (t *transcript) misses(until uint64) bool {
+// misses says whether something that was said after a Seq may not be in the book any more.
+func (t *transcript) misses(after uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.below != 0 && until != 0
+	return t.below > after
 }
 
 // older goes on where the book has nothing more: in the journal itself, one stretch a request.

@@ -89,6 +89,10 @@ func (w *world) start() {
 	if err != nil {
 		t.Fatal(err)
 	}
+	documents, err := interop.WatchDocuments(filepath.Join(state, "agents"), log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var between Files = files
 	if w.files != nil {
 		between = w.files(files)
@@ -96,7 +100,7 @@ func (w *world) start() {
 	e, err := Open(ctx, Options{
 		Name: "test", Config: conf, Journal: j, Files: between, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
 		Host:    &Holders{Folder: filepath.Join(state, "sessions"), Workspace: w.dir},
-		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}},
+		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}}, Documents: documents,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -110,6 +114,7 @@ func (w *world) start() {
 			t.Errorf("the engine failed: %v", err)
 		}
 		_ = files.Close()
+		_ = documents.Close()
 		if err := j.Close(); err != nil {
 			t.Error(err)
 		}

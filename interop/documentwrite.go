@@ -76,6 +76,14 @@ func (w *DocumentFiles) Write(stem string, content []byte, seen Sum, ours func(S
 	return syncFolder(dir)
 }
 
+// Make makes the folder, so that it can be watched, and files can be put into it.
+func (w *DocumentFiles) Make() error {
+	if err := os.MkdirAll(w.folder, documentFolderMode); err != nil {
+		return fmt.Errorf("make the folder of the agents' documents: %w", err)
+	}
+	return nil
+}
+
 const documentFolderMode = 0o700 // as .fairlead itself: souls are nobody else's
 
 // prepare writes a sheet beside the file, synced, with the mode that the file has.
