@@ -51,6 +51,13 @@ var (
 	messageKept     = Promise{"message-kept", "what a person said is delivered and answered, or still open", "M1 to M6"}
 	fenceOfTurns    = Promise{"fence-of-turns", "what is said without the turn moves nothing, and nobody ends another one's", "T7; issue: channels"}
 	turnComes       = Promise{"turn-comes", "who is queued and has something to answer gets a turn, and no turn lasts for ever", "T4, T9, T13"}
+	leadAlone       = Promise{"lead-alone", "nobody of the team is alive but by what the lead session that runs has said", "seed 001; P2 to P6"}
+	nobodyLost      = Promise{"nobody-lost", "nobody of the team is deleted, or made another one; who expired stays so; each has a seat of its own", "X5; P1, P7, P10, P11"}
+	reportTaken     = Promise{"report-is-taken", "what the lead says of its team is taken in once", "P2 to P5; X2"}
+	ceremonyWanted  = Promise{"summon-is-wanted", "a summon, a wake and a lead session begin when a person says so, and end when he does", "P1, P3, P8; X8, X9"}
+	ceremonyEnds    = Promise{"summon-ends", "a summon or a wake comes to an end, and so does a placeholder", "P7, P8"}
+	payloadRight    = Promise{"payload-is-right", "who is not awake is handed its soul, and what it said itself; nobody else is", "P8; seed 001"}
+	statusAsked     = Promise{"status-is-asked", "a lead that outlived an engine is asked who is awake, once", "P6"}
 	comesToRest     = Promise{"comes-to-rest", "what was told to go goes, and leaves nobody waiting", "C14"}
 )
 
@@ -59,7 +66,8 @@ func Promises() []Promise {
 	return []Promise{
 		durableFirst, startedOnce, oneSession, startedKnown, onceIsOnce, nothingLost, foreignKept, pauseHolds, holdHolds, replayIsLive,
 		fileIsTrue, extraSurvives, limitHolds, noStrays, countedOnce, errorsSaid, fenceHolds, watchersInOrder, wishObeyed, ackAfterEnd, foreignLoop,
-		talkWanted, oneSpeaker, toldOnce, givenAll, saidOnce, messageKept, fenceOfTurns, turnComes, noPanic, comesToRest,
+		talkWanted, oneSpeaker, toldOnce, givenAll, saidOnce, messageKept, fenceOfTurns, turnComes,
+		leadAlone, nobodyLost, reportTaken, ceremonyWanted, ceremonyEnds, payloadRight, statusAsked, noPanic, comesToRest,
 	}
 }
 
@@ -150,6 +158,7 @@ func (w *world) checkStart(l *life, id string) {
 func (w *world) checkTalk(a *team.Agent) {
 	s := a.Session
 	w.check(foreignLoop, a.Name != outsider, "%s is started for an agent that comes by itself", s.ID)
+	w.check(ceremonyWanted, !s.Leads() || w.crew.begun, "%s is to be started, and nobody has ordered anything that it is needed for", s.ID)
 	w.check(talkWanted, s.Talk != nil && w.named(a.Name, s.Talk.Key).known, "%s is to be started, and what it is to be told is over: %+v", s.ID, s.Talk)
 }
 

@@ -86,7 +86,7 @@ type mix struct {
 	faults []fate
 }
 
-func drawMix(rnd *rand.Rand) mix {
+func drawMix(rnd *rand.Rand, seed uint64) mix {
 	var m mix
 	for _, d := range deeds {
 		if rnd.IntN(10) < 7 || d.do == "pass" || d.do == "settle" || d.do == "order" {
@@ -96,6 +96,11 @@ func drawMix(rnd *rand.Rand) mix {
 	for _, f := range []fate{fails, late, dies, diesDone, raced, cannotRun} {
 		if rnd.IntN(10) < 5 {
 			m.faults = append(m.faults, f)
+		}
+	}
+	for _, d := range crewDeeds {
+		if hasLead(seed) && (rnd.IntN(10) < 7 || d.do == "summon" || d.do == "wake") { // as it was: a day without a lead draws nothing here
+			m.deeds = append(m.deeds, slices.Repeat([]string{d.do}, d.weight)...)
 		}
 	}
 	return m
@@ -138,12 +143,15 @@ func (w *world) draw(rnd *rand.Rand, m mix) Act {
 	case "clock-back":
 		a.MS = int64(3 * time.Hour / time.Millisecond)
 	}
-	return drawDeed(rnd, a).trimmed()
+	return drawRitual(rnd, drawDeed(rnd, a)).trimmed()
 }
 
 // trimmed leaves out what the act does not need.
 func (a Act) trimmed() Act {
 	if _, is := parleys[a.Do]; is {
+		return a
+	}
+	if _, is := rituals[a.Do]; is {
 		return a
 	}
 	switch a.Do {
@@ -161,11 +169,11 @@ func fits(f fate, key string) bool {
 	of := kind(key)
 	switch f {
 	case raced:
-		return of == "write"
+		return of == "write" || of == "inks"
 	case cannotRun:
 		return of == "start"
 	case late:
-		return slices.Contains([]string{"append", "start", "write", "end", "ack"}, of) // what is typed is asked for again until there is an answer: a holder's input has offsets
+		return slices.Contains([]string{"append", "start", "write", "inks", "end", "ack"}, of) // what is typed is asked for again until there is an answer: a holder's input has offsets
 	case fails, diesDone:
 		return of != "look"
 	default:
@@ -232,6 +240,10 @@ func (w *world) do(a Act) {
 			w.deed(a)
 			break
 		}
+		if _, is := rituals[a.Do]; is {
+			w.ritual(a)
+			break
+		}
 		panic("sim: no such act: " + a.Do)
 	}
 	synctest.Wait()
@@ -254,6 +266,10 @@ func (w *world) race(key, word string) {
 		return
 	}
 	agent := strings.Fields(key)[1]
+	if kind(key) == "inks" {
+		w.raceOnPaper(key, agent+".json")
+		return
+	}
 	note := w.note("wish")
 	pen := func() { w.put(agent, w.wish(agent, word, note, time.Millisecond).Render(), true, note) }
 	w.mu.Lock()
@@ -386,10 +402,16 @@ func (w *world) evening() {
 	for _, agent := range agents {
 		w.foreignWrite(agent, interop.Pause, time.Millisecond)
 	}
+	if w.lead() != "" {
+		w.putToSleep()
+		w.settle()
+	}
 	w.rest("good night")
 	w.pass(26 * time.Hour) // a new day: what was used up is there again
 	w.settle()
+	w.crewMorning()
 	w.lastWords()
+	w.crewNight()
 	w.mu.Lock()
 	before := slices.Clone(w.order)
 	w.mu.Unlock()
@@ -406,7 +428,7 @@ func (w *world) evening() {
 	for _, agent := range agents {
 		n := 0
 		for _, id := range ran {
-			if agentIn(id) == agent && w.sessions[id].kind != driver.Turn {
+			if agentIn(id) == agent && !talks(w.sessions[id].kind) {
 				n++
 			}
 		}
@@ -426,6 +448,7 @@ func (w *world) evening() {
 	if w.failure == nil {
 		w.checkOwed()
 		w.checkWords()
+		w.checkPapers()
 	}
 }
 

@@ -88,12 +88,12 @@ func (w *world) run(id string, launch driver.Launch, epoch uint64) *session {
 	program := *programs()[name]
 	program.Seed = w.seed
 	world := &script.Memory{}
-	if kind == driver.Turn {
+	if talks(kind) {
 		w.begins(s, launch.Input)
 	}
 	w.plays.Go(func() {
 		var end script.End
-		if kind == driver.Turn {
+		if talks(kind) {
 			end = w.talk(ctx, s)
 		} else {
 			end = script.Play(ctx, &program, script.Part{Name: name, Session: id, Kind: kind, Attempt: 1, Prompt: "go on"},

@@ -43,6 +43,8 @@ func (j *ledger) store(batch []journal.Change, expect []journal.Expect) (uint64,
 		rec.Seq = last - uint64(len(batch)-1-i)
 		j.w.stored(j.l, rec)
 	}
+	j.w.checkCrew(j.w.batch)
+	j.w.batch = nil
 	return last, nil
 }
 
@@ -83,7 +85,7 @@ func (j *ledger) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 
 // stored takes a change that is safe now into our own team; the caller holds the lock.
 func (w *world) stored(l *life, rec journal.Change) {
-	ch := team.Change{Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger, At: rec.Time}
+	ch := team.Change{Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger, At: rec.Time, Actor: team.Actor(rec.Actor)}
 	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
 		w.broken(replayIsLive, "change %d cannot be read: %v", rec.Seq, err)
 		return
@@ -95,7 +97,9 @@ func (w *world) stored(l *life, rec journal.Change) {
 	}
 	w.checkStored(l, ch)
 	w.checkFloor(ch)
+	w.checkBegins(ch)
 	w.truth.Apply(ch)
+	w.batch = append(w.batch, ch)
 	w.remember(ch)
 }
 
@@ -103,6 +107,8 @@ func (w *world) stored(l *life, rec journal.Change) {
 func (w *world) remember(ch team.Change) {
 	name := afterSlash(ch.Entity)
 	switch body := ch.Body; {
+	case body.Presence != nil:
+		w.noteIn(body.Presence)
 	case body.Control != nil:
 		w.noted[body.Control.Value.Wish.Note] = true
 		w.noted[body.Control.Seen], w.noted[body.Control.Swapped] = true, true

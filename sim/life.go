@@ -20,6 +20,7 @@ type life struct {
 	n      int
 	engine *engine.Engine
 	eyes   *eyes
+	clerk  *clerk // of the documents
 	cancel context.CancelFunc
 	gone   chan struct{} // closed with its death
 	ran    chan struct{} // closed when Run has returned
@@ -43,14 +44,14 @@ func (w *world) begin() error {
 		n: len(w.lives) + 1, gone: make(chan struct{}), ran: make(chan struct{}), log: &logBook{},
 		found: map[string]engine.Found{}, read: map[string]*sheet{},
 	}
-	l.eyes = newEyes(w, l)
+	l.eyes, l.clerk = newEyes(w, l), newClerk(w, l)
 	w.lives = append(w.lives, l)
 	conf := w.conf
 	ahead, boot := w.ahead, w.boot
 	w.ahead = 0
 	w.mu.Unlock()
 	e, err := engine.Open(context.Background(), engine.Options{
-		Name: "sim", Config: &conf, Journal: &ledger{Journal: w.slate.Again(), w: w, l: l, ahead: ahead}, Files: l.eyes, Host: host{w, l},
+		Name: "sim", Config: &conf, Journal: &ledger{Journal: w.slate.Again(), w: w, l: l, ahead: ahead}, Files: l.eyes, Documents: w.documents(l.clerk), Host: host{w, l},
 		Drivers: map[string]driver.Driver{"script": player{}}, Lookup: func(string) (string, bool) { return "", false },
 		BootID: fmt.Sprintf("boot-%d", boot), Log: slog.New(slog.NewTextHandler(l.log, nil)),
 	})
@@ -177,7 +178,7 @@ func (player) Check(driver.Agent) error { return nil }
 
 func (player) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
 	launch := driver.Launch{Argv: []string{string(s.Kind)}}
-	if s.Kind == driver.Turn {
+	if talks(s.Kind) {
 		first, err := json.Marshal(script.Order{Type: script.OrderStart, Text: s.Prompt})
 		if err != nil {
 			return driver.Launch{}, err
@@ -187,8 +188,11 @@ func (player) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
 	return launch, nil
 }
 
-// Hears is for everybody but one.
-func (player) Hears(a driver.Agent) bool { return a.Name != deaf }
+// talks says whether a session of this kind is told things, one after the other.
+func talks(kind driver.Kind) bool { return kind == driver.Turn || kind == driver.Lead }
+
+// HearsAs is for everybody but one, in every session.
+func (player) HearsAs(a driver.Agent, _ driver.Kind) bool { return a.Name != deaf }
 
 // programs are what the agents play. Their lots are drawn from the day's seed. They are read
 // when they are needed: other verbs of the program have no use for them.

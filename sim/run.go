@@ -40,7 +40,7 @@ type Result struct {
 // to it.
 func Day(t *testing.T, folder string, seed uint64, steps int, tracing bool) Result {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	m := drawMix(rnd)
+	m := drawMix(rnd, seed)
 	return play(t, folder, seed, tracing, func(w *world, n int) (Act, bool) {
 		if n >= steps {
 			return Act{}, false

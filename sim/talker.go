@@ -23,6 +23,8 @@ type talker struct {
 	took int64 // bytes of input that it has read
 	open bool  // it has not said yet that it listens
 	each bool  // it says so after each answer, also where it has more to answer
+
+	crew map[int]string // of a lead: who lives in this session, by seat
 }
 
 // deaf is the agent whose program reads nothing while it runs: each thing that it is told
@@ -48,7 +50,7 @@ const (
 
 // talk plays a session for channels to its end.
 func (w *world) talk(ctx context.Context, s *session) script.End {
-	k := &talker{w: w, s: s, ctx: ctx, rnd: rand.New(rand.NewPCG(w.seed, hash(s.id)))}
+	k := &talker{w: w, s: s, ctx: ctx, rnd: rand.New(rand.NewPCG(w.seed, hash(s.id))), crew: map[int]string{}}
 	k.each = k.rnd.IntN(2) == 0
 	for {
 		if why := k.next(); why != none {
@@ -115,6 +117,9 @@ func (k *talker) listen() {
 
 // answer does as it likes with one prompt. Over: the process has ended.
 func (k *talker) answer() (end script.End, over bool) {
+	if do := ofLead(k.now.key); do != "" {
+		return k.leads(do)
+	}
 	how := manners[k.rnd.IntN(len(manners))]
 	if k.w.isEvening() {
 		how = "well"
@@ -143,6 +148,9 @@ func (k *talker) answer() (end script.End, over bool) {
 }
 
 func (k *talker) speak(how string) cut {
+	if why := k.markers(); why != none {
+		return why
+	}
 	switch how {
 	case "slowly":
 		if why := k.rest(15_000, 40_000); why != none {

@@ -32,6 +32,7 @@ type word struct {
 	n       int
 	by      string
 	session string // of an agent of ours; else empty
+	speaker string // of a lead: for whom of its team it was said, or for itself; else empty
 	key     string // of the errand that it answers; empty: of none
 	must    bool   // it is to be in the journal in the end; else it may be
 	times   int    // it is in the journal
@@ -43,6 +44,7 @@ type errand struct {
 	channel  string
 	turn, re uint64
 	known    bool // it was asked for when it was told; else nobody can say what it was
+	lead     bool // in no channel: it is the lead's
 }
 
 func newBook() *book {
@@ -77,8 +79,8 @@ func (b *book) givesUp(key string) {
 func (w *world) named(agent, key string) errand {
 	for _, todo := range w.truth.TalkTodo(agent, w.now()) {
 		if todo.Key == key {
-			e := errand{channel: string(todo.Token.Channel), turn: todo.Token.Turn, known: true}
-			if e.turn == 0 {
+			e := errand{channel: string(todo.Token.Channel), turn: todo.Token.Turn, known: true, lead: ofLead(key) != ""}
+			if e.turn == 0 && !e.lead {
 				e.re = todo.N
 			}
 			return e
@@ -120,6 +122,7 @@ func (w *world) told(s *session, key, text string) {
 		b.errand[key] = e
 	}
 	b.typed[key] = text
+	w.checkTold(s, key, text)
 }
 
 // givenMost is how much may be said in a channel until an agent need not be given all of it.
@@ -226,6 +229,7 @@ func (w *world) checkPost(channel string, ch team.Change, post *turn.Post) {
 	n := uint64(len(b.posts[channel]))
 	w.check(saidOnce, post.N == n, "#%s: message %d comes after %d", channel, post.N, n-1)
 	w.check(saidOnce, post.Kind == turn.OfLate || !strings.HasSuffix(strings.TrimSpace(set.Text), "TURN_COMPLETE"), "#%s: message %d shows the marker: %q", channel, n, set.Text)
+	w.check(saidOnce, post.By != w.lead() || !shows(set.Text) || w.crew.uuid[w.crew.lead] != set.Session, "#%s: message %d shows what the lead says of its team: %q", channel, n, set.Text)
 	if post.Kind == turn.OfTurn {
 		w.check(fenceOfTurns, string(c.Head.Holder) == post.By && c.Head.Turn == post.Turn, "#%s: message %d is said by %s in turn %d, and %s has turn %d", channel, n, post.By, post.Turn, c.Head.Holder, c.Head.Turn)
 	}
@@ -246,6 +250,7 @@ func (w *world) checkPost(channel string, ch team.Change, post *turn.Post) {
 			b.last[from] = word.n
 		}
 		word.at = fmt.Sprintf("message %d in #%s", n, channel)
+		w.crew.spoken[name] = heardAs{session: set.Session}
 		w.check(saidOnce, word.by == post.By, "%s was said by %s, and the journal says %s", name, word.by, post.By)
 		if e := b.errand[word.key]; e.known && word.must {
 			own := e.re == 0 && post.Kind == turn.OfAside // a holder that was asked itself answers under its turn

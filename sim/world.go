@@ -65,7 +65,10 @@ type world struct {
 	foreign foreign
 	guest   guest // the same in channels
 	book    *book
-	night   bool // it is the evening: everybody behaves
+	crew    *crewBook
+	folder  *folder       // of the documents
+	batch   []team.Change // that is being stored
+	night   bool          // it is the evening: everybody behaves
 
 	failure *Failure
 	began   time.Time
@@ -79,9 +82,11 @@ func newWorld(seed uint64, folder string, tracing bool) *world {
 		sessions: map[string]*session{}, bars: map[string]uint64{}, files: map[string]*file{}, pens: map[string]func(){},
 		moved: make(chan struct{}), truth: team.New(nil), noted: map[string]bool{},
 		wishOf: map[string]uint64{}, openedAt: map[string]time.Time{}, oneShots: map[string]int{}, counted: map[string]int64{}, countedDay: map[string]int64{},
-		owed: map[string]owed{}, guest: guest{did: map[string]bool{}}, book: newBook(),
+		owed: map[string]owed{}, guest: guest{did: map[string]bool{}}, book: newBook(), crew: newCrewBook(), folder: newFolder(),
 	}
+	w.truth.Crew.Render = interop.DocumentSum // as the engine has it
 	inChannels(&w.conf, seed)
+	withLead(&w.conf, seed)
 	for _, name := range agents {
 		w.files[name] = &file{}
 	}
@@ -172,6 +177,7 @@ func (w *world) calm() {
 		w.broken(comesToRest, "engine %d does not answer: %v", l.n, err)
 	default:
 		w.checkCalm(l, view)
+		w.checkCrewCalm()
 	}
 }
 
