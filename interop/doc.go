@@ -25,6 +25,12 @@
 // kin say who spoke and how a turn ends. Others' words stand in it behind a mark on each line, so that
 // nobody can put words into our mouth.
 //
+// A team that sleeps is a folder of documents, one for each agent, in the seed's own spelling:
+// ReadDocument and WriteDocument know it, and keep what they do not know. What the lead of the team
+// says about it comes as JSON behind two markers, which ParseStatus and ParseRegistered read; what
+// it is told is a text again, SummonPrompt and WakePrompt, in which the soul and the talk of
+// somebody who sleeps lie like letters in an envelope: nothing that is written in a letter opens it.
+//
 // What is not promised: a foreign program's own read-modify-write that began before our
 // write and ends after it carries its old idea of our fields; it arrives as Seen like any
 // other. A foreign writer that holds a swapped-out file open for more than a second

@@ -137,3 +137,30 @@ func FuzzParseRegistered(f *testing.F) {
 		}
 	})
 }
+
+// What a lead reads about its markers is what is taken from it.
+func TestLeadInstructions(t *testing.T) {
+	text := LeadInstructions("julian")
+	if strings.Contains(text, "{lead}") || !strings.Contains(text, "You are **julian**") || !strings.Contains(text, "`[julian]: `") {
+		t.Errorf("it does not speak to julian:\n%s", text)
+	}
+	read := map[string]int{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if object, ok := strings.CutPrefix(line, statusMarkerName+" {"); ok {
+			if _, err := ParseStatus([]byte("{" + object)); err != nil {
+				t.Error(err)
+			}
+			read[statusMarkerName]++
+		}
+		if object, ok := strings.CutPrefix(line, registerMarkerName+" {"); ok {
+			if is, err := ParseRegistered([]byte("{" + object)); err != nil || is.Soul == "" || is.Face.Mouth == "" {
+				t.Errorf("%+v %v", is, err)
+			}
+			read[registerMarkerName]++
+		}
+	}
+	if read[statusMarkerName] != 2 || read[registerMarkerName] != 1 {
+		t.Errorf("it shows %v", read)
+	}
+}
