@@ -33,7 +33,7 @@ func configureLead(c *team.Configured, conf *config.Config) {
 // mayTellLead refuses what people ask of a lead that cannot be told anything: the team would wait
 // for what nobody hears. It runs in the loop.
 func (e *Engine) mayTellLead(what any) error {
-	row := ""
+	var row string
 	switch what.(type) {
 	case presence.SummonAsked:
 		row = "P1"
@@ -43,7 +43,7 @@ func (e *Engine) mayTellLead(what any) error {
 		return nil
 	}
 	m := e.members[e.team.Crew.Lead.Agent]
-	if m == nil || e.joins(m) || driver.Hears(m.driver, known(*m.conf)) {
+	if m == nil || e.joins(m) || driver.HearsAs(m.driver, known(*m.conf), driver.Lead) {
 		return nil // or the team says why not
 	}
 	return &machine.Refusal{
@@ -52,15 +52,14 @@ func (e *Engine) mayTellLead(what any) error {
 	}
 }
 
-// leadMoved names the lead where a change of the crew may ask something of it.
+// leadMoved names the lead where a change may ask something of it, and says whether it was about
+// the crew.
 func (e *Engine) leadMoved(ch team.Change, touched map[string]bool) bool {
-	if ch.Body.Presence == nil {
-		return false
-	}
-	if lead := e.team.Crew.Lead.Agent; lead != "" && ch.Body.Presence.Words == nil {
+	crew, lead := ch.Body.Presence, e.team.Crew.Lead.Agent
+	if lead != "" && (crew != nil && crew.Words == nil || ch.Body.Team != nil) { // the end of a hold
 		touched[lead] = true
 	}
-	return true
+	return crew != nil
 }
 
 // leadPrompt is an errand of the lead in words, as it is to be told now; who turned out to be

@@ -95,7 +95,8 @@ func (e *Engine) talkErrands(name string) {
 	}
 	e.stopWork(m, a, todo)
 	s := a.Session
-	if m.part.telling != "" || is != nil && is.Deaf || !s.Talks() || s.Phase != team.Running || s.Ending != "" || s.Stop != nil || e.voice(s.ID) == nil {
+	deaf := is != nil && is.Deaf && !s.Leads() // whoever leads is known to hear
+	if m.part.telling != "" || deaf || !s.Talks() || s.Phase != team.Running || s.Ending != "" || s.Stop != nil || e.voice(s.ID) == nil {
 		return
 	}
 	next, resumes, ok := e.nextToTell(m, s, todo)

@@ -44,6 +44,7 @@ type talkEar struct {
 	over    bool         // in this report its answer ended
 	resume  []turn.Token // turns whose wait is over with this report
 	marked  int          // markers of the team in this report
+	rested  string       // the errand whose answer is over
 	uttered utterance
 }
 
@@ -91,6 +92,9 @@ func (e *Engine) talksFrom(ctx context.Context, m *member, s team.Session, proc 
 			return false
 		}
 		v.set(*now.Talk)
+		if !now.Answers() {
+			t.rested = now.Talk.Key
+		}
 		if lease := leaseOf(tm, now.Talk.Token); lease != nil && now.Answers() && !lease.Stopped {
 			t.asks = strings.HasPrefix(lease.Why, askWords)
 			t.waits = !t.asks
@@ -212,7 +216,7 @@ func (t *talkEar) note(fact heldFact, pending *team.SessionReported) bool {
 		}
 	case driver.PermissionAsked:
 		t.flush(false)
-		if is := t.v.answers(); team.OfLead(is.Token) {
+		if t.toTeam() {
 			t.tell(presence.Faulty{Agent: t.agent, Session: t.session, Fault: askWords + cutText(firstLine(fact.Text), whyShownMax)}, "")
 			break
 		}
@@ -229,15 +233,22 @@ func (t *talkEar) note(fact heldFact, pending *team.SessionReported) bool {
 			return true
 		}
 		t.flush(true)
-		t.over, t.waits = true, false
+		t.over, t.waits, t.rested = true, false, t.v.answers().Key
 		pending.Over, pending.Heard = true, fact.Input
 	case driver.Thought, driver.ToolCalled:
 		t.goesOn(false)
 		return len(t.events) > 0
 	default: // what it used, and what could not be understood, is no sign that it goes on
-		return false
+		return t.leads && len(t.events) > 0 // of a marker that never became whole
 	}
 	return true
+}
+
+// toTeam says whether what is said now is said in no channel: a lead answers the team, or nobody,
+// since it tells of its team by itself, too.
+func (t *talkEar) toTeam() bool {
+	is := t.v.answers()
+	return team.OfLead(is.Token) || t.leads && is.Key == t.rested
 }
 
 // written is how many bytes of input are known to be written.
@@ -274,7 +285,7 @@ func (t *talkEar) add(what turn.Input, text string) {
 func (t *talkEar) flush(ended bool) {
 	is := t.v.answers()
 	text, word := ending(t.text, t.glued)
-	lead := team.OfLead(is.Token)
+	toTeam := t.toTeam()
 	t.glued = t.part && len(t.text) > 0 && word == "" && !isSpaceByte(t.text[len(t.text)-1])
 	if ended {
 		t.glued = false
@@ -285,7 +296,7 @@ func (t *talkEar) flush(ended bool) {
 		word = "" // it means nothing any more
 	}
 	posts := parts(so.room(text))
-	if lead { // no turn, and nobody waits for its end: words are all that counts
+	if toTeam { // no turn, and nobody waits for its end: words are all that counts
 		for _, post := range posts {
 			t.tell(presence.Spoke{Session: t.session, Text: post}, "")
 		}
