@@ -11,15 +11,19 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/presence"
 )
 
+func listed(name, status string, seat int) presence.Listed {
+	return presence.Listed{Name: name, Status: status, Seat: seat}
+}
+
 func TestParseStatus(t *testing.T) {
 	for text, want := range map[string][]presence.Listed{
 		`{"agents":[]}`: nil,
-		`{"agents":[{"name":"Lyra","status":"alive","gridPosition":0},{"name":"Kael","status":"alive","gridPosition":1}]}`: {{"Lyra", "alive", 0}, {"Kael", "alive", 1}},
-		`{"agents":[{"status":"idle","name":"Lyra","mood":["fine"]}],"at":1}`:                                              {{"Lyra", "idle", presence.NoSeat}},
+		`{"agents":[{"name":"Lyra","status":"alive","gridPosition":0},{"name":"Kael","status":"alive","gridPosition":1}]}`: {listed("Lyra", "alive", 0), listed("Kael", "alive", 1)},
+		`{"agents":[{"status":"idle","name":"Lyra","mood":["fine"]}],"at":1}`:                                              {listed("Lyra", "idle", presence.NoSeat)},
 		"{\n \"agents\": [ {\"name\": null, \"status\": \"alive\", \"gridPosition\": 8},\n {\"name\":\"K\",\"status\":\"alive\",\"gridPosition\":null} ]\n}": {
-			{"", "alive", 8}, {"K", "alive", presence.NoSeat},
+			listed("", "alive", 8), listed("K", "alive", presence.NoSeat),
 		},
-		`{"agents":[{"name":"Lyra","status":"alive","gridPosition":4711}]}`: {{"Lyra", "alive", 4711}},
+		`{"agents":[{"name":"Lyra","status":"alive","gridPosition":4711}]}`: {listed("Lyra", "alive", 4711)},
 	} {
 		got, err := ParseStatus([]byte(text))
 		if err != nil {
