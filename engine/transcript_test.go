@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const crewTalksYAML = crewYAML + "channels:\n  plan: {agents: [julian]}\n"
+
+func newTalkingCrew(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, crewTalksYAML, map[string]string{"julian.script": "listen\n"})
+	if _, err := w.engine.Hold(context.Background(), human, true, ""); err != nil {
+		t.Fatal(err)
+	}
+	w.leads("Lyra", "Kael")
+	return w
+}
+
+func (w *world) transcript(q TranscriptQuery) TranscriptPage {
+	w.t.Helper()
+	page, err := w.engine.Transcript(context.Background(), q)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return page
+}
+
+// all pages through everything that a query finds, in one direction.
+func (w *world) all(q TranscriptQuery) (all []Message, pages int) {
+	w.t.Helper()
+	for {
+		page := w.transcript(q)
+		pages++
+		if q.After != 0 {
+			all = append(all, page.Messages...)
+			q.After = page.Next
+		} else {
+			all = append(slices.Clone(page.Messages), all...)
+			q.Before = page.Next
+		}
+		if !page.More {
+			return all, pages
+		}
+		if page.Next == 0 || pages > 10_000 {
+			w.t.Fatalf("more of %+v, and no way on: %+v", q, page)
+		}
+	}
+}
+
+func TestTranscriptTakesALeadsWordsApart(t *testing.T) {
+	w := newTalkingCrew(t)
+	w.happens(presence.Spoke{Session: "julian-1", Text: "Hello.\n[Lyra]: I am here,\nand well.\n[Nobody]: who?\n[Kael]: so am I\n[julian]: Good."})
+	if _, err := w.engine.Say(context.Background(), human, "plan", "[Lyra]: this is a person's", ""); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range w.transcript(TranscriptQuery{}).Messages {
+		got = append(got, fmt.Sprintf("%s %s %s %q %v", m.Kind, m.Speaker, m.Channel, m.Text, m.Session == leadUUID))
+	}
+	want := []string{
+		`lead julian  "Hello." true`,
+		`agent Lyra  "I am here,\nand well.\n[Nobody]: who?" true`,
+		`agent Kael  "so am I" true`,
+		`lead julian  "Good." true`,
+		`human tester plan "[Lyra]: this is a person's" false`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	messages, leftOut, err := w.engine.messagesFor(context.Background(), leadUUID, "Lyra")
+	if err != nil || len(messages) != 1 || leftOut != 0 || !strings.HasPrefix(messages[0].Text, "I am here") {
+		t.Errorf("%+v %d %v", messages, leftOut, err)
+	}
+	if messages, _, err := w.engine.messagesFor(context.Background(), "elsewhere", "Lyra"); err != nil || len(messages) != 0 {
+		t.Errorf("of another machine: %+v %v", messages, err)
+	}
+}
+
+// What a lead says in a channel is one change, and may be of several speakers.
+func TestTranscriptOfALeadsPost(t *testing.T) {
+	post := team.Change{Entity: "channel/plan", Body: team.Body{Turn: &team.TurnSet{
+		Body: turn.Body{Post: &turn.Post{N: 1, Kind: turn.OfTurn, By: "julian"}}, Session: leadUUID,
+		Text: "We begin.\n[Lyra]: I take the first.\n[Later]: not born yet",
+	}}}
+	said, is := spokenIn(&post, 7)
+	if !is {
+		t.Fatal("nothing was said")
+	}
+	if got := said.speakers(); !slices.Equal(got, []string{"julian", "Lyra", "Later"}) {
+		t.Errorf("%q", got)
+	}
+	w := whom{lead: "somebody else by now", names: map[string]bool{"Lyra": true}}
+	got := w.messages(&said)
+	if len(got) != 2 || got[0].Kind != kindOfLead || got[1].Speaker != "Lyra" || got[1].Kind != kindOfAgent || !strings.HasSuffix(got[1].Text, "not born yet") {
+		t.Errorf("%+v", got)
+	}
+	post.Body.Turn.Session = "julian-4" // no lead session: it speaks for itself alone
+	said, _ = spokenIn(&post, 8)
+	if got := w.messages(&said); len(got) != 1 || got[0].Kind != kindOfAgent {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestTranscriptPagesAndFinds(t *testing.T) {
+	w := newTalkingCrew(t)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	speakers := []string{"julian", "Lyra", "Kael"}
+	for n := range 300 {
+		if n%7 == 0 {
+			if _, err := w.engine.Say(context.Background(), human, "plan", fmt.Sprintf("Question %d", n), ""); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		var text strings.Builder
+		for range 1 + rnd.IntN(3) {
+			fmt.Fprintf(&text, "[%s]: line %d %s\n", speakers[rnd.IntN(3)], n, []string{"Tide", "tide", "ebb"}[rnd.IntN(3)])
+		}
+		w.happens(presence.Spoke{Session: "julian-1", Text: text.String()})
+	}
+	check := func(when string) {
+		t.Helper()
+		whole, _ := w.all(TranscriptQuery{Limit: 500})
+		if len(whole) < 300 {
+			t.Fatalf("%s: %d messages", when, len(whole))
+		}
+		for range 25 {
+			q := TranscriptQuery{Limit: 1 + rnd.IntN(90)}
+			if rnd.IntN(2) == 0 {
+				q.Speaker = append(speakers, "tester", "nobody")[rnd.IntN(5)]
+			}
+			if rnd.IntN(3) == 0 {
+				q.Session = []string{leadUUID, "none"}[rnd.IntN(2)]
+			}
+			if rnd.IntN(2) == 0 {
+				q.Text = []string{"TIDE", "line 1", "question", "[", "absent"}[rnd.IntN(5)]
+			}
+			switch pivot := whole[rnd.IntN(len(whole))].Seq; rnd.IntN(3) {
+			case 0:
+				q.Before = pivot
+			case 1:
+				q.After = pivot
+			}
+			var want []Message
+			for _, m := range whole {
+				if (q.Speaker == "" || m.Speaker == q.Speaker) && (q.Session == "" || m.Session == q.Session) &&
+					strings.Contains(strings.ToLower(m.Text), strings.ToLower(q.Text)) &&
+					(q.Before == 0 || m.Seq < q.Before) && m.Seq > q.After {
+					want = append(want, m)
+				}
+			}
+			got, _ := w.all(q)
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("%s: %+v: %s", when, q, diff)
+			}
+		}
+	}
+	check("as it was said")
+	w.stop()
+	w.start()
+	<-w.engine.Ready()
+	check("after a start")
+	said := &w.engine.crew.said
+	said.mu.Lock()
+	half := len(said.places) / 2
+	for said.places[half].seq == said.places[half-1].seq {
+		half++
+	}
+	said.below, said.places = said.places[half-1].seq, said.places[half:]
+	said.mu.Unlock()
+	check("with half of it in the journal alone")
+}
