@@ -132,7 +132,7 @@ func TestHostileWords(t *testing.T) {
 		return b.String()
 	}
 	short := func() string { return cutString(plainUTF8(words()), 80) }
-	for range 3000 {
+	for range 1000 {
 		var wakes []Wakes
 		var want []told
 		for range rnd.IntN(4) {

@@ -383,7 +383,9 @@ func TestDriverLeads(t *testing.T) {
 		return `said [AGENT_REGISTERED] {"name":"` + name + `","color":"#c9b1e8","colorName":"Violet","gender":"woman","gridPosition":` + seat +
 			`,"faceVariant":{"eyes":"standard","mouth":"gentle"},"individuationArtifact":"I am ` + name + `."}` + "\n"
 	}
-	for _, c := range []struct{ name, first, then, told string }{
+	var cases []drivertest.Case
+	told := map[string]*strings.Builder{}
+	talks := []struct{ name, first, then, told string }{
 		{
 			"Summons", "[SUMMON AGENTS]\nFree seats: 0, 1, 2\n", "Who of your team is alive?",
 			"said I write to them.\n" + born("Lyra", "0") + "said [Lyra]: So this is where I am.\n" + born("Kael", "1") + "said [Kael]: So this is where I am.\n" +
@@ -393,15 +395,16 @@ func TestDriverLeads(t *testing.T) {
 			"Wakes", "Who of your team is alive?", wake,
 			status + "]}\nlistening \nsaid I wake them.\nsaid [Kael]: I am Kael. I was asleep, I think.\n" + status + kael + "]}\nlistening \n",
 		},
-	} {
-		var told strings.Builder
+	}
+	for _, c := range talks {
+		told[c.name] = &strings.Builder{}
 		listened := 0
-		drivertest.Run(t, script.Driver{}, drivertest.Case{
+		cases = append(cases, drivertest.Case{
 			Name: c.name, OK: true, Agent: driver.Agent{Name: "julian", Script: file, Workspace: t.TempDir()},
 			Session: driver.Session{ID: "julian-1", Kind: driver.Lead, Prompt: c.first, Attempt: 1},
 			Tell: func(t *testing.T, p *drivertest.Process, talk driver.Conversation, f driver.Fact) {
 				if f.Kind == driver.Said || f.Kind == driver.Listening {
-					told.WriteString(string(f.Kind) + " " + f.Text + "\n")
+					told[c.name].WriteString(string(f.Kind) + " " + f.Text + "\n")
 				}
 				if f.Kind != driver.Listening {
 					return
@@ -415,8 +418,11 @@ func TestDriverLeads(t *testing.T) {
 				}
 			},
 		})
-		if told.String() != c.told {
-			t.Errorf("%s: told\n%s\nwant\n%s", c.name, told.String(), c.told)
+	}
+	drivertest.Run(t, script.Driver{}, cases...)
+	for _, c := range talks {
+		if got := told[c.name].String(); got != c.told {
+			t.Errorf("%s: told\n%s\nwant\n%s", c.name, got, c.told)
 		}
 	}
 }
