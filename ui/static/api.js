@@ -274,7 +274,7 @@ export const soul = async (id) => (await ask(`/team/agents/${name(id)}/soul`)).t
 export const orderCrew = (verb, body) => post(`/team/${verb}`, body);
 /** @param {string} text of a file, as it came @returns {Promise<Document>} */
 export const importDocument = async (text) =>
-  (await ask('/team/import', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: text })).json();
+  (await ask(`/team/import`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: text })).json();
 /** @param {Record<string, string | number>} query speaker, session, text; before or after, by seq; limit @returns {Promise<SaidPage>} */
 export const transcript = (query) =>
   get('/transcripts?' + new URLSearchParams(Object.entries(query).filter(([, v]) => v !== '' && v !== 0).map(([k, v]) => [k, String(v)])));

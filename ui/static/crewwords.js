@@ -12,17 +12,20 @@ export const lookOf = (status, live) => (status === 'hatching' ? 'egg' : status 
 /** @param {Document} d */
 export const nameOf = (d) => (d.name ? plain(d.name, 64) : d.status === 'hatching' ? 'Somebody' : plain(d.id, 64));
 
-/** @param {string | null} iso @param {number} now in ms since 1970, by the server's clock */
+/** How long ago, in one unit: who was seen hours ago is not counted in seconds. @param {string | null} iso @param {number} now in ms since 1970, by the server's clock */
 export function ago(iso, now) {
   const at = iso ? Date.parse(iso) : NaN;
   if (!Number.isFinite(at)) return '';
-  return now - at < 1000 ? 'just now' : `${span(now - at)} ago`;
+  const s = Math.floor((now - at) / 1000);
+  if (s < 1) return 'just now';
+  return s < 60 ? `${s}s ago` : s < 3600 ? `${Math.floor(s / 60)}m ago` : s < 86400 ? `${Math.floor(s / 3600)}h ago` : `${Math.floor(s / 86400)}d ago`;
 }
 
 /** What is known of somebody, and since when. @param {Document} d @param {boolean} live @param {number} now */
 export function evidenceOf(d, live, now) {
   const seen = ago(d.lastAliveAt, now);
-  if (d.status === 'hatching') return `hatching for ${span(now - Date.parse(d.createdAt))}`;
+  const laid = Date.parse(d.createdAt);
+  if (d.status === 'hatching') return Number.isFinite(laid) ? `hatching for ${span(now - laid)}` : 'hatching';
   if (!live) return seen ? `not known; alive ${seen}` : 'not known';
   switch (d.status) {
     case 'alive': return seen ? `alive, ${seen}` : 'alive';

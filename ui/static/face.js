@@ -3,7 +3,7 @@
 // Whoever chose a face chose words, and any words: those that are known here have a drawing,
 // and any other always gets the same one of them. What a word says is never drawn itself.
 
-/** @typedef {{skin: string, light: string, shade: string, hair: string, cheek: string, ink: string, glint: string}} Palette */
+/** @typedef {{skin: string, halo: string, light: string, shade: string, hair: string, cheek: string, ink: string, glint: string}} Palette */
 
 export const EYES = ['standard', 'round', 'wide', 'narrow', 'soft', 'sharp', 'sleepy', 'calm', 'happy', 'starry', 'wink', 'curious', 'spectacles', 'dots', 'bright'];
 export const MOUTHS = ['gentle', 'smile', 'grin', 'open', 'small', 'straight', 'tilted', 'smirk', 'serious', 'wavy', 'round', 'cat', 'laugh', 'tongue'];
@@ -80,6 +80,7 @@ export function paletteOf(hex) {
   const dark = lightness(hex) < 0.16;
   return {
     skin: hex,
+    halo: dark ? mix(hex, '#ffffff', 0.55) : hex,
     light: mix(hex, '#ffffff', dark ? 0.18 : 0.4),
     shade: mix(hex, '#191428', dark ? 0.3 : 0.2),
     hair: dark ? mix(hex, '#ffffff', 0.42) : mix(hex, '#1d1730', 0.62),

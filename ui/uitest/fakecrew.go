@@ -176,7 +176,7 @@ func (f *Fake) leadBegins() {
 	if c.lead.Session == "" {
 		c.sessions++
 		c.lead.Session, c.lead.State = fmt.Sprintf("%s-%d", c.lead.Agent, c.sessions), "unheard"
-		c.uuid = fmt.Sprintf("0b7d3c52-4a1e-4c8e-9d10-%012d", c.sessions)
+		c.uuid = fmt.Sprintf("%08x-4a1e-4c8e-9d10-6b1f0e4d2c77", uint32(0x0b7d3c52)*uint32(c.sessions))
 	}
 	f.tellLead("lead_began")
 }

@@ -23,6 +23,7 @@ type Target struct {
 	Workflow *Workflow         // what it can run; nil: nothing
 	Faulty   string            // a workflow with a fault in line 12, column 13
 	Meeting  *Meeting          // a channel of its; nil: none
+	Ceremony *Ceremony         // a crew that it can summon; nil: none
 
 	Liar string // an agent at rest whose name, description and note try to be markup, controls and overrides
 }
@@ -61,6 +62,15 @@ func Scenarios() []Scenario {
 		{"a channel by keyboard", ChannelByKeyboard},
 		{"a channel cut and mended", ChannelCutAndMended},
 		{"channels accessible", ChannelsAccessible},
+		{"a crew on two pages", SummonedAndWoken},
+		{"a crew cut and mended", CrewCutAndMended},
+		{"a crew refused", CrewRefused},
+		{"one is woken", OneIsWoken},
+		{"a crew read", CrewRead},
+		{"a crew taken in", CrewTakenIn},
+		{"hostile crew", HostileCrew},
+		{"a crew by keyboard", CrewByKeyboard},
+		{"crew accessible", CrewAccessible},
 	}
 }
 
@@ -231,7 +241,7 @@ func (p *Page) tabTo(what, expression string) {
 	p.t.Helper()
 	for range tabsMax {
 		p.Press(kb.Tab)
-		if Eval[bool](p, `(() => { const e = document.activeElement; return e !== document.body && getComputedStyle(e).outlineStyle === 'none' && getComputedStyle(e.closest('.row, .run-row, .channel-row, .mode, .composer-box') ?? e).outlineStyle === 'none'; })()`) {
+		if Eval[bool](p, `(() => { const e = document.activeElement; return e !== document.body && getComputedStyle(e).outlineStyle === 'none' && getComputedStyle(e.closest('.row, .run-row, .channel-row, .mode, .composer-box, .seat') ?? e).outlineStyle === 'none'; })()`) {
 			p.t.Errorf("the focus cannot be seen on: %s", p.Focused())
 		}
 		if Eval[bool](p, `(() => { const e = document.activeElement; return !!(`+expression+`); })()`) {

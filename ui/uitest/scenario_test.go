@@ -15,9 +15,11 @@ func fakeTarget(t *testing.T) uitest.Target {
 	fake.Add(uitest.Agent{Name: "coder", Description: "Writes and changes code", Limits: uitest.Limits{Session: "2h", Cost: 50, Tokens: 900_000}})
 	fake.Add(uitest.Agent{Name: uitest.Lie, Description: uitest.Lie, Note: uitest.Lie, Doubt: uitest.Lie, Driver: uitest.Lie, Behind: uitest.Lie})
 	fake.AddChannel(uitest.Channel{Name: "quay"}, "coder", "reviewer")
+	fake.Led("reviewer", len(uitest.Eight))
 	url := fake.Serve(t)
 	return uitest.Target{
 		Meeting:  fakeMeeting(fake),
+		Ceremony: fakeCeremony(fake),
 		Workflow: fakeWorkflow(fake), Faulty: uitest.FaultyWorkflow,
 		URL: url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
 		Say:    func(text string) { fake.Say("coder", text) },
@@ -81,6 +83,25 @@ func fakeMeeting(fake *uitest.Fake) *uitest.Meeting {
 		Deaf: func() string {
 			fake.Refuse("say", "quay", "256 messages wait for an answer")
 			return "256 messages wait for an answer"
+		},
+	}
+}
+
+// fakeCeremony plays the lead.
+func fakeCeremony(fake *uitest.Fake) *uitest.Ceremony {
+	all := []int{0, 1, 2, 3, 5, 6, 7, 8}
+	return &uitest.Ceremony{
+		Lead: "reviewer", Size: len(all), Names: []string{"Lyra", "Kael"},
+		Hatch: func() {
+			for _, seat := range all {
+				fake.Hatch(seat, uitest.Eight[seat])
+			}
+			fake.Report(all...)
+		},
+		Ends: fake.LeadEnds, Report: fake.Report, Woken: fake.Woken, Say: fake.Speak, Notice: fake.Notice, Edit: fake.EditDocument, LeaveOutSouls: fake.LeaveOutSouls,
+		Refuse: func() string {
+			fake.Refuse("wake", "crew", "the team is held; release it first")
+			return "the team is held; release it first"
 		},
 	}
 }

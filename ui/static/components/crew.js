@@ -37,7 +37,7 @@ function Seat({ id, seat, roving }) {
   const shown = shownMember() === id;
   return html`<li class="seat seat-${look} ${shown ? 'seat-shown' : ''}" data-seat=${seat} data-status=${plain(d.status, 12)}>
     <span class="seat-face">${look === 'egg' ? html`<${Egg} seat=${seat} />` : html`<${Face} color=${d.color} eyes=${d.faceVariant?.eyes} mouth=${d.faceVariant?.mouth} name=${d.name ?? d.id} />`}<${Dot} look=${look} /></span>
-    <button type="button" class="seat-name" tabIndex=${roving ? 0 : -1} aria-current=${shown ? 'true' : undefined} onClick=${() => showMember(id)}><bdi>${nameOf(d)}</bdi></button>
+    <button type="button" class="seat-name" tabIndex=${roving ? 0 : -1} aria-current=${shown ? 'true' : undefined} onClick=${() => showMember(id)}><bdi>${nameOf(d)}</bdi>${!d.name && html`<span class="hidden"> on seat ${d.gridPosition}</span>`}</button>
     ${d.colorName && html`<span class="seat-color"><bdi>${plain(d.colorName, 60)}</bdi></span>`}
     <span class="seat-words num">${evidenceOf(d, live.value, serverNow())}</span>
   </li>`;
@@ -96,14 +96,18 @@ function Button() {
 function Sleep() {
   const sure = useSignal(false);
   const open = lead.value.session !== '';
+  const here = useRef(/** @type {HTMLElement | null} */ (null));
+  const asks = useRef(false);
   useEffect(() => { if (!open) sure.value = false; }, [open]);
+  useEffect(() => { if (asks.current !== sure.value) here.current?.querySelector('button')?.focus(); asks.current = sure.value; }, [sure.value]);
   if (!open) return null;
   if (!sure.value) {
     const off = !live.value || asked.value !== '';
-    return html`<button type="button" class="order order-quiet" aria-disabled=${off ? 'true' : undefined} title="Ends the lead's session; nobody is lost" onClick=${() => { if (!off) sure.value = true; }}><${Icon} name="moon" /><span>Sleep\u2026</span></button>`;
+    return html`<span ref=${here}><button type="button" class="order order-quiet" aria-disabled=${off ? 'true' : undefined} title="Ends the lead's session; nobody is lost" onClick=${() => { if (!off) sure.value = true; }}><${Icon} name="moon" /><span>Sleep\u2026</span></button></span>`;
   }
-  return html`<span class="sure" role="group" aria-label="End the lead's session?"><span>End ${plain(lead.value.agent, 40)}\u2019s session? Everybody sleeps; nobody is lost.</span>
-    <${Act} look="plain" icon="moon" label="Yes, sleep" at="crew" act=${() => sleep().then((done) => { sure.value = false; return done; })} /><button type="button" class="order order-quiet" onClick=${() => { sure.value = false; }}>No</button></span>`;
+  return html`<span ref=${here} class="sure" role="group" aria-label="End the lead's session?"><span>End ${plain(lead.value.agent, 40)}\u2019s session? Everybody sleeps; nobody is lost.</span>
+    <button type="button" class="order order-quiet" onClick=${() => { sure.value = false; }}>No</button>
+    <${Act} look="plain" icon="moon" label="Yes, sleep" at="crew" act=${() => sleep().then((done) => { sure.value = false; return done; })} /></span>`;
 }
 
 /** What was noticed last, until somebody puts it away. */
@@ -127,7 +131,7 @@ function Imported() {
 function Import() {
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   const off = !live.value || importing.value;
-  return html`<span class="import"><input ref=${input} type="file" accept=".json,application/json" multiple hidden onChange=${() => { const el = /** @type {HTMLInputElement} */ (input.current); void importFiles([...(el.files ?? [])]).then(() => { el.value = ''; }); }} />
+  return html`<span class="take-in"><input ref=${input} type="file" accept=".json,application/json" multiple hidden onChange=${() => { const el = /** @type {HTMLInputElement} */ (input.current); void importFiles([...(el.files ?? [])]).then(() => { el.value = ''; }); }} />
     <button type="button" class="order order-quiet" aria-disabled=${off ? 'true' : undefined} title="Documents from another device; or drop them here" onClick=${() => { if (!off) input.current?.click(); }}><${Icon} name="save" /><span>Take in a document\u2026</span></button></span>`;
 }
 

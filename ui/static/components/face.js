@@ -61,12 +61,12 @@ const HAIR = {
   parting: { front: (p) => html`<path d="M22 48 C17 26 33 15 50 16 C67 17 79 27 74 48 C72 39 67 34 61 31 C52 39 36 40 27 36 C24 39 22.6 43 22 48 Z" fill=${p.hair} />` },
   bob: {
     back: (p) => html`<path d="M19 71 C13 32 26 14 48 14 C70 14 83 32 77 71 C71 76 62 74 59 68 H37 C34 74 25 76 19 71 Z" fill=${p.hair} />`,
-    front: (p) => html`<path d="M23 45 C23 29 34 21 48 21 C62 21 73 29 73 45 C66 39 60 36 55 31 C47 37 33 38 23 45 Z" fill=${p.hair} />`,
+    front: (p) => html`<path d="M22 46 C20 27 34 17 48 17 C62 17 76 27 74 46 C67 40 60 36 55 31 C47 37 33 38 23 45 Z" fill=${p.hair} />`,
   },
   bun: { back: (p) => html`<circle cx="48" cy="15" r="9.5" fill=${p.hair} />`, front: (p) => html`<path d="M22 46 C19 27 33 19 48 19 C63 19 77 27 74 46 C70 34 60 29 48 34 C36 29 26 34 22 46 Z" fill=${p.hair} />` },
   curls: { front: (p) => html`<g fill=${p.hair}><circle cx="24" cy="43" r="6.5" /><circle cx="27" cy="33" r="8.5" /><circle cx="36" cy="24" r="9.5" /><circle cx="48" cy="21" r="10" /><circle cx="60" cy="24" r="9.5" /><circle cx="69" cy="33" r="8.5" /><circle cx="72" cy="43" r="6.5" /></g>` },
   crest: { back: (p) => html`<path d="M34 28 C30 12 42 4 58 8 C54 11 56 13 62 15 C59 18 61 22 63 28 Z" fill=${p.hair} />`, front: (p) => html`<path d="M38 26 C38 19 42 15 49 14 C47 18 50 20 57 21 C56 24 57 26 58 28 C52 25 44 24 38 26 Z" fill=${p.hair} />` },
-  hood: { back: (p) => html`<path d="M14 84 C8 40 20 10 48 10 C76 10 88 40 82 84 Z" fill=${p.hair} />` },
+  hood: { back: (p) => html`<path d="M14 84 C8 40 20 10 48 10 C76 10 88 40 82 84 Z" fill=${p.hair} />`, front: (p) => html`<path d="M21 50 C19 30 33 18 48 18 C63 18 77 30 75 50 C71 36 61 30 48 30 C35 30 25 36 21 50 Z" fill=${p.hair} />` },
 };
 
 /** @param {Palette} p */
@@ -86,7 +86,7 @@ export function Face({ color, eyes, mouth, name }) {
   return useMemo(() => {
     const p = paletteOf(colorOf(color, name)), hair = HAIR[cutOf(name)];
     return html`<svg class="face" viewBox="0 0 96 96" aria-hidden="true" focusable="false" data-eyes=${eyesOf(eyes)} data-mouth=${mouthOf(mouth)}>
-      <circle cx="48" cy="48" r="48" fill=${p.skin} opacity="0.2" />${hair.back?.(p)}${Body(p)}${Head(p)}${hair.front?.(p)}${Looks(p, eyesOf(eyes), mouthOf(mouth))}</svg>`;
+      <circle cx="48" cy="48" r="48" fill=${p.halo} opacity="0.22" />${hair.back?.(p)}${Body(p)}${Head(p)}${hair.front?.(p)}${Looks(p, eyesOf(eyes), mouthOf(mouth))}</svg>`;
   }, [color, eyes, mouth, name]);
 }
 
@@ -95,7 +95,7 @@ const BRASS = paletteOf('#e3bd78');
 
 /** The lead wears a cap; its eyes are closed while it is asleep. @param {{asleep: boolean}} props */
 export const LeadFace = ({ asleep }) => html`<svg class="face face-lead" viewBox="0 0 96 96" aria-hidden="true" focusable="false">
-  <circle cx="48" cy="48" r="48" fill=${BRASS.skin} opacity="0.2" /><path d="M8 98 C10 80 28 73 48 73 C68 73 86 80 88 98 Z" fill="#23405a" /><path d="M40 66 H56 V75 L48 82 L40 75 Z" fill=${BRASS.shade} /><path d="M40 75 L48 82 L56 75 L60 78 L48 92 L36 78 Z" fill="#f4f1e8" />
+  <circle cx="48" cy="48" r="48" fill="#2d5f86" opacity="0.38" /><path d="M8 98 C10 80 28 73 48 73 C68 73 86 80 88 98 Z" fill="#23405a" /><path d="M40 66 H56 V75 L48 82 L40 75 Z" fill=${BRASS.shade} /><path d="M40 75 L48 82 L56 75 L60 78 L48 92 L36 78 Z" fill="#f4f1e8" />
   ${Head(BRASS)}${Looks(BRASS, asleep ? 'calm' : 'soft', 'gentle')}
   <path d="M18 31 C15 17 33 9 48 9 C63 9 81 17 78 31 C70 27 60 25 48 25 C36 25 26 27 18 31 Z" fill="#f4f1e8" /><path d="M22 38 C22 29 33 25 48 25 C63 25 74 29 74 38 C66 34 58 32.5 48 32.5 C38 32.5 30 34 22 38 Z" fill="#23405a" />
   <path d="M20 39 C28 33.5 38 32 48 32 C58 32 68 33.5 76 39 C68 40.5 58 37.5 48 37.5 C38 37.5 28 40.5 20 39 Z" fill="#14283a" /><circle cx="48" cy="19" r="4.2" fill="none" stroke="#b98a35" stroke-width="2" /></svg>`;

@@ -1,0 +1,265 @@
+package uitest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Ceremony is a crew that a target can summon. Nobody is there yet. Where the lead answers by
+// itself the hooks are nil.
+type Ceremony struct {
+	Lead  string
+	Size  int      // of the crew
+	Names []string // the first who hatch, by seat
+
+	Hatch  func()             // everybody becomes somebody, and the lead says so
+	Report func(seats ...int) // the lead says who is alive
+	Ends   func()             // its session ends
+
+	Woken         func() []string            // whom the last order to wake named
+	Say           func(speaker, text string) // somebody says something in the lead's session
+	Notice        func(kind, text string)    // something odd is noticed
+	Edit          func(seat int, change func(*Document))
+	LeaveOutSouls func()
+	Refuse        func() string // the next order to wake will be refused; these words must be shown
+}
+
+// count is how many seats look so.
+func (p *Page) count(selector string, n int, what string) {
+	p.t.Helper()
+	p.Until(fmt.Sprintf("%d %s", n, what), fmt.Sprintf(`document.querySelectorAll(%q).length === %d`, selector, n))
+}
+
+// crewed opens the crew's page.
+func (p *Page) crewed(target Target) {
+	p.t.Helper()
+	p.Open(target.URL)
+	p.Click(".places", "Crew")
+	p.Until("the seats are shown", `document.querySelectorAll('.seats .seat').length === 9`)
+}
+
+// hatched opens the crew's page, summons a crew and sees it hatch.
+func hatched(t *testing.T, p *Page, target Target) *Ceremony {
+	needs(t, target.Ceremony != nil, "summon a crew")
+	c := target.Ceremony
+	p.crewed(target)
+	p.Click(".crew-head", "SUMMON")
+	p.Until("eggs are shown", `document.querySelector('.seat-egg .egg')`)
+	if c.Hatch != nil {
+		c.Hatch()
+	}
+	p.count(".seat-alive:not(.seat-lead)", c.Size, "are awake")
+	return c
+}
+
+// toCrew goes back to the seats, where one of the crew lies on top of them.
+func (p *Page) toCrew() {
+	p.t.Helper()
+	if !Eval[bool](p, `document.querySelector('.crew').checkVisibility()`) {
+		p.Click(".portrait", "Crew")
+	}
+	p.Until("the seats are in sight", `document.querySelector('.crew').checkVisibility()`)
+}
+
+// meet shows one of the crew.
+func (p *Page) meet(name string) {
+	p.t.Helper()
+	p.toCrew()
+	p.Click(".seats", name)
+	p.WaitText("#crew-who", name)
+	p.Until("it is in sight", `document.querySelector('#crew-who').checkVisibility()`)
+}
+
+// faces are what everybody's face is drawn with, by seat.
+func (p *Page) faces() []string {
+	p.t.Helper()
+	return Eval[[]string](p, `[...document.querySelectorAll('.seats .seat:not(.seat-lead)')].map(s => s.querySelector('.seat-name bdi')?.textContent + ' ' + s.querySelector('.face')?.dataset.eyes + ' ' + s.querySelector('.face')?.dataset.mouth)`)
+}
+
+// SummonedAndWoken: eggs, faces, sleep, and the same faces again, on every page that looks.
+func SummonedAndWoken(t *testing.T, p *Page, target Target) {
+	needs(t, target.Ceremony != nil, "summon a crew")
+	c := target.Ceremony
+	q := Browse(t)
+	q.crewed(target)
+	q.WaitText(".crew-line", "Nobody is here yet")
+	p.crewed(target)
+	p.Click(".crew-head", "SUMMON")
+	for _, page := range []*Page{p, q} {
+		page.Until("eggs are shown", `document.querySelector('.seat-egg .egg')`)
+	}
+	if c.Hatch != nil {
+		p.count(".seat-egg", c.Size, "eggs")
+		p.WaitText(".crew-head .order", "WAKING\u2026")
+		c.Hatch()
+	}
+	for _, page := range []*Page{p, q} {
+		page.count(".seat-alive:not(.seat-lead)", c.Size, "are awake")
+		page.Until("there is no button", `!document.querySelector('.crew-head .order')`)
+		page.WaitText(".seats", c.Names[0])
+		page.WaitText(".seat-alive .seat-words", "alive")
+		page.WaitText(".place-count-crew", fmt.Sprint(c.Size))
+	}
+	before := p.faces()
+	p.Click(".crew-foot", "Sleep")
+	p.WaitText(".sure", "nobody is lost")
+	p.Click(".sure", "Yes, sleep")
+	for _, page := range []*Page{p, q} {
+		page.count(".seat-dim:not(.seat-lead)", c.Size, "sleep")
+		page.WaitText(".crew-head .order", "WAKE")
+		page.Until("their faces are dimmed", `[...document.querySelectorAll('.seat-dim .face')].every(f => Math.abs(getComputedStyle(f).opacity - 0.4) < 0.02)`)
+		page.Until("the lead is asleep", `document.querySelector('.seat-lead').dataset.status === 'asleep'`)
+	}
+	q.Click(".crew-head", "WAKE")
+	p.WaitText(".crew-head .order", "WAKING\u2026")
+	if c.Report != nil {
+		p.WaitText(".crew-line", "Asking "+c.Lead)
+		c.Report(0, 1, 2)
+		p.count(".seat-alive:not(.seat-lead)", 3, "are awake")
+		q.WaitText(".crew-line", "3 awake, 5 asleep")
+		c.Report(seatsOf...)
+	}
+	for _, page := range []*Page{p, q} {
+		page.count(".seat-alive:not(.seat-lead)", c.Size, "are awake again")
+	}
+	if after := p.faces(); !slices.Equal(before, after) {
+		t.Errorf("other faces woke than fell asleep:\n%q\n%q", before, after)
+	}
+	q.NoConsoleErrors()
+}
+
+// CrewCutAndMended: a page that is cut off knows nobody to be awake, offers nothing, and
+// catches up by itself.
+func CrewCutAndMended(t *testing.T, p *Page, target Target) {
+	needs(t, target.Line != nil, "cut the line")
+	c := hatched(t, p, target)
+	Eval[bool](p, `(window.notReloaded = true)`)
+	target.Line.Cut()
+	p.WaitText(".banners", "Cut off since")
+	p.count(".seat-dim", c.Size+1, "are dimmed, the lead with them")
+	p.WaitText(".crew-line", "while this page is cut off")
+	p.Until("nothing is said to be awake", `!document.querySelector('.place-count-crew')`)
+	p.Until("nothing can be ordered", `[...document.querySelectorAll('.crew .order')].every(o => o.getAttribute('aria-disabled') === 'true')`)
+	awake := c.Size
+	if c.Report != nil {
+		c.Report(0, 2)
+		awake = 2
+	}
+	target.Line.Mend()
+	p.WaitGone(".banners", "Cut off")
+	p.count(".seat-alive:not(.seat-lead)", awake, "are awake")
+	p.Until("the page was not loaded again", `window.notReloaded`)
+}
+
+// CrewRefused: a refusal stands where the button is, in its own words, until it is put away.
+func CrewRefused(t *testing.T, p *Page, target Target) {
+	needs(t, target.Ceremony != nil && target.Ceremony.Refuse != nil, "refuse to wake")
+	c := hatched(t, p, target)
+	c.Ends()
+	p.WaitText(".crew-head .order", "WAKE")
+	words := c.Refuse()
+	p.Click(".crew-head", "WAKE")
+	p.WaitText(".crew > .fault-place", words)
+	p.count(".seat-dim:not(.seat-lead)", c.Size, "still sleep")
+	p.Click(".crew > .fault-place", "Put away")
+	p.WaitGone(".crew > .fault-place", words)
+	p.meet(c.Names[1])
+	words = c.Refuse()
+	p.Click(".portrait-head", "Wake "+c.Names[1])
+	p.WaitText(".portrait > .fault-place", words)
+}
+
+// OneIsWoken: from its own page, and nobody else.
+func OneIsWoken(t *testing.T, p *Page, target Target) {
+	needs(t, target.Ceremony != nil && target.Ceremony.Woken != nil, "see whom an order to wake names")
+	c := hatched(t, p, target)
+	c.Report(0, 2, 3, 5, 6, 7, 8)
+	p.WaitText(".crew-line", "7 awake, 1 asleep")
+	p.meet(c.Names[1])
+	p.WaitText(".portrait-words", "asleep")
+	p.Click(".portrait-head", "Wake "+c.Names[1])
+	p.WaitText(".portrait-words", "not heard of")
+	p.Until("it cannot be asked for twice", `document.querySelector('.portrait-head .order').getAttribute('aria-disabled') === 'true'`)
+	if who := c.Woken(); !slices.Equal(who, []string{"agent-2"}) {
+		t.Errorf("the order to wake named %q, want agent-2 alone", who)
+	}
+	c.Report(seatsOf...)
+	p.WaitText(".portrait-words", "alive")
+	p.Until("there is nothing to wake", `!document.querySelector('.portrait-head .order')`)
+}
+
+// manySaid is more than a page of a transcript.
+const manySaid = 150
+
+// CrewRead: souls and transcripts are read, searched and followed; what was noticed is shown.
+func CrewRead(t *testing.T, p *Page, target Target) {
+	needs(t, target.Ceremony != nil && target.Ceremony.Say != nil, "have somebody of a crew speak")
+	c := hatched(t, p, target)
+	c.LeaveOutSouls() // each is asked for by itself then
+	p.crewed(target)
+	p.meet("Lyra")
+	p.WaitText(".soul", "position on the wager")
+	for i := range manySaid {
+		c.Say("Lyra", fmt.Sprintf("This is thought %d of mine.", i))
+		c.Say("Kael", "Not hers.")
+	}
+	p.Click(".portrait .tabs", "Transcript")
+	p.WaitText(".said-box", "thought 149 of mine")
+	p.WaitGone(".said-box", "Not hers")
+	p.Until("the newest is in sight", `(() => { const e = document.querySelector('.said-box'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	c.Say("Lyra", "One more, while you look.")
+	p.WaitText(".said-box", "One more, while you look")
+	p.Click(".said-box", "What was said before")
+	p.WaitText(".said-box", "thought 31 of mine")
+	p.Click(".said-box", "What was said before")
+	p.WaitText(".said-box", "thought 0 of mine")
+	p.WaitText(".said-box", "was said before.")
+	p.Until("the search has the focus", `(document.querySelector('#said-search').focus(), document.activeElement.id === 'said-search')`)
+	p.Press("THOUGHT 7 ")
+	p.WaitGone(".said-box", "thought 149")
+	p.WaitText(".said-box", "thought 7 of mine")
+	c.Notice("refused", "seat 1 is held by Kael; Nobody cannot register there")
+	p.toCrew()
+	p.WaitText(".noticed", "Nobody cannot register there")
+	p.Click(".noticed", "Put away")
+	p.Until("it is put away", `!document.querySelector('.noticed')`)
+	p.meet(c.Lead)
+	p.Click(".portrait .tabs", "Notices")
+	p.WaitText(".notices", "Nobody cannot register there")
+	p.Click(".portrait .tabs", "Transcript")
+	p.WaitText(".said", "Nothing was said yet")
+}
+
+// drop lets files fall on the seats, as a person does who drags them there.
+func (p *Page) drop(files map[string]string) {
+	p.t.Helper()
+	var add strings.Builder
+	for name, text := range files {
+		fmt.Fprintf(&add, "d.items.add(new File([%s], %s, {type: 'application/json'}));", quote(text), quote(name))
+	}
+	Eval[bool](p, `(() => { const d = new DataTransfer(); `+add.String()+`
+		const at = document.querySelector('.seats');
+		for (const kind of ['dragenter', 'dragover']) at.dispatchEvent(new DragEvent(kind, {dataTransfer: d, bubbles: true, cancelable: true}));
+		requestAnimationFrame(() => requestAnimationFrame(() => at.dispatchEvent(new DragEvent('drop', {dataTransfer: d, bubbles: true, cancelable: true}))));
+		return true; })()`)
+}
+
+// CrewTakenIn: a document that is dropped comes to its seat, and what was not taken is said.
+func CrewTakenIn(t *testing.T, p *Page, target Target) {
+	needs(t, target.Ceremony != nil, "have a crew")
+	p.crewed(target)
+	one := `{"type":"agent-identity","status":"alive","name":"Wren","color":"#66aa88","colorName":"Fern","gender":"woman","gridPosition":6,"faceVariant":{"eyes":"round","mouth":"smile"},"individuationArtifact":"I am Wren.","createdAt":"2026-02-16T00:00:00.000Z","lastAliveAt":null,"lastSessionId":null}`
+	p.drop(map[string]string{"wren.json": one})
+	p.WaitText(".imported", "Wren sits on seat 6")
+	p.WaitText(".seats", "Wren")
+	p.count(".seat-dim:not(.seat-lead)", 1, "is not known to be awake")
+	p.WaitText(".crew-head .order", "WAKE")
+	p.drop(map[string]string{"twin.json": strings.Replace(one, "Wren", "Wrenna", 1), "broken.json": `{"name":`})
+	p.WaitText(".imported", "seat 6 is taken")
+	p.WaitText(".imported", "broken.json")
+	p.Click(".imported", "Put away")
+	p.WaitGone(".imported", "seat 6")
+	p.Until("nothing hangs over the seats", `!document.querySelector('.crew-over')`)
+}
