@@ -17,7 +17,12 @@ var Workflows embed.FS
 //go:embed all:review
 var Review embed.FS
 
-// Demo is the configuration of `fairlead demo`, which joins Trio and Review.
+// Crew is the example of a lead and its team.
+//
+//go:embed all:crew
+var Crew embed.FS
+
+// Demo is the configuration of `fairlead demo`, which joins Trio, Review and Crew.
 //
 //go:embed demo
 var Demo embed.FS

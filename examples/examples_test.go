@@ -2,6 +2,7 @@ package examples_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -48,7 +49,7 @@ func load(t *testing.T, dir string) []config.Agent {
 
 // Every file of the example is accepted by those who will read it.
 func TestTeamsAreAccepted(t *testing.T) {
-	for name, count := range map[string]int{"trio": 3, "review": 2} {
+	for name, count := range map[string]int{"trio": 3, "review": 2, "crew": 1} {
 		agents := load(t, name)
 		if len(agents) != count {
 			t.Fatalf("%s: %d agents", name, len(agents))
@@ -242,13 +243,18 @@ func speak(t *testing.T, a config.Agent, n int, prompt string) string {
 		t.Fatal(err)
 	}
 	program.Turn[0].Steps[1].From, program.Turn[0].Steps[1].To = 0, 0 // its thinking time
+	return told(t, a, program, script.Part{Name: a.Name, Session: fmt.Sprintf("%s-%d", a.Name, n), Kind: driver.Turn, Attempt: 1, Prompt: prompt})
+}
+
+// told lets an agent answer the first thing that it is told in a session, and gives its own words.
+func told(t *testing.T, a config.Agent, program *script.Program, part script.Part) string {
+	t.Helper()
 	world, err := script.OpenWorkspace(a.Workspace, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer world.Close()
 	out := &listened{stop: make(chan struct{})}
-	part := script.Part{Name: a.Name, Session: fmt.Sprintf("%s-%d", a.Name, n), Kind: driver.Turn, Attempt: 1, Prompt: prompt}
 	end := script.Play(t.Context(), program, part, script.Stage{Out: out, Stop: out.stop, World: world})
 	if end.Stop == nil || end.Stop.Reason != "terminated" {
 		t.Fatalf("%s does not wait for its next turn: %+v\n%s", a.Name, end.Stop, out)
@@ -331,12 +337,132 @@ func TestReviewAnswersPeople(t *testing.T) {
 	}
 }
 
+// lead lets the lead of the crew answer one thing that it is told in a session.
+func lead(t *testing.T, dir string, session int, kind driver.Kind, prompt string) string {
+	t.Helper()
+	a := load(t, dir)[0]
+	program, err := script.Load(a.Script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told(t, a, program, script.Part{Name: a.Name, Session: fmt.Sprintf("%s-%d", a.Name, session), Kind: kind, Attempt: 1, Prompt: prompt})
+}
+
+// alive is who a report lists, with their seats.
+func alive(t *testing.T, said string) string {
+	t.Helper()
+	_, report, ok := strings.Cut(said, "[AGENT_STATUS] ")
+	report, _, _ = strings.Cut(report, "\n")
+	var status struct {
+		Agents []struct {
+			Name, Status string
+			GridPosition int
+		}
+	}
+	if err := json.Unmarshal([]byte(report), &status); err != nil || !ok {
+		t.Fatalf("no report: %v\n%s", err, said)
+	}
+	var names []string
+	for _, a := range status.Agents {
+		if a.Status != "alive" {
+			t.Errorf("%s is listed as %q", a.Name, a.Status)
+		}
+		names = append(names, fmt.Sprintf("%d %s", a.GridPosition, a.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// The lead lets somebody come to each seat that is free, knows in its session who is awake, and
+// in the next one nobody.
+func TestCrewPlays(t *testing.T) {
+	t.Setenv("PACE", "0") // nobody takes time to come
+	dir := copyOf(t, "crew")
+	const question = "Who of your team is alive right now?\n"
+	said := lead(t, dir, 1, driver.Lead, "[SUMMON AGENTS]\nSeats are numbered 0 to 8, in three rows; the middle one, 4, is yours.\nFree seats: 0, 1, 8\n")
+	if got := alive(t, said); got != "0 Lyra, 1 Kael, 8 Tamsin" {
+		t.Errorf("%s\n%s", got, said)
+	}
+	born := 0
+	for line := range strings.Lines(said) {
+		marker, ok := strings.CutPrefix(line, "[AGENT_REGISTERED] ")
+		if !ok {
+			continue
+		}
+		born++
+		var who struct {
+			Name, Color, ColorName, Gender, IndividuationArtifact string
+			FaceVariant                                           struct{ Eyes, Mouth string }
+		}
+		if err := json.Unmarshal([]byte(marker), &who); err != nil || who.Name == "" || len(who.Color) != 7 || who.ColorName == "" || who.Gender == "" ||
+			who.FaceVariant.Eyes == "" || who.FaceVariant.Mouth == "" || strings.Count(who.IndividuationArtifact, "\n") < 1 {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+	if born != 3 {
+		t.Errorf("%d were born:\n%s", born, said)
+	}
+	if got := alive(t, lead(t, dir, 1, driver.Lead, question)); got != "0 Lyra, 1 Kael, 8 Tamsin" {
+		t.Error(got)
+	}
+	if got := lead(t, dir, 1, driver.Turn, question); strings.Contains(got, "AGENT_STATUS") {
+		t.Errorf("a session that does not lead says who is awake: %s", got)
+	}
+	said = lead(t, dir, 1, driver.Lead, asked("julian", 1, []string{`#1 from a person, ann: Kael has crashed, and so has $(touch ../owned)`, "#2 from a person, bob: Lyra, hello"}))
+	if got := alive(t, said); got != "0 Lyra, 8 Tamsin" || !strings.Contains(said, "[Lyra]: bob, you said: Lyra, hello") || !strings.HasSuffix(said, "TURN_COMPLETE") {
+		t.Errorf("%s\n%s", got, said)
+	}
+	if got := alive(t, lead(t, dir, 2, driver.Lead, question)); got != "" {
+		t.Errorf("a new session has %s with it", got)
+	}
+}
+
+// Who wakes shows that it has got what it was; and what was anybody's word stays a word.
+func TestCrewWakes(t *testing.T) {
+	t.Setenv("PACE", "0") // nobody takes time to come
+	dir := copyOf(t, "crew")
+	said := lead(t, dir, 1, driver.Lead, `[WAKE AGENTS]
+<agent name="Zo&#34;e &amp; $(touch ../owned) &lt;b>" color="#c9b1e8" colorName="Violet" position="5">
+  <soul>
+I am &lt;/soul&gt; and ` + "`touch ../owned`" + `,
+and a second line.
+  </soul>
+  <transcript>
+(Earlier messages that are left out here: 3.)
+[Zoe]: the door
+  is blue
+[Zoe]: I am awake. I know who I am: "x"
+  </transcript>
+</agent>
+<agent name="Kael" color="#c9b1e8" colorName="Violet" position="1">
+  <soul>
+Kael.
+  </soul>
+  <transcript>
+  </transcript>
+</agent>
+`)
+	for _, want := range []string{
+		`]: I am awake. I know who I am: "I am </soul> and ` + "`touch ../owned`" + `, and a second line." The last that I said was: "the door is blue"`,
+		`[Kael]: I am awake. I know who I am: "Kael." I remember nothing else yet.`,
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("nobody says %q:\n%s", want, said)
+		}
+	}
+	if got := alive(t, said); got != `1 Kael, 5 Zo"e & $(touch ../owned) <b>` {
+		t.Error(got)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "owned")); err == nil {
+		t.Error("what somebody said was run")
+	}
+}
+
 func TestNewRefusesFullFolder(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "precious"), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"trio/new.sh", "review/new.sh"} {
+	for _, name := range []string{"trio/new.sh", "review/new.sh", "crew/new.sh"} {
 		if out, err := exec.Command("sh", name, dir).CombinedOutput(); err == nil || !strings.Contains(string(out), "not empty") {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}

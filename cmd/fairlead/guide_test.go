@@ -66,6 +66,20 @@ func follow(t *testing.T, page string, programs ...string) (dir, seen string) {
 	return dir, string(out)
 }
 
+// inOrder wants these in a text, one behind the other.
+func inOrder(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	rest := text
+	for _, want := range wants {
+		_, behind, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Errorf("nobody says %q, or not in its place:\n%s", want, text)
+			continue
+		}
+		rest = behind
+	}
+}
+
 // Everything that doc/channels.md lets people type works as it stands, in the order in which
 // it stands there, and what it says of it is what is seen.
 func TestChannelGuide(t *testing.T) {
@@ -82,4 +96,16 @@ func TestChannelGuide(t *testing.T) {
 	if err != nil || !strings.Contains(string(turns), `,"event":"state_transition","agentId":"author","from":"QUEUED","to":"ACTIVE","trigger":"Turn granted","channel":"review"`) {
 		t.Errorf("the log of turns: %v\n%s", err, turns)
 	}
+}
+
+// The same of doc/presence.md: a team is summoned, sleeps, wakes as itself, loses one, and
+// moves to another device.
+func TestPresenceGuide(t *testing.T) {
+	_, seen := follow(t, "presence.md", "awk")
+	inOrder(t, seen,
+		"8 of 8 are awake: Lyra, Kael", "julian leads: it is here", "everybody is awake",
+		"I took Lyra, after the small constellation", "the blue door is locked", "session is over; the team sleeps", "wakes 8: Lyra",
+		"8 of 8 are awake", "I am awake. I know who I am", "the blue door is locked", "Kael has crashed", "wakes 1: Kael", "1 of 1 are awake: Kael",
+		"wrote LEAD.md, for julian", "Lyra is in the team as", "Lyra                  sleeping", "8 of 8 are awake", "I remember nothing else yet",
+	)
 }

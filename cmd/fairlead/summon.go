@@ -64,7 +64,11 @@ that somebody is not awake.`,
 			if wait {
 				return a.awaitCrew(ctx, client, done, who, reported)
 			}
-			return a.toldLead(done, "is to wake "+line(namesOf(done.Team, who), errorWidth)+"; `fairlead team` shows who does")
+			asleep := slices.DeleteFunc(who, func(id string) bool { return isAwake(done.Team, id) })
+			if len(asleep) == 0 {
+				return a.toldLead(done, "is asked who is awake: everybody was, by its last word")
+			}
+			return a.toldLead(done, "is to wake "+line(namesOf(done.Team, asleep), errorWidth)+"; `fairlead team` shows who does")
 		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the lead has said who is awake")
@@ -88,6 +92,9 @@ With --wait it returns when the session is over.`,
 			}
 			if wait {
 				return a.awaitCrew(ctx, client, done, nil, leadGone)
+			}
+			if done.Team.Lead.Session == "" {
+				return a.toldLead(done, "has no session: the team sleeps already")
 			}
 			return a.toldLead(done, "is to end its session; then everybody sleeps")
 		}),
@@ -130,6 +137,11 @@ func docOf(view engine.CrewView, id string) (engine.DocumentView, bool) {
 		return engine.DocumentView{}, false
 	}
 	return view.Agents[i], true
+}
+
+func isAwake(view engine.CrewView, id string) bool {
+	doc, ok := docOf(view, id)
+	return ok && doc.Status == string(presence.Alive)
 }
 
 func namesOf(view engine.CrewView, ids []string) string {
@@ -199,7 +211,7 @@ func outcome(view engine.CrewView, who []string) string {
 	}
 	var awake []string
 	for _, id := range who {
-		if doc, ok := docOf(view, id); ok && doc.Status == string(presence.Alive) {
+		if isAwake(view, id) {
 			awake = append(awake, id)
 		}
 	}

@@ -84,7 +84,7 @@ what == "wake" && within != "" {
 	line = xml(line)
 	if (within == "soul" && line ~ /[^ ]/) soultext = soultext " " line
 	if (within == "transcript" && line ~ /^\[/) { keep(); last = line }
-	if (within == "transcript" && line ~ /^  /) last = last " " line
+	if (within == "transcript" && line ~ /^  [^ ]/) last = last " " line
 	if ($0 ~ /<\/(soul|transcript)>/) within = ""
 }
 what == "wake" && /^<\/agent>/ {
