@@ -308,6 +308,28 @@ func TestBrokenMarkers(t *testing.T) {
 	})
 }
 
+// A marker that begins behind much else is heard; one of more lines than any document has is
+// broken, and what comes after it is heard.
+func TestMarkersOfManyLines(t *testing.T) {
+	inBubble(t, "julian", func(t *testing.T, b *bubble) {
+		b.led("julian")
+		l := newLeader()
+		l.ill = func(s *fakeSession, _ string) bool {
+			s.put(strings.Repeat("x\n", 3*heldMax/2) + registering(0) + "\n[AGENT_STATUS] {" + strings.Repeat("\n", heldMax+10) + "}\n" + registering(1) + "\n")
+			s.lasts(time.Hour)
+			return true
+		}
+		b.host.play = l.leads
+		b.start()
+		b.summons()
+		b.after(2 * time.Second)
+		b.isCrew("WAKING…, Lyra alive, Kael alive, ? hatching")
+		if got := b.notices(); strings.Count(got, "fault: ") != 1 {
+			t.Errorf("people were told %q", got)
+		}
+	})
+}
+
 // The lead takes part in its channels in its lead session, and what is said there is a post; a
 // marker in it counts, and is not shown.
 func TestLeadInAChannel(t *testing.T) {

@@ -32,7 +32,9 @@ var leadMarkers = []marker.Kind{marker.AgentStatus, marker.AgentRegistered}
 type leadEar struct {
 	scan marker.Scanner
 	held []heldFact
-	busy time.Time // when it was last said that the lead works
+
+	within int       // facts since the marker that is under way began
+	busy   time.Time // when it was last said that the lead works
 }
 
 // heldFact is a fact, and what the scanner gave back with it.
@@ -57,8 +59,14 @@ func (t *leadEar) hold(fact driver.Fact) {
 	case fact.Kind != driver.UsageReported && fact.Kind != driver.Faulted:
 		one.pieces = t.scan.Flush()
 	}
-	if len(t.held) >= heldMax {
+	switch {
+	case t.scan.Pending() == 0:
+		t.within = 0
+	case t.within < heldMax:
+		t.within++
+	default:
 		one.pieces = append(one.pieces, t.scan.Flush()...)
+		t.within = 0
 	}
 	t.held = append(t.held, one)
 }
