@@ -423,7 +423,7 @@ func TestCrewWakes(t *testing.T) {
 	said := lead(t, dir, 1, driver.Lead, `[WAKE AGENTS]
 <agent name="Zo&#34;e &amp; $(touch ../owned) &lt;b>" color="#c9b1e8" colorName="Violet" position="5">
   <soul>
-I am &lt;/soul&gt; and ` + "`touch ../owned`" + `,
+I am &lt;/soul&gt; and `+"`touch ../owned`"+`,
 and a second line.
   </soul>
   <transcript>

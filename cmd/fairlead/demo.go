@@ -35,10 +35,11 @@ func (a *app) demoVerb() *cobra.Command {
 	var opts demoOptions
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Look around: five agents at work on a scratch repository",
+		Short: "Look around: a team at work on a scratch repository",
 		Long: `Makes a scratch git repository, starts Mission Control and scripted agents that do real work
 in it: they write files, run tests, commit. Three work side by side, and one of them is
-unreliable; two talk in a channel, where one reviews what the other writes, and answer you. A
+unreliable; two talk in a channel, where one reviews what the other writes, and answer you. One
+leads a team of eight: it is summoned, sleeps once, and is woken; the button is yours, too. A
 workflow takes what was made through notes and tests, and then waits for your yes in the inbox.
 Needs git, and neither an account, nor a key, nor a network.
 
@@ -90,7 +91,8 @@ func (a *app) demo(ctx context.Context, opts demoOptions) (err error) {
 		return errors.Join(err, d.close())
 	}
 	a.sayDemo(d, opts)
-	if err := demoRuns(ctx, d, opts, signals); err != nil {
+	endDay := demoDay(ctx, d.engine, opts.headless)
+	if err := errors.Join(demoRuns(ctx, d, opts, signals), endDay()); err != nil {
 		return errors.Join(err, d.close())
 	}
 	if !a.json {
@@ -126,6 +128,9 @@ func beginDemo(ctx context.Context, d *daemon, dir string) error {
 			return err
 		}
 	}
+	if _, err := d.engine.Summon(ctx, by); err != nil {
+		return err
+	}
 	release := engine.RunFlags{Workflow: filepath.Join(dir, "release.yaml"), RunID: demoRun, PauseForHumans: true}
 	_, err := d.engine.StartRun(ctx, by, release)
 	return err
@@ -137,7 +142,7 @@ func demoFiles(dir string) error {
 	for _, from := range []struct {
 		files embed.FS
 		name  string
-	}{{examples.Demo, "demo"}, {examples.Review, "review"}, {examples.Trio, "trio"}} {
+	}{{examples.Demo, "demo"}, {examples.Review, "review"}, {examples.Trio, "trio"}, {examples.Crew, "crew"}} {
 		tree, err := fs.Sub(from.files, from.name)
 		if err != nil {
 			return err
@@ -185,7 +190,7 @@ func scratchRepository(ctx context.Context) (string, error) {
 		{"add", "."},
 		{
 			"-c", "user.name=you", "-c", "user.email=you@example.invalid", "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null",
-			"commit", "-q", "-m", "Begin with five agents and an empty library",
+			"commit", "-q", "-m", "Begin with six agents and an empty library",
 		},
 	} {
 		cmd := exec.CommandContext(ctx, "git", words...) //nolint:gosec // our own words
@@ -215,12 +220,14 @@ func (a *app) sayDemo(d *daemon, opts demoOptions) {
 	}
 	fmt.Fprintf(a.out, "ready %s\n", d.url)
 	fmt.Fprintf(a.out, `
-Three agents work in %[1]s, and two talk about what one of them writes.
-Mission Control is at the address above.
+Three agents work in %[1]s, two talk about what one of them writes,
+and one summons a team of eight. Mission Control is at the address above.
 
 Try, in another terminal:
   fairlead watch %[3]s --dir %[1]s  the two that talk
   fairlead say %[3]s --dir %[1]s 'how far are you?'
+  fairlead team --dir %[1]s        the eight, and who of them is awake
+  fairlead say crew --dir %[1]s 'Mira, where is the key?'
   fairlead ps --dir %[1]s          who does what
   fairlead why flaky --dir %[1]s   the evidence for it
   fairlead stop coder --dir %[1]s  it finishes its session first
@@ -277,6 +284,7 @@ type demoAnswer struct {
 	Strays  int         `json:"strays"`  // processes left behind; 0 is the only right answer
 	Said    uint64      `json:"said"`    // in the channel
 	Turns   uint64      `json:"turns"`   // in the channel
+	Team    demoTeam    `json:"team"`
 	Agents  []demoAgent `json:"agents"`
 }
 
@@ -313,6 +321,9 @@ func demoReport(ctx context.Context, d *daemon, dir string, took time.Duration) 
 		return answer, err
 	}
 	answer.Said, answer.Turns = channel.Messages, channel.Turn
+	if answer.Team, err = teamReport(ctx, d.engine); err != nil {
+		return answer, err
+	}
 	strays, err := holder.Strays(dir)
 	if err != nil {
 		return answer, err
@@ -336,6 +347,7 @@ func (a *app) printReport(r demoAnswer, kept bool) error {
 	}
 	fmt.Fprintf(a.out, "\nin %d s: %d commits, %d changes in the journal, %d processes left behind\n", r.ForMS/1000, r.Commits, r.Changes, r.Strays)
 	fmt.Fprintf(a.out, "  channel %s: %d messages in %d turns\n", demoChannel, r.Said, r.Turns)
+	fmt.Fprintf(a.out, "  team: %d were summoned, in %d sessions of the lead\n", r.Team.Summoned, r.Team.Sessions)
 	for _, agent := range r.Agents {
 		fmt.Fprintf(a.out, "  %-8s %v, %d bytes said, $%.3f\n", agent.Name, agent.Sessions, agent.Bytes, agent.CostUSD)
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestDemoIsItsExamples(t *testing.T) {
 	for _, a := range demo.Agents {
 		agents[a.Name] = a
 	}
-	for _, name := range []string{"trio", "review"} {
+	for _, name := range []string{"trio", "review", "crew"} {
 		copied := filepath.Join(t.TempDir(), name)
 		if err := os.CopyFS(copied, os.DirFS(filepath.Join("..", "..", "examples", name))); err != nil {
 			t.Fatal(err)
@@ -54,10 +55,13 @@ func TestDemoIsItsExamples(t *testing.T) {
 				t.Errorf("%s of %s is another in the demo: %+v, not %+v", want.Name, name, got, want)
 			}
 		}
-		if len(conf.Channels) > 0 {
-			if !reflect.DeepEqual(conf.Channels, demo.Channels) {
-				t.Errorf("the channel of %s is another in the demo: %+v, not %+v", name, demo.Channels, conf.Channels)
+		for _, c := range conf.Channels {
+			if !slices.ContainsFunc(demo.Channels, func(d config.Channel) bool { return reflect.DeepEqual(c, d) }) {
+				t.Errorf("the channel of %s is another in the demo: %+v, not %+v", name, demo.Channels, c)
 			}
+		}
+		if conf.Team.Lead != "" && (conf.Team.Lead != demo.Team.Lead || conf.Team.Size != demo.Team.Size) {
+			t.Errorf("the team of %s is another in the demo: %+v, not %+v", name, demo.Team, conf.Team)
 		}
 	}
 	if len(agents) > 0 {
@@ -92,13 +96,13 @@ func TestDemoHeadless(t *testing.T) {
 	late := time.After(4 * shipWait)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for said := uint64(0); said < 4; {
+	for seen := false; !seen; {
 		select {
 		case <-tick.C:
-			said = demoSaid(t, temp)
+			seen = demoSeen(t, temp)
 		case <-late:
-			t.Error("nobody talks")
-			said = 4
+			t.Error("nobody talks, or the team does not wake")
+			seen = true
 		}
 	}
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -111,7 +115,8 @@ func TestDemoHeadless(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
 		t.Fatal(err)
 	}
-	if said.Said < 4 || said.Turns < 3 || said.Commits < 2 || said.Strays != 0 || len(said.Agents) != 5 {
+	if said.Said < 4 || said.Turns < 3 || said.Commits < 2 || said.Strays != 0 || len(said.Agents) != 6 ||
+		said.Team.Summoned != 8 || said.Team.Sessions != 2 {
 		t.Errorf("%s", &out)
 	}
 	if exists(said.Dir) {
@@ -119,20 +124,23 @@ func TestDemoHeadless(t *testing.T) {
 	}
 }
 
-// demoSaid is how much was said in the demo's channel; 0 while there is none yet.
-func demoSaid(t *testing.T, temp string) uint64 {
+// demoSeen says whether there was enough to see: some talk in the channel, and a team that has
+// been summoned, has slept, and is awake again.
+func demoSeen(t *testing.T, temp string) bool {
+	t.Helper()
 	found, _ := filepath.Glob(filepath.Join(temp, "fairlead-demo-*")) // the pattern is ours
 	if len(found) == 0 {
-		return 0
+		return false
 	}
 	client, err := api.Dial(found[0])
 	if err != nil {
-		return 0
+		return false
 	}
 	defer client.Close()
-	view, err := client.Channel(t.Context(), demoChannel)
-	if err != nil {
-		return 0
+	channel, err := client.Channel(t.Context(), demoChannel)
+	if err != nil || channel.Messages < 4 {
+		return false
 	}
-	return view.Messages
+	crew, err := client.Crew(t.Context(), false)
+	return err == nil && crew.Button == "none" && crew.Lead.Session == "julian-2"
 }
