@@ -41,7 +41,7 @@ var documentFields = []string{
 // ReadDocument reads an agent-identity document. Its ID is for the caller to give: it is what the
 // file is called. bare says that it has no status, which is unknown then (P12); so is a status that
 // is no word of ours. Times may be any RFC 3339 and are kept in milliseconds. What else stands in
-// it goes into Extra, in its order and with its numbers as they were written (X7): at most 64 KiB.
+// it, or in its faceVariant, goes into Extra, in its order and with its numbers as they were written (X7): at most 64 KiB.
 //
 // The error is a *RunFault: no object, another type, no gridPosition, a field given twice, a
 // field of another kind than the seed's, or one that is too long.
@@ -69,6 +69,11 @@ func ReadDocument(b []byte) (doc presence.Document, bare bool, err error) {
 			doc.LastAliveAt = r.time(f)
 		case f.Name == fieldLastSession:
 			doc.LastSession = r.word(f, "")
+		case f.Name == fieldFace:
+			var more []placed
+			if doc.Face, more = r.face(f); len(more) > 0 {
+				extra = slices.Insert(extra, 0, placed{Field{fieldFace, objectOf(more)}, f.at}) // where it is written
+			}
 		case !r.identity(&doc.Identity, f):
 			extra = append(extra, f)
 		}
@@ -115,7 +120,19 @@ func (r *reader) extra(fields []placed) json.RawMessage {
 	if len(fields) == 0 {
 		return nil
 	}
-	var object, spelled bytes.Buffer
+	var spelled bytes.Buffer
+	json.HTMLEscape(&spelled, objectOf(fields))
+	if n := spelled.Len(); n > documentExtraMax {
+		r.wrong(placed{Field: fields[0].Field, at: fields[0].at}, "", fmt.Sprintf(
+			"and the other fields that Fairlead does not know have %d bytes together; %d is the most: keep other data in a file of its own", n, documentExtraMax))
+		return nil
+	}
+	return spelled.Bytes()
+}
+
+// objectOf is an object of these fields, without white space.
+func objectOf(fields []placed) []byte {
+	var object bytes.Buffer
 	object.WriteByte('{')
 	for i, f := range fields {
 		if i > 0 {
@@ -128,13 +145,7 @@ func (r *reader) extra(fields []placed) json.RawMessage {
 		}
 	}
 	object.WriteByte('}')
-	json.HTMLEscape(&spelled, object.Bytes())
-	if n := spelled.Len(); n > documentExtraMax {
-		r.wrong(placed{Field: fields[0].Field, at: fields[0].at}, "", fmt.Sprintf(
-			"and the other fields that Fairlead does not know have %d bytes together; %d is the most: keep other data in a file of its own", n, documentExtraMax))
-		return nil
-	}
-	return spelled.Bytes()
+	return object.Bytes()
 }
 
 // WriteDocument gives the bytes of a document's file: the seed's fields in its order, then those
@@ -149,14 +160,15 @@ func WriteDocument(d *presence.Document) []byte {
 	w.text(fieldColorName, d.ColorName)
 	w.text(fieldGender, d.Gender)
 	w.raw(fieldSeat, []byte(strconv.Itoa(d.Seat)))
-	w.raw(fieldFace, slices.Concat([]byte("{\n    \"eyes\": "), quoted(d.Face.Eyes), []byte(",\n    \"mouth\": "), quoted(d.Face.Mouth), []byte("\n  }")))
+	extra := unknownFields(d.Extra)
+	w.raw(fieldFace, faceOf(d.Face, extra))
 	w.text(fieldSoul, d.Soul)
 	w.textOrNull(fieldCreated, timeOrNone(d.CreatedAt))
 	w.textOrNull(fieldLastAlive, timeOrNone(d.LastAliveAt))
 	w.textOrNull(fieldLastSession, d.LastSession)
-	for _, f := range unknownFields(d.Extra) {
+	for _, f := range extra {
 		if !slices.Contains(documentFields, f.Name) {
-			w.raw(f.Name, indented(f.Raw))
+			w.raw(f.Name, indented(f.Raw, "  "))
 		}
 	}
 	w.out.WriteString("\n}\n")
@@ -177,6 +189,29 @@ func (w *documentWriter) raw(name string, value []byte) {
 	w.out.Write(quoted(name))
 	w.out.WriteString(": ")
 	w.out.Write(value)
+}
+
+// faceOf is a face with what others know of it, behind what we do.
+func faceOf(face presence.Face, extra []placed) []byte {
+	var out bytes.Buffer
+	part := func(before, name string, value []byte) {
+		out.WriteString(before + "\n    ")
+		out.Write(quoted(name))
+		out.WriteString(": ")
+		out.Write(value)
+	}
+	part("{", fieldEyes, quoted(face.Eyes))
+	part(",", fieldMouth, quoted(face.Mouth))
+	for _, f := range extra {
+		if f.Name != fieldFace {
+			continue
+		}
+		for _, more := range unknownFields(f.Raw) {
+			part(",", more.Name, indented(more.Raw, "    "))
+		}
+	}
+	out.WriteString("\n  }")
+	return out.Bytes()
 }
 
 func (w *documentWriter) text(name, text string) { w.raw(name, quoted(text)) }
@@ -209,9 +244,9 @@ func unknownFields(extra json.RawMessage) []placed {
 }
 
 // indented is a value as it stands in the file: over several lines, and with < > & as themselves.
-func indented(value []byte) []byte {
+func indented(value []byte, under string) []byte {
 	var out bytes.Buffer
-	if err := json.Indent(&out, value, "  ", "  "); err != nil {
+	if err := json.Indent(&out, value, under, "  "); err != nil {
 		panic("interop: a value that was read is no JSON: " + err.Error())
 	}
 	b := out.Bytes()

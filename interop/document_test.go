@@ -103,6 +103,14 @@ func TestReadDocument(t *testing.T) {
 	if got := string(WriteDocument(&doc)); !strings.HasSuffix(got, ",\n  \"b\": \"<&><\\\\u003e\",\n  \"a\": {\n    \"x\": 1.50\n  }\n}\n") {
 		t.Errorf("written %s", got)
 	}
+	doc, _, err = ReadDocument([]byte(`{"a":1,"faceVariant":{"brows":{"n":2.0},"eyes":"x","<":"<"},"type":"agent-identity","gridPosition":3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice(t, doc)
+	if got := string(WriteDocument(&doc)); !strings.Contains(got, "{\n    \"eyes\": \"x\",\n    \"mouth\": \"\",\n    \"brows\": {\n      \"n\": 2.0\n    },\n    \"<\": \"<\"\n  },\n") || !strings.HasSuffix(got, "null,\n  \"a\": 1\n}\n") {
+		t.Errorf("written %s", got)
+	}
 	for word, want := range map[string]presence.Status{"alive": presence.Alive, "expired": presence.Expired, "Alive": presence.Unknown, "": presence.Unknown, "none": presence.Unknown} {
 		doc, bare, err := ReadDocument([]byte(`{"type":"agent-identity","gridPosition":3,"status":"` + word + `"}`))
 		if err != nil || bare || doc.Status != want {
@@ -189,6 +197,7 @@ func TestReadDocumentRefuses(t *testing.T) {
 func FuzzReadDocument(f *testing.F) {
 	f.Add(seedDocument(f))
 	f.Add([]byte(`{"type":"agent-identity","gridPosition":3,"_id":"x","a":{"b":[1.50,"\u003c<\\u0026"]},"createdAt":"2026-02-16 00:00:00.1239+01:00"}`))
+	f.Add([]byte(`{"x":1,"faceVariant":{"brows":{"n":[2.0]},"eyes":"x"},"type":"agent-identity","gridPosition":3}`))
 	f.Add([]byte(`{"type":"agent-identity","gridPosition":99,"name":"\ud800","individuationArtifact":"\u0000\u2028"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		doc, _, err := ReadDocument(b)

@@ -142,7 +142,7 @@ func (r *reader) identity(is *presence.Identity, f placed) bool {
 	case fieldSeat:
 		is.Seat = r.count(f, "")
 	case fieldFace:
-		is.Face = r.face(f)
+		is.Face, _ = r.face(f)
 	case fieldSoul:
 		is.Soul = r.soul(f)
 	default:
@@ -167,10 +167,10 @@ func (r *reader) word(f placed, under string) string {
 // order than programs do.
 func unfitForLine(r rune) bool { return unicode.IsControl(r) || endsLine(r) || turnsText(r) }
 
-func (r *reader) face(f placed) presence.Face {
-	var face presence.Face
+// face reads a face, and gives what it does not know of it.
+func (r *reader) face(f placed) (face presence.Face, extra []placed) {
 	if string(f.Raw) == "null" {
-		return face
+		return face, nil
 	}
 	for _, part := range r.fields(f, "") {
 		switch part.Name {
@@ -178,9 +178,11 @@ func (r *reader) face(f placed) presence.Face {
 			face.Eyes = r.word(part, f.Name+".")
 		case fieldMouth:
 			face.Mouth = r.word(part, f.Name+".")
+		default:
+			extra = append(extra, part)
 		}
 	}
-	return face
+	return face, extra
 }
 
 func (r *reader) soul(f placed) string {
