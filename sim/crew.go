@@ -109,17 +109,28 @@ func (w *world) bids(what string, order func(ctx context.Context, e *engine.Engi
 	w.give(what, "", func(ctx context.Context, l *life) (uint64, error) { return order(ctx, l.engine, by) })
 }
 
-// putToSleep ends the lead session, and notes when that was answered.
+// putToSleep ends the lead session that there is, and sees that it does when that was answered.
 func (w *world) putToSleep() {
+	w.mu.Lock()
+	before := w.leadSession()
+	w.mu.Unlock()
 	w.give("sleep", "", func(ctx context.Context, l *life) (uint64, error) {
 		seq, err := l.engine.Sleep(ctx, byPerson)
-		if err == nil {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.slept(seq)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if err == nil && before != "" && w.leadSession() == before {
+			w.check(ceremonyWanted, w.truth.Agents[w.lead()].Session.Ending != "", "%s was put to sleep with change %d, and is not to end", before, seq)
 		}
 		return seq, err
 	})
+}
+
+// leadSession is the lead session that is open; the caller holds the lock.
+func (w *world) leadSession() string {
+	if a := w.truth.Agents[w.lead()]; a != nil && a.Session.Leads() {
+		return a.Session.ID
+	}
+	return ""
 }
 
 // whom names those whom a wake is for; none: everybody.

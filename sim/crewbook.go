@@ -23,7 +23,6 @@ type crewBook struct {
 	before presence.Lead      // as the last change had it
 
 	begun   bool              // a person ordered something that a lead session may be opened for
-	opened  map[string]uint64 // lead session → the journal's end when it was opened
 	asks    map[string]int    // lead session → how often it may be asked for a status
 	asked   map[string]int    // lead session → how often it was
 	adopted bool              // the lead session outlived an engine, and was not asked since
@@ -68,7 +67,7 @@ type entry struct {
 func newCrewBook() *crewBook {
 	return &crewBook{
 		docs: map[string]*being{}, uuid: map[string]string{}, marks: map[string][]*mark{}, spoken: map[string]heardAs{}, bids: map[string]string{},
-		opened: map[string]uint64{}, asks: map[string]int{}, asked: map[string]int{}, notice: map[string]int{}, passage: map[string]string{},
+		asks: map[string]int{}, asked: map[string]int{}, notice: map[string]int{}, passage: map[string]string{},
 	}
 }
 
@@ -118,14 +117,6 @@ func (b *crewBook) knows(name string) bool {
 	return false
 }
 
-// slept: a person was told that the team is put to sleep.
-func (w *world) slept(seq uint64) {
-	a := w.truth.Agents[w.lead()]
-	if s := a.Session; s.Leads() && w.crew.opened[s.ID] <= seq {
-		w.check(ceremonyWanted, s.Ending != "", "%s was put to sleep with change %d, and is not to end", s.ID, seq)
-	}
-}
-
 // checkCrew looks at what was stored at once, when all of it is true.
 func (w *world) checkCrew(batch []team.Change) {
 	b := w.crew
@@ -145,6 +136,7 @@ func (w *world) checkCrew(batch []team.Change) {
 		switch body := ch.Body; {
 		case ch.Trigger == "daemon_started" && body.Team != nil:
 			b.since, unsure = ch.At, true
+			clear(b.notice) // how often somebody was heard is no engine's to remember
 		case body.Session != nil && body.Session.Leads():
 			unsure = true
 			w.checkLeadSession(ch)
@@ -194,7 +186,7 @@ func (w *world) checkLeadSession(ch *team.Change) {
 	switch {
 	case s.Phase == team.Opened && ch.From == string(team.None):
 		w.check(ceremonyWanted, b.begun, "%s is opened, and nobody has ordered anything since the last one ended", s.ID)
-		b.uuid[s.ID], b.opened[s.ID], b.quiet = s.UUID, w.head, ch.At
+		b.uuid[s.ID], b.quiet = s.UUID, ch.At
 	case s.Phase == team.Running && (ch.Trigger == "started" || ch.Trigger == "adopted"):
 		w.check(oneSession, b.lead == "" || b.lead == s.ID, "%s leads, and so does %s", s.ID, b.lead)
 		b.lead, b.since = s.ID, ch.At

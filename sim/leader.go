@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/script"
@@ -100,7 +101,7 @@ func (k *talker) calls(how string) cut {
 			k.speaksFor(name)
 		}
 	}
-	return none
+	return k.gone
 }
 
 // wakes starts those again whom it is told to.
@@ -120,7 +121,7 @@ func (k *talker) wakes(how string) cut {
 		}
 		k.speaksFor(p.Name)
 	}
-	return none
+	return k.gone
 }
 
 // reportsThat says who is alive, or what it takes for that.
@@ -226,6 +227,9 @@ func marshal(v any) string {
 // utter says a marker: in one message, with words around it, in pieces that may end anywhere, or
 // over several lines.
 func (k *talker) utter(m *spelled, how string) (why cut) {
+	if k.gone != none {
+		return k.gone
+	}
 	pieces := []string{m.text}
 	part := false
 	switch how {
@@ -237,6 +241,9 @@ func (k *talker) utter(m *spelled, how string) (why cut) {
 		part, pieces = true, nil
 		for text := m.text; text != ""; {
 			n := min(len(text), 1+k.rnd.IntN(60))
+			for n < len(text) && !utf8.RuneStart(text[n]) { // within JSON there are whole characters
+				n++
+			}
 			pieces, text = append(pieces, text[:n]), text[n:]
 		}
 	}
@@ -249,6 +256,7 @@ func (k *talker) utter(m *spelled, how string) (why cut) {
 			case hushed:
 				why = stop // it finishes the sentence
 			default:
+				k.gone = stop
 				return stop
 			}
 		}
@@ -266,6 +274,9 @@ func (k *talker) utter(m *spelled, how string) (why cut) {
 
 // said says something as it is; of is the marker that ends with it.
 func (k *talker) said(text string, part bool, of *mark) {
+	if k.gone != none {
+		return // in the middle of a marker: nothing may look like the rest of it
+	}
 	event := map[string]any{"type": driver.Said, "text": text}
 	if part {
 		event["part"] = true
@@ -287,7 +298,7 @@ func (k *talker) newWord(speaker string) string {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()
 	name := k.w.book.word(agentIn(k.s.id), k.s, k.now.key)
-	k.w.book.words[name].must, k.w.book.words[name].speaker = k.open, speaker
+	k.w.book.words[name].must, k.w.book.words[name].speaker = k.open && k.gone == none, speaker
 	return name
 }
 

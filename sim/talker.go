@@ -25,6 +25,7 @@ type talker struct {
 	each bool  // it says so after each answer, also where it has more to answer
 
 	crew map[int]string // of a lead: who lives in this session, by seat
+	gone cut            // what has ended it in the middle of a marker
 }
 
 // deaf is the agent whose program reads nothing while it runs: each thing that it is told
