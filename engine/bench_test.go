@@ -54,8 +54,12 @@ func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Engine,
 	if err != nil {
 		b.Fatal(err)
 	}
+	documents, err := interop.WatchDocuments(filepath.Join(dir, ".fairlead", "agents"), log)
+	if err != nil {
+		b.Fatal(err)
+	}
 	e, err := Open(ctx, Options{
-		Name: "bench", Config: conf, Journal: appended, Files: files, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
+		Name: "bench", Documents: documents, Config: conf, Journal: appended, Files: files, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
 		Host:    &Holders{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
 		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},
 	})
@@ -73,6 +77,7 @@ func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Engine,
 			b.Error(err)
 		}
 		_ = files.Close()
+		_ = documents.Close()
 		_ = j.Close()
 	})
 	return e, dir, appended

@@ -145,16 +145,26 @@ func TestDocumentsFollowTheJournal(t *testing.T) {
 	}
 	w.filed("agent-1")
 	w.filed("agent-2")
-	w.stop()
-	if err := os.Remove(w.agentFile("agent-2")); err != nil { // as after a crash between journal and file
+	old, err := os.ReadFile(w.agentFile("agent-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.happens(presence.Reported{Session: "julian-1"})
+	w.filed("agent-1")
+	w.stop() // as after a crash between journal and file:
+	w.write(".fairlead/agents/agent-1.json", string(old))
+	if err := os.Remove(w.agentFile("agent-2")); err != nil {
 		t.Fatal(err)
 	}
 	w.start()
 	<-w.engine.Ready()
+	w.filed("agent-1")
+	if got := w.crew(true).Notices; len(got) != 0 {
+		t.Errorf("what we wrote ourselves is taken for somebody else's: %+v", got)
+	}
 	if got := w.filed("agent-2"); got.Status != presence.Unknown {
 		t.Errorf("after a start: %+v", got)
 	}
-	w.filed("agent-1")
 	for _, name := range w.agentFiles() {
 		if !strings.HasSuffix(name, ".json") {
 			t.Errorf("left: %s", name)

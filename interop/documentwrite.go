@@ -12,10 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Write puts content in the place of a document: whole, synced, and over nothing but what its
+// Write puts content in the place of a document: whole, and over nothing but what its
 // caller has seen lying there (seen; empty: nothing) or knows as its own (ours). For anything else
 // the answer is ErrDocumentChanged, and the file is as it was. What somebody still writes on the
-// sheet that was replaced, a later look finds.
+// sheet that was replaced, a later look finds. The bytes are synced and the folder is not: after a
+// crash it is the old file or the new one, and what it is to say is in the journal.
 func (w *DocumentFiles) Write(stem string, content []byte, seen Sum, ours func(Sum) bool) (err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +74,7 @@ func (w *DocumentFiles) Write(stem string, content []byte, seen Sum, ours func(S
 		w.papers[name] = p
 	}
 	*p = paper{id: id, read: time.Now(), since: time.Now(), sum: SumOf(content), whole: true, taken: p.taken}
-	return syncFolder(dir)
+	return nil
 }
 
 // Make makes the folder, so that it can be watched, and files can be put into it.
