@@ -137,6 +137,15 @@ function reduce(id, set) {
   };
 }
 
+const STAGES = new Set(['summoning', 'asking', 'waking']);
+
+/** What a change says for certain of the lead; the button and the rest come with the next answer. @param {any} told */
+function noteLead(told) {
+  const now = lead.peek(), reported = typeof told.reported === 'string' ? told.reported : null;
+  crew.value = { ...crew.peek(), inProgress: STAGES.has(told.stage) ? told.stage : '' };
+  if (reported && told.session && told.session === now.session) lead.value = { ...now, state: 'heard', reported_at: reported };
+}
+
 /** Changes of the journal, as they come. @param {Change[]} changes */
 export function noteCrew(changes) {
   let mine = false, words = false;
@@ -148,7 +157,9 @@ export function noteCrew(changes) {
         mine = true;
         touched = Math.max(touched, ch.seq);
         const set = ch.data?.presence?.doc;
+        const told = ch.data?.presence?.lead;
         if (set && crewKnown.peek() && ch.seq > asOf) put(reduce(ch.entity.slice('presence/'.length), set));
+        if (told && crewKnown.peek() && ch.seq > asOf) noteLead(told);
       } else if (ch.entity.startsWith('session/')) {
         if (agent && (state === 'waits' || ch.entity === `session/${agent}`)) mine = true;
       } else if (ch.machine === 'turn') words = true;

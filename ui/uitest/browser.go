@@ -162,9 +162,20 @@ func (p *Page) Resize(s Size) {
 // Scheme sets what the system prefers, dark or light, with less motion as all tests have it.
 func (p *Page) Scheme(scheme string) {
 	p.t.Helper()
+	p.prefer(scheme, "reduce")
+}
+
+// Moving sets that the system prefers dark and minds no motion.
+func (p *Page) Moving() {
+	p.t.Helper()
+	p.prefer("dark", "no-preference")
+}
+
+func (p *Page) prefer(scheme, motion string) {
+	p.t.Helper()
 	p.do("prefer "+scheme, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: motion},
 		}})
 		return chromedp.Void{}, err
 	})

@@ -263,3 +263,8 @@ func CrewTakenIn(t *testing.T, p *Page, target Target) {
 	p.WaitGone(".imported", "seat 6")
 	p.Until("nothing hangs over the seats", `!document.querySelector('.crew-over')`)
 }
+
+// RealCeremony is that of examples/crew, whose lead answers by itself.
+func RealCeremony(lead string) *Ceremony {
+	return &Ceremony{Lead: lead, Size: len(seatsOf), Names: []string{"Lyra", "Kael"}}
+}

@@ -130,7 +130,12 @@ func (f *Fake) tellDocument(d *Document, row, from, trigger string, who bool) {
 }
 
 func (f *Fake) tellLead(trigger string) {
-	f.append(Change{Machine: "presence", Entity: "presence/lead", Row: "L1", From: "idle", To: "idle", Trigger: trigger, Actor: Actor{"engine", "presence"}, Data: map[string]any{"presence": map[string]any{"lead": map[string]any{"agent": f.crew.lead.Agent}}}})
+	c := &f.crew
+	set := map[string]any{"agent": c.lead.Agent, "session": c.lead.Session, "uuid": c.uuid, "stage": c.progress, "size": c.size}
+	if c.lead.ReportedAt != nil {
+		set["reported"] = *c.lead.ReportedAt
+	}
+	f.append(Change{Machine: "presence", Entity: "presence/lead", Row: "L1", From: "idle", To: "idle", Trigger: trigger, Actor: Actor{"engine", "presence"}, Data: map[string]any{"presence": map[string]any{"lead": set}}})
 }
 
 // become brings a document into a status.

@@ -41,3 +41,37 @@ func rest(t *testing.T, page, agent string) {
 	}
 	p.WaitText(".agent-title .badge", "IDLE")
 }
+
+// TestAgainstCrew tells the story of a crew to a daemon that runs already and has never summoned
+// one, with a lead that answers by itself, as that of examples/crew does:
+//
+//	PAGE='http://127.0.0.1:7466/?token=…' CREW=julian go test -count=1 -run TestAgainstCrew ./ui/uitest
+//
+// STORY names another story of a crew; each wants a fresh daemon. With PICTURE, a file, it draws
+// the crew at the end.
+func TestAgainstCrew(t *testing.T) {
+	page, lead := os.Getenv("PAGE"), os.Getenv("CREW")
+	if page == "" || lead == "" {
+		t.Skip("looks at a running daemon; say which with PAGE and CREW")
+	}
+	p := uitest.Browse(t)
+	target := uitest.Target{URL: page, Line: uitest.NewLine(t, page), Agent: lead, Ceremony: uitest.RealCeremony(lead)}
+	story := os.Getenv("STORY")
+	if story == "" {
+		story = "a crew on two pages"
+	}
+	told := false
+	for _, s := range uitest.Scenarios() {
+		if s.Name == story {
+			s.Run(t, p, target)
+			told = true
+		}
+	}
+	if !told {
+		t.Fatalf("no story is called %q", story)
+	}
+	if picture := os.Getenv("PICTURE"); picture != "" {
+		p.Screenshot(picture)
+	}
+	p.NoConsoleErrors()
+}

@@ -101,7 +101,7 @@ export const LeadFace = ({ asleep }) => html`<svg class="face face-lead" viewBox
   <path d="M20 39 C28 33.5 38 32 48 32 C58 32 68 33.5 76 39 C68 40.5 58 37.5 48 37.5 C38 37.5 28 40.5 20 39 Z" fill="#14283a" /><circle cx="48" cy="19" r="4.2" fill="none" stroke="#b98a35" stroke-width="2" /></svg>`;
 
 /** Somebody is in it; nobody knows who. @param {{seat: number}} props */
-export const Egg = ({ seat }) => html`<svg class="face egg" viewBox="0 0 96 96" aria-hidden="true" focusable="false" data-turn=${seat % 3}>
+export const Egg = ({ seat }) => html`<svg class="face egg" viewBox="0 0 96 96" aria-hidden="true" focusable="false" data-turn=${(seat + Math.floor(seat / 3)) % 3}>
   <circle class="egg-ground" cx="48" cy="48" r="48" /><ellipse class="egg-shadow" cx="48" cy="82" rx="22" ry="4" />
   <g class="egg-body"><path class="egg-shell" d="M48 15 C62 15 73 38 73 55 C73 71 62 82 48 82 C34 82 23 71 23 55 C23 38 34 15 48 15 Z" />
     <path class="egg-light" d="M44 21 C36 25 29 39 29 52 C32 42 37 32 46 26 Z" />

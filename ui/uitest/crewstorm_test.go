@@ -1,0 +1,61 @@
+package uitest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/ui/uitest"
+)
+
+// A lead that reports without end, of agents with the longest souls there are, must leave the
+// page usable. How long it took is told, not judged: machines differ.
+func TestCrewStorm(t *testing.T) {
+	const reports, soulBytes = 1500, 256 << 10
+	fake := uitest.Hatched()
+	for seat := range 9 {
+		if seat != 4 {
+			fake.EditDocument(seat, func(d *uitest.Document) { d.Soul = strings.Repeat("soul ", soulBytes/5) })
+		}
+	}
+	p := uitest.Browse(t)
+	p.Open(fake.Serve(t) + "/#/crew")
+	p.WaitText(".seats", "Tamsin")
+	uitest.Eval[bool](p, `(() => {
+		window.slowest = 0; let last = performance.now(); window.asked = 0;
+		const step = (now) => { window.slowest = Math.max(window.slowest, now - last); last = now; requestAnimationFrame(step); };
+		const ask = window.fetch; window.fetch = (url, init) => { if (String(url).endsWith('/team')) window.asked++; return ask(url, init); };
+		requestAnimationFrame(step); return true; })()`)
+	began := time.Now()
+	for i := range reports {
+		fake.Report(i%3, 5, 6+i%3)
+	}
+	fake.Report(0, 1, 2, 3, 5, 6, 7, 8)
+	p.Until("all are awake", `document.querySelectorAll('.seat-alive:not(.seat-lead)').length === 8`)
+	p.Until("the button has gone", `!document.querySelector('.crew-head .order')`)
+	t.Logf("%d changes of 8 agents with %d KiB of soul each taken in after %v; slowest frame %d ms; the crew was asked for %d times", fake.Head(), soulBytes>>10,
+		time.Since(began).Round(time.Millisecond), uitest.Eval[int](p, `Math.round(window.slowest)`), uitest.Eval[int](p, `window.asked`))
+	p.NoConsoleErrors()
+}
+
+// Eggs rock, and lie still for whoever wants less motion.
+func TestEggsRest(t *testing.T) {
+	fake := uitest.NewFake("harbour-api")
+	fake.Add(uitest.Agent{Name: "julian"})
+	fake.Led("julian", 8)
+	p := uitest.Browse(t)
+	p.Open(fake.Serve(t) + "/#/crew")
+	p.Click(".crew-head", "SUMMON")
+	p.Until("eggs are shown", `document.querySelectorAll('.egg').length === 8`)
+	const rocking = `document.getAnimations().some(a => a.effect.target?.classList.contains('egg-body') && a.effect.getComputedTiming().duration > 1000)`
+	p.Until("they lie still", `!(`+rocking+`)`)
+	p.Moving()
+	p.Until("they rock", rocking)
+	if dir := os.Getenv("PICTURES"); dir != "" {
+		p.Until("one leans", `document.getAnimations().some(a => a.effect.target?.classList.contains('egg-body') && a.effect.getComputedTiming().progress > 0.62 && a.effect.getComputedTiming().progress < 0.7)`)
+		p.Screenshot(filepath.Join(dir, "crew-eggs-moving.png"))
+	}
+	p.NoConsoleErrors()
+}
