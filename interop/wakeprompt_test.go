@@ -3,6 +3,7 @@ package interop
 import (
 	"encoding/xml"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -277,4 +278,18 @@ func FuzzWakePrompt(f *testing.F) {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// Who needs little has it whole, and the others share what is left.
+func TestLevel(t *testing.T) {
+	for _, c := range []struct {
+		sizes      []int
+		room, want int
+	}{
+		{nil, 0, math.MaxInt}, {[]int{5, 5}, 10, math.MaxInt}, {[]int{100, 10, 100}, 110, 50}, {[]int{40, 30, 20}, 60, 20}, {[]int{7}, -1, 0},
+	} {
+		if got := level(c.sizes, c.room); got != c.want {
+			t.Errorf("%v in %d: %d each, want %d", c.sizes, c.room, got, c.want)
+		}
+	}
 }
