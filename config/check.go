@@ -142,8 +142,8 @@ func (c *checker) duration(n *node, otherwise time.Duration, zeroAllowed bool) t
 // bounded reads a time for which somebody waits: shorter than a second nobody can answer.
 func (c *checker) bounded(n *node, otherwise, most time.Duration) time.Duration {
 	d := c.duration(n, otherwise, false)
-	if textOf(n) != "" && d > 0 && d <= durationMax && (d < patienceMin || d > most) {
-		c.add(n.place, n.path, "%s is not between %s and %s", shown(n), short(patienceMin), short(most))
+	if textOf(n) != "" && d > 0 && d <= durationMax && (d < patienceLeast || d > most) {
+		c.add(n.place, n.path, "%s is not between %s and %s", shown(n), short(patienceLeast), short(most))
 	}
 	return d
 }
@@ -158,7 +158,7 @@ func short(d time.Duration) string {
 
 // What people may wait for a lead.
 const (
-	patienceMin      = time.Second
+	patienceLeast      = time.Second
 	statusTimeoutMax = time.Hour      // a lead that is silent for longer is not there
 	hatchTimeoutMax  = 24 * time.Hour // who has not come by then does not come
 )
