@@ -158,7 +158,7 @@ func short(d time.Duration) string {
 
 // What people may wait for a lead.
 const (
-	patienceLeast      = time.Second
+	patienceLeast    = time.Second
 	statusTimeoutMax = time.Hour      // a lead that is silent for longer is not there
 	hatchTimeoutMax  = 24 * time.Hour // who has not come by then does not come
 )
