@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
@@ -36,6 +37,7 @@ type world struct {
 	disks  map[string]*disk // foreign agents' files
 	ledger *ledger
 	words  *words
+	crew   *crewBook // of whoever leads; nil: nobody does
 
 	touched  Touched
 	runs     int      // so many there were
@@ -75,7 +77,10 @@ type disk struct {
 // identity stands for the hash of a projection's bytes.
 func identity(f control.File) string { return fmt.Sprintf("%+v", f) }
 
-func newWorld(t testing.TB, seed uint64) *world {
+func newWorld(t testing.TB, seed uint64) *world { return newWorldOf(t, seed, presence.LeadConfigured{}) }
+
+// newWorldOf is a world in which somebody may lead.
+func newWorldOf(t testing.TB, seed uint64, lead presence.LeadConfigured) *world {
 	w := &world{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 0)), at: noon, team: New(identity),
 		procs: map[string]*proc{}, disks: map[string]*disk{}, doing: map[string]bool{}, ledger: newLedger(), words: newWords(),
@@ -86,7 +91,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 	foreign.Foreign = true
 	program.Foreign, program.Program = true, true
 	w.conf = Configured{
-		Limits: Limits{CostPerDayUSD: 40}, Places: 2,
+		Limits: Limits{CostPerDayUSD: 40}, Places: 2, Lead: lead,
 		Agents: map[string]Settings{
 			"ada":  {Policy: policy, Limits: Limits{Session: 10 * time.Minute, TokensPerDay: 500}, Driver: "script"},
 			"bob":  {Policy: cleaner, Driver: "exec"},
@@ -95,6 +100,9 @@ func newWorld(t testing.TB, seed uint64) *world {
 		},
 	}
 	inChannels(&w.conf)
+	if lead.Agent != "" {
+		w.crew = newCrewBook()
+	}
 	w.start()
 	return w
 }
@@ -120,6 +128,7 @@ func (w *world) event(ev Event) error {
 	}
 	w.ledger.check(w)
 	w.words.check(w)
+	w.crew.check(w)
 	w.errands()
 	return err
 }
@@ -141,6 +150,7 @@ func (w *world) decide(ev Event) error {
 		w.changes = append(w.changes, ch)
 		w.touched.Note(ch)
 		w.ledger.judge(w, ch, ev)
+		w.crew.judge(w, ch)
 		w.team.Apply(ch)
 	}
 	if command, ok := ev.What.(control.Commanded); ok && err == nil {
@@ -292,6 +302,7 @@ func (w *world) alive() []string {
 // start is a start of the daemon: it looks first, and acts last.
 func (w *world) start() {
 	w.flight, w.doing, w.touched, w.starting = nil, map[string]bool{}, Touched{}, true
+	w.crew.forget()
 	w.touched.All()
 	w.say("", DaemonStarted{BootID: "boot"})
 	w.say("", w.conf)

@@ -89,7 +89,7 @@ func (b *words) check(w *world) {
 	}
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
-		if s := a.Session; s.Talks() && (s.Talk == nil || s.Kind != control.Talk || a.Settings.Policy.Foreign && !s.Answers() && s.Ending == "" && !w.starting) {
+		if s := a.Session; s.Talks() && (s.Talk == nil || s.Kind != map[string]control.Kind{ForChannels: control.Talk, ForLead: control.Lead}[s.For] || a.Settings.Policy.Foreign && !s.Answers() && s.Ending == "" && !w.starting) {
 			w.t.Fatalf("%s has a session for channels: %+v, %+v", name, s, s.Talk)
 		}
 	}
@@ -290,7 +290,7 @@ func (w *world) channelTimer(id string, due bool) {
 func (w *world) agentSpeaks(how uint64) {
 	var ids []string
 	for _, id := range w.alive() {
-		if s := w.sessionOf(w.procs[id]); w.procs[id].what == ForChannels && s != nil && s.ID == id && s.Phase == Running && s.Talk.Told {
+		if s := w.sessionOf(w.procs[id]); (w.procs[id].what == ForChannels || w.procs[id].what == ForLead) && s != nil && s.ID == id && s.Phase == Running && s.Talk.Told {
 			ids = append(ids, id)
 		}
 	}
@@ -300,6 +300,10 @@ func (w *world) agentSpeaks(how uint64) {
 	p := w.procs[from(ids, how)]
 	s := w.sessionOf(p)
 	text, token := fmt.Sprint("answer ", how%1000), s.Talk.Token
+	if OfLead(token) {
+		w.leadSpeaks(p, s, how>>16)
+		return
+	}
 	over := false
 	switch how >> 16 % 10 {
 	case 0:

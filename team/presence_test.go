@@ -1,0 +1,491 @@
+package team
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+)
+
+// led is a team of ada and bob, whom ada leads; both are in the channel reviews.
+func led(t *testing.T, limits Limits, of func(*Configured)) *crew {
+	c := newCrew(t, limits, two())
+	c.must("", ledBy("ada", limits, of))
+	for _, name := range []turn.AgentID{"ada", "bob"} {
+		c.must("", turn.AgentConnected{Agent: name})
+	}
+	return c
+}
+
+func ledBy(lead string, limits Limits, of func(*Configured)) Configured {
+	conf := circleOf("ada", "bob")
+	conf.Limits, conf.Lead = limits, presence.LeadConfigured{Agent: lead, Size: 2}
+	if of != nil {
+		of(&conf)
+	}
+	return conf
+}
+
+// summoned is one whose two agents are awake, in a lead session that has nothing to answer.
+func summoned(t *testing.T) *crew {
+	c := led(t, Limits{}, nil)
+	c.must("", presence.SummonAsked{})
+	c.starts("ada")
+	c.registers("Lyra", 0)
+	c.registers("Kael", 1)
+	c.reports(0, 1)
+	c.over("ada")
+	return c
+}
+
+func (c *crew) registers(name string, seat int) []Change {
+	c.t.Helper()
+	return c.must("", presence.Registered{Session: c.Crew.Lead.Session, Identity: presence.Identity{Name: name, Seat: seat, Soul: "I am " + name}})
+}
+
+// reports is the lead's list of who is alive, by seat.
+func (c *crew) reports(seats ...int) []Change {
+	c.t.Helper()
+	in := presence.Reported{Session: c.Crew.Lead.Session}
+	for _, doc := range c.Crew.InOrder() {
+		if doc.Visible() && slices.Contains(seats, doc.Seat) {
+			in.Agents = append(in.Agents, presence.Listed{Name: doc.Name, Status: "alive", Seat: doc.Seat})
+		}
+	}
+	return c.must("", in)
+}
+
+func (c *crew) present(want string) {
+	c.t.Helper()
+	var is []string
+	for _, doc := range c.Crew.InOrder() {
+		if doc.Visible() {
+			is = append(is, strings.TrimSpace(doc.Name+" "+string(doc.Status)))
+		}
+	}
+	if got := strings.Join(is, ", "); got != want {
+		c.t.Errorf("there are %s; want %s", got, want)
+	}
+}
+
+func refusedBy(t *testing.T, c *crew, agent string, what any, row, words string) {
+	t.Helper()
+	_, err := c.try(agent, what)
+	var refusal *machine.Refusal
+	if !errors.As(err, &refusal) || refusal.Row != row || !strings.Contains(refusal.Error(), words) {
+		t.Errorf("%T is answered with %v; want a refusal by %s that says %q", what, err, row, words)
+	}
+}
+
+// P1, P2, P4: a summon opens a session of the lead's for it, which stays.
+func TestSummonOpensTheLeadsSession(t *testing.T) {
+	c := led(t, Limits{}, nil)
+	c.must("", presence.SummonAsked{})
+	s := c.Agents["ada"].Session
+	if !s.Leads() || !s.Talks() || s.Kind != control.Lead || s.Talk.Key != "tell_summon//ada/1" || s.Talk.Told || !uuidOf.MatchString(s.UUID) {
+		t.Fatalf("ada's session is %+v, %+v", s, s.Talk)
+	}
+	c.present("hatching, hatching")
+	if c.Crew.Lead.Session != "" {
+		t.Error("nobody has seen its process, and it leads")
+	}
+	c.starts("ada")
+	if l := c.Crew.Lead; l.Session != s.ID || l.UUID != s.UUID || len(l.Asks) != 0 || l.Ends.IsZero() {
+		t.Errorf("the process runs, and was told; the crew has %+v", l)
+	}
+	c.registers("Lyra", 0)
+	c.registers("Kael", 1)
+	c.reports(0, 1)
+	c.present("Lyra alive, Kael alive")
+	if doc := c.Crew.Docs["agent-1"]; doc.LastSession != s.UUID {
+		t.Errorf("Lyra was last alive in %q, and not in %s", doc.LastSession, s.UUID)
+	}
+	c.over("ada")
+	if s := c.Agents["ada"].Session; s == nil || s.Ending != "" {
+		t.Errorf("it has answered, and its session is %+v", s)
+	}
+	c.at = c.at.Add(time.Hour)
+	c.must("ada", TimerFired{})
+	if s := c.Agents["ada"].Session; s == nil || s.Ending != "" {
+		t.Errorf("it rests for an hour, and its session is %+v", s)
+	}
+	c.ends("ada", control.OK)
+	c.present("Lyra sleeping, Kael sleeping")
+}
+
+// J1: the lead waits for its seat behind whoever has it, and others behind it.
+func TestLeadWaitsInLine(t *testing.T) {
+	c := led(t, Limits{}, nil)
+	c.wants("ada", "run_once")
+	c.starts("ada")
+	c.must("", presence.SummonAsked{})
+	if line := c.Agents["ada"].Line; len(line) != 1 || line[0].For != ForLead || line[0].Kind != control.Lead {
+		t.Fatalf("in line are %+v", line)
+	}
+	if why := c.LeadWaits(c.at); why != "it stands in line behind control (ada-1)" {
+		t.Errorf("the lead waits: %q", why)
+	}
+	c.ends("ada", control.OK)
+	if s := c.Agents["ada"].Session; !s.Leads() || len(c.Agents["ada"].Line) != 0 {
+		t.Fatalf("the seat is free, and has %+v", s)
+	}
+	if why := c.LeadWaits(c.at); why != "" {
+		t.Errorf("it has its session, and waits: %q", why)
+	}
+	c.starts("ada")
+	c.wants("ada", "run_once")
+	if why := c.ControlWaits("ada"); why != "it stands in line behind lead (ada-2)" {
+		t.Errorf("control waits: %q", why)
+	}
+	c.reports()
+	c.over("ada")
+	if s := c.Agents["ada"].Session; !s.Leads() || s.Ending != "" {
+		t.Errorf("somebody waits behind it, and the lead's session is %+v", s)
+	}
+	c.must("", SleepAsked{})
+	c.ends("ada", control.OK)
+	if s := c.Agents["ada"].Session; s == nil || s.For != forControl {
+		t.Errorf("the lead is gone, and the seat has %+v", s)
+	}
+}
+
+// What the lead is to be told in its channels it is told in the same session, between what it is
+// to do for the team: what stops it first, then the team, then people, then its turns.
+func TestLeadSessionServesChannels(t *testing.T) {
+	c := summoned(t)
+	id := c.session("ada")
+	c.human("is it good?", "")
+	todo := c.TalkTodo("ada", c.at)
+	if len(todo) != 1 || todo[0].Do != turn.TellTurn || OfLead(todo[0].Token) {
+		t.Fatalf("ada is to be told %+v", todo)
+	}
+	c.reports(0)
+	c.must("", presence.WakeAsked{})
+	todo = c.TalkTodo("ada", c.at)
+	if len(todo) != 2 || todo[0].Key != "tell_wake//ada/2" || !OfLead(todo[0].Token) || todo[1].Do != turn.TellTurn {
+		t.Fatalf("ada is to be told %+v", todo)
+	}
+	ask, ok := c.AskOf(todo[0])
+	if !ok || ask.Do != presence.TellWake || !slices.Equal(ask.Docs, []presence.DocID{"agent-2"}) {
+		t.Errorf("that is to say %+v, %v", ask, ok)
+	}
+	if _, ok := c.AskOf(todo[1]); ok {
+		t.Error("a turn is something for the team")
+	}
+	if back, ok := ErrandOf(todo[0].Key); !ok || !reflect.DeepEqual(back, todo[0]) {
+		t.Errorf("its key gives %+v back", back)
+	}
+	c.hears("ada")
+	if talk := c.Agents["ada"].Session.Talk; talk.Key != todo[0].Key || !talk.Told || c.Crew.Lead.Ends.IsZero() {
+		t.Errorf("it was told, and has %+v; %+v", talk, c.Crew.Lead)
+	}
+	if _, ok := c.AskOf(todo[0]); ok {
+		t.Error("it was told, and is yet to be told")
+	}
+	c.reports(0, 1)
+	c.over("ada")
+	c.hears("ada")
+	c.said("ada", "it is", true)
+	c.over("ada")
+	c.stands("ada QUEUED, bob ACTIVE")
+	if c.session("ada") != id || c.Agents["ada"].Session.Ending != "" {
+		t.Errorf("ada has another session: %+v", c.Agents["ada"].Session)
+	}
+	if todo := c.TalkTodo("bob", c.at); len(todo) != 1 || OfLead(todo[0].Token) {
+		t.Errorf("bob, who does not lead, is to be told %+v", todo)
+	}
+	c.must("", presence.Reported{Session: id})
+	c.must("", presence.WakeAsked{})
+	c.human("stop", turn.Interrupt)
+	if todo := c.TalkTodo("ada", c.at); len(todo) == 0 || !OfLead(todo[0].Token) {
+		t.Errorf("people come before the team: %+v", todo)
+	}
+	c.ends("ada", control.Failed)
+	c.present("Lyra unknown, Kael unknown")
+	if n := c.Crew.Notices[len(c.Crew.Notices)-1]; n.Kind != presence.NoticeLead {
+		t.Errorf("it ended in the middle of a wake, and people see %+v", n)
+	}
+}
+
+// What is told while the lead is at something else in a channel is told in a session of its own: one
+// for channels does not lead.
+func TestSessionForChannelsDoesNotLead(t *testing.T) {
+	c := led(t, Limits{}, nil)
+	c.human("is it good?", "")
+	c.starts("ada")
+	c.must("", presence.SummonAsked{})
+	if s := c.Agents["ada"].Session; s.Leads() || len(c.TalkTodo("ada", c.at)) != 0 {
+		t.Fatalf("ada is to be told %+v in %+v", c.TalkTodo("ada", c.at), s)
+	}
+	if why := c.LeadWaits(c.at); !strings.Contains(why, "channels (ada-1)") {
+		t.Errorf("the lead waits: %q", why)
+	}
+	c.must("", presence.Reported{Session: "ada-1"})
+	if n := c.Crew.Notices[0]; n.Kind != presence.NoticeIgnored {
+		t.Errorf("the word of a session for channels counts: %+v", n)
+	}
+	c.said("ada", "it is", true)
+	c.over("ada")
+	if s := c.Agents["ada"].Session; s.Ending == "" {
+		t.Fatalf("it has answered, the lead waits, and it stays: %+v", s)
+	}
+	c.ends("ada", control.OK)
+	if s := c.Agents["ada"].Session; !s.Leads() || s.Talk.Do != turn.Errand(presence.TellSummon) {
+		t.Errorf("then ada has %+v", s)
+	}
+}
+
+// P3: a person puts the team to sleep, whatever its lead is at.
+func TestSleep(t *testing.T) {
+	c := summoned(t)
+	c.must("", SleepAsked{})
+	if s := c.Agents["ada"].Session; !strings.HasPrefix(s.Ending, "put to sleep by ") {
+		t.Fatalf("ada's session is %+v", s)
+	}
+	c.present("Lyra alive, Kael alive")
+	if changes := c.must("", SleepAsked{}); len(changes) != 0 {
+		t.Errorf("asked twice, it says %+v", changes)
+	}
+	c.ends("ada", control.OK)
+	c.present("Lyra sleeping, Kael sleeping")
+	if c.Agents["ada"].Session != nil {
+		t.Errorf("it sleeps, and has %+v", c.Agents["ada"].Session)
+	}
+
+	c.must("", presence.WakeAsked{}) // opened, and not started yet
+	c.must("", SleepAsked{})
+	if l := c.Crew.Lead; l.InProgress() || len(l.Asks) != 0 {
+		t.Errorf("it is to sleep, and to be told %+v", l.Asks)
+	}
+	c.ends("ada", control.Withdrawn)
+	if c.Agents["ada"].Session != nil {
+		t.Errorf("it sleeps, and has %+v", c.Agents["ada"].Session)
+	}
+
+	c.wants("ada", "run_once") // in line
+	c.starts("ada")
+	c.must("", presence.WakeAsked{})
+	c.must("", SleepAsked{})
+	if a := c.Agents["ada"]; len(a.Line) != 0 || a.Session.Ending != "" || c.Crew.Lead.InProgress() {
+		t.Errorf("it is to sleep, in line are %+v, and the seat has %+v", a.Line, a.Session)
+	}
+	refusedBy(t, newCrew(t, Limits{}, two()), "", SleepAsked{}, "P3", "nobody leads the team")
+}
+
+// P6: a lead that outlived a daemon is asked for its status at once, and nobody is awake before.
+func TestLeadOutlivesTheDaemon(t *testing.T) {
+	c := summoned(t)
+	s := *c.Agents["ada"].Session
+	c.must("", DaemonStarted{BootID: "boot"})
+	c.present("Lyra unknown, Kael unknown")
+	c.must("", ledBy("ada", Limits{}, nil))
+	c.must("ada", SessionAdopted{Session: s.ID, PID: 1, Input: s.Talk.Input})
+	todo := c.TalkTodo("ada", c.at)
+	if len(todo) != 1 || todo[0].Do != turn.Errand(presence.TellStatus) {
+		t.Fatalf("ada is to be told %+v", todo)
+	}
+	c.hears("ada")
+	c.reports(0, 1)
+	c.present("Lyra alive, Kael alive")
+	if is := c.Agents["ada"].Session; is.UUID != s.UUID || c.Crew.Docs["agent-1"].LastSession != s.UUID {
+		t.Errorf("it was %s, and is %s", s.UUID, is.UUID)
+	}
+	c.must("", DaemonStarted{BootID: "boot"})
+	c.must("ada", SessionEnded{Session: s.ID, Outcome: control.Lost, Why: "nothing is left of it", AtStart: true})
+	c.present("Lyra unknown, Kael unknown")
+	if c.Crew.Lead.Session != "" {
+		t.Errorf("its session is lost, and the crew has %q", c.Crew.Lead.Session)
+	}
+}
+
+// X8, X9, and a lead that is not what it should be.
+func TestWhoCannotLead(t *testing.T) {
+	c := led(t, Limits{}, nil)
+	c.must("", HoldAsked{})
+	refusedBy(t, c, "", presence.SummonAsked{}, "X8", "held")
+	refusedBy(t, c, "", presence.WakeAsked{}, "X8", "held")
+	c.must("", ReleaseAsked{})
+	c.must("", turn.DisableAsked{Agent: "ada"})
+	refusedBy(t, c, "", presence.SummonAsked{}, "P1", "enable it first")
+	c.must("", turn.EnableAsked{Agent: "ada"})
+	refusedBy(t, c, "", presence.WakeAsked{}, "P8", "nobody was ever summoned")
+	refusedBy(t, newCrew(t, Limits{}, two()), "", presence.SummonAsked{}, "P1", "nobody leads the team")
+
+	foreign := led(t, Limits{}, func(conf *Configured) {
+		settings := quiet
+		settings.Policy.Foreign = true
+		conf.Agents["ada"] = settings
+	})
+	refusedBy(t, foreign, "", presence.SummonAsked{}, "P1", "its own loop")
+	ghost := led(t, Limits{}, nil)
+	ghost.must("", ledBy("ghost", Limits{}, nil))
+	refusedBy(t, ghost, "", presence.SummonAsked{}, "P1", "no agent of fairlead.yaml")
+
+	c = summoned(t)
+	c.must("", ledBy("ada", Limits{CostPerDayUSD: 1}, nil))
+	s := c.Agents["ada"].Session
+	c.must("ada", SessionReported{Session: s.ID, Offset: s.Offset + 10, Usage: Usage{CostUSD: 2}})
+	if s := c.Agents["ada"].Session; !strings.Contains(s.Ending, "limit reached") {
+		t.Errorf("the day is used up, and the lead's session is %+v", s)
+	}
+	c.ends("ada", control.OK)
+	c.present("Lyra sleeping, Kael sleeping")
+	refusedBy(t, c, "", presence.WakeAsked{}, "X9", "limit reached")
+}
+
+// A hold lets what is under way finish, and keeps the lead's place in the line.
+func TestHoldKeepsTheLeadsPlace(t *testing.T) {
+	c := led(t, Limits{}, nil)
+	c.wants("ada", "run_once")
+	c.starts("ada")
+	c.must("", presence.SummonAsked{})
+	c.must("", HoldAsked{})
+	c.ends("ada", control.OK)
+	if a := c.Agents["ada"]; a.Session != nil || len(a.Line) != 1 {
+		t.Fatalf("the team is held; the seat has %+v, and in line are %+v", a.Session, a.Line)
+	}
+	if why := c.LeadWaits(c.at); !strings.Contains(why, "held") {
+		t.Errorf("the lead waits: %q", why)
+	}
+	c.must("", ReleaseAsked{})
+	if s := c.Agents["ada"].Session; !s.Leads() {
+		t.Errorf("it is released, and the seat has %+v", s)
+	}
+
+	c.must("", HoldAsked{}) // opened, and not started: it is withdrawn, and begins after the hold
+	c.ends("ada", control.Withdrawn)
+	if l := c.Crew.Lead; !l.InProgress() || len(l.Asks) != 1 {
+		t.Errorf("it was withdrawn, and the summon is %+v", l)
+	}
+	c.must("", ReleaseAsked{})
+	c.starts("ada")
+	if l := c.Crew.Lead; l.Session == "" || len(l.Asks) != 0 {
+		t.Errorf("it began, and the summon is %+v", l)
+	}
+}
+
+// A lead that cannot be started is said, and nobody tries for ever.
+func TestLeadCannotStart(t *testing.T) {
+	c := led(t, Limits{}, nil)
+	c.must("", presence.SummonAsked{})
+	c.must("ada", SessionEnded{Session: c.session("ada"), Outcome: control.CannotStart, Why: "no such program"})
+	if l := c.Crew.Lead; l.InProgress() || len(l.Asks) != 0 || c.Agents["ada"].Session != nil {
+		t.Errorf("it cannot be started, and is to be told %+v", l)
+	}
+	if n := c.Crew.Notices[0]; n.Kind != presence.NoticeLead || !strings.Contains(n.Text, "no such program") {
+		t.Errorf("people see %+v", n)
+	}
+}
+
+// Whoever led and does not any more is asked to go, and its word does not count.
+func TestAnotherLeads(t *testing.T) {
+	c := summoned(t)
+	id := c.session("ada")
+	c.must("", DaemonStarted{BootID: "boot"})
+	c.must("", ledBy("bob", Limits{}, nil))
+	c.must("ada", SessionAdopted{Session: id, PID: 1})
+	if s := c.Agents["ada"].Session; s.Ending == "" {
+		t.Errorf("bob leads, and ada's session is %+v", s)
+	}
+	c.present("Lyra unknown, Kael unknown")
+	c.must("", presence.Reported{Session: id, Agents: []presence.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
+	c.present("Lyra unknown, Kael unknown")
+	c.must("", presence.WakeAsked{})
+	if s := c.Agents["bob"].Session; !s.Leads() {
+		t.Errorf("bob's session is %+v", s)
+	}
+	c.starts("bob")
+	c.ends("ada", control.OK)
+	c.reports(0)
+	c.present("Lyra alive, Kael unknown")
+}
+
+// A lead session is called so nowhere else: another boot, another start, another session of the same
+// number has another name; and the journal gives the same back.
+func TestLeadSessionsAreCalledLikeNoOther(t *testing.T) {
+	names := map[string]bool{}
+	for _, boot := range []string{"boot", "another"} {
+		for range 2 {
+			c := led(t, Limits{}, nil)
+			c.must("", DaemonStarted{BootID: boot})
+			c.must("", presence.SummonAsked{})
+			c.starts("ada")
+			names[c.Crew.Lead.UUID] = true
+			c.ends("ada", control.OK)
+			c.must("", presence.Registered{Session: "late"})
+			c.at = c.at.Add(10 * time.Minute)
+			c.must("", presence.TimerFired{})
+			c.must("", presence.SummonAsked{})
+			c.starts("ada")
+			names[c.Crew.Lead.UUID] = true
+			c.replays()
+		}
+	}
+	if len(names) != 4 {
+		t.Errorf("four sessions, each twice, are called %v", names)
+	}
+}
+
+// replays: what the journal tells of the crew is what is.
+func (c *crew) replays() {
+	c.t.Helper()
+	again := New(identity)
+	for _, ch := range c.journal {
+		line, err := json.Marshal(ch)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		var back Change
+		if err := json.Unmarshal(line, &back); err != nil {
+			c.t.Fatal(err)
+		}
+		again.Apply(back)
+	}
+	live, _ := json.Marshal(c.Crew)
+	told, _ := json.Marshal(again.Crew)
+	if string(live) != string(told) {
+		c.t.Errorf("the journal tells another story:\n%s\n%s", live, told)
+	}
+}
+
+// Files may be called whatever they are: also like what else is kept beside documents.
+func TestDocumentsCalledLikeOthers(t *testing.T) {
+	c := led(t, Limits{}, nil)
+	for i, id := range []presence.DocID{"agent-1", "lead", "words", "a.b"} {
+		c.must("", presence.Imported{ID: id, Document: presence.Document{Status: presence.Sleeping, Identity: presence.Identity{Name: string(id), Seat: i}}})
+	}
+	c.present("agent-1 sleeping, lead sleeping, words sleeping, a.b sleeping")
+	c.replays()
+	c.must("", presence.WakeAsked{})
+	c.starts("ada")
+	c.reports(0, 1, 2, 3)
+	c.present("agent-1 alive, lead alive, words alive, a.b alive")
+	c.replays()
+}
+
+// People name whom they mean by an id or by a name.
+func TestMemberOf(t *testing.T) {
+	c := summoned(t)
+	c.registers("Lyra", 2)
+	for name, want := range map[string]presence.DocID{"Kael": "agent-2", "agent-3": "agent-3"} {
+		if doc, err := c.MemberOf(name); err != nil || doc.ID != want {
+			t.Errorf("%s is %+v, %v", name, doc, err)
+		}
+	}
+	if _, err := c.MemberOf("Lyra"); err == nil || !strings.Contains(err.Error(), "agent-1") || !strings.Contains(err.Error(), "agent-3") {
+		t.Errorf("there are two called Lyra, and one who asks is told: %v", err)
+	}
+	_, err := c.MemberOf("Nadir")
+	var unknown *Unknown
+	if !errors.As(err, &unknown) || unknown.What != "agent of the team" || !slices.Contains(unknown.Known, "Kael") {
+		t.Errorf("nobody is called Nadir, and one who asks is told: %v", err)
+	}
+}

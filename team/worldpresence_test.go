@@ -1,0 +1,358 @@
+package team
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/presence"
+)
+
+// The part of the world that is a crew: people who summon, wake and put to sleep, a lead that
+// speaks in its session, strangers who speak in theirs, documents from elsewhere.
+
+// Teams with a lead, and all that happens to teams besides: its seat is wanted by control, by steps
+// and by its channels; it is held, limited, killed, reconfigured; and Fairlead is killed with it.
+// To see one again: -run 'RandomCrews/seed=7$'
+func TestRandomCrews(t *testing.T) {
+	seeds := uint64(60)
+	switch {
+	case testing.Short() || raced:
+		seeds = 10
+	case os.Getenv("FAIRLEAD_LONG") != "":
+		seeds = 3000
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			w := newWorldOf(t, seed, presence.LeadConfigured{Agent: "ada", Size: 3})
+			for i := range 200 {
+				if w.rnd.IntN(3) == 0 {
+					w.happen(byte(w.rnd.Uint32()), w.rnd.Uint64())
+				} else {
+					w.crewHappens(w.rnd.Uint64())
+				}
+				if i%50 == 49 {
+					w.keepSnapshot()
+				}
+			}
+			w.snapshot = nil // the whole journal has to tell the same story
+			w.crash()
+			w.settle()
+			w.crewRests()
+		})
+	}
+}
+
+// crewBook is what somebody who watches the lead's session would write down.
+type crewBook struct {
+	named map[presence.DocID]bool   // alive by the last word of the session that is open, to this daemon
+	was   map[presence.DocID]string // who somebody is, once it is known
+	dead  map[presence.DocID]string
+	uuids map[string]string // of lead sessions → session
+}
+
+func newCrewBook() *crewBook {
+	return &crewBook{named: map[presence.DocID]bool{}, was: map[presence.DocID]string{}, dead: map[presence.DocID]string{}, uuids: map[string]string{}}
+}
+
+// forget: what was said to one daemon was not said to the next.
+func (b *crewBook) forget() {
+	if b != nil {
+		clear(b.named)
+	}
+}
+
+var uuidOf = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+
+// judge looks at a change before it is applied.
+func (b *crewBook) judge(w *world, ch Change) {
+	if b == nil {
+		return
+	}
+	if s := ch.Body.Session; s.Leads() {
+		a := w.team.Agents[nameOf(ch.Entity)]
+		if w.team.Crew.Lead.Agent == a.Name && (s.Phase == None || s.Phase == Running && a.Session.Phase == Opened) {
+			b.forget()
+		}
+		if other := b.uuids[s.UUID]; !uuidOf.MatchString(s.UUID) || other != "" && other != s.ID {
+			w.t.Fatalf("%s is called %q, and so is %q", s.ID, s.UUID, other)
+		}
+		b.uuids[s.UUID] = s.ID
+		if ch.Trigger == "opened" && (a.Settings.Policy.Foreign || w.team.Crew.Lead.Agent != a.Name || len(w.team.Crew.Lead.Asks) == 0) {
+			w.t.Fatalf("%s is opened, and nobody has anything to tell it as a lead", s.ID)
+		}
+	}
+	body := ch.Body.Presence
+	if body == nil || body.Doc == nil {
+		return
+	}
+	id := presence.DocID(nameOf(ch.Entity))
+	if was := w.team.Crew.Docs[id]; was != nil && was.Status == presence.Alive && body.Doc.Status != presence.Alive {
+		delete(b.named, id)
+	}
+}
+
+// check is what must hold after every event.
+func (b *crewBook) check(w *world) {
+	if b == nil {
+		return
+	}
+	lead := &w.team.Crew.Lead
+	a := w.team.Agents[lead.Agent]
+	var s *Session
+	if a != nil {
+		s = a.Session
+	}
+	switch {
+	case lead.Session != "" && (!s.Leads() || s.ID != lead.Session || s.UUID != lead.UUID):
+		w.t.Fatalf("the crew takes %s for the lead's session, and %s has %+v", lead.Session, lead.Agent, s)
+	case s.Leads() && s.Phase == Running && lead.Session != s.ID && !w.starting:
+		w.t.Fatalf("%s leads, and the crew knows of %q", s.ID, lead.Session)
+	case len(lead.Asks) > 0 && !w.starting && !s.Leads() && !w.team.Hold.On && !isIn(a.Line, ForLead):
+		w.t.Fatalf("the lead is to be told %+v, and nobody opens a session for that", lead.Asks)
+	case len(lead.Asks) > 0 && !w.starting && !s.Leads() && w.team.LeadWaits(w.at) == "":
+		w.t.Fatalf("the lead is to be told %+v, and nobody says why it is not", lead.Asks)
+	case w.team.Stopping && lead.InProgress() && !s.Leads():
+		w.t.Fatalf("Fairlead stops, and somebody is yet to be told to %s", lead.Stage)
+	}
+	b.documents(w, s)
+	if at := w.team.Crew.Deadline(); lead.InProgress() && at.IsZero() {
+		w.t.Fatalf("%s is under way, and nothing ends it", lead.Stage)
+	}
+}
+
+func (b *crewBook) documents(w *world, s *Session) {
+	on := map[int]presence.DocID{}
+	for id := range b.was {
+		if w.team.Crew.Docs[id] == nil {
+			w.t.Fatalf("%s is lost", id)
+		}
+	}
+	for id, doc := range w.team.Crew.Docs {
+		who, is := fmt.Sprintf("%+v", doc.Identity), fmt.Sprintf("%s %+v", doc.Status, doc.Identity)
+		switch {
+		case doc.Status == presence.Alive && (!s.Leads() || s.Phase != Running || s.UUID != doc.LastSession || !b.named[id]):
+			w.t.Fatalf("%s is alive in %s by nobody's word (named: %v); open is %+v", id, doc.LastSession, b.named[id], s)
+		case doc.Visible() && on[doc.Seat] != "" || doc.Seat == presence.LeadSeat || doc.Seat < 0 || doc.Seat > presence.SeatMax:
+			w.t.Fatalf("%s and %q sit on seat %d", id, on[doc.Seat], doc.Seat)
+		case b.was[id] != "" && b.was[id] != who:
+			w.t.Fatalf("%s was %s, and is %s", id, b.was[id], who)
+		case b.dead[id] != "" && b.dead[id] != is:
+			w.t.Fatalf("%s expired as %s, and is %s", id, b.dead[id], is)
+		}
+		if doc.Visible() {
+			on[doc.Seat] = id
+		}
+		if doc.Name != "" {
+			b.was[id] = who
+		}
+		if doc.Status == presence.Expired {
+			b.dead[id] = is
+		}
+	}
+}
+
+// crewHappens lets one thing happen to a crew.
+func (w *world) crewHappens(how uint64) {
+	lead := &w.team.Crew.Lead
+	switch how % 24 {
+	case 0:
+		w.say("", presence.SummonAsked{})
+	case 1, 2:
+		w.say("", presence.WakeAsked{})
+	case 3:
+		if how>>8%3 == 0 {
+			w.say("", SleepAsked{})
+		}
+	case 4:
+		w.imported(how >> 8)
+	case 5, 6:
+		w.crewTimer(how>>8%2 == 0)
+	case 7:
+		w.strangers(how >> 8)
+	case 8:
+		if p := w.procs[lead.Session]; p != nil && p.alive && how>>8%4 == 0 {
+			w.ends(lead.Session, from(anyEnd, how>>16))
+		}
+	case 9:
+		if how>>8%6 == 0 { // another fairlead.yaml
+			w.conf.Lead.Agent = from([]string{"ada", "ada", "bob", "cleo", "ghost", ""}, how>>16)
+			w.conf.Lead.Size = int(1 + how>>24%8)
+			w.crash()
+		}
+	case 10:
+		if how>>8%4 == 0 {
+			w.crash()
+		}
+	case 11:
+		w.say("", from([]any{HoldAsked{}, ReleaseAsked{}, ReleaseAsked{}}, how>>8))
+	default:
+		for range how >> 40 % 12 { // what is on its way gets there, so that somebody can speak
+			w.work()
+		}
+		if a := w.team.Agents[lead.Agent]; a != nil && a.Session.Leads() {
+			if p := w.procs[a.Session.ID]; p != nil && p.alive && a.Session.Phase == Running && OfLead(a.Session.Talk.Token) {
+				w.leadSpeaks(p, a.Session, how>>16)
+				return
+			}
+		}
+		w.agentSpeaks(how >> 24)
+	}
+}
+
+// leadSpeaks is a lead that says something in its session, to what it was told last.
+func (w *world) leadSpeaks(p *proc, s *Session, how uint64) {
+	crew := &w.team.Crew
+	if crew.Lead.Session == s.ID {
+		switch how % 8 {
+		case 0:
+			w.say("", presence.Spoke{Session: s.ID, Text: "[Lyra]: hello"})
+		case 1, 2:
+			w.lists(s.ID, how>>8)
+		default:
+			for _, doc := range crew.InOrder() {
+				if doc.Status == presence.Hatching && how>>doc.Seat%3 > 0 {
+					w.registers(s.ID, presence.Identity{Name: fmt.Sprint("name", how>>16%4), Seat: doc.Seat, Soul: "I am."})
+				}
+			}
+			if how>>8%3 == 0 {
+				w.registers(s.ID, presence.Identity{Name: "Orin", Seat: int(how >> 16 % 9), Soul: "I am."})
+			}
+			w.lists(s.ID, how>>24)
+		}
+	}
+	if p.offset += 10; w.sessionOf(p) != nil && w.sessionOf(p).ID == s.ID {
+		w.say(p.agent, SessionReported{Session: s.ID, Offset: p.offset, Over: how>>32%3 > 0})
+	}
+}
+
+func (w *world) registers(session string, who presence.Identity) {
+	for id, doc := range w.team.Crew.Docs {
+		if doc.Visible() && doc.Seat == who.Seat {
+			w.crew.named[id] = true // where it is, or becomes, this one: else it is not alive by that
+		}
+	}
+	next := presence.DocID(fmt.Sprint("agent-", w.team.Crew.Made+1))
+	for w.team.Crew.Docs[next] != nil {
+		var n int
+		_, _ = fmt.Sscanf(string(next), "agent-%d", &n)
+		next = presence.DocID(fmt.Sprint("agent-", n+1))
+	}
+	w.crew.named[next] = true
+	w.say("", presence.Registered{Session: session, Identity: who})
+	if w.team.Crew.Docs[next] == nil {
+		delete(w.crew.named, next)
+	}
+}
+
+// lists is a report of some of those whom the lead has.
+func (w *world) lists(session string, how uint64) {
+	in, named := presence.Reported{Session: session}, map[presence.DocID]bool{}
+	for _, doc := range w.team.Crew.InOrder() {
+		if doc.Visible() && how>>doc.Seat%4 > 0 {
+			in.Agents = append(in.Agents, presence.Listed{Name: doc.Name, Status: "alive", Seat: doc.Seat})
+			named[doc.ID] = true
+		}
+	}
+	w.crew.named = named
+	w.say("", in)
+}
+
+// strangers are those whose word does not count: other sessions, and nobody.
+func (w *world) strangers(how uint64) {
+	before := w.encode(w.team.Crew.Docs)
+	session := from([]string{"", "bob-1", "ada-0"}, how)
+	if session == w.team.Crew.Lead.Session {
+		session = "nobody"
+	}
+	in := from([]presence.Input{
+		presence.Reported{Session: session},
+		presence.Registered{Session: session, Identity: presence.Identity{Name: "Mallory", Seat: 7}},
+		presence.Reported{Session: session, Agents: []presence.Listed{{Name: "Mallory", Status: "alive", Seat: 0}}},
+		presence.Faulty{Agent: "bob", Session: session, Marker: "[AGENT_STATUS]"},
+	}, how>>8)
+	w.say("", in)
+	if string(before) != string(w.encode(w.team.Crew.Docs)) {
+		w.t.Fatalf("%+v, whose word does not count, changed somebody", in)
+	}
+}
+
+func (w *world) imported(how uint64) {
+	doc := presence.Document{
+		Status:    from([]presence.Status{presence.Alive, presence.Sleeping, presence.Hatching, presence.Expired, ""}, how),
+		CreatedAt: w.at, LastSession: "elsewhere", Identity: presence.Identity{Name: fmt.Sprint("name", how>>8%4), Seat: int(how >> 16 % 9)},
+	}
+	if doc.Status == presence.Hatching {
+		doc.Name = ""
+	}
+	w.say("", presence.Imported{ID: from([]presence.DocID{"lyra", "agent-2", "lead", "words", "agent-9", ""}, how>>24), Document: doc, From: "a file"})
+}
+
+// crewTimer lets the clock reach the crew's deadline, or fires one that is not due.
+func (w *world) crewTimer(due bool) {
+	at := w.team.Crew.Deadline()
+	if due && !at.IsZero() && at.After(w.at) {
+		w.at = at
+	}
+	lines := len(w.journal)
+	w.say("", presence.TimerFired{})
+	if (at.IsZero() || at.After(w.at)) && len(w.journal) != lines {
+		w.t.Fatalf("a timer of the crew that is not due (%s) moved something", at)
+	}
+	if next := w.team.Crew.Deadline(); !next.IsZero() && !next.After(w.at) {
+		w.t.Fatalf("the deadline %s of the crew stays in the past for ever", next)
+	}
+}
+
+// crewRests: when nobody does anything any more, every summon and every wake is over.
+func (w *world) crewRests() {
+	for range 20 {
+		w.workOff()
+		if w.team.Crew.Deadline().IsZero() {
+			break
+		}
+		w.crewTimer(true)
+	}
+	hatches := func(doc *presence.Document) bool { return doc.Status == presence.Hatching }
+	if lead := &w.team.Crew.Lead; lead.InProgress() || slices.ContainsFunc(w.team.Crew.InOrder(), hatches) {
+		w.t.Fatalf("the crew does not come to rest: %s", w.encode(w.team.Crew))
+	}
+	if a := w.team.Agents[w.team.Crew.Lead.Agent]; a != nil && a.Session.Leads() && !w.procs[a.Session.ID].alive {
+		w.t.Fatalf("%s leads, and its process is gone", a.Session.ID)
+	}
+}
+
+// What random orders hold is worth something where they get everywhere: through every row that only a
+// lead in its session takes.
+func TestCrewsGetSomewhere(t *testing.T) {
+	sum := map[string]int{}
+	for seed := range uint64(20) {
+		w := newWorldOf(t, seed, presence.LeadConfigured{Agent: "ada", Size: 3})
+		w.rnd = rand.New(rand.NewPCG(seed, 9))
+		for range 200 {
+			w.crewHappens(w.rnd.Uint64())
+		}
+		for _, ch := range w.changes {
+			if ch.Machine == "presence" {
+				sum[ch.Row+" "+ch.Trigger]++
+			}
+			if ch.Body.Session.Leads() && ch.Body.Session.Outcome != control.Withdrawn {
+				sum["lead "+ch.Trigger]++
+			}
+		}
+	}
+	for _, what := range []string{
+		"P1 summoned", "P2 registered", "P3 lead_ended", "P4 listed", "P4 registered", "P5 not_listed", "P6 lead_unheard", "P7 hatching_too_long",
+		"P8 woken", "P8 reported_asleep", "P10 registered", "P11 registered_other", "P13 imported_awake", "L3 lead_ended", "L6 fell_silent",
+		"lead opened", "lead started", "lead adopted", "lead end_asked", "lead ended", "lead lost",
+	} {
+		if sum[what] == 0 {
+			t.Errorf("in twenty worlds nobody ever came to %q", what)
+		}
+	}
+	t.Logf("%v", sum)
+}
