@@ -151,6 +151,8 @@ func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 		return nil
 	}
 	switch may, why := t.mayWork(a, at); {
+	case a.Settings.Policy.Foreign: // since it was told: nobody here can start it any more
+		return presence.LeadEnded{Session: lead.Session, Why: foreignWords}
 	case may && !isIn(a.Line, ForLead):
 		return leadDue{}
 	case !may && !t.Hold.On || t.Stopping:
