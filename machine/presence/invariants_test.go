@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type book struct {
 	grave  map[DocID]Document // an expired one, as it was when it expired
 	wanted []DocID            // whom a person wants awake, while the lead is asked first
 	heard  bool               // it reported in this session, to this daemon
+	lead   Lead               // before the input that is looked at
 	past   map[DocID]*before  // what it was before the input that is looked at
 }
 
@@ -40,7 +42,7 @@ func newBook(t testing.TB, c *Crew) *book {
 
 // remember notes what everybody is, before an input.
 func (b *book) remember() {
-	b.past = map[DocID]*before{}
+	b.past, b.lead = map[DocID]*before{}, b.crew.Lead
 	for id, doc := range b.crew.Docs {
 		b.past[id] = &before{doc.Status, doc.LastAliveAt, doc.LastSession}
 	}
@@ -148,7 +150,7 @@ func (b *book) documents(in Input, _ Now) error {
 func (b *book) graves(Input, Now) error {
 	for id, doc := range b.crew.Docs {
 		was, dead := b.grave[id]
-		if dead && (was.Status != doc.Status || was.Identity != doc.Identity || was.CreatedAt != doc.CreatedAt || was.LastAliveAt != doc.LastAliveAt || was.LastSession != doc.LastSession) {
+		if dead && (was.Status != doc.Status || was.Identity != doc.Identity || !was.CreatedAt.Equal(doc.CreatedAt) || !was.LastAliveAt.Equal(doc.LastAliveAt) || was.LastSession != doc.LastSession) {
 			return fmt.Errorf("%s expired as %+v, and is %+v", id, was, *doc)
 		}
 		if doc.Status == Expired && !dead {
@@ -358,7 +360,7 @@ func (b *book) late(in Input, now Now) error {
 // strangers: what somebody else says, or says in another session, changes nobody and nothing that
 // the lead is told.
 func (b *book) strangers(in Input, _ Now) error {
-	session := b.open
+	var session string
 	switch in := in.(type) {
 	case Reported:
 		session = in.Session
@@ -366,8 +368,7 @@ func (b *book) strangers(in Input, _ Now) error {
 		session = in.Session
 	case Spoke:
 		session = in.Session
-	case Faulty:
-		session = "" // whoever it is from
+	case Faulty: // whoever it is from
 	default:
 		return nil
 	}
@@ -378,6 +379,9 @@ func (b *book) strangers(in Input, _ Now) error {
 		if was := b.past[id]; was == nil || was.status != doc.Status || !was.lastAlive.Equal(doc.LastAliveAt) || was.lastSession != doc.LastSession {
 			return fmt.Errorf("somebody who does not lead changes %s", id)
 		}
+	}
+	if !reflect.DeepEqual(b.lead, b.crew.Lead) {
+		return fmt.Errorf("somebody who does not lead changes what the lead is to do, from %+v", b.lead)
 	}
 	return nil
 }
