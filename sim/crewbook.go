@@ -144,6 +144,7 @@ func (w *world) checkCrew(batch []team.Change) {
 			w.checkDocument(ch, heard)
 			unsure = unsure || strings.HasPrefix(ch.Trigger, "imported")
 		case body.Presence != nil && body.Presence.Words != nil:
+			b.quiet = ch.At // it may be heard long after it was said
 			w.checkSpoken(body.Presence.Words)
 		case body.Presence != nil:
 			w.checkStage(ch)
@@ -186,6 +187,9 @@ func (w *world) checkLeadSession(ch *team.Change) {
 	switch {
 	case s.Phase == team.Opened && ch.From == string(team.None):
 		w.check(ceremonyWanted, b.begun, "%s is opened, and nobody has ordered anything since the last one ended", s.ID)
+		for other, name := range b.uuid {
+			w.check(nobodyLost, name != s.UUID || other == s.ID, "%s has the name that %s has in the documents", s.ID, other)
+		}
 		b.uuid[s.ID], b.quiet = s.UUID, ch.At
 	case s.Phase == team.Running && (ch.Trigger == "started" || ch.Trigger == "adopted"):
 		w.check(oneSession, b.lead == "" || b.lead == s.ID, "%s leads, and so does %s", s.ID, b.lead)
@@ -395,7 +399,7 @@ func (w *world) checkStage(ch *team.Change) {
 		b.notice[n.Session]++
 		w.check(reportTaken, b.notice[n.Session] <= 3 || b.uuid[n.Session] != "", "%s does not lead, and what it says of the team was noted %d times", n.Session, b.notice[n.Session])
 	}
-	if set == nil {
+	if b.quiet = ch.At; set == nil {
 		return
 	}
 	switch ch.Trigger {

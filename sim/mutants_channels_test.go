@@ -24,11 +24,11 @@ var ofChannels = []mutant{
 	},
 	{
 		breaks: "the words of a message are not kept with its number",
-		file:   "team/channel.go", old: "			set.Text = d.ev.Text\n", new: "			_ = d.ev.Text\n",
+		file:   "team/channel.go", old: "set.Text, set.Session = d.ev.Text, d.sessionOf(d.ev.What)", new: "_, set.Session = d.ev.Text, d.sessionOf(d.ev.What)",
 	},
 	{
 		breaks: "a channel does not hear that an agent was told",
-		file:   "team/talk.go", old: "	d.setTalkOf(a, talk)\n	return d.turns(turn.Told{Token: talk.Token, Do: talk.Do, N: talk.N})\n}\n\nfunc (d *draft) setTalkOf",
+		file:   "team/talk.go", old: "	d.setTalkOf(a, talk)\n	return d.errandTold(talk)\n}\n\nfunc (d *draft) setTalkOf",
 		new: "	d.setTalkOf(a, talk)\n	return nil\n}\n\nfunc (d *draft) setTalkOf",
 	},
 	{
