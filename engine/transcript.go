@@ -66,17 +66,11 @@ func (e *Engine) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptP
 	if err := e.look(ctx, func(t *team.Team) {
 		page.Head = e.head
 		s.whom = whomOf(t)
+		e.makeTranscriptBeside()
 	}); err != nil {
 		return page, err
 	}
-	if err := e.makeTranscript(ctx); err != nil {
-		return page, err
-	}
-	s.after, s.until = q.After, page.Head
-	if q.Before != 0 {
-		s.until = min(s.until, q.Before-1)
-	}
-	more, err := s.run(ctx)
+	more, err := s.begin(ctx, page.Head)
 	if err != nil {
 		return page, err
 	}
@@ -93,6 +87,29 @@ func (e *Engine) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptP
 		page.Messages = append(page.Messages, one...)
 	}
 	return page, nil
+}
+
+// begin looks where it is quickest.
+func (s *search) begin(ctx context.Context, head uint64) (more bool, err error) {
+	s.after, s.until = s.q.After, head
+	if s.q.Before != 0 {
+		s.until = min(s.until, s.q.Before-1)
+	}
+	newest := s.q.Before == 0 && s.q.After == 0 && s.q.Speaker == "" && s.q.Session == "" && s.text == ""
+	if newest && !s.e.crew.said.isMade() {
+		again := *s
+		enough, more, err := again.recent(ctx)
+		if err == nil && enough {
+			*s = again
+		}
+		if err != nil || enough {
+			return more, err
+		}
+	}
+	if err := s.e.makeTranscript(ctx); err != nil {
+		return false, err
+	}
+	return s.run(ctx)
 }
 
 // whom is who is of the team, so that what a lead quotes can be told from what it says.
@@ -231,24 +248,9 @@ func (s *search) older(ctx context.Context) (more bool, err error) {
 	} else {
 		until = min(until, from+transcriptStretch)
 	}
-	var said []spoken
-	for rec, err := range s.e.opts.Journal.Read(ctx, journal.Query{After: from, Until: until}) {
-		if err != nil {
-			return false, fmt.Errorf("read what was said: %w", err)
-		}
-		if rec.Entity != wordsOfLead && !strings.HasPrefix(rec.Entity, channelPrefix) {
-			continue
-		}
-		one, is, err := spokenOf(rec)
-		if err != nil {
-			return false, err
-		}
-		if is {
-			said = append(said, one)
-		}
-	}
-	if s.q.After == 0 {
-		slices.Reverse(said)
+	said, err := s.stretch(ctx, from, until)
+	if err != nil {
+		return false, err
 	}
 	for i := range said {
 		if s.take(&said[i]) {
@@ -262,6 +264,53 @@ func (s *search) older(ctx context.Context) (more bool, err error) {
 	s.until = from
 	return from > 0, nil
 }
+
+// stretch reads what was said between two places of the journal, in the direction of the search.
+func (s *search) stretch(ctx context.Context, from, until uint64) (said []spoken, err error) {
+	for rec, err := range s.e.opts.Journal.Read(ctx, journal.Query{After: from, Until: until}) {
+		if err != nil {
+			return nil, fmt.Errorf("read what was said: %w", err)
+		}
+		if rec.Entity != wordsOfLead && !strings.HasPrefix(rec.Entity, channelPrefix) {
+			continue
+		}
+		one, is, err := spokenOf(rec)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			said = append(said, one)
+		}
+	}
+	if s.q.After == 0 {
+		slices.Reverse(said)
+	}
+	return said, nil
+}
+
+// recent answers from the newest changes alone, where those are enough: after a start nobody waits
+// for the whole past who only wants to see what was said last.
+func (s *search) recent(ctx context.Context) (enough, more bool, err error) {
+	head, until := s.until, s.until
+	for _, far := range []uint64{recentFew, recentMax} {
+		from := head - min(head, far)
+		said, err := s.stretch(ctx, from, until)
+		if err != nil {
+			return false, false, err
+		}
+		for i := range said {
+			if s.take(&said[i]) {
+				return true, from > 0 || i < len(said)-1, nil
+			}
+		}
+		if until = from; from == 0 {
+			return true, false, nil
+		}
+	}
+	return false, false, nil
+}
+
+const recentFew = 512 // changes that usually hold a page of what was said
 
 const transcriptStretch = 20_000 // changes of the journal that one request reads, beyond what the book holds
 

@@ -30,6 +30,7 @@ const (
 type crewSide struct {
 	moved chan struct{} // has room for one: a document may have changed
 	said  transcript
+	begun bool // somebody has begun to read the past; the loop's own
 }
 
 func newCrewSide() crewSide {
@@ -353,8 +354,12 @@ func (e *Engine) spokenAt(ctx context.Context, seqs []uint64) ([]spoken, error) 
 	return said, nil
 }
 
-// makeTranscriptBeside has the past read for the next question.
+// makeTranscriptBeside has the past read for the next question; it runs in the loop.
 func (e *Engine) makeTranscriptBeside() {
+	if e.crew.begun {
+		return
+	}
+	e.crew.begun = true
 	e.beside(func(ctx context.Context) {
 		if err := e.makeTranscript(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 			e.log.Warn("what was said could not be read; it is tried again when somebody asks for it", "error", err)
