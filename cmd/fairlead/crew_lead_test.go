@@ -187,7 +187,9 @@ func (s *ship) presenceChanges() (all []api.Change) {
 
 // allAre says that everybody whom people see is so, and that nothing is under way.
 func allAre(status string, n int) func(engine.CrewView) bool {
-	return func(v engine.CrewView) bool { return v.InProgress == "" && howManyAre(v, status) == n && visible(v) == n }
+	return func(v engine.CrewView) bool {
+		return v.InProgress == "" && howManyAre(v, status) == n && visible(v) == n
+	}
 }
 
 func howManyAre(v engine.CrewView, status string) (n int) {
@@ -352,6 +354,9 @@ func (s *ship) faultsOfCrew(exact bool) (wrong []string) {
 	add := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	view, story, books := s.crew(), s.leadStory(), s.leadBooks()
 	for session, prompts := range books.told {
+		if !exact && story.asked[session] == nil {
+			continue // it died before anybody had seen that it lived: it is told again what it began with
+		}
 		read := map[string]int{}
 		for _, text := range prompts {
 			read[errandOf(text)]++
