@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,7 +41,7 @@ func (e *Engine) Wake(ctx context.Context, by Actor, who []string) (uint64, erro
 			docs = append(docs, doc.ID)
 		}
 	}); err != nil || answer != nil {
-		return 0, errors.Join(err, answer)
+		return 0, cmp.Or(err, answer)
 	}
 	return e.submit(ctx, by, "", presence.WakeAsked{Docs: docs})
 }
