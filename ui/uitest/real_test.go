@@ -54,8 +54,9 @@ func TestAgainstCrew(t *testing.T) {
 	if page == "" || lead == "" {
 		t.Skip("looks at a running daemon; say which with PAGE and CREW")
 	}
-	p := uitest.Browse(t)
-	target := uitest.Target{URL: page, Line: uitest.NewLine(t, page), Agent: lead, Ceremony: uitest.RealCeremony(lead)}
+	line := uitest.NewLine(t, page)
+	p := uitest.Browse(t, line)
+	target := uitest.Target{URL: page, Line: line, Agent: lead, Ceremony: uitest.RealCeremony(lead)}
 	story := os.Getenv("STORY")
 	if story == "" {
 		story = "a crew on two pages"
