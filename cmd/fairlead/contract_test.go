@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -185,5 +186,79 @@ func TestTokenOverTCP(t *testing.T) {
 	var view engine.TeamView
 	if err := json.NewDecoder(resp.Body).Decode(&view); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("with a token: %d, %v", resp.StatusCode, err)
+	}
+}
+
+// The same of what programs are told about a team.
+func TestTeamContracts(t *testing.T) {
+	s := newShip(t, map[string]string{
+		"fairlead.yaml": "version: 1\nteam: {lead: ada, size: 1}\nagents:\n  ada: {driver: script, script: ada.yaml, workspace: ada}\n",
+		"ada.yaml": `steps: [say: work]
+lead:
+  - expect_prompt
+  - say: |
+      [AGENT_REGISTERED] {"name":"Lyra","color":"#c9b1e8","colorName":"Violet","gender":"woman","gridPosition":0,"faceVariant":{"eyes":"wide","mouth":"grin"},"individuationArtifact":"me"}
+      [Lyra]: hello
+      [AGENT_STATUS] {"agents":[{"name":"Lyra","status":"alive","gridPosition":0}]}
+  - expect_prompt
+`,
+	})
+	var done struct {
+		Seq  *uint64         `json:"seq"`
+		Team json.RawMessage `json:"team"`
+	}
+	if err := json.Unmarshal([]byte(s.must("summon", "--wait", "--json")), &done); err != nil || done.Seq == nil {
+		t.Fatalf("summon: %v, %+v", err, done)
+	}
+	var crew struct {
+		Button     string                       `json:"button"`
+		InProgress *string                      `json:"in_progress"`
+		Agents     []map[string]json.RawMessage `json:"agents"`
+		Lead       map[string]json.RawMessage   `json:"lead"`
+		Size       int                          `json:"size"`
+		Notices    *[]json.RawMessage           `json:"notices"`
+		Head       uint64                       `json:"head"`
+	}
+	if err := json.Unmarshal([]byte(s.must("team", "--json")), &crew); err != nil {
+		t.Fatal(err)
+	}
+	if crew.Button != "none" || crew.InProgress == nil || len(crew.Agents) != 1 || crew.Size != 1 || crew.Notices == nil || crew.Head == 0 {
+		t.Fatalf("team: %+v", crew)
+	}
+	for _, field := range []string{"agent", "session", "state", "why", "reported_at", "seat"} {
+		if _, ok := crew.Lead[field]; !ok {
+			t.Errorf("a lead without %s: %v", field, crew.Lead)
+		}
+	}
+	// The document is the seed's, as `fairlead soul --json` and the file have it, and its id.
+	var one, file map[string]json.RawMessage
+	text, err := os.ReadFile(filepath.Join(s.dir, ".fairlead", "agents", "agent-1.json"))
+	if err := errors.Join(err, json.Unmarshal(text, &file), json.Unmarshal([]byte(s.must("soul", "Lyra", "--json")), &one)); err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{
+		"type", "status", "name", "color", "colorName", "gender", "gridPosition", "faceVariant", "individuationArtifact", "createdAt", "lastAliveAt", "lastSessionId",
+	} {
+		if string(crew.Agents[0][field]) == "" || string(one[field]) != string(crew.Agents[0][field]) || len(file[field]) == 0 {
+			t.Errorf("%s is %s in the team, %s alone, %s in the file", field, crew.Agents[0][field], one[field], file[field])
+		}
+	}
+	if string(crew.Agents[0]["id"]) != `"agent-1"` || file["id"] != nil {
+		t.Errorf("the id is %s in the team, %s in the file", crew.Agents[0]["id"], file["id"])
+	}
+	var page struct {
+		Messages []map[string]json.RawMessage `json:"messages"`
+		More     *bool                        `json:"more"`
+	}
+	if err := json.Unmarshal([]byte(s.must("transcript", "--json", "--speaker", "Lyra")), &page); err != nil || len(page.Messages) != 1 || page.More == nil {
+		t.Fatalf("transcript: %v, %+v", err, page)
+	}
+	for _, field := range []string{"seq", "at", "session", "speaker", "kind", "channel", "text"} {
+		if _, ok := page.Messages[0][field]; !ok {
+			t.Errorf("a message without %s: %v", field, page.Messages[0])
+		}
+	}
+	if string(page.Messages[0]["session"]) != string(one["lastSessionId"]) {
+		t.Errorf("it was said in %s, and is of %s", page.Messages[0]["session"], one["lastSessionId"])
 	}
 }

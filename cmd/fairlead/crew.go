@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -126,7 +128,7 @@ func (a *app) leadSeat(lead engine.LeadView) {
 	about := map[string]string{
 		engine.LeadAsleep: "asleep", engine.LeadStarting: "starting", engine.LeadUnheard: "here, not heard yet", engine.LeadHeard: "here", engine.LeadWaits: "waits",
 	}
-	a.seat(lead.Seat, colour, "◆", lead.Agent, "lead", about[lead.State])
+	a.seat(lead.Seat, a.paint(colour, "◆")+" "+a.swatch(""), lead.Agent, "lead", about[lead.State])
 }
 
 // crewLine is one document.
@@ -140,14 +142,27 @@ func (a *app) crewLine(view engine.CrewView, doc engine.DocumentView) {
 	case presence.Expired:
 		colour, mark = dim, "·"
 	}
-	a.seat(doc.Seat, colour, mark, crewName(doc), doc.Status, evidence(view.Lead, doc))
+	a.seat(doc.Seat, a.paint(colour, mark)+" "+a.swatch(doc.Color), crewName(doc), doc.Status, evidence(view.Lead, doc))
 }
 
-func (a *app) seat(seat int, colour, mark, name, status, about string) {
+// swatch is somebody's own colour, on a terminal that has so many, and as wide there for
+// everybody. What is no colour is none.
+func (a *app) swatch(colour string) string {
+	if depth := os.Getenv("COLORTERM"); !tty(a.out) || colourless() || depth != "truecolor" && depth != "24bit" {
+		return ""
+	}
+	rgb, err := hex.DecodeString(strings.TrimPrefix(colour, "#"))
+	if err != nil || len(colour) != len("#c9b1e8") || len(rgb) != 3 {
+		return "  "
+	}
+	return fmt.Sprintf("\x1b[38;2;%d;%d;%dm▍%s ", rgb[0], rgb[1], rgb[2], reset)
+}
+
+func (a *app) seat(seat int, mark, name, status, about string) {
 	name = line(name, crewNameWidth)
 	name += strings.Repeat(" ", max(0, crewNameWidth-columns(name)))
 	status = line(status, crewStatusWidth)
-	fmt.Fprintf(a.out, "%d  %s %s  %-*s  %s\n", seat, a.paint(colour, mark), name, crewStatusWidth, status, line(about, evidenceWidth))
+	fmt.Fprintf(a.out, "%d  %s%s  %-*s  %s\n", seat, mark, name, crewStatusWidth, status, line(about, evidenceWidth))
 }
 
 // crewName is what people call somebody: a placeholder has no name yet.
