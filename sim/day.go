@@ -448,6 +448,7 @@ func (w *world) evening() {
 	if w.failure == nil {
 		w.checkOwed()
 		w.checkWords()
+		w.checkMarks()
 		w.checkPapers()
 	}
 }

@@ -247,7 +247,6 @@ func (k *talker) utter(m *spelled, how string) (why cut) {
 			pieces, text = append(pieces, text[:n]), text[n:]
 		}
 	}
-	m.begin = -1
 	for i, piece := range pieces {
 		last := i == len(pieces)-1
 		if i > 0 && k.rnd.IntN(6) == 0 {

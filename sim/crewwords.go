@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine/presence"
+)
+
+// checkSpoken: what is said in a lead session apart from channels is in the journal once, in its
+// order, under the name of who said it.
+func (w *world) checkSpoken(said *presence.Words) {
+	b := w.crew
+	w.check(saidOnce, !shows(said.Text), "a marker is shown as conversation: %q", said.Text)
+	for _, name := range isWord.FindAllString(said.Text, -1) {
+		word := w.book.words[name]
+		if word == nil {
+			w.broken(saidOnce, "%q is in the transcripts, and nobody has said %s", said.Text, name)
+			return
+		}
+		word.times++
+		word.at = "the transcripts"
+		w.check(saidOnce, word.times == 1, "%s is in the journal %d times", name, word.times)
+		w.check(saidOnce, word.n > w.book.last[word.session], "%s is in the transcripts after something that %s said later", name, word.session)
+		w.book.last[word.session] = word.n
+		w.check(saidOnce, said.Session == b.uuid[word.session] || said.Session == word.session, "%s was said in %s (%s), and the transcripts have it in %s", name, word.session, b.uuid[word.session], said.Session)
+		w.check(saidOnce, strings.HasPrefix(word.key, "tell_") && strings.Contains(word.key, "//"), "%s answers %q, and is in no channel", name, word.key)
+		w.checkSpeaker(word, name, said)
+		b.spoken[name] = heardAs{said.Session, said.Speaker}
+	}
+}
+
+// shows says whether a marker stands in what people read. Its name alone is a word like another.
+func shows(text string) bool { return isMarker.MatchString(text) }
+
+var isMarker = regexp.MustCompile(`\[AGENT_(STATUS|REGISTERED)\]\s*\{`)
+
+// checkSpeaker: a line that names who speaks counts as his, where the team knows him. One that
+// names nobody may go on with what was said by another one before it.
+func (w *world) checkSpeaker(word *word, name string, said *presence.Words) {
+	b, lead := w.crew, w.lead()
+	switch who := word.speaker; {
+	case who != "" && (who == lead || b.knows(who)):
+		b.passage[word.session] = who
+		w.check(saidOnce, said.Speaker == who, "%s was said for %s, and the transcripts say %s", name, who, said.Speaker)
+	default:
+		w.check(saidOnce, said.Speaker == lead || said.Speaker == b.passage[word.session], "%s was said by %s, and the transcripts say %s", name, lead, said.Speaker)
+	}
+}
+
+// checkMarks is the end of a day: what a lead has said of its team while somebody listened was
+// heard.
+func (w *world) checkMarks() {
+	for id, marks := range w.crew.marks {
+		s := w.sessions[id]
+		if w.crew.uuid[id] == "" || !s.isOver() || s.ending.Lost || s.unread {
+			continue
+		}
+		for _, m := range marks {
+			w.check(reportTaken, m.heard || m.end > s.ending.Bytes, "%s said something of its team up to byte %d, and nobody heard it: %+v", id, m.end, m)
+		}
+	}
+}
