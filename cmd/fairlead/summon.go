@@ -184,9 +184,9 @@ func (a *app) awaitCrew(ctx context.Context, client *api.Client, done api.CrewOr
 			}
 			return notAwake(view, who, done.Team)
 		}
-		if why := view.Lead.Why; view.Lead.State == engine.LeadWaits && why != said && !a.json {
-			said = why
-			fmt.Fprintln(a.err, a.paint(dim, line(view.Lead.Agent, crewNameWidth)+" leads: "+leadWords(view.Lead)))
+		if !a.json {
+			said = a.meanwhile(view, done.Team.Notices, said)
+			done.Team.Notices = view.Notices // who waits has read them
 		}
 		// Whatever changes next, look again: what is waited for is a state, not an event.
 		for change, err := range client.Events(ctx, api.EventsQuery{After: int64(seq)}) { //nolint:gosec // no journal is that long
@@ -202,6 +202,20 @@ func (a *app) awaitCrew(ctx context.Context, client *api.Client, done api.CrewOr
 			return err
 		}
 	}
+}
+
+// meanwhile tells who waits what keeps the lead from it, once; it gives what was told.
+func (a *app) meanwhile(view engine.CrewView, known []engine.NoticeView, said string) string {
+	for _, n := range view.Notices {
+		if !slices.Contains(known, n) {
+			fmt.Fprintln(a.err, a.paint(dim, line(n.Kind+": "+n.Text, noticeWidth)))
+		}
+	}
+	if view.Lead.State != engine.LeadWaits || view.Lead.Why == said {
+		return said
+	}
+	fmt.Fprintln(a.err, a.paint(dim, line(view.Lead.Agent, crewNameWidth)+" leads: "+leadWords(view.Lead)))
+	return view.Lead.Why
 }
 
 // outcome is how a team stands when what was asked for is over.
