@@ -81,7 +81,7 @@ function Member({ d }) {
 /** What was noticed about the lead's words. */
 function Notices() {
   const list = [...crew.value.notices].reverse();
-  if (list.length === 0) return html`<p class="quiet-note">Nothing was odd: all that the lead said of the crew could be understood and believed.</p>`;
+  if (list.length === 0) return html`<p class="quiet-note">Nothing odd was noticed. What the lead says of the crew and cannot be understood, or is not believed, stands here.</p>`;
   return html`<ol class="notices">${list.map((n, i) => html`<li key=${`${n.at}/${i}`} class="noticed-${plain(n.kind, 10)}"><span class="tag">${NOTICES[n.kind] ?? plain(n.kind, 20)}</span><span class="notice-words">${plain(n.text, 2400)}</span>
     <span class="soft notice-when"><time class="num">${moment(Date.parse(n.at), now.value)}</time>${n.session && html` <code>${shortSession(n.session)}</code>`}</span></li>`)}</ol>`;
 }
@@ -96,7 +96,7 @@ function LeadPortrait() {
       <div class="portrait-who"><h2 id="crew-who"><bdi>${plain(l.agent, 64)}</bdi></h2>
         <p class="portrait-words"><span class="seat-dot seat-dot-${look}" aria-hidden="true"></span><span class="num">${leadWords(l, live.value, serverNow())}</span></p>
         <p class="portrait-about"><span>leads this crew</span><a class="link" href="#/agent/${encodeURIComponent(l.agent)}/output">what it says now</a></p></div></header>
-    <dl class="portrait-facts"><div><dt>Session</dt><dd>${l.session ? html`<code>${plain(l.session, 60)}</code>` : 'none'}</dd></div><div><dt>Reported</dt><dd class="num">${l.reported_at ? ago(l.reported_at, serverNow()) : l.session ? 'not yet' : 'never in a session'}</dd></div></dl>
+    <dl class="portrait-facts"><div><dt>Session</dt><dd>${l.session ? html`<code>${plain(l.session, 60)}</code>` : 'none'}</dd></div><div><dt>Reported</dt><dd class="num">${l.reported_at ? ago(l.reported_at, serverNow()) : l.session ? 'not yet' : '\u2013'}</dd></div></dl>
     <${Tabs} words=${{ soul: `Notices${crew.value.notices.length ? ` (${crew.value.notices.length})` : ''}`, transcript: 'Transcript' }} />
     <div id="side" class="side side-${side}" role="tabpanel" aria-labelledby=${`side-${side}`} tabIndex=${side === 'soul' ? 0 : undefined}>
       ${side === 'soul' ? html`<${Notices} />` : html`<${Transcript} key="lead" speaker=${l.agent} session="" />`}</div>
