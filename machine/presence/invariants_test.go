@@ -184,9 +184,15 @@ func (b *book) word(in Input, now Now) error {
 		if _, ended := in.(LeadEnded); ended && was.status == Alive && b.open == "" && doc.Status != Sleeping {
 			return fmt.Errorf("the lead is gone, and %s is %s", id, doc.Status)
 		}
+		if unheard(in) && b.open == b.lead.Session && (doc.Status == Alive || doc.Status == Sleeping) {
+			return fmt.Errorf("%s is %s, and the lead has not been heard", id, doc.Status)
+		}
 		if report, is := in.(Reported); is && report.Session == b.open && b.open != "" {
 			if err := reported(b.crew, doc, was, report); err != nil {
 				return err
+			}
+			if contradicted(b.crew, doc, report) && !leftAlone(doc, was, b.lead.Who) {
+				return fmt.Errorf("a report contradicts itself or us about %s, who was %s and is %s", id, was.status, doc.Status)
 			}
 		}
 	}
@@ -212,6 +218,59 @@ func reported(c *Crew, doc *Document, was *before, in Reported) error {
 		return fmt.Errorf("%s is not listed, and %s", doc.ID, doc.Status)
 	}
 	return nil
+}
+
+// unheard: nobody knows any more who is awake.
+func unheard(in Input) bool {
+	switch in := in.(type) {
+	case DaemonStarted:
+		return true
+	case LeadBegan:
+		return in.Adopted
+	}
+	return false
+}
+
+// contradicted says whether some line of a report has somebody on another's seat, or where nobody can
+// sit, or by a name that two have and no seat; and whether it may mean this one.
+func contradicted(c *Crew, doc *Document, in Reported) bool {
+	if !doc.Visible() || len(in.Agents) > listedMax {
+		return false
+	}
+	for _, line := range in.Agents {
+		same, here := 0, false
+		for _, other := range c.Docs {
+			if other.Visible() && other.Name == line.Name && line.Name != "" {
+				same++
+			}
+			here = here || other.Visible() && other.Seat == line.Seat && other.Status != Hatching && other.Name != line.Name && line.Name != ""
+		}
+		named, seated := doc.Name == line.Name && line.Name != "", doc.Seat == line.Seat
+		switch {
+		case line.Seat == NoSeat:
+			if named && same > 1 {
+				return true
+			}
+		case here && (seated || named), named && !seated && !sits(c, line) && !hatches(c, line.Seat):
+			return true
+		}
+	}
+	return false
+}
+
+func hatches(c *Crew, seat int) bool {
+	for _, doc := range c.Docs {
+		if doc.Seat == seat && doc.Status == Hatching {
+			return true
+		}
+	}
+	return false
+}
+
+// leftAlone: it is as it was, unless a wake is for it, and it is told to be woken.
+func leftAlone(doc *Document, was *before, who []DocID) bool {
+	woken := slices.Contains(who, doc.ID) && was.status == Sleeping && doc.Status == Unknown
+	return doc.LastAliveAt.Equal(was.lastAlive) && (doc.Status == was.status || woken)
 }
 
 // sits says whether the one whom a line names sits where it says.

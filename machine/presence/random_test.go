@@ -64,6 +64,9 @@ func (w *world) happens(in Input) {
 		answered(w.t, w.crew, in, w.now)
 	}
 	changes, err := decide(w.t, w.crew, in, w.now)
+	if begins(in) && err == nil && (w.now.Held || w.now.Limit != "") {
+		w.t.Fatalf("held %v, limit %q, and %T is taken", w.now.Held, w.now.Limit, in) // X8, X9
+	}
 	if err != nil {
 		return
 	}
@@ -73,6 +76,15 @@ func (w *world) happens(in Input) {
 		w.crew.Apply(ch)
 	}
 	w.book.check(in, w.now, changes)
+}
+
+// begins says whether somebody wants something to begin.
+func begins(in Input) bool {
+	switch in.(type) {
+	case SummonAsked, WakeAsked:
+		return true
+	}
+	return false
 }
 
 // replays: what the journal tells is what is, and so is what a snapshot tells; and the machine is
