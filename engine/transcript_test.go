@@ -181,4 +181,13 @@ func TestTranscriptPagesAndFinds(t *testing.T) {
 	said.below, said.places = said.places[half-1].seq, said.places[half:]
 	said.mu.Unlock()
 	check("with half of it in the journal alone")
+	said.mu.Lock()
+	for i := range said.places { // as where there were too many to have numbers
+		said.places[i].speaker = anybody
+	}
+	for n := range transcriptIDsMax {
+		said.id(fmt.Sprintf("speaker %d", n))
+	}
+	said.mu.Unlock()
+	check("with more speakers than have numbers")
 }

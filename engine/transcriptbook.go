@@ -23,6 +23,8 @@ const (
 	transcriptMax     = 1 << 19          // places that are kept; what is older is found by reading the journal
 	transcriptNewest  = 1 << 20          // bytes of texts at hand
 	speakersOfLineMax = 64               // whom one text may quote; the rest of it is found without a speaker
+	speakerBytesMax   = 256              // of a name: a document's has 64 characters at most
+	transcriptIDsMax  = 1 << 17          // sessions and speakers; a text of any other is read to know whose it is
 )
 
 // crewSide is what the engine keeps beside the crew: where what was said stands in the journal,
@@ -102,7 +104,7 @@ func (s *spoken) speakers() []string {
 	all := []string{s.by}
 	if s.quotes() && strings.Contains(s.text, "]:") {
 		for _, passage := range presence.Speakers(s.text, s.by, func(string) bool { return true }) {
-			if !slices.Contains(all, passage.Speaker) && len(all) < speakersOfLineMax {
+			if len(passage.Speaker) <= speakerBytesMax && len(all) < speakersOfLineMax && !slices.Contains(all, passage.Speaker) {
 				all = append(all, passage.Speaker)
 			}
 		}
@@ -163,14 +165,17 @@ func (t *transcript) add(places []place, said *spoken) []place {
 	return places
 }
 
+// id is the number of a session or of a speaker; anybody: there are too many.
 func (t *transcript) id(word string) uint32 {
 	id, ok := t.ids[word]
-	if !ok {
+	if !ok && len(t.ids) < transcriptIDsMax {
 		id = uint32(len(t.ids)) + 1
 		t.ids[strings.Clone(word)] = id
 	}
 	return id
 }
+
+const anybody = 0 // a place of it may be of whoever is looked for
 
 // wanted are the places of a query in its direction, so many at most, and whether there are more
 // beyond them. Several of one Seq are one.
@@ -178,13 +183,13 @@ func (t *transcript) wanted(q *TranscriptQuery, after, until uint64, most int) (
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	session, speaker := t.ids[q.Session], t.ids[q.Speaker]
-	if q.Session != "" && session == 0 || q.Speaker != "" && speaker == 0 {
+	if (q.Session != "" && session == anybody || q.Speaker != "" && speaker == anybody) && len(t.ids) < transcriptIDsMax {
 		return nil, false
 	}
 	first, _ := slices.BinarySearchFunc(t.places, after+1, placeAt)
 	end, _ := slices.BinarySearchFunc(t.places, until+1, placeAt)
 	take := func(p place) bool {
-		if q.Session != "" && p.session != session || q.Speaker != "" && p.speaker != speaker ||
+		if q.Session != "" && p.session != session && p.session != anybody || q.Speaker != "" && p.speaker != speaker && p.speaker != anybody ||
 			len(seqs) > 0 && seqs[len(seqs)-1] == p.seq {
 			return true
 		}
