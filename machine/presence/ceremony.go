@@ -57,7 +57,7 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 		l.Waits = time.Time{}
 	case EndCeremony:
 		l.Asks = without(l.Asks, TellSummon, TellWake)
-		if d.lead.stage() == Asking { // it was asked for the wake's sake
+		if d.lead.stage() == Asking && l.Session == "" { // a session that is open and was not heard is asked all the same (P6)
 			l.Asks = without(l.Asks, TellStatus)
 		}
 		l.Stage, l.Since, l.Ends, l.Who = "", time.Time{}, time.Time{}, nil
