@@ -47,6 +47,24 @@ func TestRandomCrews(t *testing.T) {
 	}
 }
 
+// FuzzCrews finds orders that no seed has.
+func FuzzCrews(f *testing.F) {
+	f.Add([]byte("\x00\x0c\x0c\x0c\x01\x0d\x0e\x0f"))
+	f.Add([]byte("\x04\x01\x0c\x0c\x0a\x0c\x03\x05\x0c\x0c"))
+	f.Add([]byte("\x0b\x00\x0b\x0c\x08\x09\x0c\x01\x0c\x05\x06"))
+	f.Fuzz(func(t *testing.T, orders []byte) {
+		if len(orders) > 300 {
+			return
+		}
+		w := newWorldOf(t, uint64(len(orders)), presence.LeadConfigured{Agent: "ada", Size: 3})
+		for _, what := range orders {
+			w.crewHappens(uint64(what)%24 + w.rnd.Uint64()>>8/24*24)
+		}
+		w.snapshot = nil
+		w.crash()
+	})
+}
+
 // crewBook is what somebody who watches the lead's session would write down.
 type crewBook struct {
 	named map[presence.DocID]bool   // alive by the last word of the session that is open, to this daemon

@@ -3,6 +3,7 @@ package presence
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -170,5 +171,6 @@ func (f *form) bookOf(c *Crew, b *book) {
 		b.wanted = slices.Clone(c.Lead.Who)
 		slices.Sort(b.wanted)
 	}
+	b.owed = f.open && strings.Contains(f.asks, "S")
 	b.remember()
 }

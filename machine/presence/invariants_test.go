@@ -26,6 +26,7 @@ type book struct {
 	grave  map[DocID]Document // an expired one, as it was when it expired
 	wanted []DocID            // whom a person wants awake, while the lead is asked first
 	heard  bool               // it reported in this session, to this daemon
+	owed   bool               // it is to be asked who is awake, and was not told so yet
 	lead   Lead               // before the input that is looked at
 	past   map[DocID]*before  // what it was before the input that is looked at
 }
@@ -63,6 +64,7 @@ func (b *book) check(in Input, now Now, changes []Change) {
 func (b *book) takes(in Input) {
 	switch in := in.(type) {
 	case LeadBegan:
+		b.owed = b.owed || in.Adopted || in.Session != b.open && b.lead.Stage != Summoning
 		if in.Session != b.open {
 			b.open, b.heard, b.named = in.Session, false, map[DocID]bool{}
 		} else if in.Adopted {
@@ -70,13 +72,17 @@ func (b *book) takes(in Input) {
 		}
 	case LeadEnded:
 		if in.Session == b.open {
-			b.open, b.heard, b.named = "", false, map[DocID]bool{}
+			b.open, b.heard, b.owed, b.named = "", false, false, map[DocID]bool{}
 		}
 	case DaemonStarted:
 		b.heard, b.named = false, map[DocID]bool{}
+	case AskTold:
+		if told, is := b.lead.AskOf(in.N); is && told.Do == TellStatus {
+			b.owed = false
+		}
 	case Reported:
 		if in.Session == b.open && b.open != "" && len(in.Agents) <= listedMax {
-			b.heard = true
+			b.heard, b.owed = true, false
 			b.report(in)
 		}
 	case Registered:
@@ -323,6 +329,9 @@ func (b *book) asks(Input, Now) error {
 				return errors.New("the lead is to be asked what it has just said")
 			}
 		}
+	}
+	if b.owed && count[TellStatus] == 0 {
+		return errors.New("the lead was never asked who is awake, and will not be")
 	}
 	if len(l.Asks) > asksMax || count[TellStatus] > 1 || count[TellSummon] > 1 || count[TellWake] > 1 {
 		return fmt.Errorf("the lead is to be told too much: %+v", l.Asks)
