@@ -290,7 +290,8 @@ Bring your team into being, ` + escapeText(nameOr(lead, "lead")) + `: one agent 
 Free seats: ` + seatList(seats) + `
 
 - Start an agent for each of them within this session of yours. Write to it as you would to somebody who is being born: it chooses its own name and becomes someone.
-- As soon as one has chosen, emit the marker [AGENT_REGISTERED], followed in the same line by one JSON object: "name", "color" (as #c9b1e8), "colorName", "gender", "gridPosition" (its seat), "faceVariant" with "eyes" and "mouth", and "individuationArtifact", all that it said when it became someone, in its own words.
+- As soon as one has chosen, emit the marker [AGENT_REGISTERED], followed in the same line by one JSON object: "name", "color" (as #c9b1e8), "colorName", "gender", "gridPosition" (its seat), "faceVariant" with "eyes" and "mouth", a word each, and "individuationArtifact", all that it said when it became someone, in its own words.
+- Eyes that can be drawn: ` + faceEyes + `. Mouths: ` + faceMouths + `.
 - At the end emit the marker [AGENT_STATUS], followed in the same line by one JSON object: "agents" is the list of those who are alive, each with "name", "status":"alive" and "gridPosition".
 - Who did not come about is registered nowhere. Its seat stays free.
 `

@@ -2,10 +2,14 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/examples"
 	"github.com/fairlead-dev/fairlead/ui/uitest"
 )
 
@@ -54,4 +58,48 @@ func TestPage(t *testing.T) {
 			Finish: func() { put("finish", "") },
 		}
 	})
+}
+
+// The crew's page on the real daemon, with the example's lead: two pages see it summoned, asleep
+// and awake again; a line that is cut dims it; documents are dropped on it. The other stories of
+// a crew need a fake.
+func TestCrewPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("looks at the page through a browser; not under -short")
+	}
+	uitest.Chromium(t)
+	for i, name := range []string{"a crew on two pages", "a crew cut and mended", "a crew taken in", "a crew by keyboard"} {
+		at := slices.IndexFunc(uitest.Scenarios(), func(s uitest.Scenario) bool { return s.Name == name })
+		if at < 0 {
+			t.Fatalf("no story is called %q any more", name)
+		}
+		story := uitest.Scenarios()[at]
+		t.Run(story.Name, func(t *testing.T) {
+			s := newShip(t, exampleCrew(t))
+			line := uitest.NewLine(t, s.url)
+			p := uitest.Browse(t, line)
+			p.Resize(uitest.Views[i%2].Size)
+			p.Scheme(uitest.Views[i%2].Scheme)
+			story.Run(t, p, uitest.Target{URL: s.url, Line: line, Agent: "julian", Ceremony: uitest.RealCeremony("julian")})
+			p.NoConsoleErrors()
+		})
+	}
+}
+
+// exampleCrew are the files of examples/crew, whose agents need no time to come.
+func exampleCrew(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := fs.WalkDir(examples.Crew, "crew", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := examples.Crew.ReadFile(name)
+		files[strings.TrimPrefix(name, "crew/")] = strings.Replace(string(text), `PACE: "0.7"`, `PACE: "0.05"`, 1)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

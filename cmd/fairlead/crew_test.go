@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/interop"
 )
 
 // member of a crew, as a view has it.
@@ -85,5 +87,23 @@ func TestNotAwake(t *testing.T) {
 	}
 	if got := outcome(view, []string{"a", "b", "c"}); got != "1 of 3 are awake: Lyra" {
 		t.Error(got)
+	}
+}
+
+// The words for faces that a lead is told are those for which the page has a drawing.
+func TestFaceWords(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("..", "..", "ui", "static", "face.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for list, begins := range map[string]string{"EYES": "Eyes that can be drawn: ", "MOUTHS": "Mouths: "} {
+		_, words, _ := strings.Cut(string(source), "export const "+list+" = [")
+		words, _, ok := strings.Cut(words, "]")
+		want := begins + strings.ReplaceAll(words, "'", "") + "."
+		for of, told := range map[string]string{"LEAD.md": interop.LeadInstructions("julian"), "a summon": interop.SummonPrompt([]int{0}, "julian")} {
+			if !ok || !strings.Contains(told, want) {
+				t.Errorf("%s does not say %q", of, want)
+			}
+		}
 	}
 }
