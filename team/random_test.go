@@ -205,7 +205,14 @@ func (w *world) timer(name string, due bool) {
 	if (at.IsZero() || at.After(w.at)) && len(w.journal) != lines {
 		w.t.Fatalf("a timer of %s that is not due (%s) moved something", name, at)
 	}
-	if next := w.team.Deadline(w.team.Agents[name]); !next.IsZero() && !next.After(w.at) {
+	past := func() (time.Time, bool) {
+		next := w.team.Deadline(w.team.Agents[name])
+		return next, !next.IsZero() && !next.After(w.at)
+	}
+	if _, more := past(); more { // the time of a step was up: what else is due is due at the next timer
+		w.say(name, TimerFired{})
+	}
+	if next, still := past(); still {
 		w.t.Fatalf("%s: the deadline %s stays in the past for ever", name, next)
 	}
 }
