@@ -77,7 +77,9 @@ type disk struct {
 // identity stands for the hash of a projection's bytes.
 func identity(f control.File) string { return fmt.Sprintf("%+v", f) }
 
-func newWorld(t testing.TB, seed uint64) *world { return newWorldOf(t, seed, presence.LeadConfigured{}) }
+func newWorld(t testing.TB, seed uint64) *world {
+	return newWorldOf(t, seed, presence.LeadConfigured{})
+}
 
 // newWorldOf is a world in which somebody may lead.
 func newWorldOf(t testing.TB, seed uint64, lead presence.LeadConfigured) *world {

@@ -17,7 +17,7 @@ import (
 // that does not, and people who press whatever there is. To see one again: -run
 // 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	seeds := uint64(200)
+	seeds := uint64(120)
 	switch {
 	case long():
 		seeds = 20000
