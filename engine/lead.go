@@ -46,6 +46,12 @@ func (e *Engine) mayTellLead(what any) error {
 	if m == nil || e.joins(m) || driver.HearsAs(m.driver, known(*m.conf), driver.Lead) {
 		return nil // or the team says why not
 	}
+	if err := m.driver.Check(known(*m.conf)); err != nil {
+		return &machine.Refusal{
+			Subject: m.conf.Name, Event: "lead_the_team", State: "driver " + m.conf.Driver, Row: row,
+			Reason: "it cannot be started: " + err.Error(),
+		}
+	}
 	return &machine.Refusal{
 		Subject: m.conf.Name, Event: "lead_the_team", State: "driver " + m.conf.Driver, Row: row,
 		Reason: "it is told nothing while it runs, so that it cannot lead the team; name an agent as team.lead in fairlead.yaml that takes input, or give this one a driver or a script that does, and restart",

@@ -18,6 +18,7 @@ const (
 	busyEvery   = 5 * time.Second // so often a lead that works without a word is known not to be silent
 	heldMax     = 10_000          // facts within one marker: a document of more lines is none
 	markersMax  = 64              // of one report: whoever says more at once than a team has seats is mistaken
+	tallyMax    = 256             // of a minute: the same, said slowly
 	straysMax   = 3               // markers of the team in a session whose word does not count: then it is known
 	strayShown  = 200             // bytes of such a line
 	strayTagged = "[AGENT_"
@@ -155,18 +156,55 @@ func (t *talkEar) said(pieces []marker.Piece) {
 			t.text = append(t.text, piece.Text...)
 			continue
 		}
+		if t.tally.count(time.Now()); t.tally.crowded() {
+			t.passOver(piece.Marker)
+			continue
+		}
 		t.part = false // what was said before it is whole
 		if len(t.text) > 0 {
 			t.flush(false)
 		}
-		if t.marked++; t.marked <= markersMax {
-			t.tell(t.means(piece.Marker), "")
-			continue
-		}
-		if t.marked == markersMax+1 {
-			t.tell(t.faulty(piece.Marker, fmt.Sprintf("more than %d markers at once: this one and those after it were not read", markersMax)), "")
-		}
+		t.tell(t.means(piece.Marker), "")
 	}
+}
+
+// tally counts markers. Whoever says too many of them is heard with his last report alone: a
+// journal that is kept for ever is no place for all of them, and the newest word is the one that
+// counts.
+type tally struct {
+	atOnce int // in this report
+	since  time.Time
+	n      int  // since then, a minute at most
+	said   bool // that there are too many
+	last   int  // place of the report behind the limit among the events, from 1; 0: none yet
+}
+
+func (c *tally) count(now time.Time) {
+	if now.Sub(c.since) >= time.Minute {
+		c.since, c.n, c.said = now, 0, false
+	}
+	c.n++
+	c.atOnce++
+}
+
+func (c *tally) crowded() bool { return c.atOnce > markersMax || c.n > tallyMax }
+
+// passOver takes in a marker that is one too many: a report that is whole goes in the place of the one
+// before it, and all others are dropped, which is said once.
+func (t *talkEar) passOver(m *marker.Marker) {
+	if !t.tally.said {
+		t.tally.said = true
+		t.tell(t.faulty(m, fmt.Sprintf("more than %d markers at once, or %d in a minute: of this one and those after it only the last report counts", markersMax, tallyMax)), "")
+	}
+	report, ok := t.means(m).(presence.Reported)
+	if !ok {
+		return
+	}
+	if at := t.tally.last; at > 0 {
+		t.events = slices.Delete(t.events, at-1, at)
+	}
+	t.tell(report, "")
+	t.tally.last = len(t.events)
 }
 
 // means is what a marker says.

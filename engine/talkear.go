@@ -43,7 +43,7 @@ type talkEar struct {
 	waits   bool         // it said itself that it waits
 	over    bool         // in this report its answer ended
 	resume  []turn.Token // turns whose wait is over with this report
-	marked  int          // markers of the team in this report
+	tally   tally        // markers of the team
 	rested  string       // the errand whose answer is over
 	uttered utterance
 }
@@ -148,7 +148,8 @@ func leaseOf(t *team.Team, token turn.Token) *turn.Lease {
 
 func (t *talkEar) fresh() {
 	if t != nil {
-		t.events, t.text, t.part, t.over, t.resume, t.marked = nil, nil, false, false, nil, 0
+		t.events, t.text, t.part, t.over, t.resume = nil, nil, false, false, nil
+		t.tally.atOnce, t.tally.last = 0, 0
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -149,5 +150,12 @@ func TestLines(t *testing.T) {
 func TestLinesOfAChannelNameNoAgent(t *testing.T) {
 	if l := Lines(Change{Entity: "channel/reviews", Machine: "team", From: "none", To: "configured"}, nil); len(l) != 1 || l[0].Agent != "" {
 		t.Errorf("the lines are %+v", l)
+	}
+	lead := Change{Entity: "presence/lead", Machine: "presence", Body: Body{Presence: &presence.Body{Lead: &presence.Lead{Agent: "julian"}}}}
+	if l := Lines(lead, nil); len(l) != 1 || l[0].Agent != "julian" {
+		t.Errorf("a change of the lead is %+v", l)
+	}
+	if l := Lines(Change{Entity: "presence/words", Machine: "presence", Body: Body{Presence: &presence.Body{Words: &presence.Words{}}}}, nil); len(l) != 0 {
+		t.Errorf("words are no transition, but %+v", l)
 	}
 }

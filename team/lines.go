@@ -24,6 +24,14 @@ func Lines(ch Change, agentOf func(run, step string) string) []Line {
 		if ch.Body.Team != nil || strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channelPrefix) {
 			line.Agent = ""
 		}
+		if body := ch.Body.Presence; body != nil && body.Words != nil {
+			return nil // nobody moved
+		} else if ch.Entity == leadEntity {
+			line.Agent = ""
+			if body != nil && body.Lead != nil {
+				line.Agent = body.Lead.Agent
+			}
+		}
 		return []Line{line}
 	}
 	who := func(run, step string) string {
