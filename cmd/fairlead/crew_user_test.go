@@ -1,0 +1,176 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// saysCrew runs a verb, and wants an exit code and words.
+func (s *ship) saysCrew(code int, verb string, words ...string) {
+	s.t.Helper()
+	out, got := s.fairlead(strings.Fields(verb)...)
+	if got != code {
+		s.t.Errorf("fairlead %s: exit code %d, want %d: %s", verb, got, code, out)
+	}
+	for _, w := range words {
+		if !strings.Contains(out, w) {
+			s.t.Errorf("fairlead %s says %q, and nothing of %q", verb, out, w)
+		}
+	}
+}
+
+// Who has no lead, or one that nobody can talk to, is told so, and what to write.
+func TestCrewWithoutLead(t *testing.T) {
+	t.Parallel()
+	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
+	for _, verb := range []string{"summon", "wake", "summon --wait"} {
+		s.saysCrew(exitRefused, verb, "team", "lead", "fairlead.yaml")
+	}
+	s.saysCrew(exitDone, "team", "lead")
+	s.saysCrew(exitUsage, "wake Lyra", "Lyra")
+	s.saysCrew(exitUsage, "soul Lyra", "Lyra")
+
+	dir := t.TempDir()
+	yaml := "version: 1\nteam: {lead: ada}\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n"
+	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, said := runFor(t, shipWait, "up", "--dir", dir, "--listen", "127.0.0.1:0", "--no-browser")
+	if code == exitDone || code == -1 || !strings.Contains(said, "team.lead") || !strings.Contains(said, "driver exec") {
+		t.Errorf("a team whose lead hears nothing: exit code %d, %s", code, said)
+	}
+
+	ghost := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nteam: {lead: ghost}\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
+	ghost.saysCrew(exitRefused, "summon", "ghost", "no agent of fairlead.yaml")
+	ghost.saysCrew(exitDone, "doctor", "team.lead", "ghost")
+	if view := ghost.crew(); len(view.Agents) > 0 || view.Button != "SUMMON" {
+		t.Errorf("it is %+v", view)
+	}
+}
+
+// A hold, a lead that works on something else, one that is disabled, one over its limit, one whose
+// program is not there: what is said is what is so, and what to do.
+func TestCrewThatWaits(t *testing.T) {
+	t.Parallel()
+	files := crewFiles(quickTimes, "channels:\n  crew: {agents: [julian]}\n")
+	files["lead.script.yaml"] = strings.Replace(leadScript, "{say: I only lead}", "{run: until test -e enough; do sleep 0.02; done}", 1)
+	s := newShip(t, files)
+
+	s.must("hold")
+	s.saysCrew(exitRefused, "summon", "held", "release")
+	s.must("release")
+
+	s.must("disable", "julian")
+	s.saysCrew(exitRefused, "summon", "julian", "disabled", "enable it first")
+	s.must("enable", "julian")
+
+	s.must("once", "julian")
+	s.until("julian", "it works on something", func(v engine.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 })
+	s.saysCrew(exitDone, "summon", "julian-1")
+	s.saysCrew(exitDone, "team", "julian-1", "wait")
+	s.saysCrew(exitDone, "why julian", "julian-1", "lead")
+	s.saysCrew(exitRefused, "summon", "summoning already")
+	s.saysCrew(exitRefused, "wake", "summoning already")
+	s.must("hold")
+	s.must("release")
+	s.put("julian/enough", "")
+	s.crewUntil("all have come", allAre("alive", 3))
+
+	s.saysCrew(exitUsage, "wake M0", "N0")
+	s.saysCrew(exitUsage, "wake N0 nobody", "nobody")
+	s.saysCrew(exitUsage, "soul n0", "N0")
+	s.saysCrew(exitDone, "wake N1", "by its last word")
+	s.saysCrew(exitRefused, "summon", "take")
+	s.crewUntil("nobody had to be woken", allAre("alive", 3))
+	s.must("sleep", "--wait")
+	s.put("two.json", `{"type":"agent-identity","status":"sleeping","name":"N1","gridPosition":8}`)
+	s.must("team", "import", filepath.Join(s.dir, "two.json"))
+	s.saysCrew(exitRefused, "wake N1", "agent-2", "two")
+	s.saysCrew(exitRefused, "team import "+filepath.Join(s.dir, "two.json"), "is here already")
+	s.saysCrew(exitDone, "sleep", "sleeps already")
+	s.must("disable", "julian")
+	s.saysCrew(exitRefused, "wake", "disabled")
+	s.must("enable", "julian")
+	s.must("wake", "agent-2", "--wait")
+	if view := s.crew(); howManyAre(view, "alive") != 1 {
+		t.Errorf("they are %+v", view)
+	}
+}
+
+// A lead whose program is not there, and one whose session ends at once: the wait ends with exit
+// code 1 and why.
+func TestLeadThatCannotStart(t *testing.T) {
+	t.Parallel()
+	files := crewFiles("status_timeout: 2s, hatch_timeout: 4s", "")
+	files["lead.script.yaml"] = "sessions: [[{say: I lead}]]\nlead: [expect_prompt, {fail: the model is not there}, expect_prompt]\n"
+	s := newShip(t, files)
+	s.saysCrew(exitFailed, "summon --wait", "0 of 3", "the model is not there")
+	s.saysCrew(exitDone, "why julian", "the model is not there")
+	s.crewUntil("they expired", func(v engine.CrewView) bool { return howManyAre(v, "expired") == 3 && v.InProgress == "" })
+	if view := s.crew(); view.Button != "SUMMON" || len(s.leadsAlive()) > 0 {
+		t.Errorf("they are %+v, and the lead lives in %v", view, s.leadsAlive())
+	}
+}
+
+// meddleCrew is an agent in its session that orders about the team: by the verbs, and by the
+// routes. Each answer is kept.
+const meddleCrew = `exec > /dev/null 2>> words
+ask() { FAIRLEAD_TEST_MAIN=1 "$BIN" "$@" --dir .. >> words 2>&1; echo "$*: $?" >> codes; }
+act() { code=$(curl -s -o answer --unix-socket "$SOCK" -H 'Content-Type: application/json' -X POST -d "$2" "http://localhost/api/v1/$1" -w '%{http_code}'); cat answer >> words; echo "$1: $code" >> codes; }
+ask summon
+ask wake
+ask wake N0
+ask sleep
+ask team import ../doc.json
+ask team
+act team/summon '{}'
+act team/wake '{}'
+act team/sleep '{}'
+act team/import "$(cat ../doc.json)"
+`
+
+// X10: neither an agent nor the lead orders about the team from within its session.
+func TestAgentOrdersTheTeam(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux says which process is at the other end of a socket")
+	}
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl")
+	}
+	t.Parallel()
+	files := crewFiles(quickTimes, "  ada: {driver: script, script: ada.script.yaml, workspace: ada}\n")
+	const act = "{run: 'SOCK=$(cat ../sock) BIN=$(cat ../bin) sh ../meddle.sh', timeout: 1m}"
+	files["meddle.sh"] = meddleCrew
+	files["doc.json"] = `{"type":"agent-identity","name":"Mallory","gridPosition":8}`
+	files["ada.script.yaml"] = "sessions: [[" + act + "]]\n"
+	files["ada/.keep"] = ""
+	files["lead.script.yaml"] = strings.Replace(leadScript, "  - repeat:", "  - "+act+"\n  - repeat:", 1)
+	s := newShip(t, files)
+	daemon, err := engine.FindDaemon(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put("sock", daemon.Socket)
+	s.put("bin", os.Args[0])
+	s.must("summon", "--wait")
+	s.must("once", "ada", "--wait")
+	want := []string{
+		"summon: 3", "wake: 3", "wake N0: 3", "sleep: 3", "team import ../doc.json: 3", "team: 0",
+		"team/summon: 409", "team/wake: 409", "team/sleep: 409", "team/import: 409",
+	}
+	for _, who := range []string{"julian", "ada"} {
+		if got := s.lines(who + "/codes"); !slices.Equal(got, want) {
+			t.Errorf("%s was answered\n%s\nand should be\n%s\nit was told %s", who, strings.Join(got, "\n"), strings.Join(want, "\n"), strings.Join(s.lines(who+"/words"), "\n"))
+		}
+	}
+	if view := s.crew(); !allAre("alive", 3)(view) || view.Lead.Session != "julian-1" {
+		t.Errorf("something was moved: %+v", view)
+	}
+}
