@@ -46,7 +46,16 @@ var crewDeeds = []struct {
 	do     string
 	weight int
 }{
-	{"summon", 4}, {"wake", 5}, {"sleep", 2}, {"import", 2}, {"paper", 2}, {"blot", 3}, {"shred", 1},
+	{"summon", 3}, {"wake", 7}, {"sleep", 3}, {"tend", 7}, {"import", 2}, {"paper", 2}, {"blot", 3}, {"shred", 1},
+}
+
+// opening is how most days with a lead begin: with a team. It comes before what is drawn, so that
+// there is no less of that.
+func opening(seed uint64) []Act {
+	if !hasLead(seed) || seed/32%4 == 0 {
+		return nil
+	}
+	return []Act{{Do: "start"}, {Do: "settle"}, {Do: "summon"}, {Do: "tend"}}
 }
 
 // rituals are the same by name, with what a word says about each.
@@ -54,6 +63,7 @@ var rituals = map[string][]string{
 	"summon": nil,
 	"wake":   {"", "", "name", "id", "nobody"},
 	"sleep":  nil,
+	"tend":   nil,
 	"import": papers,
 	"paper":  papers,
 	"blot":   {"extra", "extra", "alive", "soul", "broken", "same", "empty"},
@@ -92,11 +102,22 @@ func (w *world) ritual(a Act) {
 		})
 	case "sleep":
 		w.putToSleep()
+	case "tend":
+		w.tend()
 	case "import":
 		w.handsIn(a)
 	case "paper", "blot", "shred":
 		w.onPaper(a)
 	}
+}
+
+// tend leaves the lead in peace for as long as it takes to tell it a thing and to be answered.
+func (w *world) tend() {
+	for range 5 {
+		w.settle()
+		w.pass(3 * time.Second)
+	}
+	w.settle()
 }
 
 // bids has a person order something that the journal has to have from nobody else.

@@ -3,11 +3,13 @@ package sim
 import (
 	"encoding/json"
 	"encoding/xml"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/presence"
 )
 
@@ -102,12 +104,13 @@ func (w *world) checkMemory(is *being, transcript string) {
 }
 
 // checkCrewCalm is for a moment at which all is done.
-func (w *world) checkCrewCalm() {
+func (w *world) checkCrewCalm(l *life, view engine.CrewView) {
 	b, lead := w.crew, &w.truth.Crew.Lead
 	if w.lead() == "" {
 		return
 	}
 	now := w.now()
+	w.checkView(l, view)
 	for _, is := range b.inOrder() {
 		w.check(ceremonyEnds, is.status != "hatching" || now.Before(is.made.Add(hatchMax+calmFor)), "%s hatches since %v", is, is.made)
 	}
@@ -124,4 +127,28 @@ func (w *world) checkCrewCalm() {
 		idle := s.Leads() && s.ID == b.lead && !s.Answers() && s.Ending == "" && !w.truth.Hold.On && !w.truth.Stopping
 		w.check(toldOnce, !idle, "%s listens, and is not told: %+v", w.lead(), ask)
 	}
+}
+
+// checkView: what people are shown is what the journal tells, and the one button is the seed's.
+func (w *world) checkView(l *life, view engine.CrewView) {
+	w.check(replayIsLive, len(view.Agents) == len(w.crew.docs), "engine %d shows %d of the team, and there are %d", l.n, len(view.Agents), len(w.crew.docs))
+	some, asleep := false, false
+	for _, seen := range view.Agents {
+		is := w.crew.docs[seen.ID]
+		fine := is != nil && seen.Status == is.status && seen.Seat == is.seat && seen.Soul == is.soul && (seen.Name == nil) == (is.name == "")
+		w.check(replayIsLive, fine, "engine %d shows %s as %s on seat %d, and the journal tells of %v %s", l.n, seen.ID, seen.Status, seen.Seat, is, is.state())
+		some = some || seen.Status != "expired"
+		asleep = asleep || seen.Status == "sleeping" || seen.Status == "unknown"
+	}
+	button := "none"
+	switch {
+	case view.InProgress != "":
+		button = "WAKING…"
+	case !some:
+		button = "SUMMON"
+	case asleep:
+		button = "WAKE"
+	}
+	hatches := slices.ContainsFunc(view.Agents, func(a engine.DocumentView) bool { return a.Status == "hatching" })
+	w.check(replayIsLive, view.Button == button || hatches && !asleep, "engine %d shows the button %s, and it should be %s: %+v", l.n, view.Button, button, view)
 }

@@ -1,9 +1,12 @@
 package sim
 
 import (
+	"context"
 	"regexp"
 	"strings"
+	"time"
 
+	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/presence"
 )
 
@@ -60,4 +63,55 @@ func (w *world) checkMarks() {
 			w.check(reportTaken, m.heard || m.end > s.ending.Bytes, "%s said something of its team up to byte %d, and nobody heard it: %+v", id, m.end, m)
 		}
 	}
+}
+
+// readTranscripts is somebody who reads all that was said, from the end to the beginning: every
+// word is there once, in its session and under its speaker's name.
+func (w *world) readTranscripts() {
+	l := w.alive()
+	if l == nil || w.lead() == "" || w.failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	times := map[string]int{}
+	for q := (engine.TranscriptQuery{Limit: 40}); ; {
+		page, err := l.engine.Transcript(ctx, q)
+		w.mu.Lock()
+		if err != nil {
+			w.broken(saidOnce, "the transcripts cannot be read before %d: %v", q.Before, err)
+			w.mu.Unlock()
+			return
+		}
+		for _, m := range page.Messages {
+			for _, name := range isWord.FindAllString(m.Text, -1) {
+				times[name]++
+				w.checkRead(name, &m)
+			}
+		}
+		w.mu.Unlock()
+		if !page.More {
+			break
+		}
+		q.Before = page.Next
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, word := range w.book.words {
+		w.check(saidOnce, times[name] == word.times, "%s is in the journal %d times, and %d times in the transcripts", name, word.times, times[name])
+	}
+}
+
+func (w *world) checkRead(name string, m *engine.Message) {
+	at, word := w.crew.spoken[name], w.book.words[name]
+	if word == nil {
+		w.broken(saidOnce, "%q is in the transcripts, and nobody has said it", m.Text)
+		return
+	}
+	speaker := at.speaker
+	if speaker == "" && (word.speaker == w.lead() || w.crew.knows(word.speaker)) {
+		speaker = word.speaker // a line of a channel that names who speaks
+	}
+	w.check(saidOnce, m.Session == at.session, "%s was said in %q, and the transcripts have it in %q", name, at.session, m.Session)
+	w.check(saidOnce, speaker == "" || m.Speaker == speaker, "%s was said by %s, and the transcripts say %s", name, speaker, m.Speaker)
 }

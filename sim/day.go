@@ -412,6 +412,7 @@ func (w *world) evening() {
 	w.crewMorning()
 	w.lastWords()
 	w.crewNight()
+	w.readTranscripts()
 	w.mu.Lock()
 	before := slices.Clone(w.order)
 	w.mu.Unlock()

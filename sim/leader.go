@@ -82,6 +82,7 @@ func (k *talker) calls(how string) cut {
 		}
 		name := givenNames[(seat+k.rnd.IntN(2))%len(givenNames)]
 		if how == "some" && i%2 == 1 {
+			k.crew[seat] = name // it is there, and nobody said who it is
 			continue
 		}
 		m := k.registers(name, seat)

@@ -40,9 +40,12 @@ type Result struct {
 // to it.
 func Day(t *testing.T, folder string, seed uint64, steps int, tracing bool) Result {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	m := drawMix(rnd, seed)
+	m, first := drawMix(rnd, seed), opening(seed)
 	return play(t, folder, seed, tracing, func(w *world, n int) (Act, bool) {
-		if n >= steps {
+		switch {
+		case n < len(first):
+			return first[n], true
+		case n >= len(first)+steps:
 			return Act{}, false
 		}
 		return w.draw(rnd, m), true

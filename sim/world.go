@@ -168,6 +168,7 @@ func (w *world) calm() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	view, err := l.engine.Team(ctx)
+	crew, _ := l.engine.Crew(ctx, true) // the other one says what is wrong
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,7 +178,7 @@ func (w *world) calm() {
 		w.broken(comesToRest, "engine %d does not answer: %v", l.n, err)
 	default:
 		w.checkCalm(l, view)
-		w.checkCrewCalm()
+		w.checkCrewCalm(l, crew)
 	}
 }
 
