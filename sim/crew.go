@@ -15,7 +15,7 @@ const (
 	statusMax = 30 * time.Second // as the seed and the specification have it
 	hatchMax  = 5 * time.Minute
 
-	leadCostMax = 0.25 // USD a day, of a lead that has a limit
+	leadCostMax = 0.2 // USD a day, of a lead that has a limit
 )
 
 // hasLead says whether somebody leads the team on a day: on half of them, with channels and
@@ -32,7 +32,7 @@ func withLead(conf *config.Config, seed uint64) {
 	conf.Team.Lead, conf.Team.Size = name, []int{2, 3, 2, 8}[seed/16%4]
 	conf.Team.StatusTimeout, conf.Team.HatchTimeout = statusMax, hatchMax
 	for i := range conf.Agents {
-		if conf.Agents[i].Name == name && seed/64%4 == 0 {
+		if conf.Agents[i].Name == name && seed/64%2 == 0 {
 			conf.Agents[i].Limits.CostPerDayUSD = leadCostMax
 		}
 	}

@@ -33,7 +33,7 @@ func (k *talker) leads(do presence.Errand) (end script.End, over bool) {
 	}
 	why := k.rest(100, 2500)
 	if why == none {
-		k.tell(map[string]any{"type": driver.UsageReported, "input_tokens": 2, "output_tokens": 1, "cost_usd": 0.01})
+		k.tell(map[string]any{"type": driver.UsageReported, "input_tokens": 2, "output_tokens": 1, "cost_usd": leadCost(k.w.isEvening())})
 		switch do {
 		case presence.TellSummon, presence.TellRegister:
 			why = k.calls(how)
@@ -65,6 +65,15 @@ func (k *talker) leads(do presence.Errand) (end script.End, over bool) {
 	default:
 		return k.end(why), true
 	}
+}
+
+// leadCost is what an answer costs: a lead that has a limit is to meet it on its day, and not in
+// the evening.
+func leadCost(evening bool) float64 {
+	if evening {
+		return 0.01
+	}
+	return leadCostMax / 4
 }
 
 // calls has agents come into being, each on its seat.
