@@ -88,7 +88,7 @@ func (d *draft) mayLead(in presence.Input) error {
 	}
 	name := d.team.Crew.Lead.Agent
 	a, is := d.team.Agents[name], d.team.Floor.Agents[turn.AgentID(name)]
-	reason, state := "", "configured"
+	var reason, state string
 	switch {
 	case name == "":
 		return nil // the crew says so

@@ -19,8 +19,11 @@ var reserved = map[DocID]bool{"lead": true, "words": true}
 // imported takes in a document that somebody else wrote. Who is alive is for the lead to say, so
 // nobody becomes alive by it; and nobody is replaced by it.
 func (d *draft) imported(in Imported) error {
-	if d.crew.Docs[in.ID] != nil {
-		return d.importedAgain(in)
+	if is := d.crew.Docs[in.ID]; is != nil {
+		if in.Document.Name == "" || in.Document.Name == is.Name {
+			return d.importedAgain(in)
+		}
+		in.ID = "" // another machine has given its name to somebody else
 	}
 	doc := in.Document
 	refuse := func(row, reason string) error {
@@ -97,15 +100,22 @@ func importEvent(in Imported) Event {
 }
 
 // importedAgain takes in what somebody wrote into the file of one that we know: fields that we do
-// not know. All else is the lead's to say, and is written again as it is.
+// not know. Who is awake is the lead's to say, and is written again as it is; who somebody is, is
+// its own, so that a document which says otherwise is not taken in at all, and is kept.
 func (d *draft) importedAgain(in Imported) error {
 	is, doc := d.doc(in.ID), &in.Document
+	if doc.Identity != is.Identity {
+		return &machine.Refusal{
+			Subject: subjectOf(in), Event: string(ImportedAgain), State: string(is.Status), Row: "X5",
+			Reason: fmt.Sprintf("it says otherwise who %s is, and a name, a seat, a face and a soul are set once", quoted(nameOf(is))),
+		}
+	}
 	if !bytes.Equal(is.Extra, doc.Extra) {
 		if err := d.move(in.ID, ImportedAgain, named{Extra: doc.Extra}); err != nil {
 			return err
 		}
 	}
-	if doc.Identity == is.Identity && doc.Status == is.Status && doc.LastSession == is.LastSession && !in.Bare {
+	if doc.Status == is.Status && doc.LastSession == is.LastSession && !in.Bare {
 		return nil
 	}
 	words := fmt.Sprintf("somebody else wrote %s; only fields that Fairlead does not know are taken from it, since the lead says who is awake", subjectOf(in))

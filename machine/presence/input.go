@@ -26,9 +26,11 @@ type (
 	// DaemonStarted is a page load in the seed's words: nobody knows any more who is awake.
 	DaemonStarted struct{}
 
-	// SummonAsked and WakeAsked are a person's. A wake without names is for everybody.
+	// SummonAsked is a person's, once in a team's life.
 	SummonAsked struct{}
-	WakeAsked   struct{ Docs []DocID }
+
+	// WakeAsked is a person's, ever after. Without names it is for everybody.
+	WakeAsked struct{ Docs []DocID }
 
 	// LeadBegan is a lead session whose process was seen; Adopted: it outlived a daemon.
 	LeadBegan struct {

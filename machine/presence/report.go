@@ -261,7 +261,6 @@ func (d *draft) faulty(in Faulty) error {
 	kind, words := NoticeFault, in.Fault
 	switch {
 	case in.Fault != "" && (in.Session == "" || d.counts(in.Session)):
-		words = in.Fault
 	case d.lead.Agent == "":
 		kind, words = NoticeIgnored, "nobody leads the team"
 	case in.Agent == d.lead.Agent:

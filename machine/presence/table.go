@@ -51,8 +51,6 @@ const (
 
 func do(acts ...Act) []Act { return acts }
 
-type rules = map[Event]machine.Rule[Status, Act]
-
 // Table is what can happen to an agent. The ids are SPEC's rows.
 var Table = machine.Table[Status, Event, Act]{
 	None: {
