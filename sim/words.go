@@ -253,7 +253,7 @@ func (w *world) checkPost(channel string, ch team.Change, post *turn.Post) {
 		w.crew.spoken[name] = heardAs{session: set.Session}
 		w.check(saidOnce, word.by == post.By, "%s was said by %s, and the journal says %s", name, word.by, post.By)
 		if e := b.errand[word.key]; e.known && word.must {
-			own := e.re == 0 && post.Kind == turn.OfAside // a holder that was asked itself answers under its turn
+			own := e.re == 0 && post.Kind == turn.OfAside      // a holder that was asked itself answers under its turn
 			none := post.Kind == turn.OfLate && post.Turn == 0 // its turn was over when we came back, and it moves nothing
 			w.check(fenceOfTurns, e.channel == channel && (e.turn == post.Turn || none) && (e.re == post.Re || own),
 				"%s answers %s (turn %d, message %d), and the journal has it in #%s of turn %d, message %d", name, word.key, e.turn, e.re, channel, post.Turn, post.Re)
