@@ -74,8 +74,8 @@ var ofCrew = []mutant{
 		file:   "engine/lead.go", old: "e.messagesFor(ctx, doc.LastSession, doc.Name)", new: "e.messagesFor(ctx, doc.LastSession, lead)",
 	},
 	{
-		breaks: "the deadlines of the team are not looked at",
-		file:   "engine/lead.go", old: "	return []request{{event: eventBy(byTimer, \"\", presence.TimerFired{})}}\n", new: "	return nil\n",
+		breaks: "the timers of the team are not set",
+		file:   "engine/due.go", old: "	earlier(e.team.Crew.Deadline())\n", new: "",
 	},
 	{
 		breaks: "a marker that is under way is forgotten with the daemon that heard its beginning",
