@@ -15,7 +15,7 @@ import (
 // ours says that all documents of a team are in its folder, as they are.
 func (s *ship) ours(what string) {
 	s.t.Helper()
-	if wrong := s.faultsOfDocuments(s.crew()); len(wrong) > 0 {
+	if wrong := s.faultsOfDocuments(); len(wrong) > 0 {
 		s.t.Errorf("%s: %.600q", what, wrong)
 	}
 }

@@ -112,7 +112,7 @@ func TestHostileCrew(t *testing.T) {
 			t.Errorf("the soul of %s is given to a program as %q", doc.ID, soul)
 		}
 	}
-	if wrong := s.faultsOfDocuments(view); len(wrong) > 0 {
+	if wrong := s.faultsOfDocuments(); len(wrong) > 0 {
 		t.Errorf("%q", wrong)
 	}
 	s.onTerminals([]string{"soul", "agent-1"}, []string{"soul", "agent-3"}, []string{"transcript"}, []string{"transcript", "--search", "here"})

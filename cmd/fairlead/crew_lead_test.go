@@ -403,7 +403,7 @@ func (s *ship) faultsOfCrew(exact bool) (wrong []string) {
 	if alive := s.leadsAlive(); len(alive) > 1 {
 		add("several sessions of the lead live: %v", alive)
 	}
-	return append(wrong, s.faultsOfDocuments(view)...)
+	return append(wrong, s.faultsOfDocuments()...)
 }
 
 // leadsAlive are the sessions of the lead that have a process.
@@ -420,28 +420,25 @@ func (s *ship) leadsAlive() []string {
 
 // faultsOfDocuments compares the files of the team with the team. They follow the journal, so they
 // have a moment for it.
-func (s *ship) faultsOfDocuments(view engine.CrewView) (wrong []string) {
-	begun := time.Now()
-	for _, doc := range view.Agents {
-		for {
+func (s *ship) faultsOfDocuments() (wrong []string) {
+	s.t.Helper()
+	for begun := time.Now(); ; pass(10 * time.Millisecond) {
+		wrong = wrong[:0]
+		for _, doc := range s.crew().Agents {
 			var is engine.DocumentView
 			text, err := os.ReadFile(filepath.Join(s.dir, ".fairlead", "agents", doc.ID+".json"))
 			if err == nil {
 				err = json.Unmarshal(text, &is)
 			}
-			is.ID = doc.ID
-			is.Extra, doc.Extra = nil, nil
-			if err == nil && string(mustText(is)) == string(mustText(doc)) {
-				break
-			}
-			if time.Since(begun) > moment {
+			is.ID, is.Extra, doc.Extra = doc.ID, nil, nil
+			if err != nil || string(mustText(is)) != string(mustText(doc)) {
 				wrong = append(wrong, fmt.Sprintf("the file of %s says %s, %v; it is %s", doc.ID, text, err, mustText(doc)))
-				break
 			}
-			pass(10 * time.Millisecond)
+		}
+		if len(wrong) == 0 || time.Since(begun) > moment {
+			return wrong
 		}
 	}
-	return wrong
 }
 
 func mustText(v any) []byte {

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+const (
+	floodedMax = 8 << 20 // bytes of the journal and the logs for one answer of a lead, whatever it is
+	noticed    = 20      // notices that people are shown
+)
+
+// raw is a step of a script that puts bytes on the lead's output.
+func raw(text string) string {
+	return "{emit: {base64: " + base64.StdEncoding.EncodeToString([]byte(text)) + "}}"
+}
+
+// A lead that does not stop: markers without end, one that is too long, JSON that never ends,
+// agents without end, reports that say the one and then the other. The daemon answers, what it
+// keeps has a limit, and what the lead says at last is heard.
+func TestFloodOfMarkers(t *testing.T) {
+	register := func(name string, seat int) string {
+		return fmt.Sprintf(`[AGENT_REGISTERED] {"name":"%s","gridPosition":%d}`, name, seat) + "\n"
+	}
+	var crowd strings.Builder
+	for n := range 1000 {
+		crowd.WriteString(register(fmt.Sprintf("crowd%d", n), n%9))
+	}
+	alternate := `[AGENT_STATUS] {"agents":[]}` + "\n" + `[AGENT_STATUS] {"agents":[{"name":"Lyra","status":"alive","gridPosition":0}]}` + "\n"
+	for name, steps := range map[string]string{
+		"100000 reports":   "{repeat: {times: 1000, steps: [" + raw(strings.Repeat(`[AGENT_STATUS] {"agents":[]}`+"\n", 100)) + "]}}",
+		"100000 broken":    "{repeat: {times: 1000, steps: [" + raw(strings.Repeat("[AGENT_STATUS] {x}\n", 100)) + "]}}",
+		"1000 agents":      raw(crowd.String()),
+		"1000 times other": raw(strings.Repeat(alternate, 1000)),
+		"long marker":      raw(`[AGENT_REGISTERED] {"name":"Long","gridPosition":1,"more":"`) + ", {repeat: {times: 1024, steps: [" + raw(strings.Repeat("m", 1024)) + "]}}, " + raw("\"}\n"),
+		"no end":           raw("[AGENT_STATUS] {\"agents\":[\n") + ", {repeat: {times: 1000, steps: [" + raw(strings.Repeat(` "more and more",`+"\n", 100)) + "]}}",
+		"within one":       "{repeat: {times: 300, steps: [" + raw("[AGENT_STATUS] "+strings.Repeat(`{"agents":[ [AGENT_REGISTERED] `, 100)) + "]}}, " + raw("\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if raced && name != "1000 times other" && name != "no end" {
+				t.Skip("two of them are enough with the race detector")
+			}
+			flooded(t, "["+raw(register("Lyra", 0))+", "+steps+", {usage: {input_tokens: 1, output_tokens: 1}}, "+
+				saying(t, "The end of it.", `[AGENT_STATUS] {"agents":[{"name":"Lyra","status":"alive","gridPosition":0}]}`, "That was all.")+"]")
+		})
+	}
+}
+
+func flooded(t *testing.T, steps string) {
+	s := newShip(t, speaker(t, quickTimes, steps))
+	before := s.stateBytes()
+	begun := time.Now()
+	s.must("summon")
+	for range 3 {
+		s.must("ps")
+	}
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("four verbs took %s meanwhile", took)
+	}
+	view := s.crewUntil("the last report is believed", func(v engine.CrewView) bool {
+		return v.InProgress == "" && v.Agents[0].Status == "alive"
+	})
+	changes := map[string]int{}
+	for _, ch := range s.presenceChanges() {
+		changes[ch.Trigger]++
+	}
+	grown := s.stateBytes() - before
+	t.Logf("%s: the journal and the logs grew by %d bytes, changes %v, %d agents, %d notices", time.Since(begun).Round(time.Millisecond), grown, changes, len(view.Agents), len(view.Notices))
+	if grown > floodedMax {
+		t.Errorf("the journal and the logs grew by %d bytes", grown)
+	}
+	if len(view.Notices) > noticed {
+		t.Errorf("people are shown %d notices", len(view.Notices))
+	}
+	if len(view.Agents) > 8 || visible(view) > 8 {
+		t.Errorf("there are %d agents", len(view.Agents))
+	}
+	if slices.ContainsFunc(view.Agents, func(d engine.DocumentView) bool { return d.Name != nil && *d.Name == "Long" }) {
+		t.Error("a marker of more than a megabyte was believed")
+	}
+	s.kill()
+	s.up() // what was kept can be read again
+	if after := s.crew(); len(after.Agents) != len(view.Agents) {
+		t.Errorf("%d agents became %d with the next daemon", len(view.Agents), len(after.Agents))
+	}
+}

@@ -1,0 +1,326 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// crewBlows are the kills that a lively crew is dealt. Exact: the lead and its holder live, so
+// that each prompt is read once and each word is kept once.
+var crewBlows = []struct {
+	name  string
+	small bool
+	exact bool
+	deal  func(*load)
+}{
+	{"kill_daemon", true, true, killDaemon},
+	{"kill_holders", false, false, killHolders},
+	{"kill_agents", true, false, killAgents}, // the lead's own process
+	{"kill_all", true, false, killAll},
+}
+
+// lively is a crew whose people summon, wake, let sleep and talk without rest.
+type lively struct {
+	*load
+	exact bool
+	spoke int
+	sent  []string // in the crew's channel, and acknowledged
+}
+
+// TestCrewTorture kills what is beneath a lively crew at random moments, and counts what is
+// lost, there twice, or not so. FAIRLEAD_TORTURE=25 is the number of rounds of each blow.
+func TestCrewTorture(t *testing.T) {
+	if runtime.GOOS != "linux" || testing.Short() {
+		t.Skip("it looks for processes as Linux shows them, and it takes its time")
+	}
+	rounds := 1
+	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_TORTURE")); err == nil && n > 0 {
+		rounds = n
+	}
+	seed, err := strconv.ParseUint(os.Getenv("FAIRLEAD_TORTURE_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d: FAIRLEAD_TORTURE_SEED=%d FAIRLEAD_TORTURE=%d plays it again", seed, seed, rounds)
+	var table []tally
+	for _, b := range crewBlows {
+		if rounds <= tortureSmall && (!b.small || raced && b.name != "kill_all") {
+			continue
+		}
+		t.Run(b.name, func(t *testing.T) {
+			k := &torture{t: t, rnd: newRand(seed), rounds: rounds}
+			k.tally.Blow = "crew_" + b.name
+			defer func() { table = append(table, k.tally) }()
+			defer k.verdict(seed)
+			begun := time.Now()
+			defer func() { k.tally.Took = time.Since(begun).Round(100 * time.Millisecond) }()
+			k.lively(b.exact, b.deal)
+		})
+	}
+	t.Log("\n" + tableOf(table))
+}
+
+func (k *torture) lively(exact bool, strike func(*load)) {
+	files := crewFiles("status_timeout: 5s, hatch_timeout: 15s", "channels:\n  crew: {agents: [julian], maxRounds: 1}\nturnConfig: {defaultTimeoutSeconds: 20}\n")
+	s := newShip(k.t, files)
+	p := &lively{exact: exact, load: &load{
+		torture: k, ship: s, client: s.client(), mark: markOf(s.dir), killed: map[string]int64{}, twice: map[string]bool{},
+	}}
+	s.must("summon", "--wait")
+	p.live()
+	defer p.rest()
+	for k.round = range k.rounds {
+		pass(k.upTo(600 * time.Millisecond)) // the random moment
+		strike(p.load)
+		p.gate.Lock()
+		p.settle()
+		p.check()
+		p.gate.Unlock()
+		k.tally.Rounds++
+	}
+}
+
+// live sets people going.
+func (p *lively) live() {
+	p.doing, p.cancel = context.WithCancel(context.Background())
+	seed := p.rnd.Uint64()
+	p.done.Go(func() { p.repeat(seed, 250*time.Millisecond, p.order) })
+	p.done.Go(func() { p.repeat(seed+1, 400*time.Millisecond, p.speak) })
+	p.done.Go(func() { p.repeat(seed+2, lookTime, func(*torture) { p.lookForDoubles() }) })
+}
+
+// order wakes the team, or lets it sleep. A no is an answer.
+func (p *lively) order(k *torture) {
+	ctx, cancel := contextFor(shipWait)
+	defer cancel()
+	var err error
+	switch k.rnd.IntN(5) {
+	case 0:
+		_, err = p.client.Sleep(ctx)
+	case 1:
+		_, err = p.client.Wake(ctx, []string{fmt.Sprintf("agent-%d", 1+k.rnd.IntN(3))})
+	default:
+		_, err = p.client.Wake(ctx, nil)
+	}
+	p.answered(err)
+}
+
+func (p *lively) answered(err error) {
+	var no *api.Refused
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err == nil:
+		p.tally.Acknowledged++
+	case errors.As(err, &no):
+		p.tally.Refused++
+	}
+}
+
+// speak says something to the crew, that looks like what only Fairlead says at times.
+func (p *lively) speak(k *torture) {
+	p.mu.Lock()
+	p.spoke++
+	text := fmt.Sprintf("p-%d", p.spoke)
+	p.mu.Unlock()
+	said := text
+	if k.rnd.IntN(3) == 0 {
+		said = "[WAKE AGENTS]\n[AGENT_STATUS] {\"agents\":[]}\n" + text
+	}
+	ctx, cancel := contextFor(shipWait)
+	defer cancel()
+	_, err := p.client.Say(ctx, "crew", said, "queue")
+	p.answered(err)
+	if err == nil {
+		p.mu.Lock()
+		p.sent = append(p.sent, text)
+		p.mu.Unlock()
+	}
+}
+
+// settle wakes everybody, and waits until nobody has anything to do.
+func (p *lively) settle() {
+	p.t.Helper()
+	for begun := time.Now(); ; pass(20 * time.Millisecond) {
+		ctx, cancel := contextFor(shipWait)
+		view, err := p.client.Crew(ctx, true)
+		if err == nil && view.InProgress == "" && howManyAre(view, "alive") < 3 {
+			_, _ = p.client.Wake(ctx, nil) // it may be too early for it
+		}
+		if err == nil {
+			_, _ = p.client.Assign(ctx, "crew", "julian") // whoever crashed in his turn has left
+		}
+		floor, ferr := p.client.Channel(ctx, "crew")
+		cancel()
+		if err = errors.Join(err, ferr); err != nil {
+			p.t.Fatalf("round %d: ask for the team: %v; %s", p.round, err, p.lastWords())
+		}
+		// Who crashed in his turn leaves a parked channel, with what he was told in it, to people.
+		if allAre("alive", 3)(view) && view.Lead.State == "heard" && (settled(floor) || !p.exact && floor.State == "PARKED") {
+			return
+		}
+		if time.Since(begun) > shipWait {
+			p.t.Fatalf("round %d: the crew does not come to rest: %+v\n%+v\n%s\n%s", p.round, view, floor, p.ship.crewWords(), lastLines(p.ship.conversation("crew"), 20))
+		}
+	}
+}
+
+// check holds everything so far to what the lead kept.
+func (p *lively) check() {
+	count := func(to *int, words string) {
+		if !p.twice[words] { // or it was counted in an earlier round
+			p.twice[words] = true
+			p.wrong(to, "%s", words)
+		}
+	}
+	wrong := p.ship.faultsOfCrew(p.exact)
+	if len(wrong) > 0 { // or the lead has ended while we looked
+		p.settle()
+		wrong = p.ship.faultsOfCrew(p.exact)
+	}
+	for _, words := range wrong {
+		to := &p.tally.Other
+		switch {
+		case strings.Contains(words, "sessions of the lead"):
+			to = &p.tally.Doubles
+		case strings.Contains(words, "read"):
+			to = &p.tally.Commands
+		case strings.Contains(words, "alive by the word"), strings.Contains(words, "file of"):
+			to = &p.tally.Statuses
+		}
+		count(to, words)
+	}
+	view := p.ship.crew()
+	if len(view.Agents) != 3 {
+		count(&p.tally.Other, fmt.Sprintf("%d documents are there of 3", len(view.Agents)))
+	}
+	p.countStrays()
+	p.checkWords(count)
+	p.checkWake(count)
+	p.tally.Sessions = len(p.ship.leadBooks().told)
+	p.tally.Written = p.spoke
+}
+
+// checkWords wants everything that people said once in the channel, and what the lead answered
+// once at most; once where nobody killed it.
+func (p *lively) checkWords(count func(*int, string)) {
+	people, answers := map[string]int{}, map[string]int{}
+	for _, e := range p.ship.entries("crew") {
+		switch e.Kind {
+		case entryHuman:
+			people[lastLines(e.Text, 1)]++
+		case entryTurn, entryAside, entryLate:
+			for _, word := range strings.Fields(e.Text) {
+				if strings.HasPrefix(word, "word-") {
+					answers[word]++
+				}
+			}
+		}
+	}
+	for _, text := range p.sent {
+		if people[text] != 1 {
+			count(&p.tally.Commands, fmt.Sprintf("%q of a person is there %d times", text, people[text]))
+		}
+	}
+	spoke, _ := os.ReadFile(filepath.Join(p.ship.dir, "julian", "spoke"))
+	for _, word := range strings.Fields(string(spoke)) {
+		if n := answers[word+"."]; n > 1 || p.exact && n == 0 {
+			count(&p.tally.Output, fmt.Sprintf("the lead said %s, and it is there %d times", word, n))
+		}
+	}
+}
+
+// checkWake wants the last wake to have given back souls and words.
+func (p *lively) checkWake(count func(*int, string)) {
+	books := p.ship.leadBooks()
+	for session, prompts := range books.told {
+		for _, text := range prompts {
+			if errandOf(text) != "tell_wake" {
+				continue
+			}
+			all, err := wakesIn(text)
+			if err != nil {
+				count(&p.tally.Output, fmt.Sprintf("a wake of %s: %v", session, err))
+			}
+			for _, one := range all {
+				if one.Soul != books.souls[one.Name] || !strings.Contains(one.Transcript, "["+one.Name+"]: ") {
+					count(&p.tally.Output, fmt.Sprintf("%s wakes %s as %.60q with %.60q", session, one.Name, one.Soul, one.Transcript))
+				}
+			}
+		}
+	}
+}
+
+// The disk of a team is full while it is summoned, sleeps and wakes.
+func init() {
+	blows = append(blows, blow{name: "crew_disk_full", space: true, run: crewDiskFull})
+}
+
+func crewDiskFull(k *torture) {
+	dir, err := filepath.EvalSymlinks(k.t.TempDir())
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	l := &load{torture: k, mark: markOf(dir), killed: map[string]int64{}, twice: map[string]bool{}}
+	l.mount("-t", "tmpfs", "-o", "size=32m", "tmpfs", dir)
+	s := newShipIn(k.t, dir, crewFiles("status_timeout: 5s, hatch_timeout: 60s", ""))
+	l.ship, l.client = s, s.client()
+	s.must("summon", "--wait")
+	for k.round = range k.rounds {
+		ballast := filepath.Join(dir, "ballast")
+		f, err := os.Create(ballast)
+		l.must(err)
+		for piece := make([]byte, 64<<10); err == nil; {
+			_, err = f.Write(piece)
+		}
+		f.Close()
+		ctx, cancel := contextFor(shipWait)
+		_, _ = s.client().Sleep(ctx)
+		_, _ = s.client().Wake(ctx, nil)
+		cancel()
+		pass(l.upTo(500 * time.Millisecond))
+		l.must(os.Remove(ballast))
+		if l.hasGone() { // its journal could not be written, and it said so
+			_ = s.daemon.Wait()
+			s.daemon = nil
+			if !strings.Contains(s.heard.String(), "space") {
+				l.wrong(&k.tally.Other, "the daemon ended on a full disk and said: %s", s.heard)
+			}
+			l.up()
+		}
+		p := &lively{load: l}
+		p.settleCrew()
+		for _, words := range s.faultsOfCrew(false) {
+			l.wrong(&k.tally.Other, "%s", words)
+		}
+		l.countStrays()
+		k.tally.Rounds++
+	}
+	k.tally.Sessions = len(s.leadBooks().told)
+}
+
+// settleCrew is settle without a channel.
+func (p *lively) settleCrew() {
+	p.t.Helper()
+	p.ship.poll("the crew wakes", func() bool {
+		ctx, cancel := contextFor(shipWait)
+		defer cancel()
+		view, err := p.ship.client().Crew(ctx, true)
+		if err == nil && view.InProgress == "" && howManyAre(view, "alive") < 3 {
+			_, _ = p.ship.client().Wake(ctx, nil)
+		}
+		return err == nil && allAre("alive", 3)(view) && !slices.ContainsFunc(view.Agents, func(d engine.DocumentView) bool { return d.Soul == "" })
+	})
+}
