@@ -22,6 +22,13 @@
 // be looked for in the journal, and each prompt in the one input where it belongs. One day in
 // four has no channels.
 //
+// On half of the days somebody leads a team of which nobody else can be seen. What the lead says
+// of it is made up on the spot, true, false, late, broken or in pieces, so it is known which of
+// it was said, in which session and up to which byte; whoever is alive in the journal is alive by
+// one of those markers, heard with that very append. People summon, wake, put to sleep, hand in
+// documents, write into the files of others and take them away. Most of these days begin with a
+// team, and each ends with one that everybody woke up in.
+//
 // Days need a bubble, and a bubble needs a test, so a program that is no test runs one in
 // the background: see [Play].
 //
