@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -24,8 +25,9 @@ var crewNames = map[int]string{0: "Lyra", 1: "Kael", 2: "Mira"}
 // nowhere else.
 type leader struct {
 	*ledger
-	awake map[string][]int // seats, by session
-	ill   func(s *fakeSession, prompt string) (handled bool)
+	inside sync.Mutex       // an old session may still be at it when the next one begins
+	awake  map[string][]int // seats, by session
+	ill    func(s *fakeSession, prompt string) (handled bool)
 }
 
 func newLeader() *leader { return &leader{ledger: newLedger(), awake: map[string][]int{}} }
@@ -62,15 +64,15 @@ func (l *leader) does(s *fakeSession, text string) {
 				return
 			}
 			l.marks(s, registering(seat))
-			l.awake[s.id] = append(l.awake[s.id], seat)
+			l.has(s.id, seat)
 			l.say(s, "[%s]: I am %s.", crewNames[seat], crewNames[seat])
 		}
 	case strings.HasPrefix(text, "[WAKE AGENTS]\n"):
 		for _, m := range wokenName.FindAllStringSubmatch(text, -1) {
 			s.lasts(time.Second)
 			for seat, name := range crewNames {
-				if name == m[1] && !slices.Contains(l.awake[s.id], seat) {
-					l.awake[s.id] = append(l.awake[s.id], seat)
+				if name == m[1] {
+					l.has(s.id, seat)
 				}
 			}
 			l.say(s, "[%s]: I am back.", m[1])
@@ -84,10 +86,21 @@ func (l *leader) does(s *fakeSession, text string) {
 	l.say(s, "That is all.")
 }
 
+// has notes that somebody is awake in a session.
+func (l *leader) has(session string, seat int) {
+	l.inside.Lock()
+	defer l.inside.Unlock()
+	if !slices.Contains(l.awake[session], seat) {
+		l.awake[session] = append(l.awake[session], seat)
+	}
+}
+
 // marks says what is no conversation.
 func (l *leader) marks(s *fakeSession, text string) { s.say("%s", text) }
 
 func (l *leader) status(session string) string {
+	l.inside.Lock()
+	defer l.inside.Unlock()
 	list := []string{}
 	for _, seat := range l.awake[session] {
 		list = append(list, fmt.Sprintf(`{"name":%q,"status":"alive","gridPosition":%d}`, crewNames[seat], seat))

@@ -175,9 +175,12 @@ func TestRunReportsInItsOutput(t *testing.T) {
 // folder again.
 func TestRunWithoutItsFolder(t *testing.T) {
 	y := newYard(t)
-	flow := y.file("flow.yaml", fmt.Sprintf("name: gone\nsteps:\n  - id: one\n    command: %s\n", quoted("until test -e go; do sleep 0.01; done; "+report(``))))
+	flow := y.file("flow.yaml", fmt.Sprintf("name: gone\nsteps:\n  - id: one\n    command: %s\n", quoted("touch began; until test -e go; do sleep 0.01; done; "+report(``))))
 	y.start(RunFlags{Workflow: flow, RunID: "g"})
-	y.until("g", "it works", func(v RunView) bool { return v.Steps[0].Session != "" && !v.FileBehind })
+	y.until("g", "it works", func(v RunView) bool {
+		_, err := os.Stat(filepath.Join(y.dir, "began")) // before that a pause would take it back
+		return err == nil && v.Steps[0].Session != "" && !v.FileBehind
+	})
 	dir := filepath.Join(y.dir, ".agents", "runs", "g")
 	y.clear(dir)
 	if _, err := y.PauseRun(t.Context(), human, "g", "a change"); err != nil {
