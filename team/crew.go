@@ -77,7 +77,7 @@ func (d *draft) crew(in presence.Input) error {
 
 // mayLead refuses what people ask of a lead that cannot be told anything.
 func (d *draft) mayLead(in presence.Input) error {
-	row := ""
+	var row string
 	switch in.(type) {
 	case presence.SummonAsked:
 		row = "P1"
