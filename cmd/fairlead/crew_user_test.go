@@ -59,6 +59,9 @@ func TestCrewWithoutLead(t *testing.T) {
 // program is not there: what is said is what is so, and what to do.
 func TestCrewThatWaits(t *testing.T) {
 	t.Parallel()
+	if raced {
+		t.Skip("thirty verbs are the same with the race detector, and slow")
+	}
 	files := crewFiles(quickTimes, "channels:\n  crew: {agents: [julian]}\n")
 	files["lead.script.yaml"] = strings.Replace(leadScript, "{say: I only lead}", "{run: until test -e enough; do sleep 0.02; done}", 1)
 	s := newShip(t, files)
@@ -116,6 +119,18 @@ func TestLeadThatCannotStart(t *testing.T) {
 	s.crewUntil("they expired", func(v engine.CrewView) bool { return howManyAre(v, "expired") == 3 && v.InProgress == "" })
 	if view := s.crew(); view.Button != "SUMMON" || len(s.leadsAlive()) > 0 {
 		t.Errorf("they are %+v, and the lead lives in %v", view, s.leadsAlive())
+	}
+}
+
+// A lead whose script cannot be read is refused with what is wrong with it.
+func TestLeadThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	files := crewFiles(quickTimes, "")
+	files["lead.script.yaml"] = "sessions: [[{say: I lead}]]\nlead: [{sing: aloud}]\n"
+	s := newShip(t, files)
+	s.saysCrew(exitRefused, "summon", "sing")
+	if view := s.crew(); len(view.Agents) > 0 {
+		t.Errorf("they are %+v", view.Agents)
 	}
 }
 
