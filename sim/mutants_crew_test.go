@@ -103,4 +103,12 @@ var ofCrew = []mutant{
 		breaks: "unknown fields of a document are dropped",
 		file:   "machine/presence/import.go", old: "	if !bytes.Equal(is.Extra, doc.Extra) {\n", new: "	if bytes.Equal(is.Extra, doc.Extra) && len(is.Extra) > 0 {\n",
 	},
+	{
+		breaks: "what a lead was to be told outlives it, and opens the next session by itself",
+		file:   "machine/presence/table.go", old: "To: Idle, Do: doLead(DropSession, DropAsks)},", new: "To: Idle, Do: doLead(DropSession)},",
+	},
+	{
+		breaks: "a summon takes the lead's own seat",
+		file:   "machine/presence/ceremony.go", old: "		if seat != LeadSeat {\n", new: "		if seat != SeatMax+1 {\n",
+	},
 }

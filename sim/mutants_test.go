@@ -245,7 +245,7 @@ func (m *mutant) caught(t *testing.T) (bool, string) {
 	defer endAll(exe)
 	cmd := exec.CommandContext(t.Context(), exe, "-test.timeout=5m", "-test.run", run)
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(pkg))
-	cmd.Env = append(os.Environ(), "FAIRLEAD_SIM_SEEDS=4000", "FAIRLEAD_MUTANTS=")
+	cmd.Env = append(os.Environ(), "FAIRLEAD_SIM_SEEDS=3000", "FAIRLEAD_MUTANTS=")
 	cmd.WaitDelay = 10 * time.Second // what a mutant leaves behind may hold its output open
 	out, err := cmd.CombinedOutput()
 	return err != nil, string(out)
