@@ -76,15 +76,16 @@ func (d *draft) doc(id DocID) *Document {
 // visible lists the documents that people see, by seat.
 func (d *draft) visible() []*Document {
 	var docs []*Document
-	for _, doc := range d.crew.InOrder() {
-		docs = append(docs, d.doc(doc.ID))
-	}
-	for id, doc := range d.docs {
-		if d.crew.Docs[id] == nil {
+	for id, doc := range d.crew.Docs { // a thousand may have expired, and eight are seen
+		if d.docs[id] == nil && doc.Visible() {
 			docs = append(docs, doc)
 		}
 	}
-	docs = slices.DeleteFunc(docs, func(doc *Document) bool { return !doc.Visible() })
+	for _, doc := range d.docs {
+		if doc.Visible() {
+			docs = append(docs, doc)
+		}
+	}
 	slices.SortFunc(docs, func(a, b *Document) int { return cmp.Or(cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.ID, b.ID)) })
 	return docs
 }

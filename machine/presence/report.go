@@ -226,13 +226,33 @@ func (d *draft) spoke(in Spoke) error {
 	if d.counts(session) {
 		session = d.lead.UUID
 	}
-	for _, said := range Speakers(in.Text, d.lead.Agent, d.knows) {
+	for _, said := range few(Speakers(in.Text, d.lead.Agent, d.knows), d.lead.Agent) {
 		d.add(Change{Row: "L9", Trigger: "said", Body: Body{Words: &Words{Session: session, Speaker: said.Speaker, Text: said.Text}}})
 	}
 	if !d.counts(in.Session) {
 		return nil
 	}
 	return d.goOn()
+}
+
+// passagesMax is of one text: each passage is a change, and a journal that is kept for ever is no
+// place for ten thousand changes of a word each.
+const passagesMax = 256
+
+// few takes the last passages for one of the lead's, where there are too many: it says who speaks
+// in it as the lead said it, so that no word is lost.
+func few(said []Passage, lead string) []Passage {
+	if len(said) <= passagesMax {
+		return said
+	}
+	var rest strings.Builder
+	for i, one := range said[passagesMax-1:] {
+		if i > 0 {
+			rest.WriteByte('\n')
+		}
+		fmt.Fprintf(&rest, "[%s]: %s", one.Speaker, one.Text)
+	}
+	return append(said[:passagesMax-1:passagesMax-1], Passage{Speaker: lead, Text: rest.String()})
 }
 
 // knows says whether somebody of the team has this name.

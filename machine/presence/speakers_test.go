@@ -1,6 +1,7 @@
 package presence
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -89,4 +90,41 @@ func FuzzSpeakers(f *testing.F) {
 			t.Fatalf("read aloud it is another story:\n%q\n%q", said, again)
 		}
 	})
+}
+
+// A lead that lets its agents speak in turns of a word each makes no change of every word, and no
+// word is lost.
+func TestSpeakersInManyTurns(t *testing.T) {
+	c := aCrew(t, 2)
+	must(t, c, LeadBegan{Session: "julian-1", UUID: "u-1"}, Now{})
+	for seat, name := range []string{"Lyra", "Kael"} {
+		must(t, c, Registered{Session: "julian-1", Identity: Identity{Name: name, Seat: seat}}, Now{})
+	}
+	for _, turns := range []int{passagesMax / 2, passagesMax} {
+		var text strings.Builder
+		for i := range turns {
+			fmt.Fprintf(&text, "[Lyra]: a%d\n[Kael]: b%d\n", i, i)
+		}
+		changes, err := decide(t, c, Spoke{Session: "julian-1", Text: text.String()}, Now{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := 0
+		var all strings.Builder
+		for _, ch := range changes {
+			if ch.Body.Words != nil {
+				words++
+				all.WriteString(ch.Body.Words.Text + "\n")
+			}
+		}
+		if words > passagesMax {
+			t.Errorf("%d turns are %d changes", 2*turns, words)
+		}
+		for i := range turns {
+			if !strings.Contains(all.String(), fmt.Sprintf("a%d\n", i)) || !strings.Contains(all.String(), fmt.Sprintf("b%d\n", i)) {
+				t.Errorf("turn %d of %d is lost", i, turns)
+				break
+			}
+		}
+	}
 }
