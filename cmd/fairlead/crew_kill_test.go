@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -50,7 +51,7 @@ func TestKilledAtEveryStepOfACrew(t *testing.T) {
 	again("rest")
 	s.crewUntil("all are awake again", allAre("alive", 3))
 	s.sound(true)
-	if alive := s.leadsAlive(); len(alive) != 1 {
+	if alive := s.leadsAlive(); len(alive) != 1 && runtime.GOOS == "linux" {
 		t.Errorf("the lead lives in %v", alive)
 	}
 	if view := s.crew(); len(view.Notices) > 0 {
@@ -188,6 +189,9 @@ func killedAtBytes(t *testing.T, cuts []int) {
 // The lead dies at every step, alone, with its holder, or with everything: everybody sleeps, the
 // ceremony is over and says so, and the next wake brings back who was somebody.
 func TestKilledLead(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("it looks for processes as Linux shows them")
+	}
 	for _, blow := range []string{"lead", "holder", "all"} {
 		t.Run(blow, func(t *testing.T) {
 			t.Parallel()
