@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ type documentPaper struct {
 	of     *presence.Document // of which these are:
 	want   interop.Sum
 	agrees interop.Sum // what somebody else wrote says the same in other bytes: it stays
+	stays  interop.Sum // what cannot be put aside, and why it should be: people know
 	news   bucket      // contents of others
 	next   time.Time   // no content of others is taken in before
 }
@@ -168,7 +170,7 @@ func (p *documentPen) takeIn(ctx context.Context, docs map[presence.DocID]*prese
 	var offered []interop.FoundDocument
 	var reqs []request
 	var aside []string
-	at := time.Now()
+	at, taken := time.Now(), weight(docs)
 	for _, found := range sight.Found {
 		paper := p.paper(found.Stem)
 		if paper.next.After(at) { // a program that writes without end must not fill the journal
@@ -185,13 +187,17 @@ func (p *documentPen) takeIn(ctx context.Context, docs map[presence.DocID]*prese
 			continue
 		}
 		in, agrees, fault := p.read(found, docs)
+		size := len(in.Document.Soul) + len(in.Document.Extra)
 		switch {
 		case fault != "":
 			aside = append(aside, p.putAside(found, "corrupt", fault))
 		case agrees:
 			paper.agrees = found.Sum
 			p.took(found, sight)
+		case len(offered) > 0 && docs[in.ID] == nil && taken+size > documentBytesAll:
+			wait = time.Nanosecond // those before it may be refused: then there is room
 		default:
+			taken += size
 			offered = append(offered, found)
 			reqs = append(reqs, request{event: eventBy(byDocument(found.Name), "", in)})
 		}
@@ -274,6 +280,11 @@ func (p *documentPen) putAside(found interop.FoundDocument, why, fault string) s
 	case errors.Is(err, interop.ErrDocumentChanged):
 		return "" // another one lies there now, and is looked at
 	case err != nil:
+		paper := p.paper(found.Stem)
+		if paper.stays == found.Sum+interop.Sum(fault) {
+			return "" // said before; it is found again by every look
+		}
+		paper.stays = found.Sum + interop.Sum(fault)
 		p.e.log.Warn("a document that cannot be taken in cannot be put aside either", "file", found.Name, "fault", fault, "error", err)
 		return fmt.Sprintf("%s: %s", found.Name, fault)
 	}
@@ -307,8 +318,8 @@ func (p *documentPen) say(ctx context.Context, aside []string) error {
 // write puts into the files what the journal says, where they do not say it.
 func (p *documentPen) write(docs map[presence.DocID]*presence.Document, sight interop.DocumentSight) (wait time.Duration, err error) {
 	stuck := map[string]string{}
-	for id, doc := range docs {
-		stem := string(id)
+	for _, id := range slices.Sorted(maps.Keys(docs)) { // always in the same order
+		doc, stem := docs[id], string(id)
 		paper := p.paper(stem)
 		var content []byte
 		if paper.of != doc {

@@ -335,3 +335,65 @@ func TestImportDocument(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Files that come together are taken in up to the same most as one after the other.
+func TestDocumentsThatComeTogetherHaveOneMost(t *testing.T) {
+	w := newCrew(t)
+	soul := strings.Repeat("s", 250<<10)
+	away := filepath.Join(w.dir, "away")
+	if err := os.Mkdir(away, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const files = 70 // 17 MiB
+	for n := range files {
+		text := fmt.Sprintf(`{"type":"agent-identity","status":"expired","name":null,"gridPosition":0,"individuationArtifact":%q}`, soul)
+		if err := os.WriteFile(filepath.Join(away, fmt.Sprintf("old-%02d.json", n)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := filepath.Dir(w.agentFile("x"))
+	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for n := range files {
+		name := fmt.Sprintf("old-%02d.json", n)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(away, name), filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	most := documentBytesAll / len(soul)
+	w.eventually("what has room is taken in, and the rest is kept aside", func() (bool, string) {
+		aside := strings.Count(fmt.Sprint(w.agentFiles()), ".corrupt-")
+		here := len(w.crew(true).Agents)
+		return aside == files-most && here == most, fmt.Sprintf("%d are here and %d aside, want %d and %d", here, aside, most, files-most)
+	})
+}
+
+// stuckDocuments is a folder in which nothing can be put aside.
+type stuckDocuments struct{ Documents }
+
+func (stuckDocuments) PutAside(interop.FoundDocument, string) (string, error) {
+	return "", errors.New("the file system is read-only")
+}
+
+// What can neither be taken in nor be put aside is found again by every look, and said once.
+func TestWhatCannotBePutAsideIsSaidOnce(t *testing.T) {
+	p := &documentPen{e: newCrew(t).engine, files: stuckDocuments{}, papers: map[string]*documentPaper{}}
+	found := interop.FoundDocument{Name: "mira.json", Stem: "mira", Sum: "1"}
+	said := 0
+	for range 5 {
+		if p.putAside(found, "corrupt", "it is no document") != "" {
+			said++
+		}
+	}
+	found.Sum = "2" // another content
+	if p.putAside(found, "corrupt", "it is no document") != "" {
+		said++
+	}
+	if said != 2 {
+		t.Errorf("it was said %d times", said)
+	}
+}

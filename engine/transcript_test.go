@@ -191,3 +191,29 @@ func TestTranscriptPagesAndFinds(t *testing.T) {
 	said.mu.Unlock()
 	check("with more speakers than have numbers")
 }
+
+// So much was said before anybody asked that its beginning fell out of the book: then the past is
+// not put before the gap, where a search would pass over what is missing.
+func TestTranscriptBookHasNoGap(t *testing.T) {
+	book := transcript{ids: map[string]uint32{}}
+	const began = 1000
+	for n := range uint64(transcriptMax + 1) {
+		book.note(spoken{seq: began + n, session: "s", by: "julian"})
+	}
+	if book.below <= began {
+		t.Fatalf("nothing fell out: %d", book.below)
+	}
+	book.begin([]spoken{{seq: 1, session: "s", by: "julian"}})
+	if first := book.places[0].seq; first <= book.below {
+		t.Errorf("the book has %d, and misses what is between it and %d", first, book.below)
+	}
+	whole := transcript{ids: map[string]uint32{}}
+	whole.note(spoken{seq: transcriptMax + 10, session: "s", by: "julian"})
+	var past []spoken
+	for n := range uint64(transcriptMax) {
+		past = append(past, spoken{seq: 1 + n, session: "s", by: "julian"})
+	}
+	if whole.begin(past); len(whole.places) > transcriptMax || whole.below != 1 {
+		t.Errorf("the book has %d places, and misses what is up to %d", len(whole.places), whole.below)
+	}
+}

@@ -298,11 +298,16 @@ func (s *spoken) placeOnly() spoken {
 func (t *transcript) begin(past []spoken) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.made = true
+	if t.below > 0 {
+		return // there was too much already: what is older than that is missing, whatever it is
+	}
 	var places []place
 	for i := range past {
 		places = t.add(places, &past[i])
 	}
-	if over := len(places) - transcriptMax; over > 0 {
+	if over := len(places) + len(t.places) - transcriptMax; over > 0 {
+		over = min(over, len(places))
 		for over < len(places) && places[over].seq == places[over-1].seq {
 			over++
 		}
@@ -310,7 +315,6 @@ func (t *transcript) begin(past []spoken) {
 		places = places[over:]
 	}
 	t.places = append(slices.Clone(places), t.places...)
-	t.made = true
 }
 
 // spokenOf reads what a change says, where it says anything.
