@@ -278,6 +278,9 @@ func (t *Team) LeadWaits(at time.Time) string {
 	return behind(a.Line, ForLead, sitting(a.Session))
 }
 
+// ofTheTeam is what people mean by a name of the crew.
+const ofTheTeam = "agent of the team"
+
 // MemberOf finds the document that people mean by an id or a name.
 func (t *Team) MemberOf(name string) (*presence.Document, error) {
 	doc, err := t.Crew.ByName(name)
@@ -290,7 +293,7 @@ func (t *Team) MemberOf(name string) (*presence.Document, error) {
 			known = append(known, cmp.Or(doc.Name, string(doc.ID)))
 		}
 	}
-	return nil, &Unknown{What: "agent of the team", Name: name, Known: known}
+	return nil, &Unknown{What: ofTheTeam, Name: name, Known: known}
 }
 
 // talkOverWhy is why a session in which an agent is told things is asked to go.
