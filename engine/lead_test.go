@@ -308,6 +308,41 @@ func TestBrokenMarkers(t *testing.T) {
 	})
 }
 
+// A lead that reports many times a second, each time by itself, is heard once a second after a
+// while, and its last word counts.
+func TestReportsWithoutEnd(t *testing.T) {
+	inBubble(t, "julian", func(t *testing.T, b *bubble) {
+		b.led("julian")
+		l := newLeader()
+		l.ill = func(s *fakeSession, _ string) bool {
+			s.say("%s", registering(0))
+			for range 1000 { // 50 seconds
+				s.say("[AGENT_STATUS] {\"agents\":[]}")
+				s.lasts(50 * time.Millisecond)
+			}
+			s.say("[AGENT_STATUS] {\"agents\":[{\"name\":\"Lyra\",\"status\":\"alive\",\"gridPosition\":0}]}")
+			s.lasts(time.Hour)
+			return true
+		}
+		b.host.play = l.leads
+		b.start()
+		b.summons()
+		b.after(55 * time.Second)
+		reports := 0
+		for _, rec := range b.history() {
+			if rec.Entity == "presence/lead" && rec.Trigger == "reported" {
+				reports++
+			}
+		}
+		if most := tallyMax + 60; reports < tallyMax/2 || reports > most {
+			t.Errorf("%d reports are in the journal, want %d at the most", reports, most)
+		}
+		if view, err := b.engine.Document(t.Context(), "Lyra"); err != nil || view.Status != "alive" {
+			t.Errorf("Lyra is %+v: %v", view, err)
+		}
+	})
+}
+
 // A marker that begins behind much else is heard; one of more lines than any document has is
 // broken, and what comes after it is heard.
 func TestMarkersOfManyLines(t *testing.T) {

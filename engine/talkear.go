@@ -158,7 +158,7 @@ func (t *talkEar) urgent() bool {
 	if t == nil {
 		return false
 	}
-	return t.over || len(t.events) > 0 || len(t.text) >= postBytesMax || !t.part && wordAtEnd(t.text) != "" && !t.answering().done
+	return t.over || len(t.events) > 0 && !t.tally.crowded() || len(t.text) >= postBytesMax || !t.part && wordAtEnd(t.text) != "" && !t.answering().done
 }
 
 // midWord says whether the last thing that was said may be the beginning of a marker.
