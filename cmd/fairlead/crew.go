@@ -48,6 +48,7 @@ const (
 	crewStatusWidth = 8 // the longest status
 	crewIDWidth     = 12
 	evidenceWidth   = 40
+	sleepersWidth   = 54 // behind "`fairlead wake` wakes 8: "
 	noticeWidth     = 200
 	noticesShown    = 5 // the newest; the journal has them all
 )
@@ -211,7 +212,7 @@ func (a *app) whatNow(view engine.CrewView) string {
 	case presence.SummonButton:
 		return fmt.Sprintf("nobody was summoned yet; `fairlead summon` summons %d", view.Size)
 	case presence.WakeButton:
-		return fmt.Sprintf("`fairlead wake` wakes %d: %s", len(asleep), line(strings.Join(asleep, ", "), evidenceWidth))
+		return fmt.Sprintf("`fairlead wake` wakes %d: %s", len(asleep), line(strings.Join(asleep, ", "), sleepersWidth))
 	case presence.WakingButton:
 		return a.paint(yellow, underway[view.InProgress])
 	default:

@@ -43,7 +43,7 @@ func (a *app) root() *cobra.Command {
 		Long: `Fairlead runs a team of AI agents on a repository, and always knows, and can prove, who
 exists, who should run, whose turn it is, what each may touch, and how far the work is.
 
-  fairlead demo               look around: three agents, a scratch repository, nothing to set up
+  fairlead demo               look around: six agents, a scratch repository, nothing to set up
   fairlead init && fairlead up   begin in a repository of your own
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (the state does not allow it),

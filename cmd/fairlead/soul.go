@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +23,7 @@ func (a *app) soulVerb() *cobra.Command {
 		Short: "Print who an agent of the team is, in its own words",
 		Long: `What it said when it took its name. It is given back to it whenever it wakes, and never
 changed. A program that reads it gets it as it is; on a terminal it is made harmless.`,
-		Args:              args(cobra.ExactArgs(1)),
+		Args:              args(cobra.MatchAll(cobra.ExactArgs(1), namesSomebody)),
 		ValidArgsFunction: a.completeCrew,
 		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
 			doc, err := client.Document(ctx, words[0])
@@ -52,23 +56,51 @@ const documentMost = 2 << 20
 
 func (a *app) importVerb() *cobra.Command {
 	return &cobra.Command{
-		Use:   "import FILE...",
+		Use:   "import FILE|FOLDER...",
 		Short: "Take in agents of a team from elsewhere: their documents",
-		Long: `A file is one agent, as .fairlead/agents has it; another device's folder will do. Whether
-somebody is awake there says nothing here: it is unknown until the lead reports. Whose seat is
-taken, or who is here already, is refused. - reads standard input.`,
+		Long: `A file is one agent, as .fairlead/agents has it; of a folder, as another device's
+.fairlead/agents, all that end in .json are taken in. Whether somebody is awake there says
+nothing here: it is unknown until the lead reports. Whose seat is taken, or who is here already,
+is refused. - reads standard input.`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {
 			var errs []error
 			for _, name := range names {
-				errs = append(errs, a.importOne(ctx, client, name))
+				files, err := documentsIn(name)
+				errs = append(errs, err)
+				for _, file := range files {
+					errs = append(errs, a.importOne(ctx, client, file))
+				}
 			}
+			errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 			if len(errs) == 1 {
 				return errs[0] // its own words and its own exit code, without a wrapping
 			}
 			return errors.Join(errs...)
 		}),
 	}
+}
+
+// documentsIn are the documents of a folder; of what is no folder, itself. Read like the folder
+// of a team: what is hidden or ends otherwise is no document.
+func documentsIn(name string) ([]string, error) {
+	if info, err := os.Stat(name); name == "-" || err != nil || !info.IsDir() {
+		return []string{name}, nil //nolint:nilerr // who reads it says what is wrong with it
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, fmt.Errorf("read the folder of documents: %w", err)
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.IsDir() && strings.HasSuffix(e.Name(), ".json") && !strings.HasPrefix(e.Name(), ".") {
+			files = append(files, filepath.Join(name, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no file in %s ends in .json; a team's documents are in its .fairlead/agents", line(name, errorWidth))
+	}
+	return files, nil
 }
 
 func (a *app) importOne(ctx context.Context, client *api.Client, name string) error {
@@ -105,6 +137,10 @@ func (a *app) document(name string) ([]byte, error) {
 	case len(data) > documentMost:
 		return nil, fmt.Errorf("%s has more than %d MiB; no agent's document is so long", line(name, errorWidth), documentMost>>20)
 	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(data, &object); err != nil || object == nil {
+		return nil, fmt.Errorf("%s is no agent's document, which is a JSON object; those of a team are in its .fairlead/agents", line(name, errorWidth))
+	}
 	return data, nil
 }
 
@@ -137,7 +173,7 @@ newest lines, oldest first. It is kept in the journal, and so outlives the sessi
 		},
 	}
 	cmd.Flags().StringVar(&asked.speaker, "speaker", "", "only what this one said")
-	cmd.Flags().StringVar(&asked.session, "session", "", "only what was said in this session")
+	cmd.Flags().StringVar(&asked.session, "session", "", "only what was said in this session, as the lines with ── name it")
 	cmd.Flags().StringVar(&asked.search, "search", "", "only what has these words in it, in any case")
 	cmd.Flags().IntVar(&asked.limit, "limit", transcriptLast, "at most so many")
 	if err := cmd.RegisterFlagCompletionFunc("speaker", a.completeCrew); err != nil {
@@ -164,7 +200,7 @@ func (a *app) transcript(ctx context.Context, client *api.Client, asked saidIn) 
 	show := a.conversation()
 	last := ""
 	for _, m := range page.Messages {
-		if m.Session != last {
+		if m.Session != "" && m.Session != last { // a person speaks from outside of all sessions
 			show.note(m.At, dim, "── "+m.Session)
 			last = m.Session
 		}

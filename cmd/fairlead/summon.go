@@ -51,6 +51,7 @@ Two agents may have one name; each has an id, which ` + "`fairlead team --json`"
 
 With --wait it returns when the lead has reported, or was silent for too long; exit code 1 says
 that somebody is not awake.`,
+		Args:              args(namesSomebody),
 		ValidArgsFunction: a.completeCrew,
 		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {
 			done, err := client.Wake(ctx, names)
@@ -101,6 +102,14 @@ With --wait it returns when the session is over.`,
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the lead's session is over")
 	return cmd
+}
+
+// namesSomebody refuses an empty name, which is mostly a variable of a script that is not set.
+func namesSomebody(_ *cobra.Command, names []string) error {
+	if slices.Contains(names, "") {
+		return errors.New("an empty name names nobody; `fairlead team` shows who is there")
+	}
+	return nil
 }
 
 func (a *app) toldLead(done api.CrewOrdered, what string) error {

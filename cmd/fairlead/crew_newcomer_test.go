@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// A team is taken to another device as the folder that it is; what is in it and is no document
+// is not looked at, and what is none is said to be none.
+func TestCrewImportsFolder(t *testing.T) {
+	t.Parallel()
+	files := crewFiles(quickTimes, "")
+	files["away/b.json"] = `{"type":"agent-identity","name":"Mira","gridPosition":1}`
+	files["away/a.json"] = `{"type":"agent-identity","name":"Lyra","gridPosition":0,"status":"alive"}`
+	files["away/.c.json"] = `{"type":"agent-identity","name":"Hidden","gridPosition":2}`
+	files["away/a.json.refused-20261121T141710.089758511Z"] = "kept aside"
+	files["away/below/d.json"] = `{"type":"agent-identity","name":"Below","gridPosition":3}`
+	files["none/readme.txt"] = "no documents"
+	s := newShip(t, files)
+	away := filepath.Join(s.dir, "away")
+	s.saysCrew(exitDone, "team import "+away, "Lyra is in the team as ", "on seat 0: unknown", "Mira is in the team as ")
+	if view := s.crew(); len(view.Agents) != 2 {
+		t.Errorf("they are %+v", view.Agents)
+	}
+	s.saysCrew(exitRefused, "team import "+away, "Lyra", "Mira", "is here already")
+	s.saysCrew(exitFailed, "team import "+filepath.Join(s.dir, "none"), "none ends in .json", ".fairlead/agents")
+	for _, rubbish := range []string{"", "hello", "null", `["a list"]`, `{"name":`} {
+		s.put("rubbish.json", rubbish)
+		s.saysCrew(exitFailed, "team import "+filepath.Join(s.dir, "rubbish.json"), "rubbish.json is no agent's document", ".fairlead/agents")
+	}
+}
+
+// An empty name, which is what a variable of a script is that nobody has set, is wrong usage.
+func TestCrewEmptyName(t *testing.T) {
+	t.Parallel()
+	s := newShip(t, crewFiles(quickTimes, ""))
+	for _, verb := range []string{"wake", "soul"} {
+		if out, code := s.fairlead(verb, ""); code != exitUsage || !strings.Contains(out, "`fairlead team` shows who is there") {
+			t.Errorf("fairlead %s \"\": exit code %d, %s", verb, code, out)
+		}
+	}
+}
+
+// All eight names of a team that sleeps fit into a line of 80 columns.
+func TestCrewNamesFit(t *testing.T) {
+	view := engine.CrewView{Button: "WAKE", Size: 8}
+	for _, name := range []string{"Lyra", "Kael", "Mira", "Oren", "Vesna", "Idris", "Noor", "Tamsin"} {
+		view.Agents = append(view.Agents, engine.DocumentView{ID: name, Name: &name, Status: "sleeping"})
+	}
+	a := &app{out: os.Stdout}
+	if got := a.whatNow(view); !strings.HasSuffix(got, "Tamsin") || columns(got) > 80 {
+		t.Errorf("it is %d columns: %s", columns(got), got)
+	}
+}
