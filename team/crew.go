@@ -98,6 +98,8 @@ func (d *draft) mayLead(in presence.Input) error {
 		reason, state = "it runs its own loop, so that nobody here can start it or tell it anything", "foreign"
 	case is != nil && is.Disabled:
 		reason, state = "it is disabled; enable it first", "disabled"
+	case a.Session.Leads() && (a.Session.Ending != "" || a.Session.Stop != nil): // what it is to be told would be lost with it
+		reason, state = "its lead session is just ending; try again when that is over", "ending"
 	default:
 		return nil
 	}

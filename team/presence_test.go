@@ -254,6 +254,7 @@ func TestSleep(t *testing.T) {
 	if changes := c.must("", SleepAsked{}); len(changes) != 0 {
 		t.Errorf("asked twice, it says %+v", changes)
 	}
+	refusedBy(t, c, "", presence.WakeAsked{}, "P8", "try again when that is over") // it would be lost with the session
 	c.ends("ada", control.OK)
 	c.present("Lyra sleeping, Kael sleeping")
 	if c.Agents["ada"].Session != nil {
@@ -380,7 +381,7 @@ func TestLeadCannotStart(t *testing.T) {
 	if l := c.Crew.Lead; l.InProgress() || len(l.Asks) != 0 || c.Agents["ada"].Session != nil {
 		t.Errorf("it cannot be started, and is to be told %+v", l)
 	}
-	if n := c.Crew.Notices[0]; n.Kind != presence.NoticeLead || !strings.Contains(n.Text, "no such program") {
+	if n := c.Crew.Notices[0]; n.Kind != presence.NoticeLead || !strings.Contains(n.Text, "ada did not begin") || !strings.Contains(n.Text, "no such program") {
 		t.Errorf("people see %+v", n)
 	}
 }

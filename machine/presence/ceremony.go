@@ -282,7 +282,11 @@ func (d *draft) ended(in LeadEnded) error {
 	}
 	var said *Notice
 	if l.InProgress() {
-		said = d.notice(NoticeLead, fmt.Sprintf("%s ended in the middle of %s: %s", l.Agent, l.stage(), cmp.Or(in.Why, "it did not say why")), in.Session)
+		words := "%s ended in the middle of %s: %s"
+		if l.Session == "" {
+			words = "%s did not begin, so there is no %s: %s"
+		}
+		said = d.notice(NoticeLead, fmt.Sprintf(words, l.Agent, l.stage(), cmp.Or(in.Why, "it did not say why")), in.Session)
 	}
 	return d.leadStep(Ended, step{Notice: said})
 }
