@@ -210,7 +210,7 @@ func (a *app) whatNow(view engine.CrewView) string {
 	}
 	switch presence.Button(view.Button) {
 	case presence.SummonButton:
-		return fmt.Sprintf("nobody was summoned yet; `fairlead summon` summons %d", view.Size)
+		return fmt.Sprintf("nobody is here yet; `fairlead summon` summons %d", view.Size)
 	case presence.WakeButton:
 		return fmt.Sprintf("`fairlead wake` wakes %d: %s", len(asleep), line(strings.Join(asleep, ", "), sleepersWidth))
 	case presence.WakingButton:
