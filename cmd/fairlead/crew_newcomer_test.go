@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,5 +55,15 @@ func TestCrewNamesFit(t *testing.T) {
 	a := &app{out: os.Stdout}
 	if got := a.whatNow(view); !strings.HasSuffix(got, "Tamsin") || columns(got) > 80 {
 		t.Errorf("it is %d columns: %s", columns(got), got)
+	}
+}
+
+// Who ends sessions is not told that they are waited for, nor to end them.
+func TestDownSaysWhatItDoes(t *testing.T) {
+	if got := fmt.Sprintf(downWords(true), "julian-1"); got != "ending julian-1\n" {
+		t.Errorf("--now says %q", got)
+	}
+	if got := fmt.Sprintf(downWords(false), "julian-1"); got != "waiting for julian-1 to finish; `fairlead down --now` ends them\n" {
+		t.Errorf("without --now it says %q", got)
 	}
 }

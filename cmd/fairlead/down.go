@@ -54,7 +54,7 @@ func (a *app) down(ctx context.Context, now bool) error {
 			}
 		}
 		if text := strings.Join(open, ", "); text != said && text != "" && !a.json {
-			fmt.Fprintf(a.err, "waiting for %s to finish; `fairlead down --now` ends them\n", text)
+			fmt.Fprintf(a.err, downWords(now), text)
 			said = text
 		}
 		if err := pause(ctx, downPoll); err != nil {
@@ -69,6 +69,14 @@ func (a *app) down(ctx context.Context, now bool) error {
 	}
 	fmt.Fprintln(a.out, "fairlead is down; what was wanted is kept for the next `fairlead up`")
 	return nil
+}
+
+// downWords say what is waited for, and a way to be quicker where there is one.
+func downWords(now bool) string {
+	if now {
+		return "ending %s\n"
+	}
+	return "waiting for %s to finish; `fairlead down --now` ends them\n"
 }
 
 // downPoll is how often the daemon is asked whether it is still there: it cannot tell us that it is not.
