@@ -343,6 +343,39 @@ func TestReportsWithoutEnd(t *testing.T) {
 	})
 }
 
+// A lead that said more than one answer may have is heard again later, though it is told nothing:
+// its session stays, and its team lives in it.
+func TestLeadThatTalksForDays(t *testing.T) {
+	inBubble(t, "julian", func(t *testing.T, b *bubble) {
+		b.led("julian")
+		l := newLeader()
+		first := true
+		l.ill = func(s *fakeSession, text string) bool {
+			l.does(s, text)
+			s.say("listening %d", s.read())
+			if first {
+				first = false
+				s.lasts(time.Second)
+				for range 1100 {
+					s.say("%s", strings.Repeat("x", 1<<10))
+				}
+				s.say("nobody hears this")
+				s.lasts(2 * time.Hour)
+				s.say("the next day")
+			}
+			return true
+		}
+		b.host.play = l.leads
+		b.start()
+		b.summons()
+		b.after(3 * time.Hour)
+		words := strings.Join(b.keptWords(), "\n")
+		if strings.Contains(words, "nobody hears this") || !strings.Contains(words, "is not shown here") || !strings.Contains(words, "the next day") {
+			t.Errorf("%d bytes are kept, which end: %.200q", len(words), words[max(0, len(words)-200):])
+		}
+	})
+}
+
 // A marker that begins behind much else is heard; one of more lines than any document has is
 // broken, and what comes after it is heard.
 func TestMarkersOfManyLines(t *testing.T) {

@@ -338,6 +338,9 @@ func TestImportDocument(t *testing.T) {
 
 // Files that come together are taken in up to the same most as one after the other.
 func TestDocumentsThatComeTogetherHaveOneMost(t *testing.T) {
+	if raced {
+		t.Skip("17 MiB of JSON take half a minute with the race detector, and one hand reads them")
+	}
 	w := newCrew(t)
 	soul := strings.Repeat("s", 250<<10)
 	away := filepath.Join(w.dir, "away")

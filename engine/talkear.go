@@ -22,8 +22,9 @@ const (
 	wordTries    = 5           // so often a word that may become a marker is waited for
 	whyShownMax  = 300         // of what an agent says before it waits
 
-	answerBytesMax = 1 << 20 // posted of one answer: what is longer is a file, and the journal is kept for ever
-	answerWaitsMax = 16      // waits of one answer; a word that comes more often is text
+	answerBytesMax = 1 << 20   // posted of one answer: what is longer is a file, and the journal is kept for ever
+	againAfter     = time.Hour // so long after its beginning what is said to no errand has room again: a lead's session stays
+	answerWaitsMax = 16        // waits of one answer; a word that comes more often is text
 
 	askWords = "it asks for permission: " // why a turn waits that a question has stopped
 )
@@ -51,19 +52,24 @@ type talkEar struct {
 // utterance is how far an agent went in what it says to one errand. Output without end must not
 // become a journal without end.
 type utterance struct {
-	key    string // of the errand
-	posted int    // bytes
-	cut    bool   // more than may be posted, and that was said
-	done   bool   // it has given its turn up; what it says after that is late, and hurries nobody
+	key    string    // of the errand
+	since  time.Time // counted from here
+	posted int       // bytes
+	cut    bool      // more than may be posted, and that was said
+	done   bool      // it has given its turn up; what it says after that is late, and hurries nobody
 	waits  int
 }
 
 // answering is the answer that is under way.
 func (t *talkEar) answering() *utterance {
-	if key := t.v.answers().Key; key != t.uttered.key {
-		t.uttered = utterance{key: key}
+	so := &t.uttered
+	if key := t.v.answers().Key; key != so.key {
+		*so = utterance{key: key, since: time.Now()}
 	}
-	return &t.uttered
+	if t.leads && so.key == t.rested && time.Since(so.since) >= againAfter {
+		so.since, so.posted, so.cut = time.Now(), 0, false
+	}
+	return so
 }
 
 // room cuts what is posted to what an answer may have, and says so once.
