@@ -31,7 +31,7 @@ func TestCrewImportsFolder(t *testing.T) {
 	s.saysCrew(exitFailed, "team import "+filepath.Join(s.dir, "none"), "none ends in .json", ".fairlead/agents")
 	for _, rubbish := range []string{"", "hello", "null", `["a list"]`, `{"name":`} {
 		s.put("rubbish.json", rubbish)
-		s.saysCrew(exitFailed, "team import "+filepath.Join(s.dir, "rubbish.json"), "rubbish.json is no agent's document", ".fairlead/agents")
+		s.saysCrew(exitFailed, "team import "+filepath.Join(s.dir, "rubbish.json"), "rubbish.json: this is no document of an agent", ".fairlead/agents")
 	}
 }
 

@@ -139,7 +139,7 @@ func (a *app) document(name string) ([]byte, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(data, &object); err != nil || object == nil {
-		return nil, fmt.Errorf("%s is no agent's document, which is a JSON object; those of a team are in its .fairlead/agents", line(name, errorWidth))
+		return nil, fmt.Errorf("%s: this is no document of an agent, which is a JSON object; those of a team are in its .fairlead/agents", line(name, errorWidth))
 	}
 	return data, nil
 }
