@@ -65,7 +65,7 @@ func (e *Engine) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptP
 	s := search{e: e, q: q, text: strings.ToLower(q.Text)}
 	if err := e.look(ctx, func(t *team.Team) {
 		page.Head = e.head
-		s.whom = whomOf(t)
+		s.whom, s.q.Session = whomOf(t), inTranscripts(t, q.Session)
 		e.makeTranscriptBeside()
 	}); err != nil {
 		return page, err
@@ -87,6 +87,22 @@ func (e *Engine) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptP
 		page.Messages = append(page.Messages, one...)
 	}
 	return page, nil
+}
+
+// inTranscripts is a session as messages name it: those of a lead have a name for all machines, and
+// people know the one that they see in every list.
+func inTranscripts(t *team.Team, session string) string {
+	for _, a := range t.Agents {
+		if a.Session != nil && a.Session.ID == session {
+			return cmp.Or(a.Session.UUID, session)
+		}
+		for i := range a.Past {
+			if a.Past[i].ID == session {
+				return cmp.Or(a.Past[i].UUID, session)
+			}
+		}
+	}
+	return session
 }
 
 // begin looks where it is quickest.

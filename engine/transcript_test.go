@@ -217,3 +217,17 @@ func TestTranscriptBookHasNoGap(t *testing.T) {
 		t.Errorf("the book has %d places, and misses what is up to %d", len(whole.places), whole.below)
 	}
 }
+
+// People know a lead's session by the name that stands in every list.
+func TestTranscriptKnowsASessionByBothNames(t *testing.T) {
+	tm := team.New(nil)
+	tm.Agents["julian"] = &team.Agent{
+		Name: "julian", Session: &team.Session{ID: "julian-2", UUID: "u2"},
+		Past: []team.Session{{ID: "julian-1", UUID: "u1"}, {ID: "julian-0"}},
+	}
+	for session, want := range map[string]string{"julian-2": "u2", "julian-1": "u1", "julian-0": "julian-0", "u1": "u1", "": ""} {
+		if got := inTranscripts(tm, session); got != want {
+			t.Errorf("%q is %q, not %q", session, got, want)
+		}
+	}
+}
