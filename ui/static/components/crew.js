@@ -4,7 +4,7 @@ import { crew, crewKnown, crewWrong, documentCell, lead, LEAD_SEAT, members, onS
 import { imported, importFiles, importing, sleep, summon, wake } from '../crewactions.js';
 import { evidenceOf, headline, leadLook, leadWords, lookOf, nameOf, NOTICES, ago } from '../crewwords.js';
 import { skew } from '../api.js';
-import { html, signal, useEffect, useRef, useSignal } from '../lib.js';
+import { html, signal, useEffect, useLayoutEffect, useRef, useSignal } from '../lib.js';
 import { asked, faults } from '../orders.js';
 import { live, seenUntil } from '../state.js';
 import { plain } from '../text.js';
@@ -99,7 +99,8 @@ function Sleep() {
   const here = useRef(/** @type {HTMLElement | null} */ (null));
   const asks = useRef(false);
   useEffect(() => { if (!open) sure.value = false; }, [open]);
-  useEffect(() => { if (asks.current !== sure.value) here.current?.querySelector('button')?.focus(); asks.current = sure.value; }, [sure.value]);
+  // before the page is drawn: a focus that moves later would take the answer from under a key
+  useLayoutEffect(() => { if (asks.current !== sure.value) here.current?.querySelector('button')?.focus(); asks.current = sure.value; }, [sure.value]);
   if (!open) return null;
   if (!sure.value) {
     const off = !live.value || asked.value !== '';
