@@ -75,6 +75,9 @@ func TestCrewPage(t *testing.T) {
 		}
 		story := uitest.Scenarios()[at]
 		t.Run(story.Name, func(t *testing.T) {
+			if raced && i > 0 {
+				t.Skip("one story is enough with the race detector")
+			}
 			s := newShip(t, exampleCrew(t))
 			line := uitest.NewLine(t, s.url)
 			p := uitest.Browse(t, line)
