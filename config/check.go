@@ -329,9 +329,10 @@ func (c *checker) channels(cfg *Config) {
 // question for its status.
 func (c *checker) lead(cfg *Config) {
 	l := c.root.get("team").get("lead")
-	a, ok := cfg.Agent(textOf(l))
+	name := textOf(l) // an agent without a name is not the lead that nobody named
+	a, ok := cfg.Agent(name)
 	switch {
-	case !ok:
+	case name == "" || !ok:
 	case a.Loop == LoopForeign:
 		c.add(l.place, l.path, "%s runs its own loop, so it cannot be told to summon or to wake; give it loop fairlead, or name another agent", shown(l))
 	case a.Driver == DriverExec:
