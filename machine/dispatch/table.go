@@ -1,0 +1,97 @@
+package dispatch
+
+import "github.com/fairlead-dev/fairlead/machine"
+
+// Event is what happened to a session, named so finely that its phase and the event decide. Which
+// agent it is about is data: there are as many as there are descriptions.
+type Event string
+
+const (
+	Started          Event = "started"           // in mode orchestrator or interactive
+	StartedQueue     Event = "started_queue"     // in mode response
+	InputCame        Event = "input"             // nothing is open
+	InputWaits       Event = "input_waits"       // something is
+	Delegated        Event = "delegated"         // by MAIN, or by a description that fits the input
+	HelpAsked        Event = "help_asked"        // by an agent
+	CallerSeen       Event = "caller_seen"       // the agent program's id of an agent at work
+	RoundOver        Event = "round_over"        // an answer that is not the last: it is told of results first
+	TaskOver         Event = "task_over"         // the last one at work
+	TaskOverOthers   Event = "task_over_others"  // others are at work
+	TaskOverAsker    Event = "task_over_asker"   // back to who asked for help
+	Responded        Event = "responded"         // the user has the answer
+	CallDenied       Event = "call_denied"       // a tool call
+	FileWritten      Event = "file_written"      // by a tool call that was allowed
+	MessageTaken     Event = "message_taken"     // from the inbox
+	MessageUnmatched Event = "message_unmatched" // nobody's description fits
+	MessageDone      Event = "message_done"
+	Interrupted      Event = "interrupted" // a crash, a cancelled answer, or the end of the session in the middle of one
+	EndAsked         Event = "end_asked"
+)
+
+// Act is what a rule does with the data.
+type Act string
+
+const (
+	TakeSetup  Act = "take_setup"
+	Begin      Act = "begin_conversation" // the next number
+	Wait       Act = "keep_input"
+	AddTask    Act = "add_task"
+	NoteCaller Act = "note_caller"
+	NextRound  Act = "next_round"
+	DropTask   Act = "drop_task"
+	CountDeny  Act = "count_denial"
+	AddFile    Act = "add_file"
+	Close      Act = "close_conversation"
+	CloseAll   Act = "close_session"
+)
+
+func do(acts ...Act) []Act { return acts }
+
+// Table is the whole policy. The ids are SPEC's rows.
+var Table = machine.Table[Phase, Event, Act]{
+	None: {
+		Started:      {ID: "D1", To: Ready, Do: do(TakeSetup)},
+		StartedQueue: {ID: "D1", To: Queue, Do: do(TakeSetup), Why: "there is no MAIN in mode response"},
+	},
+	Ready: {
+		InputCame:  {ID: "D2", To: Talking, Do: do(Begin)},
+		CallDenied: {ID: "D8", To: Ready, Do: do(CountDeny)},
+		EndAsked:   {ID: "D10", To: Closed, Do: do(CloseAll)},
+	},
+	Talking: {
+		InputWaits:  {ID: "D2", To: Talking, Do: do(Wait), Why: "one conversation at a time; it begins when this one is over"},
+		Delegated:   {ID: "D3", To: Working, Do: do(AddTask)},
+		RoundOver:   {ID: "D7", To: Talking, Do: do(NextRound), Why: "MAIN is told what came of what it delegated, and answers then"},
+		Responded:   {ID: "D7", To: Ready, Do: do(Close)},
+		CallDenied:  {ID: "D8", To: Talking, Do: do(CountDeny)},
+		FileWritten: {ID: "D9", To: Talking, Do: do(AddFile)},
+		Interrupted: {ID: "D11", To: Ready, Do: do(Close)},
+	},
+	Working: {
+		InputWaits:     {ID: "D2", To: Working, Do: do(Wait)},
+		Delegated:      {ID: "D3", To: Working, Do: do(AddTask), Why: "a second one in parallel: permissions go by the caller"},
+		CallerSeen:     {ID: "D3", To: Working, Do: do(NoteCaller)},
+		HelpAsked:      {ID: "D5", To: Working, Do: do(AddTask)},
+		RoundOver:      {ID: "D5", To: Working, Do: do(NextRound), Why: "it asked for help, and is told what came of it"},
+		TaskOver:       {ID: "D4", To: Talking, Do: do(DropTask)},
+		TaskOverOthers: {ID: "D4", To: Working, Do: do(DropTask)},
+		TaskOverAsker:  {ID: "D5", To: Working, Do: do(DropTask), Why: "back to who asked"},
+		Responded:      {ID: "D7", To: Ready, Do: do(Close), Why: "the program says that it has answered: whoever was not seen to end has ended"},
+		CallDenied:     {ID: "D8", To: Working, Do: do(CountDeny)},
+		FileWritten:    {ID: "D9", To: Working, Do: do(AddFile)},
+		Interrupted:    {ID: "D11", To: Ready, Do: do(Close)},
+	},
+	Queue: {
+		MessageTaken:     {ID: "D6", To: Serving, Do: do(Begin, AddTask)},
+		MessageUnmatched: {ID: "D6", To: Queue, Why: "the message is put aside with the ranking"},
+		CallDenied:       {ID: "D8", To: Queue, Do: do(CountDeny)},
+		EndAsked:         {ID: "D10", To: Closed, Do: do(CloseAll)},
+	},
+	Serving: {
+		CallerSeen:  {ID: "D6", To: Serving, Do: do(NoteCaller)},
+		MessageDone: {ID: "D6", To: Queue, Do: do(DropTask, Close)},
+		CallDenied:  {ID: "D8", To: Serving, Do: do(CountDeny)},
+		FileWritten: {ID: "D9", To: Serving, Do: do(AddFile)},
+		Interrupted: {ID: "D11", To: Queue, Do: do(Close)},
+	},
+}
