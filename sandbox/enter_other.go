@@ -1,0 +1,18 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"errors"
+	"runtime"
+)
+
+// Supported says that there is no sandbox here.
+func Supported() (abi int, why string) {
+	return 0, "there is no Landlock on " + runtime.GOOS + "; it is Linux's own"
+}
+
+func enter(Box, []string) error {
+	_, why := Supported()
+	return errors.New(why)
+}

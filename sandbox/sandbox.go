@@ -1,0 +1,149 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+)
+
+// Verb is the first argument of a process that is to sandbox itself.
+const Verb = "__sandbox"
+
+const (
+	// CannotSandbox is the exit code where the sandbox could not be made, or the
+	// program could not be executed in it: the number that env and nice use.
+	CannotSandbox = 126
+	// NoProgram is the exit code where there is no such program.
+	NoProgram = 127
+)
+
+// writesMax is more folders than anybody grants on purpose; each is an open descriptor and a rule.
+const writesMax = 64
+
+// Box is what a sandboxed process may do besides reading. The zero value is the
+// strictest one.
+type Box struct {
+	// Write are the folders below which, and the files to which, may be written.
+	// Absolute, clean, there already, and with no symbolic link on the way: the
+	// process that was sandboxed before could have laid one. They are looked up
+	// once, at the start: a folder that is made again under its name is another one.
+	Write []string
+
+	// Attributes lets modes, owners, times, flags and extended attributes be
+	// changed: of every file that the user may, outside the folders too, for the
+	// kernel's filter cannot tell which file a call is about.
+	Attributes bool
+
+	// Sockets lets unix sockets be spoken to: the daemon's, but also those of a
+	// service manager, a container daemon or a terminal multiplexer, which would
+	// start anything, outside.
+	Sockets bool
+}
+
+// Wrap is the command that starts argv in a sandbox. exe is this program's file;
+// "/proc/self/exe" is good where the one that executes it is this program too. Whether
+// it can be done is seen when it runs: exit code 126 then, and words on standard error.
+func Wrap(exe string, argv []string, box Box) []string {
+	out := make([]string, 0, 6+2*len(box.Write)+len(argv))
+	out = append(out, exe, Verb)
+	for _, w := range box.Write {
+		out = append(out, "--write", w)
+	}
+	if box.Attributes {
+		out = append(out, "--attributes")
+	}
+	if box.Sockets {
+		out = append(out, "--sockets")
+	}
+	return append(append(out, "--"), argv...)
+}
+
+// Intercept sandboxes this process and becomes the program it was given, or exits,
+// where it was started to do so; else it returns. It stands first in main, and in
+// TestMain of tests that start sandboxes.
+func Intercept() {
+	if len(os.Args) > 1 && os.Args[1] == Verb {
+		os.Exit(Main(os.Args[2:]))
+	}
+}
+
+// Main is the verb without its name: `--write DIR … [--attributes] [--sockets] -- PROGRAM
+// ARGUMENT…`. It returns only where PROGRAM was not started; the result is the exit code.
+func Main(args []string) int {
+	return report(os.Stderr, run(args))
+}
+
+func run(args []string) error {
+	if len(args) > 0 && args[0] == tryWord {
+		return tryAll(args[1:])
+	}
+	box, argv, err := parse(args)
+	if err != nil {
+		return err
+	}
+	return enter(box, argv)
+}
+
+// notFound is that there is no such program: an exit code of its own, as shells have it.
+type notFound struct{ error }
+
+// report says what went wrong; nothing did where err is nil.
+func report(to io.Writer, err error) int {
+	var none notFound
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &none):
+		fmt.Fprintf(to, "fairlead: sandbox: %v\n", err)
+		return NoProgram
+	}
+	fmt.Fprintf(to, "fairlead: sandbox: %v; nothing was started\n", err)
+	return CannotSandbox
+}
+
+// parse reads what Wrap wrote, and takes nothing else: a word that is misread here
+// could be a permission.
+func parse(args []string) (box Box, argv []string, err error) {
+	for i := 0; i < len(args); i++ {
+		switch args[i] {
+		case "--":
+			if argv = args[i+1:]; len(argv) == 0 || argv[0] == "" {
+				return box, nil, errors.New("no program after --")
+			}
+			return box, argv, box.check()
+		case "--write":
+			if i++; i == len(args) {
+				return box, nil, errors.New("no folder after --write")
+			}
+			box.Write = append(box.Write, args[i])
+		case "--attributes":
+			box.Attributes = true
+		case "--sockets":
+			box.Sockets = true
+		default:
+			return box, nil, fmt.Errorf("%q is not understood; it takes --write DIR …, --attributes, --sockets, -- and the command", args[i])
+		}
+	}
+	return box, nil, errors.New("no -- and no program; write: --write DIR … -- PROGRAM ARGUMENT…")
+}
+
+// check says what is wrong with a box before anybody asks the kernel.
+func (b Box) check() error {
+	if len(b.Write) > writesMax {
+		return fmt.Errorf("%d folders to write to, %d are the most; name one above them", len(b.Write), writesMax)
+	}
+	for _, w := range b.Write {
+		switch {
+		case !strings.HasPrefix(w, "/") || path.Clean(w) != w || strings.ContainsRune(w, 0):
+			return fmt.Errorf("%q is no absolute path without . and .. and doubled slashes", w)
+		case w == "/" || w == "/dev" || below(w, "/proc") || below(w, "/sys"):
+			return fmt.Errorf("whoever may write to %s is in no sandbox; name a folder to work in", w)
+		}
+	}
+	return nil
+}
+
+func below(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
