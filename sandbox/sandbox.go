@@ -70,6 +70,11 @@ func Intercept() {
 	}
 }
 
+// Every process of a sandboxed session waits for this one, and it needs next to nothing of
+// the program that it is: it branches off before most packages are initialised (the holder
+// does the same, and says how). Where their order changes it is only slower.
+func init() { Intercept() } //nolint:gochecknoinits // see above: main is too late
+
 // Main is the verb without its name: `--write DIR … [--attributes] [--sockets] -- PROGRAM
 // ARGUMENT…`. It returns only where PROGRAM was not started; the result is the exit code.
 func Main(args []string) int {
