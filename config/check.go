@@ -47,6 +47,7 @@ func (c *checker) config() *Config {
 	c.agents(cfg)
 	c.seats(cfg)
 	c.channels(cfg)
+	c.session(cfg)
 	return cfg
 }
 

@@ -33,6 +33,7 @@ type Config struct {
 	Team       Team
 	Agents     []Agent // in file order
 	Channels   []Channel
+	Session    Session
 	TurnConfig TurnConfig
 	Notify     Notify
 	Listen     string   // host:port, loopback
@@ -144,6 +145,28 @@ type Channel struct {
 	MaxRounds          int // rounds after a person's message; 0 no limit
 	WaitTimeout        time.Duration
 }
+
+// Session is how sessions go in which one agent coordinates (seed 002, SPEC D1 to D11).
+type Session struct {
+	Main      string   // the agent of this file that is MAIN; empty: nobody is
+	Ranker    string   // the agent of this file that is asked whose work an input is; empty: nobody, words are counted
+	Threshold float64  // of that counting: the score below which MAIN keeps an input; zero: the ranking's own
+	Tools     []string // names or globs of tools that MAIN may use though they are not known
+	Sandbox   Sandbox
+}
+
+// RankerBuiltin is how a file says that no agent is asked.
+const RankerBuiltin = "builtin"
+
+// Sandbox says whether the kernel keeps MAIN's process from writing.
+type Sandbox string
+
+// What a file may ask for.
+const (
+	SandboxAuto     Sandbox = "auto"     // where the kernel can
+	SandboxOff      Sandbox = "off"      // never
+	SandboxRequired Sandbox = "required" // or MAIN is not started
+)
 
 // TurnConfig has the six fields of the turn seed, in its spelling and its order.
 type TurnConfig struct {

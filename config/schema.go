@@ -317,6 +317,9 @@ func typeText(n *node, want []string) string {
 
 func isDuration(path string) bool {
 	last := path[strings.LastIndexByte(path, '.')+1:]
+	if path == "session" { // the mapping, not a limit of that name
+		return false
+	}
 	return slices.Contains([]string{"session", "turn_timeout", "status_timeout", "hatch_timeout", "first", "max", "grace"}, last)
 }
 
