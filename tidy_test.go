@@ -39,6 +39,9 @@ var imports = []importRow{
 	{pkg: "policy"},
 	{pkg: "marker"},
 	{pkg: "condition"},
+	{pkg: "sandbox", inTests: []string{"policy", "policy/*"}},
+	{pkg: "policy/*", may: []string{"policy"}},
+	{pkg: "interop/*", may: []string{"machine", "machine/*", "policy", "interop"}, inTests: []string{"policy/*", "interop/*"}},
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
 	{pkg: "golden"}, // of tests, for tests
 

@@ -44,6 +44,8 @@ type Body struct {
 	Talk   *Talk    `json:"talk,omitempty"`   // what the agent's session was told last
 
 	Presence *presence.Body `json:"presence,omitempty"`
+
+	Dispatch *FolderSet `json:"dispatch,omitempty"` // of a session folder
 }
 
 // ControlSet is an agent's control as it is now.
@@ -122,6 +124,8 @@ func (t *Team) Apply(ch Change) {
 		t.applyTurn(ch.turn())
 	case ch.Body.Presence != nil:
 		t.Crew.Apply(ch.presence())
+	case ch.Body.Dispatch != nil:
+		t.applyFolder(name, ch.Body.Dispatch)
 	case ch.Body.Circle != nil:
 		put(&t.Circles, name, *ch.Body.Circle)
 	case ch.Body.Talk != nil:

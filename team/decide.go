@@ -52,6 +52,14 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 		if err := d.crew(what); err != nil {
 			return nil, err
 		}
+	case FolderSeen:
+		if err := d.folderSeen(what); err != nil {
+			return nil, err
+		}
+	case FolderGone:
+		if err := d.folderGone(what.Name); err != nil {
+			return nil, err
+		}
 	case SleepAsked:
 		if err := d.sleep(); err != nil {
 			return nil, err
@@ -134,6 +142,10 @@ func (d *draft) one(member *Agent) error {
 		return d.endSession(&a, d.team.talkOverWhy(&a, d.ev.At), false)
 	case leadDue:
 		return d.lead(&a)
+	case workDue:
+		return d.work(&a, what)
+	case workOver:
+		return d.endSession(&a, what.why, false)
 	case SessionAdopted:
 		return d.adopted(&a, what)
 	case SessionReported:

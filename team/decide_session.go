@@ -84,6 +84,9 @@ func (d *draft) adopted(a *Agent, what SessionAdopted) error {
 	if a.Session.Talks() {
 		return d.talkSeen(a, a.Session, what.Input, true)
 	}
+	if a.Session.works() {
+		return nil // the folder says whether it is still wanted
+	}
 	if !ok {
 		return d.control(a, control.Adopted{})
 	}
@@ -212,6 +215,9 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	if s.Talks() {
 		return d.talkEnded(a, &s)
 	}
+	if s.works() {
+		return d.workEnded(a, &s)
+	}
 	err = d.told(a, control.Ended{Kind: s.Kind, Outcome: s.Outcome, Why: s.Why, Ran: ran, AtStart: what.AtStart})
 	if err != nil {
 		return fmt.Errorf("team: the end of %s: %w", s.ID, err)
@@ -241,6 +247,9 @@ func (d *draft) timer(a *Agent) error {
 	if limit, at := d.team.sessionDeadline(a); !at.IsZero() && !d.ev.At.Before(at) {
 		if _, _, isStep := StepOf(a.Session.For); isStep {
 			return d.timeUp(a, limit) // what else is due is due at the next timer
+		}
+		if a.Session.works() {
+			return d.endSession(a, limitWords+"session "+limit.String(), false)
 		}
 		if !a.Session.Talks() {
 			if err := d.control(a, control.LimitHit{Limit: "session " + limit.String()}); err != nil {

@@ -21,6 +21,12 @@ func Lines(ch Change, agentOf func(run, step string) string) []Line {
 	id, isRun := strings.CutPrefix(ch.Entity, runPrefix)
 	if !isRun {
 		line := Line{Entity: ch.Entity, Agent: nameOf(ch.Entity), From: ch.From, To: ch.To}
+		if ch.Body.Dispatch != nil {
+			line.Agent = ch.To // who is in charge is who it is about
+			if ch.Body.Dispatch.End != nil {
+				return nil // nobody moved
+			}
+		}
 		if ch.Body.Team != nil || strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channelPrefix) {
 			line.Agent = ""
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -14,7 +15,7 @@ import (
 // Machine is one state machine as people read it. Everything in it comes from the table
 // that decides.
 type Machine struct {
-	Name    string        `json:"name"`    // control, session, presence, lead, workflow, run, turn, message
+	Name    string        `json:"name"`    // control, session, presence, lead, dispatch, workflow, run, turn, message
 	Promise string        `json:"promise"` // what it keeps, in one sentence
 	Rows    []machine.Row `json:"rows"`    // by id
 	Mermaid string        `json:"mermaid"` // a state diagram
@@ -47,6 +48,10 @@ func Machines() []Machine {
 		{
 			Name: "run", Promise: "A run is cancelled, paused or resumed by somebody with a name; how far it is, is read off its steps.",
 			Rows: workflow.RunTable.Rows(), Mermaid: workflow.RunTable.Mermaid(), Matrix: workflow.RunTable.Matrix(),
+		},
+		{
+			Name: "dispatch", Promise: "At most one conversation of a session is open, every input has a number of its own, and numbers have no gaps.",
+			Rows: dispatch.Table.Rows(), Mermaid: dispatch.Table.Mermaid(), Matrix: dispatch.Table.Matrix(),
 		},
 		{
 			Name: "turn", Promise: "At most one agent of a channel is ACTIVE or WAITING.",

@@ -17,6 +17,7 @@ type Touched struct {
 	agents, runs map[string]bool
 	all          bool // everybody: a hold, a start
 	held         bool // the hold may be over: channels that it parked go on
+	folders      bool // who has work in a session folder, or a session for one
 	lead         bool // who leads the team may have something to do
 	atWork       bool // whoever has a session: something was used, and limits are shared
 }
@@ -30,6 +31,8 @@ func (x *Touched) Note(ch Change) {
 		x.turn(ch.Body.Turn)
 	case ch.Body.Presence != nil:
 		x.lead = true
+	case ch.Body.Dispatch != nil:
+		x.folders = true
 	case ch.Body.Circle != nil: // who it moved, moved by changes of their own
 	case isRun:
 		id, _, _ = strings.Cut(id, "/")
@@ -100,8 +103,25 @@ func (x *Touched) spread(t *Team) {
 	if x.lead && t.leadAgent() != nil {
 		x.agent(t.Crew.Lead.Agent)
 	}
+	if x.folders {
+		x.folderWorkers(t)
+	}
 	x.held = x.held || x.all
-	x.all, x.atWork, x.lead = false, false, false
+	x.all, x.atWork, x.lead, x.folders = false, false, false, false
+}
+
+// folderWorkers names who has work in a session folder, and who works for one.
+func (x *Touched) folderWorkers(t *Team) {
+	for _, f := range t.Folders {
+		for _, w := range f.Session.Due() {
+			x.agent(w.Agent)
+		}
+	}
+	for name, a := range t.Agents {
+		if a.Session.works() {
+			x.agent(name)
+		}
+	}
 }
 
 func (x *Touched) touchOwner(s *Session) {
@@ -148,6 +168,9 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 			return Event{At: at, Actor: actor, Agent: name, What: what}, true
 		}
 		if what := t.nextOfTalk(a, at); what != nil {
+			return Event{At: at, Actor: actor, Agent: name, What: what}, true
+		}
+		if what := t.nextOfFolders(a, at); what != nil {
 			return Event{At: at, Actor: actor, Agent: name, What: what}, true
 		}
 	}

@@ -264,6 +264,8 @@ func (b *begins) stands(a *Agent, c *Claim) (ok bool, why string) {
 		return t.mayTalk(a, b.at)
 	case c.For == ForLead:
 		return t.mayTakeLead(a, b.at)
+	case strings.HasPrefix(c.For, folderPrefix):
+		return t.mayTakeWork(a, c.For, b.at)
 	case !isStep:
 		return t.mayControl(a, b.at)
 	}
@@ -319,6 +321,9 @@ func (d *draft) seatMoves(a *Agent) error {
 	}
 	if todo := d.team.leadTodo(a.Name); len(todo) > 0 && line[0].For == ForLead {
 		return d.openLead(a, todo[0])
+	}
+	if strings.HasPrefix(line[0].For, folderPrefix) {
+		return d.openSession(a, Session{Kind: line[0].Kind, For: line[0].For})
 	}
 	if !isStep {
 		return d.open(a, line[0].Kind)

@@ -48,6 +48,8 @@ type Team struct {
 
 	Crew presence.Crew `json:"crew,omitzero"` // who of the team exists, and who is awake
 
+	Folders map[string]*Folder `json:"folders,omitempty"` // session folders, by name
+
 	guests map[string][]string // channels by agent; found out when it is asked for (outside)
 
 	// Render gives the identity of the bytes that a projection is written as, so that it is
@@ -159,6 +161,7 @@ func (t *Team) Copy() *Team {
 	c.Notes, c.Archive, c.Bench.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Bench.Sessions)
 	c.Floor, c.Circles, c.guests = *again(&t.Floor), maps.Clone(t.Circles), nil
 	c.Crew.Docs = maps.Clone(t.Crew.Docs)
+	c.Folders = maps.Clone(t.Folders) // each is replaced whole
 	return &c
 }
 

@@ -34,6 +34,10 @@ type Todo struct {
 
 	Run  string        // of an errand that TodoRun gave
 	Step workflow.Todo // the same: what the step's machine asks for, with the lease to answer under
+
+	Folder string  // of an errand that TodoFolder gave
+	Work   string  // the same: which work of it
+	End    WorkEnd // the same: how it ended
 }
 
 // Todo reads an agent's errands off its state. It is asked again after every change, and
@@ -89,6 +93,8 @@ func (t *Team) mayStart(a *Agent, at time.Time) (ok bool, why string) {
 		return t.stillToLead(a, a.Session.Talk.Key)
 	case a.Session.Talks():
 		return t.stillToTell(a, at)
+	case a.Session.works():
+		return t.stillDue(a.Session.For)
 	default:
 		return true, ""
 	}

@@ -340,7 +340,7 @@ func (d *draft) taskEnded(in TaskEnded) error {
 		round := open.round(task.By)
 		open.Tasks = slices.DeleteFunc(open.Tasks, func(t Task) bool { return t.ID == task.ID || c.under(t, task.ID) })
 		open.Results = append(open.Results, Result{Task: task.ID, Agent: task.Agent, By: task.By, OK: in.OK, Text: short(in.Result, ResultBytesMax), Round: round})
-		if len(open.Results) > 2*tasksMax {
+		if len(open.Results) > resultsMax {
 			open.Results = open.Results[1:]
 		}
 		if text := short(in.Result, TextBytesMax); text != "" || !in.OK {
@@ -510,7 +510,7 @@ func (d *draft) wrote(in Wrote) error {
 	if task, ok := c.Task(in.Task); ok {
 		who = task.Agent
 	}
-	file := File{Path: short(in.File.Path, 4096), Summary: cmp.Or(short(in.File.Summary, 500), "written by "+who)}
+	file := File{Path: short(in.File.Path, 1024), Summary: cmp.Or(short(in.File.Summary, 200), "written by "+who)}
 	return d.step(FileWritten, "file written", func(now *Now, body *Body) {
 		if len(now.Open.Files) >= filesMax {
 			now.Open.More++

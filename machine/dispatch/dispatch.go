@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -66,14 +67,15 @@ const (
 
 // Limits, so that no session grows without bound.
 const (
-	TextBytesMax   = 64 << 10 // of an input, a task or a result; more does not fit into a line that others read
-	ResultBytesMax = 4 << 10  // of a result as it is kept for who asked; all of it is in dialogue.md
-	waitingMax     = 64       // inputs in line; a person who typed more does not know what he waits for
-	tasksMax       = 64       // at work at the same time
-	filesMax       = 200      // of one conversation: every line of its history repeats them; more are counted
-	inputKept      = 4 << 10  // bytes of an input that nobody here has to be told; all of it is in dialogue.md
-	heldBytesMax   = 1 << 20  // of everything that is to be told, and waits
-	agentsMax      = 2000     // descriptions of a session
+	TextBytesMax   = 64 << 10  // of an input, a task or a result; more does not fit into a line that others read
+	ResultBytesMax = 4 << 10   // of a result as it is kept for who asked; all of it is in dialogue.md
+	waitingMax     = 64        // inputs in line; a person who typed more does not know what he waits for
+	tasksMax       = 64        // at work at the same time
+	resultsMax     = 32        // kept of one conversation; all are in dialogue.md
+	filesMax       = 200       // of one conversation: every line of its history repeats them; more are counted
+	inputKept      = 4 << 10   // bytes of an input that nobody here has to be told; all of it is in dialogue.md
+	heldBytesMax   = 256 << 10 // of everything that is to be told, and waits: it stands in every line
+	agentsMax      = 2000      // descriptions of a session
 )
 
 // Session is everything that is true of one session folder. Its zero value is one that was not begun.
@@ -251,6 +253,38 @@ type Work struct {
 // Key names it for ever: conv_002/1/0.
 func (w Work) Key() string {
 	return fmt.Sprintf("%s/%d/%d", ConversationID(w.Conversation), w.Task, w.Round)
+}
+
+// WorkOf reads a key back.
+func WorkOf(key string) (Work, bool) {
+	var w Work
+	id, rest, _ := strings.Cut(key, "/")
+	task, round, _ := strings.Cut(rest, "/")
+	n, err := strconv.Atoi(strings.TrimPrefix(id, "conv_"))
+	if err != nil {
+		return Work{}, false
+	}
+	w.Conversation = n
+	if w.Task, err = strconv.ParseUint(task, 10, 64); err != nil {
+		return Work{}, false
+	}
+	if w.Round, err = strconv.Atoi(round); err != nil {
+		return Work{}, false
+	}
+	return w, w.Key() == key
+}
+
+// Wanted says whether somebody who was told this is still to answer it.
+func (s *Session) Wanted(w Work) bool {
+	c := s.Open
+	switch {
+	case c == nil || c.N != w.Conversation:
+		return false
+	case w.Task == 0:
+		return c.Round == w.Round && (s.Phase == Talking || s.Phase == Working)
+	}
+	task, ok := c.Task(w.Task)
+	return ok && task.Round == w.Round
 }
 
 // Due is what a host is to have done now, the oldest first. Who asked for help is told again when

@@ -1,0 +1,377 @@
+package team
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+const folderPrefix = "dispatch/"
+
+// Folder is a session folder (seed 002), as far as its history was taken in. The folder is the
+// truth, since hooks decide on it where no daemon is; the team has what it needs to have its
+// agents do the work, and the journal has the history.
+type Folder struct {
+	Name    string             `json:"name"`
+	Path    string             `json:"path"`
+	Read    int64              `json:"read,omitempty"` // bytes of its history that are in the journal
+	Gone    bool               `json:"gone,omitempty"` // it is not there any more
+	Session dispatch.Session   `json:"session,omitzero"`
+	Ends    map[string]WorkEnd `json:"ends,omitempty"` // by work: how its session ended, until the folder says the same
+}
+
+// WorkEnd is how a session ended that worked for a session folder.
+type WorkEnd struct {
+	Agent   string          `json:"agent"`
+	Session string          `json:"session,omitempty"` // whose output is the result
+	Outcome control.Outcome `json:"outcome"`
+	Why     string          `json:"why,omitempty"`
+}
+
+// FolderSeen is what stands in a folder's history from a byte on. It is taken in as it is: whoever
+// wrote it decided under the folder's lock.
+type FolderSeen struct {
+	Name, Path string
+	From, To   int64
+	Lines      []FolderLine
+	Anew       bool // it was replaced by another one, and is read from its beginning
+}
+
+// FolderLine is one change of a session, with its place and who made it.
+type FolderLine struct {
+	End    int64
+	Actor  Actor
+	Change dispatch.Change
+}
+
+// FolderGone is a folder that is not there any more, or has no history.
+type FolderGone struct{ Name string }
+
+// FolderSet is a change of a session folder.
+type FolderSet struct {
+	Path string         `json:"path,omitempty"`
+	Read int64          `json:"read,omitempty"` // up to and with its line
+	Anew bool           `json:"anew,omitempty"`
+	Gone bool           `json:"gone,omitempty"`
+	At   time.Time      `json:"at,omitzero"` // when it was decided, by its own line
+	Body *dispatch.Body `json:"body,omitempty"`
+	Work string         `json:"work,omitempty"` // with End: whose session ended
+	End  *WorkEnd       `json:"end,omitempty"`
+}
+
+// Errands of a session folder.
+const (
+	TellFolder   Errand = "tell_folder"   // how a work ended
+	AnswerFolder Errand = "answer_folder" // the answer that needs nobody
+)
+
+// wordsKept is how much of what was said in a session the journal has beside its history: all of it is in
+// dialogue.md.
+const wordsKept = 500
+
+// WorkOf says which work of which session folder a session or a claim is for; false: for none.
+func WorkOf(forWhom string) (folder string, work dispatch.Work, ok bool) {
+	rest, ok := strings.CutPrefix(forWhom, folderPrefix)
+	if !ok {
+		return "", dispatch.Work{}, false
+	}
+	folder, key, _ := strings.Cut(rest, "/")
+	work, ok = dispatch.WorkOf(key)
+	return folder, work, ok
+}
+
+func forWork(folder, key string) string { return folderPrefix + folder + "/" + key }
+
+// due finds a work that is to be done now.
+func (f *Folder) due(key string) (dispatch.Work, bool) {
+	if f == nil || f.Gone {
+		return dispatch.Work{}, false
+	}
+	for _, w := range f.Session.Due() {
+		if w.Key() == key {
+			return w, true
+		}
+	}
+	return dispatch.Work{}, false
+}
+
+// Due gives a work by its key, where it is to be done now.
+func (t *Team) Due(folder, key string) (dispatch.Work, bool) { return t.Folders[folder].due(key) }
+
+// works says whether a session is for a session folder.
+func (s *Session) works() bool {
+	if s == nil {
+		return false
+	}
+	_, _, ok := WorkOf(s.For)
+	return ok
+}
+
+// TodoFolder is what is to be told to a folder now.
+func (t *Team) TodoFolder(name string, at time.Time) (todo []Todo) {
+	f := t.Folders[name]
+	if f == nil || f.Gone || f.Session.Host != dispatch.Fairlead {
+		return nil
+	}
+	if _, ok := f.Session.Answer(); ok {
+		return []Todo{{Key: fmt.Sprintf("answer/%s/%d", name, f.Session.Line), Do: AnswerFolder, Folder: name}}
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Ends)) {
+		end := f.Ends[key]
+		todo = append(todo, Todo{Key: "told/" + forWork(name, key), Do: TellFolder, Agent: end.Agent, Folder: name, Work: key, End: end})
+	}
+	for _, w := range f.Session.Due() {
+		key := w.Key()
+		if _, ended := f.Ends[key]; ended || t.sits(w.Agent, forWork(name, key)) {
+			continue
+		}
+		if why := t.cannotWork(w.Agent, at); why != "" {
+			end := WorkEnd{Agent: w.Agent, Outcome: control.CannotStart, Why: why}
+			todo = append(todo, Todo{Key: "told/" + forWork(name, key), Do: TellFolder, Agent: w.Agent, Folder: name, Work: key, End: end})
+		}
+	}
+	return todo
+}
+
+// sits says whether an agent has a session for this.
+func (t *Team) sits(agent, forWhom string) bool {
+	a := t.Agents[agent]
+	return a != nil && a.Session != nil && a.Session.For == forWhom
+}
+
+// cannotWork is why an agent will not do a work of a session, however long one waits; empty: it may.
+func (t *Team) cannotWork(agent string, at time.Time) string {
+	a := t.Agents[agent]
+	switch {
+	case a == nil:
+		return agent + " is described in .claude/agents and is no agent of fairlead.yaml, so nobody here can start it; give it a driver under agents"
+	case a.Removed:
+		return agent + " is no longer configured"
+	case a.Settings.Policy.Foreign:
+		return agent + " runs its own loop, so nobody here can start it"
+	}
+	if limit := t.OverLimit(a, at); limit != "" {
+		return limitWords + limit
+	}
+	return ""
+}
+
+// workOverWords is why a session is asked to end that nobody waits for.
+const workOverWords = "the conversation that it was for is over"
+
+// Events that come from Next alone.
+type (
+	workDue  struct{ folder, key string } // an agent has work in a session folder, and no place in its line
+	workOver struct{ why string }         // its session is to go
+)
+
+// nextOfFolders gives what follows for an agent that session folders have work for; nil: nothing.
+func (t *Team) nextOfFolders(a *Agent, at time.Time) any {
+	if s := a.Session; s.works() && s.Ending == "" && s.Phase == Running {
+		if folder, w, _ := WorkOf(s.For); !t.wanted(folder, w) {
+			return workOver{workOverWords}
+		}
+		if limit := t.OverLimit(a, at); limit != "" {
+			return workOver{limitWords + limit}
+		}
+	}
+	if t.cannotWork(a.Name, at) != "" {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Folders)) {
+		f := t.Folders[name]
+		if f.Gone {
+			continue
+		}
+		for _, w := range f.Session.Due() {
+			key := w.Key()
+			_, ended := f.Ends[key]
+			if w.Agent == a.Name && !ended && !isIn(a.Line, forWork(name, key)) && !t.sits(a.Name, forWork(name, key)) {
+				return workDue{name, key}
+			}
+		}
+	}
+	return nil
+}
+
+// wanted says whether what a session works on is still to be answered.
+func (t *Team) wanted(folder string, w dispatch.Work) bool {
+	f := t.Folders[folder]
+	return f != nil && !f.Gone && f.Session.Wanted(w)
+}
+
+// work has an agent begin, or stand in line (J1).
+func (d *draft) work(a *Agent, due workDue) error {
+	forWhom := forWork(due.folder, due.key)
+	if d.team.open(a) && len(a.Line) == 0 && !d.team.Hold.On && !d.team.Stopping {
+		return d.openSession(a, Session{Kind: control.Work, For: forWhom})
+	}
+	return d.claim(a, Claim{For: forWhom, Kind: control.Work, At: d.ev.At})
+}
+
+// mayTakeWork says whether a claim for a session folder stands, or why not. While the team is held
+// it keeps its place (X8).
+func (t *Team) mayTakeWork(a *Agent, forWhom string, at time.Time) (ok bool, why string) {
+	if why := t.cannotWork(a.Name, at); why != "" {
+		return false, why
+	}
+	return t.stillDue(forWhom)
+}
+
+func (t *Team) stillDue(forWhom string) (ok bool, why string) {
+	folder, w, _ := WorkOf(forWhom)
+	if _, due := t.Folders[folder].due(w.Key()); !due {
+		return false, "the conversation goes on without it"
+	}
+	if _, ended := t.Folders[folder].Ends[w.Key()]; ended {
+		return false, "it has been done"
+	}
+	return true, ""
+}
+
+// workEnded keeps how a session ended until the folder knows. One that never began may yet.
+func (d *draft) workEnded(a *Agent, s *Session) error {
+	folder, w, _ := WorkOf(s.For)
+	f := d.team.Folders[folder]
+	if s.Outcome == control.Withdrawn || f == nil || f.Gone || !f.Session.Wanted(w) {
+		return nil
+	}
+	end := WorkEnd{Agent: a.Name, Session: s.ID, Outcome: s.Outcome, Why: s.Why}
+	d.folderChange(folder, "J1", f.Session.State(), f.Session.State(), "session_ended", FolderSet{Work: w.Key(), End: &end})
+	return nil
+}
+
+// folderSeen takes in what was read of a folder's history.
+func (d *draft) folderSeen(what FolderSeen) error {
+	f := d.team.Folders[what.Name]
+	switch {
+	case what.Name == "" || strings.ContainsRune(what.Name, '/'):
+		return &machine.Refusal{Subject: what.Name, Event: "folder_seen", State: "none", Row: "D1", Reason: "a session folder has a name without /"}
+	case f == nil && what.From != 0, f != nil && !what.Anew && f.Read != what.From:
+		return nil // it was taken in before, or is to be read from another place
+	}
+	actor := d.ev.Actor
+	for i := range what.Lines {
+		line := &what.Lines[i]
+		set := FolderSet{Read: line.End, At: line.Change.At, Body: journaled(line.Change.Body)}
+		if i == 0 {
+			set.Anew = what.Anew
+		}
+		if f == nil && i == 0 || set.Anew {
+			set.Path = what.Path
+		}
+		d.ev.Actor = line.Actor
+		d.folderChange(what.Name, line.Change.Row, cmp.Or(line.Change.From, string(dispatch.None)), line.Change.To, string(line.Change.Event), set)
+	}
+	d.ev.Actor = actor
+	return nil
+}
+
+// journaled is a body without what would make the journal as long as the conversations: the words are
+// in dialogue.md, and their beginnings here.
+func journaled(body dispatch.Body) *dispatch.Body {
+	body.Entries = slices.Clone(body.Entries)
+	for i := range body.Entries {
+		e := &body.Entries[i]
+		e.Text, e.More = cutText(e.Text), cutText(e.More)
+	}
+	if body.Setup != nil {
+		setup := *body.Setup
+		setup.Agents = slices.Clone(setup.Agents)
+		for i := range setup.Agents {
+			setup.Agents[i].Text = cutText(setup.Agents[i].Text)
+		}
+		body.Setup = &setup
+	}
+	if body.Reply != nil {
+		reply := *body.Reply
+		reply.Text = cutText(reply.Text)
+		body.Reply = &reply
+	}
+	return &body
+}
+
+func cutText(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= wordsKept {
+		return s
+	}
+	end := wordsKept
+	for end > 0 && s[end]&0xc0 == 0x80 {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+func (d *draft) folderGone(name string) error {
+	f := d.team.Folders[name]
+	if f == nil || f.Gone {
+		return nil
+	}
+	d.folderChange(name, "X5", f.Session.State(), f.Session.State(), "folder_gone", FolderSet{Gone: true, Read: f.Read})
+	return nil
+}
+
+// folderChange adds a change of a folder, and has it be true for what is decided after it.
+func (d *draft) folderChange(name, row, from, to, trigger string, set FolderSet) {
+	d.add(folderPrefix+name, "dispatch", row, from, to, trigger, Body{Dispatch: &set})
+	next := *d.team
+	next.Folders = maps.Clone(next.Folders)
+	next.applyFolder(name, &set)
+	d.team = &next
+}
+
+// applyFolder makes a change of a folder true, on a folder of its own: others may hold the old one.
+func (t *Team) applyFolder(name string, set *FolderSet) {
+	f := Folder{Name: name}
+	if is := t.Folders[name]; is != nil && !set.Anew {
+		f = *is
+	}
+	f.Ends = maps.Clone(f.Ends)
+	f.Path = cmp.Or(set.Path, f.Path)
+	switch {
+	case set.End != nil:
+		put(&f.Ends, set.Work, *set.End)
+	case set.Gone:
+		f.Gone, f.Ends = true, nil
+	default:
+		f.Gone = false
+		f.Read = set.Read
+		if set.Body != nil {
+			f.Session.Apply(dispatch.Change{Body: *set.Body})
+		}
+		for key := range f.Ends {
+			if w, ok := dispatch.WorkOf(key); !ok || !f.Session.Wanted(w) {
+				drop(&f.Ends, key)
+			}
+		}
+	}
+	if t.Folders == nil {
+		t.Folders = map[string]*Folder{}
+	}
+	t.Folders[name] = &f
+}
+
+// WorkWaits says what keeps a work of a session folder from being begun; empty: nothing does, or it
+// is begun.
+func (t *Team) WorkWaits(folder, key string, at time.Time) string {
+	w, due := t.Folders[folder].due(key)
+	if !due {
+		return ""
+	}
+	if why := t.cannotWork(w.Agent, at); why != "" {
+		return why
+	}
+	a := t.Agents[w.Agent]
+	if ok, why := t.mayWork(a, at); !ok {
+		return why
+	}
+	return behind(a.Line, forWork(folder, key), sitting(a.Session))
+}

@@ -1,0 +1,171 @@
+package team
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// ward is a session folder beside a team: whoever writes into it decides there, and the team is
+// told what it says.
+type ward struct {
+	*crew
+	name string
+	is   dispatch.Session
+	end  int64
+}
+
+func newWard(c *crew, setup dispatch.Setup) *ward {
+	w := &ward{crew: c, name: "20261121_120000"}
+	setup.Path = "/repo/.claude/agent-state-machine/" + w.name
+	w.tell(dispatch.Start{Setup: setup})
+	return w
+}
+
+func (w *ward) tell(in dispatch.Input) {
+	w.t.Helper()
+	changes, err := w.is.Decide(w.at, in)
+	if err != nil {
+		w.t.Fatalf("%T: %v", in, err)
+	}
+	seen := FolderSeen{Name: w.name, Path: w.is.Path, From: w.end}
+	for _, ch := range changes {
+		w.is.Apply(ch)
+		w.end += 100
+		seen.Lines = append(seen.Lines, FolderLine{End: w.end, Actor: Actor{Kind: "human", ID: "anna"}, Change: ch})
+	}
+	seen.To = w.end
+	w.must("", seen)
+}
+
+// session gives the one that works for the folder.
+func (w *ward) session(agent string) *Session {
+	w.t.Helper()
+	s := w.Agents[agent].Session
+	if !s.works() {
+		w.t.Fatalf("%s has no session for the folder: %+v", agent, s)
+	}
+	return s
+}
+
+// runs lets the session of an agent begin and end, and gives what the folder is to be told of it.
+func (w *ward) runs(agent string, how control.Outcome) Todo {
+	w.t.Helper()
+	s := w.session(agent)
+	if ok, why := w.MayStart(agent, s.ID, w.at); !ok {
+		w.t.Fatalf("%s may not start: %s", s.ID, why)
+	}
+	w.must(agent, SessionStarted{Session: s.ID, PID: 1})
+	w.must(agent, SessionEnded{Session: s.ID, Outcome: how})
+	todo := w.TodoFolder(w.name, w.at)
+	if len(todo) != 1 || todo[0].Do != TellFolder || todo[0].End.Session != s.ID {
+		w.t.Fatalf("what is to be told to the folder: %+v", todo)
+	}
+	return todo[0]
+}
+
+func hosted(mode dispatch.Mode, lead string) dispatch.Setup {
+	return dispatch.Setup{Mode: mode, Host: dispatch.Fairlead, Lead: lead, Agents: []dispatch.Description{{Name: "builder", Text: "builds"}, {Name: "critic", Text: "reads"}}}
+}
+
+// D3, D4 and D7 with an agent of ours, in its seat: what its session said is told once, and nobody is
+// started for what is over.
+func TestFolderHosted(t *testing.T) {
+	c := newCrew(t, Limits{}, map[string]Settings{"builder": quiet, "main": quiet})
+	w := newWard(c, hosted(dispatch.Orchestrator, "main"))
+	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
+	todo := w.runs("builder", control.OK)
+	work, _ := dispatch.WorkOf(todo.Work)
+	w.tell(dispatch.TaskEnded{Task: work.Task, Round: work.Round, OK: true, Result: "built"})
+	if todo := w.TodoFolder(w.name, w.at); len(todo) != 1 || todo[0].Do != AnswerFolder {
+		t.Fatalf("what was built is the answer: %+v", todo)
+	}
+	answer, _ := w.Folders[w.name].Session.Answer()
+	w.tell(answer)
+	if w.is.Phase != dispatch.Ready || len(w.TodoFolder(w.name, w.at)) > 0 || w.Agents["builder"].Session != nil {
+		t.Fatalf("it is answered: %+v", w.is.Now)
+	}
+
+	w.tell(dispatch.UserInput{Text: "hello"}) // nobody fits: MAIN
+	todo = w.runs("main", control.OK)
+	work, _ = dispatch.WorkOf(todo.Work)
+	w.tell(dispatch.MainEnded{Round: work.Round, OK: true, Result: "hello yourself"})
+	if w.is.Open != nil {
+		t.Fatalf("it is answered: %+v", w.is.Now)
+	}
+	if again := New(identity); true {
+		for _, ch := range c.journal {
+			again.Apply(ch)
+		}
+		if len(again.Folders) != 1 || again.Folders[w.name].Session.Made != 2 || again.Folders[w.name].Read != w.end {
+			t.Fatalf("the journal tells another story: %+v", again.Folders[w.name])
+		}
+	}
+}
+
+// J1 and X8: one seat an agent, whoever wants it; a hold keeps the place in the line.
+func TestFolderWaits(t *testing.T) {
+	c := newCrew(t, Limits{}, map[string]Settings{"builder": quiet})
+	c.must("builder", control.Commanded{Desired: control.WordRunOnce, By: "human"})
+	w := newWard(c, hosted(dispatch.Orchestrator, ""))
+	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
+	key := w.is.Due()[0].Key()
+	if why := w.WorkWaits(w.name, key, w.at); !strings.Contains(why, "behind control") {
+		t.Fatalf("it waits for the seat: %q", why)
+	}
+	c.must("", HoldAsked{})
+	s := c.Agents["builder"].Session
+	c.must("builder", SessionStarted{Session: s.ID, PID: 1})
+	c.must("builder", SessionEnded{Session: s.ID, Outcome: control.OK})
+	if c.Agents["builder"].Session != nil {
+		t.Fatal("the team is held, and somebody begins")
+	}
+	c.must("", ReleaseAsked{})
+	w.runs("builder", control.Failed)
+}
+
+// D10 with an agent at work: it is asked to go, and nobody hears of it.
+func TestFolderEnded(t *testing.T) {
+	c := newCrew(t, Limits{}, map[string]Settings{"builder": quiet})
+	w := newWard(c, hosted(dispatch.Orchestrator, ""))
+	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
+	s := w.session("builder")
+	c.must("builder", SessionStarted{Session: s.ID, PID: 1})
+	w.tell(dispatch.End{Why: "enough"})
+	if got := c.Agents["builder"].Session.Ending; got != workOverWords {
+		t.Fatalf("it is asked to end: %q", got)
+	}
+	c.must("builder", SessionEnded{Session: s.ID, Outcome: control.OK})
+	if len(c.TodoFolder(w.name, c.at)) > 0 {
+		t.Fatal("nobody waits for it")
+	}
+	c.must("", FolderGone{Name: w.name})
+	if !c.Folders[w.name].Gone {
+		t.Fatal("it is gone")
+	}
+}
+
+// An agent that nobody here can start, and a limit, are told to the folder: the person is not left waiting.
+func TestFolderCannot(t *testing.T) {
+	c := newCrew(t, Limits{}, map[string]Settings{})
+	w := newWard(c, hosted(dispatch.Orchestrator, ""))
+	w.tell(dispatch.UserInput{Text: "read it", Match: &dispatch.Match{Agent: "critic"}})
+	todo := c.TodoFolder(w.name, c.at)
+	if len(todo) != 1 || todo[0].End.Outcome != control.CannotStart || !strings.Contains(todo[0].End.Why, "no agent of fairlead.yaml") {
+		t.Fatalf("nobody can start it: %+v", todo)
+	}
+
+	spent := quiet
+	spent.Limits.TokensPerDay = 10
+	c = newCrew(t, Limits{}, map[string]Settings{"builder": spent})
+	w = newWard(c, hosted(dispatch.Orchestrator, ""))
+	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
+	s := w.session("builder")
+	c.must("builder", SessionStarted{Session: s.ID, PID: 1})
+	c.must("builder", SessionReported{Session: s.ID, Offset: 10, Usage: Usage{OutputTokens: 11}})
+	if got := c.Agents["builder"].Session.Ending; !strings.Contains(got, "limit") {
+		t.Fatalf("X9: it is asked to end: %q", got)
+	}
+}
