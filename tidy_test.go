@@ -55,17 +55,17 @@ var imports = []importRow{
 	{pkg: "driver/*", may: []string{"driver"}, inTests: []string{"driver/*"}},
 
 	{
-		pkg: "engine", may: append([]string{"interop", "holder", "driver", "journal", "team", "config"}, pure...),
+		pkg: "engine", may: append([]string{"interop", "interop/*", "sandbox", "holder", "driver", "journal", "team", "config"}, pure...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
 
 	{pkg: "ui"},
 	{pkg: "ui/uitest", may: []string{"ui"}, inTests: []string{"ui/*"}},
 	{
-		pkg: "api", may: append([]string{"engine", "ui", "driver", "holder", "journal", "team", "config", "interop"}, pure...),
+		pkg: "api", may: append([]string{"engine", "ui", "driver", "holder", "journal", "team", "config", "interop", "interop/*"}, pure...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
-	{pkg: "sim", may: append([]string{"engine", "interop", "holder", "driver", "driver/*", "journal", "journal/*", "team", "config"}, pure...)},
+	{pkg: "sim", may: append([]string{"engine", "interop", "interop/*", "holder", "driver", "driver/*", "journal", "journal/*", "team", "config"}, pure...)},
 	{pkg: "cmd/*", may: []string{"*", "*/*"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
 }
