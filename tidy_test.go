@@ -36,7 +36,7 @@ var imports = []importRow{
 	{pkg: "."},
 	{pkg: "machine"},
 	{pkg: "machine/*", may: []string{"machine"}},
-	{pkg: "policy"},
+	{pkg: "policy", inTests: []string{"policy/*"}},
 	{pkg: "marker"},
 	{pkg: "condition"},
 	{pkg: "sandbox", inTests: []string{"policy", "policy/*"}},

@@ -77,7 +77,8 @@
 //	count          lines, rate (a second), ledger (a file: each line after it was written, synced)
 //	emit           bytes (that many), base64, text: raw output, no line's end added
 //	hang           why, deaf (nothing but SIGKILL ends it)
-//	ask            question, tool, options, timeout, allowed (steps), denied (steps)
+//	ask            question, tool, args (what the tool is to be called with: names and texts), options,
+//	               timeout, allowed (steps), denied (steps)
 //	expect_prompt  containing, timeout: takes the next prompt; the one of the start is the first;
 //	               where none lies there, it tells that it listens and waits; where nobody can
 //	               say any more, the play is completed
@@ -94,7 +95,9 @@
 // command finds them in the variables PROMPT and ANSWER (beside NAME, SESSION, N and
 // KIND). Other braces stay as they are, and so does ${…}.
 //
-// Files are named from the workspace on and stay in it, also where links lead out;
+// {outputs} is the folder for what is made in a conversation of a session (FAIRLEAD_OUTPUTS): a file
+// whose name begins with it lies there. All other files are named from the workspace on and
+// stay in it, also where links lead out;
 // .git, .fairlead and .claude are out of bounds. What `run` and `spawn` do is the
 // script's own business.
 //
@@ -105,6 +108,7 @@
 //
 //	{"type":"said","text":"hello","part":true,"tool":"run"}
 //	{"type":"usage_reported","input_tokens":1200,"output_tokens":80,"cost_usd":0.004}
+//	{"type":"tool_called","tool":"run","text":"go test","args":{"command":"go test"}}
 //	{"type":"permission_asked","id":"ask-1","tool":"git_push","text":"May I push?","options":[{"id":"allow","kind":"allow_once"}]}
 //	{"type":"listening","input":120}
 //	{"type":"stopped","ok":true,"reason":"completed"}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -45,6 +46,15 @@ func Main(args []string) int {
 		return refuse(out, err)
 	}
 	defer world.Close()
+	stage := Stage{Out: os.Stdout, World: world}
+	if dir := os.Getenv(OutputsVariable); filepath.IsAbs(dir) {
+		outputs, err := OpenWorkspace(dir, nil)
+		if err != nil {
+			return refuse(out, fmt.Errorf("%s: %w", OutputsVariable, err))
+		}
+		defer outputs.Close()
+		stage.Outputs, stage.Folder = outputs, dir
+	}
 
 	stop := make(chan struct{})
 	terminated := make(chan os.Signal, 1)
@@ -71,7 +81,8 @@ func Main(args []string) int {
 		case <-stop:
 		}
 	}
-	end := Play(context.Background(), program, part, Stage{Out: os.Stdout, Orders: orders, Stop: stop, World: world})
+	stage.Orders, stage.Stop = orders, stop
+	end := Play(context.Background(), program, part, stage)
 	return max(end.Code, 0)
 }
 

@@ -31,6 +31,9 @@ type Stage struct {
 	Orders <-chan Order    // nil: nobody gives any; closed: nobody will any more; not read once Play has returned
 	Stop   <-chan struct{} // closed: finish the step that is under way, quickly, and stop; nil: never
 	World  World
+
+	Outputs World  // where files go whose names begin with {outputs}/; nil: there is no such folder
+	Folder  string // its path, as it is shown
 }
 
 // End is how a play ended, as a process would have ended.
@@ -65,7 +68,7 @@ func Play(ctx context.Context, program *Program, part Part, stage Stage) End {
 		answers: make(map[string]string), taken: part.taken,
 		vars: map[string]string{
 			varName: part.Name, varSession: part.Session, varN: strconv.Itoa(n), varKind: string(part.Kind),
-			varAttempt: strconv.Itoa(part.Attempt), varRound: "1", varPrompt: part.Prompt, varAnswer: "",
+			varAttempt: strconv.Itoa(part.Attempt), varRound: "1", varPrompt: part.Prompt, varAnswer: "", varOutputs: stage.Folder,
 		},
 		// The same session of the same script draws the same lots, whenever it is played.
 		draw: rand.New(rand.NewPCG(program.Seed, uint64(n)<<16|uint64(part.Attempt)&0xffff)),

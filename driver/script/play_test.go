@@ -466,3 +466,41 @@ func FuzzOrder(f *testing.F) {
 		}
 	})
 }
+
+// A session of a conversation: files go to its outputs, wherever those are, and nowhere else; what a
+// tool is called with is told, so that somebody can judge it.
+func TestOutputs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, outputs := &Memory{}, &Memory{}
+		end, told, _ := play(t, `
+steps:
+  - write: {file: "{outputs}/hello_{n}.py", content: "print('hello')\n"}
+  - edit: {file: "{outputs}/hello_{n}.py", replace: hello, with: hullo}
+  - say: "it lies in {outputs}"
+`, work, Stage{World: world, Outputs: outputs, Folder: "/s/conv_001/outputs"})
+		expect(t, told, "tool_called /s/conv_001/outputs/hello_17.py", "tool_called /s/conv_001/outputs/hello_17.py",
+			"said it lies in /s/conv_001/outputs", "stopped completed")
+		if b, err := outputs.ReadFile("hello_17.py"); end.Code != 0 || string(b) != "print('hullo')\n" {
+			t.Errorf("%+v: %q, %v", end, b, err)
+		}
+		if b, err := world.ReadFile("hello_17.py"); err == nil {
+			t.Errorf("it lies in the workspace, too: %q", b)
+		}
+		end, _, _ = play(t, `steps: [{write: {file: "{outputs}/a", content: b}}]`, work, Stage{World: world})
+		if end.Code == 0 || !strings.Contains(end.Stop.Detail, OutputsVariable) {
+			t.Errorf("there are no outputs: %+v", end)
+		}
+	})
+	if _, err := Parse("a.yaml", []byte(`steps: [{write: {file: "{outputs}/../state.jsonl", content: b}}]`)); err == nil {
+		t.Error("a file beside the outputs is refused before anything is played")
+	}
+	h := &heard{}
+	stage := Stage{Out: h, World: &Memory{}}
+	Play(t.Context(), parse(t, `steps: [{ask: "May I?", tool: Bash, args: {command: "rm -r {name}"}, timeout: 1ms}, {write: {file: a, content: b}}, {run: echo hello}]`), work, stage)
+	raw := h.b.String()
+	for _, want := range []string{`"tool":"Bash","id":"ask-1"`, `"args":{"command":"rm -r coder"}`, `"args":{"file_path":"a"}`, `"args":{"command":"echo hello"}`} {
+		if !strings.Contains(raw, want) {
+			t.Errorf("%s is not told:\n%s", want, raw)
+		}
+	}
+}

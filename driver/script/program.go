@@ -45,30 +45,31 @@ type Step struct {
 	Replace  string
 	With     string
 	All      bool
-	Chunk    int           // say, think: characters in a piece; 0: a word
-	Delay    time.Duration // say, think: between pieces; run: between tries
-	From, To time.Duration // sleep: drawn between them
-	Limit    time.Duration // run, ask, expect_prompt: then it is given up
-	Tries    int           // run
-	MayFail  bool          // run
-	Quiet    bool          // run
-	Says     bool          // run: what it prints is the agent's own words
-	Code     int           // fail
-	Signal   string        // crash
-	Mode     string        // spawn
-	Holds    bool          // spawn: keeps the agent's output open
-	N        int           // count, repeat
-	Rate     float64       // count: lines a second; 0: as fast as it goes
-	Bytes    []byte        // emit
-	Deaf     bool          // hang: not even an order or SIGTERM ends it
-	Tool     string        // ask
-	Options  []string      // ask
-	Tokens   [2]int64      // usage: in, out
-	CostUSD  float64       // usage
-	Steps    []Step        // repeat, ask (allowed)
-	Else     []Step        // ask (denied), on (else)
-	Choices  [][]Step      // one_of
-	Cases    []Case        // on
+	Chunk    int               // say, think: characters in a piece; 0: a word
+	Delay    time.Duration     // say, think: between pieces; run: between tries
+	From, To time.Duration     // sleep: drawn between them
+	Limit    time.Duration     // run, ask, expect_prompt: then it is given up
+	Tries    int               // run
+	MayFail  bool              // run
+	Quiet    bool              // run
+	Says     bool              // run: what it prints is the agent's own words
+	Code     int               // fail
+	Signal   string            // crash
+	Mode     string            // spawn
+	Holds    bool              // spawn: keeps the agent's output open
+	N        int               // count, repeat
+	Rate     float64           // count: lines a second; 0: as fast as it goes
+	Bytes    []byte            // emit
+	Deaf     bool              // hang: not even an order or SIGTERM ends it
+	Tool     string            // ask
+	Args     map[string]string // ask: what the tool is to be called with
+	Options  []string          // ask
+	Tokens   [2]int64          // usage: in, out
+	CostUSD  float64           // usage
+	Steps    []Step            // repeat, ask (allowed)
+	Else     []Step            // ask (denied), on (else)
+	Choices  [][]Step          // one_of
+	Cases    []Case            // on
 }
 
 // Case is what is played where a prompt contains something.

@@ -25,12 +25,13 @@ const (
 // event is one line that the agent writes: a fact, in JSON. Type is a
 // driver.FactKind; what else is filled depends on it.
 type event struct {
-	Type    driver.FactKind `json:"type"`
-	Text    string          `json:"text,omitempty"`
-	Part    bool            `json:"part,omitempty"`
-	Tool    string          `json:"tool,omitempty"`
-	ID      string          `json:"id,omitempty"`
-	Options []driver.Option `json:"options,omitempty"`
+	Type    driver.FactKind   `json:"type"`
+	Text    string            `json:"text,omitempty"`
+	Part    bool              `json:"part,omitempty"`
+	Tool    string            `json:"tool,omitempty"`
+	ID      string            `json:"id,omitempty"`
+	Options []driver.Option   `json:"options,omitempty"`
+	Args    map[string]string `json:"args,omitempty"` // what a tool is called with
 	driver.Usage
 	Input  int64  `json:"input,omitempty"`
 	OK     *bool  `json:"ok,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,18 +90,18 @@ func (p *player) speak(kind driver.FactKind, s *Step) error {
 
 // change writes a file of the workspace, and says so as a tool call.
 func (p *player) change(s *Step) error {
-	name := p.text(s.File)
-	if why := forbidden(name); why != "" {
-		return errors.New(why)
+	world, name, shown, err := p.place(s.File)
+	if err != nil {
+		return err
 	}
-	p.voice.tell(event{Type: driver.ToolCalled, Tool: s.Verb, Text: name})
+	p.voice.tell(event{Type: driver.ToolCalled, Tool: s.Verb, Text: shown, Args: map[string]string{"file_path": shown}})
 	switch s.Verb {
 	case "write":
-		return p.stage.World.WriteFile(name, []byte(p.text(s.Content)))
+		return world.WriteFile(name, []byte(p.text(s.Content)))
 	case "append":
-		return p.stage.World.AppendFile(name, []byte(p.text(s.Content)), false)
+		return world.AppendFile(name, []byte(p.text(s.Content)), false)
 	}
-	old, err := p.stage.World.ReadFile(name)
+	old, err := world.ReadFile(name)
 	if err != nil {
 		return err
 	}
@@ -111,13 +112,31 @@ func (p *player) change(s *Step) error {
 	if !bytes.Contains(old, replace) {
 		return fmt.Errorf("%s does not contain %q", name, clip(string(replace)))
 	}
-	return p.stage.World.WriteFile(name, bytes.Replace(old, replace, []byte(p.text(s.With)), times))
+	return world.WriteFile(name, bytes.Replace(old, replace, []byte(p.text(s.With)), times))
+}
+
+// place is where a file lies: in the workspace, or in the conversation's folder of outputs. Shown is
+// how it is called when it is talked of.
+func (p *player) place(file string) (world World, name, shown string, err error) {
+	rest, inOutputs := strings.CutPrefix(file, outputsPrefix)
+	world, name = p.stage.World, p.text(rest)
+	shown = name
+	if why := forbidden(name); why != "" {
+		return nil, "", "", errors.New(why)
+	}
+	if !inOutputs {
+		return world, name, shown, nil
+	}
+	if p.stage.Outputs == nil {
+		return nil, "", "", fmt.Errorf("%s names the outputs of a conversation, and this session is for none: %s is not set", clip(file), OutputsVariable)
+	}
+	return p.stage.Outputs, name, filepath.Join(p.stage.Folder, name), nil
 }
 
 // run runs a command, several times if need be, and shows what it prints.
 func (p *player) run(s *Step) error {
 	command := p.text(s.Text)
-	p.voice.tell(event{Type: driver.ToolCalled, Tool: "run", Text: command})
+	p.voice.tell(event{Type: driver.ToolCalled, Tool: "run", Text: command, Args: map[string]string{"command": cutText(command)}})
 	for try := 1; ; try++ {
 		code, err := p.runOnce(s, command)
 		if err != nil {
@@ -248,7 +267,11 @@ func (p *player) ask(s *Step) error {
 			options = append(options, driver.Option{ID: o, Kind: kindOf(o)})
 		}
 	}
-	p.voice.tell(event{Type: driver.PermissionAsked, ID: id, Tool: p.text(s.Tool), Text: p.text(s.Text), Options: options})
+	args := make(map[string]string, len(s.Args))
+	for name, value := range s.Args {
+		args[name] = cutText(p.text(value))
+	}
+	p.voice.tell(event{Type: driver.PermissionAsked, ID: id, Tool: p.text(s.Tool), Text: p.text(s.Text), Options: options, Args: args})
 	var timer <-chan time.Time
 	if s.Limit > 0 {
 		t := time.NewTimer(s.Limit)

@@ -15,7 +15,15 @@ const (
 	varRound   = "i"       // which round of the innermost repeat, from 1
 	varPrompt  = "prompt"  // what the agent was last told; foreign
 	varAnswer  = "answer"  // what its last question was answered with; foreign
+	varOutputs = "outputs" // the folder for what is made in a conversation; empty where there is none
 )
+
+// outputsPrefix begins the name of a file that is not in the workspace, but in the conversation's
+// folder of outputs.
+const outputsPrefix = "{" + varOutputs + "}/"
+
+// OutputsVariable names the environment variable that says where that is: absolute.
+const OutputsVariable = "FAIRLEAD_OUTPUTS"
 
 // hasForeign says whether a text has a name in it whose words come from outside.
 func hasForeign(s string) bool {

@@ -70,7 +70,7 @@ func init() { // a function, because the table's readers read steps, which need 
 		},
 		"hang": {"why", map[string]option{"why": words, "deaf": deaf}, nil},
 		"ask": {"question", map[string]option{
-			"question": words, "tool": tool, "options": answers, "timeout": limit,
+			"question": words, "tool": tool, "args": args, "options": answers, "timeout": limit,
 			"allowed": nested, "denied": nestedElse,
 		}, []string{"question"}},
 		"expect_prompt": {"containing", map[string]option{"containing": words, "timeout": limit}, nil},
@@ -272,6 +272,24 @@ func answers(p *parser, n *yaml.Node, s *Step, _ int) {
 	}
 }
 
+// args is what a tool is to be called with, as the agent program of another maker would say it: names
+// and texts.
+func args(p *parser, n *yaml.Node, s *Step, _ int) {
+	n = resolve(n)
+	if n.Kind != yaml.MappingNode || len(n.Content) == 0 || len(n.Content)/2 > answersMax {
+		p.fault(n, "args is a mapping of %d names and texts at most, as in `{file_path: notes.md}`", answersMax)
+		return
+	}
+	s.Args = make(map[string]string)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := p.text(n.Content[i])
+		if _, twice := s.Args[name]; twice {
+			p.fault(n.Content[i], "%q stands here twice", clip(name))
+		}
+		s.Args[name] = p.text(n.Content[i+1])
+	}
+}
+
 func tokens(which int) option {
 	return func(p *parser, n *yaml.Node, s *Step, _ int) { s.Tokens[which] = p.number(n, 0, tokensMax) }
 }
@@ -292,7 +310,7 @@ func file(p *parser, n *yaml.Node, s *Step, _ int) {
 		p.fault(n, "here the name of a file is needed")
 	} else if hasForeign(s.File) {
 		p.fault(n, "{prompt} and {answer} are somebody else's words: no part of a file's name")
-	} else if why := forbidden(fill(s.File, map[string]string{})); why != "" {
+	} else if why := forbidden(strings.TrimPrefix(fill(s.File, map[string]string{}), outputsPrefix)); why != "" {
 		p.fault(n, "%s", why)
 	}
 }
