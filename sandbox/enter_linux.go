@@ -65,7 +65,7 @@ func enter(box Box, argv []string) error {
 	// What execve carries over are the rights of the thread that calls it: this one.
 	runtime.LockOSThread()
 	if err := writable(selfComm); err != nil {
-		return fmt.Errorf("there is nothing to prove the sandbox with: %w; is /proc mounted?", err)
+		return fmt.Errorf("there is nothing to prove the sandbox with: %w; /proc must be mounted, and this process in no sandbox yet", err)
 	}
 	program, err := find(argv[0])
 	if err != nil {

@@ -1,0 +1,375 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// scratch is a folder to write in and a tree outside to leave alone.
+type scratch struct {
+	t       testing.TB
+	in, out string
+}
+
+func newScratch(t testing.TB) *scratch {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scratch{t, filepath.Join(dir, "in"), filepath.Join(dir, "out")}
+	for _, d := range []string{s.in, s.out} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// victims lays what n attempts are to change.
+func (s *scratch) victims(n int) {
+	s.t.Helper()
+	for i := range n {
+		p := placeOf(s.in, s.out, i)
+		if err := os.WriteFile(p.victim, []byte("as it was\n"), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(p.dir, "below"), 0o700); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// patience is for one sandboxed process.
+const patience = 20 * time.Second
+
+// start has this test's program act in a box, or free where box is nil.
+func (s *scratch) command(box *Box, act string, env ...string) *exec.Cmd {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	s.t.Cleanup(cancel)
+	argv := []string{os.Args[0]}
+	if box != nil {
+		argv = Wrap(os.Args[0], argv, *box)
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "HOME=" + s.in, actVar + "=" + act, inVar + "=" + s.in, dirVar + "=" + s.out}, env...)
+	cmd.Dir = s.in
+	return cmd
+}
+
+func (s *scratch) run(box *Box, act string, env ...string) string {
+	s.t.Helper()
+	out, err := s.command(box, act, env...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%s: %v: %s", act, err, out)
+	}
+	return string(out)
+}
+
+// results reads `NAME: ERROR` lines.
+func results(out string) map[string]string {
+	said := map[string]string{}
+	for line := range strings.Lines(out) {
+		if name, err, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
+			said[name] = err
+		}
+	}
+	return said
+}
+
+// portrait is all that can be seen of a tree: of each name its kind, mode, owner, names, size,
+// when it was written and when anything about it was changed, its extended attributes, and
+// where it leads or what is in it. Only when it was read is left out.
+func portrait(t testing.TB, root string) map[string]string {
+	t.Helper()
+	seen := map[string]string{}
+	err := filepath.WalkDir(root, func(p string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		var st unix.Stat_t
+		if err := unix.Lstat(p, &st); err != nil {
+			return err
+		}
+		of := fmt.Sprintf("%o %d:%d %d %d %v %v", st.Mode, st.Uid, st.Gid, st.Nlink, st.Size, st.Mtim, st.Ctim)
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFLNK:
+			to, err := os.Readlink(p)
+			if err != nil {
+				return err
+			}
+			of += " -> " + to
+		case unix.S_IFREG:
+			b, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			of += fmt.Sprintf(" %x", sha256.Sum256(b))
+		}
+		names := make([]byte, 1<<12)
+		if n, err := unix.Llistxattr(p, names); err == nil && n > 0 {
+			of += fmt.Sprintf(" %q", names[:n])
+		}
+		seen[p] = of
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+// TestAttempts: everything that we know how to do to a file outside, first free, to see that it
+// would work at all, and then in the sandbox, where nothing of it may.
+func TestAttempts(t *testing.T) {
+	need(t)
+	free := newScratch(t)
+	free.victims(len(attempts))
+	outside := results(free.run(nil, "attempts"))
+	boxed := newScratch(t)
+	boxed.victims(len(attempts))
+	before := portrait(t, boxed.out)
+	inside := results(boxed.run(&Box{Write: []string{boxed.in}}, "attempts"))
+	for _, a := range attempts {
+		if got, ok := outside[a.name]; got != "<nil>" {
+			if !ok || !cannotEverywhere[a.name] {
+				t.Errorf("%s does not even work free, so it proves nothing: %q", a.name, got)
+			}
+			t.Logf("%s: not on this machine: %s", a.name, got)
+		}
+		if got := inside[a.name]; got == "<nil>" || got == "" {
+			t.Errorf("%s: worked (%q)", a.name, got)
+		}
+	}
+	if diff := cmp.Diff(before, portrait(t, boxed.out)); diff != "" {
+		t.Errorf("what was outside has changed:\n%s", diff)
+	}
+}
+
+// cannotEverywhere are attempts that not every file system, kernel or user allows.
+var cannotEverywhere = map[string]bool{
+	"make a file without a name": true, "name what is open by name alone": true, "write by a handle": true, "set a flag": true,
+	"set an attribute": true, "set an attribute of what is open": true, "chmod what is open by name": true, "exchange": true,
+}
+
+// With Attributes what Landlock does not see works, outside too, and nothing else does.
+func TestAttributes(t *testing.T) {
+	need(t)
+	s := newScratch(t)
+	s.victims(len(attempts))
+	said := results(s.run(&Box{Write: []string{s.in}, Attributes: true}, "attempts"))
+	for _, a := range attempts {
+		about := strings.HasPrefix(a.name, "ch") || strings.HasPrefix(a.name, "set ") || a.name == "touch"
+		if worked := said[a.name] == "<nil>"; worked != about && !cannotEverywhere[a.name] {
+			t.Errorf("%s: %s", a.name, said[a.name])
+		}
+	}
+}
+
+func TestBeyond(t *testing.T) {
+	need(t)
+	s := newScratch(t)
+	s.victims(len(beyond))
+	t.Cleanup(func() { os.Remove("/dev/shm/fairlead-test") })
+	before := portrait(t, s.out)
+	said := results(s.run(&Box{Write: []string{s.in}}, "beyond"))
+	for _, a := range beyond {
+		if got := said[a.name]; got == "<nil>" || got == "" {
+			t.Errorf("%s: worked (%q)", a.name, got)
+		}
+	}
+	if diff := cmp.Diff(before, portrait(t, s.out)); diff != "" {
+		t.Errorf("what was outside has changed:\n%s", diff)
+	}
+}
+
+// Sockets with a name are closed unless they were given, abstract ones and signals always are.
+func TestSocketsAndSignals(t *testing.T) {
+	need(t)
+	abi, _ := Supported()
+	s := newScratch(t)
+	name := fmt.Sprintf("@fairlead-test-%d", os.Getpid())
+	for _, address := range []string{filepath.Join(s.out, "socket"), name} {
+		l, err := net.Listen("unix", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+	}
+	for _, c := range []struct {
+		box                           *Box
+		named, abstract, signal       string
+		abstractBefore, signalBefore6 bool
+	}{
+		{box: nil, named: "<nil>", abstract: "<nil>", signal: "<nil>"},
+		{box: &Box{}, named: "permission denied", abstract: "permission denied", signal: "not permitted"},
+		{box: &Box{Sockets: true}, named: "<nil>", abstract: "not permitted", signal: "not permitted"},
+	} {
+		if c.box != nil && abi < 6 {
+			t.Logf("Landlock %d leaves signals and abstract sockets alone", abi)
+			continue
+		}
+		said := results(s.run(c.box, "sockets", abstract+"="+name))
+		said["signal"] = results(s.run(c.box, "signal"))["signal"]
+		for what, want := range map[string]string{"named": c.named, "abstract": c.abstract, "signal": c.signal} {
+			if !strings.HasSuffix(said[what], want) {
+				t.Errorf("%+v: %s: %q, want %q", c.box, what, said[what], want)
+			}
+		}
+	}
+}
+
+// Numbers of another interface would be a way round the filter.
+func TestForeignNumbers(t *testing.T) {
+	need(t)
+	if foreignFrom == 0 {
+		t.Skip("this architecture has one set of numbers")
+	}
+	s := newScratch(t)
+	out, err := s.command(&Box{}, "foreign").CombinedOutput()
+	if err == nil || !strings.Contains(err.Error(), "bad system call") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestSameProcess: whoever watches over the process need not know of the sandbox.
+func TestSameProcess(t *testing.T) {
+	need(t)
+	s := newScratch(t)
+	hole, err := os.OpenFile(filepath.Join(s.out, "hole"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hole.Close()
+	cmd := s.command(&Box{Write: []string{s.in}}, "who", "FAIRLEAD_MARK=0011223344556677.coder-17")
+	cmd.Args = append(cmd.Args, "an argument", "")
+	cmd.ExtraFiles = []*os.File{hole}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err, out.String())
+	}
+	pid := cmd.Process.Pid
+	got := strings.Split(strings.TrimSpace(out.String()), "\n")
+	caps := "0000000000000000"
+	if os.Getuid() == 0 {
+		caps = "0000000000000002"
+	}
+	want := []string{
+		"CapPrm: " + caps, "CapEff: " + caps, "NoNewPrivs: 1", "Seccomp: 2",
+		fmt.Sprint("pid ", pid), fmt.Sprint("parent ", os.Getpid()), fmt.Sprint("group ", pid), fmt.Sprint("session ", pid), "death 9",
+		`args ["an argument" ""]`, "mark 0011223344556677.coder-17", "dir " + s.in,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestFailsClosed: where the sandbox cannot be made, the program is not started.
+func TestFailsClosed(t *testing.T) {
+	need(t)
+	s := newScratch(t)
+	started := filepath.Join(s.in, "started")
+	link, pipe, second := filepath.Join(s.out, "link"), filepath.Join(s.out, "pipe"), filepath.Join(s.out, "second")
+	plain := filepath.Join(s.out, "plain")
+	if err := os.Symlink(s.in, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(plain, second); err != nil {
+		t.Fatal(err)
+	}
+	run := []string{"--", "/bin/sh", "-c", "echo > " + started}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{append([]string{"--write", s.in, "--write", s.out + "/absent"}, run...), 126, "does not exist; make it first"},
+		{append([]string{"--write", s.in, "--write", link}, run...), 126, "a symbolic link leads to"},
+		{append([]string{"--write", s.in, "--write", link + "/below"}, run...), 126, "a symbolic link leads to"},
+		{append([]string{"--write", s.in, "--write", pipe}, run...), 126, "neither a folder nor a file"},
+		{append([]string{"--write", s.in, "--write", second}, run...), 126, "has 2 names"},
+		{append([]string{"--write", "/"}, run...), 126, "in no sandbox"},
+		{append([]string{"--write", s.in, "--verbose"}, run...), 126, "not understood"},
+		{[]string{"--write", s.in, "--", "no-such-program-anywhere"}, 127, "no program"},
+		{[]string{"--write", s.in, "--", "/no/such/program"}, 127, "does not exist"},
+		{[]string{"--write", s.in, "--", plain}, 126, "is not executable"},
+		{[]string{"--write", s.in, "--", s.in}, 126, "is a folder"},
+	} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{Verb}, c.args...)...)
+		cmd.Env = []string{"PATH=.:" + s.out}
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != c.code || !strings.Contains(string(out), c.want) {
+			t.Errorf("%q: %d, %s", c.args, cmd.ProcessState.ExitCode(), out)
+		}
+	}
+	if _, err := os.Stat(started); err == nil {
+		t.Error("something was started")
+	}
+}
+
+// TestInside: what belongs to work goes on in the folders, from one to the other, and to a file.
+func TestInside(t *testing.T) {
+	need(t)
+	s := newScratch(t)
+	other, file := filepath.Join(s.out, "other"), filepath.Join(s.out, "file")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := `set -e
+echo one > a; mkdir -p b/c; mv a b/c/a; cp b/c/a b/d; ln b/d b/e; ln -s b/d f; mkfifo g; echo two >> b/d; rm b/e f g
+mv b/d "$1/d"; mv "$1/d" d; echo three > "$2"; : > "$2"; echo four >> "$2"; cat "$2"
+echo gone > /dev/null; echo said > /dev/stdout; cat /etc/passwd > /dev/null; ls / > /dev/null
+(echo child) | cat; rm -r b`
+	argv := Wrap(os.Args[0], []string{"/bin/sh", "-c", script, "sh", other, file}, Box{Write: []string{s.in, other, file}})
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = s.in, []string{"PATH=/usr/bin:/bin"}
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != "four\nsaid\nchild\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+	left, _ := os.ReadDir(s.in)
+	if len(left) != 1 || !slices.ContainsFunc(left, func(e fs.DirEntry) bool { return e.Name() == "d" }) {
+		t.Errorf("left inside: %v", left)
+	}
+}
+
+// A sandbox cannot prove itself within another one, so it is not believed in.
+func TestNested(t *testing.T) {
+	need(t)
+	s := newScratch(t)
+	box := Box{Write: []string{s.in}}
+	argv := Wrap(os.Args[0], Wrap(os.Args[0], []string{"/bin/sh", "-c", "echo > started"}, box), box)
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd.Dir = s.in
+	out, _ := cmd.CombinedOutput()
+	if _, err := os.Stat(filepath.Join(s.in, "started")); err == nil || cmd.ProcessState.ExitCode() != CannotSandbox || !strings.Contains(string(out), "in no sandbox yet") {
+		t.Errorf("%d %s", cmd.ProcessState.ExitCode(), out)
+	}
+}
