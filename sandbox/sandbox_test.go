@@ -23,6 +23,7 @@ func need(t testing.TB) {
 
 func TestProbe(t *testing.T) {
 	need(t)
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	if err := Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,118 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// call is a system call as a filter sees it.
+type call struct {
+	number, arch uint32
+	args         [6]uint64
+}
+
+// judge does what the kernel does with a filter, on a call. It knows the instructions that
+// program uses, and no others.
+func judge(t *testing.T, p []unix.SockFilter, c call) uint32 {
+	t.Helper()
+	var data [64]byte
+	binary.LittleEndian.PutUint32(data[0:], c.number)
+	binary.LittleEndian.PutUint32(data[4:], c.arch)
+	for i, a := range c.args {
+		binary.LittleEndian.PutUint64(data[16+8*i:], a)
+	}
+	var a uint32
+	for at := 0; at < len(p); at++ {
+		s := p[at]
+		jump := func(is bool) {
+			if is {
+				at += int(s.Jt)
+			} else {
+				at += int(s.Jf)
+			}
+		}
+		switch s.Code {
+		case unix.BPF_LD | unix.BPF_W | unix.BPF_ABS:
+			a = binary.LittleEndian.Uint32(data[s.K:])
+		case unix.BPF_ALU | unix.BPF_AND | unix.BPF_K:
+			a &= s.K
+		case unix.BPF_JMP | unix.BPF_JA:
+			at += int(s.K)
+		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K:
+			jump(a == s.K)
+		case unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
+			jump(a >= s.K)
+		case unix.BPF_RET | unix.BPF_K:
+			return s.K
+		default:
+			t.Fatalf("step %d: code %#x is not known", at, s.Code)
+		}
+	}
+	t.Fatal("it ran off the end")
+	return 0
+}
+
+func TestFilter(t *testing.T) {
+	eperm, eacces, enosys := refuse(unix.EPERM), refuse(unix.EACCES), refuse(unix.ENOSYS)
+	ioctl := func(cmd uint64) call { return call{number: unix.SYS_IOCTL, args: [6]uint64{3, cmd}} }
+	socket := func(family uint64) call { return call{number: unix.SYS_SOCKET, args: [6]uint64{family, 1}} }
+	for _, c := range []struct {
+		what                       string
+		call                       call
+		strict, attributes, speaks uint32
+	}{
+		{"read", call{number: unix.SYS_READ}, allow, allow, allow},
+		{"openat", call{number: unix.SYS_OPENAT}, allow, allow, allow},
+		{"execve", call{number: unix.SYS_EXECVE}, allow, allow, allow},
+		{"fchmodat", call{number: unix.SYS_FCHMODAT}, eperm, allow, eperm},
+		{"fchownat", call{number: unix.SYS_FCHOWNAT}, eperm, allow, eperm},
+		{"utimensat", call{number: unix.SYS_UTIMENSAT}, eperm, allow, eperm},
+		{"setxattrat", call{number: sysSetxattrat}, eperm, allow, eperm},
+		{"file_setattr", call{number: sysFileSetattr}, eperm, allow, eperm},
+		{"file_getattr", call{number: 468}, allow, allow, allow},
+		{"getxattr", call{number: unix.SYS_GETXATTR}, allow, allow, allow},
+		{"io_uring_setup", call{number: unix.SYS_IO_URING_SETUP}, enosys, enosys, enosys},
+		{"a unix socket", socket(unix.AF_UNIX), eacces, eacces, allow},
+		{"a unix socket, with rubbish above", socket(1<<32 | unix.AF_UNIX), eacces, eacces, allow},
+		{"a pair of unix sockets", call{number: unix.SYS_SOCKETPAIR, args: [6]uint64{unix.AF_UNIX}}, allow, allow, allow},
+		{"a socket of the network", socket(unix.AF_INET6), allow, allow, allow},
+		{"ask a terminal's size", ioctl(unix.TIOCGWINSZ), allow, allow, allow},
+		{"type into a terminal", ioctl(unix.TIOCSTI), eperm, eperm, eperm},
+		{"the same, with rubbish above", ioctl(1<<32 | unix.TIOCSTI), eperm, eperm, eperm},
+		{"read flags", ioctl(unix.FS_IOC_GETFLAGS), allow, allow, allow},
+		{"set flags", ioctl(unix.FS_IOC_SETFLAGS), eperm, allow, eperm},
+		{"set flags, in 32 bits", ioctl(0x40046602), eperm, allow, eperm},
+		{"set a project's quota", ioctl(0x401c5820), eperm, allow, eperm},
+		{"make a subvolume", ioctl(0x5000940e), eperm, allow, eperm},
+		{"clone a file", ioctl(unix.FICLONE), allow, allow, allow},
+		{"clone a part of a file", ioctl(unix.FICLONERANGE), allow, allow, allow},
+	} {
+		c.call.arch = auditArch
+		for box, want := range map[*Box]uint32{{}: c.strict, {Attributes: true}: c.attributes, {Sockets: true}: c.speaks} {
+			if got := judge(t, box.program(), c.call); got != want {
+				t.Errorf("%s in %+v: %#x, want %#x", c.what, *box, got, want)
+			}
+		}
+	}
+}
+
+// Every call of the list is denied, and a call of another architecture ends the process.
+func TestFilterOfAll(t *testing.T) {
+	p := Box{}.program()
+	for _, nr := range append(attributeCalls, attributeCallsOld...) {
+		if got := judge(t, p, call{number: nr, arch: auditArch}); got != refuse(unix.EPERM) {
+			t.Errorf("call %d: %#x", nr, got)
+		}
+		if got := judge(t, p, call{number: nr, arch: auditArch + 1}); got != kill {
+			t.Errorf("call %d of another architecture: %#x", nr, got)
+		}
+		if foreignFrom > 0 {
+			if got := judge(t, p, call{number: foreignFrom | nr, arch: auditArch}); got != kill {
+				t.Errorf("call %d of the other interface: %#x", nr, got)
+			}
+		}
+	}
+	t.Log(len(p), "steps")
+}
