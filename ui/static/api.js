@@ -155,6 +155,47 @@ const BASE = '/api/v1';
 /** @typedef {{button: string, in_progress: string, agents: Document[] | null, lead: CrewLead, size: number, notices: CrewNotice[] | null, souls_left_out?: number, head: number}} Crew */
 /** @typedef {{seq: number, at: string, session: string, speaker: string, kind: string, channel: string, text: string}} Said kind: lead, agent, human */
 /** @typedef {{messages: Said[] | null, more: boolean, next?: number, head: number}} SaidPage */
+/**
+ * @typedef {object} DispatchRow one session, in a list
+ * @property {string} name
+ * @property {string} path
+ * @property {string} mode orchestrator, interactive, response
+ * @property {string} host none, claude, fairlead
+ * @property {string} phase ready, talking, working, queue, serving, closed
+ * @property {string} state MAIN, QUEUE or an agent's name
+ * @property {string | null} began
+ * @property {string | null} changed_at
+ * @property {string} ended why it is closed
+ * @property {string} conversation the one that is open
+ * @property {number} conversations
+ * @property {number} waiting
+ * @property {number} denied
+ * @property {string} fault why it cannot be read
+ */
+/** @typedef {{line: number, at: string, row: string, type: string, from: string, to: string, shown: string, trigger: string, conversation: string, actor: {kind: string, id: string}, foreign: boolean}} DispatchLine */
+/** @typedef {{can_write: string[] | null, cannot_write: string[] | null, can_execute: string[] | null, cannot_execute: string[] | null}} Permissions */
+/** @typedef {{path: string, output: string, summary: string}} DispatchFile output: its name below outputs/, where it lies there */
+/** @typedef {{n: number, id: string, began: string | null, summary: string, open: boolean, agents: string[] | null, files: DispatchFile[] | null, more_files: number}} DispatchConversation */
+/** @typedef {{at: string, conversation: string, by: string, tool: string, call: string, row: string, reason: string, delegate_to: string, capability: string, then: DispatchLine | null}} DispatchDenial */
+/** @typedef {{id: number, agent: string, by: string, text: string, began: string}} DispatchTask */
+/** @typedef {{text: string, agent: string, at: string}} DispatchWaiting */
+/** @typedef {{best: string, reason: string, threshold: number, terms: string[] | null, scores: {name: string, score: number, terms: {word: string, score: number}[] | null}[] | null}} Ranking */
+/**
+ * @typedef {object} DispatchView one session in full
+ * @property {DispatchRow} session
+ * @property {DispatchLine[] | null} lines the oldest first
+ * @property {number} lines_left_out
+ * @property {Permissions} permissions of the state it is in
+ * @property {{name: string, description: string, file: string}[] | null} agents
+ * @property {DispatchTask[] | null} at_work
+ * @property {DispatchConversation[] | null} conversations the newest first
+ * @property {DispatchDenial[] | null} denials the newest first
+ * @property {DispatchWaiting[] | null} waiting
+ * @property {{input: string, ranking: Ranking} | null} ranking of the last input
+ * @property {string[] | null} layers what enforces the permissions
+ * @property {string[] | null} notes what people should know of its files
+ */
+/** @typedef {DispatchConversation & {dialogue: string, dialogue_bytes: number, dialogue_left_out: number, outputs: {name: string, bytes: number, changed_at: string}[] | null, outputs_left_out: number, notes: string[] | null}} DispatchTalk */
 /** @typedef {Record<string, string | number | boolean>} RunFlags as in the API */
 /** @typedef {{message: string, location?: string}} Fault */
 /** @typedef {{subject?: string, event?: string, state?: string, row?: string, reason?: string, takes?: string[]}} RefusalBody */
@@ -278,6 +319,25 @@ export const importDocument = async (text) =>
 /** @param {Record<string, string | number>} query speaker, session, text; before or after, by seq; limit @returns {Promise<SaidPage>} */
 export const transcript = (query) =>
   get('/transcripts?' + new URLSearchParams(Object.entries(query).filter(([, v]) => v !== '' && v !== 0).map(([k, v]) => [k, String(v)])));
+
+/** @returns {Promise<{sessions: DispatchRow[] | null}>} */
+export const sessions = () => get('/sessions');
+/** @param {string} session @returns {Promise<DispatchView>} */
+export const session = (session) => get(`/sessions/${name(session)}`);
+/** @param {string} session @param {number} n @returns {Promise<DispatchTalk>} */
+export const conversation = (session, n) => get(`/sessions/${name(session)}/conversations/${n}`);
+/** @param {Record<string, string>} body mode, host, path @returns {Promise<DispatchView>} */
+export const startSession = (body) => post('/sessions', body);
+/** @param {string} session @param {string} text @returns {Promise<{conversation_id: string, state: string, workspace: string, waiting: number, now: DispatchView}>} */
+export const sayToSession = (session, text) => post(`/sessions/${name(session)}/input`, { text });
+/** @param {string} session @returns {Promise<DispatchView>} */
+export const endSession = (session) => post(`/sessions/${name(session)}/end`, {});
+/** @param {string} session @param {number} n @param {string} file @param {number} [limit] bytes */
+export const outputFileURL = (session, n, file, limit) => `${BASE}${outputFilePath(session, n, file, limit)}`;
+/** @param {string} session @param {number} n @param {string} file @param {number} [limit] */
+const outputFilePath = (session, n, file, limit) => `/sessions/${name(session)}/conversations/${n}/outputs/${name(file)}${limit ? `?limit=${limit}` : ''}`;
+/** The beginning of a file, as text. @param {string} session @param {number} n @param {string} file @param {number} limit @returns {Promise<string>} */
+export const outputFile = async (session, n, file, limit) => (await ask(outputFilePath(session, n, file, limit))).text();
 
 /** @param {number} after */
 export const eventsURL = (after) => `${BASE}/events?after=${after}`;

@@ -12,6 +12,9 @@ import { RunPane } from './components/run.js';
 import { RunDialogs } from './components/rundialogs.js';
 import { RunList } from './components/runlist.js';
 import { Roster } from './components/roster.js';
+import { SessionList } from './components/sessionlist.js';
+import { SessionPane } from './components/session.js';
+import { SessionSheet } from './components/sessionsheet.js';
 import { lookAtChannel } from './channels.js';
 import { lookAtCrew } from './crew.js';
 import { keepListening } from './feed.js';
@@ -19,8 +22,9 @@ import { startKeys } from './keys.js';
 import { effect, html, render, untracked } from './lib.js';
 import { lookAt, waiting } from './runs.js';
 import { connection, loaded, names, now, team } from './state.js';
+import { lookAtSession } from './sessions.js';
 import { plain } from './text.js';
-import { channelName, chosen, counts, member, opened, place, runID, startView } from './view.js';
+import { channelName, chosen, conversationN, counts, member, opened, place, runID, sessionName, startView } from './view.js';
 
 function Deck() {
   const cut = connection.value.phase === 'lost' || connection.value.phase === 'denied' ? 'deck-cut' : '';
@@ -28,6 +32,7 @@ function Deck() {
     case 'runs': return html`<main key="runs" class="deck deck-runs ${cut}" data-view=${runID.value ? 'run' : 'runs'}><${RunList} /><${RunPane} /></main>`;
     case 'channels': return html`<main key="channels" class="deck deck-channels ${cut}" data-view=${channelName.value ? 'channel' : 'channels'}><${ChannelList} /><${ChannelPane} /></main>`;
     case 'crew': return html`<main key="crew" class="deck deck-crew ${cut}" data-view=${member.value ? 'member' : 'crew'}><${CrewPage} /></main>`;
+    case 'sessions': return html`<main key="sessions" class="deck deck-runs deck-sessions ${cut}" data-view=${sessionName.value ? 'session' : 'sessions'}><${SessionList} /><${SessionPane} /></main>`;
     case 'inbox': return html`<main key="inbox" class="deck deck-inbox ${cut}"><${InboxPage} /></main>`;
     default: return html`<main key="team" class="deck ${cut}" data-view=${opened.value ? 'agent' : 'team'}><${Roster} /><${AgentPane} /></main>`;
   }
@@ -35,7 +40,7 @@ function Deck() {
 
 const App = () => html`
   <${Masthead} /><${Banners} /><${Deck} />
-  <${Notes} /><${Dialogs} /><${RunDialogs} />`;
+  <${Notes} /><${Dialogs} /><${RunDialogs} /><${SessionSheet} />`;
 
 // On a wide page somebody is always chosen.
 effect(() => { if (loaded.value && !chosen.value && names.value.length > 0) chosen.value = names.value[0]; });
@@ -51,6 +56,8 @@ effect(() => {
   const wait = waiting.value ? `${waiting.value} waiting for you, ` : '';
   document.title = `${lost}${wait}${look}${n.running} running \u00b7 ${plain(team.value.name, 40) || 'Fairlead'}`;
 });
+
+effect(() => { void sessionName.value; void conversationN.value; if (place.value === 'sessions') untracked(lookAtSession); });
 
 effect(() => { if (place.value === 'crew') untracked(lookAtCrew); });
 

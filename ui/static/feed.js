@@ -11,6 +11,7 @@ import { forgetChannels, noteTurns, refreshChannels } from './channels.js';
 import { forgetCrew, noteCrew, refreshCrew } from './crew.js';
 import { batch } from './lib.js';
 import { forgetRuns, noteChanges, refreshRuns } from './runs.js';
+import { forgetSessions, noteSessions, refreshSessions } from './sessions.js';
 import { StreamRefused, readStream } from './sse.js';
 import { addHistory, agentOf, applyAgent, applyChanges, applyTeam, cell, connection, forget, head, live, loaded } from './state.js';
 
@@ -47,6 +48,7 @@ function flush() {
   noteChanges(changes);
   noteTurns(changes);
   noteCrew(changes);
+  noteSessions(changes);
 }
 
 /** @param {Change} change */
@@ -113,7 +115,7 @@ function set(part) {
 async function catchUp() {
   const snapshot = await api.team();
   const another = snapshot.head < place;
-  if (another) { forget(); forgetRuns(); forgetChannels(); forgetCrew(); }
+  if (another) { forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetSessions(); }
   const first = place === 0 || another || snapshot.head - place > REPLAY_MAX;
   if (first) {
     place = snapshot.head;
@@ -167,6 +169,7 @@ async function listen() {
       refreshRuns(true);
       refreshChannels(true);
       refreshCrew(true);
+      refreshSessions(true);
     },
     onMessage: (m) => { if (!line.signal.aborted) take(m, line); },
   });

@@ -5,7 +5,7 @@ import { command } from './actions.js';
 import { running } from './derive.js';
 import { letterKeys, nextTheme } from './prefs.js';
 import { cell, live, team } from './state.js';
-import { backToTeam, channelName, choose, chosen, dialog, go, member, opened, place, runID, search, shownNames, showRun, showTab, stepID, TABS } from './view.js';
+import { backToTeam, channelName, choose, chosen, conversationN, dialog, go, member, opened, place, runID, search, sessionName, shownNames, showRun, showSessionFolder, showTab, stepID, TABS } from './view.js';
 
 /** Agents that Page Up and Page Down pass. */
 const PAGE = 6;
@@ -38,9 +38,9 @@ function focusSearch() {
   if (field instanceof HTMLInputElement) { field.focus(); field.select(); }
 }
 
-/** Where a person writes, in a channel. */
+/** Where a person writes, in a channel or to a session. */
 function focusWords() {
-  const field = place.value === 'channels' && document.getElementById('words');
+  const field = (place.value === 'channels' || place.value === 'sessions') && document.getElementById('words');
   if (!(field instanceof HTMLTextAreaElement) || !field.checkVisibility()) return false;
   field.focus();
   return true;
@@ -65,6 +65,7 @@ function handle(e, at) {
   if (e.key === 'Escape' && onTeam && opened.value) { backToTeam(); return true; }
   if (e.key === 'Escape' && runID.value) { if (stepID.value) showRun(runID.value); else go('runs'); return true; }
   if (e.key === 'Escape' && channelName.value) { go('channels'); return true; }
+  if (e.key === 'Escape' && sessionName.value) { if (conversationN.value) showSessionFolder(sessionName.value); else go('sessions'); return true; }
   if (e.key === 'Escape' && member.value) { go('crew'); return true; }
   if (inRoster && walk(e)) return true;
   if (e.key === 'Enter' && at.classList.contains('row-name')) { choose(chosen.value); focusAgent(); return true; }
@@ -76,6 +77,7 @@ function handle(e, at) {
     case 'w': go('crew'); return true;
     case 'r': go('runs'); return true;
     case 'm': go('channels'); return true;
+    case 'd': go('sessions'); return true;
     case 'i': go('inbox'); return true;
     case 't': nextTheme(); return true;
     case 'h': if (live.value) dialog.value = team.value.hold ? 'release' : 'hold'; return true;

@@ -91,7 +91,7 @@ export function initials(name) {
 /** @typedef {{code: boolean, text: string}} Piece */
 
 /** Text of several lines made safe to look at, its lines and tabs kept. @param {string} text */
-const revealLines = (text) => text.replace(/\r\n/g, '\n').split(/([\n\t])/).map((part) => (part === '\n' || part === '\t' ? part : reveal(part))).join('');
+export const revealLines = (text) => text.replace(/\r\n/g, '\n').split(/([\n\t])/).map((part) => (part === '\n' || part === '\t' ? part : reveal(part))).join('');
 
 /**
  * A message as text and code, told apart by their fences. Whatever it says stays text.

@@ -1,12 +1,12 @@
 // What the user looks at. It lives in the address, so that back, reload and a
 // link to a colleague keep it: #/agent/NAME/TAB, #/runs, #/run/ID/STEP, #/channels,
-// #/channel/NAME, #/inbox, #/crew, #/crew/ID/soul
+// #/channel/NAME, #/inbox, #/crew, #/crew/ID/soul, #/sessions, #/session/NAME/conv_002
 
 import { batch, computed, signal } from './lib.js';
 import { cell, names } from './state.js';
 import { concerns, running } from './derive.js';
 
-/** @typedef {'team' | 'crew' | 'runs' | 'channels' | 'inbox'} Place a part of the page */
+/** @typedef {'team' | 'crew' | 'runs' | 'channels' | 'sessions' | 'inbox'} Place a part of the page */
 
 export const TABS = ['output', 'evidence', 'history'];
 
@@ -18,12 +18,14 @@ export const place = signal(/** @type {Place} */ ('team'));
 export const runID = signal('');  // the run that is looked at, or '' for none
 export const stepID = signal(''); // the step of it, or '' for none
 export const channelName = signal(''); // the channel that is looked at, or '' for none
+export const sessionName = signal(''); // the session with MAIN that is looked at, or '' for none
+export const conversationN = signal(0); // the conversation of it, or 0 for none
 /** In the place of an id: the lead, which has no document. No id begins so. */
 export const LEAD = '@lead';
 export const SIDES = ['soul', 'transcript'];
 export const member = signal(''); // who of the crew is looked at: the id of a document, LEAD, or '' for nobody
 export const memberSide = signal('soul');
-export const dialog = signal(/** @type {'' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'resume' | 'resume-step'} */ (''));
+export const dialog = signal(/** @type {'' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'resume' | 'resume-step' | 'session'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
 export const notes = signal(/** @type {{id: number, kind: 'refusal' | 'failure', title: string, text: string, more: string}[]} */ ([]));
@@ -57,11 +59,16 @@ export const counts = computed(() => {
   return { all: names.value.length, running: run, idle: names.value.length - run, look };
 });
 
+/** Which part of the page a word of the address means. @type {Record<string, Place>} */
+const PARTS = Object.assign(Object.create(null), { runs: 'runs', run: 'runs', channels: 'channels', channel: 'channels', crew: 'crew', inbox: 'inbox', sessions: 'sessions', session: 'sessions' });
+
 function readAddress() {
   let [, kind, name = '', where = ''] = location.hash.replace(/^#/, '').split('/');
   try { name = decodeURIComponent(name); where = decodeURIComponent(where); } catch { return; }
   batch(() => {
-    place.value = kind === 'runs' || kind === 'run' ? 'runs' : kind === 'channels' || kind === 'channel' ? 'channels' : kind === 'crew' ? 'crew' : kind === 'inbox' ? 'inbox' : 'team';
+    place.value = PARTS[kind] ?? 'team';
+    sessionName.value = kind === 'session' ? name : '';
+    conversationN.value = kind === 'session' ? Number(/^conv_0*(\d{1,9})$/.exec(where)?.[1] ?? 0) : 0;
     channelName.value = kind === 'channel' ? name : '';
     member.value = kind === 'crew' ? name : '';
     if (kind === 'crew' && SIDES.includes(where)) memberSide.value = where;
@@ -79,6 +86,10 @@ function address() {
   if (place.value === 'inbox') return '#/inbox';
   if (place.value === 'crew') return member.value ? `#/crew/${encodeURIComponent(member.value)}/${memberSide.value}` : '#/crew';
   if (place.value === 'channels') return channelName.value ? `#/channel/${encodeURIComponent(channelName.value)}` : '#/channels';
+  if (place.value === 'sessions') {
+    if (!sessionName.value) return '#/sessions';
+    return `#/session/${encodeURIComponent(sessionName.value)}${conversationN.value ? `/conv_${String(conversationN.value).padStart(3, '0')}` : ''}`;
+  }
   if (place.value === 'runs') {
     if (!runID.value) return '#/runs';
     return `#/run/${encodeURIComponent(runID.value)}${stepID.value ? `/${encodeURIComponent(stepID.value)}` : ''}`;
@@ -88,7 +99,7 @@ function address() {
 
 /** Another part of the page. @param {Place} where */
 export function go(where) {
-  batch(() => { place.value = where; runID.value = ''; stepID.value = ''; channelName.value = ''; member.value = ''; });
+  batch(() => { place.value = where; runID.value = ''; stepID.value = ''; channelName.value = ''; member.value = ''; sessionName.value = ''; conversationN.value = 0; });
   writeAddress(true);
 }
 
@@ -103,6 +114,13 @@ export function showRun(run, step = '') {
 export function showChannel(name) {
   const push = place.value !== 'channels' || channelName.value !== name;
   batch(() => { place.value = 'channels'; channelName.value = name; });
+  writeAddress(push);
+}
+
+/** Shows a session with MAIN, or a conversation of it. @param {string} name @param {number} [conversation] */
+export function showSessionFolder(name, conversation = 0) {
+  const push = place.value !== 'sessions' || sessionName.value !== name || conversationN.value !== conversation;
+  batch(() => { place.value = 'sessions'; sessionName.value = name; conversationN.value = conversation; });
   writeAddress(push);
 }
 

@@ -115,6 +115,7 @@ type Fake struct {
 	channels []*Channel
 	answers  map[string]string // run/step → approve or reject, and the input
 	crew     fakeCrew
+	desks    []*Desk
 	woken    []string // whom the last wake named
 	number   int
 	now      func() time.Time

@@ -4,6 +4,7 @@ import { html } from '../lib.js';
 import { underWay } from '../channels.js';
 import { awake } from '../crew.js';
 import { runs, waiting } from '../runs.js';
+import { talking } from '../sessions.js';
 import { go, place } from '../view.js';
 
 /** @param {{to: import('../view.js').Place, n: number, what: string, children?: any}} props */
@@ -18,6 +19,7 @@ export function Places() {
     <${Place} to="crew" n=${awake.value} what="awake">Crew<//>
     <${Place} to="runs" n=${going} what="under way">Runs<//>
     <${Place} to="channels" n=${underWay.value} what="with somebody's turn under way">Channels<//>
+    <${Place} to="sessions" n=${talking.value} what="with a conversation under way">Sessions<//>
     <${Place} to="inbox" n=${waiting.value} what="waiting for you">Inbox<//>
   </nav>`;
 }
