@@ -311,7 +311,7 @@ func (s *Session) Due() (due []Work) {
 // there is nobody who could be asked.
 func (s *Session) Answer() (Respond, bool) {
 	c := s.Open
-	if s.Host != Fairlead || s.Phase != Talking || c.Round > 0 || c.Called {
+	if s.Host != Fairlead || s.Phase != Talking || s.Lead != "" && (c.Round > 0 || c.Called) {
 		return Respond{}, false
 	}
 	if len(c.Results) == 0 {

@@ -1,0 +1,188 @@
+package dispatch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func (d *draft) input(in UserInput) error {
+	if strings.TrimSpace(in.Text) == "" {
+		return d.refuse(string(InputCame), "D2", "an input without words begins nothing; say what is to be done")
+	}
+	if err := d.tooLong(string(InputCame), "D2", "the input", in.Text); err != nil {
+		return err
+	}
+	if err := d.fits(InputCame, in.Match); err != nil {
+		return err
+	}
+	if d.is.Mode == Response && d.is.Phase != Closed {
+		return d.refuse(string(InputCame), "D6", "in mode response there is nobody to talk to: put a message into the inbox")
+	}
+	if d.is.Open != nil && !in.Over {
+		if len(d.is.Waiting) >= waitingMax {
+			return d.refuse(string(InputWaits), "D2", fmt.Sprintf("%d inputs wait already; wait for an answer first", waitingMax))
+		}
+		if err := d.room(InputWaits, "D2", in.Text); err != nil {
+			return err
+		}
+		return d.step(InputWaits, "input waits", func(now *Now, _ *Body) {
+			now.Waiting = append(now.Waiting, Waiting{Text: in.Text, Named: in.Named, Match: in.Match, At: d.at})
+		})
+	}
+	if d.is.Open != nil {
+		if err := d.close(Interrupted, "interrupted by the next input"); err != nil {
+			return err
+		}
+	}
+	return d.begin(Waiting{Text: in.Text, Named: in.Named, Match: in.Match})
+}
+
+// begin opens a conversation (D2), and puts in charge who fits (D3).
+func (d *draft) begin(in Waiting) error {
+	err := d.step(InputCame, "user input", func(now *Now, body *Body) {
+		now.Made++
+		now.Open = &Conversation{N: now.Made, Began: d.at, Input: d.kept(in.Text), Named: in.Named}
+		body.Entries = []Entry{{Kind: OfUser, Who: "User", Text: in.Text}}
+	})
+	if err != nil || in.Match == nil {
+		return err
+	}
+	return d.charge(Delegated, in.Match.Agent, Task{Text: d.kept(in.Text)}, matched(in.Match), "")
+}
+
+// kept is an input as the history repeats it.
+func (d *draft) kept(text string) string {
+	if d.is.Host == Fairlead {
+		return text
+	}
+	return short(text, inputKept)
+}
+
+func matched(m *Match) string {
+	if len(m.Terms) == 0 {
+		return "matched its description"
+	}
+	quoted := make([]string, len(m.Terms))
+	for i, t := range m.Terms {
+		quoted[i] = fmt.Sprintf("%q", t)
+	}
+	return "matched " + strings.Join(quoted, " + ")
+}
+
+func (d *draft) message(in Message) error {
+	if in.Match == nil {
+		return d.step(MessageUnmatched, "nobody's description fits", func(_ *Now, body *Body) {
+			body.Aside = &Aside{Message: in.Name, Ranking: in.Ranking}
+		})
+	}
+	if err := d.tooLong(string(MessageTaken), "D6", "the message", in.Text); err != nil {
+		return err
+	}
+	if err := d.fits(MessageTaken, in.Match); err != nil {
+		return err
+	}
+	return d.step(MessageTaken, matched(in.Match), func(now *Now, body *Body) {
+		now.Made++
+		now.Open = &Conversation{
+			N: now.Made, Began: d.at, Input: in.Text, Message: in.Name, Asked: 1, Used: []string{in.Match.Agent},
+			Tasks: []Task{{ID: 1, Agent: in.Match.Agent, Text: in.Text, Began: d.at}},
+		}
+		body.Entries = []Entry{{Kind: OfUser, Who: in.Name, Text: in.Text}}
+	})
+}
+
+func (d *draft) respond(in Respond) error {
+	c := d.is.Open
+	if c != nil && len(c.Tasks) > 0 && !in.Over {
+		return d.refuse(string(Responded), "D7", fmt.Sprintf("%s is at work; say first that it is done, or end the conversation over it", d.is.State()))
+	}
+	for _, text := range []string{in.Text, in.Summary} {
+		if err := d.tooLong(string(Responded), "D7", "the answer", text); err != nil {
+			return err
+		}
+	}
+	err := d.step(Responded, "response complete", func(now *Now, body *Body) {
+		for _, task := range now.Open.Tasks {
+			body.Entries = append(body.Entries, Entry{Kind: OfNote, Who: task.Agent, Text: "was not seen to end"})
+		}
+		if in.Text != "" {
+			body.Entries = append(body.Entries, Entry{Kind: OfMain, Who: Main, Text: in.Text})
+		}
+		body.Summary = now.Open.summary(in.Summary, in.Files)
+		now.Open = nil
+	})
+	if err != nil {
+		return err
+	}
+	return d.next()
+}
+
+func (d *draft) mainEnded(in MainEnded) error {
+	c := d.is.Open
+	if c == nil || d.is.Host != Fairlead || in.Round != c.Round {
+		return nil
+	}
+	if c.Called || len(c.Tasks) > 0 {
+		return d.step(RoundOver, "MAIN is told what came of it", func(now *Now, _ *Body) {
+			now.Open.Round++
+			now.Open.Called = false
+		})
+	}
+	return d.respond(Respond{Text: in.Result})
+}
+
+// next begins with the input that waits the longest.
+func (d *draft) next() error {
+	if len(d.is.Waiting) == 0 || d.is.Phase != Ready {
+		return nil
+	}
+	first := d.is.Waiting[0]
+	d.is.Waiting = d.is.Waiting[1:] // what follows is one change, and says so
+	return d.begin(first)
+}
+
+// close ends the conversation that is open without an answer (D11).
+func (d *draft) close(event Event, why string) error {
+	return d.step(event, why, func(now *Now, body *Body) {
+		c := now.Open
+		body.Summary = c.summary("Interrupted ("+why+"): "+firstLine(c.Input), nil)
+		body.Entries = append(body.Entries, Entry{Kind: OfNote, Text: "interrupted: " + why})
+		if c.Message != "" {
+			body.Reply = &Reply{Message: c.Message, Agent: strings.Join(c.Used, ", "), Text: "interrupted: " + why}
+		}
+		now.Open = nil
+	})
+}
+
+func (d *draft) interrupt(why string) error {
+	if d.is.Open == nil {
+		return nil
+	}
+	if err := d.close(Interrupted, cmp.Or(why, "nobody ended it")); err != nil {
+		return err
+	}
+	return d.next()
+}
+
+// summary is what messages.jsonl says of a conversation that is over.
+func (c *Conversation) summary(text string, more []File) *Summary {
+	files := slices.Clone(c.Files)
+	for _, f := range more {
+		if !slices.ContainsFunc(files, func(is File) bool { return is.Path == f.Path }) && len(files) < filesMax {
+			files = append(files, f)
+		}
+	}
+	text = cmp.Or(text, firstLine(c.Input))
+	if c.More > 0 {
+		text += fmt.Sprintf(" (files that were made beside those named: %d)", c.More)
+	}
+	return &Summary{Conversation: c.N, Began: c.Began, Text: text, Files: files, Agents: slices.Clone(c.Used)}
+}
+
+// firstLine is enough of a text to know it again.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return short(strings.TrimSpace(line), 200)
+}

@@ -1,0 +1,311 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// noon is when every story begins.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+type pair struct {
+	from Phase
+	on   Event
+}
+
+// taken counts what Decide really emitted in this package's tests, for TestMain.
+var taken = struct {
+	rows  map[string]int
+	pairs map[pair]int
+}{map[string]int{}, map[pair]int{}}
+
+// decide is the only way in which the tests of this package ask: it counts what was emitted, holds
+// what is so of every decision, and makes it true. A refusal is an answer.
+func decide(t testing.TB, s *Session, at time.Time, in Input) ([]Change, error) {
+	t.Helper()
+	before := encode(t, *s)
+	changes, err := s.Decide(at, in)
+	if encode(t, *s) != before {
+		t.Fatalf("%T: to decide changed the session", in)
+	}
+	if err != nil {
+		if len(changes) > 0 {
+			t.Fatalf("%T: refused, and changed all the same: %v", in, err)
+		}
+		if _, ok := err.(*machine.Refusal); !ok { //nolint:errorlint // nobody wraps it
+			t.Fatalf("%T: %v is no refusal", in, err)
+		}
+		return nil, err
+	}
+	for _, ch := range changes {
+		from := s.Phase
+		if from == "" {
+			from = None
+		}
+		rule := Table[from][ch.Event]
+		if rule.ID != ch.Row || rule.To != ch.Body.Now.Phase {
+			t.Fatalf("%s in %s is no row of the table: %+v", ch.Event, from, ch)
+		}
+		if ch.Body.Now.Line != s.Line+1 {
+			t.Fatalf("%s: line %d after %d", ch.Event, ch.Body.Now.Line, s.Line)
+		}
+		taken.rows[ch.Row]++
+		taken.pairs[pair{from, ch.Event}]++
+		was := encode(t, ch)
+		s.Apply(ch)
+		if err := check(s); err != nil {
+			t.Fatalf("after %s: %v\n%s", ch.Event, err, encode(t, *s))
+		}
+		if ch.From != "" && s.State() != ch.To {
+			t.Fatalf("%s says %s, and it is %s", ch.Event, ch.To, s.State())
+		}
+		defer func() {
+			if encode(t, ch) != was {
+				t.Fatalf("a change was changed by a later one: %s", ch.Event)
+			}
+		}()
+	}
+	if len(s.Waiting) > 0 && s.Open == nil {
+		t.Fatalf("%T: inputs wait, and nothing is open: %s", in, encode(t, *s))
+	}
+	return changes, nil
+}
+
+func encode(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// check is what is so of every session, always.
+func check(s *Session) error {
+	c := s.Open
+	switch s.Phase {
+	case None, Ready, Queue, Closed:
+		if c != nil {
+			return fmt.Errorf("%s, and a conversation is open", s.Phase)
+		}
+	case Talking, Working, Serving:
+		if c == nil {
+			return fmt.Errorf("%s, and no conversation is open", s.Phase)
+		}
+		if (s.Phase == Talking) != (len(c.Tasks) == 0) {
+			return fmt.Errorf("%s with %d tasks", s.Phase, len(c.Tasks))
+		}
+	}
+	if (s.Mode == Response) != slices.Contains([]Phase{Queue, Serving}, s.Phase) && s.Phase != Closed && s.Phase != None {
+		return fmt.Errorf("%s in mode %s", s.Phase, s.Mode)
+	}
+	if c == nil {
+		return nil
+	}
+	if c.N != s.Made {
+		return fmt.Errorf("conversation %d is open, and %d were made", c.N, s.Made)
+	}
+	for i, task := range c.Tasks {
+		if _, ok := c.Task(task.By); task.By != 0 && !ok {
+			return fmt.Errorf("task %d was asked for by one that is over", task.ID)
+		}
+		if !s.Knows(task.Agent) || !slices.Contains(c.Used, task.Agent) {
+			return fmt.Errorf("%s is in charge, and nobody knows it", task.Agent)
+		}
+		if i > 0 && task.ID <= c.Tasks[i-1].ID || task.ID > c.Asked {
+			return fmt.Errorf("task %d stands in the wrong place", task.ID)
+		}
+	}
+	for _, w := range s.Due() {
+		if !s.Wanted(w) || w.Task != 0 && c.waits(w.Task) {
+			return fmt.Errorf("%s is to be done, and nobody waits for it", w.Key())
+		}
+		if again, ok := WorkOf(w.Key()); !ok || again.Key() != w.Key() {
+			return fmt.Errorf("the key %s cannot be read back", w.Key())
+		}
+	}
+	return nil
+}
+
+// TestMain fails when a row or a pair of the table was never taken.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz", "test.bench"} {
+		if flag.Lookup(name).Value.String() != "" {
+			os.Exit(code)
+		}
+	}
+	var missing []string
+	for _, id := range []string{"D1", "D2", "D3", "D4", "D5", "D6", "D7", "D8", "D9", "D10", "D11"} {
+		if taken.rows[id] == 0 {
+			missing = append(missing, "row "+id)
+		}
+	}
+	for from, rules := range Table {
+		for on, rule := range rules {
+			if taken.pairs[pair{from, on}] == 0 {
+				missing = append(missing, fmt.Sprintf("%s: %s in %s", rule.ID, on, from))
+			}
+		}
+	}
+	slices.Sort(missing)
+	if code == 0 && len(missing) > 0 {
+		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func TestMatrix(t *testing.T) { golden.Check(t, "testdata/matrix.txt", Table.Matrix()) }
+
+// A session is its last line: what is read back from JSON is what was, to the byte.
+func TestReadsBack(t *testing.T) {
+	var s, again Session
+	for _, in := range []Input{
+		Start{Setup{Mode: Interactive, Host: Fairlead, Lead: "main", Path: "/s", Agents: agents("a", "b")}},
+		UserInput{Text: "do", Named: []string{"x.md"}, Match: &Match{Agent: "a", Score: 1.5, Terms: []string{"do"}}},
+		Delegate{Agent: "b", By: 1, Text: "help"},
+		UserInput{Text: "and that"},
+		TaskEnded{Task: 2, OK: true, Result: "here"},
+	} {
+		changes, err := decide(t, &s, noon, in)
+		if err != nil {
+			t.Fatalf("%T: %v", in, err)
+		}
+		for _, ch := range changes {
+			var read Change
+			if err := json.Unmarshal([]byte(encode(t, ch)), &read); err != nil {
+				t.Fatal(err)
+			}
+			again.Apply(read)
+		}
+		if !reflect.DeepEqual(s, again) {
+			t.Fatalf("after %T:\n%s\n%s", in, encode(t, s), encode(t, again))
+		}
+	}
+}
+
+func agents(names ...string) (all []Description) {
+	for _, name := range names {
+		all = append(all, Description{Name: name, Text: "does what " + name + " does"})
+	}
+	return all
+}
+
+// Refusals say what forbids it, and what to do (X4).
+func TestRefusals(t *testing.T) {
+	orchestrator := Start{Setup{Mode: Orchestrator, Agents: agents("a", "b")}}
+	for name, c := range map[string]struct {
+		before []Input
+		in     Input
+		want   string
+	}{
+		"no such mode":          {nil, Start{Setup{Mode: "war"}}, "there is no mode"},
+		"no queue with hooks":   {nil, Start{Setup{Mode: Response, Host: Claude}}, "has none"},
+		"too many agents":       {nil, Start{Setup{Mode: Orchestrator, Agents: make([]Description, agentsMax+1)}}, "the most is 2000"},
+		"started twice":         {[]Input{orchestrator}, orchestrator, "cannot take started"},
+		"no words":              {[]Input{orchestrator}, UserInput{Text: " \n"}, "without words"},
+		"too long":              {[]Input{orchestrator}, UserInput{Text: strings.Repeat("x", TextBytesMax+1)}, "put it into a file"},
+		"nobody of that name":   {[]Input{orchestrator}, UserInput{Text: "x", Match: &Match{Agent: "c"}}, `no agent "c"`},
+		"delegated to nobody":   {[]Input{orchestrator, UserInput{Text: "x"}}, Delegate{Agent: "c"}, `no agent "c"`},
+		"nothing is open":       {[]Input{orchestrator}, Delegate{Agent: "a"}, "cannot take delegated"},
+		"no help in this mode":  {[]Input{orchestrator, UserInput{Text: "x", Match: &Match{Agent: "a"}}}, Delegate{Agent: "b", By: 1}, "reports back to MAIN"},
+		"help for what is over": {[]Input{Start{Setup{Mode: Interactive, Agents: agents("a", "b")}}, UserInput{Text: "x"}}, Delegate{Agent: "b", By: 7}, "is over"},
+		"answered too early":    {[]Input{orchestrator, UserInput{Text: "x", Match: &Match{Agent: "a"}}}, Respond{Text: "x"}, "a is at work"},
+		"nothing to answer":     {[]Input{orchestrator}, Respond{Text: "x"}, "cannot take responded"},
+		"the answer too long":   {[]Input{orchestrator, UserInput{Text: "x"}}, Respond{Text: strings.Repeat("x", TextBytesMax+1)}, "the answer has"},
+		"no inbox here":         {[]Input{orchestrator}, Message{Name: "a.md", Text: "x", Match: &Match{Agent: "a"}}, "cannot take message_taken"},
+		"nobody to talk to":     {[]Input{Start{Setup{Mode: Response, Agents: agents("a")}}}, UserInput{Text: "x"}, "into the inbox"},
+		"over":                  {[]Input{orchestrator, End{}}, UserInput{Text: "x"}, "cannot take input"},
+		"denied after the end":  {[]Input{orchestrator, End{}}, Deny{Tool: "Write"}, "cannot take call_denied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s Session
+			for _, in := range c.before {
+				if _, err := decide(t, &s, noon, in); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := decide(t, &s, noon, c.in); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("%v does not say %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Limits are reached in words, and a line of the history stays one that others can read.
+func TestLimits(t *testing.T) {
+	var s Session
+	must := func(in Input) {
+		t.Helper()
+		if _, err := decide(t, &s, noon, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(Start{Setup{Mode: Orchestrator, Host: Fairlead, Agents: agents("a", "b")}})
+	must(UserInput{Text: "first"})
+	for i := range waitingMax {
+		must(UserInput{Text: fmt.Sprint("waits ", i)})
+	}
+	if _, err := decide(t, &s, noon, UserInput{Text: "one more"}); err == nil || !strings.Contains(err.Error(), "64 inputs wait") {
+		t.Fatal(err)
+	}
+	for i := range tasksMax {
+		must(Delegate{Agent: "a", Text: "x", Call: fmt.Sprint(i)})
+	}
+	must(Delegate{Agent: "a", Text: "x", Call: "3"}) // known already: no second one
+	if _, err := decide(t, &s, noon, Delegate{Agent: "a", Text: "x"}); err == nil || !strings.Contains(err.Error(), "64 agents are at work") {
+		t.Fatal(err)
+	}
+	for i := range filesMax + 5 {
+		must(Wrote{File: File{Path: fmt.Sprint("f", i)}})
+		must(Wrote{File: File{Path: fmt.Sprint("f", min(i, filesMax-1))}}) // known already
+	}
+	for i := range tasksMax {
+		must(TaskEnded{Call: fmt.Sprint(i), OK: true, Result: strings.Repeat("é", 3000)})
+		must(TaskEnded{Call: fmt.Sprint(i), OK: true}) // it has ended before
+	}
+	if got := len(s.Open.Results); got != resultsMax {
+		t.Fatalf("%d results are kept", got)
+	}
+	if got := len(encode(t, s)); got > 900<<10 {
+		t.Fatalf("a line of %d bytes", got)
+	}
+	summary := s.Open.summary("", nil).Text
+	if !strings.Contains(summary, "made beside those named: ") {
+		t.Fatalf("the files that are not named are counted: %q", summary)
+	}
+	big := strings.Repeat("x", TextBytesMax)
+	for range 3 {
+		must(Delegate{Agent: "a", Text: big})
+	}
+	if _, err := decide(t, &s, noon, Delegate{Agent: "a", Text: big}); err == nil || !strings.Contains(err.Error(), "would come to more than") {
+		t.Fatal(err)
+	}
+	must(End{Why: "enough"})
+	if !strings.Contains(s.Ended, "were not begun: 64") {
+		t.Fatalf("nothing is silent: %q", s.Ended)
+	}
+}
+
+func TestWorkOf(t *testing.T) {
+	for _, key := range []string{"", "conv_001", "conv_001/1", "conv_001/1/x", "conv_1/1/0", "conv_001/01/0", "conv_001/1/0/0", "/conv_001/1/0", "conv_001/-1/0"} {
+		if w, ok := WorkOf(key); ok {
+			t.Errorf("%q is read as %+v", key, w)
+		}
+	}
+	if w, ok := WorkOf("conv_1234/5/6"); !ok || w.Conversation != 1234 || w.Task != 5 || w.Round != 6 {
+		t.Errorf("%+v, %v", w, ok)
+	}
+}

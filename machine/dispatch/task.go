@@ -1,0 +1,194 @@
+package dispatch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// charge puts an agent in charge of a task.
+func (d *draft) charge(event Event, agent string, task Task, trigger, params string) error {
+	return d.step(event, trigger, func(now *Now, body *Body) {
+		c := now.Open
+		c.Asked++
+		task.ID, task.Agent, task.Began = c.Asked, agent, d.at
+		c.Tasks = append(c.Tasks, task)
+		if !slices.Contains(c.Used, agent) {
+			c.Used = append(c.Used, agent)
+		}
+		who := Main
+		for i := range c.Tasks {
+			if c.Tasks[i].ID == task.By {
+				c.Tasks[i].Called, who = true, c.Tasks[i].Agent
+			}
+		}
+		if task.By == 0 {
+			c.Called = event == Delegated && params != "" || c.Called
+		}
+		body.Entries = append(body.Entries, Entry{Kind: OfDelegation, Who: who, Text: agent + ": " + task.Text, More: params})
+	})
+}
+
+func (d *draft) delegate(in Delegate) error {
+	event, row := Delegated, "D3"
+	if in.By != 0 {
+		event, row = HelpAsked, "D5"
+	}
+	if err := d.tooLong(string(event), row, "the task", in.Text); err != nil {
+		return err
+	}
+	if err := d.fits(event, &Match{Agent: in.Agent}); err != nil {
+		return err
+	}
+	c := d.is.Open
+	if c == nil {
+		_, err := Table.Look(d.is.subject(), cmp.Or(d.is.Phase, None), event)
+		return err
+	}
+	if in.Call != "" && slices.ContainsFunc(c.Tasks, func(t Task) bool { return t.Call == in.Call }) {
+		return nil
+	}
+	if len(c.Tasks) >= tasksMax {
+		return d.refuse(string(event), row, fmt.Sprintf("%d agents are at work already; wait for one of them", tasksMax))
+	}
+	if err := d.room(event, row, in.Text); err != nil {
+		return err
+	}
+	if in.By != 0 {
+		if err := d.mayAsk(in); err != nil {
+			return err
+		}
+	}
+	trigger := cmp.Or(in.Trigger, "matched its description")
+	params := cmp.Or(in.Params, in.Text)
+	return d.charge(event, in.Agent, Task{By: in.By, Text: in.Text, Call: in.Call}, trigger, params)
+}
+
+// mayAsk refuses help that the mode does not give, and a cycle that would not end (D5).
+func (d *draft) mayAsk(in Delegate) error {
+	c := d.is.Open
+	asker, ok := c.Task(in.By)
+	switch {
+	case !ok:
+		return d.refuse(string(HelpAsked), "D5", fmt.Sprintf("task %d of %s is over, so it can ask nobody", in.By, c.ID()))
+	case d.is.Mode != Interactive:
+		return d.refuse(string(HelpAsked), "D4", fmt.Sprintf("in mode %s an agent reports back to %s and asks no other; say there what is missing, or begin a session with --mode interactive", d.is.Mode, Main))
+	}
+	chain := []string{in.Agent}
+	for t := asker; ok && len(chain) <= len(d.is.Agents)+1; t, ok = c.Task(t.By) {
+		chain = append(chain, t.Agent)
+	}
+	if len(chain) > len(d.is.Agents) {
+		slices.Reverse(chain)
+		return d.refuse(string(HelpAsked), "D5", fmt.Sprintf("%s would be a circle: there are %d agents, and so many have been asked on this way", strings.Join(chain, " → "), len(d.is.Agents)))
+	}
+	return nil
+}
+
+func (d *draft) seen(in Seen) error {
+	c := d.is.Open
+	if c == nil || in.Caller == "" || slices.ContainsFunc(c.Tasks, func(t Task) bool { return t.Caller == in.Caller }) {
+		return nil
+	}
+	at := slices.IndexFunc(c.Tasks, func(t Task) bool { return t.Agent == in.Agent && t.Caller == "" })
+	if at < 0 {
+		if !d.is.Knows(in.Agent) || len(c.Tasks) >= tasksMax || d.is.Phase == Serving {
+			return nil // nobody whom a description knows: it has MAIN's permissions
+		}
+		return d.charge(Delegated, in.Agent, Task{Caller: in.Caller}, "seen at work", "")
+	}
+	return d.step(CallerSeen, "seen at work", func(now *Now, _ *Body) { now.Open.Tasks[at].Caller = in.Caller })
+}
+
+// taskOf finds whom an end is about.
+func (c *Conversation) taskOf(in TaskEnded) int {
+	return slices.IndexFunc(c.Tasks, func(t Task) bool {
+		switch {
+		case in.Task != 0:
+			return t.ID == in.Task && t.Round == in.Round
+		case in.Caller != "" && t.Caller == in.Caller:
+			return true
+		default:
+			return in.Call != "" && t.Call == in.Call
+		}
+	})
+}
+
+func (d *draft) taskEnded(in TaskEnded) error {
+	c := d.is.Open
+	if c == nil {
+		return nil
+	}
+	at := c.taskOf(in)
+	if at < 0 {
+		return nil // it has ended before
+	}
+	task := c.Tasks[at]
+	if d.is.Host == Fairlead && task.Called {
+		return d.step(RoundOver, task.Agent+" asked for help", func(now *Now, _ *Body) {
+			t := &now.Open.Tasks[at]
+			t.Round++
+			t.Called = false
+		})
+	}
+	event, trigger := d.ending(task), "task completed"
+	if !in.OK {
+		trigger = "task failed"
+	}
+	over := func(now *Now, body *Body) {
+		open := now.Open
+		round := open.round(task.By)
+		open.Tasks = slices.DeleteFunc(open.Tasks, func(t Task) bool { return t.ID == task.ID || c.under(t, task.ID) })
+		open.Results = append(open.Results, Result{Task: task.ID, Agent: task.Agent, By: task.By, OK: in.OK, Text: short(in.Result, ResultBytesMax), Round: round})
+		if len(open.Results) > resultsMax {
+			open.Results = open.Results[1:]
+		}
+		if text := short(in.Result, TextBytesMax); text != "" || !in.OK {
+			body.Entries = append(body.Entries, Entry{Kind: OfResult, Who: task.Agent, Text: cmp.Or(text, trigger)})
+		}
+	}
+	if event != MessageDone {
+		return d.step(event, trigger, over)
+	}
+	return d.step(event, trigger, func(now *Now, body *Body) {
+		body.Reply = &Reply{Message: c.Message, Agent: task.Agent, OK: in.OK, Text: short(in.Result, TextBytesMax)}
+		over(now, body)
+		body.Summary = now.Open.summary("", nil)
+		now.Open = nil
+	})
+}
+
+// ending names the end of a task by who is in charge after it.
+func (d *draft) ending(task Task) Event {
+	c := d.is.Open
+	left := slices.DeleteFunc(slices.Clone(c.Tasks), func(t Task) bool { return t.ID == task.ID || c.under(t, task.ID) })
+	switch {
+	case d.is.Phase == Serving:
+		return MessageDone
+	case len(left) == 0:
+		return TaskOver
+	case left[len(left)-1].ID == task.By:
+		return TaskOverAsker
+	default:
+		return TaskOverOthers
+	}
+}
+
+// under says whether a task was asked for by another one, or by one that it asked.
+func (c *Conversation) under(t Task, id uint64) bool {
+	for range tasksMax {
+		if t.By == 0 {
+			return false
+		}
+		if t.By == id {
+			return true
+		}
+		asker, ok := c.Task(t.By)
+		if !ok {
+			return false
+		}
+		t = asker
+	}
+	return false
+}
