@@ -1,7 +1,7 @@
 package examples_test
 
 import (
-	"fmt"
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/script"
 )
 
-// task lets an agent of the session do one thing, and gives its own words.
-func task(t *testing.T, dir, agent, prompt string) string {
+// task lets an agent of the session do one thing, and gives how it ended and its own words.
+func task(t *testing.T, dir, agent, outputs, prompt string) (script.End, string) {
 	t.Helper()
 	cfg, err := config.Load(dir, func(string) (string, bool) { return "", false })
 	if err != nil {
@@ -25,41 +25,57 @@ func task(t *testing.T, dir, agent, prompt string) string {
 	if !ok {
 		t.Fatalf("there is no %s", agent)
 	}
-	a.SessionPrompt = prompt
-	p := play(t, a, 1, driver.Work)
-	if p.end.Stop == nil || !p.end.Stop.OK {
-		t.Fatalf("%s: %+v\n%s", agent, p.end.Stop, p.out)
+	program, err := script.Load(a.Script)
+	if err != nil {
+		t.Fatal(err)
 	}
+	world, err := script.OpenWorkspace(a.Workspace, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer world.Close()
+	var out bytes.Buffer
+	stage := script.Stage{Out: &out, World: world}
+	if outputs != "" {
+		made, err := script.OpenWorkspace(outputs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer made.Close()
+		stage.Outputs, stage.Folder = made, outputs
+		t.Setenv(script.OutputsVariable, outputs)
+	}
+	end := script.Play(t.Context(), program, script.Part{Name: agent, Session: agent + "-1", Kind: driver.Work, Attempt: 1, Prompt: prompt}, stage)
 	var words []string
-	for _, f := range drivertest.Facts(t, script.Driver{}, &drivertest.Recording{Bytes: p.out}, 0) {
+	for _, f := range drivertest.Facts(t, script.Driver{}, &drivertest.Recording{Bytes: out.Bytes()}, 0) {
 		if f.Kind == driver.Said && f.Tool == "" {
 			words = append(words, strings.TrimSuffix(f.Text, "\n"))
 		}
 	}
-	return strings.Join(words, "\n")
+	return end, strings.Join(words, "\n")
 }
 
-// The three agents of the session each do their part: who writes, writes where it is told to, and
-// who coordinates, only speaks.
+// The three agents of the session each do their part: who writes, writes where the files belong
+// and nowhere else; who coordinates, only speaks.
 func TestSessionPlays(t *testing.T) {
 	dir := copyOf(t, "session")
-	conversations := filepath.Join(t.TempDir(), "a folder", "conversations")
-	prompt := func(n int, text string) string {
-		outputs := filepath.Join(conversations, fmt.Sprintf("conv_%03d", n), "outputs") + "/"
-		if err := os.MkdirAll(outputs, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return text + "\n\n**WORKSPACE REQUIREMENTS:**\n- All generated files MUST be placed in: " + outputs + "\n- Record …\n\n**TASK DETAILS:**\n" + text + "\n"
-	}
-	says := func(agent string, n int, text, want string) {
+	outputs := t.TempDir()
+	says := func(agent, text, want string) {
 		t.Helper()
-		if got := task(t, dir, agent, prompt(n, text)); !strings.Contains(got, want) {
-			t.Errorf("%s answers %q, which is not %q", agent, got, want)
+		if end, got := task(t, dir, agent, outputs, text); end.Stop == nil || !end.Stop.OK || !strings.Contains(got, want) {
+			t.Errorf("%s answers %q, which is not %q: %+v", agent, got, want, end.Stop)
 		}
 	}
-	says("coordinator", 1, "Hello, what can you help with?", "I can help with planning, coordination, and various technical tasks.")
-	says("fullstack-engineer", 2, "Write a hello world Python script", "I wrote hello_world.py")
-	made := filepath.Join(conversations, "conv_002", "outputs", "hello_world.py")
+	says("coordinator", "Hello, what can you help with?", "I can help with planning, coordination, and various technical tasks.")
+	says("coordinator", "Thanks!", "You're welcome!")
+	says("coordinator", "Can you explain what you just did?", `I created a Python script that prints "Hello, World!".`)
+	says("coordinator", "Sing", "I keep this: nobody's description fits it")
+	if made, err := os.ReadDir(outputs); err != nil || len(made) > 0 {
+		t.Errorf("the coordinator wrote %v, %v", made, err)
+	}
+	says("database-architect", "Design a database", "I wrote schema.sql")
+	says("fullstack-engineer", "Write a hello world Python script", "I wrote hello_world.py")
+	made := filepath.Join(outputs, "hello_world.py")
 	if text, err := os.ReadFile(made); err != nil || !strings.Contains(string(text), `print("Hello, World!")`) {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -67,13 +83,14 @@ func TestSessionPlays(t *testing.T) {
 		if out, err := exec.Command(python, made).CombinedOutput(); err != nil || string(out) != "Hello, World!\n" {
 			t.Errorf("%v: %s", err, out)
 		}
+		says("fullstack-engineer", "Write a hello world Python script", "It runs, and says 'Hello, World!'.")
 	}
-	says("coordinator", 3, "Thanks!", "You're welcome!")
-	says("coordinator", 4, "Can you explain what you just did?", `I created a Python script that prints "Hello, World!".`)
-	says("coordinator", 5, "Sing", "I keep this: nobody's description fits it")
-	says("database-architect", 6, "Design a database", "I wrote schema.sql")
-	p := play(t, config.Agent{Name: "database-architect", Script: filepath.Join(dir, "architect.script.yaml"), Workspace: filepath.Join(dir, "database-architect"), SessionPrompt: "Design"}, 2, driver.Work)
-	if p.end.Stop == nil || p.end.Stop.OK || !strings.Contains(string(p.out), "I was not told where") {
-		t.Errorf("it writes somewhere: %+v\n%s", p.end.Stop, p.out)
+	if end, _ := task(t, dir, "database-architect", "", "Design"); end.Stop == nil || end.Stop.OK {
+		t.Errorf("without a conversation it writes somewhere: %+v", end.Stop)
+	}
+	for _, agent := range []string{"coordinator", "fullstack-engineer", "database-architect"} {
+		if files, err := os.ReadDir(filepath.Join(dir, agent)); err != nil || len(files) != 1 {
+			t.Errorf("in the folder of %s: %v, %v", agent, files, err)
+		}
 	}
 }
