@@ -4,8 +4,9 @@ package marker
 type Kind string
 
 // The markers that there are. The first two are the lead's (seed 001), the next is of an
-// agent that plays a workflow's step (SPEC, Workflow), the last three end or pause a turn in
-// a channel (seed 003; SPEC, Turn).
+// agent that plays a workflow's step (SPEC, Workflow), the next three end or pause a turn in
+// a channel (seed 003; SPEC, Turn), the last is of who is in charge in a session, and wants
+// another agent to be (SPEC, Dispatch: D3, D5).
 const (
 	AgentStatus     Kind = "agent_status"     // [AGENT_STATUS] {"agents":[…]}
 	AgentRegistered Kind = "agent_registered" // [AGENT_REGISTERED] {"name":…}
@@ -13,6 +14,7 @@ const (
 	TurnComplete    Kind = "turn_complete"    // TURN_COMPLETE, the last word of a line
 	TurnPass        Kind = "turn_pass"        // TURN_PASS, likewise
 	TurnWait        Kind = "turn_wait"        // TURN_WAIT, likewise
+	Delegate        Kind = "delegate"         // [DELEGATE] {"to":…,"task":…}
 )
 
 const (
@@ -39,19 +41,21 @@ type Piece struct {
 
 // opening is what a marker begins with.
 type opening struct {
-	tag  string
-	kind Kind
+	tag   string
+	kind  Kind
+	asked bool // it is a marker only where Only names it: in other streams the same words are conversation
 }
 
 var (
-	report   = opening{"<<<RUN_REPORT_JSON", RunReport}
+	report   = opening{tag: "<<<RUN_REPORT_JSON", kind: RunReport}
 	openings = []opening{
-		{"[AGENT_STATUS]", AgentStatus},
-		{"[AGENT_REGISTERED]", AgentRegistered},
+		{tag: "[AGENT_STATUS]", kind: AgentStatus},
+		{tag: "[AGENT_REGISTERED]", kind: AgentRegistered},
 		report,
-		{"TURN_COMPLETE", TurnComplete},
-		{"TURN_PASS", TurnPass},
-		{"TURN_WAIT", TurnWait},
+		{tag: "TURN_COMPLETE", kind: TurnComplete},
+		{tag: "TURN_PASS", kind: TurnPass},
+		{tag: "TURN_WAIT", kind: TurnWait},
+		{tag: "[DELEGATE]", kind: Delegate, asked: true},
 	}
 )
 

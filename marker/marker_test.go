@@ -73,6 +73,7 @@ var streams = []struct{ name, in, want string }{
 		"‹agent_registered@0 fault: the JSON of [AGENT_REGISTERED] breaks at its byte 12: a line ends within a string›‹agent_status@31 {}›",
 	},
 	{"ended within", `[AGENT_STATUS] {"agents":[`, "‹agent_status@0 fault: the message ended within the JSON of [AGENT_STATUS]›"},
+	{"a delegation, where nobody asked for one", `[DELEGATE] {"to":"a"}`, `[DELEGATE] {"to":"a"}`},
 	{"almost a marker", "[AGENT_STATU] {} [AGENT_ <<<RUN_REPORT <<", "[AGENT_STATU] {} [AGENT_ <<<RUN_REPORT <<"},
 	{"a marker in a marker's text", `[AGENT_REGISTERED] {"individuationArtifact":"I said [AGENT_STATUS] {}"}`, `‹agent_registered@0 {"individuationArtifact":"I said [AGENT_STATUS] {}"}›`},
 

@@ -188,3 +188,18 @@ func BenchmarkLead(b *testing.B) {
 		})
 	}
 }
+
+// D3, D5: what an agent in charge says of another one is found where it is listened for.
+func TestDelegate(t *testing.T) {
+	s := Scanner{Only: []Kind{Delegate}}
+	var found []*Marker
+	text := "I need help.\n[DELEGATE]\n{\"to\": \"critic\",\n \"task\": \"read [DELEGATE] {}\"}\nTURN_COMPLETE [DELEGATE] none\n[DELEGATE] {"
+	for _, piece := range append(s.Write([]byte(text)), s.Flush()...) {
+		if piece.Marker != nil {
+			found = append(found, piece.Marker)
+		}
+	}
+	if len(found) != 2 || found[0].Fault != "" || string(found[0].JSON) != "{\"to\": \"critic\",\n \"task\": \"read [DELEGATE] {}\"}" || found[1].Fault == "" {
+		t.Errorf("%d found: %+v", len(found), found)
+	}
+}

@@ -128,7 +128,7 @@ func (s *Scanner) begins(text []byte) (open opening, sure bool) {
 	for i := range openings {
 		o := &openings[i]
 		n := min(len(text), len(o.tag))
-		if string(text[:n]) == o.tag[:n] && (s.Only == nil || slices.Contains(s.Only, o.kind)) {
+		if string(text[:n]) == o.tag[:n] && (s.Only == nil && !o.asked || slices.Contains(s.Only, o.kind)) {
 			return *o, n == len(o.tag)
 		}
 	}
