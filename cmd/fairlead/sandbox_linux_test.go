@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/sandbox"
+)
+
+func needSandbox(t testing.TB) {
+	t.Helper()
+	if _, why := sandbox.Supported(); why != "" {
+		t.Skip("skipped, the kernel has no sandbox: ", why)
+	}
+}
+
+// roamer leaves a child in a session of its own behind, tries to write where it may not, says who
+// it is, and waits to be ended.
+const roamer = `setsid sleep 3600 &
+echo > outside
+echo $$ $! "$FAIRLEAD_MARK" > "$1/said"
+wait
+`
+
+// TestSandboxUnderTheHolder: what a holder promises of an agent's tree holds for a sandboxed one.
+func TestSandboxUnderTheHolder(t *testing.T) {
+	needSandbox(t)
+	for name, end := range map[string]func(h *holder.Handle, st holder.Status){
+		"ended":                func(h *holder.Handle, _ holder.Status) { _ = h.End(t.Context(), 50*time.Millisecond) },
+		"the holder is killed": func(_ *holder.Handle, st holder.Status) { _ = syscall.Kill(st.HolderPID, syscall.SIGKILL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := filepath.Join(dir, "in")
+			if err := os.Mkdir(in, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			argv := sandbox.Wrap(os.Args[0], []string{"/bin/sh", "-c", roamer, "sh", in}, sandbox.Box{Write: []string{in}})
+			h, err := holder.Start(t.Context(), filepath.Join(dir, "session"), holder.Spec{
+				Session: "coder-17", Workspace: dir, Fence: 1, Argv: argv, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			var pid, child int
+			var mark string
+			await(t, "it has said who it is", func() bool {
+				b, _ := os.ReadFile(filepath.Join(in, "said"))
+				n, _ := fmt.Sscan(string(b), &pid, &child, &mark)
+				return n == 3
+			})
+			st, err := h.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if st.AgentPID != pid || !strings.HasSuffix(mark, ".coder-17") {
+				t.Errorf("the holder knows it as %d, it is %d and has the mark %q", st.AgentPID, pid, mark)
+			}
+			for _, p := range []int{pid, child} {
+				if session, ok := holder.SessionOf(dir, p); !ok || session != "coder-17" {
+					t.Errorf("process %d is in session %q, %v", p, session, ok)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(dir, "outside")); err == nil {
+				t.Error("it wrote outside")
+			}
+			end(h, st)
+			<-h.Done() // with the parent-death signal, where the holder was killed
+			for _, p := range []int{pid, child} {
+				if _, _, lives := holder.Lineage(p); lives {
+					t.Errorf("process %d survived", p)
+				}
+			}
+		})
+	}
+}
+
+// await polls a condition.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(shipWait); !is(); {
+		select {
+		case <-end:
+			t.Fatal("never: ", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// X10: the daemon's socket says who asks, in a sandbox too; and without Sockets nobody asks.
+func TestSandboxedClimber(t *testing.T) {
+	needSandbox(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ask = `for what in release "start ada" "down --now" ps; do env -i FAIRLEAD_TEST_MAIN=1 XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$1" $what --dir .. >> words 2>&1; echo "$what: $?" >> codes; done`
+	agent := func(name string, box sandbox.Box) string {
+		box.Write = []string{filepath.Join(dir, name)}
+		return fmt.Sprintf("  %s: {driver: exec, workspace: %s, command: [%s]}\n", name, name,
+			quoted(sandbox.Wrap(os.Args[0], []string{"sh", "../ask.sh", os.Args[0]}, box)))
+	}
+	s := newShipIn(t, dir, map[string]string{
+		"ask.sh": ask, "ada/.keep": "", "bob/.keep": "",
+		"fairlead.yaml": "version: 1\nagents:\n" + agent("ada", sandbox.Box{Sockets: true}) + agent("bob", sandbox.Box{}),
+	})
+	for _, name := range []string{"ada", "bob"} {
+		s.must("once", name)
+		s.until(name, "it rests again", func(v engine.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 })
+	}
+	for name, want := range map[string][]string{
+		"ada": {"release: 3", "start ada: 3", "down --now: 3", "ps: 0"},
+		"bob": {"release: 1", "start ada: 1", "down --now: 1", "ps: 1"},
+	} {
+		if got := s.lines(name + "/codes"); !slices.Equal(got, want) {
+			t.Errorf("%s was answered %q, want %q: %s", name, got, want, strings.Join(s.lines(name+"/words"), "\n"))
+		}
+	}
+}
+
+// quoted are words as a YAML list has them.
+func quoted(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = fmt.Sprintf("%q", w)
+	}
+	return strings.Join(out, ", ")
+}
+
+// BenchmarkSandbox measures a program that does nothing, in a sandbox and free.
+func BenchmarkSandbox(b *testing.B) {
+	needSandbox(b)
+	fairlead, empty := built(b)
+	dir, err := filepath.EvalSymlinks(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	argv := sandbox.Wrap(fairlead, []string{empty}, sandbox.Box{Write: []string{dir}})
+	var p pairs
+	for b.Loop() {
+		p.measure(
+			func() time.Duration { return timed(b, argv...) },
+			func() time.Duration { return timed(b, empty) })
+	}
+	p.report(b, "sandboxed", "free")
+	b.ReportMetric(millis(middle(p.ours)-middle(p.bare)), "ms/door")
+}
