@@ -191,12 +191,21 @@ var beyond = []attempt{
 	{"another root", func(p place) error { return unix.PivotRoot(p.in, p.in) }},
 	{"mount as root of a world of his own", func(p place) error {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), actVar+"=mount", inVar+"="+p.in, dirVar+"="+p.dir)
-		cmd.SysProcAttr = &syscall.SysProcAttr{
-			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
-			UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+		cmd.Env = append(os.Environ(), actVar+"=world", inVar+"="+p.in, dirVar+"="+p.dir, fileVar+"="+p.victim)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS}
+		out, err := cmd.CombinedOutput()
+		switch {
+		case err != nil: // this machine has no such worlds, or not for us
+			return err
+		case strings.Contains(string(out), "<nil>"):
+			fmt.Print(string(out))
+			return nil
 		}
-		return cmd.Run()
+		return unix.EPERM
+	}},
+	{"the limits of the parent", func(place) error {
+		var old unix.Rlimit
+		return unix.Prlimit(os.Getppid(), unix.RLIMIT_CORE, nil, &old)
 	}},
 	{"a ring of system calls", func(place) error {
 		var params [120]byte
@@ -243,11 +252,8 @@ func actIfAsked() {
 	case "write":
 		err := openWith(os.Getenv(fileVar), unix.O_WRONLY)
 		_ = os.WriteFile(filepath.Join(os.Getenv(inVar), "said"), fmt.Append(nil, err), 0o600)
-	case "mount":
-		if unix.Mount("none", os.Getenv(dirVar), "tmpfs", 0, "") == nil {
-			os.Exit(0)
-		}
-		os.Exit(1)
+	case "world":
+		world(os.Getenv(inVar), os.Getenv(dirVar), os.Getenv(fileVar))
 	case "sockets":
 		fmt.Printf("named: %v\nabstract: %v\n", speak("unix", filepath.Join(os.Getenv(dirVar), "socket")), speak("unix", os.Getenv(abstract)))
 	case "signal":
@@ -261,6 +267,22 @@ func actIfAsked() {
 		fmt.Println("no such act:", act)
 	}
 	os.Exit(0)
+}
+
+// world is tried by one who has every power in a world of mounts of his own.
+func world(in, dir, file string) {
+	fmt.Println("mount:", unix.Mount("none", dir, "tmpfs", 0, ""))
+	fmt.Println("bind:", unix.Mount(dir, in, "", unix.MS_BIND, ""))
+	fmt.Println("remount:", unix.Mount("none", "/", "", unix.MS_REMOUNT|unix.MS_BIND, ""))
+	fmt.Println("propagate:", unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	fmt.Println("write:", openWith(file, unix.O_WRONLY))
+	fd, err := unix.OpenTree(unix.AT_FDCWD, filepath.Dir(file), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err == nil {
+		made, err := unix.Openat(fd, filepath.Base(file), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		fmt.Println("write in a copy of the mount:", closed(made, err))
+		fmt.Println("move the copy in:", unix.MoveMount(fd, "", unix.AT_FDCWD, in, unix.MOVE_MOUNT_F_EMPTY_PATH))
+	}
+	fmt.Println("chroot:", errors.Join(unix.Chroot(in), unix.Chdir("/"), openWith("/../"+file, unix.O_WRONLY)))
 }
 
 // placeOf is where the attempt number i finds what it is to change.

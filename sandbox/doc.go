@@ -24,7 +24,8 @@
 //     mode, owner, times, flags and extended attributes of a file, whichever it is
 //     (so `touch`, `chmod` and `cp -p` complain inside the folders too), and to open
 //     a unix socket, behind which somebody else may do the writing. [Box.Attributes]
-//     and [Box.Sockets] give them back.
+//     and [Box.Sockets] give them back. It also denies what would carry calls past it
+//     (io_uring), typing into a terminal, and setting the limits of another process.
 //   - No program gains rights (no_new_privs: set-user-ID bits and file capabilities
 //     do nothing), and root is left with CAP_DAC_OVERRIDE alone.
 //   - From Landlock's sixth version on, signals and abstract sockets reach no
@@ -41,9 +42,9 @@
 // ask a service, on this machine or another, to write in its stead, and with a
 // token that it can read. What an open standard stream leads to. A file in a
 // writable folder that has a second name (a hard link) outside it: it is one file.
-// Changing a file's access time by reading it. Using up memory, processes, or the
-// disk below its folders. Shared memory and message queues of System V. Programs
-// for another architecture (32 bits) are ended.
+// Changing a file's access time by reading it, or holding a lock on it. Using up
+// memory, processes, or the disk below its folders. Shared memory and message queues
+// that are no files. Programs for another architecture (32 bits) are ended.
 //
 // The one promise: what runs in the sandbox changes no file outside the folders it
 // was given, or it does not run.

@@ -16,9 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abiMin is the first version of Landlock that keeps a file from being truncated.
-const abiMin = 3
-
 const (
 	// writing is what may be done below a folder of the box. Device files are not in
 	// it: root could make one for the disk and write to that.
@@ -93,12 +90,18 @@ func enter(box Box, argv []string) error {
 // the one that was looked at is the one that is granted.
 func restrict(box Box) error {
 	rules := []landlock.Rule{landlock.RWFiles(harmless...).WithIoctlDev().IgnoreIfMissing()}
+	var open []int
+	defer func() {
+		for _, fd := range open {
+			unix.Close(fd)
+		}
+	}()
 	for _, w := range box.Write {
 		fd, folder, err := openPlain(w)
 		if err != nil {
 			return err
 		}
-		defer unix.Close(fd)
+		open = append(open, fd)
 		rights := writingFile
 		if folder {
 			rights = writing

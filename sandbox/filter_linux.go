@@ -98,6 +98,8 @@ func (b Box) program() []unix.SockFilter {
 	}
 	// It carries system calls of its own past this filter; programs do without it.
 	p = append(p, on([]uint32{unix.SYS_IO_URING_SETUP}, refuse(unix.ENOSYS))...)
+	// The limits of a process outside: with no processor time left the daemon would be ended. 0 is oneself.
+	p = append(p, within(unix.SYS_PRLIMIT64, []unix.SockFilter{load(atArg0), unless(0, 1), answer(allow), answer(refuse(unix.EPERM))})...)
 	ioctls := append([]unix.SockFilter{load(atArg1)}, on(typing, refuse(unix.EPERM))...)
 	if !b.Attributes {
 		p = append(p, on(slices.Concat(attributeCalls, attributeCallsOld), refuse(unix.EPERM))...)

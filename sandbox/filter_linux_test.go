@@ -74,6 +74,8 @@ func TestFilter(t *testing.T) {
 		{"file_getattr", call{number: 468}, allow, allow, allow},
 		{"getxattr", call{number: unix.SYS_GETXATTR}, allow, allow, allow},
 		{"io_uring_setup", call{number: unix.SYS_IO_URING_SETUP}, enosys, enosys, enosys},
+		{"one's own limits", call{number: unix.SYS_PRLIMIT64}, allow, allow, allow},
+		{"the limits of another", call{number: unix.SYS_PRLIMIT64, args: [6]uint64{1}}, eperm, eperm, eperm},
 		{"a unix socket", socket(unix.AF_UNIX), eacces, eacces, allow},
 		{"a unix socket, with rubbish above", socket(1<<32 | unix.AF_UNIX), eacces, eacces, allow},
 		{"a pair of unix sockets", call{number: unix.SYS_SOCKETPAIR, args: [6]uint64{unix.AF_UNIX}}, allow, allow, allow},

@@ -20,6 +20,13 @@ const (
 	NoProgram = 127
 )
 
+// Versions of Landlock that came with something we use.
+const (
+	abiMin     = 3 // files can be kept from being truncated; without it there is no sandbox
+	abiDevices = 5 // ioctls on devices
+	abiApart   = 6 // signals and abstract sockets
+)
+
 // writesMax is more folders than anybody grants on purpose; each is an open descriptor and a rule.
 const writesMax = 64
 
@@ -41,6 +48,25 @@ type Box struct {
 	// service manager, a container daemon or a terminal multiplexer, which would
 	// start anything, outside.
 	Sockets bool
+}
+
+// Holes are what a sandbox with this version of Landlock and this box does not prevent, a line
+// each, for whoever says which layers hold. The package's own page says more.
+func Holes(abi int, box Box) []string {
+	out := []string{"it reads what its user may, and speaks to the network"}
+	if box.Attributes {
+		out = append(out, "it changes modes, owners, times and attributes of files outside")
+	}
+	if box.Sockets {
+		out = append(out, "it asks services of this machine over their sockets to act in its stead")
+	}
+	if abi < abiDevices {
+		out = append(out, fmt.Sprintf("it orders devices about that it may open (Landlock %d would prevent it)", abiDevices))
+	}
+	if abi < abiApart {
+		out = append(out, fmt.Sprintf("it signals processes outside (Landlock %d would prevent it)", abiApart))
+	}
+	return out
 }
 
 // Wrap is the command that starts argv in a sandbox. exe is this program's file;

@@ -47,6 +47,18 @@ func TestWrapIsWhatParseReads(t *testing.T) {
 	}
 }
 
+func TestHoles(t *testing.T) {
+	for _, c := range []struct {
+		abi  int
+		box  Box
+		want int
+	}{{7, Box{}, 1}, {6, Box{Sockets: true}, 2}, {5, Box{Attributes: true}, 3}, {3, Box{Sockets: true, Attributes: true}, 5}} {
+		if got := Holes(c.abi, c.box); len(got) != c.want {
+			t.Errorf("Landlock %d, %+v: %q", c.abi, c.box, got)
+		}
+	}
+}
+
 // What is misread could be a permission, so nothing but what Wrap writes is read.
 func TestParseRefuses(t *testing.T) {
 	many := slices.Repeat([]string{"--write", "/x"}, writesMax+1)
