@@ -192,7 +192,7 @@ var beyond = []attempt{
 	{"mount as root of a world of his own", func(p place) error {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), actVar+"=world", inVar+"="+p.in, dirVar+"="+p.dir, fileVar+"="+p.victim)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS, AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE}}
 		out, err := cmd.CombinedOutput()
 		switch {
 		case err != nil: // this machine has no such worlds, or not for us
