@@ -130,12 +130,18 @@ func (e *Engine) checkReady() {
 	}
 }
 
+// documentsSettled says whether the files of the agents' documents were brought up to the journal: who
+// copies them after a stop copies what was true.
+func (e *Engine) documentsSettled() bool {
+	return e.opts.Documents == nil || e.crew.filed.Load() == e.crew.changed.Load()
+}
+
 // checkStopped notices that a stop that was asked for is complete.
 func (e *Engine) checkStopped() {
 	select {
 	case <-e.stopped:
 	default:
-		if e.team.Stopping && e.team.Idle() && e.filesSettled() {
+		if e.team.Stopping && e.team.Idle() && e.filesSettled() && e.documentsSettled() {
 			close(e.stopped)
 		}
 	}

@@ -53,6 +53,7 @@ type documentPen struct {
 	papers map[string]*documentPaper // by stem
 	leads  bool                      // the team has somebody who leads it
 	made   bool                      // the folder was made, so that others can put files into it
+	behind bool                      // a file changed between look and write: the next round writes it
 	warned string                    // what was last said of the folder
 	stuck  map[string]string         // files that cannot be written, and why
 }
@@ -81,7 +82,11 @@ func (p *documentPen) keep(ctx context.Context) {
 		case <-p.files.News():
 		case <-again.C:
 		}
+		changed := p.e.crew.changed.Load()
 		wait, err := p.round(ctx)
+		if !p.behind && p.e.crew.filed.Swap(changed) != changed && err == nil {
+			err = p.e.look(ctx, func(*team.Team) {}) // a stop may have waited for this
+		}
 		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
 			return
 		}
@@ -318,6 +323,7 @@ func (p *documentPen) say(ctx context.Context, aside []string) error {
 // write puts into the files what the journal says, where they do not say it.
 func (p *documentPen) write(docs map[presence.DocID]*presence.Document, sight interop.DocumentSight) (wait time.Duration, err error) {
 	stuck := map[string]string{}
+	p.behind = false
 	for _, id := range slices.Sorted(maps.Keys(docs)) { // always in the same order
 		doc, stem := docs[id], string(id)
 		paper := p.paper(stem)
@@ -342,7 +348,7 @@ func (p *documentPen) write(docs map[presence.DocID]*presence.Document, sight in
 		err := p.files.Write(stem, content, lies, func(sum interop.Sum) bool { return doc.Ours(string(sum)) })
 		switch {
 		case errors.Is(err, interop.ErrDocumentChanged):
-			wait = sooner(wait, time.Millisecond)
+			p.behind, wait = true, sooner(wait, time.Millisecond)
 		case err != nil:
 			stuck[stem] = err.Error()
 			wait = sooner(wait, fileRetry)

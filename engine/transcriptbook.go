@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
@@ -33,10 +34,13 @@ type crewSide struct {
 	moved chan struct{} // has room for one: a document may have changed
 	said  transcript
 	begun bool // somebody has begun to read the past; the loop's own
+
+	changed *atomic.Uint64 // how often a document changed
+	filed   *atomic.Uint64 // so many of those the files have followed, or could not
 }
 
 func newCrewSide() crewSide {
-	return crewSide{moved: make(chan struct{}, 1), said: transcript{making: make(chan struct{}, 1), ids: map[string]uint32{}}}
+	return crewSide{changed: new(atomic.Uint64), filed: new(atomic.Uint64), moved: make(chan struct{}, 1), said: transcript{making: make(chan struct{}, 1), ids: map[string]uint32{}}}
 }
 
 // note takes in what was just appended, from a Seq on; before anybody is answered.
@@ -50,6 +54,7 @@ func (c *crewSide) note(changes []team.Change, seq uint64) {
 		}
 	}
 	if rouse {
+		c.changed.Add(1)
 		select {
 		case c.moved <- struct{}{}:
 		default:

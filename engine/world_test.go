@@ -22,11 +22,12 @@ import (
 
 // world is a repository with a running engine on real processes, files and a database.
 type world struct {
-	t      *testing.T
-	dir    string
-	engine *Engine
-	stop   func()            // the engine goes, agents stay
-	files  func(Files) Files // between the engine and the real files, where a test wants something there
+	t         *testing.T
+	dir       string
+	engine    *Engine
+	stop      func()                    // the engine goes, agents stay
+	files     func(Files) Files         // between the engine and the real files, where a test wants something there
+	documents func(Documents) Documents // the same of the agents' documents
 }
 
 const waitMax = 20 * time.Second // far more than anything here takes
@@ -93,6 +94,10 @@ func (w *world) start() {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var papers Documents = documents
+	if w.documents != nil {
+		papers = w.documents(documents)
+	}
 	var between Files = files
 	if w.files != nil {
 		between = w.files(files)
@@ -100,7 +105,7 @@ func (w *world) start() {
 	e, err := Open(ctx, Options{
 		Name: "test", Config: conf, Journal: j, Files: between, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
 		Host:    &Holders{Folder: filepath.Join(state, "sessions"), Workspace: w.dir},
-		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}}, Documents: documents,
+		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}}, Documents: papers,
 	})
 	if err != nil {
 		t.Fatal(err)
