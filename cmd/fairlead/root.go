@@ -92,7 +92,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (the state does not allow
 	add("crew", a.teamVerb(), a.summonVerb(), a.wakeVerb(), a.sleepVerb(), a.soulVerb(), a.transcriptVerb())
 	add("talk", a.channelsVerb(), a.sayVerb(), a.grantVerb(), a.skipVerb(), a.overrideVerb(), a.assignVerb(), a.removeVerb(), a.disableVerb(), a.enableVerb())
 	add("work", a.runVerb(), a.runsVerb(), a.resumeVerb(), a.cancelVerb(), a.inboxVerb(), a.approveVerb(), a.rejectVerb())
-	add("more", a.docsVerb(root), a.doctorVerb(), a.simVerb(), a.versionVerb())
+	add("more", a.installVerb(), a.uninstallVerb(), a.hookVerb(), a.docsVerb(root), a.doctorVerb(), a.simVerb(), a.versionVerb())
 	return root
 }
 

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/interop/claude"
+)
+
+// where says into which of an agent program's folders something is installed.
+type where struct {
+	plugin, project string
+	user, local     bool
+	dry             bool
+}
+
+func (w *where) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&w.project, "project", "", "the project's `folder` (by default the one of --dir)")
+	cmd.Flags().BoolVar(&w.local, "local", false, "in the project, but for this user alone: settings.local.json")
+	cmd.Flags().BoolVar(&w.user, "user", false, "for all projects of this user: ~/.claude")
+	cmd.Flags().StringVar(&w.plugin, "plugin", "", "as a plugin, in a `folder` of its own")
+	cmd.Flags().BoolVar(&w.dry, "dry-run", false, "only show what would be done")
+	cmd.MarkFlagsMutuallyExclusive("plugin", "project", "user")
+	cmd.MarkFlagsMutuallyExclusive("plugin", "user", "local")
+}
+
+// place is the folder that the flags mean.
+func (w *where) place(dir string) (claude.Place, error) {
+	switch {
+	case w.plugin != "":
+		abs, err := filepath.Abs(w.plugin)
+		if err != nil {
+			return claude.Place{}, fmt.Errorf("find the folder %s: %w", w.plugin, err)
+		}
+		return claude.Plugin(abs), nil
+	case w.user:
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return claude.Place{}, fmt.Errorf("find your home folder: %w; name a project with --project", err)
+		}
+		return claude.User(home), nil
+	case w.project != "":
+		abs, err := filepath.Abs(w.project)
+		if err != nil {
+			return claude.Place{}, fmt.Errorf("find the folder %s: %w", w.project, err)
+		}
+		dir = abs
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return claude.Place{}, fmt.Errorf("%s is no folder; name the project with --project", dir)
+	}
+	return claude.Project(dir, w.local), nil
+}
+
+func (a *app) installVerb() *cobra.Command {
+	var w where
+	cmd := &cobra.Command{
+		Use:   "install claude",
+		Short: "Have Claude Code's hooks enforce sessions, and give it /agent-state-machine",
+		Long: `Adds hooks to the project's .claude/settings.json, and the slash command to
+.claude/commands. What stands in the settings stays as it is, to the byte; a copy of them is kept.
+Called again it changes nothing. ` + "`fairlead uninstall claude`" + ` removes exactly what was added.
+
+The hooks call fairlead-hook where it lies beside this program, else ` + "`fairlead hook`" + `, by its
+absolute path. For people who have no such program they do nothing.`,
+		ValidArgs: []string{"claude"},
+		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		RunE:      func(*cobra.Command, []string) error { return a.install(w) },
+	}
+	w.flags(cmd)
+	return cmd
+}
+
+func (a *app) uninstallVerb() *cobra.Command {
+	var w where
+	cmd := &cobra.Command{
+		Use:   "uninstall claude",
+		Short: "Remove exactly what `fairlead install claude` added",
+		Long: `Takes the hooks out of the settings, wherever they stand by now, and removes the slash command.
+What you wrote around them stays. A file that you changed since it was written is left, and named.
+Name the same place as with install: --project, --local, --user or --plugin.`,
+		ValidArgs: []string{"claude"},
+		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		RunE:      func(*cobra.Command, []string) error { return a.uninstall(w) },
+	}
+	w.flags(cmd)
+	return cmd
+}
+
+func (a *app) install(w where) error {
+	place, err := w.place(a.dir)
+	if err != nil {
+		return err
+	}
+	program, err := hookProgram()
+	if err != nil {
+		return err
+	}
+	steps, err := claude.Install(place, program)
+	if err != nil {
+		return fmt.Errorf("install for Claude Code: %w", err)
+	}
+	if err := a.carryOut(steps, w.dry); err != nil {
+		return err
+	}
+	if a.json || w.dry {
+		return nil
+	}
+	if place.Settings == "" {
+		fmt.Fprintf(a.out, "\nnext: claude --plugin-dir %s, and there /fairlead:%s\n", plain(place.Dir), claude.CommandName)
+		return nil
+	}
+	fmt.Fprintf(a.out, "\nnext: start claude anew in the project, and there /%s\n", claude.CommandName)
+	return nil
+}
+
+func (a *app) uninstall(w where) error {
+	place, err := w.place(a.dir)
+	if err != nil {
+		return err
+	}
+	steps, err := claude.Uninstall(place)
+	if err != nil {
+		return fmt.Errorf("uninstall for Claude Code: %w", err)
+	}
+	return a.carryOut(steps, w.dry)
+}
+
+// carryOut does the steps, or only shows them.
+func (a *app) carryOut(steps []claude.Step, dry bool) error {
+	if !dry {
+		if err := claude.Apply(steps); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		type step struct {
+			Act  claude.Act `json:"act"`
+			Path string     `json:"path"`
+			To   string     `json:"to,omitempty"`
+			Note string     `json:"note,omitempty"`
+			Text string     `json:"text,omitempty"`
+		}
+		said := make([]step, 0, len(steps))
+		for _, s := range steps {
+			one := step{Act: s.Act, Path: s.Path, To: s.To, Note: s.Note}
+			if dry {
+				one.Text = string(s.Text)
+			}
+			said = append(said, one)
+		}
+		return a.printJSON(map[string]any{"dry_run": dry, "steps": said})
+	}
+	if len(steps) == 0 {
+		fmt.Fprintln(a.out, "nothing to do")
+	}
+	for _, s := range steps {
+		fmt.Fprintln(a.out, plain(stepWords(s, dry)))
+		if dry && len(s.Text) > 0 {
+			for line := range strings.Lines(string(s.Text)) {
+				fmt.Fprintln(a.out, "  | "+plain(strings.TrimRight(line, "\r\n")))
+			}
+		}
+	}
+	return nil
+}
+
+// stepWords is a step for people.
+func stepWords(s claude.Step, dry bool) string {
+	done := map[claude.Act]string{
+		claude.Write: "wrote", claude.Change: "changed", claude.Remove: "removed",
+		claude.Aside: "put aside", claude.Back: "put back", claude.Left: "left",
+	}[s.Act]
+	if dry {
+		done = "would " + map[claude.Act]string{
+			claude.Write: "write", claude.Change: "change", claude.Remove: "remove",
+			claude.Aside: "put aside", claude.Back: "put back", claude.Left: "leave",
+		}[s.Act]
+	}
+	text := done + " " + s.Path
+	if s.To != "" {
+		text += " as " + s.To
+	}
+	if s.Note != "" {
+		text += " (" + s.Note + ")"
+	}
+	return text
+}
+
+// hookProgram is what a hook starts: the small program beside this one, or this one.
+func hookProgram() (claude.Program, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return claude.Program{}, fmt.Errorf("find this program: %w", err)
+	}
+	exe = strings.TrimSuffix(exe, " (deleted)")
+	if strings.Contains(exe, string(filepath.Separator)+"go-build") {
+		return claude.Program{}, errors.New("this program was built for one run and will be gone; install it first: go install ./cmd/...")
+	}
+	small := filepath.Join(filepath.Dir(exe), "fairlead-hook")
+	if info, err := os.Stat(small); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		return claude.Program{Path: small}, nil
+	}
+	return claude.Program{Path: exe, Args: []string{"hook"}}, nil
+}

@@ -1,0 +1,59 @@
+package claude
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ancestorsMax bounds the walk up to the first process.
+const ancestorsMax = 64
+
+// shells are what a program starts a hook with.
+var shells = []string{"sh", "bash", "dash", "zsh", "ash", "busybox", "ksh"}
+
+// nested says whether the program that asks the hook was itself started from within the shell of an
+// agent program, so that a model may have written the prompt. Such a shell carries CLAUDECODE=1. What
+// is directly above us is not looked at: some programs give that to their hooks, too. Who leaves the
+// tree of processes is not seen.
+func nested() bool {
+	above := false // of the program that asks
+	for pid, n := os.Getppid(), 0; pid > 1 && n < ancestorsMax; n++ {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return false
+		}
+		name, parent, ok := parentOf(stat)
+		if !ok {
+			return false
+		}
+		if !above && !slices.Contains(shells, name) {
+			above = true
+		}
+		if above {
+			environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+			if err == nil && slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(kv []byte) bool { return string(kv) == "CLAUDECODE=1" }) {
+				return true
+			}
+		}
+		pid = parent
+	}
+	return false
+}
+
+// parentOf reads a line of /proc/PID/stat: 12 (a name) S 7 …
+func parentOf(stat []byte) (name string, parent int, ok bool) {
+	open, shut := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	if open < 0 || shut < open {
+		return "", 0, false
+	}
+	fields := strings.Fields(string(stat[shut+1:]))
+	if len(fields) < 2 {
+		return "", 0, false
+	}
+	parent, err := strconv.Atoi(fields[1])
+	return string(stat[open+1 : shut]), parent, err == nil
+}
