@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 const folderPrefix = "dispatch/"
@@ -156,6 +157,9 @@ func (t *Team) cannotWork(agent string, at time.Time) string {
 		return agent + " is no longer configured"
 	case a.Settings.Policy.Foreign:
 		return agent + " runs its own loop, so nobody here can start it"
+	}
+	if is := t.Floor.Agents[turn.AgentID(agent)]; is != nil && is.Disabled {
+		return agent + " is disabled; enable it first"
 	}
 	if limit := t.OverLimit(a, at); limit != "" {
 		return limitWords + limit

@@ -125,7 +125,10 @@ func (d *draft) mainEnded(in MainEnded) error {
 		return nil
 	}
 	if c.Called || len(c.Tasks) > 0 {
-		return d.step(RoundOver, "MAIN is told what came of it", func(now *Now, _ *Body) {
+		return d.step(RoundOver, "MAIN is told what came of it", func(now *Now, body *Body) {
+			if text := short(in.Result, TextBytesMax); text != "" {
+				body.Entries = append(body.Entries, Entry{Kind: OfMain, Who: Main, Text: text})
+			}
 			now.Open.Round++
 			now.Open.Called = false
 		})

@@ -71,6 +71,7 @@ const (
 	ResultBytesMax = 4 << 10   // of a result as it is kept for who asked; all of it is in dialogue.md
 	waitingMax     = 64        // inputs in line; a person who typed more does not know what he waits for
 	tasksMax       = 64        // at work at the same time
+	roundsMax      = 20        // in which one agent asks for help: who asks for ever never answers
 	resultsMax     = 32        // kept of one conversation; all are in dialogue.md
 	filesMax       = 200       // of one conversation: every line of its history repeats them; more are counted
 	inputKept      = 4 << 10   // bytes of an input that nobody here has to be told; all of it is in dialogue.md
@@ -349,6 +350,14 @@ func (c *Conversation) round(by uint64) int {
 		round++
 	}
 	return round
+}
+
+// roundOf is the round that somebody is in: MAIN, or a task.
+func (c *Conversation) roundOf(by uint64) int {
+	if t, ok := c.Task(by); ok {
+		return t.Round
+	}
+	return c.Round
 }
 
 // held is how many bytes of text are kept to be told.

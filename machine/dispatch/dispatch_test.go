@@ -309,3 +309,25 @@ func TestWorkOf(t *testing.T) {
 		t.Errorf("%+v, %v", w, ok)
 	}
 }
+
+// An agent that asks for help in every round is told to answer one day.
+func TestRoundsEnd(t *testing.T) {
+	s := Session{}
+	must := func(in Input) {
+		t.Helper()
+		if _, err := decide(t, &s, noon, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(Start{Setup{Mode: Interactive, Host: Fairlead, Agents: agents("a", "b")}})
+	must(UserInput{Text: "do", Match: &Match{Agent: "a"}})
+	for round := range roundsMax {
+		must(Delegate{Agent: "b", By: 1, Text: "help"})
+		must(TaskEnded{Task: uint64(round) + 2, OK: true})
+		must(TaskEnded{Task: 1, Round: round, OK: true, Result: "I have asked"})
+	}
+	if _, err := decide(t, &s, noon, Delegate{Agent: "b", By: 1, Text: "help"}); err == nil || !strings.Contains(err.Error(), "20 times already") {
+		t.Fatal(err)
+	}
+	must(TaskEnded{Task: 1, Round: roundsMax, OK: true})
+}

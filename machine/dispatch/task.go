@@ -55,6 +55,9 @@ func (d *draft) delegate(in Delegate) error {
 	if err := d.room(event, row, in.Text); err != nil {
 		return err
 	}
+	if round := c.roundOf(in.By); round >= roundsMax {
+		return d.refuse(string(event), row, fmt.Sprintf("it was told what came of what it asked for %d times already, and that is the most; it is to answer with what it has", roundsMax))
+	}
 	if in.By != 0 {
 		if err := d.mayAsk(in); err != nil {
 			return err
@@ -126,7 +129,10 @@ func (d *draft) taskEnded(in TaskEnded) error {
 	}
 	task := c.Tasks[at]
 	if d.is.Host == Fairlead && task.Called {
-		return d.step(RoundOver, task.Agent+" asked for help", func(now *Now, _ *Body) {
+		return d.step(RoundOver, task.Agent+" asked for help", func(now *Now, body *Body) {
+			if text := short(in.Result, TextBytesMax); text != "" {
+				body.Entries = append(body.Entries, Entry{Kind: OfResult, Who: task.Agent, Text: text})
+			}
 			t := &now.Open.Tasks[at]
 			t.Round++
 			t.Called = false
