@@ -41,6 +41,8 @@ type bubble struct {
 	crashed bool // an engine has died
 
 	arrange func(*fakeFiles) // before each engine's start
+
+	sessions Sessions // session folders; nil: none
 }
 
 // inBubble plays a test in a world of its own.
@@ -96,7 +98,7 @@ func (b *bubble) open(last int, undone bool) {
 	e, err := Open(b.t.Context(), Options{
 		Name: "test", Config: &conf, Journal: mortal{b.faults, b.fate}, Files: b.files, Host: seat{b.host, b.fate},
 		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false },
-		BootID: b.boot, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
+		BootID: b.boot, Sessions: b.sessions, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -24,7 +24,8 @@ type ear struct {
 	pending team.SessionReported
 	dirty   bool     // there is something in pending
 	talk    *talkEar // of a session that is told things
-	lead    *leadEar // of one that leads the team
+	lead    *leadEar // of one whose markers count: it leads the team, or works for a session folder
+	work    *workEar // of one that works for a session folder
 
 	stray   []team.Event // of the report that is being made: what counts only where the lead says it
 	strayed int          // so many, since we listen
@@ -100,7 +101,7 @@ func (l *ear) hear(ctx context.Context) (broken, err error) {
 	}()
 	l.fresh()
 	if l.lead != nil {
-		l.lead = newLeadEar() // what was held is read once more
+		l.lead = l.lead.anew() // what was held is read once more
 	}
 	var due <-chan time.Time
 	late, quiet, tries := false, false, 0
@@ -229,7 +230,9 @@ func (l *ear) hears(ctx context.Context, fact heldFact) (some bool, err error) {
 		}
 		defer l.talk.v.pen.giveBack()
 	}
-	return l.note(fact), nil
+	done := l.work.note(ctx, fact)
+	l.dirty = l.dirty || done
+	return l.note(fact) || done, nil
 }
 
 // note adds a fact to the next report, where decisions depend on it.

@@ -32,6 +32,7 @@ type Options struct {
 	Planned func(Plan)      // is told what recovery will do, before it does it; nil: nobody is
 
 	Documents Documents // the files of the team's agents; nil: there are none
+	Sessions  Sessions  // session folders (seed 002); nil: none are followed
 }
 
 // Files is the live agent_state.json of every agent; interop.StateFiles is the real one.
@@ -92,9 +93,10 @@ type Engine struct {
 	voices map[string]*voice        // of sessions that take part in channels, while they are listened to
 	waits  map[string]chan struct{} // closed when there may be something new for an agent that fetches it
 
-	books  books         // where what was said in channels stands in the journal
-	crew   crewSide      // what is kept beside the team that sleeps and wakes
-	probes chan struct{} // has room for so many who are looked after at once
+	books   books         // where what was said in channels stands in the journal
+	crew    crewSide      // what is kept beside the team that sleeps and wakes
+	folders folderSide    // the same of session folders
+	probes  chan struct{} // has room for so many who are looked after at once
 }
 
 // member is what the loop remembers of an agent and could look up again.
@@ -161,7 +163,7 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 		members: map[string]*member{}, runs: map[string]*runMember{}, versions: map[string]uint64{}, warned: map[string]bool{},
 		procs: map[string]Process{}, silent: map[string]string{}, started: time.Now(), holding: true,
 		voices: map[string]*voice{}, waits: map[string]chan struct{}{}, probes: make(chan struct{}, probesMax),
-		books: books{making: make(chan struct{}, 1)}, crew: newCrewSide(),
+		books: books{making: make(chan struct{}, 1)}, crew: newCrewSide(), folders: newFolderSide(),
 		pumped: make(chan struct{}), broken: make(chan error, 1), logBytesMax: logBytesMax,
 	}
 	e.fill.Store(fillRounds)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"strconv"
@@ -30,7 +31,7 @@ func (d *fakeDriver) Check(driver.Agent) error {
 
 func (d *fakeDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
 	launch := driver.Launch{Argv: []string{string(s.Kind)}}
-	if s.Kind == driver.Turn || s.Kind == driver.Lead {
+	if s.Kind == driver.Turn || s.Kind == driver.Lead || s.Prompt != "" {
 		launch.Input = fakeOrder{Prompt: s.Prompt}.line()
 	}
 	return launch, nil
@@ -88,6 +89,15 @@ func (c fakeConversation) Facts(ctx context.Context, from int64) iter.Seq2[drive
 	}
 }
 
+// Answer answers what a session wants, in its input.
+func (c fakeConversation) Answer(ctx context.Context, ask, option string) error {
+	return c.w.Send(ctx, fakeOrder{Prompt: "answer " + ask + " " + option}.line())
+}
+
+func toolArgs(words []string) json.RawMessage {
+	return json.RawMessage(`{"args":` + strings.Join(words, " ") + `}`)
+}
+
 func factsOf(line driver.Line) []driver.Fact {
 	words := strings.Fields(string(line.Bytes))
 	last := driver.Fact{Kind: driver.Said, Text: line.Text(), Offset: line.End}
@@ -110,6 +120,13 @@ func factsOf(line driver.Line) []driver.Fact {
 		return []driver.Fact{{Kind: driver.Listening, Input: input, Offset: line.End}}
 	case words[0] == "asks":
 		return []driver.Fact{{Kind: driver.PermissionAsked, Text: strings.Join(words[1:], " "), Ask: driver.Ask{ID: "1"}, Offset: line.End}}
+	case words[0] == "calls" && len(words) > 2: // calls TOOL {JSON}
+		return []driver.Fact{{Kind: driver.ToolCalled, Tool: words[1], Raw: toolArgs(words[2:]), Offset: line.End}}
+	case words[0] == "wants" && len(words) > 2: // wants TOOL {JSON}
+		ask := driver.Ask{ID: strconv.FormatInt(line.End, 10), Options: []driver.Option{{ID: "always", Kind: "allow_always"}, {ID: "yes", Kind: "allow_once"}, {ID: "no", Kind: "reject_once"}}}
+		return []driver.Fact{{Kind: driver.PermissionAsked, Tool: words[1], Raw: toolArgs(words[2:]), Ask: ask, Offset: line.End}}
+	case words[0] == "thinks":
+		return []driver.Fact{{Kind: driver.Thought, Text: strings.Join(words[1:], " "), Offset: line.End}}
 	case words[0] == "deed":
 		return []driver.Fact{{Kind: driver.ToolCalled, Tool: "sh", Offset: line.End}}
 	case words[0] == "stop" && len(words) > 1:

@@ -25,6 +25,11 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 			ear.lead, ear.talk.leads = newLeadEar(), true
 		}
 	}
+	if _, _, works := team.WorkOf(s.For); works {
+		if ear.work = e.worksFrom(ctx, m, s, proc); ear.work != nil {
+			ear.lead = earFor(delegateMarkers)
+		}
+	}
 	if err := ear.listen(ctx); err != nil {
 		return
 	}
@@ -42,6 +47,9 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 	}
 	what := team.SessionEnded{Session: s.ID, Bytes: ending.Bytes, AtStart: atStart}
 	what.Outcome, what.Why = judge(m, s, ending, ear.stop)
+	if !ear.work.over(ctx, &what) {
+		return
+	}
 	if run, step, isStep := team.StepOf(s.For); isStep {
 		if !e.stepOver(ctx, m, s, run, workflow.StepID(step), &what, kept) {
 			return

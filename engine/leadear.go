@@ -44,7 +44,11 @@ type heldFact struct {
 	pieces []marker.Piece
 }
 
-func newLeadEar() *leadEar { return &leadEar{scan: marker.Scanner{Only: leadMarkers}} }
+func newLeadEar() *leadEar { return earFor(leadMarkers) }
+
+func earFor(kinds []marker.Kind) *leadEar { return &leadEar{scan: marker.Scanner{Only: kinds}} }
+
+func (t *leadEar) anew() *leadEar { return earFor(t.scan.Only) }
 
 // hold takes a fact in. Whatever is not speech ends a message, and with it a marker that is not
 // whole.
@@ -114,7 +118,7 @@ func (l *ear) takes(ctx context.Context, h heard) (some, urgent bool, err error)
 		facts = []heldFact{{Fact: h.fact}}
 	case !h.quiet:
 		l.lead.hold(h.fact)
-		if l.lead.works(time.Now()) {
+		if l.work == nil && l.lead.works(time.Now()) {
 			if err := l.spoke(ctx); err != nil {
 				return false, false, err
 			}

@@ -199,7 +199,7 @@ func (e *Engine) announce(made *draft, touched map[string]bool) {
 			runs[id] = true
 		}
 		switch {
-		case talk.note(ch, e.team), e.leadMoved(ch, touched):
+		case talk.note(ch, e.team), e.leadMoved(ch, touched), e.folderMoved(ch):
 		case ch.Body.Team == nil && !strings.HasPrefix(ch.Entity, "run/"):
 			touched[agentOf(ch.Entity)] = true
 		}
@@ -213,6 +213,7 @@ func (e *Engine) announce(made *draft, touched map[string]bool) {
 	for id := range runs {
 		e.errandsOfRun(id)
 	}
+	e.errandsOfFolders()
 	if e.unsaved >= snapshotEvery {
 		e.snapshotBeside()
 	}

@@ -51,6 +51,7 @@ func (e *Engine) recover(ctx context.Context) error {
 		e.errandsOfRun(id)
 	}
 	e.documentsBegin()
+	e.foldersBegin()
 	pumping, stop := context.WithCancel(e.ctx)
 	e.pumping = stop
 	e.beside(func(context.Context) { e.pump(pumping) })

@@ -29,7 +29,9 @@ func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
 		e.cannotStart(ctx, m, s, err.Error())
 		return
 	}
-	if _, _, isStep := team.StepOf(s.For); !isStep && !s.Talks() { // to a step a pause is no word (J2), nor to a turn
+	_, _, isStep := team.StepOf(s.For)
+	_, _, works := team.WorkOf(s.For)
+	if !isStep && !works && !s.Talks() { // to a step a pause is no word (J2), nor to a turn, nor to a session folder
 		if err := e.lastLook(ctx, m); err != nil {
 			return
 		}
@@ -94,6 +96,9 @@ func (e *Engine) cannotStart(ctx context.Context, m *member, s team.Session, why
 func (e *Engine) prepare(ctx context.Context, m *member, s team.Session) (driver.Launch, error) {
 	if run, step, isStep := team.StepOf(s.For); isStep {
 		return e.prepareStep(ctx, m, s, run, workflow.StepID(step))
+	}
+	if _, _, works := team.WorkOf(s.For); works {
+		return e.prepareWork(ctx, m, s)
 	}
 	agent, err := e.agentFor(m)
 	if err != nil {

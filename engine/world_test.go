@@ -94,6 +94,10 @@ func (w *world) start() {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sessions, err := WatchSessions(w.dir, log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var papers Documents = documents
 	if w.documents != nil {
 		papers = w.documents(documents)
@@ -105,7 +109,7 @@ func (w *world) start() {
 	e, err := Open(ctx, Options{
 		Name: "test", Config: conf, Journal: j, Files: between, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
 		Host:    &Holders{Folder: filepath.Join(state, "sessions"), Workspace: w.dir},
-		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}}, Documents: papers,
+		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}}, Documents: papers, Sessions: sessions,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -120,6 +124,7 @@ func (w *world) start() {
 		}
 		_ = files.Close()
 		_ = documents.Close()
+		_ = sessions.Close()
 		if err := j.Close(); err != nil {
 			t.Error(err)
 		}

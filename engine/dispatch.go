@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// A session folder is its own journal: whoever has something to say to it takes its lock, decides
+// and writes, whether a daemon is there or not (ADR 14). What the engine has to do with it is
+// three things. It takes every line in, so that the history and the page have it. It has agents of
+// fairlead.yaml do what a session that it hosts asks for. And it tells the folder how that went,
+// through the same door as everybody else; what comes of it is a line, which is taken in again.
+
+var byFolders = team.Actor{Kind: "engine", ID: "session folders"}
+
+// folderSide is what the engine keeps beside the team of session folders, and could find out again.
+type folderSide struct {
+	moved chan struct{} // something was written to a folder by us, or it may be time to serve an inbox
+
+	// The loop's own.
+	hosted map[string]bool // folders that are open and have agents of ours at work
+	doing  map[string]bool // errands that were begun, by key
+	begun  bool            // folders were looked at since the start
+
+	mu     sync.Mutex
+	ears   map[string]*workEar    // of sessions that are heard
+	before map[string]*treeState  // what lay in the workspace when MAIN's session began
+	layers map[string][]Layer     // what holds in MAIN's newest session, by folder
+	shown  map[string]*folderShow // for the page, by path
+	boxed  sandboxProof
+}
+
+func newFolderSide() folderSide {
+	return folderSide{
+		moved: make(chan struct{}, 1), hosted: map[string]bool{}, doing: map[string]bool{}, ears: map[string]*workEar{},
+		before: map[string]*treeState{}, layers: map[string][]Layer{}, shown: map[string]*folderShow{},
+	}
+}
+
+// poke has the folders looked at now.
+func (d *folderSide) poke() {
+	select {
+	case d.moved <- struct{}{}:
+	default: // whoever looks finds this, too
+	}
+}
+
+// folderMoved notes which folder a change was about.
+func (e *Engine) folderMoved(ch team.Change) bool {
+	if ch.Body.Dispatch == nil {
+		return false
+	}
+	name := strings.TrimPrefix(ch.Entity, "dispatch/")
+	e.noteHosted(name)
+	return true
+}
+
+func (e *Engine) noteHosted(name string) {
+	f := e.team.Folders[name]
+	if f != nil && !f.Gone && f.Session.Host == dispatch.Fairlead && f.Session.Phase != dispatch.Closed {
+		e.folders.hosted[name] = true
+		return
+	}
+	if e.folders.hosted[name] {
+		delete(e.folders.hosted, name)
+		e.forgetErrands(name, nil)
+	}
+}
+
+// errandsOfFolders begins what session folders are to be told and nobody began. It is called after
+// every batch: there are few of them that are open.
+func (e *Engine) errandsOfFolders() {
+	if e.holding {
+		return
+	}
+	for name := range e.folders.hosted {
+		todo := e.team.TodoFolder(name, e.clock.now())
+		e.forgetErrands(name, todo)
+		for _, one := range todo {
+			if e.folders.doing[one.Key] {
+				continue
+			}
+			e.folders.doing[one.Key] = true
+			path := e.team.Folders[name].Path
+			e.beside(func(ctx context.Context) { e.tellFolder(ctx, path, one) })
+		}
+	}
+}
+
+// forgetErrands lets go of those that are not asked for any more.
+func (e *Engine) forgetErrands(name string, todo []team.Todo) {
+	maps.DeleteFunc(e.folders.doing, func(key string, _ bool) bool {
+		return errandOfFolder(key, name) && !slices.ContainsFunc(todo, func(t team.Todo) bool { return t.Key == key })
+	})
+}
+
+// errandOfFolder reads whose an errand is: told/dispatch/NAME/conv_001/1/0, answer/NAME/12.
+func errandOfFolder(key, name string) bool {
+	return strings.HasPrefix(key, "told/dispatch/"+name+"/") || strings.HasPrefix(key, "answer/"+name+"/")
+}
+
+// foldersBegin lets the folders be taken in and served. It runs when recovery is over.
+func (e *Engine) foldersBegin() {
+	for name := range e.team.Folders {
+		e.noteHosted(name)
+	}
+	if e.opts.Sessions == nil {
+		return
+	}
+	e.beside(func(ctx context.Context) {
+		p := &folderPen{e: e, from: e.opts.Sessions, known: map[string]*penFolder{}}
+		p.keep(ctx)
+	})
+}
+
+// tellFolder does an errand of a folder until it is done: the folder may be locked by somebody who
+// hangs, or its disk may be full.
+func (e *Engine) tellFolder(ctx context.Context, path string, todo team.Todo) {
+	warned := ""
+	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
+		err := e.tellOnce(ctx, path, todo)
+		if err == nil || ctx.Err() != nil {
+			e.folders.poke()
+			return
+		}
+		if isAnswer(err) {
+			e.log.Warn("a session folder does not take what it is told", "folder", path, "errand", todo.Key, "error", err)
+			e.folders.poke()
+			return
+		}
+		if warned != err.Error() {
+			warned = err.Error()
+			e.log.Error("a session folder could not be told how its work went; it is told again", "folder", path, "errand", todo.Key, "error", err)
+		}
+		if !rest(ctx, pause) {
+			return
+		}
+		still := false
+		if e.look(ctx, func(t *team.Team) {
+			still = slices.ContainsFunc(t.TodoFolder(todo.Folder, e.clock.now()), func(now team.Todo) bool { return now.Key == todo.Key })
+		}) != nil || !still {
+			return
+		}
+	}
+}
+
+// tellOnce takes the folder's door once.
+func (e *Engine) tellOnce(ctx context.Context, path string, todo team.Todo) error {
+	f, err := sessionfolder.Open(path)
+	if err != nil {
+		return err
+	}
+	if todo.Do == team.AnswerFolder {
+		return e.answerFolder(f)
+	}
+	work, ok := dispatch.WorkOf(todo.Work)
+	if !ok {
+		panic("engine: no such work: " + todo.Work)
+	}
+	end := todo.End
+	text, err := e.resultOf(ctx, end)
+	if err != nil {
+		return err
+	}
+	at, by := time.Now(), sessionfolder.Actor{Kind: "agent", ID: end.Agent}
+	var in dispatch.Input = dispatch.TaskEnded{Task: work.Task, Round: work.Round, OK: wentWell(end), Result: text}
+	if work.Task == 0 {
+		in = dispatch.MainEnded{Round: work.Round, OK: wentWell(end), Result: text}
+	}
+	if end.Outcome == control.Lost {
+		s, err := f.Session()
+		if err != nil || !s.Wanted(work) {
+			return err // it was told before, and another conversation may be open by now
+		}
+		in = dispatch.Interrupt{Why: cmp.Or(end.Why, "its session was lost")} // D11: nobody will end it any more
+	}
+	_, _, err = f.Do(at, by, in)
+	return err
+}
+
+// answerFolder closes a conversation whose answer needs nobody.
+func (e *Engine) answerFolder(f *sessionfolder.Folder) error {
+	s, err := f.Session()
+	if err != nil {
+		return err
+	}
+	answer, ok := s.Answer()
+	if !ok {
+		return nil // somebody else closed it
+	}
+	_, _, err = f.Do(time.Now(), sessionfolder.Actor(byFolders), answer)
+	return err
+}
+
+// folderNames gives every folder a name that stays: its own, and where two have the same, with a part
+// of its path's hash.
+func folderName(path string, taken func(name string) bool) string {
+	base := filepath.Base(path)
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		default:
+			return '_'
+		}
+	}, base)
+	if len(name) > folderNameMax {
+		name = name[:folderNameMax]
+	}
+	if name == base && !taken(name) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(path))
+	return name + "-" + hex.EncodeToString(sum[:3])
+}
+
+const folderNameMax = 80 // the journal takes names of 256 with what stands before them
+
+// errNoFolder says that nobody has a session of this name.
+var errNoFolder = errors.New("no such session folder")

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// A crew for sessions: MAIN answers, the engineer writes, and the one who has no driver is only described.
+const sessionYAML = `
+version: 1
+session: {main: coordinator, sandbox: off}
+agents:
+  coordinator: {driver: script, script: coordinator.yaml, workspace: coordinator, description: Coordinates}
+  engineer: {driver: script, script: engineer.yaml, workspace: engineer, description: "Use to write Python scripts and programs"}
+  reviewer: {driver: script, script: reviewer.yaml, workspace: reviewer, description: "Use to review what somebody wrote"}
+`
+
+var sessionScripts = map[string]string{
+	"coordinator.yaml": `
+steps:
+  - expect_prompt
+  - on:
+      prompt:
+        "engineer is done": [{say: "It is written."}]
+        "engineer has failed": [{say: "It could not be done."}]
+        "by yourself": [{say: "I have it done."}, {say: '[DELEGATE] {"to": "engineer", "task": "write a script, as asked"}'}]
+      else: [{think: "this I know"}, {say: "I can help with planning."}]
+`,
+	"engineer.yaml": `
+steps:
+  - expect_prompt
+  - on:
+      prompt:
+        "reviewer is done": [{say: "It was looked at."}]
+        "that fails": [{say: "I try."}, {fail: "no idea"}]
+        "by a friend": [{say: "Let somebody look at it."}, {say: '[DELEGATE] {"to": "reviewer", "task": "review it"}'}]
+      else:
+        - write: "{outputs}/hello.py"
+          content: "print('Hello')\n"
+        - say: "I wrote hello.py."
+`,
+	"reviewer.yaml": `
+steps:
+  - expect_prompt
+  - say: "It is good."
+`,
+}
+
+// session begins a session folder in a world's repository.
+func (w *world) session(mode dispatch.Mode) *sessionfolder.Folder {
+	w.t.Helper()
+	return beginSession(w.t, w.dir, mode)
+}
+
+func beginSession(t *testing.T, repo string, mode dispatch.Mode) *sessionfolder.Folder {
+	t.Helper()
+	setup := dispatch.Setup{Mode: mode, Host: dispatch.Fairlead, Lead: "coordinator", Agents: []dispatch.Description{
+		{Name: "engineer", Text: "Use to write Python scripts and programs"},
+		{Name: "reviewer", Text: "Use to review what somebody wrote"},
+		{Name: "stranger", Text: "Use to translate poems"},
+	}}
+	if mode == dispatch.Response {
+		setup.Lead = ""
+	}
+	f, _, err := sessionfolder.Create(filepath.Join(repo, sessionsFolder, "20261121_100000"), setup, sessionfolder.Options{Repo: repo, Home: repo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := f.Session(); sessionfolder.Best(s, "Write Python scripts").Best == "" {
+		t.Skip("descriptions are not ranked yet")
+	}
+	return f
+}
+
+// tellSession lets a person say something, as the command line does.
+func tellSession(t *testing.T, f *sessionfolder.Folder, text string) dispatch.Session {
+	t.Helper()
+	s, err := f.Session()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := dispatch.UserInput{Text: text, Match: sessionfolder.MatchOf(sessionfolder.Best(s, text))}
+	_, s, err = f.Do(time.Now(), sessionfolder.Actor{Kind: "human", ID: "tester"}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// answered waits until a conversation is over, and gives what was recorded of it.
+func (w *world) answered(f *sessionfolder.Folder, n int) string {
+	w.t.Helper()
+	deadline := time.After(waitMax)
+	for {
+		s, err := f.Session()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if s.Made >= n && (s.Open == nil || s.Open.N > n) {
+			break
+		}
+		select {
+		case <-deadline:
+			view, err := w.engine.Folder(context.Background(), f.Name())
+			text, _ := json.Marshal(s.Open)
+			w.t.Fatalf("waited in vain for the end of conversation %d: %s\nthe page says that %v waits, %s, %v", n, text, view.Waits, view.Fault, err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	text, err := f.Dialogue(n)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func holds(t *testing.T, what, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("%s does not say %q:\n%s", what, word, text)
+		}
+	}
+}
+
+// The seed's example, with agents that play it for real: MAIN answers what fits nobody (D2, D7), who fits
+// has the task and MAIN has it back (D3, D4), what fails is told (task failed), who is only described is
+// said to be so, and each input has a conversation of its own.
+func TestHostedSession(t *testing.T) {
+	w := newWorld(t, sessionYAML, sessionScripts)
+	f := w.session(dispatch.Orchestrator)
+
+	tellSession(t, f, "What can you help with?")
+	holds(t, "the answer", w.answered(f, 1), "I can help with planning.", "this I know")
+	tellSession(t, f, "Write a hello world Python script")
+	holds(t, "the dialogue", w.answered(f, 2), "I wrote hello.py.", "[MAIN → ENGINEER]", "[ENGINEER → MAIN]", "task completed")
+	if text, err := os.ReadFile(filepath.Join(f.Workspace(2), "hello.py")); err != nil || string(text) != "print('Hello')\n" {
+		t.Errorf("the script is %q, %v", text, err)
+	}
+	tellSession(t, f, "Write a Python program that fails")
+	holds(t, "the dialogue", w.answered(f, 3), "task failed", "no idea", "I try.")
+	tellSession(t, f, "translate poems")
+	holds(t, "the dialogue", w.answered(f, 4), "no agent of fairlead.yaml", "task failed")
+	tellSession(t, f, "Please have it done by yourself")
+	holds(t, "the dialogue", w.answered(f, 5), "write a script, as asked", "I wrote hello.py.", "It is written.")
+
+	view, err := w.engine.Folder(context.Background(), f.Name())
+	if err != nil || view.Fault != "" {
+		t.Fatalf("the page says %+v, %v", view, err)
+	}
+	if len(view.Conversations) != 5 || view.State != dispatch.Main || len(view.Lines) == 0 || view.Ranking == nil || len(view.Layers) != 3 {
+		t.Errorf("the page shows %d conversations, state %s, %d lines, ranking %v, layers %v", len(view.Conversations), view.State, len(view.Lines), view.Ranking, view.Layers)
+	}
+	w.took("dispatch/"+f.Name(), "D1", "D2", "D3", "D4", "D7")
+	for _, name := range []string{"coordinator", "engineer"} {
+		w.until(name, "it is at rest", func(v AgentView) bool { return v.Session == nil })
+	}
+}
+
+// In mode interactive an agent asks another one for help, is told what came of it, and MAIN has it last (D5).
+func TestHostedInteractive(t *testing.T) {
+	w := newWorld(t, sessionYAML, sessionScripts)
+	f := w.session(dispatch.Interactive)
+	tellSession(t, f, "Write a Python script, looked at by a friend")
+	holds(t, "the dialogue", w.answered(f, 1), "[ENGINEER → REVIEWER]", "It is good.", "It was looked at.", "[ENGINEER → MAIN]")
+	w.took("dispatch/"+f.Name(), "D5")
+}
+
+// In mode response messages are served one after the other, in the order of their names, and what fits
+// nobody is put aside (D6).
+func TestHostedInbox(t *testing.T) {
+	w := newWorld(t, sessionYAML, sessionScripts)
+	f := w.session(dispatch.Response)
+	for name, text := range map[string]string{
+		"1.md": "Write a hello world Python script", "2.txt": "xyzzy plugh", "3.md": "review what somebody wrote",
+	} {
+		w.write(filepath.Join(sessionsFolder, f.Name(), inboxFolder, name), text)
+	}
+	holds(t, "the second", w.answered(f, 2), "review what somebody wrote", "It is good.")
+	inbox := filepath.Join(f.Path(), inboxFolder)
+	for name, want := range map[string]string{"1.md.result.md": "I wrote hello.py.", "3.md.result.md": "It is good."} {
+		if text, err := os.ReadFile(filepath.Join(inbox, name)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s says %q, %v", name, text, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(inbox, "unmatched", "2.txt")); err != nil {
+		t.Error(err)
+	}
+	w.took("dispatch/"+f.Name(), "D6")
+}

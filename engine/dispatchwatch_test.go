@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// makeHistory makes a session folder that has one.
+func makeHistory(t *testing.T, dir, text string, at time.Time) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, historyName)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(file, at, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func watching(t *testing.T, repo string) *SessionFolders {
+	t.Helper()
+	w, err := WatchSessions(repo, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// Folders are found below the repository and where they are registered, the newest first; links, files
+// and folders without a history are none.
+func TestSessionFoldersAreFound(t *testing.T) {
+	repo, far := t.TempDir(), filepath.Join(t.TempDir(), "far")
+	root := filepath.Join(repo, sessionsFolder)
+	now := time.Now()
+	w := watching(t, repo)
+	if paths, err := w.Paths(); err != nil || len(paths) != 0 {
+		t.Fatalf("in an empty repository there are %v, %v", paths, err)
+	}
+	makeHistory(t, filepath.Join(root, "20261121_100000"), "{}\n", now.Add(-time.Hour))
+	makeHistory(t, filepath.Join(root, "20261121_110000"), "{}\n", now)
+	makeHistory(t, far, "{}\n", now.Add(-time.Minute))
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(root, "empty"), 0o755),
+		os.WriteFile(filepath.Join(root, "file"), nil, 0o644),
+		os.Symlink(far, filepath.Join(root, "link")),
+		os.MkdirAll(filepath.Join(root, elsewhereFolder), 0o755),
+		os.WriteFile(filepath.Join(root, elsewhereFolder, "0123456789abcdef"), []byte(far+"\n"), 0o644),
+		os.WriteFile(filepath.Join(root, elsewhereFolder, "relative"), []byte("../far\n"), 0o644),
+		os.Symlink("/etc/passwd", filepath.Join(root, elsewhereFolder, "linked")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths, err := w.Paths()
+	want := []string{filepath.Join(w.root(), "20261121_110000"), far, filepath.Join(w.root(), "20261121_100000")}
+	if err != nil || !slices.Equal(paths, want) {
+		t.Fatalf("found %v, %v; not %v", paths, err, want)
+	}
+}
+
+// A folder that is made where there was nothing, and a line behind the last one, are news long before
+// anybody looks by himself.
+func TestSessionFolderNews(t *testing.T) {
+	repo := t.TempDir()
+	w := watching(t, repo)
+	news := func(what string) {
+		t.Helper()
+		select {
+		case <-w.News():
+		case <-time.After(waitMax):
+			t.Fatalf("%s was no news", what)
+		}
+		paths, err := w.Paths()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Watch(paths)
+	}
+	dir := filepath.Join(w.root(), "20261121_100000")
+	if err := os.MkdirAll(filepath.Join(repo, ".claude"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	news("a folder above")
+	makeHistory(t, dir, "{}\n", time.Now())
+	for range 4 { // a step down the tree each time
+		news("a new folder")
+	}
+	f, err := os.OpenFile(filepath.Join(dir, historyName), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for len(w.News()) > 0 {
+		<-w.News()
+	}
+	began := time.Now()
+	if _, err := f.WriteString("{}\n"); err != nil {
+		t.Fatal(err)
+	}
+	news("a line")
+	if took := time.Since(began); w.notify != nil && took > sessionsPoll {
+		t.Errorf("a line was news after %s", took)
+	}
+}
