@@ -25,13 +25,15 @@ type part struct {
 	Move  string `json:"move,omitempty"`  // File is put there, where nothing stands
 }
 
-// lock bars the door: at most one writer. It waits lockWait.
-func (d opened) lock() (unlock func(), err error) {
+// lock bars the door: at most one writer.
+func (d opened) lock() (unlock func(), err error) { return d.lockWithin(lockWait) }
+
+func (d opened) lockWithin(wait time.Duration) (unlock func(), err error) {
 	file, err := d.open(lockName, unix.O_RDWR|unix.O_CREAT)
 	if err != nil {
 		return nil, err
 	}
-	for deadline, pause := time.Now().Add(lockWait), time.Millisecond; ; pause = min(2*pause, 8*time.Millisecond) {
+	for deadline, pause := time.Now().Add(wait), time.Millisecond; ; pause = min(2*pause, 8*time.Millisecond) {
 		err := again(func() error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
 		if err == nil {
 			return func() { _ = file.Close() }, nil
@@ -42,7 +44,7 @@ func (d opened) lock() (unlock func(), err error) {
 		}
 		if time.Now().After(deadline) {
 			_ = file.Close()
-			return nil, fmt.Errorf("somebody has held %s for %v; end the program that does (fuser %s names it), then try again", file.Name(), lockWait, file.Name())
+			return nil, fmt.Errorf("somebody has held %s for %v; end the program that does (fuser %s names it), then try again", file.Name(), wait, file.Name())
 		}
 		time.Sleep(pause)
 	}
