@@ -1,9 +1,185 @@
 package policy
 
-type judge struct{ main bool }
+import (
+	"fmt"
+	"path"
+	"strings"
 
-func newJudge(_ Rules, main bool, _ Call, _ Where, _ Disk) *judge { return &judge{main: main} }
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// judge weighs one call.
+type judge struct {
+	rules Rules
+	main  bool
+	call  Call
+	where Where
+	disk  Disk
+
+	dir     string
+	outputs []string // as given, and where that leads
+	session []string
+	notes   []string
+	writes  []string
+}
+
+// denial is why a call is turned away.
+type denial struct {
+	row        string // X10, or empty: the state's own row
+	capability string // what is missing: "write Python", "run npm"
+	why        string
+	instead    string // what the caller can do itself; may be empty
+}
+
+func newJudge(rules Rules, main bool, call Call, where Where, disk Disk) *judge {
+	j := &judge{rules: rules, main: main, call: call, where: where, disk: disk, dir: call.Dir}
+	if !path.IsAbs(j.dir) {
+		j.dir = join(where.Repo, j.dir)
+	}
+	j.outputs = j.both(where.Outputs)
+	j.session = j.both(where.Session)
+	return j
+}
+
+// both is a folder as it was named and as the disk names it.
+func (j *judge) both(folder string) []string {
+	if !path.IsAbs(folder) {
+		return nil
+	}
+	all := []string{path.Clean(folder)}
+	if f, err := j.disk.Look(folder); err == nil && f.Path != all[0] {
+		all = append(all, f.Path)
+	}
+	return all
+}
 
 func (j *judge) verdict() Verdict {
-	return Verdict{Reason: "not judged yet", Row: rowMain}
+	row := rowAgent
+	if j.main {
+		row = rowMain
+	}
+	if d := j.tool(); d != nil {
+		if d.row == "" {
+			d.row = row
+		}
+		return Verdict{Reason: j.words(d), Row: d.row, Capability: d.capability, Writes: j.writes}
+	}
+	if j.main {
+		row = ""
+	}
+	return Verdict{Allow: true, Row: row, Reason: strings.Join(j.notes, "; "), Unsure: len(j.notes) > 0, Writes: j.writes}
+}
+
+// words says a denial to whoever called.
+func (j *judge) words(d *denial) string {
+	var b strings.Builder
+	switch {
+	case d.row == rowAll:
+		b.WriteString("X10, nobody releases himself: ")
+	case j.main:
+		fmt.Fprintf(&b, "this requires to %s, which MAIN cannot do: ", d.capability)
+	default:
+		fmt.Fprintf(&b, "this agent may not %s: ", d.capability)
+	}
+	b.WriteString(d.why)
+	switch {
+	case d.instead != "":
+		b.WriteString("; " + d.instead)
+	case d.row == rowAll:
+		b.WriteString("; no model may, in no state: ask a person to do it")
+	}
+	if j.main && d.row != rowAll {
+		b.WriteString("; or delegate it to an agent (Task)")
+	}
+	return b.String()
+}
+
+// note keeps what was not understood of a call that is allowed all the same.
+func (j *judge) note(what string) {
+	const notesMax = 3 // a reason that lists more is not read
+	if len(j.notes) < notesMax {
+		j.notes = append(j.notes, what)
+	}
+}
+
+func (j *judge) tool() *denial {
+	switch j.call.Tool {
+	case "Write", "Edit", "MultiEdit", "NotebookEdit":
+		return j.fileTool()
+	case "Bash":
+		return j.shellTool()
+	case "Read", "NotebookRead", "LS":
+		return j.readTool()
+	case "Glob", "Grep", "WebFetch", "WebSearch", "ListMcpResourcesTool", "ReadMcpResourceTool", "LSP", "ToolSearch":
+		return nil // they gather information
+	case "TodoRead", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode":
+		return nil // they plan, and talk
+	case "BashOutput", "TaskOutput", "AgentOutputTool":
+		return nil // they read what was already judged
+	case "Task", "Agent":
+		return j.delegation()
+	case "SlashCommand", "Skill":
+		if strings.Contains(strings.ToLower(string(j.call.Input)), "agent-state-machine") {
+			return &denial{row: rowAll, capability: "govern the session", why: "only a person's input or the command line outside starts or ends a session"}
+		}
+	}
+	return j.unknownTool()
+}
+
+// delegation is MAIN's first right. An agent reports back to MAIN, and asks another one for
+// help only in mode interactive (D5).
+func (j *judge) delegation() *denial {
+	if j.main || j.where.Interactive {
+		return nil
+	}
+	return &denial{
+		capability: "delegate",
+		why:        "in this mode an agent does not delegate: it reports back to MAIN, which sends for another one",
+		instead:    "finish, and say in your answer what is still needed",
+	}
+}
+
+func (j *judge) unknownTool() *denial {
+	name := j.call.Tool
+	if !j.main {
+		if p := j.protectedValue(); p != "" {
+			return &denial{row: rowAll, capability: "write " + p, why: fmt.Sprintf("it is not known that the tool %s only reads, and it is given %s", name, p)}
+		}
+		j.note(fmt.Sprintf("the tool %s is not known: what it writes was not seen", name))
+		return nil
+	}
+	for _, pattern := range j.where.Tools {
+		if ok, err := doublestar.Match(pattern, name); ok && err == nil && name != "" {
+			return nil
+		}
+	}
+	return &denial{
+		capability: "use " + strings.ReplaceAll(strings.TrimPrefix(name, "mcp__"), "__", " "),
+		why:        fmt.Sprintf("the tool %q is not known, and nobody allowed it to MAIN by configuration", cut(name)),
+	}
+}
+
+// protectedValue is a path among the input's values that X10 protects, or empty.
+func (j *judge) protectedValue() string {
+	in, fault := readInput(j.call.Input)
+	if fault != "" || !j.where.Model {
+		return ""
+	}
+	for _, key := range in.keys {
+		if value, ok := in.text(key); ok && len(value) <= pathBytesMax && !strings.ContainsAny(value, " \n\x00") {
+			if abs, ok := j.abs(value); ok && j.protects(abs) != "" {
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+// cut keeps a foreign word short enough for a sentence.
+func cut(word string) string {
+	const wordBytesMax = 80
+	if len(word) > wordBytesMax {
+		return strings.ToValidUTF8(word[:wordBytesMax], "") + "…"
+	}
+	return word
 }

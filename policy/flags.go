@@ -1,0 +1,171 @@
+package policy
+
+import "strings"
+
+// flags are those of a program that are known to be harmless.
+type flags struct {
+	short  string // letters without a value
+	valued string // letters that take one, attached or as the next word
+	long   string // names with a space between them; a = behind one says that it takes a value
+	single bool   // long names stand behind one dash (find)
+	most   int    // how many words that are no flags it takes; 0: any number
+	none   bool   // it takes none
+}
+
+// has says whether a word stands in a list with spaces between.
+func has(list, word string) bool {
+	for list != "" {
+		var head string
+		head, list, _ = strings.Cut(list, " ")
+		if head == word {
+			return true
+		}
+	}
+	return false
+}
+
+// flag judges one word that begins with a dash. It says whether the next word is its value.
+func (f flags) flag(word string) (known, takesNext bool) {
+	if name, isLong := strings.CutPrefix(word, "--"); isLong {
+		name, _, attached := strings.Cut(name, "=")
+		if has(f.long, name+"=") {
+			return true, !attached
+		}
+		return has(f.long, name), false
+	}
+	for i := 1; i < len(word); i++ {
+		switch {
+		case strings.IndexByte(f.valued, word[i]) >= 0:
+			return true, i == len(word)-1
+		case strings.IndexByte(f.short, word[i]) < 0:
+			return false, false
+		}
+	}
+	return true, false
+}
+
+// skip goes past the flags at the beginning and gives where they end, or the flag that is not
+// known.
+func (f flags) skip(args []value) (at int, fault string) {
+	for at < len(args) {
+		v := args[at]
+		switch {
+		case v.static() && v.text == "--":
+			return at + 1, ""
+		case !v.maybeFlag() || v.static() && v.text == "-":
+			return at, ""
+		case !v.static() && v.text[0] != '-':
+			return at, "" // the command word itself, which is judged as such
+		case !v.static():
+			return at, v.show()
+		}
+		known, takesNext := f.flag(v.text)
+		if !known {
+			return at, cut(v.text)
+		}
+		if at++; !takesNext {
+			continue
+		}
+		if at < len(args) && !args[at].static() {
+			return at, v.text + " " + args[at].show() // it may be no word, or several
+		}
+		at++
+	}
+	return min(at, len(args)), ""
+}
+
+// check judges all words of a program whose other flags are not harmless. What may turn out to
+// be a flag when it runs is one that is not known.
+func (f flags) check(program string, args []value) *problem {
+	operands, ended := 0, false
+	for i := 0; i < len(args); i++ {
+		v := args[i]
+		switch {
+		case ended || !v.maybeFlag() || v.static() && v.text == "-":
+			if v.split {
+				return maybeFlag(program, v)
+			}
+			operands++
+			continue
+		case v.static() && v.text == "--":
+			ended = true
+			continue
+		case !v.static() && !strings.HasPrefix(v.text, "-") || v.split:
+			return maybeFlag(program, v)
+		}
+		known, takesNext := f.flag(strings.ReplaceAll(v.text, string(hole), "\x01"))
+		if !known {
+			return unknownFlag(program, v.show())
+		}
+		if !takesNext {
+			continue
+		}
+		if i++; i < len(args) && args[i].maybeFlag() && !(args[i].static() && isNumber(args[i].text)) {
+			return maybeFlag(program, args[i])
+		}
+	}
+	switch {
+	case f.none && operands > 0:
+		return &problem{"run " + program, "with an argument, " + program + " may change something", "leave the argument out"}
+	case f.most > 0 && operands > f.most:
+		return &problem{"run " + program, "a further argument of " + program + " names a file that it writes", "leave that argument out"}
+	}
+	return nil
+}
+
+// problem is why a command is not harmless.
+type problem struct{ capability, why, instead string }
+
+func unknownFlag(program, flag string) *problem {
+	return &problem{"run " + program + " with any flag", "the flag " + flag + " of " + program + " is not known to be harmless", "leave it out"}
+}
+
+func maybeFlag(program string, v value) *problem {
+	return &problem{
+		"run " + program + " with any flag", "the word " + v.show() + " of " + program + " may turn out to be a flag when it runs",
+		"write it out, or begin it with ./",
+	}
+}
+
+func notGathering(name string) *problem {
+	return &problem{capabilityOf(name), cut(name) + " is not an information-gathering command", ""}
+}
+
+// capabilityOf says what running a program takes, in words that an agent's description may use.
+func capabilityOf(name string) string {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	var what string
+	switch {
+	case strings.HasPrefix(name, "python"), has("pip pip3 pytest uv poetry ruff mypy tox", name):
+		what = "run Python code"
+	case has("node npm npx yarn pnpm bun deno tsc jest vite eslint", name):
+		what = "run JavaScript or TypeScript code"
+	case has("go gofmt golangci-lint", name):
+		what = "build and run Go code"
+	case has("cargo rustc rustup", name):
+		what = "build and run Rust code"
+	case has("gcc cc g++ clang clang++ make cmake ninja ld", name):
+		what = "compile and build C or C++ code"
+	case has("java javac mvn gradle kotlin", name):
+		what = "build and run Java code"
+	case has("ruby bundle rake gem rails", name):
+		what = "run Ruby code"
+	case has("php composer", name):
+		what = "run PHP code"
+	case has("docker podman kubectl helm terraform ansible docker-compose", name):
+		what = "run containers and deployment"
+	case has("psql mysql sqlite3 mongosh redis-cli", name):
+		what = "query a database with SQL"
+	case has("git gh", name):
+		what = "use git version control"
+	case has("rm mv cp mkdir touch chmod chown ln install dd tee truncate", name):
+		what = "change files"
+	case has("curl wget ssh scp rsync", name):
+		what = "use the network from the shell"
+	case has("vi vim nano emacs ed less more man", name):
+		what = "run an interactive program"
+	default:
+		return "run the shell command " + cut(name)
+	}
+	return what + " (" + cut(name) + ")"
+}

@@ -1,0 +1,115 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+const inputBytesMax = 16 << 20 // a tool that writes more than this at once writes no text
+
+// input is a tool's arguments. Keys are taken exactly as they are spelled: a decoder that is
+// kind about case would judge another path than the tool writes.
+type input struct {
+	keys   []string // in order
+	values map[string]json.RawMessage
+}
+
+// readInput takes a JSON object apart. A key that stands there twice is a fault: two readers
+// would disagree about it.
+func readInput(raw json.RawMessage) (in input, fault string) {
+	if len(raw) > inputBytesMax {
+		return in, fmt.Sprintf("its input is longer than %d MiB", inputBytesMax>>20)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return in, "its input is no JSON object"
+	}
+	in.values = map[string]json.RawMessage{}
+	for dec.More() {
+		t, err := dec.Token()
+		key, ok := t.(string)
+		if err != nil || !ok {
+			return in, "its input is no JSON object"
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return in, "its input is no JSON object"
+		}
+		if _, twice := in.values[key]; twice {
+			return in, fmt.Sprintf("its input says %q twice", cut(key))
+		}
+		in.keys, in.values[key] = append(in.keys, key), value
+	}
+	if _, err := dec.Token(); err != nil || dec.More() {
+		return in, "its input is no JSON object"
+	}
+	return in, ""
+}
+
+// text is a value that is text.
+func (in input) text(key string) (string, bool) {
+	value := in.values[key]
+	if len(value) == 0 || value[0] != '"' {
+		return "", false
+	}
+	var s string
+	err := json.Unmarshal(value, &s)
+	return s, err == nil
+}
+
+// isPathKey says which keys of a file tool hold the path. Agent programs spell it in several ways.
+func isPathKey(key string) bool {
+	switch key {
+	case "file_path", "filePath", "path", "notebook_path", "notebookPath", "absolute_path", "abs_path":
+		return true
+	}
+	return false
+}
+
+// paths are what a file tool's input names as its file. A path that is no text is a fault.
+func (in input) paths() (paths []string, fault string) {
+	for _, key := range in.keys {
+		if !isPathKey(key) {
+			continue
+		}
+		p, ok := in.text(key)
+		if !ok || p == "" {
+			return nil, fmt.Sprintf("its %s is no text", key)
+		}
+		paths = append(paths, p)
+	}
+	if len(paths) == 0 {
+		return nil, "its input names no file as text (file_path)"
+	}
+	return paths, ""
+}
+
+// beginsScript says whether a file tool puts a #! where a program would begin.
+func (in input) beginsScript() bool {
+	begins := func(values input) bool {
+		for _, key := range values.keys {
+			switch key {
+			case "content", "new_string", "newString", "new_source", "contents", "text":
+				if s, ok := values.text(key); ok && strings.HasPrefix(s, "#!") {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	if begins(in) {
+		return true
+	}
+	var edits []json.RawMessage
+	if json.Unmarshal(in.values["edits"], &edits) != nil {
+		return false
+	}
+	for _, edit := range edits {
+		if values, fault := readInput(edit); fault != "" || begins(values) {
+			return true // an edit that cannot be read is not a note
+		}
+	}
+	return false
+}

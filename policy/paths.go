@@ -1,0 +1,319 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const pathBytesMax = 4096 // no kernel takes a longer one
+
+// join puts a name below a folder and leaves ".." for the disk to follow.
+func join(folder, name string) string {
+	if folder == "" {
+		return name
+	}
+	return strings.TrimSuffix(folder, "/") + "/" + name
+}
+
+// abs is a path as a tool's input gives it, made absolute.
+func (j *judge) abs(p string) (string, bool) {
+	switch {
+	case path.IsAbs(p):
+		return p, true
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		return join(j.where.Home, strings.TrimPrefix(p[1:], "/")), j.where.Home != ""
+	default:
+		return join(j.dir, p), path.IsAbs(j.dir)
+	}
+}
+
+// below says whether p is strictly below one of the folders.
+func below(p string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool {
+		return len(p) > len(folder) && strings.HasPrefix(p, folder) && (folder == "/" || p[len(folder)] == '/')
+	})
+}
+
+// faultOf says what is wrong with a path as text; empty: nothing.
+func faultOf(p string) string {
+	switch {
+	case p == "":
+		return "the path is no text: it is empty"
+	case len(p) > pathBytesMax:
+		return fmt.Sprintf("the path is no text that a disk takes: longer than %d bytes", pathBytesMax)
+	case !utf8.ValidString(p):
+		return "the path is no text"
+	case strings.ContainsFunc(p, unicode.IsControl):
+		return "the path is no plain text: there are control characters in it"
+	}
+	return ""
+}
+
+// protectedName says whether a path's component is one that X10 protects, on any disk: some
+// take no notice of case, some drop what is invisible, some what trails.
+func protectedName(component string) string {
+	component = strings.Map(func(r rune) rune {
+		if r != utf8.RuneError && unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, component)
+	component = strings.TrimRight(component, " .")
+	for _, name := range [...]string{".claude", ".fairlead", ".git"} {
+		if strings.EqualFold(component, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// protects says what X10 protects an absolute path as; empty: nothing.
+func (j *judge) protects(p string) string {
+	p = path.Clean(p)
+	if slices.Contains(j.outputs, p) || j.where.Dialogue != "" && p == path.Clean(j.where.Dialogue) {
+		return ""
+	}
+	rest := p
+	for _, folder := range j.outputs {
+		if below(p, []string{folder}) {
+			rest = p[len(folder):]
+		}
+	}
+	for _, folder := range j.session { // an earlier conversation's outputs: work, and no rules
+		if after, ok := strings.CutPrefix(rest, folder+"/conversations/"); ok {
+			conv, after, _ := strings.Cut(after, "/")
+			if after, ok = strings.CutPrefix(after, "outputs/"); ok && strings.HasPrefix(conv, "conv_") {
+				rest = "/" + after
+			}
+		}
+	}
+	for component := range strings.SplitSeq(rest, "/") {
+		if name := protectedName(component); name != "" {
+			return name + "/**"
+		}
+	}
+	if rest == p && below(p, j.session) {
+		switch name := strings.ToLower(path.Base(p)); name {
+		case "state.jsonl", "messages.jsonl":
+			return "the session's own " + name
+		}
+	}
+	return ""
+}
+
+// target is a place that a call would write to.
+type target struct {
+	given  string // as the call names it, for people
+	abs    string
+	tree   bool // all that is below it, too: removed, moved, changed
+	script bool // the new content begins with #!
+	file   bool // of a file tool: a folder is no file
+}
+
+// mayWrite judges one place: as it is named, as the kernel would follow it, and as a program
+// that cleans paths by their text would.
+func (j *judge) mayWrite(t target) *denial {
+	given := cut(t.given)
+	if fault := faultOf(t.abs); fault != "" {
+		return j.unseen(given, fault)
+	}
+	places := []string{path.Clean(t.abs)}
+	var files []File
+	for _, p := range []string{t.abs, places[0]} {
+		f, err := j.disk.Look(p)
+		if err != nil {
+			if name := j.protects(places[0]); name != "" && j.where.Model {
+				return j.himself(given, name)
+			}
+			return j.unseen(given, fmt.Sprintf("where %s leads cannot be known: %v", given, err))
+		}
+		if !slices.ContainsFunc(files, func(known File) bool { return known.Path == f.Path }) {
+			files = append(files, f)
+		}
+		if !slices.Contains(places, f.Path) {
+			places = append(places, f.Path)
+		}
+	}
+	for _, p := range places {
+		if name := j.protects(p); name != "" && j.where.Model {
+			return j.himself(given, name)
+		}
+		if t.tree && j.where.Model && j.holds(p) {
+			return j.himself(given, "what is below "+given)
+		}
+	}
+	for _, f := range files {
+		j.writes = append(j.writes, f.Path)
+		if d := j.byRules(t, places, f); d != nil {
+			return d
+		}
+	}
+	for _, f := range files {
+		if d := j.byPlace(t, f); d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// holds says whether a folder is one that protected things are below: changing all of it
+// changes them.
+func (j *judge) holds(p string) bool {
+	inside := slices.Concat(j.session, []string{path.Clean(j.where.Repo), path.Clean(j.where.Home)})
+	return slices.ContainsFunc(inside, func(folder string) bool {
+		return folder != "." && (p == folder || below(folder, []string{p}))
+	})
+}
+
+func (j *judge) himself(given, name string) *denial {
+	return &denial{row: rowAll, capability: "write " + given, why: fmt.Sprintf("%s is protected (%s)", given, name)}
+}
+
+// unseen is a place that nobody can see: it might be one that X10 protects.
+func (j *judge) unseen(given, why string) *denial {
+	d := &denial{capability: "write " + given, why: why, instead: "name a plain path"}
+	if !j.main && j.where.Model {
+		d.row = rowAll
+	}
+	return d
+}
+
+// byPlace is the outputs rule: files go to the conversation's outputs, and elsewhere only where
+// the user named the path.
+func (j *judge) byPlace(t target, f File) *denial {
+	given := cut(t.given)
+	switch {
+	case t.file && f.Kind == Folder:
+		return &denial{capability: "write " + given, why: given + " is a folder", instead: "name a file below " + j.outputsName()}
+	case below(f.Path, j.outputs), slices.Contains(j.outputs, f.Path) && !t.tree:
+		return nil
+	case j.where.Dialogue != "" && !t.tree && slices.Contains(j.both(j.where.Dialogue), f.Path):
+		return nil
+	case j.named(f.Path):
+		return nil
+	}
+	return &denial{
+		capability: "write files outside the outputs",
+		why:        fmt.Sprintf("%s is outside the conversation's outputs, and the user's input does not name it", given),
+		instead:    "write below " + j.outputsName(),
+	}
+}
+
+func (j *judge) outputsName() string {
+	if len(j.outputs) == 0 {
+		return "the outputs, once a conversation is open"
+	}
+	return j.outputs[0]
+}
+
+// named says whether the user's input named a resolved path, or a folder that it is below. A
+// bare name that is not at the top of the repository stands for that name anywhere in it:
+// people say "fix parser.py".
+func (j *judge) named(p string) bool {
+	repo := j.both(j.where.Repo)
+	for _, name := range j.where.Named {
+		abs := name
+		switch {
+		case strings.HasPrefix(name, "~/"):
+			abs = join(j.where.Home, name[2:])
+		case !path.IsAbs(name):
+			abs = join(j.where.Repo, name)
+		}
+		if faultOf(abs) != "" || !path.IsAbs(abs) {
+			continue
+		}
+		f, err := j.disk.Look(abs)
+		if err != nil {
+			continue
+		}
+		if p == f.Path || f.Kind != Regular && below(p, []string{f.Path}) {
+			return true
+		}
+		if f.Kind == Missing && !strings.Contains(name, "/") && path.Base(p) == name && below(p, repo) {
+			return true
+		}
+	}
+	return false
+}
+
+// fileTool judges Write and its like.
+func (j *judge) fileTool() *denial {
+	in, fault := readInput(j.call.Input)
+	if fault != "" {
+		return j.unseen("a file", fault)
+	}
+	paths, fault := in.paths()
+	if fault != "" {
+		return j.unseen("a file", fault)
+	}
+	for _, p := range paths {
+		if fault := faultOf(p); fault != "" {
+			return j.unseen("a file", fault)
+		}
+		abs, ok := j.abs(p)
+		if !ok {
+			return j.unseen(cut(p), "it is not known where ~ or the working folder is")
+		}
+		if d := j.mayWrite(target{given: p, abs: abs, script: in.beginsScript(), file: true}); d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// readTool lets everything be read but what never ends.
+func (j *judge) readTool() *denial {
+	in, fault := readInput(j.call.Input)
+	if !j.main {
+		return nil
+	}
+	if fault != "" {
+		return j.unseen("a file", fault)
+	}
+	for _, key := range in.keys {
+		p, ok := in.text(key)
+		if !isPathKey(key) || !ok {
+			continue
+		}
+		if abs, ok := j.abs(p); ok && j.isDevice(abs) {
+			return deviceDenial(p)
+		}
+	}
+	return nil
+}
+
+func deviceDenial(p string) *denial {
+	return &denial{capability: "read a device", why: fmt.Sprintf("%s is a device or a pipe: reading it may never end, or take away what somebody else waits for", cut(p)), instead: "read a file"}
+}
+
+// isDevice says whether reading what stands there could block, never end, or destroy.
+func (j *judge) isDevice(abs string) bool {
+	if faultOf(abs) != "" {
+		return false
+	}
+	p := path.Clean(abs)
+	if p == "/dev/null" {
+		return false
+	}
+	if below(p, []string{"/dev"}) {
+		return true
+	}
+	if f, err := j.disk.Look(abs); err == nil {
+		if f.Path == "/dev/null" {
+			return false
+		}
+		p = f.Path
+		if f.Kind == Other {
+			return true
+		}
+	}
+	switch path.Base(p) {
+	case "kmsg", "kcore", "trace_pipe", "mem", "pagemap":
+		return below(p, []string{"/proc", "/sys"})
+	}
+	return below(p, []string{"/dev"})
+}

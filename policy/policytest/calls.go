@@ -1,0 +1,170 @@
+package policytest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// Case is one line of calls.txt. The file's head explains it.
+type Case struct {
+	Line    int
+	Text    string // the line itself
+	Attempt bool   // to get round the rules
+	Main    bool
+	Verdict string // allow, unsure, D8, D9, X10
+	Key     string // what the reason holds; empty: nothing is asked of it
+	Tool    string
+	Arg     string // with {{…}} in it
+
+	Named, Tools         []string
+	Interactive, Commits bool
+	Dir                  string // below the repository
+}
+
+// Allowed says whether the call is let through.
+func (c Case) Allowed() bool { return c.Verdict == "allow" || c.Verdict == "unsure" }
+
+// Calls reads policy/testdata/calls.txt.
+func Calls(t testing.TB) []Case {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(moduleRoot(t), "policy", "testdata", "calls.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []Case
+	var holds Case
+	for i, line := range strings.Split(string(text), "\n") {
+		switch {
+		case line == "" || strings.HasPrefix(line, "# ") || line == "#":
+			continue
+		case strings.HasPrefix(line, "@"):
+			if !holds.direct(strings.Fields(line)) {
+				t.Fatalf("calls.txt:%d: no such line: %s", i+1, line)
+			}
+			continue
+		}
+		c := holds
+		c.Line, c.Text = i+1, line
+		rest, attempt := strings.CutPrefix(line, "! ")
+		c.Attempt = attempt
+		fields := strings.SplitN(rest, " ", 5)
+		if len(fields) < 5 || fields[0] != "main" && fields[0] != "agent" || !slices.Contains([]string{"allow", "unsure", "D8", "D9", "X10"}, fields[1]) {
+			t.Fatalf("calls.txt:%d: not [!] WHO VERDICT KEY TOOL ARGUMENT: %s", i+1, line)
+		}
+		c.Main, c.Verdict, c.Tool, c.Arg = fields[0] == "main", fields[1], fields[3], strings.ReplaceAll(fields[4], "⏎", "\n")
+		if fields[2] != "-" {
+			c.Key = strings.ReplaceAll(fields[2], "_", " ")
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// direct takes a line that begins with @.
+func (c *Case) direct(words []string) bool {
+	switch rest := slices.Clone(words[1:]); words[0] {
+	case "@named":
+		c.Named = rest
+	case "@tools":
+		c.Tools = rest
+	case "@interactive", "@orchestrator":
+		c.Interactive = words[0] == "@interactive"
+	case "@commits", "@nocommits":
+		c.Commits = words[0] == "@commits"
+	case "@dir":
+		c.Dir = strings.Join(rest, " ")
+	default:
+		return false
+	}
+	return true
+}
+
+func moduleRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	t.Fatal("no go.mod above the test")
+	return ""
+}
+
+// Call is the case as a tool call on a scene.
+func (c Case) Call(s Scene) policy.Call {
+	call := policy.Call{Tool: c.Tool, Dir: s.Repo, Input: c.Input(s)}
+	if c.Dir != "" {
+		call.Dir += "/" + c.Dir
+	}
+	if !c.Main {
+		call.AgentID = "agent-1"
+	}
+	return call
+}
+
+// Where is what the case knows of the session.
+func (c Case) Where(s Scene) policy.Where {
+	return policy.Where{
+		Repo: s.Repo, Session: s.Session, Outputs: s.Outputs, Dialogue: s.Dialogue, Home: s.Home,
+		Named: c.Named, Tools: c.Tools, Model: true, Interactive: c.Interactive, Commits: c.Commits,
+	}
+}
+
+// Rules are the seed's for whoever calls.
+func (c Case) Rules() policy.Rules {
+	if c.Main {
+		return policy.MainRules()
+	}
+	return policy.AgentRules()
+}
+
+// Command is the shell command of a Bash call; empty where it is no plain text.
+func (c Case) Command(s Scene) string {
+	if c.Tool != "Bash" || strings.HasPrefix(c.Arg, `{"`) {
+		return ""
+	}
+	return s.Expand(c.Arg)
+}
+
+// Input is the call's arguments.
+func (c Case) Input(s Scene) json.RawMessage {
+	arg := s.Expand(c.Arg)
+	var value map[string]any
+	switch {
+	case strings.HasPrefix(arg, `{"`) || strings.HasPrefix(arg, "[") && c.Tool != "Bash":
+		return json.RawMessage(arg)
+	case c.Tool == "Bash":
+		value = map[string]any{"command": arg}
+	case c.Tool == "Write":
+		value = map[string]any{"file_path": arg, "content": "text\n"}
+	case c.Tool == "Edit":
+		value = map[string]any{"file_path": arg, "old_string": "a", "new_string": "b"}
+	case c.Tool == "MultiEdit":
+		value = map[string]any{"file_path": arg, "edits": []any{map[string]any{"old_string": "a", "new_string": "b"}}}
+	case c.Tool == "NotebookEdit":
+		value = map[string]any{"notebook_path": arg, "new_source": "b"}
+	case c.Tool == "Read":
+		value = map[string]any{"file_path": arg}
+	case c.Tool == "LS":
+		value = map[string]any{"path": arg}
+	case c.Tool == "Glob" || c.Tool == "Grep":
+		value = map[string]any{"pattern": arg}
+	default:
+		return json.RawMessage(arg)
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}

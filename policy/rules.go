@@ -1,0 +1,206 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// byRules holds a file against the state's globs. The denial wins.
+func (j *judge) byRules(t target, places []string, f File) *denial {
+	names := make([]string, 0, 2*len(places))
+	for _, p := range places {
+		names = append(names, p)
+		if trimmed := strings.TrimRight(p, " ."); trimmed != p {
+			names = append(names, trimmed) // "x.py." is x.py to some disks
+		}
+	}
+	deny := func(why string) *denial {
+		return &denial{capability: "write " + kindOf(path.Base(f.Path)), why: fmt.Sprintf("%s: %s", cut(t.given), why), instead: "write a note (*.md, *.txt, *.json) instead"}
+	}
+	executable := executableBecause(names, t, f)
+	for _, pattern := range j.rules.CannotWrite {
+		if isPhrase(pattern, anyExecutable) {
+			if executable != "" {
+				return deny("it is an executable file: " + executable)
+			}
+			continue
+		}
+		for _, name := range names {
+			ok, err := j.matches(pattern, name)
+			if err != nil {
+				return deny(fmt.Sprintf("the rule %q in cannot_write is no glob; mend it in the configuration", pattern))
+			}
+			if ok {
+				return deny(fmt.Sprintf("cannot_write lists %s", pattern))
+			}
+		}
+	}
+	if f.Kind == Regular && f.Links > 1 && j.main {
+		return deny("it has other names on the disk (hard links), so it is not known what else would change")
+	}
+	for _, p := range places {
+		if why := j.covered(p, executable); why != "" {
+			return deny(why)
+		}
+	}
+	return nil
+}
+
+// covered says why can_write does not cover a path; empty: it does.
+func (j *judge) covered(p, executable string) string {
+	why := "can_write does not list it"
+	for _, pattern := range j.rules.CanWrite {
+		switch {
+		case pattern == "*" || pattern == "**":
+			return ""
+		case isPhrase(pattern, nonExecutable):
+			switch {
+			case executable != "":
+				why = "it is an executable file: " + executable
+			case isConfiguration(path.Base(p)):
+				why = "it is configuration"
+			default:
+				return ""
+			}
+		default:
+			if ok, err := j.matches(pattern, p); ok && err == nil {
+				return ""
+			}
+		}
+	}
+	return why
+}
+
+func isPhrase(pattern, phrase string) bool {
+	return strings.EqualFold(strings.TrimSpace(pattern), phrase)
+}
+
+// matches holds a glob against a path: against its name where the glob has no slash, else
+// against the path in the repository or, where the glob begins with a slash, the whole of it.
+// Case does not count: half of all disks take no notice of it.
+func (j *judge) matches(pattern, p string) (bool, error) {
+	pattern, p = strings.ToLower(pattern), strings.ToLower(p)
+	if !strings.Contains(pattern, "/") {
+		return doublestar.Match(pattern, path.Base(p))
+	}
+	if !path.IsAbs(pattern) {
+		for _, repo := range j.both(j.where.Repo) {
+			repo = strings.ToLower(repo)
+			if below(p, []string{repo}) {
+				p = strings.TrimPrefix(p[len(repo):], "/")
+				break
+			}
+		}
+	}
+	return doublestar.Match(pattern, p)
+}
+
+// executableBecause says by what a file is executable: its name, its mode or its first line.
+// Empty: it is not.
+func executableBecause(names []string, t target, f File) string {
+	switch {
+	case t.script:
+		return "the new text begins with #!"
+	case f.Exec:
+		return "its execute bit is set"
+	case f.Script:
+		return "it begins with #!"
+	}
+	for _, name := range names {
+		if isProgram(path.Base(name)) {
+			return "its name says so"
+		}
+	}
+	return ""
+}
+
+// isProgram knows programs and build files by their names, besides those that the seed lists.
+func isProgram(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "makefile", "gnumakefile", "bsdmakefile", "dockerfile", "containerfile", "rakefile", "gemfile", "justfile",
+		"jenkinsfile", "vagrantfile", "procfile", "cmakelists.txt", "meson.build", "build.bazel", "go.mod", "go.sum":
+		return true
+	}
+	switch path.Ext(name) {
+	case ".py", ".pyw", ".pyx", ".pyi", ".ipynb", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte",
+		".sh", ".bash", ".zsh", ".fish", ".ksh", ".csh", ".bat", ".cmd", ".ps1", ".psm1", ".go", ".rs", ".c", ".h", ".cc", ".cxx", ".cpp",
+		".hh", ".hpp", ".hxx", ".m", ".mm", ".java", ".kt", ".kts", ".scala", ".groovy", ".gradle", ".clj", ".cs", ".fs", ".vb", ".swift",
+		".rb", ".php", ".pl", ".pm", ".lua", ".r", ".jl", ".dart", ".ex", ".exs", ".erl", ".hs", ".ml", ".zig", ".nim", ".tcl", ".awk",
+		".sql", ".mk", ".cmake", ".bzl", ".exe", ".dll", ".so", ".dylib", ".jar", ".class", ".wasm", ".o", ".a", ".pyc",
+		".desktop", ".service", ".command", ".app", ".deb", ".rpm", ".msi":
+		return true
+	}
+	return false
+}
+
+// isConfiguration knows what a program reads to learn how to behave, but for JSON.
+func isConfiguration(name string) bool {
+	name = strings.ToLower(name)
+	ext := path.Ext(name)
+	switch ext {
+	case ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".config", ".cnf", ".env", ".properties", ".plist", ".xml", ".lock",
+		".tf", ".tfvars", ".hcl", ".nix", ".csproj", ".vcxproj", ".sln", ".reg", ".jsonc", ".json5", ".rules", ".policy":
+		return true
+	}
+	if !strings.HasPrefix(name, ".") {
+		return false
+	}
+	switch ext {
+	case ".md", ".txt", ".log", ".json", ".csv":
+		return strings.HasPrefix(name, ".env.") // .env.txt is read by nobody, .env.json by some
+	}
+	return true // .bashrc, .gitattributes, .npmrc
+}
+
+// kindOf says what a file's name is about, in words that an agent's description may use.
+func kindOf(name string) string {
+	lower := strings.ToLower(name)
+	ext := path.Ext(lower)
+	var what string
+	switch ext {
+	case ".py", ".pyw", ".pyx", ".pyi":
+		what = "a Python script"
+	case ".ipynb":
+		what = "a Jupyter notebook in Python"
+	case ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte":
+		what = "JavaScript code"
+	case ".ts", ".tsx", ".mts", ".cts":
+		what = "TypeScript code"
+	case ".sh", ".bash", ".zsh", ".fish", ".ksh":
+		what = "a shell script"
+	case ".go":
+		what = "Go code"
+	case ".rs":
+		what = "Rust code"
+	case ".c", ".h":
+		what = "C code"
+	case ".cc", ".cxx", ".cpp", ".hh", ".hpp":
+		what = "C++ code"
+	case ".java", ".kt", ".scala":
+		what = "Java code"
+	case ".rb":
+		what = "Ruby code"
+	case ".php":
+		what = "PHP code"
+	case ".sql":
+		what = "a database query in SQL"
+	default:
+		switch {
+		case strings.HasPrefix(lower, "dockerfile"):
+			what = "a Docker image's build file"
+		case strings.HasSuffix(lower, "makefile"):
+			what = "a build file"
+		case isConfiguration(name):
+			what = "configuration"
+		case isProgram(name):
+			what = "code"
+		default:
+			what = "files"
+		}
+	}
+	return what + " (" + cut(name) + ")"
+}

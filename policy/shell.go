@@ -1,0 +1,410 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	scriptBytesMax  = 32 << 10 // a longer command is a program, and belongs into a file
+	scriptDepthMax  = 8        // shells within shells
+	scriptNestMax   = 500      // brackets; the parser's depth follows them
+	expansionsMax   = 256      // words that braces may make of one
+	commandsMax     = 2000     // a loop unrolled by hand is a program too
+	directoriesMax  = 8        // places that a command may be in after its cd's
+	shellDepthCause = "shells are nested too deep to be followed"
+)
+
+// shell reads one command line. Strict, it stops at the first thing that it does not know to
+// be harmless; otherwise it looks for what would be written and says what it did not understand.
+type shell struct {
+	j        *judge
+	strict   bool
+	dirs     []string          // where the next command may be running; empty: nobody knows
+	vars     map[string]string // what was assigned, as far as it is plain text; not when strict
+	stdin    string            // a here-document's text for the command at hand
+	depth    int
+	commands int
+	stop     *denial
+	minor    *denial // a denial that leaves room for a graver one further on
+}
+
+// shellTool judges Bash.
+func (j *judge) shellTool() *denial {
+	full := slices.Contains(j.rules.CanExecute, "*")
+	s := &shell{j: j, strict: !full, dirs: []string{j.dir}, vars: map[string]string{}}
+	in, fault := readInput(j.call.Input)
+	if fault != "" {
+		return j.unseen("by a shell command", fault)
+	}
+	command, fault := commandOf(in)
+	if fault != "" {
+		return j.unseen("by a shell command", fault)
+	}
+	if background := string(in.values["run_in_background"]); s.strict && background != "" && background != "false" && background != "null" {
+		return &denial{capability: "run something in the background", why: "what runs in the background is not watched", instead: "run it in the foreground"}
+	}
+	s.script(command)
+	if s.stop == nil {
+		return s.minor
+	}
+	return s.stop
+}
+
+// commandOf is the text that a shell would be given. A list of words, which some agent programs
+// send, is the command that they spell.
+func commandOf(in input) (command, fault string) {
+	command, ok := in.text("command")
+	if !ok {
+		var words []string
+		if json.Unmarshal(in.values["command"], &words) != nil || len(words) == 0 {
+			return "", "its command is no text"
+		}
+		quoted := make([]string, len(words))
+		for i, word := range words {
+			q, err := syntax.Quote(word, syntax.LangBash)
+			if err != nil {
+				return "", "its command is no text"
+			}
+			quoted[i] = q
+		}
+		command = strings.Join(quoted, " ")
+	}
+	switch {
+	case !utf8.ValidString(command) || strings.ContainsFunc(command, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }):
+		return "", "its command is no plain text: there are control characters in it"
+	case strings.TrimSpace(command) == "":
+		return "", "its command is empty"
+	}
+	return command, ""
+}
+
+// cannot is told of whatever is not understood, or not harmless.
+func (s *shell) cannot(capability, why, instead string) {
+	if s.stop != nil {
+		return
+	}
+	if s.strict {
+		s.stop = &denial{capability: capability, why: why, instead: instead}
+		return
+	}
+	s.j.note("not understood: " + why)
+}
+
+// stopFor ends the reading with a denial, if there is one. What is only against the outputs
+// rule does not hide what X10 forbids behind it.
+func (s *shell) stopFor(d *denial) {
+	switch {
+	case d == nil || s.stop != nil:
+	case s.strict || d.row == rowAll:
+		s.stop = d
+	case s.minor == nil:
+		s.minor = d
+	}
+}
+
+func (s *shell) script(text string) {
+	const capability = "run a shell command that cannot be read"
+	switch {
+	case len(text) > scriptBytesMax:
+		s.cannot(capability, fmt.Sprintf("it is longer than %d KiB", scriptBytesMax>>10), "")
+		return
+	case strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "`") > scriptNestMax:
+		s.cannot(capability, fmt.Sprintf("there are more than %d brackets in it", scriptNestMax), "")
+		return
+	case s.depth > scriptDepthMax:
+		s.cannot(capability, shellDepthCause, "")
+		return
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		if !s.strict {
+			s.mentions(text, "a command that does not parse")
+		}
+		s.cannot(capability, fmt.Sprintf("it does not parse (%s)", cut(err.Error())), "")
+		return
+	}
+	s.list(file.Stmts)
+}
+
+func (s *shell) list(stmts []*syntax.Stmt) {
+	for _, st := range stmts {
+		s.stmt(st)
+	}
+}
+
+func (s *shell) stmt(st *syntax.Stmt) {
+	if s.stop != nil {
+		return
+	}
+	if st.Background || st.Coprocess || st.Disown {
+		s.cannot("run something in the background", "what runs in the background (&) is not watched", "run it in the foreground")
+	}
+	outer := s.stdin
+	if len(st.Redirs) > 0 {
+		s.stdin = ""
+	}
+	for _, r := range st.Redirs {
+		s.redirect(r)
+	}
+	if st.Cmd != nil && s.stop == nil {
+		s.command(st.Cmd)
+	}
+	s.stdin = outer
+}
+
+func (s *shell) command(cmd syntax.Command) {
+	switch c := cmd.(type) {
+	case *syntax.CallExpr:
+		s.call(c)
+	case *syntax.BinaryCmd:
+		s.binary(c)
+	case *syntax.Subshell:
+		s.apart(c.Stmts)
+	case *syntax.Block:
+		s.list(c.Stmts)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			s.list(c.Cond)
+			s.branch(c.Then)
+		}
+	case *syntax.WhileClause:
+		s.loop(c.Cond, c.Do)
+	case *syntax.ForClause:
+		s.forClause(c)
+	case *syntax.CaseClause:
+		s.word(c.Word)
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				s.word(p)
+			}
+			s.branch(item.Stmts)
+		}
+	case *syntax.TestClause:
+		s.test(c.X)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			s.stmt(c.Stmt)
+		}
+	case *syntax.FuncDecl:
+		s.cannot("define a shell function", "a function can take any command's name", "give the commands themselves")
+		if c.Body != nil {
+			before := s.dirs
+			s.stmt(c.Body)
+			if !slices.Equal(before, s.dirs) {
+				s.dirs = nil
+			}
+		}
+	case *syntax.DeclClause:
+		s.cannot("change the shell's variables", "a declaration ("+c.Variant.Value+") changes what later commands do", "leave it out")
+		for _, a := range c.Args {
+			s.assign(a, false)
+		}
+	case *syntax.ArithmCmd:
+		s.arithmetic(c.X)
+	case *syntax.LetClause:
+		s.cannot("calculate in the shell", "arithmetic can assign, and run what stands in a variable", "")
+		for _, x := range c.Exprs {
+			s.arithmetic(x)
+		}
+	case *syntax.CoprocClause:
+		s.cannot("run something in the background", "a coproc is not watched", "")
+		s.stmt(c.Stmt)
+	default:
+		s.cannot("run a shell command that cannot be read", "it holds a form that is not known", "")
+	}
+}
+
+// binary follows && and ||: what stands behind them runs where the cd before them led, and what
+// comes after the whole may be in either place.
+func (s *shell) binary(c *syntax.BinaryCmd) {
+	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+		s.apart([]*syntax.Stmt{c.X})
+		s.apart([]*syntax.Stmt{c.Y})
+		return
+	}
+	before := s.dirs
+	s.stmt(c.X)
+	after := s.dirs
+	certain := s.arrives(c.X, before)
+	if c.Op == syntax.AndStmt {
+		s.stmt(c.Y)
+		if !certain {
+			s.dirs = union(before, s.dirs)
+		}
+		return
+	}
+	s.dirs = union(before, after)
+	s.stmt(c.Y)
+	if certain {
+		s.dirs = after
+		return
+	}
+	s.dirs = union(after, s.dirs)
+}
+
+// apart reads commands whose cd changes nothing outside.
+func (s *shell) apart(stmts []*syntax.Stmt) {
+	before := s.dirs
+	s.list(stmts)
+	s.dirs = before
+}
+
+// branch reads commands that may not run at all.
+func (s *shell) branch(stmts []*syntax.Stmt) {
+	before := s.dirs
+	s.list(stmts)
+	s.dirs = union(before, s.dirs)
+}
+
+// loop reads commands that may run again from where they ended.
+func (s *shell) loop(cond, do []*syntax.Stmt) {
+	before := s.dirs
+	s.list(cond)
+	s.list(do)
+	if slices.Equal(before, s.dirs) {
+		return
+	}
+	s.dirs = nil
+	s.cannot("change the folder in a loop", "it is not known where the loop leads", "give the whole paths")
+}
+
+func (s *shell) forClause(c *syntax.ForClause) {
+	words, ok := c.Loop.(*syntax.WordIter)
+	if !ok || c.Select {
+		s.cannot("calculate in the shell", "this kind of loop calculates, or asks a person", "use for NAME in WORDS")
+	}
+	if ok {
+		if !assignable(words.Name.Value) {
+			s.cannot("change the shell's variables", "the assignment of "+cut(words.Name.Value)+" changes what later commands do", "choose a name in lower case")
+		}
+		for _, w := range words.Items {
+			s.word(w)
+		}
+		delete(s.vars, words.Name.Value)
+		s.vars[words.Name.Value] = string(hole)
+	}
+	s.loop(nil, c.Do)
+}
+
+// union is where a command may be when there are two ways to it.
+func union(a, b []string) []string {
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	all := slices.Clone(a)
+	for _, dir := range b {
+		if !slices.Contains(all, dir) {
+			all = append(all, dir)
+		}
+	}
+	if len(all) > directoriesMax {
+		return nil
+	}
+	return all
+}
+
+// arrives says whether a statement is a plain cd to a folder that exists: it does not fail.
+func (s *shell) arrives(st *syntax.Stmt, before []string) bool {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || st.Negated || len(st.Redirs) > 0 || len(call.Assigns) > 0 || len(call.Args) != 2 || call.Args[0].Lit() != "cd" {
+		return false
+	}
+	return len(before) > 0 && len(s.dirs) == len(before) && !slices.Equal(before, s.dirs)
+}
+
+// redirect judges one redirect. Strict, only what goes nowhere or to another descriptor passes.
+func (s *shell) redirect(r *syntax.Redirect) {
+	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
+		s.cannot("redirect", "a redirect that assigns a variable is not followed", "leave it out")
+	}
+	var values []value
+	if r.Word != nil {
+		values = s.word(r.Word)
+	}
+	var v value
+	if len(values) == 1 {
+		v = values[0]
+	} else {
+		v = unknownValue()
+	}
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		if r.Hdoc != nil {
+			for _, body := range s.word(r.Hdoc) {
+				s.stdin += body.text
+			}
+		}
+	case syntax.WordHdoc:
+		s.stdin += v.text
+	case syntax.RdrIn:
+		if v.static() {
+			s.reads(v)
+		}
+	case syntax.DplIn, syntax.DplOut:
+		if v.static() && isDescriptor(v.text) {
+			return
+		}
+		s.redirectTo(v)
+	default:
+		s.redirectTo(v)
+	}
+}
+
+func (s *shell) redirectTo(v value) {
+	if v.static() && v.text == "/dev/null" {
+		return
+	}
+	if s.strict {
+		s.cannot("write files from the shell", "the redirect to "+v.show()+" writes", "leave it out, or write the file with the tool Write")
+		return
+	}
+	switch v.text {
+	case "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2":
+		return
+	}
+	s.writes(v, false)
+}
+
+// isDescriptor says whether a word behind >& names a descriptor: 2, - or 2-.
+func isDescriptor(word string) bool {
+	digits := strings.TrimSuffix(word, "-")
+	return word != "" && len(digits) <= 2 && strings.Trim(digits, "0123456789") == ""
+}
+
+// reads denies MAIN what never ends.
+func (s *shell) reads(v value) {
+	if !s.strict || v.text == "" || s.stop != nil {
+		return
+	}
+	known, _, _ := strings.Cut(v.text, string(hole))
+	if i := strings.IndexAny(known, "*?["); v.glob && i >= 0 {
+		known = known[:i]
+	}
+	if known == "" {
+		return
+	}
+	for _, abs := range s.abs(known) {
+		if s.j.isDevice(abs) || known != v.text && strings.HasPrefix(abs, "/dev/") {
+			s.stopFor(deviceDenial(v.show()))
+			return
+		}
+	}
+}
+
+// abs is a path as it may be meant, in every folder that the command may be in.
+func (s *shell) abs(p string) []string {
+	if strings.HasPrefix(p, "/") {
+		return []string{p}
+	}
+	all := make([]string, 0, len(s.dirs))
+	for _, dir := range s.dirs {
+		all = append(all, join(dir, p))
+	}
+	return all
+}

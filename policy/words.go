@@ -1,0 +1,371 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// hole stands in a value for what only the running shell knows. No command that is read holds
+// this byte itself.
+const hole = '\x00'
+
+// value is one word of a command, as far as it is known before it runs.
+type value struct {
+	text  string
+	glob  bool // an unquoted * ? or [ stands in it
+	split bool // it may become several words, or none
+	opens bool // it begins with a glob's character
+}
+
+func unknownValue() value { return value{text: string(hole), split: true} }
+
+// static says that the word is exactly this text.
+func (v value) static() bool { return !v.glob && !v.split && strings.IndexByte(v.text, hole) < 0 }
+
+// maybeFlag says that the word might turn out to begin with a dash.
+func (v value) maybeFlag() bool {
+	return v.split || v.opens || strings.HasPrefix(v.text, "-") || strings.HasPrefix(v.text, string(hole))
+}
+
+// show is the word for people.
+func (v value) show() string {
+	return cut(strings.ReplaceAll(v.text, string(hole), "$…"))
+}
+
+// word reads a word and all that is within it, and gives what the shell will make of it.
+func (s *shell) word(w *syntax.Word) []value {
+	if w == nil || s.stop != nil {
+		return nil
+	}
+	if !hasBrace(w) {
+		return []value{s.value(w)}
+	}
+	words, ok := expandBraces(w)
+	if !ok {
+		s.value(w)
+		s.cannot("run a shell command that cannot be read", "its braces make too many words", "")
+		return []value{unknownValue()}
+	}
+	values := make([]value, 0, len(words))
+	for _, w := range words {
+		values = append(values, s.value(w))
+	}
+	return values
+}
+
+func hasBrace(w *syntax.Word) bool {
+	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		lit, ok := p.(*syntax.Lit)
+		return ok && strings.Contains(lit.Value, "{")
+	})
+}
+
+// expandBraces does what the shell does with {a,b}; {1..9} stays a hole.
+func expandBraces(w *syntax.Word) ([]*syntax.Word, bool) {
+	syntax.SplitBraces(w)
+	words := []*syntax.Word{{}}
+	for _, part := range joined(w.Parts) {
+		b, ok := part.(*syntax.BraceExp)
+		if !ok || b.Sequence {
+			for _, made := range words {
+				made.Parts = append(made.Parts, part)
+			}
+			continue
+		}
+		var next []*syntax.Word
+		for _, elem := range b.Elems {
+			inner, ok := expandBraces(elem)
+			if !ok || len(words)*len(inner)+len(next) > expansionsMax {
+				return nil, false
+			}
+			for _, head := range words {
+				for _, tail := range inner {
+					next = append(next, &syntax.Word{Parts: slices.Concat(head.Parts, tail.Parts)})
+				}
+			}
+		}
+		words = next
+	}
+	return words, true
+}
+
+// joined puts plain parts together that were only split to look for braces: {} is one word.
+func joined(parts []syntax.WordPart) []syntax.WordPart {
+	all := make([]syntax.WordPart, 0, len(parts))
+	for _, part := range parts {
+		lit, ok := part.(*syntax.Lit)
+		if n := len(all); ok && n > 0 {
+			if before, ok := all[n-1].(*syntax.Lit); ok {
+				all[n-1] = &syntax.Lit{Value: before.Value + lit.Value}
+				continue
+			}
+		}
+		all = append(all, part)
+	}
+	return all
+}
+
+// value reads one word that braces no longer concern.
+func (s *shell) value(w *syntax.Word) value {
+	var v value
+	var b strings.Builder
+	for i, part := range w.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			text := p.Value
+			if i == 0 {
+				text = s.tilde(&b, text)
+				if strings.HasPrefix(text, "=") && len(text) > 1 && text != "==" && s.strict {
+					s.cannot("run a shell command that cannot be read", "a word that begins with = is a command's path to some shells", "quote it")
+				}
+			}
+			s.literal(&b, &v, text, b.Len() == 0)
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				s.cannot("run a shell command that cannot be read", "the quotes $'…' mean different things to different shells", "use plain quotes")
+				b.WriteString(unescapeDollar(p.Value))
+				continue
+			}
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				s.cannot("run a shell command that cannot be read", "the quotes $\"…\" are translated", "use plain quotes")
+			}
+			s.quoted(&b, &v, p.Parts)
+		case *syntax.ExtGlob:
+			s.cannot("run a shell command that cannot be read", "this glob runs commands in some shells", "use plain globs")
+			v.glob, v.split = true, true
+			b.WriteByte(hole)
+		case *syntax.BraceExp:
+			v.split = true
+			b.WriteByte(hole)
+		default:
+			s.part(&b, &v, part, false)
+		}
+	}
+	if v.text = b.String(); v.text == "[" || v.text == "[[" {
+		v.glob, v.opens = false, false // a command, and no list of characters
+	}
+	return v
+}
+
+// tilde writes what a ~ at the beginning stands for, and gives the rest.
+func (s *shell) tilde(b *strings.Builder, text string) string {
+	if !strings.HasPrefix(text, "~") {
+		return text
+	}
+	name, rest, _ := strings.Cut(text[1:], "/")
+	if name == "" && s.j.where.Home != "" {
+		b.WriteString(strings.TrimSuffix(s.j.where.Home, "/"))
+	} else {
+		b.WriteString("/" + string(hole))
+	}
+	if len(text) > 1+len(name) {
+		return "/" + rest
+	}
+	return ""
+}
+
+// literal writes unquoted text as the shell reads it.
+func (s *shell) literal(b *strings.Builder, v *value, text string, first bool) {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '\\':
+			if i++; i < len(text) {
+				b.WriteByte(text[i])
+			}
+		case '*', '?', '[':
+			v.glob = true
+			v.opens = v.opens || first && i == 0
+			b.WriteByte(c)
+		case '{':
+			if group, _, closed := strings.Cut(text[i:], "}"); !closed || strings.ContainsAny(group, ",") || strings.Contains(group, "..") {
+				v.split = true // braces that were not taken apart here may be by the shell
+			}
+			b.WriteByte(c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+}
+
+// quoted writes what stands between double quotes.
+func (s *shell) quoted(b *strings.Builder, v *value, parts []syntax.WordPart) {
+	for _, part := range parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			s.part(b, v, part, true)
+			continue
+		}
+		for i := 0; i < len(lit.Value); i++ {
+			if c := lit.Value[i]; c == '\\' && i+1 < len(lit.Value) && strings.IndexByte("$`\"\\", lit.Value[i+1]) >= 0 {
+				i++
+			}
+			b.WriteByte(lit.Value[i])
+		}
+	}
+}
+
+// part reads what the shell replaces: variables, and what commands say.
+func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted bool) {
+	switch p := part.(type) {
+	case *syntax.ParamExp:
+		text, split := s.param(p, quoted)
+		v.split = v.split || split
+		b.WriteString(text)
+	case *syntax.CmdSubst:
+		if p.TempFile || p.ReplyVar {
+			s.cannot("run a shell command that cannot be read", "this kind of substitution is not known", "use $(…)")
+		}
+		s.apart(p.Stmts)
+		v.split = v.split || !quoted
+		b.WriteByte(hole)
+	case *syntax.ArithmExp:
+		s.arithmetic(p.X)
+		v.split = v.split || !quoted
+		b.WriteByte(hole)
+	case *syntax.ProcSubst:
+		if p.Op != syntax.CmdIn {
+			s.cannot("write from the shell", "the process substitution >(…) writes", "leave it out")
+		}
+		s.apart(p.Stmts)
+		b.WriteString("/proc/self/fd/" + string(hole))
+	default:
+		s.cannot("run a shell command that cannot be read", "it holds a form that is not known", "")
+		v.split = true
+		b.WriteByte(hole)
+	}
+}
+
+// param reads $x and ${x…}. It gives the text as far as it is known, and whether it may become
+// several words.
+func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool) {
+	const capability = "run a shell command that cannot be read"
+	plain := p.Param != nil && !p.Excl && p.Names == 0 && p.Flags == nil && p.NestedParam == nil && len(p.Modifiers) == 0 &&
+		!p.Width && !p.IsSet && p.Split == 0 && p.GlobSubst == 0 && p.RcExpand == 0
+	if !plain {
+		s.cannot(capability, "this expansion of a variable looks up another name", "leave it out")
+		return string(hole), true
+	}
+	list := p.Param.Value == "@" || p.Param.Value == "*" && !quoted
+	if p.Index != nil {
+		w, ok := p.Index.(*syntax.Word)
+		if !ok || w.Lit() != "@" && w.Lit() != "*" && !isNumber(w.Lit()) {
+			s.cannot(capability, "the expansion of a variable's element calculates", "leave it out")
+		}
+		list = true
+	}
+	if p.Slice != nil && !(isNumberExpr(p.Slice.Offset) && (p.Slice.Length == nil || isNumberExpr(p.Slice.Length))) {
+		s.cannot(capability, "the expansion of a variable's part calculates", "use plain numbers")
+	}
+	if p.Repl != nil {
+		s.word(p.Repl.Orig)
+		s.word(p.Repl.With)
+	}
+	if p.Exp != nil {
+		switch p.Exp.Op {
+		case syntax.AssignUnset, syntax.AssignUnsetOrNull, syntax.OtherParamOps:
+			s.cannot(capability, "this expansion of a variable assigns, or runs what stands in it", "leave it out")
+		}
+		s.word(p.Exp.Word)
+	}
+	if known, ok := s.known(p); ok {
+		return known, !quoted && strings.ContainsAny(known, " \t\n*?[")
+	}
+	return string(hole), !quoted || list
+}
+
+// known is a variable's value where that is certain.
+func (s *shell) known(p *syntax.ParamExp) (string, bool) {
+	if p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil {
+		return "", false
+	}
+	if text, ok := s.vars[p.Param.Value]; ok {
+		return text, !s.strict && strings.IndexByte(text, hole) < 0
+	}
+	switch {
+	case p.Param.Value == "HOME" && s.j.where.Home != "":
+		return s.j.where.Home, true
+	case p.Param.Value == "PWD" && len(s.dirs) == 1:
+		return s.dirs[0], true
+	}
+	return "", false
+}
+
+func isNumber(word string) bool {
+	return word != "" && strings.Trim(strings.TrimPrefix(word, "-"), "0123456789") == "" && word != "-"
+}
+
+func isNumberExpr(x syntax.ArithmExpr) bool {
+	switch x := x.(type) {
+	case *syntax.Word:
+		return isNumber(x.Lit())
+	case *syntax.UnaryArithm:
+		return x.Op == syntax.Minus && isNumberExpr(x.X)
+	case *syntax.ParenArithm:
+		return isNumberExpr(x.X)
+	}
+	return false
+}
+
+// arithmetic passes plain numbers. A name in it is looked up, and what it holds is calculated
+// again, commands and all.
+func (s *shell) arithmetic(x syntax.ArithmExpr) {
+	ok := true
+	syntax.Walk(x, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Word:
+			if !isNumber(n.Lit()) {
+				ok = false
+				if !s.strict {
+					s.word(n)
+				}
+			}
+			return false
+		case *syntax.UnaryArithm:
+			ok = ok && n.Op != syntax.Inc && n.Op != syntax.Dec
+		}
+		return true
+	})
+	if !ok {
+		s.cannot("calculate in the shell", "arithmetic with names can assign, and run what stands in a variable", "use plain numbers")
+	}
+}
+
+// unescapeDollar reads the escapes that hide letters, so that a hidden name is seen.
+func unescapeDollar(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' || i+1 == len(text) {
+			b.WriteByte(text[i])
+			continue
+		}
+		i++
+		base, most := 0, 0
+		switch text[i] {
+		case 'x':
+			base, most = 16, 2
+		case 'u':
+			base, most = 16, 4
+		case '0', '1', '2', '3', '4', '5', '6', '7':
+			base, most, i = 8, 3, i-1
+		default:
+			b.WriteByte(text[i])
+			continue
+		}
+		n, digits := 0, 0
+		for digits < most && i+1 < len(text) {
+			d := strings.IndexByte("0123456789abcdef", text[i+1]|0x20)
+			if d < 0 || d >= base {
+				break
+			}
+			n, digits, i = n*base+d, digits+1, i+1
+		}
+		if n != 0 {
+			b.WriteRune(rune(n))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,178 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// wrapper takes a command apart whose words are another command. It says whether it was one.
+func (s *shell) wrapper(base string, args []value) bool {
+	rest := args[1:]
+	switch base {
+	case "command":
+		if len(rest) > 0 && rest[0].static() && (rest[0].text == "-v" || rest[0].text == "-V") {
+			return true // says what a name stands for
+		}
+		s.inner(base, rest, flags{}, 0)
+	case "time":
+		s.inner(base, rest, flags{short: "p"}, 0)
+	case "timeout":
+		s.inner(base, rest, flags{short: "v", valued: "sk", long: "foreground preserve-status verbose signal= kill-after="}, 1)
+	case "nice":
+		s.inner(base, rest, flags{short: "0123456789", valued: "n", long: "adjustment="}, 0)
+	case "xargs":
+		s.xargs(rest)
+	case "env":
+		if s.isListing(rest) {
+			return true
+		}
+		s.itself(base, rest, flags{short: "i0v", valued: "uC", long: "ignore-environment null unset= chdir= debug"})
+	case "sudo", "doas":
+		s.itself(base, rest, flags{short: "AbEHiKknPSsv", valued: "ugphCDRrtTU", long: "user= group= preserve-env login non-interactive set-home stdin"})
+	case "nohup", "exec", "setsid", "unbuffer", "ionice", "chrt", "taskset", "stdbuf", "builtin", "busybox", "toybox", "caffeinate":
+		if base == "busybox" || base == "toybox" {
+			return !s.strict && s.itself(base, rest, flags{})
+		}
+		s.itself(base, rest, flags{short: "clfw", valued: "anpioet", long: "input= output= error= wait fork"})
+	case "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash":
+		s.innerShell(base, rest)
+	case "eval":
+		s.eval(rest)
+	case "source", ".":
+		s.cannot("run a shell script", base+" runs a file as commands; give the commands themselves, one by one, each by itself", "")
+		s.unknownCommand(base, args)
+	default:
+		return false
+	}
+	return true
+}
+
+// inner judges the command behind a wrapper that is harmless itself. operands is how many words
+// stand before it.
+func (s *shell) inner(base string, args []value, f flags, operands int) {
+	at, fault := f.skip(args)
+	if fault != "" {
+		s.cannot("run "+base, "the flag "+fault+" of "+base+" is not known to be harmless", "leave it out")
+		return
+	}
+	for ; operands > 0 && at < len(args); operands-- {
+		if !args[at].static() {
+			s.cannot("run "+base, "the word "+args[at].show()+" of "+base+" is only known when it runs", "write it out")
+			return
+		}
+		at++
+	}
+	if at < len(args) {
+		s.run(args[at:])
+	}
+}
+
+// itself refuses, strict, a wrapper that changes how a command runs, and judges what is in it
+// otherwise.
+func (s *shell) itself(base string, args []value, f flags) bool {
+	if s.strict {
+		s.cannot("run commands by "+base, base+" runs a command for others to see as its own", "give the command itself")
+		return true
+	}
+	at, fault := f.skip(args)
+	if fault != "" {
+		s.unknownCommand(base, args)
+		return true
+	}
+	for at < len(args) && args[at].static() && (strings.Contains(args[at].text, "=") || isNumber(args[at].text)) {
+		at++
+	}
+	if at < len(args) {
+		s.run(args[at:])
+	}
+	return true
+}
+
+// isListing says whether env only lists.
+func (s *shell) isListing(args []value) bool {
+	return !slices.ContainsFunc(args, func(v value) bool {
+		return !v.static() || v.text != "-0" && v.text != "--null"
+	})
+}
+
+// xargs appends words that nobody knows: the command behind it must take any.
+func (s *shell) xargs(args []value) {
+	f := flags{short: "0rt", valued: "nPLIdEsa", long: "null no-run-if-empty verbose max-args= max-procs= max-lines= delimiter= replace= arg-file="}
+	at, fault := f.skip(args)
+	if fault != "" {
+		s.cannot("run xargs", "the flag "+fault+" of xargs is not known to be harmless", "leave it out")
+		return
+	}
+	replaced := ""
+	for i, v := range args[:at] {
+		switch {
+		case v.text == "-I" && i+1 < at:
+			replaced = args[i+1].text
+		case strings.HasPrefix(v.text, "-I"):
+			replaced = strings.TrimPrefix(v.text, "-I")
+		case strings.HasPrefix(v.text, "--replace="):
+			replaced = strings.TrimPrefix(v.text, "--replace=")
+		}
+	}
+	inner := slices.Clone(args[at:])
+	if len(inner) == 0 {
+		return // echo
+	}
+	if replaced == "" {
+		s.run(append(inner, unknownValue()))
+		return
+	}
+	for i := range inner {
+		inner[i].text = strings.ReplaceAll(inner[i].text, replaced, string(hole))
+	}
+	s.run(inner)
+}
+
+// innerShell refuses, strict, a shell within the shell: another shell reads the same words in
+// another way. Otherwise it reads what stands behind -c.
+func (s *shell) innerShell(base string, args []value) {
+	if s.strict {
+		s.cannot("run commands by "+base, base+" would read commands that stand in a text or a file", "give the command itself")
+		return
+	}
+	for i, v := range args {
+		if !v.static() || !strings.HasPrefix(v.text, "-") || strings.HasPrefix(v.text, "--") {
+			if i == 0 || v.static() && !strings.HasPrefix(v.text, "-") {
+				break
+			}
+			continue
+		}
+		if strings.Contains(v.text, "c") && i+1 < len(args) && args[i+1].static() {
+			s.within(args[i+1].text)
+			return
+		}
+	}
+	s.mentions(s.stdin, base)
+	s.unknownCommand(base, append([]value{{text: base}}, args...))
+}
+
+// eval reads its words as a command, where they are known.
+func (s *shell) eval(args []value) {
+	if s.strict {
+		s.cannot("run commands by eval", "eval runs a text as commands", "give the command itself")
+		return
+	}
+	words := make([]string, 0, len(args))
+	for _, v := range args {
+		if !v.static() {
+			s.unknownCommand("eval", append([]value{{text: "eval"}}, args...))
+			return
+		}
+		words = append(words, v.text)
+	}
+	s.within(strings.Join(words, " "))
+}
+
+// within reads a command line inside a command line.
+func (s *shell) within(text string) {
+	s.depth++
+	before := s.dirs
+	s.script(text)
+	s.dirs = before
+	s.depth--
+}
