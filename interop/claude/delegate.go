@@ -2,11 +2,14 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 )
@@ -41,10 +44,12 @@ func (v *visit) delegate() (Answer, error) {
 		}
 		in.By = id
 	}
+	v.thought()
 	from := v.session.State()
 	changes, err := v.do(in, v.actor())
-	if words := refused(err); words != "" {
-		return v.turnBack(words, *task.Agent), nil
+	var no *machine.Refusal
+	if errors.As(err, &no) {
+		return v.turnBackBy(no, *task.Agent), nil
 	}
 	if err != nil {
 		return Answer{}, fmt.Errorf("put %s in charge: %w", *task.Agent, err)
@@ -79,7 +84,11 @@ func (v *visit) why(agent string) string {
 
 // turnBack denies a delegation in words, and names who could take it.
 func (v *visit) turnBack(why, agent string) Answer {
-	verdict := policy.Verdict{Reason: why, Row: "D3"}
+	return v.turnBackBy(&machine.Refusal{Reason: why}, agent)
+}
+
+func (v *visit) turnBackBy(no *machine.Refusal, agent string) Answer {
+	verdict := policy.Verdict{Reason: cmp.Or(no.Reason, no.Error()), Row: cmp.Or(no.Row, "D3")}
 	if agent != "" && !v.session.Knows(agent) {
 		verdict.Reason = fmt.Sprintf("there is no agent %q in this session", agent)
 		if names := v.names(); names != "" {

@@ -86,14 +86,12 @@ func (v *visit) deny(verdict policy.Verdict) Answer {
 	if main && in.Row != "X10" {
 		in.Delegate = v.whoCould(verdict.Capability)
 	}
-	text := fmt.Sprintf("Fairlead: %s may not do this (%s): %s.", dispatch.Display(who), in.Row, strings.TrimSuffix(verdict.Reason, "."))
+	text := fmt.Sprintf("Fairlead (%s, %s): %s.", in.Row, dispatch.Display(who), strings.TrimSuffix(verdict.Reason, "."))
 	switch {
 	case in.Delegate != "":
-		text += fmt.Sprintf(" Delegate it to %s (Task tool, subagent_type %q); what it needs besides your request is added for you.", in.Delegate, in.Delegate)
+		text += fmt.Sprintf(" Who could: %[1]s (Task tool, subagent_type %[1]q); what it has to know of the workspace is added for you.", in.Delegate)
 	case main && in.Row != "X10":
-		text += " No agent's description fits; tell the user what is missing, and suggest an agent for it (a description in .claude/agents)."
-	case in.Row == "X10":
-		text += " Only a person can change this, by an input or from a terminal outside."
+		text += " No agent's description fits; tell the user what is missing, and suggest to describe an agent for it in .claude/agents."
 	}
 	if _, err := v.do(in, v.actor()); err != nil {
 		text += " (This denial could not be recorded: " + err.Error() + ")"
@@ -136,7 +134,7 @@ func selfRelease(call policy.Call) (string, bool) {
 	if !says(input, 0) {
 		return "", false
 	}
-	return "it would say /" + CommandName + " in the user's place", true
+	return "it would say /" + CommandName + " in the user's place, and nobody releases himself; ask the user to type it", true
 }
 
 func says(v any, depth int) bool {
