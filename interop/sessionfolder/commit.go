@@ -79,7 +79,7 @@ func (d opened) commit(parts []part) error {
 		return errors.Join(fmt.Errorf("write down what is to be written in %s: %w", redo.Name(), err), redo.Truncate(0))
 	}
 	point("sync " + redoName)
-	if err := redo.Sync(); err != nil {
+	if err := fsync(int(redo.Fd())); err != nil {
 		return errors.Join(fmt.Errorf("sync %s: %w", redo.Name(), err), redo.Truncate(0))
 	}
 	return d.carryOut(redo, parts)
@@ -128,6 +128,22 @@ func (d opened) carryOut(redo *os.File, parts []part) error {
 	return nil
 }
 
+// mkdirs makes the folders that are not there: others may have begun a conversation without one, or
+// taken one away.
+func (d opened) mkdirs(rel string) error {
+	if rel == "" {
+		return nil
+	}
+	if mode, err := d.kind(rel); err != nil || mode != 0 {
+		return err
+	}
+	if err := d.mkdirs(folderOf(rel)); err != nil {
+		return err
+	}
+	_, err := d.mkdir(rel)
+	return err
+}
+
 func folderOf(rel string) string {
 	for i := len(rel) - 1; i >= 0; i-- {
 		if rel[i] == '/' {
@@ -144,7 +160,7 @@ func syncAll(files []*os.File) error {
 	for i, file := range files {
 		point("sync " + file.Name())
 		all.Go(func() {
-			if err := file.Sync(); err != nil {
+			if err := fsync(int(file.Fd())); err != nil {
 				errs[i] = fmt.Errorf("sync %s: %w", file.Name(), err)
 			}
 		})
@@ -156,6 +172,9 @@ func syncAll(files []*os.File) error {
 // grow adds to a file what of a text is not there yet. Others may have added to it meanwhile, or an
 // agent may have rewritten its dialogue.
 func (d opened) grow(p part) (*os.File, error) {
+	if err := d.mkdirs(folderOf(p.File)); err != nil {
+		return nil, err
+	}
 	file, err := d.open(p.File, unix.O_RDWR|unix.O_APPEND|unix.O_CREAT)
 	if err != nil {
 		return nil, err
@@ -201,6 +220,9 @@ func missing(is, text []byte) []byte {
 
 // replace puts a whole file in place; a link under the name is replaced, not followed.
 func (d opened) replace(rel string, content []byte) error {
+	if err := d.mkdirs(folderOf(rel)); err != nil {
+		return err
+	}
 	at, leaf, err := d.parent(rel)
 	if err != nil {
 		return err
@@ -216,7 +238,7 @@ func (d opened) replace(rel string, content []byte) error {
 	if err := write(file, content); err != nil {
 		return fmt.Errorf("write %s: %w", file.Name(), err)
 	}
-	if err := file.Sync(); err != nil {
+	if err := fsync(int(file.Fd())); err != nil {
 		return fmt.Errorf("sync %s: %w", file.Name(), err)
 	}
 	point("rename " + rel)
@@ -228,6 +250,11 @@ func (d opened) replace(rel string, content []byte) error {
 
 // move puts a file elsewhere in the folder. Where something stands there, it was moved before.
 func (d opened) move(from, to string) error {
+	for _, rel := range []string{from, to} {
+		if err := d.mkdirs(folderOf(rel)); err != nil {
+			return err
+		}
+	}
 	at, leaf, err := d.parent(from)
 	if err != nil {
 		return err

@@ -55,6 +55,14 @@ func stopAt(n int, tear bool, call func()) (points int, stopped string) {
 	return points, ""
 }
 
+// noSync leaves it to the system when what is written reaches the disk: a kill takes nothing of it.
+func noSync(t testing.TB) {
+	t.Helper()
+	real := fsync
+	fsync = func(int) error { return nil }
+	t.Cleanup(func() { fsync = real })
+}
+
 // shelf is everything that the files of a folder say.
 func shelf(t testing.TB, path string) map[string]string {
 	t.Helper()
@@ -209,6 +217,7 @@ func whole(t testing.TB, f *Folder) {
 // D11: whatever stops between any two writes, or in the middle of one, the files are afterwards as if
 // what was said had been said in full, or not at all.
 func TestACrashBetweenAnyTwoWrites(t *testing.T) {
+	noSync(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for _, story := range crashStories() {
 		t.Run(story.name, func(t *testing.T) {
@@ -245,6 +254,7 @@ func TestACrashBetweenAnyTwoWrites(t *testing.T) {
 
 // The mending is stopped, too, at any place, twice.
 func TestACrashWhileMending(t *testing.T) {
+	noSync(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	story := crashStories()[2]
 	full := story.stage(t)
@@ -291,6 +301,7 @@ func halfOf(t *testing.T, f *Folder) []byte {
 
 // A folder whose making was stopped is no session, or a whole one.
 func TestACrashAtTheStart(t *testing.T) {
+	noSync(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	sessions := 0
 	for n := 1; ; n++ {
@@ -319,5 +330,26 @@ func TestACrashAtTheStart(t *testing.T) {
 	}
 	if sessions < 1 {
 		t.Error("never was there a session")
+	}
+}
+
+// What is to be written is on disk before any file gets its part, and every part is on disk before it
+// is forgotten: so the same holds where the machine loses power.
+func TestTheOrderOfSyncing(t *testing.T) {
+	f := begin(t, dispatch.Setup{})
+	do(t, f, dispatch.UserInput{Text: "hello"})
+	var steps []string
+	point = func(where string) {
+		verb, file, _ := strings.Cut(where, " ")
+		steps = append(steps, verb+" "+filepath.Base(file))
+	}
+	do(t, f, dispatch.Respond{Text: "hi"})
+	point = func(string) {}
+	want := []string{
+		"write .commit", "sync .commit", "write dialogue.md", "write messages.jsonl", "write state.jsonl",
+		"sync dialogue.md", "sync messages.jsonl", "sync state.jsonl", "truncate .commit",
+	}
+	if diff := cmp.Diff(want, steps); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -65,8 +65,8 @@ func scalar(value string, below []string) string {
 	case value == "" && len(below) > 0 && strings.HasPrefix(strings.TrimSpace(below[0]), "- "):
 		return ""
 	}
-	if i := strings.Index(value, " #"); i >= 0 {
-		value = strings.TrimSpace(value[:i])
+	if i := strings.Index(" "+value, " #"); i >= 0 { // a remark
+		value = strings.TrimSpace(value[:max(0, i-1)])
 	}
 	return folded(append([]string{value}, below...))
 }

@@ -108,8 +108,8 @@ func lineAt(file *os.File, at span) ([]byte, error) {
 // backward gives the whole lines before a byte of the file, the last first, until look has enough.
 // What follows the last line feed is no whole line. A line that is too long is given cut.
 func backward(file *os.File, end int64, look func(at span, line []byte) (more bool)) error {
-	const step = 64 << 10
-	var rest []byte // what was read of the line that begins further to the front; at most lineBytesMax+step
+	step := int64(64 << 10) // doubled within a line, so that a long one is not copied again and again
+	var rest []byte         // what was read of the line that begins further to the front; at most twice lineBytesMax
 	lineEnd := int64(-1)
 	for at := end; at > 0; {
 		from := max(0, at-step)
@@ -129,15 +129,15 @@ func backward(file *os.File, end int64, look func(at span, line []byte) (more bo
 					return nil
 				}
 			}
-			rest, lineEnd, tail = nil, from+int64(i)+1, i
+			rest, lineEnd, tail, step = nil, from+int64(i)+1, i, 64<<10
 		}
 		if lineEnd >= 0 {
 			rest = append(chunk[:tail:tail], rest...)
-			if len(rest) > lineBytesMax+step { // nobody will read it; its end is known
+			if len(rest) > 2*lineBytesMax { // nobody will read it; its end is known
 				rest = rest[:lineBytesMax+1]
 			}
 		}
-		at = from
+		at, step = from, min(2*step, lineBytesMax)
 	}
 	if lineEnd > 0 {
 		look(span{0, lineEnd}, rest)
