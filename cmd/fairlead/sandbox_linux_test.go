@@ -22,6 +22,13 @@ func needSandbox(t testing.TB) {
 	}
 }
 
+func TestDoctorLooksAtTheSandbox(t *testing.T) {
+	needSandbox(t)
+	if f := lookAtSandbox(t.Context()); !f.OK || f.About != "sandbox" || !strings.Contains(f.What, "tried just now") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // roamer leaves a child in a session of its own behind, tries to write where it may not, says who
 // it is, and waits to be ended.
 const roamer = `setsid sleep 3600 &

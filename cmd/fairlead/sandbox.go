@@ -1,0 +1,24 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/sandbox"
+)
+
+// lookAtSandbox proves what the kernel can keep a session's MAIN from, or says why it cannot. A
+// kernel without it is nothing to mend: the rules hold without a sandbox, the layer is missing.
+func lookAtSandbox(ctx context.Context) finding {
+	abi, why := sandbox.Supported()
+	if why != "" {
+		return finding{OK: true, About: "sandbox", What: "none: " + why + "; a session's MAIN is held by the rules alone"}
+	}
+	if err := sandbox.Probe(ctx); err != nil {
+		return finding{
+			About: "sandbox", What: err.Error(),
+			Do: "`session: {sandbox: off}` in fairlead.yaml does without; where fairlead itself runs in a sandbox or a container, that may forbid it",
+		}
+	}
+	return finding{OK: true, About: "sandbox", What: fmt.Sprintf("Landlock %d, tried just now: a session's MAIN in a process of its own writes below its outputs and nowhere else", abi)}
+}
