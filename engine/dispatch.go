@@ -36,8 +36,11 @@ type folderSide struct {
 	doing  map[string]bool // errands that were begun, by key
 	begun  bool            // folders were looked at since the start
 
+	// door is the only way in which the engine tells a folder something: Folder.Do, and in tests what
+	// dies in it.
+	door func(f *sessionfolder.Folder, by sessionfolder.Actor, in dispatch.Input) (dispatch.Session, error)
+
 	mu     sync.Mutex
-	ears   map[string]*workEar    // of sessions that are heard
 	before map[string]*treeState  // what lay in the workspace when MAIN's session began
 	layers map[string][]Layer     // what holds in MAIN's newest session, by folder
 	shown  map[string]*folderShow // for the page, by path
@@ -46,9 +49,14 @@ type folderSide struct {
 
 func newFolderSide() folderSide {
 	return folderSide{
-		moved: make(chan struct{}, 1), hosted: map[string]bool{}, doing: map[string]bool{}, ears: map[string]*workEar{},
+		moved: make(chan struct{}, 1), hosted: map[string]bool{}, doing: map[string]bool{}, door: throughDoor,
 		before: map[string]*treeState{}, layers: map[string][]Layer{}, shown: map[string]*folderShow{},
 	}
+}
+
+func throughDoor(f *sessionfolder.Folder, by sessionfolder.Actor, in dispatch.Input) (dispatch.Session, error) {
+	_, now, err := f.Do(time.Now(), by, in)
+	return now, err
 }
 
 // poke has the folders looked at now.
@@ -176,7 +184,7 @@ func (e *Engine) tellOnce(ctx context.Context, path string, todo team.Todo) erro
 	if err != nil {
 		return err
 	}
-	at, by := time.Now(), sessionfolder.Actor{Kind: "agent", ID: end.Agent}
+	by := sessionfolder.Actor{Kind: "agent", ID: end.Agent}
 	var in dispatch.Input = dispatch.TaskEnded{Task: work.Task, Round: work.Round, OK: wentWell(end), Result: text}
 	if work.Task == 0 {
 		in = dispatch.MainEnded{Round: work.Round, OK: wentWell(end), Result: text}
@@ -188,7 +196,7 @@ func (e *Engine) tellOnce(ctx context.Context, path string, todo team.Todo) erro
 		}
 		in = dispatch.Interrupt{Why: cmp.Or(end.Why, "its session was lost")} // D11: nobody will end it any more
 	}
-	_, _, err = f.Do(at, by, in)
+	_, err = e.folders.door(f, by, in)
 	return err
 }
 
@@ -202,7 +210,7 @@ func (e *Engine) answerFolder(f *sessionfolder.Folder) error {
 	if !ok {
 		return nil // somebody else closed it
 	}
-	_, _, err = f.Do(time.Now(), sessionfolder.Actor(byFolders), answer)
+	_, err = e.folders.door(f, sessionfolder.Actor(byFolders), answer)
 	return err
 }
 

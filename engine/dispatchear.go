@@ -221,7 +221,7 @@ func triggerOf(m *dispatch.Match) string {
 // lost with words in the log: the agent goes on meanwhile.
 func (t *workEar) do(by sessionfolder.Actor, in dispatch.Input, refused func(*machine.Refusal)) {
 	t.acts[by.ID] = true
-	_, now, err := t.j.folder.Do(time.Now(), by, in)
+	now, err := t.e.folders.door(t.j.folder, by, in)
 	var no *machine.Refusal
 	switch {
 	case err == nil:

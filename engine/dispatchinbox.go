@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -67,7 +66,7 @@ func (e *Engine) serveInbox(ctx context.Context, path string) (served bool, err 
 			}
 			in.Ranking = string(text)
 		}
-		_, now, err := folder.Do(time.Now(), sessionfolder.Actor(byFolders), in)
+		now, err := e.folders.door(folder, sessionfolder.Actor(byFolders), in)
 		if isAnswer(err) {
 			return served, nil //nolint:nilerr // somebody else was at it: the next round looks again
 		}
