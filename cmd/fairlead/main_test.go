@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,7 +21,74 @@ func TestMain(m *testing.M) {
 		os.Unsetenv("FAIRLEAD_TEST_MAIN") // agents must not inherit it
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(stage{m}, map[string]func(){
 		"fairlead": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
+}
+
+// stage is the tests with the programs that they start. Under the race detector these are a twin
+// of the test binary, built without it: all of a process that lives for a moment would else take
+// ten times as long. Races between what the tests do with one daemon are looked for where the
+// tests have asked for it, and everywhere with FAIRLEAD_LONG=1; what such a program reports is
+// kept in a file, since nobody reads what a daemon says at its end.
+type stage struct{ m *testing.M }
+
+func (s stage) Run() int {
+	if !raced {
+		return s.m.Run()
+	}
+	dir, err := os.MkdirTemp("", "fairlead-twin-")
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "make room for the programs that tests start: %v\n", err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	reports := filepath.Join(dir, "race")
+	os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+reports) // else each waits a second at its end
+	if os.Getenv("FAIRLEAD_LONG") == "" {
+		if err := playTwin(dir); err != nil {
+			fmt.Fprintf(os.Stderr, "the programs that tests start have the race detector in them, and are slow: %v\n", err)
+		}
+	}
+	code := s.m.Run()
+	found, _ := filepath.Glob(reports + "*") // the pattern is ours
+	for _, name := range found {
+		text, _ := os.ReadFile(name) // without its words it is a race all the same
+		fmt.Fprintf(os.Stderr, "a program that a test started has a race:\n%s\n", text)
+		code = 1
+	}
+	return code
+}
+
+// playTwin builds this test binary without the race detector, and lets the tests start that one.
+func playTwin(dir string) error {
+	twin, bin := filepath.Join(dir, "fairlead.test"), filepath.Join(dir, "bin")
+	if said, err := exec.Command("go", "test", "-race=false", "-c", "-o", twin, ".").CombinedOutput(); err != nil {
+		return fmt.Errorf("build them without it: %w: %s", err, said)
+	}
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return err
+	}
+	if err := os.Link(twin, filepath.Join(bin, "fairlead")); err != nil {
+		return err
+	}
+	os.Args[0] = twin
+	return os.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
+// underRace lets this test start programs with the race detector in them, where it looks on. Tests
+// that run beside others cannot have it.
+func underRace(t *testing.T) {
+	t.Helper()
+	if !raced {
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FAIRLEAD_TEST_ALONE", "1") // fails beside others: they start what is named here, too
+	twin := os.Args[0]
+	os.Args[0] = self
+	t.Cleanup(func() { os.Args[0] = twin })
 }
