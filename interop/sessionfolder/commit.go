@@ -57,7 +57,6 @@ func (d opened) commit(parts []part) error {
 	if err != nil {
 		panic("sessionfolder: parts that are no JSON: " + err.Error())
 	}
-	sum := sha256.Sum256(body)
 	redo, err := d.open(redoName, unix.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) { // a folder that others made
 		if redo, err = d.open(redoName, unix.O_RDWR|unix.O_CREAT); err == nil {
@@ -75,7 +74,7 @@ func (d opened) commit(parts []part) error {
 	if info.Size() > 0 {
 		panic("sessionfolder: a commit before the last one was mended")
 	}
-	if err := write(redo, append(append([]byte(hex.EncodeToString(sum[:])+"\n"), body...), '\n')); err != nil {
+	if err := write(redo, signed(body)); err != nil {
 		return errors.Join(fmt.Errorf("write down what is to be written in %s: %w", redo.Name(), err), redo.Truncate(0))
 	}
 	point("sync " + redoName)
@@ -83,6 +82,12 @@ func (d opened) commit(parts []part) error {
 		return errors.Join(fmt.Errorf("sync %s: %w", redo.Name(), err), redo.Truncate(0))
 	}
 	return d.carryOut(redo, parts)
+}
+
+// signed is a body with its sum before it, so that half of it is known for a half.
+func signed(body []byte) []byte {
+	sum := sha256.Sum256(body)
+	return append(append([]byte(hex.EncodeToString(sum[:])+"\n"), body...), '\n')
 }
 
 // carryOut makes the parts true, once each, and empties the redo file.

@@ -172,13 +172,19 @@ func (f *Folder) firstLine(file *os.File) (first, error) {
 	if f.first != nil && f.first.dev == dev && f.first.ino == ino {
 		return *f.first, nil
 	}
-	line, err := bufio.NewReaderSize(io.NewSectionReader(file, 0, lineBytesMax), 64<<10).ReadBytes('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return first{}, fmt.Errorf("read %s: %w", file.Name(), err)
-	}
-	r, err := parseRecord(line)
-	if err != nil {
-		return first{}, &NotASession{Path: f.path, Why: "state.jsonl begins with " + err.Error() + "; its first line must be the session_init"}
+	in := bufio.NewReaderSize(io.NewSectionReader(file, 0, linesBytesMax), 64<<10)
+	var r record
+	for { // the first line that can be read, as Lines has it
+		line, _, err := wholeLine(in)
+		if errors.Is(err, io.EOF) {
+			return first{}, &NotASession{Path: f.path, Why: "no line at the beginning of its state.jsonl can be read; remove the folder, or write its session_init"}
+		}
+		if err != nil {
+			return first{}, fmt.Errorf("read %s: %w", file.Name(), err)
+		}
+		if r, err = parseRecord(line); err == nil {
+			break
+		}
 	}
 	is := first{dev: dev, ino: ino}
 	switch {
@@ -187,6 +193,8 @@ func (f *Folder) firstLine(file *os.File) (first, error) {
 		if r.Ours.About != nil {
 			is.about = *r.Ours.About
 		}
+	case r.Ours == nil && r.Type != "session_init":
+		is.setup = setupOf(record{}, seedTimeOf(r.Timestamp, time.Time{}))
 	default:
 		is.setup = setupOf(r, seedTimeOf(r.Timestamp, time.Time{}))
 	}
