@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,7 @@ func TestEveryRoute(t *testing.T) {
 	s.fake.add(t, "control/coder", 2)
 	s.fake.say("coder-1", "hello\n")
 	s.fake.endSession("coder-1", "ok")
+	describeAgents(t, s.dir)
 	taken := map[string]bool{}
 	for _, c := range append([]askedOnce{
 		{"list-agents", "GET", "/agents", "", `"hold" "stopping" "head" "team" "agents" "name" "description" "driver" "loop" "desired_state" "current_state" "badge" "presence" "turn" "set_by" "note" "session" "evidence_age_ms" "doubt" "failures" "retry_at" "waiting_behind" "usage_today" "input_tokens" "output_tokens" "cost_usd" "limits" "tokens_per_day" "cost_per_day_usd" "removed"`},
@@ -71,11 +73,14 @@ func TestEveryRoute(t *testing.T) {
 		{"reject-step", "POST", "/runs/r1/steps/review/reject", "", `"seq":9`},
 		{"prune-runs", "POST", "/prune", `{"keep":3,"dry_run":true}`, `"runs" "run_id":"r1" "did":"kept" "why"`},
 		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"r1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[]`},
-	}, append(channelsAsked, crewAsked...)...) {
+	}, slices.Concat(channelsAsked, crewAsked, sessionsAsked)...) {
 		taken[c.id] = true
 		status := 200
-		if c.id == "start-run" || c.id == "say-message" || c.id == "import-document" {
+		if c.id == "start-run" || c.id == "say-message" || c.id == "import-document" || c.id == "start-session" {
 			status = 201
+		}
+		if c.id == "read-output-file" {
+			writeOutput(t, s.dir, "quay", "hello.py", "print('hello')\n")
 		}
 		text, _ := s.want(t, status, c.method, Base+c.path, c.body)
 		for _, want := range strings.Fields(c.want) {

@@ -70,6 +70,7 @@ type Server struct {
 	room   int // connections of one door
 	waits  waits
 	polls  polls
+	books  dispatchBooks
 
 	mux     *http.ServeMux
 	openapi []byte

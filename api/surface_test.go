@@ -18,7 +18,7 @@ import (
 // everyPath is every route there is, with names that stand for something; a new route is in
 // it by being in the table.
 func everyPath(agent, session string) iter.Seq2[string, string] {
-	names := strings.NewReplacer("{name}", agent, "{step}", agent, "{channel}", agent, "{agent}", agent, "{id}", session)
+	names := strings.NewReplacer("{name}", agent, "{step}", agent, "{channel}", agent, "{agent}", agent, "{id}", session, "{n}", "1", "{file}", agent)
 	return func(yield func(path, method string) bool) {
 		for _, rt := range table() {
 			if !yield(Base+names.Replace(rt.Path), rt.Method) {

@@ -1,0 +1,310 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// sessionConfig is what fairlead.yaml says of sessions and describes of agents; without a file: nothing.
+func (s *Server) sessionConfig() (*config.Config, error) {
+	conf, err := config.Load(s.opts.Dir, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &config.Config{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read how sessions go: %w", err)
+	}
+	return conf, nil
+}
+
+// described are the agents that a session of a host would begin with now: those of .claude/agents,
+// and for the daemon's own those of fairlead.yaml, which it can start.
+func (s *Server) described(conf *config.Config, host dispatch.Host) ([]dispatch.Description, error) {
+	home, _ := os.UserHomeDir() // none: the project's agents alone are found
+	agents, _, err := sessionfolder.Agents(s.opts.Dir, home)
+	if err != nil {
+		return nil, err
+	}
+	if host != dispatch.Fairlead {
+		return agents, nil
+	}
+	for _, a := range conf.Agents {
+		if a.Description == "" || a.Name == conf.Session.Main {
+			continue
+		}
+		agents = slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == a.Name })
+		agents = append(agents, dispatch.Description{Name: a.Name, Text: a.Description, File: config.FileName})
+	}
+	return agents, nil
+}
+
+// hostOf says who does the work of a session for which nobody said it.
+func hostOf(conf *config.Config, asked string) dispatch.Host {
+	described := slices.ContainsFunc(conf.Agents, func(a config.Agent) bool { return a.Description != "" })
+	if asked == string(dispatch.Fairlead) || asked == "" && (conf.Session.Main != "" || described) {
+		return dispatch.Fairlead
+	}
+	return dispatch.Nobody
+}
+
+func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*DispatchView, error) {
+	if err := mayOrderSession(ctx, "start", "a session"); err != nil {
+		return nil, err
+	}
+	var how dispatchStartBody
+	if in.Body != nil {
+		how = *in.Body
+	}
+	conf, err := s.sessionConfig()
+	if err != nil {
+		return nil, err
+	}
+	setup := dispatch.Setup{Mode: dispatch.Mode(how.Mode), Host: hostOf(conf, how.Host), Path: how.Path}
+	if setup.Host == dispatch.Fairlead {
+		setup.Lead = conf.Session.Main
+	}
+	if setup.Agents, err = s.described(conf, setup.Host); err != nil {
+		return nil, err
+	}
+	at := how.Path
+	if at != "" && !filepath.IsAbs(at) {
+		at = filepath.Join(s.opts.Dir, at)
+	}
+	by := s.actor(ctx)
+	f, _, err := sessionfolder.Create(at, setup, sessionfolder.Options{Repo: s.opts.Dir, Actor: sessionfolder.Actor{Kind: by.Kind, ID: by.ID}, Tools: conf.Session.Tools})
+	if err != nil {
+		return nil, badPath(err, at)
+	}
+	return s.viewAt(f)
+}
+
+// badPath tells a path that cannot be a session's, which is a fault of the request, from one of ours.
+func badPath(err error, at string) error {
+	var no *machine.Refusal
+	if at == "" || errors.As(err, &no) {
+		return err
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) || strings.ContainsRune(at, 0) {
+		p := problem(http.StatusUnprocessableEntity, "%s", err)
+		p.Errors = []Fault{{Message: err.Error(), Location: "body.path", Value: shorten(at)}}
+		return p
+	}
+	return err
+}
+
+// viewAt is the session of a folder, as it is now.
+func (s *Server) viewAt(f *sessionfolder.Folder) (*DispatchView, error) {
+	all, err := s.sessionFolders()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		if one.Folder.Path() == f.Path() {
+			return s.viewOf(one)
+		}
+	}
+	is, err := f.Session()
+	if err != nil {
+		return nil, err
+	}
+	return s.viewOf(found{sessionfolder.Found{Folder: f, Session: is}, sessionName(f.Path(), true)})
+}
+
+// tellSession says something to a session, in its folder.
+func (s *Server) tellSession(ctx context.Context, f found, in dispatch.Input) (dispatch.Session, error) {
+	by := s.actor(ctx)
+	_, is, err := f.Folder.Do(time.Now(), sessionfolder.Actor{Kind: by.Kind, ID: by.ID}, in)
+	return is, err
+}
+
+// toSession finds a session to which somebody has something to say, and sees that he may.
+func (s *Server) toSession(ctx context.Context, event, name string) (found, error) {
+	if err := mayOrderSession(ctx, event, name); err != nil {
+		return found{}, err
+	}
+	return s.sessionFolder(name)
+}
+
+// said refuses what somebody else says in a session: a program by its hooks, or the daemon for its agents.
+func (f found) said(event, row string, by ...dispatch.Host) error {
+	if slices.Contains(by, f.Session.Host) {
+		return nil
+	}
+	reason := "Claude Code does what is done in it, and its hooks say so; say it there"
+	if f.Session.Host == dispatch.Fairlead {
+		reason = "agents of fairlead.yaml do what is done in it, and their sessions say so; give it an input"
+	}
+	return &machine.Refusal{Subject: f.name, Event: event, State: string(f.Session.Phase), Row: row, Reason: reason}
+}
+
+func (s *Server) dispatchInput(ctx context.Context, in *dispatchInputIn) (*DispatchTold, error) {
+	f, err := s.toSession(ctx, "input", in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.said("input", "D2", dispatch.Nobody, dispatch.Fairlead); err != nil {
+		return nil, err
+	}
+	text := in.Body.Text
+	was := f.Session.Made
+	is, err := s.tellSession(ctx, f, dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Match: sessionfolder.MatchOf(s.ranked(f.Session, text))})
+	if err != nil {
+		return nil, err
+	}
+	view, err := s.viewAt(f.Folder)
+	if err != nil {
+		return nil, err
+	}
+	told := &DispatchTold{State: is.State(), Waiting: len(is.Waiting), Now: *view}
+	if is.Made > was && is.Open != nil {
+		told.ConversationID, told.Workspace, told.Waiting = is.Open.ID(), f.Folder.Workspace(is.Open.N), 0
+	}
+	return told, nil
+}
+
+// tell is a route by which a person or a program says what happened in a session that nobody of
+// ours carries out.
+func tell[In any](event string, what func(*In) (name string, say dispatch.Input)) adder {
+	return answer(func(s *Server, ctx context.Context, in *In) (*DispatchView, error) {
+		name, say := what(in)
+		f, err := s.toSession(ctx, event, name)
+		if err != nil {
+			return nil, err
+		}
+		return s.toldBy(ctx, f, event, say)
+	})
+}
+
+func (s *Server) toldBy(ctx context.Context, f found, event string, say dispatch.Input) (*DispatchView, error) {
+	if err := f.said(event, "D3", dispatch.Nobody); err != nil {
+		return nil, err
+	}
+	if _, err := s.tellSession(ctx, f, say); err != nil {
+		return nil, err
+	}
+	return s.viewAt(f.Folder)
+}
+
+func (s *Server) dispatchDone(ctx context.Context, in *dispatchDoneIn) (*DispatchView, error) {
+	f, err := s.toSession(ctx, "done", in.Name)
+	if err != nil {
+		return nil, err
+	}
+	open := f.Session.Open
+	if open == nil || len(open.Tasks) == 0 {
+		return nil, &machine.Refusal{Subject: f.name, Event: "done", State: string(f.Session.Phase), Row: "D4", Reason: "nobody is at work"}
+	}
+	task := open.Tasks[len(open.Tasks)-1]
+	say := dispatch.TaskEnded{Task: task.ID, Round: task.Round, OK: true}
+	if in.Body != nil {
+		say.OK, say.Result = !in.Body.Failed, in.Body.Text
+	}
+	return s.toldBy(ctx, f, "done", say)
+}
+
+func (s *Server) dispatchEnd(ctx context.Context, in *dispatchEndIn) (*DispatchView, error) {
+	f, err := s.toSession(ctx, "end", in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.tellSession(ctx, f, dispatch.End{Why: in.Body.note()}); err != nil {
+		return nil, err
+	}
+	return s.viewAt(f.Folder)
+}
+
+// ranked holds a text against a session's descriptions, with the threshold of fairlead.yaml.
+func (s *Server) ranked(is dispatch.Session, text string) policy.Ranking {
+	r := sessionfolder.Best(is, text)
+	r.Terms, r.Scores = some(r.Terms), some(r.Scores)
+	for i := range r.Scores {
+		r.Scores[i].Terms = some(r.Scores[i].Terms)
+	}
+	return r
+}
+
+func (s *Server) rank(_ context.Context, in *routeIn) (*policy.Ranking, error) {
+	is, err := s.judged(in.Body.Session)
+	if err != nil {
+		return nil, err
+	}
+	ranking := s.ranked(is.Session, in.Body.Text)
+	return &ranking, nil
+}
+
+// judged is the session whose rules and descriptions count; without a name one as it would begin now.
+func (s *Server) judged(name string) (found, error) {
+	if name != "" {
+		return s.sessionFolder(name)
+	}
+	conf, err := s.sessionConfig()
+	if err != nil {
+		return found{}, err
+	}
+	host := hostOf(conf, "")
+	agents, err := s.described(conf, host)
+	return found{Found: sessionfolder.Found{Session: dispatch.Session{Setup: dispatch.Setup{Host: host, Agents: agents}}}}, err
+}
+
+// checker is the id of an agent that a check makes up.
+const checker = "check"
+
+func (s *Server) policyCheck(_ context.Context, in *policyCheckIn) (*PolicyVerdict, error) {
+	b := in.Body
+	f, err := s.judged(b.Session)
+	if err != nil {
+		return nil, err
+	}
+	is, main := f.Session, b.State == "" || b.State == dispatch.Main
+	call := policy.Call{Tool: b.Tool, Input: b.Input.text}
+	if len(call.Input) == 0 {
+		call.Input = []byte("{}")
+	}
+	var verdict policy.Verdict
+	switch {
+	case f.Folder == nil:
+		verdict = s.judgedAtLarge(main, call)
+	default:
+		if !main { // as if it were at work
+			open := dispatch.Conversation{N: max(1, is.Made)}
+			if is.Open != nil {
+				open = *is.Open
+			}
+			open.Tasks = append(slices.Clone(open.Tasks), dispatch.Task{Agent: b.State, Caller: checker})
+			is.Open, call.AgentID = &open, checker
+		}
+		verdict = sessionfolder.Judge(is, f.Folder, s.opts.Dir, call)
+	}
+	said := &PolicyVerdict{Decision: "allow", Reason: verdict.Reason, Row: verdict.Row}
+	if !verdict.Allow {
+		said.Decision = "deny"
+		if verdict.Row == "D8" {
+			said.DelegateTo = s.ranked(is, verdict.Capability).Best
+		}
+	}
+	return said, nil
+}
+
+// judgedAtLarge is a call judged by the seed's rules where no session is.
+func (s *Server) judgedAtLarge(main bool, call policy.Call) policy.Verdict {
+	rules := policy.AgentRules()
+	if main {
+		rules = policy.MainRules()
+	}
+	home, _ := os.UserHomeDir() // none: a path that begins with ~ is not understood
+	return policy.Judge(rules, main, call, policy.Where{Repo: s.opts.Dir, Home: home, Model: true}, sessionfolder.Disk{})
+}

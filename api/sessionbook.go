@@ -1,0 +1,96 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// Limits of what a session's view repeats of its history; all of it is in the folder.
+const (
+	dispatchLinesMax   = 200     // of the newest; more than this nobody reads on a page
+	dispatchDenialsMax = 50      // the same
+	dispatchTextMax    = 4 << 10 // of a task or an input that waits, in bytes; all of it is in dialogue.md
+)
+
+// dispatchBook is what was read of one session's history. It grows by what the history grows.
+type dispatchBook struct {
+	next    int64 // byte of state.jsonl to go on from
+	count   int
+	lines   []DispatchLine
+	denials []DispatchDenial // the oldest first
+	input   string           // the last one, shortened
+	fault   string           // the last line that could not be believed, in words
+}
+
+// lineTypes is a line's type by what happened, as the folder's files have it.
+var lineTypes = map[dispatch.Event]string{
+	dispatch.Started: "session_init", dispatch.StartedQueue: "session_init",
+	dispatch.InputCame: "conversation_start", dispatch.MessageTaken: "conversation_start", dispatch.InputWaits: "input_waiting",
+	dispatch.Delegated: "transition", dispatch.HelpAsked: "transition",
+	dispatch.TaskOver: "transition", dispatch.TaskOverOthers: "transition", dispatch.TaskOverAsker: "transition",
+	dispatch.CallerSeen: "agent_seen", dispatch.RoundOver: "round_end", dispatch.CallDenied: "denied", dispatch.FileWritten: "file_written",
+	dispatch.Responded: "conversation_end", dispatch.Interrupted: "conversation_end", dispatch.MessageDone: "conversation_end",
+	dispatch.MessageUnmatched: "unmatched", dispatch.EndAsked: "session_end",
+}
+
+// take adds a line. fault says why it was not believed, where it was not.
+func (b *dispatchBook) take(ch dispatch.Change, actor Actor, foreign bool, fault string) {
+	b.count++
+	if fault != "" {
+		b.fault = shorten(fault)
+	}
+	line := DispatchLine{
+		Line: ch.Body.Now.Line, At: ch.At.UTC(), Row: ch.Row, Type: lineTypes[ch.Event], From: ch.From, To: ch.To,
+		Trigger: excerpt(ch.Trigger, dispatchTextMax), Actor: actor, Foreign: foreign,
+	}
+	if line.Type == "" {
+		line.Type = "unknown"
+	}
+	if ch.Body.Conversation > 0 {
+		line.Conversation = dispatch.ConversationID(ch.Body.Conversation)
+	}
+	if ch.From != "" && ch.From != ch.To {
+		line.Shown = dispatch.Arrow(ch.From, ch.To)
+		for i := range b.denials {
+			if b.denials[i].Then == nil && b.denials[i].Conversation == line.Conversation {
+				then := line
+				b.denials[i].Then = &then
+			}
+		}
+	}
+	b.lines = lastOf(append(b.lines, line), dispatchLinesMax)
+	if d := ch.Body.Denied; d != nil {
+		b.denials = lastOf(append(b.denials, DispatchDenial{
+			At: line.At, Conversation: line.Conversation, By: d.By, Tool: d.Tool, Call: d.Call, Row: d.Row,
+			Reason: d.Reason, Delegate: d.Delegate, Capability: d.Capability,
+		}), dispatchDenialsMax)
+	}
+	if open := ch.Body.Now.Open; open != nil && (ch.Event == dispatch.InputCame || ch.Event == dispatch.MessageTaken) && open.Input != "" {
+		b.input = excerpt(open.Input, dispatchTextMax)
+	}
+}
+
+// lastOf keeps the last so many at least, and lets go of the others now and then.
+func lastOf[T any](list []T, most int) []T {
+	if len(list) < 2*most {
+		return list
+	}
+	return slices.Clone(list[len(list)-most:])
+}
+
+// last are the last so many.
+func last[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
+
+// excerpt cuts a text at a character, and says that it did.
+func excerpt(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	const mark = "…"
+	end := most - len(mark)
+	for end > 0 && text[end]&0xc0 == 0x80 {
+		end--
+	}
+	return text[:end] + mark
+}

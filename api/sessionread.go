@@ -1,0 +1,383 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	dispatchListMax    = 500     // sessions in one answer; nobody looks for an older one in a list
+	dispatchKnownMax   = 20      // names that a wrong one is answered with
+	dispatchTalksMax   = 200     // conversations in one answer
+	dispatchFilesMax   = 200     // files of one conversation in a list
+	dispatchOutputsMax = 500     // the same, of its outputs
+	dispatchBooksMax   = 64      // histories that are kept read; more are read again
+	dialogueBytesMax   = 1 << 20 // of a dialogue in an answer: its end, which is what people look for
+)
+
+// dispatchBooks are the histories that somebody looked at. Each is read on from where it was.
+type dispatchBooks struct {
+	mu sync.Mutex
+	of map[string]*lockedBook // by the folder's path
+}
+
+type lockedBook struct {
+	mu   sync.Mutex
+	book dispatchBook
+}
+
+// read brings a session's book up to date.
+func (b *dispatchBooks) read(f *sessionfolder.Folder) (dispatchBook, error) {
+	b.mu.Lock()
+	one := b.of[f.Path()]
+	if one == nil {
+		if len(b.of) >= dispatchBooksMax {
+			clear(b.of)
+		}
+		if b.of == nil {
+			b.of = map[string]*lockedBook{}
+		}
+		one = &lockedBook{}
+		b.of[f.Path()] = one
+	}
+	b.mu.Unlock()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	for {
+		lines, next, err := f.Lines(one.book.next)
+		if errors.Is(err, sessionfolder.ErrShorter) && one.book.next > 0 {
+			one.book = dispatchBook{}
+			continue
+		}
+		for _, l := range lines {
+			one.book.take(l.Change, Actor(l.Actor), l.Foreign, l.Fault)
+		}
+		done := next == one.book.next
+		one.book.next = next
+		if err != nil || done {
+			is := one.book
+			is.lines, is.denials = slices.Clone(last(is.lines, dispatchLinesMax)), slices.Clone(last(is.denials, dispatchDenialsMax))
+			return is, err
+		}
+	}
+}
+
+// found is a session with the name that it has here.
+type found struct {
+	sessionfolder.Found
+	name string
+}
+
+// sessionFolders are the repository's sessions: the open ones first, then the newest.
+func (s *Server) sessionFolders() ([]found, error) {
+	list, err := sessionfolder.List(s.opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]int{}
+	for _, one := range list {
+		of[filepath.Base(one.Folder.Path())]++
+	}
+	all := make([]found, 0, len(list))
+	for _, one := range slices.Backward(list) {
+		all = append(all, found{one, sessionName(one.Folder.Path(), of[filepath.Base(one.Folder.Path())] > 1)})
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(rank(a), rank(b)) })
+	return all, nil
+}
+
+func rank(f found) int {
+	if f.Open() {
+		return 0
+	}
+	return 1
+}
+
+// sessionName is a folder's name as an address takes it; where that is another one's too, a piece
+// of the path's hash tells them apart.
+func sessionName(at string, shared bool) string {
+	base := filepath.Base(at)
+	name := fileName(base)
+	if len(name) > 64 {
+		name = name[:64]
+	}
+	if name == base && !shared {
+		return name
+	}
+	sum := sha256.Sum256([]byte(at))
+	return name + "-" + hex.EncodeToString(sum[:3])
+}
+
+// sessionFolder finds one by its name.
+func (s *Server) sessionFolder(name string) (found, error) {
+	all, err := s.sessionFolders()
+	if err != nil {
+		return found{}, err
+	}
+	var known []string
+	for _, one := range all {
+		if one.name == name {
+			return one, nil
+		}
+		if len(known) < dispatchKnownMax {
+			known = append(known, one.name)
+		}
+	}
+	return found{}, &team.Unknown{What: "session", Name: name, Known: known}
+}
+
+// row is a session in a list.
+func (f found) row() DispatchSession {
+	is := f.Session
+	row := DispatchSession{
+		Name: f.name, Path: f.Folder.Path(), Mode: string(is.Mode), Host: cmp.Or(string(is.Host), "none"), Phase: string(is.Phase),
+		Ended: is.Ended, Conversations: is.Made, Waiting: len(is.Waiting), Denied: is.Denied, Fault: f.Fault,
+	}
+	if f.Fault == "" {
+		row.State = is.State()
+	}
+	if !is.Began.IsZero() {
+		began := is.Began.UTC()
+		row.Began, row.ChangedAt = &began, changedAt(f.Folder)
+	}
+	if is.Open != nil {
+		row.Conversation = is.Open.ID()
+	}
+	return row
+}
+
+func (s *Server) dispatchSessions(context.Context, *nothing) (*DispatchSessions, error) {
+	all, err := s.sessionFolders()
+	if err != nil {
+		return nil, err
+	}
+	answer := &DispatchSessions{Sessions: []DispatchSession{}, LeftOut: max(0, len(all)-dispatchListMax)}
+	for _, one := range all[:min(len(all), dispatchListMax)] {
+		answer.Sessions = append(answer.Sessions, one.row())
+	}
+	return answer, nil
+}
+
+func (s *Server) dispatchView(_ context.Context, in *dispatchIn) (*DispatchView, error) {
+	f, err := s.sessionFolder(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return s.viewOf(f)
+}
+
+// viewOf is a session in full. Where its history cannot be read, what can be said is said.
+func (s *Server) viewOf(f found) (*DispatchView, error) {
+	is := f.Session
+	v := &DispatchView{
+		Session: f.row(), Permissions: noNullRules(is.Permissions()), Agents: []DispatchAgent{}, AtWork: []DispatchTask{},
+		Waiting: []DispatchWaiting{}, Conversations: []DispatchConversation{}, Denials: []DispatchDenial{}, Layers: some(s.layersOf(f.name)), Notes: []string{},
+	}
+	book, err := s.books.read(f.Folder)
+	switch {
+	case f.Fault != "":
+		v.Notes = append(v.Notes, f.Fault)
+	case err != nil:
+		v.Notes = append(v.Notes, err.Error())
+	case book.fault != "":
+		v.Notes = append(v.Notes, "A line of its history changed nothing: "+book.fault)
+	}
+	v.Lines, v.LinesLeftOut = some(book.lines), book.count-len(book.lines)
+	for _, d := range slices.Backward(book.denials) {
+		v.Denials = append(v.Denials, d)
+	}
+	for _, a := range is.Agents {
+		v.Agents = append(v.Agents, DispatchAgent{Name: a.Name, Description: a.Text, File: a.File})
+	}
+	if is.Open != nil {
+		for _, t := range is.Open.Tasks {
+			task := DispatchTask{ID: t.ID, Agent: t.Agent, Text: excerpt(t.Text, dispatchTextMax), Began: t.Began.UTC()}
+			if by, ok := is.Open.Task(t.By); ok {
+				task.By = by.Agent
+			}
+			v.AtWork = append(v.AtWork, task)
+		}
+	}
+	for _, w := range is.Waiting {
+		waits := DispatchWaiting{Text: excerpt(w.Text, dispatchTextMax), At: w.At.UTC()}
+		if w.Match != nil {
+			waits.Agent = w.Match.Agent
+		}
+		v.Waiting = append(v.Waiting, waits)
+	}
+	if book.input != "" {
+		v.Ranking = &DispatchRanking{Input: book.input, Ranking: s.ranked(is, book.input)}
+	}
+	talks, err := f.Folder.Conversations()
+	if err != nil && f.Fault == "" {
+		v.Notes = append(v.Notes, err.Error())
+	}
+	for _, c := range last(talks, dispatchTalksMax) {
+		v.Conversations = append(v.Conversations, conversationOf(f.Folder, is, c))
+	}
+	slices.Reverse(v.Conversations)
+	return v, nil
+}
+
+// noNullRules are permissions in which no list is null.
+func noNullRules(text json.RawMessage) policy.Rules {
+	var rules policy.Rules
+	_ = json.Unmarshal(text, &rules) // what others wrote there may be anything; then nothing is listed
+	rules.CanWrite, rules.CannotWrite = some(rules.CanWrite), some(rules.CannotWrite)
+	rules.CanExecute, rules.CannotExecute = some(rules.CanExecute), some(rules.CannotExecute)
+	return rules
+}
+
+// changedAt is when a session's history last grew; nil: nobody knows.
+func changedAt(f *sessionfolder.Folder) *time.Time {
+	info, err := os.Lstat(filepath.Join(f.Path(), "state.jsonl"))
+	if err != nil {
+		return nil
+	}
+	at := info.ModTime().UTC()
+	return &at
+}
+
+func conversationOf(f *sessionfolder.Folder, is dispatch.Session, c sessionfolder.ConversationInfo) DispatchConversation {
+	talk := DispatchConversation{N: c.N, ID: c.ID, Summary: excerpt(c.Summary, dispatchTextMax), Open: c.Open, Agents: some(c.Agents), Files: []DispatchFile{}}
+	if !c.Began.IsZero() {
+		began := c.Began.UTC()
+		talk.Began = &began
+	}
+	if c.Open && is.Open != nil {
+		talk.MoreFiles = is.Open.More
+	}
+	workspace := f.Workspace(c.N)
+	for _, file := range c.Files {
+		if len(talk.Files) == dispatchFilesMax {
+			talk.MoreFiles++
+			continue
+		}
+		out, _ := strings.CutPrefix(file.Path, workspace)
+		if out == file.Path || path.IsAbs(out) {
+			out = ""
+		}
+		talk.Files = append(talk.Files, DispatchFile{Path: file.Path, Output: filepath.ToSlash(out), Summary: file.Summary})
+	}
+	return talk
+}
+
+func (s *Server) dispatchTalk(_ context.Context, in *dispatchTalkIn) (*DispatchTalk, error) {
+	f, err := s.sessionFolder(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	talks, err := f.Folder.Conversations()
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(talks, func(c sessionfolder.ConversationInfo) bool { return c.N == in.N })
+	if at < 0 {
+		return nil, unknownTalk(in.N, talks)
+	}
+	c := conversationOf(f.Folder, f.Session, talks[at])
+	talk := &DispatchTalk{
+		N: c.N, ID: c.ID, Began: c.Began, Summary: c.Summary, Open: c.Open, Agents: c.Agents, Files: c.Files, MoreFiles: c.MoreFiles,
+		Outputs: []DispatchOutput{}, Notes: []string{},
+	}
+	text, err := f.Folder.Dialogue(in.N)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		talk.Notes = append(talk.Notes, "There is no dialogue.md.")
+	case err != nil:
+		talk.Notes = append(talk.Notes, err.Error())
+	}
+	if over := len(text) - dialogueBytesMax; over > 0 {
+		over += tornStart(text[over:])
+		talk.DialogueLeftOut, text = int64(over), text[over:]
+	}
+	talk.Dialogue = strings.ToValidUTF8(string(text), "\uFFFD")
+	files, err := f.Folder.Outputs(in.N)
+	if err != nil {
+		talk.Notes = append(talk.Notes, err.Error())
+	}
+	talk.OutputsLeftOut = max(0, len(files)-dispatchOutputsMax)
+	for _, file := range files[:min(len(files), dispatchOutputsMax)] {
+		talk.Outputs = append(talk.Outputs, DispatchOutput{Name: file.Name, Bytes: file.Bytes, ChangedAt: file.Time.UTC()})
+	}
+	return talk, nil
+}
+
+func unknownTalk(n int, talks []sessionfolder.ConversationInfo) error {
+	var known []string
+	for _, c := range last(talks, dispatchKnownMax) {
+		known = append(known, c.ID)
+	}
+	return &team.Unknown{What: "conversation", Name: dispatch.ConversationID(n), Known: known}
+}
+
+// dispatchFile gives a file that a conversation made, as bytes that nobody runs: it is whatever an
+// agent wrote.
+func (s *Server) dispatchFile(w http.ResponseWriter, r *http.Request, in *dispatchFileIn) {
+	f, err := s.sessionFolder(in.Name)
+	if err != nil {
+		problemOf(err).write(w)
+		return
+	}
+	files, err := f.Folder.Outputs(in.N)
+	if err != nil {
+		problemOf(err).write(w)
+		return
+	}
+	at := slices.IndexFunc(files, func(o sessionfolder.OutputFile) bool { return o.Name == in.File })
+	if at < 0 {
+		problem(http.StatusNotFound, "%s has no output of this name; the conversation's own answer lists them", dispatch.ConversationID(in.N)).write(w)
+		return
+	}
+	body, err := f.Folder.Output(in.N, files[at].Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		problem(http.StatusNotFound, "%s has no output of this name any more", dispatch.ConversationID(in.N)).write(w)
+		return
+	}
+	if err != nil {
+		problemOf(err).write(w)
+		return
+	}
+	defer body.Close()
+	size := files[at].Bytes // one that grows meanwhile is told as it was
+	if in.Limit > 0 {
+		size = min(size, in.Limit)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName(path.Base(files[at].Name))}))
+	h.Set("Content-Length", strconv.FormatInt(size, 10))
+	h.Set("X-Fairlead-Size", strconv.FormatInt(files[at].Bytes, 10))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // where it cannot be set, the server's own holds
+	_, _ = io.CopyN(w, body, size)                                                     // whoever asked has gone, or the file got shorter: the answer ends where it is
+}
+
+// layersOf says what enforces a session's permissions, where the engine knows.
+func (s *Server) layersOf(name string) []string {
+	teller, ok := s.engine.(interface{ SessionLayers(name string) []string })
+	if !ok {
+		return nil
+	}
+	return teller.SessionLayers(name)
+}
