@@ -169,19 +169,34 @@ func (e *Engine) boxed(ctx context.Context, s team.Session, j *job) (*mainBox, [
 	if err != nil {
 		return no("this program's own file cannot be found: " + err.Error())
 	}
-	var write []string
-	for _, dir := range []string{j.folder.Workspace(j.work.Conversation), e.privateTemp(s.ID)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return no(err.Error())
-		}
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			return no(err.Error())
-		}
-		write = append(write, real)
+	if err := os.MkdirAll(e.privateTemp(s.ID), 0o700); err != nil {
+		return no(err.Error())
 	}
+	outputs, err := below(j.folder.Path(), j.folder.Workspace(j.work.Conversation))
+	if err != nil {
+		return no(err.Error())
+	}
+	temp, err := below(e.opts.Config.Dir, e.privateTemp(s.ID))
+	if err != nil {
+		return no(err.Error())
+	}
+	write := []string{outputs, temp}
 	return &mainBox{exe: strings.TrimSuffix(exe, " (deleted)"), box: sandbox.Box{Write: write}},
-		[]Layer{rules, {Name: "sandbox", Holds: true, Text: "the kernel (Landlock) lets it and all that it starts write below " + write[0] + " and its own temporary folder, and nowhere else; the network is open"}}, nil
+		[]Layer{rules, {Name: "sandbox", Holds: true, Text: "the kernel (Landlock) lets it and all that it starts write below " + write[0] + " and its own temporary folder, and nowhere else; the network is open, and a program that must write settings of its own does not start in it"}}, nil
+}
+
+// below is a path below a root, as the kernel names it. Links are followed to the root alone: one that
+// lies below it somebody has laid there, and the sandbox refuses it.
+func below(root, path string) (string, error) {
+	rel, err := filepath.Rel(root, path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(real, rel), nil
 }
 
 func (e *Engine) setLayers(folder string, layers []Layer) {

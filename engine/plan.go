@@ -252,6 +252,8 @@ func (p *planner) settle(name string) []PlanStep {
 			why := wishOf(a, p.at)
 			if s.Talks() {
 				why = talkWords(s.Talk.Do, s.Talk.Token)
+			} else if folder, w, is := team.WorkOf(s.For); is {
+				why = workWords(folder, w)
 			}
 			return append(steps, PlanStep{Do: DoStart, Session: s.ID, Kind: string(s.Kind), Why: why})
 		}

@@ -23,7 +23,7 @@ func (p *planner) talk(a *team.Agent) (PlanStep, bool) {
 			return PlanStep{Do: DoStart, Session: nextSession(a), Kind: string(control.Talk), Why: talkWords(todo.Do, todo.Token)}, true
 		}
 	}
-	return PlanStep{}, false
+	return p.work(a)
 }
 
 func nextSession(a *team.Agent) string { return fmt.Sprintf("%s-%d", a.Name, a.Opened+1) }

@@ -65,7 +65,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 			return
 		}
 		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.clock.now())
-		part, leads = partIn(t, a), leadIn(t, a, e.clock.now())
+		part, leads = partIn(t, a), append(leadIn(t, a, e.clock.now()), e.workIn(t, a, e.clock.now())...)
 		view.Agent, strange = e.agentView(a), e.strange(name)
 		if known := e.members[name]; known != nil {
 			written = !known.writing && !e.fileDue(known, a)
@@ -239,10 +239,13 @@ func verdict(a AgentView, held bool) string {
 	return text
 }
 
-// onStep says which step of a run a session works on, or that it leads the team.
+// onStep says which step of a run a session works on, or that it leads the team, or works for a session folder.
 func onStep(s *SessionView) string {
 	if run, step, is := team.StepOf(s.For); is {
 		return fmt.Sprintf(" on step %s of run %s", step, run)
+	}
+	if folder, w, is := team.WorkOf(s.For); is {
+		return ": " + workWords(folder, w)
 	}
 	if s.For == team.ForLead {
 		return ", and leads the team"

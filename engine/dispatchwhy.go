@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// workWords say what an agent has to do in a session folder.
+func workWords(folder string, w dispatch.Work) string {
+	if w.Task == 0 {
+		return fmt.Sprintf("it is %s in session %s, and has to answer in %s", dispatch.Main, folder, dispatch.ConversationID(w.Conversation))
+	}
+	return fmt.Sprintf("it has task %d of %s in session %s", w.Task, dispatch.ConversationID(w.Conversation), folder)
+}
+
+// workIn says what an agent has to do in session folders, what keeps it, and what holds it where it is MAIN.
+// It runs in the loop.
+func (e *Engine) workIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
+	add := func(holds bool, format string, args ...any) {
+		list = append(list, leadEvidence{holds: holds, text: fmt.Sprintf(format, args...)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.folders.hosted)) {
+		f := t.Folders[name]
+		for _, w := range f.Session.Due() {
+			if w.Agent != a.Name {
+				continue
+			}
+			add(true, "%s", workWords(name, w))
+			if waits := t.WorkWaits(name, w.Key(), at); waits != "" {
+				add(false, "its work in session %s waits: %s", name, waits)
+			}
+		}
+		if f.Session.Lead != a.Name {
+			continue
+		}
+		for _, layer := range e.layersOf(name) {
+			is := "holds"
+			if !layer.Holds {
+				is = "does not hold"
+			}
+			add(layer.Holds, "as %s of session %s, of what keeps it from the repository the %s %s: %s", dispatch.Main, name, layer.Name, is, layer.Text)
+		}
+	}
+	return list
+}
+
+// work is the session in which an agent does what a session folder asks of it.
+func (p *planner) work(a *team.Agent) (PlanStep, bool) {
+	for _, name := range slices.Sorted(maps.Keys(p.team.Folders)) {
+		f := p.team.Folders[name]
+		if f.Gone {
+			continue
+		}
+		for _, w := range f.Session.Due() {
+			if _, ended := f.Ends[w.Key()]; w.Agent == a.Name && !ended && p.team.WorkWaits(name, w.Key(), p.at) == "" {
+				return PlanStep{Do: DoStart, Session: nextSession(a), Kind: string(control.Work), Why: workWords(name, w)}, true
+			}
+		}
+	}
+	return PlanStep{}, false
+}
