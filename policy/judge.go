@@ -19,6 +19,7 @@ type judge struct {
 	dir     string
 	outputs []string // as given, and where that leads
 	session []string
+	guarded []string // Where.Protected, likewise
 	notes   []string
 	writes  []string
 }
@@ -38,6 +39,9 @@ func newJudge(rules Rules, main bool, call Call, where Where, disk Disk) *judge 
 	}
 	j.outputs = j.both(where.Outputs)
 	j.session = j.both(where.Session)
+	for _, p := range where.Protected {
+		j.guarded = append(j.guarded, j.both(p)...)
+	}
 	return j
 }
 

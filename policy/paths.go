@@ -96,11 +96,11 @@ func (j *judge) protects(p string) string {
 			return name + "/**"
 		}
 	}
-	if rest == p && below(p, j.session) {
-		switch name := strings.ToLower(path.Base(p)); name {
-		case "state.jsonl", "messages.jsonl":
-			return "the session's own " + name
-		}
+	switch {
+	case rest == p && (slices.Contains(j.session, p) || below(p, j.session)):
+		return "the session's own files"
+	case slices.Contains(j.guarded, p) || below(p, j.guarded):
+		return "what says which session is whose"
 	}
 	return ""
 }
@@ -163,7 +163,7 @@ func (j *judge) mayWrite(t target) *denial {
 // holds says whether a folder is one that protected things are below: changing all of it
 // changes them.
 func (j *judge) holds(p string) bool {
-	inside := slices.Concat(j.session, []string{path.Clean(j.where.Repo), path.Clean(j.where.Home)})
+	inside := slices.Concat(j.session, j.guarded, []string{path.Clean(j.where.Repo), path.Clean(j.where.Home)})
 	return slices.ContainsFunc(inside, func(folder string) bool {
 		return folder != "." && (p == folder || below(folder, []string{p}))
 	})
@@ -227,8 +227,8 @@ func (j *judge) named(p string) bool {
 			continue
 		}
 		f, err := j.disk.Look(abs)
-		if err != nil {
-			continue
+		if err != nil || f.Path == "/" || f.Path == path.Clean(j.where.Home) {
+			continue // nobody means all of it
 		}
 		if p == f.Path || f.Kind != Regular && below(p, []string{f.Path}) {
 			return true

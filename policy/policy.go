@@ -56,7 +56,10 @@ type Where struct {
 	Dialogue string   // its dialogue.md, into which the seed has agents write; empty: nobody may
 	Home     string   // what ~ stands for; empty: a path that begins with ~ is not understood
 	Named    []string // paths that the user's input named (NamedPaths); a folder covers what is below it
-	Tools    []string // names or globs of tools that MAIN may use though they are not known, as mcp__docs__*
+	// Protected are folders and files besides X10's own that no model may write, with all that is
+	// below them: where it is kept which program belongs to which session.
+	Protected []string
+	Tools     []string // names or globs of tools that MAIN may use though they are not known, as mcp__docs__*
 
 	Model       bool // a model calls: what X10 protects is denied. False only where a person acts
 	Interactive bool // mode interactive: an agent may delegate too (D5)

@@ -1,5 +1,35 @@
 package policy
 
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// rankThreshold is one telling word and a little more: a word that only one description
+	// holds weighs about two, a verb that fits any work less than one.
+	rankThreshold = 1.5
+
+	saturation  = 1.2 // BM25's k1: how soon a repeated word stops counting
+	lengthShare = 0.4 // BM25's b: how much a long description pays; agents are described at length, with examples
+	nameWeight  = 2   // a word of the name counts as if it stood there twice
+	weakWeight  = 0.4 // write, make, fix: said of any work
+
+	// background is how many descriptions without the word are thought besides: with one agent,
+	// or three, a word that stands in all of them would otherwise weigh nothing.
+	background = 8
+
+	rankBytesMax      = 16 << 10 // of an input or a description; what a text is about stands at its beginning
+	rankTermsMax      = 256      // of an input
+	rankCandidatesMax = 50       // who is listed; nobody reads on
+	reasonTermsMax    = 6        // who is named in the reason
+	reasonNoWord      = "no description shares a word with it"
+)
+
 // Description is one state that an input may lead to: its name and the words that say when
 // (seed 002: agent descriptions are transition functions).
 type Description struct {
@@ -12,8 +42,8 @@ type Ranking struct {
 	Best      string      `json:"best"`   // who takes over; empty: nobody matches
 	Reason    string      `json:"reason"` // why, or why nobody
 	Threshold float64     `json:"threshold"`
-	Terms     []string    `json:"terms"` // the input's words as they were looked for
-	Scores    []Candidate `json:"scores"`
+	Terms     []string    `json:"terms"`  // the input's words as they were looked for
+	Scores    []Candidate `json:"scores"` // at most 50
 }
 
 // Candidate is one description's place in a Ranking. Only those with a term in common are listed.
@@ -29,10 +59,111 @@ type Term struct {
 	Score float64 `json:"score"`
 }
 
-// Rank holds an input against all descriptions.
+// Rank holds an input against all descriptions by BM25: a word weighs the more the fewer
+// descriptions hold it, and a description with more of the input's words wins. Below the
+// threshold nobody does, and the input stays where it is.
 func Rank(input string, descriptions []Description) Ranking {
-	return Ranking{Reason: "nobody was asked"}
+	r := Ranking{Threshold: rankThreshold, Scores: []Candidate{}, Terms: []string{}}
+	terms := termsOf(input)
+	at := make(map[string]int, len(terms))
+	var begins [256]bool // a word that begins as none of them does need not be looked at
+	for i, t := range terms {
+		at[t.stem], begins[t.stem[0]] = i, true
+		r.Terms = append(r.Terms, t.word)
+	}
+
+	counts := make([][]float64, len(descriptions)) // of each term in each; nil: none
+	lengths := make([]float64, len(descriptions))
+	holders := make([]float64, len(terms)) // how many descriptions hold a term
+	total := 0.0
+	count := func(i int, text string, weight float64) {
+		eachWord(text, func(word string) {
+			if lengths[i]++; word[0] < utf8.RuneSelf && !begins[word[0]|0x20] && !begins[word[0]] {
+				return
+			}
+			term, ok := at[stem(word)]
+			if !ok {
+				return
+			}
+			if counts[i] == nil {
+				counts[i] = make([]float64, len(terms))
+			}
+			if counts[i][term] == 0 {
+				holders[term]++
+			}
+			counts[i][term] += weight
+		})
+	}
+	for i, d := range descriptions {
+		if d.Name == "" {
+			continue // nobody can be called by no name
+		}
+		count(i, d.Name, nameWeight)
+		count(i, d.Text, 1)
+		total += lengths[i]
+	}
+
+	mean := total / float64(max(len(descriptions), 1))
+	for i, d := range descriptions {
+		if counts[i] == nil {
+			continue
+		}
+		c := Candidate{Name: d.Name}
+		for term, n := range counts[i] {
+			if n == 0 {
+				continue
+			}
+			rare := math.Log(1 + (float64(len(descriptions))+background-holders[term]+0.5)/(holders[term]+0.5))
+			often := n * (saturation + 1) / (n + saturation*(1-lengthShare+lengthShare*lengths[i]/mean))
+			score := rare * often * terms[term].weight
+			c.Terms = append(c.Terms, Term{Word: terms[term].word, Score: score})
+			c.Score += score
+		}
+		slices.SortStableFunc(c.Terms, func(a, b Term) int { return cmp.Compare(b.Score, a.Score) })
+		r.Scores = append(r.Scores, c)
+	}
+	slices.SortFunc(r.Scores, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.Name, b.Name))
+	})
+	r.Scores = r.Scores[:min(len(r.Scores), rankCandidatesMax)]
+	return r.Over(rankThreshold)
 }
 
-// NamedPaths are the paths that a user's words name.
-func NamedPaths(input string) []string { return nil }
+// Over is the same ranking, decided anew by another threshold; 0 leaves it as it is.
+func (r Ranking) Over(threshold float64) Ranking {
+	if threshold <= 0 {
+		return r
+	}
+	r.Threshold, r.Best = threshold, ""
+	if len(r.Scores) == 0 {
+		r.Reason = reasonNoWord
+		if len(r.Terms) == 0 {
+			r.Reason = "there is no word in it that says what is to be done"
+		}
+		return r
+	}
+	first := r.Scores[0]
+	sum := fmt.Sprintf("%s %.2f (%s)", first.Name, first.Score, first.why())
+	if first.Score < threshold {
+		r.Reason = fmt.Sprintf("nobody reaches %.2f; the nearest is %s", threshold, sum)
+		return r
+	}
+	r.Best, r.Reason = first.Name, fmt.Sprintf("%s, and %.2f is enough", sum, threshold)
+	return r
+}
+
+// why lists the heaviest terms.
+func (c Candidate) why() string {
+	var b strings.Builder
+	for i, t := range c.Terms {
+		if i == reasonTermsMax {
+			fmt.Fprintf(&b, " and %d more", len(c.Terms)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString(" + ")
+		}
+		fmt.Fprintf(&b, "%q %.2f", cut(t.Word), t.Score)
+	}
+	return b.String()
+}

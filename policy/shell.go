@@ -139,7 +139,7 @@ func (s *shell) list(stmts []*syntax.Stmt) {
 }
 
 func (s *shell) stmt(st *syntax.Stmt) {
-	if s.stop != nil {
+	if s.stop != nil || s.commands > commandsMax {
 		return
 	}
 	if st.Background || st.Coprocess || st.Disown {
@@ -201,7 +201,9 @@ func (s *shell) command(cmd syntax.Command) {
 			}
 		}
 	case *syntax.DeclClause:
-		s.cannot("change the shell's variables", "a declaration ("+c.Variant.Value+") changes what later commands do", "leave it out")
+		if s.strict {
+			s.cannot("change the shell's variables", "a declaration ("+c.Variant.Value+") changes what later commands do", "leave it out")
+		}
 		for _, a := range c.Args {
 			s.assign(a, false)
 		}
@@ -283,13 +285,30 @@ func (s *shell) forClause(c *syntax.ForClause) {
 		if !assignable(words.Name.Value) {
 			s.cannot("change the shell's variables", "the assignment of "+cut(words.Name.Value)+" changes what later commands do", "choose a name in lower case")
 		}
+		var items []value
 		for _, w := range words.Items {
-			s.word(w)
+			items = append(items, s.word(w)...)
 		}
-		delete(s.vars, words.Name.Value)
+		if s.unroll(words.Name.Value, items, c.Do) {
+			return
+		}
 		s.vars[words.Name.Value] = string(hole)
 	}
 	s.loop(nil, c.Do)
+}
+
+// unroll reads a loop over a few plain words once for each: what they name is seen then.
+func (s *shell) unroll(name string, items []value, do []*syntax.Stmt) bool {
+	const unrollMax = 16
+	if s.strict || len(items) == 0 || len(items) > unrollMax || slices.ContainsFunc(items, func(v value) bool { return !v.static() }) {
+		return false
+	}
+	for _, v := range items {
+		s.vars[name] = v.text
+		s.loop(nil, do)
+	}
+	s.vars[name] = string(hole)
+	return true
 }
 
 // union is where a command may be when there are two ways to it.

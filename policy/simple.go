@@ -49,7 +49,7 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 	switch {
 	case a.Array != nil || a.Index != nil:
 		s.cannot(capability, "the assignment of a list ("+cut(name)+") is not followed", "use plain words")
-	case !assignable(name) && !isHarmlessVariable(name, v):
+	case s.strict && !assignable(name) && !isHarmlessVariable(name, v), steers(name):
 		s.cannot(capability, "the assignment of "+cut(name)+" changes what commands do", "choose a name in lower case")
 	}
 	if _, twice := s.vars[name]; twice || a.Append || !v.static() {
@@ -73,6 +73,16 @@ func assignable(name string) bool {
 		return false
 	}
 	return true
+}
+
+// steers knows variables that decide which program a name is, or what it runs besides.
+func steers(name string) bool {
+	for _, prefix := range [...]string{"LD_", "DYLD_", "GIT_", "BASH_"} {
+		if strings.HasPrefix(name, prefix) && name != "GIT_OPTIONAL_LOCKS" && name != "GIT_PAGER" {
+			return true
+		}
+	}
+	return has("PATH path ENV IFS SHELLOPTS PROMPT_COMMAND PYTHONPATH NODE_OPTIONS PERL5OPT", name)
 }
 
 // isHarmlessVariable knows what people set so that output is plain.

@@ -115,7 +115,7 @@ func (c Case) Call(s Scene) policy.Call {
 // Where is what the case knows of the session.
 func (c Case) Where(s Scene) policy.Where {
 	return policy.Where{
-		Repo: s.Repo, Session: s.Session, Outputs: s.Outputs, Dialogue: s.Dialogue, Home: s.Home,
+		Repo: s.Repo, Session: s.Session, Outputs: s.Outputs, Dialogue: s.Dialogue, Home: s.Home, Protected: []string{s.State},
 		Named: c.Named, Tools: c.Tools, Model: true, Interactive: c.Interactive, Commits: c.Commits,
 	}
 }

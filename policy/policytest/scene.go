@@ -14,11 +14,14 @@ import (
 // Scene is where everything stands. Paths are absolute.
 type Scene struct {
 	Root, Repo, Home, Outside, Session, Outputs, Dialogue string
+
+	State string // where it is kept which program belongs to which session
 }
 
 // At is the scene below a folder, which must be resolved.
 func At(root string) Scene {
 	s := Scene{Root: root, Repo: root + "/repo", Home: root + "/home", Outside: root + "/outside"}
+	s.State = s.Home + "/.local/state/fairlead"
 	s.Session = s.Repo + "/.claude/agent-state-machine/20261121_120000"
 	s.Outputs = s.Session + "/conversations/conv_001/outputs"
 	s.Dialogue = s.Session + "/conversations/conv_001/dialogue.md"
@@ -28,7 +31,7 @@ func At(root string) Scene {
 // Expand replaces {{repo}} and its like.
 func (s Scene) Expand(text string) string {
 	return strings.NewReplacer("{{repo}}", s.Repo, "{{home}}", s.Home, "{{outside}}", s.Outside,
-		"{{session}}", s.Session, "{{out}}", s.Outputs).Replace(text)
+		"{{session}}", s.Session, "{{state}}", s.State, "{{out}}", s.Outputs).Replace(text)
 }
 
 // Entry is one thing on the stage.
@@ -51,6 +54,7 @@ func (s Scene) Tree() []Entry {
 	return []Entry{
 		folder(s.Root),
 		folder(s.Home), folder(s.Home + "/.claude"), file(s.Home+"/.claude/settings.json", "{}\n"),
+		folder(s.Home + "/.local"), folder(s.Home + "/.local/state"), folder(s.State), file(s.State+"/pointer", "x\n"),
 		folder(s.Outside), file(s.Outside+"/file.txt", "outside\n"),
 		folder(s.Repo),
 		file(repo+"README.md", "a readme\nx marks it\n"),

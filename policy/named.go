@@ -1,0 +1,142 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+const (
+	namedMax           = 64       // paths in one input; who names more names a folder
+	namedInputBytesMax = 64 << 10 // of an input that is looked through
+)
+
+// NamedPaths are the paths that a user's words name, in order, each once: what looks like a path
+// (docs/plan, ./x, ~/x, /tmp/x, notes.md, .env, Makefile), quoted or not, and any single word in
+// backquotes. It cannot tell a path from what merely looks like one ("and/or"), which does no
+// harm: nothing stands there. The root, the home and the folder above are only named by naming
+// something in them.
+func NamedPaths(input string) []string {
+	if len(input) > namedInputBytesMax {
+		input = strings.ToValidUTF8(input[:namedInputBytesMax], "")
+	}
+	var paths []string
+	add := func(p string) {
+		if p != "" && len(paths) < namedMax && !slices.Contains(paths, p) && faultOf(p) == "" {
+			paths = append(paths, p)
+		}
+	}
+	for i := 0; i < len(input); {
+		c := input[i]
+		if c == '`' || c == '"' || c == '\'' && (i == 0 || !isWordByte(input[i-1])) {
+			if text, ok := quotedText(input[i+1:], c); ok {
+				if p := strings.TrimPrefix(text, "@"); isNamedPath(p) || c == '`' && isSingleName(p) {
+					add(trimPath(p))
+					i += len(text) + 2
+					continue
+				}
+				if !strings.ContainsAny(text, " \t") {
+					i += len(text) + 2 // a quoted word that is no path
+					continue
+				}
+			}
+			i++
+			continue
+		}
+		end := i
+		for end < len(input) && !strings.ContainsRune(" \t\n\r\"`<>|()[]{},;", rune(input[end])) {
+			end++
+		}
+		if end == i {
+			i++
+			continue
+		}
+		if p := bareWord(input[i:end]); isNamedPath(p) {
+			add(trimPath(p))
+		}
+		i = end
+	}
+	return paths
+}
+
+// quotedText is what stands before the closing quote on the same line.
+func quotedText(text string, quote byte) (string, bool) {
+	end := strings.IndexByte(text, quote)
+	if end <= 0 || strings.ContainsRune(text[:end], '\n') {
+		return "", false
+	}
+	return text[:end], true
+}
+
+// bareWord takes off what a sentence puts around a word: a full stop, a quote, the @ of a mention,
+// the :12:3 of a place in a file.
+func bareWord(word string) string {
+	word = strings.Trim(word, "'„“”‘’«»*!?:…")
+	word = strings.TrimPrefix(word, "@")
+	word = strings.TrimRight(word, ".")
+	for range 2 {
+		if i := strings.LastIndexByte(word, ':'); i > 0 && isNumber(word[i+1:]) {
+			word = word[:i]
+		}
+	}
+	return strings.TrimRight(word, "'„“”‘’«»*!?:…")
+}
+
+func trimPath(p string) string {
+	if rest := strings.TrimPrefix(p, "./"); rest != "" {
+		p = rest
+	}
+	return p
+}
+
+// isNamedPath says whether a word looks like a path that may be named.
+func isNamedPath(p string) bool {
+	bare := strings.Trim(p, "/")
+	switch {
+	case strings.Contains(p, "://"), strings.HasPrefix(p, "mailto:"), strings.HasPrefix(p, "//"):
+		return false
+	case strings.Trim(bare, "./~") == "":
+		return false // the root, the home, the folder above: too much to be meant
+	case strings.Contains(bare, "@") && !strings.Contains(p, "/"):
+		return false // an address
+	}
+	if strings.ContainsFunc(p, unicode.IsSpace) && (!isFileName(path.Base(p)) || strings.Contains(p, " -")) {
+		return false // a sentence, or a command
+	}
+	if strings.Contains(p, "/") {
+		return strings.ContainsFunc(p, unicode.IsLetter)
+	}
+	return isFileName(p)
+}
+
+// isFileName says whether a word without a slash is a file's name: it has an ending of letters
+// and digits, or is one of those that have none.
+func isFileName(name string) bool {
+	switch name {
+	case "Makefile", "Dockerfile", "Containerfile", "Jenkinsfile", "Justfile", "Gemfile", "Rakefile", "Procfile", "Vagrantfile", "LICENSE", "README", "CHANGELOG":
+		return true
+	}
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 || i == len(name)-1 {
+		return false
+	}
+	const endingBytesMax = 12 // .properties
+	ending := name[i+1:]
+	switch {
+	case len(ending) > endingBytesMax || strings.ContainsFunc(ending, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }):
+		return false
+	case isNumber(ending):
+		return false // v1.2, 3.14
+	case strings.EqualFold(name, "e.g") || strings.EqualFold(name, "i.e") || strings.EqualFold(name, "a.m") || strings.EqualFold(name, "p.m"):
+		return false
+	}
+	return i == 0 || !strings.HasSuffix(name[:i], ".")
+}
+
+// isSingleName says whether a text in backquotes may be a file or a folder without an ending.
+func isSingleName(p string) bool {
+	return p != "" && !strings.ContainsFunc(p, func(r rune) bool {
+		return unicode.IsSpace(r) || r != '_' && r != '-' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) && strings.Trim(p, ".") != ""
+}

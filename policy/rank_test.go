@@ -1,0 +1,166 @@
+package policy_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// The table: inputs, and who takes over (D3). Its head explains it.
+func TestRankTable(t *testing.T) {
+	text, err := os.ReadFile("testdata/inputs.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crew []policy.Description
+	inputs := 0
+	for i, line := range strings.Split(string(text), "\n") {
+		switch before, after, _ := strings.Cut(line, " | "); {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case line == "@crew":
+			crew = nil
+		case strings.HasPrefix(line, "@ "):
+			crew = append(crew, policy.Description{Name: strings.TrimPrefix(before, "@ "), Text: after})
+		default:
+			inputs++
+			want := strings.TrimSpace(before)
+			r := policy.Rank(after, crew)
+			explained(t, after, r)
+			if r.Best != strings.TrimPrefix(want, "-") {
+				t.Errorf("inputs.txt:%d: %q goes to %q, it should to %q: %s", i+1, after, r.Best, want, r.Reason)
+			}
+		}
+	}
+	if inputs < 30 {
+		t.Errorf("%d inputs; there should be 30", inputs)
+	}
+}
+
+// explained checks what holds for every ranking: sums are sums, the order is an order, and the
+// threshold decides.
+func explained(t *testing.T, input string, r policy.Ranking) {
+	t.Helper()
+	for i, c := range r.Scores {
+		sum := 0.0
+		for _, term := range c.Terms {
+			sum += term.Score
+			if term.Score <= 0 || !slices.Contains(r.Terms, term.Word) {
+				t.Errorf("%q: %s has the term %+v, which is not of the input or weighs nothing", input, c.Name, term)
+			}
+		}
+		if math.Abs(sum-c.Score) > 1e-9 || len(c.Terms) == 0 || math.IsNaN(c.Score) {
+			t.Errorf("%q: %s has %v, and its terms make %v", input, c.Name, c.Score, sum)
+		}
+		if i > 0 && (r.Scores[i-1].Score < c.Score || r.Scores[i-1].Score == c.Score && r.Scores[i-1].Name > c.Name) {
+			t.Errorf("%q: %s stands before %s", input, r.Scores[i-1].Name, c.Name)
+		}
+	}
+	reached := len(r.Scores) > 0 && r.Scores[0].Score >= r.Threshold
+	if reached != (r.Best != "") || reached && r.Best != r.Scores[0].Name || r.Reason == "" {
+		t.Errorf("%q: best %q, reason %q, threshold %v, scores %+v", input, r.Best, r.Reason, r.Threshold, r.Scores)
+	}
+}
+
+func TestRankOver(t *testing.T) {
+	r := policy.Rank("tune this SQL query", []policy.Description{{Name: "dba", Text: "SQL queries"}})
+	if r.Best != "dba" {
+		t.Fatal(r.Reason)
+	}
+	if high := r.Over(100); high.Best != "" || high.Threshold != 100 || !strings.Contains(high.Reason, "nobody reaches 100.00") {
+		t.Errorf("%+v", high)
+	}
+	if diff := cmp.Diff(r, r.Over(0)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(r, r.Over(100).Over(r.Threshold)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRankTies(t *testing.T) {
+	r := policy.Rank("SQL tuning", []policy.Description{{"b", "SQL tuning"}, {"a", "SQL tuning"}, {"c", "SQL tuning"}})
+	if r.Best != "a" || r.Scores[1].Name != "b" || r.Scores[2].Name != "c" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestNamedPaths(t *testing.T) {
+	for input, want := range map[string][]string{
+		"Write a hello world Python script":                                 nil,
+		"Hello, what can you help with?":                                    nil,
+		"put it into docs/plan.md, please.":                                 {"docs/plan.md"},
+		`save as "my notes.md" and 'b c/d.txt'`:                             {"my notes.md", "b c/d.txt"},
+		"edit `src` and `main.go`":                                          {"src", "main.go"},
+		"look at ./a/b.go:12:3 and @src/x.py!":                              {"a/b.go", "src/x.py"},
+		"in ~/notes/today.txt or /tmp/out/":                                 {"~/notes/today.txt", "/tmp/out/"},
+		"the Makefile, the .env and README.md.":                             {"Makefile", ".env", "README.md"},
+		"see https://example.com/a/b.md and mail me@example.com":            nil,
+		"version 1.2 costs 3.14, e.g. now":                                  nil,
+		"the root / and ~ and .. and . stay":                                nil,
+		"../other/notes.md is named":                                        {"../other/notes.md"},
+		"don't touch it; it's fine":                                         nil,
+		"a.md a.md b.md":                                                    {"a.md", "b.md"},
+		"schreibe „Plan“ nach doku/übersicht.md":                            {"doku/übersicht.md"},
+		"(see docs/a.md, [docs/b.md] and <docs/c.md>)":                      {"docs/a.md", "docs/b.md", "docs/c.md"},
+		"write `rm -rf /` nowhere":                                          nil,
+		"\"docs/\" holds it":                                                {"docs/"},
+		"an \"unclosed quote and a.md":                                      {"a.md"},
+		"":                                                                  nil,
+		"what is 'quoted' here, and `..`, `.` too":                          nil,
+		strings.Repeat("x", 100_000) + " late.md":                           nil,
+		"control\x01char.md stays out, a\u0000b.md as well, c.md is all":    {"c.md"},
+		"Ändere bitte die Datei src/größe.py und danach „tests/test_a.py“.": {"src/größe.py", "tests/test_a.py"},
+	} {
+		if diff := cmp.Diff(want, policy.NamedPaths(input)); diff != "" {
+			t.Errorf("%.80q names other paths (-want +got):\n%s", input, diff)
+		}
+	}
+}
+
+// FuzzRank: never panics, says the same twice, and explains each point.
+func FuzzRank(f *testing.F) {
+	f.Add("Write a hello world Python script", "engineer", "Use to write Python scripts", "dba", "SQL")
+	f.Add("データベースを直して", "db", "データベース設計", "x", "\xff\xfe C++ C#")
+	f.Add("", "", "", "", "")
+	f.Add("größe GRÖSSE ﬁ İ", "größe", "İstanbul", "a", "ǅ")
+	f.Fuzz(func(t *testing.T, input, nameA, textA, nameB, textB string) {
+		crew := []policy.Description{{nameA, textA}, {nameB, textB}}
+		r := policy.Rank(input, crew)
+		explained(t, input, r)
+		if diff := cmp.Diff(r, policy.Rank(input, crew)); diff != "" {
+			t.Error(diff)
+		}
+		for _, p := range policy.NamedPaths(input) {
+			if p == "" || strings.ContainsAny(p, "\x00\n") {
+				t.Errorf("%q names the path %q", input, p)
+			}
+		}
+	})
+}
+
+// BenchmarkRank: a thousand descriptions of the length that people give them. Aim: well under
+// 10 ms each.
+func BenchmarkRank(b *testing.B) {
+	subjects := strings.Fields("python golang rust database frontend security testing documentation kubernetes network payment search audio video graph")
+	crew := make([]policy.Description, 1000)
+	for i := range crew {
+		a, c := subjects[i%len(subjects)], subjects[(i/len(subjects))%len(subjects)]
+		crew[i] = policy.Description{
+			Name: fmt.Sprintf("%s-%s-%d", a, c, i),
+			Text: fmt.Sprintf("Use this agent when you need to design, write or review %s for %s systems. It knows the usual tools, measures "+
+				"before it changes anything, and explains what it did. Examples: optimize a slow %s, plan the migration of %s, find out why it fails.", a, c, a, c),
+		}
+	}
+	for b.Loop() {
+		if r := policy.Rank("Write a hello world Python script and test the database migration", crew); r.Best == "" {
+			b.Fatal(r.Reason)
+		}
+	}
+}
