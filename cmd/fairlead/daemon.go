@@ -86,12 +86,17 @@ func (d *daemon) openEngine(ctx context.Context) error {
 		return err
 	}
 	d.closers = append(d.closers, documents.Close)
+	sessions, err := engine.WatchSessions(d.conf.Dir, d.log)
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, sessions.Close)
 	waited, err := d.openNotices()
 	if err != nil {
 		return err
 	}
 	d.engine, err = engine.Open(ctx, engine.Options{
-		Name: filepath.Base(d.conf.Dir), Config: d.conf, Journal: j, Files: files, Documents: documents, Drivers: drivers(),
+		Name: filepath.Base(d.conf.Dir), Config: d.conf, Journal: j, Files: files, Documents: documents, Sessions: sessions, Drivers: drivers(),
 		Host:   &engine.Holders{Folder: d.space.Path("sessions"), Workspace: d.conf.Dir},
 		Lookup: os.LookupEnv, BootID: engine.BootID(), Log: d.log, Waited: waited,
 	})

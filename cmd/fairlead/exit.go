@@ -33,6 +33,9 @@ type coded struct {
 func (c *coded) Error() string { return c.err.Error() }
 func (c *coded) Unwrap() error { return c.err }
 
+// errSaid is a no whose words stand on standard output already: they were what was asked for.
+var errSaid = errors.New("no, as standard output says")
+
 // usage says what was wrong with how a verb was called, and how it is called.
 func usage(cmd *cobra.Command, err error) error {
 	return &coded{exitUsage, fmt.Errorf("%w\nusage: %s\nmore: %s --help", err, cmd.UseLine(), cmd.CommandPath())}
@@ -76,7 +79,7 @@ func codeOf(err error) int {
 // report says what went wrong, to people or to programs, and gives the exit code.
 func (a *app) report(err error) int {
 	code := codeOf(err)
-	if err == nil {
+	if err == nil || errors.Is(err, errSaid) {
 		return code
 	}
 	if !a.json {

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+func (a *app) policyVerb() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Ask what a state may do",
+		Args:  knownVerb,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.policyCheckVerb())
+	return cmd
+}
+
+// policyAsked is a tool call that somebody thinks of.
+type policyAsked struct{ state, tool, input, session, dir string }
+
+func (a *app) policyCheckVerb() *cobra.Command {
+	var asked policyAsked
+	cmd := &cobra.Command{
+		Use:   "check --tool TOOL --input JSON",
+		Short: "Say whether a state may make a tool call; nothing is run",
+		Long: `It answers as a session's hooks, drivers and sandbox checks do: the same rules, the same words.
+--state is MAIN or an agent. --tool and --input are the tool and its arguments as the agent program
+has them: Bash {"command":…}, Write {"file_path":…,"content":…}, Edit, NotebookEdit, mcp__… .
+
+It goes by the session that is open, or that --session names: its outputs, the paths that its input
+named. Where none is open only the state's own rules are asked, and not where files belong.
+
+Exit code 0 says allowed, 3 denied.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case asked.tool == "":
+				return usage(cmd, errors.New("--tool is missing: Bash, Write, Edit, Read, …"))
+			case !json.Valid([]byte(asked.input)) || asked.input[0] == '[':
+				return usage(cmd, errors.New(`--input is no JSON object; for Bash it is {"command":"git status"}`))
+			}
+			return a.policyCheck(cmd, asked)
+		},
+	}
+	cmd.Flags().StringVar(&asked.state, "state", dispatch.Main, "MAIN, or an agent's name")
+	cmd.Flags().StringVar(&asked.tool, "tool", "", "the tool's name")
+	cmd.Flags().StringVar(&asked.input, "input", "{}", "its arguments, a JSON object")
+	cmd.Flags().StringVar(&asked.session, "session", "", "the session's folder, or its name (default: the open one that was begun last)")
+	cmd.Flags().StringVar(&asked.dir, "cwd", "", "the folder in which the call is made (default: the repository)")
+	return cmd
+}
+
+// policyAnswer is what `fairlead policy check --json` prints.
+type policyAnswer struct {
+	Decision   string `json:"decision"` // allow or deny
+	Reason     string `json:"reason"`
+	DelegateTo string `json:"delegate_to"`
+	Row        string `json:"row,omitempty"`
+	Capability string `json:"capability,omitempty"`
+	Session    string `json:"session,omitempty"` // by whose paths it was judged
+}
+
+func (a *app) policyCheck(cmd *cobra.Command, asked policyAsked) error {
+	is, folder, err := a.sessionOrNew(asked.session)
+	if err != nil {
+		return err
+	}
+	main := asked.state == dispatch.Main || asked.state == dispatch.Desk
+	if !main && folder != nil && !is.Knows(asked.state) {
+		return usage(cmd, fmt.Errorf("the session has no agent %q; `fairlead session status --json` names them", line(asked.state, stepWidth)))
+	}
+	call := policy.Call{Tool: asked.tool, Input: json.RawMessage(asked.input), Dir: asked.dir}
+	verdict := a.judge(is, folder, main, call)
+	answer := policyAnswer{Decision: "allow", Reason: verdict.Reason, Row: verdict.Row, Capability: verdict.Capability}
+	if folder != nil {
+		answer.Session = folder.Path()
+	}
+	if !verdict.Allow {
+		answer.Decision = "deny"
+		if main {
+			answer.DelegateTo = delegateTo(is, verdict)
+		}
+	}
+	if a.json {
+		if err := a.printJSON(answer); err != nil {
+			return err
+		}
+	} else if err := a.printVerdict(answer, asked.state, len(is.Agents)); err != nil {
+		return err
+	}
+	if !verdict.Allow {
+		return &coded{exitRefused, errSaid}
+	}
+	return nil
+}
+
+// judge asks the rules as whoever enforces them does. An agent may have no task at the moment, so
+// what it may do is asked of its rules, with what is known of the session's paths.
+func (a *app) judge(is dispatch.Session, folder *sessionfolder.Folder, main bool, call policy.Call) policy.Verdict {
+	if folder != nil && main {
+		return sessionfolder.Judge(is, folder, a.repoOfSession(folder), call)
+	}
+	home, _ := os.UserHomeDir() // none: a path that begins with ~ is not understood
+	where := policy.Where{Repo: a.dir, Home: home, Model: true}
+	rules, own := policy.AgentRules(), is.ForAll
+	if main {
+		rules, own = policy.MainRules(), is.ForMain
+	}
+	var written policy.Rules
+	if len(own) > 0 && json.Unmarshal(own, &written) == nil {
+		rules = written
+	}
+	if folder == nil {
+		where.Named = []string{a.dir} // where files belong is not asked
+		return policy.Judge(rules, main, call, where, sessionfolder.Disk{})
+	}
+	where.Repo, where.Session, where.Interactive = a.repoOfSession(folder), folder.Path(), is.Mode == dispatch.Interactive
+	if c := is.Open; c != nil {
+		where.Outputs, where.Dialogue = strings.TrimRight(folder.Workspace(c.N), string(filepath.Separator)), folder.DialoguePath(c.N)
+		for _, path := range c.Named {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(where.Repo, path)
+			}
+			where.Named = append(where.Named, path)
+		}
+	}
+	return policy.Judge(rules, main, call, where, sessionfolder.Disk{})
+}
+
+// repoOfSession is the repository that a session is about.
+func (a *app) repoOfSession(folder *sessionfolder.Folder) string {
+	if repo := repoOf(folder.Path()); repo != "" {
+		return repo
+	}
+	return a.dir
+}
+
+// delegateTo is the agent that could do what is denied.
+func delegateTo(is dispatch.Session, verdict policy.Verdict) string {
+	return sessionfolder.Best(is, verdict.Capability).Best
+}
+
+func (a *app) printVerdict(answer policyAnswer, state string, agents int) error {
+	text := answer.Decision
+	if answer.Row != "" {
+		text += " [" + answer.Row + "]"
+	}
+	if answer.Reason != "" {
+		text += ": " + answer.Reason
+	}
+	fmt.Fprintln(a.out, plain(text))
+	if answer.Decision == "allow" || !slices.Contains([]string{dispatch.Main, dispatch.Desk}, state) {
+		return nil
+	}
+	switch {
+	case answer.DelegateTo != "":
+		text = "delegate it to " + answer.DelegateTo
+	case agents == 0:
+		text = "nobody is described that it could be delegated to; describe an agent in .claude/agents"
+	default:
+		text = "no agent's description fits; one could be made in .claude/agents"
+	}
+	_, err := fmt.Fprintln(a.out, plain(text))
+	return err
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+func (a *app) routeVerb() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   "route TEXT...",
+		Short: "Show whose description fits an input, and why",
+		Long: `It ranks the descriptions of the session that is open; where none is, those of the agents that a
+session begun now would find. Nothing is changed. Words that an input and a description share
+count, rare ones more than common ones; below the threshold nobody fits, and MAIN keeps the
+input.`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			text, err := a.spoken(words)
+			if err != nil {
+				return usage(cmd, err)
+			}
+			is, _, err := a.sessionOrNew(path)
+			if err != nil {
+				return err
+			}
+			ranking, err := a.ranked(is, text)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(ranking)
+			}
+			return a.printRanking(ranking, len(is.Agents))
+		},
+	}
+	cmd.Flags().StringVar(&path, "session", "", "the session's folder, or its name (default: the open one that was begun last)")
+	return cmd
+}
+
+// sessionOrNew is the session that is meant, or the one that would be begun now: its folder is
+// nil then, and it has agents and nothing else.
+func (a *app) sessionOrNew(path string) (dispatch.Session, *sessionfolder.Folder, error) {
+	if path == "" {
+		folder, err := sessionfolder.Current(a.dir)
+		if err != nil {
+			return dispatch.Session{}, nil, err
+		}
+		if folder == nil {
+			conf, err := a.maybeConfig()
+			if err != nil {
+				return dispatch.Session{}, nil, err
+			}
+			agents, _, err := a.describedAgents(conf)
+			return dispatch.Session{Setup: dispatch.Setup{Mode: dispatch.Orchestrator, Agents: agents}}, nil, err
+		}
+	}
+	found, err := a.session(path)
+	return found.is, found.Folder, err
+}
+
+func (a *app) printRanking(r policy.Ranking, agents int) error {
+	if agents == 0 {
+		_, err := fmt.Fprintln(a.out, "nobody is described: no agent in .claude/agents, and none with a description in fairlead.yaml")
+		return err
+	}
+	if len(r.Scores) > 0 {
+		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "AGENT\tSCORE\tBY")
+		for _, c := range r.Scores {
+			terms := make([]string, len(c.Terms))
+			for i, t := range c.Terms {
+				terms[i] = fmt.Sprintf("%q %.2f", t.Word, t.Score)
+			}
+			fmt.Fprintf(w, "%s\t%.2f\t%s\n", line(c.Name, summaryWidth), c.Score, line(strings.Join(terms, " + "), summaryWidth))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.out)
+	}
+	text := "MAIN keeps it: " + line(r.Reason, errorWidth)
+	if r.Best != "" {
+		text = dispatch.Arrow(dispatch.Main, r.Best) + "  # " + line(r.Reason, errorWidth)
+	}
+	_, err := fmt.Fprintln(a.out, plain(text))
+	return err
+}

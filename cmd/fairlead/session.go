@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// usualPlace is where sessions lie in a repository (seed 002, Default Values).
+const usualPlace = ".claude/agent-state-machine"
+
+// byHand is who writes into a session's folder from the command line.
+var byHand = sessionfolder.Actor{Kind: "human", ID: "cli"}
+
+func (a *app) sessionVerb() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   "session",
+		Short: "Have one agent coordinate, and others do the work by their descriptions",
+		Long: `A session is a folder, by default .claude/agent-state-machine/ and the time. In it MAIN
+coordinates and touches no code; each input is a conversation with a folder of its own, and the
+agent whose description fits takes it over. The folder alone says where things stand, so all of
+this works without a daemon too; with one, agents of fairlead.yaml do the work.
+
+The verbs below are for the session that was begun last and is open; --path names another one, by
+its folder or by the folder's name.`,
+		Args: knownVerb,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().StringVar(&path, "path", "", "the session's folder, or its name (default: the open one that was begun last)")
+	cmd.AddCommand(
+		a.sessionStartVerb(&path), a.sessionInputVerb(&path), a.sessionDelegateVerb(&path), a.sessionDoneVerb(&path),
+		a.sessionRespondVerb(&path), a.sessionStatusVerb(&path), a.sessionListVerb(), a.sessionEndVerb(&path), a.sessionLogVerb(&path),
+	)
+	return cmd
+}
+
+// openSession is the session that a verb is about, as it stands.
+type openSession struct {
+	*sessionfolder.Folder
+	is dispatch.Session
+}
+
+// session finds the folder that path names; where it is empty, the open one that was begun last.
+func (a *app) session(path string) (openSession, error) {
+	var found openSession
+	var err error
+	if path == "" {
+		found.Folder, err = sessionfolder.Current(a.dir)
+		if err == nil && found.Folder == nil {
+			return found, &coded{exitRefused, fmt.Errorf("no session is open in %s; begin one with `fairlead session start`, or name its folder with --path", a.dir)}
+		}
+	} else {
+		found.Folder, err = sessionfolder.Open(a.sessionPath(path))
+	}
+	if err != nil {
+		var none *sessionfolder.NotASession
+		if errors.As(err, &none) {
+			return found, &coded{exitUsage, fmt.Errorf("%w; `fairlead session list` shows those there are", err)}
+		}
+		return found, err
+	}
+	found.is, err = found.Session()
+	return found, err
+}
+
+// sessionPath is the folder that somebody names: by its path, or as the list does.
+func (a *app) sessionPath(name string) string {
+	if !strings.ContainsRune(name, filepath.Separator) && name != "." && name != ".." {
+		if usual := filepath.Join(a.dir, filepath.FromSlash(usualPlace), name); isFolder(usual) && !isFolder(name) {
+			return usual
+		}
+	}
+	if abs, err := filepath.Abs(name); err == nil {
+		return abs
+	}
+	return name
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// ordering is session, for what nobody may do for himself.
+func (a *app) ordering(path, event string) (openSession, error) {
+	found, err := a.session(path)
+	if err != nil {
+		return found, err
+	}
+	return found, a.outside(event, found.Path(), found.is.Host)
+}
+
+// outside refuses what only a person or the command line outside may do (X10): whoever runs in a
+// session of ours would name himself the paths that he may write, or let himself out. What an
+// agent program starts is inside of its session too.
+func (a *app) outside(event, folder string, host dispatch.Host) error {
+	no := &machine.Refusal{
+		Subject: filepath.Base(folder), Event: event, Row: "X10",
+		Reason: "nobody releases himself: an agent says nothing as a person, and neither begins nor ends what it works in; ask the person whose session this is",
+	}
+	repos := []string{a.dir}
+	if repo := repoOf(folder); repo == "" {
+		if mark := os.Getenv("FAIRLEAD_MARK"); mark != "" {
+			no.State = "asked from within an agent's session"
+			return no
+		}
+	} else if repo != a.dir {
+		repos = append(repos, repo)
+	}
+	for _, repo := range repos {
+		if id, inside := holder.SessionOf(repo, os.Getpid()); inside {
+			no.State = "asked from within " + id
+			return no
+		}
+	}
+	if host == dispatch.Claude && os.Getenv("CLAUDECODE") != "" {
+		no.State = "asked from within the agent program"
+		no.Reason += ", which types /agent-state-machine there, or this in a terminal of its own"
+		return no
+	}
+	return nil
+}
+
+// repoOf is the repository in whose usual place a session's folder lies; empty: it lies elsewhere.
+func repoOf(folder string) string {
+	repo, usual := strings.CutSuffix(filepath.Dir(folder), string(filepath.Separator)+filepath.FromSlash(usualPlace))
+	if !usual {
+		return ""
+	}
+	return repo
+}
+
+// maybeConfig is fairlead.yaml where there is one, and nil where there is none.
+func (a *app) maybeConfig() (*config.Config, error) {
+	conf, err := config.Load(a.dir, os.LookupEnv)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return conf, err
+}
+
+// describedAgents are the states beside MAIN that a session would have: who is described in
+// .claude/agents, and who is in fairlead.yaml. notes are what is wrong with one of them.
+func (a *app) describedAgents(conf *config.Config) (agents []dispatch.Description, notes []string, err error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // then there are no agents of the user's
+	}
+	agents, faults, err := sessionfolder.Agents(a.dir, home)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range faults {
+		notes = append(notes, f.File+": "+f.Why)
+	}
+	if conf == nil {
+		return agents, notes, nil
+	}
+	return withConfigured(agents, conf), notes, nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+func (a *app) sessionEndVerb(path *string) *cobra.Command {
+	var why string
+	cmd := &cobra.Command{
+		Use:   "end",
+		Short: "End a session: nothing is enforced any more",
+		Long: `An agent that is at work is cancelled, and its conversation closed with a summary that says so.
+Nothing is deleted: the folder stays. Only a person, or a program outside, ends a session.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			found, err := a.ordering(*path, "end_asked")
+			if err != nil {
+				return err
+			}
+			done, err := a.tellSession(found, dispatch.End{Why: why})
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"path": found.Path(), "state": string(dispatch.Closed), "conversations": done.after.Made})
+			}
+			for _, ch := range done.changes {
+				a.printMove(ch)
+			}
+			_, err = fmt.Fprintf(a.out, "session %s is closed; its folder stays: %s\n", line(found.Name(), summaryWidth), plain(found.Path()))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&why, "why", "", "why, for the record")
+	return cmd
+}
+
+// loggedMost is as much as the JSON of a conversation may be.
+const loggedMost = 1 << 20
+
+func (a *app) sessionLogVerb(path *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "log",
+		Short: "Take the logger's JSON on standard input, and note a conversation in messages.jsonl",
+		Long: `It does what the seed's simple_asm_logger.py does, for programs that call it: one JSON object with
+conversation_id, timestamp, summary, files_created and agents_used, or the same as
+conversation_data beside a session_path. session_path decides which session, where it is given.
+A conversation that stands in messages.jsonl already is not noted twice.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			raw, err := io.ReadAll(io.LimitReader(a.in, loggedMost+1))
+			switch {
+			case err != nil:
+				return fmt.Errorf("read standard input: %w", err)
+			case len(raw) > loggedMost:
+				return usage(cmd, fmt.Errorf("the JSON has more than %d KiB; a summary is a line, not a file", loggedMost>>10))
+			}
+			return a.sessionLog(cmd, *path, raw)
+		},
+	}
+}
+
+func (a *app) sessionLog(cmd *cobra.Command, path string, raw []byte) error {
+	given, err := sessionfolder.LoggedPath(raw)
+	if err != nil {
+		return usage(cmd, err)
+	}
+	if path == "" {
+		path = given
+	}
+	found, err := a.ordering(path, "log")
+	if err != nil {
+		return err
+	}
+	if given != "" && a.sessionPath(given) != found.Path() {
+		return &coded{exitUsage, errors.New("--path names one session, and session_path in the JSON another one; leave one of them out")}
+	}
+	if err := found.Log(raw); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"path": found.Path(), "logged": true})
+	}
+	_, err = fmt.Fprintln(a.out, "noted in "+plain(filepath.Join(found.Path(), "conversations", "messages.jsonl")))
+	return err
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// sessionLook is how often a session's folder is looked at by somebody who waits for an answer.
+// The folder tells everything, whoever writes it, with a daemon and without.
+const sessionLook = 30 * time.Millisecond
+
+// sessionWait shows what happens to an input until it is answered. from is the place in the
+// history from which on it was not seen yet.
+func (a *app) sessionWait(ctx context.Context, found openSession, from int64, done moved) error {
+	n := done.after.Made
+	shown, failed := 0, false
+	for {
+		lines, next, err := found.Lines(from)
+		if err != nil {
+			return err
+		}
+		for _, l := range lines {
+			ch := l.Change
+			if ch.Event == dispatch.EndAsked {
+				return &coded{exitFailed, fmt.Errorf("the session was ended before %s was answered", dispatch.ConversationID(n))}
+			}
+			if ch.Body.Conversation != n {
+				continue
+			}
+			if arrow := arrowOf(ch); arrow != "" && shown > 0 {
+				done.Transitions = append(done.Transitions, arrow)
+			}
+			failed = ch.Trigger == "task failed" || failed && ch.Event != dispatch.RoundOver
+			if over := ch.Body.Summary; over != nil {
+				return a.answered(found, done, ch, failed)
+			}
+			if !a.json {
+				a.printMove(ch)
+			}
+			shown++
+		}
+		from = next
+		if err := pause(ctx, sessionLook); err != nil {
+			return err
+		}
+	}
+}
+
+// answered shows how a conversation ended.
+func (a *app) answered(found openSession, done moved, ch dispatch.Change, failed bool) error {
+	is, err := found.Session()
+	if err != nil {
+		return err
+	}
+	done.State, done.Waiting, done.Summary, done.Files = is.State(), len(is.Waiting), ch.Body.Summary.Text, ch.Body.Summary.Files
+	dialogue, err := found.Dialogue(ch.Body.Conversation)
+	if err != nil {
+		return err
+	}
+	done.Answer = answerIn(string(dialogue))
+	if a.json {
+		if err := a.printJSON(done); err != nil {
+			return err
+		}
+	} else if ch.Event != dispatch.Interrupted {
+		fmt.Fprintf(a.out, "[State: %s] [Conv: %03d] %s\n", dispatch.Display(ch.To), ch.Body.Conversation, plain(done.Answer))
+	}
+	switch {
+	case ch.Event == dispatch.Interrupted:
+		return fmt.Errorf("%s has no answer: %s", done.Conversation, line(ch.Body.Summary.Text, errorWidth))
+	case failed && is.Lead == "":
+		return fmt.Errorf("the task of %s failed; what its agent said is above", done.Conversation)
+	}
+	return nil
+}
+
+// answerIn finds what MAIN said last in a dialogue. Its parts begin with ## , a time and who speaks;
+// whoever writes such a line himself has it changed on its way in.
+func answerIn(dialogue string) string {
+	_, rest, ok := cutLast(dialogue, " "+dispatch.Main+"\n")
+	if !ok {
+		return ""
+	}
+	answer, _, _ := strings.Cut(rest, "\n## ")
+	return strings.TrimSpace(answer)
+}
+
+// cutLast cuts a text around the last heading that ends so.
+func cutLast(text, end string) (before, after string, ok bool) {
+	for i := strings.LastIndex(text, "\n## "); i >= 0; i = strings.LastIndex(text[:i], "\n## ") {
+		heading, rest, _ := strings.Cut(text[i+1:], "\n")
+		if strings.HasSuffix(heading+"\n", end) && strings.Count(heading, " ") == 2 {
+			return text[:i], rest, true
+		}
+	}
+	return text, "", false
+}

@@ -1,0 +1,388 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+func (a *app) sessionInputVerb(path *string) *cobra.Command {
+	var wait, over bool
+	cmd := &cobra.Command{
+		Use:   "input TEXT...",
+		Short: "Say something: it becomes a conversation with a folder of its own",
+		Long: `The agent whose description fits takes it over; where nobody's does, MAIN keeps it.
+` + "`fairlead route`" + ` shows the ranking. Paths that you name may be written; everything else that is
+made goes to the conversation's outputs/. As TEXT - reads standard input; several words are one
+text. An input that comes while another one is open waits for its turn, or, with --over, ends that
+one as interrupted.
+
+With --wait it shows who takes over, and returns with the answer; exit code 1 says that there is
+none, since the conversation was interrupted or its task failed.`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			text, err := a.spoken(words)
+			if err != nil {
+				return usage(cmd, err)
+			}
+			return a.sessionInput(cmd.Context(), *path, text, wait, over)
+		},
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "show what happens, and return when it is answered")
+	cmd.Flags().BoolVar(&over, "over", false, "end the conversation that is open as interrupted")
+	return cmd
+}
+
+// moved is what `fairlead session input --json` and its fellows print: where the session stands.
+type moved struct {
+	Conversation string          `json:"conversation_id,omitempty"`
+	State        string          `json:"state"`
+	Workspace    string          `json:"workspace,omitempty"`
+	Waiting      int             `json:"waiting,omitempty"` // inputs in line, this one among them
+	Transitions  []string        `json:"transitions,omitempty"`
+	Match        *dispatch.Match `json:"match,omitempty"`
+	Prompt       string          `json:"prompt,omitempty"` // of a delegation: what the agent is to be told
+	Answer       string          `json:"answer,omitempty"` // with --wait
+	Summary      string          `json:"summary,omitempty"`
+	Files        []dispatch.File `json:"files,omitempty"`
+	changes      []dispatch.Change
+	after        *dispatch.Session // as it stands
+}
+
+func (a *app) sessionInput(ctx context.Context, path, text string, wait, over bool) error {
+	found, err := a.ordering(path, "input")
+	if err != nil {
+		return err
+	}
+	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Over: over}
+	if found.is.Mode != dispatch.Response {
+		ranking, err := a.ranked(found.is, text)
+		if err != nil {
+			return err
+		}
+		in.Match = sessionfolder.MatchOf(ranking)
+	}
+	from := historyEnd(found.Folder)
+	done, err := a.tellSession(found, in)
+	if err != nil {
+		return a.inboxWords(found, err)
+	}
+	done.Match = in.Match
+	if wait && done.Conversation != "" {
+		return a.sessionWait(ctx, found, from, done)
+	}
+	if a.json {
+		return a.printJSON(done)
+	}
+	return a.printMoved(done, found.is)
+}
+
+// ranked holds a text against the descriptions of a session, by the threshold of fairlead.yaml.
+func (a *app) ranked(is dispatch.Session, text string) (policy.Ranking, error) {
+	conf, err := a.maybeConfig()
+	if err != nil {
+		return policy.Ranking{}, err
+	}
+	ranking := sessionfolder.Best(is, text)
+	if conf != nil {
+		ranking = byThreshold(ranking, conf.Session.Threshold)
+	}
+	return ranking, nil
+}
+
+// byThreshold decides a ranking by another threshold than its own; 0 is its own.
+func byThreshold(r policy.Ranking, threshold float64) policy.Ranking {
+	if threshold <= 0 || len(r.Scores) == 0 {
+		return r
+	}
+	best := r.Scores[0]
+	r.Threshold, r.Best = threshold, best.Name
+	r.Reason = fmt.Sprintf("%s has %.2f, and session.threshold is %.2f", best.Name, best.Score, threshold)
+	if best.Score < threshold {
+		r.Best = ""
+	}
+	return r
+}
+
+// historyEnd is the place behind everything that a session's history says now.
+func historyEnd(f *sessionfolder.Folder) int64 {
+	info, err := os.Stat(filepath.Join(f.Path(), "state.jsonl"))
+	if err != nil {
+		return 0 // then all of it is looked through
+	}
+	return info.Size()
+}
+
+// inboxWords adds to a refusal in mode response where a message is to be put.
+func (a *app) inboxWords(found openSession, err error) error {
+	if found.is.Mode != dispatch.Response || codeOf(err) != exitRefused {
+		return err
+	}
+	return fmt.Errorf("%w; a file of text in %s is one", err, filepath.Join(found.Path(), "inbox"))
+}
+
+// tellSession gives a session an input under the folder's lock, and says where it stands then.
+func (a *app) tellSession(found openSession, in dispatch.Input) (moved, error) {
+	changes, is, err := found.Do(time.Now(), byHand, in)
+	if err != nil {
+		return moved{}, err
+	}
+	done := moved{State: is.State(), Waiting: len(is.Waiting), changes: changes, after: &is}
+	for _, ch := range changes {
+		if ch.Body.Conversation != 0 && ch.Event != dispatch.InputWaits {
+			done.about(found.Folder, ch.Body.Conversation)
+		}
+		if arrow := arrowOf(ch); arrow != "" {
+			done.Transitions = append(done.Transitions, arrow)
+		}
+		if s := ch.Body.Summary; s != nil {
+			done.Summary, done.Files = s.Text, s.Files
+		}
+	}
+	return done, nil
+}
+
+// about says which conversation it is.
+func (m *moved) about(f *sessionfolder.Folder, n int) {
+	m.Conversation, m.Workspace = dispatch.ConversationID(n), f.Workspace(n)
+}
+
+// arrowOf is a change as people see it who only look who is in charge; empty: nothing moved.
+func arrowOf(ch dispatch.Change) string {
+	if ch.From == "" || ch.From == ch.To {
+		return ""
+	}
+	return dispatch.Arrow(ch.From, ch.To)
+}
+
+// printMoved shows an order and what came of it, as the seed shows it.
+func (a *app) printMoved(done moved, was dispatch.Session) error {
+	for _, ch := range done.changes {
+		a.printMove(ch)
+	}
+	if len(done.changes) == 0 {
+		fmt.Fprintln(a.out, "nothing changes: it is so already")
+	}
+	is := done.after
+	switch {
+	case is.Phase == dispatch.Talking && is.Host == dispatch.Nobody:
+		fmt.Fprintln(a.err, "MAIN has it; `fairlead session respond TEXT` answers, `fairlead session delegate AGENT TEXT` lets an agent do it")
+	case is.Phase == dispatch.Working && is.Host == dispatch.Nobody && was.State() != is.State():
+		fmt.Fprintln(a.err, "its files belong to "+plain(done.Workspace)+"; `fairlead session done` says that it is done")
+	}
+	return nil
+}
+
+// printMove shows one change: a line for what people are told, none for the rest.
+func (a *app) printMove(ch dispatch.Change) {
+	n := fmt.Sprintf("[Conv: %03d]", ch.Body.Conversation)
+	switch ch.Event {
+	case dispatch.InputCame, dispatch.MessageTaken:
+		fmt.Fprintf(a.out, "[State: %s] %s\n", dispatch.Display(ch.From), n)
+	case dispatch.InputWaits:
+		fmt.Fprintf(a.out, "it waits: %d in line behind %s\n", len(ch.Body.Now.Waiting), dispatch.ConversationID(ch.Body.Conversation))
+	}
+	if arrow := arrowOf(ch); arrow != "" {
+		fmt.Fprintln(a.out, a.paint(bold, plain(arrow))+a.paint(dim, "  # "+line(firstUpper(ch.Trigger), errorWidth)))
+	}
+	switch ch.Event {
+	case dispatch.Responded, dispatch.MessageDone:
+		fmt.Fprintln(a.out, a.paint(dim, dispatch.ConversationID(ch.Body.Conversation)+" is closed"))
+	case dispatch.Interrupted:
+		fmt.Fprintln(a.out, a.paint(dim, dispatch.ConversationID(ch.Body.Conversation)+" is closed: interrupted"))
+	case dispatch.HelpAsked:
+		if arrowOf(ch) == "" {
+			fmt.Fprintln(a.out, plain(dispatch.Display(ch.To))+" asks another of its kind")
+		}
+	}
+}
+
+func firstUpper(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+func (a *app) sessionDelegateVerb(path *string) *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "delegate AGENT TEXT...",
+		Short: "Put an agent in charge of a task",
+		Long: `It is for whoever carries out a session by hand: MAIN gives an agent a task, and with --from, in
+mode interactive, an agent asks another one for help. It prints what the agent is to be told: the
+task, and where its files belong. As TEXT - reads standard input.`,
+		Args:              args(cobra.MinimumNArgs(2)),
+		ValidArgsFunction: a.completeSessionAgent(path),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			text, err := a.spoken(words[1:])
+			if err != nil {
+				return usage(cmd, err)
+			}
+			return a.sessionDelegate(*path, words[0], text, from)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the agent that asks for help (default: MAIN delegates)")
+	return cmd
+}
+
+func (a *app) sessionDelegate(path, agent, text, from string) error {
+	found, err := a.ordering(path, "delegate")
+	if err != nil {
+		return err
+	}
+	in := dispatch.Delegate{Agent: agent, Text: text, Trigger: "delegated by MAIN"}
+	if from != "" {
+		if in.By, err = taskOf(found.is, from); err != nil {
+			return err
+		}
+		in.Trigger = from + " needs help"
+	}
+	prompt := text
+	if c := found.is.Open; c != nil {
+		prompt = sessionfolder.DelegationPrompt(text, found.Workspace(c.N), found.DialoguePath(c.N))
+		in.Params = fmt.Sprintf("- subagent_type: %s\n- description: %s\n- prompt: %s", agent, line(text, summaryWidth), prompt)
+	}
+	done, err := a.tellSession(found, in)
+	if err != nil {
+		return err
+	}
+	done.Prompt = prompt
+	if a.json {
+		return a.printJSON(done)
+	}
+	for _, ch := range done.changes {
+		a.printMove(ch)
+	}
+	_, err = fmt.Fprintln(a.out, "\n"+plain(prompt))
+	return err
+}
+
+// summaryWidth is a task in a line.
+const summaryWidth = 80
+
+// taskOf is the task of an agent that is at work; the one begun last, where it has several.
+func taskOf(is dispatch.Session, agent string) (uint64, error) {
+	if c := is.Open; c != nil {
+		for _, task := range slices.Backward(c.Tasks) {
+			if task.Agent == agent {
+				return task.ID, nil
+			}
+		}
+	}
+	return 0, &coded{exitRefused, fmt.Errorf("%s is not at work; `fairlead session status` shows who is", line(agent, stepWidth))}
+}
+
+func (a *app) sessionDoneVerb(path *string) *cobra.Command {
+	var failed bool
+	var agent string
+	cmd := &cobra.Command{
+		Use:   "done [TEXT...]",
+		Short: "Say that an agent is done with its task, and what came of it",
+		Long: `It is for whoever carries out a session by hand. Without --agent the task that was begun last is
+over. In mode orchestrator MAIN is in charge then, in mode interactive who asked. As TEXT - reads
+standard input.`,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			text := ""
+			if len(words) > 0 {
+				var err error
+				if text, err = a.spoken(words); err != nil {
+					return usage(cmd, err)
+				}
+			}
+			return a.sessionDone(*path, agent, text, failed)
+		},
+	}
+	cmd.Flags().BoolVar(&failed, "failed", false, "it failed")
+	cmd.Flags().StringVar(&agent, "agent", "", "whose task (default: the one that was begun last)")
+	if err := cmd.RegisterFlagCompletionFunc("agent", a.completeSessionAgent(path)); err != nil {
+		panic("fairlead: session done has no --agent: " + err.Error())
+	}
+	return cmd
+}
+
+func (a *app) sessionDone(path, agent, text string, failed bool) error {
+	found, err := a.ordering(path, "task_ended")
+	if err != nil {
+		return err
+	}
+	c := found.is.Open
+	if c == nil || len(c.Tasks) == 0 {
+		return &coded{exitRefused, errors.New("no agent is at work; `fairlead session respond TEXT` answers an input that MAIN has")}
+	}
+	task := c.Tasks[len(c.Tasks)-1]
+	if agent != "" {
+		id, err := taskOf(found.is, agent)
+		if err != nil {
+			return err
+		}
+		task, _ = c.Task(id)
+	}
+	done, err := a.tellSession(found, dispatch.TaskEnded{Task: task.ID, Round: task.Round, OK: !failed, Result: text})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(done)
+	}
+	return a.printMoved(done, found.is)
+}
+
+func (a *app) sessionRespondVerb(path *string) *cobra.Command {
+	var summary string
+	cmd := &cobra.Command{
+		Use:   "respond TEXT...",
+		Short: "Answer the input: the conversation is closed",
+		Long: `It is for whoever carries out a session by hand. What lies in the conversation's outputs/ stands
+in its line of messages.jsonl. An input that waits is begun then. As TEXT - reads standard input.`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			text, err := a.spoken(words)
+			if err != nil {
+				return usage(cmd, err)
+			}
+			found, err := a.ordering(*path, "responded")
+			if err != nil {
+				return err
+			}
+			done, err := a.tellSession(found, dispatch.Respond{Text: text, Summary: summary})
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(done)
+			}
+			return a.printMoved(done, found.is)
+		},
+	}
+	cmd.Flags().StringVar(&summary, "summary", "", "what it was about, for messages.jsonl (default: the input's first line)")
+	return cmd
+}
+
+// completeSessionAgent offers the agents of the session.
+func (a *app) completeSessionAgent(path *string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+		found, err := a.session(*path)
+		if err != nil || len(words) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, d := range found.is.Agents {
+			if !strings.ContainsAny(plain(d.Name), "\t\n\uFFFD") {
+				names = append(names, d.Name+"\t"+line(d.Text, summaryWidth))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
