@@ -116,15 +116,8 @@ func (d opened) carryOut(redo *os.File, parts []part) error {
 			grown = append(grown, file)
 		}
 	}
-	if err := syncAll(grown); err != nil {
+	if err := d.syncAll(grown, parts); err != nil {
 		return err
-	}
-	for _, p := range parts {
-		if rel := folderOf(p.File); rel != "" && (p.At == 0 || p.Whole != nil || p.Move != "") {
-			if err := d.sync(rel); err != nil {
-				return fmt.Errorf("sync the folder of %s: %w", p.File, err)
-			}
-		}
 	}
 	point("truncate " + redoName)
 	if err := redo.Truncate(0); err != nil {
@@ -146,6 +139,9 @@ func (d opened) mkdirs(rel string) error {
 		return err
 	}
 	_, err := d.mkdir(rel)
+	if err == nil && folderOf(rel) == conversationsName { // a conversation has its outputs
+		_, err = d.mkdir(rel + "/" + outputsName)
+	}
 	return err
 }
 
@@ -158,20 +154,44 @@ func folderOf(rel string) string {
 	return ""
 }
 
-// syncAll syncs several files at the same time: the file system joins what it can.
-func syncAll(files []*os.File) error {
-	errs := make([]error, len(files))
+// syncAll syncs the files that grew, and the folders in which names are new, all at the same time: the
+// file system joins what it can.
+func (d opened) syncAll(grown []*os.File, parts []part) error {
+	folders := map[string]bool{}
+	for _, p := range parts {
+		if p.At > 0 {
+			continue
+		}
+		for _, rel := range []string{p.File, p.Move} {
+			for rel = folderOf(rel); rel != ""; rel = folderOf(rel) {
+				folders[rel] = true
+			}
+		}
+	}
 	var all sync.WaitGroup
-	for i, file := range files {
+	errs := make(chan error, len(grown)+len(folders))
+	for _, file := range grown {
 		point("sync " + file.Name())
 		all.Go(func() {
 			if err := fsync(int(file.Fd())); err != nil {
-				errs[i] = fmt.Errorf("sync %s: %w", file.Name(), err)
+				errs <- fmt.Errorf("sync %s: %w", file.Name(), err)
+			}
+		})
+	}
+	for rel := range folders {
+		all.Go(func() {
+			if err := d.sync(rel); err != nil {
+				errs <- fmt.Errorf("sync the folder %s/%s: %w", d.path, rel, err)
 			}
 		})
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	close(errs)
+	var failed []error
+	for err := range errs {
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
 }
 
 // grow adds to a file what of a text is not there yet. Others may have added to it meanwhile, or an

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -106,16 +105,11 @@ func absolute(path, repo, home string) string {
 
 // inCharge is Session.InCharge, and knows the keys of the daemon's work, too.
 func inCharge(s *dispatch.Session, caller string) (agent string, main bool) {
-	conv, rest, ok := strings.Cut(caller, "/")
-	if !ok || s.Host != dispatch.Fairlead || s.Open == nil || s.Open.ID() != conv {
+	work, ok := dispatch.WorkOf(caller)
+	if !ok || s.Host != dispatch.Fairlead {
 		return s.InCharge(caller)
 	}
-	number, _, _ := strings.Cut(rest, "/")
-	id, err := strconv.ParseUint(number, 10, 64)
-	if err != nil {
-		return dispatch.Main, true
-	}
-	if task, ok := s.Open.Task(id); ok {
+	if task, ok := s.Open.Task(work.Task); ok && s.Open.N == work.Conversation {
 		return task.Agent, false
 	}
 	return dispatch.Main, true

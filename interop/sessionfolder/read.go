@@ -105,11 +105,14 @@ func lineAt(file *os.File, at span) ([]byte, error) {
 	return line, nil
 }
 
+// lookBytes is what is read at once where one line is looked for: most have less than 2 KiB.
+const lookBytes = 8 << 10
+
 // backward gives the whole lines before a byte of the file, the last first, until look has enough.
 // What follows the last line feed is no whole line. A line that is too long is given cut.
 func backward(file *os.File, end int64, look func(at span, line []byte) (more bool)) error {
-	step := int64(64 << 10) // doubled within a line, so that a long one is not copied again and again
-	var rest []byte         // what was read of the line that begins further to the front; at most twice lineBytesMax
+	step := int64(lookBytes) // doubled within a line, so that a long one is not copied again and again
+	var rest []byte          // what was read of the line that begins further to the front; at most twice lineBytesMax
 	lineEnd := int64(-1)
 	for at := end; at > 0; {
 		from := max(0, at-step)
@@ -129,7 +132,7 @@ func backward(file *os.File, end int64, look func(at span, line []byte) (more bo
 					return nil
 				}
 			}
-			rest, lineEnd, tail, step = nil, from+int64(i)+1, i, 64<<10
+			rest, lineEnd, tail, step = nil, from+int64(i)+1, i, lookBytes
 		}
 		if lineEnd >= 0 {
 			rest = append(chunk[:tail:tail], rest...)
@@ -172,7 +175,7 @@ func (f *Folder) firstLine(file *os.File) (first, error) {
 	if f.first != nil && f.first.dev == dev && f.first.ino == ino {
 		return *f.first, nil
 	}
-	in := bufio.NewReaderSize(io.NewSectionReader(file, 0, linesBytesMax), 64<<10)
+	in := bufio.NewReaderSize(io.NewSectionReader(file, 0, linesBytesMax), lookBytes)
 	var r record
 	for { // the first line that can be read, as Lines has it
 		line, _, err := wholeLine(in)
