@@ -65,31 +65,41 @@ export function share(score, r) {
   return most > 0 ? Math.max(0, Math.min(100, (score / most) * 100)) : 0;
 }
 
-/** @typedef {{title: string, level: number, text: string, move: boolean}} Section move: another state came */
+/** @typedef {{at: string, title: string, text: string, move: boolean}} Section at: of a part that the record timed; move: another state came */
+
+/** A heading as the record writes it, and any other one. Only the first begins another speaker's part. */
+const TIMED = /^## (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\s(.*)$/, TITLED = /^#{1,6}\s+(\S.*)$/;
 
 /**
  * A dialogue as its sections: a heading, and what stands under it. Whatever it says stays text.
+ * A timed heading counts wherever it stands: who forgets to close a fence does not swallow the
+ * others.
  * @param {string} text @returns {Section[]}
  */
 export function sectionsOf(text) {
   /** @type {Section[]} */
   const sections = [];
-  let title = '', level = 0, fenced = false, begun = false;
+  let at = '', title = '', fenced = false;
   /** @type {string[]} */
   let lines = [];
   const close = () => {
     const body = lines.join('\n').replace(/^\s*\n|\s+$/g, '');
-    if (title || body) sections.push({ title, level, text: body, move: /^\[[^\]\n]{1,200} \u2192 [^\]\n]{1,200}\]/.test(body || title) });
+    if (title || body) sections.push({ at, title, text: body, move: at !== '' && /^\[.* \u2192 .*\]/.test(title) });
     lines = [];
   };
   for (const line of text.split(/\r?\n/)) {
-    if (/^\s{0,3}```/.test(line)) fenced = !fenced;
-    const head = fenced ? null : /^(#{1,6})\s+(\S.*)$/.exec(line.slice(0, TITLE_MAX * 4));
-    if (!head) { lines.push(line); continue; }
-    if (begun || lines.length > 0) close();
-    begun = true;
-    level = head[1].length;
-    title = plain(head[2], TITLE_MAX);
+    const short = line.slice(0, TITLE_MAX * 4);
+    const timed = TIMED.exec(short);
+    const titled = timed || fenced ? null : TITLED.exec(short);
+    if (!timed && !titled) {
+      if (/^\s{0,3}```/.test(short)) fenced = !fenced;
+      lines.push(line);
+      continue;
+    }
+    close();
+    fenced = false;
+    at = timed ? timed[1] : '';
+    title = plain(timed ? timed[2] : titled?.[1], TITLE_MAX);
   }
   close();
   return sections;

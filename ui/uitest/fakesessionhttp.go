@@ -105,7 +105,7 @@ func (f *Fake) postDesk(w http.ResponseWriter, r *http.Request) {
 		if body.Mode == "response" {
 			d.Row.Phase, d.Row.State = "queue", "QUEUE"
 		}
-		d.Agents = someAgents()
+		d.Agents = SomeAgents()
 	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,8 +154,8 @@ func (d *Desk) view() map[string]any {
 	}
 }
 
-// someAgents are those whose descriptions the stories' words fit.
-func someAgents() []DispatchAgent {
+// SomeAgents are those whose descriptions the stories' words fit.
+func SomeAgents() []DispatchAgent {
 	return []DispatchAgent{
 		{"fullstack-engineer", "Use to write, run and debug programs: Python scripts, web servers, command-line tools.", ".claude/agents/fullstack-engineer.md"},
 		{"juvenile-database-architect", "Use for database design, query optimization, and to write migrations.", ".claude/agents/juvenile-database-architect.md"},

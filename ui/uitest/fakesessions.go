@@ -191,7 +191,7 @@ func (f *Fake) note(d *Desk, row, kind, phase, to, trigger, from string) *Dispat
 		l.Shown = "[" + shownState(from) + " → " + shownState(to) + "]"
 	}
 	if talk := d.open(); talk != nil && l.Shown != "" {
-		talk.Dialogue += fmt.Sprintf("\n## %s transition\n\n%s %s\n", now.Format("15:04:05"), l.Shown, trigger)
+		talk.Dialogue += fmt.Sprintf("\n## %s %s\n\n%s\n", now.Format("2006-01-02T15:04:05"), l.Shown, trigger)
 	}
 	d.lines = append(d.lines, l)
 	d.Row.Phase, d.Row.State, d.Row.ChangedAt = phase, to, &now
@@ -207,7 +207,7 @@ func (f *Fake) note(d *Desk, row, kind, phase, to, trigger, from string) *Dispat
 // record appends to the dialogue of the open conversation.
 func (f *Fake) record(d *Desk, who, text string) {
 	if talk := d.open(); talk != nil {
-		talk.Dialogue += fmt.Sprintf("\n## %s %s\n\n%s\n", f.now().Format("15:04:05"), who, text)
+		talk.Dialogue += fmt.Sprintf("\n## %s %s\n\n%s\n", f.now().Format("2006-01-02T15:04:05"), who, text)
 	}
 }
 
@@ -277,7 +277,7 @@ func (f *Fake) Deny(name string, denial DispatchDenial) {
 	}
 	d.denials = append(d.denials, &denial)
 	d.Row.Denied++
-	f.record(d, d.Row.State+", denied", denial.Tool+": "+denial.Reason)
+	f.record(d, d.Row.State+" was denied", denial.Tool+": "+denial.Reason)
 	f.note(d, "D8", "denied", d.Row.Phase, d.Row.State, "denied "+denial.Tool, d.Row.State)
 }
 

@@ -24,6 +24,7 @@ type Target struct {
 	Faulty   string            // a workflow with a fault in line 12, column 13
 	Meeting  *Meeting          // a channel of its; nil: none
 	Ceremony *Ceremony         // a crew that it can summon; nil: none
+	Sitting  *Sitting          // a session with MAIN; nil: none
 
 	Liar string // an agent at rest whose name, description and note try to be markup, controls and overrides
 }
@@ -71,6 +72,13 @@ func Scenarios() []Scenario {
 		{"hostile crew", HostileCrew},
 		{"a crew by keyboard", CrewByKeyboard},
 		{"crew accessible", CrewAccessible},
+		{"a session denied and delegated", DeniedAndDelegated},
+		{"a session from here", SessionFromHere},
+		{"a session cut and mended", SessionCut},
+		{"a hosted session", HostedSession},
+		{"hostile session", HostileSession},
+		{"a session by keyboard", SessionByKeyboard},
+		{"sessions accessible", SessionsAccessible},
 	}
 }
 

@@ -2,6 +2,7 @@ package uitest_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ func fakeTarget(t *testing.T) uitest.Target {
 	return uitest.Target{
 		Meeting:  fakeMeeting(fake),
 		Ceremony: fakeCeremony(fake),
+		Sitting:  fakeSitting(fake),
 		Workflow: fakeWorkflow(fake), Faulty: uitest.FaultyWorkflow,
 		URL: url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
 		Say:    func(text string) { fake.Say("coder", text) },
@@ -106,7 +108,15 @@ func fakeCeremony(fake *uitest.Fake) *uitest.Ceremony {
 	}
 }
 
-func TestScenarios(t *testing.T) { uitest.RunAll(t, fakeTarget) }
+// Each story once, on a desktop or on a phone; FAIRLEAD_LONG=1 tells each on both. Those of what
+// is accessible go through every view by themselves.
+func TestScenarios(t *testing.T) {
+	tell := uitest.RunEach
+	if os.Getenv("FAIRLEAD_LONG") != "" {
+		tell = uitest.RunAll
+	}
+	tell(t, fakeTarget)
+}
 
 // A thousand agents and twenty thousand changes must leave the page usable. How
 // long it took is told, not judged: machines differ.

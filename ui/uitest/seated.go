@@ -13,18 +13,18 @@ func Seated() *Fake {
 	f.mu.Lock()
 	f.now = func() time.Time { at = at.Add(4 * time.Second); return at }
 	f.mu.Unlock()
-	f.AddDesk("20261120_141208", func(d *Desk) { d.Row.Host, d.Agents = "claude", someAgents() })
+	f.AddDesk("20261120_141208", func(d *Desk) { d.Row.Host, d.Agents = "claude", SomeAgents() })
 	f.Input("20261120_141208", "Which berths are free on Sunday?")
 	f.Respond("20261120_141208", "Seven and nine.")
 	f.EndDesk("20261120_141208")
 	f.AddDesk("inbox-of-the-quay", func(d *Desk) {
-		d.Row.Mode, d.Row.Phase, d.Row.State, d.Row.Host, d.Agents = "response", "queue", "QUEUE", "fairlead", someAgents()
+		d.Row.Mode, d.Row.Phase, d.Row.State, d.Row.Host, d.Agents = "response", "queue", "QUEUE", "fairlead", SomeAgents()
 	})
 	f.mu.Lock()
 	at = time.Now().UTC().Add(-9 * time.Minute)
 	f.mu.Unlock()
 	f.AddDesk(SeatedName, func(d *Desk) {
-		d.Row.Host, d.Agents = "fairlead", someAgents()
+		d.Row.Host, d.Agents = "fairlead", SomeAgents()
 		d.Layers = []string{"Rules on what MAIN asks and calls", "A Landlock sandbox around MAIN: it reads everything and writes only where it may", "What changed on disk is looked at after each of MAIN's rounds"}
 	})
 	f.Input(SeatedName, "Hello, what can you help with?")

@@ -31,7 +31,6 @@ func TestPicturesOfSessions(t *testing.T) {
 		shot("list")
 		p.Open(url + "/#/session/" + uitest.SeatedName)
 		p.WaitText(".state-now", "FULLSTACK_ENGINEER")
-		p.Click(".came", "How it came there")
 		shot("one")
 		uitest.Eval[bool](p, `(document.querySelector('.session-pane').scrollTop = 700, true)`)
 		shot("further")

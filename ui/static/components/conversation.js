@@ -44,7 +44,7 @@ function Dialogue({ text }) {
   const all = useMemo(() => sectionsOf(text), [text]);
   const first = Math.max(0, all.length - more.value);
   return html`<div class="dialogue">${first > 0 && html`<button type="button" class="link" onClick=${() => { more.value += SECTIONS_FIRST; }}>Show ${plural(first, 'earlier part')}</button>`}
-    ${all.slice(first).map((s, i) => html`<section key=${first + i} class="dlg dlg-${Math.min(3, s.level)} ${s.move ? 'dlg-move' : ''}">${s.title && html`<p class="dlg-title">${s.title}</p>`}${s.text && html`<${Words} text=${s.text} />`}</section>`)}
+    ${all.slice(first).map((s, i) => html`<section key=${first + i} class="dlg ${s.at ? 'dlg-timed' : ''} ${s.move ? 'dlg-move' : ''}">${(s.at || s.title) && html`<p class="dlg-title">${s.title}${s.at && html` <time class="num" datetime=${s.at}>${s.at.slice(11)}</time>`}</p>`}${s.text && html`<${Words} text=${s.text} />`}</section>`)}
     ${all.length === 0 && html`<p class="soft">Nothing stands in it yet.</p>`}</div>`;
 }
 

@@ -21,7 +21,7 @@ import { SayTo } from './sayto.js';
 /** @typedef {import('../api.js').DispatchView} View */
 
 /** Lines of the history drawn at first, and conversations. */
-const LINES_FIRST = 8, TALKS_FIRST = 30;
+const LINES_FIRST = 12, TALKS_FIRST = 30;
 const FILES_SHOWN_MAX = 6;
 
 /** Ends the session; asked twice, because nothing is enforced any more after it. @param {{name: string}} props */
@@ -53,21 +53,22 @@ function Head({ v }) {
 
 /** Who is in charge, as large as it matters. @param {{v: View}} props */
 function State({ v }) {
-  const more = useSignal(LINES_FIRST);
-  const lines = v.lines ?? [];
-  const by = cameBy(lines);
-  const work = v.at_work ?? [];
-  const shown = lines.slice(-more.value).reverse();
+  const by = cameBy(v.lines ?? []), work = v.at_work ?? [];
   const closed = v.session.phase === 'closed';
   return html`<section class="card state-card" aria-labelledby="state-title"><h3 id="state-title">${closed ? 'Last state' : 'State'}</h3>
     <p class="state-now ${v.session.phase === 'working' || v.session.phase === 'serving' ? 'state-now-agent' : ''}"><bdi>${display(v.session.state)}</bdi></p>
     ${by && html`<p class="state-came"><${Moved} line=${by} /> <${When} at=${by.at} /></p>`}
-    ${work.length > 0 && html`<ul class="at-work" aria-label="At work">${work.map((t) => html`<li key=${t.id}><b><bdi>${plain(t.agent, 80)}</bdi></b>${t.by ? html`<span class="soft"> for ${plain(t.by, 80)}</span>` : ''} <span class="soft">since <${When} at=${t.began} /></span>${t.text && html`<span class="at-work-text">${plain(t.text, 240)}</span>`}</li>`)}</ul>`}
-    <details class="came"><summary>How it came there</summary>
-      <ol class="came-lines" tabIndex=${0} aria-label="What happened, the newest first">${shown.map((l) => html`<li key=${l.line} class=${l.foreign ? 'came-foreign' : ''}><${When} at=${l.at} /><code class="rule">${plain(l.row, 8) || '\u2013'}</code><span class="came-what">${l.conversation && html`<span class="came-conv">${plain(l.conversation, 20)}</span> `}<${Moved} line=${l} />
-        ${l.foreign ? html` <span class="tag">another program wrote this line</span>` : ''}</span></li>`)}</ol>
-      ${lines.length > more.value ? html`<button type="button" class="link" onClick=${() => { more.value += 100; }}>Show older lines</button>` : v.lines_left_out > 0 && html`<p class="soft">${plural(v.lines_left_out, 'older line')} in <code>state.jsonl</code></p>`}
-    </details></section>`;
+    ${work.length > 0 && html`<ul class="at-work" aria-label="At work">${work.map((t) => html`<li key=${t.id}><b><bdi>${plain(t.agent, 80)}</bdi></b>${t.by ? html`<span class="soft"> for ${plain(t.by, 80)}</span>` : ''} <span class="soft">since <${When} at=${t.began} /></span>${t.text && html`<span class="at-work-text">${plain(t.text, 240)}</span>`}</li>`)}</ul>`}</section>`;
+}
+
+/** How it came to be as it is. @param {{v: View}} props */
+function Came({ v }) {
+  const more = useSignal(LINES_FIRST);
+  const lines = v.lines ?? [];
+  return html`<section class="card came" aria-labelledby="came-title"><h3 id="came-title">How it came there</h3>
+    <ol class="came-lines" tabIndex=${0} aria-labelledby="came-title">${lines.slice(-more.value).reverse().map((l, i) => html`<li key=${`${l.line}/${i}`} class=${l.foreign ? 'came-foreign' : ''}><${When} at=${l.at} /><code class="rule">${plain(l.row, 8) || '\u2013'}</code><span class="came-what">${l.conversation && html`<span class="came-conv">${plain(l.conversation, 20)}</span> `}<${Moved} line=${l} />
+      ${l.foreign ? html` <span class="tag">another program wrote this line</span>` : ''}</span></li>`)}</ol>
+    ${lines.length > more.value ? html`<button type="button" class="link" onClick=${() => { more.value += 100; }}>Show older lines</button>` : v.lines_left_out > 0 && html`<p class="soft">${plural(v.lines_left_out, 'older line')} in <code>state.jsonl</code></p>`}</section>`;
 }
 
 /** What the state that it is in may do. @param {{v: View}} props */
@@ -100,7 +101,7 @@ function Conversations({ v }) {
 
 /** @param {{v: View}} props */
 function Whole({ v }) {
-  return html`<div class="session-grid"><div class="session-main"><${State} v=${v} /><${SayTo} v=${v} /><${Conversations} v=${v} /></div>
+  return html`<div class="session-grid"><div class="session-main"><${State} v=${v} /><${SayTo} v=${v} /><${Conversations} v=${v} /><${Came} v=${v} /></div>
     <div class="session-side"><${May} v=${v} /><${Denials} v=${v} /><${Ranked} of=${v.ranking} /></div></div>`;
 }
 

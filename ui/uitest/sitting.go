@@ -1,0 +1,219 @@
+package uitest
+
+import (
+	"strings"
+	"testing"
+)
+
+// Sitting is a session with MAIN that a target has, and what a test has to do in it. Where agents
+// do it by themselves the hooks are nil.
+type Sitting struct {
+	Name  string // of the session; empty: the page begins one
+	Input string // that fits the description of Agent
+	Agent string
+	File  string // that is made of it
+	Text  string // words in it
+
+	Deny     func() // MAIN is denied a write
+	Delegate func() // to Agent
+	Made     func() // File
+	Done     func() // Agent is done
+	Respond  func() // MAIN has the answer
+	Other    func(text string)
+	Foreign  func(words string) // another program writes a line of its own
+	Refuse   func() string      // the next input will be refused; these words must be shown
+	Edit     func(change func(*Desk))
+	EditTalk func(change func(*DispatchTalk))
+}
+
+// sits opens the page of sessions, and the target's one.
+func (p *Page) sits(target Target) {
+	p.t.Helper()
+	p.Open(target.URL)
+	p.Click(".places", "Sessions")
+	p.Until("the sessions are known", `document.querySelector('.session-list .run-rows, .session-list .empty h2')`)
+	if name := target.Sitting.Name; name != "" {
+		p.Click(".session-list", name)
+		p.WaitText("#session-title", name)
+	}
+}
+
+// types says something to the session that is shown.
+func (p *Page) types(text string) {
+	p.t.Helper()
+	p.Until("the field has the focus", `(document.querySelector('#words').focus(), document.activeElement.id === 'words')`)
+	p.Press(text)
+	p.Click(".say-card", "Send")
+	p.Until("the field is empty", `document.querySelector('#words').value === ''`)
+}
+
+// DeniedAndDelegated: MAIN is denied a write, the agent that can does it, and both who asked and
+// who only looks see what was done instead, what the state may do, and what came of it.
+func DeniedAndDelegated(t *testing.T, p *Page, target Target) {
+	needs(t, target.Sitting != nil && target.Sitting.Deny != nil, "deny something in a session")
+	s := target.Sitting
+	q := Browse(t)
+	q.sits(target)
+	p.sits(target)
+	p.WaitText(".state-now", "MAIN")
+	p.WaitText(".may-cannot", "*.py")
+	p.types(s.Input)
+	for _, page := range []*Page{p, q} {
+		page.WaitText(".talks", s.Input)
+		page.WaitText(".ranked-card", s.Agent)
+		page.WaitText(".place-count-sessions", "1")
+	}
+	s.Deny()
+	for _, page := range []*Page{p, q} {
+		page.WaitText(".denials", "which MAIN cannot do")
+		page.WaitText(".denial-then", s.Agent+" could do it")
+	}
+	s.Delegate()
+	arrow := "[MAIN → " + shownState(s.Agent) + "]"
+	for _, page := range []*Page{p, q} {
+		page.WaitText(".state-now", shownState(s.Agent))
+		page.WaitText(".state-came", arrow)
+		page.WaitText(".denial-then", arrow)
+		page.WaitText(".may-card", "everything")
+		page.WaitText(".at-work", s.Agent)
+	}
+	p.types("And what comes after that?")
+	q.WaitText(".waiting", "And what comes after that?")
+	s.Made()
+	s.Done()
+	s.Respond()
+	for _, page := range []*Page{p, q} {
+		page.WaitText(".state-now", "MAIN")
+		page.WaitText(".came-lines", "["+shownState(s.Agent)+" → MAIN]")
+		page.Until("the one that waited has begun", `!document.querySelector('.waiting') && document.querySelectorAll('.talk-row').length >= 2`)
+	}
+	p.read(s)
+	q.NoConsoleErrors()
+}
+
+// read opens the session's first conversation, and the file that was made in it.
+func (p *Page) read(s *Sitting) {
+	p.t.Helper()
+	p.Click(".talks", "conv_001")
+	p.WaitText("#conv-title", "conv_001")
+	p.WaitText(".dialogue", s.Input)
+	p.WaitText(".dlg-move", "→ "+shownState(s.Agent))
+	p.Click(".output-file", "Show")
+	p.WaitText(".output-file-text", s.Text)
+	p.Until("it can be saved", `document.querySelector('.output-file a[download]').href.includes('/outputs/')`)
+	p.Click(".conv", "The whole session")
+	p.WaitText(".state-card", "State")
+}
+
+// SessionFromHere: a session is begun on the page, spoken to, refused something, and ended; what
+// another program says meanwhile comes by itself.
+func SessionFromHere(t *testing.T, p *Page, target Target) {
+	needs(t, target.Sitting != nil && target.Sitting.Other != nil, "have another program speak in a session")
+	s := target.Sitting
+	p.sits(target)
+	s.Other("said by another program")
+	p.WaitText(".talks", "said by another program")
+	s.Foreign("a stranger's words")
+	p.WaitText(".came-foreign", "another program wrote this line")
+	words := s.Refuse()
+	p.Until("the field has the focus", `(document.querySelector('#words').focus(), document.activeElement.id === 'words')`)
+	p.Press("this will be refused")
+	p.Click(".say-card", "Send")
+	p.WaitText(".session-head .fault-place", words)
+	p.Until("nothing that was typed is lost", `document.querySelector('#words').value === 'this will be refused'`)
+	p.Click(".session-head .fault-place", "Put away")
+	if !Eval[bool](p, `document.querySelector('.session-list').checkVisibility()`) {
+		p.Click(".session-head", "Sessions")
+	}
+	p.Click(".session-list", "Start a session")
+	p.WaitText("dialog", "Who does the work")
+	Eval[bool](p, `(() => { const e = document.querySelector('#session-mode'); e.value = 'response'; e.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
+	p.WaitText("dialog", "messages of an inbox go to agents")
+	p.Click("dialog .dialog-foot", "Start")
+	p.WaitText(".state-now", "QUEUE")
+	p.WaitText(".say-mute", "inbox")
+	p.Click(".session-head", "End session")
+	p.WaitText(".sure", "nothing is enforced any more")
+	p.Click(".sure", "Yes, end it")
+	p.WaitText(".session-head", "closed")
+	p.WaitText(".may-card", "Nothing is enforced")
+	p.Until("there is nothing to end", `!document.querySelector('.session-end')`)
+}
+
+// SessionCut: a page that is cut off offers nothing, and catches up by itself.
+func SessionCut(t *testing.T, p *Page, target Target) {
+	needs(t, target.Line != nil && target.Sitting != nil && target.Sitting.Other != nil, "cut the line")
+	p.sits(target)
+	target.Line.Cut()
+	p.WaitText(".banners", "Cut off since")
+	p.Until("nothing can be ordered", `[...document.querySelectorAll('.deck .order')].every(o => o.getAttribute('aria-disabled') === 'true')`)
+	target.Sitting.Other("while nobody saw it")
+	target.Line.Mend()
+	p.WaitGone(".banners", "Cut off")
+	p.WaitText(".talks", "while nobody saw it")
+}
+
+// HostedSession: agents of the daemon's own do the work that a person gives a session that the page
+// began; who was in charge, what was made and the answer are there to read.
+func HostedSession(t *testing.T, p *Page, target Target) {
+	needs(t, target.Sitting != nil && target.Sitting.Deny == nil, "have agents work in a session by themselves")
+	s := target.Sitting
+	p.sits(target)
+	p.Click(".session-list", "Start a session")
+	p.WaitText("dialog", "Who does the work")
+	p.Click("dialog .dialog-foot", "Start")
+	p.WaitText(".state-now", "MAIN")
+	p.WaitText(".session-head", "agents of fairlead.yaml")
+	p.types(s.Input)
+	p.WaitText(".came-lines", "[MAIN → "+shownState(s.Agent)+"]")
+	p.WaitText(".came-lines", "["+shownState(s.Agent)+" → MAIN]")
+	p.Until("the conversation is over", `document.querySelector('.talk-row') && !document.querySelector('.talk-row-open')`)
+	p.WaitText(".talks", s.File)
+	p.read(s)
+}
+
+// HostileSession: whatever a session's folder, its agents, files and words say comes out as text.
+func HostileSession(t *testing.T, p *Page, target Target) {
+	needs(t, target.Sitting != nil && target.Sitting.EditTalk != nil, "make up a session")
+	s := target.Sitting
+	s.Edit(func(d *Desk) {
+		d.Agents = append(d.Agents, DispatchAgent{Lie, Lie, Lie})
+		d.Notes, d.Layers, d.Row.Path = []string{Lie}, []string{Lie}, "/"+Lie
+	})
+	s.Other(Lie + "\n" + strings.Repeat("x", lineBytesMany))
+	s.Deny()
+	s.Edit(func(d *Desk) {
+		x := d.denials[0]
+		x.Tool, x.Call, x.Reason, x.Delegate, x.Row = Lie, Lie, Lie, Lie, Lie
+		d.ranked["ranking"].(map[string]any)["reason"] = Lie
+		d.ranked["ranking"].(map[string]any)["scores"] = []Score{{Lie, 1e308, []ScoreTerm{{Lie, -1}}}, {"NaN", 0, nil}}
+		d.lines[len(d.lines)-1].Trigger = Lie
+	})
+	s.EditTalk(func(talk *DispatchTalk) {
+		talk.Summary, talk.Agents = Lie, []string{Lie}
+		talk.Outputs = append(talk.Outputs, OutputFile{Name: Lie, Bytes: len(Lie), text: Lie}, OutputFile{Name: "../../x", Bytes: 1})
+		talk.Files = append(talk.Files, DispatchFile{Path: Lie, Summary: Lie})
+		talk.Dialogue += "\n## 2026-11-21T15:00:00 " + Lie + "\n\n" + Lie + "\n\n```\nnever closed " + Lie + "\n## 2026-11-21T15:00:01 next\n\nstill a part of its own\n" + strings.Repeat("y", lineBytesMany) + "\n# head\nbelow\n"
+	})
+	p.sits(target)
+	p.WaitText(".denials", "<img src=x onerror")
+	p.WaitText(".session-pane", "\u27e8RLO\u27e9gnp.exe")
+	unhurt := func() {
+		t.Helper()
+		if raw := Eval[string](p, `document.querySelector('#app').textContent.slice(0, 400000)`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
+			t.Error("a control or an override reached the page as itself")
+		}
+		if Eval[bool](p, `document.querySelector('.deck img, .deck script, .session-pane textarea:not(#words)') !== null || document.title.includes('owned')`) {
+			t.Error("words became markup")
+		}
+		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth && document.querySelector('.session-pane').scrollWidth <= document.querySelector('.session-pane').clientWidth`)
+	}
+	unhurt()
+	p.Click(".talks", "conv_001")
+	p.WaitText(".dialogue", "never closed")
+	p.WaitText(".dlg-timed .dlg-title", "next")
+	p.WaitText(".dialogue", "Show all of it")
+	p.Click(".output-file", "Show")
+	p.WaitText(".output-file-text", "<img src=x onerror")
+	unhurt()
+}

@@ -1,0 +1,80 @@
+package uitest
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// SessionByKeyboard: a session is found, spoken to, read and left without a mouse.
+func SessionByKeyboard(t *testing.T, p *Page, target Target) {
+	needs(t, target.Sitting != nil && target.Sitting.Deny != nil, "have a session")
+	s := target.Sitting
+	p.Open(target.URL)
+	p.WaitText(".roster", target.Agent)
+	p.Press("d")
+	p.WaitText(".session-list", s.Name)
+	p.tabTo("the sessions", `e.classList.contains('run-name')`)
+	p.Press(kb.Enter)
+	p.WaitText("#session-title", s.Name)
+	p.Press("/")
+	p.Until("the field has the focus", `document.activeElement.id === 'words'`)
+	p.Press("by keyboard, d and all")
+	p.tabTo("the button", `e.classList.contains('order-send')`)
+	p.Press(kb.Enter)
+	p.WaitText(".talks", "by keyboard, d and all")
+	p.tabTo("the conversation", `e.classList.contains('talk-name')`)
+	p.Press(kb.Enter)
+	p.WaitText("#conv-title", "conv_001")
+	p.Press(kb.Escape)
+	p.WaitText(".state-card", "State")
+	p.tabTo("the end", `e.tagName === 'BUTTON' && e.textContent.includes('End session')`)
+	p.Press(kb.Enter)
+	p.Until("the safe answer has the focus", `document.activeElement.textContent === 'No'`)
+	p.Press(kb.Enter)
+	p.Until("it goes on", `document.activeElement.textContent.includes('End session')`)
+	p.Press(kb.Escape)
+	p.Until("the sessions are shown", `location.hash === '#/sessions'`)
+}
+
+// SessionsAccessible: no rule of axe is broken by sessions, at any size, in either theme.
+func SessionsAccessible(t *testing.T, p *Page, target Target) {
+	needs(t, target.Sitting != nil && target.Sitting.Edit != nil, "make up a session")
+	s := target.Sitting
+	s.Edit(func(d *Desk) { d.Notes, d.Layers = []string{"A line of its history changed nothing."}, []string{"Rules on what MAIN asks"} })
+	s.Other(s.Input)
+	s.Deny()
+	s.Delegate()
+	s.Made()
+	s.Other("And then?")
+	s.Foreign("words")
+	p.sits(target)
+	at := Eval[string](p, `location.href`)
+	for _, v := range Views {
+		p.Resize(v.Size)
+		p.Scheme(v.Scheme)
+		p.Open(at)
+		p.WaitText(".state-now", shownState(s.Agent))
+		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
+		p.Click(".may-card", "by description")
+		p.Axe()
+		p.Click(".session-head", "End session")
+		p.WaitText(".sure", "End it?")
+		p.Axe()
+		p.Click(".talks", "conv_001")
+		p.WaitText(".dialogue", s.Input)
+		p.Click(".output-file", "Show")
+		p.WaitText(".output-file-text", s.Text)
+		p.Axe()
+		p.Press("d")
+		p.WaitText(".session-list", s.Name)
+		p.Axe()
+		p.Click(".session-list", "Start a session")
+		p.WaitText("dialog", "Who does the work")
+		p.Axe()
+		p.Press(kb.Escape)
+		if t.Failed() {
+			t.Fatalf("in the view %s", v.Name)
+		}
+	}
+}
