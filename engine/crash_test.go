@@ -229,19 +229,33 @@ func TestCrashAtEveryStep(t *testing.T) {
 		t.Fatalf("only %d acts: the scenario does nothing", acts)
 	}
 	t.Logf("%d acts", acts)
+	everyCut(t, acts, func(t *testing.T, c cut) { play(t, c) })
+}
+
+// randomSeeds is how many days are played: some at every test, fewer with the race detector, many
+// with FAIRLEAD_LONG=1.
+func randomSeeds() uint64 {
+	switch {
+	case os.Getenv("FAIRLEAD_LONG") != "":
+		return 5000
+	case raced:
+		return 48
+	}
+	return 200
+}
+
+// everyCut plays a scenario once for each end of the engine in it: before and after each act, and
+// with the race detector before the one and after the next.
+func everyCut(t *testing.T, acts int, play func(t *testing.T, c cut)) {
+	t.Helper()
 	for last := 1; last <= acts; last++ {
 		for _, undone := range []bool{false, true} {
+			if raced && undone == (last%2 == 0) {
+				continue
+			}
 			t.Run(fmt.Sprintf("act=%d,undone=%v", last, undone), func(t *testing.T) { play(t, cut{last, undone}) })
 		}
 	}
-}
-
-// randomSeeds is how many days are played: some at every test, many with FAIRLEAD_LONG=1.
-func randomSeeds() uint64 {
-	if os.Getenv("FAIRLEAD_LONG") != "" {
-		return 5000
-	}
-	return 200
 }
 
 // Random orders over everything that can happen. A failing day is played again with

@@ -153,7 +153,7 @@ func (t *workEar) deny(fact driver.Fact, call policy.Call, verdict policy.Verdic
 	}
 	reason := verdict.Reason
 	if when != "" {
-		reason = "it was done without asking: " + reason
+		reason = "it did not ask first: " + reason
 	}
 	in := dispatch.Deny{
 		Task: t.j.work.Task, Tool: call.Tool, Call: cutText(cmp.Or(shown(call.Input), fact.Text), 1000),

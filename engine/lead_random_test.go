@@ -18,8 +18,11 @@ import (
 // -run 'TestRandomLeads/seed=7$'.
 func TestRandomLeads(t *testing.T) {
 	dir, seeds := t.TempDir(), uint64(80)
-	if os.Getenv("FAIRLEAD_LONG") != "" {
+	switch {
+	case os.Getenv("FAIRLEAD_LONG") != "":
 		seeds = 3000
+	case raced:
+		seeds = 20
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

@@ -90,8 +90,9 @@ func (c *cutOff) Append(ctx context.Context, batch []journal.Change, expect ...j
 }
 
 // A run of twenty steps in two branches is killed at its appends (FAIRLEAD_LONG=1: at each of
-// them, before it and after it; else at every fourth), and goes on with the next engine: every step is done once, and what it leaves
-// is what it leaves undisturbed.
+// them, before it and after it; else at every fourth, with the race detector at every 16th), and
+// goes on with the next engine: every step is done once, and what it leaves is what it leaves
+// undisturbed.
 func TestRunSurvivesEveryAppend(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a thousand processes")
@@ -99,8 +100,12 @@ func TestRunSurvivesEveryAppend(t *testing.T) {
 	const steps = 20
 	appends := surviveRun(t, steps, 0, false)
 	if os.Getenv("FAIRLEAD_LONG") == "" {
-		for n := 1 + int(time.Now().Unix()%4); n <= appends; n += 4 { // others each second
-			surviveRun(t, steps, n, n%8 < 4)
+		every := 4
+		if raced {
+			every = 16
+		}
+		for n := 1 + int(time.Now().Unix()%int64(every)); n <= appends; n += every { // others each second
+			surviveRun(t, steps, n, n%(2*every) < every)
 		}
 		return
 	}

@@ -18,15 +18,18 @@ import (
 	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
-// A step that says a gigabyte (FAIRLEAD_LONG=1; else 64 MiB), in lines and in one line without
-// an end, costs no memory to speak of, is kept whole, and is done like any other.
+// A step that says a gigabyte (FAIRLEAD_LONG=1; else 64 MiB, with the race detector 8 MiB, of
+// which every byte costs ten times as much), in lines and in one line without an end, costs no memory to speak of, is kept whole, and is done like any other.
 func TestLogOfAGigabyte(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes much")
 	}
 	size := int64(32 << 20)
-	if os.Getenv("FAIRLEAD_LONG") != "" {
+	switch {
+	case os.Getenv("FAIRLEAD_LONG") != "":
 		size = 512 << 20
+	case raced:
+		size = 4 << 20
 	}
 	const heapMax = 64 << 20 // more than the engine takes with all its buffers, and far less than a log
 	y := newYard(t)

@@ -325,9 +325,5 @@ func TestTalkCrashAtEveryStep(t *testing.T) {
 		t.Fatalf("only %d acts: the scenario does nothing", acts)
 	}
 	t.Logf("%d acts", acts)
-	for last := 1; last <= acts; last++ {
-		for _, undone := range []bool{false, true} {
-			t.Run(fmt.Sprintf("act=%d,undone=%v", last, undone), func(t *testing.T) { play(t, cut{last, undone}) })
-		}
-	}
+	everyCut(t, acts, func(t *testing.T, c cut) { play(t, c) })
 }

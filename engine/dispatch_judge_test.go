@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/sandbox"
+)
+
+const mainScript = `
+steps:
+  - expect_prompt
+  - on:
+      prompt:
+        "engineer is done": [{say: "It is done."}]
+        "engineer has failed": [{say: "It is not done."}]
+        "ask first":
+          - ask: {question: "May I write it?", tool: Write, args: {file_path: "hello.py"}, allowed: [{say: "I may write."}], denied: [{say: "I may not write."}]}
+          - ask: {question: "May I look?", tool: Bash, args: {command: "git status"}, allowed: [{say: "I may look."}], denied: [{say: "I may not look."}]}
+          - say: '[DELEGATE] {"to": "engineer", "task": "Write hello.py, a Python script"}'
+        "do it": [{run: "echo hi > ../past.sh", may_fail: true}, {sleep: 20s}, {say: "I did it."}]
+      else: [{say: "Good."}]
+`
+
+func judgedWorld(t *testing.T) func(text string, n int) (string, FolderView) {
+	t.Helper()
+	files := map[string]string{"coordinator.yaml": mainScript, "engineer.yaml": sessionScripts["engineer.yaml"], "reviewer.yaml": sessionScripts["reviewer.yaml"]}
+	w := newWorld(t, sessionYAML, files)
+	f := w.session(dispatch.Orchestrator)
+	return func(text string, n int) (string, FolderView) {
+		t.Helper()
+		in := dispatch.UserInput{Text: text} // nobody's description is asked: MAIN has it
+		if _, _, err := f.Do(time.Now(), sessionfolder.Actor(human), in); err != nil {
+			t.Fatal(err)
+		}
+		dialogue := w.answered(f, n)
+		view, err := w.engine.Folder(context.Background(), f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dialogue, view
+	}
+}
+
+// What MAIN asks for is answered by the rules (D8, D9): what it may do is allowed, what it may not is denied
+// with who could do it, and recorded, and what was done instead stands beside it.
+func TestMainIsJudgedWhenItAsks(t *testing.T) {
+	tell := judgedWorld(t)
+	dialogue, view := tell("Please ask first, as you should", 1)
+	holds(t, "the dialogue", dialogue, "MAIN was denied", "hello.py", "It is done.")
+	if strings.Contains(dialogue, "git status") {
+		t.Errorf("git status was denied:\n%s", dialogue)
+	}
+	if len(view.Denials) != 1 {
+		t.Fatalf("the denials are %+v", view.Denials)
+	}
+	denied := view.Denials[0]
+	if denied.Denied.Row != "D8" || denied.Denied.Tool != "Write" || denied.Denied.Delegate != "engineer" || !strings.Contains(denied.Instead, "[MAIN → ENGINEER]") {
+		t.Errorf("the denial is %+v", denied)
+	}
+}
+
+// What MAIN does without asking is recorded, and its round is over with words; where nothing tells of it, the
+// look at the disk afterwards does.
+func TestMainGoesPastTheRules(t *testing.T) {
+	tell := judgedWorld(t)
+	dialogue, view := tell("just do it", 1)
+	holds(t, "the dialogue", dialogue, "MAIN was denied", "did not ask", "not undone")
+	if strings.Contains(dialogue, "I did it.") {
+		t.Errorf("its round went on:\n%s", dialogue)
+	}
+	if len(view.Denials) == 0 || !strings.Contains(view.Denials[0].Denied.Reason, "it did not ask first") {
+		t.Errorf("the denials are %+v", view.Denials)
+	}
+}
+
+// secretMain has a program be MAIN that tells nobody what it does.
+func secretMain(t *testing.T, box string) (*world, string, FolderView) {
+	t.Helper()
+	yaml := strings.Replace(sessionYAML, "sandbox: off", "sandbox: "+box, 1)
+	yaml = strings.Replace(yaml, "{driver: script, script: coordinator.yaml,", `{driver: exec, command: [sh, -c, "echo hi > ../secret.py; echo note > $FAIRLEAD_OUTPUTS/note.md; echo I did nothing."],`, 1)
+	w := newWorld(t, yaml, map[string]string{"engineer.yaml": sessionScripts["engineer.yaml"], "reviewer.yaml": sessionScripts["reviewer.yaml"]})
+	f := w.session(dispatch.Orchestrator)
+	if _, _, err := f.Do(time.Now(), sessionfolder.Actor(human), dispatch.UserInput{Text: "good morning"}); err != nil {
+		t.Fatal(err)
+	}
+	dialogue := w.answered(f, 1)
+	view, err := w.engine.Folder(context.Background(), f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(f.Workspace(1), "note.md")); err != nil {
+		t.Errorf("its own outputs it could not write: %v\n%s", err, dialogue)
+	}
+	holds(t, "the dialogue", dialogue, "I did nothing.")
+	return w, dialogue, view
+}
+
+// Where there is no sandbox, the look at the disk afterwards finds what nobody told.
+func TestMainIsLookedAfter(t *testing.T) {
+	_, _, view := secretMain(t, "off")
+	if len(view.Denials) != 1 {
+		t.Fatalf("the denials are %+v", view.Denials)
+	}
+	if last := view.Denials[0].Denied; last.Tool != "(check afterwards)" || last.Call != "secret.py" {
+		t.Errorf("the denial is %+v", last)
+	}
+}
+
+// In a sandbox what slips past everything else cannot write (DESIGN, MAIN's sandbox), and why says so.
+func TestMainInItsSandbox(t *testing.T) {
+	if _, why := sandbox.Supported(); why != "" {
+		t.Skip(why)
+	}
+	w, _, view := secretMain(t, "required")
+	if _, err := os.Stat(filepath.Join(w.dir, "secret.py")); err == nil {
+		t.Error("the file was written")
+	}
+	if len(view.Layers) != 3 || !view.Layers[1].Holds || view.Layers[2].Holds {
+		t.Errorf("the layers are %+v", view.Layers)
+	}
+	why, err := w.engine.Why(context.Background(), "coordinator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := json.Marshal(why.Evidence)
+	holds(t, "why", string(text), "the sandbox holds", "Landlock")
+}
+
+// One answer among those that are offered: once before always, and none that is not understood.
+func TestOptionFor(t *testing.T) {
+	all := []driver.Option{{ID: "1", Kind: "allow_always"}, {ID: "2", Kind: "reject_always"}, {ID: "3", Kind: "allow_once"}, {ID: "4", Kind: "reject_once"}, {ID: "5", Kind: "allow"}}
+	for _, c := range []struct {
+		options []driver.Option
+		allow   bool
+		want    string
+	}{
+		{all, true, "3"}, {all, false, "4"}, {all[:2], true, "1"}, {all[:2], false, "2"}, {all[4:], true, ""}, {all[:1], false, ""}, {nil, true, ""},
+	} {
+		if got, found := optionFor(c.options, c.allow); got != c.want || found != (c.want != "") {
+			t.Errorf("of %+v with %v: %q", c.options, c.allow, got)
+		}
+	}
+}
+
+// A tool call is read out of what the programs say that there are.
+func TestCallOf(t *testing.T) {
+	for _, c := range []struct{ tool, raw, text, want string }{
+		{"Bash", `{"args":{"command":"ls"}}`, "", `Bash {"command":"ls"}`},
+		{"Bash", `{"tool_input":{"command":"ls"}}`, "", `Bash {"command":"ls"}`},
+		{"mcp__x__y", `{"input":{"a":1}}`, "", `mcp__x__y {"a":1}`},
+		{"run", ``, "make all", `Bash {"command":"make all"}`},
+		{"write", `{"args":{"file_path":"a.md"}}`, "a.md", `Write {"file_path":"a.md"}`},
+		{"append", ``, "a.md", `Write {"file_path":"a.md"}`},
+		{"edit", ``, "a.md", `Edit {"file_path":"a.md"}`},
+		{"Write", `{"args":"hidden"}`, "", `Write {}`},
+		{"Write", `not json`, "", `Write {}`},
+	} {
+		call := callOf(driver.Fact{Tool: c.tool, Text: c.text, Raw: json.RawMessage(c.raw)})
+		if got := call.Tool + " " + string(call.Input); got != c.want {
+			t.Errorf("%s %s is read as %s, not %s", c.tool, c.raw, got, c.want)
+		}
+	}
+}
+
+// What changed is found by name; a workspace that is too large is not looked at, and that is said.
+func TestLookAtTree(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"same", "grows", "goes", "mode", ".git/index", ".claude/x", "deep/.claude/y"} {
+		put(name, "x")
+	}
+	before := lookAtTree(dir)
+	put("grows", "xx")
+	put("deep/new", "x")
+	put(".git/index", "other")
+	put("deep/.claude/y", "other")
+	for _, err := range []error{os.Remove(filepath.Join(dir, "goes")), os.Chmod(filepath.Join(dir, "mode"), 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names []string
+	for _, path := range before.changed(lookAtTree(dir)) {
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	if got := fmt.Sprint(names); got != "[deep/.claude/y deep/new goes grows mode]" {
+		t.Errorf("changed: %s", got)
+	}
+}
