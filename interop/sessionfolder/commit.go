@@ -72,7 +72,7 @@ func (d opened) commit(parts []part) error {
 		return fmt.Errorf("look at %s: %w", redo.Name(), err)
 	}
 	if info.Size() > 0 {
-		panic("sessionfolder: a commit before the last one was mended")
+		return fmt.Errorf("write down what is to be written: somebody else writes in %s, and takes no lock; end that program, then try again", redo.Name())
 	}
 	if err := write(redo, signed(body)); err != nil {
 		return errors.Join(fmt.Errorf("write down what is to be written in %s: %w", redo.Name(), err), redo.Truncate(0))

@@ -299,6 +299,34 @@ func halfOf(t *testing.T, f *Folder) []byte {
 	return []byte(text[:len(text)-100])
 }
 
+// Strangers write while we are down, before what we had begun or behind it: both are there, once.
+func TestStrangersWriteWhileWeAreDown(t *testing.T) {
+	noSync(t)
+	for _, where := range []string{"write state.jsonl", "sync state.jsonl"} {
+		f := begin(t, dispatch.Setup{})
+		_, stopped := stopAt(0, false, func() {
+			point = func(at string) {
+				verb, file, _ := strings.Cut(at, " ")
+				if verb+" "+filepath.Base(file) == where {
+					panic(lightsOut{at})
+				}
+			}
+			do(t, f, dispatch.UserInput{Text: "hello"})
+		})
+		if stopped == "" {
+			t.Fatalf("nobody was stopped at %s", where)
+		}
+		add(t, f, `{"type": "mood"}`+"\n"+`{"half`)
+		do(t, f, dispatch.UserInput{Text: "again"})
+		text := read(t, f, "state.jsonl")
+		for _, once := range []string{`"type": "mood"`, `{"half` + "\n", `"type": "conversation_start"`, `"type": "input_waiting"`} {
+			if n := strings.Count(text, once); n != 1 {
+				t.Errorf("stopped at %s: %s is there %d times:\n%s", where, once, n, text)
+			}
+		}
+	}
+}
+
 // A folder whose making was stopped is no session, or a whole one.
 func TestACrashAtTheStart(t *testing.T) {
 	noSync(t)
