@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
@@ -34,7 +35,7 @@ type fileState struct {
 	at   int64
 }
 
-// lookAtTree looks at a repository, without what is git's, ours, and the agent program's own.
+// lookAtTree looks at a repository, without what is git's, fairlead's and the agent program's own.
 func lookAtTree(root string) *treeState {
 	t := &treeState{files: map[string]fileState{}}
 	began := time.Now()
@@ -42,13 +43,16 @@ func lookAtTree(root string) *treeState {
 		if err != nil {
 			return nil //nolint:nilerr // what cannot be read cannot be compared, and somebody else made it so
 		}
-		if d.IsDir() {
-			switch name := d.Name(); {
-			case path == root:
-			case name == ".git", name == ".fairlead", name == ".claude" && filepath.Dir(path) == root, name == "node_modules":
+		if path == root {
+			return nil
+		}
+		if name, top := d.Name(), filepath.Dir(path) == root; d.IsDir() {
+			if name == ".git" || name == ".fairlead" || name == "node_modules" || top && (name == ".claude" || name == ".agents") {
 				return fs.SkipDir
 			}
 			return nil
+		} else if strings.HasPrefix(strings.TrimPrefix(name, "."), interop.FileName) {
+			return nil // fairlead writes it itself
 		}
 		if len(t.files) >= treeFilesMax || time.Since(began) > treeTimeMax {
 			return fmt.Errorf("the workspace has more files than are looked at (%d, for %s at most)", treeFilesMax, treeTimeMax)

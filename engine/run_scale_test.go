@@ -19,7 +19,8 @@ import (
 )
 
 // A step that says a gigabyte (FAIRLEAD_LONG=1; else 64 MiB, with the race detector 8 MiB, of
-// which every byte costs ten times as much), in lines and in one line without an end, costs no memory to speak of, is kept whole, and is done like any other.
+// which every byte costs ten times as much), in lines and in one line without an end, costs no
+// memory to speak of, is kept whole, and is done like any other.
 func TestLogOfAGigabyte(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes much")
