@@ -25,12 +25,17 @@ func (w *where) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.user, "user", false, "for all projects of this user: ~/.claude")
 	cmd.Flags().StringVar(&w.plugin, "plugin", "", "as a plugin, in a `folder` of its own")
 	cmd.Flags().BoolVar(&w.dry, "dry-run", false, "only show what would be done")
-	cmd.MarkFlagsMutuallyExclusive("plugin", "project", "user")
-	cmd.MarkFlagsMutuallyExclusive("plugin", "user", "local")
 }
 
 // place is the folder that the flags mean.
-func (w *where) place(dir string) (claude.Place, error) {
+func (w *where) place(cmd *cobra.Command, dir string) (claude.Place, error) {
+	if w.plugin != "" && (w.project != "" || w.local || w.user) || w.user && (w.project != "" || w.local) {
+		return claude.Place{}, usage(cmd, errors.New("name one place: --project, with --local or without, or --user, or --plugin"))
+	}
+	return w.named(dir)
+}
+
+func (w *where) named(dir string) (claude.Place, error) {
 	switch {
 	case w.plugin != "":
 		abs, err := filepath.Abs(w.plugin)
@@ -70,7 +75,7 @@ The hooks call fairlead-hook where it lies beside this program, else ` + "`fairl
 absolute path. For people who have no such program they do nothing.`,
 		ValidArgs: []string{"claude"},
 		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		RunE:      func(*cobra.Command, []string) error { return a.install(w) },
+		RunE:      func(cmd *cobra.Command, _ []string) error { return a.install(cmd, w) },
 	}
 	w.flags(cmd)
 	return cmd
@@ -86,14 +91,14 @@ What you wrote around them stays. A file that you changed since it was written i
 Name the same place as with install: --project, --local, --user or --plugin.`,
 		ValidArgs: []string{"claude"},
 		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		RunE:      func(*cobra.Command, []string) error { return a.uninstall(w) },
+		RunE:      func(cmd *cobra.Command, _ []string) error { return a.uninstall(cmd, w) },
 	}
 	w.flags(cmd)
 	return cmd
 }
 
-func (a *app) install(w where) error {
-	place, err := w.place(a.dir)
+func (a *app) install(cmd *cobra.Command, w where) error {
+	place, err := w.place(cmd, a.dir)
 	if err != nil {
 		return err
 	}
@@ -119,8 +124,8 @@ func (a *app) install(w where) error {
 	return nil
 }
 
-func (a *app) uninstall(w where) error {
-	place, err := w.place(a.dir)
+func (a *app) uninstall(cmd *cobra.Command, w where) error {
+	place, err := w.place(cmd, a.dir)
 	if err != nil {
 		return err
 	}
@@ -199,7 +204,7 @@ func hookProgram() (claude.Program, error) {
 		return claude.Program{}, fmt.Errorf("find this program: %w", err)
 	}
 	exe = strings.TrimSuffix(exe, " (deleted)")
-	if strings.Contains(exe, string(filepath.Separator)+"go-build") {
+	if strings.Contains(exe, "/go-build") && filepath.Base(filepath.Dir(exe)) == "exe" { // go run
 		return claude.Program{}, errors.New("this program was built for one run and will be gone; install it first: go install ./cmd/...")
 	}
 	small := filepath.Join(filepath.Dir(exe), "fairlead-hook")
