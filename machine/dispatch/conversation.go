@@ -14,17 +14,26 @@ func (d *draft) input(in UserInput) error {
 	if err := d.tooLong(string(InputCame), "D2", "the input", in.Text); err != nil {
 		return err
 	}
+	if len(in.Named) > namedMax || size(in.Named) > TextBytesMax {
+		return d.refuse(string(InputCame), "D2", fmt.Sprintf("the input names %d paths in %d bytes, and the most is %d in %d; name the folder that they are in", len(in.Named), size(in.Named), namedMax, TextBytesMax))
+	}
+	in.Named = slices.Clone(in.Named)
 	if err := d.fits(InputCame, in.Match); err != nil {
 		return err
 	}
 	if d.is.Mode == Response && d.is.Phase != Closed {
 		return d.refuse(string(InputCame), "D6", "in mode response there is nobody to talk to: put a message into the inbox")
 	}
+	if d.is.Open == nil && len(d.is.Waiting) > 0 && !in.Over { // somebody else closed what was open, by a line of his own
+		if err := d.next(); err != nil {
+			return err
+		}
+	}
 	if d.is.Open != nil && !in.Over {
 		if len(d.is.Waiting) >= waitingMax {
 			return d.refuse(string(InputWaits), "D2", fmt.Sprintf("%d inputs wait already; wait for an answer first", waitingMax))
 		}
-		if err := d.room(InputWaits, "D2", in.Text); err != nil {
+		if err := d.room(InputWaits, "D2", len(in.Text)+size(in.Named)); err != nil {
 			return err
 		}
 		return d.step(InputWaits, "input waits", func(now *Now, _ *Body) {
@@ -49,7 +58,7 @@ func (d *draft) begin(in Waiting) error {
 	if err != nil || in.Match == nil {
 		return err
 	}
-	return d.charge(Delegated, in.Match.Agent, Task{Text: d.kept(in.Text)}, matched(in.Match), "")
+	return d.charge(Delegated, false, in.Match.Agent, Task{Text: d.kept(in.Text)}, matched(in.Match), "")
 }
 
 // kept is an input as the history repeats it.
@@ -68,13 +77,16 @@ func matched(m *Match) string {
 	for i, t := range m.Terms {
 		quoted[i] = fmt.Sprintf("%q", t)
 	}
-	return "matched " + strings.Join(quoted, " + ")
+	return short("matched "+strings.Join(quoted, " + "), wordsMax)
 }
 
 func (d *draft) message(in Message) error {
+	if in.Name == "" || len(in.Name) > wordsMax {
+		return d.refuse(string(MessageTaken), "D6", "a message without a name, or with a very long one, has no place for its answer; give its file another name")
+	}
 	if in.Match == nil {
 		return d.step(MessageUnmatched, "nobody's description fits", func(_ *Now, body *Body) {
-			body.Aside = &Aside{Message: in.Name, Ranking: in.Ranking}
+			body.Aside = &Aside{Message: in.Name, Ranking: short(in.Ranking, TextBytesMax)}
 		})
 	}
 	if err := d.tooLong(string(MessageTaken), "D6", "the message", in.Text); err != nil {
@@ -121,7 +133,7 @@ func (d *draft) respond(in Respond) error {
 
 func (d *draft) mainEnded(in MainEnded) error {
 	c := d.is.Open
-	if c == nil || d.is.Host != Fairlead || in.Round != c.Round {
+	if c == nil || d.is.Host != Fairlead || d.is.Mode == Response || in.Round != c.Round {
 		return nil
 	}
 	if c.Called || len(c.Tasks) > 0 {
@@ -133,7 +145,11 @@ func (d *draft) mainEnded(in MainEnded) error {
 			now.Open.Called = false
 		})
 	}
-	return d.respond(Respond{Text: in.Result})
+	text := short(in.Result, TextBytesMax) // a refusal would leave the user without an answer for ever
+	if !in.OK {
+		text = cmp.Or(text, "MAIN failed, and did not say why.")
+	}
+	return d.respond(Respond{Text: text})
 }
 
 // next begins with the input that waits the longest.
@@ -148,6 +164,7 @@ func (d *draft) next() error {
 
 // close ends the conversation that is open without an answer (D11).
 func (d *draft) close(event Event, why string) error {
+	why = short(why, wordsMax)
 	return d.step(event, why, func(now *Now, body *Body) {
 		c := now.Open
 		body.Summary = c.summary("Interrupted ("+why+"): "+firstLine(c.Input), nil)
@@ -171,15 +188,20 @@ func (d *draft) interrupt(why string) error {
 
 // summary is what messages.jsonl says of a conversation that is over.
 func (c *Conversation) summary(text string, more []File) *Summary {
-	files := slices.Clone(c.Files)
+	files, left := slices.Clone(c.Files), c.More
 	for _, f := range more {
-		if !slices.ContainsFunc(files, func(is File) bool { return is.Path == f.Path }) && len(files) < filesMax {
+		f = f.cut()
+		switch {
+		case f.Path == "" || slices.ContainsFunc(files, func(is File) bool { return is.Path == f.Path }):
+		case len(files) >= filesMax:
+			left++
+		default:
 			files = append(files, f)
 		}
 	}
 	text = cmp.Or(text, firstLine(c.Input))
-	if c.More > 0 {
-		text += fmt.Sprintf(" (files that were made beside those named: %d)", c.More)
+	if left > 0 {
+		text += fmt.Sprintf(" (files that were made beside those named: at most %d)", left)
 	}
 	return &Summary{Conversation: c.N, Began: c.Began, Text: text, Files: files, Agents: slices.Clone(c.Used)}
 }

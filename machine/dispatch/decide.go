@@ -125,8 +125,8 @@ func (d *draft) tooLong(event, row, what, text string) error {
 }
 
 // room refuses what would make every line of the history too long.
-func (d *draft) room(event Event, row, text string) error {
-	if d.is.held()+len(text) <= heldBytesMax {
+func (d *draft) room(event Event, row string, bytes int) error {
+	if d.is.held()+bytes <= heldBytesMax {
 		return nil
 	}
 	return d.refuse(string(event), row, fmt.Sprintf("the texts that are still to be told would come to more than %d bytes; wait for an answer first", heldBytesMax))
@@ -142,10 +142,12 @@ func (d *draft) start(setup Setup) error {
 		return d.refuse(string(event), "D1", fmt.Sprintf("there is no mode %q; there are orchestrator, interactive and response", setup.Mode))
 	case len(setup.Agents) > agentsMax:
 		return d.refuse(string(event), "D1", fmt.Sprintf("there are %d agents, and the most is %d", len(setup.Agents), agentsMax))
+	case slices.ContainsFunc(setup.Agents, func(a Description) bool { return a.Name == "" || a.Name == Main || a.Name == Desk }):
+		return d.refuse(string(event), "D1", fmt.Sprintf("an agent needs a name, and %s and %s are states of their own; call it otherwise", Main, Desk))
 	case setup.Mode == Response && setup.Host == Claude:
 		return d.refuse(string(event), "D6", "mode response serves an inbox, and an agent program with hooks has none; use orchestrator or interactive there, or start it by the command line")
 	}
-	setup.Began = d.at
+	setup.Began, setup.Agents = d.at, slices.Clone(setup.Agents)
 	return d.step(event, "", func(_ *Now, body *Body) { body.Setup = &setup })
 }
 
@@ -156,7 +158,7 @@ func (d *draft) deny(in Deny) error {
 	}
 	denied := Denied{
 		By: by, Tool: short(in.Tool, 200), Call: short(in.Call, 1000), Row: cmp.Or(in.Row, "D8"),
-		Reason: short(in.Reason, 1000), Delegate: in.Delegate, Capability: short(in.Capability, 200),
+		Reason: short(in.Reason, 1000), Delegate: short(in.Delegate, 200), Capability: short(in.Capability, 200),
 	}
 	return d.step(CallDenied, "denied "+denied.Tool, func(now *Now, body *Body) {
 		now.Denied++
@@ -169,14 +171,15 @@ func (d *draft) deny(in Deny) error {
 
 func (d *draft) wrote(in Wrote) error {
 	c := d.is.Open
-	if c == nil || slices.ContainsFunc(c.Files, func(f File) bool { return f.Path == in.File.Path }) {
+	file := in.File.cut()
+	if c == nil || file.Path == "" || slices.ContainsFunc(c.Files, func(f File) bool { return f.Path == file.Path }) {
 		return nil
 	}
 	who, _ := d.is.InCharge(in.Caller)
 	if task, ok := c.Task(in.Task); ok {
 		who = task.Agent
 	}
-	file := File{Path: short(in.File.Path, 1024), Summary: cmp.Or(short(in.File.Summary, 200), "written by "+who)}
+	file.Summary = cmp.Or(file.Summary, "written by "+who)
 	return d.step(FileWritten, "file written", func(now *Now, body *Body) {
 		if len(now.Open.Files) >= filesMax {
 			now.Open.More++
@@ -197,7 +200,7 @@ func (d *draft) end(why string) error {
 		}
 	}
 	return d.step(EndAsked, "session end", func(now *Now, _ *Body) {
-		now.Ended = cmp.Or(why, "ended")
+		now.Ended = cmp.Or(short(why, wordsMax), "ended")
 		if n := len(now.Waiting); n > 0 {
 			now.Ended += fmt.Sprintf("; inputs that waited and were not begun: %d", n)
 		}
@@ -212,6 +215,9 @@ func (d *draft) fits(event Event, m *Match) error {
 	}
 	return d.refuse(string(event), "D3", fmt.Sprintf("no agent %q was found when the session began; describe it in .claude/agents and begin a new one", m.Agent))
 }
+
+// cut is a file as every line of the history can repeat it.
+func (f File) cut() File { return File{Path: short(f.Path, 1024), Summary: short(f.Summary, 200)} }
 
 // short cuts a text at a character, and says that it did.
 func short(text string, most int) string {

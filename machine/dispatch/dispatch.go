@@ -71,6 +71,9 @@ const (
 	ResultBytesMax = 4 << 10   // of a result as it is kept for who asked; all of it is in dialogue.md
 	waitingMax     = 64        // inputs in line; a person who typed more does not know what he waits for
 	tasksMax       = 64        // at work at the same time
+	askedMax       = 1000      // tasks of one conversation that we host: agents that ask each other in circles stop there
+	wordsMax       = 1000      // of a reason, a name or an id that others gave
+	namedMax       = 1000      // paths in an input
 	roundsMax      = 20        // in which one agent asks for help: who asks for ever never answers
 	resultsMax     = 32        // kept of one conversation; all are in dialogue.md
 	filesMax       = 200       // of one conversation: every line of its history repeats them; more are counted
@@ -363,12 +366,20 @@ func (c *Conversation) roundOf(by uint64) int {
 // held is how many bytes of text are kept to be told.
 func (n *Now) held() (bytes int) {
 	for _, w := range n.Waiting {
-		bytes += len(w.Text)
+		bytes += len(w.Text) + size(w.Named)
 	}
 	if n.Open != nil {
+		bytes += size(n.Open.Named)
 		for _, t := range n.Open.Tasks {
 			bytes += len(t.Text)
 		}
+	}
+	return bytes
+}
+
+func size(texts []string) (bytes int) {
+	for _, text := range texts {
+		bytes += len(text)
 	}
 	return bytes
 }

@@ -197,11 +197,15 @@ func FuzzInputs(f *testing.F) {
 			UserInput{Text: said, Named: []string{said}, Match: &Match{Agent: said}},
 			UserInput{Text: said, Match: &Match{Agent: "a", Terms: []string{said}}},
 			Delegate{Agent: "a", Text: said, Call: said, Params: said, Trigger: said},
-			Seen{Caller: said, Agent: "a"}, Deny{Caller: said, Tool: said, Call: said, Reason: said},
+			Seen{Caller: said, Agent: "a"},
+			Deny{Caller: said, Tool: said, Call: said, Reason: said},
 			Wrote{Caller: said, File: File{Path: said, Summary: said}},
 			Message{Name: said, Text: said, Match: &Match{Agent: "a"}},
-			TaskEnded{Caller: said, Result: said}, TaskEnded{Call: said, OK: true, Result: said},
-			w.something(), Respond{Text: said, Summary: said, Over: true}, End{Why: said},
+			TaskEnded{Caller: said, Result: said},
+			TaskEnded{Call: said, OK: true, Result: said},
+			w.something(),
+			Respond{Text: said, Summary: said, Over: true},
+			End{Why: said},
 		} {
 			w.tell(in)
 		}

@@ -7,9 +7,11 @@ import (
 	"strings"
 )
 
-// charge puts an agent in charge of a task.
-func (d *draft) charge(event Event, agent string, task Task, trigger, params string) error {
-	return d.step(event, trigger, func(now *Now, body *Body) {
+// charge puts an agent in charge of a task. Asked: MAIN or an agent asked for it, and is to be told
+// what comes of it.
+func (d *draft) charge(event Event, asked bool, agent string, task Task, trigger, params string) error {
+	task.Call, task.Caller = short(task.Call, wordsMax), short(task.Caller, wordsMax)
+	return d.step(event, short(trigger, wordsMax), func(now *Now, body *Body) {
 		c := now.Open
 		c.Asked++
 		task.ID, task.Agent, task.Began = c.Asked, agent, d.at
@@ -24,9 +26,9 @@ func (d *draft) charge(event Event, agent string, task Task, trigger, params str
 			}
 		}
 		if task.By == 0 {
-			c.Called = event == Delegated && params != "" || c.Called
+			c.Called = c.Called || asked
 		}
-		body.Entries = append(body.Entries, Entry{Kind: OfDelegation, Who: who, Text: agent + ": " + task.Text, More: params})
+		body.Entries = append(body.Entries, Entry{Kind: OfDelegation, Who: who, Text: agent + ": " + task.Text, More: short(params, TextBytesMax)})
 	})
 }
 
@@ -46,13 +48,16 @@ func (d *draft) delegate(in Delegate) error {
 		_, err := Table.Look(d.is.subject(), cmp.Or(d.is.Phase, None), event)
 		return err
 	}
-	if in.Call != "" && slices.ContainsFunc(c.Tasks, func(t Task) bool { return t.Call == in.Call }) {
+	if in.Call = short(in.Call, wordsMax); in.Call != "" && slices.ContainsFunc(c.Tasks, func(t Task) bool { return t.Call == in.Call }) {
 		return nil
 	}
 	if len(c.Tasks) >= tasksMax {
 		return d.refuse(string(event), row, fmt.Sprintf("%d agents are at work already; wait for one of them", tasksMax))
 	}
-	if err := d.room(event, row, in.Text); err != nil {
+	if d.is.Host == Fairlead && c.Asked >= askedMax {
+		return d.refuse(string(event), row, fmt.Sprintf("there were %d tasks in this conversation, and that is the most; it is to be answered with what there is", askedMax))
+	}
+	if err := d.room(event, row, len(in.Text)); err != nil {
 		return err
 	}
 	if round := c.roundOf(in.By); round >= roundsMax {
@@ -65,7 +70,7 @@ func (d *draft) delegate(in Delegate) error {
 	}
 	trigger := cmp.Or(in.Trigger, "matched its description")
 	params := cmp.Or(in.Params, in.Text)
-	return d.charge(event, in.Agent, Task{By: in.By, Text: in.Text, Call: in.Call}, trigger, params)
+	return d.charge(event, true, in.Agent, Task{By: in.By, Text: in.Text, Call: in.Call}, trigger, params)
 }
 
 // mayAsk refuses help that the mode does not give, and a cycle that would not end (D5).
@@ -75,6 +80,8 @@ func (d *draft) mayAsk(in Delegate) error {
 	switch {
 	case !ok:
 		return d.refuse(string(HelpAsked), "D5", fmt.Sprintf("task %d of %s is over, so it can ask nobody", in.By, c.ID()))
+	case d.is.Mode == Response:
+		return d.refuse(string(HelpAsked), "D6", "in mode response an agent asks no other; say in the answer what is missing, so that it can be another message")
 	case d.is.Mode != Interactive:
 		return d.refuse(string(HelpAsked), "D4", fmt.Sprintf("in mode %s an agent reports back to %s and asks no other; say there what is missing, or begin a session with --mode interactive", d.is.Mode, Main))
 	}
@@ -91,6 +98,7 @@ func (d *draft) mayAsk(in Delegate) error {
 
 func (d *draft) seen(in Seen) error {
 	c := d.is.Open
+	in.Caller = short(in.Caller, wordsMax)
 	if c == nil || in.Caller == "" || slices.ContainsFunc(c.Tasks, func(t Task) bool { return t.Caller == in.Caller }) {
 		return nil
 	}
@@ -99,13 +107,14 @@ func (d *draft) seen(in Seen) error {
 		if !d.is.Knows(in.Agent) || len(c.Tasks) >= tasksMax || d.is.Phase == Serving {
 			return nil // nobody whom a description knows: it has MAIN's permissions
 		}
-		return d.charge(Delegated, in.Agent, Task{Caller: in.Caller}, "seen at work", "")
+		return d.charge(Delegated, false, in.Agent, Task{Caller: in.Caller}, "seen at work", "")
 	}
 	return d.step(CallerSeen, "seen at work", func(now *Now, _ *Body) { now.Open.Tasks[at].Caller = in.Caller })
 }
 
 // taskOf finds whom an end is about.
 func (c *Conversation) taskOf(in TaskEnded) int {
+	in.Caller, in.Call = short(in.Caller, wordsMax), short(in.Call, wordsMax)
 	return slices.IndexFunc(c.Tasks, func(t Task) bool {
 		switch {
 		case in.Task != 0:
@@ -146,9 +155,14 @@ func (d *draft) taskEnded(in TaskEnded) error {
 		open := now.Open
 		round := open.round(task.By)
 		open.Tasks = slices.DeleteFunc(open.Tasks, func(t Task) bool { return t.ID == task.ID || c.under(t, task.ID) })
-		open.Results = append(open.Results, Result{Task: task.ID, Agent: task.Agent, By: task.By, OK: in.OK, Text: short(in.Result, ResultBytesMax), Round: round})
-		if len(open.Results) > resultsMax {
-			open.Results = open.Results[1:]
+		for _, t := range c.Tasks {
+			if c.under(t, task.ID) {
+				body.Entries = append(body.Entries, Entry{Kind: OfNote, Who: t.Agent, Text: "is not waited for any more: " + task.Agent + ", who asked for it, is done"})
+			}
+		}
+		result := Result{Task: task.ID, Agent: task.Agent, By: task.By, OK: in.OK, Text: short(in.Result, ResultBytesMax), Round: round}
+		if lost, some := open.keep(result); some {
+			body.Entries = append(body.Entries, Entry{Kind: OfNote, Who: lost.Agent, Text: fmt.Sprintf("%d newer results are to be told before this one was, and that is the most: it is here alone", resultsMax)})
 		}
 		if text := short(in.Result, TextBytesMax); text != "" || !in.OK {
 			body.Entries = append(body.Entries, Entry{Kind: OfResult, Who: task.Agent, Text: cmp.Or(text, trigger)})
@@ -163,6 +177,28 @@ func (d *draft) taskEnded(in TaskEnded) error {
 		body.Summary = now.Open.summary("", nil)
 		now.Open = nil
 	})
+}
+
+// keep adds a result to those that are kept. One that was told already makes room first; else the
+// oldest does, and it is given back: nobody will be told of it.
+func (c *Conversation) keep(r Result) (lost Result, some bool) {
+	c.Results = append(c.Results, r)
+	if len(c.Results) <= resultsMax {
+		return Result{}, false
+	}
+	told := slices.IndexFunc(c.Results, func(r Result) bool { return !c.tells(r) })
+	at := max(told, 0)
+	lost = c.Results[at]
+	c.Results = slices.Delete(c.Results, at, at+1)
+	return lost, told < 0
+}
+
+// tells says whether somebody is still to hear of a result.
+func (c *Conversation) tells(r Result) bool {
+	if _, ok := c.Task(r.By); r.By != 0 && !ok {
+		return false
+	}
+	return r.Round >= c.roundOf(r.By)
 }
 
 // ending names the end of a task by who is in charge after it.

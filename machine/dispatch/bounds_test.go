@@ -1,0 +1,220 @@
+package dispatch
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// story tells a session one thing after the other, and none of them may be refused.
+func story(t *testing.T, ins ...Input) *Session {
+	t.Helper()
+	s := &Session{}
+	s.hears(t, ins...)
+	return s
+}
+
+func (s *Session) hears(t *testing.T, ins ...Input) (all []Change) {
+	t.Helper()
+	for _, in := range ins {
+		changes, err := decide(t, s, noon, in)
+		if err != nil {
+			t.Fatalf("%T: %v", in, err)
+		}
+		all = append(all, changes...)
+	}
+	return all
+}
+
+func refused(t *testing.T, s *Session, in Input, want string) {
+	t.Helper()
+	if _, err := decide(t, s, noon, in); err == nil || !strings.Contains(err.Error(), want) {
+		t.Fatalf("%T: %v does not say %q", in, err, want)
+	}
+}
+
+// said is what dialogue.md gets of some changes.
+func said(changes []Change) string {
+	var b strings.Builder
+	for _, ch := range changes {
+		for _, e := range ch.Body.Entries {
+			fmt.Fprintf(&b, "%s %s: %s\n", e.Kind, e.Who, e.Text)
+		}
+	}
+	return b.String()
+}
+
+func hosted(mode Mode, names ...string) Start {
+	return Start{Setup{Mode: mode, Host: Fairlead, Lead: "main", Agents: agents(names...)}}
+}
+
+// D7: however much MAIN said, and whatever became of it, its user is answered: a host that is refused
+// has nobody to tell.
+func TestMainAlwaysAnswers(t *testing.T) {
+	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "talk"})
+	long := s.hears(t, MainEnded{OK: true, Result: strings.Repeat("é", TextBytesMax)})
+	if text := long[0].Body.Entries[0].Text; s.Open != nil || len(text) > TextBytesMax || !strings.HasSuffix(text, "…") {
+		t.Fatalf("the answer has %d bytes, and open is %+v", len(text), s.Open)
+	}
+	s.hears(t, UserInput{Text: "and now"})
+	if got := said(s.hears(t, MainEnded{})); !strings.Contains(got, "MAIN failed") {
+		t.Fatalf("a MAIN that failed in silence says %q", got)
+	}
+	s = story(t, Start{Setup{Mode: Response, Host: Fairlead, Agents: agents("a")}}, Message{Name: "m", Text: "x", Match: &Match{Agent: "a"}})
+	if got := s.hears(t, MainEnded{OK: true}); len(got) > 0 {
+		t.Fatalf("nobody is MAIN in mode response, and it ends something: %+v", got)
+	}
+}
+
+// D3: a delegation without words is one all the same, and whoever asked is told what came of it.
+func TestDelegationWithoutWords(t *testing.T) {
+	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "x"}, Delegate{Agent: "a"}, TaskEnded{Task: 1, OK: true, Result: "here"}, MainEnded{OK: true, Result: "I asked a"})
+	due := s.Due()
+	if len(due) != 1 || due[0].Task != 0 || due[0].Round != 1 || len(due[0].Results) != 1 {
+		t.Fatalf("MAIN is told of it: %+v", due)
+	}
+}
+
+// Results that are still to be told stay longer than those that were told, and none goes in silence.
+func TestResultsToBeTold(t *testing.T) {
+	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "x"})
+	run := func(n int) (changes []Change) {
+		for range n {
+			s.hears(t, Delegate{Agent: "a", Text: "do"})
+			changes = append(changes, s.hears(t, TaskEnded{Task: s.Open.Asked, OK: true, Result: fmt.Sprint("result ", s.Open.Asked)})...)
+		}
+		return changes
+	}
+	run(20)
+	s.hears(t, MainEnded{OK: true}) // it is told of those twenty now
+	run(5)
+	s.hears(t, MainEnded{Round: 1, OK: true})
+	if got := run(27); strings.Contains(said(got), "it is here alone") {
+		t.Fatalf("there was room, for twenty were told: %s", said(got))
+	}
+	s.hears(t, MainEnded{Round: 2, OK: true}) // these 27, and no older ones
+	if due := s.Due(); len(due) != 1 || len(due[0].Results) != 27 || due[0].Results[0].Text != "result 26" {
+		t.Fatalf("what is to be told: %+v", due)
+	}
+	s.hears(t, MainEnded{Round: 3, OK: true})
+	s = story(t, hosted(Orchestrator, "a"), UserInput{Text: "x"})
+	got := run(resultsMax + 2)
+	if n := strings.Count(said(got), "it is here alone"); n != 2 {
+		t.Fatalf("%d results say that nobody is told of them, not 2", n)
+	}
+}
+
+// D5: whoever was asked by one that is done is not waited for any more, and the record says so.
+func TestDroppedWithItsAsker(t *testing.T) {
+	s := story(t, Start{Setup{Mode: Interactive, Agents: agents("a", "b", "c")}}, UserInput{Text: "x", Match: &Match{Agent: "a"}},
+		Delegate{Agent: "b", By: 1, Text: "help"}, Delegate{Agent: "c", By: 2, Text: "help"})
+	got := said(s.hears(t, TaskEnded{Task: 1, OK: true}))
+	if s.Phase != Talking || !strings.Contains(got, "note b: is not waited for") || !strings.Contains(got, "note c: is not waited for") {
+		t.Fatalf("%s: %s", s.Phase, got)
+	}
+}
+
+// Whatever others name things, a line of the history stays one that can be read.
+func TestNamesAreBounded(t *testing.T) {
+	huge := strings.Repeat("n", 300<<10)
+	s := story(t, Start{Setup{Mode: Orchestrator, Host: Claude, Agents: agents("a")}})
+	refused(t, s, UserInput{Text: "x", Named: []string{huge}}, "name the folder")
+	refused(t, s, UserInput{Text: "x", Named: make([]string, namedMax+1)}, "name the folder")
+	match := &Match{Agent: "a", Terms: []string{huge}}
+	all := s.hears(t, UserInput{Text: "x", Match: match}, Delegate{Agent: "a", Text: "x", Call: huge, Params: huge, Trigger: huge})
+	all = append(all, s.hears(t, Delegate{Agent: "a", Text: "x", Call: huge})...) // known, though its name is cut
+	all = append(all, s.hears(t, Seen{Caller: huge, Agent: "a"}, Seen{Caller: huge, Agent: "a"})...)
+	if c := s.Open; len(c.Tasks) != 2 || len(c.Tasks[0].Caller) > wordsMax {
+		t.Fatalf("%d tasks", len(c.Tasks))
+	}
+	path := File{Path: huge}
+	all = append(all, s.hears(t, Wrote{File: path}, Wrote{File: path}, Wrote{}, Deny{Tool: huge, Call: huge, Reason: huge, Delegate: huge, Capability: huge})...)
+	if n := len(s.Open.Files); n != 1 {
+		t.Fatalf("%d files, of one that was written twice", n)
+	}
+	all = append(all, s.hears(t, TaskEnded{Caller: huge, OK: true}, TaskEnded{Call: huge, OK: true})...)
+	if n := len(s.Open.Tasks); n != 0 {
+		t.Fatalf("%d tasks are left, and both were ended by name", n)
+	}
+	all = append(all, s.hears(t, Respond{Text: "so", Files: []File{path, {}}}, UserInput{Text: "y"}, Interrupt{Why: huge}, UserInput{Text: "z"}, End{Why: huge})...)
+	for _, ch := range all {
+		if n := len(encode(t, ch)); n > 80<<10 {
+			t.Errorf("%s has %d bytes", ch.Event, n)
+		}
+	}
+	s = story(t, Start{Setup{Mode: Response, Agents: agents("a")}})
+	refused(t, s, Message{Text: "x"}, "another name")
+	refused(t, s, Message{Name: huge, Text: "x"}, "another name")
+	if got := s.hears(t, Message{Name: "m", Ranking: huge}); len(got[0].Body.Aside.Ranking) > TextBytesMax {
+		t.Error("the ranking is as long as it was")
+	}
+	s.hears(t, Message{Name: "m", Text: "x", Match: &Match{Agent: "a"}})
+	refused(t, s, Delegate{Agent: "a", By: 1, Text: "help"}, "in mode response an agent asks no other")
+}
+
+// Paths that an input names wait with it, and count.
+func TestNamedCount(t *testing.T) {
+	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "first"})
+	named := []string{strings.Repeat("p", TextBytesMax-1)}
+	for range 4 {
+		s.hears(t, UserInput{Text: "x", Named: named})
+	}
+	refused(t, s, UserInput{Text: "x", Named: named}, "would come to more than")
+}
+
+// Files that a program names at the end and for which there is no room are counted.
+func TestFilesAtTheEnd(t *testing.T) {
+	s := story(t, Start{Setup{Mode: Orchestrator}}, UserInput{Text: "x"})
+	var files []File
+	for i := range filesMax + 3 {
+		files = append(files, File{Path: fmt.Sprint("f", i)})
+	}
+	got := s.hears(t, Respond{Files: files})
+	if sum := got[0].Body.Summary; len(sum.Files) != filesMax || !strings.Contains(sum.Text, "at most 3)") {
+		t.Fatalf("%d files, %q", len(sum.Files), sum.Text)
+	}
+}
+
+// Agents that ask each other in circles come to an end, however many there are of them.
+func TestTasksEnd(t *testing.T) {
+	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "x"})
+	for range askedMax {
+		s.hears(t, Delegate{Agent: "a", Text: "x"}, TaskEnded{Task: s.Open.Asked + 1, OK: true})
+		s.hears(t, TaskEnded{Task: s.Open.Asked, OK: true})
+	}
+	refused(t, s, Delegate{Agent: "a", Text: "x"}, "1000 tasks in this conversation")
+}
+
+// D1: MAIN and QUEUE are no names for an agent: who is in charge could not be told from a line.
+func TestNamesOfStates(t *testing.T) {
+	for _, name := range []string{Main, Desk, ""} {
+		refused(t, &Session{}, Start{Setup{Mode: Orchestrator, Agents: agents("a", name)}}, "states of their own")
+	}
+}
+
+// An input that waits comes before a newer one, also where a line of others closed what was open.
+func TestWaitsFirst(t *testing.T) {
+	s := story(t, Start{Setup{Mode: Orchestrator}}, UserInput{Text: "one"}, UserInput{Text: "two"})
+	s.Phase, s.Open = Ready, nil // as a conversation_end of the seed's own logger leaves it
+	changes, err := s.Decide(noon, UserInput{Text: "three"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ch := range changes {
+		s.Apply(ch)
+	}
+	if s.Open == nil || s.Open.Input != "two" || len(s.Waiting) != 1 || s.Waiting[0].Text != "three" {
+		t.Fatalf("open is %+v, and %+v waits", s.Open, s.Waiting)
+	}
+}
+
+// Nobody's list is the session's: what a caller does with his afterwards is his own.
+func TestTakesNobodysLists(t *testing.T) {
+	described, named := agents("a"), []string{"x.md"}
+	s := story(t, Start{Setup{Mode: Orchestrator, Agents: described}}, UserInput{Text: "one", Named: named})
+	s.hears(t, UserInput{Text: "two", Named: named})
+	described[0].Name, named[0] = "other", "/etc"
+	if !s.Knows("a") || s.Open.Named[0] != "x.md" || s.Waiting[0].Named[0] != "x.md" {
+		t.Fatalf("the caller's lists are the session's: %s", encode(t, *s))
+	}
+}
