@@ -402,12 +402,18 @@ func (s *shell) gitWrites(args []value) {
 	}
 	if _, looks := gitFlags(name, args[min(at+1, len(args)):]); looks && !moved && !has("branch tag remote", name) {
 		for i, v := range args { // it looks, but may write what it sees
+			if strings.HasPrefix(v.text, "-") {
+				s.mentions(v.text, "git "+name)
+			}
 			if to, ok := strings.CutPrefix(v.text, "--output"); ok && to != "" && to[0] == '=' {
 				s.writes(value{text: to[1:], split: v.split, glob: v.glob}, false)
 			} else if ok && to == "" && i+1 < len(args) {
 				s.writes(args[i+1], false)
 			}
 		}
+		return
+	}
+	if !moved && s.gitReads(name, args[min(at+1, len(args)):]) {
 		return
 	}
 	if s.j.where.Commits && !moved && has("add commit checkout switch restore reset rm mv merge rebase cherry-pick revert stash tag branch fetch pull push clean am apply bisect notes gc", name) {
@@ -417,6 +423,29 @@ func (s *shell) gitWrites(args []value) {
 		return
 	}
 	s.stopFor(&denial{row: rowAll, capability: "use git version control", why: fmt.Sprintf("git %s writes below .git (.git/**)", cut(name))})
+}
+
+// gitReads knows what else of git does not write its records, for those who may run it.
+func (s *shell) gitReads(name string, args []value) bool {
+	operands, flagged := 0, false
+	for _, v := range args {
+		s.mentions(v.text, "git "+name)
+		if strings.HasPrefix(v.text, "-") || v.split {
+			flagged = true
+		} else {
+			operands++
+		}
+	}
+	switch name {
+	case "config":
+		return operands == 1 && !flagged // tells a value
+	case "remote":
+		return operands > 0 && args[0].static() && args[0].text == "show"
+	case "archive", "bundle", "format-patch":
+		s.cannot("write files from the shell", "which files git "+name+" writes is not followed", "")
+		return true
+	}
+	return has("help ls-remote verify-commit verify-tag var check-attr check-mailmap merge-tree range-diff patch-id cherry request-pull interpret-trailers stripspace", name)
 }
 
 // findActs judges find where it deletes, writes or runs.

@@ -249,7 +249,9 @@ func find(args []value) *problem {
 		v := args[i]
 		switch {
 		case v.static() && has(acting, v.text):
-			return unknownFlag("find", v.text)
+			p := unknownFlag("find", v.text)
+			p.instead = "leave it out, or pipe to a command that only reads: find … -print0 | xargs -0 grep …"
+			return p
 		case v.static() && strings.HasPrefix(v.text, "-O") || v.static() && has(plain, v.text):
 		case v.static() && has(valued, v.text):
 			if i++; i < len(args) && (args[i].split || args[i].glob && args[i].opens) {

@@ -37,8 +37,11 @@ func newJudge(rules Rules, main bool, call Call, where Where, disk Disk) *judge 
 	if !path.IsAbs(j.dir) {
 		j.dir = join(where.Repo, j.dir)
 	}
-	j.outputs = j.both(where.Outputs)
 	j.session = j.both(where.Session)
+	j.outputs = j.both(where.Outputs)
+	if len(j.outputs) > 1 && below(j.outputs[0], j.session[:min(len(j.session), 1)]) && !below(j.outputs[1], j.session) {
+		j.outputs = j.outputs[:1] // somebody laid a link in its place: where it leads is nobody's outputs
+	}
 	for _, p := range where.Protected {
 		j.guarded = append(j.guarded, j.both(p)...)
 	}

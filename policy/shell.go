@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -117,10 +118,30 @@ func (s *shell) script(text string) {
 	case strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "`") > scriptNestMax:
 		s.cannot(capability, fmt.Sprintf("there are more than %d brackets in it", scriptNestMax), "")
 		return
+	case s.strict && strings.ContainsFunc(text, func(r rune) bool { return r > 0x7f && unicode.IsSpace(r) }):
+		s.cannot(capability, "there are white spaces in it that not every shell takes for such", "use plain spaces")
+		return
+	case s.strict && strings.HasSuffix(text, `\`):
+		s.cannot(capability, "it ends with a backslash, and nothing stands behind it", "take it away")
+		return
 	case s.depth > scriptDepthMax:
 		s.cannot(capability, shellDepthCause, "")
 		return
 	}
+	if strings.Contains(text, "#") && strings.Contains(text, "\\\n") {
+		// The parser takes a comment's last backslash for the line's, and reads on in the comment;
+		// a shell does not, and runs the next line.
+		s.cannot(capability, "a # and a backslash at a line's end stand in it, and a comment may end where it does not seem to", "leave the comment out")
+		if !s.strict {
+			s.parse(strings.ReplaceAll(text, "\\\n", "\n"))
+		}
+	}
+	s.parse(text)
+}
+
+// parse reads a text and judges what is in it.
+func (s *shell) parse(text string) {
+	const capability = "run a shell command that cannot be read"
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		if !s.strict {

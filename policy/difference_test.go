@@ -1,0 +1,129 @@
+package policy_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/policy/policytest"
+)
+
+// told makes a shell that runs nothing: no program is found, and the name of whatever was to be
+// run is told instead. What the shell itself does, it does in an empty folder.
+const told = `command_not_found_handle() { echo "$1: not found" >&2; }
+PATH=/nowhere
+eval "$COMMAND"
+`
+
+// The judge reads a command with a parser of its own, and the shell with another. Where they
+// disagree, a command could be allowed that is not the one that runs. So commands are torn and
+// put together at random, and those that MAIN may give are given to real shells that run no
+// program and tell their names: each must stand on the list, and no file may come to be (D8).
+// It found that the parser reads on behind a backslash at a comment's end.
+func TestShellReadsWhatWeRead(t *testing.T) {
+	for _, name := range []string{"bash", "dash"} { // an agent program may give its commands to sh
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shell, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("%s is not installed here", name)
+			}
+			rounds := 150
+			if os.Getenv("FAIRLEAD_LONG") != "" {
+				rounds = 4000
+			}
+			compare(t, shell, rounds)
+		})
+	}
+}
+
+func compare(t *testing.T, shell string, rounds int) {
+	scene := policytest.At(t.TempDir())
+	disk := policytest.Fake(scene)
+	where := policytest.Case{}.Where(scene)
+	var commands []string
+	for _, c := range policytest.Calls(t) {
+		if command := c.Command(scene); command != "" && c.Main {
+			commands = append(commands, command)
+		}
+	}
+	rnd := rand.New(rand.NewPCG(7, 0))
+	for given := 0; given < rounds; {
+		command := torn(rnd, commands)
+		raw, err := json.Marshal(map[string]string{"command": command})
+		if err != nil || strings.Contains(command, "/bin/") {
+			continue
+		}
+		if v := policy.Judge(policy.MainRules(), true, policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}, where, disk); !v.Allow {
+			continue
+		}
+		given++
+		for _, name := range names(t, shell, command) {
+			if !slices.Contains(mayStand, name) && name != "[[" { // dash does not know [[, and calculates nothing in it
+				t.Errorf("MAIN may give %q, and the shell runs %q", command, name)
+			}
+		}
+	}
+}
+
+// names gives a command to the shell and returns what it would have run.
+func names(t *testing.T, shell, command string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, shell, "-c", told)
+	cmd.Dir, cmd.Env = dir, []string{"COMMAND=" + command, "HOME=" + dir, "LC_ALL=C.UTF-8"}
+	cmd.WaitDelay = time.Second
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	_ = cmd.Run() // a torn command fails; what counts is what it did
+	if made, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(made) > 0 {
+		t.Errorf("MAIN may give %q, and the shell makes files by it: %v %v", command, made, err)
+	}
+	var all []string
+	for line := range strings.Lines(said.String()) {
+		if before, ok := strings.CutSuffix(strings.TrimSpace(line), ": not found"); ok && !strings.Contains(before, " type: ") { // what type says is no command
+			all = append(all, before[strings.LastIndex(before, ": ")+1:])
+		}
+	}
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
+}
+
+// torn makes a command of two, with something taken away and something put in.
+func torn(rnd *rand.Rand, commands []string) string {
+	pieces := []string{
+		";", "&&", "||", "|", "|&", "&", "`", "$(", ")", `"`, "'", `\`, "\n", " #", "{ ", "; }", "( ", " ", "<", ">", ">&2", "2>&1", "<<E\n", "\nE\n", "<<-'E'\n",
+		"$x", "${x", "}", "=", "*", "?", "!", "[[ ", " ]]", "case x in x) ", ";; esac", "((", "))", "$((", "\\\n", "if ", "; then ", "; fi", "for f in a; do ", "; done",
+		"touch x", "$'", `$"`, "<(", ">(", "{a,b}", "~", "@(", "0", "9>&1", "time ", "! ", "x=", "<<<", "\t", "ü", "function f ", "() ", "select ", "coproc ", "&>",
+	}
+	text := commands[rnd.IntN(len(commands))]
+	for range rnd.IntN(3) {
+		at := rnd.IntN(len(text) + 1)
+		switch rnd.IntN(4) {
+		case 0:
+			other := commands[rnd.IntN(len(commands))]
+			text = text[:at] + pieces[rnd.IntN(len(pieces))] + other
+		case 1:
+			text = text[:at] + text[min(len(text), at+1+rnd.IntN(3)):]
+		default:
+			text = text[:at] + pieces[rnd.IntN(len(pieces))] + text[at:]
+		}
+	}
+	if text == "" {
+		return "ls"
+	}
+	return text
+}
