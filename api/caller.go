@@ -27,6 +27,8 @@ type caller struct {
 	session string // empty: in none
 	who     life   // the process that connected; none where its number is not known
 	unseen  bool   // it could not be looked at: gone, or its ancestors changed all the while
+
+	port *viaTCP // it came over the port, and is looked at when it matters
 }
 
 // callerOf looks who connected, as soon as the connection is there: a number of a process
@@ -77,18 +79,32 @@ const nobodySeen = "(not seen)"
 type callerKey struct{}
 
 // withCaller is an http.Server's ConnContext.
-func withCaller(ctx context.Context, c net.Conn) context.Context {
+func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
 	if in, ok := c.(*counted); ok {
 		c = in.Conn
 	}
 	if is, ok := c.(*caller); ok {
 		return context.WithValue(ctx, callerKey{}, is)
 	}
+	if port := portCaller(c, s.repository()); port != nil {
+		return context.WithValue(ctx, callerKey{}, &caller{Conn: c, port: port})
+	}
 	return ctx
+}
+
+// repository is the folder as holders spell it.
+func (s *Server) repository() string {
+	if dir, err := realDir(s.opts.Dir); err == nil {
+		return dir
+	}
+	return s.opts.Dir
 }
 
 func callerIn(ctx context.Context) caller {
 	if is, ok := ctx.Value(callerKey{}).(*caller); ok {
+		if is.port != nil {
+			return is.port.seen()
+		}
 		return *is
 	}
 	return caller{}

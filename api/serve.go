@@ -77,7 +77,7 @@ func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 func (s *Server) server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: s.waits.headers, ReadTimeout: s.waits.request, WriteTimeout: s.waits.answer, IdleTimeout: idleWait,
-		MaxHeaderBytes: headerBytes, ConnContext: withCaller, DisableGeneralOptionsHandler: true,
+		MaxHeaderBytes: headerBytes, ConnContext: s.withCaller, DisableGeneralOptionsHandler: true,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // what strangers do to the port is not our failure
 	}
 }
