@@ -172,6 +172,8 @@ func (d opened) syncAll(grown []*os.File, parts []part) error {
 	errs := make(chan error, len(grown)+len(folders))
 	for _, file := range grown {
 		point("sync " + file.Name())
+	}
+	for _, file := range grown {
 		all.Go(func() {
 			if err := fsync(int(file.Fd())); err != nil {
 				errs <- fmt.Errorf("sync %s: %w", file.Name(), err)

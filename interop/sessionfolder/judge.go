@@ -36,57 +36,10 @@ func Judge(s dispatch.Session, f *Folder, repo string, call policy.Call) policy.
 			where.Named = append(where.Named, absolute(path, where.Repo, home))
 		}
 	}
-	verdict := policy.Judge(f.rulesFrom(string(text), otherwise), main, call, where, Disk{})
-	if verdict.Allow {
-		if what := f.guarded(verdict.Writes); what != "" {
-			return policy.Verdict{
-				Row: "X10", Writes: verdict.Writes, Capability: "write " + what,
-				Reason: what + " holds what a session is held by, and no model may write it; files go to the conversation's outputs",
-			}
-		}
+	if state, err := StateHome(); err == nil {
+		where.Protected = append(where.Protected, filepath.Join(state, "fairlead"))
 	}
-	return verdict
-}
-
-// guarded is the first of some resolved paths that belongs to the session and is neither output nor
-// dialogue, wherever the session lies, or that holds which program has a session (X10).
-func (f *Folder) guarded(writes []string) string {
-	if len(writes) == 0 {
-		return ""
-	}
-	session := f.path
-	if file, err := (Disk{}).Look(f.path); err == nil {
-		session = file.Path
-	}
-	pointers := ""
-	if home, err := StateHome(); err == nil {
-		pointers = filepath.Join(home, "fairlead")
-		if file, err := (Disk{}).Look(pointers); err == nil {
-			pointers = file.Path
-		}
-	}
-	for _, path := range writes {
-		if pointers != "" && (below(path, pointers) || below(pointers, path)) || below(session, path) && path != "/" {
-			return path
-		}
-		if below(path, session) && !ofConversation(path[len(session):]) {
-			return path
-		}
-	}
-	return ""
-}
-
-// below says whether a path is a folder, or lies below it.
-func below(path, folder string) bool {
-	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
-}
-
-// ofConversation says whether a path below a session's folder is an output or a dialogue. Which
-// conversation's it may be, the rules say.
-func ofConversation(rel string) bool {
-	rest, ok := strings.CutPrefix(rel, "/"+conversationsName+"/")
-	id, rest, _ := strings.Cut(rest, "/")
-	return ok && conversationNumber(id) > 0 && (rest == dialogueName || rest == outputsName || strings.HasPrefix(rest, outputsName+"/"))
+	return policy.Judge(f.rulesFrom(string(text), otherwise), main, call, where, Disk{})
 }
 
 // absolute is a path as a user meant it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
 // ask judges a call in a session.
@@ -136,10 +137,17 @@ func TestMatchOf(t *testing.T) {
 	if m := MatchOf(r); m == nil || m.Agent != "writer" || m.Score != 3.5 || strings.Join(m.Terms, " ") != "Python write" {
 		t.Errorf("%+v", m)
 	}
-	if m := MatchOf(Best(dispatch.Session{}, "Thanks!")); m != nil {
+	s := dispatch.Session{Setup: dispatch.Setup{Agents: two()}}
+	if m := MatchOf(Best(s, "Write a hello world Python script")); m == nil || m.Agent != "fullstack-engineer" || len(m.Terms) == 0 {
+		t.Errorf("a script leads to %+v", m)
+	}
+	if m := MatchOf(Best(s, "Thanks!")); m != nil {
 		t.Errorf("thanks leads to %+v", m)
 	}
 }
+
+// Disk is what policy asks of a disk.
+func TestDiskIsPolicys(t *testing.T) { policytest.RunDisk(t, Disk{}) }
 
 // Disk follows a path as the kernel does.
 func TestDisk(t *testing.T) {
@@ -189,9 +197,6 @@ func TestDisk(t *testing.T) {
 	}
 	if b, exists, err := (Disk{}).Read(at("a/b/run"), 3); err != nil || !exists || string(b) != "#!/" {
 		t.Errorf("%s, %v, %v", b, exists, err)
-	}
-	if _, exists, err := (Disk{}).Read(at("none"), 3); err == nil || exists {
-		t.Errorf("%v, %v", exists, err)
 	}
 	if _, _, err := (Disk{}).Read(dir, 3); err == nil || !strings.Contains(err.Error(), "plain") {
 		t.Error(err)

@@ -124,7 +124,7 @@ func resolve(path string) (string, error) {
 func (Disk) Read(path string, limit int) (content []byte, exists bool, err error) {
 	in, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) //nolint:gosec // policy asks for git's configuration
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, fmt.Errorf("read %s: %w", path, err)
+		return nil, false, nil
 	}
 	if err != nil {
 		return nil, true, fmt.Errorf("read %s: %w", path, err)
