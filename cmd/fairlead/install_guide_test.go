@@ -1,0 +1,17 @@
+package main
+
+import "testing"
+
+// doc/claude.md: every command in it is run.
+func TestClaudeGuide(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", home+"/state")
+	t.Setenv("FAIRLEAD_MARK", "") // whoever runs this may be an agent himself
+	_, seen := follow(t, "claude.md")
+	inOrder(t, seen,
+		"would write", "PreToolUse", "wrote", "next: start claude anew",
+		"Agent State Machine Initialized", "Conv: 001", "fullstack-engineer",
+		`"permissionDecision":"deny","permissionDecisionReason":"Fairlead (D8, MAIN): this requires to write a Python script`, "Who could: fullstack-engineer",
+		"has ended the session", "removed")
+}
