@@ -218,3 +218,28 @@ func TestTakesNobodysLists(t *testing.T) {
 		t.Fatalf("the caller's lists are the session's: %s", encode(t, *s))
 	}
 }
+
+// What is said of a conversation that is over moves nothing in the next one, whose tasks have the same
+// numbers.
+func TestLateWordsOfAnother(t *testing.T) {
+	match := &Match{Agent: "a"}
+	for name, in := range map[string]Input{
+		"a task's end":      TaskEnded{Conversation: 1, Task: 1, OK: true, Result: "of the first"},
+		"MAIN's end":        MainEnded{Conversation: 1, OK: true, Result: "of the first"},
+		"an answer":         Respond{Conversation: 1, Text: "of the first", Over: true},
+		"a lost session":    Interrupt{Conversation: 1, Why: "lost"},
+		"a file":            Wrote{Conversation: 1, File: File{Path: "first"}},
+		"a task's end, now": TaskEnded{Conversation: 3, Task: 1, OK: true},
+	} {
+		s := story(t, hosted(Interactive, "a", "b"), UserInput{Text: "one", Match: match}, Interrupt{}, UserInput{Text: "two", Match: match})
+		if got := s.hears(t, in); len(got) > 0 || s.Open.N != 2 {
+			t.Errorf("%s moved the next one: %+v", name, got)
+		}
+		refused(t, s, Delegate{Conversation: 1, By: 1, Agent: "b", Text: "help"}, "conv_001 is over")
+		refused(t, s, Delegate{Conversation: 1, Agent: "b", Text: "do"}, "conv_001 is over")
+	}
+	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "one", Match: match}, TaskEnded{Conversation: 1, Task: 1, OK: true, Result: "so"})
+	if answer, ok := s.Answer(); !ok || answer.Conversation != 1 {
+		t.Fatalf("an answer names its conversation: %+v", answer)
+	}
+}

@@ -107,6 +107,9 @@ func (d *draft) message(in Message) error {
 
 func (d *draft) respond(in Respond) error {
 	c := d.is.Open
+	if d.over(in.Conversation) {
+		return nil // it was answered by somebody else
+	}
 	if c != nil && len(c.Tasks) > 0 && !in.Over {
 		return d.refuse(string(Responded), "D7", fmt.Sprintf("%s is at work; say first that it is done, or end the conversation over it", d.is.State()))
 	}
@@ -133,7 +136,7 @@ func (d *draft) respond(in Respond) error {
 
 func (d *draft) mainEnded(in MainEnded) error {
 	c := d.is.Open
-	if c == nil || d.is.Host != Fairlead || d.is.Mode == Response || in.Round != c.Round {
+	if c == nil || d.over(in.Conversation) || d.is.Host != Fairlead || d.is.Mode == Response || in.Round != c.Round {
 		return nil
 	}
 	if c.Called || len(c.Tasks) > 0 {
@@ -176,11 +179,11 @@ func (d *draft) close(event Event, why string) error {
 	})
 }
 
-func (d *draft) interrupt(why string) error {
-	if d.is.Open == nil {
+func (d *draft) interrupt(in Interrupt) error {
+	if d.is.Open == nil || d.over(in.Conversation) {
 		return nil
 	}
-	if err := d.close(Interrupted, cmp.Or(why, "nobody ended it")); err != nil {
+	if err := d.close(Interrupted, cmp.Or(in.Why, "nobody ended it")); err != nil {
 		return err
 	}
 	return d.next()

@@ -36,7 +36,7 @@ func (s *Session) Decide(at time.Time, in Input) ([]Change, error) {
 	case Message:
 		err = d.message(in)
 	case Interrupt:
-		err = d.interrupt(in.Why)
+		err = d.interrupt(in)
 	case End:
 		err = d.end(in.Why)
 	default:
@@ -116,6 +116,11 @@ func (d *draft) refuse(event, row, reason string, takes ...string) error {
 	}
 }
 
+// over says whether a conversation that somebody means is not the one that is open.
+func (d *draft) over(conversation int) bool {
+	return conversation != 0 && (d.is.Open == nil || d.is.Open.N != conversation)
+}
+
 // tooLong refuses what does not fit into a line; empty words for what do.
 func (d *draft) tooLong(event, row, what, text string) error {
 	if len(text) <= TextBytesMax {
@@ -172,7 +177,7 @@ func (d *draft) deny(in Deny) error {
 func (d *draft) wrote(in Wrote) error {
 	c := d.is.Open
 	file := in.File.cut()
-	if c == nil || file.Path == "" || slices.ContainsFunc(c.Files, func(f File) bool { return f.Path == file.Path }) {
+	if c == nil || d.over(in.Conversation) || file.Path == "" || slices.ContainsFunc(c.Files, func(f File) bool { return f.Path == file.Path }) {
 		return nil
 	}
 	who, _ := d.is.InCharge(in.Caller)

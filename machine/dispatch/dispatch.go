@@ -319,13 +319,13 @@ func (s *Session) Answer() (Respond, bool) {
 		return Respond{}, false
 	}
 	if len(c.Results) == 0 {
-		return Respond{Text: "No agent's description fits this input, and no agent of fairlead.yaml is MAIN. Describe one in .claude/agents, or name the coordinator as session.main."}, s.Lead == ""
+		return Respond{Conversation: c.N, Text: "No agent's description fits this input, and no agent of fairlead.yaml is MAIN. Describe one in .claude/agents, or name the coordinator as session.main."}, s.Lead == ""
 	}
 	last := c.Results[len(c.Results)-1]
 	if !last.OK {
-		return Respond{Text: cmp.Or(last.Text, "The task failed, and "+last.Agent+" did not say why.")}, true
+		return Respond{Conversation: c.N, Text: cmp.Or(last.Text, "The task failed, and "+last.Agent+" did not say why.")}, true
 	}
-	return Respond{Text: cmp.Or(last.Text, last.Agent+" is done, and had nothing to say.")}, true
+	return Respond{Conversation: c.N, Text: cmp.Or(last.Text, last.Agent+" is done, and had nothing to say.")}, true
 }
 
 // waits says whether somebody works on what a task asked for, and has not told it yet.

@@ -16,8 +16,12 @@ type UserInput struct {
 	Over  bool
 }
 
-// Delegate puts an agent in charge (D3), or lets one ask another for help (D5).
+// Delegate puts an agent in charge (D3), or lets one ask another for help (D5). Conversation, here and
+// in what follows: which one it is about, by who knows it: the tasks of each are counted from 1, and the
+// next one may have begun by now; 0: the one that is open.
 type Delegate struct {
+	Conversation int
+
 	Agent   string
 	Text    string // what it is to do
 	By      uint64 // the task that asks; 0: MAIN
@@ -34,6 +38,8 @@ type Seen struct{ Caller, Agent string }
 // TaskEnded is an agent that is done, or failed (D4, D5, D6). It is found by Task, by Caller or by
 // Call, whichever is given. Round is looked at with Task alone: an end of a round before is no news.
 type TaskEnded struct {
+	Conversation int
+
 	Task   uint64
 	Round  int
 	Caller string
@@ -44,6 +50,8 @@ type TaskEnded struct {
 
 // MainEnded is MAIN done with a round, where a host has an agent be MAIN (D7).
 type MainEnded struct {
+	Conversation int
+
 	Round  int
 	OK     bool
 	Result string
@@ -52,6 +60,8 @@ type MainEnded struct {
 // Respond closes the conversation: the user has the answer (D7). Over: also while agents are at work,
 // of whom nobody will hear any more; else that is refused.
 type Respond struct {
+	Conversation int
+
 	Text    string
 	Summary string // for messages.jsonl; empty: made of the input
 	Files   []File // beside those that are known
@@ -72,6 +82,8 @@ type Deny struct {
 
 // Wrote records a file that an allowed tool call made (D9).
 type Wrote struct {
+	Conversation int
+
 	Caller string
 	Task   uint64
 	File   File
@@ -87,7 +99,11 @@ type Message struct {
 }
 
 // Interrupt closes a conversation that nobody will end any more (D11).
-type Interrupt struct{ Why string }
+type Interrupt struct {
+	Conversation int
+
+	Why string
+}
 
 // End ends the session (D10).
 type End struct{ Why string }

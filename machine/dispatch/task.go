@@ -43,6 +43,9 @@ func (d *draft) delegate(in Delegate) error {
 	if err := d.fits(event, &Match{Agent: in.Agent}); err != nil {
 		return err
 	}
+	if d.over(in.Conversation) {
+		return d.refuse(string(event), row, ConversationID(in.Conversation)+" is over, so nobody is to do anything for it any more")
+	}
 	c := d.is.Open
 	if c == nil {
 		_, err := Table.Look(d.is.subject(), cmp.Or(d.is.Phase, None), event)
@@ -133,7 +136,7 @@ func (d *draft) taskEnded(in TaskEnded) error {
 		return nil
 	}
 	at := c.taskOf(in)
-	if at < 0 {
+	if at < 0 || d.over(in.Conversation) {
 		return nil // it has ended before
 	}
 	task := c.Tasks[at]
