@@ -41,7 +41,7 @@ var imports = []importRow{
 	{pkg: "condition"},
 	{pkg: "sandbox", inTests: []string{"policy", "policy/*"}},
 	{pkg: "policy/*", may: []string{"policy"}},
-	{pkg: "interop/*", may: []string{"machine", "machine/*", "policy", "interop"}, inTests: []string{"policy/*", "interop/*"}},
+	{pkg: "interop/*", may: []string{"machine", "machine/*", "policy", "interop/*"}, inTests: []string{"policy/*", "interop/*"}},
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
 	{pkg: "golden"}, // of tests, for tests
 
