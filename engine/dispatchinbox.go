@@ -4,8 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -15,18 +20,25 @@ import (
 // their names, one at a time; whose work one is the descriptions say, and what fits nobody is put
 // aside with the ranking (D6).
 
-const unmatchedAtOnce = 100 // messages put aside in one round; the rest in the next
+const (
+	unmatchedAtOnce = 100                    // messages put aside in one round; the rest in the next
+	messageSettles  = 200 * time.Millisecond // so long nobody has written to a message: whoever writes it may be in the middle of it
+	emptySettles    = 5 * time.Second        // the same of one without a word
+)
 
-// serve gives every free queue its next message.
-func (p *folderPen) serve(ctx context.Context) error {
+// serve gives every free queue its next message. It says when to look again; 0: when there is news.
+func (p *folderPen) serve(ctx context.Context) (again time.Duration, err error) {
 	for _, path := range slices.Sorted(maps.Keys(p.known)) {
 		f := p.known[path]
 		if !f.queued || f.gone {
 			continue
 		}
-		served, err := p.e.serveInbox(ctx, path)
+		served, wait, err := p.e.serveInbox(ctx, path)
 		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
-			return err
+			return 0, err
+		}
+		if wait > 0 {
+			again = sooner(again, wait)
 		}
 		if err != nil {
 			p.stuck(f, path, err)
@@ -36,44 +48,82 @@ func (p *folderPen) serve(ctx context.Context) error {
 			p.e.folders.poke() // its lines are to be taken in
 		}
 	}
-	return nil
+	return again, nil
 }
 
 // serveInbox takes messages until one has somebody to serve it, or there is none left.
-func (e *Engine) serveInbox(ctx context.Context, path string) (served bool, err error) {
+func (e *Engine) serveInbox(ctx context.Context, path string) (served bool, wait time.Duration, err error) {
 	folder, err := sessionfolder.Open(path)
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	messages, err := folder.Inbox()
 	if err != nil || len(messages) == 0 {
-		return false, err
+		return false, 0, err
 	}
 	s, err := folder.Session()
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	for i, msg := range messages {
 		if ctx.Err() != nil || i >= unmatchedAtOnce || s.Phase != dispatch.Queue {
-			return served, ctx.Err()
+			return served, 0, ctx.Err()
 		}
-		in := dispatch.Message{Name: msg.Name, Text: msg.Text}
-		ranking := sessionfolder.Best(s, msg.Text)
-		if in.Match = sessionfolder.MatchOf(ranking); in.Match == nil {
-			text, err := json.Marshal(ranking)
-			if err != nil {
-				return served, err
-			}
-			in.Ranking = string(text)
+		if wait := unsettled(filepath.Join(path, inboxFolder, msg.Name), msg.Text); wait > 0 {
+			return served, wait, nil // and those after it have their turn after it
+		}
+		in, err := e.ranked(s, msg)
+		if err != nil {
+			return served, 0, err
 		}
 		now, err := e.folders.door(folder, sessionfolder.Actor(byFolders), in)
 		if isAnswer(err) {
-			return served, nil //nolint:nilerr // somebody else was at it: the next round looks again
+			return served, 0, nil //nolint:nilerr // somebody else was at it: the next round looks again
 		}
 		if err != nil {
-			return served, err
+			return served, 0, err
 		}
 		served, s = true, now
 	}
-	return served, nil
+	return served, 0, nil
+}
+
+// unsettled says for how long a message is to be left alone, since it may still be written.
+func unsettled(file, text string) time.Duration {
+	info, err := os.Lstat(file)
+	if err != nil {
+		return 0 // the folder's door says what that means
+	}
+	settles := messageSettles
+	if strings.TrimSpace(text) == "" {
+		settles = emptySettles
+	}
+	if age := time.Since(info.ModTime()); age >= 0 && age < settles {
+		return settles - age
+	}
+	return 0
+}
+
+// ranked says whose work a message is, or with what it is put aside.
+func (e *Engine) ranked(s dispatch.Session, msg sessionfolder.InboxMessage) (dispatch.Message, error) {
+	in := dispatch.Message{Name: msg.Name, Text: msg.Text}
+	var aside any
+	if msg.Fault != "" {
+		aside = map[string]string{"fault": msg.Fault}
+	} else {
+		ranking := sessionfolder.Best(s, msg.Text)
+		if most := e.opts.Config.Session.Threshold; most > 0 {
+			ranking = ranking.Over(most)
+		}
+		if in.Match = sessionfolder.MatchOf(ranking); in.Match != nil {
+			return in, nil
+		}
+		aside = ranking
+	}
+	text, err := json.Marshal(aside)
+	if err != nil {
+		return in, fmt.Errorf("write down why nobody's description fits %s: %w", msg.Name, err)
+	}
+	in.Ranking = string(text)
+	return in, nil
 }

@@ -57,8 +57,7 @@ func (p *folderPen) keep(ctx context.Context) {
 		case <-p.e.folders.moved:
 		case <-again.C:
 		}
-		wait := foldersLookMost
-		err := p.round(ctx)
+		wait, err := p.round(ctx)
 		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
 			return
 		}
@@ -70,20 +69,22 @@ func (p *folderPen) keep(ctx context.Context) {
 			}
 		} else {
 			p.warned = ""
+			wait = sooner(wait, foldersLookMost)
 		}
 		again.Reset(wait)
 	}
 }
 
-// round takes in what is new in every folder, and has inboxes served.
-func (p *folderPen) round(ctx context.Context) error {
+// round takes in what is new in every folder, and has inboxes served. It says when to look again; 0: when
+// there is news.
+func (p *folderPen) round(ctx context.Context) (time.Duration, error) {
 	paths, err := p.from.Paths()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	held := false
 	if err := p.e.look(ctx, func(t *team.Team) { held = p.recall(t) }); err != nil {
-		return err
+		return 0, err
 	}
 	paths = p.chosen(paths)
 	p.from.Watch(paths)
@@ -91,7 +92,7 @@ func (p *folderPen) round(ctx context.Context) error {
 	for _, path := range paths {
 		there[path] = true
 		if err := p.follow(ctx, path); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	for path, f := range p.known {
@@ -103,11 +104,11 @@ func (p *folderPen) round(ctx context.Context) error {
 		}
 		f.gone, f.file = true, nil
 		if _, err := p.e.submit(ctx, byFolders, "", team.FolderGone{Name: f.name}); err != nil && !isAnswer(err) {
-			return err
+			return 0, err
 		}
 	}
 	if held {
-		return nil // D6 begins work, and waits (X8)
+		return 0, nil // D6 begins work, and waits (X8)
 	}
 	return p.serve(ctx)
 }
