@@ -37,6 +37,7 @@ type fake struct {
 	bug      bool
 	waiting  int // polls for errands
 	team     []engine.DocumentView
+	folders  []engine.FolderView
 }
 
 type fakeSession struct {

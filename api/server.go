@@ -41,6 +41,7 @@ type Backend interface {
 	RunBackend
 	ChannelBackend
 	CrewBackend
+	FolderBackend
 }
 
 var _ Backend = (*engine.Engine)(nil)

@@ -7,12 +7,20 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
 // Sessions with MAIN are no business of the engine's: the truth of each lies in its folder, and
 // whoever has something to say to one takes the folder's lock, as hooks and the command line do.
 // The daemon hears of it by watching, and tells everybody by the journal.
+
+// FolderBackend is what the server asks the engine about them all the same: under which name the
+// journal tells of each, and what it knows of those whose agents it runs.
+type FolderBackend interface {
+	Folders(ctx context.Context) ([]engine.FolderView, error)
+	Folder(ctx context.Context, name string) (engine.FolderView, error) // a *team.Unknown where it was not taken in
+}
 
 type dispatchIn struct {
 	Name string `path:"name" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" example:"20261121_153005" doc:"The session"`

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
@@ -482,4 +483,23 @@ func FuzzSessionBodies(f *testing.F) {
 			t.Fatalf("%s %q: %v", path, body, err)
 		}
 	})
+}
+
+// A session that the daemon has taken in is called as the journal calls it, and what the daemon
+// knows of its own agents stands in it.
+func TestHostedView(t *testing.T) {
+	s := serve(t)
+	f := sessionAt(t, s.dir, "quay", dispatch.Setup{Host: dispatch.Fairlead})
+	s.fake.folders = []engine.FolderView{{
+		Name: "quay-0a1b2c", Path: f.Path(), Waits: map[string]string{"conv_001/1/0": "coder: the team is held"},
+		Layers: []engine.Layer{{Name: "rules", Holds: true, Text: "x"}, {Name: "sandbox", Text: "no Landlock"}},
+	}}
+	view, err := dial(t, s).Session(t.Context(), "quay-0a1b2c")
+	if err != nil || view.Session.Name != "quay-0a1b2c" || len(view.Layers) != 2 || view.Layers[1] != (DispatchLayer{Name: "sandbox", Text: "no Landlock"}) || !slices.Equal(view.WaitsFor, []string{"coder: the team is held"}) {
+		t.Errorf("%+v, %v", view, err)
+	}
+	var refused *Refused
+	if _, err := dial(t, s).Respond(t.Context(), "quay-0a1b2c", "x"); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "give it an input") {
+		t.Errorf("said past the agents: %v", err)
+	}
 }

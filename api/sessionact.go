@@ -31,25 +31,22 @@ func (s *Server) sessionConfig() (*config.Config, error) {
 	return conf, nil
 }
 
-// described are the agents that a session of a host would begin with now: those of .claude/agents,
-// and for the daemon's own those of fairlead.yaml, which it can start.
-func (s *Server) described(conf *config.Config, host dispatch.Host) ([]dispatch.Description, error) {
+// described are the agents that a session would begin with now: those of .claude/agents, and those of
+// fairlead.yaml, which the daemon can start; MAIN is none.
+func (s *Server) described(conf *config.Config) ([]dispatch.Description, error) {
 	home, _ := os.UserHomeDir() // none: the project's agents alone are found
 	agents, _, err := sessionfolder.Agents(s.opts.Dir, home)
 	if err != nil {
 		return nil, err
 	}
-	if host != dispatch.Fairlead {
-		return agents, nil
-	}
 	for _, a := range conf.Agents {
-		if a.Description == "" || a.Name == conf.Session.Main {
+		if a.Description == "" || a.Name == conf.Session.Ranker {
 			continue
 		}
 		agents = slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == a.Name })
-		agents = append(agents, dispatch.Description{Name: a.Name, Text: a.Description, File: config.FileName})
+		agents = append(agents, dispatch.Description{Name: a.Name, Text: a.Description, File: conf.File})
 	}
-	return agents, nil
+	return slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == conf.Session.Main }), nil
 }
 
 // hostOf says who does the work of a session for which nobody said it.
@@ -77,7 +74,7 @@ func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*Dispa
 	if setup.Host == dispatch.Fairlead {
 		setup.Lead = conf.Session.Main
 	}
-	if setup.Agents, err = s.described(conf, setup.Host); err != nil {
+	if setup.Agents, err = s.described(conf); err != nil {
 		return nil, err
 	}
 	at := how.Path
@@ -89,7 +86,7 @@ func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*Dispa
 	if err != nil {
 		return nil, badPath(err, at)
 	}
-	return s.viewAt(f)
+	return s.viewAt(ctx, f)
 }
 
 // badPath tells a path that cannot be a session's, which is a fault of the request, from one of ours.
@@ -107,21 +104,21 @@ func badPath(err error, at string) error {
 }
 
 // viewAt is the session of a folder, as it is now.
-func (s *Server) viewAt(f *sessionfolder.Folder) (*DispatchView, error) {
-	all, err := s.sessionFolders()
+func (s *Server) viewAt(ctx context.Context, f *sessionfolder.Folder) (*DispatchView, error) {
+	all, err := s.sessionFolders(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range all {
 		if one.Folder.Path() == f.Path() {
-			return s.viewOf(one)
+			return s.viewOf(ctx, one)
 		}
 	}
 	is, err := f.Session()
 	if err != nil {
 		return nil, err
 	}
-	return s.viewOf(found{sessionfolder.Found{Folder: f, Session: is}, sessionName(f.Path(), true)})
+	return s.viewOf(ctx, found{Found: sessionfolder.Found{Folder: f, Session: is}, name: sessionName(f.Path(), true)})
 }
 
 // tellSession says something to a session, in its folder.
@@ -136,7 +133,7 @@ func (s *Server) toSession(ctx context.Context, event, name string) (found, erro
 	if err := mayOrderSession(ctx, event, name); err != nil {
 		return found{}, err
 	}
-	return s.sessionFolder(name)
+	return s.sessionFolder(ctx, name)
 }
 
 // said refuses what somebody else says in a session: a program by its hooks, or the daemon for its agents.
@@ -165,7 +162,7 @@ func (s *Server) dispatchInput(ctx context.Context, in *dispatchInputIn) (*Dispa
 	if err != nil {
 		return nil, err
 	}
-	view, err := s.viewAt(f.Folder)
+	view, err := s.viewAt(ctx, f.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +193,7 @@ func (s *Server) toldBy(ctx context.Context, f found, event string, say dispatch
 	if _, err := s.tellSession(ctx, f, say); err != nil {
 		return nil, err
 	}
-	return s.viewAt(f.Folder)
+	return s.viewAt(ctx, f.Folder)
 }
 
 func (s *Server) dispatchDone(ctx context.Context, in *dispatchDoneIn) (*DispatchView, error) {
@@ -224,12 +221,15 @@ func (s *Server) dispatchEnd(ctx context.Context, in *dispatchEndIn) (*DispatchV
 	if _, err := s.tellSession(ctx, f, dispatch.End{Why: in.Body.note()}); err != nil {
 		return nil, err
 	}
-	return s.viewAt(f.Folder)
+	return s.viewAt(ctx, f.Folder)
 }
 
 // ranked holds a text against a session's descriptions, with the threshold of fairlead.yaml.
 func (s *Server) ranked(is dispatch.Session, text string) policy.Ranking {
 	r := sessionfolder.Best(is, text)
+	if conf, err := s.sessionConfig(); err == nil { // a file that is broken meanwhile changes nothing
+		r = r.Over(conf.Session.Threshold)
+	}
 	r.Terms, r.Scores = some(r.Terms), some(r.Scores)
 	for i := range r.Scores {
 		r.Scores[i].Terms = some(r.Scores[i].Terms)
@@ -237,8 +237,8 @@ func (s *Server) ranked(is dispatch.Session, text string) policy.Ranking {
 	return r
 }
 
-func (s *Server) rank(_ context.Context, in *routeIn) (*policy.Ranking, error) {
-	is, err := s.judged(in.Body.Session)
+func (s *Server) rank(ctx context.Context, in *routeIn) (*policy.Ranking, error) {
+	is, err := s.judged(ctx, in.Body.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -247,25 +247,25 @@ func (s *Server) rank(_ context.Context, in *routeIn) (*policy.Ranking, error) {
 }
 
 // judged is the session whose rules and descriptions count; without a name one as it would begin now.
-func (s *Server) judged(name string) (found, error) {
+func (s *Server) judged(ctx context.Context, name string) (found, error) {
 	if name != "" {
-		return s.sessionFolder(name)
+		return s.sessionFolder(ctx, name)
 	}
 	conf, err := s.sessionConfig()
 	if err != nil {
 		return found{}, err
 	}
 	host := hostOf(conf, "")
-	agents, err := s.described(conf, host)
+	agents, err := s.described(conf)
 	return found{Found: sessionfolder.Found{Session: dispatch.Session{Setup: dispatch.Setup{Host: host, Agents: agents}}}}, err
 }
 
 // checker is the id of an agent that a check makes up.
 const checker = "check"
 
-func (s *Server) policyCheck(_ context.Context, in *policyCheckIn) (*PolicyVerdict, error) {
+func (s *Server) policyCheck(ctx context.Context, in *policyCheckIn) (*PolicyVerdict, error) {
 	b := in.Body
-	f, err := s.judged(b.Session)
+	f, err := s.judged(ctx, b.Session)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
@@ -86,11 +87,21 @@ func (b *dispatchBooks) read(f *sessionfolder.Folder) (dispatchBook, error) {
 // found is a session with the name that it has here.
 type found struct {
 	sessionfolder.Found
-	name string
+	name  string
+	known bool // the daemon has taken it in
 }
 
-// sessionFolders are the repository's sessions: the open ones first, then the newest.
-func (s *Server) sessionFolders() ([]found, error) {
+// sessionFolders are the repository's sessions: the open ones first, then the newest. Those that the
+// daemon has taken in have the names under which the journal tells of them.
+func (s *Server) sessionFolders(ctx context.Context) ([]found, error) {
+	taken, err := s.engine.Folders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, view := range taken {
+		names[view.Path] = view.Name
+	}
 	list, err := sessionfolder.List(s.opts.Dir)
 	if err != nil {
 		return nil, err
@@ -101,7 +112,12 @@ func (s *Server) sessionFolders() ([]found, error) {
 	}
 	all := make([]found, 0, len(list))
 	for _, one := range slices.Backward(list) {
-		all = append(all, found{one, sessionName(one.Folder.Path(), of[filepath.Base(one.Folder.Path())] > 1)})
+		at := one.Folder.Path()
+		name, known := names[at]
+		if !known {
+			name = sessionName(at, of[filepath.Base(at)] > 1)
+		}
+		all = append(all, found{one, name, known})
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(rank(a), rank(b)) })
 	return all, nil
@@ -130,8 +146,8 @@ func sessionName(at string, shared bool) string {
 }
 
 // sessionFolder finds one by its name.
-func (s *Server) sessionFolder(name string) (found, error) {
-	all, err := s.sessionFolders()
+func (s *Server) sessionFolder(ctx context.Context, name string) (found, error) {
+	all, err := s.sessionFolders(ctx)
 	if err != nil {
 		return found{}, err
 	}
@@ -167,8 +183,8 @@ func (f found) row() DispatchSession {
 	return row
 }
 
-func (s *Server) dispatchSessions(context.Context, *nothing) (*DispatchSessions, error) {
-	all, err := s.sessionFolders()
+func (s *Server) dispatchSessions(ctx context.Context, _ *nothing) (*DispatchSessions, error) {
+	all, err := s.sessionFolders(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -179,20 +195,20 @@ func (s *Server) dispatchSessions(context.Context, *nothing) (*DispatchSessions,
 	return answer, nil
 }
 
-func (s *Server) dispatchView(_ context.Context, in *dispatchIn) (*DispatchView, error) {
-	f, err := s.sessionFolder(in.Name)
+func (s *Server) dispatchView(ctx context.Context, in *dispatchIn) (*DispatchView, error) {
+	f, err := s.sessionFolder(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return s.viewOf(f)
+	return s.viewOf(ctx, f)
 }
 
 // viewOf is a session in full. Where its history cannot be read, what can be said is said.
-func (s *Server) viewOf(f found) (*DispatchView, error) {
+func (s *Server) viewOf(ctx context.Context, f found) (*DispatchView, error) {
 	is := f.Session
 	v := &DispatchView{
 		Session: f.row(), Permissions: noNullRules(is.Permissions()), Agents: []DispatchAgent{}, AtWork: []DispatchTask{},
-		Waiting: []DispatchWaiting{}, Conversations: []DispatchConversation{}, Denials: []DispatchDenial{}, Layers: some(s.layersOf(f.name)), Notes: []string{},
+		Waiting: []DispatchWaiting{}, Conversations: []DispatchConversation{}, Denials: []DispatchDenial{}, Layers: []DispatchLayer{}, WaitsFor: []string{}, Notes: []string{},
 	}
 	book, err := s.books.read(f.Folder)
 	switch {
@@ -229,6 +245,7 @@ func (s *Server) viewOf(f found) (*DispatchView, error) {
 	if book.input != "" {
 		v.Ranking = &DispatchRanking{Input: book.input, Ranking: s.ranked(is, book.input)}
 	}
+	s.hosted(ctx, f, v)
 	talks, err := f.Folder.Conversations()
 	if err != nil && f.Fault == "" {
 		v.Notes = append(v.Notes, err.Error())
@@ -238,6 +255,24 @@ func (s *Server) viewOf(f found) (*DispatchView, error) {
 	}
 	slices.Reverse(v.Conversations)
 	return v, nil
+}
+
+// hosted adds what the daemon knows of a session whose agents it runs.
+func (s *Server) hosted(ctx context.Context, f found, v *DispatchView) {
+	if f.Session.Host != dispatch.Fairlead || !f.known {
+		return
+	}
+	view, err := s.engine.Folder(ctx, f.name)
+	if err != nil {
+		v.Notes = append(v.Notes, err.Error())
+		return
+	}
+	for _, l := range view.Layers {
+		v.Layers = append(v.Layers, DispatchLayer(l))
+	}
+	for _, work := range slices.Sorted(maps.Keys(view.Waits)) {
+		v.WaitsFor = append(v.WaitsFor, view.Waits[work])
+	}
 }
 
 // noNullRules are permissions in which no list is null.
@@ -283,8 +318,8 @@ func conversationOf(f *sessionfolder.Folder, is dispatch.Session, c sessionfolde
 	return talk
 }
 
-func (s *Server) dispatchTalk(_ context.Context, in *dispatchTalkIn) (*DispatchTalk, error) {
-	f, err := s.sessionFolder(in.Name)
+func (s *Server) dispatchTalk(ctx context.Context, in *dispatchTalkIn) (*DispatchTalk, error) {
+	f, err := s.sessionFolder(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -335,7 +370,9 @@ func unknownTalk(n int, talks []sessionfolder.ConversationInfo) error {
 // dispatchFile gives a file that a conversation made, as bytes that nobody runs: it is whatever an
 // agent wrote.
 func (s *Server) dispatchFile(w http.ResponseWriter, r *http.Request, in *dispatchFileIn) {
-	f, err := s.sessionFolder(in.Name)
+	ctx, cancel := context.WithTimeout(r.Context(), answerMax)
+	defer cancel()
+	f, err := s.sessionFolder(ctx, in.Name)
 	if err != nil {
 		problemOf(err).write(w)
 		return
@@ -371,13 +408,4 @@ func (s *Server) dispatchFile(w http.ResponseWriter, r *http.Request, in *dispat
 	h.Set("X-Fairlead-Size", strconv.FormatInt(files[at].Bytes, 10))
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // where it cannot be set, the server's own holds
 	_, _ = io.CopyN(w, body, size)                                                     // whoever asked has gone, or the file got shorter: the answer ends where it is
-}
-
-// layersOf says what enforces a session's permissions, where the engine knows.
-func (s *Server) layersOf(name string) []string {
-	teller, ok := s.engine.(interface{ SessionLayers(name string) []string })
-	if !ok {
-		return nil
-	}
-	return teller.SessionLayers(name)
 }

@@ -107,6 +107,13 @@ type DispatchRanking struct {
 	Ranking policy.Ranking `json:"ranking"`
 }
 
+// DispatchLayer is one of the things that keep MAIN from what it may not do.
+type DispatchLayer struct {
+	Name  string `json:"name" doc:"rules, sandbox, check"`
+	Holds bool   `json:"holds"`
+	Text  string `json:"text" doc:"How, or why not"`
+}
+
 // DispatchView is one session in full.
 type DispatchView struct {
 	Session       DispatchSession        `json:"session"`
@@ -119,7 +126,8 @@ type DispatchView struct {
 	Denials       []DispatchDenial       `json:"denials" nullable:"false" doc:"The newest first; 50 at most"`
 	Waiting       []DispatchWaiting      `json:"waiting" nullable:"false" doc:"In line"`
 	Ranking       *DispatchRanking       `json:"ranking" doc:"Of the last input; null where nothing was said"`
-	Layers        []string               `json:"layers" nullable:"false" doc:"What enforces the permissions here, in words"`
+	Layers        []DispatchLayer        `json:"layers" nullable:"false" doc:"Host fairlead: what held MAIN to its permissions in its last session"`
+	WaitsFor      []string               `json:"waits_for" nullable:"false" doc:"Host fairlead: what keeps an agent from beginning its work"`
 	Notes         []string               `json:"notes" nullable:"false" doc:"What people should know of its files"`
 }
 

@@ -192,7 +192,8 @@ const BASE = '/api/v1';
  * @property {DispatchDenial[] | null} denials the newest first
  * @property {DispatchWaiting[] | null} waiting
  * @property {{input: string, ranking: Ranking} | null} ranking of the last input
- * @property {string[] | null} layers what enforces the permissions
+ * @property {{name: string, holds: boolean, text: string}[] | null} layers what held MAIN to its permissions
+ * @property {string[] | null} waits_for what keeps an agent from beginning
  * @property {string[] | null} notes what people should know of its files
  */
 /** @typedef {DispatchConversation & {dialogue: string, dialogue_bytes: number, dialogue_left_out: number, outputs: {name: string, bytes: number, changed_at: string}[] | null, outputs_left_out: number, notes: string[] | null}} DispatchTalk */

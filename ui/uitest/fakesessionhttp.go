@@ -150,7 +150,7 @@ func (d *Desk) view() map[string]any {
 	return map[string]any{
 		"session": d.Row, "lines": lines, "lines_left_out": max(0, len(d.lines)-200), "permissions": may, "agents": append([]DispatchAgent{}, d.Agents...),
 		"at_work": append([]DispatchTask{}, d.work...), "conversations": talks, "denials": denials, "waiting": append([]DispatchWaiting{}, d.waiting...),
-		"ranking": d.ranked, "layers": append([]string{}, d.Layers...), "notes": append([]string{}, d.Notes...),
+		"ranking": d.ranked, "layers": append([]DispatchLayer{}, d.Layers...), "waits_for": []string{}, "notes": append([]string{}, d.Notes...),
 	}
 }
 

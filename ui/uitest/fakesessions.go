@@ -112,6 +112,13 @@ type DispatchWaiting struct {
 	At    time.Time `json:"at"`
 }
 
+// DispatchLayer is one of the things that hold MAIN to its permissions.
+type DispatchLayer struct {
+	Name  string `json:"name"`
+	Holds bool   `json:"holds"`
+	Text  string `json:"text"`
+}
+
 // Score is an agent's place in a ranking.
 type Score struct {
 	Name  string      `json:"name"`
@@ -130,7 +137,7 @@ type ScoreTerm struct {
 type Desk struct {
 	Row     DispatchRow
 	Agents  []DispatchAgent
-	Layers  []string
+	Layers  []DispatchLayer
 	Notes   []string
 	lines   []*DispatchLine
 	talks   []*DispatchTalk // the oldest first

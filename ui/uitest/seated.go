@@ -25,7 +25,11 @@ func Seated() *Fake {
 	f.mu.Unlock()
 	f.AddDesk(SeatedName, func(d *Desk) {
 		d.Row.Host, d.Agents = "fairlead", SomeAgents()
-		d.Layers = []string{"Rules on what MAIN asks and calls", "A Landlock sandbox around MAIN: it reads everything and writes only where it may", "What changed on disk is looked at after each of MAIN's rounds"}
+		d.Layers = []DispatchLayer{
+			{"rules", true, "what MAIN asks and calls is held against its permissions"},
+			{"sandbox", true, "Landlock: MAIN reads everything, and writes only where it may"},
+			{"check", true, "what changed on disk is looked at after each of its rounds"},
+		}
 	})
 	f.Input(SeatedName, "Hello, what can you help with?")
 	f.Respond(SeatedName, "I can help with planning, coordination, and various technical tasks.")

@@ -178,7 +178,7 @@ func HostileSession(t *testing.T, p *Page, target Target) {
 	s := target.Sitting
 	s.Edit(func(d *Desk) {
 		d.Agents = append(d.Agents, DispatchAgent{Lie, Lie, Lie})
-		d.Notes, d.Layers, d.Row.Path = []string{Lie}, []string{Lie}, "/"+Lie
+		d.Notes, d.Layers, d.Row.Path = []string{Lie}, []DispatchLayer{{Lie, false, Lie}}, "/"+Lie
 	})
 	s.Other(Lie + "\n" + strings.Repeat("x", lineBytesMany))
 	s.Deny()

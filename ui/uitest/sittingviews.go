@@ -41,7 +41,9 @@ func SessionByKeyboard(t *testing.T, p *Page, target Target) {
 func SessionsAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.Sitting != nil && target.Sitting.Edit != nil, "make up a session")
 	s := target.Sitting
-	s.Edit(func(d *Desk) { d.Notes, d.Layers = []string{"A line of its history changed nothing."}, []string{"Rules on what MAIN asks"} })
+	s.Edit(func(d *Desk) {
+		d.Notes, d.Layers = []string{"A line of its history changed nothing."}, []DispatchLayer{{"rules", true, "what MAIN asks"}, {"sandbox", false, "no Landlock here"}}
+	})
 	s.Other(s.Input)
 	s.Deny()
 	s.Delegate()
@@ -57,6 +59,7 @@ func SessionsAccessible(t *testing.T, p *Page, target Target) {
 		p.WaitText(".state-now", shownState(s.Agent))
 		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
 		p.Click(".may-card", "by description")
+		p.Click(".may-card", "What holds MAIN")
 		p.Axe()
 		p.Click(".session-head", "End session")
 		p.WaitText(".sure", "End it?")

@@ -58,7 +58,8 @@ function State({ v }) {
   return html`<section class="card state-card" aria-labelledby="state-title"><h3 id="state-title">${closed ? 'Last state' : 'State'}</h3>
     <p class="state-now ${v.session.phase === 'working' || v.session.phase === 'serving' ? 'state-now-agent' : ''}"><bdi>${display(v.session.state)}</bdi></p>
     ${by && html`<p class="state-came"><${Moved} line=${by} /> <${When} at=${by.at} /></p>`}
-    ${work.length > 0 && html`<ul class="at-work" aria-label="At work">${work.map((t) => html`<li key=${t.id}><b><bdi>${plain(t.agent, 80)}</bdi></b>${t.by ? html`<span class="soft"> for ${plain(t.by, 80)}</span>` : ''} <span class="soft">since <${When} at=${t.began} /></span>${t.text && html`<span class="at-work-text">${plain(t.text, 240)}</span>`}</li>`)}</ul>`}</section>`;
+    ${work.length > 0 && html`<ul class="at-work" aria-label="At work">${work.map((t) => html`<li key=${t.id}><b><bdi>${plain(t.agent, 80)}</bdi></b>${t.by ? html`<span class="soft"> for ${plain(t.by, 80)}</span>` : ''} <span class="soft">since <${When} at=${t.began} /></span>${t.text && html`<span class="at-work-text">${plain(t.text, 240)}</span>`}</li>`)}</ul>`}
+    ${(v.waits_for ?? []).map((w, i) => html`<p key=${i} class="worry-box"><${Icon} name="clock" /><span>${plain(w, 300)}</span></p>`)}</section>`;
 }
 
 /** How it came to be as it is. @param {{v: View}} props */
@@ -79,7 +80,7 @@ function May({ v }) {
     ${closed && html`<p class="soft">Nothing is enforced: the session is closed.</p>`}
     <dl class="may">${PERMISSIONS.map(([key, label, can]) => (p[key] ?? []).length > 0 && html`<div key=${key} class=${can ? 'may-can' : 'may-cannot'}><dt><${Icon} name=${can ? 'check' : 'cross'} />${label}</dt>
       <dd><ul>${(p[key] ?? []).slice(0, 60).map((e, i) => html`<li key=${i}><code>${permissionWords(e)}</code></li>`)}</ul></dd></div>`)}</dl>
-    ${layers.length > 0 && html`<details class="layers"><summary>What holds it to that</summary><ul class="plain-list">${layers.map((l, i) => html`<li key=${i}>${plain(l, 300)}</li>`)}</ul></details>`}
+    ${layers.length > 0 && html`<details class="layers"><summary>What holds MAIN to that</summary><ul class="held-by">${layers.map((l) => html`<li key=${l.name} class=${l.holds ? 'layer-holds' : 'layer-not'}><${Icon} name=${l.holds ? 'check' : 'look'} /><span><b>${plain(l.name, 40)}</b>${l.holds ? '' : ' does not hold:'} ${plain(l.text, 400)}</span></li>`)}</ul></details>`}
     <details class="layers"><summary>${plural((v.agents ?? []).length, 'agent')} by description</summary>${(v.agents ?? []).length === 0 ? html`<p class="soft">None was found when the session began. Describe one in <code>.claude/agents</code>.</p>` : html`<ul class="described">${(v.agents ?? []).slice(0, 100).map((a) => html`<li key=${a.name}><b><bdi>${plain(a.name, 80)}</bdi></b> <span class="soft">${plain(a.description, 300)}</span></li>`)}</ul>`}</details>
   </section>`;
 }
