@@ -96,23 +96,9 @@ func (a *app) ranked(is dispatch.Session, text string) (policy.Ranking, error) {
 	}
 	ranking := sessionfolder.Best(is, text)
 	if conf != nil {
-		ranking = byThreshold(ranking, conf.Session.Threshold)
+		ranking = ranking.Over(conf.Session.Threshold)
 	}
 	return ranking, nil
-}
-
-// byThreshold decides a ranking by another threshold than its own; 0 is its own.
-func byThreshold(r policy.Ranking, threshold float64) policy.Ranking {
-	if threshold <= 0 || len(r.Scores) == 0 {
-		return r
-	}
-	best := r.Scores[0]
-	r.Threshold, r.Best = threshold, best.Name
-	r.Reason = fmt.Sprintf("%s has %.2f, and session.threshold is %.2f", best.Name, best.Score, threshold)
-	if best.Score < threshold {
-		r.Best = ""
-	}
-	return r
 }
 
 // historyEnd is the place behind everything that a session's history says now.
@@ -194,7 +180,7 @@ func (a *app) printMove(ch dispatch.Change) {
 		fmt.Fprintf(a.out, "it waits: %d in line behind %s\n", len(ch.Body.Now.Waiting), dispatch.ConversationID(ch.Body.Conversation))
 	}
 	if arrow := arrowOf(ch); arrow != "" {
-		fmt.Fprintln(a.out, a.paint(bold, plain(arrow))+a.paint(dim, "  # "+line(firstUpper(ch.Trigger), errorWidth)))
+		fmt.Fprintln(a.out, a.paint(bold, plain(arrow))+a.paint(dim, "  # "+line(shownTrigger(ch.Trigger), errorWidth)))
 	}
 	switch ch.Event {
 	case dispatch.Responded, dispatch.MessageDone:
@@ -208,11 +194,15 @@ func (a *app) printMove(ch dispatch.Change) {
 	}
 }
 
-func firstUpper(s string) string {
-	if s == "" {
-		return s
+// shownTrigger is what a transition is for, as the seed shows it: Matched: "write" + "Python".
+func shownTrigger(trigger string) string {
+	if terms, ok := strings.CutPrefix(trigger, "matched \""); ok {
+		return "Matched: \"" + terms
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	if trigger == "" {
+		return trigger
+	}
+	return strings.ToUpper(trigger[:1]) + trigger[1:]
 }
 
 func (a *app) sessionDelegateVerb(path *string) *cobra.Command {
