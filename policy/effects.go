@@ -216,7 +216,7 @@ func (s *shell) isFolder(v value) bool {
 // writes judges one word that is a file to be written.
 func (s *shell) writes(v value, tree bool) {
 	switch {
-	case s.stop != nil || v.text == "" || v.text == "/dev/null":
+	case s.stop != nil || v.text == "" || has("/dev/null /dev/stdout /dev/stderr /dev/tty /dev/fd/1 /dev/fd/2", v.text):
 	case s.strict:
 		s.cannot("write files from the shell", v.show()+" would be written", "write the file with the tool Write")
 	case v.glob || !v.static():
@@ -307,7 +307,6 @@ func (s *shell) unknownCommand(base string, args []value) {
 	if s.strict || s.stop != nil {
 		return
 	}
-	const looksMax = 32 // a command with more words than this names few files
 	for i, v := range args {
 		if i == 0 {
 			continue
@@ -320,7 +319,7 @@ func (s *shell) unknownCommand(base string, args []value) {
 		if _, after, ok := strings.Cut(v.text, "="); ok {
 			v.text = after
 		}
-		if i < looksMax && v.static() && !strings.ContainsAny(v.text, " \n;") && !strings.HasPrefix(v.text, "-") {
+		if s.looks++; s.looks < looksMax && v.static() && !strings.ContainsAny(v.text, " \n;") && !strings.HasPrefix(v.text, "-") {
 			s.protectedOnly(v)
 		}
 	}

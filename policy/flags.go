@@ -7,7 +7,6 @@ type flags struct {
 	short  string // letters without a value
 	valued string // letters that take one, attached or as the next word
 	long   string // names with a space between them; a = behind one says that it takes a value
-	single bool   // long names stand behind one dash (find)
 	most   int    // how many words that are no flags it takes; 0: any number
 	none   bool   // it takes none
 }

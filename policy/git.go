@@ -167,23 +167,37 @@ func (s *shell) gitTrusted() *problem {
 		return &problem{"use git where it is not known", "it is not known in which folder this git runs", "give cd one plain path"}
 	}
 	for _, dir := range s.dirs {
-		folder, config := s.gitFolder(dir)
+		if s.trusted[dir] {
+			continue
+		}
+		if s.trusted == nil {
+			s.trusted = map[string]bool{}
+		}
+		s.trusted[dir] = true // what is found below ends the reading
+		folder, config, top := s.gitFolder(dir)
 		if folder == "" {
 			continue
 		}
-		if f, err := s.j.disk.Look(join(folder, "hooks/post-index-change")); err == nil && f.Kind != Missing {
-			return gitRuns(dir, "the hook post-index-change")
-		}
+		hooks := join(folder, "hooks")
 		for _, name := range []string{join(config, "config"), join(folder, "config.worktree")} {
 			text, exists, err := s.j.disk.Read(name, gitConfigBytesMax)
 			switch {
 			case err != nil || len(text) == gitConfigBytesMax:
 				return gitRuns(dir, "what its configuration names, which cannot be read")
 			case exists:
-				if key := gitProgram(string(text)); key != "" {
+				key, moved := gitProgram(string(text))
+				switch {
+				case key != "":
 					return gitRuns(dir, key)
+				case path.IsAbs(moved):
+					hooks = moved
+				case moved != "":
+					hooks = join(top, moved)
 				}
 			}
+		}
+		if f, err := s.j.disk.Look(join(hooks, "post-index-change")); err != nil || f.Kind != Missing {
+			return gitRuns(dir, "the hook post-index-change")
 		}
 	}
 	return nil
@@ -193,11 +207,12 @@ func gitRuns(dir, what string) *problem {
 	return &problem{"use git version control", fmt.Sprintf("in %s git may run %s", cut(dir), what), "have a person look at that repository's .git/config"}
 }
 
-// gitFolder is where git would find its records for a folder, and its configuration.
-func (s *shell) gitFolder(dir string) (folder, config string) {
+// gitFolder is where git would find its records for a folder, its configuration, and the
+// repository's top.
+func (s *shell) gitFolder(dir string) (folder, config, top string) {
 	f, err := s.j.disk.Look(dir)
 	if err != nil {
-		return "", ""
+		return "", "", ""
 	}
 	at := f.Path
 	for range gitUpMax {
@@ -208,14 +223,14 @@ func (s *shell) gitFolder(dir string) (folder, config string) {
 					config = join(folder, config)
 				}
 			}
-			return folder, config
+			return folder, config, at
 		}
 		if at == "/" {
 			break
 		}
 		at = path.Dir(at)
 	}
-	return "", ""
+	return "", "", ""
 }
 
 // gitAt is the records' folder of the repository that begins at a folder, or empty.
@@ -242,8 +257,8 @@ func (s *shell) gitAt(dir string) string {
 }
 
 // gitProgram is the first key of a git configuration that names a program which looking runs,
-// or another file to read; empty: there is none.
-func gitProgram(text string) string {
+// or another file to read; empty: there is none. hooks is where it says that the hooks are.
+func gitProgram(text string) (program, hooks string) {
 	section := ""
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", ""), "\n") {
 		line = strings.TrimSpace(line)
@@ -254,24 +269,28 @@ func gitProgram(text string) string {
 			section = strings.ToLower(strings.TrimSpace(name))
 			line = strings.TrimSpace(after)
 			if section == "include" || section == "includeif" {
-				return section
+				return section, ""
 			}
 		}
 		key, val, _ := strings.Cut(line, "=")
-		key, val = strings.ToLower(strings.TrimSpace(key)), strings.ToLower(strings.Trim(strings.TrimSpace(val), `"`))
-		plain := has("true false yes no on off 0 1", val) || val == ""
+		key, val = strings.ToLower(strings.TrimSpace(key)), strings.Trim(strings.TrimSpace(val), `"`)
+		plain := has("true false yes no on off 0 1", strings.ToLower(val)) || val == ""
 		switch full := section + "." + key; full {
 		case "core.fsmonitor", "core.pager", "log.showsignature":
 			if !plain {
-				return full
+				return full, ""
 			}
-		case "core.hookspath", "diff.external", "diff.textconv", "diff.command", "filter.clean", "filter.process", "gpg.program", "core.alternaterefscommand", "trailer.command", "trailer.cmd":
-			return full
+		case "core.hookspath":
+			if hooks = val; strings.ContainsAny(val, "~%\\\"") {
+				return full, "" // git reads more into it
+			}
+		case "diff.external", "diff.textconv", "diff.command", "filter.clean", "filter.process", "gpg.program", "core.alternaterefscommand", "trailer.command", "trailer.cmd":
+			return full, ""
 		default:
 			if section == "pager" && key != "" && !plain {
-				return full
+				return full, ""
 			}
 		}
 	}
-	return ""
+	return "", hooks
 }

@@ -147,7 +147,9 @@ func (j *judge) mayWrite(t target) *denial {
 		}
 	}
 	for _, f := range files {
-		j.writes = append(j.writes, f.Path)
+		if !slices.Contains(j.writes, f.Path) {
+			j.writes = append(j.writes, f.Path)
+		}
 		if d := j.byRules(t, places, f); d != nil {
 			return d
 		}

@@ -26,3 +26,21 @@ func TestRulesAreTheSeeds(t *testing.T) {
 		}
 	}
 }
+
+// Whoever asks with nothing gets an answer.
+func TestNothingIsDenied(t *testing.T) {
+	for _, tool := range []string{"", "Write", "Bash", "Read", "Task", "Skill", "mcp__x__y"} {
+		for _, input := range []string{"", "{}", "null", `{"command":"git status; cat x; cd; cd y; ls > z"}`, `{"file_path":"a.md","path":"b"}`} {
+			v := Judge(Rules{}, true, Call{Tool: tool, Input: json.RawMessage(input)}, Where{Model: true}, nowhere{})
+			harmless := tool == "Task" || tool == "Read" && input != "" && input != "null"
+			if v.Allow != harmless || !v.Allow && v.Reason == "" {
+				t.Errorf("%s %s: %+v", tool, input, v)
+			}
+		}
+	}
+}
+
+type nowhere struct{}
+
+func (nowhere) Look(path string) (File, error)         { return File{Path: path, Kind: Missing}, nil }
+func (nowhere) Read(string, int) ([]byte, bool, error) { return nil, false, nil }

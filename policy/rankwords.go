@@ -178,7 +178,7 @@ func isWeakWord(stem string) bool {
 	case "writ", "mak", "creat", "add", "fix", "chang", "updat", "build", "built", "run", "start", "stop", "go", "do", "show", "giv", "tak", "set", "put",
 		"implement", "develop", "generat", "handl", "improv", "check", "look", "find", "new", "old", "small", "big", "simpl", "complex", "file", "folder",
 		"project", "cod", "program", "system", "feature", "issu", "problem", "question", "answer", "explain", "expert", "specialist", "engineer", "developer",
-		"world", "specializ", "specialis", "tool", "best", "practic", "includ", "provid", "support", "quick", "first", "last", "next", "everyth", "schreib", "mach":
+		"world", "specializ", "tool", "best", "practic", "includ", "provid", "support", "quick", "first", "last", "next", "everyth", "schreib", "mach":
 		return true
 	}
 	return false

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,6 +18,7 @@ const (
 	scriptNestMax   = 500      // brackets; the parser's depth follows them
 	expansionsMax   = 256      // words that braces may make of one
 	commandsMax     = 2000     // a loop unrolled by hand is a program too
+	looksMax        = 2000     // each is a question to the disk, and somebody waits
 	directoriesMax  = 8        // places that a command may be in after its cd's
 	shellDepthCause = "shells are nested too deep to be followed"
 )
@@ -31,6 +33,8 @@ type shell struct {
 	stdin    string            // a here-document's text for the command at hand
 	depth    int
 	commands int
+	looks    int             // how many files were looked at
+	trusted  map[string]bool // folders in which git runs nothing but itself
 	stop     *denial
 	minor    *denial // a denial that leaves room for a graver one further on
 }
@@ -38,7 +42,10 @@ type shell struct {
 // shellTool judges Bash.
 func (j *judge) shellTool() *denial {
 	full := slices.Contains(j.rules.CanExecute, "*")
-	s := &shell{j: j, strict: !full, dirs: []string{j.dir}, vars: map[string]string{}}
+	s := &shell{j: j, strict: !full, vars: map[string]string{}}
+	if path.IsAbs(j.dir) {
+		s.dirs = []string{j.dir}
+	}
 	in, fault := readInput(j.call.Input)
 	if fault != "" {
 		return j.unseen("by a shell command", fault)
@@ -302,6 +309,11 @@ func (s *shell) forClause(c *syntax.ForClause) {
 	if !ok || c.Select {
 		s.cannot("calculate in the shell", "this kind of loop calculates, or asks a person", "use for NAME in WORDS")
 	}
+	if steps, calculates := c.Loop.(*syntax.CStyleLoop); calculates {
+		s.arithmetic(steps.Init)
+		s.arithmetic(steps.Cond)
+		s.arithmetic(steps.Post)
+	}
 	if ok {
 		if !assignable(words.Name.Value) {
 			s.cannot("change the shell's variables", "the assignment of "+cut(words.Name.Value)+" changes what later commands do", "choose a name in lower case")
@@ -404,10 +416,6 @@ func (s *shell) redirectTo(v value) {
 		s.cannot("write files from the shell", "the redirect to "+v.show()+" writes", "leave it out, or write the file with the tool Write")
 		return
 	}
-	switch v.text {
-	case "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2":
-		return
-	}
 	s.writes(v, false)
 }
 
@@ -427,6 +435,10 @@ func (s *shell) reads(v value) {
 		known = known[:i]
 	}
 	if known == "" {
+		return
+	}
+	if s.looks++; s.looks > looksMax {
+		s.cannot("read so many files at once", "there are more files in it than are looked at", "split it, or name a folder")
 		return
 	}
 	for _, abs := range s.abs(known) {

@@ -42,6 +42,7 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 		}
 		v = unknownValue()
 	}
+	s.arithmetic(a.Index)
 	if a.Name == nil {
 		return
 	}

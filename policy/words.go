@@ -139,6 +139,9 @@ func (s *shell) value(w *syntax.Word) value {
 			v.glob, v.split = true, true
 			b.WriteByte(hole)
 		case *syntax.BraceExp:
+			for _, elem := range p.Elems {
+				s.word(elem)
+			}
 			v.split = true
 			b.WriteByte(hole)
 		default:
@@ -254,11 +257,14 @@ func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool)
 		w, ok := p.Index.(*syntax.Word)
 		if !ok || w.Lit() != "@" && w.Lit() != "*" && !isNumber(w.Lit()) {
 			s.cannot(capability, "the expansion of a variable's element calculates", "leave it out")
+			s.arithmetic(p.Index)
 		}
 		list = true
 	}
 	if p.Slice != nil && !(isNumberExpr(p.Slice.Offset) && (p.Slice.Length == nil || isNumberExpr(p.Slice.Length))) {
 		s.cannot(capability, "the expansion of a variable's part calculates", "use plain numbers")
+		s.arithmetic(p.Slice.Offset)
+		s.arithmetic(p.Slice.Length)
 	}
 	if p.Repl != nil {
 		s.word(p.Repl.Orig)
@@ -313,6 +319,9 @@ func isNumberExpr(x syntax.ArithmExpr) bool {
 // arithmetic passes plain numbers. A name in it is looked up, and what it holds is calculated
 // again, commands and all.
 func (s *shell) arithmetic(x syntax.ArithmExpr) {
+	if x == nil {
+		return
+	}
 	ok := true
 	syntax.Walk(x, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -343,7 +352,7 @@ func unescapeDollar(text string) string {
 			continue
 		}
 		i++
-		base, most := 0, 0
+		var base, most int
 		switch text[i] {
 		case 'x':
 			base, most = 16, 2
