@@ -25,6 +25,8 @@ type Options struct {
 	At    time.Time // now; zero: the clock's
 	Actor Actor
 	Tools []string // names or globs of tools that MAIN may use though nobody knows them, as mcp__docs__*
+
+	Commits bool // agents may have git write its records (policy.Where.Commits)
 }
 
 // defaultBelow is where sessions lie in a repository (seed 002, Default Values).
@@ -166,8 +168,8 @@ func (f *Folder) begin(start dispatch.Setup, opt Options) (dispatch.Session, err
 	r := f.recordOf(s, changes[0], opt.Actor)
 	r.Parameters = &parameters{Mode: string(start.Mode), Path: start.Path}
 	r.Descriptions, r.List = filepath.Join(f.path, directoryName), filepath.Join(f.path, listName)
-	if opt.Repo != "" || len(opt.Tools) > 0 {
-		r.Ours.About = &about{Repo: opt.Repo, Tools: opt.Tools}
+	if opt.Repo != "" || len(opt.Tools) > 0 || opt.Commits {
+		r.Ours.About = &about{Repo: opt.Repo, Tools: opt.Tools, Commits: opt.Commits}
 	}
 	line, err := jsonLine(r)
 	if err != nil {

@@ -134,3 +134,49 @@ func TestALockThatIsHeld(t *testing.T) {
 	}
 	do(t, f, dispatch.UserInput{Text: "hello"})
 }
+
+// Whoever only looks bars nobody, and never sees half of anything: neither a line nor a number.
+func TestReadersBesideWriters(t *testing.T) {
+	noSync(t)
+	f := begin(t, dispatch.Setup{})
+	over := make(chan struct{})
+	var writers, readers sync.WaitGroup
+	for w := range 3 {
+		writers.Go(func() {
+			for i := range 10 {
+				if _, _, err := f.Do(at, Actor{}, dispatch.UserInput{Text: fmt.Sprint(w, i), Over: true}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 2 {
+		readers.Go(func() {
+			for line, from := uint64(0), int64(0); ; {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				s, err := f.Session()
+				if err != nil || s.Line < line {
+					t.Errorf("line %d after %d: %v", s.Line, line, err)
+					return
+				}
+				line = s.Line
+				all, next, err := f.Lines(from)
+				for _, l := range all {
+					if l.Foreign || err != nil {
+						t.Errorf("%+v, %v", l, err)
+						return
+					}
+				}
+				from = next
+			}
+		})
+	}
+	writers.Wait()
+	close(over)
+	readers.Wait()
+	whole(t, f)
+}

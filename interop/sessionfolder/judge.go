@@ -28,7 +28,7 @@ func Judge(s dispatch.Session, f *Folder, repo string, call policy.Call) policy.
 	about := f.about()
 	where := policy.Where{
 		Repo: cmp.Or(repo, about.Repo), Session: f.path, Home: home, Tools: about.Tools,
-		Model: true, Interactive: s.Mode == dispatch.Interactive,
+		Model: true, Interactive: s.Mode == dispatch.Interactive, Commits: about.Commits,
 	}
 	if c := s.Open; c != nil {
 		where.Outputs, where.Dialogue = strings.TrimRight(f.Workspace(c.N), string(filepath.Separator)), f.DialoguePath(c.N)

@@ -65,6 +65,8 @@ type answered struct {
 type about struct {
 	Repo  string   `json:"repo,omitempty"`
 	Tools []string `json:"tools,omitempty"`
+
+	Commits bool `json:"commits,omitempty"`
 }
 
 // typeOf is the seed's word, or one in its manner, for what happened.
