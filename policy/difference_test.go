@@ -67,12 +67,29 @@ func compare(t *testing.T, shell string, rounds int) {
 			continue
 		}
 		given++
-		for _, name := range names(t, shell, command) {
-			if !slices.Contains(mayStand, name) && name != "[[" { // dash does not know [[, and calculates nothing in it
-				t.Errorf("MAIN may give %q, and the shell runs %q", command, name)
+		var runs string
+		for range 3 { // two programs of one pipe may speak into each other's words, but not always the same way
+			if runs = unlisted(names(t, shell, command)); runs == "" {
+				break
 			}
 		}
+		if runs != "" {
+			t.Errorf("MAIN may give %q, and the shell runs %q", command, runs)
+		}
 	}
+}
+
+// unlisted is the first name that does not stand on the list.
+func unlisted(names []string) string {
+	for _, name := range names {
+		switch {
+		case name == "[[": // dash does not know it, and calculates nothing in it
+		case strings.Contains(name, "not found"): // two messages in one
+		case !slices.Contains(mayStand, name):
+			return name
+		}
+	}
+	return ""
 }
 
 // names gives a command to the shell and returns what it would have run.

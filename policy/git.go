@@ -259,7 +259,7 @@ func (s *shell) gitAt(dir string) string {
 // gitProgram is the first key of a git configuration that names a program which looking runs,
 // or another file to read; empty: there is none. hooks is where it says that the hooks are.
 func gitProgram(text string) (program, hooks string) {
-	section := ""
+	section, text := "", strings.TrimPrefix(text, "\ufeff")
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", ""), "\n") {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
@@ -281,7 +281,7 @@ func gitProgram(text string) (program, hooks string) {
 				return full, ""
 			}
 		case "core.hookspath":
-			if hooks = val; strings.ContainsAny(val, "~%\\\"") {
+			if hooks = val; strings.ContainsAny(val, "~%\\\"#;") {
 				return full, "" // git reads more into it
 			}
 		case "diff.external", "diff.textconv", "diff.command", "filter.clean", "filter.process", "gpg.program", "core.alternaterefscommand", "trailer.command", "trailer.cmd":

@@ -21,6 +21,9 @@ func TestGitProgram(t *testing.T) {
 		{"[gpg \"ssh\"]\nprogram = x\n", "gpg.program", ""},
 		{"[core]\n\thooksPath = .husky/_\n", "", ".husky/_"},
 		{"[core]\n\thooksPath = ~/x\n", "core.hookspath", ""},
+		{"[core]\n\thooksPath = .husky # ours\n", "core.hookspath", ""},
+		{"\ufeff[core]\nfsmonitor = ./x\n", "core.fsmonitor", ""},
+		{"[diff \"a]b\"]\r\n\ttextconv = x\r\n", "diff.textconv", ""},
 		{"[remote \"origin\"]\nurl = x\nfetch = y\n[branch \"main\"]\nremote = origin\n", "", ""},
 	} {
 		if program, hooks := gitProgram(c.config); program != c.program || hooks != c.hooks {
