@@ -23,7 +23,7 @@ nothing. No daemon is needed.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, words []string) error {
 			var said bytes.Buffer
-			code := claude.Run(words[0], a.in, a.out, &said, a.sessionTools)
+			code := claude.Run(words[0], a.in, a.out, &said)
 			if code == 0 {
 				return nil
 			}
@@ -31,6 +31,3 @@ nothing. No daemon is needed.`,
 		},
 	}
 }
-
-// sessionTools are the tools that MAIN may use in a repository beside those that everybody knows.
-func (a *app) sessionTools(string) ([]string, error) { return nil, nil }

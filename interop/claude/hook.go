@@ -24,8 +24,7 @@ type Hook struct {
 	Env  func(name string) string
 	Home string // the user's home folder
 
-	Nested func() bool                         // the program runs within the shell of an agent program; nil: not asked
-	Tools  func(repo string) ([]string, error) // which unknown tools MAIN may use there; nil: none
+	Nested func() bool // the program runs within the shell of an agent program; nil: not asked
 }
 
 // Answer decides on one event. name is the hook for which it was installed; in is its standard

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// Run is a whole hook as a function: the event's name and the streams in, the exit code out. tools
-// gives the tools that MAIN may use beside those that are known; nil: none.
-func Run(name string, in io.Reader, out, errs io.Writer, tools func(repo string) ([]string, error)) int {
+// Run is a whole hook as a function: the event's name and the streams in, the exit code out.
+func Run(name string, in io.Reader, out, errs io.Writer) int {
 	home, _ := os.UserHomeDir() // none: only the project's agents are found
-	h := Hook{Now: time.Now, Env: os.Getenv, Home: home, Nested: nested, Tools: tools}
+	h := Hook{Now: time.Now, Env: os.Getenv, Home: home, Nested: nested}
 	done := make(chan Answer, 1)
 	go func() {
 		defer func() {

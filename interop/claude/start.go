@@ -56,12 +56,9 @@ func (h Hook) start(is Event, cmd command) Answer {
 	}
 	setup := dispatch.Setup{Mode: cmd.mode, Host: dispatch.Claude, Program: is.Session}
 	opt := sessionfolder.Options{Repo: repo, Home: h.Home, At: h.Now(), Actor: sessionfolder.Actor{Kind: "human", ID: "claude"}}
-	if h.Tools != nil {
-		tools, err := h.Tools(repo)
-		if err != nil {
-			return refusePrompt("Fairlead: read which tools MAIN may use: " + err.Error())
-		}
-		opt.Tools = tools
+	var err error
+	if opt.Tools, err = toolsOf(repo); err != nil {
+		return refusePrompt("Fairlead: " + err.Error())
 	}
 	folder, s, err := sessionfolder.Create(path, setup, opt)
 	if err != nil {
