@@ -14,7 +14,10 @@ import (
 // them what must hold (X1, X8, X9, J1). To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(1000)
-	if testing.Short() || raced {
+	switch {
+	case raced:
+		seeds = 30
+	case testing.Short():
 		seeds = 100
 	}
 	for seed := range seeds {
@@ -318,6 +321,9 @@ func (w *world) settled() string {
 	}
 	if channels := w.channelsSettled(); channels != "" {
 		return channels
+	}
+	if folders := w.foldersSettled(); folders != "" {
+		return folders
 	}
 	return w.runsSettled()
 }

@@ -69,7 +69,7 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(1000)
 	if raced {
-		seeds = 100
+		seeds = 40
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
