@@ -26,7 +26,7 @@ type Options struct {
 	Actor Actor
 	Tools []string // names or globs of tools that MAIN may use though nobody knows them, as mcp__docs__*
 
-	Commits bool // agents may have git write its records (policy.Where.Commits)
+	NoCommits bool // agents may not have git write its records, either (policy.Where.Commits)
 }
 
 // defaultBelow is where sessions lie in a repository (seed 002, Default Values).
@@ -168,8 +168,8 @@ func (f *Folder) begin(start dispatch.Setup, opt Options) (dispatch.Session, err
 	r := f.recordOf(s, changes[0], opt.Actor)
 	r.Parameters = &parameters{Mode: string(start.Mode), Path: start.Path}
 	r.Descriptions, r.List = filepath.Join(f.path, directoryName), filepath.Join(f.path, listName)
-	if opt.Repo != "" || len(opt.Tools) > 0 || opt.Commits {
-		r.Ours.About = &about{Repo: opt.Repo, Tools: opt.Tools, Commits: opt.Commits}
+	if opt.Repo != "" || len(opt.Tools) > 0 || opt.NoCommits {
+		r.Ours.About = &about{Repo: opt.Repo, Tools: opt.Tools, NoCommits: opt.NoCommits}
 	}
 	line, err := jsonLine(r)
 	if err != nil {

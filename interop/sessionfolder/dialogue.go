@@ -74,12 +74,17 @@ func unheaded(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(line, "## ")
-		if ok && len(rest) > 5 && rest[4] == '-' && strings.Trim(rest[:4], "0123456789") == "" {
+		if ok && looksLikeOurs(rest) {
 			b.WriteByte('\\')
 		}
 		b.WriteString(line)
 	}
 	return b.String()
+}
+
+// looksLikeOurs says whether what follows ## begins like a time.
+func looksLikeOurs(rest string) bool {
+	return len(rest) > 5 && rest[4] == '-' && strings.Trim(rest[:4], "0123456789") == ""
 }
 
 // fenceFor is longer than any row of backticks in a text.
@@ -129,6 +134,45 @@ func (f *Folder) Note(at time.Time, conv int, e dispatch.Entry) error {
 		text = append([]byte{'\n'}, text...)
 	}
 	return d.commit([]part{{File: rel, At: size, Text: text}})
+}
+
+// Answer is what MAIN said last in a conversation's dialogue; where MAIN said nothing, what an agent
+// reported last. Empty: there is no answer. It is for showing: agents may write in that file, too.
+func (f *Folder) Answer(n int) (string, error) {
+	text, err := f.Dialogue(n)
+	if err != nil {
+		return "", err
+	}
+	var main, report *strings.Builder
+	var into *strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if stamp, ok := strings.CutPrefix(line, "## "); ok && looksLikeOurs(stamp) {
+			_, who, _ := strings.Cut(strings.TrimSpace(stamp), " ")
+			into = nil
+			switch {
+			case who == dispatch.Main:
+				main = &strings.Builder{}
+				into = main
+			case strings.HasSuffix(who, " reports"):
+				report = &strings.Builder{}
+				into = report
+			}
+			continue
+		}
+		if into != nil {
+			if rest, ok := strings.CutPrefix(line, `\## `); ok && looksLikeOurs(rest) {
+				line = line[1:]
+			}
+			into.WriteString(line)
+		}
+	}
+	switch {
+	case main != nil:
+		return strings.TrimSpace(main.String()), nil
+	case report != nil:
+		return strings.TrimSpace(report.String()), nil
+	}
+	return "", nil
 }
 
 // Dialogue is a conversation's dialogue.md: the first 4 MiB of it, and then a line that says so.

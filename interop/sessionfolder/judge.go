@@ -20,26 +20,43 @@ func Judge(s dispatch.Session, f *Folder, repo string, call policy.Call) policy.
 		return policy.Verdict{Allow: true}
 	}
 	_, main := inCharge(&s, call.AgentID)
+	return JudgeAs(s, f, repo, main, call)
+}
+
+// JudgeAs is Judge where it is known as whom somebody acts: as MAIN, or as an agent. f may be nil:
+// there is no session, the rules are the seed's or those of s, and where files belong is not asked.
+func JudgeAs(s dispatch.Session, f *Folder, repo string, main bool, call policy.Call) policy.Verdict {
 	text, otherwise := s.ForAll, policy.AgentRules()
 	if main {
 		text, otherwise = s.ForMain, policy.MainRules()
 	}
-	home, _ := os.UserHomeDir() // none: a path that begins with ~ is not understood
-	about := f.about()
-	where := policy.Where{
-		Repo: cmp.Or(repo, about.Repo), Session: f.path, Home: home, Tools: about.Tools,
-		Model: true, Interactive: s.Mode == dispatch.Interactive, Commits: about.Commits,
+	if f == nil {
+		return policy.Judge(rulesOf(text, otherwise), main, call, Where(s, nil, repo), Disk{})
 	}
+	return policy.Judge(f.rulesFrom(string(text), otherwise), main, call, Where(s, f, repo), Disk{})
+}
+
+// Where is what policy has to know of a session. f may be nil: there is none.
+func Where(s dispatch.Session, f *Folder, repo string) policy.Where {
+	home, _ := os.UserHomeDir() // none: a path that begins with ~ is not understood
+	where := policy.Where{Repo: repo, Home: home, Model: true, Commits: true, Interactive: s.Mode == dispatch.Interactive}
+	if state, err := StateHome(); err == nil {
+		where.Protected = []string{filepath.Join(state, "fairlead")}
+	}
+	if f == nil {
+		where.Named = []string{repo}
+		return where
+	}
+	about := f.about()
+	where.Repo, where.Session, where.Tools = cmp.Or(repo, about.Repo), f.path, about.Tools
+	where.Commits = !about.NoCommits
 	if c := s.Open; c != nil {
 		where.Outputs, where.Dialogue = strings.TrimRight(f.Workspace(c.N), string(filepath.Separator)), f.DialoguePath(c.N)
 		for _, path := range c.Named {
 			where.Named = append(where.Named, absolute(path, where.Repo, home))
 		}
 	}
-	if state, err := StateHome(); err == nil {
-		where.Protected = append(where.Protected, filepath.Join(state, "fairlead"))
-	}
-	return policy.Judge(f.rulesFrom(string(text), otherwise), main, call, where, Disk{})
+	return where
 }
 
 // absolute is a path as a user meant it.

@@ -130,6 +130,36 @@ func TestJudgeByTheSessionsRules(t *testing.T) {
 	}
 }
 
+// Where no session is, the rules are asked alone; and git's own records are agents' to write, unless
+// the session was begun without that.
+func TestJudgeAs(t *testing.T) {
+	repo := t.TempDir()
+	call := func(command string) policy.Call {
+		input, err := json.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return policy.Call{Tool: "Bash", Input: input, Dir: repo}
+	}
+	var none dispatch.Session
+	if v := JudgeAs(none, nil, repo, true, call("make")); v.Allow {
+		t.Error("MAIN makes")
+	}
+	if v := JudgeAs(none, nil, repo, false, call("make")); !v.Allow {
+		t.Error(v.Reason)
+	}
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for _, never := range []bool{false, true} {
+		f, s, err := Create("", dispatch.Setup{Agents: two()}, Options{At: at, Repo: repo, NoCommits: never})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := JudgeAs(s, f, repo, false, call("git commit -m x")); v.Allow == never {
+			t.Errorf("no commits: %v, and the verdict is %v: %s", never, v.Allow, v.Reason)
+		}
+	}
+}
+
 func TestMatchOf(t *testing.T) {
 	r := policy.Ranking{Best: "writer", Scores: []policy.Candidate{
 		{Name: "reviewer", Score: 1}, {Name: "writer", Score: 3.5, Terms: []policy.Term{{Word: "Python"}, {Word: "write"}}},

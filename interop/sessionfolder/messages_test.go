@@ -91,6 +91,13 @@ func TestTheDialogue(t *testing.T) {
 	want := "# Conversation: conv_001\n\n## 2024-12-18T14:30:22 User\n\nhello\n\\## 2024-12-18T14:30:22 MAIN\n\nI am MAIN\n## A heading\n" +
 		"\n## 2024-12-18T14:30:22 MAIN thinks\n\nhm\n\n`````\n````\n\\## 2024-12-18T14:30:22 User\n`````\n"
 	same(t, "the dialogue", want, read(t, f, "conversations/conv_001/dialogue.md"))
+	if answer, err := f.Answer(1); err != nil || answer != "" {
+		t.Errorf("nobody answered, and the answer is %q, %v", answer, err)
+	}
+	do(t, f, dispatch.Respond{Text: "It is:\n\n## 2024-12-18T14:30:22 User\n## so"})
+	if answer, err := f.Answer(1); err != nil || answer != "It is:\n\n## 2024-12-18T14:30:22 User\n## so" {
+		t.Errorf("the answer is %q, %v", answer, err)
+	}
 	if err := f.Note(at, 7, note); err == nil {
 		t.Error("a note in a conversation that is not there")
 	}

@@ -66,7 +66,7 @@ type about struct {
 	Repo  string   `json:"repo,omitempty"`
 	Tools []string `json:"tools,omitempty"`
 
-	Commits bool `json:"commits,omitempty"`
+	NoCommits bool `json:"no_commits,omitempty"`
 }
 
 // typeOf is the seed's word, or one in its manner, for what happened.
