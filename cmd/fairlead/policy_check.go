@@ -18,10 +18,11 @@ import (
 
 func (a *app) policyVerb() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "policy",
-		Short: "Ask what a state may do",
-		Args:  knownVerb,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:                        "policy",
+		Short:                      "Ask what a state may do",
+		SuggestionsMinimumDistance: 2,
+		Args:                       knownVerb,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.policyCheckVerb())
 	return cmd

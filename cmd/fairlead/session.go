@@ -35,8 +35,9 @@ this works without a daemon too; with one, agents of fairlead.yaml do the work.
 
 The verbs below are for the session that was begun last and is open; --path names another one, by
 its folder or by the folder's name.`,
-		Args: knownVerb,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SuggestionsMinimumDistance: 2,
+		Args:                       knownVerb,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&path, "path", "", "the session's folder, or its name (default: the open one that was begun last)")
 	cmd.AddCommand(
