@@ -53,6 +53,9 @@ func (v *visit) tooLate(verdict policy.Verdict) Answer {
 		Caller: v.Agent, Tool: v.Tool, Call: shorten(v.Input), Row: verdict.Row, Capability: verdict.Capability,
 		Reason: "it was done all the same: " + verdict.Reason,
 	}
+	if v.task != nil {
+		denied.Task = v.task.ID
+	}
 	text := "Fairlead: this was not allowed, and was done all the same: " + verdict.Reason + ". Tell the user now, and undo nothing yourself."
 	if _, err := v.do(denied, v.actor()); err != nil {
 		text += " (It could not be recorded: " + err.Error() + ")"
@@ -108,7 +111,7 @@ func (v *visit) subagentStop() (Answer, error) {
 	if v.Agent == "" || c == nil {
 		return Answer{}, nil
 	}
-	if v.task(v.Agent) == 0 {
+	if v.taskOf(v.Agent) == 0 {
 		waits := slices.ContainsFunc(c.Tasks, func(t dispatch.Task) bool { return t.Agent == v.AgentType && t.Caller == "" })
 		if !waits {
 			return Answer{}, nil

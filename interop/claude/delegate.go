@@ -38,7 +38,7 @@ func (v *visit) delegate() (Answer, error) {
 		Trigger: v.why(*task.Agent), Params: cut(string(v.Input), dispatch.TextBytesMax),
 	}
 	if v.Agent != "" {
-		id := v.task(v.Agent)
+		id := v.taskOf(v.Agent)
 		if id == 0 {
 			return v.turnBack("an agent that was not called by "+dispatch.Main+" may not call others", ""), nil
 		}
@@ -61,8 +61,8 @@ func (v *visit) delegate() (Answer, error) {
 	return v.handOver(*task.Prompt, arrow)
 }
 
-// task is the one that an agent, by the program's id of it, works on.
-func (v *visit) task(caller string) uint64 {
+// taskOf is the one that an agent, by the program's id of it, works on; 0: none.
+func (v *visit) taskOf(caller string) uint64 {
 	if c := v.session.Open; c != nil {
 		for _, t := range c.Tasks {
 			if t.Caller == caller {

@@ -120,3 +120,5 @@ func sessionIn(text []byte) string {
 
 // errNoSession says that an input names no session.
 var errNoSession = errors.New("what the hook is told names no session")
+
+var errNoTool = errors.New("the hook is not told which tool it is about")

@@ -50,6 +50,9 @@ func (h Hook) Answer(name string, in io.Reader) Answer {
 	case err != nil:
 		return failed(name, err)
 	case v == nil:
+		if a, ok := h.hosted(is); ok {
+			return a
+		}
 		return h.outside(is)
 	case is.Name != name:
 		return failed(name, fmt.Errorf("the hook is installed for %s, and was asked about %s; install it anew with fairlead install claude", name, is.Name))
@@ -63,6 +66,8 @@ type visit struct {
 	Event
 	folder  *sessionfolder.Folder
 	session dispatch.Session
+	hosted  bool           // the daemon runs this agent
+	task    *dispatch.Task // and gave it this; nil: it is MAIN
 }
 
 // visit finds the session that an event belongs to; nil: none, or one that is over.
@@ -83,7 +88,7 @@ func (h Hook) visit(is Event) (*visit, error) {
 	case s.Program != is.Session:
 		return nil, fmt.Errorf("%s is the session of another conversation of the program (%q); end it there, or with fairlead session end --path", folder.Path(), s.Program)
 	}
-	return &visit{h, is, folder, s}, nil
+	return &visit{Hook: h, Event: is, folder: folder, session: s}, nil
 }
 
 // project is the repository in which the program was started; else the folder that it is in.
@@ -133,8 +138,16 @@ func (v *visit) do(in dispatch.Input, who sessionfolder.Actor) ([]dispatch.Chang
 func (v *visit) person() sessionfolder.Actor { return sessionfolder.Actor{Kind: "human", ID: "claude"} }
 
 func (v *visit) actor() sessionfolder.Actor {
-	who, _ := v.session.InCharge(v.Agent)
+	who, _ := v.who()
 	return sessionfolder.Actor{Kind: "agent", ID: who}
+}
+
+// who makes the call: an agent, or MAIN.
+func (v *visit) who() (name string, main bool) {
+	if v.task != nil {
+		return v.task.Agent, false
+	}
+	return v.session.InCharge(v.Agent)
 }
 
 // failed is a fault of ours in a session. It blocks where passing would let something happen.

@@ -38,7 +38,7 @@ func (v *visit) delegates() bool { return v.tool() == "Task" || v.tool() == "Age
 // allowance is no answer, so that what the user's own settings ask about is asked.
 func (v *visit) preTool() (Answer, error) {
 	if v.Tool == "" {
-		return Answer{}, fmt.Errorf("the hook is not told which tool it is about")
+		return Answer{}, errNoTool
 	}
 	if err := v.seen(); err != nil {
 		return Answer{}, err
@@ -75,7 +75,7 @@ func (v *visit) seen() error {
 // deny turns a call back (D8, X10), says who could do it, and records it. That it could not be
 // recorded changes nothing for who asked.
 func (v *visit) deny(verdict policy.Verdict) Answer {
-	who, main := v.session.InCharge(v.Agent)
+	who, main := v.who()
 	if v.session.Mode == dispatch.Response && main {
 		who = dispatch.Desk
 	}
@@ -83,11 +83,16 @@ func (v *visit) deny(verdict policy.Verdict) Answer {
 		Caller: v.Agent, Tool: v.Tool, Call: shorten(v.Input), Row: cmp.Or(verdict.Row, "D8"),
 		Reason: verdict.Reason, Capability: verdict.Capability,
 	}
+	if v.task != nil {
+		in.Task = v.task.ID
+	}
 	if main && in.Row != "X10" {
 		in.Delegate = v.whoCould(verdict.Capability)
 	}
 	text := fmt.Sprintf("Fairlead (%s, %s): %s.", in.Row, dispatch.Display(who), strings.TrimSuffix(verdict.Reason, "."))
 	switch {
+	case in.Delegate != "" && v.hosted:
+		text += " Who could: " + in.Delegate + "; delegate it as you were told when you began."
 	case in.Delegate != "":
 		text += fmt.Sprintf(" Who could: %[1]s (Task tool, subagent_type %[1]q); what it has to know of the workspace is added for you.", in.Delegate)
 	case main && in.Row != "X10":
