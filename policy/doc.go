@@ -18,11 +18,19 @@
 // the only one, because it reads words. Of an agent's shell it understands redirects, the usual
 // programs that write, and shells within shells; what a program that it does not know will
 // write, nobody can tell from its name: such a call is let through to an agent, and the verdict
-// says that it was not understood. It also takes three things as given. The shell's own aliases
-// and functions, its PATH and the user's own git configuration are the user's. The repository's
-// git configuration is read, because git runs programs that are named in it: where it names one,
-// MAIN may not ask git. And git refreshes its index when it looks: whoever starts MAIN's shell
-// sets GIT_OPTIONAL_LOCKS=0.
+// says that it was not understood (Unsure), unless something that X10 protects stands among its
+// words. Where agents may commit, git checkout and its like can change any tracked file unseen.
+//
+// In MAIN a list decides: gathering.go and findsed.go hold the commands, git.go those of git,
+// each with the flags that change nothing. A parser other than the shell's own reads the command,
+// so what shells read in different ways is denied too, and a test lets real shells tell what they
+// would run. Some things are taken as given: the shell's aliases and functions, its PATH and the
+// user's own git configuration are the user's. The repository's git configuration is read, because
+// git runs programs that are named in it: where it names one, MAIN may not ask git. And git
+// refreshes its index when it looks: whoever starts MAIN's shell sets GIT_OPTIONAL_LOCKS=0.
+//
+// The table testdata/calls.txt says call by call what becomes of it; add the ones that you wonder
+// about. testdata/inputs.txt does the same for the ranking.
 //
 // The one promise: in MAIN, what was not understood to the last word is denied.
 package policy

@@ -159,7 +159,7 @@ func isStopWord(word string) bool {
 		"some", "such", "only", "own", "same", "just", "also", "now", "let", "lets", "s", "t", "d", "ll", "m", "re", "ve", "don", "e", "g", "eg", "ie",
 		"please", "thanks", "thank", "hello", "hi", "hey", "bye", "welcome", "sorry", "great", "good", "nice", "cool", "help", "helps", "need", "needs",
 		"want", "wants", "like", "use", "used", "uses", "using", "user", "agent", "agents", "task", "tasks", "work", "whenever", "etc", "one", "get",
-		"got", "see", "know", "think", "tell", "say", "said", "ask", "thing", "things", "something", "anything", "way", "much", "many", "again", "still":
+		"got", "see", "know", "think", "tell", "say", "said", "ask", "thing", "things", "something", "anything", "way", "much", "many", "again", "still", "include", "includes", "including":
 		return true
 	case "der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "und", "oder", "aber", "ist", "sind", "war", "bin", "du",
 		"ich", "er", "sie", "wir", "ihr", "mir", "mich", "dir", "dich", "uns", "nicht", "kein", "keine", "mit", "von", "zu", "zum", "zur", "für", "auf",
@@ -178,7 +178,7 @@ func isWeakWord(stem string) bool {
 	case "writ", "mak", "creat", "add", "fix", "chang", "updat", "build", "built", "run", "start", "stop", "go", "do", "show", "giv", "tak", "set", "put",
 		"implement", "develop", "generat", "handl", "improv", "check", "look", "find", "new", "old", "small", "big", "simpl", "complex", "file", "folder",
 		"project", "cod", "program", "system", "feature", "issu", "problem", "question", "answer", "explain", "expert", "specialist", "engineer", "developer",
-		"world", "specializ", "tool", "best", "practic", "includ", "provid", "support", "quick", "first", "last", "next", "everyth", "schreib", "mach":
+		"world", "specializ", "tool", "best", "practic", "provid", "support", "quick", "first", "last", "next", "everyth", "schreib", "mach":
 		return true
 	}
 	return false

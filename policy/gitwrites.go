@@ -1,0 +1,114 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// gitWrites judges git where it does more than look: it writes its records, which are below
+// .git, unless a person allowed agents to commit.
+func (s *shell) gitWrites(args []value) {
+	name, at, moved := "", 0, false
+	for ; at < len(args); at++ {
+		v := args[at]
+		if v.static() && !strings.HasPrefix(v.text, "-") {
+			name = v.text
+			break
+		}
+		switch {
+		case v.text == "-C" || v.text == "-c":
+			at++
+		case strings.HasPrefix(v.text, "--git-dir"), strings.HasPrefix(v.text, "--work-tree"), strings.HasPrefix(v.text, "--config-env"), strings.HasPrefix(v.text, "--exec-path"):
+			moved = true
+		}
+	}
+	if name == "" && at >= len(args) && !moved {
+		s.unknownCommand("git", append([]value{{text: "git"}}, args...))
+		return
+	}
+	if _, looks := gitFlags(name, args[min(at+1, len(args)):]); looks && !moved && !has("branch tag remote", name) {
+		for i, v := range args { // it looks, but may write what it sees
+			if strings.HasPrefix(v.text, "--o") {
+				s.mentions(v.text, "git "+name)
+			}
+			if to, ok := strings.CutPrefix(v.text, "--output"); ok && to != "" && to[0] == '=' {
+				s.writes(value{text: to[1:], split: v.split, glob: v.glob}, false)
+			} else if ok && to == "" && i+1 < len(args) {
+				s.writes(args[i+1], false)
+			}
+		}
+		return
+	}
+	if !moved && s.gitReads(name, args[min(at+1, len(args)):]) {
+		return
+	}
+	if s.j.where.Commits && !moved && has("add commit checkout switch restore reset rm mv merge rebase cherry-pick revert stash tag branch fetch pull push clean am apply bisect notes gc", name) {
+		return
+	}
+	if !s.j.where.Model {
+		return
+	}
+	s.stopFor(&denial{row: rowAll, capability: "use git version control", why: fmt.Sprintf("git %s writes below .git (.git/**)", cut(name))})
+}
+
+// gitReads knows what else of git does not write its records, for those who may run it.
+func (s *shell) gitReads(name string, args []value) bool {
+	operands, flagged := 0, false
+	speaks := has("add commit push fetch tag notes branch", name) // its words are messages and names, and no file in the tree changes
+	for _, v := range args {
+		if !speaks {
+			s.mentions(v.text, "git "+name)
+		}
+		if strings.HasPrefix(v.text, "-") || v.split {
+			flagged = true
+		} else {
+			operands++
+		}
+	}
+	switch name {
+	case "config":
+		return operands == 1 && !flagged // tells a value
+	case "remote":
+		return operands > 0 && args[0].static() && args[0].text == "show"
+	case "archive", "bundle", "format-patch":
+		s.cannot("write files from the shell", "which files git "+name+" writes is not followed", "")
+		return true
+	}
+	return has("help ls-remote verify-commit verify-tag var check-attr check-mailmap merge-tree range-diff patch-id cherry request-pull interpret-trailers stripspace", name)
+}
+
+// findActs judges find where it deletes, writes or runs.
+func (s *shell) findActs(args []value) {
+	var from []value
+	for _, v := range args {
+		if strings.HasPrefix(v.text, "-") || v.text == "(" || v.text == "!" {
+			break
+		}
+		from = append(from, v)
+	}
+	if len(from) == 0 {
+		from = []value{{text: "."}}
+	}
+	for i := 0; i < len(args); i++ {
+		switch args[i].text {
+		case "-delete":
+			for _, v := range from {
+				s.writes(v, true)
+			}
+		case "-fprint", "-fprint0", "-fprintf", "-fls":
+			if i++; i < len(args) {
+				s.writes(args[i], false)
+			}
+		case "-exec", "-execdir", "-ok", "-okdir":
+			var inner []value
+			for i++; i < len(args) && args[i].text != ";" && args[i].text != "+"; i++ {
+				v := args[i]
+				v.text = strings.ReplaceAll(v.text, "{}", string(hole))
+				inner = append(inner, v)
+			}
+			if len(inner) > 0 {
+				s.run(inner)
+			}
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package policy
+
+import (
+	"path"
+	"strings"
+)
+
+// writer is a program that writes the files it is told.
+type writer struct {
+	valued string // letters whose value is the next word
+	first  int    // so many words before the files (a mode, an owner)
+	last   bool   // only the last word is written
+	tree   bool   // all that is below, too
+	into   bool   // -t FOLDER, and a last word that is a folder: written below it
+	moves  bool   // the other words are written, too: they are gone afterwards
+	links  bool   // the other words get another name
+}
+
+func writerOf(name string) (writer, bool) {
+	switch name {
+	case "tee", "mkfifo", "mknod":
+		return writer{}, true
+	case "rm", "rmdir", "unlink", "shred":
+		return writer{valued: "ns", tree: true}, true
+	case "touch":
+		return writer{valued: "drt"}, true
+	case "truncate":
+		return writer{valued: "sr"}, true
+	case "mkdir":
+		return writer{valued: "mZ"}, true
+	case "chmod", "chown", "chgrp", "chattr":
+		return writer{first: 1, tree: true}, true
+	case "cp":
+		return writer{valued: "SZ", last: true, into: true}, true
+	case "install":
+		return writer{valued: "mogSZ", last: true, into: true}, true
+	case "mv":
+		return writer{valued: "SZ", last: true, into: true, moves: true}, true
+	case "ln", "link":
+		return writer{valued: "S", last: true, into: true, links: true}, true
+	}
+	return writer{}, false
+}
+
+func (s *shell) writer(w writer, args []value) {
+	var words []value
+	var into *value
+	ended := false
+	for i := 0; i < len(args); i++ {
+		v := args[i]
+		if ended || !strings.HasPrefix(v.text, "-") || v.text == "-" {
+			words = append(words, v)
+			continue
+		}
+		name, attached, _ := strings.Cut(v.text, "=")
+		letters := strings.TrimPrefix(name, "-")
+		switch {
+		case v.text == "--":
+			ended = true
+		case w.into && (name == "--target-directory" || letters == "t" && !strings.HasPrefix(name, "--")):
+			if attached == "" && i+1 < len(args) {
+				i++
+				into = &args[i]
+			} else {
+				into = &value{text: attached, split: !v.static()}
+			}
+		case strings.HasPrefix(name, "--"):
+		case w.into && strings.HasPrefix(letters, "t"):
+			into = &value{text: letters[1:], split: !v.static()}
+		default:
+			if strings.IndexByte(w.valued, letters[len(letters)-1]) >= 0 {
+				i++
+			}
+		}
+	}
+	words = words[min(w.first, len(words)):]
+	if !w.last {
+		for _, v := range words {
+			s.writes(v, w.tree)
+		}
+		return
+	}
+	s.writesLast(w, words, into)
+}
+
+// writesLast judges cp and its like: the last word is where the others go.
+func (s *shell) writesLast(w writer, words []value, into *value) {
+	if into == nil && len(words) == 1 && w.links {
+		into = &value{text: "."}
+	}
+	if into == nil {
+		if len(words) < 2 {
+			return
+		}
+		into, words = &words[len(words)-1], words[:len(words)-1]
+	}
+	for _, v := range words {
+		if into.static() && v.static() && s.isFolder(*into) {
+			s.protectedOnly(value{text: join(into.text, path.Base(v.text))})
+		}
+		switch {
+		case w.moves:
+			s.writes(v, true)
+		case w.links: // another name for it, of either kind
+			s.protectedOnly(v)
+		}
+	}
+	s.writes(*into, false)
+}
+
+func (s *shell) isFolder(v value) bool {
+	for _, abs := range s.abs(v.text) {
+		if f, err := s.j.disk.Look(abs); err == nil && f.Kind == Folder {
+			return true
+		}
+	}
+	return false
+}
+
+// sedWrites judges sed -i: the files behind the script.
+func (s *shell) sedWrites(args []value) {
+	inPlace, given := false, false
+	var words []value
+	for i := 1; i < len(args); i++ {
+		v := args[i]
+		switch {
+		case strings.HasPrefix(v.text, "--in-place"):
+			inPlace = true
+		case strings.HasPrefix(v.text, "--"):
+			given = given || strings.HasPrefix(v.text, "--expression") || strings.HasPrefix(v.text, "--file")
+		case strings.HasPrefix(v.text, "-") && len(v.text) > 1:
+			letters, _, cutOff := strings.Cut(v.text[1:], "i")
+			inPlace = inPlace || cutOff
+			if n := len(letters); n > 0 && !cutOff && (letters[n-1] == 'e' || letters[n-1] == 'f') {
+				given = true
+				i++
+			}
+		default:
+			words = append(words, v)
+		}
+	}
+	if !inPlace {
+		s.unknownCommand("sed", args)
+		return
+	}
+	if !given && len(words) > 0 {
+		words = words[1:]
+	}
+	for _, v := range words {
+		s.writes(v, false)
+	}
+}
