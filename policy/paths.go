@@ -235,7 +235,8 @@ func (j *judge) named(p string) bool {
 		if p == f.Path || f.Kind != Regular && below(p, []string{f.Path}) {
 			return true
 		}
-		if f.Kind == Missing && !strings.Contains(name, "/") && path.Base(p) == name && below(p, repo) {
+		bare, top := strings.CutPrefix(path.Clean(abs), path.Clean(j.where.Repo)+"/")
+		if f.Kind == Missing && top && !strings.Contains(bare, "/") && path.Base(p) == bare && below(p, repo) {
 			return true
 		}
 	}

@@ -114,9 +114,13 @@ func (c Case) Call(s Scene) policy.Call {
 
 // Where is what the case knows of the session.
 func (c Case) Where(s Scene) policy.Where {
+	named := make([]string, 0, len(c.Named))
+	for _, p := range c.Named {
+		named = append(named, s.Expand(p))
+	}
 	return policy.Where{
 		Repo: s.Repo, Session: s.Session, Outputs: s.Outputs, Dialogue: s.Dialogue, Home: s.Home, Protected: []string{s.State},
-		Named: c.Named, Tools: c.Tools, Model: true, Interactive: c.Interactive, Commits: c.Commits,
+		Named: named, Tools: c.Tools, Model: true, Interactive: c.Interactive, Commits: c.Commits,
 	}
 }
 
