@@ -58,8 +58,12 @@ func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Engine,
 	if err != nil {
 		b.Fatal(err)
 	}
+	sessions, err := WatchSessions(dir, log)
+	if err != nil {
+		b.Fatal(err)
+	}
 	e, err := Open(ctx, Options{
-		Name: "bench", Documents: documents, Config: conf, Journal: appended, Files: files, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
+		Name: "bench", Documents: documents, Sessions: sessions, Config: conf, Journal: appended, Files: files, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
 		Host:    &Holders{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
 		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},
 	})
@@ -78,6 +82,7 @@ func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Engine,
 		}
 		_ = files.Close()
 		_ = documents.Close()
+		_ = sessions.Close()
 		_ = j.Close()
 	})
 	return e, dir, appended

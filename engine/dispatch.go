@@ -185,16 +185,16 @@ func (e *Engine) tellOnce(ctx context.Context, path string, todo team.Todo) erro
 		return err
 	}
 	by := sessionfolder.Actor{Kind: "agent", ID: end.Agent}
-	var in dispatch.Input = dispatch.TaskEnded{Task: work.Task, Round: work.Round, OK: wentWell(end), Result: text}
+	var in dispatch.Input = dispatch.TaskEnded{Conversation: work.Conversation, Task: work.Task, Round: work.Round, OK: wentWell(end), Result: text}
 	if work.Task == 0 {
-		in = dispatch.MainEnded{Round: work.Round, OK: wentWell(end), Result: text}
+		in = dispatch.MainEnded{Conversation: work.Conversation, Round: work.Round, OK: wentWell(end), Result: text}
 	}
 	if end.Outcome == control.Lost {
 		s, err := f.Session()
 		if err != nil || !s.Wanted(work) {
 			return err // it was told before, and another conversation may be open by now
 		}
-		in = dispatch.Interrupt{Why: cmp.Or(end.Why, "its session was lost")} // D11: nobody will end it any more
+		in = dispatch.Interrupt{Conversation: work.Conversation, Why: cmp.Or(end.Why, "its session was lost")} // D11: nobody will end it any more
 	}
 	_, err = e.folders.door(f, by, in)
 	return err

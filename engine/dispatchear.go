@@ -198,7 +198,7 @@ func (t *workEar) delegates(offset int64, m *marker.Marker) {
 		t.remark("could not delegate to %s: it was told %d times already what came of what it had delegated; it is to answer now", d.To, t.j.work.Round)
 		return
 	}
-	in := dispatch.Delegate{Agent: d.To, Text: d.Task, By: t.j.work.Task, Call: by.ID, Params: string(m.JSON)}
+	in := dispatch.Delegate{Conversation: t.j.work.Conversation, Agent: d.To, Text: d.Task, By: t.j.work.Task, Call: by.ID, Params: string(m.JSON)}
 	if match := sessionfolder.MatchOf(sessionfolder.Best(t.j.session, d.Task)); match != nil && match.Agent == d.To {
 		in.Trigger = triggerOf(match)
 	}

@@ -68,6 +68,9 @@ func argumentsOf(raw json.RawMessage) json.RawMessage {
 // task gets one here, since this program has no other for it.
 func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 	call := callOf(fact)
+	if now, err := t.j.folder.Session(); err == nil {
+		t.j.session = now // what the user named, and what is allowed, may be other things than at the start
+	}
 	s := t.j.session
 	if s.Open == nil || s.Open.N != t.j.work.Conversation {
 		return call, policy.Verdict{Row: "D8", Reason: "its conversation is over"}
