@@ -327,16 +327,21 @@ func (s Step) apply() error {
 		if err := os.Remove(s.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err //nolint:wrapcheck // the caller says what for
 		}
-		for dir := filepath.Dir(s.Path); dir == s.top || strings.HasPrefix(dir, s.top+"/"); dir = filepath.Dir(dir) {
-			if os.Remove(dir) != nil { // something else is in it
-				break
-			}
-		}
+		s.emptied()
 	case Aside, Back:
 		return os.Rename(s.Path, s.To) //nolint:wrapcheck // the caller says what for
 	case Left:
 	}
 	return nil
+}
+
+// emptied removes the folders that a removed file was the last one in.
+func (s Step) emptied() {
+	for dir := filepath.Dir(s.Path); dir == s.top || strings.HasPrefix(dir, s.top+"/"); dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil { // something else is in it
+			return
+		}
+	}
 }
 
 // replace puts a file in the place of another at once.

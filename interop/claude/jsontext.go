@@ -153,7 +153,6 @@ func styleOf(text []byte, root node) style {
 // Where the container was empty the item is followed by an empty line: so that take can tell a
 // container which was there before from one that put made.
 func put(text []byte, into node, key string, value any, s style, deep int) []byte {
-	before, after := "", ""
 	indent := strings.Repeat(s.unit, deep)
 	if n := len(into.items); n > 0 {
 		last := into.items[n-1]
@@ -164,14 +163,11 @@ func put(text []byte, into node, key string, value any, s style, deep int) []byt
 		gap := strings.TrimLeft(string(text[from:last.start]), ", \t")
 		if i := strings.LastIndexByte(gap, '\n'); i >= 0 {
 			indent = gap[i+1:]
-			before = "," + s.line + indent
-		} else { // all on one line
-			return splice(text, last.value.end, last.value.end, ", "+render(key, value, "", "", ""))
+			return splice(text, last.value.end, last.value.end, ","+s.line+indent+render(key, value, s.line, indent, s.unit))
 		}
-		return splice(text, last.value.end, last.value.end, before+render(key, value, s.line, indent, s.unit))
+		return splice(text, last.value.end, last.value.end, ", "+render(key, value, "", "", "")) // all on one line
 	}
-	before, after = s.line+indent, s.line+s.line
-	return splice(text, into.start+1, into.start+1, before+render(key, value, s.line, indent, s.unit)+after)
+	return splice(text, into.start+1, into.start+1, s.line+indent+render(key, value, s.line, indent, s.unit)+s.line+s.line)
 }
 
 // render writes a value. line empty: on one line.

@@ -56,10 +56,11 @@ func (h Hook) start(is Event, cmd command) Answer {
 	}
 	setup := dispatch.Setup{Mode: cmd.mode, Host: dispatch.Claude, Program: is.Session}
 	opt := sessionfolder.Options{Repo: repo, Home: h.Home, At: h.Now(), Actor: sessionfolder.Actor{Kind: "human", ID: "claude"}}
-	var err error
-	if opt.Tools, err = toolsOf(repo); err != nil {
+	conf, err := configuredIn(repo)
+	if err != nil {
 		return refusePrompt("Fairlead: " + err.Error())
 	}
+	opt.Tools, opt.NoCommits = conf.Tools, conf.Commits != nil && !*conf.Commits
 	folder, s, err := sessionfolder.Create(path, setup, opt)
 	if err != nil {
 		if words := refused(err); words != "" {

@@ -5,24 +5,24 @@ import (
 	"testing"
 )
 
-func TestToolsOfTheConfiguration(t *testing.T) {
+func TestWhatTheConfigurationSays(t *testing.T) {
 	w := newWorld(t)
-	if tools, err := toolsOf(w.path("repo")); err != nil || tools != nil {
-		t.Errorf("without a file: %v %v", tools, err)
+	if conf, err := configuredIn(w.path("repo")); err != nil || conf.Tools != nil || conf.Commits != nil {
+		t.Errorf("without a file: %v %v", conf, err)
 	}
 	for text, want := range map[string][]string{
 		"version: 1\n": nil,
 		"version: 1\nsession: {main: x, tools: [mcp__docs__*, Web]}\nagents: {x: {driver: exec}}\n": {"mcp__docs__*", "Web"},
 	} {
 		w.write("repo/fairlead.yaml", text)
-		if tools, err := toolsOf(w.path("repo")); err != nil || !slices.Equal(tools, want) {
-			t.Errorf("%q: %v %v", text, tools, err)
+		if conf, err := configuredIn(w.path("repo")); err != nil || !slices.Equal(conf.Tools, want) {
+			t.Errorf("%q: %v %v", text, conf, err)
 		}
 	}
-	for _, text := range []string{"session: [", "session: {tools: {a: b}}"} {
+	for _, text := range []string{"session: [", "session: {tools: {a: b}}", "session: {commits: maybe}"} {
 		w.write("repo/fairlead.yaml", text)
-		if tools, err := toolsOf(w.path("repo")); err == nil {
-			t.Errorf("%q: %v", text, tools)
+		if conf, err := configuredIn(w.path("repo")); err == nil {
+			t.Errorf("%q: %v", text, conf)
 		}
 	}
 }
