@@ -121,6 +121,7 @@ func TestAgents(t *testing.T) {
 
 // So many agents as there may be still make a first line that can be read.
 func TestTwoThousandAgents(t *testing.T) {
+	noSync(t)
 	repo := t.TempDir()
 	dir := filepath.Join(repo, ".claude", "agents")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

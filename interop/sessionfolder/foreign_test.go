@@ -104,6 +104,7 @@ func TestTheSeedsOwnLines(t *testing.T) {
 
 // Lines of others behind ours: believed where they release nobody.
 func TestLinesOfOthersBehindOurs(t *testing.T) {
+	noSync(t)
 	for _, c := range []struct {
 		name, line string
 		host       dispatch.Host
@@ -138,7 +139,7 @@ func TestLinesOfOthersBehindOurs(t *testing.T) {
 			if s.State() != c.state || s.Phase != c.phase || !s.Knows("reviewer") {
 				t.Errorf("the state is %s, %s", s.State(), s.Phase)
 			}
-			if c.phase == dispatch.Closed {
+			if c.phase == dispatch.Closed || len(c.line) > lineBytesMax { // so long a one takes its time
 				return
 			}
 			before := read(t, f, "state.jsonl")

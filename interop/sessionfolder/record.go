@@ -197,6 +197,8 @@ func parseRecord(line []byte) (record, error) {
 		return r, fmt.Errorf("an empty line")
 	case len(line) > lineBytesMax:
 		return r, fmt.Errorf("a line of %d bytes, and the most is %d", len(line), lineBytesMax)
+	case len(line) > foreignBytesMax && !bytes.Contains(line, []byte(`"fairlead"`)): // before it costs anything
+		return r, fmt.Errorf("a line of %d bytes that others wrote, and the most is %d", len(line), foreignBytesMax)
 	case line[0] != '{':
 		return r, fmt.Errorf("a line that is no JSON object")
 	}
