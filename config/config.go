@@ -153,6 +153,7 @@ type Session struct {
 	Threshold float64  // of that counting: the score below which MAIN keeps an input; zero: the ranking's own
 	Tools     []string // names or globs of tools that MAIN may use though they are not known
 	Sandbox   Sandbox
+	Commits   bool // whether agents may have git write its records: add and commit
 }
 
 // RankerBuiltin is how a file says that no agent is asked.

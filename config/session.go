@@ -13,6 +13,7 @@ func (c *checker) session(cfg *Config) {
 		Threshold: floatOf(n.get("threshold"), 0),
 		Tools:     textsOf(n.get("tools")),
 		Sandbox:   Sandbox(textOf(n.get("sandbox"))),
+		Commits:   boolOf(n.get("commits"), true),
 	}
 	if cfg.Session.Sandbox == "" {
 		cfg.Session.Sandbox = SandboxAuto

@@ -14,16 +14,16 @@ func TestSession(t *testing.T) {
 		want Session
 		note string
 	}{
-		{"", Session{Sandbox: SandboxAuto}, ""},
-		{"session: {}", Session{Sandbox: SandboxAuto}, ""},
+		{"", Session{Sandbox: SandboxAuto, Commits: true}, ""},
+		{"session: {}", Session{Sandbox: SandboxAuto, Commits: true}, ""},
 		{
-			"session: {main: main, ranker: builtin, threshold: 0.5, tools: ['mcp__docs__*', WebThing], sandbox: off}",
+			"session: {main: main, ranker: builtin, threshold: 0.5, tools: ['mcp__docs__*', WebThing], sandbox: off, commits: false}",
 			Session{Main: "main", Threshold: 0.5, Tools: []string{"mcp__docs__*", "WebThing"}, Sandbox: SandboxOff},
 			"means the counting of words, and not the agent of that name; give the agent another one to have it asked",
 		},
 		{
 			"session: {ranker: porter, threshold: 2, sandbox: required}",
-			Session{Ranker: "porter", Threshold: 2, Sandbox: SandboxRequired},
+			Session{Ranker: "porter", Threshold: 2, Sandbox: SandboxRequired, Commits: true},
 			"is for the built-in ranking; here an agent is asked, which gives no scores",
 		},
 	} {

@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -83,7 +80,14 @@ func (a *app) policyCheck(cmd *cobra.Command, asked policyAsked) error {
 		return usage(cmd, fmt.Errorf("the session has no agent %q; `fairlead session status --json` names them", line(asked.state, stepWidth)))
 	}
 	call := policy.Call{Tool: asked.tool, Input: json.RawMessage(asked.input), Dir: asked.dir}
-	verdict := a.judge(is, folder, main, call)
+	repo := a.dir
+	if folder != nil {
+		repo = a.repoOfSession(folder)
+	}
+	verdict := policy.Verdict{Allow: true, Reason: "the session is closed, and nothing is enforced any more"}
+	if is.Phase != dispatch.Closed {
+		verdict = sessionfolder.JudgeAs(is, folder, repo, main, call)
+	}
 	answer := policyAnswer{Decision: "allow", Reason: verdict.Reason, Row: verdict.Row, Capability: verdict.Capability}
 	if folder != nil {
 		answer.Session = folder.Path()
@@ -105,39 +109,6 @@ func (a *app) policyCheck(cmd *cobra.Command, asked policyAsked) error {
 		return &coded{exitRefused, errSaid}
 	}
 	return nil
-}
-
-// judge asks the rules as whoever enforces them does. An agent may have no task at the moment, so
-// what it may do is asked of its rules, with what is known of the session's paths.
-func (a *app) judge(is dispatch.Session, folder *sessionfolder.Folder, main bool, call policy.Call) policy.Verdict {
-	if folder != nil && main {
-		return sessionfolder.Judge(is, folder, a.repoOfSession(folder), call)
-	}
-	home, _ := os.UserHomeDir() // none: a path that begins with ~ is not understood
-	where := policy.Where{Repo: a.dir, Home: home, Model: true}
-	rules, own := policy.AgentRules(), is.ForAll
-	if main {
-		rules, own = policy.MainRules(), is.ForMain
-	}
-	var written policy.Rules
-	if len(own) > 0 && json.Unmarshal(own, &written) == nil {
-		rules = written
-	}
-	if folder == nil {
-		where.Named = []string{a.dir} // where files belong is not asked
-		return policy.Judge(rules, main, call, where, sessionfolder.Disk{})
-	}
-	where.Repo, where.Session, where.Interactive = a.repoOfSession(folder), folder.Path(), is.Mode == dispatch.Interactive
-	if c := is.Open; c != nil {
-		where.Outputs, where.Dialogue = strings.TrimRight(folder.Workspace(c.N), string(filepath.Separator)), folder.DialoguePath(c.N)
-		for _, path := range c.Named {
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(where.Repo, path)
-			}
-			where.Named = append(where.Named, path)
-		}
-	}
-	return policy.Judge(rules, main, call, where, sessionfolder.Disk{})
 }
 
 // repoOfSession is the repository that a session is about.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -57,11 +56,9 @@ func (a *app) answered(found openSession, done moved, ch dispatch.Change, failed
 		return err
 	}
 	done.State, done.Waiting, done.Summary, done.Files = is.State(), len(is.Waiting), ch.Body.Summary.Text, ch.Body.Summary.Files
-	dialogue, err := found.Dialogue(ch.Body.Conversation)
-	if err != nil {
+	if done.Answer, err = found.Answer(ch.Body.Conversation); err != nil {
 		return err
 	}
-	done.Answer = answerIn(string(dialogue))
 	if a.json {
 		if err := a.printJSON(done); err != nil {
 			return err
@@ -76,26 +73,4 @@ func (a *app) answered(found openSession, done moved, ch dispatch.Change, failed
 		return fmt.Errorf("the task of %s failed; what its agent said is above", done.Conversation)
 	}
 	return nil
-}
-
-// answerIn finds what MAIN said last in a dialogue. Its parts begin with ## , a time and who speaks;
-// whoever writes such a line himself has it changed on its way in.
-func answerIn(dialogue string) string {
-	_, rest, ok := cutLast(dialogue, " "+dispatch.Main+"\n")
-	if !ok {
-		return ""
-	}
-	answer, _, _ := strings.Cut(rest, "\n## ")
-	return strings.TrimSpace(answer)
-}
-
-// cutLast cuts a text around the last heading that ends so.
-func cutLast(text, end string) (before, after string, ok bool) {
-	for i := strings.LastIndex(text, "\n## "); i >= 0; i = strings.LastIndex(text[:i], "\n## ") {
-		heading, rest, _ := strings.Cut(text[i+1:], "\n")
-		if strings.HasSuffix(heading+"\n", end) && strings.Count(heading, " ") == 2 {
-			return text[:i], rest, true
-		}
-	}
-	return text, "", false
 }

@@ -319,7 +319,7 @@ func (a *app) sessionDone(path, agent, text string, failed bool) error {
 		}
 		task, _ = c.Task(id)
 	}
-	done, err := a.tellSession(found, dispatch.TaskEnded{Task: task.ID, Round: task.Round, OK: !failed, Result: text})
+	done, err := a.tellSession(found, dispatch.TaskEnded{Conversation: c.N, Task: task.ID, Round: task.Round, OK: !failed, Result: text})
 	if err != nil {
 		return err
 	}

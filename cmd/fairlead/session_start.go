@@ -41,7 +41,7 @@ fairlead.yaml names session.main or describes an agent, otherwise none.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if host != "" && host != hostNone && host != hostFairlead {
-				return usage(cmd, fmt.Errorf("there is no host %q; it is fairlead or none (Claude Code begins its own by /agent-state-machine)", host))
+				return usage(cmd, fmt.Errorf("there is no host %q; it is none or fairlead (Claude Code begins its own by /agent-state-machine)", host))
 			}
 			if !slices.Contains(dispatch.Modes(), dispatch.Mode(mode)) {
 				return usage(cmd, fmt.Errorf("there is no mode %q; it is orchestrator, interactive or response", mode))
@@ -50,7 +50,7 @@ fairlead.yaml names session.main or describes an agent, otherwise none.`,
 		},
 	}
 	cmd.Flags().StringVar(&mode, "mode", string(dispatch.Orchestrator), "orchestrator, interactive or response")
-	cmd.Flags().StringVar(&host, "host", "", "who does the work: fairlead or none")
+	cmd.Flags().StringVar(&host, "host", "", "who does the work: none or fairlead")
 	words := []string{
 		"orchestrator\tagents report back to MAIN", "interactive\tagents may ask other agents", "response\tmessages of an inbox, no MAIN",
 	}
@@ -94,7 +94,7 @@ func (a *app) sessionStart(ctx context.Context, path string, mode dispatch.Mode,
 	setup := dispatch.Setup{Mode: mode}
 	options := sessionfolder.Options{Repo: a.dir, At: now, Actor: byHand}
 	if conf != nil {
-		options.Tools = conf.Session.Tools
+		options.Tools, options.NoCommits = conf.Session.Tools, !conf.Session.Commits
 	}
 	if setup.Host, err = a.hostOf(conf, host); err != nil {
 		return err
