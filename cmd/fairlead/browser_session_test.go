@@ -1,0 +1,110 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/ui/uitest"
+)
+
+// The page of sessions on the real daemon. In one story agents of fairlead.yaml do the work, those
+// of examples/session. In the other one people and programs say what happens, by the command line
+// and as hooks do, in the session's own folder: the page hears of each line by the journal.
+func TestSessionPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("looks at the page through a browser; not under -short")
+	}
+	uitest.Chromium(t)
+	t.Setenv("HOME", t.TempDir()) // whoever runs the tests may have described agents
+	for i, c := range []struct {
+		name   string
+		target func(t *testing.T) (*ship, *uitest.Sitting)
+	}{
+		{"a session denied and delegated", talkedSession},
+		{"a hosted session", playedSession},
+	} {
+		at := slices.IndexFunc(uitest.Scenarios(), func(s uitest.Scenario) bool { return s.Name == c.name })
+		if at < 0 {
+			t.Fatalf("no story is called %q any more", c.name)
+		}
+		story := uitest.Scenarios()[at]
+		t.Run(story.Name, func(t *testing.T) {
+			if raced && i > 0 {
+				t.Skip("one story is enough with the race detector")
+			}
+			s, sitting := c.target(t)
+			p := uitest.Browse(t)
+			p.Resize(uitest.Views[i%2].Size)
+			p.Scheme(uitest.Views[i%2].Scheme)
+			story.Run(t, p, uitest.Target{URL: s.url, Agent: "coordinator", Sitting: sitting})
+			p.NoConsoleErrors()
+		})
+	}
+}
+
+// playedSession is a daemon with the example's agents, which do what they are given.
+func playedSession(t *testing.T) (*ship, *uitest.Sitting) {
+	t.Helper()
+	return newShip(t, exampleSession(t)), &uitest.Sitting{Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py", Text: "Hello, World!"}
+}
+
+// exampleSession are the files of examples/session.
+func exampleSession(t *testing.T) map[string]string {
+	t.Helper()
+	files, root := map[string]string{}, os.DirFS(filepath.Join("..", "..", "examples", "session"))
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(root, name)
+		files[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// talkedSession is one in which a person types what happens, and a hook denies.
+func talkedSession(t *testing.T) (*ship, *uitest.Sitting) {
+	t.Helper()
+	const agent = "fullstack-engineer"
+	s := newShip(t, map[string]string{
+		"fairlead.yaml":                   "version: 1\nagents:\n  coordinator:\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: .\n",
+		".claude/agents/" + agent + ".md": "---\nname: " + agent + "\ndescription: Use to write and run programs, Python scripts and web servers\n---\n",
+	})
+	s.must("session", "start", "--host", "none")
+	folder, err := sessionfolder.Current(s.dir)
+	if err != nil || folder == nil {
+		t.Fatalf("no session has begun: %v", err)
+	}
+	tell := func(in dispatch.Input) {
+		t.Helper()
+		if _, _, err := folder.Do(time.Now(), sessionfolder.Actor{Kind: "agent", ID: "main"}, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s, &uitest.Sitting{
+		Name: folder.Name(), Input: "Please write it down", Agent: agent, File: "hello_world.py", Text: "Hello, World!",
+		Deny: func() {
+			tell(dispatch.Deny{Tool: "Write", Call: "hello_world.py", Row: "D8", Reason: "this requires to write Python, which MAIN cannot do", Delegate: agent, Capability: "write Python"})
+		},
+		Delegate: func() { s.must("session", "delegate", agent, "Create hello_world.py") },
+		Made: func() {
+			at := filepath.Join(folder.Workspace(1), "hello_world.py")
+			if err := os.WriteFile(at, []byte("print(\"Hello, World!\")\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			tell(dispatch.Wrote{File: dispatch.File{Path: at}})
+		},
+		Done:    func() { s.must("session", "done", "It is written.") },
+		Respond: func() { s.must("session", "respond", "There you are.") },
+	}
+}
