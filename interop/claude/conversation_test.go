@@ -18,6 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	playProcess()
 	time.Local = time.UTC // the files hold local times
 	os.Exit(m.Run())
 }

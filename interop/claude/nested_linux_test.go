@@ -2,8 +2,47 @@ package claude
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 )
+
+// playProcess is the test's program as an agent program ("program", which asks a hook through a
+// shell, with what is in HOOK_ENV), or as the hook itself ("hook").
+func playProcess() {
+	switch os.Getenv("PLAY") {
+	case "program":
+		cmd := exec.Command("sh", "-c", os.Getenv("HOOK_ENV")+` PLAY=hook "$0"; true`, os.Args[0])
+		cmd.Stdout = os.Stdout
+		if err := cmd.Run(); err != nil {
+			fmt.Println(err)
+		}
+		os.Exit(0)
+	case "hook":
+		fmt.Print(nested())
+		os.Exit(0)
+	}
+}
+
+func TestAProgramInAnAgentsShellIsSeen(t *testing.T) {
+	if nested() || os.Getenv("CLAUDECODE") != "" {
+		t.Skip("an agent runs this itself")
+	}
+	for _, c := range []struct{ what, line, hook, want string }{
+		{"from a terminal", `PLAY=program "$0"; true`, "", "false"},
+		{"the hook alone is marked", `PLAY=program "$0"; true`, "CLAUDECODE=1", "false"},
+		{"from an agent's shell", `export CLAUDECODE=1; sh -c 'PLAY=program "$0"; true' "$0"; true`, "", "true"},
+		{"which hides that", `export CLAUDECODE=1; sh -c 'env -u CLAUDECODE PLAY=program "$0"; true' "$0"; true`, "", "true"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", c.line, os.Args[0])
+		cmd.Env = append(os.Environ(), "HOOK_ENV="+c.hook)
+		out, err := cmd.Output()
+		if got := strings.TrimSpace(string(out)); err != nil || got != c.want {
+			t.Errorf("%s: %s, %v", c.what, got, err)
+		}
+	}
+}
 
 func TestWhoseParentAProcessIs(t *testing.T) {
 	for stat, want := range map[string]string{
