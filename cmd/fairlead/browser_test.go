@@ -86,6 +86,7 @@ func TestCrewPage(t *testing.T) {
 		t.Skip("looks at the page through a browser; not under -short")
 	}
 	uitest.Chromium(t)
+	underRace(t)
 	for i, name := range []string{"a crew on two pages", "a crew cut and mended", "a crew taken in", "a crew by keyboard"} {
 		at := slices.IndexFunc(uitest.Scenarios(), func(s uitest.Scenario) bool { return s.Name == name })
 		if at < 0 {

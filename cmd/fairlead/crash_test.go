@@ -37,6 +37,7 @@ const counting = `sessions:
 // DESIGN: "no strays, no doubles, nothing lost". The daemon is killed at random moments
 // while three agents count aloud; each keeps a ledger of what it said.
 func TestKilledDaemon(t *testing.T) {
+	underRace(t)
 	names := []string{"ada", "bob", "eve"}
 	yaml := "version: 1\nagents:\n"
 	for _, name := range names {

@@ -82,6 +82,7 @@ func TestDemoHeadless(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the demo takes a quarter of a minute")
 	}
+	t.Parallel() // it mostly waits
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}

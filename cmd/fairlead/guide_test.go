@@ -49,16 +49,16 @@ func follow(t *testing.T, page string, programs ...string) (dir, seen string) {
 	if err := os.Chmod(runtime, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_RUNTIME_DIR", runtime) // also for those who stop its daemons
+	env := []string{"XDG_RUNTIME_DIR=" + runtime, "NO_COLOR=1"}
 	if err := os.Symlink(filepath.Join(checkout, "examples"), filepath.Join(dir, "examples")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stopDaemons(dir) })
+	t.Cleanup(func() { stopDaemons(dir, env...) })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*shipWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", guide(t, filepath.Join(checkout, "doc", page)))
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)
@@ -83,6 +83,7 @@ func inOrder(t *testing.T, text string, wants ...string) {
 // Everything that doc/channels.md lets people type works as it stands, in the order in which
 // it stands there, and what it says of it is what is seen.
 func TestChannelGuide(t *testing.T) {
+	t.Parallel() // it mostly waits
 	dir, seen := follow(t, "channels.md", "git", "curl")
 	for _, want := range []string{
 		"gladly.", "I have written `clock`", "TURNS", "functions written:", "you are welcome.",
@@ -101,6 +102,7 @@ func TestChannelGuide(t *testing.T) {
 // The same of doc/presence.md: a team is summoned, sleeps, wakes as itself, loses one, and
 // moves to another device.
 func TestPresenceGuide(t *testing.T) {
+	t.Parallel() // it mostly waits
 	_, seen := follow(t, "presence.md", "awk")
 	inOrder(t, seen,
 		"8 of 8 are awake: Lyra, Kael", "julian leads: it is here", "everybody is awake",

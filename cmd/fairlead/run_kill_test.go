@@ -138,6 +138,7 @@ func doneOnce(t *testing.T, dir string) {
 // The daemon that carries a run out is killed at random moments; the next one goes on with the
 // run by itself, and nobody has to say so.
 func TestKilledDaemonOfARun(t *testing.T) {
+	underRace(t)
 	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "flow.yaml": longFlow()})
 	two := 2
 	if _, err := s.client().StartRun(t.Context(), engine.RunFlags{Workflow: filepath.Join(s.dir, "flow.yaml"), RunID: "r", SideBySide: &two}); err != nil {

@@ -60,11 +60,12 @@ func exits(ts *testscript.TestScript, neg bool, words []string) {
 }
 
 // stopDaemons ends what a story started, wherever below its folder it works.
-func stopDaemons(dir string) {
+func stopDaemons(dir string, env ...string) {
 	found, _ := filepath.Glob(filepath.Join(dir, "*", ".fairlead", "daemon.json")) // the pattern is ours
 	more, _ := filepath.Glob(filepath.Join(dir, ".fairlead", "daemon.json"))
 	for _, path := range append(found, more...) {
 		cmd := command("down", "--now", "--dir", filepath.Dir(filepath.Dir(path)))
+		cmd.Env = append(cmd.Env, env...)
 		_ = cmd.Run() // it may be down already
 	}
 }

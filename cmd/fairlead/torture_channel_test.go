@@ -54,6 +54,7 @@ func TestChannelTorture(t *testing.T) {
 	if runtime.GOOS != "linux" || testing.Short() {
 		t.Skip("it looks for processes as Linux shows them, and it takes its time")
 	}
+	underRace(t)
 	rounds := 1
 	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_TORTURE")); err == nil && n > 0 {
 		rounds = n
