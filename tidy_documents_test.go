@@ -22,7 +22,7 @@ var named = []string{
 	"agent_state.json", ".agent_state.json.lock", "fairlead.yaml", "state.jsonl", "messages.jsonl", "dialogue.md",
 	"run_state.json", "agent.py", "loop.py", "PLAN.md", "notes.md", "starter.script.yaml", "reviewer.script.yaml",
 	"node_modules/", "reports/RUN__STEP.json", "manual_inputs/RUN__STEP.json", "artifacts/",
-	"conversations/", "conversations/conv_002/outputs/", "outputs/", "inbox/", "inbox/unmatched/", "NAME.result.md",
+	"conversations/", "conversations/conv_002/outputs/", "outputs/", "inbox/", "inbox/unmatched/", "NAME.result.md", "NAME.ranking.json", "conversations/conv_NNN/outputs/",
 }
 
 var (
