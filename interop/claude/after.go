@@ -20,6 +20,10 @@ func (v *visit) postTool() (Answer, error) {
 	if v.delegates() {
 		return v.taskBack()
 	}
+	who, main := v.who()
+	if main && v.Agent != "" && v.session.Knows(v.AgentType) {
+		return Answer{}, nil // its task ended while this went on; it was judged as what it was before
+	}
 	call := v.call()
 	verdict := sessionfolder.Judge(v.session, v.folder, "", call)
 	if !verdict.Allow {
@@ -28,7 +32,6 @@ func (v *visit) postTool() (Answer, error) {
 	if v.session.Open == nil {
 		return Answer{}, nil
 	}
-	who, main := v.session.InCharge(v.Agent)
 	if call.Tool == "Bash" && !main {
 		err := v.folder.Note(v.Now(), v.session.Open.N, dispatch.Entry{Kind: dispatch.OfNote, Who: who, Text: "ran " + shorten(v.Input)})
 		if err != nil {
