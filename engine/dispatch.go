@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -34,7 +33,6 @@ type folderSide struct {
 	// The loop's own.
 	hosted map[string]bool // folders that are open and have agents of ours at work
 	doing  map[string]bool // errands that were begun, by key
-	begun  bool            // folders were looked at since the start
 
 	// door is the only way in which the engine tells a folder something: Folder.Do, and in tests what
 	// dies in it.
@@ -214,7 +212,7 @@ func (e *Engine) answerFolder(f *sessionfolder.Folder) error {
 	return err
 }
 
-// folderNames gives every folder a name that stays: its own, and where two have the same, with a part
+// folderName gives a folder a name that stays: its own, and where two have the same, with a part
 // of its path's hash.
 func folderName(path string, taken func(name string) bool) string {
 	base := filepath.Base(path)
@@ -237,6 +235,3 @@ func folderName(path string, taken func(name string) bool) string {
 }
 
 const folderNameMax = 80 // the journal takes names of 256 with what stands before them
-
-// errNoFolder says that nobody has a session of this name.
-var errNoFolder = errors.New("no such session folder")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -64,8 +63,7 @@ func argumentsOf(raw json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// judged asks the rules. Whose call it is the rules know by the id of the caller: MAIN has none, and a
-// task gets one here, since this program has no other for it.
+// judged asks the rules, as they are now.
 func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 	call := callOf(fact)
 	if now, err := t.j.folder.Session(); err == nil {
@@ -75,19 +73,8 @@ func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 	if s.Open == nil || s.Open.N != t.j.work.Conversation {
 		return call, policy.Verdict{Row: "D8", Reason: "its conversation is over"}
 	}
-	if !t.j.main() {
-		call.AgentID = "the agent of " + t.s.ID
-		open := *s.Open
-		open.Tasks = slices.Clone(open.Tasks)
-		for i := range open.Tasks {
-			if open.Tasks[i].ID == t.j.work.Task {
-				open.Tasks[i].Caller = call.AgentID
-			}
-		}
-		s.Open = &open
-	}
 	call.Dir = t.m.conf.Workspace
-	return call, sessionfolder.Judge(s, t.j.folder, t.e.opts.Config.Dir, call)
+	return call, sessionfolder.JudgeAs(s, t.j.folder, t.e.opts.Config.Dir, t.j.main(), call)
 }
 
 // asked answers a question for permission by the rules (D8, D9). What cannot be answered as the rules

@@ -95,8 +95,11 @@ func TestSessionFolderNews(t *testing.T) {
 	}
 	news("a folder above")
 	makeHistory(t, dir, "{}\n", time.Now())
-	for range 4 { // a step down the tree each time
+	for follows := false; !follows; { // a step down the tree each time
 		news("a new folder")
+		w.mu.Lock()
+		follows = w.watched[dir] || w.notify == nil
+		w.mu.Unlock()
 	}
 	f, err := os.OpenFile(filepath.Join(dir, historyName), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
