@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 	for _, row := range []string{
 		"X8", "C14", "E1", "E2", "E3", "J1", "X5", "X9",
 		"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W11", "W12", "W13", "W14", "W15",
+		"D1", "D2", "D3", "D4", "D5", "D6", "D7", "D8", "D9", "D10", "D11",
 	} {
 		if seen.rows[row] == 0 {
 			missing = append(missing, "row "+row)

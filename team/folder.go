@@ -226,12 +226,8 @@ func (t *Team) mayTakeWork(a *Agent, forWhom string, at time.Time) (ok bool, why
 	if why := t.cannotWork(a.Name, at); why != "" {
 		return false, why
 	}
-	return t.stillDue(forWhom)
-}
-
-func (t *Team) stillDue(forWhom string) (ok bool, why string) {
 	folder, w, _ := WorkOf(forWhom)
-	if _, due := t.Folders[folder].due(w.Key()); !due {
+	if w, due := t.Folders[folder].due(w.Key()); !due || w.Agent != a.Name { // another folder may lie in its place
 		return false, "the conversation goes on without it"
 	}
 	if _, ended := t.Folders[folder].Ends[w.Key()]; ended {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 // ward is a session folder beside a team: whoever writes into it decides there, and the team is
@@ -167,5 +168,45 @@ func TestFolderCannot(t *testing.T) {
 	c.must("builder", SessionReported{Session: s.ID, Offset: 10, Usage: Usage{OutputTokens: 11}})
 	if got := c.Agents["builder"].Session.Ending; !strings.Contains(got, "limit") {
 		t.Fatalf("X9: it is asked to end: %q", got)
+	}
+}
+
+// Whoever stands in line for a conversation that is over leaves the line at once, and not when the seat is
+// free.
+func TestFolderLeavesTheLine(t *testing.T) {
+	c := newCrew(t, Limits{}, map[string]Settings{"builder": quiet})
+	c.wants("builder", control.WordRunOnce)
+	c.starts("builder")
+	w := newWard(c, hosted(dispatch.Orchestrator, ""))
+	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
+	if line := c.Agents["builder"].Line; len(line) != 1 {
+		t.Fatalf("it stands in line: %+v", line)
+	}
+	w.tell(dispatch.Interrupt{})
+	if line := c.Agents["builder"].Line; len(line) != 0 {
+		t.Fatalf("it stands in line still: %+v", line)
+	}
+}
+
+// An agent that was disabled between the opening of its session and the start does not begin: the folder is
+// told why (J2).
+func TestFolderNotBegunByTheDisabled(t *testing.T) {
+	c := newCrew(t, Limits{}, map[string]Settings{"builder": quiet})
+	w := newWard(c, hosted(dispatch.Orchestrator, ""))
+	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
+	s := w.session("builder")
+	c.must("", Configured{
+		Agents: map[string]Settings{"builder": quiet}, Turns: map[string]turn.AgentSettings{"builder": {}},
+		Channels: map[string]Channel{"yard": {Settings: turn.DefaultSettings(), Agents: []string{"builder"}}},
+	})
+	c.must("", turn.DisableAsked{Agent: "builder"})
+	ok, why := c.MayStart("builder", s.ID, c.at)
+	if ok || !strings.Contains(why, "disabled") {
+		t.Fatalf("it may start: %v, %q", ok, why)
+	}
+	c.must("builder", SessionEnded{Session: s.ID, Outcome: control.Withdrawn, Why: why})
+	todo := c.TodoFolder(w.name, c.at)
+	if len(todo) != 1 || todo[0].End.Outcome != control.CannotStart || !strings.Contains(todo[0].End.Why, "disabled") {
+		t.Fatalf("what the folder is told: %+v", todo)
 	}
 }

@@ -37,11 +37,11 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	note(ch)
 	what := ev.What
 	kind, name, found := strings.Cut(ch.Entity, "/")
-	if !found || ch.Row == "" || ch.Trigger == "" || (ch.From == "" || ch.To == "") && ch.Machine != "turn" && ch.Entity != wordsEntity || !ch.At.Equal(w.at) || ch.Actor != ev.Actor {
+	if !found || ch.Row == "" || ch.Trigger == "" || (ch.From == "" || ch.To == "") && ch.Machine != "turn" && ch.Entity != wordsEntity || !ch.At.Equal(w.at) || ch.Actor != ev.Actor && kind != "dispatch" {
 		w.t.Fatalf("a change that does not say everything: %+v", ch)
 	}
 	bodies := 0
-	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Line != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil, ch.Body.Circle != nil, ch.Body.Talk != nil, ch.Body.Presence != nil} {
+	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Line != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil, ch.Body.Circle != nil, ch.Body.Talk != nil, ch.Body.Presence != nil, ch.Body.Dispatch != nil} {
 		if is {
 			bodies++
 		}
@@ -56,7 +56,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	if ch.Body.Turn != nil {
 		w.words.judge(w, ch, ev)
 	}
-	if want := map[string]string{"turn": "turn", "channel": map[bool]string{true: "turn", false: "team"}[ch.Body.Turn != nil], "control": "control", "session": "session", "presence": "presence", "agent": "team", "team": "team"}[kind]; ch.Machine != want {
+	if want := map[string]string{"turn": "turn", "channel": map[bool]string{true: "turn", false: "team"}[ch.Body.Turn != nil], "control": "control", "session": "session", "presence": "presence", "dispatch": "dispatch", "agent": "team", "team": "team"}[kind]; ch.Machine != want {
 		w.t.Fatalf("a change of %s by the machine %s", ch.Entity, ch.Machine)
 	}
 	a := w.team.Agents[name]
@@ -173,6 +173,10 @@ func (l *ledger) over(w *world, name string) string {
 func (l *ledger) started(w *world, todo Todo) {
 	if _, _, isStep := StepOf(todo.Session.For); isStep {
 		l.stepStarted(w, todo)
+		return
+	}
+	if todo.Session.works() {
+		w.folders.started(w, todo)
 		return
 	}
 	a := w.team.Agents[todo.Agent]

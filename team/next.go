@@ -110,7 +110,7 @@ func (x *Touched) spread(t *Team) {
 	x.all, x.atWork, x.lead, x.folders = false, false, false, false
 }
 
-// folderWorkers names who has work in a session folder, and who works for one.
+// folderWorkers names who has work in a session folder, and who works or stands in line for one.
 func (x *Touched) folderWorkers(t *Team) {
 	for _, f := range t.Folders {
 		for _, w := range f.Session.Due() {
@@ -118,7 +118,7 @@ func (x *Touched) folderWorkers(t *Team) {
 		}
 	}
 	for name, a := range t.Agents {
-		if a.Session.works() {
+		if a.Session.works() || slices.ContainsFunc(a.Line, func(c Claim) bool { return strings.HasPrefix(c.For, folderPrefix) }) {
 			x.agent(name)
 		}
 	}

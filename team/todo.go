@@ -94,7 +94,7 @@ func (t *Team) mayStart(a *Agent, at time.Time) (ok bool, why string) {
 	case a.Session.Talks():
 		return t.stillToTell(a, at)
 	case a.Session.works():
-		return t.stillDue(a.Session.For)
+		return t.mayTakeWork(a, a.Session.For, at)
 	default:
 		return true, ""
 	}

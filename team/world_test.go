@@ -39,6 +39,8 @@ type world struct {
 	words  *words
 	crew   *crewBook // of whoever leads; nil: nobody does
 
+	folders *folderBook // of sessions of dispatch; nil: there are none
+
 	touched  Touched
 	runs     int      // so many there were
 	starting bool     // a start: nothing follows until everybody was looked after
@@ -131,6 +133,7 @@ func (w *world) event(ev Event) error {
 	w.ledger.check(w)
 	w.words.check(w)
 	w.crew.check(w)
+	w.folders.check(w)
 	w.errands()
 	return err
 }
@@ -194,6 +197,7 @@ func (w *world) errands() {
 	}
 	w.errandsOfRuns()
 	w.errandsOfChannels()
+	w.errandsOfFolders()
 }
 
 func (w *world) owner(key string) string {
@@ -422,6 +426,7 @@ func (w *world) same(again *Team) {
 	live.Runs, again.Runs = w.team.Runs, runs
 	live.Floor, again.Floor = w.team.Floor, floor
 	w.sameFloor(&live, again)
+	w.sameFolders(&live, again)
 	for _, name := range live.Names() {
 		if a, b := live.Todo(live.Agents[name]), again.Todo(again.Agents[name]); !reflect.DeepEqual(a, b) {
 			w.t.Fatalf("another team asks for other errands:\n%s", cmp.Diff(a, b))

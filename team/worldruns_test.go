@@ -372,7 +372,7 @@ func (l *ledger) checkRuns(w *world) {
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
 		l.checkLine(w, a.Line, a.Session)
-		if s := a.Session; s != nil && s.For != forControl && !s.Talks() {
+		if s := a.Session; s != nil && s.For != forControl && !s.Talks() && !s.works() {
 			sessions[s.For] = s
 		}
 	}

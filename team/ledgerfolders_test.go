@@ -1,0 +1,163 @@
+package team
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// folderBook is the ledger's own of who works for a session folder.
+type folderBook struct {
+	disks map[string]*folderDisk
+	begun map[string]string // work, with its folder's beginning → the session whose process began for it
+	told  map[string]bool   // works whose end a folder took
+}
+
+func newFolderBook() *folderBook {
+	return &folderBook{disks: map[string]*folderDisk{}, begun: map[string]string{}, told: map[string]bool{}}
+}
+
+// workID tells works of one name apart, where their folder was replaced by another one.
+func (w *world) workID(forWhom string) string {
+	folder, _, _ := WorkOf(forWhom)
+	return fmt.Sprint(forWhom, " since ", w.team.Folders[folder].Session.Began.UnixNano())
+}
+
+// started is a process that begins for a folder: the last moment to be wrong.
+func (b *folderBook) started(w *world, todo Todo) {
+	s, a := todo.Session, w.team.Agents[todo.Agent]
+	folder, work, _ := WorkOf(s.For)
+	if other := b.begun[w.workID(s.For)]; other != "" {
+		w.t.Fatalf("%s begins for %s, as %s did before", s.ID, s.For, other)
+	}
+	b.begun[w.workID(s.For)] = s.ID
+	over := w.ledger.over(w, a.Name)
+	if due, ok := w.team.Due(folder, work.Key()); !ok || due.Agent != a.Name || w.team.Hold.On || w.team.Stopping || a.Removed || a.Settings.Policy.Foreign || over != "" {
+		w.t.Fatalf("%s is started for %s: due %v for %q, hold %v, stopping %v, removed %v, foreign %v, over %q", s.ID, s.For, ok, due.Agent, w.team.Hold.On, w.team.Stopping, a.Removed, a.Settings.Policy.Foreign, over)
+	}
+}
+
+// check is what must hold after every event.
+func (b *folderBook) check(w *world) {
+	if b == nil {
+		return
+	}
+	for name, f := range w.team.Folders {
+		d := b.disks[name]
+		at := slices.IndexFunc(d.lines, func(l FolderLine) bool { return l.End == f.Read })
+		if !f.Session.Began.Equal(d.is.Began) {
+			continue // it was replaced, and nobody has looked yet
+		}
+		if at < 0 || string(w.encode(d.lines[at].Change.Body.Now)) != string(w.encode(f.Session.Now)) || f.Path != d.path {
+			w.t.Fatalf("%s was read to byte %d, and the team has %s of %s", name, f.Read, w.encode(f.Session.Now), f.Path)
+		}
+		for key, end := range f.Ends {
+			if work, ok := dispatch.WorkOf(key); !ok || !f.Session.Wanted(work) || end.Outcome == control.Withdrawn {
+				w.t.Fatalf("%s is to be told of %s, which it does not wait for: %+v", name, key, end)
+			}
+		}
+		keys := map[string]bool{}
+		for _, todo := range w.team.TodoFolder(name, w.at) {
+			if keys[todo.Key] || f.Gone || f.Session.Host != dispatch.Fairlead || todo.Folder != name {
+				w.t.Fatalf("an errand of a folder: %+v, gone %v", todo, f.Gone)
+			}
+			keys[todo.Key] = true
+		}
+		for _, work := range f.Session.Due() {
+			b.waits(w, f, work)
+		}
+	}
+	b.seats(w)
+}
+
+// waits: a work that is due is done, is to be told, or somebody says what it waits for.
+func (b *folderBook) waits(w *world, f *Folder, work dispatch.Work) {
+	forWhom := forWork(f.Name, work.Key())
+	_, ended := f.Ends[work.Key()]
+	a := w.team.Agents[work.Agent]
+	if f.Gone || ended || w.starting || w.team.sits(work.Agent, forWhom) || a != nil && isIn(a.Line, forWhom) || w.team.cannotWork(work.Agent, w.at) != "" {
+		return
+	}
+	w.t.Fatalf("%s is due in %s, and %s neither has it nor stands in line: %+v", work.Key(), f.Name, work.Agent, a)
+}
+
+// seats: who works for a folder is wanted there, or was asked to go; and nobody stands in line for what is over.
+func (b *folderBook) seats(w *world) {
+	if w.starting {
+		return
+	}
+	for _, name := range w.team.Names() {
+		a := w.team.Agents[name]
+		if s := a.Session; s.works() && s.Phase == Running && s.Ending == "" {
+			if folder, work, _ := WorkOf(s.For); !w.team.wanted(folder, work) {
+				w.t.Fatalf("%s works on %s, which nobody waits for", s.ID, s.For)
+			}
+		}
+		for _, c := range a.Line {
+			if _, _, ok := WorkOf(c.For); ok {
+				if ok, why := w.team.mayTakeWork(a, c.For, w.at); !ok {
+					w.t.Fatalf("%s stands in line for %s: %s", name, c.For, why)
+				}
+				if folder, work, _ := WorkOf(c.For); w.team.WorkWaits(folder, work.Key(), w.at) == "" {
+					w.t.Fatalf("nobody says what %s waits for", c.For)
+				}
+			}
+		}
+	}
+}
+
+// sameFolders compares what folders are to be told with what they are when they were read back.
+func (w *world) sameFolders(live, again *Team) {
+	for name := range live.Folders {
+		if a, b := live.TodoFolder(name, w.at), again.TodoFolder(name, w.at); !reflect.DeepEqual(a, b) {
+			w.t.Fatalf("%s is to be told other things, read back:\n%+v\n%+v", name, a, b)
+		}
+	}
+}
+
+// What random orders hold is worth something where they get everywhere.
+func TestFoldersGetSomewhere(t *testing.T) {
+	sum := map[string]int{}
+	for seed := range uint64(20) {
+		w := newWorldOfFolders(t, seed)
+		w.rnd = rand.New(rand.NewPCG(seed, 9))
+		for range 200 {
+			w.foldersHappen(w.rnd.Uint64())
+		}
+		for _, ch := range w.changes {
+			switch set := ch.Body.Dispatch; {
+			case set == nil:
+				if ch.Body.Session.works() {
+					sum["work "+ch.Trigger]++
+				}
+			case set.End != nil:
+				sum["ended "+string(set.End.Outcome)]++
+			case set.Anew, set.Gone:
+				sum[fmt.Sprint("anew ", set.Anew, ", gone ", set.Gone)]++
+			default:
+				sum[ch.Row+" "+ch.Trigger]++
+			}
+		}
+		for key := range w.folders.told {
+			if key != "" {
+				sum["told"]++
+			}
+		}
+	}
+	for _, what := range []string{
+		"D1 started", "D1 started_queue", "D2 input", "D2 input_waits", "D3 delegated", "D4 task_over", "D5 help_asked", "D5 round_over", "D5 task_over_asker",
+		"D6 message_taken", "D6 message_done", "D7 responded", "D7 round_over", "D8 call_denied", "D9 file_written", "D10 end_asked", "D11 interrupted",
+		"work opened", "work started", "work adopted", "work end_asked", "work ended", "work lost", "work withdrawn",
+		"ended ok", "ended failed", "ended lost", "ended cancelled", "ended cannot_start", "anew true, gone false", "anew false, gone true", "told",
+	} {
+		if sum[what] == 0 {
+			t.Errorf("in twenty worlds nobody ever came to %q", what)
+		}
+	}
+	t.Logf("%v", sum)
+}

@@ -1,0 +1,401 @@
+package team
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/machine/presence"
+)
+
+// The part of the world that are session folders: people who talk to them whether Fairlead is there or
+// not, agents that are told what to do for them and delegate in their sessions, and a pen that reads
+// what stands in them, late, in pieces, and now and then twice.
+
+// Teams with session folders, and all that happens to teams besides: who works for a folder is wanted by
+// control, steps, channels and a lead, too. To see one again: -run 'RandomFolders/seed=7$'
+func TestRandomFolders(t *testing.T) {
+	seeds := uint64(60)
+	switch {
+	case testing.Short() || raced:
+		seeds = 10
+	case os.Getenv("FAIRLEAD_LONG") != "":
+		seeds = 3000
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			w := newWorldOfFolders(t, seed)
+			for i := range 200 {
+				if w.rnd.IntN(3) == 0 {
+					w.happen(byte(w.rnd.Uint32()), w.rnd.Uint64())
+				} else {
+					w.foldersHappen(w.rnd.Uint64())
+				}
+				if i%50 == 49 {
+					w.keepSnapshot()
+				}
+			}
+			w.snapshot = nil // the whole journal has to tell the same story
+			w.crash()
+			w.settle()
+			w.foldersRest()
+		})
+	}
+}
+
+// FuzzFolders finds orders that no seed has.
+func FuzzFolders(f *testing.F) {
+	f.Add([]byte("\x00\x01\x0e\x0e\x10\x11\x12\x0e\x01\x02\x0e"))
+	f.Add([]byte("\x00\x00\x01\x01\x0e\x10\x0b\x0e\x10\x05\x0e"))
+	f.Fuzz(func(t *testing.T, orders []byte) {
+		if len(orders) > 300 {
+			return
+		}
+		w := newWorldOfFolders(t, uint64(len(orders)))
+		for _, what := range orders {
+			w.foldersHappen(uint64(what)%24 + w.rnd.Uint64()>>8/24*24)
+		}
+		w.snapshot = nil
+		w.crash()
+		w.settle()
+		w.foldersRest()
+	})
+}
+
+func newWorldOfFolders(t testing.TB, seed uint64) *world {
+	lead := presence.LeadConfigured{}
+	if seed%3 == 0 {
+		lead = presence.LeadConfigured{Agent: "ada", Size: 2}
+	}
+	w := newWorldOf(t, seed, lead)
+	w.folders = newFolderBook()
+	return w
+}
+
+// folderDisk is a session folder as it lies there: the truth, whatever the team knows of it.
+type folderDisk struct {
+	name, path string
+	is         dispatch.Session
+	lines      []FolderLine
+	gone       bool
+	back       bool // it was gone: nobody hears of it before somebody writes to it
+}
+
+func (d *folderDisk) end() int64 {
+	if len(d.lines) == 0 {
+		return 0
+	}
+	return d.lines[len(d.lines)-1].End
+}
+
+// foldersHappen lets one thing happen to session folders.
+func (w *world) foldersHappen(how uint64) {
+	w.at = w.at.Add(time.Duration(how>>48%3000) * time.Millisecond)
+	d := w.anyDisk(how >> 8)
+	if d == nil {
+		w.beginFolder(how >> 8)
+		return
+	}
+	agent := from([]string{"ada", "ada", "bob", "bob", "cleo", "ghost"}, how>>16)
+	var match *dispatch.Match
+	if how>>24%3 > 0 {
+		match = &dispatch.Match{Agent: agent, Terms: []string{"do"}}
+	}
+	switch how % 24 {
+	case 0:
+		w.beginFolder(how >> 8)
+	case 1, 2, 3:
+		if d.is.Mode == dispatch.Response {
+			w.toldFolder(d, dispatch.Message{Name: fmt.Sprint("m", how>>32%50), Text: "do it", Match: match})
+			return
+		}
+		w.toldFolder(d, dispatch.UserInput{Text: "do it", Match: match, Over: how>>32%6 == 0})
+	case 4:
+		w.toldFolder(d, from([]dispatch.Input{dispatch.Respond{Text: "so", Over: true}, dispatch.Interrupt{Why: "enough"}, dispatch.Deny{Tool: "Write", Reason: "no"}, dispatch.Wrote{File: dispatch.File{Path: "f"}}}, how>>32))
+	case 5:
+		w.toldFolder(d, dispatch.Delegate{Agent: agent, Text: "by a person"})
+	case 6:
+		if how>>32%8 == 0 {
+			w.toldFolder(d, dispatch.End{Why: "enough"})
+		}
+	case 7:
+		if how>>32%4 == 0 {
+			d.gone, d.back = !d.gone, d.gone
+		}
+	case 8:
+		if how>>32%6 == 0 { // another one lies in its place
+			d.is, d.lines, d.gone = dispatch.Session{}, nil, false
+			w.setUp(d, how>>36)
+		}
+	case 9:
+		if how>>32%4 == 0 {
+			w.crash()
+		}
+	case 10:
+		w.say("", from([]any{HoldAsked{}, ReleaseAsked{}, ReleaseAsked{}, ReleaseAsked{}}, how>>32))
+	case 11:
+		w.penAgain(d, how>>32)
+	case 12, 13:
+		w.say(agent, control.Commanded{Desired: from(anyWord, how>>32), By: "human"})
+	default:
+		for range how >> 40 % 16 {
+			w.work()
+		}
+		w.workersAct(how >> 32)
+	}
+	w.errands()
+}
+
+func (w *world) anyDisk(how uint64) *folderDisk {
+	names := slices.Sorted(maps.Keys(w.folders.disks))
+	if len(names) == 0 {
+		return nil
+	}
+	return w.folders.disks[from(names, how)]
+}
+
+func (w *world) beginFolder(how uint64) {
+	if len(w.folders.disks) >= 3 {
+		return
+	}
+	name := fmt.Sprint("20261121_12000", len(w.folders.disks))
+	d := &folderDisk{name: name, path: "/repo/.claude/agent-state-machine/" + name}
+	w.folders.disks[name] = d
+	w.setUp(d, how)
+}
+
+func (w *world) setUp(d *folderDisk, how uint64) {
+	w.at = w.at.Add(time.Second)
+	setup := dispatch.Setup{
+		Mode: from([]dispatch.Mode{dispatch.Orchestrator, dispatch.Interactive, dispatch.Interactive, dispatch.Response}, how),
+		Host: from([]dispatch.Host{dispatch.Fairlead, dispatch.Fairlead, dispatch.Fairlead, dispatch.Nobody}, how>>4),
+		Lead: from([]string{"ada", "bob", "", "ghost"}, how>>8), Path: d.path,
+	}
+	for _, name := range []string{"ada", "bob", "cleo", "ghost"} {
+		setup.Agents = append(setup.Agents, dispatch.Description{Name: name, Text: "does what " + name + " does"})
+	}
+	w.toldFolder(d, dispatch.Start{Setup: setup})
+}
+
+// toldFolder is anybody who takes the folder's lock, and says something there. That it is refused is an
+// answer.
+func (w *world) toldFolder(d *folderDisk, in dispatch.Input) bool {
+	if d.gone {
+		return false
+	}
+	changes, err := d.is.Decide(w.at, in)
+	if err != nil {
+		return false
+	}
+	for _, ch := range changes {
+		d.is.Apply(ch)
+		d.lines = append(d.lines, FolderLine{End: d.end() + 100, Actor: Actor{Kind: "human", ID: "anna"}, Change: ch})
+		d.back = false
+	}
+	return true
+}
+
+// errandsOfFolders has the pen read what is new, and folders told what they are to be told.
+func (w *world) errandsOfFolders() {
+	if w.folders == nil || w.starting {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.folders.disks)) {
+		d, f := w.folders.disks[name], w.team.Folders[name]
+		anew := f != nil && !f.Session.Began.Equal(d.is.Began)
+		switch {
+		case d.gone && f != nil && !f.Gone, !d.gone && (f == nil || anew || f.Read < d.end()):
+			w.once("read "+name, func() { w.pen(d) })
+		}
+		for _, todo := range w.team.TodoFolder(name, w.at) {
+			w.once(todo.Key, func() {
+				if f.Session.Began.Equal(d.is.Began) { // else it is about a folder that is no more
+					w.tellFolder(d, todo)
+				}
+			})
+		}
+	}
+}
+
+// pen reads on from where the journal ends, some lines at a time.
+func (w *world) pen(d *folderDisk) {
+	f := w.team.Folders[d.name]
+	if d.gone {
+		if f != nil {
+			w.must(Event{What: FolderGone{Name: d.name}})
+			for id := range w.folders.begun { // who works for it is stopped; where it comes back, that is done anew
+				if strings.HasPrefix(id, folderPrefix+d.name+"/") {
+					delete(w.folders.begun, id)
+				}
+			}
+		}
+		return
+	}
+	what := FolderSeen{Name: d.name, Path: d.path}
+	if f != nil {
+		what.From, what.Anew = f.Read, !f.Session.Began.Equal(d.is.Began)
+	}
+	if what.Anew {
+		what.From = 0
+	}
+	most := 1 + w.rnd.IntN(5)
+	for _, line := range d.lines {
+		if line.End > what.From && len(what.Lines) < most {
+			what.Lines = append(what.Lines, line)
+			what.To = line.End
+		}
+	}
+	w.must(Event{What: what})
+	if w.rnd.IntN(6) == 0 && !what.Anew && len(what.Lines) > 0 { // it died before it knew that this was in the journal
+		lines := len(w.journal)
+		w.must(Event{What: what})
+		if len(w.journal) != lines {
+			w.t.Fatalf("what %s says from byte %d was taken in twice", d.name, what.From)
+		}
+	}
+}
+
+// penAgain is a pen that lost its place: nothing may come of it.
+func (w *world) penAgain(d *folderDisk, how uint64) {
+	f := w.team.Folders[d.name]
+	if f == nil || len(d.lines) == 0 {
+		return
+	}
+	at := int(how % uint64(len(d.lines)))
+	what := FolderSeen{Name: d.name, Path: d.path, Lines: d.lines[at:], To: d.end()}
+	if at > 0 {
+		what.From = d.lines[at-1].End
+	}
+	if what.From == f.Read {
+		return
+	}
+	lines := len(w.journal)
+	w.must(Event{What: what})
+	if len(w.journal) != lines {
+		w.t.Fatalf("%s was read to byte %d, and lines from %d were taken in", d.name, f.Read, what.From)
+	}
+}
+
+func (w *world) must(ev Event) {
+	if err := w.event(ev); err != nil {
+		w.t.Fatalf("%T was refused: %v", ev.What, err)
+	}
+}
+
+// tellFolder does an errand as it was when it was begun, however late.
+func (w *world) tellFolder(d *folderDisk, todo Todo) {
+	if todo.Do == AnswerFolder {
+		if answer, ok := d.is.Answer(); ok {
+			w.toldFolder(d, answer)
+			w.errands()
+		}
+		return
+	}
+	defer w.errands()
+	work, _ := dispatch.WorkOf(todo.Work)
+	id := fmt.Sprint(forWork(todo.Folder, todo.Work), " since ", d.is.Began.UnixNano())
+	wanted := d.is.Wanted(work)
+	if wanted && w.folders.told[id] {
+		w.t.Fatalf("%s was told of %s, and waits for it all the same", todo.Folder, todo.Work)
+	}
+	before := len(d.lines)
+	ok, text := todo.End.Outcome == control.OK, "it went "+string(todo.End.Outcome)
+	switch {
+	case todo.End.Outcome == control.Lost:
+		if wanted {
+			w.toldFolder(d, dispatch.Interrupt{Conversation: work.Conversation, Why: text})
+		}
+	case work.Task == 0:
+		w.toldFolder(d, dispatch.MainEnded{Conversation: work.Conversation, Round: work.Round, OK: ok, Result: text})
+	default:
+		w.toldFolder(d, dispatch.TaskEnded{Conversation: work.Conversation, Task: work.Task, Round: work.Round, OK: ok, Result: text})
+	}
+	switch {
+	case d.gone:
+	case wanted && d.is.Wanted(work):
+		w.t.Fatalf("%s was told of %s, and waits for it still", todo.Folder, todo.Work)
+	case !wanted && len(d.lines) != before:
+		w.t.Fatalf("%s did not wait for %s, and was moved by it", todo.Folder, todo.Work)
+	case wanted:
+		w.folders.told[id] = true
+	}
+}
+
+// workersAct are agents in their sessions for folders: they delegate, and they end.
+func (w *world) workersAct(how uint64) {
+	for _, id := range w.alive() {
+		p := w.procs[id]
+		folder, work, ok := WorkOf(p.what)
+		if s := w.sessionOf(p); !ok || s == nil || s.ID != id {
+			continue
+		}
+		switch how % 4 {
+		case 0:
+			d := w.folders.disks[folder]
+			w.toldFolder(d, dispatch.Delegate{
+				Conversation: work.Conversation, By: work.Task, Agent: from([]string{"ada", "bob", "cleo", "ghost"}, how>>8), Text: "help",
+				Call: fmt.Sprint(id, "@", how>>16%4),
+			})
+		case 1, 2:
+			w.ends(id, from(anyEnd, how>>8))
+		default:
+			if how>>8%4 == 0 {
+				w.timer(p.agent, true) // the time of its session is up, where it has one
+			}
+		}
+		how >>= 3
+	}
+}
+
+// foldersSettled says which input that we host has no answer yet.
+func (w *world) foldersSettled() string {
+	if w.folders == nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.folders.disks)) {
+		d := w.folders.disks[name]
+		switch f := w.team.Folders[name]; {
+		case d.gone || d.back:
+		case f == nil || f.Read != d.end() || !f.Session.Began.Equal(d.is.Began):
+			return fmt.Sprintf("%s was not read to its end: %+v", name, f)
+		case d.is.Host == dispatch.Fairlead && (d.is.Open != nil || len(d.is.Waiting) > 0):
+			return fmt.Sprintf("%s is not answered: %s", name, w.encode(d.is.Now))
+		case len(f.Ends) > 0:
+			return fmt.Sprintf("%s is still to be told: %v", name, f.Ends)
+		}
+	}
+	return ""
+}
+
+// foldersRest: every input is answered, and whatever was gone goes on where it stopped.
+func (w *world) foldersRest() {
+	for _, d := range w.folders.disks {
+		d.gone = false
+		w.toldFolder(d, dispatch.Deny{Tool: "Write", Reason: "somebody is here again"})
+	}
+	w.errands()
+	for range 60 {
+		w.workOff()
+		if w.foldersSettled() == "" {
+			return
+		}
+		for _, id := range w.alive() {
+			if _, _, ok := WorkOf(w.procs[id].what); ok {
+				w.ends(id, control.OK)
+			}
+		}
+		for _, name := range w.team.Names() {
+			if a := w.team.Agents[name]; a.Session != nil && !a.Session.works() && w.procs[a.Session.ID] != nil && w.procs[a.Session.ID].alive {
+				w.say(name, control.Commanded{Desired: control.WordPause, By: "human"})
+				w.ends(a.Session.ID, control.OK) // whoever has the seat goes
+			}
+		}
+	}
+	w.t.Fatalf("session folders do not come to rest: %s", w.foldersSettled())
+}
