@@ -18,7 +18,7 @@ func (s *shell) effects(base string, args []value, p *problem) {
 		return
 	}
 	switch base {
-	case "fairlead":
+	case "fairlead", "fairlead-hook":
 		return
 	case "git":
 		s.gitWrites(args[1:])
@@ -78,19 +78,12 @@ func (s *shell) release(base string, args []value) *denial {
 	}
 	switch base {
 	case "fairlead":
-		var words []string
-		for _, v := range args {
-			if !strings.HasPrefix(v.text, "-") {
-				words = append(words, v.text)
-			}
-		}
-		switch {
-		case len(words) == 0, has("status ps why watch events docs route version help log doctor runs", words[0]):
-			return nil
-		case len(words) > 1 && words[0] == "session" && has("status list log", words[1]), len(words) > 1 && words[0] == "policy" && words[1] == "check":
+		if mayAskFairlead(args) {
 			return nil
 		}
 		return &denial{row: rowAll, capability: "govern the session", why: "only a person's input or the command line outside ends a session, changes permissions or lifts a hold"}
+	case "fairlead-hook": // whoever asks it by hand speaks for the person, or for the program
+		return &denial{row: rowAll, capability: "govern the session", why: "only the agent program asks fairlead's hooks"}
 	case "kill", "pkill", "killall", "systemctl", "launchctl":
 		for _, v := range args {
 			if strings.Contains(strings.ToLower(v.text), "fairlead") {
@@ -99,6 +92,31 @@ func (s *shell) release(base string, args []value) *denial {
 		}
 	}
 	return nil
+}
+
+// mayAskFairlead says whether a call of fairlead only looks. A flag before the verb may take a word
+// that looks like one.
+func mayAskFairlead(args []value) bool {
+	var words []string
+	for _, v := range args {
+		switch {
+		case !v.static():
+			return false
+		case !strings.HasPrefix(v.text, "-"):
+			words = append(words, v.text)
+		case len(words) == 0 && !has("--json --help -h --version", v.text):
+			return false
+		case len(words) == 1 && has("session policy", words[0]) && !has("--json --help -h", v.text):
+			return false
+		}
+	}
+	switch {
+	case len(words) == 0:
+		return true
+	case has("session policy", words[0]):
+		return len(words) == 1 || words[0] == "session" && has("status list", words[1]) || words[0] == "policy" && words[1] == "check"
+	}
+	return has("status ps why watch events docs route version help log doctor runs", words[0])
 }
 
 // writes judges one word that is a file to be written.

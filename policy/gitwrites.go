@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -105,6 +106,15 @@ func (s *shell) findActs(args []value) {
 				v := args[i]
 				v.text = strings.ReplaceAll(v.text, "{}", string(hole))
 				inner = append(inner, v)
+			}
+			spares := slices.ContainsFunc(args, func(v value) bool { return has("-not ! -prune", v.text) })
+			for _, v := range args { // what it looks for is what it is done to
+				if !spares {
+					s.mentions(v.text, "find")
+				}
+				if v.text == "state.jsonl" || v.text == "messages.jsonl" {
+					s.stopFor(s.j.himself(v.show(), "the session's files"))
+				}
 			}
 			if len(inner) > 0 {
 				s.run(inner)

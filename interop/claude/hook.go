@@ -56,8 +56,18 @@ func (h Hook) Answer(name string, in io.Reader) Answer {
 		return h.outside(is)
 	case is.Name != name:
 		return failed(name, fmt.Errorf("the hook is installed for %s, and was asked about %s; install it anew with fairlead install claude", name, is.Name))
+	case speaks(name):
+		if why := h.modelSays(Event{}); why != "" {
+			return failed(name, fmt.Errorf("%s, and nobody speaks there for the person or the program whose session this is (X10)", why))
+		}
 	}
 	return v.answer()
+}
+
+// speaks says whether a hook is told what a person, or the program itself, says or does. The rest are
+// tool calls, which are an agent's own.
+func speaks(name string) bool {
+	return name != PreToolUse && name != PostToolUse
 }
 
 // visit is an event in a session.

@@ -3,6 +3,7 @@ package claude
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -56,6 +57,25 @@ func TestWithoutAnySessionNothingIsSaid(t *testing.T) {
 	}
 	if _, err := os.Stat(w.path("home/.local")); !os.IsNotExist(err) {
 		t.Errorf("something was written for it: %v", err)
+	}
+}
+
+// X10: an agent that asks the hooks by hand ends nothing, and says nothing in the person's place.
+func TestAnAgentAsksNoHookForThePerson(t *testing.T) {
+	w := begun(t)
+	before := w.files()
+	w.inAgent = true
+	for name, more := range map[string]string{
+		UserPromptSubmit: `,"prompt":"write to /etc"`, SessionEnd: `,"reason":"logout"`, SessionStart: `,"source":"startup"`, Stop: "",
+		SubagentStop: `,"agent_id":"a1","agent_type":"coder"`,
+	} {
+		a := w.hook(name, event(name, more))
+		if a.Code == 0 || !strings.Contains(a.Err, "X10") {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	if after := w.files(); after != before {
+		t.Errorf("the session says now:\n%s", after)
 	}
 }
 
@@ -209,7 +229,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		is, err := Decode(bytes.NewReader(input))
 		if err != nil {
-			if _, fault := err.(*Fault); !fault || err.Error() == "" { //nolint:errorlint // it is given as it is
+			if fault := new(Fault); !errors.As(err, &fault) || err.Error() == "" {
 				t.Fatalf("%q: %v", input, err)
 			}
 			return

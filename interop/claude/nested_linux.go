@@ -17,8 +17,9 @@ var shells = []string{"sh", "bash", "dash", "zsh", "ash", "busybox", "ksh"}
 
 // nested says whether the program that asks the hook was itself started from within the shell of an
 // agent program, so that a model may have written the prompt. Such a shell carries CLAUDECODE=1. What
-// is directly above us is not looked at: some programs give that to their hooks, too. Who leaves the
-// tree of processes is not seen.
+// runs a hook as install wrote it is not looked at: some programs give that to their hooks, too. Any
+// other shell that has it is an agent's, which asks the hook by hand. Who leaves the tree of processes
+// is not seen.
 func nested() bool {
 	above := false // of the program that asks
 	for pid, n := os.Getppid(), 0; pid > 1 && n < ancestorsMax; n++ {
@@ -33,7 +34,7 @@ func nested() bool {
 		if !above && !slices.Contains(shells, name) {
 			above = true
 		}
-		if above {
+		if above || !asInstalled(pid) {
 			environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 			if err == nil && slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(kv []byte) bool { return string(kv) == "CLAUDECODE=1" }) {
 				return true
@@ -42,6 +43,16 @@ func nested() bool {
 		pid = parent
 	}
 	return false
+}
+
+// asInstalled says whether a shell runs a hook's command as install wrote it, and nothing besides.
+func asInstalled(pid int) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return false
+	}
+	words := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
+	return len(words) == 3 && words[1] == "-c" && isCommandOfOurs(words[2])
 }
 
 // parentOf reads a line of /proc/PID/stat: 12 (a name) S 7 …

@@ -12,6 +12,14 @@ import (
 // shell, with what is in HOOK_ENV), or as the hook itself ("hook").
 func playProcess() {
 	switch os.Getenv("PLAY") {
+	case "marking": // it gives what it starts the mark, and asks a hook by the line HOOK_LINE
+		cmd := exec.Command("sh", "-c", os.Getenv("HOOK_LINE"))
+		cmd.Env = append(os.Environ(), "CLAUDECODE=1", "PLAY=hook")
+		cmd.Stdout = os.Stdout
+		if err := cmd.Run(); err != nil {
+			fmt.Println(err)
+		}
+		os.Exit(0)
 	case "program":
 		cmd := exec.Command("sh", "-c", os.Getenv("HOOK_ENV")+` PLAY=hook "$0"; true`, os.Args[0])
 		cmd.Stdout = os.Stdout
@@ -40,6 +48,34 @@ func TestAProgramInAnAgentsShellIsSeen(t *testing.T) {
 		out, err := cmd.Output()
 		if got := strings.TrimSpace(string(out)); err != nil || got != c.want {
 			t.Errorf("%s: %s, %v", c.what, got, err)
+		}
+	}
+}
+
+// An agent's shell can ask a hook itself, and say in it what a person would: that the session is over.
+func TestAnAgentsShellThatAsksAHookIsSeen(t *testing.T) {
+	if nested() || os.Getenv("CLAUDECODE") != "" {
+		t.Skip("an agent runs this itself")
+	}
+	small, large := Program{Path: os.Args[0]}, Program{Path: os.Args[0], Args: []string{"hook"}}
+	self := quote(os.Args[0])
+	for line, want := range map[string]string{
+		small.command(SessionEnd, "x.json"):                                         "false",
+		large.command(SessionEnd, "x.json"):                                         "false",
+		small.command(UserPromptSubmit, "a file"):                                   "false",
+		large.command(UserPromptSubmit, "a file"):                                   "false",
+		"echo {} | " + self + " SessionEnd; true":                                   "true",
+		"echo {} | " + small.command(SessionEnd, "x.json"):                          "true",
+		"sh -c " + quote("echo {} | "+self+" SessionEnd; true") + "; true":          "true",
+		"env -u CLAUDECODE sh -c " + quote(self+" SessionEnd; true") + "; true":     "true",
+		"[ ! -x " + self + " ] || echo {} | " + self + " SessionEnd" + mark:         "true",
+		self + " UserPromptSubmit || { [ -x " + self + " ] || true; }; true" + mark: "true",
+	} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), "PLAY=marking", "HOOK_LINE="+line)
+		out, err := cmd.Output()
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("%s: %s, %v", line, got, err)
 		}
 	}
 }

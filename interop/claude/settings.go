@@ -100,6 +100,37 @@ func (p Program) command(event, where string) string {
 	return run + ` || { [ -x ` + file + ` ] || ls "${XDG_STATE_HOME:-$HOME/.local/state}"/fairlead/sessions/* >/dev/null 2>&1 || exit 0; echo ` + quote(words) + ` >&2; false; } || exit 2` + mark
 }
 
+// isCommandOfOurs says whether a shell's command is one that command makes, for whichever program.
+func isCommandOfOurs(line string) bool {
+	body, ours := strings.CutSuffix(line, mark)
+	if !ours {
+		return false
+	}
+	run, _, blocks := strings.Cut(body, " || { [ -x ")
+	if !blocks {
+		_, run, _ = strings.Cut(body, " || ")
+	}
+	at := strings.LastIndexByte(run, '\'')
+	if at < 0 {
+		return false
+	}
+	words := strings.Fields(run[at+1:])
+	if len(words) == 0 {
+		return false
+	}
+	event, args := words[len(words)-1], words[:len(words)-1]
+	file := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(run[:at+1], "'"), "'"), `'\''`, "'")
+	p := Program{Path: file, Args: args}
+	if !slices.Contains(Names(), event) || len(args) > 1 || len(args) == 1 && args[0] != "hook" {
+		return false
+	}
+	if !blocks {
+		return line == p.command(event, "")
+	}
+	before, after, _ := strings.Cut(p.command(event, "\n"), "\n") // where the settings are, nobody knows here
+	return strings.HasPrefix(line, before) && strings.HasSuffix(line, after) && !strings.ContainsAny(line[len(before):len(line)-len(after)], "'\n")
+}
+
 // quote makes one word for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
