@@ -205,7 +205,7 @@ func hookProgram() (claude.Program, error) {
 	}
 	exe = strings.TrimSuffix(exe, " (deleted)")
 	if strings.Contains(exe, "/go-build") && filepath.Base(filepath.Dir(exe)) == "exe" { // go run
-		return claude.Program{}, errors.New("this program was built for one run and will be gone; install it first: go install ./cmd/...")
+		return claude.Program{}, errors.New("this program was built for one run and will be gone; build one that stays, as by: go install ./cmd/fairlead ./cmd/fairlead-hook")
 	}
 	small := filepath.Join(filepath.Dir(exe), "fairlead-hook")
 	if info, err := os.Stat(small); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {

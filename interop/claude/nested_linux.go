@@ -34,15 +34,38 @@ func nested() bool {
 		if !above && !slices.Contains(shells, name) {
 			above = true
 		}
-		if above || !asInstalled(pid) {
-			environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-			if err == nil && slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(kv []byte) bool { return string(kv) == "CLAUDECODE=1" }) {
-				return true
-			}
+		if (above || !asInstalled(pid)) && marked(pid) {
+			return true
 		}
 		pid = parent
 	}
 	return false
+}
+
+// Within says whether a process runs in an agent program's shell: it, or one above it, was started with
+// CLAUDECODE=1. Who leaves the tree of processes is not seen.
+func Within(pid int) bool {
+	for range ancestorsMax {
+		if marked(pid) {
+			return true
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return false
+		}
+		_, parent, ok := parentOf(stat)
+		if !ok || parent <= 1 {
+			return false
+		}
+		pid = parent
+	}
+	return false
+}
+
+// marked says whether a process was started with CLAUDECODE=1.
+func marked(pid int) bool {
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(kv []byte) bool { return string(kv) == "CLAUDECODE=1" })
 }
 
 // asInstalled says whether a shell runs a hook's command as install wrote it, and nothing besides.

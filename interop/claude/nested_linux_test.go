@@ -27,6 +27,9 @@ func playProcess() {
 			fmt.Println(err)
 		}
 		os.Exit(0)
+	case "within":
+		fmt.Print(Within(os.Getpid()))
+		os.Exit(0)
 	case "hook":
 		fmt.Print(nested())
 		os.Exit(0)
@@ -75,6 +78,22 @@ func TestAnAgentsShellThatAsksAHookIsSeen(t *testing.T) {
 		cmd.Env = append(os.Environ(), "PLAY=marking", "HOOK_LINE="+line)
 		out, err := cmd.Output()
 		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("%s: %s, %v", line, got, err)
+		}
+	}
+}
+
+func TestWhoIsInAnAgentsShellIsKnownByItsAncestors(t *testing.T) {
+	if Within(os.Getpid()) {
+		t.Skip("an agent runs this itself")
+	}
+	for line, want := range map[string]string{
+		`PLAY=within "$0"; true`:                                                   "false",
+		`CLAUDECODE=1 PLAY=within "$0"; true`:                                      "true",
+		`CLAUDECODE=1 sh -c 'env -u CLAUDECODE PLAY=within "$0"; true' "$0"; true`: "true",
+	} {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", line, os.Args[0]).Output()
+		if got := string(out); err != nil || got != want {
 			t.Errorf("%s: %s, %v", line, got, err)
 		}
 	}
