@@ -138,7 +138,7 @@ func (a *app) hostOf(conf *config.Config, host string) (dispatch.Host, error) {
 	var none *api.NoDaemon
 	switch {
 	case err == nil:
-		client.Close()
+		_ = client.Close() // it was only asked whether somebody is there
 		return dispatch.Fairlead, nil
 	case host == "" && errors.As(err, &none):
 		return dispatch.Nobody, nil

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+const describedWriter = "---\nname: writer\ndescription: Use to write prose, and to revise it\n---\n"
+
+// Whose description fits is decided by the threshold of fairlead.yaml, where it has one; what is
+// wrong with that file is said before anything begins.
+func TestSessionConfigured(t *testing.T) {
+	d := newDesk(t, map[string]string{
+		"fairlead.yaml":                 "version: 1\nsession: {main: boss, threshold: 100}\nagents:\n  boss: {description: Writes nothing, command: [sh], workspace: a}\n  coder: {description: Use to write programs, command: [sh], workspace: b}\n",
+		".claude/agents/writer.md":      describedWriter,
+		".claude/agents/coder.md":       "---\nname: coder\ndescription: Use to brew coffee\n---\n",
+		".claude/agents/no-name.md":     "no front matter",
+		"broken/fairlead.yaml":          "version: 1\nsession: {main: nobody}\n",
+		".claude/agents/nested/boss.md": "---\nname: boss\ndescription: Use to be asked\n---\n",
+	})
+	var begun sessionBegun
+	if err := json.Unmarshal([]byte(d.must("session", "start", "--json")), &begun); err != nil {
+		t.Fatal(err)
+	}
+	if begun.Agents != 2 || begun.Host != hostNone || !slices.ContainsFunc(begun.Notes, func(n string) bool { return strings.Contains(n, "no-name.md") }) {
+		t.Errorf("it began with %+v", begun)
+	}
+	if out := d.must("session", "input", "Write a program"); strings.Contains(out, "→") {
+		t.Errorf("below the threshold somebody takes it: %s", out)
+	}
+	d.no(exitRefused, []string{"no agent \"boss\" was found"}, "session", "delegate", "boss", "do it")
+	d.dir = filepath.Join(d.dir, "broken")
+	d.no(exitFailed, []string{"session.main: there is no agent \"nobody\""}, "session", "start")
+	if out := d.must("session", "list"); !strings.Contains(out, "no session here") {
+		t.Errorf("it began all the same: %s", out)
+	}
+}
+
+// Who is in fairlead.yaml is what fairlead.yaml says; MAIN and who is asked for rankings are no states;
+// and who cannot be started is named.
+func TestSessionAgents(t *testing.T) {
+	conf := &config.Config{File: "fairlead.yaml", Session: config.Session{Main: "boss", Ranker: "porter"}, Agents: []config.Agent{
+		{Name: "boss", Description: "b"}, {Name: "porter", Description: "p"}, {Name: "coder", Description: "codes"}, {Name: "mute"},
+	}}
+	agents := withConfigured([]dispatch.Description{{Name: "boss", Text: "x"}, {Name: "coder", Text: "coffee"}, {Name: "writer", Text: "w"}}, conf)
+	want := []dispatch.Description{{Name: "coder", Text: "codes", File: "fairlead.yaml"}, {Name: "writer", Text: "w"}}
+	if !slices.Equal(agents, want) {
+		t.Errorf("they are %+v", agents)
+	}
+	if notes := unstartable(agents, conf); len(notes) != 1 || !strings.Contains(notes[0], "fails: writer; add them to fairlead.yaml") {
+		t.Errorf("notes: %q", notes)
+	}
+	if unstartable(agents[:1], conf) != nil || canHost(nil) || canHost(&config.Config{}) || !canHost(conf) {
+		t.Error("who can be started is not known")
+	}
+}
+
+// What others wrote is harmless on a terminal: an agent's description, an input, an answer.
+func TestSessionHostileWords(t *testing.T) {
+	const evil = "\x1b[31mred\u202e\x07"
+	d := newDesk(t, map[string]string{
+		".claude/agents/writer.md": strings.Replace(describedWriter, "prose", "prose "+evil, 1),
+	})
+	d.started()
+	var seen strings.Builder
+	for _, words := range [][]string{
+		{"session", "input", "write prose" + evil + "\nand more"},
+		{"session", "status"},
+		{"session", "done", evil},
+		{"session", "delegate", "writer", "again" + evil},
+		{"session", "done"},
+		{"session", "respond", "--summary", "s" + evil, "a" + evil},
+		{"session", "status"},
+		{"session", "list"},
+		{"route", "prose" + evil},
+		{"session", "end", "--why", evil},
+	} {
+		seen.WriteString(d.must(words...))
+	}
+	if strings.ContainsAny(seen.String(), "\x1b\x07\u202e") {
+		t.Errorf("it is not harmless: %q", seen.String())
+	}
+	if !strings.Contains(seen.String(), "[MAIN → WRITER]  # Matched: ") || !strings.Contains(seen.String(), "[WRITER → MAIN]  # Task completed") {
+		t.Errorf("it does not show who takes over:\n%s", seen.String())
+	}
+}
+
+// Where several are open the newest is meant, and --path names the others by their name alone.
+func TestSessionSeveralOpen(t *testing.T) {
+	d := newDesk(t, map[string]string{".claude/agents/writer.md": describedWriter})
+	first, second := d.started(), d.started()
+	d.must("session", "input", "Thanks!")
+	var status sessionStatus
+	for folder, want := range map[string]int{first: 0, second: 1} {
+		if err := json.Unmarshal([]byte(d.must("session", "status", "--json", "--path", filepath.Base(folder))), &status); err != nil {
+			t.Fatal(err)
+		}
+		if status.Path != folder || len(status.Conversations) != want || status.State != dispatch.Main || len(status.Permissions) == 0 {
+			t.Errorf("%s stands at %+v", folder, status)
+		}
+	}
+	d.must("session", "end", "--path", filepath.Base(second))
+	d.no(exitRefused, []string{"responded"}, "session", "respond", "--path", first, "nothing was asked")
+}
