@@ -16,6 +16,10 @@ const (
 // workPrompt is what an agent is told that has work in a session folder.
 func workPrompt(s *dispatch.Session, f *sessionfolder.Folder, work dispatch.Work) string {
 	var b strings.Builder
+	if work.Rank {
+		rankPrompt(&b, s, work)
+		return b.String()
+	}
 	if work.Task == 0 {
 		mainPrompt(&b, s, work)
 	} else {
@@ -44,6 +48,16 @@ func mainPrompt(b *strings.Builder, s *dispatch.Session, work dispatch.Work) {
 	fmt.Fprintf(b, "You are %s: you coordinate, and answer the user. You may read everything and write notes; you do not write code, run\n"+
 		"programs or change the repository, and what you try of that is denied: %s\n", dispatch.Main, inOneLine(string(s.ForMain)))
 	b.WriteString("What you say is the answer that the user sees.\n")
+}
+
+// rankPrompt asks whose work an input is.
+func rankPrompt(b *strings.Builder, s *dispatch.Session, work dispatch.Work) {
+	b.WriteString("Whose work is this? It is what a user says:\n\n")
+	for line := range strings.Lines(strings.TrimRight(work.Text, "\n") + "\n") {
+		b.WriteString("> " + line)
+	}
+	b.WriteString("\nYou do none of it, and change nothing: you only choose, by the descriptions below. Where none of them fits, say NONE.\n")
+	colleaguesPrompt(b, s, work)
 }
 
 // resultsPrompt tells who asked for help what came of it. They are somebody else's words, and stand as a

@@ -18,6 +18,9 @@ func (d *draft) input(in UserInput) error {
 		return d.refuse(string(InputCame), "D2", fmt.Sprintf("the input names %d paths in %d bytes, and the most is %d in %d; name the folder that they are in", len(in.Named), size(in.Named), namedMax, TextBytesMax))
 	}
 	in.Named = slices.Clone(in.Named)
+	if d.is.Ranker != "" && d.is.Host == Fairlead {
+		in.Match = nil // an agent is asked
+	}
 	if err := d.fits(InputCame, in.Match); err != nil {
 		return err
 	}
@@ -139,10 +142,19 @@ func (d *draft) mainEnded(in MainEnded) error {
 	if c == nil || d.over(in.Conversation) || d.is.Host != Fairlead || d.is.Mode == Response || in.Round != c.Round {
 		return nil
 	}
-	if c.Called || len(c.Tasks) > 0 {
-		return d.step(RoundOver, "MAIN is told what came of it", func(now *Now, body *Body) {
-			if text := short(in.Result, TextBytesMax); text != "" {
-				body.Entries = append(body.Entries, Entry{Kind: OfMain, Who: Main, Text: text})
+	ranked := d.is.ranks()
+	if ranked || c.Called || len(c.Tasks) > 0 {
+		trigger := "MAIN is told what came of it"
+		if ranked {
+			trigger = d.is.Ranker + " was asked whose work it is"
+		}
+		return d.step(RoundOver, trigger, func(now *Now, body *Body) {
+			text, entry := short(in.Result, TextBytesMax), Entry{Kind: OfMain, Who: Main}
+			if ranked {
+				entry = Entry{Kind: OfNote, Who: d.is.Ranker}
+			}
+			if entry.Text = text; text != "" {
+				body.Entries = append(body.Entries, entry)
 			}
 			now.Open.Round++
 			now.Open.Called = false

@@ -95,6 +95,7 @@ type Setup struct {
 	Path    string          `json:"path,omitempty"`    // of the folder, as it was given: it stands in the files
 	Program string          `json:"program,omitempty"` // the agent program's own id of its session; empty: none
 	Lead    string          `json:"lead,omitempty"`    // host fairlead: the agent of fairlead.yaml that is MAIN; empty: nobody is
+	Ranker  string          `json:"ranker,omitempty"`  // host fairlead: the agent that is asked whose work an input is; empty: words are counted
 	Agents  []Description   `json:"agents,omitempty"`  // the states beside MAIN, by name
 	ForMain json.RawMessage `json:"for_main,omitempty"`
 	ForAll  json.RawMessage `json:"for_agents,omitempty"` // permissions as every line repeats them
@@ -252,11 +253,17 @@ type Work struct {
 	Agent        string // of fairlead.yaml
 	Text         string // the task, or the input
 	Results      []Result
+	Rank         bool // it is only asked whose work it is, and delegates or does not
 }
 
 // Key names it for ever: conv_002/1/0.
 func (w Work) Key() string {
 	return fmt.Sprintf("%s/%d/%d", ConversationID(w.Conversation), w.Task, w.Round)
+}
+
+// ranks says whether an agent is asked first whose work the input is: in the round before MAIN's.
+func (s *Session) ranks() bool {
+	return s.Ranker != "" && s.Host == Fairlead && s.Mode != Response && s.Open != nil && s.Open.Round == 0
 }
 
 // WorkOf reads a key back.
@@ -305,8 +312,12 @@ func (s *Session) Due() (due []Work) {
 		}
 		due = append(due, Work{Conversation: c.N, Task: task.ID, Round: task.Round, Agent: task.Agent, Text: task.Text, Results: c.results(task.ID, task.Round)})
 	}
-	if _, over := s.Answer(); !over && s.Lead != "" && s.Phase == Talking {
-		due = append(due, Work{Conversation: c.N, Round: c.Round, Agent: s.Lead, Text: c.Input, Results: c.results(0, c.Round)})
+	agent := s.Lead
+	if s.ranks() {
+		agent = s.Ranker
+	}
+	if _, over := s.Answer(); !over && agent != "" && s.Phase == Talking {
+		due = append(due, Work{Conversation: c.N, Round: c.Round, Agent: agent, Text: c.Input, Results: c.results(0, c.Round), Rank: s.ranks()})
 	}
 	return due
 }
@@ -315,7 +326,7 @@ func (s *Session) Due() (due []Work) {
 // there is nobody who could be asked.
 func (s *Session) Answer() (Respond, bool) {
 	c := s.Open
-	if s.Host != Fairlead || s.Phase != Talking || s.Lead != "" && (c.Round > 0 || c.Called) {
+	if s.Host != Fairlead || s.Phase != Talking || s.ranks() || s.Lead != "" && (c.Round > 0 || c.Called) {
 		return Respond{}, false
 	}
 	if len(c.Results) == 0 {

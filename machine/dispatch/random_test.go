@@ -45,7 +45,7 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	w := &world{t: t, rnd: rnd, at: noon, ended: map[int]bool{}}
 	w.tell(Start{Setup{
 		Mode: w.one(Orchestrator, Interactive, Interactive, Response).(Mode), Host: w.one(Nobody, Claude, Fairlead, Fairlead).(Host),
-		Lead: w.one("", "main").(string), Path: "/s", Agents: agents("a", "b", "c")[:1+rnd.IntN(3)],
+		Lead: w.one("", "main").(string), Ranker: w.one("", "", "judge").(string), Path: "/s", Agents: agents("a", "b", "c")[:1+rnd.IntN(3)],
 	}})
 	if w.is.Phase == "" { // mode response with hooks is refused
 		w.tell(Start{Setup{Mode: Orchestrator, Agents: agents("a", "b", "c")}})

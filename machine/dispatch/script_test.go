@@ -140,7 +140,7 @@ func inputOf(t *testing.T, line string) Input {
 	_, over := opt["over"]
 	switch words[0] {
 	case "start":
-		return Start{Setup{Mode: Mode(words[1]), Host: Host(opt["host"]), Lead: opt["main"], Path: "S", Agents: agents(words[2:]...)}}
+		return Start{Setup{Mode: Mode(words[1]), Host: Host(opt["host"]), Lead: opt["main"], Ranker: opt["ranker"], Path: "S", Agents: agents(words[2:]...)}}
 	case "user":
 		return UserInput{Text: text, Match: match, Over: over}
 	case "delegate":
