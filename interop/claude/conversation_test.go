@@ -25,14 +25,16 @@ func TestMain(m *testing.M) {
 
 // world is a repository, a home and a clock of which each hook takes a second.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	root    string
 	at      time.Time
 	env     map[string]string
 	inAgent bool
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T) *world { t.Helper(); return worldFor(t) }
+
+func worldFor(t testing.TB) *world {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
