@@ -149,14 +149,14 @@ type Channel struct {
 // Session is how sessions go in which one agent coordinates (seed 002, SPEC D1 to D11).
 type Session struct {
 	Main      string   // the agent of this file that is MAIN; empty: nobody is
-	Ranker    string   // the agent of this file that is asked whose work an input is; empty: nobody, words are counted
-	Threshold float64  // of that counting: the score below which MAIN keeps an input; zero: the ranking's own
+	Ranker    string   // whoever is asked whose work an input is; empty, as it is as yet: nobody, words are counted
+	Threshold float64  // the score below which MAIN keeps an input; zero: the ranking's own
 	Tools     []string // names or globs of tools that MAIN may use though they are not known
 	Sandbox   Sandbox
 	Commits   bool // whether agents may have git write its records: add and commit
 }
 
-// RankerBuiltin is how a file says that no agent is asked.
+// RankerBuiltin is how a file says that words are counted, and nobody is asked.
 const RankerBuiltin = "builtin"
 
 // Sandbox says whether the kernel keeps MAIN's process from writing.

@@ -21,14 +21,6 @@ func (c *checker) session(cfg *Config) {
 	c.startable(n.get("main"), cfg, "so nobody can make it MAIN")
 	if cfg.Session.Ranker == RankerBuiltin {
 		cfg.Session.Ranker = ""
-		if _, is := cfg.Agent(RankerBuiltin); is {
-			c.note(n.get("ranker").place, n.get("ranker").path, "means the counting of words, and not the agent of that name; give the agent another one to have it asked")
-		}
-		return
-	}
-	c.startable(n.get("ranker"), cfg, "so nobody can ask it")
-	if cfg.Session.Ranker != "" && n.get("threshold") != nil {
-		c.note(n.get("threshold").place, n.get("threshold").path, "is for the built-in ranking; here an agent is asked, which gives no scores")
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -156,17 +157,27 @@ type sessionListed struct {
 func (a *app) sessionListVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the sessions of the repository, those that are open first",
+		Short: "List the sessions of the repository: those that are open first, the newest first",
 		Args:  args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			found, err := sessionfolder.List(a.dir)
 			if err != nil {
 				return err
 			}
-			list := make([]sessionListed, len(found))
-			for i, f := range found {
-				list[i] = sessionListedOf(f)
+			list := make([]sessionListed, 0, len(found))
+			for _, f := range slices.Backward(found) {
+				list = append(list, sessionListedOf(f))
 			}
+			slices.SortStableFunc(list, func(a, b sessionListed) int {
+				switch {
+				case a.Open == b.Open:
+					return 0
+				case a.Open:
+					return -1
+				default:
+					return 1
+				}
+			})
 			if a.json {
 				return a.printJSON(map[string]any{"sessions": list})
 			}
