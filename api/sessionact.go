@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/interop/claude"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -82,7 +83,7 @@ func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*Dispa
 		at = filepath.Join(s.opts.Dir, at)
 	}
 	by := s.actor(ctx)
-	f, _, err := sessionfolder.Create(at, setup, sessionfolder.Options{Repo: s.opts.Dir, Actor: sessionfolder.Actor{Kind: by.Kind, ID: by.ID}, Tools: conf.Session.Tools})
+	f, _, err := sessionfolder.Create(at, setup, sessionfolder.Options{Repo: s.opts.Dir, Actor: sessionfolder.Actor{Kind: by.Kind, ID: by.ID}, Tools: conf.Session.Tools, NoCommits: conf.File != "" && !conf.Session.Commits})
 	if err != nil {
 		return nil, badPath(err, at)
 	}
@@ -133,7 +134,14 @@ func (s *Server) toSession(ctx context.Context, event, name string) (found, erro
 	if err := mayOrderSession(ctx, event, name); err != nil {
 		return found{}, err
 	}
-	return s.sessionFolder(ctx, name)
+	f, err := s.sessionFolder(ctx, name)
+	if who := callerIn(ctx).who; err == nil && f.Session.Host == dispatch.Claude && who.pid > 0 && claude.Within(who.pid) {
+		return found{}, &machine.Refusal{
+			Subject: f.name, Event: event, State: "asked from within the agent program", Row: "X10",
+			Reason: "nobody releases himself: the person types /" + claude.CommandName + " in that program, or says it in a terminal of his own",
+		}
+	}
+	return f, err
 }
 
 // said refuses what somebody else says in a session: a program by its hooks, or the daemon for its agents.
@@ -260,51 +268,26 @@ func (s *Server) judged(ctx context.Context, name string) (found, error) {
 	return found{Found: sessionfolder.Found{Session: dispatch.Session{Setup: dispatch.Setup{Host: host, Agents: agents}}}}, err
 }
 
-// checker is the id of an agent that a check makes up.
-const checker = "check"
-
 func (s *Server) policyCheck(ctx context.Context, in *policyCheckIn) (*PolicyVerdict, error) {
 	b := in.Body
 	f, err := s.judged(ctx, b.Session)
 	if err != nil {
 		return nil, err
 	}
-	is, main := f.Session, b.State == "" || b.State == dispatch.Main
 	call := policy.Call{Tool: b.Tool, Input: b.Input.text}
 	if len(call.Input) == 0 {
 		call.Input = []byte("{}")
 	}
-	var verdict policy.Verdict
-	switch {
-	case f.Folder == nil:
-		verdict = s.judgedAtLarge(main, call)
-	default:
-		if !main { // as if it were at work
-			open := dispatch.Conversation{N: max(1, is.Made)}
-			if is.Open != nil {
-				open = *is.Open
-			}
-			open.Tasks = append(slices.Clone(open.Tasks), dispatch.Task{Agent: b.State, Caller: checker})
-			is.Open, call.AgentID = &open, checker
-		}
-		verdict = sessionfolder.Judge(is, f.Folder, s.opts.Dir, call)
+	if f.Session.Phase == dispatch.Closed {
+		return &PolicyVerdict{Decision: "allow", Reason: "the session is closed, so nothing is enforced", Row: "D10"}, nil
 	}
+	verdict := sessionfolder.JudgeAs(f.Session, f.Folder, s.opts.Dir, b.State == "" || b.State == dispatch.Main, call)
 	said := &PolicyVerdict{Decision: "allow", Reason: verdict.Reason, Row: verdict.Row}
 	if !verdict.Allow {
 		said.Decision = "deny"
 		if verdict.Row == "D8" {
-			said.DelegateTo = s.ranked(is, verdict.Capability).Best
+			said.DelegateTo = s.ranked(f.Session, verdict.Capability).Best
 		}
 	}
 	return said, nil
-}
-
-// judgedAtLarge is a call judged by the seed's rules where no session is.
-func (s *Server) judgedAtLarge(main bool, call policy.Call) policy.Verdict {
-	rules := policy.AgentRules()
-	if main {
-		rules = policy.MainRules()
-	}
-	home, _ := os.UserHomeDir() // none: a path that begins with ~ is not understood
-	return policy.Judge(rules, main, call, policy.Where{Repo: s.opts.Dir, Home: home, Model: true}, sessionfolder.Disk{})
 }

@@ -66,9 +66,21 @@ func (b *dispatchBook) take(ch dispatch.Change, actor Actor, foreign bool, fault
 			Reason: d.Reason, Delegate: d.Delegate, Capability: d.Capability,
 		}), dispatchDenialsMax)
 	}
-	if open := ch.Body.Now.Open; open != nil && (ch.Event == dispatch.InputCame || ch.Event == dispatch.MessageTaken) && open.Input != "" {
-		b.input = excerpt(open.Input, dispatchTextMax)
+	if said := inputOf(ch); said != "" {
+		b.input = excerpt(said, dispatchTextMax)
 	}
+}
+
+// inputOf is the input that a change is about; empty: about none, or nobody wrote it down.
+func inputOf(ch dispatch.Change) string {
+	now := ch.Body.Now
+	switch {
+	case ch.Event == dispatch.InputWaits && len(now.Waiting) > 0:
+		return now.Waiting[len(now.Waiting)-1].Text
+	case (ch.Event == dispatch.InputCame || ch.Event == dispatch.MessageTaken) && now.Open != nil:
+		return now.Open.Input
+	}
+	return ""
 }
 
 // lastOf keeps the last so many at least, and lets go of the others now and then.

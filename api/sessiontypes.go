@@ -169,5 +169,5 @@ type PolicyVerdict struct {
 	Decision   string `json:"decision" enum:"allow,deny"`
 	Reason     string `json:"reason" doc:"Of a denial: what is missing and what to do; of an allowance: what was not understood, or empty"`
 	DelegateTo string `json:"delegate_to" doc:"Of a denial: the agent whose description fits best; empty: none fits"`
-	Row        string `json:"row" doc:"D8, D9 or X10"`
+	Row        string `json:"row" doc:"D8: MAIN may not; D9: what agents may decides; D10: the session is closed; X10: no model may. Empty: MAIN may"`
 }
