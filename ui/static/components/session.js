@@ -114,5 +114,5 @@ export function SessionPane() {
     return html`<section class="run-pane run-none" aria-label="Chosen session"><button type="button" class="back" onClick=${() => go('sessions')}><${Icon} name="back" />Sessions</button>
       <div class="empty">${sessionWrong.value ? html`<h2 id="session-title" tabIndex=${-1}>No such session</h2><p>${plain(sessionWrong.value, 400)}</p>` : html`<p>Asking Fairlead for this session\u2026</p>`}</div></section>`;
   }
-  return html`<section class="run-pane session-pane" aria-labelledby="session-title" key=${at}><${Head} v=${v} />${conversationN.value ? html`<${Conversation} key=${conversationN.value} v=${v} n=${conversationN.value} />` : html`<${Whole} v=${v} />`}</section>`;
+  return html`<section class="run-pane session-pane ${conversationN.value ? 'session-pane-conv' : ''}" aria-labelledby="session-title" key=${at}><${Head} v=${v} />${conversationN.value ? html`<${Conversation} key=${conversationN.value} v=${v} n=${conversationN.value} />` : html`<${Whole} v=${v} />`}</section>`;
 }
