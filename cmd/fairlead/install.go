@@ -59,7 +59,11 @@ func (w *where) named(dir string) (claude.Place, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return claude.Place{}, fmt.Errorf("%s is no folder; name the project with --project", dir)
 	}
-	return claude.Project(dir, w.local), nil
+	place := claude.Project(dir, w.local)
+	if home, err := os.UserHomeDir(); err == nil {
+		place.Beside = append(place.Beside, filepath.Join(home, ".claude", "settings.json"))
+	}
+	return place, nil
 }
 
 func (a *app) installVerb() *cobra.Command {

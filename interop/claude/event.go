@@ -81,7 +81,7 @@ func Decode(in io.Reader) (Event, error) {
 	}
 	var is Event
 	if err := json.Unmarshal(text, &is); err != nil {
-		return Event{}, &Fault{sessionIn(text), fmt.Errorf("what the hook is told is not what Claude Code documents: %w", err)}
+		return Event{}, &Fault{sessionIn(text), fmt.Errorf("what the hook is told is not what Claude Code documents: %w", inWords(err))}
 	}
 	for what, id := range map[string]string{"session_id": is.Session, "agent_id": is.Agent, "agent_type": is.AgentType, "tool_use_id": is.Use, "tool_name": is.Tool} {
 		if len(id) > idBytesMax {
@@ -89,6 +89,18 @@ func Decode(in io.Reader) (Event, error) {
 		}
 	}
 	return is, nil
+}
+
+// inWords says what is wrong with a text, without the names of our types.
+func inWords(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	if wrong.Field == "" {
+		return fmt.Errorf("it is no object (%s)", wrong.Value)
+	}
+	return fmt.Errorf("its %s may not be this (%s)", wrong.Field, wrong.Value)
 }
 
 // sessionIn finds the session's id in an object that is cut off or wrong further on. What stands

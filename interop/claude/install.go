@@ -15,15 +15,18 @@ type Place struct {
 	Dir      string // absolute
 	Settings string // in Dir: settings.json, settings.local.json; empty: a plugin
 	Within   string // links may not lead out of this folder; empty: they may (the user's own)
+
+	Beside []string // other settings files that the program reads, absolute
 }
 
 // Project is a project's folder, or with local what of it is one user's alone.
 func Project(dir string, local bool) Place {
-	name := "settings.json"
+	name, other := "settings.json", "settings.local.json"
 	if local {
-		name = "settings.local.json"
+		name, other = other, name
 	}
-	return Place{Dir: filepath.Join(dir, ".claude"), Settings: name, Within: dir}
+	at := filepath.Join(dir, ".claude")
+	return Place{Dir: at, Settings: name, Within: dir, Beside: []string{filepath.Join(at, other)}}
 }
 
 // User is the user's folder, for all projects.
@@ -82,7 +85,23 @@ func Install(place Place, p Program) ([]Step, error) {
 		is.hooks(place.Settings, p)
 	}
 	is.command()
+	is.beside(p)
 	return is.steps, is.err
+}
+
+// beside names what other settings do to these: switch all hooks off, or ask another program of ours,
+// so that each input would be taken twice.
+func (p *plan) beside(program Program) {
+	for _, path := range append([]string{filepath.Join(p.place.Dir, p.place.Settings)}, p.place.Beside...) {
+		text, _, err := readSmall(path)
+		switch {
+		case err != nil:
+		case silenced(text):
+			p.step(Step{Act: Left, Path: path, Note: "it has disableAllHooks, so no hook is asked and nothing is enforced; take that out"})
+		case path != filepath.Join(p.place.Dir, p.place.Settings) && otherHooks(text, program):
+			p.step(Step{Act: Left, Path: path, Note: "its hooks ask another program of ours, and each input would be taken twice; install there anew, or uninstall there"})
+		}
+	}
 }
 
 // Uninstall says what has to be done so that everything is as it was before.
@@ -197,7 +216,7 @@ func (p *plan) hooks(name string, program Program) {
 	if !ok {
 		return
 	}
-	with, err := AddHooks(text, program, path)
+	with, err := AddHooks(text, program)
 	if err != nil {
 		p.err = fmt.Errorf("add hooks to %s: %w; it is left as it is", path, err)
 		return
@@ -267,6 +286,12 @@ func (p *plan) noCommand() {
 	path, text, _, ok := p.read("commands/" + CommandName + ".md")
 	if !ok {
 		return
+	}
+	for _, other := range p.place.Beside {
+		settings, _, err := readSmall(other)
+		if has, wrong := HasHooks(settings); filepath.Dir(other) == p.place.Dir && err == nil && wrong == nil && has {
+			return // they need it
+		}
 	}
 	if text != nil && !untouched(string(text)) {
 		if strings.Contains(string(text), sealBegin) {

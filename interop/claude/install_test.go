@@ -223,9 +223,9 @@ func TestTheCommandInAShell(t *testing.T) {
 	gone := Program{Path: filepath.Join(home, "it's gone")}
 	fine, wrong, crashed := exe("fi ne", `echo "$@"`), exe("wrong", "echo no >&2; exit 2"), exe("crashed", "exit 1")
 	try := func(p Program, event string) string {
-		code, out, errs := shell(t, p.command(event, "/repo/settings.json"))
+		code, out, errs := shell(t, p.command(event))
 		text := strings.TrimSpace(out)
-		if strings.Contains(errs, "/repo/settings.json") {
+		if strings.Contains(errs, ".claude/settings.json") {
 			text += " named"
 		}
 		return strings.TrimSpace(strings.Join([]string{text, map[int]string{0: "passes", 1: "fails", 2: "blocks"}[code]}, " "))
@@ -257,6 +257,61 @@ func TestTheCommandInAShell(t *testing.T) {
 		}
 		if err := os.WriteFile(filepath.Join(home, "state/fairlead/sessions/x"), nil, 0o600); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// Whatever the place, the command is the same: the program runs it once.
+func TestTwoPlacesAskOnce(t *testing.T) {
+	dir := t.TempDir()
+	project, local := Project(dir, false), Project(dir, true)
+	for _, place := range []Place{project, local} {
+		steps, err := Install(place, program)
+		carry(t, steps, err)
+	}
+	shared, err := os.ReadFile(dir + "/.claude/settings.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile(dir + "/.claude/settings.local.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(shared), string(own)); d != "" {
+		t.Errorf("the commands differ:\n%s", d)
+	}
+
+	named := func(steps []Step, err error) (text string) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range steps {
+			if s.Act == Left {
+				text += s.Note
+			}
+		}
+		return text
+	}
+	if note := named(Install(project, Program{Path: "/another/fairlead", Args: []string{"hook"}})); !strings.Contains(note, "taken twice") {
+		t.Errorf("that another program is asked beside is not said: %q", note)
+	}
+	if err := os.WriteFile(dir+"/.claude/settings.local.json", []byte(strings.Replace(string(own), "{", `{"disableAllHooks": true,`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if note := named(Install(project, program)); !strings.Contains(note, "nothing is enforced") {
+		t.Errorf("that no hook is asked is not said: %q", note)
+	}
+
+	steps, err := Uninstall(project)
+	carry(t, steps, err)
+	if _, err := os.Stat(dir + "/.claude/commands/agent-state-machine.md"); err != nil {
+		t.Errorf("the command is gone, and the other settings need it: %v", err)
+	}
+	steps, err = Uninstall(local)
+	carry(t, steps, err)
+	if left := tree(t, dir); len(left) != 2 { // the folder, .claude and what the test wrote
+		if _, there := left[".claude/commands"]; there {
+			t.Errorf("something is left: %v", left)
 		}
 	}
 }

@@ -63,12 +63,12 @@ func TestAnAgentsShellThatAsksAHookIsSeen(t *testing.T) {
 	small, large := Program{Path: os.Args[0]}, Program{Path: os.Args[0], Args: []string{"hook"}}
 	self := quote(os.Args[0])
 	for line, want := range map[string]string{
-		small.command(SessionEnd, "x.json"):                                         "false",
-		large.command(SessionEnd, "x.json"):                                         "false",
-		small.command(UserPromptSubmit, "a file"):                                   "false",
-		large.command(UserPromptSubmit, "a file"):                                   "false",
+		small.command(SessionEnd):                                                   "false",
+		large.command(SessionEnd):                                                   "false",
+		small.command(UserPromptSubmit):                                             "false",
+		large.command(UserPromptSubmit):                                             "false",
 		"echo {} | " + self + " SessionEnd; true":                                   "true",
-		"echo {} | " + small.command(SessionEnd, "x.json"):                          "true",
+		"echo {} | " + small.command(SessionEnd):                                    "true",
 		"sh -c " + quote("echo {} | "+self+" SessionEnd; true") + "; true":          "true",
 		"env -u CLAUDECODE sh -c " + quote(self+" SessionEnd; true") + "; true":     "true",
 		"[ ! -x " + self + " ] || echo {} | " + self + " SessionEnd" + mark:         "true",
@@ -88,8 +88,8 @@ func TestWhoIsInAnAgentsShellIsKnownByItsAncestors(t *testing.T) {
 		t.Skip("an agent runs this itself")
 	}
 	for line, want := range map[string]string{
-		`PLAY=within "$0"; true`:                                                   "false",
-		`CLAUDECODE=1 PLAY=within "$0"; true`:                                      "true",
+		`PLAY=within "$0"; true`:              "false",
+		`CLAUDECODE=1 PLAY=within "$0"; true`: "true",
 		`CLAUDECODE=1 sh -c 'env -u CLAUDECODE PLAY=within "$0"; true' "$0"; true`: "true",
 	} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", line, os.Args[0]).Output()

@@ -62,12 +62,11 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// hooksOf are all that install writes. program is the hook's command line up to the event's name,
-// for a shell; look is the program's file alone; where is the settings file, for people.
-func hooksOf(p Program, where string) (all events) {
+// hooksOf are all that install writes.
+func hooksOf(p Program) (all events) {
 	every := "*"
 	for _, name := range Names() {
-		g := group{Hooks: []handler{{Type: "command", Command: p.command(name, where), Timeout: secondsMax}}}
+		g := group{Hooks: []handler{{Type: "command", Command: p.command(name), Timeout: secondsMax}}}
 		if name == PreToolUse || name == PostToolUse {
 			g.Matcher = &every
 		}
@@ -86,7 +85,10 @@ type Program struct {
 // through, whatever goes wrong blocks (|| exit 2). Where the program is gone no session can be told
 // from none, so that everything is blocked as long as any session is open for this user, and nothing
 // when none is: settings may be shared with people who have no such program.
-func (p Program) command(event, where string) string {
+//
+// The text is the same in every place. The program runs two of one text once, and else each input
+// would be taken twice where hooks are installed for the project and for the user.
+func (p Program) command(event string) string {
 	file := quote(p.Path)
 	run := file
 	for _, arg := range p.Args {
@@ -96,7 +98,7 @@ func (p Program) command(event, where string) string {
 	if event != PreToolUse && event != UserPromptSubmit {
 		return "[ ! -x " + file + " ] || " + run + mark
 	}
-	words := "fairlead could not decide on this, so it is blocked. Where " + p.Path + " is gone, put it back, or take the hooks that end in" + mark + " out of " + where
+	words := "fairlead could not decide on this, so it is blocked. Where " + p.Path + " is gone, put it back, or take the hooks that end in" + mark + " out of .claude/settings.json, in this project or in your home folder"
 	return run + ` || { [ -x ` + file + ` ] || ls "${XDG_STATE_HOME:-$HOME/.local/state}"/fairlead/sessions/* >/dev/null 2>&1 || exit 0; echo ` + quote(words) + ` >&2; false; } || exit 2` + mark
 }
 
@@ -120,15 +122,10 @@ func isCommandOfOurs(line string) bool {
 	}
 	event, args := words[len(words)-1], words[:len(words)-1]
 	file := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(run[:at+1], "'"), "'"), `'\''`, "'")
-	p := Program{Path: file, Args: args}
 	if !slices.Contains(Names(), event) || len(args) > 1 || len(args) == 1 && args[0] != "hook" {
 		return false
 	}
-	if !blocks {
-		return line == p.command(event, "")
-	}
-	before, after, _ := strings.Cut(p.command(event, "\n"), "\n") // where the settings are, nobody knows here
-	return strings.HasPrefix(line, before) && strings.HasSuffix(line, after) && !strings.ContainsAny(line[len(before):len(line)-len(after)], "'\n")
+	return line == Program{Path: file, Args: args}.command(event)
 }
 
 // quote makes one word for a shell.
@@ -136,8 +133,8 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 
 // AddHooks puts our hooks into the text of a settings file. A nil text is a file that is not there.
 // What stands in it stays, to the byte. Added twice is added once.
-func AddHooks(text []byte, p Program, where string) ([]byte, error) {
-	wanted := hooksOf(p, where)
+func AddHooks(text []byte, p Program) ([]byte, error) {
+	wanted := hooksOf(p)
 	if text == nil {
 		return []byte(render("", struct {
 			Hooks events `json:"hooks"`
@@ -153,7 +150,7 @@ func AddHooks(text []byte, p Program, where string) ([]byte, error) {
 		return nil, err
 	}
 	if text == nil {
-		return AddHooks(nil, p, where)
+		return AddHooks(nil, p)
 	}
 	for i, m := range wanted {
 		root, hooks, err := settingsOf(text)
@@ -189,6 +186,20 @@ func RemoveHooks(text []byte) ([]byte, error) { return removeFrom(text) }
 func HasHooks(text []byte) (bool, error) {
 	ours, err := oursIn(text)
 	return len(ours) > 0, err
+}
+
+// otherHooks says whether a settings file has hooks of ours that ask another program.
+func otherHooks(text []byte, p Program) bool {
+	found, err := oursIn(text)
+	return err == nil && len(found) > 0 && !slices.EqualFunc(found, hooksOf(p), sameMember)
+}
+
+// silenced says whether a settings file switches all hooks off.
+func silenced(text []byte) bool {
+	var is struct {
+		Off any `json:"disableAllHooks"`
+	}
+	return json.Unmarshal(text[bom(text):], &is) == nil && is.Off == true
 }
 
 func bom(text []byte) int {

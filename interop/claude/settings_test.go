@@ -27,17 +27,17 @@ var settingsCases = []string{
 
 func TestHooksAreAddedAndRemovedToTheByte(t *testing.T) {
 	for _, text := range settingsCases {
-		with, err := AddHooks([]byte(text), program, "/repo/.claude/settings.json")
+		with, err := AddHooks([]byte(text), program)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
 		holds(t, []byte(text), with)
-		again, err := AddHooks(with, program, "/repo/.claude/settings.json")
+		again, err := AddHooks(with, program)
 		if err != nil || !bytes.Equal(again, with) {
 			t.Errorf("%q: added twice is not added once: %v\n%s", text, err, cmp.Diff(string(with), string(again)))
 		}
-		moved, err := AddHooks(with, Program{Path: "/elsewhere/fairlead", Args: []string{"hook"}}, "/repo/.claude/settings.json")
+		moved, err := AddHooks(with, Program{Path: "/elsewhere/fairlead", Args: []string{"hook"}})
 		if err != nil || bytes.Contains(moved, []byte("here/fairlead-hook")) {
 			t.Errorf("%q: what the program was called before is still there: %v\n%s", text, err, moved)
 		}
@@ -71,7 +71,7 @@ func holds(t *testing.T, before, with []byte) {
 }
 
 func TestSettingsThatWereNotThere(t *testing.T) {
-	with, err := AddHooks(nil, program, "/repo/.claude/settings.json")
+	with, err := AddHooks(nil, program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestSettingsThatWereNotThere(t *testing.T) {
 
 // The user writes around our hooks, into them, and has a program lay the file out anew.
 func TestHooksAreRemovedFromWhatTheUserMadeOfThem(t *testing.T) {
-	with, err := AddHooks([]byte("{\n  \"model\": \"opus\"\n}\n"), program, "s")
+	with, err := AddHooks([]byte("{\n  \"model\": \"opus\"\n}\n"), program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestSettingsThatAreNone(t *testing.T) {
 		strings.Repeat("[", 400) + strings.Repeat("]", 400): "deeper",
 	} {
 		for what, do := range map[string]func() error{
-			"add":    func() error { _, err := AddHooks([]byte(text), program, "s"); return err },
+			"add":    func() error { _, err := AddHooks([]byte(text), program); return err },
 			"remove": func() error { _, err := RemoveHooks([]byte(text)); return err },
 		} {
 			if err := do(); err == nil || !strings.Contains(err.Error(), want) {
@@ -155,7 +155,7 @@ func FuzzSettings(f *testing.F) {
 		if err != nil {
 			return
 		}
-		with, err := AddHooks(text, program, "s")
+		with, err := AddHooks(text, program)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
