@@ -6,12 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -39,7 +41,7 @@ type folderSide struct {
 	door func(f *sessionfolder.Folder, by sessionfolder.Actor, in dispatch.Input) (dispatch.Session, error)
 
 	mu     sync.Mutex
-	before map[string]*treeState  // what lay in the workspace when MAIN's session began
+	before map[string]*treeState  // by agent: what lay in the workspace when its session as MAIN began
 	layers map[string][]Layer     // what holds in MAIN's newest session, by folder
 	shown  map[string]*folderShow // for the page, by path
 	boxed  sandboxProof
@@ -127,11 +129,35 @@ func (e *Engine) foldersBegin() {
 	if e.opts.Sessions == nil {
 		return
 	}
+	if name := e.opts.Config.Session.Ranker; name != "" && name != config.RankerBuiltin {
+		e.log.Warn("session.ranker names an agent; messages of an inbox are ranked by their words all the same, since agents are not asked for that yet", "ranker", name)
+	}
+	e.sweepTemps()
 	e.beside(func(ctx context.Context) {
 		p := &folderPen{e: e, from: e.opts.Sessions, known: map[string]*penFolder{}}
 		p.keep(ctx)
 	})
 }
+
+// sweepTemps removes the temporary folders of sessions that nobody saw end.
+func (e *Engine) sweepTemps() {
+	dir := filepath.Dir(e.privateTemp("any"))
+	names, err := readNames(dir, tempsMax)
+	if err != nil {
+		e.log.Warn("temporary folders of old sessions cannot be looked for", "error", err)
+	}
+	for _, name := range names {
+		open := slices.ContainsFunc(slices.Collect(maps.Values(e.team.Agents)), func(a *team.Agent) bool { return a.Session != nil && a.Session.ID == name })
+		if open {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			e.log.Warn("the temporary folder of an old session cannot be removed", "session", name, "error", err)
+		}
+	}
+}
+
+const tempsMax = 1000 // that one start removes; there is one for each session of MAIN that was killed
 
 // tellFolder does an errand of a folder until it is done: the folder may be locked by somebody who
 // hangs, or its disk may be full.

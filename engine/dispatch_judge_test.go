@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/marker"
 	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
@@ -209,4 +210,24 @@ func TestLookAtTree(t *testing.T) {
 	if got := fmt.Sprint(names); got != "[deep/.claude/y deep/new goes grows mode]" {
 		t.Errorf("changed: %s", got)
 	}
+}
+
+// Whatever an agent says behind the tag, and whatever its program calls a tool: it is read, or said to be none.
+func FuzzWorkWords(f *testing.F) {
+	for _, seed := range []string{
+		`{"to":"engineer","task":"write it"}`, `{"to":"","task":"x"}`, `{"to":7}`, `{"task":"x"} more`, `{"args":{"command":"ls"}}`,
+		`{"tool_input":{"file_path":"a"},"input":[]}`, `{`, ``, "\xff\xfe{}", `{"rawInput":{"command":["a","b"]}}`,
+	} {
+		f.Add("write", seed)
+	}
+	f.Fuzz(func(t *testing.T, tool, text string) {
+		if d, fault := readDelegation(&marker.Marker{Kind: marker.Delegate, JSON: []byte(text)}); fault == "" && (strings.TrimSpace(d.To) == "" || strings.TrimSpace(d.Task) == "") {
+			t.Errorf("%q delegates %+v", text, d)
+		}
+		call := callOf(driver.Fact{Tool: tool, Text: text, Raw: json.RawMessage(text)})
+		if !json.Valid(call.Input) || call.Input[0] != '{' {
+			t.Errorf("%s %q is read as %s", tool, text, call.Input)
+		}
+		shown(call.Input)
+	})
 }

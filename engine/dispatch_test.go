@@ -196,3 +196,29 @@ func TestHostedInbox(t *testing.T) {
 	}
 	w.took("dispatch/"+f.Name(), "D6")
 }
+
+// An agent works on while the daemon is down: it is adopted, and what it said meanwhile is its result.
+func TestHostedWorkOutlivesTheDaemon(t *testing.T) {
+	w := newWorld(t, sessionYAML, map[string]string{
+		"coordinator.yaml": sessionScripts["coordinator.yaml"], "reviewer.yaml": sessionScripts["reviewer.yaml"],
+		"engineer.yaml": `
+steps:
+  - expect_prompt
+  - say: "I begin."
+  - run: while ! test -f ../go; do sleep 0.02; done
+  - say: "I am done."
+  - write: "{outputs}/late.py"
+    content: "print()\n"
+`,
+	})
+	f := w.session(dispatch.Orchestrator)
+	tellSession(t, f, "Write a hello world Python script")
+	session := w.until("engineer", "it works", func(v AgentView) bool { return v.Session != nil && v.Session.PID != 0 }).Session.ID
+	w.stop()
+	w.write("go", "")
+	w.start()
+	holds(t, "the dialogue", w.answered(f, 1), "I begin.\nI am done.", "task completed")
+	if n := strings.Count(strings.Join(w.history("session/engineer"), "\n"), "none -> opened"); n != 1 {
+		t.Errorf("%s was not the only session: there were %d", session, n)
+	}
+}

@@ -24,8 +24,9 @@ const (
 
 // treeState is what lay in the workspace at one moment.
 type treeState struct {
-	files map[string]fileState
-	why   string // it was not looked at; the reason
+	session string
+	files   map[string]fileState
+	why     string // it was not looked at; the reason
 }
 
 // fileState tells one content from another, as far as the disk does without reading it.
@@ -85,10 +86,11 @@ func (t *treeState) changed(now *treeState) (paths []string) {
 }
 
 // rememberTree looks at the workspace before MAIN begins.
-func (e *Engine) rememberTree(session string) Layer {
+func (e *Engine) rememberTree(agent, session string) Layer {
 	tree := lookAtTree(e.opts.Config.Dir)
+	tree.session = session
 	e.folders.mu.Lock()
-	e.folders.before[session] = tree
+	e.folders.before[agent] = tree
 	e.folders.mu.Unlock()
 	if tree.why != "" {
 		return Layer{Name: "check", Text: "what it changed is not looked at afterwards: " + tree.why}
@@ -103,10 +105,10 @@ func (t *workEar) compare(others bool) {
 		return
 	}
 	t.e.folders.mu.Lock()
-	before := t.e.folders.before[t.s.ID]
-	delete(t.e.folders.before, t.s.ID)
+	before := t.e.folders.before[t.m.conf.Name]
+	delete(t.e.folders.before, t.m.conf.Name)
 	t.e.folders.mu.Unlock()
-	if before == nil || before.why != "" {
+	if before == nil || before.session != t.s.ID || before.why != "" {
 		return // there was a sandbox, or the layer says why not; or fairlead was restarted meanwhile
 	}
 	now := lookAtTree(t.e.opts.Config.Dir)

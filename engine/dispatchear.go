@@ -172,20 +172,26 @@ type delegation struct {
 	Task string `json:"task"`
 }
 
+// readDelegation reads what stands behind the tag; fault: why it is none.
+func readDelegation(m *marker.Marker) (d delegation, fault string) {
+	if m.Fault != "" {
+		return d, m.Fault
+	}
+	dec := json.NewDecoder(bytes.NewReader(m.JSON))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&d); err != nil {
+		return d, err.Error()
+	}
+	d.To, d.Task = strings.TrimSpace(d.To), strings.TrimSpace(d.Task)
+	if d.To == "" || d.Task == "" {
+		return d, `it names nobody, or no task; say [DELEGATE] {"to": NAME, "task": TEXT}`
+	}
+	return d, ""
+}
+
 // delegates has somebody else do something (D3, D5).
 func (t *workEar) delegates(offset int64, m *marker.Marker) {
-	var d delegation
-	fault := m.Fault
-	if fault == "" {
-		dec := json.NewDecoder(bytes.NewReader(m.JSON))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&d); err != nil {
-			fault = err.Error()
-		}
-	}
-	if d.To, d.Task = strings.TrimSpace(d.To), strings.TrimSpace(d.Task); fault == "" && (d.To == "" || d.Task == "") {
-		fault = `it names nobody, or no task; say [DELEGATE] {"to": NAME, "task": TEXT}`
-	}
+	d, fault := readDelegation(m)
 	if fault != "" {
 		t.remark("delegated to nobody: %s: %s", fault, cutText(m.Text, 500))
 		return

@@ -120,7 +120,7 @@ func (e *Engine) prepareWork(ctx context.Context, m *member, s team.Session) (dr
 	if box != nil {
 		launch.Argv = sandbox.Wrap(box.exe, launch.Argv, box.box)
 	} else {
-		check = e.rememberTree(s.ID)
+		check = e.rememberTree(m.conf.Name, s.ID)
 	}
 	e.setLayers(j.name, append(layers, check))
 	return launch, nil
