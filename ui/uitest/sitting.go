@@ -30,6 +30,7 @@ type Sitting struct {
 func (p *Page) sits(target Target) {
 	p.t.Helper()
 	p.Open(target.URL)
+	p.WaitText(".roster", target.Agent) // what stands left of the places has its width then
 	p.Click(".places", "Sessions")
 	p.Until("the sessions are known", `document.querySelector('.session-list .run-rows, .session-list .empty h2')`)
 	if name := target.Sitting.Name; name != "" {
