@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/interop/claude"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -126,7 +127,7 @@ func (a *app) outside(event, folder string, host dispatch.Host) error {
 			return no
 		}
 	}
-	if host == dispatch.Claude && os.Getenv("CLAUDECODE") != "" {
+	if host == dispatch.Claude && claude.Within(os.Getpid()) {
 		no.State = "asked from within the agent program"
 		no.Reason += ", which types /agent-state-machine there, or this in a terminal of its own"
 		return no
