@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -128,9 +127,6 @@ func (e *Engine) foldersBegin() {
 	}
 	if e.opts.Sessions == nil {
 		return
-	}
-	if name := e.opts.Config.Session.Ranker; name != "" && name != config.RankerBuiltin {
-		e.log.Warn("session.ranker names an agent; messages of an inbox are ranked by their words all the same, since agents are not asked for that yet", "ranker", name)
 	}
 	e.sweepTemps()
 	e.beside(func(ctx context.Context) {
