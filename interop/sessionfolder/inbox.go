@@ -1,6 +1,8 @@
 package sessionfolder
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +16,7 @@ import (
 const (
 	resultSuffix  = ".result.md"
 	rankingSuffix = ".ranking.json"
+	nameMax       = 255 // bytes of a file's name, wherever there is a disk
 )
 
 // InboxMessage is one that is not answered yet.
@@ -46,7 +49,7 @@ func (f *Folder) Inbox() ([]InboxMessage, error) {
 	slices.Sort(names)
 	var all []InboxMessage
 	for _, name := range names {
-		if !isMessage(name) || slices.Contains(names, name+resultSuffix) || s.Open != nil && s.Open.Message == name {
+		if !isMessage(name) || slices.Contains(names, beside(name, resultSuffix)) || s.Open != nil && s.Open.Message == name {
 			continue
 		}
 		if len(all) >= inboxMax {
@@ -82,7 +85,7 @@ func (p *draft) reply(f *Folder, ch *dispatch.Change) error {
 	}
 	text := fmt.Appendf(nil, "# Result: %s\n\n- Agent: %s\n- Task: %s\n- Time: %s\n- Conversation: %s\n- Outputs: %s\n\n%s\n",
 		r.Message, r.Agent, done, ch.At.Local().Format(seedTime), dispatch.ConversationID(ch.Body.Conversation), f.Workspace(ch.Body.Conversation), strings.TrimRight(r.Text, "\n"))
-	p.parts = append(p.parts, part{File: inboxName + "/" + r.Message + resultSuffix, Whole: text})
+	p.parts = append(p.parts, part{File: inboxName + "/" + beside(r.Message, resultSuffix), Whole: text})
 	return nil
 }
 
@@ -104,16 +107,27 @@ func (p *draft) aside(a *dispatch.Aside) error {
 			break
 		}
 		ext := path.Ext(a.Message)
-		name = fmt.Sprintf("%s_%d%s", strings.TrimSuffix(a.Message, ext), n, ext)
+		name = beside(strings.TrimSuffix(a.Message, ext), fmt.Sprintf("_%d%s", n, ext))
 	}
 	if a.Ranking != "" {
-		p.parts = append(p.parts, part{File: unmatchedName + "/" + name + rankingSuffix, Whole: []byte(strings.TrimRight(a.Ranking, "\n") + "\n")})
+		p.parts = append(p.parts, part{File: unmatchedName + "/" + beside(name, rankingSuffix), Whole: []byte(strings.TrimRight(a.Ranking, "\n") + "\n")})
 	}
 	p.parts = append(p.parts, part{File: inboxName + "/" + a.Message, Move: unmatchedName + "/" + name})
 	return nil
 }
 
+// beside is the name of a file that goes with another one. What the disk would not take is cut: a
+// commit that cannot be carried out would stand in the way of every one after it.
+func beside(name, suffix string) string {
+	const most, whole = 200, nameMax - len("..new") // replace writes beside it first
+	if len(name)+len(suffix) <= whole {
+		return name + suffix
+	}
+	sum := sha256.Sum256([]byte(name))
+	return cut(name, most) + "-" + hex.EncodeToString(sum[:4]) + suffix
+}
+
 // plainName says whether a name is one of a file here, and leads nowhere else.
 func plainName(name string) bool {
-	return name != "" && len(name) <= 255 && !strings.HasPrefix(name, ".") && !strings.ContainsAny(name, "/\x00")
+	return name != "" && len(name) <= nameMax && !strings.HasPrefix(name, ".") && !strings.ContainsAny(name, "/\x00")
 }

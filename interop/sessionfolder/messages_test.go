@@ -227,3 +227,32 @@ func TestTheInbox(t *testing.T) {
 		t.Error("a message elsewhere")
 	}
 }
+
+// The longest name that a file can have leaves no room for the name of its answer.
+func TestAMessageWithTheLongestName(t *testing.T) {
+	f := begin(t, dispatch.Setup{Mode: dispatch.Response})
+	twins := []string{strings.Repeat("x", 252) + ".md", strings.Repeat("x", 251) + "y.md"}
+	for _, name := range twins {
+		if err := os.WriteFile(filepath.Join(f.Path(), "inbox", name), []byte("Write Python"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for left := len(twins); left > 0; left-- {
+		inbox, err := f.Inbox()
+		if err != nil || len(inbox) != left {
+			t.Fatalf("%d messages, want %d: %v", len(inbox), left, err)
+		}
+		do(t, f, dispatch.Message{Name: inbox[0].Name, Text: inbox[0].Text, Match: &dispatch.Match{Agent: "fullstack-engineer"}})
+		do(t, f, dispatch.TaskEnded{Task: 1, OK: true, Result: "fine"})
+	}
+	for range 2 {
+		if err := os.WriteFile(filepath.Join(f.Path(), "inbox", twins[0]), []byte("?"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		do(t, f, dispatch.Message{Name: twins[0], Text: "?", Ranking: `{"best":""}`})
+	}
+	names, err := os.ReadDir(filepath.Join(f.Path(), "inbox", "unmatched"))
+	if err != nil || len(names) != 4 {
+		t.Errorf("%v, %v", names, err)
+	}
+}
