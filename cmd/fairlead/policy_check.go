@@ -46,7 +46,7 @@ Exit code 0 says allowed, 3 denied.`,
 			switch {
 			case asked.tool == "":
 				return usage(cmd, errors.New("--tool is missing: Bash, Write, Edit, Read, …"))
-			case !json.Valid([]byte(asked.input)) || asked.input[0] == '[':
+			case !isObject(asked.input):
 				return usage(cmd, errors.New(`--input is no JSON object; for Bash it is {"command":"git status"}`))
 			}
 			return a.policyCheck(cmd, asked)
@@ -58,6 +58,12 @@ Exit code 0 says allowed, 3 denied.`,
 	cmd.Flags().StringVar(&asked.session, "session", "", "the session's folder, or its name (default: the open one that was begun last)")
 	cmd.Flags().StringVar(&asked.dir, "cwd", "", "the folder in which the call is made (default: the repository)")
 	return cmd
+}
+
+// isObject says whether a text is one JSON object, whatever is in it.
+func isObject(text string) bool {
+	var fields map[string]json.RawMessage
+	return json.Unmarshal([]byte(text), &fields) == nil && fields != nil
 }
 
 // policyAnswer is what `fairlead policy check --json` prints.
@@ -75,6 +81,7 @@ func (a *app) policyCheck(cmd *cobra.Command, asked policyAsked) error {
 	if err != nil {
 		return err
 	}
+	asked.state = stateNamed(is, asked.state)
 	main := asked.state == dispatch.Main || asked.state == dispatch.Desk
 	if !main && folder != nil && !is.Knows(asked.state) {
 		return usage(cmd, fmt.Errorf("the session has no agent %q; `fairlead session status --json` names them", line(asked.state, stepWidth)))
@@ -109,6 +116,19 @@ func (a *app) policyCheck(cmd *cobra.Command, asked policyAsked) error {
 		return &coded{exitRefused, errSaid}
 	}
 	return nil
+}
+
+// stateNamed is the state that somebody means who writes it as transitions show it: in capitals.
+func stateNamed(is dispatch.Session, name string) string {
+	if is.Knows(name) {
+		return name
+	}
+	for _, d := range is.Agents {
+		if dispatch.Display(d.Name) == name {
+			return d.Name
+		}
+	}
+	return name
 }
 
 // repoOfSession is the repository that a session is about.

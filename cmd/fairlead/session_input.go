@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 )
@@ -44,6 +45,26 @@ none, since the conversation was interrupted or its task failed.`,
 	return cmd
 }
 
+// saying is ordering, for what is said or done in a session. Where an agent program or the daemon does
+// it, nobody else says that it was done: whoever does it would not be told.
+func (a *app) saying(path, event string, by ...dispatch.Host) (openSession, error) {
+	found, err := a.ordering(path, event)
+	over := found.is.Phase == dispatch.Closed
+	if err != nil || !over && slices.Contains(by, found.is.Host) {
+		return found, err
+	}
+	no := &machine.Refusal{Subject: found.Name(), Event: event, State: string(found.is.Phase)}
+	switch {
+	case over:
+		no.Reason = "it is over; begin another one: fairlead session start"
+	case found.is.Host == dispatch.Fairlead:
+		no.Reason = "agents of fairlead.yaml do what is done in it, and their sessions say so; give it an input, or end it: fairlead session end"
+	default:
+		no.Reason = "Claude Code does what is done in it, and its hooks say so; say it there, or end it: fairlead session end"
+	}
+	return found, no
+}
+
 // moved is what `fairlead session input --json` and its fellows print: where the session stands.
 type moved struct {
 	Conversation string          `json:"conversation_id,omitempty"`
@@ -61,12 +82,12 @@ type moved struct {
 }
 
 func (a *app) sessionInput(ctx context.Context, path, text string, wait, over bool) error {
-	found, err := a.ordering(path, "input")
+	found, err := a.saying(path, "input", dispatch.Nobody, dispatch.Fairlead)
 	if err != nil {
 		return err
 	}
 	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Over: over}
-	if found.is.Mode != dispatch.Response {
+	if found.is.Mode != dispatch.Response && (found.is.Ranker == "" || found.is.Host != dispatch.Fairlead) { // else somebody is asked
 		ranking, err := a.ranked(found.is, text)
 		if err != nil {
 			return err
@@ -162,9 +183,12 @@ func (a *app) printMoved(done moved, was dispatch.Session) error {
 	}
 	is := done.after
 	switch {
-	case is.Phase == dispatch.Talking && is.Host == dispatch.Nobody:
+	case is.Host != dispatch.Nobody:
+	case slices.ContainsFunc(done.changes, func(ch dispatch.Change) bool { return ch.Event == dispatch.InputWaits }):
+		fmt.Fprintln(a.err, "`fairlead session status` shows what is open; `fairlead session respond TEXT` answers it, and begins the next one")
+	case is.Phase == dispatch.Talking:
 		fmt.Fprintln(a.err, "MAIN has it; `fairlead session respond TEXT` answers, `fairlead session delegate AGENT TEXT` lets an agent do it")
-	case is.Phase == dispatch.Working && is.Host == dispatch.Nobody && was.State() != is.State():
+	case is.Phase == dispatch.Working && was.State() != is.State():
 		fmt.Fprintln(a.err, "its files belong to "+plain(done.Workspace)+"; `fairlead session done` says that it is done")
 	}
 	return nil
@@ -228,10 +252,11 @@ task, and where its files belong. As TEXT - reads standard input.`,
 }
 
 func (a *app) sessionDelegate(path, agent, text, from string) error {
-	found, err := a.ordering(path, "delegate")
+	found, err := a.saying(path, "delegate", dispatch.Nobody)
 	if err != nil {
 		return err
 	}
+	agent = stateNamed(found.is, agent)
 	in := dispatch.Delegate{Agent: agent, Text: text, Trigger: "delegated by MAIN"}
 	if from != "" {
 		if in.By, err = taskOf(found.is, from); err != nil {
@@ -303,7 +328,7 @@ standard input.`,
 }
 
 func (a *app) sessionDone(path, agent, text string, failed bool) error {
-	found, err := a.ordering(path, "task_ended")
+	found, err := a.saying(path, "task_ended", dispatch.Nobody)
 	if err != nil {
 		return err
 	}
@@ -342,7 +367,7 @@ in its line of messages.jsonl. An input that waits is begun then. As TEXT - read
 			if err != nil {
 				return usage(cmd, err)
 			}
-			found, err := a.ordering(*path, "responded")
+			found, err := a.saying(*path, "responded", dispatch.Nobody)
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,15 @@ type sessionStatus struct {
 	Conversations []conversationShown `json:"conversations"`
 	Waiting       []string            `json:"waiting,omitempty"`
 	Denied        int                 `json:"denied"`
+	Denials       []denialShown       `json:"denials,omitempty"` // the last ones, the newest last
 	Ended         string              `json:"ended,omitempty"`
+}
+
+// denialShown is a tool call that was not allowed.
+type denialShown struct {
+	At           time.Time `json:"at"`
+	Conversation string    `json:"conversation_id,omitempty"`
+	dispatch.Denied
 }
 
 // conversationShown is one of the conversations of a session.
@@ -60,6 +68,9 @@ func (a *app) sessionStatusVerb(path *string) *cobra.Command {
 				return err
 			}
 			status := sessionStatusOf(found, conversations)
+			if status.Denials, err = denialsOf(found); err != nil {
+				return err
+			}
 			if a.json {
 				return a.printJSON(status)
 			}
@@ -92,8 +103,37 @@ func sessionStatusOf(found openSession, conversations []sessionfolder.Conversati
 	return status
 }
 
-// conversationsShown is how many conversations a person is shown; --json has all of them.
-const conversationsShown = 20
+// denialsOf reads the last denials of a session out of its history.
+func denialsOf(found openSession) ([]denialShown, error) {
+	var list []denialShown
+	for from := int64(0); found.is.Denied > 0; {
+		lines, next, err := found.Lines(from)
+		if err != nil {
+			return nil, err
+		}
+		if next == from {
+			break
+		}
+		for _, l := range lines {
+			if d := l.Change.Body.Denied; d != nil {
+				one := denialShown{At: l.Change.At, Denied: *d}
+				if n := l.Change.Body.Conversation; n > 0 {
+					one.Conversation = dispatch.ConversationID(n)
+				}
+				list = append(list, one)
+			}
+		}
+		list = list[max(0, len(list)-denialsShown):]
+		from = next
+	}
+	return list, nil
+}
+
+// What a person is shown at once: of conversations --json has all, of denials state.jsonl.
+const (
+	conversationsShown = 20
+	denialsShown       = 5
+)
 
 func (a *app) printSession(s sessionStatus) error {
 	head := "[State: " + dispatch.Display(s.State) + "]"
@@ -112,11 +152,9 @@ func (a *app) printSession(s sessionStatus) error {
 	for i, text := range s.Waiting {
 		fmt.Fprintf(a.out, "waits (%d): %s\n", i+1, line(text, summaryWidth))
 	}
-	if s.Denied > 0 {
-		fmt.Fprintf(a.out, "denied: %d tool calls; state.jsonl has each with its reason\n", s.Denied)
-	}
+	a.printDenials(s)
 	if len(s.Conversations) == 0 {
-		_, err := fmt.Fprintln(a.out, "\nno conversation yet; `fairlead session input TEXT` begins one")
+		_, err := fmt.Fprintln(a.out, "\n"+nothingYet(s))
 		return err
 	}
 	fmt.Fprintln(a.out)
@@ -139,6 +177,37 @@ func (a *app) printSession(s sessionStatus) error {
 		}
 	}
 	return nil
+}
+
+// printDenials shows what was not allowed, and who could have done it.
+func (a *app) printDenials(s sessionStatus) {
+	for _, d := range s.Denials {
+		what := line(d.Tool, stepWidth)
+		if d.Call != "" {
+			what += ": " + line(d.Call, summaryWidth)
+		}
+		fmt.Fprintf(a.out, "denied [%s] %s  %s  %s\n", plain(d.Row), clock(d.At), line(dispatch.Display(d.By), stepWidth), what)
+		fmt.Fprintln(a.out, a.paint(dim, "    "+line(d.Reason, errorWidth)))
+		if d.Delegate != "" {
+			fmt.Fprintln(a.out, "    "+line(d.Delegate, stepWidth)+" could do it")
+		}
+	}
+	if more := s.Denied - len(s.Denials); more > 0 {
+		fmt.Fprintf(a.out, "denied before: %d more; state.jsonl has each with its reason\n", more)
+	}
+}
+
+// nothingYet says how the first conversation of a session would begin.
+func nothingYet(s sessionStatus) string {
+	switch {
+	case s.Phase == string(dispatch.Closed):
+		return "there was no conversation"
+	case s.Mode == string(dispatch.Response):
+		return "no message yet; a file of text (*.md, *.txt) in the session's inbox/ is one"
+	case s.Host == string(dispatch.Claude):
+		return "no conversation yet; what is typed into Claude Code begins one"
+	}
+	return "no conversation yet; `fairlead session input TEXT` begins one"
 }
 
 // sessionListed is one line of `fairlead session list --json`.

@@ -104,8 +104,11 @@ func (a *app) sessionStart(ctx context.Context, path string, mode dispatch.Mode,
 		return err
 	}
 	if setup.Host == dispatch.Fairlead {
-		setup.Lead = conf.Session.Main
+		setup.Lead, setup.Ranker = conf.Session.Main, conf.Session.Ranker
 		notes = append(notes, unstartable(setup.Agents, conf)...)
+	}
+	if len(setup.Agents) == 0 {
+		notes = append(notes, "nobody is described, so there is nobody to delegate to; describe agents in .claude/agents/NAME.md (name: and description: in its front matter)")
 	}
 	notes = append(notes, a.otherOpen()...)
 	folder, is, err := sessionfolder.Create(path, setup, options)
