@@ -116,6 +116,26 @@ var explained = map[string]map[string]string{
 		"messages": "Oldest first; those of one seq are never parted",
 		"head":     "The sequence as of which this is true",
 	},
+	"Ranking": {
+		"best":      "Who takes over; empty: nobody's description fits",
+		"reason":    "Why, or why nobody",
+		"scores":    "The best first; only those with a word in common",
+		"terms":     "The words that were looked for",
+		"threshold": "Whoever takes over needs so much",
+	},
+	"Candidate": {
+		"score": "The sum of its terms",
+		"terms": "The heaviest first",
+	},
+	"Term": {
+		"word": "As the text spells it",
+	},
+	"Rules": {
+		"can_execute":    "`*`: every program; else information is gathered, and nothing more",
+		"can_write":      "Globs, of names or of paths, and the seed's two phrases",
+		"cannot_execute": "Whatever can_execute says",
+		"cannot_write":   "Whatever can_write says",
+	},
 	"ErrandView": {
 		"agent":    "Whose errand it is",
 		"channel":  "Where",

@@ -450,7 +450,7 @@ func TestAskedOfPolicy(t *testing.T) {
 func FuzzSessionBodies(f *testing.F) {
 	var paths []string
 	for _, rt := range dispatchRoutes() {
-		if rt.Method == http.MethodPost && rt.ID != "start-session" {
+		if rt.Method == http.MethodPost && rt.ID != "start-session" && rt.ID != "end-session" { // it stays open
 			paths = append(paths, strings.NewReplacer("{name}", "quay").Replace(rt.Path))
 		}
 	}
