@@ -138,7 +138,7 @@ func (t *workEar) compare(others bool) {
 		return
 	}
 	t.do(by, dispatch.Deny{
-		Tool: "(check afterwards)", Call: names, Row: "D8",
+		Conversation: t.j.work.Conversation, Tool: "(check afterwards)", Call: names, Row: "D8",
 		Reason: fmt.Sprintf("these files changed while %s was at work, and nobody asked: %s. Nothing is undone: look at them", dispatch.Main, names),
 	}, func(refused *machine.Refusal) {
 		t.remark("files changed while %s was at work: %s", dispatch.Main, names)

@@ -146,7 +146,7 @@ func (t *workEar) deny(fact driver.Fact, call policy.Call, verdict policy.Verdic
 		reason = "it did not ask first: " + reason
 	}
 	in := dispatch.Deny{
-		Task: t.j.work.Task, Tool: call.Tool, Call: cutText(cmp.Or(shown(call.Input), fact.Text), 1000),
+		Conversation: t.j.work.Conversation, Task: t.j.work.Task, Tool: call.Tool, Call: cutText(cmp.Or(shown(call.Input), fact.Text), 1000),
 		Row: cmp.Or(verdict.Row, "D8"), Reason: reason, Capability: verdict.Capability,
 	}
 	if verdict.Row != "X10" {

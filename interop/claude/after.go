@@ -53,7 +53,7 @@ func (v *visit) postTool() (Answer, error) {
 // tooLate records a call that was not stopped, and has the model put it right.
 func (v *visit) tooLate(verdict policy.Verdict) Answer {
 	denied := dispatch.Deny{
-		Caller: v.Agent, Tool: v.Tool, Call: shorten(v.Input), Row: verdict.Row, Capability: verdict.Capability,
+		Conversation: v.worksIn(), Caller: v.Agent, Tool: v.Tool, Call: shorten(v.Input), Row: verdict.Row, Capability: verdict.Capability,
 		Reason: "it was done all the same: " + verdict.Reason,
 	}
 	if v.task != nil {

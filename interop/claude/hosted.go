@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -59,6 +61,19 @@ func openHosted(path string) (*sessionfolder.Folder, dispatch.Session, error) {
 	}
 	s, err = folder.Session()
 	return folder, s, err //nolint:wrapcheck // the caller says what for
+}
+
+// worksIn is the conversation that the daemon gave this agent work in, which may be over; 0: the program
+// has a session of its own, and means the one that is open.
+func (v *visit) worksIn() int {
+	if !v.hosted {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(v.Env("FAIRLEAD_CONVERSATION"), "conv_"))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // hostedTask is the task that the daemon gave to this agent; nil: it is MAIN, or its task is over, so

@@ -80,7 +80,7 @@ func (v *visit) deny(verdict policy.Verdict) Answer {
 		who = dispatch.Desk
 	}
 	in := dispatch.Deny{
-		Caller: v.Agent, Tool: v.Tool, Call: shorten(v.Input), Row: cmp.Or(verdict.Row, "D8"),
+		Conversation: v.worksIn(), Caller: v.Agent, Tool: v.Tool, Call: shorten(v.Input), Row: cmp.Or(verdict.Row, "D8"),
 		Reason: verdict.Reason, Capability: verdict.Capability,
 	}
 	if v.task != nil {

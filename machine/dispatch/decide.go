@@ -157,6 +157,9 @@ func (d *draft) start(setup Setup) error {
 }
 
 func (d *draft) deny(in Deny) error {
+	if d.over(in.Conversation) {
+		return d.refuse(string(CallDenied), "D8", ConversationID(in.Conversation)+" is over, and what was denied is no part of another one")
+	}
 	by, _ := d.is.InCharge(in.Caller)
 	if task, ok := d.is.Open.Task(in.Task); ok {
 		by = task.Agent

@@ -228,6 +228,7 @@ func TestRefusals(t *testing.T) {
 		"no inbox here":         {[]Input{orchestrator}, Message{Name: "a.md", Text: "x", Match: &Match{Agent: "a"}}, "cannot take message_taken"},
 		"nobody to talk to":     {[]Input{Start{Setup{Mode: Response, Agents: agents("a")}}}, UserInput{Text: "x"}, "into the inbox"},
 		"over":                  {[]Input{orchestrator, End{}}, UserInput{Text: "x"}, "cannot take input"},
+		"denied in another":     {[]Input{orchestrator, UserInput{Text: "a"}, UserInput{Text: "b", Over: true}}, Deny{Conversation: 1, Tool: "Write"}, "conv_001 is over"},
 		"denied after the end":  {[]Input{orchestrator, End{}}, Deny{Tool: "Write"}, "cannot take call_denied"},
 	} {
 		t.Run(name, func(t *testing.T) {

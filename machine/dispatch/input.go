@@ -70,6 +70,8 @@ type Respond struct {
 
 // Deny records a tool call that was not allowed (D8, X10).
 type Deny struct {
+	Conversation int // 0: the open one, or none; one that is over: a refusal
+
 	Caller     string
 	Task       uint64 // of host fairlead; 0: see Caller
 	Tool       string
