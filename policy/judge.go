@@ -82,7 +82,7 @@ func (j *judge) words(d *denial) string {
 	var b strings.Builder
 	switch {
 	case d.row == rowAll:
-		b.WriteString("X10, nobody releases himself: ")
+		b.WriteString("nobody releases himself: ")
 	case j.main:
 		fmt.Fprintf(&b, "this requires to %s, which MAIN cannot do: ", d.capability)
 	default:
@@ -95,8 +95,12 @@ func (j *judge) words(d *denial) string {
 	case d.row == rowAll:
 		b.WriteString("; no model may, in no state: ask a person to do it")
 	}
-	if j.main && d.row != rowAll {
+	switch {
+	case !j.main || d.row == rowAll:
+	case d.instead != "":
 		b.WriteString("; or delegate it to an agent (Task)")
+	default:
+		b.WriteString("; delegate it to an agent (Task)")
 	}
 	return b.String()
 }
