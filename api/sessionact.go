@@ -73,7 +73,7 @@ func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*Dispa
 	}
 	setup := dispatch.Setup{Mode: dispatch.Mode(how.Mode), Host: hostOf(conf, how.Host), Path: how.Path}
 	if setup.Host == dispatch.Fairlead {
-		setup.Lead = conf.Session.Main
+		setup.Lead, setup.Ranker = conf.Session.Main, conf.Session.Ranker
 	}
 	if setup.Agents, err = s.described(conf); err != nil {
 		return nil, err
