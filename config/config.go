@@ -149,7 +149,7 @@ type Channel struct {
 // Session is how sessions go in which one agent coordinates (seed 002, SPEC D1 to D11).
 type Session struct {
 	Main      string   // the agent of this file that is MAIN; empty: nobody is
-	Ranker    string   // whoever is asked whose work an input is; empty, as it is as yet: nobody, words are counted
+	Ranker    string   // the agent of this file that is asked whose work an input is; empty: nobody, words are counted
 	Threshold float64  // the score below which MAIN keeps an input; zero: the ranking's own
 	Tools     []string // names or globs of tools that MAIN may use though they are not known
 	Sandbox   Sandbox

@@ -19,8 +19,13 @@ func (c *checker) session(cfg *Config) {
 		cfg.Session.Sandbox = SandboxAuto
 	}
 	c.startable(n.get("main"), cfg, "so nobody can make it MAIN")
-	if cfg.Session.Ranker == RankerBuiltin {
-		cfg.Session.Ranker = ""
+	if cfg.Session.Ranker != RankerBuiltin {
+		c.startable(n.get("ranker"), cfg, "so nobody can ask it")
+		return
+	}
+	cfg.Session.Ranker = ""
+	if _, is := cfg.Agent(RankerBuiltin); is {
+		c.note(n.get("ranker").place, n.get("ranker").path, "means the counting of words, and not the agent of that name; give the agent another one to have it asked")
 	}
 }
 

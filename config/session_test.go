@@ -12,16 +12,19 @@ func TestSession(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want Session
+		note string
 	}{
-		{"", Session{Sandbox: SandboxAuto, Commits: true}},
-		{"session: {}", Session{Sandbox: SandboxAuto, Commits: true}},
+		{"", Session{Sandbox: SandboxAuto, Commits: true}, ""},
+		{"session: {}", Session{Sandbox: SandboxAuto, Commits: true}, ""},
 		{
 			"session: {main: main, ranker: builtin, threshold: 0.5, tools: ['mcp__docs__*', WebThing], sandbox: off, commits: false}",
 			Session{Main: "main", Threshold: 0.5, Tools: []string{"mcp__docs__*", "WebThing"}, Sandbox: SandboxOff},
+			"means the counting of words, and not the agent of that name; give the agent another one to have it asked",
 		},
 		{
-			"session: {threshold: 2, sandbox: required}",
-			Session{Threshold: 2, Sandbox: SandboxRequired, Commits: true},
+			"session: {ranker: porter, threshold: 2, sandbox: required}",
+			Session{Ranker: "porter", Threshold: 2, Sandbox: SandboxRequired, Commits: true},
+			"",
 		},
 	} {
 		cfg, err := Load(folder(t, map[string]string{FileName: agents + tt.text}), environment(nil))
@@ -31,8 +34,12 @@ func TestSession(t *testing.T) {
 		if diff := cmp.Diff(tt.want, cfg.Session); diff != "" {
 			t.Errorf("%s: -want +got\n%s", tt.text, diff)
 		}
-		if len(cfg.Notes) > 0 {
-			t.Errorf("%s: notes %v", tt.text, cfg.Notes)
+		var notes string
+		for _, n := range cfg.Notes {
+			notes += n.Text
+		}
+		if notes != tt.note {
+			t.Errorf("%s: notes %q, not %q", tt.text, notes, tt.note)
 		}
 	}
 }
