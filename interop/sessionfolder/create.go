@@ -59,6 +59,9 @@ func Create(path string, start dispatch.Setup, opt Options) (*Folder, dispatch.S
 	}
 	s, err := f.begin(start, opt)
 	if err != nil {
+		if start.Program != "" {
+			forgetProgram(start.Program) // else every call of that program would be blocked, for a session that is none
+		}
 		return nil, s, fmt.Errorf("begin a session in %s: %w; what is there of it may be removed", f.path, err)
 	}
 	return f, s, nil

@@ -2,6 +2,7 @@ package sessionfolder
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,5 +147,21 @@ func TestEveryEventHasAType(t *testing.T) {
 	}
 	if len(seen) != 11 {
 		t.Errorf("%d types: %v", len(seen), seen)
+	}
+}
+
+// A session that could not be begun leaves no program to be held to it.
+func TestASessionThatWasNotBegunHoldsNobody(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	agents := make([]dispatch.Description, 2000)
+	for i := range agents {
+		agents[i] = dispatch.Description{Name: fmt.Sprint("a", i), File: strings.Repeat("\x01", 4<<10)}
+	}
+	start := dispatch.Setup{Host: dispatch.Claude, Program: "s1", Agents: agents}
+	if _, _, err := Create(filepath.Join(t.TempDir(), "session"), start, Options{At: at}); err == nil || !strings.Contains(err.Error(), "first line") {
+		t.Fatalf("it was begun: %v", err)
+	}
+	if f, err := ByProgram("s1"); f != nil || err != nil {
+		t.Errorf("%v, %v", f, err)
 	}
 }
