@@ -169,6 +169,13 @@ func TestFolderCannot(t *testing.T) {
 	if got := c.Agents["builder"].Session.Ending; !strings.Contains(got, "limit") {
 		t.Fatalf("X9: it is asked to end: %q", got)
 	}
+	if todo := c.TodoFolder(w.name, c.at); len(todo) > 0 {
+		t.Fatalf("it is at work, and the folder is to be told that it cannot: %+v", todo)
+	}
+	c.must("builder", SessionEnded{Session: s.ID, Outcome: control.Failed})
+	if todo := c.TodoFolder(w.name, c.at); len(todo) != 1 || !strings.Contains(todo[0].End.Why, "limit") {
+		t.Fatalf("it is told once, with the limit: %+v", todo)
+	}
 }
 
 // Whoever stands in line for a conversation that is over leaves the line at once, and not when the seat is

@@ -243,3 +243,20 @@ func TestLateWordsOfAnother(t *testing.T) {
 		t.Fatalf("an answer names its conversation: %+v", answer)
 	}
 }
+
+// A result that waits for who asked stays, however many come and are told to others meanwhile.
+func TestResultsOfOthersGoFirst(t *testing.T) {
+	s := story(t, hosted(Interactive, "a", "b", "c"), UserInput{Text: "x"}, Delegate{Agent: "a", Text: "do"}, Delegate{Agent: "b", Text: "do"},
+		MainEnded{OK: true}, TaskEnded{Task: 1, OK: true, Result: "of a"})
+	for round := range roundsMax {
+		for range 2 {
+			s.hears(t, Delegate{Agent: "c", By: 2, Text: "help"})
+			s.hears(t, TaskEnded{Task: s.Open.Asked, OK: true, Result: "of c"})
+		}
+		s.hears(t, TaskEnded{Task: 2, Round: round, OK: true})
+	}
+	s.hears(t, TaskEnded{Task: 2, Round: roundsMax, OK: true, Result: "of b"})
+	if due := s.Due(); len(due) != 1 || len(due[0].Results) != 2 || due[0].Results[0].Text != "of a" {
+		t.Fatalf("MAIN is told: %+v", due)
+	}
+}
