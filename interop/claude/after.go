@@ -26,7 +26,11 @@ func (v *visit) postTool() (Answer, error) {
 	}
 	call := v.call()
 	verdict := sessionfolder.Judge(v.session, v.folder, "", call)
-	if !verdict.Allow {
+	switch {
+	case verdict.Allow:
+	case call.Tool == "Bash" && !main && verdict.Row == "D9":
+		return Answer{}, nil // by what it did itself a word may lead elsewhere now: ln -s made a link of it
+	default:
 		return v.tooLate(verdict), nil
 	}
 	if v.session.Open == nil {

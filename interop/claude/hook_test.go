@@ -60,6 +60,22 @@ func TestWithoutAnySessionNothingIsSaid(t *testing.T) {
 	}
 }
 
+// What an agent's command made of a path is not held against the command.
+func TestALinkThatAnAgentMadeIsNoOffence(t *testing.T) {
+	w := begun(t)
+	link := w.session() + "/conversations/conv_001/outputs/docs"
+	ln := fmt.Sprintf(`,"agent_id":"a1","agent_type":"fullstack-engineer","tool_name":"Bash","tool_input":{"command":"ln -s /usr/share/doc %s"}`, link)
+	if a := w.hook(PreToolUse, event(PreToolUse, ln)); a.Code != 0 || len(a.Out) > 0 {
+		t.Fatalf("before: %+v %s", a, a.Out)
+	}
+	if err := os.Symlink("/usr/share/doc", link); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.hook(PostToolUse, event(PostToolUse, ln)); a.Code != 0 || len(a.Out) > 0 {
+		t.Errorf("after: %+v %s", a, a.Out)
+	}
+}
+
 // X10: an agent that asks the hooks by hand ends nothing, and says nothing in the person's place.
 func TestAnAgentAsksNoHookForThePerson(t *testing.T) {
 	w := begun(t)
