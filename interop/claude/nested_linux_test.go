@@ -88,8 +88,8 @@ func TestWhoIsInAnAgentsShellIsKnownByItsAncestors(t *testing.T) {
 		t.Skip("an agent runs this itself")
 	}
 	for line, want := range map[string]string{
-		`PLAY=within "$0"; true`:                                                   "false",
-		`CLAUDECODE=1 PLAY=within "$0"; true`:                                      "true",
+		`PLAY=within "$0"; true`:              "false",
+		`CLAUDECODE=1 PLAY=within "$0"; true`: "true",
 		`CLAUDECODE=1 sh -c 'env -u CLAUDECODE PLAY=within "$0"; true' "$0"; true`: "true",
 	} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", line, os.Args[0]).Output()
