@@ -68,6 +68,10 @@ func marked(pid int) bool {
 	return err == nil && slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(kv []byte) bool { return string(kv) == "CLAUDECODE=1" })
 }
 
+// commandFlags are those with which a program starts a shell for one command. No other is taken: behind it
+// the last word might be no command.
+var commandFlags = []string{"-c", "-l", "-lc", "-e", "-ec", "-lec"}
+
 // asInstalled says whether a shell runs a hook's command as install wrote it, and nothing besides.
 func asInstalled(pid int) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -75,7 +79,9 @@ func asInstalled(pid int) bool {
 		return false
 	}
 	words := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
-	return len(words) == 3 && words[1] == "-c" && isCommandOfOurs(words[2])
+	last := len(words) - 1
+	return last >= 2 && isCommandOfOurs(words[last]) && strings.Contains(strings.Join(words[1:last], ""), "c") &&
+		!slices.ContainsFunc(words[1:last], func(flag string) bool { return !slices.Contains(commandFlags, flag) })
 }
 
 // parentOf reads a line of /proc/PID/stat: 12 (a name) S 7 …

@@ -63,16 +63,19 @@ func TestAnAgentsShellThatAsksAHookIsSeen(t *testing.T) {
 	small, large := Program{Path: os.Args[0]}, Program{Path: os.Args[0], Args: []string{"hook"}}
 	self := quote(os.Args[0])
 	for line, want := range map[string]string{
-		small.command(SessionEnd):                                                   "false",
-		large.command(SessionEnd):                                                   "false",
-		small.command(UserPromptSubmit):                                             "false",
-		large.command(UserPromptSubmit):                                             "false",
-		"echo {} | " + self + " SessionEnd; true":                                   "true",
-		"echo {} | " + small.command(SessionEnd):                                    "true",
-		"sh -c " + quote("echo {} | "+self+" SessionEnd; true") + "; true":          "true",
-		"env -u CLAUDECODE sh -c " + quote(self+" SessionEnd; true") + "; true":     "true",
-		"[ ! -x " + self + " ] || echo {} | " + self + " SessionEnd" + mark:         "true",
-		self + " UserPromptSubmit || { [ -x " + self + " ] || true; }; true" + mark: "true",
+		small.command(SessionEnd):                 "false",
+		large.command(SessionEnd):                 "false",
+		small.command(UserPromptSubmit):           "false",
+		large.command(UserPromptSubmit):           "false",
+		"echo {} | " + self + " SessionEnd; true": "true",
+		"echo {} | " + small.command(SessionEnd):  "true",
+		"sh -e -c " + quote(small.command(SessionEnd)) + " # fairlead install claude":        "true", // the shell around it
+		"exec sh -e -c " + quote(small.command(SessionEnd)):                                  "false",
+		"echo 'PLAY=hook " + self + "; true' | sh -e -s " + quote(small.command(SessionEnd)): "true",
+		"sh -c " + quote("echo {} | "+self+" SessionEnd; true") + "; true":                   "true",
+		"env -u CLAUDECODE sh -c " + quote(self+" SessionEnd; true") + "; true":              "true",
+		"[ ! -x " + self + " ] || echo {} | " + self + " SessionEnd" + mark:                  "true",
+		self + " UserPromptSubmit || { [ -x " + self + " ] || true; }; true" + mark:          "true",
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), "PLAY=marking", "HOOK_LINE="+line)
