@@ -43,9 +43,10 @@ type Agent struct {
 type Session struct {
 	ID      string // coder-17
 	Kind    Kind
-	Prompt  string // what it is to do; a command is told only in a Turn
+	Prompt  string // what it is to do; a command is told only in a Turn, or where Told says so
 	Attempt int
 
+	Told    bool   // the prompt is what it works for: a program that takes no prompts gets it on standard input
 	Channel string // of a Turn: where it begins; empty for every other kind
 	Turn    uint64 // the number of the turn it begins with; 0: it begins with an answer that needs none
 }

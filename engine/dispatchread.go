@@ -180,6 +180,16 @@ func (p *folderPen) follow(ctx context.Context, path string) error {
 		p.e.log.Warn("the history of a session folder is another one than before, or got shorter; it is read anew", "folder", path, "was", f.read, "is", info.Size())
 		f.read, f.at = 0, 0
 	}
+	if f.gone && !anew { // it was moved away and back
+		back := team.FolderSeen{Name: f.name, Path: path, From: f.read, To: f.read}
+		if _, err := p.e.submit(ctx, byFolders, "", back); err != nil {
+			if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+				return err
+			}
+			p.stuck(f, path, err)
+			return nil
+		}
+	}
 	if err := p.take(ctx, f, path, folder, anew); err != nil {
 		return err
 	}

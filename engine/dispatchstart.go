@@ -101,7 +101,7 @@ func (e *Engine) prepareWork(ctx context.Context, m *member, s team.Session) (dr
 	if err := m.driver.Check(agent); err != nil {
 		return driver.Launch{}, err
 	}
-	session := driver.Session{ID: s.ID, Kind: driver.Work, Prompt: workPrompt(&j.session, j.folder, j.work), Attempt: 1}
+	session := driver.Session{ID: s.ID, Kind: driver.Work, Prompt: workPrompt(&j.session, j.folder, j.work), Told: true, Attempt: 1}
 	if !j.main() {
 		return m.driver.Launch(agent, session)
 	}

@@ -257,6 +257,10 @@ func (d *draft) folderSeen(what FolderSeen) error {
 	case f == nil && what.From != 0, f != nil && !what.Anew && f.Read != what.From:
 		return nil // it was taken in before, or is to be read from another place
 	}
+	if f != nil && f.Gone && len(what.Lines) == 0 {
+		d.folderChange(what.Name, "X5", f.Session.State(), f.Session.State(), "folder_back", FolderSet{Path: what.Path, Read: f.Read})
+		return nil
+	}
 	actor := d.ev.Actor
 	for i := range what.Lines {
 		line := &what.Lines[i]

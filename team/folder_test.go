@@ -146,6 +146,10 @@ func TestFolderEnded(t *testing.T) {
 	if !c.Folders[w.name].Gone {
 		t.Fatal("it is gone")
 	}
+	c.must("", FolderSeen{Name: w.name, Path: w.is.Path, From: w.end, To: w.end}) // it is there again, as it was
+	if f := c.Folders[w.name]; f.Gone || f.Read != w.end {
+		t.Fatalf("it is back: %+v", f)
+	}
 }
 
 // An agent that nobody here can start, and a limit, are told to the folder: the person is not left waiting.

@@ -44,6 +44,11 @@ func TestDriver(t *testing.T) {
 			Facts:   []string{"said turn reviews 7", "said it is your turn", "said to speak", "said TURN_COMPLETE"},
 		},
 		drivertest.Case{
+			Name: "Told", Agent: sh(`cat`), OK: true, // the work of a session folder
+			Session: driver.Session{ID: "coder-21", Kind: driver.Work, Prompt: "write it", Attempt: 1, Told: true},
+			Facts:   []string{"said write it"},
+		},
+		drivertest.Case{
 			Name: "Aside", Agent: sh(`echo "${FAIRLEAD_TURN-none}"; exec >/dev/null 2>&1; true`), OK: true, // nothing read of it
 			Session: driver.Session{ID: "coder-20", Kind: driver.Turn, Prompt: strings.Repeat("x", 256<<10), Attempt: 1, Channel: "reviews"},
 			Facts:   []string{"said none"},
