@@ -95,7 +95,7 @@ func (s *shell) release(base string, args []value) *denial {
 }
 
 // mayAskFairlead says whether a call of fairlead only looks. A flag before the verb may take a word
-// that looks like one.
+// that looks like one, unless its value is attached.
 func mayAskFairlead(args []value) bool {
 	var words []string
 	for _, v := range args {
@@ -104,9 +104,9 @@ func mayAskFairlead(args []value) bool {
 			return false
 		case !strings.HasPrefix(v.text, "-"):
 			words = append(words, v.text)
-		case len(words) == 0 && !has("--json --help -h --version", v.text):
+		case len(words) == 0 && !has("--json --help -h --version", v.text) && !strings.HasPrefix(v.text, "--dir="):
 			return false
-		case len(words) == 1 && has("session policy", words[0]) && !has("--json --help -h", v.text):
+		case len(words) == 1 && has("session policy", words[0]) && !has("--json --help -h", v.text) && !strings.HasPrefix(v.text, "--path="):
 			return false
 		}
 	}
