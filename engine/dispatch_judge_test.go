@@ -134,7 +134,7 @@ func TestMainInItsSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := json.Marshal(why.Evidence)
-	holds(t, "why", string(text), "the sandbox holds", "Landlock")
+	holds(t, "why", string(text), "it is held by the sandbox", "Landlock")
 }
 
 // One answer among those that are offered: once before always, and none that is not understood.

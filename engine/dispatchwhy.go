@@ -40,11 +40,11 @@ func (e *Engine) workIn(t *team.Team, a *team.Agent, at time.Time) (list []leadE
 			continue
 		}
 		for _, layer := range e.layersOf(name) {
-			is := "holds"
+			is := "held"
 			if !layer.Holds {
-				is = "does not hold"
+				is = "not held"
 			}
-			add(layer.Holds, "as %s of session %s, of what keeps it from the repository the %s %s: %s", dispatch.Main, name, layer.Name, is, layer.Text)
+			add(layer.Holds, "as %s of session %s it is %s by the %s: %s", dispatch.Main, name, is, layer.Name, layer.Text)
 		}
 	}
 	return list
