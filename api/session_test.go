@@ -414,7 +414,7 @@ func TestSessionInputs(t *testing.T) {
 func TestLineTypes(t *testing.T) {
 	for phase, row := range dispatch.Table {
 		for event := range row {
-			if lineTypes[event] == "" {
+			if sessionfolder.TypeOf(event) == "" {
 				t.Errorf("%s in %s has none", event, phase)
 			}
 		}

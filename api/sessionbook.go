@@ -3,6 +3,7 @@ package api
 import (
 	"slices"
 
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -23,17 +24,6 @@ type dispatchBook struct {
 	fault   string           // the last line that could not be believed, in words
 }
 
-// lineTypes is a line's type by what happened, as the folder's files have it.
-var lineTypes = map[dispatch.Event]string{
-	dispatch.Started: "session_init", dispatch.StartedQueue: "session_init",
-	dispatch.InputCame: "conversation_start", dispatch.MessageTaken: "conversation_start", dispatch.InputWaits: "input_waiting",
-	dispatch.Delegated: "transition", dispatch.HelpAsked: "transition",
-	dispatch.TaskOver: "transition", dispatch.TaskOverOthers: "transition", dispatch.TaskOverAsker: "transition",
-	dispatch.CallerSeen: "agent_seen", dispatch.RoundOver: "round_end", dispatch.CallDenied: "denied", dispatch.FileWritten: "file_written",
-	dispatch.Responded: "conversation_end", dispatch.Interrupted: "conversation_end", dispatch.MessageDone: "conversation_end",
-	dispatch.MessageUnmatched: "unmatched", dispatch.EndAsked: "session_end",
-}
-
 // take adds a line. fault says why it was not believed, where it was not.
 func (b *dispatchBook) take(ch dispatch.Change, actor Actor, foreign bool, fault string) {
 	b.count++
@@ -41,7 +31,7 @@ func (b *dispatchBook) take(ch dispatch.Change, actor Actor, foreign bool, fault
 		b.fault = shorten(fault)
 	}
 	line := DispatchLine{
-		Line: ch.Body.Now.Line, At: ch.At.UTC(), Row: ch.Row, Type: lineTypes[ch.Event], From: ch.From, To: ch.To,
+		Line: ch.Body.Now.Line, At: ch.At.UTC(), Row: ch.Row, Type: sessionfolder.TypeOf(ch.Event), From: ch.From, To: ch.To,
 		Trigger: excerpt(ch.Trigger, dispatchTextMax), Actor: actor, Foreign: foreign,
 	}
 	if line.Type == "" {

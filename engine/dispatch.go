@@ -40,16 +40,15 @@ type folderSide struct {
 	door func(f *sessionfolder.Folder, by sessionfolder.Actor, in dispatch.Input) (dispatch.Session, error)
 
 	mu     sync.Mutex
-	before map[string]*treeState  // by agent: what lay in the workspace when its session as MAIN began
-	layers map[string][]Layer     // what holds in MAIN's newest session, by folder
-	shown  map[string]*folderShow // for the page, by path
+	before map[string]*treeState // by agent: what lay in the workspace when its session as MAIN began
+	layers map[string][]Layer    // what holds in MAIN's newest session, by folder
 	boxed  sandboxProof
 }
 
 func newFolderSide() folderSide {
 	return folderSide{
 		moved: make(chan struct{}, 1), hosted: map[string]bool{}, doing: map[string]bool{}, door: throughDoor,
-		before: map[string]*treeState{}, layers: map[string][]Layer{}, shown: map[string]*folderShow{},
+		before: map[string]*treeState{}, layers: map[string][]Layer{},
 	}
 }
 

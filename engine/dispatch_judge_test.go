@@ -32,6 +32,34 @@ steps:
       else: [{say: "Good."}]
 `
 
+// denial is a tool call that was not allowed, as the folder has it, and what was done instead.
+type denial struct {
+	Denied  dispatch.Denied
+	Instead string // the next transition of the conversation
+}
+
+func denialsIn(t *testing.T, path string) (all []denial) {
+	t.Helper()
+	f, err := sessionfolder.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, _, err := f.Lines(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range lines {
+		ch := &lines[i].Change
+		if n := len(all); n > 0 && all[n-1].Instead == "" && ch.From != ch.To {
+			all[n-1].Instead = dispatch.Arrow(ch.From, ch.To)
+		}
+		if ch.Body.Denied != nil {
+			all = append(all, denial{Denied: *ch.Body.Denied})
+		}
+	}
+	return all
+}
+
 func judgedWorld(t *testing.T) func(text string, n int) (string, FolderView) {
 	t.Helper()
 	files := map[string]string{"coordinator.yaml": mainScript, "engineer.yaml": sessionScripts["engineer.yaml"], "reviewer.yaml": sessionScripts["reviewer.yaml"]}
@@ -57,14 +85,15 @@ func judgedWorld(t *testing.T) func(text string, n int) (string, FolderView) {
 func TestMainIsJudgedWhenItAsks(t *testing.T) {
 	tell := judgedWorld(t)
 	dialogue, view := tell("Please ask first, as you should", 1)
+	denials := denialsIn(t, view.Path)
 	holds(t, "the dialogue", dialogue, "MAIN was denied", "hello.py", "It is done.")
 	if strings.Contains(dialogue, "git status") {
 		t.Errorf("git status was denied:\n%s", dialogue)
 	}
-	if len(view.Denials) != 1 {
-		t.Fatalf("the denials are %+v", view.Denials)
+	if len(denials) != 1 {
+		t.Fatalf("the denials are %+v", denials)
 	}
-	denied := view.Denials[0]
+	denied := denials[0]
 	if denied.Denied.Row != "D8" || denied.Denied.Tool != "Write" || denied.Denied.Delegate != "engineer" || !strings.Contains(denied.Instead, "[MAIN → ENGINEER]") {
 		t.Errorf("the denial is %+v", denied)
 	}
@@ -75,12 +104,13 @@ func TestMainIsJudgedWhenItAsks(t *testing.T) {
 func TestMainGoesPastTheRules(t *testing.T) {
 	tell := judgedWorld(t)
 	dialogue, view := tell("just do it", 1)
+	denials := denialsIn(t, view.Path)
 	holds(t, "the dialogue", dialogue, "MAIN was denied", "did not ask", "not undone")
 	if strings.Contains(dialogue, "I did it.") {
 		t.Errorf("its round went on:\n%s", dialogue)
 	}
-	if len(view.Denials) == 0 || !strings.Contains(view.Denials[0].Denied.Reason, "it did not ask first") {
-		t.Errorf("the denials are %+v", view.Denials)
+	if len(denials) == 0 || !strings.Contains(denials[0].Denied.Reason, "it did not ask first") {
+		t.Errorf("the denials are %+v", denials)
 	}
 }
 
@@ -109,10 +139,11 @@ func secretMain(t *testing.T, box string) (*world, string, FolderView) {
 // Where there is no sandbox, the look at the disk afterwards finds what nobody told.
 func TestMainIsLookedAfter(t *testing.T) {
 	_, _, view := secretMain(t, "off")
-	if len(view.Denials) != 1 {
-		t.Fatalf("the denials are %+v", view.Denials)
+	denials := denialsIn(t, view.Path)
+	if len(denials) != 1 {
+		t.Fatalf("the denials are %+v", denials)
 	}
-	if last := view.Denials[0].Denied; last.Tool != "(check afterwards)" || last.Call != "secret.py" {
+	if last := denials[0].Denied; last.Tool != "(check afterwards)" || last.Call != "secret.py" {
 		t.Errorf("the denial is %+v", last)
 	}
 }

@@ -25,12 +25,7 @@ func long() bool {
 
 // channelBlows are the kills that a lively channel is dealt. Exact: the agents and their holders
 // live, so that everything has to be there once.
-var channelBlows = []struct {
-	name  string
-	small bool
-	exact bool
-	deal  func(*load)
-}{
+var channelBlows = []kill{
 	{"kill_daemon", false, true, killDaemon}, // TestKilledDaemonOfAChannel is the small one
 	{"kill_holders", false, false, killHolders},
 	{"kill_agents", true, false, killAgents},
@@ -55,31 +50,7 @@ func TestChannelTorture(t *testing.T) {
 		t.Skip("it looks for processes as Linux shows them, and it takes its time")
 	}
 	underRace(t)
-	rounds := 1
-	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_TORTURE")); err == nil && n > 0 {
-		rounds = n
-	}
-	seed, err := strconv.ParseUint(os.Getenv("FAIRLEAD_TORTURE_SEED"), 10, 64)
-	if err != nil {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d: FAIRLEAD_TORTURE_SEED=%d FAIRLEAD_TORTURE=%d plays it again", seed, seed, rounds)
-	var table []tally
-	for _, b := range channelBlows {
-		if rounds <= tortureSmall && !b.small {
-			continue
-		}
-		t.Run(b.name, func(t *testing.T) {
-			k := &torture{t: t, rnd: newRand(seed), rounds: rounds}
-			k.tally.Blow = "channel_" + b.name
-			defer func() { table = append(table, k.tally) }()
-			defer k.verdict(seed)
-			begun := time.Now()
-			defer func() { k.tally.Took = time.Since(begun).Round(100 * time.Millisecond) }()
-			k.parley(b.exact, b.deal)
-		})
-	}
-	t.Log("\n" + tableOf(table))
+	dealKills(t, "channel", channelBlows, (*torture).parley)
 }
 
 func (k *torture) parley(exact bool, strike func(*load)) {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,12 +18,7 @@ import (
 
 // crewBlows are the kills that a lively crew is dealt. Exact: the lead and its holder live, so
 // that each prompt is read once and each word is kept once.
-var crewBlows = []struct {
-	name  string
-	small bool
-	exact bool
-	deal  func(*load)
-}{
+var crewBlows = []kill{
 	{"kill_daemon", false, true, killDaemon}, // TestKilledAtEveryStepOfACrew is the small one
 	{"kill_holders", false, false, killHolders},
 	{"kill_agents", false, false, killAgents}, // TestKilledLead is the small one
@@ -46,31 +40,7 @@ func TestCrewTorture(t *testing.T) {
 		t.Skip("it looks for processes as Linux shows them, and it takes its time")
 	}
 	underRace(t)
-	rounds := 1
-	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_TORTURE")); err == nil && n > 0 {
-		rounds = n
-	}
-	seed, err := strconv.ParseUint(os.Getenv("FAIRLEAD_TORTURE_SEED"), 10, 64)
-	if err != nil {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d: FAIRLEAD_TORTURE_SEED=%d FAIRLEAD_TORTURE=%d plays it again", seed, seed, rounds)
-	var table []tally
-	for _, b := range crewBlows {
-		if rounds <= tortureSmall && !b.small {
-			continue
-		}
-		t.Run(b.name, func(t *testing.T) {
-			k := &torture{t: t, rnd: newRand(seed), rounds: rounds}
-			k.tally.Blow = "crew_" + b.name
-			defer func() { table = append(table, k.tally) }()
-			defer k.verdict(seed)
-			begun := time.Now()
-			defer func() { k.tally.Took = time.Since(begun).Round(100 * time.Millisecond) }()
-			k.lively(b.exact, b.deal)
-		})
-	}
-	t.Log("\n" + tableOf(table))
+	dealKills(t, "crew", crewBlows, (*torture).lively)
 }
 
 func (k *torture) lively(exact bool, strike func(*load)) {

@@ -5,8 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -301,4 +303,42 @@ func monotonicBack(k *torture) {
 			l.t.Fatalf("round %d: the daemon did not come back: %v: %s", l.round, err, said)
 		}
 	})(k)
+}
+
+// kill is a blow that a lively scene is dealt. Exact: who is at work lives, so that everything has to
+// be there once.
+type kill struct {
+	name  string
+	small bool // a few rounds of it belong to the ordinary tests
+	exact bool
+	deal  func(*load)
+}
+
+// dealKills plays a scene once for each kill, and shows what was counted.
+func dealKills(t *testing.T, scene string, kills []kill, play func(k *torture, exact bool, strike func(*load))) {
+	rounds := 1
+	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_TORTURE")); err == nil && n > 0 {
+		rounds = n
+	}
+	seed, err := strconv.ParseUint(os.Getenv("FAIRLEAD_TORTURE_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d: FAIRLEAD_TORTURE_SEED=%d FAIRLEAD_TORTURE=%d plays it again", seed, seed, rounds)
+	var table []tally
+	for _, b := range kills {
+		if rounds <= tortureSmall && !b.small {
+			continue
+		}
+		t.Run(b.name, func(t *testing.T) {
+			k := &torture{t: t, rnd: newRand(seed), rounds: rounds}
+			k.tally.Blow = scene + "_" + b.name
+			defer func() { table = append(table, k.tally) }()
+			defer k.verdict(seed)
+			begun := time.Now()
+			defer func() { k.tally.Took = time.Since(begun).Round(100 * time.Millisecond) }()
+			play(k, b.exact, b.deal)
+		})
+	}
+	t.Log("\n" + tableOf(table))
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
@@ -14,12 +12,7 @@ import (
 
 // sessionBlows are the kills that a busy session is dealt. Exact: agents and holders live, so that every
 // input is answered by those who were at it.
-var sessionBlows = []struct {
-	name  string
-	small bool
-	exact bool
-	deal  func(*load)
-}{
+var sessionBlows = []kill{
 	{"kill_daemon", false, true, killDaemon}, // TestKilledDaemonOfASession is the small one
 	{"kill_holders", false, false, killHolders},
 	{"kill_agents", false, false, killAgents},
@@ -45,31 +38,7 @@ func TestSessionTorture(t *testing.T) {
 	if raced && !long() {
 		t.Skip("TestKilledDaemonOfASession looks for races")
 	}
-	rounds := 1
-	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_TORTURE")); err == nil && n > 0 {
-		rounds = n
-	}
-	seed, err := strconv.ParseUint(os.Getenv("FAIRLEAD_TORTURE_SEED"), 10, 64)
-	if err != nil {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d: FAIRLEAD_TORTURE_SEED=%d FAIRLEAD_TORTURE=%d plays it again", seed, seed, rounds)
-	var table []tally
-	for _, b := range sessionBlows {
-		if rounds <= tortureSmall && !b.small {
-			continue
-		}
-		t.Run(b.name, func(t *testing.T) {
-			k := &torture{t: t, rnd: newRand(seed), rounds: rounds}
-			k.tally.Blow = "session_" + b.name
-			defer func() { table = append(table, k.tally) }()
-			defer k.verdict(seed)
-			begun := time.Now()
-			defer func() { k.tally.Took = time.Since(begun).Round(100 * time.Millisecond) }()
-			k.ward(b.exact, b.deal)
-		})
-	}
-	t.Log("\n" + tableOf(table))
+	dealKills(t, "session", sessionBlows, (*torture).ward)
 }
 
 func (k *torture) ward(exact bool, strike func(*load)) {

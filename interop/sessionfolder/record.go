@@ -69,8 +69,9 @@ type about struct {
 	NoCommits bool `json:"no_commits,omitempty"`
 }
 
-// typeOf is the seed's word, or one in its manner, for what happened.
-func typeOf(event dispatch.Event) string {
+// TypeOf is the seed's word, or one in its manner, for what happened; empty: it is no event of ours, as in a
+// line of others that could not be read.
+func TypeOf(event dispatch.Event) string {
 	switch event {
 	case dispatch.Started, dispatch.StartedQueue:
 		return "session_init"
@@ -95,13 +96,16 @@ func typeOf(event dispatch.Event) string {
 	case dispatch.EndAsked:
 		return "session_end"
 	}
-	panic("sessionfolder: no type of line for the event " + string(event))
+	return ""
 }
 
 // recordOf is the line of a change; s is the session after it.
 func (f *Folder) recordOf(s dispatch.Session, ch dispatch.Change, actor Actor) record {
+	if TypeOf(ch.Event) == "" {
+		panic("sessionfolder: no type of line for the event " + string(ch.Event))
+	}
 	r := record{
-		Timestamp: ch.At.Local().Format(seedTime), Type: typeOf(ch.Event), State: ch.To, Permissions: s.Permissions(),
+		Timestamp: ch.At.Local().Format(seedTime), Type: TypeOf(ch.Event), State: ch.To, Permissions: s.Permissions(),
 		Ours: &ours{
 			Row: ch.Row, Event: ch.Event, Line: ch.Body.Now.Line, At: ch.At, Actor: actor, Conversation: ch.Body.Conversation,
 			Denied: ch.Body.Denied, Summary: ch.Body.Summary, Aside: ch.Body.Aside, Now: ch.Body.Now, Setup: ch.Body.Setup,

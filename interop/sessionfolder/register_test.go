@@ -143,7 +143,7 @@ func TestAListWithFaults(t *testing.T) {
 func TestEveryEventHasAType(t *testing.T) {
 	seen := map[string]bool{}
 	for _, event := range dispatch.Table.Events() {
-		seen[typeOf(event)] = true
+		seen[TypeOf(event)] = true
 	}
 	if len(seen) != 11 {
 		t.Errorf("%d types: %v", len(seen), seen)
