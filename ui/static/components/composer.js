@@ -2,25 +2,24 @@
 
 import { say } from '../channelactions.js';
 import { count, plural } from '../format.js';
-import { html, useLayoutEffect, useRef, useSignal } from '../lib.js';
+import { html, useSignal } from '../lib.js';
 import { asked, forgive } from '../orders.js';
 import { live } from '../state.js';
 import { MODES, STATES } from '../talkwords.js';
 import { plain } from '../text.js';
 import { Fault } from './act.js';
 import { Icon } from './marks.js';
+import { useWords } from './words.js';
 
 /** @typedef {import('../api.js').Channel} Channel */
 
 /** Longest message in bytes, as the server has it; what is longer is a file. */
 const MESSAGE_BYTES_MAX = 128 * 1024;
-const HEIGHT_MAX_PX = 180;
 /** Open messages that are listed one by one. */
 const OPEN_SHOWN_MAX = 40;
 
 /** What was begun and not sent, by channel, while the page lives. @type {Map<string, string>} */
 const drafts = new Map();
-const touch = matchMedia('(pointer: coarse)');
 
 /** What people said that nobody has answered yet. @param {{c: Channel}} props */
 function Open({ c }) {
@@ -34,46 +33,25 @@ function Open({ c }) {
 
 /** @param {{c: Channel}} props */
 export function Composer({ c }) {
-  const text = useSignal(drafts.get(c.name) ?? '');
   const chosen = useSignal(''); // '' is the channel's own
-  const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const mode = chosen.value || c.mode || 'inject';
-  const size = text.value.length * 3 > MESSAGE_BYTES_MAX ? new TextEncoder().encode(text.value).length : 0;
-  const long = size > MESSAGE_BYTES_MAX;
-  const off = !live.value || asked.value !== '' || !text.value.trim() || long || !c.configured;
+  const words = useWords(drafts, c.name, MESSAGE_BYTES_MAX, async (text) => {
+    const taken = await say(c.name, text, mode);
+    if (taken) chosen.value = '';
+    return taken;
+  });
+  const off = !live.value || asked.value !== '' || !words.text.value.trim() || words.long || !c.configured;
 
-  useLayoutEffect(() => {
-    const el = field.current;
-    if (!el) return;
-    el.style.height = 'auto';
-    el.style.height = `${Math.min(HEIGHT_MAX_PX, el.scrollHeight + 2)}px`;
-  }, [text.value]);
-
-  const write = (/** @type {string} */ words) => {
-    text.value = words;
-    if (words) drafts.set(c.name, words); else drafts.delete(c.name);
-  };
-  const send = async () => {
-    if (off) return;
-    const words = text.value;
-    write('');
-    if (await say(c.name, words, mode)) chosen.value = '';
-    else write(words + (text.value ? `\n${text.value}` : '')); // nothing is lost that was not taken
-    field.current?.focus();
-  };
-  // Enter sends, but where it is a touch away: there it makes a line.
-  const sends = (/** @type {KeyboardEvent} */ e) => e.key === 'Enter' && !e.isComposing && !e.shiftKey && (!touch.matches || e.ctrlKey || e.metaKey);
-  const onKeyDown = (/** @type {KeyboardEvent} */ e) => { if (sends(e)) { e.preventDefault(); void send(); } };
-  const onKeyPress = (/** @type {KeyboardEvent} */ e) => { if (sends(e)) e.preventDefault(); };
+  const go = async () => { if (!off) await words.send(); };
   const about = mode === 'interrupt' && c.lead ? `Stops the turn until ${plain(c.lead, 40)} has answered you; then it goes on.` : MODES[mode]?.about ?? '';
-  return html`<form class="composer composer-${plain(mode, 12)}" aria-label="Say something" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void send(); }}>
+  return html`<form class="composer composer-${plain(mode, 12)}" aria-label="Say something" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void go(); }}>
     <${Open} c=${c} />
     <div class="composer-box"><label class="hidden" for="words">What you say in ${plain(c.name, 80)}</label>
-      <textarea id="words" ref=${field} rows="1" placeholder=${c.configured ? `Say something in #${plain(c.name, 40)}` : 'This channel takes nothing any more'} aria-describedby="mode-about" value=${text.value}
-        onInput=${(/** @type {any} */ e) => { write(e.target.value); forgive('say'); }} onKeyDown=${onKeyDown} onKeyPress=${onKeyPress}></textarea>
+      <textarea id="words" ref=${words.field} rows="1" placeholder=${c.configured ? `Say something in #${plain(c.name, 40)}` : 'This channel takes nothing any more'} aria-describedby="mode-about" value=${words.text.value}
+        onInput=${(/** @type {any} */ e) => { words.write(e.target.value); forgive('say'); }} ...${words.keys(go)}></textarea>
       <button type="submit" class="order order-send" aria-disabled=${off ? 'true' : undefined} aria-busy=${asked.value === 'say' ? 'true' : undefined}><${Icon} name="send" /><span>Send</span></button></div>
     <div class="composer-foot"><fieldset class="seg modes"><legend class="hidden">How it meets the turn</legend>${Object.entries(MODES).map(([key, m]) => html`<label key=${key} class="mode ${mode === key ? 'mode-on' : ''}" title=${m.about}><input type="radio" class="hidden" name="mode" value=${key} checked=${mode === key} onChange=${() => { chosen.value = key; }} />${m.name}</label>`)}</fieldset>
-      <p id="mode-about" class="mode-about">${long ? html`<span class="too-long">${count(size)} bytes; ${count(MESSAGE_BYTES_MAX)} at most. What is longer is a file.</span>` : html`${about}${mode === c.mode ? html` <span class="soft">The default here.</span>` : ''}`}</p></div>
+      <p id="mode-about" class="mode-about">${words.long ? html`<span class="too-long">${count(words.size)} bytes; ${count(MESSAGE_BYTES_MAX)} at most. What is longer is a file.</span>` : html`${about}${mode === c.mode ? html` <span class="soft">The default here.</span>` : ''}`}</p></div>
     <${Fault} at="say" />
   </form>`;
 }
