@@ -92,10 +92,10 @@ func about(e engine.ChannelEntry) string {
 	switch e.Kind {
 	case entryHuman:
 		if e.Mode != "" {
-			text += " (" + plain(e.Mode) + ")"
+			text += " (" + line(e.Mode, speakerWidth) + ")"
 		}
 		if e.State != "" && e.State != string(turn.Answered) {
-			text += " " + plain(e.State)
+			text += " " + line(e.State, speakerWidth)
 		}
 	case entryAside:
 		text += " without the turn"

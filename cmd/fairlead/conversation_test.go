@@ -111,6 +111,7 @@ func FuzzConversation(f *testing.F) {
 		f.Add(text, 60)
 	}
 	f.Add([]byte(`{"kind":"human","n":1,"by":"a\nb","text":"\n\n\r\n12:00:00  x  #1\n\u200b漢字漢字"}`), 21)
+	f.Add([]byte(`{"kind":"human","n":1,"by":"a","mode":"x\nevil","state":"y\nevil","text":"t"}`), 60)
 	f.Fuzz(func(t *testing.T, raw []byte, width int) {
 		var e engine.ChannelEntry
 		if json.Unmarshal(raw, &e) != nil {
