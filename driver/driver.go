@@ -37,6 +37,16 @@ type Agent struct {
 	Workspace string   // absolute; the agent's working directory
 	Env       []string // K=V, references already resolved: never log it, never journal it
 	Model     string
+	Mode      string // acp, claude, codex: the program's own word for what it may do without asking; empty: the one that asks
+	MCP       MCP    // where the agent finds our own tools; its zero value: nowhere
+}
+
+// MCP is where one session finds the tools of its team. The token names the agent and the
+// session; it goes into the environment of the process, and nowhere else.
+type MCP struct {
+	URL   string   // http://127.0.0.1:7466/mcp; empty: none
+	Token string   // a secret
+	Stdio []string // a command that speaks MCP on standard input and output, for programs that know no other
 }
 
 // Session is one life of an agent's process.
@@ -47,6 +57,10 @@ type Session struct {
 	Attempt int
 
 	Told    bool   // the prompt is what it works for: a program that takes no prompts gets it on standard input
+	// Resume is the program's own id of the conversation that is to go on (Conversation.ID of an
+	// earlier session); empty: a new one begins. A driver that can resume nothing ignores it.
+	Resume string
+
 	Channel string // of a Turn: where it begins; empty for every other kind
 	Turn    uint64 // the number of the turn it begins with; 0: it begins with an answer that needs none
 }
@@ -83,6 +97,11 @@ const (
 	Listening       FactKind = "listening" // all that it was told is answered; it waits for the next prompt
 	Stopped         FactKind = "stopped"
 	Faulted         FactKind = "faulted" // a line that could not be understood: kept, shown, never fatal
+
+	PermissionAnswered  FactKind = "permission_answered"  // the program was told; Fact.Ask.ID says of which question, Fact.Text which option
+	PermissionWithdrawn FactKind = "permission_withdrawn" // the program does not want to know any more; Fact.Ask.ID
+	ConversationNamed   FactKind = "conversation_named"   // the program's own name of the conversation, also where it has changed
+	RateLimited         FactKind = "rate_limited"         // its provider takes no more until Fact.Until
 )
 
 // Fact is one thing an agent was seen to do. Every driver gives the same ones.
@@ -102,6 +121,9 @@ type Fact struct {
 	Usage Usage  // UsageReported
 	Stop  Stop   // Stopped
 
+	Conversation Conversed // ConversationNamed
+	Until        time.Time // RateLimited; zero: it is not said until when
+
 	// Input is, of Listening, how many bytes of its standard input the agent had taken
 	// by then; 0: it does not say. Where more was written, what was written meanwhile is
 	// still to be answered, and it will listen once more.
@@ -110,10 +132,25 @@ type Fact struct {
 	Raw json.RawMessage // what it was made of, where that was JSON; valid JSON or nil
 }
 
-// Ask is a question for permission that waits for an answer.
+// Conversed is what a program says of the conversation that a session holds with it.
+type Conversed struct {
+	ID      string `json:"id"`                // by which it is resumed
+	Model   string `json:"model,omitempty"`   // in the program's own words
+	Mode    string `json:"mode,omitempty"`    // the same
+	Program string `json:"program,omitempty"` // its name and version
+	Resumed bool   `json:"resumed,omitempty"` // it goes on with what was said before
+
+	// Enforced is what holds this program, in one line for people: asks before it writes and runs;
+	// asks nothing: only what its own settings forbid.
+	Enforced string `json:"enforced,omitempty"`
+}
+
+// Ask is a question for permission that waits for an answer. What is asked for is Fact.Text, Fact.Tool
+// and the call's arguments in Fact.Raw, under args.
 type Ask struct {
 	ID      string   `json:"id"`
 	Options []Option `json:"options,omitempty"`
+	Paths   []string `json:"paths,omitempty"` // which files it is about, as far as the program says; absolute
 }
 
 // Option is one answer an agent offers. Several may share a kind: choose by ID.
@@ -200,6 +237,37 @@ func HearsAs(d Driver, a Agent, kind Kind) bool {
 		return false
 	}
 	return TakesInput(d)
+}
+
+// Steers says whether an agent that is told something in the middle of an answer hears it there. Where
+// it does not, what is said meanwhile is kept for it until the answer is over.
+func Steers(d Driver) bool {
+	if s, ok := d.(interface{ Steers() bool }); ok {
+		return s.Steers()
+	}
+	return TakesInput(d)
+}
+
+// Resumer is a Driver that can go on with an earlier conversation, by Session.Resume.
+type Resumer interface {
+	Resumes(a Agent) bool
+}
+
+// Prober is a Driver that can look at a program: is it there, which version, what works? It starts the
+// program and no conversation, and needs no network.
+type Prober interface {
+	Probe(ctx context.Context, a Agent) (Probed, error)
+}
+
+// Probed is what a look at a program has found.
+type Probed struct {
+	Program  string // name and version
+	Path     string
+	Speaks   string   // acp 1, stream-json, exec --json
+	Resumes  bool     // it can go on with an earlier conversation
+	MCP      []string // how it takes our tools: http, stdio
+	Enforced string   // as Conversed.Enforced
+	Warnings []string // what does not work, and what to do
 }
 
 // Answerer is a Conversation whose agent asks for permission. A program that
