@@ -56,7 +56,7 @@ type Session struct {
 	Prompt  string // what it is to do; a command is told only in a Turn, or where Told says so
 	Attempt int
 
-	Told    bool   // the prompt is what it works for: a program that takes no prompts gets it on standard input
+	Told bool // the prompt is what it works for: a program that takes no prompts gets it on standard input
 	// Resume is the program's own id of the conversation that is to go on (Conversation.ID of an
 	// earlier session); empty: a new one begins. A driver that can resume nothing ignores it.
 	Resume string
