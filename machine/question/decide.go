@@ -1,0 +1,347 @@
+package question
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Decide says what an input leads to, or why it is refused. It changes nothing. No change at all is
+// an answer, too: it is so already. by is who is behind it: human/ann.
+func (b *Book) Decide(at time.Time, by string, in Input) ([]Change, error) {
+	d := &draft{book: *b, at: at, by: by}
+	var err error
+	switch in := in.(type) {
+	case Ask:
+		err = d.ask(in)
+	case Answer:
+		err = d.answer(in)
+	case Cover:
+		if in.Verdict.Rule != "" {
+			err = d.moveID(in.ID, Ruled, in.Verdict)
+		}
+	case Hand:
+		if q := b.Questions[in.ID]; q == nil || !q.Over() { // told twice after a crash
+			err = d.moveID(in.ID, Handed, in)
+		}
+	case TakeBack:
+		err = d.takeBack(in)
+	case Revoke:
+		err = d.revoke(in.ID)
+	case Due:
+		for _, q := range b.Open("") {
+			if !q.ExpiresAt.IsZero() && !at.Before(q.ExpiresAt) {
+				err = cmp.Or(err, d.move(*q, TimeUp, in))
+			}
+		}
+	default:
+		panic(fmt.Sprintf("question: no such input: %T", in))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.changes, nil
+}
+
+// draft collects changes on a copy on which those so far are true.
+type draft struct {
+	book    Book
+	at      time.Time
+	by      string
+	changes []Change
+}
+
+func (d *draft) add(ch Change) {
+	d.changes = append(d.changes, ch)
+	d.book.Apply(ch)
+}
+
+func (d *draft) moveID(id string, event Event, in any) error {
+	q := d.book.Questions[id]
+	if q == nil {
+		return refusal(id, event, None, "", "no such question is known; `fairlead inbox` lists those that wait")
+	}
+	return d.move(*q, event, in)
+}
+
+// move takes a rule of the table with a question.
+func (d *draft) move(q Question, event Event, in any) error {
+	from := cmp.Or(q.State, None)
+	rule, err := Table.Look(q.ID, from, event)
+	if err != nil {
+		if from == Answered || q.Over() {
+			return refusal(q.ID, event, from, "", endWords(&q))
+		}
+		return err
+	}
+	for _, act := range rule.Do {
+		switch act {
+		case Keep, LetStand: // kept already; stands after it
+		case TakeRule:
+			verdict := in.(Verdict) //nolint:forcetypeassert // the event says so
+			q.Allow, q.Rule, q.By, q.AnsweredAt = verdict.Allow, verdict.Rule, byRule, d.at
+			q.Option = q.optionFor(q.Allow)
+		case TakeAnswer:
+			answer := in.(Answer) //nolint:forcetypeassert // the event says so
+			q.Allow, q.Option, q.Text, q.Scope = answer.Allow, answer.Option, answer.Text, answer.Scope
+			q.By, q.AnsweredAt = d.by, d.at
+		case TakeDefault:
+			q.Allow, q.Option, q.By, q.AnsweredAt = q.Otherwise, q.Default, byTime, d.at
+			if q.Kind == Permission {
+				q.Option = q.optionFor(q.Allow)
+			}
+		case NoteEnd:
+			q.EndedAt = d.at
+			if back, is := in.(TakeBack); is {
+				q.Ended = line(back.Why)
+			}
+		}
+	}
+	q.State = rule.To
+	d.add(Change{Entity: q.ID, Row: rule.ID, From: from, To: rule.To, Event: event, Body: Body{Question: &q}})
+	if slices.Contains(rule.Do, LetStand) {
+		d.letStand(&q)
+	}
+	return nil
+}
+
+const (
+	byRule = "rule"
+	byTime = "time"
+)
+
+func endWords(q *Question) string {
+	switch {
+	case q.State == Withdrawn && q.Ended != "":
+		return "it is not to be answered any more: " + q.Ended
+	case q.State == Withdrawn:
+		return "it is not to be answered any more"
+	case q.By == byTime:
+		return "nobody answered in time; what had been agreed for that case was the answer"
+	case q.By == byRule:
+		return "a rule has answered it: " + q.Rule
+	}
+	return "it was answered by " + q.By
+}
+
+func (d *draft) ask(in Ask) error {
+	q := in.Question
+	if d.book.Of(q.Session, q.Ask) != nil {
+		return nil
+	}
+	switch {
+	case q.Agent == "" || q.Session == "" || q.Ask == "":
+		return refusal(cmp.Or(q.Ask, "a question"), Raised, None, "Q1", "it does not say who asks, in which session, and what it is called")
+	case q.Kind != Permission && q.Kind != Asked && q.Kind != Resume:
+		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("there is no kind of question %q", cut(string(q.Kind), lineMax)))
+	case len(d.book.Open(q.Agent)) >= openMax && in.Verdict.Rule == "":
+		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("%d questions of %s wait already; answer some, or end its session", openMax, q.Agent))
+	}
+	q = Question{
+		N: d.book.Asked + 1, ID: id("q", d.book.Asked+1), Kind: q.Kind, Agent: q.Agent, Session: q.Session, Ask: q.Ask,
+		What: line(q.What), Tool: line(q.Tool), Call: cut(q.Call, callMax), Key: q.Key, Why: line(q.Why),
+		Paths: lines(q.Paths, pathsMax), Options: options(q.Options), AskedAt: d.at,
+		ExpiresAt: q.ExpiresAt, Otherwise: q.Otherwise, Default: q.Default,
+	}
+	if q.Kind == Asked {
+		q.What = cut(strings.TrimSpace(in.Question.What), textMax)
+	}
+	if q.Kind != Permission {
+		return d.move(q, Raised, in)
+	}
+	verdict := in.Verdict
+	if s := d.book.Covering(q.Agent, q.Session, q.Tool, q.Key); s != nil && (verdict.Rule == "" || verdict.Allow) { // a rule's no stands above it
+		verdict = Verdict{Rule: s.ID, Allow: s.Allow}
+	}
+	if verdict.Rule != "" {
+		return d.move(q, Ruled, verdict)
+	}
+	return d.move(q, Raised, in)
+}
+
+func lines(list []string, most int) []string {
+	var out []string
+	for _, s := range list[:min(len(list), most)] {
+		out = append(out, line(s))
+	}
+	return out
+}
+
+// options keeps those that can be named. An id is never shortened: it would be another one.
+func options(list []Option) []Option {
+	var out []Option
+	for _, o := range list {
+		if len(out) < optionsMax && o.ID != "" && len(o.ID) <= lineMax {
+			out = append(out, Option{ID: o.ID, Kind: line(o.Kind), Label: line(o.Label)})
+		}
+	}
+	return out
+}
+
+func (d *draft) answer(in Answer) error {
+	q := d.book.Questions[in.ID]
+	if q == nil || q.State != Open {
+		return d.moveID(in.ID, Replied, in)
+	}
+	in.Scope, in.Text = cmp.Or(in.Scope, Once), strings.ToValidUTF8(in.Text, "\uFFFD")
+	chosen := slices.IndexFunc(q.Options, func(o Option) bool { return o.ID == in.Option })
+	wrong := ""
+	switch {
+	case len(in.Text) > textMax:
+		wrong = fmt.Sprintf("the answer has %d bytes, %d is the most", len(in.Text), textMax)
+	case in.Scope != Once && in.Scope != Session && in.Scope != Always:
+		wrong = fmt.Sprintf("an answer stands once, session or always, not %q", cut(string(in.Scope), lineMax))
+	case in.Option != "" && chosen < 0:
+		wrong = fmt.Sprintf("there is no option %q; there are %s", cut(in.Option, lineMax), names(q.Options))
+	case q.Kind != Permission && in.Scope != Once:
+		wrong = "only a permission can stand for longer than once"
+	case in.Scope != Once && q.Key == "":
+		wrong = "what exactly is asked for is not known, so an answer cannot stand for the next ones; answer it once"
+	case q.Kind == Resume && chosen < 0:
+		wrong = "name one of " + names(q.Options)
+	case q.Kind == Asked && in.Option == "" && strings.TrimSpace(in.Text) == "":
+		wrong = "it asks for words, or for one of its options; give --text, or name one of " + names(q.Options)
+	}
+	if wrong != "" {
+		return refusal(q.ID, Replied, q.State, "Q3", wrong)
+	}
+	if q.Kind == Permission {
+		if says, known := q.says(chosen); known && says != in.Allow {
+			return refusal(q.ID, Replied, q.State, "Q3", fmt.Sprintf("the option %q says %s, and the answer %s", in.Option, yesNo(says), yesNo(in.Allow)))
+		}
+		if in.Option == "" {
+			in.Option = q.optionFor(in.Allow)
+		}
+	}
+	return d.move(*q, Replied, in)
+}
+
+// says is whether an option allows, where its kind tells.
+func (q *Question) says(option int) (allow, known bool) {
+	if option < 0 {
+		return false, false
+	}
+	switch kind := q.Options[option].Kind; {
+	case strings.HasPrefix(kind, "allow"):
+		return true, true
+	case strings.HasPrefix(kind, "reject"):
+		return false, true
+	}
+	return false, false
+}
+
+func yesNo(allow bool) string {
+	if allow {
+		return "yes"
+	}
+	return "no"
+}
+
+func names(list []Option) string {
+	ids := make([]string, 0, len(list))
+	for _, o := range list {
+		ids = append(ids, o.ID)
+	}
+	return cmp.Or(strings.Join(ids, ", "), "(it names none)")
+}
+
+// optionFor chooses what who asked is told: once before always, since what stands is ours to remember.
+// Several may be of one kind, and one of a kind that we do not know may do more than it says: only
+// those four are chosen. Empty: it offered none that says so.
+func (q *Question) optionFor(allow bool) string {
+	kinds := []string{"reject_once", "reject_always"}
+	if allow {
+		kinds = []string{"allow_once", "allow_always"}
+	}
+	for _, kind := range kinds {
+		for _, o := range q.Options {
+			if o.Kind == kind {
+				return o.ID
+			}
+		}
+	}
+	return ""
+}
+
+// letStand has an answer answer the next ones, and those that wait already.
+func (d *draft) letStand(q *Question) {
+	if q.Scope == Once {
+		return
+	}
+	s := Standing{
+		N: d.book.Stood + 1, ID: id("s", d.book.Stood+1), Agent: q.Agent, Tool: q.Tool, Call: q.Call, Key: q.Key,
+		Allow: q.Allow, By: q.By, At: d.at, From: q.ID,
+	}
+	if q.Scope == Session {
+		s.Session = q.Session
+	}
+	// The newest word counts: what stood for the same calls stands no longer.
+	own := 0
+	for _, old := range d.book.List() {
+		if old.Agent != s.Agent {
+			continue
+		}
+		own++
+		if old.Tool == s.Tool && old.Key == s.Key && old.Session == s.Session {
+			d.endStanding(old.ID)
+			own--
+		}
+	}
+	for _, old := range d.book.List() { // the oldest make room
+		if own < standingMax {
+			break
+		}
+		if old.Agent == s.Agent {
+			d.endStanding(old.ID)
+			own--
+		}
+	}
+	d.add(Change{Entity: s.ID, Row: "Q3", From: None, To: None, Event: Stands, Body: Body{Standing: &s}})
+	for _, other := range d.book.Open(q.Agent) {
+		if other.Kind != Permission {
+			continue
+		}
+		if c := d.book.Covering(other.Agent, other.Session, other.Tool, other.Key); c != nil {
+			if err := d.move(*other, Ruled, Verdict{Rule: c.ID, Allow: c.Allow}); err != nil {
+				panic("question: an open question cannot be answered: " + err.Error())
+			}
+		}
+	}
+}
+
+func (d *draft) endStanding(id string) {
+	d.add(Change{Entity: id, Row: "Q7", From: None, To: None, Event: Revoked, Body: Body{Revoked: id}})
+}
+
+// takeBack withdraws one question, or all of a session, and with the session what stood for it.
+func (d *draft) takeBack(in TakeBack) error {
+	if in.ID != "" {
+		if q := d.book.Questions[in.ID]; q == nil || q.Over() {
+			return nil
+		}
+		return d.moveID(in.ID, TakenBack, in)
+	}
+	for _, q := range append(d.book.Open(""), d.book.Untold("")...) {
+		if q.Session == in.Session {
+			if err := d.move(*q, TakenBack, in); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range d.book.List() {
+		if s.Session != "" && s.Session == in.Session {
+			d.endStanding(s.ID)
+		}
+	}
+	return nil
+}
+
+func (d *draft) revoke(id string) error {
+	if d.book.Standing[id] == nil {
+		return refusal(id, Revoked, None, "Q7", "no such answer stands; `fairlead standing` lists them")
+	}
+	d.endStanding(id)
+	return nil
+}
