@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -40,6 +41,7 @@ func Facts(t testing.TB, d driver.Driver, w driver.Wire, from int64) []driver.Fa
 var kinds = []driver.FactKind{
 	driver.Said, driver.Thought, driver.ToolCalled, driver.PermissionAsked,
 	driver.UsageReported, driver.Listening, driver.Stopped, driver.Faulted,
+	driver.PermissionAnswered, driver.PermissionWithdrawn, driver.ConversationNamed, driver.RateLimited,
 }
 
 // wrong says how a fact breaks the rules of the seam.
@@ -59,6 +61,12 @@ func wrong(f driver.Fact) string {
 		return "negative usage"
 	case f.Kind == driver.PermissionAsked && f.Ask.ID == "":
 		return "a question without an id"
+	case (f.Kind == driver.PermissionAnswered || f.Kind == driver.PermissionWithdrawn) && f.Ask.ID == "":
+		return "the end of a question that is not named"
+	case (f.Kind == driver.ConversationNamed) != (f.Conversation.ID != ""):
+		return "a conversation without a name, or the name of one where none is named"
+	case !f.Until.IsZero() && f.Kind != driver.RateLimited:
+		return "a moment to wait for where nothing is limited"
 	case f.Kind == driver.Listening && (f.Part || f.Tool != ""):
 		return "a moment that is told as if it were speech"
 	case f.Input < 0 || f.Input > 0 && f.Kind != driver.Listening:
@@ -130,6 +138,18 @@ func Render(f driver.Fact) string {
 		for _, o := range f.Ask.Options {
 			fmt.Fprintf(&b, " %s(%s)", o.ID, o.Kind)
 		}
+	}
+	if len(f.Ask.Paths) > 0 {
+		fmt.Fprintf(&b, " paths=%q", f.Ask.Paths)
+	}
+	if f.Ask.ID != "" && f.Kind != driver.PermissionAsked {
+		fmt.Fprintf(&b, " ask=%q", f.Ask.ID)
+	}
+	if f.Kind == driver.ConversationNamed {
+		fmt.Fprintf(&b, " conversation=%+v", f.Conversation)
+	}
+	if !f.Until.IsZero() {
+		fmt.Fprintf(&b, " until=%s", f.Until.UTC().Format(time.RFC3339))
 	}
 	if f.Kind == driver.UsageReported {
 		fmt.Fprintf(&b, " in=%d out=%d cost=%v", f.Usage.InputTokens, f.Usage.OutputTokens, f.Usage.CostUSD)

@@ -1,15 +1,14 @@
 package script
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
 // Driver starts this same program again, as a script agent. Its zero value is
@@ -46,8 +45,8 @@ func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) 
 	if a.Script == "" {
 		return driver.Launch{}, fmt.Errorf("agent %s has no script; give it one, as in `script: %s.script.yaml`", a.Name, a.Name)
 	}
-	if len(s.Prompt) > driver.PromptBytesMax {
-		return driver.Launch{}, fmt.Errorf("agent %s: the prompt has %d bytes, %d is the most; put it in a file and name the file", a.Name, len(s.Prompt), driver.PromptBytesMax)
+	if err := speech.CheckPrompt(s.Prompt); err != nil {
+		return driver.Launch{}, fmt.Errorf("agent %s: %w", a.Name, err)
 	}
 	exe, err := d.exe()
 	if err != nil {
@@ -68,7 +67,7 @@ func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) 
 	}
 	return driver.Launch{
 		Argv: argv, Dir: a.Workspace, Env: driver.Environment(a, s),
-		Input: Order{Type: OrderStart, Text: s.Prompt}.encode(), KeepStdin: true,
+		Input: Order{Type: OrderStart, Text: s.Prompt}.Encode(), KeepStdin: true,
 	}, nil
 }
 
@@ -87,24 +86,12 @@ func (d Driver) exe() (string, error) {
 
 // Converse listens to one session and tells it things.
 func (Driver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
-	return conversation{w}
+	return speech.Conversation{Wire: w}
 }
 
-// Outcome believes the terminal event, and nothing else: an exit code says too little.
-func (Driver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
-	switch {
-	case stop != nil && stop.OK:
-		return driver.Outcome{OK: true, Why: stop.Detail}
-	case stop != nil && stop.Detail != "":
-		return driver.Outcome{Why: stop.Reason + ": " + stop.Detail}
-	case stop != nil:
-		return driver.Outcome{Why: stop.Reason}
-	case exit.Signal != "":
-		return driver.Outcome{Why: "ended by " + exit.Signal + " before it had finished"}
-	case exit.Code < 0:
-		return driver.Outcome{Why: "ended before it had finished; how is not known"}
-	}
-	return driver.Outcome{Why: fmt.Sprintf("ended with exit code %d and did not say that it had finished", exit.Code)}
+// Outcome believes the terminal event, and nothing else.
+func (Driver) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
+	return speech.Outcome(s, exit, stop)
 }
 
 // TakesInput is true: a script hears orders whatever it plays.
@@ -150,49 +137,4 @@ func expects(steps []Step) (n int) {
 	return min(n, 2)
 }
 
-type conversation struct{ wire driver.Wire }
-
-var (
-	_ driver.Talker   = Driver{}
-	_ driver.Answerer = conversation{}
-)
-
-// Facts makes one fact of every line.
-func (c conversation) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {
-	return func(yield func(driver.Fact, error) bool) {
-		for line, err := range driver.ReadLines(ctx, c.wire, from) {
-			if err != nil {
-				yield(driver.Fact{}, err)
-				return
-			}
-			if !yield(fact(line), nil) {
-				return
-			}
-		}
-	}
-}
-
-// Prompt tells the agent something; a step expect_prompt reads it.
-func (c conversation) Prompt(ctx context.Context, text string) error {
-	if len(text) > driver.PromptBytesMax {
-		return fmt.Errorf("the prompt has %d bytes, %d is the most; put it in a file and name the file", len(text), driver.PromptBytesMax)
-	}
-	return c.send(ctx, Order{Type: OrderPrompt, Text: text})
-}
-
-// Answer answers a question that the step ask asked.
-func (c conversation) Answer(ctx context.Context, ask, option string) error {
-	return c.send(ctx, Order{Type: OrderAnswer, ID: ask, Option: option})
-}
-
-// Cancel ends the step that is under way and then the session.
-func (c conversation) Cancel(ctx context.Context) error {
-	return c.send(ctx, Order{Type: OrderCancel})
-}
-
-func (c conversation) send(ctx context.Context, o Order) error {
-	if err := c.wire.Send(ctx, o.encode()); err != nil {
-		return fmt.Errorf("send %s to the agent: %w", o.Type, err)
-	}
-	return nil
-}
+var _ driver.Talker = Driver{}

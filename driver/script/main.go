@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
 // Verb is the first argument of a process that plays a script.
@@ -32,7 +33,7 @@ func Intercept() {
 // With --told the prompt is the first line on standard input, an Order of the type
 // start: it comes with the start of the process, so it cannot be typed twice.
 func Main(args []string) int {
-	out := &voice{out: os.Stdout}
+	out := speech.NewWriter(os.Stdout)
 	part, file, told, err := arguments(args)
 	if err != nil {
 		return refuse(out, err)
@@ -71,13 +72,13 @@ func Main(args []string) int {
 		close(stop)
 	}()
 	orders := make(chan Order)
-	go readOrders(os.Stdin, orders, func(err error) {
-		out.tell(event{Type: driver.Faulted, Text: err.Error()})
+	go speech.ReadOrders(os.Stdin, orders, func(err error) {
+		out.Tell(event{Type: driver.Faulted, Text: err.Error()})
 	})
 	if told {
 		select {
 		case o := <-orders: // its zero value where nobody will ever speak
-			part.Prompt, part.taken = o.Text, o.end
+			part.Prompt, part.taken = o.Text, o.End
 		case <-stop:
 		}
 	}
@@ -120,10 +121,10 @@ func arguments(args []string) (part Part, file string, told bool, err error) {
 }
 
 // refuse tells what hinders the play, so that it is read where the play would be.
-func refuse(out *voice, err error) int {
-	out.say(driver.Faulted, "", err.Error())
+func refuse(out *speech.Writer, err error) int {
+	out.Say(driver.Faulted, "", err.Error())
 	ok := false
-	out.tell(event{Type: driver.Stopped, OK: &ok, Reason: "failed", Detail: "the script was not played"})
+	out.Tell(event{Type: driver.Stopped, OK: &ok, Reason: "failed", Detail: "the script was not played"})
 	return CodeFaulty
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
 // Part is who plays, and what for.
@@ -64,7 +65,7 @@ func Play(ctx context.Context, program *Program, part Part, stage Stage) End {
 	n := number(part.Session)
 	p := &player{
 		ctx: ctx, stage: stage, part: part, program: program, n: n,
-		voice:   &voice{out: stage.Out},
+		voice:   speech.NewWriter(stage.Out),
 		answers: make(map[string]string), taken: part.taken,
 		vars: map[string]string{
 			varName: part.Name, varSession: part.Session, varN: strconv.Itoa(n), varKind: string(part.Kind),
@@ -85,7 +86,7 @@ type player struct {
 	stage   Stage
 	part    Part
 	program *Program
-	voice   *voice
+	voice   *speech.Writer
 	vars    map[string]string
 	draw    *rand.Rand
 	n       int
@@ -167,8 +168,8 @@ func (p *player) end(err error) End {
 	default:
 		stop, code = driver.Stop{Reason: "failed", Detail: err.Error()}, CodeFailed
 	}
-	p.voice.tell(event{Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail})
-	if p.voice.broken() != nil {
+	p.voice.Tell(event{Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail})
+	if p.voice.Broken() != nil {
 		return End{Code: CodeFailed}
 	}
 	return End{Stop: &stop, Code: code}
@@ -231,7 +232,7 @@ func (e placedError) Unwrap() error { return e.error }
 
 // lookUp takes the orders that wait, without waiting for any.
 func (p *player) lookUp() error {
-	if err := p.voice.broken(); err != nil {
+	if err := p.voice.Broken(); err != nil {
 		return errGone
 	}
 	for {
@@ -292,7 +293,7 @@ func (p *player) take(o Order, ok bool) error {
 		p.stage.Orders, p.letGo = nil, true // nobody speaks any more: what waits for an answer waits for Stop
 		return nil
 	}
-	p.taken = max(p.taken, o.end)
+	p.taken = max(p.taken, o.End)
 	switch o.Type {
 	case OrderCancel:
 		return errCancelled
@@ -300,7 +301,7 @@ func (p *player) take(o Order, ok bool) error {
 		p.answers[o.ID] = o.Option
 	case OrderStart, OrderPrompt:
 		if len(p.prompts) >= promptsMax {
-			p.voice.tell(event{
+			p.voice.Tell(event{
 				Type: driver.Faulted,
 				Text: fmt.Sprintf("a prompt was not taken: %d wait to be read", promptsMax),
 			})
@@ -328,5 +329,5 @@ func (p *player) env() []string {
 
 // envText fits one variable of an environment: Linux takes 128 KiB of each.
 func envText(s string) string {
-	return strings.ReplaceAll(cutText(s), "\x00", "")
+	return strings.ReplaceAll(speech.CutText(s), "\x00", "")
 }

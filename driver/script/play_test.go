@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -429,43 +428,6 @@ func TestUnheard(t *testing.T) {
 type deafEar struct{}
 
 func (deafEar) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
-
-func TestReadOrders(t *testing.T) {
-	in := `{"type":"prompt","text":"a","of":"a newer engine"}` + "\n\nplain words\n" + `{"type":"explode"}` + "\n{half\n" +
-		strings.Repeat("x", orderBytesMax+1) + "\n" + `{"type":"cancel"}`
-	orders := make(chan Order, 10)
-	var complaints []string
-	readOrders(strings.NewReader(in), orders, func(err error) { complaints = append(complaints, err.Error()) })
-	var got []Order
-	for o := range orders {
-		got = append(got, o)
-	}
-	want := []Order{
-		{Type: OrderPrompt, Text: "a", end: int64(strings.Index(in, "\n") + 1)},
-		{Type: OrderPrompt, Text: "plain words", end: int64(strings.Index(in, "words\n") + 6)},
-		{Type: OrderCancel, end: int64(len(in))},
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("orders: %.300v", got)
-	}
-	if len(complaints) != 3 {
-		t.Errorf("complaints: %q", complaints)
-	}
-}
-
-func FuzzOrder(f *testing.F) {
-	f.Add([]byte(`{"type":"answer","id":"ask-1","option":"allow"}`))
-	f.Add([]byte("plain \xff words"))
-	f.Fuzz(func(t *testing.T, line []byte) {
-		o, err := parseOrder(line)
-		if err != nil {
-			return
-		}
-		if again, err := parseOrder(bytes.TrimSpace(o.encode())); err != nil || again != o {
-			t.Fatalf("%+v came back as %+v, %v", o, again, err)
-		}
-	})
-}
 
 // A session of a conversation: files go to its outputs, wherever those are, and nowhere else; what a
 // tool is called with is told, so that somebody can judge it.

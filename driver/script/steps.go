@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
 // step plays one step.
@@ -28,7 +29,7 @@ func (p *player) step(s *Step) error {
 	case "sleep":
 		return p.rest(s.From + time.Duration(p.draw.Int64N(int64(s.To-s.From)+1)))
 	case "usage":
-		p.voice.tell(event{
+		p.voice.Tell(event{
 			Type:  driver.UsageReported,
 			Usage: driver.Usage{InputTokens: s.Tokens[0], OutputTokens: s.Tokens[1], CostUSD: s.CostUSD},
 		})
@@ -44,7 +45,7 @@ func (p *player) step(s *Step) error {
 	case "count":
 		return p.count(s)
 	case "emit":
-		p.voice.raw(append(alphabet(s.N), s.Bytes...))
+		p.voice.Print(append(alphabet(s.N), s.Bytes...))
 	case "hang":
 		return p.hang(s)
 	case "ask":
@@ -68,13 +69,13 @@ func (p *player) speak(kind driver.FactKind, s *Step) error {
 	text := strings.TrimSuffix(p.text(s.Text), "\n")
 	for line := range strings.SplitSeq(text, "\n") {
 		if s.Delay == 0 && s.Chunk == 0 {
-			p.voice.tell(event{Type: kind, Text: line})
+			p.voice.Tell(event{Type: kind, Text: line})
 			continue
 		}
 		all := pieces(line, s.Chunk)
 		for i, piece := range all {
 			more := i < len(all)-1
-			p.voice.tell(event{Type: kind, Text: piece, Part: more})
+			p.voice.Tell(event{Type: kind, Text: piece, Part: more})
 			if !more {
 				break
 			}
@@ -94,7 +95,7 @@ func (p *player) change(s *Step) error {
 	if err != nil {
 		return err
 	}
-	p.voice.tell(event{Type: driver.ToolCalled, Tool: s.Verb, Text: shown, Args: map[string]string{"file_path": shown}})
+	p.voice.Tell(event{Type: driver.ToolCalled, Tool: s.Verb, Text: shown, Args: speech.Args(map[string]string{"file_path": shown})})
 	switch s.Verb {
 	case "write":
 		return world.WriteFile(name, []byte(p.text(s.Content)))
@@ -136,7 +137,7 @@ func (p *player) place(file string) (world World, name, shown string, err error)
 // run runs a command, several times if need be, and shows what it prints.
 func (p *player) run(s *Step) error {
 	command := p.text(s.Text)
-	p.voice.tell(event{Type: driver.ToolCalled, Tool: "run", Text: command, Args: map[string]string{"command": cutText(command)}})
+	p.voice.Tell(event{Type: driver.ToolCalled, Tool: "run", Text: command, Args: speech.Args(map[string]string{"command": speech.CutText(command)})})
 	for try := 1; ; try++ {
 		code, err := p.runOnce(s, command)
 		if err != nil {
@@ -148,7 +149,7 @@ func (p *player) run(s *Step) error {
 		if code == 0 {
 			return nil
 		}
-		p.voice.tell(event{Type: driver.Said, Tool: "run", Text: fmt.Sprintf("[exit code %d]", code)})
+		p.voice.Tell(event{Type: driver.Said, Tool: "run", Text: fmt.Sprintf("[exit code %d]", code)})
 		if try == s.Tries {
 			if s.MayFail {
 				return nil
@@ -204,12 +205,12 @@ func (p *player) runOnce(s *Step, command string) (int, error) {
 // spawn leaves a process running when the session ends: what a holder must end.
 func (p *player) spawn(s *Step) error {
 	command := p.text(s.Text)
-	p.voice.tell(event{Type: driver.ToolCalled, Tool: "spawn", Text: command})
+	p.voice.Tell(event{Type: driver.ToolCalled, Tool: "spawn", Text: command})
 	pid, err := p.stage.World.Spawn(command, s.Mode, s.Holds, p.env())
 	if err != nil {
 		return err
 	}
-	p.voice.say(driver.Said, "spawn", fmt.Sprintf("left running: pid %d (%s)", pid, s.Mode))
+	p.voice.Say(driver.Said, "spawn", fmt.Sprintf("left running: pid %d (%s)", pid, s.Mode))
 	return nil
 }
 
@@ -226,8 +227,8 @@ func (p *player) count(s *Step) error {
 	}
 	for i := 1; i <= s.N; i++ {
 		line := fmt.Appendf(nil, "%s %d/%d\n", p.part.Session, i, s.N)
-		p.voice.raw(line)
-		if ledger != "" && p.voice.broken() == nil {
+		p.voice.Print(line)
+		if ledger != "" && p.voice.Broken() == nil {
 			if err := p.stage.World.AppendFile(ledger, line, true); err != nil {
 				return err
 			}
@@ -247,7 +248,7 @@ func (p *player) count(s *Step) error {
 // hang does nothing until it is told to stop; a deaf one not even then.
 func (p *player) hang(s *Step) error {
 	if s.Text != "" {
-		p.voice.say(driver.Thought, "", p.text(s.Text))
+		p.voice.Say(driver.Thought, "", p.text(s.Text))
 	}
 	if s.Deaf {
 		<-p.ctx.Done()
@@ -269,9 +270,9 @@ func (p *player) ask(s *Step) error {
 	}
 	args := make(map[string]string, len(s.Args))
 	for name, value := range s.Args {
-		args[name] = cutText(p.text(value))
+		args[name] = speech.CutText(p.text(value))
 	}
-	p.voice.tell(event{Type: driver.PermissionAsked, ID: id, Tool: p.text(s.Tool), Text: p.text(s.Text), Options: options, Args: args})
+	p.voice.Tell(event{Type: driver.PermissionAsked, ID: id, Tool: p.text(s.Tool), Text: p.text(s.Text), Options: options, Args: speech.Args(args)})
 	var timer <-chan time.Time
 	if s.Limit > 0 {
 		t := time.NewTimer(s.Limit)
@@ -286,9 +287,9 @@ func (p *player) ask(s *Step) error {
 	switch known := slices.ContainsFunc(options, func(o driver.Option) bool { return o.ID == answer }); {
 	case !ok:
 		answer = "no answer"
-		p.voice.say(driver.Thought, "", fmt.Sprintf("nobody answered within %v", s.Limit))
+		p.voice.Say(driver.Thought, "", fmt.Sprintf("nobody answered within %v", s.Limit))
 	case !known: // strict: an answer that was not offered is no permission
-		p.voice.tell(event{Type: driver.Faulted, Text: fmt.Sprintf("%s was answered with %q, which was not offered", id, clip(answer))})
+		p.voice.Tell(event{Type: driver.Faulted, Text: fmt.Sprintf("%s was answered with %q, which was not offered", id, clip(answer))})
 		answer = "not offered"
 	}
 	p.vars[varAnswer] = answer
@@ -313,7 +314,7 @@ func (p *player) expectPrompt(s *Step) error {
 		return err
 	}
 	if len(p.prompts) == 0 {
-		p.voice.tell(event{Type: driver.Listening, Input: p.taken})
+		p.voice.Tell(event{Type: driver.Listening, Input: p.taken})
 	}
 	var timer <-chan time.Time
 	if s.Limit > 0 {

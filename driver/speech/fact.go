@@ -1,4 +1,4 @@
-package script
+package speech
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// fact understands one line of a script agent's output. A line that does not begin
+// Fact understands one line of an agent's output. A line that does not begin
 // with a brace was printed by something that knows no events: it is Said. All else
 // is an event, or Faulted.
-func fact(line driver.Line) driver.Fact {
+func Fact(line driver.Line) driver.Fact {
 	f := driver.Fact{Kind: driver.Said, Offset: line.End, Text: line.Text()}
 	trimmed := bytes.TrimSpace(line.Bytes)
 	if len(trimmed) == 0 || trimmed[0] != '{' {
@@ -24,7 +24,7 @@ func fact(line driver.Line) driver.Fact {
 		f.Text = "an event was not read, it is too long: " + f.Text
 		return f
 	}
-	var e event
+	var e Event
 	raw := bytes.ToValidUTF8(trimmed, []byte(string(utf8.RuneError)))
 	if !json.Valid(raw) {
 		return f // the line itself says best what it is
@@ -38,25 +38,36 @@ func fact(line driver.Line) driver.Fact {
 		f.Text = why
 		return f
 	}
+	e.fill(&f)
+	return f
+}
+
+// fill says in a fact what an event without a fault says.
+func (e *Event) fill(f *driver.Fact) {
 	f.Kind, f.Text, f.Part, f.Tool = e.Type, e.Text, e.Part, e.Tool
 	switch e.Type {
 	case driver.Listening:
 		f.Part, f.Tool, f.Input = false, "", e.Input // it is a moment and not speech
 	case driver.PermissionAsked:
-		f.Ask = driver.Ask{ID: e.ID, Options: e.Options}
+		f.Ask = driver.Ask{ID: e.ID, Options: e.Options, Paths: e.Paths}
+	case driver.PermissionAnswered, driver.PermissionWithdrawn:
+		f.Ask = driver.Ask{ID: e.ID}
 	case driver.UsageReported:
 		f.Usage = e.Usage
+	case driver.ConversationNamed:
+		f.Conversation = *e.Conversation
+	case driver.RateLimited:
+		f.Until = e.Until
 	case driver.Stopped:
 		f.Stop = driver.Stop{OK: *e.OK, Reason: e.Reason, Detail: e.Detail}
 		f.Text = strings.TrimSuffix(e.Reason+": "+e.Detail, ": ")
 	}
-	return f
 }
 
 // fault says why an event is none; empty where it is one.
-func (e event) fault() string {
+func (e *Event) fault() string {
 	switch e.Type {
-	case driver.Said, driver.Thought, driver.Faulted:
+	case driver.Said, driver.Thought, driver.Faulted, driver.RateLimited:
 	case driver.Listening:
 		if e.Input < 0 {
 			return "a listening event has taken less than nothing"
@@ -65,13 +76,20 @@ func (e event) fault() string {
 		if e.Tool == "" {
 			return "a tool_called event does not name the tool"
 		}
-	case driver.PermissionAsked:
-		if e.ID == "" {
+	case driver.PermissionAsked, driver.PermissionAnswered, driver.PermissionWithdrawn:
+		if e.ID == "" && e.Type == driver.PermissionAsked {
 			return "a permission_asked event has no id: it could not be answered"
+		}
+		if e.ID == "" {
+			return fmt.Sprintf("a %s event does not say of which question", e.Type)
 		}
 	case driver.UsageReported:
 		if e.InputTokens < 0 || e.OutputTokens < 0 || e.CostUSD < 0 {
 			return "a usage_reported event has a negative number"
+		}
+	case driver.ConversationNamed:
+		if e.Conversation == nil || e.Conversation.ID == "" {
+			return "a conversation_named event does not name the conversation"
 		}
 	case driver.Stopped:
 		if e.OK == nil {

@@ -1,0 +1,348 @@
+package scriptmodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// question is a request in our words: what was said, and which tools there are.
+type question struct {
+	turns []Turn
+	tools []tool
+	shape *schema // the answer has to be JSON of this shape
+}
+
+// tool is one that the program offers.
+type tool struct {
+	name  string
+	space string            // the namespace that it stands in, of responses
+	free  bool              // it takes a text and no arguments
+	props map[string]schema // its arguments
+}
+
+// schema is as much of a JSON schema as an answer needs.
+type schema struct {
+	Type       string            `json:"type"`
+	Enum       []any             `json:"enum"`
+	Properties map[string]schema `json:"properties"`
+}
+
+// UnmarshalJSON takes what it understands; `"type": ["string", "null"]` and `true` are schemas, too.
+func (s *schema) UnmarshalJSON(b []byte) error {
+	var loose struct {
+		Type       any                        `json:"type"`
+		Enum       []any                      `json:"enum"`
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(b, &loose) != nil {
+		return nil // a shape that nobody has to fill
+	}
+	s.Enum = loose.Enum
+	switch t := loose.Type.(type) {
+	case string:
+		s.Type = t
+	case []any:
+		if len(t) > 0 {
+			s.Type, _ = t[0].(string)
+		}
+	}
+	for name, raw := range loose.Properties {
+		var p schema
+		if err := json.Unmarshal(raw, &p); err != nil {
+			return err
+		}
+		if s.Properties == nil {
+			s.Properties = map[string]schema{}
+		}
+		s.Properties[name] = p
+	}
+	return nil
+}
+
+// answer is what the parrot does with one request.
+type answer struct {
+	thought string
+	text    string
+	calls   []call
+
+	words int           // the text in so many pieces,
+	pause time.Duration // with so much between them
+	hold  bool          // the end never comes
+
+	status     int // an error instead
+	retryAfter string
+
+	in, out int // what it used, in tokens
+}
+
+// call is one use of a tool.
+type call struct {
+	tool tool
+	args map[string]any
+	free string // of a tool that takes a text
+}
+
+const (
+	tokensIn, tokensOut = 100, 20 // of each answer, unless the prompt says otherwise
+	slowWordsMax        = 10_000
+	quoteMax            = 200 // of a tool's result, in the last words
+)
+
+var item = regexp.MustCompile(`(?m)\bdo: (write|read|bash|mcp|tool|say|think|slow|hold|error|usage)\b[ \t]*([^\r\n]*)`)
+
+// answer finds the prompt that holds a list, counts what was done since, and takes the next item.
+func (q question) answer() answer {
+	a := answer{in: tokensIn, out: tokensOut}
+	if q.shape != nil {
+		filled, err := json.Marshal(q.shape.fill())
+		if err != nil {
+			panic("scriptmodel: a filled schema is no JSON: " + err.Error())
+		}
+		a.text = string(filled)
+		return a
+	}
+	if len(q.tools) == 0 { // a title, a summary: nothing that the list is about
+		a.text = "a conversation"
+		return a
+	}
+	at := -1
+	for i, t := range q.turns {
+		if t.Role == "user" && item.MatchString(t.Text) {
+			at = i
+		}
+	}
+	if at < 0 {
+		a.text = "There is nothing to do."
+		return a
+	}
+	done, last := 0, ""
+	for _, t := range q.turns[at+1:] {
+		if t.Calls > 0 {
+			done++
+		}
+		if t.Role == "tool" {
+			last = t.Text
+		}
+	}
+	next := a.list(q.turns[at].Text, done)
+	if next == nil {
+		a.text = fmt.Sprintf("Done after %d calls. The last result: %.*s", done, quoteMax, last)
+		return a
+	}
+	q.do(&a, next[0], next[1])
+	return a
+}
+
+// list reads what holds for the whole prompt into the answer, and gives the item (verb, rest) that
+// comes after so many calls; nil where none is left. Words that do not call end an answer, so they
+// are not counted: whoever reaches them goes no further.
+func (a *answer) list(prompt string, done int) []string {
+	var next []string
+	for _, m := range item.FindAllStringSubmatch(prompt, -1) {
+		verb, rest := m[1], strings.TrimSpace(m[2])
+		switch {
+		case verb == "think":
+			a.thought = rest
+		case verb == "usage":
+			in, out, _ := strings.Cut(rest, " ")
+			a.in, a.out = number(in), number(out)
+		case next != nil:
+		case !slices.Contains([]string{"say", "slow", "hold", "error"}, verb) && done > 0:
+			done--
+		case done == 0:
+			next = []string{verb, rest}
+		}
+	}
+	return next
+}
+
+func (q question) do(a *answer, verb, rest string) {
+	first, second, _ := strings.Cut(rest, " ")
+	second = strings.TrimSpace(second)
+	switch verb {
+	case "say":
+		a.text = strings.ReplaceAll(rest, `\n`, "\n")
+	case "hold":
+		a.text, a.hold = rest, true
+	case "slow":
+		a.words, a.pause = min(number(first), slowWordsMax), time.Duration(number(second))*time.Millisecond
+		var b strings.Builder
+		for i := range a.words {
+			fmt.Fprintf(&b, "word%d ", i) // no two alike: some programs stop a model that repeats itself
+		}
+		a.text = b.String()
+	case "error":
+		a.status, a.retryAfter = number(first), second
+		if a.status < http.StatusBadRequest {
+			a.status = http.StatusInternalServerError
+		}
+	case "tool":
+		t := tool{name: first}
+		if i := slices.IndexFunc(q.tools, func(t tool) bool { return t.name == first }); i >= 0 {
+			t = q.tools[i]
+		}
+		a.use(call{tool: t, args: arguments(second), free: second})
+	case "mcp":
+		i := slices.IndexFunc(q.tools, func(t tool) bool { return strings.HasSuffix(t.name, first) })
+		if i < 0 {
+			a.text = "No tool is offered whose name ends in " + first + "."
+			return
+		}
+		a.use(call{tool: q.tools[i], args: arguments(second)})
+	case "write":
+		a.use(q.write(first, second))
+	case "read":
+		if t, ok := q.offered("read", "read_file"); ok {
+			a.use(call{tool: t, args: t.args(first, "filePath", "file_path", "path", "absolute_path")})
+			return
+		}
+		a.use(q.shell("cat " + first))
+	case "bash":
+		a.use(q.shell(rest))
+	}
+}
+
+func (a *answer) use(c call) {
+	a.text = "I use " + c.tool.name + "."
+	a.calls = append(a.calls, c)
+}
+
+// write is done with what the program has for it.
+func (q question) write(path, text string) call {
+	if t, ok := q.offered("write", "write_file"); ok {
+		args := t.args(path, "filePath", "file_path", "path")
+		args["content"] = text + "\n"
+		return call{tool: t, args: args}
+	}
+	if t, ok := q.offered("apply_patch"); ok {
+		patch := "*** Begin Patch\n*** Add File: " + path + "\n+" + text + "\n*** End Patch\n"
+		return call{tool: t, free: patch, args: map[string]any{"input": patch}}
+	}
+	return q.shell("printf '%s\\n' '" + text + "' > " + path)
+}
+
+func (q question) shell(command string) call {
+	t, ok := q.offered("bash", "run_shell_command", "exec_command", "shell_command", "shell")
+	if !ok {
+		t = tool{name: "bash"} // the program says that it has none, and the test sees it
+	}
+	args := t.args(command, "command", "cmd")
+	if t.name == "shell" {
+		args["command"] = []string{"bash", "-c", command}
+	}
+	if _, wants := t.props["description"]; wants {
+		args["description"] = "an item of the list"
+	}
+	if _, wants := t.props["is_background"]; wants {
+		args["is_background"] = false
+	}
+	return call{tool: t, args: args}
+}
+
+// offered is the first of these names that the program offers.
+func (q question) offered(names ...string) (tool, bool) {
+	for _, name := range names {
+		if i := slices.IndexFunc(q.tools, func(t tool) bool { return t.name == name }); i >= 0 {
+			return q.tools[i], true
+		}
+	}
+	return tool{}, false
+}
+
+func (q question) names() []string {
+	names := make([]string, len(q.tools))
+	for i, t := range q.tools {
+		names[i] = t.name
+	}
+	return names
+}
+
+// args are arguments with a value under the first of these names that the tool has.
+func (t tool) args(value string, names ...string) map[string]any {
+	for _, name := range names {
+		if _, ok := t.props[name]; ok {
+			return map[string]any{name: value}
+		}
+	}
+	return map[string]any{names[0]: value}
+}
+
+func arguments(text string) map[string]any {
+	args := map[string]any{}
+	if text != "" && json.Unmarshal([]byte(text), &args) != nil {
+		args["not_json"] = text // the tool refuses it, and says so where the test looks
+	}
+	return args
+}
+
+// number is what a word of the list says; nonsense is 0.
+func number(word string) int {
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
+// fill makes the least that fits. Of a choice it takes the first.
+func (s schema) fill() any {
+	if len(s.Enum) > 0 {
+		return s.Enum[0]
+	}
+	switch s.Type {
+	case "object", "":
+		filled := map[string]any{}
+		for name, p := range s.Properties {
+			filled[name] = p.fill()
+		}
+		return filled
+	case "array":
+		return []any{}
+	case "integer", "number":
+		return 1
+	case "boolean":
+		return false
+	}
+	return "scripted"
+}
+
+// String is the answer in the words of Request.Answer.
+func (a answer) String() string {
+	switch {
+	case a.status != 0:
+		return fmt.Sprintf("error %d", a.status)
+	case len(a.calls) > 0:
+		c := a.calls[0]
+		return "call " + c.tool.name + " " + c.json()
+	}
+	return "say " + a.text
+}
+
+func (c call) json() string {
+	b, err := json.Marshal(c.args)
+	if err != nil {
+		panic("scriptmodel: arguments that are no JSON: " + err.Error())
+	}
+	return string(b)
+}
+
+// pieces cuts the text, at words where it is slow.
+func (a answer) pieces() []string {
+	if a.words > 0 {
+		return strings.SplitAfter(strings.TrimSuffix(a.text, " "), " ")
+	}
+	half := len(a.text) / 2
+	for half > 0 && a.text[half]&0xC0 == 0x80 { // not within a character
+		half--
+	}
+	if half == 0 {
+		return []string{a.text}
+	}
+	return []string{a.text[:half], a.text[half:]}
+}

@@ -1,0 +1,67 @@
+package scriptmodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// events writes server-sent events until somebody has enough.
+type events struct {
+	w          http.ResponseWriter
+	gone, over <-chan struct{} // the program hung up; the test has ended
+}
+
+// send writes one event; what is no text is written as JSON.
+func (e *events) send(name string, v any) {
+	if name != "" {
+		fmt.Fprintf(e.w, "event: %s\n", name)
+	}
+	text, ok := v.(string)
+	if !ok {
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic("scriptmodel: an event that is no JSON: " + err.Error())
+		}
+		text = string(b)
+	}
+	fmt.Fprintf(e.w, "data: %s\n\n", text)
+	if f, ok := e.w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// speak says the words of an answer piece by piece, and tells whether anybody still listens.
+func (e *events) speak(a answer, piece func(text string)) bool {
+	for i, text := range a.pieces() {
+		if i > 0 && !e.wait(a.pause) {
+			return false
+		}
+		piece(text)
+	}
+	if a.hold {
+		select {
+		case <-e.gone:
+		case <-e.over:
+		}
+		return false
+	}
+	return true
+}
+
+// wait lets time pass, and tells whether anybody still listens.
+func (e *events) wait(d time.Duration) bool {
+	if d == 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-e.gone:
+	case <-e.over:
+	}
+	return false
+}

@@ -1,0 +1,79 @@
+package speech
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// Conversation listens to one session of an agent that speaks this, and tells it things.
+type Conversation struct{ Wire driver.Wire }
+
+var _ driver.Answerer = Conversation{}
+
+// Facts makes one fact of every line.
+func (c Conversation) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {
+	return func(yield func(driver.Fact, error) bool) {
+		for line, err := range driver.ReadLines(ctx, c.Wire, from) {
+			if err != nil {
+				yield(driver.Fact{}, err)
+				return
+			}
+			if !yield(Fact(line), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Prompt tells the agent something.
+func (c Conversation) Prompt(ctx context.Context, text string) error {
+	if err := CheckPrompt(text); err != nil {
+		return err
+	}
+	return c.send(ctx, Order{Type: OrderPrompt, Text: text})
+}
+
+// Answer answers a question for permission.
+func (c Conversation) Answer(ctx context.Context, ask, option string) error {
+	return c.send(ctx, Order{Type: OrderAnswer, ID: ask, Option: option})
+}
+
+// Cancel ends what is under way and then the session.
+func (c Conversation) Cancel(ctx context.Context) error {
+	return c.send(ctx, Order{Type: OrderCancel})
+}
+
+func (c Conversation) send(ctx context.Context, o Order) error {
+	if err := c.Wire.Send(ctx, o.Encode()); err != nil {
+		return fmt.Errorf("send %s to the agent: %w", o.Type, err)
+	}
+	return nil
+}
+
+// CheckPrompt finds a prompt that is too long to be told.
+func CheckPrompt(text string) error {
+	if len(text) > driver.PromptBytesMax {
+		return fmt.Errorf("the prompt has %d bytes, %d is the most; put it in a file and name the file", len(text), driver.PromptBytesMax)
+	}
+	return nil
+}
+
+// Outcome believes the terminal event, and nothing else: an exit code says too little.
+func Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
+	switch {
+	case stop != nil && stop.OK:
+		return driver.Outcome{OK: true, Why: stop.Detail}
+	case stop != nil && stop.Detail != "":
+		return driver.Outcome{Why: stop.Reason + ": " + stop.Detail}
+	case stop != nil:
+		return driver.Outcome{Why: stop.Reason}
+	case exit.Signal != "":
+		return driver.Outcome{Why: "ended by " + exit.Signal + " before it had finished"}
+	case exit.Code < 0:
+		return driver.Outcome{Why: "ended before it had finished; how is not known"}
+	}
+	return driver.Outcome{Why: fmt.Sprintf("ended with exit code %d and did not say that it had finished", exit.Code)}
+}
