@@ -45,14 +45,15 @@ var imports = []importRow{
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
 	{pkg: "golden"}, // of tests, for tests
 
-	{pkg: "config", inTests: []string{"driver/script"}}, // what init writes has to play
+	{pkg: "config", may: []string{"policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "holder"},
 	{pkg: "notify"},
 	{pkg: "interop", may: []string{"machine", "machine/*", "marker", "condition"}},
 	{pkg: "journal", inTests: []string{"journal/*"}},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
-	{pkg: "driver/*", may: []string{"driver"}, inTests: []string{"driver/*"}},
+	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter"}, inTests: []string{"driver/*", "driver/drivertest/scriptmodel"}},
+	{pkg: "driver/drivertest/scriptmodel"},
 
 	{
 		pkg: "engine", may: append([]string{"interop", "interop/*", "sandbox", "holder", "driver", "journal", "team", "config"}, pure...),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -46,6 +47,11 @@ type Body struct {
 	Presence *presence.Body `json:"presence,omitempty"`
 
 	Dispatch *FolderSet `json:"dispatch,omitempty"` // of a session folder
+
+	Question     *question.Body `json:"question,omitempty"`
+	Limited      *Limited       `json:"limited,omitempty"`      // what the agent's provider said
+	Conversation *Conversation  `json:"conversation,omitempty"` // of the agent's session, by the program's own name
+	Says         *Says          `json:"says,omitempty"`         // what the agent says of itself
 }
 
 // ControlSet is an agent's control as it is now.
@@ -126,6 +132,16 @@ func (t *Team) Apply(ch Change) {
 		t.Crew.Apply(ch.presence())
 	case ch.Body.Dispatch != nil:
 		t.applyFolder(name, ch.Body.Dispatch)
+	case ch.Body.Question != nil:
+		t.applyQuestion(*ch.Body.Question)
+	case ch.Body.Limited != nil:
+		limited := *ch.Body.Limited
+		t.Agents[name].Limited = &limited
+	case ch.Body.Conversation != nil:
+		t.Agents[name].converses(*ch.Body.Conversation)
+	case ch.Body.Says != nil:
+		says := *ch.Body.Says
+		t.Agents[name].Says = &says
 	case ch.Body.Circle != nil:
 		put(&t.Circles, name, *ch.Body.Circle)
 	case ch.Body.Talk != nil:

@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
@@ -50,6 +51,10 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 		}
 	case presence.Input:
 		if err := d.crew(what); err != nil {
+			return nil, err
+		}
+	case question.Input:
+		if err := d.questions(what); err != nil {
 			return nil, err
 		}
 	case FolderSeen:
@@ -130,10 +135,16 @@ func (d *draft) one(member *Agent) error {
 	case control.FileRead, control.FileGone, control.FileBroken, control.Started:
 		return d.control(&a, what.(control.Input))
 	case SessionStarted:
-		if err := d.sessionSeen(&a, started, what.Session, what.PID); err != nil || !a.Session.Talks() {
+		if err := d.sessionStarted(&a, what); err != nil || !a.Session.Talks() {
 			return err
 		}
 		return d.talkSeen(&a, a.Session, what.Input, false)
+	case ConversationNamed:
+		return d.conversationNamed(&a, what)
+	case StatusSaid:
+		return d.statusSaid(&a, what)
+	case LimitLifted:
+		return d.lift(&a)
 	case TalkTold:
 		return d.talkTold(&a, what)
 	case talkDue:

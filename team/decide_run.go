@@ -49,7 +49,7 @@ func (d *draft) run() error {
 	case TimerFired:
 		return d.runTimer(id, r)
 	case SessionStarted:
-		return d.onBench(what.Session, func(a *Agent) error { return d.sessionSeen(a, started, what.Session, what.PID) })
+		return d.onBench(what.Session, func(a *Agent) error { return d.sessionStarted(a, what) })
 	case SessionAdopted:
 		return d.onBench(what.Session, func(a *Agent) error { return d.adopted(a, what) })
 	case SessionReported:
@@ -327,6 +327,8 @@ func (d *draft) stepEnded(s *Session, what SessionEnded) error {
 	switch {
 	case s.Outcome == control.Withdrawn:
 		said = append(said, workflow.StartWithdrawn{Lease: lease, Why: s.Why})
+	case s.Outcome == control.RateLimited:
+		said = append(said, workflow.ProviderBusy{Lease: lease, Why: s.Why})
 	case s.Outcome == control.Lost:
 		said = append(said, workflow.ProcessLost{Lease: lease, Why: s.Why})
 	case s.Outcome == control.Cancelled && s.Why == stopWords:

@@ -1,12 +1,14 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -45,7 +47,7 @@ func (d *draft) openSession(a *Agent, s Session) error {
 
 // openOrWait opens a session for control, or has it stand in line (J1).
 func (d *draft) openOrWait(a *Agent, kind control.Kind) error {
-	if a.Session == nil && len(a.Line) == 0 {
+	if a.Session == nil && len(a.Line) == 0 && !a.Waits() {
 		return d.open(a, kind)
 	}
 	return d.claim(a, Claim{For: forControl, Kind: kind, At: d.ev.At})
@@ -179,7 +181,7 @@ const reportWords = "its report was read"
 func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	event := ended
 	switch what.Outcome {
-	case control.OK, control.Failed, control.CannotStart, control.Cancelled:
+	case control.OK, control.Failed, control.CannotStart, control.Cancelled, control.RateLimited:
 	case control.Lost:
 		event = lost
 	case control.Withdrawn:
@@ -206,9 +208,14 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	if !s.StartedAt.IsZero() {
 		ran = d.ev.At.Sub(s.StartedAt)
 	}
+	s.Launch = nil // the conversation that it began keeps it
 	if err := d.setSession(a, event, s); err != nil {
 		return err
 	}
+	if err := d.questioned(question.TakeBack{Session: s.ID, Why: "its session is over: " + cmp.Or(s.Why, string(s.Outcome))}); err != nil {
+		return err
+	}
+	d.limited(a, &s, what.Until)
 	if _, _, isStep := StepOf(s.For); isStep {
 		return d.stepEnded(&s, what)
 	}
@@ -255,6 +262,11 @@ func (d *draft) timer(a *Agent) error {
 			if err := d.control(a, control.LimitHit{Limit: "session " + limit.String()}); err != nil {
 				return err
 			}
+		}
+	}
+	if a.Waits() && !d.ev.At.Before(a.Limited.Until) {
+		if err := d.lift(a); err != nil {
+			return err
 		}
 	}
 	if retry := a.Control.Retry(); !retry.IsZero() && !d.ev.At.Before(retry) {

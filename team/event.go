@@ -60,7 +60,23 @@ type SessionStarted struct {
 	Session string
 	PID     int
 	Input   int64 // bytes of input that it was started with
+
+	Launch *LaunchRecord // how; nil: not known
 }
+
+// ConversationNamed is what a program says of the conversation that it holds in this session. It may
+// say it again, with another name.
+type ConversationNamed struct {
+	Session string
+	Conversed
+}
+
+// StatusSaid is what an agent says of itself, in one line for people.
+type StatusSaid struct{ Session, Text string }
+
+// LimitLifted has an agent whose provider had it wait be started again before its time: a person knows
+// better, or pays more.
+type LimitLifted struct{}
 
 // TalkTold is an errand of a channel that was written into a session's input. Input is the
 // place behind it: what is written there already after a crash is not written again.
@@ -95,6 +111,8 @@ type SessionEnded struct {
 	Why     string
 	Bytes   int64
 	AtStart bool // found when the daemon started
+
+	Until time.Time // of the outcome control.RateLimited: so long the provider takes nothing; zero: it did not say
 
 	// Of a session that a step asked for: the report that was found at its end and is good, or
 	// what is wrong with it, in words. Neither: there is none.

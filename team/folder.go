@@ -240,7 +240,7 @@ func (t *Team) mayTakeWork(a *Agent, forWhom string, at time.Time) (ok bool, why
 func (d *draft) workEnded(a *Agent, s *Session) error {
 	folder, w, _ := WorkOf(s.For)
 	f := d.team.Folders[folder]
-	if s.Outcome == control.Withdrawn || f == nil || f.Gone || !f.Session.Wanted(w) {
+	if s.Outcome == control.Withdrawn || s.Outcome == control.RateLimited || f == nil || f.Gone || !f.Session.Wanted(w) {
 		return nil
 	}
 	end := WorkEnd{Agent: a.Name, Session: s.ID, Outcome: s.Outcome, Why: s.Why}
@@ -377,5 +377,5 @@ func (t *Team) WorkWaits(folder, key string, at time.Time) string {
 	if ok, why := t.mayWork(a, at); !ok {
 		return why
 	}
-	return behind(a.Line, forWork(folder, key), sitting(a.Session))
+	return behind(a.Line, forWork(folder, key), a.taken())
 }

@@ -30,6 +30,12 @@ func Lines(ch Change, agentOf func(run, step string) string) []Line {
 		if ch.Body.Team != nil || strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channelPrefix) {
 			line.Agent = ""
 		}
+		if ch.Body.Question != nil {
+			line.Agent = about(ch.Body.Question)
+			if ch.Body.Question.Question == nil {
+				return nil // an answer that stands, or does not any more, moves nobody
+			}
+		}
 		if body := ch.Body.Presence; body != nil && body.Words != nil {
 			return nil // nobody moved
 		} else if ch.Entity == leadEntity {

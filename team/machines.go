@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -61,6 +62,10 @@ func Machines() []Machine {
 			Name: "message", Promise: "What a person says in a channel is handed to an agent, and answered or said to have lapsed.",
 			Rows: turn.MessageTable.Rows(), Mermaid: turn.MessageTable.Mermaid(), Matrix: turn.MessageTable.Matrix(),
 		},
+		{
+			Name: "question", Promise: "Every question ends with an answer that was told, or says who did not want it any more.",
+			Rows: question.Table.Rows(), Mermaid: question.Table.Mermaid(), Matrix: question.Table.Matrix(),
+		},
 	}
 }
 
@@ -70,7 +75,7 @@ func MachinesPage() string {
 	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./team; DO NOT EDIT. -->\n\n" +
 		"# The machines\n\n" +
 		"What is not a row here does not happen: an event that a state has no row for is refused. " +
-		"The ids are the specification's. F rows are the rules for a foreign loop, S rows the life of a session, L rows what happens to the lead of the team and M rows the life of a message, which " +
+		"The ids are the specification's. F rows are the rules for a foreign loop, S rows the life of a session, L rows what happens to the lead of the team, Q rows what becomes of a question, R rows what an agent does whose provider takes no more for a while, and M rows the life of a message, which " +
 		"the specification gives as text. `fairlead docs machines` prints the same.\n")
 	for _, m := range Machines() {
 		fmt.Fprintf(&doc, "\n## %s\n\n%s\n\n```mermaid\n%s```\n\n", m.Name, m.Promise, m.Mermaid)

@@ -33,6 +33,10 @@ func (x *Touched) Note(ch Change) {
 		x.lead = true
 	case ch.Body.Dispatch != nil:
 		x.folders = true
+	case ch.Body.Question != nil:
+		if name := about(ch.Body.Question); name != "" {
+			x.agent(name)
+		}
 	case ch.Body.Circle != nil: // who it moved, moved by changes of their own
 	case isRun:
 		id, _, _ = strings.Cut(id, "/")

@@ -83,7 +83,7 @@ func (t *Team) line(a *Agent) []Claim {
 func (t *Team) open(a *Agent) bool {
 	if a.step == "" {
 		is := t.Floor.Agents[turn.AgentID(a.Name)]
-		return a.Session == nil && (is == nil || !is.Disabled) // J2: a disabled one does nothing for anybody; control asks nobody where nobody waits
+		return a.Session == nil && !a.Waits() && (is == nil || !is.Disabled) // J2: a disabled one does nothing for anybody; control asks nobody where nobody waits
 	}
 	return a.Session == nil && (t.Bench.Places == 0 || len(t.Bench.Sessions) < t.Bench.Places)
 }
@@ -127,7 +127,7 @@ func (t *Team) ControlWaits(agent string) string {
 	if a == nil {
 		return ""
 	}
-	return behind(a.Line, forControl, sitting(a.Session))
+	return behind(a.Line, forControl, a.taken())
 }
 
 // StepWaits says what keeps a step: what the run says, else behind whom it stands (J1); empty:
@@ -146,13 +146,21 @@ func (t *Team) StepWaits(run, step string) string {
 	}
 	a := t.seat(run, plan)
 	if a.step == "" {
-		return behind(a.Line, runPrefix+run+"/"+step, sitting(a.Session))
+		return behind(a.Line, runPrefix+run+"/"+step, a.taken())
 	}
 	taken := ""
 	if !t.open(a) {
 		taken = fmt.Sprintf("%d steps without an agent, which are as many as there are places", len(t.Bench.Sessions))
 	}
 	return behind(t.Bench.Line, runPrefix+run+"/"+step, taken)
+}
+
+// taken is who keeps a seat: who sits there, or the agent's provider.
+func (a *Agent) taken() string {
+	if a.Session == nil && a.Waits() {
+		return "its provider: " + a.Limited.words()
+	}
+	return sitting(a.Session)
 }
 
 func sitting(s *Session) string {

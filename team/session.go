@@ -31,6 +31,9 @@ type Session struct {
 	Bytes     int64           `json:"bytes,omitempty"` // of output, when it ended
 	Talk      *Talk           `json:"talk,omitempty"`  // of a session for channels: what it was told last
 	UUID      string          `json:"uuid,omitempty"`  // of a lead session: its name on every machine
+
+	Denied int           `json:"denied,omitempty"` // calls that it asked for and was not allowed
+	Launch *LaunchRecord `json:"launch,omitempty"` // how its process was started; nil: before records were kept, or it is over
 }
 
 // Stop is a driver's terminal event, kept so that a session adopted after it is judged by it.
@@ -67,6 +70,8 @@ const (
 	endAsked  sessionEvent = "end_asked"
 	reported  sessionEvent = "reported"
 	told      sessionEvent = "told"
+	named     sessionEvent = "named"
+	saidSo    sessionEvent = "status_said"
 	ended     sessionEvent = "ended"
 	lost      sessionEvent = "lost"
 	withdrawn sessionEvent = "withdrawn"
@@ -100,6 +105,8 @@ var SessionTable = machine.Table[Phase, sessionEvent, sessionAct]{
 		endAsked: {ID: "S3", To: Running},
 		reported: {ID: "S7", To: Running, Why: "usage and terminal events, with the place in the output"},
 		told:     {ID: "S8", To: Running, Why: "an errand of a channel is in its input, and is not written again"},
+		named:    {ID: "S9", To: Running, Why: "the program says what its conversation is called, by which it is resumed"},
+		saidSo:   {ID: "S10", To: Running},
 		ended:    {ID: "S4", To: None},
 		lost:     {ID: "S5", To: None, Why: "it ran, and nobody can say how it ended"},
 		claimed:  {ID: "J1", To: Running},

@@ -187,7 +187,7 @@ func (t *Team) nextOfTalk(a *Agent, at time.Time) any {
 	if is == nil {
 		return nil
 	}
-	switch limit := t.OverLimit(a, at); {
+	switch limit := t.talkLimit(a, at); {
 	case limit != "" && is.Limit == "":
 		return turn.LimitHit{Agent: turn.AgentID(a.Name), Limit: limit}
 	case limit == "" && is.Limit != "":
@@ -269,15 +269,23 @@ func (d *draft) talkTimer(a *Agent) error {
 	if rest := d.team.talkDeadline(a); !rest.IsZero() && !at.Before(rest) {
 		return d.endSession(a, talkOverWords, false)
 	}
-	if is != nil && is.Limit != "" && d.team.OverLimit(a, at) == "" {
+	if is != nil && is.Limit != "" && d.team.talkLimit(a, at) == "" {
 		return d.turns(turn.LimitLifted{Agent: turn.AgentID(a.Name)})
 	}
 	return nil
 }
 
+// talkLimit is what keeps an agent from its turns: a limit of the day, or its provider.
+func (t *Team) talkLimit(a *Agent, at time.Time) string {
+	if a.Waits() {
+		return a.Limited.words()
+	}
+	return t.OverLimit(a, at)
+}
+
 // dayDeadline is when a limit of the day is lifted that keeps an agent from its turns.
 func (t *Team) dayDeadline(a *Agent, at time.Time) time.Time {
-	if is := t.Floor.Agents[turn.AgentID(a.Name)]; is == nil || is.Limit == "" {
+	if is := t.Floor.Agents[turn.AgentID(a.Name)]; is == nil || is.Limit == "" || a.Waits() {
 		return time.Time{}
 	}
 	day, err := time.Parse(time.DateOnly, cmp.Or(a.Usage.Day, t.Usage.Day))
@@ -373,6 +381,9 @@ func (d *draft) talkEnded(a *Agent, s *Session) error {
 	talk, is := s.Talk, d.team.Floor.Agents[s.Talk.Token.Agent]
 	if is == nil || !is.Connected {
 		return nil
+	}
+	if s.Outcome == control.RateLimited { // X9; what it was told it is told again, when it may go on
+		return d.turns(turn.LimitHit{Agent: talk.Token.Agent, Limit: d.team.talkLimit(a, d.ev.At)})
 	}
 	if s.Outcome == control.OK || s.Outcome == control.Cancelled || d.stopping(a.Name) {
 		if !talk.Told {

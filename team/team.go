@@ -24,6 +24,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -50,6 +51,8 @@ type Team struct {
 
 	Folders map[string]*Folder `json:"folders,omitempty"` // session folders, by name
 
+	Book question.Book `json:"book,omitzero"` // what agents ask, and what stands for the next time
+
 	guests map[string][]string // channels by agent; found out when it is asked for (outside)
 
 	// Render gives the identity of the bytes that a projection is written as, so that it is
@@ -71,6 +74,10 @@ type Agent struct {
 	Usage    Usage           `json:"usage"`
 	Settings Settings        `json:"settings"`
 	Removed  bool            `json:"removed,omitempty"` // gone from the configuration; never from here (X5)
+
+	Limited       *Limited                 `json:"limited,omitempty"`       // what its provider said last; nil: nothing yet
+	Conversations map[string]*Conversation `json:"conversations,omitempty"` // with its program, by whom they were for; the newest of each
+	Says          *Says                    `json:"says,omitempty"`          // of itself
 
 	step string // of a seat made for one decision: RUN/STEP, a step that is its own seat
 }

@@ -185,7 +185,7 @@ func (t *Team) DeadlineRun(id string) time.Time {
 // Deadline is the next moment at which an agent's state changes by itself; zero: never.
 func (t *Team) Deadline(a *Agent) time.Time {
 	_, next := t.sessionDeadline(a)
-	for _, at := range []time.Time{t.talkDeadline(a), t.dayDeadline(a, next)} {
+	for _, at := range []time.Time{t.talkDeadline(a), t.dayDeadline(a, next), a.liftAt()} {
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}

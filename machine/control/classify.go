@@ -347,6 +347,8 @@ func (c *Control) continuousEnded(in Ended, now Now, isNewer bool) Event {
 		return EndedWishRunOnce
 	case word == WordRunCleanup:
 		return EndedWishRunCleanup
+	case in.Outcome == RateLimited:
+		return ProviderWaits
 	case failed && c.Failures+1 >= c.Policy.FailuresMax && !isNewer:
 		return FailedForGood
 	case failed:
@@ -365,7 +367,7 @@ func (c *Control) oneShotEnded(in Ended, now Now, isNewer bool) Event {
 	if c.State == RunCleanup {
 		own = WordRunCleanup
 	}
-	owing := isNewer || in.Outcome == Withdrawn
+	owing := isNewer || in.Outcome == Withdrawn || in.Outcome == RateLimited
 	switch {
 	case owing && now.Stopping:
 		return EndedStopping
@@ -377,6 +379,8 @@ func (c *Control) oneShotEnded(in Ended, now Now, isNewer bool) Event {
 		return newer[c.word()]
 	case in.Outcome == Withdrawn:
 		return OneShotStillOwing
+	case in.Outcome == RateLimited:
+		return ProviderWaits
 	case in.Outcome == Failed || in.Outcome == CannotStart:
 		return OneShotFailed
 	case in.Outcome == Lost:

@@ -76,6 +76,7 @@ const (
 	Lost        Outcome = "lost"         // it ran, and nobody knows how it ended
 	Withdrawn   Outcome = "withdrawn"    // it was not wanted any more before its process ran
 	Cancelled   Outcome = "cancelled"    // ended by order: a limit, a second stop
+	RateLimited Outcome = "rate_limited" // its provider takes no more for a while: nobody has failed
 )
 
 func (Commanded) input()  {}

@@ -56,6 +56,7 @@ const (
 	EndedWishRunCleanup Event = "ended_wish_run_cleanup"
 	EndedWishUnknown    Event = "ended_wish_unknown"
 	LostGoOn            Event = "lost_go_on"
+	ProviderWaits       Event = "provider_waits" // its provider takes no more for a while; of a one-shot, too
 	FailedBackingOff    Event = "failed_backing_off"
 	FailedForGood       Event = "failed_for_good"
 
@@ -162,6 +163,7 @@ var Table = machine.Table[State, Event, Act]{
 		EndedWishRunCleanup: {ID: "C7", To: RunCleanup, Do: do(ForgetFailures, OpenCleanup)},
 		EndedWishUnknown:    {ID: "C13", To: Resting, Do: do(ForgetFailures)},
 		LostGoOn:            {ID: "C15", To: Continuous, Do: do(OpenSession), Why: "how it ended nobody knows, so it is no failure; the wish stands"},
+		ProviderWaits:       {ID: "R1", To: Continuous, Do: do(OpenSession), Why: "it goes on when the provider does; no failure, and no success"},
 		FailedBackingOff:    {ID: "C16", To: BackingOff, Do: do(CountFailure, StartBackoff)},
 		FailedForGood:       {ID: "C16", To: Resting, Do: do(CountFailure, SpendWish)},
 	}),
@@ -171,6 +173,7 @@ var Table = machine.Table[State, Event, Act]{
 		OneShotLost:       {ID: "C15", To: Resting, Do: do(SpendWish), Why: "it may have done its work: once means once"},
 		OneShotAgain:      {ID: "C19", To: RunOnce, Do: do(OpenSession)},
 		OneShotStillOwing: {ID: "C15", To: RunOnce, Do: do(OpenSession)},
+		ProviderWaits:     {ID: "R1", To: RunOnce, Do: do(OpenSession), Why: "it has not done what it was asked for, and has not failed"},
 		NewerContinuous:   {ID: "C10", To: Continuous, Do: do(OpenSession)},
 		NewerRunCleanup:   {ID: "C10", To: RunCleanup, Do: do(OpenCleanup)},
 		NewerPause:        {ID: "C10", To: Resting, Why: "the human's own pause, with his own note"},
@@ -183,6 +186,7 @@ var Table = machine.Table[State, Event, Act]{
 		OneShotLost:       {ID: "C15", To: Resting, Do: do(SpendWish), Why: "it may have done its work: once means once"},
 		OneShotAgain:      {ID: "C19", To: RunCleanup, Do: do(OpenCleanup)},
 		OneShotStillOwing: {ID: "C15", To: RunCleanup, Do: do(OpenCleanup)},
+		ProviderWaits:     {ID: "R1", To: RunCleanup, Do: do(OpenCleanup), Why: "it has not done what it was asked for, and has not failed"},
 		NewerContinuous:   {ID: "C10", To: Continuous, Do: do(OpenSession)},
 		NewerRunOnce:      {ID: "C10", To: RunOnce, Do: do(OpenSession)},
 		NewerPause:        {ID: "C10", To: Resting, Why: "the human's own pause, with his own note"},

@@ -92,6 +92,12 @@ type ProcessLost struct {
 	Why   string
 }
 
+// ProviderBusy is a step whose process ended since the provider of its model takes no more for a while.
+type ProviderBusy struct {
+	Lease Lease
+	Why   string
+}
+
 // ProcessEnded is the end of a step's process. Where the attempt is still on there is no good
 // report, and Why says what is wrong: the exit status, or the report's fault in quotes.
 type ProcessEnded struct {
@@ -148,6 +154,7 @@ func (StartAsked) input()     {}
 func (ProcessAdopted) input() {}
 func (StartWithdrawn) input() {}
 func (ProcessLost) input()    {}
+func (ProviderBusy) input()   {}
 func (ProcessEnded) input()   {}
 func (ReportRead) input()     {}
 func (LimitHit) input()       {}

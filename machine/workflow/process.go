@@ -33,6 +33,13 @@ func (d *draft) process(in Input) error {
 			return o.failure() // perhaps it is the step that kills it
 		}
 		return o.take(RunnerDied)
+	case ProviderBusy:
+		o, err := d.departed(in.Lease, ProviderWaits)
+		if o == nil {
+			return err
+		}
+		o.why = in.Why
+		return o.take(ProviderWaits)
 	case ProcessEnded:
 		o, err := d.departed(in.Lease, ProcessDeparted)
 		if o == nil {

@@ -34,6 +34,7 @@ const (
 	Adopted          Event = "adopted"            // it outlived the runner
 	Withdrawn        Event = "withdrawn"          // intent is checked last: it never began
 	RunnerDied       Event = "runner_died"        // and nobody can say how the process ended
+	ProviderWaits    Event = "provider_waits"     // its agent's provider takes no more for a while
 	FailedTriesLeft  Event = "failed_tries_left"  //
 	FailedForGood    Event = "failed_for_good"    //
 	LimitReached     Event = "limit_reached"      // of an agent or the team
@@ -119,6 +120,7 @@ var Table = machine.Table[State, Event, Act]{
 		Adopted:          {ID: "W13", To: Running},
 		Withdrawn:        {ID: "X8", To: Pending, Do: do(UncountAttempt, ForgetProcess)},
 		RunnerDied:       {ID: "W13", To: Pending, Do: do(UncountAttempt, ForgetProcess, CountLoss, KeepError, StampEnd), Why: "the runner's death costs no attempt"},
+		ProviderWaits:    {ID: "R1", To: Pending, Do: do(UncountAttempt, ForgetProcess, KeepError, StampEnd), Why: "no failure: the step stands in line until its agent may go on"},
 		FailedTriesLeft:  {ID: "W4", To: Pending, Do: do(KeepError, StampEnd, EndProcess, StartBackoff)},
 		FailedForGood:    {ID: "W5", To: Failed, Do: do(KeepError, StampEnd, EndProcess)},
 		LimitReached:     {ID: "X9", To: Failed, Do: do(KeepError, StampEnd, EndProcess), Why: "another try would meet the same limit"},

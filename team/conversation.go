@@ -1,0 +1,233 @@
+package team
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// LaunchRecord is how a process was started, as far as it may be written down: names of variables,
+// and no values. A conversation that is resumed is resumed under the same conditions, or a person is
+// asked.
+type LaunchRecord struct {
+	Driver string   `json:"driver"`
+	Argv   []string `json:"argv,omitempty"` // of the program, without what is of this one session
+	Env    []string `json:"env,omitempty"`  // names that its configuration gives, sorted
+	Dir    string   `json:"dir,omitempty"`
+	Model  string   `json:"model,omitempty"`
+	Mode   string   `json:"mode,omitempty"`
+	Resume string   `json:"resume,omitempty"` // the conversation that it was to go on with
+}
+
+// Conversed is what a program says of a conversation.
+type Conversed struct {
+	ID       string `json:"id"`
+	Model    string `json:"model,omitempty"`
+	Mode     string `json:"mode,omitempty"`
+	Program  string `json:"program,omitempty"`
+	Enforced string `json:"enforced,omitempty"`
+	Resumed  bool   `json:"resumed,omitempty"`
+}
+
+// Conversation is the newest one that an agent holds with its program for one purpose.
+type Conversation struct {
+	Conversed
+	Session string        `json:"session"` // the last one in which it was held
+	For     string        `json:"for"`     // who asked for that session: control, channels, lead, …
+	At      time.Time     `json:"at"`
+	Launch  *LaunchRecord `json:"launch,omitempty"`
+	Before  string        `json:"before,omitempty"` // its id until then, where the program has changed it
+}
+
+// Says is what an agent says of itself.
+type Says struct {
+	Text    string    `json:"text"`
+	Session string    `json:"session"`
+	At      time.Time `json:"at"`
+}
+
+const (
+	conversationsMax = 16  // of one agent: the newest of each purpose, and not of every step of every run
+	launchWordsMax   = 256 // of a command line, or of an environment
+	launchWordMax    = 1 << 10
+	statusMax        = 200 // bytes of a status
+)
+
+// cut bounds a record; what is left out would make two records seem equal that are not, so that it
+// says so itself.
+func (r *LaunchRecord) cut() *LaunchRecord {
+	if r == nil {
+		return nil
+	}
+	next := *r
+	next.Argv, next.Env = cutWords(r.Argv), cutWords(r.Env)
+	return &next
+}
+
+func cutWords(words []string) []string {
+	var out []string
+	for i, word := range words {
+		if i == launchWordsMax {
+			return append(out, fmt.Sprintf("… %d more", len(words)-i))
+		}
+		if len(word) > launchWordMax {
+			word = cutBytes(word, launchWordMax) + fmt.Sprintf("… (%d bytes)", len(word))
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+func cutBytes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xc0 == 0x80 {
+		most--
+	}
+	return s[:most]
+}
+
+// Differs says in words in what a session would be started otherwise than one before; nothing: it would
+// not. What is of one session alone (which conversation it resumes) is no difference.
+func (r *LaunchRecord) Differs(now *LaunchRecord) []string {
+	if r == nil || now == nil {
+		return nil
+	}
+	var list []string
+	changed := func(what, was, is string) {
+		if was != is {
+			list = append(list, fmt.Sprintf("%s: %s is now %s", what, orNone(was), orNone(is)))
+		}
+	}
+	changed("driver", r.Driver, now.Driver)
+	changed("model", r.Model, now.Model)
+	changed("mode", r.Mode, now.Mode)
+	changed("folder", r.Dir, now.Dir)
+	list = append(list, differ("argument", r.Argv, now.Argv)...)
+	return append(list, differ("variable", r.Env, now.Env)...)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return s
+}
+
+// differ tells which of some words came and which went; where only their order differs, that.
+func differ(what string, was, is []string) []string {
+	if slices.Equal(was, is) {
+		return nil
+	}
+	var list []string
+	gone, came := map[string]int{}, map[string]int{}
+	for _, word := range was {
+		gone[word]++
+	}
+	for _, word := range is {
+		if gone[word] > 0 {
+			gone[word]--
+			continue
+		}
+		came[word]++
+	}
+	for _, word := range slices.Sorted(maps.Keys(gone)) {
+		if gone[word] > 0 {
+			list = append(list, what+" "+word+" is gone")
+		}
+	}
+	for _, word := range slices.Sorted(maps.Keys(came)) {
+		list = append(list, what+" "+word+" was added")
+	}
+	if len(list) == 0 {
+		list = append(list, what+"s stand in another order")
+	}
+	return list
+}
+
+// converses keeps the newest conversation of each purpose.
+func (a *Agent) converses(c Conversation) {
+	next := maps.Clone(a.Conversations)
+	if next == nil {
+		next = map[string]*Conversation{}
+	}
+	next[c.For] = &c
+	for len(next) > conversationsMax {
+		oldest := ""
+		for key, is := range next {
+			if key != c.For && (oldest == "" || is.At.Before(next[oldest].At) || is.At.Equal(next[oldest].At) && key < oldest) {
+				oldest = key
+			}
+		}
+		delete(next, oldest)
+	}
+	a.Conversations = next
+}
+
+// sessionStarted is a process that was seen for the first time, with how it was started.
+func (d *draft) sessionStarted(a *Agent, what SessionStarted) error {
+	if a.Session != nil && a.Session.ID == what.Session && what.Launch != nil {
+		s := *a.Session
+		s.Launch = what.Launch.cut()
+		a.Session = &s
+	}
+	return d.sessionSeen(a, started, what.Session, what.PID)
+}
+
+// conversationNamed takes in what a program calls the conversation of a session, and follows it where
+// the name changes.
+func (d *draft) conversationNamed(a *Agent, what ConversationNamed) error {
+	s, err := d.ours(a, named, what.Session)
+	if err != nil {
+		return err
+	}
+	rule, err := d.look(a, named)
+	if err != nil || a.step != "" {
+		return err
+	}
+	c := Conversation{Conversed: what.cut(), Session: s.ID, For: s.For, At: d.ev.At, Launch: s.Launch}
+	if was := a.Conversations[s.For]; was != nil && was.Session == s.ID {
+		if was.Conversed == c.Conversed {
+			return nil // said twice
+		}
+		if c.Before = was.Before; was.ID != c.ID {
+			c.Before = was.ID
+		}
+	}
+	if c.ID == "" {
+		return nil
+	}
+	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(named), Body{Conversation: &c})
+	a.converses(c)
+	return nil
+}
+
+func (c Conversed) cut() Conversed {
+	c.Model, c.Mode, c.Program, c.Enforced = cutLine(c.Model), cutLine(c.Mode), cutLine(c.Program), cutLine(c.Enforced)
+	if len(c.ID) > launchWordMax {
+		c.ID = "" // shortened it would be another one
+	}
+	c.ID = cutLine(c.ID)
+	return c
+}
+
+// statusSaid keeps what an agent says of itself. The same words again are no news.
+func (d *draft) statusSaid(a *Agent, what StatusSaid) error {
+	s, err := d.ours(a, saidSo, what.Session)
+	if err != nil {
+		return err
+	}
+	rule, err := d.look(a, saidSo)
+	if err != nil || a.step != "" {
+		return err
+	}
+	says := Says{Text: cutBytes(cutLine(what.Text), statusMax), Session: s.ID, At: d.ev.At}
+	if a.Says != nil && a.Says.Text == says.Text && a.Says.Session == says.Session {
+		return nil
+	}
+	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(saidSo), Body{Says: &says})
+	a.Says = &says
+	return nil
+}

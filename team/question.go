@@ -1,0 +1,88 @@
+package team
+
+import (
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/question"
+)
+
+const questionPrefix = "question/"
+
+// byAgentKind is an actor who may ask, and never answer.
+const byAgentKind = "agent"
+
+// questions lets the book of questions decide. Nobody answers himself (X10): an agent's word counts
+// for none of what waits for a person, whoever's question it is.
+func (d *draft) questions(in question.Input) error {
+	switch in := in.(type) {
+	case question.Answer:
+		if err := d.onlyPeople(in.ID, string(question.Replied)); err != nil {
+			return err
+		}
+	case question.Revoke:
+		if err := d.onlyPeople(in.ID, string(question.Revoked)); err != nil {
+			return err
+		}
+	case question.Ask:
+		a := d.team.Agents[in.Question.Agent]
+		if a == nil {
+			return &Unknown{What: "agent", Name: in.Question.Agent, Known: d.team.Names()}
+		}
+		if a.Session == nil || a.Session.ID != in.Question.Session {
+			return &machine.Refusal{
+				Subject: a.Name, Event: string(question.Raised), State: string(question.None), Row: "Q1",
+				Reason: "its session " + in.Question.Session + " is over, or it never was",
+			}
+		}
+	}
+	return d.questioned(in)
+}
+
+func (d *draft) onlyPeople(id, event string) error {
+	if d.ev.Actor.Kind != byAgentKind {
+		return nil
+	}
+	return &machine.Refusal{Subject: id, Event: event, State: string(question.Open), Row: "X10", Reason: "what waits for a person is answered by a person, and by no agent"}
+}
+
+func (d *draft) questioned(in question.Input) error {
+	changes, err := d.team.Book.Decide(d.ev.At, strings.TrimSuffix(d.ev.Actor.Kind+"/"+d.ev.Actor.ID, "/"), in)
+	if err != nil {
+		return err
+	}
+	for i := range changes {
+		ch := &changes[i]
+		d.add(questionPrefix+ch.Entity, "question", ch.Row, string(ch.From), string(ch.To), string(ch.Event), Body{Question: &ch.Body})
+		next := *d.team
+		next.Book.Apply(question.Change{Body: ch.Body})
+		d.team = &next
+	}
+	return nil
+}
+
+// applyQuestion makes a change of the book true, and counts what a session was denied.
+func (t *Team) applyQuestion(body question.Body) {
+	t.Book.Apply(question.Change{Body: body})
+	q := body.Question
+	if q == nil || q.State != question.Answered || q.Kind != question.Permission || q.Allow {
+		return
+	}
+	if a := t.Agents[q.Agent]; a != nil && a.Session != nil && a.Session.ID == q.Session {
+		s := *a.Session
+		s.Denied++
+		a.Session = &s
+	}
+}
+
+// about is the agent that a change of the book concerns; empty: it does not say.
+func about(body *question.Body) string {
+	switch {
+	case body.Question != nil:
+		return body.Question.Agent
+	case body.Standing != nil:
+		return body.Standing.Agent
+	default:
+		return ""
+	}
+}
