@@ -432,7 +432,7 @@ func (e *Engine) ReleaseRun(ctx context.Context, by Actor, id, why string) (uint
 // Answer is what a person says to a step that waits (W9). It is put into the file that the
 // step's agent may read, and decided.
 func (e *Engine) Answer(ctx context.Context, by Actor, id, step string, answer StepAnswer) (uint64, error) {
-	var q *question
+	var q *stepQuestion
 	if err := e.look(ctx, func(t *team.Team) {
 		r := t.Runs[id]
 		if r == nil {
@@ -441,7 +441,7 @@ func (e *Engine) Answer(ctx context.Context, by Actor, id, step string, answer S
 		for _, todo := range t.TodoRun(id, e.clock.now()) {
 			if s := todo.Step.Lease.Step; todo.Do == team.AskThem && string(s) == step {
 				plan, _, _ := r.Find(s)
-				q = &question{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}
+				q = &stepQuestion{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}
 			}
 		}
 	}); err != nil {

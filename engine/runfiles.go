@@ -274,8 +274,8 @@ func (w *runWatch) gates(ctx context.Context) {
 	}
 }
 
-// question is one that waits for an answer in a file.
-type question struct {
+// stepQuestion is one that waits for an answer in a file.
+type stepQuestion struct {
 	lease  workflow.Lease
 	path   string
 	schema string
@@ -284,7 +284,7 @@ type question struct {
 
 // answers takes in what people have written.
 func (w *runWatch) answers(ctx context.Context) {
-	var asked []question
+	var asked []stepQuestion
 	if w.e.look(ctx, func(t *team.Team) {
 		r := t.Runs[w.id]
 		if r == nil {
@@ -294,7 +294,7 @@ func (w *runWatch) answers(ctx context.Context) {
 			if todo.Do == team.AskThem {
 				step := todo.Step.Lease.Step
 				plan, p, _ := r.Find(step)
-				asked = append(asked, question{todo.Step.Lease, r.InputFile(step), plan.InputSchema, p.StartedAt})
+				asked = append(asked, stepQuestion{todo.Step.Lease, r.InputFile(step), plan.InputSchema, p.StartedAt})
 			}
 		}
 	}) != nil {
@@ -305,7 +305,7 @@ func (w *runWatch) answers(ctx context.Context) {
 	}
 }
 
-func (w *runWatch) answer(ctx context.Context, q question) {
+func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
 	info, err := os.Lstat(q.path)
 	if err != nil {
 		return // nobody has answered

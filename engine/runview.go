@@ -96,17 +96,20 @@ type StepView struct {
 
 // InboxItem is one thing that waits for a person.
 type InboxItem struct {
-	Kind        string    `json:"kind" doc:"step: a step of a run waits for an answer"`
-	Run         string    `json:"run_id"`
-	Step        string    `json:"step_id"`
-	Workflow    string    `json:"workflow_name"`
-	Since       time.Time `json:"since"`
-	Why         string    `json:"why"`
-	Path        string    `json:"manual_input_path" doc:"An answer can also be put there as a JSON file"`
-	InputSchema string    `json:"input_schema,omitempty"`
-	BadInput    string    `json:"bad_input,omitempty"`
-	Artifacts   []string  `json:"artifacts"`
-	Logs        []string  `json:"logs"`
+	Kind        string        `json:"kind" enum:"step,permission,question,resume" doc:"step: a step of a run waits for an answer; permission: an agent wants to do something; question: it asks for words; resume: its conversation would go on under other conditions"`
+	Run         string        `json:"run_id"`
+	Step        string        `json:"step_id"`
+	Workflow    string        `json:"workflow_name"`
+	Since       time.Time     `json:"since"`
+	Why         string        `json:"why"`
+	Path        string        `json:"manual_input_path" doc:"An answer can also be put there as a JSON file"`
+	InputSchema string        `json:"input_schema,omitempty"`
+	BadInput    string        `json:"bad_input,omitempty"`
+	Artifacts   []string      `json:"artifacts"`
+	Logs        []string      `json:"logs"`
+	Agent       string        `json:"agent,omitempty" doc:"Who asks; empty of a step"`
+	Session     string        `json:"session_id,omitempty"`
+	Question    *QuestionView `json:"question,omitempty" doc:"Of every kind but step"`
 }
 
 // StepAnswer is what a person answers to a step.

@@ -46,7 +46,16 @@ type AgentView struct {
 	UsageToday    UsageView         `json:"usage_today"`
 	Limits        LimitsView        `json:"limits"`
 	Removed       bool              `json:"removed"`
-	FileBehind    bool              `json:"file_behind" doc:"agent_state.json does not say yet what the journal does; a write is under way, or fails"`
+
+	Asks         int               `json:"asks" doc:"Questions of it that wait for a person"`
+	AsksWhat     string            `json:"asks_what,omitempty" doc:"The oldest of them, in one sentence"`
+	Denied       int               `json:"denied" doc:"What its open session asked for and was not allowed"`
+	LimitedUntil *time.Time        `json:"limited_until" doc:"Its provider takes nothing more until then; null: it does"`
+	LimitedWhy   string            `json:"limited_why,omitempty"`
+	Says         *SaysView         `json:"says" doc:"What it says of itself"`
+	Conversation *ConversationView `json:"conversation" doc:"With its program, the open one or the last"`
+
+	FileBehind bool `json:"file_behind" doc:"agent_state.json does not say yet what the journal does; a write is under way, or fails"`
 }
 
 // SessionView is the session that is open.
