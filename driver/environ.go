@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+)
+
+// The variables by which an agent finds the tools of its team.
+const (
+	VariableMCPURL   = "FAIRLEAD_MCP_URL"
+	VariableMCPToken = "FAIRLEAD_MCP_TOKEN"
+	VariableMCPStdio = "FAIRLEAD_MCP_STDIO"
 )
 
 // Environment is the whole environment of an agent's process: what this process
@@ -22,6 +30,9 @@ import (
 //	FAIRLEAD_MODEL         the model the agent should use, where one is configured
 //	FAIRLEAD_CHANNEL       of a turn: the channel
 //	FAIRLEAD_TURN          of a turn: its number; missing where the answer needs no turn
+//	FAIRLEAD_MCP_URL       where its team's tools are, where it is offered them
+//	FAIRLEAD_MCP_TOKEN     what it shows there: a secret of this session
+//	FAIRLEAD_MCP_STDIO     the same tools for programs that start theirs: a command, a JSON list
 //
 // A process that is told of several turns sees only the first of them here.
 func Environment(a Agent, s Session) []string {
@@ -49,6 +60,16 @@ func Environment(a Agent, s Session) []string {
 		if s.Turn != 0 {
 			vars["FAIRLEAD_TURN"] = strconv.FormatUint(s.Turn, 10)
 		}
+	}
+	if a.MCP.URL != "" {
+		vars[VariableMCPURL], vars[VariableMCPToken] = a.MCP.URL, a.MCP.Token
+	}
+	if len(a.MCP.Stdio) > 0 {
+		command, err := json.Marshal(a.MCP.Stdio)
+		if err != nil {
+			panic("driver: texts that are no JSON: " + err.Error())
+		}
+		vars[VariableMCPStdio] = string(command)
 	}
 	env := make([]string, 0, len(vars))
 	for name, value := range vars {

@@ -43,10 +43,20 @@ type Writer struct {
 	open  driver.FactKind // of the message that is under way; empty: none is
 	half  bool            // its last line has no end yet
 	aside []Event         // what was told meanwhile and is no word of it
+
+	secret []byte // told as stars
 }
 
 // NewWriter tells to out.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
+
+// Hide lets a secret be told as stars wherever it occurs: an event goes to disk. The secret must be of
+// letters that JSON writes as they are; an empty one hides nothing.
+func (w *Writer) Hide(secret string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.secret = []byte(secret)
+}
 
 // Tell tells one event. What is too long in it is cut, and says so. It ends the message that is under
 // way, except where it says nothing of the conversation itself: numbers, faults, what somebody else
@@ -139,6 +149,9 @@ func (w *Writer) tell(e Event) { w.print(encode(e)) }
 func (w *Writer) print(b []byte) {
 	if w.failed != nil {
 		return
+	}
+	if len(w.secret) > 0 {
+		b = bytes.ReplaceAll(b, w.secret, []byte("***"))
 	}
 	_, w.failed = w.out.Write(b)
 }

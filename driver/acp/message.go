@@ -1,0 +1,186 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// messageKind is what an object from the program is.
+type messageKind int
+
+const (
+	broken       messageKind = iota // no message at all
+	request                         // the program wants an answer
+	notification                    // it wants none
+	response                        // to a request of ours
+)
+
+const (
+	idBytesMax    = 1 << 10 // an id that is longer is no id
+	wordsBytesMax = 4 << 10 // of an error: it is shown in one place
+)
+
+// message is one message of JSON-RPC 2.0, or what came instead.
+type message struct {
+	kind   messageKind
+	id     json.RawMessage // as it came, so that the answer carries the same
+	method string
+	params json.RawMessage
+	result json.RawMessage
+	err    *rpcError
+	raw    json.RawMessage // the whole
+	text   string          // broken: what is wrong with it
+}
+
+// rpcError is the error of a response. Its code says nothing that could be relied on: real
+// programs give four different ones for a conversation that they do not know.
+type rpcError struct {
+	Code    int64           `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+const methodNotFound = -32601
+
+// decode reads one object. It never fails: what is no message is broken, and says why.
+func decode(raw json.RawMessage) message {
+	all := objectOf(raw)
+	if all == nil {
+		return message{kind: broken, raw: raw, text: "a message that is no object"}
+	}
+	m := message{raw: raw, id: all["id"], params: all["params"], result: all["result"]}
+	bad := func(why string) message { return message{kind: broken, raw: m.raw, text: why} }
+	if isNull(m.id) {
+		m.id = nil
+	}
+	if m.id != nil && (len(m.id) > idBytesMax || !bytes.ContainsAny(m.id[:1], `"-0123456789`)) {
+		return bad("a message whose id is neither a number nor a short text")
+	}
+	if given, ok := all["method"]; ok {
+		if json.Unmarshal(given, &m.method) != nil || m.method == "" {
+			return bad("a message whose method is no name")
+		}
+		m.kind = notification
+		if m.id != nil {
+			m.kind = request
+		}
+		return m
+	}
+	if failed := all["error"]; failed != nil && !isNull(failed) {
+		m.err = readError(failed)
+	} else if m.result == nil {
+		return bad("a message with neither method nor result nor error")
+	}
+	m.kind = response
+	return m
+}
+
+// readError takes an error as it comes: programs were seen to leave the code away, and to send a text alone.
+func readError(raw json.RawMessage) *rpcError {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return &rpcError{Message: text}
+	}
+	of := objectOf(raw)
+	code, _ := of.number("code")
+	return &rpcError{Code: int64(code), Message: of.text("message"), Data: of["data"]}
+}
+
+// words is an error in one line: its message, and what its data adds to that.
+func (e *rpcError) words() string {
+	text := oneLine(e.Message)
+	var detail string
+	of := objectOf(e.Data)
+	for _, name := range []string{"details", "detail", "error", "message", "reason"} {
+		if detail = oneLine(of.text(name)); detail != "" {
+			break
+		}
+	}
+	if detail == "" {
+		_ = json.Unmarshal(e.Data, &detail) // a text alone; anything else adds nothing
+		detail = oneLine(detail)
+	}
+	switch {
+	case detail != "" && !strings.Contains(text, detail):
+		text = strings.TrimPrefix(text+": "+detail, ": ")
+	case text == "":
+		text = fmt.Sprintf("error %d without a word", e.Code)
+	}
+	return clip(text, wordsBytesMax)
+}
+
+// number reads the id of a response: ours are whole numbers, and some programs send them back as text.
+func (m message) number() (uint64, bool) {
+	text := strings.Trim(string(m.id), `"`)
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, err == nil
+}
+
+// fields is a JSON object whose members are read one by one: one that is not what it should be is as
+// good as missing, and takes no other with it.
+type fields map[string]json.RawMessage
+
+func objectOf(raw json.RawMessage) fields {
+	var of fields
+	if len(raw) == 0 || json.Unmarshal(raw, &of) != nil {
+		return nil
+	}
+	return of
+}
+
+func (f fields) text(name string) string {
+	var s string
+	if json.Unmarshal(f[name], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func (f fields) number(name string) (float64, bool) {
+	var n *float64
+	if json.Unmarshal(f[name], &n) != nil || n == nil {
+		return 0, false
+	}
+	return *n, true
+}
+
+func (f fields) yes(name string) bool {
+	var b bool
+	return json.Unmarshal(f[name], &b) == nil && b
+}
+
+func (f fields) object(name string) fields { return objectOf(f[name]) }
+
+// has is for capabilities, which are there or not: {} and true are, null and false are not.
+func (f fields) has(name string) bool {
+	raw, ok := f[name]
+	return ok && !isNull(raw) && string(raw) != "false"
+}
+
+func (f fields) list(name string) []json.RawMessage {
+	var all []json.RawMessage
+	if json.Unmarshal(f[name], &all) != nil {
+		return nil
+	}
+	return all
+}
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+
+// clip is the beginning of a text, with a word about how long it was.
+func clip(s string, most int) string {
+	s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… [cut: %d bytes]", len(s))
+}
+
+// oneLine is a text whose lines, tabs and control characters became spaces.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
+}

@@ -1,0 +1,339 @@
+package acp
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// toolCall is what a program says of one call of a tool. It says it in pieces (tool_call, then
+// updates, then a question), each of which may lack anything but the id.
+type toolCall struct {
+	id     string
+	title  string
+	name   string // the tool's own name, where the program gives one
+	kind   string // read, edit, delete, move, search, execute, think, fetch, switch_mode, other
+	status string // pending, in_progress, completed, failed
+	input  fields // rawInput, where it is an object
+	paths  []string
+	diffs  []diff
+}
+
+// diff is a change that a call is about. What was there before may be missing: the file is new.
+type diff struct {
+	path     string
+	old      string
+	existed  bool
+	now      string
+	complete bool // now was given
+}
+
+func readToolCall(of fields) toolCall {
+	c := toolCall{
+		id: of.text("toolCallId"), title: of.text("title"), kind: of.text("kind"), status: of.text("status"),
+		input: of.object("rawInput"),
+	}
+	meta := of.object("_meta")
+	c.name = cmp.Or(of.text("name"), meta.text("toolName"), meta.object("claudeCode").text("toolName"))
+	for _, raw := range of.list("locations") {
+		if path := objectOf(raw).text("path"); path != "" {
+			c.paths = append(c.paths, path)
+		}
+	}
+	for _, raw := range of.list("content") {
+		part := objectOf(raw)
+		if path := part.text("path"); part.text("type") == "diff" && path != "" {
+			_, existed := part["oldText"]
+			_, complete := part["newText"]
+			existed = existed && !isNull(part["oldText"]) && part.text("oldText") != ""
+			c.diffs = append(c.diffs, diff{path, part.text("oldText"), existed, part.text("newText"), complete})
+		}
+	}
+	return c
+}
+
+// with is a call after one more piece of it came. A title that names the tool is kept as its name.
+func (c toolCall) with(more toolCall) toolCall {
+	c.id, c.kind, c.status = cmp.Or(c.id, more.id), cmp.Or(more.kind, c.kind), cmp.Or(more.status, c.status)
+	c.name = cmp.Or(more.name, c.name)
+	if c.name == "" && identifier.MatchString(c.title) && more.title != c.title {
+		c.name = c.title
+	}
+	c.title = cmp.Or(more.title, c.title)
+	if len(more.input) > 0 {
+		input := maps.Clone(c.input)
+		if input == nil {
+			input = fields{}
+		}
+		maps.Copy(input, more.input)
+		c.input = input
+	}
+	if len(more.diffs) > 0 {
+		c.diffs = more.diffs
+	}
+	for _, path := range more.paths {
+		if !slices.Contains(c.paths, path) && len(c.paths) < callPathsMax {
+			c.paths = append(slices.Clip(c.paths), path)
+		}
+	}
+	return c
+}
+
+const callPathsMax = 256 // of one call; as many as an event takes
+
+var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
+
+// toolWords are the programs' names of tools, without case and separators, in our words: those of
+// Claude Code, which the patterns of fairlead.yaml are written in.
+var toolWords = map[string]string{
+	"write": "Write", "writefile": "Write", "createfile": "Write", "writetextfile": "Write",
+	"edit": "Edit", "editfile": "Edit", "replace": "Edit", "applypatch": "Edit", "patch": "Edit", "strreplace": "Edit",
+	"multiedit": "Edit", "strreplacebasededittool": "Edit", "strreplaceeditor": "Edit", "notebookedit": "NotebookEdit",
+	"bash": "Bash", "shell": "Bash", "runshellcommand": "Bash", "execcommand": "Bash", "localshell": "Bash", "runcommand": "Bash",
+	"read": "Read", "readfile": "Read", "readmanyfiles": "Read", "view": "Read", "readtextfile": "Read",
+	"glob": "Glob", "list": "Glob", "ls": "Glob", "listdirectory": "Glob", "findfiles": "Glob",
+	"grep": "Grep", "grepsearch": "Grep", "searchfilecontent": "Grep", "ripgrep": "Grep",
+	"webfetch": "WebFetch", "websearch": "WebSearch", "googlewebsearch": "WebSearch",
+}
+
+// kindWords are what a program's own classes of tools mean, where it gives no name that is known. To
+// delete and to move are changes of files.
+var kindWords = map[string]string{
+	"execute": "Bash", "edit": "Edit", "delete": "Edit", "move": "Edit", "read": "Read", "fetch": "WebFetch",
+}
+
+// changing are the classes that do something: a title is never believed against them.
+var changing = []string{"execute", "edit", "delete", "move"}
+
+// tool is the call's tool in our words, or, where none fits, in the program's own. server is
+// what our own MCP server is called.
+func (c toolCall) tool(server string) string {
+	if word := ours(c.name, server); word != "" {
+		return word
+	}
+	var named string
+	if identifier.MatchString(c.title) {
+		named = ours(c.title, server)
+	}
+	byKind := kindWords[c.kind]
+	if byKind == "Edit" && (named == "Write" || len(c.diffs) == 1 && !c.diffs[0].existed && c.diffs[0].complete && c.kind == "edit") {
+		byKind = "Write"
+	}
+	if named != "" && (byKind == named || !slices.Contains(changing, c.kind)) {
+		return named
+	}
+	own := clip(oneLine(c.name), titleBytesMax)
+	if own == "" && identifier.MatchString(c.title) {
+		own = c.title
+	}
+	if c.kind == "search" {
+		own = cmp.Or(own, "Grep")
+	}
+	return cmp.Or(byKind, own, clip(oneLine(c.kind), titleBytesMax), "other")
+}
+
+const titleBytesMax = 100 // of a tool's name; a longer one is a sentence
+
+// ours is a program's name of a tool in our words; empty where it is none of those we know.
+func ours(name, server string) string {
+	if strings.HasPrefix(name, "mcp__") && !strings.HasPrefix(name, "mcp__acp__") {
+		return clip(oneLine(name), titleBytesMax)
+	}
+	name = strings.TrimPrefix(name, "mcp__acp__") // an adapter's own tools, which stand for the plain ones
+	for _, sep := range []string{"__", "_", "-", ":", "."} {
+		if rest, ok := strings.CutPrefix(name, server+sep); ok && rest != "" && server != "" {
+			return "mcp__" + server + "__" + clip(oneLine(rest), titleBytesMax)
+		}
+	}
+	return toolWords[strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_- .", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(name))]
+}
+
+// spellings are the names of arguments that mean the same, the one of Claude Code first.
+var spellings = map[string][][]string{
+	"Write":    {fileSpellings, {"content", "contents", "file_text", "text"}},
+	"Edit":     {fileSpellings, {"old_string", "oldString", "old_str", "oldText"}, {"new_string", "newString", "new_str", "newText"}},
+	"Read":     {fileSpellings},
+	"Bash":     {{"command", "cmd", "script"}},
+	"Glob":     {{"path", "dir_path", "dirPath", "directory"}, {"pattern"}},
+	"Grep":     {{"path", "dir_path", "dirPath", "directory"}, {"pattern", "regex", "query"}},
+	"WebFetch": {{"url", "uri"}},
+}
+
+var fileSpellings = []string{"file_path", "filePath", "filepath", "absolute_path", "absolutePath", "path", "file"}
+
+// arguments are what the tool is called with, spelled as Claude Code spells it as far as that is known.
+// A command or a path is taken from no title: titles are shortened, and half a command is another one.
+func (c toolCall) arguments(tool string) json.RawMessage {
+	args := make(map[string]json.RawMessage, len(c.input)+2)
+	maps.Copy(args, c.input)
+	for _, same := range spellings[tool] {
+		for _, name := range same {
+			if value, ok := args[name]; ok && !isNull(value) {
+				delete(args, name)
+				args[same[0]] = value
+				break
+			}
+		}
+	}
+	if tool == "Bash" {
+		if command, ok := commandLine(args["command"]); ok {
+			args["command"] = quoted(command)
+		}
+	}
+	c.fill(tool, args)
+	if len(args) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(args)
+	if err != nil {
+		panic("acp: arguments that are no JSON: " + err.Error())
+	}
+	return b
+}
+
+// fill adds what a call says elsewhere: the one file it is about, and what becomes of it.
+func (c toolCall) fill(tool string, args map[string]json.RawMessage) {
+	if !slices.Contains([]string{"Write", "Edit", "Read"}, tool) {
+		return
+	}
+	if files := c.files(); args["file_path"] == nil && len(files) == 1 {
+		args["file_path"] = quoted(files[0])
+	}
+	if len(c.diffs) != 1 || !c.diffs[0].complete {
+		return
+	}
+	put := func(name, value string) {
+		if args[name] == nil {
+			args[name] = quoted(value)
+		}
+	}
+	switch d := c.diffs[0]; tool {
+	case "Write":
+		put("content", d.now)
+	case "Edit":
+		put("old_string", d.old)
+		put("new_string", d.now)
+	}
+}
+
+// files are the files that a call says it is about, as the program spells them.
+func (c toolCall) files() []string {
+	var all []string
+	add := func(path string) {
+		if path != "" && !slices.Contains(all, path) {
+			all = append(all, path)
+		}
+	}
+	for _, name := range fileSpellings {
+		add(c.input.text(name))
+	}
+	for _, d := range c.diffs {
+		add(d.path)
+	}
+	for path := range c.input.object("changes") { // a patch: what happens to each file
+		add(path)
+	}
+	for _, path := range c.paths {
+		add(path)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// absolute are a call's files, absolute. Of a command they are left away: programs give the folder
+// that it runs in, and which files it touches nobody knows.
+func (c toolCall) absolute(tool, dir string) []string {
+	if tool == "Bash" {
+		return nil
+	}
+	var all []string
+	for _, path := range c.files() {
+		if path = strings.TrimPrefix(path, "file://"); !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if path = filepath.Clean(path); !slices.Contains(all, path) {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+// commandLine is a command as one line for a shell, also where it comes as a list of words.
+func commandLine(raw json.RawMessage) (string, bool) {
+	var line string
+	if json.Unmarshal(raw, &line) == nil && len(raw) > 0 {
+		return line, true
+	}
+	var words []string
+	if json.Unmarshal(raw, &words) != nil || len(words) == 0 {
+		return "", false
+	}
+	if len(words) == 3 && slices.Contains([]string{"-c", "-lc"}, words[1]) && slices.Contains([]string{"sh", "bash", "zsh"}, filepath.Base(words[0])) {
+		return words[2], true
+	}
+	for i, word := range words {
+		if word == "" || !plainWord.MatchString(word) {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " "), true
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+func quoted(s string) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("acp: a text that is no JSON: " + err.Error())
+	}
+	return b
+}
+
+// what is the call in one line for people.
+func (c toolCall) what(tool, dir string) string {
+	of := objectOf(c.arguments(tool))
+	var text string
+	switch tool {
+	case "Bash":
+		text = of.text("command")
+	case "Write", "Edit", "Read":
+		if files := c.absolute(tool, dir); len(files) > 0 {
+			for i, file := range files {
+				if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
+					files[i] = rel
+				}
+			}
+			text = strings.Join(files, ", ")
+		}
+	case "WebFetch":
+		text = of.text("url")
+	case "WebSearch":
+		text = of.text("query")
+	case "Glob", "Grep":
+		text = of.text("pattern")
+	}
+	return clip(oneLine(cmp.Or(text, c.title, tool)), whatBytesMax)
+}
+
+const whatBytesMax = 400 // a line for people; the whole of it is among the arguments
+
+// whole says whether what matters about a call is known, so that it can be told.
+func (c toolCall) whole(tool string) bool {
+	of := objectOf(c.arguments(tool))
+	switch tool {
+	case "Bash":
+		return of["command"] != nil
+	case "Write", "Edit", "Read":
+		return of["file_path"] != nil || len(c.files()) > 0
+	}
+	return len(of) > 0
+}

@@ -1,0 +1,238 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// How an update is called, in the protocol's words (session/update, sessionUpdate).
+const (
+	messageChunk  = "agent_message_chunk"
+	thoughtChunk  = "agent_thought_chunk"
+	userChunk     = "user_message_chunk"
+	toolBegan     = "tool_call"
+	toolChanged   = "tool_call_update"
+	planned       = "plan"
+	modeChanged   = "current_mode_update"
+	configChanged = "config_option_update"
+	usageChanged  = "usage_update"
+	noticed       = "notice"
+)
+
+// quiet are updates that are understood and say nothing of what the agent does.
+var quiet = []string{
+	userChunk, // what we said ourselves, or what was said in an older life
+	"available_commands_update", "session_info_update", "compaction_update", "compaction_summary_chunk",
+	"plan_removed",
+}
+
+// update is one session/update. Of a kind that is not known only that and session are filled.
+type update struct {
+	session string
+	kind    string
+
+	text    string // a chunk, a plan, a notice
+	message string // which message a chunk belongs to; empty: it is not said
+	call    toolCall
+	mode    string
+	options []configOption
+
+	spent *usage   // what one request of the program to its model took
+	cost  *float64 // what the conversation has cost so far, in dollars
+}
+
+// usage is tokens, as both places where programs tell them spell them.
+type usage struct{ input, output int64 }
+
+// readUpdate reads the parameters of session/update.
+func readUpdate(params json.RawMessage) update {
+	all := objectOf(params)
+	of := all.object("update")
+	u := update{session: all.text("sessionId"), kind: of.text("sessionUpdate")}
+	switch u.kind {
+	case messageChunk, thoughtChunk:
+		u.text, u.message = contentText(of["content"]), of.text("messageId")
+	case toolBegan, toolChanged:
+		u.call = readToolCall(of)
+	case planned:
+		u.text = planText(of.list("entries"))
+	case modeChanged:
+		u.mode = of.text("currentModeId")
+	case configChanged:
+		u.options = readConfig(of.list("configOptions"))
+	case usageChanged:
+		u.cost = readCost(of.object("cost"))
+	case noticed:
+		u.text = oneLine(strings.TrimSpace(of.text("title") + " " + of.text("message") + " " + contentText(of["content"])))
+	}
+	u.spent = readUsage(of.object("_meta").object("usage"))
+	return u
+}
+
+// contentText is a content block as text: what is no text says what it is.
+func contentText(raw json.RawMessage) string {
+	of := objectOf(raw)
+	switch kind := of.text("type"); kind {
+	case "text":
+		return of.text("text")
+	case "resource_link":
+		return strings.TrimSpace(of.text("name") + " " + of.text("uri"))
+	case "resource":
+		inner := of.object("resource")
+		if text := inner.text("text"); text != "" {
+			return text
+		}
+		return inner.text("uri")
+	case "":
+		return of.text("text") // a program that forgets the type
+	default:
+		return fmt.Sprintf("[%s]", oneLine(clip(strings.TrimSpace(kind+" "+of.text("mimeType")), 100)))
+	}
+}
+
+// planText is a plan in one line.
+func planText(entries []json.RawMessage) string {
+	var all []string
+	for _, raw := range entries {
+		of := objectOf(raw)
+		if what := oneLine(of.text("content")); what != "" {
+			all = append(all, strings.TrimSpace(fmt.Sprintf("[%s] %s", of.text("status"), what)))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// readUsage reads tokens; nil where there are none, or where they make no sense.
+func readUsage(of fields) *usage {
+	in, some := of.number("inputTokens")
+	out, more := of.number("outputTokens")
+	if !some && !more || !sane(in) || !sane(out) {
+		return nil
+	}
+	return &usage{int64(in), int64(out)}
+}
+
+// readCost reads what a conversation has cost so far. Other money than dollars is not counted: a limit
+// in dollars would be wrong by an unknown factor.
+func readCost(of fields) *float64 {
+	amount, ok := of.number("amount")
+	if currency := of.text("currency"); !ok || !sane(amount) || currency != "" && currency != "USD" {
+		return nil
+	}
+	return &amount
+}
+
+// sane is an amount that can be added to others: no program uses 10^15 tokens.
+func sane(n float64) bool { return n >= 0 && n < 1e15 }
+
+// configOption is a selector that a program offers, and what stands on it.
+type configOption struct {
+	id, category, current string
+	values                []choice
+}
+
+// choice is one of several values, modes or models.
+type choice struct{ id, name string }
+
+func readConfig(list []json.RawMessage) []configOption {
+	var all []configOption
+	for _, raw := range list {
+		of := objectOf(raw)
+		o := configOption{id: of.text("id"), category: of.text("category"), current: of.text("currentValue")}
+		if o.id == "" {
+			continue
+		}
+		for _, raw := range of.list("options") {
+			value := objectOf(raw)
+			for _, raw := range append([]json.RawMessage{raw}, value.list("options")...) { // a group has options itself
+				if value := objectOf(raw); value.text("value") != "" {
+					o.values = append(o.values, choice{value.text("value"), value.text("name")})
+				}
+			}
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// opened is the answer to session/new, session/load and session/resume.
+type opened struct {
+	session string
+	modes   []choice
+	mode    string
+	models  []choice
+	model   string
+	options []configOption
+}
+
+func readOpened(result json.RawMessage) opened {
+	of := objectOf(result)
+	modes, models := of.object("modes"), of.object("models")
+	return opened{
+		session: of.text("sessionId"),
+		modes:   readChoices(modes.list("availableModes"), "id"), mode: modes.text("currentModeId"),
+		models: readChoices(models.list("availableModels"), "modelId"), model: models.text("currentModelId"),
+		options: readConfig(of.list("configOptions")),
+	}
+}
+
+func readChoices(list []json.RawMessage, id string) []choice {
+	var all []choice
+	for _, raw := range list {
+		of := objectOf(raw)
+		if of.text(id) != "" {
+			all = append(all, choice{of.text(id), of.text("name")})
+		}
+	}
+	return all
+}
+
+// option finds the selector for a mode or a model: by its category, or, where a program gives none, by its id.
+func (o opened) option(what string) *configOption {
+	for _, by := range []func(configOption) string{
+		func(c configOption) string { return c.category },
+		func(c configOption) string { return c.id },
+	} {
+		if i := slices.IndexFunc(o.options, func(c configOption) bool { return by(c) == what }); i >= 0 {
+			return &o.options[i]
+		}
+	}
+	return nil
+}
+
+// choose finds the value that somebody means: by its id, or by its name, or by the end of one id
+// alone (m1 for scripted/m1). Empty where none or several fit.
+func choose(from []choice, want string) string {
+	for _, fits := range []func(choice) bool{
+		func(c choice) bool { return c.id == want },
+		func(c choice) bool { return strings.EqualFold(c.name, want) },
+		func(c choice) bool { return strings.HasSuffix(c.id, "/"+want) },
+	} {
+		var found []string
+		for _, c := range from {
+			if fits(c) && !slices.Contains(found, c.id) {
+				found = append(found, c.id)
+			}
+		}
+		if len(found) == 1 {
+			return found[0]
+		}
+	}
+	return ""
+}
+
+// listed names values, for an error.
+func listed(all []choice) string {
+	const most = 20 // a program may know hundreds of models
+	var ids []string
+	for _, c := range all[:min(len(all), most)] {
+		ids = append(ids, c.id)
+	}
+	text := strings.Join(ids, ", ")
+	if len(all) > most {
+		text += fmt.Sprintf(" and %d more", len(all)-most)
+	}
+	return text
+}

@@ -1,0 +1,235 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// Verb is the first argument of a process that is an adapter.
+const Verb = "__agent"
+
+// Protocol is what a program speaks. A driver for such programs is one.
+type Protocol interface {
+	// Name is the word in fairlead.yaml, and the first argument after Verb.
+	Name() string
+
+	// Play holds one session with a program, from its start to its terminal event, which it
+	// returns and does not tell. It reads stage.Orders all the time, and returns soon after stage.Stop
+	// is closed, and at once where ctx is done. Children that it started may be left to run: they are
+	// ended after the terminal event was told.
+	Play(ctx context.Context, part Part, stage *Stage) driver.Stop
+}
+
+// Part is who is played, and what for. The prompt is the first order.
+type Part struct {
+	Kind    string // acp, claude, codex
+	Name    string // of the agent
+	Session string // coder-17
+	What    driver.Kind
+	Attempt int // from 1
+
+	Command []string // the program and its arguments
+	Dir     string   // absolute; where it works
+	Resume  string   // the program's own id of a conversation to go on with; empty: a new one
+	Model   string   // empty: the program's own choice
+	Mode    string   // the program's own word; empty: the one that asks
+	MCP     driver.MCP
+}
+
+// Talks says whether further prompts may come after the first is answered. Else the session is over
+// with the first answer.
+func (p Part) Talks() bool { return p.What == driver.Turn || p.What == driver.Lead }
+
+// The exit codes of an adapter. Nobody believes them: the terminal event counts.
+const (
+	codeFailed     = 1
+	codeFaulty     = 2   // the command line
+	codeCancelled  = 130 // by an order
+	codeTerminated = 143 // by SIGTERM
+)
+
+const (
+	// stopGrace is how long Play has to come to its end after SIGTERM: less than a holder
+	// waits before it kills (10 s where nothing else is said), so that the end is told.
+	stopGrace = 6 * time.Second
+
+	// leaveGrace is how long Play has to return when its context is done.
+	leaveGrace = time.Second
+)
+
+// The variables by which the adapter, and any agent, is told of its team's tools.
+const (
+	VariableMCPURL   = driver.VariableMCPURL
+	VariableMCPToken = driver.VariableMCPToken
+	VariableMCPStdio = driver.VariableMCPStdio
+)
+
+// Intercept is an adapter and exits, where this process was started as one; else it returns. Call it
+// first in main, and in TestMain, with every protocol that there is.
+func Intercept(protocols ...Protocol) {
+	if len(os.Args) > 1 && os.Args[1] == Verb {
+		os.Exit(Main(os.Args[2:], protocols...))
+	}
+}
+
+// Main is the process of an adapter. It returns the exit code.
+//
+//	KIND --name NAME --session ID --for KIND --attempt N [--resume ID] [--model M] [--mode M] -- COMMAND…
+func Main(args []string, protocols ...Protocol) int {
+	hearing, deaf := context.WithCancel(context.Background())
+	defer deaf()
+	out := speech.NewWriter(ear{os.Stdout, deaf})
+	part, err := parseArgs(args)
+	if err == nil {
+		part.Dir, err = os.Getwd()
+	}
+	i := slices.IndexFunc(protocols, func(p Protocol) bool { return p.Name() == part.Kind })
+	if err == nil && i < 0 {
+		err = fmt.Errorf("there is no protocol %q in this build", part.Kind)
+	}
+	if err != nil {
+		out.Tell(speech.Event{Type: driver.Faulted, Text: err.Error()})
+		out.Tell(speech.Ended(driver.Stop{Reason: "failed", Detail: "the adapter was not started as it should be; this is a fault in Fairlead"}))
+		return codeFaulty
+	}
+	part.MCP = mcpFrom(os.Getenv)
+	out.Hide(part.MCP.Token)
+
+	stop, orders := signals(), make(chan speech.Order)
+	go speech.ReadOrders(os.Stdin, orders, func(err error) {
+		out.Tell(speech.Event{Type: driver.Faulted, Text: err.Error()})
+	})
+	stage := NewStage(out, part.Dir, os.Environ())
+	stage.Orders, stage.Stop = orders, stop
+	return code(Perform(hearing, protocols[i], part, stage))
+}
+
+// Perform plays a session and brings it to its end, whatever Play does: it tells the terminal event,
+// ends the children and returns what was told.
+func Perform(ctx context.Context, p Protocol, part Part, stage *Stage) driver.Stop {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	played := make(chan driver.Stop, 1)
+	go func() {
+		broken := driver.Stop{Reason: "failed", Detail: "the adapter came to no end; this is a fault in Fairlead"}
+		defer func() {
+			if v := recover(); v != nil {
+				broken.Detail = fmt.Sprintf("the adapter broke: %v; this is a fault in Fairlead", v)
+				stage.Out.Say(driver.Said, printedByUs, string(debug.Stack()))
+			}
+			played <- broken
+		}()
+		broken = p.Play(ctx, part, stage)
+	}()
+	stop := await(ctx, cancel, played, stage.Stop)
+	if stop.Reason == "" {
+		stop.Reason = "completed"
+		if !stop.OK {
+			stop.Reason = "failed"
+		}
+	}
+	stage.Out.Tell(speech.Ended(stop))
+	stage.end()
+	return stop
+}
+
+// await waits for the end of a play, and hurries it where it must end.
+func await(ctx context.Context, cancel func(), played <-chan driver.Stop, stop <-chan struct{}) driver.Stop {
+	gone := ctx.Done()
+	var late <-chan time.Time
+	for {
+		select {
+		case s := <-played:
+			return s
+		case <-stop:
+			stop, late = nil, time.After(stopGrace)
+		case <-gone:
+			gone, late = nil, time.After(leaveGrace)
+		case <-late:
+			if gone == nil {
+				return driver.Stop{Reason: "terminated", Detail: "asked to stop; the program's conversation was left where it was"}
+			}
+			cancel()
+		}
+	}
+}
+
+// signals gives a channel that is closed when this process is asked to stop.
+func signals() <-chan struct{} {
+	stop, asked := make(chan struct{}), make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT)
+	// A write that nobody reads is an error for us and not our death. Notify, and not Ignore: who is
+	// ignored here would be ignored by the program, too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	go func() {
+		<-asked
+		close(stop)
+	}()
+	return stop
+}
+
+// ear is standard output; where nobody hears any more, there is no reason to go on.
+type ear struct {
+	out  io.Writer
+	deaf func()
+}
+
+func (e ear) Write(b []byte) (int, error) {
+	n, err := e.out.Write(b)
+	if err != nil {
+		e.deaf()
+	}
+	return n, err
+}
+
+func code(stop driver.Stop) int {
+	switch {
+	case stop.OK:
+		return 0
+	case stop.Reason == "cancelled":
+		return codeCancelled
+	case stop.Reason == "terminated":
+		return codeTerminated
+	}
+	return codeFailed
+}
+
+func parseArgs(args []string) (part Part, err error) {
+	if len(args) == 0 {
+		return part, errors.New("start an adapter: name the kind of program first")
+	}
+	part.Kind = args[0]
+	flags := flag.NewFlagSet(Verb, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&part.Name, "name", "", "")
+	flags.StringVar(&part.Session, "session", "", "")
+	flags.IntVar(&part.Attempt, "attempt", 1, "")
+	what := flags.String("for", string(driver.Work), "")
+	flags.StringVar(&part.Resume, "resume", "", "")
+	flags.StringVar(&part.Model, "model", "", "")
+	flags.StringVar(&part.Mode, "mode", "", "")
+	if err := flags.Parse(args[1:]); err != nil {
+		return part, fmt.Errorf("start an adapter: %w", err)
+	}
+	part.What, part.Command = driver.Kind(*what), flags.Args()
+	switch {
+	case len(part.Command) == 0:
+		return part, errors.New("start an adapter: name the program after --")
+	case !filepath.IsAbs(part.Command[0]):
+		return part, fmt.Errorf("start an adapter: the program %q is no absolute path", part.Command[0])
+	}
+	return part, nil
+}

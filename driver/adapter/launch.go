@@ -1,0 +1,71 @@
+package adapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// Launch says how an adapter is started for a session of an agent. The prompt goes with the first
+// bytes of input and the token of our tools with the environment: the command line is read by
+// every user of the machine.
+func Launch(kind string, a driver.Agent, s driver.Session) (driver.Launch, error) {
+	if s.Kind == driver.Foreign {
+		return driver.Launch{}, fmt.Errorf("agent %s: a program of the driver %s plays sessions, it does not run the loop itself; use `loop: fairlead`", a.Name, kind)
+	}
+	if err := speech.CheckPrompt(s.Prompt); err != nil {
+		return driver.Launch{}, fmt.Errorf("agent %s: %w", a.Name, err)
+	}
+	env := driver.Environment(a, s)
+	program, err := driver.FindProgram(a, env)
+	if err != nil {
+		return driver.Launch{}, err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return driver.Launch{}, fmt.Errorf("find this program's own file, to stand before agent %s: %w", a.Name, err)
+	}
+	exe = strings.TrimSuffix(exe, " (deleted)") // as Linux says it where a newer version took its place
+	argv := []string{exe, Verb, kind, "--name", a.Name, "--session", s.ID, "--for", string(s.Kind), "--attempt", strconv.Itoa(max(s.Attempt, 1))}
+	for _, given := range []struct{ flag, value string }{{"--resume", s.Resume}, {"--model", a.Model}, {"--mode", a.Mode}} {
+		if given.value != "" {
+			argv = append(argv, given.flag+"="+given.value)
+		}
+	}
+	argv = append(append(argv, "--", program), a.Command[1:]...)
+	return driver.Launch{
+		Argv: argv, Dir: a.Workspace, Env: env,
+		Input: speech.Order{Type: speech.OrderStart, Text: s.Prompt}.Encode(), KeepStdin: true,
+	}, nil
+}
+
+// Check finds what would stop an agent from being started. It starts nothing.
+func Check(a driver.Agent) error {
+	if err := driver.CheckWorkspace(a); err != nil {
+		return err
+	}
+	_, err := driver.FindProgram(a, driver.Environment(a, driver.Session{}))
+	return err
+}
+
+// Converse listens to one session and tells it things.
+func Converse(w driver.Wire) driver.Conversation { return speech.Conversation{Wire: w} }
+
+// Outcome believes the terminal event, and nothing else.
+func Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
+	return speech.Outcome(s, exit, stop)
+}
+
+// mcpFrom reads where the team's tools are from the variables that driver.Environment has set.
+func mcpFrom(getenv func(string) string) driver.MCP {
+	m := driver.MCP{URL: getenv(VariableMCPURL), Token: getenv(VariableMCPToken)}
+	if json.Unmarshal([]byte(getenv(VariableMCPStdio)), &m.Stdio) != nil {
+		m.Stdio = nil
+	}
+	return m
+}

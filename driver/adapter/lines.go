@@ -1,0 +1,121 @@
+package adapter
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+const (
+	// LineBytesMax is the longest line of a program that is read: one message with a large file in
+	// it. Lines of 11 MiB were seen.
+	LineBytesMax = 64 << 20
+
+	readBytes      = 64 << 10
+	shownBytes     = 4 << 10 // of a line that was skipped
+	errorLineMax   = 16 << 10
+	lastWordsBytes = 2 << 10
+)
+
+// Line is one line of a program's output.
+type Line struct {
+	Bytes   []byte // without its end; the receiver's own
+	Skipped int64  // how long it was, where it was longer than LineBytesMax: Bytes is its beginning
+}
+
+func (l Line) blank() bool  { return len(bytes.TrimSpace(l.Bytes)) == 0 }
+func (l Line) object() bool { return bytes.HasPrefix(bytes.TrimLeft(l.Bytes, " \t"), []byte{'{'}) }
+func (l Line) text() string {
+	return strings.ToValidUTF8(strings.TrimSuffix(string(l.Bytes), "\r"), string(utf8.RuneError))
+}
+
+// lineReader reads lines up to a limit.
+type lineReader struct {
+	r   *bufio.Reader
+	max int
+}
+
+func newLineReader(r io.Reader) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, readBytes), max: LineBytesMax}
+}
+
+// next gives the next line; the last one may lack its end. ok is false at the end of it all.
+func (r *lineReader) next() (l Line, ok bool) {
+	var length int64
+	for {
+		part, err := r.r.ReadSlice('\n')
+		length += int64(len(part))
+		if room := r.max + 1 - len(l.Bytes); room > 0 { // one more: the line's end does not count
+			l.Bytes = append(l.Bytes, part[:min(room, len(part))]...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		ended := bytes.HasSuffix(part, []byte{'\n'})
+		if ended {
+			length--
+		}
+		if length > int64(r.max) {
+			l.Bytes, l.Skipped = bytes.Clone(l.Bytes[:min(shownBytes, len(l.Bytes))]), length
+		} else {
+			l.Bytes = bytes.TrimSuffix(l.Bytes, []byte{'\n'})
+		}
+		return l, length > 0 || ended
+	}
+}
+
+// errorsRead tells what a program prints as errors, and keeps its end.
+type errorsRead struct {
+	stage *Stage
+
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (e *errorsRead) read(from io.Reader) {
+	r := newLineReader(from)
+	r.max = errorLineMax
+	for {
+		l, ok := r.next()
+		if !ok {
+			return
+		}
+		text := l.text()
+		if l.Skipped > 0 {
+			text += fmt.Sprintf(" … [cut: the line has %d bytes]", l.Skipped)
+		}
+		if l.blank() {
+			continue
+		}
+		e.stage.print("stderr", speech.CutText(text))
+		e.keep(text)
+	}
+}
+
+func (e *errorsRead) keep(text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kept = append(append(e.kept, text...), '\n')
+	if over := len(e.kept) - 2*lastWordsBytes; over > 0 {
+		e.kept = append(e.kept[:0], e.kept[over:]...)
+	}
+}
+
+// last is the last line that says something, as far as it fits.
+func (e *errorsRead) last() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(e.kept)), "\n")
+	line := strings.ToValidUTF8(strings.TrimSpace(lines[len(lines)-1]), "")
+	if len(line) > lastWordsBytes {
+		line = strings.ToValidUTF8(line[:lastWordsBytes], "") + "…"
+	}
+	return line
+}

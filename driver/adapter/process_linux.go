@@ -1,0 +1,7 @@
+package adapter
+
+import "syscall"
+
+// childAttr lets the program die with the adapter, however that dies. It stays in the adapter's
+// group: the tree is the holder's.
+func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

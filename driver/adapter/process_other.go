@@ -1,0 +1,8 @@
+//go:build !linux
+
+package adapter
+
+import "syscall"
+
+// childAttr is nothing special: a program whose adapter died sees the end of its input.
+func childAttr() *syscall.SysProcAttr { return nil }

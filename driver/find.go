@@ -1,0 +1,65 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// FindProgram looks an agent's program up as a shell in its workspace would, with the PATH of an
+// environment, so that it is the same one wherever it is then started from. The path is absolute. The
+// error says what to do.
+func FindProgram(a Agent, env []string) (string, error) {
+	if len(a.Command) == 0 || a.Command[0] == "" {
+		return "", fmt.Errorf("agent %s has no command; give it the program that it is, as in `command: [opencode, acp]`", a.Name)
+	}
+	for _, word := range a.Command {
+		if strings.ContainsRune(word, 0) {
+			return "", fmt.Errorf("the command of agent %s has a NUL byte in it; take it out", a.Name)
+		}
+	}
+	program := a.Command[0]
+	if strings.Contains(program, "/") {
+		path := program
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(a.Workspace, path)
+		}
+		if err := executable(path); err != nil {
+			return "", fmt.Errorf("agent %s: command %s: %w", a.Name, program, err)
+		}
+		return path, nil
+	}
+	var path string
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) { // "." in PATH is how the wrong program gets started
+			continue
+		}
+		if full := filepath.Join(dir, program); executable(full) == nil {
+			return full, nil
+		}
+	}
+	return "", fmt.Errorf("agent %s: command %s is not in the PATH; install it, or give its whole path", a.Name, program)
+}
+
+func executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("no such file; correct the path (a relative one begins in the workspace)")
+	case err != nil:
+		return err
+	case info.IsDir():
+		return errors.New("is a folder; name the program in it")
+	case info.Mode()&0o111 == 0:
+		return errors.New("is not executable; chmod +x it, or name the program that runs it first")
+	}
+	return nil
+}
