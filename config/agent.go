@@ -42,7 +42,10 @@ func (c *checker) agent(f field, cfg *Config) Agent {
 		Model:       textOf(n.get("model")),
 		Seat:        intOf(n.get("seat"), NoSeat),
 		Limits:      c.limits(n.get("limits")),
-		Permissions: permissions(n.get("permissions")),
+		Mode:        textOf(n.get("mode")),
+		Resume:      Resume(textOf(n.get("resume"))),
+		MCP:         textOf(n.get("mcp")) != mcpOff,
+		Permissions: c.permissions(n.get("permissions")),
 		FailuresMax: intOf(n.get("failures_max"), FailuresMaxDefault),
 		Backoff: Backoff{
 			First: c.duration(backoff.get("first"), BackoffFirst, false),
@@ -56,8 +59,12 @@ func (c *checker) agent(f field, cfg *Config) Agent {
 	if a.Loop == "" {
 		a.Loop = LoopFairlead
 	}
+	if a.Resume == "" {
+		a.Resume = ResumeInterrupted
+	}
 	c.backoff(n, &a)
 	c.driver(f, &a)
+	c.conversation(n, a)
 	c.loop(n, a)
 	return a
 }
@@ -157,18 +164,6 @@ func (c *checker) env(n *node) Env {
 		env.vars = append(env.vars, variable{f.name, value})
 	}
 	return env
-}
-
-func permissions(n *node) *Permissions {
-	if n == nil || n.kind != object {
-		return nil
-	}
-	return &Permissions{
-		CanWrite:      textsOf(n.get("can_write")),
-		CannotWrite:   textsOf(n.get("cannot_write")),
-		CanExecute:    textsOf(n.get("can_execute")),
-		CannotExecute: textsOf(n.get("cannot_execute")),
-	}
 }
 
 // seats keeps every seat to one agent, and seat 4 to the lead.

@@ -21,6 +21,7 @@ const (
 	StatusTimeout      = 30 * time.Second // SPEC, Presence: silence that ends "in progress"
 	HatchTimeout       = 5 * time.Minute  // SPEC P7
 	LeadSeat           = 4                // SPEC, Presence
+	PermissionTimeout  = 30 * time.Minute // a person who is at work has looked by then; who is not would be waited for all night
 	NoSeat             = -1               // the agent has no seat in the file
 )
 
@@ -104,20 +105,14 @@ type Agent struct {
 	Model         string        // empty: the program's own choice
 	Seat          int           // 0 to 8, or NoSeat
 	Limits        Limits        // Session is the team's where the agent has none
-	Permissions   *Permissions  // nil: none given
+	Mode          string        // the program's own word; empty: the one in which it asks
+	Resume        Resume
+	MCP           bool // whether it is offered the team's tools
+	Permissions   Permissions
 	FailuresMax   int
 	Backoff       Backoff
 	Grace         time.Duration
 	Line          int // of its name in the file, so that later findings can say where
-}
-
-// Permissions are what an agent may write and execute, in the fields of the
-// dispatch seed. A nil list says nothing.
-type Permissions struct {
-	CanWrite      []string
-	CannotWrite   []string
-	CanExecute    []string
-	CannotExecute []string
 }
 
 // Backoff is the wait between failed sessions. It doubles from First to Max.

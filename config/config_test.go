@@ -108,12 +108,14 @@ func TestContract(t *testing.T) {
 				SessionPrompt: "Continue the work in PLAN.md.", CleanupPrompt: "Tidy up; no features.",
 				TurnTimeout: time.Minute, Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour},
 				FailuresMax: 5, Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second, Line: 7,
+				Resume: ResumeInterrupted, MCP: true, Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},
 			},
 			{
 				Name: "reviewer", Driver: DriverScript, Script: filepath.Join(dir, "reviewer.script.yaml"),
 				Workspace: filepath.Join(dir, "reviewer"), Loop: LoopFairlead, TurnTimeout: time.Minute,
 				Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour}, FailuresMax: 5,
 				Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second, Line: 18,
+				Resume: ResumeInterrupted, MCP: true, Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},
 			},
 		},
 		Channels: []Channel{{

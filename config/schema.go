@@ -320,7 +320,7 @@ func isDuration(path string) bool {
 	if path == "session" { // the mapping, not a limit of that name
 		return false
 	}
-	return slices.Contains([]string{"session", "turn_timeout", "status_timeout", "hatch_timeout", "first", "max", "grace"}, last)
+	return slices.Contains([]string{"session", "turn_timeout", "status_timeout", "hatch_timeout", "first", "max", "grace", "timeout"}, last)
 }
 
 var kindWords = map[string]string{

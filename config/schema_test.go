@@ -94,6 +94,7 @@ func shapeCorpus(t testing.TB) [][]byte {
 		"version: 1\nagents: {a: {driver: exec, command: []}}", "version: 1\nagents: {a: {driver: exec, command: [x, x]}}", "version: 1\nagents: {a: {driver: exec, command: ['']}}",
 		"version: 1\nagents: {a: {driver: nope}}", "version: 1\nagents: {a: {driver: 5}}", "version: 1\nagents: {a: {driver: script, script: " + strings.Repeat("x", 5000) + "}}",
 		"version: 1\nagents: {a: {permissions: {can_write: [a, b, a]}}}", "version: 1\nagents: {a: {permissions: {can_write: [1, '1']}}}", "version: 1\nagents: {a: {permissions: {can_write: [[], []]}}}",
+		"version: 1\nagents: {a: {mode: '', resume: never, mcp: auto}}", "version: 1\nagents: {a: {resume: on, mcp: off, mode: 5}}", "version: 1\nagents: {a: {permissions: {allow: [Read], deny: [], timeout: 5, otherwise: ask}}}",
 		"version: 1\nchannels: {c: {agents: [a, a]}}", "version: 1\nchannels: {c: {agents: [a], humanInterruptMode: shout}}", "version: 1\nchannels: {c: {agents: [a, b], maxRounds: -1}}",
 		"version: 1\nsession: {main: a, ranker: B, threshold: 0.5}", "version: 1\nsession: {threshold: 1001, tools: [a, a], sandbox: off}", "version: 1\nsession:", "version: 1\nsession: {tools: [1], sandbox: true}",
 		"version: 1\nagents: {a: {env: {K: 1, L: true, M: x, N: }}}", "version: 1\nagents: {a: {env: [x]}}", "version: 1\nagents: {a: {limits: {tokens: 1.5, cost_per_day_usd: 0}}}",

@@ -1,0 +1,193 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// place is one file or folder that a call names, with all the ways in which it may be meant.
+type place struct {
+	given string
+	abs   string
+	names []string // as it is spelled, and where it ends when every link is followed
+	fault string   // why that is not known; empty: it is
+	tree  bool     // what is below it is looked through
+	bound bool     // it has other names on the disk, or is no file at all
+}
+
+// places are what a file tool's call names. A file that is named nowhere is a place with a fault.
+func (r *reading) places(in input) []place {
+	all := slices.Clone(r.paths)
+	named, _ := in.paths()
+	for _, p := range named {
+		all = append(all, r.place(p))
+	}
+	for _, key := range in.keys { // a path that is no text names another file than it seems
+		if _, ok := in.text(key); isPathKey(key) && !ok && string(in.values[key]) != "null" {
+			all = append(all, place{fault: "its " + key + " is no text"})
+		}
+	}
+	switch r.call.Tool {
+	case "Glob", "Grep", "LS":
+		if len(all) == 0 && r.known {
+			all = append(all, r.place(r.j.dir))
+		}
+		for i := range all {
+			all[i].tree = r.call.Tool != "LS"
+		}
+		if p, ok := in.text("pattern"); ok && r.call.Tool == "Glob" && (path.IsAbs(p) || strings.HasPrefix(p, "~") || slices.Contains(strings.Split(p, "/"), "..")) {
+			all = append(all, place{given: p, fault: "the pattern leads elsewhere"})
+		}
+	}
+	return all
+}
+
+func (r *reading) placeFrom(dir, given string) place {
+	if path.IsAbs(given) || given == "~" || strings.HasPrefix(given, "~/") {
+		return r.place(given)
+	}
+	return r.place(join(dir, given))
+}
+
+func (r *reading) place(given string) place {
+	p := place{given: given, fault: faultOf(given)}
+	abs, ok := r.j.abs(given)
+	switch {
+	case p.fault != "":
+		return p
+	case !ok:
+		p.fault = "it is not known where ~ or the working folder is"
+		return p
+	}
+	p.abs, p.names = abs, []string{path.Clean(abs)}
+	for _, spelled := range []string{abs, path.Clean(abs)} {
+		f, err := r.j.disk.Look(spelled)
+		if err != nil {
+			p.fault = "where it leads cannot be known"
+			return p
+		}
+		if !slices.Contains(p.names, f.Path) {
+			p.names = append(p.names, f.Path)
+		}
+		p.bound = p.bound || f.Kind == Other || f.Kind == Regular && f.Links > 1
+	}
+	return p
+}
+
+// covers says whether a pattern's glob takes a place: all of its names, or, of a denial, any.
+func (r *reading) covers(p Pattern, f place, any bool) bool {
+	for _, name := range f.names {
+		if r.glob(p.arg, name, f.tree && !any, any) == any {
+			return any
+		}
+	}
+	return !any && len(f.names) > 0
+}
+
+// glob holds a pattern against one absolute path. A pattern without a slash is one of names: it
+// takes them anywhere to deny, and below the workspace to allow. A denial takes no notice of case,
+// because half of all disks do not.
+func (r *reading) glob(pattern, name string, whole, deny bool) bool {
+	if whole {
+		const anything = "\x01/\x01" // what is below a folder, whatever it is called
+		name += "/" + anything
+	}
+	if deny {
+		pattern, name = strings.ToLower(pattern), strings.ToLower(name)
+	}
+	if rest, ok := strings.CutPrefix(pattern, "~/"); ok {
+		if r.j.where.Home == "" {
+			return false
+		}
+		return slices.ContainsFunc(r.j.both(r.j.where.Home), func(home string) bool {
+			if deny {
+				home = strings.ToLower(home)
+			}
+			return takes(rest, home, name)
+		})
+	}
+	if path.IsAbs(pattern) {
+		ok, err := doublestar.Match(pattern, name)
+		return ok && err == nil
+	}
+	folders := r.j.both(r.j.where.Repo)
+	inside := false
+	for _, folder := range folders {
+		if deny {
+			folder = strings.ToLower(folder)
+		}
+		inside = inside || below(name, []string{folder}) || name == folder
+		if takes(pattern, folder, name) {
+			return true
+		}
+	}
+	if strings.Contains(pattern, "/") || pattern == "**" || !inside && !deny {
+		return false
+	}
+	ok, err := doublestar.Match(pattern, path.Base(name))
+	return ok && err == nil
+}
+
+// takes holds a glob against what a path is below a folder.
+func takes(pattern, folder, name string) bool {
+	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(folder, "/")+"/")
+	if !ok && name != folder {
+		return false
+	}
+	if !ok {
+		rest = "."
+		if pattern == "**" {
+			return true
+		}
+	}
+	matched, err := doublestar.Match(pattern, rest)
+	return matched && err == nil
+}
+
+// filesAllowed is which patterns cover every file that the call names.
+func (r *reading) filesAllowed(allow, deny []Pattern) []string {
+	changes := changesFiles(r.call.Tool)
+	if changes && len(r.files) == 0 {
+		return nil // nobody knows what it would change
+	}
+	if slices.ContainsFunc(r.files, func(f place) bool { return r.doubtful(f, deny) }) {
+		return nil
+	}
+	var used []string
+	covered := func(f place) bool {
+		for _, p := range allow {
+			if !p.names(r.call.Tool) || p.kind == fileArg && !r.covers(p, f, false) {
+				continue
+			}
+			if !slices.Contains(used, p.text) {
+				used = append(used, p.text)
+			}
+			return true
+		}
+		return false
+	}
+	for _, f := range r.files {
+		if !covered(f) {
+			return nil
+		}
+	}
+	if len(r.files) == 0 && !covered(place{}) {
+		return nil
+	}
+	return used
+}
+
+// doubtful says whether a file is one that no pattern may allow: where it ends is not known, it is
+// a second name of another file, reading it may never end, or what is below it is denied in part.
+func (r *reading) doubtful(f place, deny []Pattern) bool {
+	switch {
+	case f.fault != "", f.bound && changesFiles(r.call.Tool), f.abs != "" && r.j.isDevice(f.abs):
+		return true
+	case r.call.Tool != "Grep":
+		return false
+	}
+	return slices.ContainsFunc(deny, func(p Pattern) bool { return p.kind == fileArg && p.names("Grep") })
+}
