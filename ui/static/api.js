@@ -32,6 +32,13 @@ const BASE = '/api/v1';
  * @property {{session?: string, tokens_per_day?: number, cost_per_day_usd?: number} | null} [limits]
  * @property {boolean} [removed]
  * @property {Record<string, string> | null} [turn] by channel: the state in it
+ * @property {number} [asks] questions of it that wait for a person
+ * @property {string} [asks_what] the oldest of them
+ * @property {string | null} [limited_until] its provider takes no more until then
+ * @property {string} [limited_why]
+ * @property {{text: string, at: string} | null} [says] what it says it is at
+ * @property {{id?: string, model?: string, mode?: string, program?: string, enforced?: string, resumed?: boolean, at?: string} | null} [conversation]
+ * @property {number} [denied] what it was denied in the session that is open
  */
 
 /** @typedef {{what: string, source: string, at?: string, age_ms?: number | null, holds: boolean}} Evidence */
@@ -88,7 +95,33 @@ const BASE = '/api/v1';
  * @property {Counts} counts
  * @property {StepView[] | null} [steps]
  */
-/** @typedef {{kind: string, run_id: string, step_id: string, workflow_name: string, since: string, why: string, manual_input_path?: string, input_schema?: string, bad_input?: string, artifacts?: string[] | null, logs?: string[] | null}} InboxItem */
+/** @typedef {{kind: string, run_id: string, step_id: string, workflow_name: string, since: string, why: string, manual_input_path?: string, input_schema?: string, bad_input?: string, artifacts?: string[] | null, logs?: string[] | null, agent?: string, session_id?: string, question?: Asked | null}} InboxItem kind: step, permission, question, resume */
+/** @typedef {'once' | 'session' | 'always'} Scope */
+/**
+ * @typedef {object} Asked a question of an agent
+ * @property {string} id
+ * @property {string} kind permission, question, resume
+ * @property {string} agent
+ * @property {string} [session_id]
+ * @property {string} state
+ * @property {string} [what]
+ * @property {string} [why]
+ * @property {string} [tool]
+ * @property {string} [call]
+ * @property {string[] | null} [paths]
+ * @property {string[] | null} [hints]
+ * @property {string[] | null} [differs]
+ * @property {{id: string, kind?: string, label?: string}[] | null} [options]
+ * @property {boolean} [free_text]
+ * @property {boolean} [may_stand]
+ * @property {string} asked_at
+ * @property {string | null} [expires_at]
+ * @property {string} [otherwise]
+ */
+/** @typedef {{allow: boolean, option?: string, text?: string, scope: Scope}} AnswerBody */
+/** @typedef {{id: string, agent: string, session_id?: string, tool: string, call?: string, allow: boolean, by: string, at: string}} Standing */
+/** @typedef {{agent?: string, day?: string, run_id?: string, workflow_name?: string, sessions?: number, input_tokens?: number, output_tokens?: number, cost_usd?: number}} UsageRow */
+/** @typedef {{agents: UsageRow[] | null, days: UsageRow[] | null, runs: UsageRow[] | null}} UsageTable */
 /** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
 /** @typedef {{name: string, state: string, connected: boolean, disabled: boolean, crashed: boolean, foreign: boolean, limit: string, took: number, owed: boolean, working: boolean}} Member */
 /** @typedef {{n: number, by: string, mode: string, state: string}} OpenMessage */
@@ -292,6 +325,15 @@ export const resumeRun = (id, flags) => post(`/runs/${name(id)}/resume`, flags);
 export const orderRun = (id, verb, body) => post(`/runs/${name(id)}/${verb}`, body);
 /** @param {string} id @param {string} step @param {boolean} yes @param {{note?: string, input?: string}} body @returns {Promise<{seq: number}>} */
 export const answerStep = (id, step, yes, body) => post(`/runs/${name(id)}/steps/${name(step)}/${yes ? 'approve' : 'reject'}`, body);
+
+/** @param {string} id @param {AnswerBody} body @returns {Promise<{seq: number}>} */
+export const answerQuestion = (id, body) => post(`/questions/${name(id)}/answer`, body);
+/** @returns {Promise<{standing: Standing[] | null}>} */
+export const standing = () => get('/standing');
+/** @param {string} id @returns {Promise<{seq: number}>} */
+export const revokeStanding = async (id) => (await ask(`/standing/${name(id)}`, { method: 'DELETE' })).json();
+/** @returns {Promise<UsageTable>} */
+export const usage = () => get('/usage');
 
 /** @returns {Promise<{channels: Channel[] | null, head: number}>} */
 export const channels = () => get('/channels');

@@ -15,6 +15,7 @@ import { Roster } from './components/roster.js';
 import { SessionList } from './components/sessionlist.js';
 import { SessionPane } from './components/session.js';
 import { SessionSheet } from './components/sessionsheet.js';
+import { UsagePage } from './components/usage.js';
 import { lookAtChannel } from './channels.js';
 import { lookAtCrew } from './crew.js';
 import { keepListening } from './feed.js';
@@ -24,6 +25,7 @@ import { lookAt, waiting } from './runs.js';
 import { connection, loaded, names, now, team } from './state.js';
 import { lookAtSession } from './sessions.js';
 import { plain } from './text.js';
+import { lookAtUsage } from './usage.js';
 import { channelName, chosen, conversationN, counts, member, opened, place, runID, sessionName, startView } from './view.js';
 
 function Deck() {
@@ -34,6 +36,7 @@ function Deck() {
     case 'crew': return html`<main key="crew" class="deck deck-crew ${cut}" data-view=${member.value ? 'member' : 'crew'}><${CrewPage} /></main>`;
     case 'sessions': return html`<main key="sessions" class="deck deck-runs deck-sessions ${cut}" data-view=${sessionName.value ? 'session' : 'sessions'}><${SessionList} /><${SessionPane} /></main>`;
     case 'inbox': return html`<main key="inbox" class="deck deck-inbox ${cut}"><${InboxPage} /></main>`;
+    case 'usage': return html`<main key="usage" class="deck deck-usage ${cut}"><${UsagePage} /></main>`;
     default: return html`<main key="team" class="deck ${cut}" data-view=${opened.value ? 'agent' : 'team'}><${Roster} /><${AgentPane} /></main>`;
   }
 }
@@ -60,6 +63,8 @@ effect(() => {
 effect(() => { void sessionName.value; void conversationN.value; if (place.value === 'sessions') untracked(lookAtSession); });
 
 effect(() => { if (place.value === 'crew') untracked(lookAtCrew); });
+
+effect(() => { void place.value; untracked(lookAtUsage); });
 
 // One clock for everything that ages. A hidden page does not age; it catches up when seen.
 setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);

@@ -1,5 +1,7 @@
 // From an agent's facts to the words and colours it is shown with. Pure.
 
+import { shortClock } from './format.js';
+
 /** @typedef {import('./api.js').Agent} Agent */
 
 /** The seed's table: the badge comes from current_state alone. @param {Agent} a */
@@ -20,6 +22,7 @@ export function intent(a, hold, nowMs) {
   if (!(want in STATE_WORDS)) return `desired state is not known: ${want}`;
   const retry = a.retry_at ? Date.parse(a.retry_at) - nowMs : NaN;
   if (a.session?.ending) return `ending this session: ${a.session.ending}`;
+  if (a.limited_until && Date.parse(a.limited_until) > nowMs) return `rate limited until ${shortClock(Date.parse(a.limited_until))}`;
   if (running(a)) {
     if (Number.isFinite(retry)) return retry > 0 ? `tries again in ${Math.ceil(retry / 1000)} s` : 'tries again now';
     if (hold && a.desired_state !== 'pause') return 'held after this session';

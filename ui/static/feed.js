@@ -7,6 +7,7 @@
 // most once a frame.
 
 import * as api from './api.js';
+import { forgetAsks, noteAsks, refreshAsks } from './asks.js';
 import { forgetChannels, noteTurns, refreshChannels } from './channels.js';
 import { forgetCrew, noteCrew, refreshCrew } from './crew.js';
 import { batch } from './lib.js';
@@ -14,6 +15,7 @@ import { forgetRuns, noteChanges, refreshRuns } from './runs.js';
 import { forgetSessions, noteSessions, refreshSessions } from './sessions.js';
 import { StreamRefused, readStream } from './sse.js';
 import { addHistory, agentOf, applyAgent, applyChanges, applyTeam, cell, connection, forget, head, live, loaded } from './state.js';
+import { forgetUsage, refreshUsage } from './usage.js';
 
 /** @typedef {import('./api.js').Change} Change */
 
@@ -45,10 +47,12 @@ function flush() {
   queue = [];
   if (changes.length === 0) return;
   markStale(applyChanges(changes));
+  markStale(noteAsks(changes));
   noteChanges(changes);
   noteTurns(changes);
   noteCrew(changes);
   noteSessions(changes);
+  refreshUsage();
 }
 
 /** @param {Change} change */
@@ -115,7 +119,7 @@ function set(part) {
 async function catchUp() {
   const snapshot = await api.team();
   const another = snapshot.head < place;
-  if (another) { forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetSessions(); }
+  if (another) { forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetSessions(); forgetAsks(); forgetUsage(); }
   const first = place === 0 || another || snapshot.head - place > REPLAY_MAX;
   if (first) {
     place = snapshot.head;
@@ -170,6 +174,8 @@ async function listen() {
       refreshChannels(true);
       refreshCrew(true);
       refreshSessions(true);
+      refreshAsks(true);
+      refreshUsage();
     },
     onMessage: (m) => { if (!line.signal.aborted) take(m, line); },
   });

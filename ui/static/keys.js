@@ -79,6 +79,7 @@ function handle(e, at) {
     case 'm': go('channels'); return true;
     case 'd': go('sessions'); return true;
     case 'i': go('inbox'); return true;
+    case 'u': go('usage'); return true;
     case 't': nextTheme(); return true;
     case 'h': if (live.value) dialog.value = team.value.hold ? 'release' : 'hold'; return true;
     case 'n': /** @type {HTMLElement | null} */ (document.querySelector('[data-jump]'))?.click(); return true;

@@ -87,6 +87,9 @@ const box = new Question(async () => {
   inbox.value = (await api.inbox()).items ?? [];
 });
 
+/** Only what waits for people. @param {boolean} [soon] */
+export const refreshInbox = (soon = false) => box.want(soon);
+
 const one = new Question(async () => {
   const id = runID.peek();
   if (!id) return;

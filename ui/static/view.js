@@ -1,12 +1,12 @@
 // What the user looks at. It lives in the address, so that back, reload and a
 // link to a colleague keep it: #/agent/NAME/TAB, #/runs, #/run/ID/STEP, #/channels,
-// #/channel/NAME, #/inbox, #/crew, #/crew/ID/soul, #/sessions, #/session/NAME/conv_002
+// #/channel/NAME, #/inbox, #/usage, #/crew, #/crew/ID/soul, #/sessions, #/session/NAME/conv_002
 
 import { batch, computed, signal } from './lib.js';
 import { cell, names } from './state.js';
 import { concerns, running } from './derive.js';
 
-/** @typedef {'team' | 'crew' | 'runs' | 'channels' | 'sessions' | 'inbox'} Place a part of the page */
+/** @typedef {'team' | 'crew' | 'runs' | 'channels' | 'sessions' | 'inbox' | 'usage'} Place a part of the page */
 
 export const TABS = ['output', 'evidence', 'history'];
 
@@ -60,7 +60,7 @@ export const counts = computed(() => {
 });
 
 /** Which part of the page a word of the address means. @type {Record<string, Place>} */
-const PARTS = Object.assign(Object.create(null), { runs: 'runs', run: 'runs', channels: 'channels', channel: 'channels', crew: 'crew', inbox: 'inbox', sessions: 'sessions', session: 'sessions' });
+const PARTS = Object.assign(Object.create(null), { runs: 'runs', run: 'runs', channels: 'channels', channel: 'channels', crew: 'crew', inbox: 'inbox', usage: 'usage', sessions: 'sessions', session: 'sessions' });
 
 function readAddress() {
   let [, kind, name = '', where = ''] = location.hash.replace(/^#/, '').split('/');
@@ -84,6 +84,7 @@ function readAddress() {
 
 function address() {
   if (place.value === 'inbox') return '#/inbox';
+  if (place.value === 'usage') return '#/usage';
   if (place.value === 'crew') return member.value ? `#/crew/${encodeURIComponent(member.value)}/${memberSide.value}` : '#/crew';
   if (place.value === 'channels') return channelName.value ? `#/channel/${encodeURIComponent(channelName.value)}` : '#/channels';
   if (place.value === 'sessions') {

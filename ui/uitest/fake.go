@@ -30,6 +30,14 @@ type Agent struct {
 	Usage       Usage             `json:"usage_today"`
 	Limits      Limits            `json:"limits"`
 	Removed     bool              `json:"removed"`
+
+	LimitedUntil *time.Time    `json:"limited_until"`
+	LimitedWhy   string        `json:"limited_why,omitempty"`
+	Says         *Says         `json:"says"`
+	Conversation *Conversation `json:"conversation"`
+	Denied       int           `json:"denied"`
+	Asks         int           `json:"asks"` // the fake counts
+	AsksWhat     string        `json:"asks_what,omitempty"`
 }
 
 // OpenSession is the session an agent is in.
@@ -115,6 +123,7 @@ type Fake struct {
 	channels []*Channel
 	answers  map[string]string // run/step → approve or reject, and the input
 	crew     fakeCrew
+	asks     fakeAsks
 	desks    []*Desk
 	woken    []string // whom the last wake named
 	number   int

@@ -35,6 +35,7 @@ func (f *Fake) Handler() http.Handler {
 	f.channelRoutes(mux)
 	f.crewRoutes(mux)
 	f.deskRoutes(mux)
+	f.askRoutes(mux)
 	return mux
 }
 

@@ -254,7 +254,7 @@ func (f *Fake) getInbox(w http.ResponseWriter, _ *http.Request) {
 			}
 		}
 	}
-	answer(w, http.StatusOK, map[string]any{"items": items})
+	answer(w, http.StatusOK, map[string]any{"items": append(items, f.waitingAsks()...)})
 }
 
 // FaultyWorkflow is a file that the fake starts nothing from.

@@ -25,6 +25,7 @@ type Target struct {
 	Meeting  *Meeting          // a channel of its; nil: none
 	Ceremony *Ceremony         // a crew that it can summon; nil: none
 	Sitting  *Sitting          // a session with MAIN; nil: none
+	Counter  *Counter          // agents that ask; nil: none does
 
 	Liar string // an agent at rest whose name, description and note try to be markup, controls and overrides
 }
@@ -79,6 +80,15 @@ func Scenarios() []Scenario {
 		{"hostile session", HostileSession},
 		{"a session by keyboard", SessionByKeyboard},
 		{"sessions accessible", SessionsAccessible},
+		{"permission given", PermissionGiven},
+		{"permission standing", PermissionStanding},
+		{"asked in words", AskedInWords},
+		{"an answer refused", AnswerRefused},
+		{"asks by keyboard", AsksByKeyboard},
+		{"hostile asks", HostileAsks},
+		{"what is known of a program", ProgramKnown},
+		{"usage", UsageShown},
+		{"asks accessible", AsksAccessible},
 	}
 }
 

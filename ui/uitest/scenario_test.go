@@ -22,6 +22,7 @@ func fakeTarget(t *testing.T) uitest.Target {
 		Meeting:  fakeMeeting(fake),
 		Ceremony: fakeCeremony(fake),
 		Sitting:  fakeSitting(fake),
+		Counter:  fakeCounter(fake),
 		Workflow: fakeWorkflow(fake), Faulty: uitest.FaultyWorkflow,
 		URL: url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
 		Say:    func(text string) { fake.Say("coder", text) },

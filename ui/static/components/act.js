@@ -15,7 +15,7 @@ export function Fault({ at }) {
 /** The keyboard's place, where the button that was pressed is no longer there. */
 function keepPlace() {
   requestAnimationFrame(() => requestAnimationFrame(() => {
-    if (document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector('#channel-title, #crew-title, #session-title'))?.focus();
+    if (document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector('#channel-title, #crew-title, #session-title, #inbox-title'))?.focus();
   }));
 }
 

@@ -13,6 +13,7 @@ import { HistoryTab } from './history.js';
 import { Icon } from './marks.js';
 import { OutputTab } from './output.js';
 import { FirstAgent } from './roster.js';
+import { Talked } from './talked.js';
 import { Timeline } from './trace.js';
 
 /** @typedef {import('../state.js').Cell} Cell */
@@ -52,7 +53,7 @@ function Figures({ cell: c }) {
         : html`<dd class="none">none</dd>`}</div>
     <div><dt>Cost today</dt>
       <dd class="num">${money(use.cost_usd ?? 0)}${lim.cost_per_day_usd ? html`<span class="of"> of ${money(lim.cost_per_day_usd).replace('.00', '')}</span>` : ''}</dd>
-      <dd class="sub">${lim.cost_per_day_usd ? 'pauses at the limit' : 'no limit set'}</dd>
+      <dd class="sub">${lim.cost_per_day_usd ? 'pauses at the limit' : 'no limit set'}, <a class="link" href="#/usage">all usage</a></dd>
       ${lim.cost_per_day_usd ? html`<dd><${Gauge} part=${(use.cost_usd ?? 0) / lim.cost_per_day_usd} label="${Math.round(((use.cost_usd ?? 0) / lim.cost_per_day_usd) * 100)} per cent of the day's cost limit" /></dd>` : ''}</div>
     <div><dt>Tokens today</dt>
       <dd class="num">${tokens(total)}${lim.tokens_per_day ? html`<span class="of"> of ${tokens(lim.tokens_per_day)}</span>` : ''}</dd>
@@ -80,6 +81,7 @@ function Head({ cell: c }) {
     </div>
     <p class="about">${a.description ? html`<span>${plain(a.description, 200)}</span>` : ''}
       <span class="soft">${a.driver ? `driver ${plain(a.driver, 30)}` : ''}${a.loop === 'foreign' ? ', runs its own loop' : ''}${a.presence ? `, ${plain(a.presence, 30)}` : ''}</span></p>
+    <${Talked} agent=${a} />
     <${Turns} turn=${a.turn} />
     <${Orders} cell=${c} />
     ${worries.length > 0 && html`<ul class="worries">${worries.map((w) => html`<li key=${w}><${Icon} name="look" /><span>${plain(w, 400)}</span></li>`)}</ul>`}

@@ -64,7 +64,7 @@ export function Intent({ cell: c }) {
   const a = c.agent.value;
   const pending = c.pending.value;
   if (pending) return html`<span class="intent intent-pending">${ASKED[pending.verb]}\u2026</span>`;
-  const words = intent(a, team.value.hold, a.retry_at ? now.value : 0);
+  const words = intent(a, team.value.hold, a.retry_at || a.limited_until ? now.value : 0);
   return words ? html`<span class="intent">${plain(words, 120)}</span>` : null;
 }
 
@@ -76,8 +76,9 @@ export function Intent({ cell: c }) {
 export function RowLine({ cell: c }) {
   const a = c.agent.value;
   const [worry] = concerns(a);
-  const words = a.doubt && !c.pending.value ? '' : intent(a, team.value.hold, a.retry_at ? now.value : 0);
+  const words = a.doubt && !c.pending.value ? '' : intent(a, team.value.hold, a.retry_at || a.limited_until ? now.value : 0);
+  if (a.asks && !c.pending.value) return html`<span class="row-line"><span class="doing row-asks">asks: ${plain(a.asks_what || `${a.asks} questions`, 160)}</span></span>`;
   return html`<span class="row-line">${(words || c.pending.value) && html`<${Intent} cell=${c} />`}
     ${worry && !words.startsWith('waiting') ? html`<span class="doing worry">${plain(worry, 160)}</span>`
-      : !words && !c.pending.value && html`<span class="doing">${running(a) ? doing(a) : plain(a.description || doing(a), 120)}</span>`}</span>`;
+      : !words && !c.pending.value && html`<span class="doing">${a.session && a.says?.text ? plain(a.says.text, 160) : running(a) ? doing(a) : plain(a.description || doing(a), 120)}</span>`}</span>`;
 }

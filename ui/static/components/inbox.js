@@ -1,5 +1,5 @@
-// Everything that waits for a person, over all runs: what is asked, since when,
-// and the form to answer it.
+// Everything that waits for a person: steps of runs and questions of agents, what is
+// asked, since when, and the form to answer it.
 
 import * as api from '../api.js';
 import { span } from '../format.js';
@@ -9,6 +9,8 @@ import { seenUntil } from '../state.js';
 import { plain } from '../text.js';
 import { showRun } from '../view.js';
 import { Answer } from './answer.js';
+import { AskItem } from './ask.js';
+import { StandingList } from './standing.js';
 
 /** Questions drawn at a time; nobody answers more at once. */
 const SHOWN_MAX = 50;
@@ -34,8 +36,9 @@ export function InboxPage() {
   const list = inbox.value;
   return html`<div class="inbox"><h2 id="inbox-title" tabIndex=${-1}>Inbox</h2>
     ${!runsKnown.value ? html`<p class="quiet-note">Asking Fairlead what waits\u2026</p>`
-      : list.length === 0 ? html`<p class="quiet-note">Nothing waits for you. A step that needs a person appears here.</p>`
-      : html`<ul class="inbox-list">${list.slice(0, SHOWN_MAX).map((i, n) => html`<${Item} key=${`${i.run_id}/${i.step_id}`} item=${i} index=${n} />`)}</ul>`}
+      : list.length === 0 ? html`<p class="quiet-note">Nothing waits for you. A step or an agent that needs a person appears here.</p>`
+      : html`<ul class="inbox-list">${list.slice(0, SHOWN_MAX).map((i, n) => (i.question ? html`<${AskItem} key=${i.question.id} item=${i} q=${i.question} index=${n} />` : html`<${Item} key=${`${i.run_id}/${i.step_id}`} item=${i} index=${n} />`))}</ul>`}
     ${list.length > SHOWN_MAX && html`<p class="quiet-note">and ${list.length - SHOWN_MAX} more, shown as these are answered</p>`}
+    <${StandingList} />
   </div>`;
 }

@@ -1,0 +1,20 @@
+// What people answer to agents, and what they take back. What was not done is said where its
+// button is.
+
+import * as api from './api.js';
+import { refreshAsks } from './asks.js';
+import { order } from './orders.js';
+import { plain } from './text.js';
+
+const then = { after: () => refreshAsks(true) };
+
+/** @param {string} id of a question */
+export const answerKey = (id) => `answer ${id}`;
+/** @param {string} id of an answer that stands */
+export const revokeKey = (id) => `revoke ${id}`;
+
+/** @param {string} id @param {import('./api.js').AnswerBody} body @param {string} words for who cannot see what became of it */
+export const answerAsk = (id, body, words) => order(answerKey(id), `${plain(id, 40)}: ${words}`, () => api.answerQuestion(id, body), then);
+
+/** @param {string} id */
+export const revokeStanding = (id) => order(revokeKey(id), `${plain(id, 40)} stands no longer`, () => api.revokeStanding(id), then);

@@ -1,0 +1,41 @@
+// What agents ask, beside what the inbox has: the answers that stand, and whose
+// card a question, a limit or a word about himself changes.
+
+import * as api from './api.js';
+import { signal } from './lib.js';
+import { Question } from './question.js';
+import { refreshInbox } from './runs.js';
+import { names } from './state.js';
+
+export const standing = signal(/** @type {import('./api.js').Standing[]} */ ([]));
+
+const list = new Question(async () => { standing.value = (await api.standing()).standing ?? []; });
+
+/** Ask again, because something may have changed; soon: somebody waits for it. @param {boolean} [soon] */
+export function refreshAsks(soon = false) {
+  list.want(soon);
+  refreshInbox(soon);
+}
+
+export function forgetAsks() { standing.value = []; }
+
+/**
+ * Changes of the journal, as they come.
+ * @param {import('./api.js').Change[]} changes
+ * @returns {string[]} the agents whose cards they change
+ */
+export function noteAsks(changes) {
+  const mine = changes.filter((ch) => /^(question|standing|agent)\//.test(ch.entity));
+  if (mine.length === 0) return [];
+  if (mine.some((ch) => ch.entity.startsWith('question/'))) refreshInbox();
+  if (mine.some((ch) => !ch.entity.startsWith('agent/'))) list.want();
+  const whose = new Set(mine.filter((ch) => !ch.entity.startsWith('standing/')).flatMap(agentsOf));
+  return names.peek().filter((name) => whose.has(name));
+}
+
+/** Whom a change is about; where it does not say so: everybody. @param {import('./api.js').Change} ch @returns {string[]} */
+function agentsOf(ch) {
+  if (ch.entity.startsWith('agent/')) return [ch.entity.slice('agent/'.length)];
+  const q = ch.data?.question?.question ?? ch.data?.question;
+  return typeof q?.agent === 'string' ? [q.agent] : names.peek();
+}

@@ -1,0 +1,101 @@
+package uitest
+
+import (
+	"strings"
+	"testing"
+)
+
+// HostileAsks: whatever an agent words comes out as text, and no answer of its own is a plain button.
+func HostileAsks(t *testing.T, p *Page, target Target) {
+	needs(t, target.Counter != nil && target.Counter.Lie != nil, "lie")
+	p.Open(target.URL)
+	p.WaitText(".roster", target.Counter.Agent)
+	target.Counter.Lie()
+	clean := func(where string) {
+		t.Helper()
+		if Eval[bool](p, `document.querySelector('main img, main script') !== null || document.title.includes('owned') || ({}).polluted !== undefined`) {
+			t.Errorf("%s: words became markup", where)
+		}
+		if raw := Eval[string](p, `document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
+			t.Errorf("%s: a control or an override reached the page as itself", where)
+		}
+		if Eval[bool](p, `document.documentElement.scrollWidth > innerWidth`) {
+			t.Errorf("%s: the page is wider than the window", where)
+		}
+	}
+	p.Choose(target.Counter.Agent)
+	p.WaitText(".talked", "<img src=x")
+	clean("the agent")
+	p.Click(".places", "Inbox")
+	p.WaitText(".inbox-ask", "<img src=x")
+	p.WaitText(".standings", "<img src=x")
+	p.Until("all of it is there", `document.querySelectorAll('.inbox-ask').length >= 3`)
+	clean("the inbox")
+	p.Press("u")
+	p.WaitText(".usage", "<img src=x")
+	clean("usage")
+}
+
+// ProgramKnown: what a program says of itself, what holds it and until when its provider lets it wait stand on its card.
+func ProgramKnown(t *testing.T, p *Page, target Target) {
+	needs(t, target.Counter != nil && target.Counter.Know != nil, "be known")
+	c := target.Counter
+	p.Open(target.URL)
+	p.Choose(c.Agent)
+	c.Know()
+	p.WaitText(".talked", "reading the tests")
+	p.WaitText(".talked", "opencode 1.18.33")
+	p.WaitText(".talked", "asks before it writes")
+	p.WaitText(".talked", "rate limited until")
+	p.Until("the roster says so, too", `document.querySelector('.roster').textContent.includes('rate limited until')`)
+	c.Ask()
+	p.WaitText(".talked", "asks: run")
+	p.Click(".talked", "asks:")
+	p.WaitText(".inbox-ask", "rm -rf build")
+}
+
+// UsageShown: what was used is told by agent, by day and by run.
+func UsageShown(t *testing.T, p *Page, target Target) {
+	needs(t, target.Counter != nil && target.Counter.Use != nil, "use something")
+	target.Counter.Use()
+	p.Open(target.URL)
+	p.Choose(target.Counter.Agent)
+	p.Click(".figures", "all usage")
+	p.WaitText("#usage-title", "Usage")
+	p.WaitText(".usage", "$12.34")
+	p.WaitText(".usage", "2026-11-20")
+	p.WaitText(".usage", "run1")
+	p.Click(".usage", target.Counter.Agent)
+	p.WaitText("#agent-title", target.Counter.Agent)
+}
+
+// AsksAccessible: no rule of axe is broken by questions, standing answers and usage, at any size, in either theme.
+func AsksAccessible(t *testing.T, p *Page, target Target) {
+	needs(t, target.Counter != nil && target.Counter.Lie != nil, "ask all it can")
+	c := target.Counter
+	c.Ask()
+	c.Write()
+	c.InWords()
+	c.Resume()
+	c.Know()
+	c.Use()
+	p.Open(target.URL + "/#/inbox")
+	p.WaitText(".inbox", "rm -rf build")
+	p.Click(".inbox-ask .answer-foot", "Allow for this session")
+	p.WaitText(".standings", "for session")
+	c.Ask()
+	p.WaitText(".inbox-ask", "rm -rf build")
+	for _, v := range Views {
+		p.Resize(v.Size)
+		p.Scheme(v.Scheme)
+		for place, shown := range map[string]string{"inbox": ".inbox", "usage": ".usage", "agent/" + c.Agent + "/evidence": ".talked"} {
+			p.Open(target.URL + "/#/" + place)
+			p.Until(place+" is shown", `document.querySelector('`+shown+`')?.innerText.length > 60`)
+			p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
+			p.Axe()
+		}
+		if t.Failed() {
+			t.Fatalf("in the view %s", v.Name)
+		}
+	}
+}
