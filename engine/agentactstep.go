@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// AgentReport is what an agent says of the step that its session is for; run, step, agent and times
+// are known.
+type AgentReport struct {
+	Status             string         `json:"status"`
+	Artifacts          []string       `json:"artifacts,omitempty"`
+	Metrics            map[string]any `json:"metrics,omitempty"`
+	Logs               []string       `json:"logs,omitempty"`
+	GateFailure        string         `json:"gate_failure,omitempty"`
+	NextSuggestedSteps []string       `json:"next_suggested_steps,omitempty"`
+}
+
+// ActReported is a report that was written.
+type ActReported struct {
+	Run    string `json:"run_id"`
+	Step   string `json:"step_id"`
+	Status string `json:"status"`
+	Path   string `json:"path"`
+}
+
+// ActReportStep writes the report of the step that a session is for, where the step's report
+// belongs, whole or not at all. It is checked first, as it will be when the session has ended; until
+// then the last one counts.
+func (e *Engine) ActReportStep(ctx context.Context, c AgentCaller, report AgentReport) (ActReported, error) {
+	var f stepFacts
+	var no error
+	var begun time.Time
+	if err := e.look(ctx, func(t *team.Team) {
+		_, s, err := e.acting(t, c)
+		if no = err; err != nil {
+			return
+		}
+		run, step, isStep := team.StepOf(s.For)
+		ok := false
+		if isStep {
+			f, ok = e.factsOf(t, *s, run, workflow.StepID(step))
+			begun = cmp.Or(s.StartedAt, s.OpenedAt)
+		}
+		switch {
+		case !isStep:
+			no = &machine.Refusal{Subject: c.Agent, Event: "report_step", State: "session for " + s.For, Row: "W3", Reason: "this session is for no step of a run; there is nothing to report here, end your answer when you are done"}
+		case !ok:
+			no = &machine.Refusal{Subject: "step " + step + " of run " + run, Event: "report_step", State: "over", Row: "W3", Reason: "this attempt is over; what it reports now is late"}
+		}
+	}); err != nil || no != nil {
+		return ActReported{}, cmp.Or(err, no)
+	}
+	done := ActReported{Run: f.cmd.RunID, Step: f.cmd.StepID, Path: f.report}
+	content, err := f.reportFile(report, begun)
+	if err != nil {
+		return done, err
+	}
+	of, err := f.wanted()
+	if err != nil {
+		return done, err
+	}
+	read, err := interop.ParseReport("the report", content, of)
+	if err != nil {
+		return done, &machine.Refusal{Subject: "step " + done.Step + " of run " + done.Run, Event: "report_step", State: string(workflow.Running), Row: "W3", Reason: err.Error()}
+	}
+	done.Status = read.Status
+	dir := filepath.Dir(f.report)
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return done, fmt.Errorf("make the folder of the reports: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir {
+		return done, fmt.Errorf("the folder of the reports, %s, is a link or lies behind one: put a folder there; nothing was written", dir)
+	}
+	if err := replaceFile(f.report, content, stateMode); err != nil {
+		return done, fmt.Errorf("write the report: %w", err)
+	}
+	return done, nil
+}
+
+// reportFile is a report as its file has it.
+func (f stepFacts) reportFile(report AgentReport, begun time.Time) ([]byte, error) {
+	const stamp = "2006-01-02T15:04:05.000000Z"
+	text, err := json.MarshalIndent(struct {
+		Schema    string `json:"schema"`
+		RunID     string `json:"run_id"`
+		StepID    string `json:"step_id"`
+		Agent     string `json:"agent"`
+		StartedAt string `json:"started_at"`
+		EndedAt   string `json:"ended_at"`
+		AgentReport
+	}{
+		Schema: "run_report@v0", RunID: f.cmd.RunID, StepID: f.cmd.StepID, Agent: f.cmd.Agent,
+		StartedAt: begun.UTC().Format(stamp), EndedAt: time.Now().UTC().Format(stamp), AgentReport: report,
+	}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("the report cannot be written as JSON: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// ActSetStatus says in a few words what the agent is at, for people.
+func (e *Engine) ActSetStatus(ctx context.Context, c AgentCaller, text string) error {
+	var no error
+	if err := e.look(ctx, func(t *team.Team) {
+		m, _, over := e.acting(t, c)
+		if no = over; over == nil && m.run != "" {
+			no = &machine.Refusal{Subject: c.Agent, Event: "set_status", State: "a step without an agent", Row: "S10", Reason: "only agents of fairlead.yaml have a status; print it instead, and the step's log has it"}
+		}
+	}); err != nil || no != nil {
+		return cmp.Or(err, no)
+	}
+	_, err := e.submit(ctx, byCaller(c), c.Agent, team.StatusSaid{Session: c.Session, Text: firstLine(strings.TrimSpace(text))})
+	return err
+}
+
+// ActHere is who is there, as one agent sees it.
+type ActHere struct {
+	You      ActYou       `json:"you"`
+	Channels []ActChannel `json:"channels"`
+	Agents   []ActAgent   `json:"agents"`
+	Held     bool         `json:"held,omitempty"` // the team: nothing begins until a person releases it
+}
+
+// ActYou is the agent itself.
+type ActYou struct {
+	Agent   string `json:"agent"`
+	Session string `json:"session"`
+	For     string `json:"for"`               // what this session is for
+	Channel string `json:"channel,omitempty"` // where it is answering
+	Turn    uint64 `json:"turn,omitempty"`    // the turn that it holds there; 0: none
+	Run     string `json:"run_id,omitempty"`
+	Step    string `json:"step_id,omitempty"`
+}
+
+// ActChannel is a channel that the agent is in.
+type ActChannel struct {
+	Name   string            `json:"name"`
+	Holder string            `json:"holder,omitempty"`
+	Turn   uint64            `json:"turn"`
+	Queue  []string          `json:"queue"` // who speaks after the holder, in order
+	Lead   string            `json:"lead,omitempty"`
+	States map[string]string `json:"states"` // OFFLINE, IDLE, QUEUED, ACTIVE, WAITING
+	Why    string            `json:"why,omitempty"`
+}
+
+// ActAgent is one of the team.
+type ActAgent struct {
+	Name   string `json:"name"`
+	About  string `json:"about,omitempty"`
+	Works  bool   `json:"works"` // a session of it is open
+	Status string `json:"status,omitempty"`
+	Waits  string `json:"waits,omitempty"` // for its provider, which takes no more for a while
+}
+
+const (
+	hereMax      = 200 // agents, and members of one channel, that are listed; who is in larger ones has other ways
+	aboutChars   = 200
+	hereChannels = 50
+)
+
+// ActWhoIsHere says who is in the agent's channels and how they stand, and who else is in the team.
+// channel empty: all of them.
+func (e *Engine) ActWhoIsHere(ctx context.Context, c AgentCaller, channel string) (ActHere, error) {
+	here := ActHere{Channels: []ActChannel{}, Agents: []ActAgent{}}
+	var no error
+	err := e.look(ctx, func(t *team.Team) {
+		_, s, over := e.acting(t, c)
+		if no = over; over != nil {
+			return
+		}
+		here.You = youOf(t, c, s)
+		here.Held = t.Hold.On
+		circle := t.Circle(c.Agent)
+		for name, ch := range t.Floor.Channels {
+			if string(ch.Settings.Lead) == c.Agent && !slices.Contains(circle, string(name)) {
+				circle = append(circle, string(name))
+			}
+		}
+		slices.Sort(circle)
+		if channel != "" {
+			if !slices.Contains(circle, channel) {
+				no = &team.Unknown{What: "channel of yours", Name: cutText(channel, actorBytesMax), Known: circle}
+				return
+			}
+			circle = []string{channel}
+		}
+		for _, name := range circle[:min(len(circle), hereChannels)] {
+			here.Channels = append(here.Channels, e.channelHere(t, name))
+		}
+		for _, name := range t.Names() {
+			if a := t.Agents[name]; !a.Removed && len(here.Agents) < hereMax {
+				here.Agents = append(here.Agents, e.agentHere(a))
+			}
+		}
+	})
+	return here, cmp.Or(err, no)
+}
+
+func youOf(t *team.Team, c AgentCaller, s *team.Session) ActYou {
+	you := ActYou{Agent: c.Agent, Session: c.Session, For: s.For}
+	you.Run, you.Step, _ = team.StepOf(s.For)
+	if s.Talks() && s.Talk != nil && !team.OfLead(s.Talk.Token) {
+		h := holding{token: s.Talk.Token}
+		h.see(t)
+		you.Channel = string(h.token.Channel)
+		if !h.late {
+			you.Turn = h.token.Turn
+		}
+	}
+	return you
+}
+
+func (e *Engine) channelHere(t *team.Team, name string) ActChannel {
+	c := t.Floor.Channels[turn.ChannelID(name)]
+	view := ActChannel{Name: name, Holder: string(c.Head.Holder), Turn: c.Head.Turn, Queue: []string{}, Lead: string(c.Settings.Lead), States: map[string]string{}, Why: parkedWords[c.Head.Parked]}
+	for _, agent := range c.Queue() {
+		view.Queue = append(view.Queue, string(agent))
+	}
+	for _, agent := range membersOf(c, t.Circles[name].Agents) {
+		if len(view.States) < hereMax {
+			view.States[agent] = string(t.Floor.StateOf(turn.AgentID(agent), turn.ChannelID(name)))
+		}
+	}
+	return view
+}
+
+func (e *Engine) agentHere(a *team.Agent) ActAgent {
+	view := ActAgent{Name: a.Name, Works: a.Session != nil}
+	if m := e.members[a.Name]; m != nil {
+		view.About = cutText(firstLine(m.conf.Description), aboutChars)
+	}
+	if a.Says != nil {
+		view.Status = a.Says.Text
+	}
+	if a.Waits() {
+		view.Waits = a.LimitedWhy()
+	}
+	return view
+}

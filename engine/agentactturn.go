@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// ActSpoken is where something that an agent said stands now.
+type ActSpoken struct {
+	Channel string `json:"channel"`
+	Turn    uint64 `json:"turn"`
+	Message uint64 `json:"message,omitempty"` // its number in the channel
+}
+
+// ActEnded is the end of a turn.
+type ActEnded struct {
+	Channel string `json:"channel"`
+	Turn    uint64 `json:"turn"`
+	Over    bool   `json:"over"`           // at once; else with the answer that is under way
+	Next    string `json:"next,omitempty"` // who has the turn now
+}
+
+// ActSay posts text in a channel, in the agent's turn there. Without the turn it is kept, marked
+// late, and refused (N3).
+func (e *Engine) ActSay(ctx context.Context, c AgentCaller, channel, text string) (ActSpoken, error) {
+	h, err := e.actsIn(ctx, c, channel, "say")
+	if err != nil {
+		if channel == "" {
+			return ActSpoken{}, err
+		}
+		return ActSpoken{}, e.lateWords(ctx, c, turn.Token{Channel: turn.ChannelID(channel), Agent: turn.AgentID(c.Agent)}, text, false, err)
+	}
+	if h.late {
+		return ActSpoken{}, e.lateWords(ctx, c, h.token, text, false, lateCall(h, "say"))
+	}
+	e.wordsFirst(ctx, c, "say")
+	return e.post(ctx, c, h, text)
+}
+
+// actsIn is turnOf, from outside the loop.
+func (e *Engine) actsIn(ctx context.Context, c AgentCaller, channel, event string) (h holding, err error) {
+	if looked := e.look(ctx, func(t *team.Team) { h, err = e.turnOf(t, c, channel, event) }); looked != nil {
+		return h, looked
+	}
+	return h, err
+}
+
+// lateCall refuses an act in a turn that is over.
+func lateCall(h holding, event string) error {
+	return &machine.Refusal{
+		Subject: string(h.token.Agent) + " in #" + string(h.token.Channel), Event: event, State: string(h.state), Row: "N3",
+		Reason: fmt.Sprintf("turn %d is over; what comes after it is kept, marked late, and moves nothing. End your answer: you are told when it is your turn again", h.token.Turn),
+	}
+}
+
+// lateWords keeps what was said without the turn, as late, and gives the refusal back.
+func (e *Engine) lateWords(ctx context.Context, c AgentCaller, token turn.Token, text string, complete bool, no error) error {
+	if !isAnswer(no) {
+		return no
+	}
+	is := false
+	if err := e.look(ctx, func(t *team.Team) { is = memberOf(t, c.Agent, string(token.Channel)) }); err != nil || !is {
+		return no
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if e.roomFor(ctx, Speech{Channel: string(token.Channel), Agent: c.Agent}, len(text)) != nil {
+		return no
+	}
+	if _, err := e.act(ctx, c, text, turn.Said{Token: token, Bytes: len(text), Complete: complete}, nil); err != nil && !isAnswer(err) {
+		return err
+	}
+	return no
+}
+
+// post says something in a turn that was looked at. Whoever speaks does not wait any more.
+func (e *Engine) post(ctx context.Context, c AgentCaller, h holding, text string) (ActSpoken, error) {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	spoken := ActSpoken{Channel: string(h.token.Channel), Turn: h.token.Turn}
+	if err := e.roomFor(ctx, Speech{Channel: spoken.Channel, Agent: c.Agent}, len(text)); err != nil {
+		return spoken, err
+	}
+	ev := eventBy(byCaller(c), "", turn.Said{Token: h.token, Bytes: len(text)})
+	ev.Text = text
+	events := []team.Event{*ev}
+	if h.state == turn.Waiting && !h.lease.Stopped {
+		events = append([]team.Event{*eventBy(byCaller(c), "", turn.WaitOver{Token: h.token})}, events...)
+	}
+	late := false
+	_, err := e.ask(ctx, request{events: events, found: func(changes []team.Change) {
+		for i := range changes {
+			late = late || changes[i].Row == rowLate
+			if set := changes[i].Body.Turn; set != nil && set.Body.Post != nil {
+				spoken.Message = set.Body.Post.N
+			}
+		}
+	}, look: func(*team.Team) { h.goesOnItself() }})
+	if err == nil && late {
+		h.late = true
+		err = lateCall(h, "say")
+	}
+	return spoken, err
+}
+
+// goesOnItself notes, in the loop, that the agent need not be told that its turn goes on.
+func (h *holding) goesOnItself() { h.m.part.resumed = h.token }
+
+// ActTurnComplete ends the agent's turn (T7, T8), with a last message where there is one. What it
+// still says in the answer that is under way belongs to the turn. From an agent that does not hold
+// the turn it is recorded as late, changes nothing, and is refused (N3).
+func (e *Engine) ActTurnComplete(ctx context.Context, c AgentCaller, channel, message string) (ActEnded, error) {
+	h, err := e.actsIn(ctx, c, channel, "turn_complete")
+	if err == nil && h.late {
+		err = e.lateWords(ctx, c, h.token, message, true, lateCall(h, "turn_complete"))
+	}
+	if err != nil {
+		return ActEnded{}, err
+	}
+	if message = strings.TrimSpace(message); message != "" {
+		e.wordsFirst(ctx, c, "turn_complete")
+		if _, err := e.post(ctx, c, h, message); err != nil {
+			return ActEnded{}, err
+		}
+	}
+	return e.finish(ctx, c, h, false)
+}
+
+// ActPass gives the turn on, and posts nothing (T22).
+func (e *Engine) ActPass(ctx context.Context, c AgentCaller, channel string) (ActEnded, error) {
+	h, err := e.actsIn(ctx, c, channel, "pass")
+	if err == nil && h.late {
+		err = lateCall(h, "pass")
+	}
+	if err != nil {
+		return ActEnded{}, err
+	}
+	return e.finish(ctx, c, h, true)
+}
+
+// finish ends a turn: with the answer that is under way, or, where there is none, at once.
+func (e *Engine) finish(ctx context.Context, c AgentCaller, h holding, pass bool) (ActEnded, error) {
+	ended := ActEnded{Channel: string(h.token.Channel), Turn: h.token.Turn}
+	event := "turn_complete"
+	var what turn.Input = turn.Said{Token: h.token, Complete: true}
+	if pass {
+		event, what = "pass", turn.PassAsked{Token: h.token}
+	}
+	e.wordsFirst(ctx, c, event)
+	late, err := e.act(ctx, c, "", what, func(t *team.Team) {
+		if ch := t.Floor.Channels[h.token.Channel]; ch != nil {
+			ended.Over, ended.Next = ch.Head.Turn != h.token.Turn || ch.Head.Holder == "", string(ch.Head.Holder)
+		}
+	})
+	if err == nil && late {
+		err = lateCall(h, event)
+	}
+	return ended, err
+}
