@@ -87,6 +87,10 @@ const callPathsMax = 256 // of one call; as many as an event takes
 
 var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
 
+// teamTools are those of our own MCP server. Programs call them by the server's name and theirs with
+// something between; another server whose name begins like ours must not pass for it.
+var teamTools = []string{"turn_complete", "pass", "wait", "say", "report_step", "set_status", "ask_human", "who_is_here"}
+
 // toolWords are the programs' names of tools, without case and separators, in our words: those of
 // Claude Code, which the patterns of fairlead.yaml are written in.
 var toolWords = map[string]string{
@@ -145,8 +149,8 @@ func ours(name, server string) string {
 	}
 	name = strings.TrimPrefix(name, "mcp__acp__") // an adapter's own tools, which stand for the plain ones
 	for _, sep := range []string{"__", "_", "-", ":", "."} {
-		if rest, ok := strings.CutPrefix(name, server+sep); ok && rest != "" && server != "" {
-			return "mcp__" + server + "__" + clip(oneLine(rest), titleBytesMax)
+		if rest, ok := strings.CutPrefix(name, server+sep); ok && slices.Contains(teamTools, rest) {
+			return "mcp__" + server + "__" + rest
 		}
 	}
 	return toolWords[strings.Map(func(r rune) rune {
@@ -172,15 +176,23 @@ var fileSpellings = []string{"file_path", "filePath", "filepath", "absolute_path
 
 // arguments are what the tool is called with, spelled as Claude Code spells it as far as that is known.
 // A command or a path is taken from no title: titles are shortened, and half a command is another one.
-func (c toolCall) arguments(tool string) json.RawMessage {
+// unsure names those that were given in two spellings with two values: which of them the program
+// goes by is not known, and nobody is to judge by one of them.
+func (c toolCall) arguments(tool string) (whole json.RawMessage, unsure []string) {
 	args := make(map[string]json.RawMessage, len(c.input)+2)
 	maps.Copy(args, c.input)
 	for _, same := range spellings[tool] {
+		var first json.RawMessage
 		for _, name := range same {
-			if value, ok := args[name]; ok && !isNull(value) {
+			value, ok := c.input[name]
+			switch {
+			case !ok || isNull(value):
+			case first == nil:
+				first = value
 				delete(args, name)
 				args[same[0]] = value
-				break
+			case string(first) != string(value) && same[0] != "file_path": // all files are among the paths
+				unsure = append(unsure, same[0])
 			}
 		}
 	}
@@ -191,13 +203,13 @@ func (c toolCall) arguments(tool string) json.RawMessage {
 	}
 	c.fill(tool, args)
 	if len(args) == 0 {
-		return nil
+		return nil, nil
 	}
 	b, err := json.Marshal(args)
 	if err != nil {
 		panic("acp: arguments that are no JSON: " + err.Error())
 	}
-	return b
+	return b, slices.Compact(unsure)
 }
 
 // fill adds what a call says elsewhere: the one file it is about, and what becomes of it.
@@ -300,7 +312,8 @@ func quoted(s string) json.RawMessage {
 
 // what is the call in one line for people.
 func (c toolCall) what(tool, dir string) string {
-	of := objectOf(c.arguments(tool))
+	args, _ := c.arguments(tool)
+	of := objectOf(args)
 	var text string
 	switch tool {
 	case "Bash":
@@ -328,7 +341,8 @@ const whatBytesMax = 400 // a line for people; the whole of it is among the argu
 
 // whole says whether what matters about a call is known, so that it can be told.
 func (c toolCall) whole(tool string) bool {
-	of := objectOf(c.arguments(tool))
+	args, _ := c.arguments(tool)
+	of := objectOf(args)
 	switch tool {
 	case "Bash":
 		return of["command"] != nil

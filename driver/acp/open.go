@@ -1,0 +1,376 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// serverName is what our own MCP server is called in every program.
+const serverName = "fairlead"
+
+// NotResumed is the reason of a session that should go on with an earlier conversation and cannot. It
+// does not begin a new one by itself: that would be another life under the same name.
+const NotResumed = "not_resumed"
+
+// abilities are what a program says of itself in the greeting.
+type abilities struct {
+	program string // name and version
+	version int64  // of the protocol
+	load    bool
+	resume  bool
+	http    bool     // it takes MCP servers by HTTP
+	signIns []string // how one signs in, in the program's words
+}
+
+func readAbilities(result json.RawMessage) abilities {
+	of := objectOf(result)
+	can, info := of.object("agentCapabilities"), of.object("agentInfo")
+	version, _ := of.number("protocolVersion")
+	a := abilities{
+		program: clip(oneLine(strings.TrimSpace(cmp.Or(info.text("name"), info.text("title"))+" "+info.text("version"))), 200),
+		version: int64(version),
+		load:    can.yes("loadSession"),
+		resume:  can.object("sessionCapabilities").has("resume"),
+		http:    can.object("mcpCapabilities").yes("http"),
+	}
+	for _, raw := range of.list("authMethods") {
+		way := objectOf(raw)
+		if words := cmp.Or(way.text("description"), way.text("name")); words != "" {
+			a.signIns = append(a.signIns, clip(oneLine(words), 200))
+		}
+	}
+	return a
+}
+
+// talk is the conversation with the program.
+type talk struct {
+	abilities
+	opened
+	asks bool // we made sure that it asks, as far as we could
+}
+
+// open starts the program, greets it and opens the conversation. nil: it can begin.
+func (p *play) open(ctx context.Context) *driver.Stop {
+	if end := p.start(); end != nil {
+		return end
+	}
+	if end := p.greet(ctx); end != nil {
+		return end
+	}
+	if end := p.enter(ctx); end != nil {
+		return end
+	}
+	p.name()
+	before := p.conversed()
+	if end := p.setModel(ctx); end != nil {
+		return end
+	}
+	if end := p.setMode(ctx); end != nil {
+		return end
+	}
+	if p.conversed() != before {
+		p.name()
+	}
+	return nil
+}
+
+func (p *play) start() *driver.Stop {
+	env, ours := p.known.environment(p.stage.Env)
+	p.talk.asks = ours
+	child, err := p.stage.Start(adapter.Command{Argv: p.part.Command, Env: env, Dir: p.part.Dir})
+	if err != nil {
+		stop := failed(err.Error())
+		return &stop
+	}
+	p.child = child
+	return nil
+}
+
+// greet says who we are and hears what the program can. We offer no files and no terminals: a
+// program that works through ours would work around its own questions.
+func (p *play) greet(ctx context.Context) *driver.Stop {
+	m, end := p.ask(ctx, sdk.AgentMethodInitialize, sdk.InitializeRequest{
+		ProtocolVersion: sdk.ProtocolVersionNumber,
+		ClientInfo:      &sdk.Implementation{Name: serverName, Version: clientVersion},
+	}, p.limits.greeting)
+	if end != nil {
+		return end
+	}
+	var stop driver.Stop
+	if m.err != nil {
+		stop = failed("the program does not take our greeting: " + oneLine(m.err.words()))
+		return &stop
+	}
+	p.talk.abilities = readAbilities(m.result)
+	if p.talk.program == "" {
+		p.talk.program = filepath.Base(p.part.Command[0])
+	}
+	if v := p.talk.version; v != sdk.ProtocolVersionNumber {
+		stop = failed(fmt.Sprintf("%s speaks version %d of the protocol, we speak %d; use a version of it that speaks %d", p.talk.program, v, sdk.ProtocolVersionNumber, sdk.ProtocolVersionNumber))
+		return &stop
+	}
+	return nil
+}
+
+// clientVersion is what programs are told of us; none of them was seen to care.
+const clientVersion = "1"
+
+// enter opens a new conversation, or the one that is to go on.
+func (p *play) enter(ctx context.Context) *driver.Stop {
+	if p.part.Resume != "" {
+		return p.reenter(ctx)
+	}
+	m, end := p.ask(ctx, sdk.AgentMethodSessionNew, sdk.NewSessionRequest{Cwd: p.part.Dir, McpServers: p.servers()}, p.limits.opening)
+	if end != nil {
+		return end
+	}
+	if m.err == nil {
+		p.talk.opened = readOpened(m.result)
+		if p.talk.session != "" {
+			return nil
+		}
+		m.err = &rpcError{Message: "it named no conversation"}
+	}
+	words := "the program opened no conversation: " + oneLine(m.err.words())
+	if len(p.talk.signIns) > 0 && signIn.MatchString(words) {
+		words += "; sign in first: " + strings.Join(p.talk.signIns, "; or: ")
+	}
+	stop := failed(words)
+	return &stop
+}
+
+// reenter goes on with an earlier conversation: by session/resume, which says nothing again, or by
+// session/load, which does. A program may name a way that it does not know, so the other is tried.
+func (p *play) reenter(ctx context.Context) *driver.Stop {
+	id, servers := sdk.SessionId(p.part.Resume), p.servers()
+	type way struct {
+		can    bool
+		method string
+		params any
+	}
+	why := p.talk.program + " cannot go on with a conversation"
+	for _, w := range []way{
+		{p.talk.resume, sdk.AgentMethodSessionResume, sdk.ResumeSessionRequest{SessionId: id, Cwd: p.part.Dir, McpServers: servers}},
+		{p.talk.load, sdk.AgentMethodSessionLoad, sdk.LoadSessionRequest{SessionId: id, Cwd: p.part.Dir, McpServers: servers}},
+	} {
+		if !w.can {
+			continue
+		}
+		p.replaying = true
+		m, end := p.ask(ctx, w.method, w.params, p.limits.opening)
+		p.replaying = false
+		if end != nil {
+			return end
+		}
+		if m.err == nil {
+			p.talk.opened, p.resumed = readOpened(m.result), true
+			p.talk.session = cmp.Or(p.talk.session, p.part.Resume)
+			return nil
+		}
+		why = w.method + ": " + oneLine(m.err.words())
+	}
+	return &driver.Stop{Reason: NotResumed, Detail: fmt.Sprintf("the conversation %s could not go on: %s", clip(p.part.Resume, 200), why)}
+}
+
+// servers are where the program finds the team's tools. The token stands in a header or in the
+// environment of a command: both are secrets to the program and to nobody else.
+func (p *play) servers() []sdk.McpServer {
+	m := p.part.MCP
+	switch {
+	case m.URL != "" && p.talk.http:
+		return []sdk.McpServer{{Http: &sdk.McpServerHttpInline{
+			Type: "http", Name: serverName, Url: m.URL,
+			Headers: []sdk.HttpHeader{{Name: "Authorization", Value: "Bearer " + m.Token}},
+		}}}
+	case len(m.Stdio) > 0:
+		return []sdk.McpServer{{Stdio: &sdk.McpServerStdio{
+			Name: serverName, Command: m.Stdio[0], Args: append([]string{}, m.Stdio[1:]...),
+			Env: []sdk.EnvVariable{{Name: adapter.VariableMCPURL, Value: m.URL}, {Name: adapter.VariableMCPToken, Value: m.Token}},
+		}}}
+	}
+	return []sdk.McpServer{}
+}
+
+// setModel chooses the model that the agent is to use. A program that offers none keeps its own.
+func (p *play) setModel(ctx context.Context) *driver.Stop {
+	want := p.part.Model
+	if want == "" {
+		return nil
+	}
+	if o := p.talk.option("model"); o != nil {
+		return p.setOption(ctx, o, "model", want)
+	}
+	if len(p.talk.models) == 0 {
+		p.fault("the program offers no choice of models; it keeps its own", nil)
+		return nil
+	}
+	id := choose(p.talk.models, want)
+	if id == "" {
+		return unknown(p.talk.program, "model", want, p.talk.models)
+	}
+	if id == p.talk.model {
+		return nil
+	}
+	m, end := p.ask(ctx, sdk.AgentMethodSessionSetModel, sdk.UnstableSetSessionModelRequest{SessionId: sdk.SessionId(p.talk.session), ModelId: sdk.UnstableModelId(id)}, p.limits.opening)
+	if end == nil && m.err != nil {
+		stop := failed(fmt.Sprintf("%s does not take the model %s: %s", p.talk.program, id, oneLine(m.err.words())))
+		end = &stop
+	}
+	if end == nil {
+		p.talk.model = id
+	}
+	return end
+}
+
+// setMode sets the mode that was asked for, or the one that asks where it is known which that is.
+func (p *play) setMode(ctx context.Context) *driver.Stop {
+	want := p.part.Mode
+	if want == "" {
+		want = p.known.asking
+		if want == "" || len(p.talk.modes) == 0 && p.talk.option("mode") == nil {
+			return nil
+		}
+	}
+	if len(p.talk.modes) == 0 {
+		if o := p.talk.option("mode"); o != nil {
+			return p.setOption(ctx, o, "mode", want)
+		}
+		stop := failed(fmt.Sprintf("%s has no modes; take `mode: %s` out of the agent's configuration", p.talk.program, clip(want, 100)))
+		return &stop
+	}
+	id := choose(p.talk.modes, want)
+	if id == "" {
+		return unknown(p.talk.program, "mode", want, p.talk.modes)
+	}
+	if id != p.talk.mode {
+		m, end := p.ask(ctx, sdk.AgentMethodSessionSetMode, sdk.SetSessionModeRequest{SessionId: sdk.SessionId(p.talk.session), ModeId: sdk.SessionModeId(id)}, p.limits.opening)
+		if end != nil {
+			return end
+		}
+		if m.err != nil {
+			stop := failed(fmt.Sprintf("%s does not take the mode %s: %s", p.talk.program, id, oneLine(m.err.words())))
+			return &stop
+		}
+	}
+	p.talk.mode, p.wantMode = id, id
+	return nil
+}
+
+// setOption sets a selector and looks whether it holds: the answer says what stands on it now.
+func (p *play) setOption(ctx context.Context, o *configOption, what, want string) *driver.Stop {
+	id := choose(o.values, want)
+	if id == "" {
+		return unknown(p.talk.program, what, want, o.values)
+	}
+	if id != o.current {
+		m, end := p.ask(ctx, sdk.AgentMethodSessionSetConfigOption, sdk.SetSessionConfigOptionRequest{ValueId: &sdk.SetSessionConfigOptionValueId{
+			SessionId: sdk.SessionId(p.talk.session), ConfigId: sdk.SessionConfigId(o.id), Value: sdk.SessionConfigValueId(id),
+		}}, p.limits.opening)
+		if end != nil {
+			return end
+		}
+		why := "it stands on another"
+		if m.err != nil {
+			why = oneLine(m.err.words())
+		} else {
+			p.configure(readConfig(objectOf(m.result).list("configOptions")))
+		}
+		if now := p.talk.option(what); m.err != nil || now == nil || now.current != id {
+			stop := failed(fmt.Sprintf("%s does not take the %s %s: %s", p.talk.program, what, id, why))
+			return &stop
+		}
+	}
+	if what == "mode" {
+		p.wantMode = id
+	}
+	return nil
+}
+
+func unknown(program, what, want string, there []choice) *driver.Stop {
+	stop := failed(fmt.Sprintf("%s has no %s %q; it has %s", program, what, clip(want, 100), listed(there)))
+	return &stop
+}
+
+// moded hears that the program has another mode.
+func (p *play) moded(mode string) {
+	if mode == "" || mode == p.talk.mode {
+		return
+	}
+	p.talk.mode = mode
+	p.named()
+}
+
+// configured hears that the program's selectors have changed.
+func (p *play) configured(options []configOption) {
+	before := p.conversed()
+	p.configure(options)
+	if p.conversed() != before {
+		p.named()
+	}
+}
+
+func (p *play) configure(options []configOption) {
+	if len(options) > 0 {
+		p.talk.options = options
+	}
+}
+
+// named tells of the conversation again, where it has one already.
+func (p *play) named() {
+	if p.talk.session != "" && !p.replaying {
+		p.name()
+	}
+}
+
+// name tells which conversation this is, and what holds the program in it.
+func (p *play) name() {
+	c := p.conversed()
+	p.stage.Out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &c})
+}
+
+func (p *play) conversed() driver.Conversed {
+	return driver.Conversed{
+		ID: p.talk.session, Model: p.talk.currentModel(), Mode: p.talk.currentMode(),
+		Program: p.talk.program, Resumed: p.resumed, Enforced: p.enforced(),
+	}
+}
+
+func (t *talk) currentMode() string {
+	if o := t.option("mode"); t.mode == "" && o != nil {
+		return o.current
+	}
+	return t.mode
+}
+
+func (t *talk) currentModel() string {
+	if o := t.option("model"); t.model == "" && o != nil {
+		return o.current
+	}
+	return t.model
+}
+
+// enforced says what holds the program, and does not say more than is known.
+func (p *play) enforced() string {
+	mode := p.talk.currentMode()
+	switch {
+	case p.wantMode != "" && mode != "" && mode != p.wantMode:
+		return fmt.Sprintf("it changed its mode by itself, from %s to %s", p.wantMode, mode)
+	case p.part.Mode != "" && p.part.Mode != p.known.asking:
+		return fmt.Sprintf("mode %s, as the agent's configuration says; what that mode asks is up to the program", cmp.Or(mode, p.part.Mode))
+	case p.known.asking != "" && mode == p.known.asking, p.known.asking == "" && p.talk.asks:
+		return p.known.asks
+	case p.known.variable != "" && !p.talk.asks:
+		return p.known.variable + " of the agent's own environment decides what it asks"
+	}
+	return "its own settings decide what it asks; nothing was set by us"
+}

@@ -1,0 +1,53 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// Probe starts the program, greets it and ends it: no conversation is opened.
+func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
+	env := driver.Environment(a, driver.Session{})
+	path, err := driver.FindProgram(a, env)
+	if err != nil {
+		return driver.Probed{}, err
+	}
+	part := adapter.Part{Kind: d.Name(), Name: a.Name, Command: append([]string{path}, a.Command[1:]...), Dir: a.Workspace, Mode: a.Mode}
+	if part.Dir == "" {
+		part.Dir = os.TempDir()
+	}
+	p := newPlay(d, part, adapter.NewStage(speech.NewWriter(io.Discard), part.Dir, env))
+	if end := p.start(); end != nil {
+		return driver.Probed{}, fmt.Errorf("agent %s: %s", a.Name, end.Detail)
+	}
+	defer p.child.End()
+	if end := p.greet(ctx); end != nil {
+		return driver.Probed{}, fmt.Errorf("agent %s: %s", a.Name, end.Detail)
+	}
+	found := driver.Probed{
+		Program: p.talk.program, Path: path, Speaks: fmt.Sprintf("acp %d", p.talk.version),
+		Resumes: p.talk.resume || p.talk.load, MCP: []string{"stdio"},
+	}
+	if p.talk.http {
+		found.MCP = []string{"http", "stdio"}
+	}
+	switch {
+	case p.part.Mode != "":
+		found.Enforced = "mode " + p.part.Mode + ", as the agent's configuration says"
+	case p.known.asks != "" && (p.known.variable == "" || p.talk.asks):
+		found.Enforced = p.known.asks
+	default:
+		found.Enforced = p.enforced()
+		found.Warnings = append(found.Warnings, "it is not known what this program asks before it acts; set `mode` where it has one that asks, or run it in a sandbox")
+	}
+	if !found.Resumes {
+		found.Warnings = append(found.Warnings, "it cannot go on with an earlier conversation; after a crash a new one begins only if you say so")
+	}
+	return found, nil
+}
