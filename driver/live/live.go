@@ -8,8 +8,8 @@
 //
 // The programs are pinned in package.json, and are not part of what is built: `npm ci
 // --ignore-scripts` and `node node_modules/opencode-ai/postinstall.mjs` in this folder bring them.
-// Where they are not, a test that asks for one is skipped with these words; where CI is set in the
-// environment it fails, because there a program that was not driven is a fault.
+// Where they are not, a test that asks for one is skipped and says these words; with FAIRLEAD_LIVE=1
+// it fails, because there a program that was not driven is a fault. FAIRLEAD_LIVE=0 skips them all.
 //
 // The one promise: a program that is driven here meets nothing that is real but itself.
 package live
@@ -25,14 +25,21 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/drivertest/scriptmodel"
 )
 
+// Variable of the environment says whether programs have to be there: 1 they have to, 0 they are
+// not asked for, else they are driven where they are.
+const Variable = "FAIRLEAD_LIVE"
+
+const noteBytesMax = 600 // of the file that stands for opencode until its postinstall ran
+
 // Program is an agent program that is ready to be started.
 type Program struct {
 	Name    string   // opencode
 	Driver  string   // acp, claude, codex: by which it is driven
 	Command []string // the first is an absolute path
 	Env     []string // all that it needs, besides Bare
-	Home    string
-	Way     *Way // who tried to get out
+	Home    string   // a temporary folder; it also marks whatever the program starts
+	Way     *Way     // who tried to get out
+	May     []string // where it goes uninvited and no setting keeps it from, as the proxy hears it
 }
 
 // Bare is the environment that everything here starts from: where programs are, and nothing of
@@ -41,11 +48,11 @@ func Bare(home string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "LANG=C.UTF-8", "TERM=dumb"}
 }
 
-// Programs are those that every run drives: two by ACP, and one of these once more in the way of
-// Claude Code, which cannot be had without an account.
+// Programs are all that there are: two by ACP, one of these once more in the way of Claude Code,
+// which cannot be had without an account, and codex.
 func Programs() map[string]func(testing.TB, *scriptmodel.Server) Program {
 	return map[string]func(testing.TB, *scriptmodel.Server) Program{
-		"opencode": Opencode, "qwen": Qwen, "qwen-stream": QwenStream,
+		"opencode": Opencode, "qwen": Qwen, "qwen-stream": QwenStream, "codex": Codex,
 	}
 }
 
@@ -54,7 +61,7 @@ func Opencode(t testing.TB, model *scriptmodel.Server) Program {
 	t.Helper()
 	p := ready(t, "opencode", "acp", Find(t, "opencode"), "acp")
 	p.write(t, ".config/opencode/opencode.json", map[string]any{
-		"$schema": "https://opencode.ai/config.json", "autoupdate": false, "share": "disabled",
+		"autoupdate": false, "share": "disabled",
 		"model": "parrot/" + scriptmodel.Name, "small_model": "parrot/" + scriptmodel.Name,
 		"provider": map[string]any{"parrot": map[string]any{
 			"npm": "@ai-sdk/openai-compatible", "name": "Parrot",
@@ -65,7 +72,9 @@ func Opencode(t testing.TB, model *scriptmodel.Server) Program {
 	p.Env = append(
 		p.Env, "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
 		"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
+		"npm_config_registry="+p.Way.URL,
 	)
+	p.May = []string{"CONNECT registry.npmjs.org:443 HTTP/1.1"} // for its plugins; refused, it goes on without
 	return p
 }
 
@@ -97,8 +106,7 @@ func qwen(t testing.TB, model *scriptmodel.Server, driver string, args ...string
 	return p
 }
 
-// Codex is driven by the JSON lines of `codex exec`. It is large, and installed in a folder of its
-// own where FAIRLEAD_LIVE_CODEX is set.
+// Codex is driven by the JSON lines of `codex exec`.
 func Codex(t testing.TB, model *scriptmodel.Server) Program {
 	t.Helper()
 	p := ready(t, "codex", "codex", Find(t, "codex"))
@@ -163,32 +171,32 @@ func (p Program) write(t testing.TB, name string, v any) {
 // Find is the absolute path of a program that npm brought.
 func Find(t testing.TB, name string) string {
 	t.Helper()
+	const how = "in driver/live run `npm ci --ignore-scripts && node node_modules/opencode-ai/postinstall.mjs`"
+	switch path, err := filepath.EvalSymlinks(filepath.Join(folder(t), "node_modules", ".bin", name)); {
+	case os.Getenv(Variable) == "0":
+		t.Skipf("real programs are not driven here: %s=0", Variable)
+	case err == nil && whole(path):
+		return path
+	case os.Getenv(Variable) != "":
+		t.Fatalf("%s is not installed, and %s asks for it; %s", name, Variable, how)
+	default:
+		t.Skipf("%s is not installed; to drive it, %s", name, how)
+	}
+	return ""
+}
+
+// folder is where this package and its programs stand.
+func folder(t testing.TB) string {
+	t.Helper()
 	_, here, _, ok := runtime.Caller(0)
 	if !ok {
 		t.Fatal("no word of where this package stands")
 	}
-	folder := filepath.Dir(here)
-	if name == "codex" {
-		folder = filepath.Join(folder, "codex")
-	}
-	path, err := filepath.EvalSymlinks(filepath.Join(folder, "node_modules", ".bin", name))
-	if err == nil && whole(path) {
-		return path
-	}
-	how := name + " is not installed: run `npm ci --ignore-scripts && node node_modules/opencode-ai/postinstall.mjs` in driver/live"
-	switch {
-	case name == "codex" && os.Getenv("FAIRLEAD_LIVE_CODEX") == "":
-		t.Skip("codex is large and is driven where FAIRLEAD_LIVE_CODEX=1 is set and `npm ci --ignore-scripts` was run in driver/live/codex")
-	case os.Getenv("CI") != "":
-		t.Fatal(how)
-	default:
-		t.Skip(how)
-	}
-	return ""
+	return filepath.Dir(here)
 }
 
 // whole says whether a program is more than a note that its installation was not finished.
 func whole(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Size() > 1<<10
+	return err == nil && info.Mode().IsRegular() && info.Size() > noteBytesMax
 }

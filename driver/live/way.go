@@ -2,6 +2,7 @@ package live
 
 import (
 	"bufio"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -10,12 +11,13 @@ import (
 	"time"
 )
 
-// Way is a proxy that lets nobody through.
+// Way is a proxy that lets nobody out.
 type Way struct {
 	URL string // what programs are told: http://127.0.0.1:PORT
 
 	mu    sync.Mutex
 	tried []string
+	over  chan struct{} // the test has ended
 }
 
 const (
@@ -36,7 +38,7 @@ func watch(t testing.TB) *Way {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Way{URL: "http://" + l.Addr().String()}
+	w := &Way{URL: "http://" + l.Addr().String(), over: make(chan struct{})}
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -44,26 +46,73 @@ func watch(t testing.TB) *Way {
 			if err != nil {
 				return // closed: the test has ended
 			}
-			all.Go(func() { w.refuse(c) })
+			all.Go(func() { w.meet(c) })
 		}
 	})
 	t.Cleanup(func() {
+		close(w.over)
 		l.Close()
 		all.Wait()
 	})
 	return w
 }
 
-func (w *Way) refuse(c net.Conn) {
+// meet looks where somebody wants to go. Some programs ask the proxy even for what is on this
+// machine, whatever NO_PROXY says: those are let through, everybody else is noted.
+func (w *Way) meet(c net.Conn) {
 	defer c.Close()
-	if c.SetDeadline(time.Now().Add(tryTimeout)) != nil {
+	if c.SetReadDeadline(time.Now().Add(tryTimeout)) != nil {
 		return
 	}
-	line, _ := bufio.NewReaderSize(c, 4<<10).ReadSlice('\n') // half a line says enough
+	from := bufio.NewReaderSize(c, 4<<10)
+	line, _ := from.ReadString('\n') // half a line says enough
+	if to, ok := strings.CutPrefix(line, "CONNECT "); ok {
+		to, _, _ = strings.Cut(to, " ")
+		if host, _, err := net.SplitHostPort(to); err == nil && net.ParseIP(host).IsLoopback() {
+			w.through(c, from, to)
+			return
+		}
+	}
 	w.mu.Lock()
 	if len(w.tried) < triesMax {
-		w.tried = append(w.tried, strings.TrimSpace(string(line)))
+		w.tried = append(w.tried, strings.TrimSpace(line))
 	}
 	w.mu.Unlock()
-	_, _ = c.Write([]byte("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")) // who has hung up needs no answer
+	_, _ = io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") // who has hung up needs no answer
+}
+
+// through carries bytes both ways until one side has enough, or the test has.
+func (w *Way) through(c net.Conn, from *bufio.Reader, to string) {
+	for { // the rest of the question, up to its empty line
+		line, err := from.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if strings.TrimSpace(line) == "" {
+			break
+		}
+	}
+	there, err := net.DialTimeout("tcp", to, tryTimeout)
+	if err != nil || c.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	defer there.Close()
+	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	ended := make(chan struct{}, 2)
+	carry := func(to io.Writer, from io.Reader) {
+		_, _ = io.Copy(to, from) // an end is an end
+		ended <- struct{}{}
+	}
+	var both sync.WaitGroup
+	defer both.Wait()
+	both.Go(func() { carry(there, from) })
+	both.Go(func() { carry(c, there) })
+	select {
+	case <-ended:
+	case <-w.over:
+	}
+	c.Close()
+	there.Close()
 }
