@@ -79,7 +79,7 @@ func (s *Stage) Start(c Command) (*Child, error) {
 	c.Env = append(slices.Clone(s.Env), c.Env...)
 	start := s.Starts
 	if start == nil {
-		start = startProcess
+		start = StartProcess
 	}
 	process, err := start(c)
 	if err != nil {
@@ -136,7 +136,8 @@ type process struct {
 	stdout, stderr *os.File
 }
 
-func startProcess(c Command) (Process, error) {
+// StartProcess starts a program as a process of its own.
+func StartProcess(c Command) (Process, error) {
 	var files [6]*os.File
 	undo := func() {
 		for _, f := range files {

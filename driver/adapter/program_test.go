@@ -1,0 +1,128 @@
+package adapter_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// hang waits for ever; a process that listens for some signal is never taken for deadlocked by
+// its own runtime.
+func hang() {
+	never := make(chan os.Signal, 1)
+	signal.Notify(never, syscall.SIGUSR1)
+	for {
+		<-never
+	}
+}
+
+const programVerb = "__program"
+
+// program is an agent program as they come: most of what it does was seen in a real one.
+func program(mode string) {
+	in := bufio.NewReaderSize(os.Stdin, 64<<10)
+	out := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+	read := func() (m plainMessage) {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			os.Exit(0)
+		}
+		_ = json.Unmarshal(line, &m)
+		return m
+	}
+	answer := func(m plainMessage) { out(`{"id":%q,"result":"done"}`, m.ID) }
+	switch mode {
+	case "echo": // says back what it is told
+		for {
+			m := read()
+			text, _ := json.Marshal("you said: " + m.Text)
+			out(`{"say":%s}`, text)
+			answer(m)
+		}
+	case "asks":
+		m := read()
+		out(`{"ask":"q1","text":"may I?"}`)
+		out(`{"say":"answered %s"}`, read().Result)
+		answer(m)
+	case "noise":
+		fmt.Fprintln(os.Stderr, "a warning")
+		out("plain words\n\n   \n[1,2]\n{half an object\n{\"say\":\"a\xff\\nb\"}")
+		answer(read())
+	case "long": // a line of 11 MiB, and one that nobody would read
+		m := read()
+		out(`{"say":"%s"}`, strings.Repeat("x", 11<<20))
+		out(`{"say":"%s"}`, strings.Repeat("y", 65<<20))
+		answer(m)
+	case "fast": // 5,000 updates at once
+		m := read()
+		for i := range 5000 {
+			out(`{"say":"%d\n"}`, i)
+		}
+		answer(m)
+	case "half": // dies in the midst of a line
+		read()
+		fmt.Print(`{"say":"whole"}` + "\n" + `{"say":"hal`)
+		fmt.Fprint(os.Stderr, "first\nout of memory")
+		os.Exit(3)
+	case "silent": // never answers, and hears nothing but a signal
+		read()
+		out(`{"say":"wait"}`)
+		hang()
+	case "deaf": // never answers, reads nothing, and ignores SIGTERM
+		signal.Ignore(syscall.SIGTERM)
+		out(`{"say":"wait"}`)
+		hang()
+	case "twice":
+		m := read()
+		answer(m)
+		answer(m)
+		read()
+	case "liar": // dies by a signal in its heart, with exit code 0 in its mouth
+		read()
+		os.Exit(0)
+	case "killed":
+		read()
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "left": // leaves somebody behind who holds its output
+		m := read()
+		c := exec.Command("sleep", "5")
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+		_ = c.Start()
+		answer(m)
+	case "left dead": // the same, and no answer
+		read()
+		c := exec.Command("sleep", "5")
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+		_ = c.Start()
+		out(`{"say":"last words"}`)
+	case "relaunched": // it is its own child
+		c := exec.Command(os.Args[0], programVerb, "echo")
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+		_ = c.Run()
+	case "environment":
+		m := read()
+		for _, name := range []string{"FAIRLEAD_MCP_TOKEN", "FAIRLEAD_MCP_URL", "FAIRLEAD_AGENT", "OF_THE_AGENT"} {
+			out(`{"say":"%s=%s\n"}`, name, os.Getenv(name))
+		}
+		dir, _ := os.Getwd()
+		out(`{"say":"%d arguments in %s\n"}`, len(os.Args), dir[strings.LastIndex(dir, "/")+1:])
+		answer(m)
+	case "token": // prints what it should keep
+		m := read()
+		fmt.Fprintln(os.Stderr, "my token is secret-4711")
+		out(`{"say":"secret-4711"}`)
+		answer(m)
+	case "unread": // reads nothing and says a lot
+		for range 4000 {
+			out(`{"say":"%s"}`, strings.Repeat("z", 100))
+		}
+		answer(plainMessage{ID: "1"})
+		hang()
+	}
+	os.Exit(0)
+}

@@ -1,0 +1,242 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+const (
+	asksMax        = 64 // open at one time; a program that asks more does not wait for answers
+	suggestionsMax = 8  // of one question: a person reads them
+	choicesMax     = 16 // of a question to a person
+
+	askTool = "AskUserQuestion"
+
+	optionAllow = "allow"
+	optionDeny  = "deny"
+	optionStop  = "deny_and_stop"
+
+	// Kinds of options. Nobody chooses the last three unasked.
+	kindAllow     = "allow_once"
+	kindAlways    = "allow_always"
+	kindDeny      = "reject_once"
+	kindAllowMode = "allow_once_and_mode" // the program would also ask less from then on
+	kindDenyStop  = "reject_and_stop"
+	kindChoice    = "choice" // of a question that is put to a person
+
+	refusalWords = "This was refused. Do not try to reach the same in another way; go on with what you may do, or say what you need."
+)
+
+// escapes are what a terminal obeys: the reason of a decision was seen to carry them.
+var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
+
+// suggestion is a change of the program's own permissions that it proposes with a question. qwen
+// sends something else in this place: what each of the buttons of its own dialogue would say.
+type suggestion struct {
+	Type  string `json:"type"` // addRules, replaceRules, removeRules, setMode, addDirectories, …; qwen: allow, deny, modify
+	Rules []struct {
+		Tool    string `json:"toolName"`
+		Content string `json:"ruleContent"`
+	} `json:"rules"`
+	Behavior    string   `json:"behavior"`
+	Mode        string   `json:"mode"`
+	Directories []string `json:"directories"`
+
+	Label       string `json:"label"`
+	Description string `json:"description"`
+
+	raw json.RawMessage
+}
+
+// UnmarshalJSON keeps what it was made of: it is sent back whole where it is chosen.
+func (s *suggestion) UnmarshalJSON(b []byte) error {
+	type plain suggestion
+	s.raw = append([]byte(nil), b...)
+	_ = json.Unmarshal(b, (*plain)(s)) // of another shape: then it offers nothing
+	return nil
+}
+
+// question is one that the program waits with, and what would be sent for each answer.
+type question struct {
+	request  string
+	subagent string // the program's id of the one that asks; empty: the agent itself
+	told     speech.Event
+	answers  map[string]answer // by option
+}
+
+// answer is the response to a can_use_tool.
+type answer struct {
+	Behavior    string            `json:"behavior"` // allow, deny
+	Input       json.RawMessage   `json:"updatedInput,omitempty"`
+	Permissions []json.RawMessage `json:"updatedPermissions,omitempty"`
+	Message     string            `json:"message,omitempty"`
+	Interrupt   bool              `json:"interrupt,omitempty"`
+}
+
+// ask makes a question of a request.
+func ask(id string, r request, dir string, raw json.RawMessage) question {
+	c := ourCall(r.Tool, r.Input)
+	q := question{request: id, subagent: r.Agent, answers: make(map[string]answer)}
+	q.told = speech.Event{
+		Type: driver.PermissionAsked, ID: id, Tool: c.Tool, Args: c.Args,
+		Text: askedWords(c, r), Paths: c.paths(dir, r.BlockedPath), Raw: raw,
+	}
+	input := r.Input
+	if len(input) == 0 || input[0] != '{' {
+		input = json.RawMessage("{}")
+	}
+	if c.Tool == askTool && q.choices(input) {
+		return q
+	}
+	q.option(optionAllow, kindAllow, "Allow", answer{Behavior: "allow", Input: input})
+	q.suggest(r, input)
+	q.option(optionDeny, kindDeny, "Deny", answer{Behavior: "deny", Message: refusalWords})
+	q.option(optionStop, kindDenyStop, "Deny, and end this answer", answer{Behavior: "deny", Message: refusalWords, Interrupt: true})
+	return q
+}
+
+func (q *question) option(id, kind, label string, a answer) {
+	q.told.Options = append(q.told.Options, driver.Option{ID: id, Kind: kind, Label: label})
+	q.answers[id] = a
+}
+
+// suggest offers what the program proposes. Whatever it proposes is asked to hold for this session
+// only: we write nothing into anybody's settings.
+func (q *question) suggest(r request, input json.RawMessage) {
+	for i, s := range r.Suggestions {
+		label, kind := s.words()
+		if label == "" || i >= suggestionsMax || kind == kindAlways && r.NoAlways {
+			continue
+		}
+		q.option(fmt.Sprintf("allow_%d", i+1), kind, label,
+			answer{Behavior: "allow", Input: input, Permissions: []json.RawMessage{forSession(s.raw)}})
+	}
+}
+
+// words say what a suggestion would do; empty: nothing that we offer.
+func (s suggestion) words() (label, kind string) {
+	switch {
+	case s.Type == "addRules" && s.Behavior == "allow" && len(s.Rules) > 0:
+		var rules []string
+		for _, r := range s.Rules {
+			rule := r.Tool
+			if r.Content != "" {
+				rule += "(" + r.Content + ")"
+			}
+			rules = append(rules, clean(rule))
+		}
+		return cut("Allow, and in this session also "+strings.Join(rules, ", "), essentialBytesMax), kindAlways
+	case s.Type == "addDirectories" && len(s.Directories) > 0:
+		return cut("Allow, and in this session also in "+clean(strings.Join(s.Directories, ", ")), essentialBytesMax), kindAlways
+	case s.Type == "setMode" && s.Mode != "":
+		return "Allow, and go on in the mode " + cut(clean(s.Mode), essentialBytesMax), kindAllowMode
+	}
+	return "", ""
+}
+
+// forSession is a suggestion with its destination set to the session.
+func forSession(raw json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil || fields == nil {
+		return raw
+	}
+	fields["destination"] = json.RawMessage(`"session"`)
+	b, err := json.Marshal(fields)
+	if err != nil {
+		panic("claude: a suggestion that is no JSON: " + err.Error())
+	}
+	return b
+}
+
+// choices offers the choices of a question that the model puts to a person: one question with
+// several answers. It is false where there are several questions, or an answer of several parts:
+// such a thing is allowed or refused like any other call, and said in words.
+func (q *question) choices(input json.RawMessage) bool {
+	var asked struct {
+		Questions []struct {
+			Question string `json:"question"`
+			Multi    bool   `json:"multiSelect"`
+			Options  []struct {
+				Label string `json:"label"`
+			} `json:"options"`
+		} `json:"questions"`
+	}
+	if json.Unmarshal(input, &asked) != nil || len(asked.Questions) != 1 {
+		return false
+	}
+	only := asked.Questions[0]
+	if only.Multi || only.Question == "" || len(only.Options) == 0 || len(only.Options) > choicesMax {
+		return false
+	}
+	q.told.Text = cut(clean(only.Question), essentialBytesMax)
+	for i, o := range only.Options {
+		q.option(fmt.Sprintf("choice_%d", i+1), kindChoice, cut(clean(o.Label), essentialBytesMax),
+			answer{Behavior: "allow", Input: answered(input, only.Question, o.Label)})
+	}
+	q.option(optionDeny, kindDeny, "No answer", answer{Behavior: "deny", Message: "Nobody answers this now. Decide yourself, or say what you need and end your answer."})
+	return true
+}
+
+// answered is the input of the question with its answer.
+func answered(input json.RawMessage, question, label string) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(input, &fields) != nil || fields == nil {
+		fields = make(map[string]json.RawMessage)
+	}
+	b, err := json.Marshal(map[string]string{question: label})
+	if err != nil {
+		panic("claude: texts that are no JSON: " + err.Error())
+	}
+	fields["answers"] = b
+	b, err = json.Marshal(fields)
+	if err != nil {
+		panic("claude: an answer that is no JSON: " + err.Error())
+	}
+	return b
+}
+
+// askedWords say in one line what is asked for, and why it is asked.
+func askedWords(c call, r request) string {
+	text := clean(r.Title)
+	if text == "" {
+		text = strings.TrimSpace(c.Tool + " " + c.what())
+	}
+	if r.Agent != "" {
+		text += " (a subagent)"
+	}
+	if why := clean(r.Reason.Text); why != "" {
+		text += ": " + why
+	}
+	return cut(text, 2*essentialBytesMax)
+}
+
+// response is what is sent for an option; false: there is no such option. Words of the person go with
+// a refusal.
+func (q question) response(option, words string) (any, bool) {
+	a, ok := q.answers[option]
+	if !ok {
+		return nil, false
+	}
+	if words = strings.TrimSpace(words); a.Behavior == "deny" && words != "" {
+		a.Message = words
+	}
+	return success(q.request, a), true
+}
+
+type controlResponse struct {
+	Type     string `json:"type"`
+	Response any    `json:"response"`
+}
+
+func success(id string, response any) controlResponse {
+	return controlResponse{"control_response", map[string]any{"subtype": "success", "request_id": id, "response": response}}
+}
+
+func failure(id, why string) controlResponse {
+	return controlResponse{"control_response", map[string]any{"subtype": "error", "request_id": id, "error": why}}
+}

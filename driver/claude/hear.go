@@ -1,0 +1,382 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+const (
+	piecesMax      = 64      // blocks that were told in pieces and not seen whole yet
+	pieceBytesMax  = 8 << 20 // of one of them
+	callsMax       = 4096    // calls of one answer that are remembered as told
+	shownBytesMax  = 4 << 10 // of a notice
+	deniedKeptMax  = 2 << 10 // of what was denied, for the end
+	byWhomSubagent = "subagent"
+	byWhomProgram  = "program"
+)
+
+// hearing turns what the program says into what is told. It starts and sends nothing itself, so the
+// same lines always make the same events.
+type hearing struct {
+	out     *speech.Writer
+	program program
+	dir     string
+	resume  string // the conversation that was asked for
+	now     func() time.Time
+
+	named  driver.Conversed
+	pieces []piece
+	calls  map[string]bool // by the program's id: they are told
+	open   map[string]question
+	meter  meter
+	limits limits
+	warned bool // that limit is told
+
+	background int // subagents that work on after an answer
+}
+
+// piece is a block of words that was told as it came.
+type piece struct {
+	kind driver.FactKind
+	text strings.Builder
+	more bool // there was more than is kept
+}
+
+// heard is what follows from a line.
+type heard struct {
+	send  []any       // to the program, in order
+	began bool        // an answer is under way now
+	ready bool        // it has answered our greeting
+	ended bool        // the answer to our prompt is over
+	stop  driver.Stop // then: how
+}
+
+func newHearing(out *speech.Writer, p program, dir, resume string) *hearing {
+	return &hearing{
+		out: out, program: p, dir: dir, resume: resume, now: time.Now,
+		calls: make(map[string]bool), open: make(map[string]question), meter: meter{trusts: p.trusts},
+	}
+}
+
+// line hears one message. mine is the id of the prompt that is being answered; empty: none is.
+func (h *hearing) line(raw json.RawMessage, mine string) heard {
+	m, err := read(raw)
+	if err != nil {
+		h.fault("a message has a part of another shape than is known: "+err.Error(), raw)
+	}
+	switch m.Type {
+	case "system":
+		return h.system(m)
+	case "stream_event":
+		h.stream(m)
+	case "assistant":
+		h.assistant(m, raw)
+	case "result":
+		return h.result(m, mine)
+	case "rate_limit_event":
+		h.rate(m.Limits)
+	case "control_request":
+		return h.request(m, raw)
+	case "control_response":
+		return h.response(m, raw)
+	case "control_cancel_request":
+		h.withdraw(m.RequestID)
+	case "conversation_reset":
+		h.name(driver.Conversed{ID: m.Conversation})
+	case "user", "keep_alive", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion", "subagent_token_usage", "active_goal":
+		// results of tools are no speech, and the others say nothing that is not said elsewhere
+	case "":
+		if err == nil {
+			h.fault("a message without a type", raw)
+		}
+	default:
+		h.fault("a message of the unknown type "+cut(clean(m.Type), 80), raw)
+	}
+	return heard{}
+}
+
+func (h *hearing) fault(text string, raw json.RawMessage) {
+	h.out.Tell(speech.Event{Type: driver.Faulted, Text: text, Raw: speech.CutRaw(raw)})
+}
+
+// notice tells something that the program says about itself: no word of the agent.
+func (h *hearing) notice(text string) {
+	if text = cut(clean(text), shownBytesMax); text != "" {
+		h.out.Tell(speech.Event{Type: driver.Said, Tool: byWhomProgram, Text: text})
+	}
+}
+
+// name tells by what the conversation is resumed, and what holds it, where that is new. Fields that
+// are empty stay as they were.
+func (h *hearing) name(c driver.Conversed) {
+	next := h.named
+	for _, f := range []struct{ have, say *string }{{&next.ID, &c.ID}, {&next.Model, &c.Model}, {&next.Mode, &c.Mode}, {&next.Program, &c.Program}} {
+		if *f.say != "" {
+			*f.have = cut(clean(*f.say), essentialBytesMax)
+		}
+	}
+	next.Resumed = h.resume != ""
+	next.Enforced = h.program.enforced(next.Mode)
+	if next.ID == "" || next == h.named {
+		return
+	}
+	h.named = next
+	h.out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &next})
+}
+
+func (h *hearing) system(m message) heard {
+	switch m.Subtype {
+	case "init":
+		h.name(driver.Conversed{ID: m.SessionID, Model: m.Model, Mode: m.mode(), Program: m.program()})
+		return heard{began: true}
+	case "status":
+		if m.mode() != "" {
+			h.name(driver.Conversed{Mode: m.mode()})
+		}
+	case "compact_boundary":
+		h.notice("the conversation was shortened: it had become too long for its model")
+	case "api_retry":
+		h.limits.word = m.Error.Text
+		h.notice(fmt.Sprintf("the provider did not answer (%s); try %d of %d in %s", m.Error.Text, m.Attempt, m.RetriesMax, time.Duration(m.RetryDelay.count())*time.Millisecond))
+	case "permission_denied":
+		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: cut(strings.TrimSpace(clean(ourCall(m.ToolName, nil).Tool+" "+m.Message.Text)), shownBytesMax)})
+	case "informational", "notification":
+		h.notice(m.Content.Text)
+	case "background_tasks_changed":
+		h.background = 0
+		for _, t := range m.Tasks {
+			if t.Type == "local_agent" || t.Type == "local_workflow" {
+				h.background++
+			}
+		}
+	}
+	return heard{}
+}
+
+// stream tells words as they come. Those of subagents are not streamed by any program that is known;
+// they would not be told in pieces.
+func (h *hearing) stream(m message) {
+	if m.Event == nil || m.Parent != "" {
+		return
+	}
+	switch e := m.Event; e.Type {
+	case "content_block_start":
+		h.out.Hush()
+		if e.Block != nil && (e.Block.Type == "text" || e.Block.Type == "thinking") && len(h.pieces) < piecesMax {
+			h.pieces = append(h.pieces, piece{kind: spoken(e.Block.Type)})
+		}
+	case "content_block_delta":
+		if e.Delta == nil || len(h.pieces) == 0 {
+			return
+		}
+		p := &h.pieces[len(h.pieces)-1]
+		text := e.Delta.Text
+		if p.kind == driver.Thought {
+			text = e.Delta.Thinking
+		}
+		if p.text.Len()+len(text) <= pieceBytesMax {
+			p.text.WriteString(text)
+			h.out.Speak(p.kind, text)
+		} else {
+			p.more = true // the rest is told when it is seen whole
+		}
+	case "content_block_stop", "message_stop":
+		h.out.Hush()
+	}
+}
+
+func spoken(blockType string) driver.FactKind {
+	if blockType == "thinking" {
+		return driver.Thought
+	}
+	return driver.Said
+}
+
+// assistant tells what a whole message says and was not told in pieces.
+func (h *hearing) assistant(m message, raw json.RawMessage) {
+	t, err := m.turn()
+	if err != nil {
+		h.fault("a message has a part of another shape than is known: "+err.Error(), raw)
+	}
+	if m.Error.Text != "" {
+		h.limits.word = m.Error.Text
+	}
+	for _, b := range t.Content {
+		switch b.Type {
+		case "text":
+			h.words(driver.Said, b.Text, m.Parent)
+		case "thinking":
+			h.words(driver.Thought, b.Thinking, m.Parent)
+		case "tool_use", "server_tool_use":
+			h.call(b.ID, b.Name, b.Input, raw)
+		}
+	}
+	if fresh := h.meter.message(t.ID, t.Usage); fresh != (driver.Usage{}) {
+		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
+	}
+}
+
+// words tells a block of words once: what was told in pieces is not told again.
+func (h *hearing) words(kind driver.FactKind, text, parent string) {
+	if text == "" {
+		return
+	}
+	if parent != "" {
+		if kind == driver.Said { // what it thinks is of no use to anybody who does not know what it was told
+			h.out.Say(driver.Said, byWhomSubagent, text)
+		}
+		return
+	}
+	for i := range h.pieces {
+		p := &h.pieces[i]
+		told := p.text.String()
+		if p.kind != kind || told == "" || !strings.HasPrefix(text, told) || told != text && !p.more && i < len(h.pieces)-1 {
+			continue
+		}
+		h.pieces = append(h.pieces[:i], h.pieces[i+1:]...)
+		text = text[len(told):]
+		break
+	}
+	h.out.Speak(kind, text)
+	h.out.Hush()
+}
+
+// call tells a call of a tool, once.
+func (h *hearing) call(id, name string, input, raw json.RawMessage) {
+	if id != "" && h.calls[id] {
+		return
+	}
+	if id != "" && len(h.calls) < callsMax {
+		h.calls[id] = true
+	}
+	c := ourCall(name, input)
+	if c.Tool == "" {
+		h.fault("a call of a tool without a name", raw)
+		return
+	}
+	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: c.Tool, Text: c.what(), Args: c.Args, Raw: speech.CutRaw(raw)})
+}
+
+// rate hears that a limit is reached, which does not always end an answer: some go on at a price.
+func (h *hearing) rate(r *rate) {
+	if r == nil || r.Status != "rejected" || r.UsingOverage || strings.HasPrefix(r.OverageStatus, "allowed") {
+		return
+	}
+	h.limits.rejected, h.limits.until, h.limits.kind = true, r.resets(), clean(r.Type)
+	h.limited(h.limits.until, strings.TrimSpace("the limit of the subscription is reached "+h.limits.kind))
+}
+
+func (h *hearing) limited(until time.Time, text string) {
+	if !h.warned {
+		h.warned = true
+		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: cut(clean(text), shownBytesMax)})
+	}
+}
+
+// result hears the end of an answer. One that answers no prompt of ours (the program tells itself
+// that a subagent has finished) counts only by what it cost.
+func (h *hearing) result(m message, mine string) heard {
+	h.out.Hush()
+	h.pieces = nil
+	clear(h.calls)
+	if m.SessionID != "" && h.named.ID == "" {
+		h.name(driver.Conversed{ID: m.SessionID})
+	}
+	if fresh := h.meter.end(m.result); fresh != (driver.Usage{}) {
+		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
+	}
+	for _, id := range slices.Sorted(maps.Keys(h.open)) {
+		if h.open[id].subagent == "" { // a subagent in the background asks on its own
+			h.withdraw(id)
+		}
+	}
+	if m.Origin != nil && m.Origin.Kind == "task-notification" || mine == "" || len(m.Answers) > 0 && !contains(m.Answers, mine) {
+		return heard{}
+	}
+	stop, until := verdict(m.result, m.Subtype, h.limits, h.now())
+	if stop.Reason == reasonLimited {
+		h.limited(until, stop.Detail)
+	}
+	h.limits, h.warned = limits{}, false
+	return heard{ended: true, stop: stop}
+}
+
+// request hears what the program wants of us.
+func (h *hearing) request(m message, raw json.RawMessage) heard {
+	if m.Request == nil || m.RequestID == "" {
+		h.fault("a request that cannot be answered", raw)
+		return heard{}
+	}
+	switch m.Request.Subtype {
+	case "can_use_tool":
+		return h.asked(m.RequestID, *m.Request, raw)
+	case "elicitation":
+		h.notice("a server of tools asks for something that nobody here can give; it is told so")
+		return heard{send: []any{success(m.RequestID, map[string]string{"action": "decline"})}}
+	}
+	h.fault("a request of the unknown kind "+cut(clean(m.Request.Subtype), 80), raw)
+	return heard{send: []any{failure(m.RequestID, "unknown request: "+m.Request.Subtype)}}
+}
+
+func (h *hearing) asked(id string, r request, raw json.RawMessage) heard {
+	if _, again := h.open[id]; again {
+		return heard{} // it is told again after a gap; its answer is on the way
+	}
+	h.call(r.ToolUse, r.Tool, r.Input, raw)
+	if r.Tool == "" || len(h.open) >= asksMax {
+		h.fault("a question for permission that nobody could answer; it is refused", raw)
+		return heard{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
+	}
+	q := ask(id, r, h.dir, speech.CutRaw(raw))
+	h.open[id] = q
+	h.out.Tell(q.told)
+	return heard{}
+}
+
+// answer answers a question that is open. False: it is not, or there is no such option.
+func (h *hearing) answer(o speech.Order) (any, bool) {
+	q, open := h.open[o.ID]
+	if !open {
+		return nil, false
+	}
+	response, ok := q.response(o.Option, o.Text)
+	if ok {
+		delete(h.open, o.ID)
+	}
+	return response, ok
+}
+
+func (h *hearing) withdraw(id string) {
+	if _, open := h.open[id]; open {
+		delete(h.open, id)
+		h.out.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: id})
+	}
+}
+
+// response hears what the program answers to a request of ours.
+func (h *hearing) response(m message, raw json.RawMessage) heard {
+	if m.Response == nil {
+		h.fault("an answer to a request of ours that says nothing", raw)
+		return heard{}
+	}
+	if m.Response.Subtype == "error" {
+		h.fault("the program refuses a request of ours: "+cut(clean(m.Response.Error.Text), shownBytesMax), raw)
+	}
+	if m.Response.RequestID != greetingID {
+		return heard{}
+	}
+	var says struct {
+		SessionID string `json:"session_id"`
+	}
+	if json.Unmarshal(m.Response.Response, &says) == nil && says.SessionID != "" {
+		h.name(driver.Conversed{ID: says.SessionID})
+	}
+	return heard{ready: true}
+}

@@ -1,0 +1,170 @@
+package claude
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// Reasons of an end that have a name of their own.
+const (
+	reasonCompleted  = "completed"
+	reasonFailed     = "failed"
+	reasonCancelled  = "cancelled"
+	reasonTerminated = "terminated"
+	reasonLimited    = "rate_limited"
+	reasonContext    = "context_exhausted" // the conversation is too long for its model: resuming it will not help
+	reasonTurns      = "max_turns"
+	reasonBudget     = "max_budget"
+	reasonRefused    = "refused"
+	reasonResume     = "resume_failed" // the conversation that was to go on is not there
+)
+
+const (
+	statusTooMany = 429
+	deniedPrefix  = "denied: "
+)
+
+// apiError begins a text that is no answer but the failure of one: both programs were seen to send
+// it as a success (AGENT-PROTOCOLS 11).
+var apiError = regexp.MustCompile(`^\s*\[?API Error\b`)
+
+// How limits and exhaustion are worded where no field says so. The documentation of the SDK names
+// the beginnings "You've hit your" and "You've reached your".
+var (
+	limitWords   = regexp.MustCompile(`(?i)^\s*(you['’]ve (hit|reached) your|claude (ai )?usage limit reached)|\b(rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
+	contextWords = regexp.MustCompile(`(?i)prompt is too long|context (window|length).*(exceed|limit|full)|exceed.*context (window|length)|maximum context length|input is too long`)
+	resumeWords  = regexp.MustCompile(`(?i)no (conversation|saved session|session) (was )?found`)
+)
+
+// verdict is how an answer ended, as one thing.
+func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop, time.Time) {
+	text := endWords(r)
+	failed := r.IsError || strings.HasPrefix(subtype, "error") || r.StartupFailure != "" || apiError.MatchString(text)
+	if !failed {
+		stop := driver.Stop{OK: true, Reason: reasonCompleted, Detail: deniedWords(r.Denials)}
+		if r.StopReason == "refusal" {
+			stop = driver.Stop{Reason: reasonRefused, Detail: "the model refused: " + text}
+		}
+		return stop, time.Time{}
+	}
+	stop := driver.Stop{Reason: reasonFailed, Detail: text}
+	if denied := deniedWords(r.Denials); denied != "" {
+		stop.Detail = strings.TrimPrefix(stop.Detail+"; "+denied, "; ")
+	}
+	switch {
+	case seen.rejected || seen.word == "rate_limit" || r.APIStatus == statusTooMany || limitWords.MatchString(text):
+		stop.Reason = reasonLimited
+		until := seen.until
+		if until.IsZero() {
+			until = resetIn(text, now)
+		}
+		return stop, until
+	case r.TerminalReason == "prompt_too_long" || contextWords.MatchString(text):
+		stop.Reason = reasonContext
+	case subtype == "error_max_turns" || r.TerminalReason == "max_turns":
+		stop.Reason = reasonTurns
+	case subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted":
+		stop.Reason = reasonBudget
+	case resumeWords.MatchString(text):
+		stop.Reason = reasonResume
+	}
+	if stop.Detail == "" {
+		stop.Detail = strings.TrimSpace(strings.Join([]string{subtype, r.TerminalReason, r.StartupFailure, seen.word}, " "))
+	}
+	return stop, time.Time{}
+}
+
+// limits is what was said of limits in the course of an answer.
+type limits struct {
+	rejected bool
+	until    time.Time
+	kind     string
+	word     string // the last word for an error of the provider: rate_limit, overloaded, billing_error, …
+}
+
+// endWords is what the end of an answer says in words.
+func endWords(r result) string {
+	text := r.Result.Text
+	for _, e := range r.Errors {
+		if e.Text != "" && !strings.Contains(text, e.Text) {
+			text = strings.TrimPrefix(text+"; "+e.Text, "; ")
+		}
+	}
+	return strings.TrimSpace(text)
+}
+
+// deniedWords name what was not allowed; a run that was denied something says so.
+func deniedWords(denials []denial) string {
+	const namedMax = 5
+	if len(denials) == 0 {
+		return ""
+	}
+	var named []string
+	for _, d := range denials[:min(len(denials), namedMax)] {
+		c := ourCall(d.Tool, d.Input)
+		named = append(named, strings.TrimSpace(clean(c.Tool)+" "+c.what()))
+	}
+	text := deniedPrefix + strings.Join(named, ", ")
+	if len(denials) > namedMax {
+		text += ", …"
+	}
+	return text
+}
+
+var (
+	resetsAt   = regexp.MustCompile(`(?i)\bresets?(?: at)? (?:([a-z]{3}) (\d{1,2})(?:,| at)? )?(\d{1,2})(?::(\d{2}))? ?(am|pm)(?: \(([A-Za-z_]+/[A-Za-z_/]+|UTC)\))?`)
+	resetEpoch = regexp.MustCompile(`limit reached\|(\d{10})\b`)
+)
+
+// resetIn finds when a limit ends in the words for it, as in "resets Jul 23 at 6pm
+// (America/Los_Angeles)"; zero where nothing can be found. Without a zone it is the machine's own.
+func resetIn(text string, now time.Time) time.Time {
+	if m := resetEpoch.FindStringSubmatch(text); m != nil {
+		return rate{ResetsAt: number(atoi(m[1]))}.resets()
+	}
+	m := resetsAt.FindStringSubmatch(text)
+	if m == nil {
+		return time.Time{}
+	}
+	zone := now.Location()
+	if m[6] != "" {
+		loaded, err := time.LoadLocation(m[6])
+		if err != nil {
+			return time.Time{}
+		}
+		zone = loaded
+	}
+	hour, minute := atoi(m[3])%12, atoi(m[4])
+	if strings.EqualFold(m[5], "pm") {
+		hour += 12
+	}
+	here := now.In(zone)
+	year, month, day := here.Date()
+	if m[1] == "" {
+		at := time.Date(year, month, day, hour, minute, 0, 0, zone)
+		if !at.After(now) {
+			at = time.Date(year, month, day+1, hour, minute, 0, 0, zone)
+		}
+		return at.UTC()
+	}
+	named, err := time.Parse("Jan", strings.ToUpper(m[1][:1])+strings.ToLower(m[1][1:]))
+	if err != nil {
+		return time.Time{}
+	}
+	at := time.Date(year, named.Month(), atoi(m[2]), hour, minute, 0, 0, zone)
+	if at.Before(now.AddDate(0, -1, 0)) { // December looks at January
+		at = at.AddDate(1, 0, 0)
+	}
+	return at.UTC()
+}
+
+// atoi is a number of few digits that a pattern has found; nothing is 0.
+func atoi(s string) (n int) {
+	for _, r := range s {
+		n = n*10 + int(r-'0')
+	}
+	return n
+}

@@ -1,0 +1,234 @@
+package claude
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"time"
+)
+
+// message is one line of the program, of any type. Fields that a type has not are empty; those that
+// we do not know are ignored.
+type message struct {
+	Type    string `json:"type"`
+	Subtype string `json:"subtype"`
+
+	SessionID string `json:"session_id"`
+	Parent    string `json:"parent_tool_use_id"` // not empty: a subagent speaks
+
+	// system/init and what changes it
+	Model        string `json:"model"`
+	Mode         string `json:"permissionMode"`
+	ModeSnake    string `json:"permission_mode"` // as qwen spells it
+	ClaudeCode   string `json:"claude_code_version"`
+	QwenCode     string `json:"qwen_code_version"`
+	Conversation string `json:"new_conversation_id"`
+	Tasks        []task `json:"tasks"`
+
+	// other system messages
+	Content    loose  `json:"content"`
+	Message    loose  `json:"message"` // assistant, user: the message; permission_denied: words
+	ToolName   string `json:"tool_name"`
+	Attempt    int    `json:"attempt"`
+	RetriesMax int    `json:"max_retries"`
+	RetryDelay number `json:"retry_delay_ms"`
+
+	Error  loose `json:"error"` // assistant, api_retry: a word like rate_limit
+	Event  *beat `json:"event"` // stream_event
+	Limits *rate `json:"rate_limit_info"`
+
+	result
+
+	RequestID string   `json:"request_id"`
+	Request   *request `json:"request"`
+	Response  *reply   `json:"response"`
+}
+
+// result is what the end of an answer says.
+type result struct {
+	IsError        bool                  `json:"is_error"`
+	Result         loose                 `json:"result"`
+	Errors         []loose               `json:"errors"`
+	Cost           number                `json:"total_cost_usd"`
+	Usage          *usage                `json:"usage"`
+	ModelUsage     map[string]modelUsage `json:"modelUsage"`
+	Denials        []denial              `json:"permission_denials"`
+	APIStatus      number                `json:"api_error_status"`
+	TerminalReason string                `json:"terminal_reason"`
+	StartupFailure string                `json:"startup_failure_reason"`
+	StopReason     string                `json:"stop_reason"`
+	Origin         *struct {
+		Kind string `json:"kind"`
+	} `json:"origin"`
+	Answers []string `json:"user_message_uuids"`
+}
+
+type task struct {
+	ID   string `json:"task_id"`
+	Type string `json:"task_type"`
+}
+
+// turn is the message inside an assistant message.
+type turn struct {
+	ID      string  `json:"id"`
+	Model   string  `json:"model"`
+	Content []block `json:"content"`
+	Usage   *usage  `json:"usage"`
+}
+
+type block struct {
+	Type     string          `json:"type"` // text, thinking, tool_use, server_tool_use, tool_result, …
+	Text     string          `json:"text"`
+	Thinking string          `json:"thinking"`
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Input    json.RawMessage `json:"input"`
+}
+
+// beat is one event of the stream of a message.
+type beat struct {
+	Type  string `json:"type"` // message_start, content_block_start, content_block_delta, content_block_stop, message_delta, message_stop
+	Block *block `json:"content_block"`
+	Delta *struct {
+		Type     string `json:"type"` // text_delta, thinking_delta, input_json_delta, …
+		Text     string `json:"text"`
+		Thinking string `json:"thinking"`
+	} `json:"delta"`
+}
+
+// usage is what one request to the model took. The three kinds of input do not overlap.
+type usage struct {
+	Input      number `json:"input_tokens"`
+	CacheRead  number `json:"cache_read_input_tokens"`
+	CacheWrite number `json:"cache_creation_input_tokens"`
+	Output     number `json:"output_tokens"`
+}
+
+type modelUsage struct {
+	Input      number `json:"inputTokens"`
+	CacheRead  number `json:"cacheReadInputTokens"`
+	CacheWrite number `json:"cacheCreationInputTokens"`
+	Output     number `json:"outputTokens"`
+}
+
+type denial struct {
+	Tool  string          `json:"tool_name"`
+	ID    string          `json:"tool_use_id"`
+	Input json.RawMessage `json:"tool_input"`
+}
+
+type rate struct {
+	Status        string `json:"status"` // allowed, allowed_warning, rejected
+	ResetsAt      number `json:"resetsAt"`
+	Type          string `json:"rateLimitType"`
+	OverageStatus string `json:"overageStatus"`
+	UsingOverage  bool   `json:"isUsingOverage"`
+}
+
+// request is what the program wants of us.
+type request struct {
+	Subtype     string          `json:"subtype"`
+	Tool        string          `json:"tool_name"`
+	ToolUse     string          `json:"tool_use_id"`
+	Input       json.RawMessage `json:"input"`
+	Suggestions []suggestion    `json:"permission_suggestions"`
+	BlockedPath string          `json:"blocked_path"`
+	Reason      loose           `json:"decision_reason"`
+	Title       string          `json:"title"`
+	Agent       string          `json:"agent_id"`
+	NoAlways    bool            `json:"suppress_always_allow_rule"`
+}
+
+// reply is what the program answers to one of our own requests.
+type reply struct {
+	Subtype   string          `json:"subtype"` // success, error
+	RequestID string          `json:"request_id"`
+	Error     loose           `json:"error"`
+	Response  json.RawMessage `json:"response"`
+}
+
+// loose is a text where a text is expected, and nothing where something else stands: nobody's words
+// are lost by it, since the whole message is told where it matters.
+type loose struct {
+	Text string
+	Raw  json.RawMessage
+}
+
+// UnmarshalJSON takes anything.
+func (l *loose) UnmarshalJSON(b []byte) error {
+	l.Raw = append([]byte(nil), b...)
+	l.Text = ""
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &l.Text)
+	}
+	return nil
+}
+
+// number is a number that may be anything else: then it is 0.
+type number float64
+
+// UnmarshalJSON takes anything.
+func (n *number) UnmarshalJSON(b []byte) error {
+	var f float64
+	if json.Unmarshal(b, &f) == nil && f >= 0 && !math.IsInf(f, 0) {
+		*n = number(f)
+	}
+	return nil
+}
+
+// count is the number as a count of tokens; more than any model reads is nonsense.
+func (n number) count() int64 {
+	const tokensMax = 1 << 50
+	return int64(min(float64(n), tokensMax))
+}
+
+// read understands one line. A message with a field of a shape that we do not expect is an error: it
+// is told as a fault, and the rest of the conversation goes on.
+func read(raw json.RawMessage) (message, error) {
+	var m message
+	err := json.Unmarshal(raw, &m)
+	return m, err
+}
+
+// turn is the message that an assistant message carries.
+func (m message) turn() (turn, error) {
+	var t turn
+	if len(m.Message.Raw) == 0 {
+		return t, nil
+	}
+	err := json.Unmarshal(m.Message.Raw, &t)
+	return t, err
+}
+
+func (m message) mode() string {
+	if m.Mode != "" {
+		return m.Mode
+	}
+	return m.ModeSnake
+}
+
+// program is its name and version, as it says them.
+func (m message) program() string {
+	switch {
+	case m.ClaudeCode != "":
+		return "claude " + clean(m.ClaudeCode)
+	case m.QwenCode != "":
+		return "qwen " + clean(m.QwenCode)
+	}
+	return ""
+}
+
+// resets is when a limit is over; zero where it is not said, or far from any sense.
+func (r rate) resets() time.Time {
+	const secondsMax = 1 << 33 // in the year 2242
+	if r.ResetsAt <= 0 || r.ResetsAt > secondsMax {
+		return time.Time{}
+	}
+	return time.Unix(int64(r.ResetsAt), 0).UTC()
+}
+
+// clean is somebody else's words in one line, without what a terminal obeys.
+func clean(s string) string {
+	s = escapes.ReplaceAllString(s, "")
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+}

@@ -1,0 +1,259 @@
+package claude
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+const (
+	greetingID  = "fairlead-greeting"
+	interruptID = "fairlead-interrupt"
+
+	// greetingPatience is how long our greeting may stay without an answer: servers of tools are started
+	// meanwhile. A program that knows no greeting is spoken to all the same.
+	greetingPatience = 30 * time.Second
+
+	// cancelPatience is how long an answer that was cancelled may take to come to its end.
+	cancelPatience = 5 * time.Second
+
+	// backgroundPatience is how long subagents in the background are waited for after the answer of a
+	// session that is over with it: as long as the program itself would wait for them.
+	backgroundPatience = 10 * time.Minute
+)
+
+// game is one session under way.
+type game struct {
+	part  adapter.Part
+	stage *adapter.Stage
+	child *adapter.Child
+	told  adapter.Told
+	*hearing
+
+	ready     bool
+	mine      string // the id of the prompt that is being answered; empty: none is
+	listened  int64  // what the last listening event said; -1: none was told since the last answer
+	cancelled bool
+	last      *driver.Stop // how the last answer ended
+	denied    []string     // in earlier answers
+	timer     *time.Timer  // for what is waited for just now
+}
+
+// Play holds a session with a program.
+func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage) driver.Stop {
+	program := known(part.Command)
+	child, err := stage.Start(program.command(part))
+	if err != nil {
+		return driver.Stop{Reason: reasonFailed, Detail: err.Error()}
+	}
+	g := &game{
+		part: part, stage: stage, child: child, listened: -1,
+		hearing: newHearing(stage.Out, program, stage.Dir, part.Resume),
+		timer:   time.NewTimer(greetingPatience),
+	}
+	defer g.timer.Stop()
+	g.send(map[string]any{"type": "control_request", "request_id": greetingID, "request": map[string]any{"subtype": "initialize"}})
+	for {
+		orders := stage.Orders
+		if g.told.Full() || g.told.Closed() {
+			orders = nil
+		}
+		var stop *driver.Stop
+		select {
+		case o, ok := <-orders:
+			stop = g.order(o, ok)
+		case l, ok := <-child.Lines():
+			if !ok {
+				return g.died()
+			}
+			stop = g.heard(l)
+		case <-g.timer.C:
+			stop = g.late()
+		case <-stage.Stop:
+			return driver.Stop{Reason: reasonTerminated}
+		case <-ctx.Done():
+			return driver.Stop{Reason: reasonTerminated}
+		}
+		if stop == nil {
+			stop = g.next()
+		}
+		if stop != nil {
+			return *stop
+		}
+	}
+}
+
+// send sends a message. That the program takes none is not told here: it is dead, or soon is.
+func (g *game) send(message any) { _ = g.child.Send(message) }
+
+// order does what it is told.
+func (g *game) order(o speech.Order, ok bool) *driver.Stop {
+	g.told.Take(o, ok)
+	switch {
+	case !ok:
+		g.refuseAll()
+	case o.Type == speech.OrderAnswer:
+		if response, open := g.answer(o); open {
+			g.send(response)
+			g.stage.Out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: o.ID, Text: o.Option})
+		}
+	case o.Type == speech.OrderCancel:
+		if g.mine == "" {
+			return &driver.Stop{Reason: reasonCancelled}
+		}
+		g.cancelled = true
+		g.interrupt()
+		g.timer.Reset(cancelPatience)
+	}
+	return nil
+}
+
+func (g *game) interrupt() {
+	g.send(map[string]any{"type": "control_request", "request_id": interruptID, "request": map[string]any{"subtype": "interrupt"}})
+}
+
+// refuseAll refuses what is open: nobody can answer any more.
+func (g *game) refuseAll() {
+	for id := range g.open {
+		if response, ok := g.answer(speech.Order{ID: id, Option: optionDeny}); ok {
+			g.send(response)
+			g.stage.Out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: id, Text: optionDeny})
+		}
+	}
+}
+
+// heard hears one line, and does what follows from it.
+func (g *game) heard(l adapter.Line) *driver.Stop {
+	raw := g.child.Heard(l)
+	if raw == nil {
+		return nil
+	}
+	h := g.line(raw, g.mine)
+	for _, message := range h.send {
+		g.send(message)
+	}
+	if h.ready && !g.ready {
+		g.ready = true
+		if !g.cancelled {
+			g.timer.Stop()
+		}
+	}
+	if h.began && g.cancelled {
+		g.interrupt() // an interrupt that came before the answer had begun was seen to be forgotten
+	}
+	if g.told.Closed() {
+		g.refuseAll()
+	}
+	if !h.ended {
+		return nil
+	}
+	g.mine = ""
+	return g.ended(h.stop)
+}
+
+// ended judges the end of an answer: nil where the session goes on.
+func (g *game) ended(stop driver.Stop) *driver.Stop {
+	switch {
+	case g.cancelled:
+		return &driver.Stop{Reason: reasonCancelled, Detail: stop.Detail}
+	case stop.OK:
+	case stop.Reason == reasonRefused || stop.Reason == reasonTurns:
+		if !g.part.Talks() {
+			return &stop
+		}
+		g.notice(stop.Detail) // the next prompt may fare better
+		stop.OK = true
+		stop.Detail = ""
+	default:
+		return &stop
+	}
+	if denied := strings.TrimPrefix(stop.Detail, deniedPrefix); denied != "" {
+		g.denied = append(g.denied, denied)
+	}
+	g.last = &stop
+	if !g.part.Talks() && g.background > 0 {
+		g.child.CloseInput() // it ends by itself when they are done
+		g.timer.Reset(backgroundPatience)
+	}
+	return nil
+}
+
+// next gives the next prompt, or says that we wait for one, or that all is over.
+func (g *game) next() *driver.Stop {
+	if !g.ready || g.mine != "" || g.cancelled {
+		return nil
+	}
+	if text, ok := g.told.Next(); ok {
+		g.mine, g.listened, g.last = rand.Text(), -1, nil
+		g.send(prompt(text, g.mine))
+		return nil
+	}
+	switch {
+	case g.last != nil && !g.part.Talks():
+		if g.background > 0 {
+			return nil
+		}
+		return g.completed()
+	case g.told.Over():
+		return g.completed()
+	case g.listened != g.told.Answered():
+		g.listened = g.told.Answered()
+		g.stage.Out.Tell(speech.Event{Type: driver.Listening, Input: g.listened})
+	}
+	return nil
+}
+
+func (g *game) completed() *driver.Stop {
+	stop := driver.Stop{OK: true, Reason: reasonCompleted}
+	if len(g.denied) > 0 {
+		stop.Detail = cut(deniedPrefix+strings.Join(g.denied, ", "), deniedKeptMax)
+	}
+	return &stop
+}
+
+// late is when what was waited for has not come.
+func (g *game) late() *driver.Stop {
+	switch {
+	case g.cancelled:
+		return &driver.Stop{Reason: reasonCancelled, Detail: "the program did not end its answer; it is ended"}
+	case !g.ready:
+		g.ready = true
+		g.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: fmt.Sprintf("the program did not return our greeting within %s; it is spoken to all the same", greetingPatience)})
+	case g.last != nil && g.background > 0:
+		g.background = 0
+		g.notice(fmt.Sprintf("subagents that still worked after %s are ended with the session", backgroundPatience))
+	}
+	return nil
+}
+
+// died is when the program's output has ended. What it leaves half said is no answer.
+func (g *game) died() driver.Stop {
+	ended := g.child.End()
+	switch {
+	case g.cancelled:
+		return driver.Stop{Reason: reasonCancelled}
+	case g.last != nil && g.mine == "" && !g.part.Talks():
+		return *g.completed()
+	case g.told.Over() && g.mine == "" && g.ready:
+		return *g.completed()
+	}
+	stop := driver.Stop{Reason: reasonFailed, Detail: ended.String()}
+	if g.part.Resume != "" && g.named.ID == "" && resumeWords.MatchString(ended.LastWords) {
+		stop.Reason = reasonResume
+	}
+	return stop
+}
+
+// prompt is what the program is told by a person, or by us in a person's place.
+func prompt(text, id string) any {
+	return map[string]any{
+		"type": "user", "uuid": id, "session_id": "", "parent_tool_use_id": nil,
+		"message": map[string]any{"role": "user", "content": text},
+	}
+}

@@ -1,0 +1,139 @@
+package claude
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+)
+
+// names are the tools of programs that have their own words for them, in ours.
+var names = map[string]string{
+	"run_shell_command":   "Bash",
+	"write_file":          "Write",
+	"edit":                "Edit",
+	"replace":             "Edit",
+	"read_file":           "Read",
+	"read_many_files":     "Read",
+	"list_directory":      "LS",
+	"glob":                "Glob",
+	"grep_search":         "Grep",
+	"search_file_content": "Grep",
+	"web_fetch":           "WebFetch",
+	"web_search":          "WebSearch",
+	"google_web_search":   "WebSearch",
+	"todo_write":          "TodoWrite",
+	"ask_user_question":   askTool,
+	"exit_plan_mode":      "ExitPlanMode",
+	"agent":               "Task",
+	"task":                "Task",
+	"skill":               "Skill",
+	"monitor":             "Monitor",
+	"notebook_edit":       "NotebookEdit",
+}
+
+// aliases are arguments with a name of their own.
+var aliases = map[string]string{"absolute_path": "file_path", "filePath": "file_path", "dir_path": "path"}
+
+// pathArgs name files or folders; the first that is there says best what a call is about.
+var pathArgs = []string{"file_path", "notebook_path", "path"}
+
+// essential is what says best what a call does, the first that is there.
+var essential = []string{"command", "file_path", "notebook_path", "pattern", "url", "query", "path", "prompt", "description", "text", "skill"}
+
+const essentialBytesMax = 400 // of a call, in one line
+
+// call is a tool with its arguments, in our words.
+type call struct {
+	Tool   string
+	Args   json.RawMessage // a JSON object, or nil
+	fields map[string]json.RawMessage
+}
+
+// ourCall translates a call.
+func ourCall(name string, input json.RawMessage) call {
+	c := call{Tool: name}
+	if ours := names[name]; ours != "" {
+		c.Tool = ours
+	}
+	if json.Unmarshal(input, &c.fields) != nil || c.fields == nil {
+		return c
+	}
+	c.Args = input
+	renamed := false
+	for theirs, ours := range aliases {
+		value, there := c.fields[theirs]
+		if _, taken := c.fields[ours]; there && !taken {
+			delete(c.fields, theirs)
+			c.fields[ours] = value
+			renamed = true
+		}
+	}
+	if renamed {
+		b, err := json.Marshal(c.fields)
+		if err != nil {
+			panic("claude: arguments that are no JSON: " + err.Error())
+		}
+		c.Args = b
+	}
+	return c
+}
+
+// text is one argument, where it is a text.
+func (c call) text(name string) string {
+	var s string
+	if json.Unmarshal(c.fields[name], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// what is the call in one line.
+func (c call) what() string {
+	for _, name := range essential {
+		if s := clean(c.text(name)); s != "" {
+			return cut(s, essentialBytesMax)
+		}
+	}
+	return ""
+}
+
+// paths are the files that it names, absolute; dir is where relative ones begin.
+func (c call) paths(dir, more string) (paths []string) {
+	for _, p := range append(c.pathTexts(), more) {
+		if p == "" || strings.ContainsRune(p, 0) {
+			continue
+		}
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(dir, p)
+		}
+		if p = filepath.Clean(p); filepath.IsAbs(p) && !contains(paths, p) {
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
+
+func (c call) pathTexts() (texts []string) {
+	for _, name := range pathArgs {
+		if s := c.text(name); s != "" {
+			texts = append(texts, s)
+		}
+	}
+	return texts
+}
+
+func contains(list []string, s string) bool {
+	for _, have := range list {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}
+
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

@@ -1,0 +1,314 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// Entry is one line of a recorded conversation with a program (testdata/dialogues/NAME.jsonl). Dir
+// says what it is:
+//
+//	order  we are told something (Msg is a speech.Order)
+//	start  the adapter starts a program (Argv; Env: the names of what it adds to the environment)
+//	send   the adapter writes a message
+//	recv   the program writes a message
+//	print  the program writes something else (Text and a line's end)
+//	wait   so much time goes by (Seconds)
+//	stop   the adapter is asked to stop, as by SIGTERM
+//	exit   the program ends (Code, Signal)
+type Entry struct {
+	T       float64         `json:"t,omitempty"` // when it was recorded; for people
+	Dir     string          `json:"dir"`
+	Msg     json.RawMessage `json:"msg,omitempty"`
+	Text    string          `json:"text,omitempty"`
+	Argv    []string        `json:"argv,omitempty"`
+	Env     []string        `json:"env,omitempty"`
+	Seconds float64         `json:"seconds,omitempty"`
+	Code    int             `json:"code,omitempty"`
+	Signal  string          `json:"signal,omitempty"`
+}
+
+// dialoguePatience is how long, in a time that nobody waits for, the other side may do nothing
+// before it is taken to be waiting, too.
+const dialoguePatience = time.Hour
+
+// startsMax is how many programs may wait to be mentioned by the recording.
+const startsMax = 16
+
+// recordedDir is the workspace of a recorded conversation, wherever it was recorded.
+const recordedDir = "/work/repo"
+
+// Dialogue plays a recorded conversation with a protocol, again and again with the program's output
+// cut into pieces of other sizes. What the program wrote is fed in, and what the protocol writes is
+// compared in order with what was sent then, ids aside. The events that come of it are compared
+// with testdata/transcripts/NAME.raw, which Run then reads. UPDATE=1 renews both: read the diff.
+//
+// part may lack all that a recording does not depend on. When the recording is at its end, nobody will
+// say any more. Time is synctest's: whatever waits waits for nothing.
+func Dialogue(t *testing.T, p adapter.Protocol, part adapter.Part, file string) {
+	t.Helper()
+	entries := readEntries(t, file)
+	name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+	if part.Dir == "" {
+		part.Dir = recordedDir
+	}
+	if len(part.Command) == 0 {
+		part.Command = []string{"/usr/bin/program"}
+	}
+	part.Kind = p.Name()
+	if part.Name == "" {
+		part.Name, part.Session, part.Attempt = "coder", "coder-17", 1
+	}
+	if part.What == "" {
+		part.What = driver.Work
+	}
+	for _, sizes := range [][]int{nil, {1}, {2, 3}, {7}, {4096}} {
+		t.Run(fmt.Sprint(name, "/pieces=", sizes), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &dialogue{t: t, sizes: sizes, ids: map[string]json.RawMessage{}, started: make(chan *recorded, startsMax)}
+				d.play(p, part, entries)
+				if sizes == nil && os.Getenv("UPDATE") != "" {
+					writeEntries(t, file, d.said)
+				}
+				golden(t, filepath.Join("testdata", "transcripts", name+".raw"), d.events.String())
+			})
+		})
+	}
+}
+
+// dialogue is one play of a recording.
+type dialogue struct {
+	t       *testing.T
+	sizes   []int
+	events  bytes.Buffer
+	ids     map[string]json.RawMessage // of our requests: as recorded, as they are
+	started chan *recorded
+	program *recorded
+	said    []Entry // what happened, to be recorded anew
+}
+
+func (d *dialogue) play(p adapter.Protocol, part adapter.Part, entries []Entry) {
+	orders, stop := make(chan speech.Order), make(chan struct{})
+	stage := adapter.NewStage(speech.NewWriter(&d.events), part.Dir, nil)
+	stage.Orders, stage.Stop, stage.Starts = orders, stop, d.start
+	done := make(chan driver.Stop, 1)
+	ctx, cancel := context.WithCancel(d.t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		done <- adapter.Perform(ctx, p, part, stage)
+	}()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+
+	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Dir == "start" }) {
+		entries = slices.Insert(slices.Clone(entries), 0, Entry{Dir: "start"})
+	}
+	var taken int64
+	for i, e := range entries {
+		d.do(i, e, orders, stop, &taken)
+	}
+	synctest.Wait()
+	close(orders)
+	select {
+	case <-done:
+	case <-time.After(dialoguePatience):
+		d.t.Fatalf("the recording is at its end, and the protocol is not; events:\n%s", d.events.String())
+	}
+	for _, line := range d.program.unread() {
+		d.said = append(d.said, Entry{Dir: "send", Msg: json.RawMessage(line)})
+		d.complain("after the end of the recording the protocol writes %s", line)
+	}
+}
+
+// do plays one entry.
+func (d *dialogue) do(i int, e Entry, orders chan<- speech.Order, stop chan struct{}, taken *int64) {
+	synctest.Wait() // all that was written is understood
+	switch e.Dir {
+	case "order":
+		var o speech.Order
+		must(d.t, json.Unmarshal(e.Msg, &o))
+		*taken += int64(len(o.Encode()))
+		o.End = *taken
+		select {
+		case orders <- o:
+		case <-time.After(dialoguePatience):
+			d.t.Fatalf("line %d: the protocol does not take the order; events:\n%s", i+1, d.events.String())
+		}
+	case "start":
+		select {
+		case d.program = <-d.started:
+		case <-time.After(dialoguePatience):
+			d.t.Fatalf("line %d: the protocol starts no program; events:\n%s", i+1, d.events.String())
+		}
+		now := d.program.command
+		if e.Argv != nil && !(slices.Equal(e.Argv, now.Argv) && slices.Equal(e.Env, variables(now.Env))) {
+			d.complain("line %d: the protocol starts %q with %q, not %q with %q", i+1, now.Argv, variables(now.Env), e.Argv, e.Env)
+		}
+		e.Argv, e.Env = now.Argv, variables(now.Env)
+	case "send":
+		e.Msg = d.sent(i, e.Msg)
+	case "recv":
+		e.Msg = d.answered(e.Msg)
+		d.program.print(append(slices.Clone(e.Msg), '\n'))
+	case "print":
+		d.program.print([]byte(e.Text + "\n"))
+	case "wait":
+		<-time.After(time.Duration(e.Seconds * float64(time.Second)))
+	case "stop":
+		close(stop)
+	case "exit":
+		d.program.end(driver.Exit{Code: e.Code, Signal: e.Signal})
+	default:
+		d.t.Fatalf("line %d: %q is nothing that can happen", i+1, e.Dir)
+	}
+	if e.Msg != nil || e.Dir != "send" {
+		d.said = append(d.said, e)
+	}
+}
+
+// sent takes the next line that the protocol writes and compares it with what was recorded.
+func (d *dialogue) sent(i int, recorded json.RawMessage) json.RawMessage {
+	line, ok := d.program.line()
+	if !ok {
+		d.complain("line %d: the protocol writes nothing more, and wrote %s", i+1, shorten(string(recorded)))
+		return nil
+	}
+	want, got := object(recorded), object(line)
+	if want == nil || got == nil {
+		d.complain("line %d: the protocol writes %s, and wrote %s", i+1, shorten(string(line)), shorten(string(recorded)))
+		return json.RawMessage(line)
+	}
+	for _, id := range []string{"id", "request_id"} {
+		if w, g := want[id], got[id]; w != nil && g != nil && asks(want) {
+			d.ids[string(w)] = g
+			want[id] = g
+		}
+	}
+	if !reflect.DeepEqual(plain(want), plain(got)) {
+		d.complain("line %d: the protocol writes\n %s\nand wrote\n %s", i+1, shorten(string(line)), shorten(string(recorded)))
+	}
+	return json.RawMessage(line)
+}
+
+// answered gives a recorded answer the id that our question has now.
+func (d *dialogue) answered(msg json.RawMessage) json.RawMessage {
+	m := object(msg)
+	switch id := m["id"]; {
+	case m == nil:
+	case id != nil && m["method"] == nil:
+		if now := d.ids[string(id)]; now != nil && !bytes.Equal(now, id) {
+			m["id"] = now
+			return encoded(m)
+		}
+	case string(m["type"]) == `"control_response"`:
+		inner := object(m["response"])
+		if now := d.ids[string(inner["request_id"])]; now != nil && !bytes.Equal(now, inner["request_id"]) {
+			inner["request_id"] = now
+			m["response"] = encoded(inner)
+			return encoded(m)
+		}
+	}
+	return msg
+}
+
+// asks says whether a message that we send wants an answer, so that its id is ours.
+func asks(m map[string]json.RawMessage) bool {
+	return m["method"] != nil || string(m["type"]) == `"control_request"`
+}
+
+func (d *dialogue) complain(format string, args ...any) {
+	d.t.Helper()
+	if os.Getenv("UPDATE") == "" {
+		d.t.Errorf(format, args...)
+	}
+}
+
+func object(b []byte) (m map[string]json.RawMessage) {
+	if json.Unmarshal(b, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+func plain(m map[string]json.RawMessage) (v any) {
+	if err := json.Unmarshal(encoded(m), &v); err != nil {
+		panic("drivertest: " + err.Error())
+	}
+	return v
+}
+
+func encoded(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic("drivertest: " + err.Error())
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// variables are the names of an environment, in order.
+func variables(env []string) (all []string) {
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func readEntries(t *testing.T, file string) (all []Entry) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	must(t, err)
+	for line := range bytes.Lines(b) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var e Entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatalf("%s: line %d: %v", file, len(all)+1, err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func writeEntries(t *testing.T, file string, all []Entry) {
+	t.Helper()
+	var b bytes.Buffer
+	for _, e := range all {
+		b.Write(append(encoded(e), '\n'))
+	}
+	must(t, os.MkdirAll(filepath.Dir(file), 0o777))
+	must(t, os.WriteFile(file, b.Bytes(), 0o666))
+}
+
+// The mutex is what a recorded program and its reader share.
+type guarded struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed and made anew
+}
+
+func (g *guarded) wake() {
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
