@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,7 +122,7 @@ func (g *game) interrupt() {
 
 // refuseAll refuses what is open: nobody can answer any more.
 func (g *game) refuseAll() {
-	for id := range g.open {
+	for _, id := range slices.Sorted(maps.Keys(g.open)) {
 		if response, ok := g.answer(speech.Order{ID: id, Option: optionDeny}); ok {
 			g.send(response)
 			g.stage.Out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: id, Text: optionDeny})
@@ -190,7 +192,7 @@ func (g *game) next() *driver.Stop {
 		return nil
 	}
 	if text, ok := g.told.Next(); ok {
-		g.mine, g.listened, g.last = rand.Text(), -1, nil
+		g.mine, g.listened, g.last = newID(), -1, nil
 		g.send(prompt(text, g.mine))
 		return nil
 	}
@@ -256,4 +258,12 @@ func prompt(text, id string) any {
 		"type": "user", "uuid": id, "session_id": "", "parent_tool_use_id": nil,
 		"message": map[string]any{"role": "user", "content": text},
 	}
+}
+
+// newID is an id as the program makes them, a UUID.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

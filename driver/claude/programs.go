@@ -11,15 +11,14 @@ import (
 
 // program is what differs between the programs that speak this protocol.
 type program struct {
-	name    string
-	args    []string          // before all others
-	mode    string            // the flag for it
-	asks    string            // the mode that asks; what an empty one means
-	modes   map[string]string // what holds the program in each, in words for people
-	env     []string          // K=V
-	trusts  bool              // the tokens at an answer's end are right
-	fills   bool              // it fills ${NAME} in the configuration of a server of tools, from its environment
-	version string            // what `--version` prints before the number, in one of its words
+	name   string
+	args   []string          // before all others
+	mode   string            // the flag for it
+	asks   string            // the mode that asks; what an empty one means
+	modes  map[string]string // what holds the program in each, in words for people
+	env    []string          // K=V
+	trusts bool              // the tokens at an answer's end are right
+	fills  bool              // it fills ${NAME} in the configuration of a server of tools, from its environment
 }
 
 // programs are the ones that are known. What is not found here by the name of its file is taken for

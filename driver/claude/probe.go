@@ -1,0 +1,133 @@
+package claude
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+const (
+	probePatience = 20 * time.Second // of one start; some load for seconds on a busy machine
+	probeBytesMax = 256 << 10        // of a help text
+)
+
+var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+[\w.+-]*`)
+
+// ours are the flags that we give, and what says the same in fairlead.yaml: what holds an agent has one
+// place, so that everybody can be told what it is.
+var ours = []struct{ flag, instead string }{
+	{"--input-format", ""},
+	{"--output-format", ""},
+	{"--permission-mode", "`mode: WORD`"},
+	{"--approval-mode", "`mode: WORD`"},
+	{"--permission-prompt-tool", ""},
+	{"--dangerously-skip-permissions", "`mode: bypassPermissions`"},
+	{"--yolo", "`mode: yolo`"},
+	{"-y", "`mode: yolo`"},
+	{"--resume", "`resume: always`"},
+	{"--continue", "`resume: always`"},
+	{"--session-id", ""},
+	{"--fork-session", ""},
+	{"--acp", "`driver: acp`"},
+}
+
+// checkFlags finds a flag in an agent's command that is ours to give.
+func checkFlags(a driver.Agent) error {
+	for _, word := range a.Command[1:] {
+		for _, o := range ours {
+			if word != o.flag && !strings.HasPrefix(word, o.flag+"=") {
+				continue
+			}
+			if o.instead == "" {
+				return fmt.Errorf("agent %s: the flag %s is given by Fairlead itself; take it out of `command`", a.Name, o.flag)
+			}
+			return fmt.Errorf("agent %s: write %s and take the flag %s out of `command`", a.Name, o.instead, o.flag)
+		}
+	}
+	return nil
+}
+
+// Probe looks at a program: which one it is, and whether it knows the flags that we give.
+func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
+	env := driver.Environment(a, driver.Session{})
+	path, err := driver.FindProgram(a, env)
+	if err != nil {
+		return driver.Probed{}, err
+	}
+	row := known(a.Command)
+	mode := a.Mode
+	if mode == "" {
+		mode = row.asks
+	}
+	found := driver.Probed{
+		Program: row.name, Path: path, Speaks: "stream-json", Resumes: true,
+		MCP: []string{"stdio"}, Enforced: row.enforced(mode),
+	}
+	if row.fills {
+		found.MCP = append(found.MCP, "http")
+	}
+	command := append([]string{path}, a.Command[1:]...)
+	stage := adapter.NewStage(speech.NewWriter(io.Discard), a.Workspace, append(env, row.env...))
+	version, err := printed(ctx, stage, append(slices.Clip(command), "--version"))
+	if err != nil {
+		return found, fmt.Errorf("ask %s for its version: %w", path, err)
+	}
+	if number := versionNumber.FindString(version); number != "" {
+		found.Program += " " + number
+	} else {
+		found.Warnings = append(found.Warnings, "it does not say its version; is this the program that is meant?")
+	}
+	help, err := printed(ctx, stage, append(slices.Clip(command), "--help"))
+	if err != nil {
+		return found, fmt.Errorf("ask %s what flags it knows: %w", path, err)
+	}
+	for _, flag := range []string{"--input-format", "--output-format", row.mode, "--resume", "--mcp-config"} {
+		if !strings.Contains(help, flag) {
+			found.Warnings = append(found.Warnings, fmt.Sprintf("it does not know the flag %s; another version is needed", flag))
+		}
+	}
+	if row.modes[mode] == "" {
+		found.Warnings = append(found.Warnings, fmt.Sprintf("the mode %q is not known to Fairlead; it knows %s", mode, strings.Join(slices.Sorted(maps.Keys(row.modes)), ", ")))
+	}
+	return found, nil
+}
+
+// printed starts a program that prints something and ends, and gives what it printed.
+func printed(ctx context.Context, stage *adapter.Stage, argv []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	child, err := stage.Start(adapter.Command{Argv: argv})
+	if err != nil {
+		return "", err
+	}
+	child.CloseInput()
+	var b strings.Builder
+	for {
+		select {
+		case l, ok := <-child.Lines():
+			if !ok {
+				ended := child.End()
+				if ended.Exit.Code != 0 && b.Len() == 0 {
+					return "", fmt.Errorf("%s", ended)
+				}
+				return b.String(), nil
+			}
+			if b.Len() < probeBytesMax {
+				b.Write(l.Bytes)
+				b.WriteByte('\n')
+			}
+		case <-ctx.Done():
+			child.End()
+			return "", fmt.Errorf("it printed nothing that ended within %s", probePatience)
+		}
+	}
+}
