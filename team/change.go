@@ -70,6 +70,8 @@ type Used struct {
 	Usage   Usage  `json:"usage"`
 	Stop    *Stop  `json:"stop,omitempty"`
 
+	RateLimit *RateLimit `json:"rate_limit,omitempty"`
+
 	Over time.Time `json:"over,omitzero"` // of a talk session: its answer is over since
 }
 
@@ -221,6 +223,7 @@ func (t *Team) useRun(forWhom string, used Usage) {
 	}
 	note := t.Notes[id]
 	note.Usage = note.Usage.on(used.Day).plus(used)
+	note.Total = note.Total.plus(used)
 	put(&t.Notes, id, note)
 }
 
@@ -266,6 +269,7 @@ func (a *Agent) setSession(s Session) {
 
 func (a *Agent) use(used Used) {
 	a.Usage = a.Usage.on(used.Usage.Day).plus(used.Usage)
+	a.Days = sumOfDays(a.Days, used.Usage)
 	s := *a.Session
 	s.Offset = used.Offset
 	s.Usage = s.Usage.plus(used.Usage)
@@ -276,6 +280,9 @@ func (a *Agent) use(used Used) {
 	}
 	if used.Stop != nil {
 		s.Stop = used.Stop
+	}
+	if used.RateLimit != nil {
+		s.RateLimit = used.RateLimit
 	}
 	a.Session = &s
 }

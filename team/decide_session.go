@@ -131,7 +131,7 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 	if what.Offset <= s.Offset {
 		return nil
 	}
-	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage.sane(), Stop: what.Stop.cut()}
+	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage.sane(), Stop: what.Stop.cut(), RateLimit: what.RateLimit.cut()}
 	if what.Over && s.Answers() && (what.Heard == 0 || what.Heard >= s.Talk.Input) {
 		used.Over = d.ev.At
 	}

@@ -96,12 +96,14 @@ type SessionAdopted struct {
 // SessionReported is what an agent said that decisions depend on. Offset orders reports:
 // one that is not beyond the last is a repetition after a crash.
 type SessionReported struct {
-	Session string
-	Offset  int64
-	Usage   Usage // since the last report; Day is not looked at
-	Stop    *Stop
-	Over    bool  // what it was told last in a channel it has answered,
-	Heard   int64 // as far as this many bytes of its input go; 0: all
+	Session   string
+	Offset    int64
+	Usage     Usage // since the last report; Day is not looked at
+	Stop      *Stop
+	RateLimit *RateLimit // what its provider said; nil: nothing new
+
+	Over  bool  // what it was told last in a channel it has answered,
+	Heard int64 // as far as this many bytes of its input go; 0: all
 }
 
 // SessionEnded is the end of a session, however it came.

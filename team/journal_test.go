@@ -66,6 +66,9 @@ func TestOldJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	told.Render, kept.Render = nil, nil
+	for _, a := range told.Agents {
+		a.Days = nil // they are counted from the snapshot on where there is one, and are no ground for a decision
+	}
 	if !reflect.DeepEqual(told, kept) {
 		t.Errorf("the journal and the snapshot tell two stories:\n%s", cmp.Diff(kept, told, cmpopts.IgnoreUnexported(Agent{})))
 	}

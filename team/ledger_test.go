@@ -41,7 +41,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 		w.t.Fatalf("a change that does not say everything: %+v", ch)
 	}
 	bodies := 0
-	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Line != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil, ch.Body.Circle != nil, ch.Body.Talk != nil, ch.Body.Presence != nil, ch.Body.Dispatch != nil} {
+	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Line != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil, ch.Body.Circle != nil, ch.Body.Talk != nil, ch.Body.Presence != nil, ch.Body.Dispatch != nil, ch.Body.Question != nil, ch.Body.Limited != nil, ch.Body.Conversation != nil, ch.Body.Says != nil} {
 		if is {
 			bodies++
 		}
@@ -56,7 +56,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	if ch.Body.Turn != nil {
 		w.words.judge(w, ch, ev)
 	}
-	if want := map[string]string{"turn": "turn", "channel": map[bool]string{true: "turn", false: "team"}[ch.Body.Turn != nil], "control": "control", "session": "session", "presence": "presence", "dispatch": "dispatch", "agent": "team", "team": "team"}[kind]; ch.Machine != want {
+	if want := map[string]string{"turn": "turn", "channel": map[bool]string{true: "turn", false: "team"}[ch.Body.Turn != nil], "control": "control", "session": "session", "presence": "presence", "dispatch": "dispatch", "agent": "team", "team": "team", "question": "question"}[kind]; ch.Machine != want {
 		w.t.Fatalf("a change of %s by the machine %s", ch.Entity, ch.Machine)
 	}
 	a := w.team.Agents[name]
@@ -64,7 +64,18 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	case ch.Body.Control != nil:
 		l.wish(w, a, ch, what)
 	case ch.Body.Session != nil:
+		if a.Waits() && ch.Trigger == string(opened) { // R1
+			w.t.Fatalf("%s begins, and %s", ch.Body.Session.ID, a.LimitedWhy())
+		}
 		l.session(w, a, ch)
+		if s := ch.Body.Session; s.Outcome == control.RateLimited { // what its provider did not let it do it may do later
+			if n, obeys := l.obeys[s.ID]; obeys && l.begun[name] != nil {
+				l.begun[name][n]--
+			}
+			if s.works() {
+				delete(w.folders.begun, w.workID(s.For))
+			}
+		}
 	}
 }
 
@@ -280,7 +291,7 @@ func (l *ledger) checkSeat(w *world, a *Agent) {
 		w.t.Fatalf("%s is %s (program running: %v), its session is %+v, and in line is %d", a.Name, c.State, c.Running, own, inLine)
 	case own != nil && (own.Kind == control.Program) != program:
 		w.t.Fatalf("%s is %s, and its session is a %s", a.Name, c.State, own.Kind)
-	case a.Session == nil && len(a.Line) > 0 && !w.starting && !w.team.Hold.On && !w.team.Stopping && !w.team.Floor.Agents[turn.AgentID(a.Name)].Disabled:
+	case a.Session == nil && len(a.Line) > 0 && !a.Waits() && !w.starting && !w.team.Hold.On && !w.team.Stopping && !w.team.Floor.Agents[turn.AgentID(a.Name)].Disabled:
 		w.t.Fatalf("%s's seat is free, and in line are %+v", a.Name, a.Line)
 	case (a.Session == nil) != (l.open[a.Name] == "") || (a.Session != nil && a.Session.ID != l.open[a.Name]):
 		w.t.Fatalf("%s: open is %q, and its session is %+v", a.Name, l.open[a.Name], a.Session)

@@ -123,7 +123,7 @@ func (w *world) sameFolders(live, again *Team) {
 // What random orders hold is worth something where they get everywhere.
 func TestFoldersGetSomewhere(t *testing.T) {
 	sum := map[string]int{}
-	for seed := range uint64(20) {
+	for seed := range uint64(40) {
 		w := newWorldOfFolders(t, seed)
 		w.rnd = rand.New(rand.NewPCG(seed, 9))
 		for range 200 {
@@ -156,7 +156,7 @@ func TestFoldersGetSomewhere(t *testing.T) {
 		"ended ok", "ended failed", "ended lost", "ended cancelled", "ended cannot_start", "anew true, gone false", "anew false, gone true", "told",
 	} {
 		if sum[what] == 0 {
-			t.Errorf("in twenty worlds nobody ever came to %q", what)
+			t.Errorf("in forty worlds nobody ever came to %q", what)
 		}
 	}
 	t.Logf("%v", sum)

@@ -43,7 +43,8 @@ func (s RunSettings) check() string {
 // RunNote is what is true of a run beside its machine.
 type RunNote struct {
 	Settings RunSettings `json:"settings"`
-	Usage    Usage       `json:"usage"`            // of its sessions
+	Usage    Usage       `json:"usage"`            // of its sessions, on the newest day
+	Total    Usage       `json:"total,omitzero"`   // of its sessions, on all days
 	Waived   string      `json:"waived,omitempty"` // the day on which somebody let it go on over its own limit
 	LookAt   time.Time   `json:"look_at,omitzero"` // not before then is a run that a limit has paused looked at again
 }

@@ -18,6 +18,19 @@ type Limited struct {
 	Stated bool      `json:"stated,omitempty"` // the provider named the time; else it is a guess of ours
 }
 
+// RateLimit is what a provider said in the middle of a session.
+type RateLimit struct {
+	Until time.Time `json:"until,omitzero"` // zero: it did not say
+	Why   string    `json:"why,omitempty"`
+}
+
+func (r *RateLimit) cut() *RateLimit {
+	if r == nil {
+		return nil
+	}
+	return &RateLimit{Until: r.Until.UTC().Round(0), Why: cutLine(r.Why)}
+}
+
 const (
 	limitedFirst = time.Minute        // waited where a provider does not say how long, doubling
 	limitedMost  = 30 * time.Minute   // to this
@@ -57,8 +70,11 @@ func (d *draft) limited(a *Agent, s *Session, until time.Time) {
 	if s.Outcome != control.RateLimited {
 		return
 	}
+	if until.IsZero() && s.RateLimit != nil {
+		until = s.RateLimit.Until
+	}
 	at := d.ev.At
-	now := Limited{Why: cutLine(s.Why), Since: at, Times: 1, Stated: !until.IsZero(), Until: until.UTC()}
+	now := Limited{Why: cutLine(s.Why), Since: at, Times: 1, Stated: !until.IsZero(), Until: until.UTC().Round(0)}
 	if a.Limited != nil {
 		now.Times += a.Limited.Times
 	}
@@ -91,7 +107,7 @@ func (d *draft) lift(a *Agent) error {
 
 func (d *draft) setLimited(a *Agent, row, trigger string, now Limited) {
 	from, to := limitWord(a.Limited), limitWord(&now)
-	d.add("agent/"+a.Name, "agent", row, from, to, trigger, Body{Limited: &now})
+	d.add("agent/"+a.Name, "team", row, from, to, trigger, Body{Limited: &now})
 	a.Limited = &now
 	next := *d.team
 	next.Agents = cloneWith(next.Agents, a)

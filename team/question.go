@@ -7,7 +7,11 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
-const questionPrefix = "question/"
+const (
+	questionPrefix = "question/"
+	deniedShown    = 10  // whoever was denied more finds the rest in the journal
+	deniedBytes    = 200 // of each
+)
 
 // byAgentKind is an actor who may ask, and never answer.
 const byAgentKind = "agent"
@@ -70,9 +74,20 @@ func (t *Team) applyQuestion(body question.Body) {
 	}
 	if a := t.Agents[q.Agent]; a != nil && a.Session != nil && a.Session.ID == q.Session {
 		s := *a.Session
-		s.Denied++
+		if s.Denied++; len(s.DeniedWhat) < deniedShown {
+			s.DeniedWhat = append(s.DeniedWhat[:len(s.DeniedWhat):len(s.DeniedWhat)], deniedWords(q))
+		}
 		a.Session = &s
 	}
+}
+
+// deniedWords is a call that was denied, in one line: Bash rm -rf build (Q4).
+func deniedWords(q *question.Question) string {
+	text := cutLine(strings.TrimSpace(q.Tool + " " + q.Call))
+	if text == "" {
+		text = q.What
+	}
+	return cutBytes(text, deniedBytes)
 }
 
 // about is the agent that a change of the book concerns; empty: it does not say.

@@ -59,7 +59,7 @@ func from[T any](list []T, n uint64) T { return list[n%uint64(len(list))] }
 var (
 	everybody = []string{"ada", "bob", "cleo", "dora"}
 	anyWord   = []string{"continuous", "continuous", "run_once", "run_cleanup", "pause", "pause", "turbo"}
-	anyEnd    = []control.Outcome{control.OK, control.OK, control.OK, control.Failed, control.Failed, control.Lost}
+	anyEnd    = []control.Outcome{control.OK, control.OK, control.OK, control.Failed, control.Failed, control.Lost, control.RateLimited}
 )
 
 // happen lets one thing happen.
@@ -67,7 +67,7 @@ func (w *world) happen(what byte, how uint64) {
 	w.at = w.at.Add(time.Duration(how>>32%4000) * time.Millisecond)
 	name := from(everybody, how)
 	how >>= 4
-	switch what % 38 {
+	switch what % 42 {
 	case 0, 1, 2:
 		w.say(name, control.Commanded{Desired: from(anyWord, how), By: "human", Note: fmt.Sprint("note ", how%8)})
 	case 3:
@@ -109,6 +109,8 @@ func (w *world) happen(what byte, how uint64) {
 		w.runHappens(how)
 	case 22, 23, 24, 25, 26, 27, 28, 29, 30:
 		w.channelHappens(how)
+	case 38, 39, 40, 41:
+		w.questionHappens(how)
 	default:
 		w.work()
 	}

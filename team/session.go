@@ -32,7 +32,10 @@ type Session struct {
 	Talk      *Talk           `json:"talk,omitempty"`  // of a session for channels: what it was told last
 	UUID      string          `json:"uuid,omitempty"`  // of a lead session: its name on every machine
 
-	Denied int           `json:"denied,omitempty"` // calls that it asked for and was not allowed
+	Denied     int        `json:"denied,omitempty"`      // calls that it asked for and was not allowed
+	DeniedWhat []string   `json:"denied_what,omitempty"` // the first of them in words, deniedShown at most
+	RateLimit  *RateLimit `json:"rate_limit,omitempty"`  // what its provider said last
+
 	Launch *LaunchRecord `json:"launch,omitempty"` // how its process was started; nil: before records were kept, or it is over
 }
 

@@ -72,6 +72,7 @@ type Agent struct {
 	Seen     string          `json:"seen,omitempty"`    // the last write of somebody else that was taken in
 	Before   []string        `json:"before,omitempty"`  // those before it, and those found swapped out, newest last
 	Usage    Usage           `json:"usage"`
+	Days     []Usage         `json:"days,omitempty"` // what was used on each day, the newest last, daysMax at most
 	Settings Settings        `json:"settings"`
 	Removed  bool            `json:"removed,omitempty"` // gone from the configuration; never from here (X5)
 
@@ -115,6 +116,7 @@ type Usage struct {
 const (
 	pastMax = 20 // older sessions are in the journal; the page shows these without asking it
 	seenMax = 64 // as many as are watched when they were swapped out; after a crash all of them are met again
+	daysMax = 31 // a bill is of a month
 	sumsMax = 16 // a restored file older than so many writes is taken for somebody else's
 )
 
@@ -230,6 +232,20 @@ func (u Usage) plus(more Usage) Usage {
 	u.OutputTokens = min(u.OutputTokens+more.OutputTokens, usageMax)
 	u.CostUSD = min(u.CostUSD+more.CostUSD, usageMax)
 	return u
+}
+
+// sumOfDays adds a report to its day. Days come in order: one that is before the newest counts for that.
+func sumOfDays(days []Usage, more Usage) []Usage {
+	if more.InputTokens == 0 && more.OutputTokens == 0 && more.CostUSD == 0 {
+		return days
+	}
+	last := len(days) - 1
+	if last >= 0 && days[last].Day >= more.Day {
+		next := append(days[:last:last], days[last].plus(more))
+		return next
+	}
+	days = append(days[:len(days):len(days)], more)
+	return days[max(0, len(days)-daysMax):]
 }
 
 // sane is a report without what no agent can have used.

@@ -74,7 +74,7 @@ func anyPolicy(rnd *rand.Rand) Policy {
 
 var (
 	anyWord    = []string{WordContinuous, WordContinuous, WordRunOnce, WordRunCleanup, WordPause, "turbo", ""}
-	anyOutcome = []Outcome{OK, OK, OK, Failed, Failed, CannotStart, Lost, Withdrawn, Cancelled}
+	anyOutcome = []Outcome{OK, OK, OK, Failed, Failed, CannotStart, Lost, Withdrawn, Cancelled, RateLimited}
 	anyNote    = []string{"", "a", "b", "Started via Mission Control (auto mode)"}
 	anyBy      = []string{"human", "human", "agent", ""}
 )
@@ -152,6 +152,9 @@ func (w *world) end(how uint64) {
 		ended.Outcome = OK
 	case !w.ran && ended.Outcome != Withdrawn && ended.Outcome != CannotStart:
 		w.begin()
+	}
+	if ended.Outcome == RateLimited && w.open != Program {
+		w.spentOn[w.agent.Took]-- // what its provider did not let it do it has not done
 	}
 	w.open, w.ran = "", false
 	w.decide(ended)

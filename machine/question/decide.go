@@ -317,6 +317,13 @@ func (d *draft) endStanding(id string) {
 
 // takeBack withdraws one question, or all of a session, and with the session what stood for it.
 func (d *draft) takeBack(in TakeBack) error {
+	if in.ID == "" && in.Ask != "" {
+		q := d.book.Of(in.Session, in.Ask)
+		if q == nil {
+			return nil
+		}
+		in.ID = q.ID
+	}
 	if in.ID != "" {
 		if q := d.book.Questions[in.ID]; q == nil || q.Over() {
 			return nil

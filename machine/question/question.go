@@ -149,10 +149,12 @@ type Cover struct {
 // Hand says that who asked was told.
 type Hand struct{ ID string }
 
-// TakeBack says that nobody wants to know any more: one question, or all of a session, by name.
+// TakeBack says that nobody wants to know any more: one question, by its id or by what who asked calls
+// it, or all of a session.
 type TakeBack struct {
 	ID      string
 	Session string // where no ID is given
+	Ask     string // one of the session; empty: all, and what stands for it
 	Why     string
 }
 

@@ -266,6 +266,10 @@ func (w *world) processSpeaks(how uint64) {
 		w.must(ProcessEnded{Lease: l, Why: "exit status 1"})
 	case 10:
 		w.ends(l, true)
+		if how>>40%2 == 0 {
+			w.must(ProviderBusy{Lease: l, Why: "429"})
+			break
+		}
 		w.must(ProcessLost{Lease: l, Why: "boot"})
 	case 11:
 		w.ends(l, true)
@@ -324,6 +328,7 @@ func (w *world) late(how uint64) {
 		ReportRead{Lease: l},
 		ProcessEnded{Lease: l},
 		ProcessLost{Lease: l},
+		ProviderBusy{Lease: l},
 		ProcessAdopted{Lease: l},
 		StartWithdrawn{Lease: l},
 		AnswerRead{Lease: l},

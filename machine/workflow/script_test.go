@@ -229,6 +229,8 @@ func (s *stage) happen(id StepID, what string, rest []string) {
 		s.decide(StartAsked{Step: id})
 	case "ended":
 		s.decide(ProcessEnded{Lease: lease, Why: why})
+	case "busy":
+		s.decide(ProviderBusy{Lease: lease, Why: why})
 	case "lost":
 		s.decide(ProcessLost{Lease: lease, Why: why})
 	case "withdrawn":

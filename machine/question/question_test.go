@@ -1,0 +1,495 @@
+package question
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// noon is when every story begins.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+type pair struct {
+	from State
+	on   Event
+}
+
+// taken counts what Decide really emitted in this package's tests, for TestMain.
+var taken = struct {
+	rows  map[string]int
+	pairs map[pair]int
+}{map[string]int{}, map[pair]int{}}
+
+// TestMain fails when a row was never taken: a row that no test takes is a claim.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	filtered := false
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
+		filtered = filtered || flag.Lookup(name).Value.String() != ""
+	}
+	if missing := neverTaken(); code == 0 && !filtered && len(missing) > 0 {
+		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func neverTaken() []string {
+	var missing []string
+	for _, row := range Table.Rows() {
+		if taken.pairs[pair{State(row.From), Event(row.On)}] == 0 {
+			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
+		}
+	}
+	for i := range 7 {
+		if id := fmt.Sprint("Q", i+1); taken.rows[id] == 0 {
+			missing = append(missing, "row "+id)
+		}
+	}
+	return missing
+}
+
+func encode(t testing.TB, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// decide is the only way in which the tests of this package ask: it counts what was emitted, holds
+// what is so of every decision, and makes it true. A refusal is an answer.
+func decide(t testing.TB, b *Book, at time.Time, by string, in Input) ([]Change, error) {
+	t.Helper()
+	small := len(b.Questions)+len(b.Standing) < 80 // of a great book the size alone is the test
+	before := ""
+	if small {
+		before = encode(t, b)
+	}
+	changes, err := b.Decide(at, by, in)
+	if small && encode(t, b) != before {
+		t.Fatalf("%T: to decide changed the book", in)
+	}
+	if err != nil {
+		var refusal *machine.Refusal
+		if len(changes) > 0 || !errors.As(err, &refusal) || refusal.Reason == "" && len(refusal.Takes) == 0 {
+			t.Fatalf("%T: %v with %d changes", in, err, len(changes))
+		}
+		return nil, err
+	}
+	for _, ch := range changes {
+		taken.rows[ch.Row]++
+		if q := ch.Body.Question; q != nil {
+			rule, known := Table[ch.From][ch.Event]
+			if !known || rule.ID != ch.Row || rule.To != ch.To || q.State != ch.To || q.ID != ch.Entity {
+				t.Fatalf("no row of the table: %+v", ch)
+			}
+			taken.pairs[pair{ch.From, ch.Event}]++
+		}
+		was := encode(t, ch)
+		b.Apply(ch)
+		defer func() {
+			if encode(t, ch) != was {
+				t.Fatalf("a change was changed by a later one: %s", ch.Event)
+			}
+		}()
+	}
+	check(t, b)
+	return changes, nil
+}
+
+// check is what holds of every book.
+func check(t testing.TB, b *Book) {
+	t.Helper()
+	open := map[string]int{}
+	for id, q := range b.Questions {
+		switch {
+		case q.ID != id || q.N == 0 || q.N > b.Asked:
+			t.Fatalf("%s: it is called %s, the %dth of %d", id, q.ID, q.N, b.Asked)
+		case q.State == Open && (q.By != "" || !q.AnsweredAt.IsZero()):
+			t.Fatalf("%s is open, and answered by %s", id, q.By)
+		case q.State == Answered && (q.By == "" || q.AnsweredAt.IsZero()), q.State == Told && (q.By == "" || q.EndedAt.IsZero()):
+			t.Fatalf("%s is %s by nobody: %+v", id, q.State, q)
+		case q.Over() != slices.Contains(b.Past, id):
+			t.Fatalf("%s is %s, and past is %v", id, q.State, b.Past)
+		case q.Option != "" && !slices.ContainsFunc(q.Options, func(o Option) bool { return o.ID == q.Option }) && q.Kind == Permission:
+			t.Fatalf("%s was answered %s, which it does not offer", id, q.Option)
+		}
+		if says, known := q.says(slices.IndexFunc(q.Options, func(o Option) bool { return o.ID == q.Option })); known && q.Kind == Permission && says != q.Allow {
+			t.Fatalf("%s: %t, and the option %s", id, q.Allow, q.Option)
+		}
+		if q.State == Open {
+			open[q.Agent]++
+			if s := b.Covering(q.Agent, q.Session, q.Tool, q.Key); s != nil && q.Kind == Permission {
+				t.Fatalf("%s waits, and %s stands", id, s.ID)
+			}
+		}
+	}
+	for agent, n := range open {
+		if n > openMax {
+			t.Fatalf("%d questions of %s wait", n, agent)
+		}
+	}
+	if len(b.Past) > pastMax {
+		t.Fatalf("%d past ones", len(b.Past))
+	}
+	if len(b.Questions)+len(b.Standing) >= 80 {
+		return
+	}
+	again := new(Book)
+	if err := json.Unmarshal([]byte(encode(t, b)), again); err != nil || !reflect.DeepEqual(again, b) {
+		t.Fatalf("read back it is another book: %v\n%s", err, cmp.Diff(b, again))
+	}
+}
+
+func TestMatrix(t *testing.T) {
+	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix())
+}
+
+// four are the options of a careful program; sly ones are of one that means more than it says.
+var (
+	four = []Option{{ID: "aa", Kind: "allow_always"}, {ID: "a1", Kind: "allow_once"}, {ID: "r1", Kind: "reject_once"}, {ID: "ra", Kind: "reject_always"}}
+	sly  = []Option{{ID: "yolo", Kind: "allow_once_and_mode"}, {ID: "fine", Kind: "allow_once"}}
+)
+
+func permission(ask, tool, key string) Question {
+	return Question{Kind: Permission, Agent: "coder", Session: "coder-1", Ask: ask, Tool: tool, Call: key, Key: key, What: "Run it", Options: four}
+}
+
+// story is a book in the hands of one test.
+type story struct {
+	t    *testing.T
+	book Book
+	at   time.Time
+}
+
+func (s *story) must(by string, in Input) []Change {
+	s.t.Helper()
+	s.at = s.at.Add(time.Second)
+	changes, err := decide(s.t, &s.book, s.at, by, in)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return changes
+}
+
+func (s *story) refused(by string, in Input, want string) {
+	s.t.Helper()
+	if _, err := decide(s.t, &s.book, s.at, by, in); err == nil || !strings.Contains(err.Error(), want) {
+		s.t.Fatalf("%+v: %v, want %q", in, err, want)
+	}
+}
+
+func (s *story) is(id string, state State, allow bool, option, by string) {
+	s.t.Helper()
+	q := s.book.Questions[id]
+	if q == nil || q.State != state || q.Allow != allow || q.Option != option || q.By != by {
+		s.t.Fatalf("%s is %+v, want %s %t %s by %s", id, q, state, allow, option, by)
+	}
+}
+
+func begin(t *testing.T) *story { return &story{t: t, at: noon} }
+
+// Q1, Q3, Q6: it is asked, answered once, and told; said twice after a crash is said once.
+func TestAskedAnsweredTold(t *testing.T) {
+	s := begin(t)
+	s.must("agent/coder", Ask{Question: permission("7", "Bash", "rm -rf build")})
+	if again := s.must("agent/coder", Ask{Question: permission("7", "Bash", "rm -rf build")}); len(again) != 0 {
+		t.Fatalf("asked twice it is two: %+v", again)
+	}
+	s.is("q1", Open, false, "", "")
+	s.must("human/ann", Answer{ID: "q1", Allow: true})
+	s.is("q1", Answered, true, "a1", "human/ann")
+	s.refused("human/bob", Answer{ID: "q1"}, "it was answered by human/ann")
+	s.must("engine", Hand{ID: "q1"})
+	if again := s.must("engine", Hand{ID: "q1"}); len(again) != 0 {
+		t.Fatal("told twice")
+	}
+	s.refused("human/bob", Answer{ID: "q1"}, "it was answered by human/ann")
+	if len(s.book.Standing) != 0 {
+		t.Errorf("once stands: %+v", s.book.Standing)
+	}
+	s.must("agent/coder", Ask{Question: permission("8", "Bash", "rm -rf build")})
+	s.is("q2", Open, false, "", "")
+	s.refused("human/ann", Answer{ID: "q9"}, "no such question")
+}
+
+// Q2: rules answer at once; a rule's no stands above an answer that was left standing.
+func TestRulesAndStandingAnswers(t *testing.T) {
+	s := begin(t)
+	s.must("agent/coder", Ask{Question: permission("1", "Bash", "git status"), Verdict: Verdict{Rule: "allow Bash(git status*)", Allow: true}})
+	s.is("q1", Answered, true, "a1", "rule")
+	s.must("agent/coder", Ask{Question: permission("2", "Bash", "make")})
+	s.must("agent/coder", Ask{Question: permission("3", "Bash", "make")})
+	s.must("agent/coder", Ask{Question: permission("4", "Write", "make")})
+	s.must("human/ann", Answer{ID: "q2", Allow: true, Scope: Session})
+	s.is("q3", Answered, true, "a1", "rule") // what waits already is answered, too
+	if q := s.book.Questions["q3"]; q.Rule != "s1" {
+		t.Errorf("which answer: %+v", q)
+	}
+	s.is("q4", Open, false, "", "") // another tool with the same arguments is another call
+	s.must("agent/coder", Ask{Question: permission("5", "Bash", "make"), Verdict: Verdict{Rule: "deny Bash(make)"}})
+	s.is("q5", Answered, false, "r1", "rule")
+	s.must("agent/coder", Ask{Question: permission("6", "Bash", "make -B")})
+	s.is("q6", Open, false, "", "")
+
+	other := permission("1", "Bash", "make")
+	other.Session = "coder-2"
+	s.must("agent/coder", Ask{Question: other})
+	s.is("q7", Open, false, "", "") // it stood for the other session
+	s.must("human/ann", Answer{ID: "q7", Scope: Always})
+	s.is("q7", Answered, false, "r1", "human/ann")
+	third := permission("9", "Bash", "make")
+	s.must("agent/coder", Ask{Question: third})
+	s.is("q8", Answered, false, "r1", "rule") // a no wins over a yes that stands as well
+	s.must("human/ann", Revoke{ID: "s2"})
+	s.must("agent/coder", Ask{Question: permission("10", "Bash", "make")})
+	s.is("q9", Answered, true, "a1", "rule")
+	s.must("engine", TakeBack{Session: "coder-1", Why: "its session is over"})
+	if len(s.book.Standing) != 0 {
+		t.Errorf("it stands beyond its session: %+v", s.book.List())
+	}
+	s.refused("human/ann", Revoke{ID: "s1"}, "no such answer stands")
+	foreign := permission("1", "Bash", "make")
+	foreign.Agent, foreign.Session = "tester", "tester-1"
+	s.must("agent/tester", Ask{Question: foreign})
+	if q := s.book.Of("tester-1", "1"); q.State != Open {
+		t.Errorf("what stood for coder stands for tester: %+v", q)
+	}
+	s.must("engine", Cover{ID: s.book.Of("tester-1", "1").ID, Verdict: Verdict{Rule: "allow Bash", Allow: true}})
+	if q := s.book.Of("tester-1", "1"); q.State != Answered || q.Rule != "allow Bash" {
+		t.Errorf("%+v", q)
+	}
+}
+
+// Q4: when nobody answers, what was agreed for that case is the answer; before, nothing is.
+func TestTimeIsUp(t *testing.T) {
+	s := begin(t)
+	q := permission("1", "Bash", "make")
+	q.ExpiresAt = noon.Add(time.Minute)
+	s.must("agent/coder", Ask{Question: q})
+	q.Ask, q.Otherwise = "2", true
+	q.ExpiresAt = noon.Add(2 * time.Minute)
+	s.must("agent/coder", Ask{Question: q})
+	resume := Question{Kind: Resume, Agent: "coder", Session: "coder-1", Ask: "resume", Options: []Option{{ID: "resume"}, {ID: "fresh"}}, Default: "fresh", ExpiresAt: noon.Add(time.Minute)}
+	s.must("engine", Ask{Question: resume})
+	s.must("agent/coder", Ask{Question: Question{Kind: Asked, Agent: "coder", Session: "coder-1", Ask: "w", What: "Which?", ExpiresAt: noon.Add(time.Minute)}})
+	if changes := s.must("engine", Due{}); len(changes) != 0 {
+		t.Fatalf("too early: %+v", changes)
+	}
+	if at := s.book.Deadline(); !at.Equal(noon.Add(time.Minute)) {
+		t.Fatalf("the deadline is %v", at)
+	}
+	s.at = noon.Add(time.Minute)
+	s.must("engine", Due{})
+	s.is("q1", Answered, false, "r1", "time")
+	s.is("q2", Open, false, "", "")
+	s.is("q3", Answered, false, "fresh", "time")
+	s.is("q4", Answered, false, "", "time")
+	s.refused("human/ann", Answer{ID: "q1", Allow: true}, "nobody answered in time")
+	s.at = noon.Add(time.Hour)
+	s.must("engine", Due{})
+	s.is("q2", Answered, true, "a1", "time")
+	if at := s.book.Deadline(); !at.IsZero() {
+		t.Errorf("a deadline of nothing: %v", at)
+	}
+}
+
+// Q5: who does not want to know any more is told nothing, and it says so.
+func TestTakenBack(t *testing.T) {
+	s := begin(t)
+	s.must("agent/coder", Ask{Question: permission("1", "Bash", "make")})
+	s.must("agent/coder", Ask{Question: permission("2", "Bash", "make")})
+	s.must("human/ann", Answer{ID: "q2", Allow: true})
+	s.must("agent/coder", TakeBack{ID: "q1", Why: "it was cancelled"})
+	s.is("q1", Withdrawn, false, "", "")
+	s.refused("human/ann", Answer{ID: "q1", Allow: true}, "it was cancelled")
+	s.must("engine", TakeBack{Session: "coder-1", Why: "its session is over"})
+	s.is("q2", Withdrawn, true, "a1", "human/ann")
+	for _, in := range []Input{TakeBack{ID: "q1"}, TakeBack{ID: "q99"}, TakeBack{Session: "coder-1"}, Hand{ID: "q2"}} {
+		if changes := s.must("engine", in); len(changes) != 0 {
+			t.Errorf("%+v moved %+v", in, changes)
+		}
+	}
+}
+
+// An option is chosen by its id after it was read: never the first that allows, and never one that
+// does more than it says.
+func TestOptions(t *testing.T) {
+	s := begin(t)
+	q := permission("1", "Bash", "make")
+	q.Options = sly
+	s.must("agent/coder", Ask{Question: q})
+	s.must("human/ann", Answer{ID: "q1", Allow: true})
+	s.is("q1", Answered, true, "fine", "human/ann")
+	q.Ask = "2"
+	s.must("agent/coder", Ask{Question: q})
+	s.must("human/ann", Answer{ID: "q2"})
+	s.is("q2", Answered, false, "", "human/ann") // it offers none that says no: whoever tells it knows what to do
+	q.Ask = "3"
+	s.must("agent/coder", Ask{Question: q})
+	s.refused("human/ann", Answer{ID: "q3", Allow: false, Option: "fine"}, "says yes, and the answer no")
+	s.refused("human/ann", Answer{ID: "q3", Allow: true, Option: "aa"}, "there is no option")
+	s.refused("human/ann", Answer{ID: "q3", Allow: true, Scope: "ever"}, "once, session or always")
+	s.refused("human/ann", Answer{ID: "q3", Allow: true, Text: strings.Repeat("x", textMax+1)}, "is the most")
+	s.must("human/ann", Answer{ID: "q3", Allow: true, Option: "yolo"}) // a person may
+	s.is("q3", Answered, true, "yolo", "human/ann")
+	q.Ask, q.Key = "4", ""
+	s.must("agent/coder", Ask{Question: q})
+	s.refused("human/ann", Answer{ID: "q4", Allow: true, Scope: Always}, "cannot stand")
+	for i, ask := range []Question{{Kind: Asked, What: "Which one?"}, {Kind: Resume, Options: []Option{{ID: "resume"}, {ID: "fresh"}}}} {
+		ask.Agent, ask.Session, ask.Ask = "coder", "coder-1", fmt.Sprint("x", i)
+		s.must("agent/coder", Ask{Question: ask})
+	}
+	s.refused("human/ann", Answer{ID: "q5"}, "it asks for words")
+	s.refused("human/ann", Answer{ID: "q5", Text: "so", Scope: Always}, "only a permission")
+	s.refused("human/ann", Answer{ID: "q6", Allow: true}, "name one of resume, fresh")
+	s.must("human/ann", Answer{ID: "q5", Text: "the blue one"})
+	s.must("human/ann", Answer{ID: "q6", Option: "resume"})
+}
+
+// Somebody who asks without end is told to stop, and says nothing that the journal cannot hold.
+func TestLimits(t *testing.T) {
+	s := begin(t)
+	for i := range openMax {
+		s.must("agent/coder", Ask{Question: permission(fmt.Sprint(i), "Bash", fmt.Sprint(i))})
+	}
+	s.refused("agent/coder", Ask{Question: permission("one more", "Bash", "x")}, "wait already")
+	s.must("agent/coder", Ask{Question: permission("ruled", "Bash", "x"), Verdict: Verdict{Rule: "allow Bash", Allow: true}})
+	for _, q := range []Question{{}, {Agent: "a", Session: "s"}, {Agent: "a", Session: "s", Ask: "1", Kind: "riddle"}} {
+		s.refused("agent/a", Ask{Question: q}, "Q1")
+	}
+	long := permission("long", "Bash\nx", strings.Repeat("ä", 9999))
+	long.Agent, long.What, long.Call, long.Why = "b", "\xff"+strings.Repeat("w", 9999), strings.Repeat("ä", 9999), "a\nb"
+	long.Options = slices.Repeat([]Option{{ID: "x"}, {ID: strings.Repeat("y", lineMax+1)}, {}}, 99)
+	long.Paths = slices.Repeat([]string{"/x"}, 99)
+	s.must("agent/b", Ask{Question: long})
+	q := s.book.Of("coder-1", "long")
+	if len(q.What) > lineMax+3 || len(q.Call) > callMax+3 || q.Why != "a" || q.Tool != "Bash" || len(q.Options) > optionsMax || len(q.Paths) > pathsMax || len(encode(t, q)) > 64<<10 {
+		t.Errorf("%+v", q)
+	}
+	for i := range standingMax + 20 {
+		ask := permission(fmt.Sprint("c", i), "Bash", fmt.Sprint("c", i))
+		ask.Agent = "c"
+		s.must("agent/c", Ask{Question: ask})
+		s.must("human/ann", Answer{ID: s.book.Of("coder-1", ask.Ask).ID, Allow: true, Scope: Always})
+		s.must("engine", Hand{ID: s.book.Of("coder-1", ask.Ask).ID})
+	}
+	if n := len(s.book.Standing); n != standingMax {
+		t.Errorf("%d stand", n)
+	}
+	if s.book.Of("coder-1", "c0") != nil || s.book.Of("coder-1", fmt.Sprint("c", standingMax)) == nil {
+		t.Error("the oldest past ones are kept, or the newest are not")
+	}
+}
+
+// Anything in any order: what must hold holds after each (check), and the journal tells the same.
+func TestRandomOrders(t *testing.T) {
+	for seed := range uint64(80) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { randomly(t, rand.New(rand.NewPCG(seed, 0)), 150) })
+	}
+}
+
+func FuzzOrders(f *testing.F) {
+	f.Add(uint64(1), 20)
+	f.Add(uint64(99), 60)
+	f.Fuzz(func(t *testing.T, seed uint64, n int) {
+		randomly(t, rand.New(rand.NewPCG(seed, 1)), min(max(n, 0), 200))
+	})
+}
+
+func randomly(t testing.TB, rnd *rand.Rand, n int) {
+	var book Book
+	var journal []string
+	at := noon
+	untold := map[string]bool{}
+	for range n {
+		at = at.Add(time.Duration(rnd.IntN(90)) * time.Second)
+		changes, err := decide(t, &book, at, []string{"human/ann", "engine/timer", "agent/coder"}[rnd.IntN(3)], anyInput(rnd))
+		if err != nil {
+			continue
+		}
+		for _, ch := range changes {
+			journal = append(journal, encode(t, ch.Body))
+			if q := ch.Body.Question; q != nil {
+				if q.State == Answered && untold[q.ID] {
+					t.Fatalf("%s was answered twice", q.ID)
+				}
+				untold[q.ID] = q.State == Answered
+			}
+		}
+	}
+	var again Book
+	for _, line := range journal {
+		var body Body
+		if err := json.Unmarshal([]byte(line), &body); err != nil {
+			t.Fatal(err)
+		}
+		again.Apply(Change{Body: body})
+	}
+	if !reflect.DeepEqual(book, again) {
+		t.Fatalf("the journal tells of another book:\n%s", cmp.Diff(book, again))
+	}
+	for _, session := range []string{"a-1", "a-2", "b-1", "b-2"} {
+		if _, err := decide(t, &book, at, "engine", TakeBack{Session: session, Why: "over"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := append(book.Open(""), book.Untold("")...); len(left) > 0 {
+		t.Fatalf("a question has no end: %+v", left[0])
+	}
+}
+
+func anyInput(rnd *rand.Rand) Input {
+	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
+	question, standing := fmt.Sprint("q", rnd.IntN(40)), fmt.Sprint("s", rnd.IntN(20))
+	agent := pick("a", "b")
+	session := agent + pick("-1", "-2")
+	switch rnd.IntN(12) {
+	case 0, 1, 2, 3:
+		q := Question{
+			Kind: []Kind{Permission, Permission, Permission, Asked, Resume, "riddle"}[rnd.IntN(6)], Agent: agent, Session: session, Ask: fmt.Sprint(rnd.IntN(60)),
+			Tool: pick("Bash", "Write"), Key: pick("", "x", "y", "z"), Options: [][]Option{four, sly, nil}[rnd.IntN(3)], Otherwise: rnd.IntN(2) == 0,
+		}
+		if rnd.IntN(2) == 0 {
+			q.ExpiresAt = noon.Add(time.Duration(rnd.IntN(200)) * time.Minute)
+		}
+		if q.Kind == Resume {
+			q.Default = "a1"
+		}
+		return Ask{Question: q, Verdict: []Verdict{{}, {}, {}, {Rule: "allow x", Allow: true}, {Rule: "deny x"}}[rnd.IntN(5)]}
+	case 4, 5, 6:
+		return Answer{ID: question, Allow: rnd.IntN(2) == 0, Option: pick("", "", "", "a1", "ra", "yolo"), Text: pick("", "so"), Scope: Scope(pick("", "once", "session", "always", "ever"))}
+	case 7:
+		return Hand{ID: question}
+	case 8:
+		return Due{}
+	case 9:
+		return Revoke{ID: standing}
+	case 10:
+		return Cover{ID: question, Verdict: []Verdict{{}, {Rule: "allow x", Allow: true}, {Rule: "deny x"}}[rnd.IntN(3)]}
+	}
+	switch rnd.IntN(3) {
+	case 0:
+		return TakeBack{Session: session, Why: "over"}
+	case 1:
+		return TakeBack{Session: session, Ask: fmt.Sprint(rnd.IntN(60)), Why: "it does not care"}
+	}
+	return TakeBack{ID: question, Why: "it changed its mind"}
+}

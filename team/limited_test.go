@@ -1,0 +1,146 @@
+package team
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/question"
+)
+
+// R1, R2: what a provider does not take is nobody's failure. The agent waits as long as it says; where
+// it says nothing, longer each time; and a session that went well ends the row.
+func TestProviderWaits(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.wants("ada", "continuous")
+	limited := func(until time.Time) {
+		t.Helper()
+		id := c.starts("ada")
+		c.must("ada", SessionEnded{Session: id, Outcome: control.RateLimited, Why: "429", Until: until})
+	}
+	waits := func(want time.Duration, stated bool) {
+		t.Helper()
+		a := c.Agents["ada"]
+		if !a.Waits() || a.Limited.Until.Sub(a.Limited.Since) != want || a.Limited.Stated != stated {
+			t.Fatalf("it waits %v: %+v, want %v", a.Limited.Until.Sub(a.Limited.Since), a.Limited, want)
+		}
+		if a.Session != nil || a.Control.Failures != 0 || a.Control.State != control.Continuous {
+			t.Fatalf("it is %s after %d failures, with %+v", a.Control.State, a.Control.Failures, a.Session)
+		}
+		if why := c.ControlWaits("ada"); !strings.HasPrefix(why, "it stands in line behind its provider: rate limited until 2026-11-2") {
+			t.Fatalf("it waits since %q", why)
+		}
+		if at := c.Deadline(a); !at.Equal(a.Limited.Until) {
+			t.Fatalf("looked at again %v, and it waits until %v", at, a.Limited.Until)
+		}
+	}
+	lifts := func() {
+		t.Helper()
+		c.at = c.Agents["ada"].Limited.Until
+		c.must("ada", TimerFired{})
+		if a := c.Agents["ada"]; a.Waits() || a.Session == nil {
+			t.Fatalf("the time has come, and it is %+v with %+v", a.Limited, a.Session)
+		}
+	}
+	limited(time.Time{})
+	waits(time.Minute, false)
+	lifts()
+	limited(time.Time{})
+	waits(2*time.Minute, false)
+	c.must("ada", LimitLifted{}) // a person knows better
+	for range 6 {
+		limited(time.Time{})
+		lifts()
+	}
+	limited(time.Time{})
+	waits(30*time.Minute, false)
+	lifts()
+	limited(c.at.Add(90 * time.Minute).Add(0))
+	if a := c.Agents["ada"]; a.Limited.Until.Sub(a.Limited.Since) > 90*time.Minute || !a.Limited.Stated {
+		t.Fatalf("%+v", a.Limited)
+	}
+	lifts()
+	limited(c.at.Add(-time.Hour)) // a time that has passed
+	waits(time.Second, true)
+	lifts()
+	limited(c.at.Add(1000 * time.Hour)) // one that nobody can mean
+	waits(7*24*time.Hour, true)
+	lifts()
+	c.ends("ada", control.OK)
+	if a := c.Agents["ada"]; a.Limited.Times != 0 {
+		t.Fatalf("a session went well: %+v", a.Limited)
+	}
+	id := c.starts("ada")
+	heard := c.at.Add(10 * time.Minute)
+	c.must("ada", SessionReported{Session: id, Offset: 5, RateLimit: &RateLimit{Until: heard, Why: "five hours are used up"}})
+	c.must("ada", SessionEnded{Session: id, Outcome: control.RateLimited, Why: "429"}) // said before a crash, and the end seen after it
+	if a := c.Agents["ada"]; !a.Limited.Until.Equal(heard) || a.Limited.Times != 1 {
+		t.Fatalf("%+v, want %v", a.Limited, heard)
+	}
+}
+
+// A conversation is known by the program's own name, also where that changes, with how it was begun.
+func TestConversations(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.wants("ada", "continuous")
+	id := c.Agents["ada"].Session.ID
+	was := &LaunchRecord{Driver: "acp", Argv: []string{"opencode", "acp"}, Env: []string{"KEY"}, Dir: "/work/repo", Model: "m1"}
+	c.must("ada", SessionStarted{Session: id, PID: 4711, Launch: was})
+	c.must("ada", ConversationNamed{Session: id, Conversed: Conversed{ID: "ses_1", Program: "opencode 1.18.33"}})
+	c.must("ada", ConversationNamed{Session: id, Conversed: Conversed{ID: "ses_2", Program: "opencode 1.18.33"}})
+	is := c.Agents["ada"].Conversations["control"]
+	if is == nil || is.ID != "ses_2" || is.Before != "ses_1" || is.Launch == nil || is.Launch.Model != "m1" {
+		t.Fatalf("%+v", is)
+	}
+	c.ends("ada", control.OK)
+	if past := c.Agents["ada"].Past[0]; past.Launch != nil {
+		t.Error("a past session keeps a record that its conversation has")
+	}
+	now := &LaunchRecord{Driver: "acp", Argv: []string{"opencode", "acp", "--yolo"}, Env: []string{"OTHER"}, Dir: "/work/repo", Model: "m2", Resume: "ses_2"}
+	want := []string{"model: m1 is now m2", "argument --yolo was added", "variable KEY is gone", "variable OTHER was added"}
+	if got := is.Launch.Differs(now); !slices.Equal(got, want) {
+		t.Errorf("it differs in %q", got)
+	}
+	if got := is.Launch.Differs(&LaunchRecord{Driver: "acp", Argv: []string{"acp", "opencode"}, Env: []string{"KEY"}, Dir: "/work/repo", Model: "m1"}); !slices.Equal(got, []string{"arguments stand in another order"}) {
+		t.Errorf("it differs in %q", got)
+	}
+	for i := range 40 {
+		c.Agents["ada"].converses(Conversation{For: "run/r/" + strings.Repeat("x", i), At: noon.Add(time.Duration(i) * time.Second)})
+	}
+	if n := len(c.Agents["ada"].Conversations); n != conversationsMax {
+		t.Errorf("%d conversations are kept", n)
+	}
+}
+
+// X10: what waits for a person no agent answers, not even its own question.
+func TestNobodyAnswersHimself(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.wants("ada", "continuous")
+	id := c.starts("ada")
+	ask := question.Ask{Question: question.Question{Kind: question.Permission, Agent: "ada", Session: id, Ask: "1", Tool: "Bash", Call: "make", Key: "make"}}
+	c.must("", ask)
+	for _, in := range []question.Input{question.Answer{ID: "q1", Allow: true}, question.Revoke{ID: "s1"}} {
+		if _, err := c.Decide(Event{At: c.at, Actor: Actor{Kind: "agent", ID: "ada"}, What: in}); err == nil || !strings.Contains(err.Error(), "X10") {
+			t.Errorf("%T: %v", in, err)
+		}
+	}
+	late := ask
+	late.Question.Session = "ada-9"
+	if _, err := c.Decide(Event{At: c.at, What: late}); err == nil || !strings.Contains(err.Error(), "is over, or it never was") {
+		t.Errorf("%v", err)
+	}
+	c.must("", question.Answer{ID: "q1", Allow: false})
+	if s := c.Agents["ada"].Session; s.Denied != 1 || !slices.Equal(s.DeniedWhat, []string{"Bash make"}) {
+		t.Errorf("%+v", s)
+	}
+	c.must("", question.Ask{Question: question.Question{Kind: question.Asked, Agent: "ada", Session: id, Ask: "2", What: "Which?"}})
+	c.ends("ada", control.OK)
+	if q := c.Book.Of(id, "2"); q.State != question.Withdrawn || !strings.Contains(q.Ended, "its session is over") {
+		t.Errorf("%+v", q)
+	}
+	if past := c.Agents["ada"].Past[0]; past.Denied != 1 {
+		t.Errorf("what was denied is forgotten: %+v", past)
+	}
+}

@@ -1,0 +1,110 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/question"
+)
+
+// questionHappens is an agent that asks, a person who answers, or somebody who does neither; and what
+// an agent says of itself.
+func (w *world) questionHappens(how uint64) {
+	var sessions []*Session
+	for _, name := range w.team.Names() {
+		if s := w.team.Agents[name].Session; s != nil && s.Phase == Running {
+			sessions = append(sessions, s)
+		}
+	}
+	kind := how % 12
+	how >>= 8
+	if len(sessions) > 0 && kind < 6 {
+		s := from(sessions, how)
+		w.ofSession(s, kind, how>>4)
+		w.noneOfTheDead()
+		return
+	}
+	var all []*question.Question
+	all = append(append(all, w.team.Book.Open("")...), w.team.Book.Untold("")...)
+	if len(all) == 0 {
+		return
+	}
+	q := from(all, how)
+	switch kind {
+	case 6, 7:
+		if err := w.tell("", question.Answer{ID: q.ID, Allow: how>>8%2 == 0, Text: "so", Scope: from([]question.Scope{question.Once, question.Session, question.Always}, how>>16)}); err == nil && q.State != question.Open {
+			w.t.Fatalf("%s is %s, and was answered once more", q.ID, q.State)
+		}
+	case 8:
+		w.say("", question.Hand{ID: q.ID})
+	case 9:
+		w.at = w.at.Add(time.Hour)
+		w.say("", question.Due{})
+	case 10:
+		for _, s := range w.team.Book.List() {
+			w.say("", question.Revoke{ID: s.ID})
+			break
+		}
+	default:
+		w.say("", question.TakeBack{Session: q.Session, Ask: q.Ask, Why: "it does not care"})
+	}
+	w.noneOfTheDead()
+}
+
+// ofSession is something that comes from one session.
+func (w *world) ofSession(s *Session, kind, how uint64) {
+	agent := ""
+	for _, name := range w.team.Names() {
+		if w.team.Agents[name].Session == s {
+			agent = name
+		}
+	}
+	denied := s.Denied
+	switch kind {
+	case 0, 1, 2:
+		ask := question.Ask{Question: question.Question{
+			Kind: question.Permission, Agent: agent, Session: s.ID, Ask: fmt.Sprint(how % 9), Tool: "Bash", Key: fmt.Sprint(how >> 4 % 5), Call: "make",
+			Options: []question.Option{{ID: "y", Kind: "allow_once"}, {ID: "n", Kind: "reject_once"}},
+		}}
+		if how>>8%4 == 0 {
+			ask.Verdict = question.Verdict{Rule: "deny Bash(make)"}
+		}
+		was := w.team.Book.Of(s.ID, ask.Question.Ask)
+		w.say("", ask)
+		is := w.team.Book.Of(s.ID, ask.Question.Ask)
+		now := w.team.Agents[agent].Session
+		if more := now.Denied - denied; was != nil && more != 0 || was == nil && is.State == question.Answered && !is.Allow && more != 1 {
+			w.t.Fatalf("%s was denied %d times more by %+v", s.ID, more, is)
+		}
+	case 3:
+		w.say(agent, ConversationNamed{Session: s.ID, Conversed: Conversed{ID: fmt.Sprint("c", how%3), Model: "m1"}})
+		if c := w.team.Agents[agent].Conversations[s.For]; c == nil || c.ID != fmt.Sprint("c", how%3) || c.Session != s.ID {
+			w.t.Fatalf("%s: its conversation is %+v", s.ID, c)
+		}
+	case 4:
+		w.say(agent, StatusSaid{Session: s.ID, Text: fmt.Sprint("at ", how%4)})
+	default:
+		w.say(agent, LimitLifted{})
+	}
+}
+
+// noneOfTheDead: a session that is over asks nothing any more, and nothing stands for it.
+func (w *world) noneOfTheDead() {
+	open := map[string]bool{}
+	for _, name := range w.team.Names() {
+		if s := w.team.Agents[name].Session; s != nil {
+			open[s.ID] = true
+		}
+	}
+	for _, q := range slices.Concat(w.team.Book.Open(""), w.team.Book.Untold("")) {
+		if !open[q.Session] {
+			w.t.Fatalf("%s of %s, which is over, is %s", q.ID, q.Session, q.State)
+		}
+	}
+	for _, s := range w.team.Book.List() {
+		if s.Session != "" && !open[s.Session] {
+			w.t.Fatalf("%s stands for %s, which is over", s.ID, s.Session)
+		}
+	}
+}
