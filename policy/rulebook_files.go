@@ -25,6 +25,9 @@ func (r *reading) places(in input) []place {
 	for _, p := range named {
 		all = append(all, r.place(p))
 	}
+	if !r.known {
+		all = append(all, place{fault: "its arguments cannot be read"})
+	}
 	for _, key := range in.keys { // a path that is no text names another file than it seems
 		if _, ok := in.text(key); isPathKey(key) && !ok && string(in.values[key]) != "null" {
 			all = append(all, place{fault: "its " + key + " is no text"})

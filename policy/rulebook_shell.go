@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -26,7 +27,10 @@ type command struct {
 // appended stands for words that a program adds to a command: a * takes it, no letter does.
 const appended = "\x01"
 
-const wordsLookedAtMax = 200 // each is a question to the disk; a longer command is for a person
+const (
+	wordsLookedAtMax = 200  // each is a question to the disk; a longer command is for a person
+	wordsMax         = 2000 // of one command; what braces make of a few letters is more than anybody reads
+)
 
 // readShell takes Bash's command apart; nil where it is no text that a shell would read.
 func (r *reading) readShell(in input) *lines {
@@ -35,11 +39,20 @@ func (r *reading) readShell(in input) *lines {
 		return nil
 	}
 	l := &lines{text: strings.TrimSpace(text), dirs: []string{r.j.dir}}
+	if _, plain := in.text("command"); !plain && strings.ContainsAny(text, "'\"$\\") && !isShellScript(in.values["command"]) {
+		l.unsure("its words are a list, and whether a shell reads them is not known")
+	}
 	if background := string(in.values["run_in_background"]); background != "" && background != "false" && background != "null" {
 		l.unsure("it runs in the background")
 	}
 	l.read(r, text, 0)
 	return l
+}
+
+// isShellScript says whether a list of words is bash -c TEXT, as some programs put every command.
+func isShellScript(raw json.RawMessage) bool {
+	var words []string
+	return json.Unmarshal(raw, &words) == nil && len(words) == 3 && has("sh bash zsh dash", path.Base(words[0])) && (words[1] == "-c" || words[1] == "-lc")
 }
 
 func (l *lines) unsure(why string) {
@@ -78,12 +91,14 @@ func (l *lines) read(r *reading, text string, depth int) {
 	for _, c := range calls {
 		var words []value
 		for _, w := range c.Args {
-			words = append(words, s.word(w)...)
+			if len(words) < wordsMax {
+				words = append(words, s.word(w)...)
+			}
 		}
 		if len(words) == 0 {
 			continue
 		}
-		if len(l.commands) >= commandsMax {
+		if len(words) >= wordsMax || len(l.commands) >= commandsMax {
 			l.unsure("there are more commands in it than are read")
 			return
 		}
@@ -235,7 +250,9 @@ func (l *lines) inner(r *reading, base string, args []value, depth int) (words [
 		return behind(flags{short: "0123456789", valued: "n", long: "adjustment="}, 0)
 	case "stdbuf", "ionice":
 		return behind(flags{valued: "ioecn", short: "t", long: "input= output= error= class= classdata= ignore"}, 0)
-	case "chrt", "taskset", "busybox", "toybox", "sudo", "doas", "su", "watch", "parallel", "script", "flock", "strace", "ltrace", "unshare", "nsenter", "chroot", "entr":
+	case "sudo", "doas":
+		return behind(flags{short: "AbEHiKknPSsv", valued: "ugphCDRrtTU", long: "user= group= preserve-env login non-interactive set-home stdin"}, 0)
+	case "chrt", "taskset", "busybox", "toybox", "su", "watch", "parallel", "script", "flock", "strace", "ltrace", "unshare", "nsenter", "chroot", "entr":
 		return l.somewhere(args), false, "what " + base + " runs is not followed"
 	case "env":
 		return behind(flags{short: "i0v", valued: "uC", long: "ignore-environment null unset= chdir= debug"}, 0)
@@ -248,7 +265,7 @@ func (l *lines) inner(r *reading, base string, args []value, depth int) (words [
 	case "find":
 		return l.found(r, args, depth)
 	case "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash":
-		return nil, false, l.script(r, base, args, depth)
+		return nil, len(args) == 2 && (args[0].text == "-c" || args[0].text == "-lc"), l.script(r, base, args, depth)
 	case "eval":
 		texts := make([]string, 0, len(args))
 		for _, v := range args {
@@ -308,162 +325,4 @@ func (l *lines) found(r *reading, args []value, depth int) (words []value, free 
 		}
 	}
 	return nil, false, doubt
-}
-
-// spelled is a command as text. A space within a word is none that separates words: only a * takes it.
-func spelled(words []value) string {
-	var b strings.Builder
-	for i, w := range words {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(strings.Map(func(c rune) rune {
-			if unicode.IsSpace(c) {
-				return '\x01'
-			}
-			return c
-		}, w.text))
-	}
-	return b.String()
-}
-
-// takesText holds the pattern against one command. A * behind a space stands for any words, also
-// for none.
-func (p Pattern) takesText(text string) bool {
-	if head, ok := strings.CutSuffix(p.arg, " *"); ok && wild(head, text) {
-		return true
-	}
-	return wild(p.arg, text)
-}
-
-// denied says whether a command of the line is one that the pattern names, by whatever path and
-// in whatever letters its program is called.
-func (l *lines) denied(p Pattern) bool {
-	if p.takesText(l.text) {
-		return true
-	}
-	return slices.ContainsFunc(l.commands, func(c command) bool { return p.deniesCommand(c.words) })
-}
-
-func (p Pattern) deniesCommand(words []value) bool {
-	name := words[0].text
-	for _, called := range []string{name, path.Base(name), strings.ToLower(path.Base(name))} {
-		again := slices.Clone(words)
-		again[0].text = called
-		plain := make([]string, len(again))
-		for i, w := range again {
-			plain[i] = w.text
-		}
-		if p.takesText(spelled(again)) || p.takesText(strings.Join(plain, " ")) {
-			return true
-		}
-	}
-	return false
-}
-
-// hides says whether a denied command stands among the words of another one: perhaps that one
-// runs it.
-func (p Pattern) hides(words []value) bool {
-	if p.kind != shellArg || strings.HasPrefix(p.arg, "*") {
-		return false
-	}
-	for i := 1; i < len(words); i++ {
-		if p.deniesCommand(words[i:]) {
-			return true
-		}
-	}
-	for _, w := range words {
-		fields := strings.Fields(w.text)
-		for i := range fields {
-			if len(fields) > 1 && p.takesText(strings.Join(fields[i:], " ")) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// writes says whether a file that the command is known to write is the pattern's.
-func (l *lines) writes(r *reading, p Pattern) bool {
-	return slices.ContainsFunc(r.verdict.Writes, func(name string) bool {
-		return r.covers(p, place{names: []string{name}}, true)
-	})
-}
-
-// shellAllowed is which patterns cover every simple command of the line together.
-func (r *reading) shellAllowed(allow, deny []Pattern) []string {
-	l := r.shell
-	if l == nil {
-		return nil
-	}
-	for _, p := range allow {
-		if p.kind == shellArg && !strings.Contains(p.arg, "*") && p.arg == l.text {
-			return []string{p.text} // letter by letter what somebody wrote down
-		}
-	}
-	bounds := slices.ContainsFunc(deny, func(p Pattern) bool { return p.kind == shellArg || p.kind == fileArg })
-	for _, p := range allow {
-		if p.kind == anyCall && p.names("Bash") && (!bounds || l.doubt == "" && !r.hidesDenied(deny)) {
-			return []string{p.text}
-		}
-	}
-	if l.doubt != "" || len(l.commands) == 0 || r.hidesDenied(deny) {
-		return nil
-	}
-	var used []string
-	for _, c := range l.commands {
-		text := spelled(c.words)
-		i := slices.IndexFunc(allow, func(p Pattern) bool { return p.kind == shellArg && p.takesText(text) })
-		switch {
-		case i >= 0 && !slices.Contains(used, allow[i].text):
-			used = append(used, allow[i].text)
-		case i < 0 && !c.free:
-			return nil
-		}
-	}
-	return used
-}
-
-// hidesDenied says whether something denied may be in the command: a denied command among the
-// words of another one, or a file that the agent's file tools may not touch. What a program does
-// with it, nobody knows.
-func (r *reading) hidesDenied(deny []Pattern) bool {
-	files := slices.DeleteFunc(slices.Clone(deny), func(p Pattern) bool { return p.kind != fileArg })
-	denied := func(f place) bool {
-		return slices.ContainsFunc(files, func(p Pattern) bool { return r.covers(p, f, true) })
-	}
-	if slices.ContainsFunc(r.paths, denied) {
-		return true
-	}
-	looked := 0
-	for _, c := range r.shell.commands {
-		if slices.ContainsFunc(deny, func(p Pattern) bool { return p.hides(c.words) }) {
-			return true
-		}
-		for _, w := range c.words[1:] {
-			for _, text := range wordPaths(w.text) {
-				for _, dir := range r.shell.dirs {
-					if looked++; len(files) > 0 && (looked > wordsLookedAtMax || denied(r.placeFrom(dir, text))) {
-						return true
-					}
-				}
-			}
-		}
-	}
-	return false
-}
-
-// wordPaths are the paths that a word may be: all of it, and what stands behind its = or : or
-// @, or behind a flag's letter.
-func wordPaths(word string) []string {
-	all := []string{word}
-	for i, c := range word {
-		if (c == '=' || c == ':' || c == '@') && i+1 < len(word) {
-			all = append(all, word[i+1:])
-		}
-	}
-	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
-		all = append(all, word[2:])
-	}
-	return slices.DeleteFunc(all, func(p string) bool { return faultOf(p) != "" })
 }

@@ -1,0 +1,187 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// spelled is a command as text. A space within a word is none that separates words: only a * takes it.
+func spelled(words []value) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(strings.Map(func(c rune) rune {
+			if unicode.IsSpace(c) {
+				return '\x01'
+			}
+			return c
+		}, w.text))
+	}
+	return b.String()
+}
+
+// takesText holds the pattern against one command. A * behind a space stands for any words, also
+// for none.
+func (p Pattern) takesText(text string) bool {
+	if head, ok := strings.CutSuffix(p.arg, " *"); ok && wild(head, text) {
+		return true
+	}
+	return wild(p.arg, text)
+}
+
+// denied says whether a command of the line is one that the pattern names, by whatever path and
+// in whatever letters its program is called.
+func (l *lines) denied(p Pattern) bool {
+	if p.takesText(l.text) {
+		return true
+	}
+	return slices.ContainsFunc(l.commands, func(c command) bool { return p.deniesCommand(c.words) })
+}
+
+func (p Pattern) deniesCommand(words []value) bool {
+	name := words[0].text
+	for _, called := range []string{name, path.Base(name), strings.ToLower(path.Base(name))} {
+		if !p.begins(called) {
+			continue
+		}
+		again := slices.Clone(words)
+		again[0].text = called
+		plain := make([]string, len(again))
+		for i, w := range again {
+			plain[i] = w.text
+		}
+		if p.takesText(spelled(again)) || p.takesText(strings.Join(plain, " ")) {
+			return true
+		}
+	}
+	return false
+}
+
+// begins says whether a command of that name may be one that the pattern names at all.
+func (p Pattern) begins(name string) bool {
+	head, _, _ := strings.Cut(p.arg, "*")
+	if word, _, more := strings.Cut(head, " "); more {
+		return word == name
+	}
+	return strings.HasPrefix(name, head)
+}
+
+// hides says whether a denied command stands among the words of another one: perhaps that one
+// runs it.
+func (p Pattern) hides(words []value) bool {
+	if p.kind != shellArg || strings.HasPrefix(p.arg, "*") {
+		return false
+	}
+	if len(words) > wordsLookedAtMax {
+		return true
+	}
+	for i := 1; i < len(words); i++ {
+		if p.deniesCommand(words[i:]) {
+			return true
+		}
+		if i > 1 && strings.HasPrefix(words[1].text, "-") && p.deniesCommand(append([]value{words[0]}, words[i:]...)) {
+			return true // git -C elsewhere push
+		}
+	}
+	for _, w := range words {
+		fields := strings.Fields(w.text)
+		if len(fields) > wordsLookedAtMax {
+			return true
+		}
+		for i := range fields {
+			if len(fields) > 1 && p.begins(fields[i]) && p.takesText(strings.Join(fields[i:], " ")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// writes says whether a file that the command is known to write is the pattern's.
+func (l *lines) writes(r *reading, p Pattern) bool {
+	return slices.ContainsFunc(r.verdict.Writes, func(name string) bool {
+		return r.covers(p, place{names: []string{name}}, true)
+	})
+}
+
+// shellAllowed is which patterns cover every simple command of the line together.
+func (r *reading) shellAllowed(allow, deny []Pattern) []string {
+	l := r.shell
+	if l == nil {
+		return nil
+	}
+	for _, p := range allow {
+		if p.kind == shellArg && !strings.Contains(p.arg, "*") && p.arg == l.text {
+			return []string{p.text} // letter by letter what somebody wrote down
+		}
+	}
+	bounds := slices.ContainsFunc(deny, func(p Pattern) bool { return p.kind == shellArg || p.kind == fileArg })
+	for _, p := range allow {
+		if p.kind == anyCall && p.names("Bash") && (!bounds || l.doubt == "" && !r.hidesDenied(deny)) {
+			return []string{p.text}
+		}
+	}
+	if l.doubt != "" || len(l.commands) == 0 || r.hidesDenied(deny) {
+		return nil
+	}
+	var used []string
+	for _, c := range l.commands {
+		text := spelled(c.words)
+		i := slices.IndexFunc(allow, func(p Pattern) bool { return p.kind == shellArg && p.takesText(text) })
+		switch {
+		case i >= 0 && !slices.Contains(used, allow[i].text):
+			used = append(used, allow[i].text)
+		case i < 0 && !c.free:
+			return nil
+		}
+	}
+	return used
+}
+
+// hidesDenied says whether something denied may be in the command: a denied command among the
+// words of another one, or a file that the agent's file tools may not touch. What a program does
+// with it, nobody knows.
+func (r *reading) hidesDenied(deny []Pattern) bool {
+	files := slices.DeleteFunc(slices.Clone(deny), func(p Pattern) bool { return p.kind != fileArg })
+	denied := func(f place) bool {
+		return slices.ContainsFunc(files, func(p Pattern) bool { return r.covers(p, f, true) })
+	}
+	if slices.ContainsFunc(r.paths, denied) {
+		return true
+	}
+	looked := 0
+	for _, c := range r.shell.commands {
+		if slices.ContainsFunc(deny, func(p Pattern) bool { return p.hides(c.words) }) {
+			return true
+		}
+		for _, w := range c.words[1:] {
+			for _, text := range wordPaths(w.text) {
+				for _, dir := range r.shell.dirs {
+					if looked++; len(files) > 0 && (looked > wordsLookedAtMax || denied(r.placeFrom(dir, text))) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// wordPaths are the paths that a word may be: all of it, and what stands behind its = or : or
+// @, or behind a flag's letter.
+func wordPaths(word string) []string {
+	all := []string{word}
+	for i, c := range word {
+		if (c == '=' || c == ':' || c == '@') && i+1 < len(word) {
+			all = append(all, word[i+1:])
+		}
+	}
+	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
+		all = append(all, word[2:])
+	}
+	return slices.DeleteFunc(all, func(p string) bool { return faultOf(p) != "" })
+}

@@ -1,0 +1,167 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/policy/policytest"
+)
+
+// rulebookCase is one line of rulebook.txt. The file's head explains it.
+type rulebookCase struct {
+	line        int
+	text        string
+	attempt     bool
+	verdict     string
+	allow, deny []string
+	paths       []string
+	call        policytest.Case
+}
+
+func rulebookCases(t testing.TB) []rulebookCase {
+	t.Helper()
+	text, err := os.ReadFile("testdata/rulebook.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []rulebookCase
+	var holds rulebookCase
+	for i, line := range strings.Split(string(text), "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if words, ok := strings.CutPrefix(line, "@"); ok {
+			verb, rest, _ := strings.Cut(words, " ")
+			switch verb {
+			case "none":
+				holds = rulebookCase{}
+			case "allow":
+				holds.allow = append(holds.allow[:len(holds.allow):len(holds.allow)], rest)
+			case "deny":
+				holds.deny = append(holds.deny[:len(holds.deny):len(holds.deny)], rest)
+			case "paths":
+				holds.paths = strings.Fields(rest)
+			default:
+				t.Fatalf("rulebook.txt:%d: no such line: %s", i+1, line)
+			}
+			continue
+		}
+		c := holds
+		c.line, c.text = i+1, line
+		rest, attempt := strings.CutPrefix(line, "! ")
+		c.attempt = attempt
+		fields := strings.SplitN(rest, " ", 3)
+		if len(fields) < 3 {
+			t.Fatalf("rulebook.txt:%d: not [!] VERDICT TOOL ARGUMENT: %s", i+1, line)
+		}
+		c.verdict = fields[0]
+		c.call = policytest.Case{Tool: fields[1], Arg: strings.ReplaceAll(fields[2], "⏎", "\n")}
+		all = append(all, c)
+	}
+	return all
+}
+
+// input is the call's arguments; what begins with a bracket stands for itself.
+func (c rulebookCase) input(s policytest.Scene) json.RawMessage {
+	if strings.HasPrefix(c.call.Arg, `{"`) || c.call.Arg == "{}" {
+		return json.RawMessage(s.Expand(c.call.Arg))
+	}
+	return c.call.Input(s)
+}
+
+func (c rulebookCase) call1(s policytest.Scene) policy.Call {
+	return policy.Call{Tool: c.call.Tool, Input: c.input(s), Dir: s.Repo}
+}
+
+func (c rulebookCase) patterns(t testing.TB, s policytest.Scene, texts []string) []policy.Pattern {
+	t.Helper()
+	all := make([]policy.Pattern, 0, len(texts))
+	for _, text := range texts {
+		p, err := policy.ParsePattern(s.Expand(text))
+		if err != nil {
+			t.Fatalf("rulebook.txt:%d: %v", c.line, err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func (c rulebookCase) expanded(s policytest.Scene) []string {
+	all := make([]string, 0, len(c.paths))
+	for _, p := range c.paths {
+		all = append(all, s.Expand(p))
+	}
+	return all
+}
+
+// workspaceOf is what is known where no session of several agents is open.
+func workspaceOf(s policytest.Scene) policy.Where {
+	return policy.Where{Repo: s.Repo, Home: s.Home, Protected: []string{s.State}, Commits: true}
+}
+
+// Every line of the table, in memory and on a real disk (X10).
+func TestRulebook(t *testing.T) {
+	cases := rulebookCases(t)
+	attempts := 0
+	for _, c := range cases {
+		if c.attempt {
+			attempts++
+		}
+	}
+	if len(cases) < 150 || attempts*3 < len(cases) {
+		t.Errorf("%d calls, %d of them attempts; there should be 150, a third of them attempts", len(cases), attempts)
+	}
+	t.Logf("%d calls, %d of them attempts", len(cases), attempts)
+	fake := policytest.At("/scene")
+	built := policytest.Build(t)
+	for name, on := range map[string]struct {
+		scene policytest.Scene
+		disk  policy.Disk
+	}{"memory": {fake, policytest.Fake(fake)}, "disk": {built, policytest.Real()}} {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range cases {
+				verdict, rule := policy.Answer(c.patterns(t, on.scene, c.allow), c.patterns(t, on.scene, c.deny), c.call1(on.scene), c.expanded(on.scene), workspaceOf(on.scene), on.disk)
+				got := verdict
+				switch {
+				case verdict == "":
+					got = "ask"
+				case strings.HasPrefix(rule, "X10: "):
+					got = "X10"
+				case !strings.HasPrefix(rule, verdict+" "):
+					t.Errorf("rulebook.txt:%d: %s: the verdict %q by the rule %q", c.line, c.text, verdict, rule)
+				}
+				if got != c.verdict {
+					t.Errorf("rulebook.txt:%d: %s\n\tis %s (%s); allow %q, deny %q", c.line, c.text, got, rule, c.allow, c.deny)
+				}
+			}
+		})
+	}
+}
+
+// What was made to take long is answered all the same: a person waits behind it.
+func TestRulebookIsNotKeptBusy(t *testing.T) {
+	scene := policytest.At("/scene")
+	deny := patterns(t, "Bash(rm *)", "Bash(*x*y*z*)", "Bash(git push*)", "Read(.env)", "Write(**/secret/*)")
+	for _, command := range []string{
+		strings.Repeat("rm ", 10_000), "ls " + strings.Repeat("a ", 15_000), strings.Repeat("ls;", 10_000), "ls " + strings.Repeat("{a,b}", 400),
+		"ls " + strings.Repeat("{a,b}{c,d}{e,f}{g,h}{i,j}{k,l}{m,n} ", 800), strings.Repeat("bash -c ", 3000) + "ls", strings.Repeat("time ", 6000) + "ls",
+		"echo '" + strings.Repeat("x y ", 8000) + "'", strings.Repeat("find . -exec ", 2000), strings.Repeat("(", 400) + "ls" + strings.Repeat(")", 400),
+		strings.Repeat("ls | ", 6000) + "ls", strings.Repeat("cd src; ", 3000) + "cat .env", "ls " + strings.Repeat("a=b:c@d=", 3000),
+	} {
+		raw, err := json.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		policy.Answer(patterns(t, "Bash(*)"), deny, policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}, nil, workspaceOf(scene), policytest.Fake(scene))
+		if took := time.Since(begin); took > 20*time.Second { // far more than it takes, for slow machines
+			t.Errorf("%.30q… takes %s", command, took)
+		} else {
+			t.Logf("%.30q… takes %s", command, took.Round(time.Millisecond))
+		}
+	}
+}
