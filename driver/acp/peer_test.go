@@ -1,0 +1,5 @@
+package acp
+
+const peerVerb = "__peer"
+
+func peerMain([]string) int { return 0 }

@@ -1,0 +1,473 @@
+package acp
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// A session of work is one prompt and its answer.
+func TestWork(t *testing.T) {
+	s := newScene(t, driver.Work, "write a file").play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		if !strings.Contains(string(p.Params), "write a file") {
+			t.Errorf("prompted with %s", p.Params)
+		}
+		f.update(`{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}`)
+		f.says("I wri")
+		f.says("te.\nDone")
+		f.result(p, `{"stopReason":"end_turn","usage":{"inputTokens":100,"outputTokens":20}}`)
+		f.next()
+	})
+	s.ended(true, "completed", "")
+	if got, want := s.kinds(), "conversation_named thought thought said said said said usage_reported stopped"; got != want {
+		t.Errorf("told %s\nwant %s", got, want)
+	}
+	if got, want := s.text(driver.Said), "I write.\nDone\n"; got != want {
+		t.Errorf("said %q, want %q", got, want)
+	}
+	c := s.of(driver.ConversationNamed)[0].Conversation
+	if c.ID != "s1" || c.Program != "fake 7" || c.Resumed || c.Enforced == "" {
+		t.Errorf("conversation %+v", c)
+	}
+	if u := s.of(driver.UsageReported)[0].Usage; u.InputTokens != 100 || u.OutputTokens != 20 {
+		t.Errorf("usage %+v", u)
+	}
+}
+
+// A talk goes on until nobody says any more.
+func TestTalk(t *testing.T) {
+	s := newScene(t, driver.Turn, "first")
+	s.told = func(s *scene, e speech.Event) {
+		switch n := len(s.of(driver.Listening)); {
+		case e.Type != driver.Listening:
+		case n == 1:
+			s.order(speech.Order{Type: speech.OrderPrompt, Text: "second"})
+		case n == 2:
+			close(s.orders)
+		}
+	}
+	s.play(func(f *fake) {
+		f.greeted()
+		for {
+			p := f.expect("session/prompt")
+			f.says("I heard " + string(p.Params))
+			f.result(p, `{"stopReason":"end_turn"}`)
+		}
+	})
+	s.ended(true, "completed", "")
+	if said := s.text(driver.Said); !strings.Contains(said, "first") || !strings.Contains(said, "second") {
+		t.Errorf("said %q", said)
+	}
+	if heard := s.of(driver.Listening); len(heard) != 2 || heard[0].Input == 0 {
+		t.Errorf("listened %+v", heard)
+	}
+}
+
+// What is asked is answered by who was asked, after the call was told.
+func TestPermission(t *testing.T) {
+	for option, want := range map[string]string{"yes": `{"outcome":{"optionId":"yes","outcome":"selected"}}`, "no": `"no"`, "": `"cancelled"`, "cancelled": `"cancelled"`} {
+		s := newScene(t, driver.Work, "go")
+		s.told = func(s *scene, e speech.Event) {
+			if e.Type == driver.PermissionAsked {
+				s.order(speech.Order{Type: speech.OrderAnswer, ID: "nobody's", Option: "yes"})
+				s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "never offered"})
+				s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: option})
+				s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "yes"}) // too late
+			}
+		}
+		s.play(func(f *fake) {
+			f.greeted()
+			p := f.expect("session/prompt")
+			f.update(`{"sessionUpdate":"tool_call","toolCallId":"c1","title":"write","kind":"edit","status":"pending","rawInput":{}}`)
+			f.asks(`"a-7"`, `{"toolCallId":"c1","kind":"edit","rawInput":{"filepath":"/work/repo/a.txt"},"locations":[{"path":"a.txt"}]}`)
+			if r := f.reply(`"a-7"`); !strings.Contains(string(r.Result), strings.Trim(want, "{}")) && !strings.Contains(string(r.Result), option) {
+				t.Errorf("%s: answered %s", option, r.Result)
+			}
+			f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}`)
+			f.result(p, `{"stopReason":"end_turn"}`)
+			f.next()
+		})
+		detail := "denied: write a.txt"
+		if option == "yes" {
+			detail = ""
+		}
+		s.ended(true, "completed", detail)
+		if got, want := s.kinds(), "conversation_named tool_called permission_asked faulted permission_answered stopped"; got != want {
+			t.Errorf("%q: told %s\nwant %s", option, got, want)
+		}
+		q := s.of(driver.PermissionAsked)[0]
+		if q.Tool != "Write" || q.Text != "write a.txt" || fmt.Sprint(q.Paths) != "[/work/repo/a.txt]" || string(q.Args) != `{"file_path":"/work/repo/a.txt"}` {
+			t.Errorf("asked %+v, args %s", q, q.Args)
+		}
+	}
+}
+
+// A program that does not want to know any more says so, or ends its answer.
+func TestWithdrawn(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		f.asks(`5`, `{"toolCallId":"c1","title":"ls","kind":"execute","rawInput":{"command":["bash","-lc","ls -l"]}}`)
+		f.asks(`6`, `{"toolCallId":"c2"}`)
+		f.print(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}`)
+		f.reply(`5`)
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.reply(`6`)
+	})
+	s.ended(true, "completed", "")
+	if got, want := s.kinds(), "conversation_named tool_called permission_asked tool_called permission_asked permission_withdrawn permission_withdrawn stopped"; got != want {
+		t.Errorf("told %s\nwant %s", got, want)
+	}
+	if q := s.of(driver.PermissionAsked)[0]; q.Tool != "Bash" || q.Text != "run: ls -l" || len(q.Paths) != 0 {
+		t.Errorf("asked %+v", q)
+	}
+}
+
+// Two questions with one id are two questions.
+func TestSameID(t *testing.T) {
+	s := newScene(t, driver.Work, "go")
+	s.told = func(s *scene, e speech.Event) {
+		if e.Type == driver.PermissionAsked {
+			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: map[string]string{"ask-1": "yes", "ask-2": "no"}[e.ID]})
+		}
+	}
+	var replies []string
+	s.play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		f.asks(`1`, `{"toolCallId":"c1"}`)
+		f.asks(`1`, `{"toolCallId":"c2"}`)
+		replies = append(replies, string(f.reply(`1`).Result), string(f.reply(`1`).Result))
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.result(p, `{"stopReason":"refusal"}`) // answered twice
+		f.next()
+	})
+	s.ended(true, "completed", "denied")
+	if len(replies) != 2 || !strings.Contains(replies[0], "yes") || !strings.Contains(replies[1], "no") {
+		t.Errorf("answered %q", replies)
+	}
+}
+
+// Cancel ends the answer and the session, whether the program plays along or not.
+func TestCancel(t *testing.T) {
+	for name, polite := range map[string]bool{"polite": true, "stubborn": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene(t, driver.Work, "go")
+				s.told = func(s *scene, e speech.Event) {
+					if e.Type == driver.PermissionAsked {
+						s.order(speech.Order{Type: speech.OrderCancel})
+					}
+				}
+				began := time.Now()
+				s.play(func(f *fake) {
+					f.greeted()
+					p := f.expect("session/prompt")
+					f.asks(`1`, `{"toolCallId":"c1"}`)
+					f.expect("session/cancel")
+					f.reply(`1`)
+					if polite {
+						f.result(p, `{"stopReason":"cancelled"}`)
+					}
+					f.next()
+				})
+				s.ended(false, "cancelled", "")
+				if took := time.Since(began); took > 7*time.Second || polite && took > time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if got, want := s.kinds(), "conversation_named tool_called permission_asked permission_withdrawn stopped"; got != want {
+					t.Errorf("told %s\nwant %s", got, want)
+				}
+			})
+		})
+	}
+}
+
+// SIGTERM is like a cancel, with another reason; and who only listens ends at once.
+func TestStop(t *testing.T) {
+	s := newScene(t, driver.Lead, "")
+	s.told = func(s *scene, e speech.Event) {
+		if e.Type == driver.Listening {
+			close(s.stop)
+		}
+	}
+	s.play(func(f *fake) {
+		f.greeted()
+		f.next()
+	})
+	s.ended(false, "terminated", "")
+}
+
+// A program that goes wrong makes a failure that says what to do.
+func TestFailures(t *testing.T) {
+	for name, c := range map[string]struct {
+		script         func(*fake)
+		reason, detail string
+	}{
+		"dies in the greeting": {func(f *fake) { f.exit.Code = 3 }, "failed", "exit code 3"},
+		"says nothing":         {func(f *fake) { f.next(); f.next() }, "failed", "did not answer initialize within"},
+		"wrong version":        {func(f *fake) { f.result(f.next(), `{"protocolVersion":2}`); f.next() }, "failed", "speaks version 2"},
+		"no version":           {func(f *fake) { f.result(f.next(), `{}`); f.next() }, "failed", "speaks version 0"},
+		"greeting refused": {func(f *fake) {
+			f.print(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no"}}`, f.next().ID)
+			f.next()
+		}, "failed", "does not take our greeting: no"},
+		"not signed in": {func(f *fake) {
+			f.result(f.next(), `{"protocolVersion":1,"authMethods":[{"id":"x","name":"X","description":"Run x login"}]}`)
+			f.print(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"Authentication required"}}`, f.next().ID)
+			f.next()
+		}, "failed", "sign in first: Run x login"},
+		"no id": {func(f *fake) {
+			f.result(f.next(), `{"protocolVersion":1}`)
+			f.result(f.next(), `{}`)
+			f.next()
+		}, "failed", "it named no conversation"},
+		"dies in the answer": {func(f *fake) { f.greeted(); f.expect("session/prompt"); f.says("half") }, "failed", "exit code 0; it had not finished"},
+		"an error": {func(f *fake) {
+			f.greeted()
+			f.print(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"Internal error","data":{"details":"400 bad"}}}`, f.expect("session/prompt").ID)
+			f.next()
+		}, "failed", "Internal error: 400 bad"},
+		"an error as words": {func(f *fake) {
+			f.greeted()
+			p := f.expect("session/prompt")
+			f.says("[API Error: no model]")
+			f.result(p, `{"stopReason":"end_turn"}`)
+			f.next()
+		}, "failed", "API Error: no model"},
+		"a limit": {func(f *fake) {
+			f.greeted()
+			f.print(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"429 Too Many Requests, retry after 90 s"}}`, f.expect("session/prompt").ID)
+			f.next()
+		}, "rate_limited", "Too Many"},
+		"refusal": {func(f *fake) { f.greeted(); f.result(f.expect("session/prompt"), `{"stopReason":"refusal"}`); f.next() }, "refused", ""},
+		"too long": {func(f *fake) {
+			f.greeted()
+			f.result(f.expect("session/prompt"), `{"stopReason":"max_tokens"}`)
+			f.next()
+		}, "max_tokens", ""},
+		"no reason":  {func(f *fake) { f.greeted(); f.result(f.expect("session/prompt"), `{}`); f.next() }, "failed", "did not say how"},
+		"new reason": {func(f *fake) { f.greeted(); f.result(f.expect("session/prompt"), `{"stopReason":"bored"}`); f.next() }, "failed", "bored"},
+		"only itself": {func(f *fake) {
+			f.greeted()
+			f.result(f.expect("session/prompt"), `{"stopReason":"cancelled"}`)
+			f.next()
+		}, "cancelled", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene(t, driver.Work, "go").play(c.script)
+				s.ended(false, c.reason, c.detail)
+				if c.reason == "rate_limited" {
+					if l := s.of(driver.RateLimited); len(l) != 1 || time.Until(l[0].Until) < 85*time.Second {
+						t.Errorf("limits: %+v", l)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A denial after which the program ends with cancelled is no cancel of ours.
+func TestDeniedAndEnded(t *testing.T) {
+	s := newScene(t, driver.Work, "go")
+	s.told = func(s *scene, e speech.Event) {
+		if e.Type == driver.PermissionAsked {
+			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "no"})
+		}
+	}
+	s.play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		f.asks(`0`, `{"toolCallId":"c1","title":"rm -rf x","kind":"execute"}`)
+		f.reply(`0`)
+		f.result(p, `{"stopReason":"cancelled"}`)
+		f.next()
+	})
+	s.ended(false, "denied", "run: rm -rf x")
+}
+
+// The mode and the model that were asked for hold, or the session does not begin.
+func TestModeAndModel(t *testing.T) {
+	const modes = `"modes":{"currentModeId":"yolo","availableModes":[{"id":"default","name":"Default"},{"id":"yolo","name":"YOLO"}]}`
+	const options = `"configOptions":[{"id":"model","category":"model","type":"select","currentValue":"a/m1","options":[{"value":"a/m1","name":"M1"},{"value":"a/m2","name":"M2"}]},` +
+		`{"id":"mode","category":"mode","type":"select","currentValue":"build","options":[{"value":"build"},{"value":"plan"}]}]`
+	for name, c := range map[string]struct {
+		command, mode, model, opened string
+		calls                        string
+		named                        string
+		failed                       string
+	}{
+		"mode":                 {mode: "default", opened: modes, calls: `session/set_mode "default"`, named: "default"},
+		"mode by its name":     {mode: "Default", opened: modes, calls: `session/set_mode "default"`, named: "default"},
+		"mode is there":        {mode: "yolo", opened: modes, named: "yolo"},
+		"no such mode":         {mode: "plan", opened: modes, failed: "it has default, yolo"},
+		"no modes":             {mode: "plan", failed: "has no modes"},
+		"the one that asks":    {command: "/usr/bin/qwen", opened: modes, calls: `session/set_mode "default"`, named: "default"},
+		"unknown program":      {opened: modes, named: "yolo"},
+		"mode by option":       {mode: "plan", opened: options, calls: `session/set_config_option "plan"`, named: "plan", model: "m1"},
+		"model by option":      {model: "m2", opened: options, calls: `session/set_config_option "a/m2"`, named: "build"},
+		"no such model":        {model: "m9", opened: options, failed: "it has a/m1, a/m2"},
+		"model without choice": {model: "m9", named: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, driver.Work, "go")
+			s.part.Mode, s.part.Model = c.mode, c.model
+			if c.command != "" {
+				s.part.Command = []string{c.command}
+			}
+			var calls []string
+			s.play(func(f *fake) {
+				f.result(f.expect("initialize"), `{"protocolVersion":1}`)
+				f.result(f.expect("session/new"), strings.ReplaceAll(`{"sessionId":"s1",`+c.opened+`}`, ",}", "}"))
+				for {
+					r := f.next()
+					of := objectOf(r.Params)
+					switch r.Method {
+					case "session/set_mode":
+						calls = append(calls, r.Method+" "+string(of["modeId"]))
+						f.result(r, `{}`)
+					case "session/set_config_option":
+						calls = append(calls, r.Method+" "+string(of["value"]))
+						f.result(r, `{`+strings.Replace(options, `"currentValue":"`+map[string]string{"mode": "build", "model": "a/m1"}[of.text("configId")]+`"`, `"currentValue":`+string(of["value"]), 1)+`}`)
+					default:
+						f.result(r, `{"stopReason":"end_turn"}`)
+					}
+				}
+			})
+			if c.failed != "" {
+				s.ended(false, "failed", c.failed)
+				return
+			}
+			s.ended(true, "completed", "")
+			if got := strings.Join(calls, "; "); got != c.calls {
+				t.Errorf("called %s, want %s", got, c.calls)
+			}
+			all := s.of(driver.ConversationNamed)
+			if got := all[len(all)-1].Conversation; got.Mode != c.named {
+				t.Errorf("conversation %+v, want mode %q", got, c.named)
+			}
+		})
+	}
+}
+
+// A program that takes another mode by itself does not do so in silence.
+func TestModeChanges(t *testing.T) {
+	s := newScene(t, driver.Work, "go")
+	s.part.Mode = "default"
+	s.play(func(f *fake) {
+		f.result(f.expect("initialize"), `{"protocolVersion":1}`)
+		f.result(f.expect("session/new"), `{"sessionId":"s1","modes":{"currentModeId":"default","availableModes":[{"id":"default"},{"id":"yolo"}]}}`)
+		p := f.expect("session/prompt")
+		f.update(`{"sessionUpdate":"current_mode_update","currentModeId":"yolo"}`)
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	all := s.of(driver.ConversationNamed)
+	if c := all[len(all)-1].Conversation; c.Mode != "yolo" || !strings.Contains(c.Enforced, "by itself") {
+		t.Errorf("conversation %+v", c)
+	}
+}
+
+// A conversation goes on by the way that the program really knows; what it says again is no news.
+func TestResume(t *testing.T) {
+	for name, c := range map[string]struct {
+		can    string
+		knows  string // the method that works
+		calls  string
+		reason string
+	}{
+		"resume":            {`"sessionCapabilities":{"resume":{}},"loadSession":true`, "session/resume", "session/resume", "completed"},
+		"resume in name":    {`"sessionCapabilities":{"resume":{}},"loadSession":true`, "session/load", "session/resume session/load", "completed"},
+		"load":              {`"loadSession":true`, "session/load", "session/load", "completed"},
+		"neither":           {`"loadSession":false`, "", "", NotResumed},
+		"it is not there":   {`"loadSession":true`, "", "session/load", NotResumed},
+		"resume is nothing": {`"sessionCapabilities":{"resume":null}`, "", "", NotResumed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, driver.Work, "go")
+			s.part.Resume = "old-1"
+			var calls []string
+			s.play(func(f *fake) {
+				f.session = "old-1"
+				f.result(f.expect("initialize"), `{"protocolVersion":1,"agentCapabilities":{`+c.can+`}}`)
+				for {
+					r := f.next()
+					switch {
+					case r.Method == "session/prompt":
+						if objectOf(r.Params).text("sessionId") != "old-1" {
+							t.Errorf("prompted in %s", r.Params)
+						}
+						f.update(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":5,"currency":"USD"}}`)
+						f.update(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":5.5,"currency":"USD"}}`)
+						f.says("new")
+						f.result(r, `{"stopReason":"end_turn"}`)
+					default:
+						calls = append(calls, r.Method)
+						f.says("old")
+						f.update(`{"sessionUpdate":"tool_call","toolCallId":"c0","title":"old","rawInput":{"a":1}}`)
+						if r.Method != c.knows {
+							f.print(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"not found"}}`, r.ID)
+							continue
+						}
+						f.result(r, `{}`)
+					}
+				}
+			})
+			s.ended(c.reason == "completed", c.reason, "")
+			if got := strings.Join(calls, " "); got != c.calls {
+				t.Errorf("called %s, want %s", got, c.calls)
+			}
+			if c.reason != "completed" {
+				return
+			}
+			if got := s.text(driver.Said); got != "new\n" || len(s.of(driver.ToolCalled)) != 0 {
+				t.Errorf("said %q, called %v", got, s.of(driver.ToolCalled))
+			}
+			if n := s.of(driver.ConversationNamed)[0].Conversation; n.ID != "old-1" || !n.Resumed {
+				t.Errorf("conversation %+v", n)
+			}
+			if u := s.of(driver.UsageReported); len(u) != 1 || u[0].CostUSD != 0.5 {
+				t.Errorf("usage %+v: what the old life cost was counted then", u)
+			}
+		})
+	}
+}
+
+// The program is told where the team's tools are, and nobody else is.
+func TestTools(t *testing.T) {
+	const token = "coder.coder-1.5e0c2f"
+	for name, c := range map[string]struct{ can, want string }{
+		"http":  {`"mcpCapabilities":{"http":true}`, `[{"headers":[{"name":"Authorization","value":"Bearer ` + token + `"}],"name":"fairlead","type":"http","url":"http://127.0.0.1:1/mcp"}]`},
+		"stdio": {`"mcpCapabilities":{}`, `"command":"/bin/fairlead"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, driver.Work, "go")
+			s.part.MCP = driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: token, Stdio: []string{"/bin/fairlead", "mcp"}}
+			s.play(func(f *fake) {
+				f.result(f.expect("initialize"), `{"protocolVersion":1,"agentCapabilities":{`+c.can+`}}`)
+				r := f.expect("session/new")
+				if got := string(objectOf(r.Params)["mcpServers"]); !strings.Contains(got, c.want) || !strings.Contains(got, token) {
+					t.Errorf("servers %s", got)
+				}
+				f.result(r, `{"sessionId":"s1"}`)
+				p := f.expect("session/prompt")
+				f.says("my token is " + token)
+				f.print(`{"method":"x/leak","params":{"token":%q}}`, token)
+				f.result(p, `{"stopReason":"end_turn"}`)
+				f.next()
+			})
+			s.ended(true, "completed", "")
+			if strings.Contains(s.raw.String(), token) {
+				t.Errorf("the token was told:\n%s", s.raw.String())
+			}
+		})
+	}
+}
