@@ -55,7 +55,8 @@ func TestAdapter(t *testing.T) {
 		},
 		drivertest.Case{
 			Name: "Answers twice", Session: driver.Session{ID: "coder-19", Kind: driver.Turn, Prompt: "one", Attempt: 1},
-			Agent: agent("twice"), OK: true, Tell: talk(),
+			Agent: agent("twice"), OK: true,
+			Tell:  when("an answer to nothing", func(p *drivertest.Process, _ driver.Conversation) { _ = p.CloseInput(t.Context()) }),
 			Facts: []string{"listening ", "faulted an answer to nothing", "stopped completed"},
 		},
 	)
@@ -132,6 +133,7 @@ func TestBadPrograms(t *testing.T) {
 		"Gone": {mode: "echo", agent: func(a *driver.Agent) { a.Command = []string{"/proc/self/mem"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of them wait for a grace to be over
 			a := agent(c.mode)
 			a.Workspace = t.TempDir()
 			if c.agent != nil {

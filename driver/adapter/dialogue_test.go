@@ -1,11 +1,15 @@
 package adapter_test
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
+	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
 func TestDialogues(t *testing.T) {
@@ -16,4 +20,48 @@ func TestDialogues(t *testing.T) {
 	for _, file := range files {
 		drivertest.Dialogue(t, plain{}, adapter.Part{}, file)
 	}
+}
+
+// What is recorded of a real program is played again with the same events.
+func TestRecord(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "echo.jsonl")
+	part := adapter.Part{What: driver.Turn, Dir: dir, Command: []string{os.Args[0], programVerb, "echo"}}
+	prompts := []speech.Order{{Type: speech.OrderStart, Text: "look at " + dir}, {Type: speech.OrderPrompt, Text: "two"}, {}}
+	stop := drivertest.Record(t, plain{}, part, os.Environ(), file, func(e speech.Event) []speech.Order {
+		if e.Type != "" && e.Type != driver.Listening {
+			return nil
+		}
+		next := prompts[:1]
+		prompts = prompts[1:]
+		return next
+	}, os.Args[0], "/usr/bin/program")
+	if !stop.OK {
+		t.Fatalf("stopped %+v", stop)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(b, []byte(dir)) || bytes.Count(b, []byte(`"dir":"order"`)) != 2 || bytes.Count(b, []byte("you said: look at /work/repo")) != 1 {
+		t.Errorf("recorded:\n%s", b)
+	}
+	t.Chdir(dir)
+	if err := os.MkdirAll(filepath.Join("testdata", "transcripts"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	events := `{"type":"said","text":"you said: look at /work/repo","part":true}
+{"type":"said"}
+{"type":"listening","input":45}
+{"type":"said","text":"you said: two","part":true}
+{"type":"said"}
+{"type":"listening","input":76}
+{"type":"stopped","ok":true,"reason":"completed"}
+`
+	if err := os.WriteFile(filepath.Join("testdata", "transcripts", "echo.raw"), []byte(events), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("UPDATE", "")
+	part.Dir, part.Command = "", []string{"/usr/bin/program", programVerb, "echo"}
+	drivertest.Dialogue(t, plain{}, part, file)
 }

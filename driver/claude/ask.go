@@ -83,7 +83,7 @@ func ask(id string, r request, dir string, raw json.RawMessage) question {
 	c := ourCall(r.Tool, r.Input)
 	q := question{request: id, subagent: r.Agent, answers: make(map[string]answer)}
 	q.told = speech.Event{
-		Type: driver.PermissionAsked, ID: id, Tool: c.Tool, Args: c.Args,
+		Type: driver.PermissionAsked, ID: id, Tool: c.Tool, Args: c.Args, Cut: c.Cut,
 		Text: askedWords(c, r), Paths: c.paths(dir, r.BlockedPath), Raw: raw,
 	}
 	input := r.Input

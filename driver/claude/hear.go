@@ -234,6 +234,7 @@ func (h *hearing) words(kind driver.FactKind, text, parent string) {
 		}
 		return
 	}
+	whole := true
 	for i := range h.pieces {
 		p := &h.pieces[i]
 		told := p.text.String()
@@ -241,8 +242,12 @@ func (h *hearing) words(kind driver.FactKind, text, parent string) {
 			continue
 		}
 		h.pieces = append(h.pieces[:i], h.pieces[i+1:]...)
-		text = text[len(told):]
+		text, whole = text[len(told):], false
 		break
+	}
+	if whole {
+		h.out.Say(kind, "", text)
+		return
 	}
 	h.out.Speak(kind, text)
 	h.out.Hush()
@@ -261,7 +266,7 @@ func (h *hearing) call(id, name string, input, raw json.RawMessage) {
 		h.fault("a call of a tool without a name", raw)
 		return
 	}
-	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: c.Tool, Text: c.what(), Args: c.Args, Raw: speech.CutRaw(raw)})
+	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: c.Tool, Text: c.what(), Args: c.Args, Cut: c.Cut, Raw: speech.CutRaw(raw)})
 }
 
 // rate hears that a limit is reached, which does not always end an answer: some go on at a price.
@@ -297,7 +302,7 @@ func (h *hearing) result(m message, mine string) heard {
 			h.withdraw(id)
 		}
 	}
-	if m.Origin != nil && m.Origin.Kind == "task-notification" || mine == "" || len(m.Answers) > 0 && !contains(m.Answers, mine) {
+	if m.Origin != nil && m.Origin.Kind == "task-notification" || mine == "" {
 		return heard{}
 	}
 	stop, until := verdict(m.result, m.Subtype, h.limits, h.now())
@@ -340,17 +345,23 @@ func (h *hearing) asked(id string, r request, raw json.RawMessage) heard {
 	return heard{}
 }
 
-// answer answers a question that is open. False: it is not, or there is no such option.
-func (h *hearing) answer(o speech.Order) (any, bool) {
+// answer is what is sent for the answer to a question; nil where it is not open, or has no such option:
+// then it stays open.
+func (h *hearing) answer(o speech.Order) any {
 	q, open := h.open[o.ID]
 	if !open {
-		return nil, false
+		return nil // it was answered or withdrawn meanwhile
+	}
+	if o.Option == "" || o.Option == "cancelled" {
+		o.Option = optionDeny
 	}
 	response, ok := q.response(o.Option, o.Text)
-	if ok {
-		delete(h.open, o.ID)
+	if !ok {
+		h.fault(fmt.Sprintf("the question %s offers no answer %q; it stays open", cut(clean(o.ID), 80), cut(clean(o.Option), 80)), nil)
+		return nil
 	}
-	return response, ok
+	delete(h.open, o.ID)
+	return response
 }
 
 func (h *hearing) withdraw(id string) {

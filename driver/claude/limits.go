@@ -19,7 +19,7 @@ const (
 	reasonTurns      = "max_turns"
 	reasonBudget     = "max_budget"
 	reasonRefused    = "refused"
-	reasonResume     = "resume_failed" // the conversation that was to go on is not there
+	reasonNotResumed = "not_resumed" // the conversation that was to go on is not there
 )
 
 const (
@@ -69,7 +69,7 @@ func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop,
 	case subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted":
 		stop.Reason = reasonBudget
 	case resumeWords.MatchString(text):
-		stop.Reason = reasonResume
+		stop.Reason = reasonNotResumed
 	}
 	if stop.Detail == "" {
 		stop.Detail = strings.TrimSpace(strings.Join([]string{subtype, r.TerminalReason, r.StartupFailure, seen.word}, " "))

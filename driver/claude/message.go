@@ -60,7 +60,6 @@ type result struct {
 	Origin         *struct {
 		Kind string `json:"kind"`
 	} `json:"origin"`
-	Answers []string `json:"user_message_uuids"`
 }
 
 type task struct {

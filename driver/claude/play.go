@@ -2,7 +2,7 @@ package claude
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,6 +38,7 @@ type game struct {
 	told  adapter.Told
 	*hearing
 
+	prompts   int // given so far
 	ready     bool
 	mine      string // the id of the prompt that is being answered; empty: none is
 	listened  int64  // what the last listening event said; -1: none was told since the last answer
@@ -101,10 +102,7 @@ func (g *game) order(o speech.Order, ok bool) *driver.Stop {
 	case !ok:
 		g.refuseAll()
 	case o.Type == speech.OrderAnswer:
-		if response, open := g.answer(o); open {
-			g.send(response)
-			g.stage.Out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: o.ID, Text: o.Option})
-		}
+		g.answered(o)
 	case o.Type == speech.OrderCancel:
 		if g.mine == "" {
 			return &driver.Stop{Reason: reasonCancelled}
@@ -120,13 +118,18 @@ func (g *game) interrupt() {
 	g.send(map[string]any{"type": "control_request", "request_id": interruptID, "request": map[string]any{"subtype": "interrupt"}})
 }
 
+// answered gives the program the answer to a question that is open.
+func (g *game) answered(o speech.Order) {
+	if response := g.answer(o); response != nil {
+		g.send(response)
+		g.stage.Out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: o.ID, Text: o.Option})
+	}
+}
+
 // refuseAll refuses what is open: nobody can answer any more.
 func (g *game) refuseAll() {
 	for _, id := range slices.Sorted(maps.Keys(g.open)) {
-		if response, ok := g.answer(speech.Order{ID: id, Option: optionDeny}); ok {
-			g.send(response)
-			g.stage.Out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: id, Text: optionDeny})
-		}
+		g.answered(speech.Order{ID: id, Option: optionDeny})
 	}
 }
 
@@ -192,7 +195,8 @@ func (g *game) next() *driver.Stop {
 		return nil
 	}
 	if text, ok := g.told.Next(); ok {
-		g.mine, g.listened, g.last = newID(), -1, nil
+		g.prompts++
+		g.mine, g.listened, g.last = g.promptID(), -1, nil
 		g.send(prompt(text, g.mine))
 		return nil
 	}
@@ -247,7 +251,7 @@ func (g *game) died() driver.Stop {
 	}
 	stop := driver.Stop{Reason: reasonFailed, Detail: ended.String()}
 	if g.part.Resume != "" && g.named.ID == "" && resumeWords.MatchString(ended.LastWords) {
-		stop.Reason = reasonResume
+		stop.Reason = reasonNotResumed
 	}
 	return stop
 }
@@ -260,10 +264,10 @@ func prompt(text, id string) any {
 	}
 }
 
-// newID is an id as the program makes them, a UUID.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
+// promptID is an id for the prompt that is next, as the program makes them: a UUID, the same for the
+// same prompt of the same session.
+func (g *game) promptID() string {
+	b := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%d", g.part.Name, g.part.Session, g.part.Attempt, g.prompts))
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }

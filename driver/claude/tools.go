@@ -1,8 +1,11 @@
 package claude
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -44,8 +47,10 @@ const essentialBytesMax = 400 // of a call, in one line
 
 // call is a tool with its arguments, in our words.
 type call struct {
-	Tool   string
-	Args   json.RawMessage // a JSON object, or nil
+	Tool string
+	Args json.RawMessage // a JSON object, or nil
+	Cut  []string        // arguments that were given twice, in two ways: nobody knows which counts
+
 	fields map[string]json.RawMessage
 }
 
@@ -60,12 +65,17 @@ func ourCall(name string, input json.RawMessage) call {
 	}
 	c.Args = input
 	renamed := false
-	for theirs, ours := range aliases {
+	for _, theirs := range slices.Sorted(maps.Keys(aliases)) {
+		ours := aliases[theirs]
 		value, there := c.fields[theirs]
-		if _, taken := c.fields[ours]; there && !taken {
+		other, taken := c.fields[ours]
+		switch {
+		case there && !taken:
 			delete(c.fields, theirs)
 			c.fields[ours] = value
 			renamed = true
+		case there && !bytes.Equal(value, other):
+			c.Cut = append(c.Cut, ours)
 		}
 	}
 	if renamed {

@@ -31,6 +31,7 @@ import (
 //	wait   so much time goes by (Seconds)
 //	stop   the adapter is asked to stop, as by SIGTERM
 //	exit   the program ends (Code, Signal)
+//	over   nobody will say any more; so it is at the recording's end, too
 type Entry struct {
 	T       float64         `json:"t,omitempty"` // when it was recorded; for people
 	Dir     string          `json:"dir"`
@@ -126,7 +127,9 @@ func (d *dialogue) play(p adapter.Protocol, part adapter.Part, entries []Entry) 
 		d.do(i, e, orders, stop, &taken)
 	}
 	synctest.Wait()
-	close(orders)
+	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Dir == "over" }) {
+		close(orders)
+	}
 	select {
 	case <-done:
 	case <-time.After(dialoguePatience):
@@ -174,6 +177,8 @@ func (d *dialogue) do(i int, e Entry, orders chan<- speech.Order, stop chan stru
 		<-time.After(time.Duration(e.Seconds * float64(time.Second)))
 	case "stop":
 		close(stop)
+	case "over":
+		close(orders)
 	case "exit":
 		d.program.end(driver.Exit{Code: e.Code, Signal: e.Signal})
 	default:

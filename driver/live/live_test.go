@@ -21,9 +21,9 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/live"
 )
 
-// storyMax is how long a whole story may take. Programs need seconds to start, and this machine may
-// have two cores and other things to do.
-const storyMax = 3 * time.Minute
+// waitMax is for anything that a story waits for. Programs need seconds to start, and this machine
+// may have two cores and other things to do.
+const waitMax = time.Minute
 
 func TestMain(m *testing.M) {
 	adapter.Intercept(acp.Driver{})
@@ -46,6 +46,7 @@ var drivers = map[string]driver.Driver{"acp": acp.Driver{}}
 type story struct {
 	*testing.T
 	ctx     context.Context
+	cancel  func()
 	model   *scriptmodel.Server
 	program live.Program
 	driver  driver.Driver
@@ -61,10 +62,10 @@ func begin(t *testing.T, ready func(testing.TB, *scriptmodel.Server) live.Progra
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), storyMax)
+	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	d := drivers[p.Driver]
-	s := &story{T: t, ctx: ctx, model: model, program: p, driver: d, agent: driver.Agent{
+	s := &story{T: t, ctx: ctx, cancel: cancel, model: model, program: p, driver: d, agent: driver.Agent{
 		Name: "coder", Command: p.Command, Workspace: dir, Env: p.Env,
 	}}
 	if err := d.Check(s.agent); err != nil {
@@ -142,6 +143,8 @@ func (s *story) start(kind driver.Kind, resume, prompt string) *talk {
 // until reads facts up to the one that is waited for.
 func (k *talk) until(what string, ok func(driver.Fact) bool) driver.Fact {
 	k.Helper()
+	late := time.AfterFunc(waitMax, k.cancel)
+	defer late.Stop()
 	for {
 		f, err, more := k.next()
 		if !more || err != nil {

@@ -1,0 +1,275 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// Five thousand updates, as fast as a pipe takes them: a real library drops the connection here.
+func TestManyUpdates(t *testing.T) {
+	const n = 5000
+	var want strings.Builder
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		for i := range n {
+			f.says(fmt.Sprintf("%d ", i))
+			fmt.Fprintf(&want, "%d ", i)
+		}
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	s.ended(true, "completed", "")
+	if got := s.text(driver.Said); got != want.String()+"\n" {
+		t.Errorf("%d bytes were said, %d of them arrived", want.Len(), len(got))
+	}
+}
+
+// A message of 11 MiB is a message; one of 65 MiB is passed over, and what follows it is heard.
+func TestLongLines(t *testing.T) {
+	const mebi = 1 << 20
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		f.update(`{"sessionUpdate":"tool_call","toolCallId":"c1","title":"write","kind":"edit","rawInput":{"file_path":"big","content":"` + strings.Repeat("x", 11*mebi) + `"}}`)
+		f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}`)
+		f.print("%s", `{"jsonrpc":"2.0","method":"session/update","params":"`+strings.Repeat("y", 65*mebi)+`"}`)
+		f.says("after")
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	s.ended(true, "completed", "")
+	calls := s.of(driver.ToolCalled)
+	if len(calls) != 1 || calls[0].Tool != "Write" || calls[0].Text != "big" || fmt.Sprint(calls[0].Cut) != "[content]" {
+		t.Errorf("%d calls, cut %v", len(calls), calls[0].Cut)
+	}
+	if faults := s.of(driver.Faulted); len(faults) != 1 || !strings.Contains(faults[0].Text, "was not read") {
+		t.Errorf("faults %+v", faults)
+	}
+	if got := s.text(driver.Said); got != "after\n" {
+		t.Errorf("said %q", got)
+	}
+}
+
+// What is no message, or none that is known, is told and disturbs nothing.
+func TestNoise(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.print("Welcome to the program!")
+		f.print("")
+		f.print(`{"a":`)
+		f.print(`[{"jsonrpc":"2.0","id":1,"result":{}}]`)
+		f.greeted()
+		p := f.expect("session/prompt")
+		f.update(`{"sessionUpdate":"dance","step":1}`)
+		f.update(`{"sessionUpdate":"available_commands_update","availableCommands":[]}`)
+		f.update(`7`)
+		f.print(`{"jsonrpc":"2.0","method":"_vendor/news","params":{"a":1}}`)
+		f.print(`{"jsonrpc":"2.0","id":"x","method":"craft/drain","params":{}}`)
+		if r := f.reply(`"x"`); r.Error == nil || r.Error.Code != methodNotFound {
+			t.Errorf("answered %+v", r)
+		}
+		f.print(`{"jsonrpc":"2.0","id":3,"method":"fs/write_text_file","params":{"path":"/work/repo/a","content":"b"}}`)
+		if r := f.reply(`3`); r.Error == nil || r.Error.Code != methodNotFound {
+			t.Errorf("answered %+v", r)
+		}
+		f.print(`{"jsonrpc":"2.0","id":99,"result":{}}`)
+		f.print(`{"jsonrpc":"2.0","id":%s0,"result":{}}`, p.ID)
+		f.print(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`)
+		f.print(`{"id":{},"method":"x"}`)
+		f.print(`{"id":4,"method":7}`)
+		f.print(`{"id":5}`)
+		f.print(`{"jsonrpc":"2.0","id":"%s","result":{"stopReason":"end_turn"}}`, p.ID) // its number as a text
+		f.next()
+	})
+	s.ended(true, "completed", "")
+	if got := len(s.of(driver.Faulted)); got != 12 {
+		t.Errorf("%d faults:\n%s", got, s.raw.String())
+	}
+	for _, e := range s.of(driver.Said) {
+		if e.Tool != "stdout" {
+			t.Errorf("said %+v: those are not the agent's words", e)
+		}
+	}
+}
+
+// A program that repeats a fault fills nobody's log.
+func TestRepeatedFault(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		for range 500 {
+			f.update(`{"sessionUpdate":"dance"}`)
+		}
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	s.ended(true, "completed", "")
+	if faults := s.of(driver.Faulted); len(faults) != sameFaultsMax || !strings.Contains(faults[sameFaultsMax-1].Text, "not told") {
+		t.Errorf("%d faults", len(faults))
+	}
+}
+
+// A program that writes much before it reads is read meanwhile: nobody waits for the other for ever.
+func TestBothTalk(t *testing.T) {
+	s := newScene(t, driver.Turn, strings.Repeat("prompt ", 20_000))
+	s.told = func(s *scene, e speech.Event) {
+		if e.Type == driver.Listening {
+			close(s.orders)
+		}
+	}
+	s.play(func(f *fake) {
+		f.greeted()
+		id := 100
+		for range 200 { // questions that nobody reads the answers to yet
+			id++
+			f.print(`{"jsonrpc":"2.0","id":%d,"method":"vendor/%s","params":{}}`, id, strings.Repeat("m", 5000))
+		}
+		f.result(f.expect("session/prompt"), `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	s.ended(true, "completed", "")
+}
+
+// Chunks of two messages are two lines; another session's words are not the agent's.
+func TestMessages(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		chunk := func(session, id, text string) {
+			f.print(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","messageId":%q,"content":{"type":"text","text":%q}}}}`, session, id, text)
+		}
+		chunk("s1", "m1", "one ")
+		chunk("s2", "m9", "somebody else")
+		chunk("s1", "m1", "message")
+		chunk("s1", "m2", "another")
+		f.update(`{"sessionUpdate":"agent_message_chunk","messageId":"m2","content":{"type":"resource_link","name":" a.go","uri":"file:///a.go"}}`)
+		f.update(`{"sessionUpdate":"agent_message_chunk","messageId":"m3","content":{"type":"image","mimeType":"image/png","data":"AAAA"}}`)
+		f.update(`{"sessionUpdate":"plan","entries":[{"content":"look","status":"completed"},{"content":"do","status":"pending"}]}`)
+		f.update(`{"sessionUpdate":"plan","entries":[{"content":"look","status":"completed"},{"content":"do","status":"pending"}]}`)
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	if got, want := s.text(driver.Said), "one message\nanothera.go file:///a.go\n[image image/png]\n"; got != want {
+		t.Errorf("said %q, want %q", got, want)
+	}
+	var plans []string
+	for _, e := range s.of(driver.Said) {
+		if e.Tool == "plan" {
+			plans = append(plans, e.Text)
+		}
+	}
+	if fmt.Sprint(plans) != "[[completed] look; [pending] do]" {
+		t.Errorf("plans %q", plans)
+	}
+}
+
+// What was used is told once: what is told on the way is not counted again at the end.
+func TestUsage(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		f.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":""},"_meta":{"usage":{"inputTokens":100,"outputTokens":20}}}`)
+		f.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":""},"_meta":{"usage":{"inputTokens":50,"outputTokens":-1}}}`)
+		f.update(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":0.25,"currency":"USD"}}`)
+		f.update(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":0.75,"currency":"USD"}}`)
+		f.update(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":99,"currency":"JPY"}}`)
+		f.update(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":0.5,"currency":"USD"}}`)
+		f.result(p, `{"stopReason":"end_turn","usage":{"inputTokens":150,"outputTokens":40}}`)
+		f.next()
+	})
+	var sum driver.Usage
+	for _, e := range s.of(driver.UsageReported) {
+		sum.InputTokens, sum.OutputTokens, sum.CostUSD = sum.InputTokens+e.InputTokens, sum.OutputTokens+e.OutputTokens, sum.CostUSD+e.CostUSD
+	}
+	if want := (driver.Usage{InputTokens: 150, OutputTokens: 40, CostUSD: 0.75}); sum != want {
+		t.Errorf("used %+v, want %+v", sum, want)
+	}
+}
+
+// A call is told when it is whole, when it is asked about, when it is over, or when nothing more comes.
+func TestCallsAreToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, driver.Work, "go")
+		s.play(func(f *fake) {
+			f.greeted()
+			p := f.expect("session/prompt")
+			f.update(`{"sessionUpdate":"tool_call","toolCallId":"late","title":"bash","kind":"execute","status":"pending","rawInput":{"cwd":"/work/repo"}}`)
+			f.update(`{"sessionUpdate":"tool_call","toolCallId":"whole","title":"bash","kind":"execute","status":"pending","rawInput":{}}`)
+			f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"whole","status":"in_progress","title":"Run ls","rawInput":{"command":"ls"}}`)
+			f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"whole","status":"completed","title":"done"}`)
+			f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"only an update","status":"failed","_meta":{"toolName":"write_file"}}`)
+			f.says("so")
+			<-time.After(3 * time.Second) // of the bubble's clock
+			f.update(`{"sessionUpdate":"tool_call","toolCallId":"end","title":"think hard","kind":"think"}`)
+			f.result(p, `{"stopReason":"end_turn"}`)
+			f.next()
+		})
+		var told []string
+		for _, e := range s.of(driver.ToolCalled) {
+			told = append(told, e.Tool+" "+e.Text)
+		}
+		if got, want := strings.Join(told, "; "), "Bash ls; Write Write; Bash bash; think think hard"; got != want {
+			t.Errorf("told %s\nwant %s", got, want)
+		}
+	})
+}
+
+// Empty and odd prompts.
+func TestPrompts(t *testing.T) {
+	s := newScene(t, driver.Work, " \n").play(func(f *fake) { f.greeted(); f.next() })
+	s.ended(false, "failed", "session_prompt")
+	s = newScene(t, driver.Turn, "")
+	close(s.orders)
+	s.play(func(f *fake) { f.greeted(); f.next() })
+	s.ended(true, "completed", "")
+}
+
+// What every decoder owes: whatever comes, it gives something.
+func FuzzHear(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}`,
+		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"c","title":"write","kind":"edit","rawInput":{"filePath":"a"},"locations":[{"path":"a"}],"content":[{"type":"diff","path":"a","oldText":null,"newText":"b"}]}}}`,
+		`{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"plan","entries":[{"content":"x","status":"pending"}]}}}`,
+		`{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"config_option_update","configOptions":[{"id":"mode","category":"mode","currentValue":"a","options":[{"value":"a","options":[{"value":"b"}]}]}]}}}`,
+		`{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"usage_update","cost":{"amount":1e300}},"_meta":{"usage":{}}}}`,
+		`{"jsonrpc":"2.0","id":{},"method":"session/request_permission","params":{}}`,
+		`{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"toolCall":{"toolCallId":"c","title":"rm","kind":"execute","rawInput":{"command":["a",""],"cmd":"b"}},"options":[{"optionId":"default","kind":"allow_once"}]}}`,
+		`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"q"}}`,
+		`{"id":7,"error":{"code":1.5,"message":"429 retry after 1e9 h","data":{"retryAfter":"x","resetsAt":1e300}}}`,
+		`{"id":7,"error":"x"}`, `{}`, `{"method":null}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if !json.Valid(b) || !strings.HasPrefix(strings.TrimLeft(string(b), " \t"), "{") || strings.ContainsAny(string(b), "\n") {
+			t.Skip() // the adapter hands on whole objects alone
+		}
+		s := newScene(t, driver.Work, "go")
+		s.told = func(s *scene, e speech.Event) {
+			if e.Type == driver.PermissionAsked {
+				s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: ""})
+			}
+		}
+		s.play(func(f *fake) {
+			f.greeted()
+			p := f.expect("session/prompt")
+			f.print("%s", b)
+			f.says("still here")
+			f.result(p, `{"stopReason":"end_turn"}`)
+			f.next()
+		})
+		if m := decode(b); m.kind == response {
+			return // it may have ended the answer
+		}
+		if s.ended(true, "completed", ""); !strings.HasSuffix(s.text(driver.Said), "still here\n") {
+			t.Errorf("said %q after %q", s.text(driver.Said), b)
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package drivertest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// Record holds a conversation with a real program and writes it down as Dialogue plays it. tell is
+// asked for orders after each event, first with a zero one: the first order must be a start; one
+// without a type says that no more will come. replace are pairs of what is written otherwise, as
+// strings.NewReplacer takes them: the workspace should be recorded as /work/repo, and names of this machine
+// and its user not at all. It gives the terminal event.
+func Record(t *testing.T, p adapter.Protocol, part adapter.Part, env []string, file string, tell func(speech.Event) []speech.Order, replace ...string) driver.Stop {
+	t.Helper()
+	r := &recorder{began: time.Now(), replace: strings.NewReplacer(append(replace, part.Dir, recordedDir)...)}
+	asked, orders := make(chan speech.Event, 1<<16), make(chan speech.Order)
+	stage := adapter.NewStage(speech.NewWriter(&lineTap{each: func(line []byte) {
+		var e speech.Event
+		must(t, json.Unmarshal(line, &e))
+		if e.Type == driver.Stopped {
+			r.over.Store(true)
+		}
+		asked <- e
+	}}), part.Dir, env)
+	stage.Orders, stage.Starts = orders, func(c adapter.Command) (adapter.Process, error) {
+		process, err := adapter.StartProcess(c)
+		if err != nil {
+			return nil, err
+		}
+		r.note(Entry{Dir: "start", Argv: c.Argv, Env: variables(c.Env[len(stage.Env):])})
+		return &tapped{Process: process, r: r}, nil
+	}
+	over, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		tellAll(r, tell, asked, orders, over)
+	}()
+	stop := adapter.Perform(t.Context(), p, part, stage)
+	close(over)
+	<-told
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	writeEntries(t, file, r.entries)
+	return stop
+}
+
+// tellAll gives the orders that tell wants, and notes each that was taken.
+func tellAll(r *recorder, tell func(speech.Event) []speech.Order, asked <-chan speech.Event, orders chan<- speech.Order, over <-chan struct{}) {
+	var e speech.Event
+	var taken int64
+	open := true
+	for {
+		for _, o := range tell(e) {
+			if o.Type == "" && open {
+				r.note(Entry{Dir: "over"})
+				close(orders)
+				open = false
+			}
+			if !open {
+				break
+			}
+			taken += int64(len(o.Encode()))
+			o.End = taken
+			at := r.note(Entry{Dir: "order", Msg: bytes.TrimSpace(o.Encode())}) // before what comes of it
+			select {
+			case orders <- o:
+			case <-over:
+				r.forget(at)
+				return
+			}
+		}
+		select {
+		case e = <-asked:
+		case <-over:
+			return
+		}
+	}
+}
+
+type recorder struct {
+	began   time.Time
+	replace *strings.Replacer
+	over    atomic.Bool // the terminal event was told: how the program ends now is our doing
+
+	mu      sync.Mutex
+	entries []Entry
+}
+
+// note adds an entry and says where it is.
+func (r *recorder) note(e Entry) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.T = float64(time.Since(r.began).Milliseconds()) / 1000
+	for i := range e.Argv {
+		e.Argv[i] = r.replace.Replace(e.Argv[i])
+	}
+	e.Msg, e.Text = json.RawMessage(r.replace.Replace(string(e.Msg))), r.replace.Replace(e.Text)
+	if len(e.Msg) == 0 {
+		e.Msg = nil
+	}
+	r.entries = append(r.entries, e)
+	return len(r.entries) - 1
+}
+
+func (r *recorder) forget(at int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entries = slices.Delete(r.entries, at, at+1)
+}
+
+// line notes one line that was written by somebody.
+func (r *recorder) line(dir string, line []byte) {
+	switch {
+	case object(line) != nil:
+		r.note(Entry{Dir: dir, Msg: bytes.Clone(line)})
+	case dir == "recv":
+		r.note(Entry{Dir: "print", Text: strings.ToValidUTF8(string(line), "\uFFFD")})
+	default:
+		r.note(Entry{Dir: dir, Msg: encoded(string(line))})
+	}
+}
+
+// tapped is a process whose input and output are noted.
+type tapped struct {
+	adapter.Process
+	r *recorder
+}
+
+func (p *tapped) Stdin() io.WriteCloser {
+	return struct {
+		io.Writer
+		io.Closer
+	}{io.MultiWriter(p.Process.Stdin(), &lineTap{each: func(l []byte) { p.r.line("send", l) }}), p.Process.Stdin()}
+}
+
+func (p *tapped) Stdout() io.ReadCloser {
+	out := p.Process.Stdout()
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(out, &lineTap{each: func(l []byte) { p.r.line("recv", l) }}), out}
+}
+
+func (p *tapped) Wait() driver.Exit {
+	exit := p.Process.Wait()
+	if !p.r.over.Load() {
+		p.r.note(Entry{Dir: "exit", Code: exit.Code, Signal: exit.Signal})
+	}
+	return exit
+}
+
+// lineTap calls each with every whole line that is written to it.
+type lineTap struct {
+	each func(line []byte)
+	rest []byte
+}
+
+func (l *lineTap) Write(b []byte) (int, error) {
+	l.rest = append(l.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(l.rest, []byte{'\n'})
+		if !ok {
+			return len(b), nil
+		}
+		l.each(line)
+		l.rest = rest
+	}
+}
