@@ -72,21 +72,21 @@ func (j *job) due() bool {
 }
 
 // prepareWork says how an agent's process is started that has work in a session folder.
-func (e *Engine) prepareWork(ctx context.Context, m *member, s team.Session) (driver.Launch, error) {
+func (e *Engine) prepareWork(ctx context.Context, m *member, s team.Session) (readied, error) {
 	j, err := e.jobOf(ctx, s)
 	if err != nil {
-		return driver.Launch{}, fmt.Errorf("look at its session folder: %w", err)
+		return readied{}, fmt.Errorf("look at its session folder: %w", err)
 	}
 	if !j.due() {
 		e.folders.poke() // the team does not know yet
-		return driver.Launch{}, errors.New("the conversation went on without it")
+		return readied{}, errors.New("the conversation went on without it")
 	}
 	agent, err := e.agentFor(m)
 	if err != nil {
-		return driver.Launch{}, err
+		return readied{}, err
 	}
 	if err := os.MkdirAll(agent.Workspace, 0o755); err != nil { //nolint:gosec // as public as its repository
-		return driver.Launch{}, fmt.Errorf("its workspace cannot be made: %w", err)
+		return readied{}, fmt.Errorf("its workspace cannot be made: %w", err)
 	}
 	n := j.work.Conversation
 	state := j.work.Agent
@@ -99,31 +99,31 @@ func (e *Engine) prepareWork(ctx context.Context, m *member, s team.Session) (dr
 		"FAIRLEAD_CONVERSATION="+dispatch.ConversationID(n), "FAIRLEAD_STATE="+state,
 		"FAIRLEAD_OUTPUTS="+strings.TrimSuffix(j.folder.Workspace(n), string(filepath.Separator)), "FAIRLEAD_DIALOGUE="+j.folder.DialoguePath(n))
 	if err := m.driver.Check(agent); err != nil {
-		return driver.Launch{}, err
+		return readied{}, err
 	}
 	session := driver.Session{ID: s.ID, Kind: driver.Work, Prompt: workPrompt(&j.session, j.folder, j.work), Told: true, Attempt: 1}
 	if !j.main() {
-		return m.driver.Launch(agent, session)
+		return e.launch(ctx, m, s, agent, session)
 	}
 	box, layers, err := e.boxed(ctx, s, j)
 	if err != nil {
-		return driver.Launch{}, err
+		return readied{}, err
 	}
 	if box != nil {
 		agent.Env = append(agent.Env, "TMPDIR="+e.privateTemp(s.ID))
 	}
-	launch, err := m.driver.Launch(agent, session)
+	ready, err := e.launch(ctx, m, s, agent, session)
 	if err != nil {
-		return driver.Launch{}, err
+		return readied{}, err
 	}
 	check := Layer{Name: "check", Text: "not needed: the kernel keeps it from writing"}
 	if box != nil {
-		launch.Argv = sandbox.Wrap(box.exe, launch.Argv, box.box)
+		ready.launch.Argv = sandbox.Wrap(box.exe, ready.launch.Argv, box.box)
 	} else {
 		check = e.rememberTree(m.conf.Name, s.ID)
 	}
 	e.setLayers(j.name, append(layers, check))
-	return launch, nil
+	return ready, nil
 }
 
 // privateTemp is MAIN's own folder for what it throws away.

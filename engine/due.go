@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -36,6 +37,7 @@ func (e *Engine) untilDue() time.Duration {
 	}
 	earlier(e.dues.next())
 	earlier(e.team.Crew.Deadline())
+	earlier(e.team.Book.Deadline())
 	if next.IsZero() {
 		return lookMax
 	}
@@ -93,6 +95,9 @@ func (e *Engine) dueEvents() []request {
 	}
 	batch = append(batch, e.dueInChannels(now)...)
 	batch = append(batch, e.leadDue()...)
+	if at := e.team.Book.Deadline(); !at.IsZero() && !now.Before(at) {
+		batch = append(batch, request{event: &team.Event{Actor: byTimer, What: question.Due{}}})
+	}
 	for _, id := range e.team.RunIDs() {
 		if at := e.team.DeadlineRun(id); !at.IsZero() && !now.Before(at) {
 			batch = append(batch, request{event: &team.Event{Actor: byTimer, Run: id, What: team.TimerFired{}}})

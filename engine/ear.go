@@ -27,6 +27,11 @@ type ear struct {
 	lead    *leadEar // of one whose markers count: it leads the team, or works for a session folder
 	work    *workEar // of one that works for a session folder
 
+	also  []team.Event    // of the report that is being made: what it asks, and what its conversation is called
+	asks  []driver.Ask    // the questions among them
+	limit *team.RateLimit // what its provider said last
+	anew  bool            // it was said that it goes on with nothing
+
 	stray   []team.Event // of the report that is being made: what counts only where the lead says it
 	strayed int          // so many, since we listen
 	midway  bool         // the last words go on in the same line
@@ -42,6 +47,7 @@ type heard struct {
 // journal. Output that cannot be read is tried again: the agent goes on talking. The error
 // means that we stop.
 func (l *ear) listen(ctx context.Context) error {
+	l.limit = l.s.RateLimit
 	if s := l.s.Stop; s != nil {
 		l.stop = &driver.Stop{OK: s.OK, Reason: s.Reason, Detail: s.Detail}
 		l.letGo()
@@ -185,8 +191,8 @@ func (l *ear) report(ctx context.Context) error {
 	switch {
 	case l.talk != nil:
 		err = l.reportTalk(ctx)
-	case len(l.stray) > 0:
-		err = l.reportWith(ctx, l.stray)
+	case len(l.stray)+len(l.also) > 0:
+		err = l.reportWith(ctx, append(l.also, l.stray...))
 	default:
 		_, err = l.e.submitOf(ctx, byAgent(l.m.conf.Name), l.m, l.pending)
 	}
@@ -194,13 +200,15 @@ func (l *ear) report(ctx context.Context) error {
 		return err
 	}
 	l.s.Offset = max(l.s.Offset, l.pending.Offset)
+	asks := l.asks
 	l.fresh()
+	l.unheard(ctx, asks)
 	return nil
 }
 
 // fresh begins a report.
 func (l *ear) fresh() {
-	l.pending, l.dirty, l.stray = team.SessionReported{Session: l.s.ID}, false, nil
+	l.pending, l.dirty, l.stray, l.also, l.asks = team.SessionReported{Session: l.s.ID}, false, nil, nil, nil
 	l.talk.fresh()
 }
 
@@ -230,7 +238,11 @@ func (l *ear) hears(ctx context.Context, fact heldFact) (some bool, err error) {
 		}
 		defer l.talk.v.pen.giveBack()
 	}
-	done := l.work.note(ctx, fact)
+	asked, err := l.noteQuestion(ctx, &fact)
+	if err != nil {
+		return false, err
+	}
+	done := l.work.note(ctx, fact) || asked
 	l.dirty = l.dirty || done
 	return l.note(fact) || done, nil
 }

@@ -31,6 +31,13 @@ type Options struct {
 	Waited  func(InboxItem) // is told, beside the loop, that a person is waited for; nil: nobody is
 	Planned func(Plan)      // is told what recovery will do, before it does it; nil: nobody is
 
+	// Offer is where an agent finds our own tools in one session; nil: nowhere.
+	Offer func(agent, session string) driver.MCP
+
+	// Elsewhere finds who else has a conversation open, before it is resumed; nil: nobody looks. The
+	// function of this name is the real one.
+	Elsewhere func(ctx context.Context, conversation string, argv []string) ([]Occupant, error)
+
 	Documents Documents // the files of the team's agents; nil: there are none
 	Sessions  Sessions  // session folders (seed 002); nil: none are followed
 }
@@ -65,12 +72,13 @@ type Engine struct {
 	clock    clock
 	unsaved  int // changes since the last snapshot
 	warned   map[string]bool
-	rebooted bool          // the machine was started anew since the last epoch
-	took     time.Duration // the last append
-	holding  bool          // no errand begins: we are still looking, or going already
-	spun     bool          // the last deadline came to nothing
-	writers  int           // files that are being written
-	behind   uint64        // the epoch that holders had obeyed when the journal knew less; 0: it knew
+	asked    map[string]bool // questions that people were told of, since our start
+	rebooted bool            // the machine was started anew since the last epoch
+	took     time.Duration   // the last append
+	holding  bool            // no errand begins: we are still looking, or going already
+	spun     bool            // the last deadline came to nothing
+	writers  int             // files that are being written
+	behind   uint64          // the epoch that holders had obeyed when the journal knew less; 0: it knew
 	// Sessions that the journal does not know, by whose they are: at first all, then those that run.
 	strangers map[string][]Trace
 	unwritten []*member // whose files wait to be written until others are
@@ -103,6 +111,7 @@ type Engine struct {
 type member struct {
 	conf     *config.Agent
 	driver   driver.Driver
+	rules    rulebook
 	run      string          // whose step has this seat to itself; empty: it is an agent's
 	step     workflow.StepID //
 	session  string          // whose errands these are:
@@ -160,7 +169,7 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 	e := &Engine{
 		opts: opts, log: opts.Log, hub: newHub(),
 		table: make(chan request, tableMax), quit: make(chan struct{}), ready: make(chan struct{}), stopped: make(chan struct{}),
-		members: map[string]*member{}, runs: map[string]*runMember{}, versions: map[string]uint64{}, warned: map[string]bool{},
+		members: map[string]*member{}, runs: map[string]*runMember{}, versions: map[string]uint64{}, warned: map[string]bool{}, asked: map[string]bool{},
 		procs: map[string]Process{}, silent: map[string]string{}, started: time.Now(), holding: true,
 		voices: map[string]*voice{}, waits: map[string]chan struct{}{}, probes: make(chan struct{}, probesMax),
 		books: books{making: make(chan struct{}, 1)}, crew: newCrewSide(), folders: newFolderSide(),
@@ -177,7 +186,12 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 		if !ok {
 			return nil, fmt.Errorf("agent %s: this build of fairlead has no driver %q", conf.Name, conf.Driver)
 		}
-		e.members[conf.Name] = newMember(conf, d)
+		m := newMember(conf, d)
+		var err error
+		if m.rules, err = bookOf(conf); err != nil {
+			return nil, err
+		}
+		e.members[conf.Name] = m
 	}
 	return e, nil
 }

@@ -32,6 +32,8 @@ func (e *Engine) errandsOf(name string) {
 			panic("engine: no such errand: " + string(todo.Do))
 		}
 	}
+	e.answersOf(m, a)
+	e.wanted(name)
 	e.writeNext()
 }
 

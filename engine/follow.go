@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -47,12 +49,27 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 	}
 	what := team.SessionEnded{Session: s.ID, Bytes: ending.Bytes, AtStart: atStart}
 	what.Outcome, what.Why = judge(m, s, ending, ear.stop)
+	if what.Outcome == control.RateLimited && ear.limit != nil {
+		what.Until, what.Why = ear.limit.Until, cmp.Or(ear.limit.Why, what.Why)
+	}
+	denied, err := e.deniedWords(ctx, m, s.ID)
+	if err != nil {
+		return
+	}
+	if what.Why == "" {
+		what.Why = denied
+	} else if denied != "" {
+		what.Why += "; " + denied
+	}
 	if !ear.work.over(ctx, &what) {
 		return
 	}
 	if run, step, isStep := team.StepOf(s.For); isStep {
 		if !e.stepOver(ctx, m, s, run, workflow.StepID(step), &what, kept) {
 			return
+		}
+		if what.Report != nil && denied != "" { // its logs are what people see of a step that went well
+			what.Report.Report.Logs = append(what.Report.Report.Logs[:len(what.Report.Report.Logs):len(what.Report.Report.Logs)], denied)
 		}
 	}
 	if !e.sessionEnded(ctx, m, what, byHolder) {
@@ -75,10 +92,43 @@ func judge(m *member, s team.Session, ending Ending, stop *driver.Stop) (control
 	if ending.Cut > 0 {
 		why = fmt.Sprintf("%d bytes of its output were lost, since the disk took no more; %s", ending.Cut, why)
 	}
-	if !verdict.OK {
+	switch {
+	case verdict.OK:
+		return control.OK, why
+	case stop != nil && !stop.OK && stop.Reason == reasonLimited:
+		return control.RateLimited, why
+	default:
 		return control.Failed, why
 	}
-	return control.OK, why
+}
+
+// reasonLimited is a driver's word for an answer that was cut off since the provider takes no more.
+const reasonLimited = "rate_limited"
+
+// deniedWords says what a session asked for and was not allowed; empty: nothing. A result that came of
+// it must not look like one that did not.
+func (e *Engine) deniedWords(ctx context.Context, m *member, session string) (text string, err error) {
+	err = e.look(ctx, func(t *team.Team) {
+		if s := m.sitting(t); s != nil && s.ID == session {
+			text = deniedOf(s)
+		}
+	})
+	return text, err
+}
+
+func deniedOf(s *team.Session) string {
+	if s.Denied == 0 {
+		return ""
+	}
+	text := "1 call was denied: "
+	if s.Denied > 1 {
+		text = fmt.Sprintf("%d calls were denied: ", s.Denied)
+	}
+	text += strings.Join(s.DeniedWhat, "; ")
+	if more := s.Denied - len(s.DeniedWhat); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
 }
 
 // letGo closes a conversation that has said its last word. A program that stays all the

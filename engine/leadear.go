@@ -42,6 +42,7 @@ type leadEar struct {
 type heldFact struct {
 	driver.Fact
 	pieces []marker.Piece
+	ruled  bool // of a question for permission: nobody need be waited for
 }
 
 func newLeadEar() *leadEar { return earFor(leadMarkers) }
@@ -137,10 +138,13 @@ func (l *ear) hearsAll(ctx context.Context, facts []heldFact) (some, urgent bool
 			return false, false, err
 		}
 		some = some || one
-		urgent = urgent || one && fact.Kind == driver.Stopped
+		urgent = urgent || one && slices.Contains(urgentKinds, fact.Kind)
 	}
 	return some, urgent || some && l.talk.urgent(), nil
 }
+
+// urgentKinds are the facts that somebody waits for.
+var urgentKinds = []driver.FactKind{driver.Stopped, driver.PermissionAsked, driver.PermissionWithdrawn}
 
 // spoke says that the lead is not silent. It says nothing of a place in the output: to say it
 // again does no harm.

@@ -199,6 +199,10 @@ func (e *Engine) announce(made *draft, touched map[string]bool) {
 			runs[id] = true
 		}
 		switch {
+		case ch.Body.Question != nil:
+			if q := ch.Body.Question.Question; q != nil {
+				touched[q.Agent] = true
+			}
 		case talk.note(ch, e.team), e.leadMoved(ch, touched), e.folderMoved(ch):
 		case ch.Body.Team == nil && !strings.HasPrefix(ch.Entity, "run/"):
 			touched[agentOf(ch.Entity)] = true

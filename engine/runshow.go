@@ -148,8 +148,11 @@ func (e *Engine) Inbox(ctx context.Context) ([]InboxItem, error) {
 				items = append(items, inboxItem(r, todo.Step.Lease.Step))
 			}
 		}
+		for _, q := range t.Book.Open("") {
+			items = append(items, e.inboxQuestion(t, q))
+		}
 	})
-	slices.SortStableFunc(items, func(a, b InboxItem) int { return a.Since.Compare(b.Since) })
+	byAge(items)
 	return items, err
 }
 

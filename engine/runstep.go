@@ -61,24 +61,24 @@ func (e *Engine) factsOf(t *team.Team, s team.Session, run string, step workflow
 }
 
 // prepareStep says how a step's process is started, and makes what it needs.
-func (e *Engine) prepareStep(ctx context.Context, m *member, s team.Session, run string, step workflow.StepID) (driver.Launch, error) {
+func (e *Engine) prepareStep(ctx context.Context, m *member, s team.Session, run string, step workflow.StepID) (readied, error) {
 	var f stepFacts
 	ok := false
 	if err := e.look(ctx, func(t *team.Team) { f, ok = e.factsOf(t, s, run, step) }); err != nil {
-		return driver.Launch{}, err
+		return readied{}, err
 	}
 	if !ok {
-		return driver.Launch{}, errors.New("the attempt is over")
+		return readied{}, errors.New("the attempt is over")
 	}
 	artifacts := filepath.Join(f.dir, "artifacts")
 	for _, dir := range []string{filepath.Dir(f.report), filepath.Dir(f.log), artifacts, filepath.Join(f.dir, "manual_inputs")} {
 		if err := os.MkdirAll(dir, dirMode); err != nil {
-			return driver.Launch{}, fmt.Errorf("make a folder of the run: %w", err)
+			return readied{}, fmt.Errorf("make a folder of the run: %w", err)
 		}
 	}
 	for _, old := range []string{f.report, f.log} { // of the attempt before: it must not be taken for this one's
 		if err := setAside(old, s.Lease-1); err != nil {
-			return driver.Launch{}, err
+			return readied{}, err
 		}
 	}
 	f.cmd.Env, f.cmd.ArtifactsDir = f.env, artifacts
@@ -86,7 +86,7 @@ func (e *Engine) prepareStep(ctx context.Context, m *member, s team.Session, run
 		places := interop.PromptPlaces{Repo: f.repo, Beside: filepath.Dir(f.how.Workflow)}
 		path, err := places.Find(f.written)
 		if err != nil {
-			return driver.Launch{}, err
+			return readied{}, err
 		}
 		f.cmd.Prompt = path
 	}
@@ -96,30 +96,30 @@ func (e *Engine) prepareStep(ctx context.Context, m *member, s team.Session, run
 		workdir = f.how.Workdir
 	}
 	if m.run != "" {
-		return e.launchCommand(m, s, f, workdir)
+		return e.launchCommand(ctx, m, s, f, workdir)
 	}
-	return e.launchAgent(m, s, f, workdir)
+	return e.launchAgent(ctx, m, s, f, workdir)
 }
 
 // launchCommand is a step that a wrapper, a template or a command of its own plays.
-func (e *Engine) launchCommand(m *member, s team.Session, f stepFacts, workdir string) (driver.Launch, error) {
+func (e *Engine) launchCommand(ctx context.Context, m *member, s team.Session, f stepFacts, workdir string) (readied, error) {
 	f.cmd.Wrapper, f.cmd.WrapperArgs, f.cmd.Template = f.how.Wrapper, f.how.WrapperArgs, f.how.Template
 	argv, err := f.cmd.Argv()
 	if err != nil {
-		return driver.Launch{}, err
+		return readied{}, err
 	}
 	agent := driver.Agent{Name: m.conf.Name, Command: argv, Workspace: workdir, Env: f.cmd.Environ()}
 	if err := m.driver.Check(agent); err != nil {
-		return driver.Launch{}, err
+		return readied{}, err
 	}
-	return m.driver.Launch(agent, driver.Session{ID: s.ID, Kind: driver.Work, Attempt: f.cmd.Attempt})
+	return e.launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Attempt: f.cmd.Attempt})
 }
 
 // launchAgent is a step that one of the team's agents plays, in the run's folder of work.
-func (e *Engine) launchAgent(m *member, s team.Session, f stepFacts, workdir string) (driver.Launch, error) {
+func (e *Engine) launchAgent(ctx context.Context, m *member, s team.Session, f stepFacts, workdir string) (readied, error) {
 	agent, err := e.agentFor(m)
 	if err != nil {
-		return driver.Launch{}, err
+		return readied{}, err
 	}
 	agent.Workspace = workdir
 	agent.Env = append(agent.Env, f.cmd.Environ()...)
@@ -127,17 +127,17 @@ func (e *Engine) launchAgent(m *member, s team.Session, f stepFacts, workdir str
 		agent.Model = f.cmd.Model
 	}
 	if err := m.driver.Check(agent); err != nil {
-		return driver.Launch{}, err
+		return readied{}, err
 	}
 	prompt := ""
 	if f.cmd.Prompt != "" {
 		text, err := readUpTo(f.cmd.Prompt, promptBytesMax)
 		if err != nil {
-			return driver.Launch{}, fmt.Errorf("read the prompt of step %s: %w", f.cmd.StepID, err)
+			return readied{}, fmt.Errorf("read the prompt of step %s: %w", f.cmd.StepID, err)
 		}
 		prompt = string(text)
 	}
-	return m.driver.Launch(agent, driver.Session{ID: s.ID, Kind: driver.Work, Prompt: prompt + footer(f), Attempt: f.cmd.Attempt})
+	return e.launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Prompt: prompt + footer(f), Attempt: f.cmd.Attempt})
 }
 
 // footer tells an agent how its step is reported.

@@ -20,12 +20,15 @@ func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
 	if _, may := e.mayStart(ctx, m, s); !may || !e.alone(ctx, m, s) {
 		return
 	}
-	launch, err := e.prepare(ctx, m, s)
-	if errors.Is(err, errNotAsked) {
+	ready, err := e.prepare(ctx, m, s)
+	switch {
+	case err == nil:
+	case errors.Is(err, errNotAsked):
 		e.startSession(ctx, m, s) // asked once more, it is withdrawn; or is to begin after all
 		return
-	}
-	if err != nil {
+	case errors.Is(err, errLeft), ctx.Err() != nil: // in the second case the next start does it
+		return
+	default:
 		e.cannotStart(ctx, m, s, err.Error())
 		return
 	}
@@ -40,11 +43,12 @@ func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
 	if !may {
 		return
 	}
-	proc, err := e.opts.Host.Start(ctx, s.ID, epoch, launch, m.conf.Grace)
+	proc, err := e.opts.Host.Start(ctx, s.ID, epoch, ready.launch, m.conf.Grace)
 	var before *AlreadyStarted
 	var cannot *CannotStart
 	switch {
 	case err == nil:
+		s.Launch = ready.record
 		e.takeCare(ctx, m, s, proc)
 	case errors.As(err, &cannot):
 		e.cannotStart(ctx, m, s, cannot.Why)
@@ -78,7 +82,7 @@ func (e *Engine) mayStart(ctx context.Context, m *member, s team.Session) (epoch
 // takeCare takes a process that was just started into our care.
 func (e *Engine) takeCare(ctx context.Context, m *member, s team.Session, proc Process) {
 	e.setProc(s.ID, proc)
-	if _, err := e.submitOf(ctx, byHolder, m, team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc)}); err != nil {
+	if _, err := e.submitOf(ctx, byHolder, m, team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc), Launch: s.Launch}); err != nil {
 		if isAnswer(err) {
 			e.log.Error("a process was started for a session that is over, which is a fault in fairlead; it is ended", "session", s.ID, "error", err)
 			_ = proc.End(ctx, 0) // where that fails the next start's sweep finds it
@@ -93,7 +97,7 @@ func (e *Engine) cannotStart(ctx context.Context, m *member, s team.Session, why
 }
 
 // prepare asks the driver how the session is started, and makes what it needs.
-func (e *Engine) prepare(ctx context.Context, m *member, s team.Session) (driver.Launch, error) {
+func (e *Engine) prepare(ctx context.Context, m *member, s team.Session) (readied, error) {
 	if run, step, isStep := team.StepOf(s.For); isStep {
 		return e.prepareStep(ctx, m, s, run, workflow.StepID(step))
 	}
@@ -102,21 +106,21 @@ func (e *Engine) prepare(ctx context.Context, m *member, s team.Session) (driver
 	}
 	agent, err := e.agentFor(m)
 	if err != nil {
-		return driver.Launch{}, err
+		return readied{}, err
 	}
 	if err := os.MkdirAll(agent.Workspace, 0o755); err != nil { //nolint:gosec // as public as its repository
-		return driver.Launch{}, fmt.Errorf("its workspace cannot be made: %w", err)
+		return readied{}, fmt.Errorf("its workspace cannot be made: %w", err)
 	}
 	if err := m.driver.Check(agent); err != nil {
-		return driver.Launch{}, err
+		return readied{}, err
 	}
 	session := sessionFor(m, s)
 	if s.Talks() {
 		if session.Prompt, err = e.firstPrompt(ctx, s); err != nil {
-			return driver.Launch{}, err
+			return readied{}, err
 		}
 	}
-	return m.driver.Launch(agent, session)
+	return e.launch(ctx, m, s, agent, session)
 }
 
 // inputOf is how many bytes of input a process was started with, where its host counts them.
@@ -141,7 +145,7 @@ func (e *Engine) agentFor(m *member) (driver.Agent, error) {
 
 // known is the agent as its driver knows it, without secrets.
 func known(conf config.Agent) driver.Agent {
-	return driver.Agent{Name: conf.Name, Command: conf.Command, Script: conf.Script, Workspace: conf.Workspace, Model: conf.Model}
+	return driver.Agent{Name: conf.Name, Command: conf.Command, Script: conf.Script, Workspace: conf.Workspace, Model: conf.Model, Mode: conf.Mode}
 }
 
 func sessionFor(m *member, s team.Session) driver.Session {

@@ -29,6 +29,7 @@ type voice struct {
 	mu    sync.Mutex
 	talk  team.Talk // what it answers now
 	input int64     // bytes that were written to it, as far as is known
+	waits bool      // its turn waits because it asked so by a call, and not by a word
 }
 
 // pen is held by one at a time. Whoever waits for it goes when he is told to: a host may take as
@@ -58,6 +59,18 @@ func (v *voice) set(talk team.Talk) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.talk = talk
+}
+
+func (v *voice) askedToWait() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.waits
+}
+
+func (v *voice) setWaits(waits bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.waits = waits
 }
 
 func (e *Engine) voice(session string) *voice {
@@ -115,8 +128,9 @@ func (e *Engine) talkErrands(name string) {
 }
 
 // nextToTell chooses what a running session is told now. One thing at a time: only what belongs
-// to the turn that it is answering goes into the middle of an answer. resumes: it goes on
-// already, and need not be told.
+// to the turn that it is answering goes into the middle of an answer, and only to a program that hears
+// it there; all else is kept until the answer is over. resumes: it goes on already, and need not be
+// told.
 func (e *Engine) nextToTell(m *member, s *team.Session, todo []turn.Todo) (next turn.Todo, resumes, ok bool) {
 	stops := map[turn.ChannelID]bool{}
 	for _, one := range todo {
@@ -131,7 +145,7 @@ func (e *Engine) nextToTell(m *member, s *team.Session, todo []turn.Todo) (next 
 		case one.Do == turn.StopWork || stops[one.Token.Channel] || held && !same:
 		case !s.Answers():
 			return one, false, true
-		case same && s.Talk.Re == 0 && one.Do == turn.TellMessage:
+		case same && s.Talk.Re == 0 && one.Do == turn.TellMessage && driver.Steers(m.driver):
 			return one, false, true
 		case same && s.Talk.Re == 0 && one.Do == turn.TellGoOn && m.part.resumed == one.Token:
 			return one, true, true

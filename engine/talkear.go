@@ -223,6 +223,9 @@ func (t *talkEar) note(fact heldFact, pending *team.SessionReported) bool {
 		}
 	case driver.PermissionAsked:
 		t.flush(false)
+		if fact.ruled {
+			return true
+		}
 		if t.toTeam() {
 			t.tell(presence.Faulty{Agent: t.agent, Session: t.session, Fault: askWords + cutText(firstLine(fact.Text), whyShownMax)}, "")
 			break
@@ -242,7 +245,7 @@ func (t *talkEar) note(fact heldFact, pending *team.SessionReported) bool {
 		t.flush(true)
 		t.over, t.waits, t.rested = true, false, t.v.answers().Key
 		pending.Over, pending.Heard = true, fact.Input
-	case driver.Thought, driver.ToolCalled:
+	case driver.Thought, driver.ToolCalled, driver.PermissionAnswered, driver.PermissionWithdrawn:
 		t.goesOn(false)
 		return len(t.events) > 0
 	default: // what it used, and what could not be understood, is no sign that it goes on
@@ -268,10 +271,11 @@ func (v *voice) written() int64 {
 // goesOn ends a wait: an answer to a question was given, or, where it speaks, what it waited for
 // itself has come.
 func (t *talkEar) goesOn(speaks bool) {
-	if !t.asks && !(t.waits && speaks) {
+	if !t.asks && (!speaks || !t.waits && !t.v.askedToWait()) {
 		return
 	}
 	t.asks, t.waits = false, false
+	t.v.setWaits(false)
 	is := t.v.answers()
 	if is.Token.Turn == 0 {
 		return
@@ -391,7 +395,7 @@ func (l *ear) reportTalk(ctx context.Context) error {
 	if len(t.text) > 0 {
 		t.flush(false)
 	}
-	events := append(append(t.events, l.stray...), *l.m.event(byAgent(l.m.conf.Name), l.pending))
+	events := append(slices.Concat(t.events, l.also, l.stray), *l.m.event(byAgent(l.m.conf.Name), l.pending))
 	resume := t.resume
 	_, err := l.e.ask(ctx, request{events: events, look: func(*team.Team) {
 		for _, token := range resume {

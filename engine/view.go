@@ -188,6 +188,7 @@ func (e *Engine) agentView(a *team.Agent) AgentView {
 			view.Session.StartedAt = &s.StartedAt
 		}
 	}
+	e.viewTalk(&view, a)
 	view.Presence = e.presenceOf(a.Name)
 	if m := e.members[a.Name]; m != nil {
 		view.Description = m.conf.Description

@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -57,6 +58,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		strange string
 		part    []partEvidence
 		leads   []leadEvidence
+		asks    []question.Question
 	)
 	err := e.look(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
@@ -66,6 +68,9 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		}
 		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.clock.now())
 		part, leads = partIn(t, a), append(leadIn(t, a, e.clock.now()), e.workIn(t, a, e.clock.now())...)
+		for _, q := range t.Book.Open(name) {
+			asks = append(asks, *q)
+		}
 		view.Agent, strange = e.agentView(a), e.strange(name)
 		if known := e.members[name]; known != nil {
 			written = !known.writing && !e.fileDue(known, a)
@@ -94,6 +99,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		add("holder", now, false, "%s", strange)
 	}
 	processEvidence(&agent, proof, silent, add)
+	talkEvidence(&agent, asks, add)
 	if conf.Workspace != "" {
 		if err := drives.Check(known(conf)); err != nil {
 			add("driver", now, false, "it could not be started now: %s", err)
@@ -217,12 +223,17 @@ func verdict(a AgentView, held bool) string {
 		text += fmt.Sprintf(": session %s runs as process %d%s", a.Session.ID, a.Session.PID, onStep(a.Session))
 	case a.Session != nil:
 		text += ": session " + a.Session.ID + " is about to start" + onStep(a.Session)
+	case a.LimitedUntil != nil:
+		text += ": nothing runs, " + a.LimitedWhy
 	case a.RetryAt != nil:
 		text += fmt.Sprintf(": %d sessions failed in a row; the next try is at %s", a.Failures, a.RetryAt.Format(time.TimeOnly))
 	case a.Loop == "foreign":
 		text += ": its own loop says " + a.CurrentState
 	default:
 		text += ": nothing runs"
+	}
+	if a.AsksWhat != "" {
+		text += "; it waits for a person: " + a.AsksWhat
 	}
 	if a.WaitingBehind != "" {
 		text += "; for its own session " + a.WaitingBehind

@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// What an agent asks for is answered by the rules, by an answer that stands, by a person or by time.
+// Whoever has work in a session folder is judged by that folder's rules instead (workEar).
+
+// rulebook is what an agent's configuration answers by itself.
+type rulebook struct{ allow, deny []policy.Pattern }
+
+// ownTools are the tools that we offer ourselves. What they may do is judged where they are called,
+// by the token of who calls.
+const ownTools = "mcp__fairlead__*"
+
+// bookOf reads an agent's patterns. The configuration was checked: a fault is one of a caller's.
+func bookOf(conf *config.Agent) (b rulebook, err error) {
+	read := func(texts []string) (list []policy.Pattern) {
+		for _, text := range texts {
+			p, fault := policy.ParsePattern(text)
+			if fault != nil {
+				err = errors.Join(err, fmt.Errorf("permissions of agent %s: %w", conf.Name, fault))
+				continue
+			}
+			list = append(list, p)
+		}
+		return list
+	}
+	b.deny = read(conf.Permissions.Deny)
+	b.allow = read(append([]string{ownTools}, conf.Permissions.Allow...))
+	return b, err
+}
+
+// verdict is what the rules say of a call, X10 first of all; its zero value: nothing. dir is where the
+// session works.
+func (b rulebook) verdict(call policy.Call, paths []string, dir string) question.Verdict {
+	where := sessionfolder.Where(dispatch.Session{}, nil, dir)
+	word, rule := policy.Answer(b.allow, b.deny, call, paths, where, sessionfolder.Disk{})
+	if word == "" {
+		return question.Verdict{}
+	}
+	return question.Verdict{Rule: rule, Allow: word == wordAllow}
+}
+
+// raise makes a question of what a session asks for, for the report that is being made. ruled: nobody
+// need be waited for, since a rule answers it, or an answer that stands.
+func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err error) {
+	conf := l.m.conf
+	call := callOf(fact)
+	call.Dir = conf.Workspace
+	if l.s.Launch != nil && l.s.Launch.Dir != "" {
+		call.Dir = l.s.Launch.Dir
+	}
+	q := question.Question{
+		Kind: question.Permission, Agent: conf.Name, Session: l.s.ID, Ask: fact.Ask.ID, What: fact.Text, Tool: call.Tool,
+		Call: shown(call.Input), Key: keyOf(call), Paths: fact.Ask.Paths, Otherwise: conf.Permissions.Otherwise == config.OtherwiseAllow,
+		Why: "none of its rules says whether it may",
+	}
+	if q.Call == "" && string(call.Input) != "{}" {
+		q.Call = string(call.Input)
+	}
+	for _, o := range fact.Ask.Options {
+		q.Options = append(q.Options, question.Option(o))
+	}
+	ask := question.Ask{Question: q, Verdict: l.m.rules.verdict(call, fact.Ask.Paths, call.Dir)}
+	ruled = ask.Verdict.Rule != ""
+	err = l.e.look(ctx, func(t *team.Team) {
+		ruled = ruled || t.Book.Covering(q.Agent, q.Session, q.Tool, q.Key) != nil
+		if wait := conf.Permissions.Timeout; wait > 0 {
+			ask.Question.ExpiresAt = l.e.clock.now().Add(wait)
+		}
+	})
+	l.also = append(l.also, *l.m.event(byAgent(conf.Name), ask))
+	l.asks = append(l.asks, fact.Ask)
+	return ruled, err
+}
+
+// keyOf names a call, so that an answer can stand for the same one: of what writes a file, that file;
+// of a command, the command and where it runs; of all else, everything that it is called with. Empty:
+// what exactly is asked for is not known.
+func keyOf(call policy.Call) string {
+	var args map[string]json.RawMessage
+	if json.Unmarshal(call.Input, &args) != nil || len(args) == 0 {
+		return ""
+	}
+	about := []string{call.Tool, call.Dir}
+	text := func(name string) (s string, ok bool) {
+		ok = json.Unmarshal(args[name], &s) == nil && s != ""
+		return s, ok
+	}
+	switch call.Tool {
+	case "Write", "Edit", "MultiEdit", "NotebookEdit", "Read":
+		path, ok := text("file_path")
+		if other, is := text("notebook_path"); !ok && is {
+			path, ok = other, is
+		}
+		if !ok {
+			return ""
+		}
+		about = append(about, path)
+	case "Bash":
+		command, ok := text("command")
+		if !ok {
+			return ""
+		}
+		about = append(about, command)
+	default:
+		whole, err := json.Marshal(args) // by name, so that the same call gives the same
+		if err != nil {
+			return ""
+		}
+		var plain bytes.Buffer
+		if json.Compact(&plain, whole) != nil {
+			return ""
+		}
+		about = append(about, plain.String())
+	}
+	sum := sha256.Sum256([]byte(strings.Join(about, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// noteQuestion adds to the report what a session says of its questions, of its conversation and of its
+// provider. some: there is something to report, and soon.
+func (l *ear) noteQuestion(ctx context.Context, fact *heldFact) (some bool, err error) {
+	if l.m.run != "" { // a command's own seat asks nobody, and talks to nobody
+		return false, nil
+	}
+	switch fact.Kind {
+	case driver.PermissionAsked:
+		if l.work != nil {
+			return false, nil
+		}
+		fact.ruled, err = l.raise(ctx, fact.Fact)
+		return true, err
+	case driver.PermissionWithdrawn:
+		l.also = append(l.also, *l.m.event(byAgent(l.m.conf.Name), question.TakeBack{
+			Session: l.s.ID, Ask: fact.Ask.ID, Why: "the program does not want to know any more",
+		}))
+		return true, nil
+	case driver.ConversationNamed:
+		c := fact.Conversation
+		if wanted := l.s.Launch; wanted != nil && wanted.Resume != "" && !c.Resumed && !l.anew {
+			l.anew = true
+			l.e.log.Warn("a conversation could not be gone on with; a new one was begun", "agent", l.m.conf.Name, "session", l.s.ID, "conversation", wanted.Resume)
+		}
+		l.also = append(l.also, *l.m.event(byAgent(l.m.conf.Name), team.ConversationNamed{Session: l.s.ID, Conversed: team.Conversed{
+			ID: c.ID, Model: c.Model, Mode: c.Mode, Program: c.Program, Enforced: c.Enforced, Resumed: c.Resumed,
+		}}))
+		return true, nil
+	case driver.RateLimited:
+		l.pending.RateLimit = &team.RateLimit{Until: fact.Until, Why: fact.Text}
+		l.limit = l.pending.RateLimit
+		return true, nil
+	default:
+		return false, nil
+	}
+}
+
+// unheard tells an agent no where its question could not be taken: it asks more than anybody could
+// answer, and would wait for ever.
+func (l *ear) unheard(ctx context.Context, asks []driver.Ask) {
+	for _, ask := range asks {
+		there := true
+		if l.e.look(ctx, func(t *team.Team) { there = t.Book.Of(l.s.ID, ask.ID) != nil }) != nil || there {
+			continue
+		}
+		l.e.log.Warn("an agent's question was not taken, and is answered with no", "session", l.s.ID, "question", ask.ID)
+		conv := l.m.driver.Converse(known(*l.m.conf), sessionFor(l.m, l.s), l.proc)
+		option, _ := optionFor(ask.Options, false)
+		if err := answerWith(ctx, conv, ask.ID, option); err != nil && ctx.Err() == nil && !isDone(l.proc) {
+			l.e.log.Error("an agent's question could not be answered", "session", l.s.ID, "error", err)
+		}
+	}
+}

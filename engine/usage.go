@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Usage is what was used, by agent, by day and by run, as the agents' own reports say: of the days that
+// are kept, and of the runs that are not archived.
+func (e *Engine) Usage(ctx context.Context) (UsageTable, error) {
+	table := UsageTable{Agents: []UsageRow{}, Days: []UsageRow{}, Runs: []UsageRow{}}
+	err := e.look(ctx, func(t *team.Team) {
+		for _, name := range e.order(t) {
+			a := t.Agents[name]
+			if a == nil {
+				continue
+			}
+			all := UsageRow{Agent: name, Sessions: int(min(a.Opened, 1<<53))} //nolint:gosec // it fits
+			for _, day := range a.Days {
+				all.add(day)
+				row := UsageRow{Agent: name, Day: day.Day}
+				row.add(day)
+				table.Days = append(table.Days, row)
+			}
+			table.Agents = append(table.Agents, all)
+		}
+		for _, id := range t.RunIDs() {
+			r := t.Runs[id]
+			row := UsageRow{Run: id, Workflow: r.Plan.Name}
+			row.add(t.Notes[id].Total)
+			for i := range r.Plan.Steps {
+				if _, p, known := r.Find(r.Plan.Steps[i].ID); known {
+					row.Sessions += int(min(p.N, 1<<53)) //nolint:gosec // it fits
+				}
+			}
+			table.Runs = append(table.Runs, row)
+		}
+		slices.SortStableFunc(table.Runs, func(a, b UsageRow) int { return t.Runs[b.Run].CreatedAt.Compare(t.Runs[a.Run].CreatedAt) })
+	})
+	slices.SortStableFunc(table.Days, func(a, b UsageRow) int { return cmp.Compare(b.Day, a.Day) })
+	return table, err
+}
+
+func (r *UsageRow) add(u team.Usage) {
+	r.InputTokens += u.InputTokens
+	r.OutputTokens += u.OutputTokens
+	r.CostUSD += u.CostUSD
+}
+
+// viewTalk adds what an agent asks, what its provider says, and the conversation with its program. It
+// runs in the loop.
+func (e *Engine) viewTalk(view *AgentView, a *team.Agent) {
+	if open := e.team.Book.Open(a.Name); len(open) > 0 {
+		view.Asks, view.AsksWhat = len(open), wantedWords(open[0])
+	}
+	if a.Waits() {
+		view.LimitedUntil, view.LimitedWhy = moment(a.Limited.Until), a.LimitedWhy()
+	}
+	if s := a.Says; s != nil {
+		view.Says = &SaysView{Text: s.Text, At: s.At}
+	}
+	if a.Session != nil {
+		view.Denied = a.Session.Denied
+	}
+	if c := conversationOf(a); c != nil {
+		view.Conversation = &ConversationView{
+			ID: c.ID, Session: c.Session, Program: c.Program, Model: c.Model, Mode: c.Mode, Enforced: c.Enforced, Resumed: c.Resumed, At: c.At,
+		}
+	}
+}
+
+// conversationOf is the one that is open, or the newest.
+func conversationOf(a *team.Agent) *team.Conversation {
+	var newest *team.Conversation
+	for _, key := range slices.Sorted(maps.Keys(a.Conversations)) {
+		c := a.Conversations[key]
+		if a.Session != nil && c.Session == a.Session.ID {
+			return c
+		}
+		if newest == nil || c.At.After(newest.At) {
+			newest = c
+		}
+	}
+	return newest
+}
+
+// talkEvidence is what an agent's status rests on beside its process: its conversation, what it asks,
+// what it was denied, and what its provider says.
+func talkEvidence(a *team.Agent, open []question.Question, add adder) {
+	if c := conversationOf(a); c != nil {
+		text := "conversation " + c.ID + " in session " + c.Session
+		if c.Resumed {
+			text += ", gone on with"
+		}
+		for _, more := range []struct{ name, value string }{{"with", c.Program}, {"model", c.Model}, {"mode", c.Mode}} {
+			if more.value != "" {
+				text += ", " + more.name + " " + more.value
+			}
+		}
+		if c.Before != "" {
+			text += "; until then its name was " + c.Before
+		}
+		add("program", c.At, true, "%s", text)
+		if lost := notFound(c); lost != "" {
+			add("program", c.At, false, "%s", lost)
+		}
+		enforced := c.Enforced
+		if enforced == "" {
+			enforced = "its program does not say what it asks before doing"
+		}
+		add("program", c.At, c.Enforced != "", "what holds it: %s", enforced)
+	}
+	for i := range open {
+		q := &open[i]
+		until := "until somebody answers"
+		if !q.ExpiresAt.IsZero() {
+			until = "until " + q.ExpiresAt.UTC().Format("15:04:05Z")
+		}
+		add("journal", q.AskedAt, true, "it waits for a person, %s: %s: %s", until, q.ID, q.What)
+	}
+	if s := a.Session; s != nil && s.Denied > 0 {
+		add("journal", s.StartedAt, true, "%s", deniedOf(s))
+	}
+	if a.Waits() {
+		add("provider", a.Limited.Since, true, "%s", a.LimitedWhy())
+	}
+	if s := a.Says; s != nil {
+		add("agent", s.At, true, "it says of itself: %s", s.Text)
+	}
+}
