@@ -88,7 +88,7 @@ func (p *play) asked(m message) {
 	args, unsure := c.arguments(tool)
 	p.stage.Out.Tell(speech.Event{
 		Type: driver.PermissionAsked, ID: a.id, Tool: tool, Text: a.what, Options: options,
-		Args: args, Cut: unsure, Paths: c.absolute(tool, p.part.Dir), Raw: m.raw,
+		Args: args.encoded(), Cut: unsure, Paths: c.absolute(tool, p.part.Dir), Raw: m.raw,
 	})
 }
 

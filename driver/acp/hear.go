@@ -188,7 +188,7 @@ func (p *play) tellCall(t *trackedCall, raw json.RawMessage) {
 	tool := t.call.tool(serverName)
 	args, unsure := t.call.arguments(tool)
 	p.stage.Out.Tell(speech.Event{
-		Type: driver.ToolCalled, Tool: tool, Text: t.call.what(tool, p.part.Dir), Args: args, Cut: unsure, Raw: raw,
+		Type: driver.ToolCalled, Tool: tool, Text: t.call.what(tool, p.part.Dir), Args: args.encoded(), Cut: unsure, Raw: raw,
 	})
 }
 

@@ -32,15 +32,14 @@ func TestManyUpdates(t *testing.T) {
 	}
 }
 
-// A message of 11 MiB is a message; one of 65 MiB is passed over, and what follows it is heard.
-func TestLongLines(t *testing.T) {
+// A message of 11 MiB is a message, and what follows it is heard.
+func TestLongLine(t *testing.T) {
 	const mebi = 1 << 20
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
 		p := f.expect("session/prompt")
 		f.update(`{"sessionUpdate":"tool_call","toolCallId":"c1","title":"write","kind":"edit","rawInput":{"file_path":"big","content":"` + strings.Repeat("x", 11*mebi) + `"}}`)
 		f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}`)
-		f.print("%s", `{"jsonrpc":"2.0","method":"session/update","params":"`+strings.Repeat("y", 65*mebi)+`"}`)
 		f.says("after")
 		f.result(p, `{"stopReason":"end_turn"}`)
 		f.next()
@@ -49,9 +48,6 @@ func TestLongLines(t *testing.T) {
 	calls := s.of(driver.ToolCalled)
 	if len(calls) != 1 || calls[0].Tool != "Write" || calls[0].Text != "big" || fmt.Sprint(calls[0].Cut) != "[content]" {
 		t.Errorf("%d calls, cut %v", len(calls), calls[0].Cut)
-	}
-	if faults := s.of(driver.Faulted); len(faults) != 1 || !strings.Contains(faults[0].Text, "was not read") {
-		t.Errorf("faults %+v", faults)
 	}
 	if got := s.text(driver.Said); got != "after\n" {
 		t.Errorf("said %q", got)

@@ -178,8 +178,8 @@ var fileSpellings = []string{"file_path", "filePath", "filepath", "absolute_path
 // A command or a path is taken from no title: titles are shortened, and half a command is another one.
 // unsure names those that were given in two spellings with two values: which of them the program
 // goes by is not known, and nobody is to judge by one of them.
-func (c toolCall) arguments(tool string) (whole json.RawMessage, unsure []string) {
-	args := make(map[string]json.RawMessage, len(c.input)+2)
+func (c toolCall) arguments(tool string) (args fields, unsure []string) {
+	args = make(fields, len(c.input)+2)
 	maps.Copy(args, c.input)
 	for _, same := range spellings[tool] {
 		var first json.RawMessage
@@ -202,18 +202,23 @@ func (c toolCall) arguments(tool string) (whole json.RawMessage, unsure []string
 		}
 	}
 	c.fill(tool, args)
-	if len(args) == 0 {
-		return nil, nil
+	return args, slices.Compact(unsure)
+}
+
+// encoded is the arguments as one object; none where there are none.
+func (f fields) encoded() json.RawMessage {
+	if len(f) == 0 {
+		return nil
 	}
-	b, err := json.Marshal(args)
+	b, err := json.Marshal(f)
 	if err != nil {
 		panic("acp: arguments that are no JSON: " + err.Error())
 	}
-	return b, slices.Compact(unsure)
+	return b
 }
 
 // fill adds what a call says elsewhere: the one file it is about, and what becomes of it.
-func (c toolCall) fill(tool string, args map[string]json.RawMessage) {
+func (c toolCall) fill(tool string, args fields) {
 	if !slices.Contains([]string{"Write", "Edit", "Read"}, tool) {
 		return
 	}
@@ -312,8 +317,7 @@ func quoted(s string) json.RawMessage {
 
 // what is the call in one line for people.
 func (c toolCall) what(tool, dir string) string {
-	args, _ := c.arguments(tool)
-	of := objectOf(args)
+	of, _ := c.arguments(tool)
 	var text string
 	switch tool {
 	case "Bash":
@@ -341,8 +345,7 @@ const whatBytesMax = 400 // a line for people; the whole of it is among the argu
 
 // whole says whether what matters about a call is known, so that it can be told.
 func (c toolCall) whole(tool string) bool {
-	args, _ := c.arguments(tool)
-	of := objectOf(args)
+	of, _ := c.arguments(tool)
 	switch tool {
 	case "Bash":
 		return of["command"] != nil
