@@ -3,6 +3,46 @@ package api
 // explained says what the fields of the engine's views mean, for the OpenAPI document: the
 // engine does not know that it is described.
 var explained = map[string]map[string]string{
+	"QuestionView": {
+		"agent":       "Who asks",
+		"allow":       "Of a permission that was answered: yes or no",
+		"answered_at": "When it was",
+		"asked_at":    "Since when it waits",
+		"by":          "Who answered: human/NAME, rule, or time",
+		"id":          "q and a number",
+		"option":      "Which of its options the answer was",
+		"options":     "The answers that it offers itself; of a permission none need be named",
+		"session_id":  "In which session",
+		"state":       "open: it waits; answered: who asks has not been told yet; told; withdrawn: nobody wants to know any more",
+		"text":        "The answer in words",
+		"tool":        "What it wants to use",
+	},
+	"OptionView": {
+		"id":    "By which it is chosen",
+		"kind":  "allow_once, allow_always, reject_once, reject_always, or the program's own word",
+		"label": "The program's own words",
+	},
+	"StandingView": {
+		"agent": "Whose calls it answers",
+		"allow": "Yes or no",
+		"at":    "Since when",
+		"by":    "Who said so",
+		"call":  "What it was called with when it was answered; only calls exactly like it are meant",
+		"id":    "s and a number",
+		"tool":  "What was to be used",
+	},
+	"UsageRow": {
+		"cost_usd":      "As reported",
+		"day":           "Of days",
+		"input_tokens":  "As reported",
+		"output_tokens": "As reported",
+		"run_id":        "Of runs",
+		"sessions":      "That reported something",
+	},
+	"SaysView": {
+		"at":   "When it said so",
+		"text": "In its own words",
+	},
 	"AgentView": {
 		"badge":           "RUNNING or IDLE, from current_state alone",
 		"current_state":   "What the agent's side says it does: pause, continuous, run_once, run_cleanup, or unknown",

@@ -115,7 +115,7 @@ func table() []route {
 			"Sessions that run finish and nothing new begins; then the daemon goes. With `now` they are ended.",
 			answer((*Server).down),
 		},
-	}, runRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes())
+	}, runRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes())
 }
 
 // answer is a route that takes an In and gives an Out as JSON, or a problem.

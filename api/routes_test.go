@@ -73,7 +73,7 @@ func TestEveryRoute(t *testing.T) {
 		{"reject-step", "POST", "/runs/r1/steps/review/reject", "", `"seq":9`},
 		{"prune-runs", "POST", "/prune", `{"keep":3,"dry_run":true}`, `"runs" "run_id":"r1" "did":"kept" "why"`},
 		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"r1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[]`},
-	}, slices.Concat(channelsAsked, crewAsked, sessionsAsked)...) {
+	}, slices.Concat(channelsAsked, crewAsked, questionsAsked, sessionsAsked)...) {
 		taken[c.id] = true
 		status := 200
 		if c.id == "start-run" || c.id == "say-message" || c.id == "import-document" || c.id == "start-session" {

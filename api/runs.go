@@ -142,7 +142,7 @@ func runRoutes() []route {
 		},
 		{
 			"list-inbox", get, "/inbox", "What waits for a person",
-			"Whoever has waited longest comes first.",
+			"Steps of runs that want an answer, and questions of agents. Whoever has waited longest comes first.",
 			answer((*Server).inbox),
 		},
 	}
@@ -302,6 +302,9 @@ func (s *Server) inbox(ctx context.Context, _ *nothing) (*Inbox, error) {
 	items, err := s.engine.Inbox(ctx)
 	for i := range items {
 		items[i].Artifacts, items[i].Logs = some(items[i].Artifacts), some(items[i].Logs)
+		if q := items[i].Question; q != nil {
+			noNullsIn(q)
+		}
 	}
 	return &Inbox{Items: some(items)}, err
 }

@@ -42,6 +42,7 @@ type Backend interface {
 	ChannelBackend
 	CrewBackend
 	FolderBackend
+	QuestionBackend
 }
 
 var _ Backend = (*engine.Engine)(nil)

@@ -17,7 +17,7 @@ import (
 type Change struct {
 	Seq     uint64    `json:"seq" doc:"Place in the journal, from 1, without holes"`
 	Time    time.Time `json:"time" doc:"UTC"`
-	Machine string    `json:"machine" doc:"Whose rule it is: control, session, presence, turn, run, team"`
+	Machine string    `json:"machine" doc:"Whose rule it is: control, session, presence, turn, run, team, question"`
 	Entity  string    `json:"entity" example:"control/coder" doc:"What it happened to: MACHINE/NAME"`
 	Row     string    `json:"row" example:"C5" doc:"The rule that made it"`
 	From    string    `json:"from" doc:"State before"`
@@ -98,14 +98,17 @@ type Page struct {
 
 // Fact is what a driver understood of a session's output.
 type Fact struct {
-	Kind   string       `json:"kind" doc:"said, thought, tool_called, permission_asked, usage_reported, stopped or faulted"`
+	Kind   string       `json:"kind" doc:"said, thought, tool_called, permission_asked, permission_answered, permission_withdrawn, conversation_named, rate_limited, usage_reported, listening, stopped or faulted"`
 	Offset int64        `json:"offset" doc:"Bytes of output up to and including it"`
 	Text   string       `json:"text"`
 	Part   bool         `json:"part,omitempty" doc:"The text goes on in the next fact of this kind"`
 	Tool   string       `json:"tool" doc:"The tool that was called, or whose output this is"`
 	Usage  *UsageReport `json:"usage" doc:"Of usage_reported; since the last report"`
 	Stop   *StopReport  `json:"stop,omitempty" doc:"Of stopped"`
-	Ask    *driver.Ask  `json:"ask,omitempty" doc:"Of permission_asked"`
+	Ask    *driver.Ask  `json:"ask,omitempty" doc:"Of permission_asked, permission_answered and permission_withdrawn"`
+
+	Conversation *driver.Conversed `json:"conversation,omitempty" doc:"Of conversation_named"`
+	Until        *time.Time        `json:"until,omitempty" doc:"Of rate_limited; left out where it is not said until when"`
 }
 
 // UsageReport is what an agent says that it used.
@@ -135,8 +138,15 @@ func factOf(f driver.Fact) Fact {
 		fact.Usage = &usage
 	case driver.Stopped:
 		fact.Stop = &StopReport{OK: f.Stop.OK, Reason: f.Stop.Reason, Detail: f.Stop.Detail}
-	case driver.PermissionAsked:
+	case driver.PermissionAsked, driver.PermissionAnswered, driver.PermissionWithdrawn:
 		fact.Ask = &f.Ask
+	case driver.ConversationNamed:
+		fact.Conversation = &f.Conversation
+	case driver.RateLimited:
+		if !f.Until.IsZero() {
+			until := f.Until.UTC()
+			fact.Until = &until
+		}
 	}
 	return fact
 }

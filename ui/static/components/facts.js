@@ -2,7 +2,7 @@
 
 import { Terminal } from '../ansi.js';
 import * as api from '../api.js';
-import { tokens } from '../format.js';
+import { moment, tokens } from '../format.js';
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../lib.js';
 import { Output } from '../output.js';
 import { plain } from '../text.js';
@@ -16,7 +16,7 @@ const AGAIN_MS = 300;
 const FACT_CHARS_MAX = 4000;
 
 /** @type {Record<string, string>} */
-const WORDS = { said: 'said', thought: 'thought', tool_called: 'tool', permission_asked: 'asked', usage_reported: 'usage', stopped: 'stopped', faulted: 'fault' };
+const WORDS = { said: 'said', thought: 'thought', tool_called: 'tool', permission_asked: 'asked', permission_answered: 'answered', permission_withdrawn: 'withdrawn', conversation_named: 'conversation', rate_limited: 'limited', usage_reported: 'usage', stopped: 'stopped', faulted: 'fault' };
 
 /** @param {any} usage */
 function usageWords(usage) {
@@ -26,6 +26,12 @@ function usageWords(usage) {
   if (usage.output_tokens) words.push(`${tokens(Number(usage.output_tokens))} out`);
   if (usage.cost_usd) words.push(`$${Number(usage.cost_usd).toFixed(3)}`);
   return words.join(', ');
+}
+
+/** What a program says of the conversation. @param {any} c */
+function conversationWords(c) {
+  if (!c || typeof c !== 'object') return '';
+  return [c.id, c.program, c.model && `model ${c.model}`, c.mode && `mode ${c.mode}`, c.resumed && 'gone on with', c.enforced].filter(Boolean).map((w) => plain(w, 200)).join(', ');
 }
 
 /** @param {{ok: boolean, reason?: string, detail?: string}} stop */
@@ -57,7 +63,7 @@ function Row({ fact: f }) {
   // What is said on behalf of a tool is that tool's output.
   const kind = f.kind === 'said' && f.tool ? 'result' : WORDS[f.kind] ?? 'other';
   return html`<li class="fact fact-${kind}"><span class="fact-kind">${kind === 'other' ? plain(f.kind, 30) : kind === 'result' ? '' : kind}</span>
-    <span class="fact-text">${f.tool && kind !== 'result' ? html`<code class="fact-tool">${plain(f.tool, 80)}</code> ` : ''}${f.stop ? stopWords(f.stop) : prose(f.text ?? '')}${usageWords(f.usage)}</span></li>`;
+    <span class="fact-text">${f.tool && kind !== 'result' ? html`<code class="fact-tool">${plain(f.tool, 80)}</code> ` : ''}${f.stop ? stopWords(f.stop) : prose(f.text ?? '')}${usageWords(f.usage)}${conversationWords(f.conversation)}${f.until ? ` until ${moment(Date.parse(f.until), Date.now())}` : ''}</span></li>`;
 }
 
 /** @param {{session: string, onFollow: (following: boolean, jumped: boolean) => void}} props */

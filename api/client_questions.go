@@ -1,0 +1,43 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// Questions are those of agents that wait for a person, the oldest first.
+func (c *Client) Questions(ctx context.Context) ([]engine.QuestionView, error) {
+	all, err := get[Questions](ctx, c, "/questions", nil)
+	return all.Questions, err
+}
+
+// Question is one of them, also one that was answered. The error is a *Problem with status 404 where
+// it is not known, or not any more.
+func (c *Client) Question(ctx context.Context, id string) (engine.QuestionView, error) {
+	return get[engine.QuestionView](ctx, c, "/questions/"+url.PathEscape(id), nil)
+}
+
+// AnswerQuestion answers an agent; it returns when that is durable. The error is a *Refused where
+// the question does not wait any more, or does not take such an answer.
+func (c *Client) AnswerQuestion(ctx context.Context, id string, answer engine.QuestionAnswer) (Ordered, error) {
+	return post[Ordered](ctx, c, "/questions/"+url.PathEscape(id)+"/answer", askedBody(answer))
+}
+
+// Standing are the answers that stand, the oldest first.
+func (c *Client) Standing(ctx context.Context) ([]engine.StandingView, error) {
+	all, err := get[StandingAnswers](ctx, c, "/standing", nil)
+	return all.Standing, err
+}
+
+// RevokeStanding has an answer stand no longer.
+func (c *Client) RevokeStanding(ctx context.Context, id string) (Ordered, error) {
+	return call[Ordered](ctx, c, http.MethodDelete, "/standing/"+url.PathEscape(id), nil, nil)
+}
+
+// Usage is what was used, by agent, by day and by run.
+func (c *Client) Usage(ctx context.Context) (engine.UsageTable, error) {
+	return get[engine.UsageTable](ctx, c, "/usage", nil)
+}

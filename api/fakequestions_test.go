@@ -1,0 +1,63 @@
+package api
+
+import (
+	"context"
+
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// asked is the one question that the fake knows.
+func (f *fake) askedNow() engine.QuestionView {
+	return engine.QuestionView{
+		ID: "q1", Kind: "permission", Agent: "coder", Session: "coder-1", State: "open", What: "rm -rf build", Why: "no rule allows it",
+		Tool: "Bash", Call: `{"command":"rm -rf build"}`, Workspace: "/nowhere/repo", Options: []engine.OptionView{{ID: "y", Kind: "allow_once"}},
+		MayStand: true, AskedAt: testTime,
+	}
+}
+
+func (f *fake) knowsQuestion(id, text string) error {
+	if err := f.answer(); err != nil {
+		return err
+	}
+	switch {
+	case id != "q1" && id != "s1":
+		return &team.Unknown{What: "question", Name: id, Known: []string{"q1"}}
+	case text == "refuse":
+		return &machine.Refusal{Subject: "q1", Event: "replied", State: "answered", Row: "Q3", Reason: "it was answered by human/ann"}
+	}
+	return nil
+}
+
+func (f *fake) Questions(context.Context) ([]engine.QuestionView, error) {
+	return []engine.QuestionView{f.askedNow()}, f.answer()
+}
+
+func (f *fake) QuestionByID(_ context.Context, id string) (engine.QuestionView, error) {
+	return f.askedNow(), f.knowsQuestion(id, "")
+}
+
+func (f *fake) AnswerQuestion(_ context.Context, by engine.Actor, id string, answer engine.QuestionAnswer) (uint64, error) {
+	if err := f.knowsQuestion(id, answer.Text); err != nil {
+		return 0, err
+	}
+	f.said(by, "answer %s %s", id, encode(answer))
+	return 11, nil
+}
+
+func (f *fake) Standing(context.Context) ([]engine.StandingView, error) {
+	return []engine.StandingView{{ID: "s1", Agent: "coder", Tool: "Bash", Call: "ls", Allow: true, By: "human/sam", At: testTime}}, f.answer()
+}
+
+func (f *fake) RevokeStanding(_ context.Context, by engine.Actor, id string) (uint64, error) {
+	if err := f.knowsQuestion(id, ""); err != nil {
+		return 0, err
+	}
+	f.said(by, "revoke %s", id)
+	return 12, nil
+}
+
+func (f *fake) Usage(context.Context) (engine.UsageTable, error) {
+	return engine.UsageTable{Agents: []engine.UsageRow{{Agent: "coder", Sessions: 2, InputTokens: 3, CostUSD: 0.5}}}, f.answer()
+}

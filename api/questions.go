@@ -1,0 +1,135 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// QuestionBackend is what the server asks about questions of agents: permissions, questions in
+// words, conversations that would go on under other conditions. Its errors are those of Backend.
+type QuestionBackend interface {
+	Questions(ctx context.Context) ([]engine.QuestionView, error) // those that wait for a person, the oldest first
+	QuestionByID(ctx context.Context, id string) (engine.QuestionView, error)
+	AnswerQuestion(ctx context.Context, by engine.Actor, id string, answer engine.QuestionAnswer) (uint64, error)
+	Standing(ctx context.Context) ([]engine.StandingView, error)
+	RevokeStanding(ctx context.Context, by engine.Actor, id string) (uint64, error)
+	Usage(ctx context.Context) (engine.UsageTable, error)
+}
+
+// Questions are those that wait for a person.
+type Questions struct {
+	Questions []engine.QuestionView `json:"questions" nullable:"false"`
+}
+
+// StandingAnswers are answers that answer the next questions like theirs, too.
+type StandingAnswers struct {
+	Standing []engine.StandingView `json:"standing" nullable:"false"`
+}
+
+type questionIn struct {
+	ID string `path:"id" maxLength:"24" pattern:"^q[0-9]{1,20}$" example:"q17" doc:"The question"`
+}
+
+// askedBody is what a person answers to an agent.
+type askedBody engine.QuestionAnswer
+
+type answerQuestionIn struct {
+	ID   string    `path:"id" maxLength:"24" pattern:"^q[0-9]{1,20}$" example:"q17" doc:"The question"`
+	Body askedBody // never left out: an answer without words must not be a no
+}
+
+type standingIn struct {
+	ID string `path:"id" maxLength:"24" pattern:"^s[0-9]{1,20}$" example:"s3" doc:"The answer that stands"`
+}
+
+// questionRoutes are the routes about what agents ask, and about what they used.
+func questionRoutes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
+		{
+			"list-questions", get, "/questions", "What agents ask",
+			"Those that wait for a person, the oldest first. They are in `/inbox`, too, beside the steps that wait. `/events` tells of them as `question/ID`.",
+			answer((*Server).questions),
+		},
+		{
+			"get-question", get, "/questions/{id}", "One question of an agent",
+			"Also one that was answered or taken back, as long as it is known: the last 200 of them; the journal has all.",
+			answer((*Server).question),
+		},
+		{
+			"answer-question", post, "/questions/{id}/answer", "Answer what an agent asks",
+			"Of a permission `allow` is the answer; of the other kinds `option`, or `text` where words are taken. With `scope` the answer stands for calls exactly like this one: `session` until the agent's session ends, `always` until it is revoked. The answer comes when it is durable; whoever asked is told after that. No agent may answer (X10).",
+			answer((*Server).answerQuestion),
+		},
+		{
+			"list-standing", get, "/standing", "The answers that stand",
+			"They answer the next questions like theirs without anybody being asked. The oldest first.",
+			answer((*Server).standing),
+		},
+		{
+			"revoke-standing", http.MethodDelete, "/standing/{id}", "Have an answer stand no longer",
+			"What it has allowed is done; the next call like it is asked about again.",
+			answer((*Server).revokeStanding),
+		},
+		{
+			"list-usage", get, "/usage", "What was used",
+			"Tokens and cost as agents report them themselves: by agent, by day (UTC), by run.",
+			answer((*Server).usage),
+		},
+	}
+}
+
+func (s *Server) questions(ctx context.Context, _ *nothing) (*Questions, error) {
+	all, err := s.engine.Questions(ctx)
+	for i := range all {
+		noNullsIn(&all[i])
+	}
+	return &Questions{Questions: some(all)}, err
+}
+
+func (s *Server) question(ctx context.Context, in *questionIn) (*engine.QuestionView, error) {
+	q, err := s.engine.QuestionByID(ctx, in.ID)
+	noNullsIn(&q)
+	return &q, err
+}
+
+func (s *Server) answerQuestion(ctx context.Context, in *answerQuestionIn) (*Ordered, error) {
+	if err := mayAnswer(ctx, "replied", in.ID); err != nil {
+		return nil, err
+	}
+	seq, err := s.engine.AnswerQuestion(ctx, s.actor(ctx), in.ID, engine.QuestionAnswer(in.Body))
+	return &Ordered{Seq: seq}, err
+}
+
+func (s *Server) standing(ctx context.Context, _ *nothing) (*StandingAnswers, error) {
+	all, err := s.engine.Standing(ctx)
+	return &StandingAnswers{Standing: some(all)}, err
+}
+
+func (s *Server) revokeStanding(ctx context.Context, in *standingIn) (*Ordered, error) {
+	if err := mayAnswer(ctx, "revoked", in.ID); err != nil {
+		return nil, err
+	}
+	seq, err := s.engine.RevokeStanding(ctx, s.actor(ctx), in.ID)
+	return &Ordered{Seq: seq}, err
+}
+
+func (s *Server) usage(ctx context.Context, _ *nothing) (*engine.UsageTable, error) {
+	used, err := s.engine.Usage(ctx)
+	used.Agents, used.Days, used.Runs = some(used.Agents), some(used.Days), some(used.Runs)
+	return &used, err
+}
+
+// mayAnswer refuses every agent (X10): it would allow itself, or have another one allow it.
+func mayAnswer(ctx context.Context, event, id string) error {
+	c := callerIn(ctx)
+	return c.because("only a person answers what an agent asks, and takes an answer back; whoever asks gets to know what was said", c.mayOrder(event, id, ""))
+}
+
+// noNullsIn is a question in which no list is null, with what a person should look at.
+func noNullsIn(q *engine.QuestionView) {
+	q.Paths, q.Differs, q.Options = some(q.Paths), some(q.Differs), some(q.Options)
+	q.Hints = some(hintsOf(q))
+}
