@@ -3,6 +3,7 @@ package adapter_test
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -208,22 +209,14 @@ func TestFast(t *testing.T) {
 		t.Fatalf("%d facts, %+v", len(facts), outcome)
 	}
 	for i, f := range facts[:5000] {
-		if f != "said "+itoa(i) {
+		if f != "said "+strconv.Itoa(i) {
 			t.Fatalf("fact %d is %q", i, f)
 		}
 	}
 }
 
-func itoa(i int) string {
-	s := ""
-	for ; i > 0 || s == ""; i /= 10 {
-		s = string(rune('0'+i%10)) + s
-	}
-	return s
-}
-
-// A line of 11 MiB is heard, every byte of it; one beyond the limit is skipped, and said to be.
-func TestLongLines(t *testing.T) {
+// A line of 11 MiB is heard, every byte of it.
+func TestLongLine(t *testing.T) {
 	a := agent("long")
 	a.Workspace = t.TempDir()
 	facts, outcome := run(t, a, session, nil)
@@ -235,8 +228,5 @@ func TestLongLines(t *testing.T) {
 	}
 	if !outcome.OK || said != 11<<20 {
 		t.Errorf("%d bytes said, %+v", said, outcome)
-	}
-	if !slices.ContainsFunc(facts, func(f string) bool { return strings.HasPrefix(f, "faulted a line of 68157450 bytes was not read") }) {
-		t.Errorf("no word of the line that was skipped: %d facts", len(facts))
 	}
 }

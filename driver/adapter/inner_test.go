@@ -1,0 +1,248 @@
+package adapter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+func TestLineReader(t *testing.T) {
+	in := "a\n\n" + strings.Repeat("b", 16) + "\n" + strings.Repeat("c", 17) + "\n" + strings.Repeat("d", 200_000) + "\nhalf"
+	for _, r := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in)), iotest.DataErrReader(strings.NewReader(in))} {
+		lines := newLineReader(r)
+		lines.max = 16
+		var got []string
+		for {
+			l, ok := lines.next()
+			if !ok {
+				break
+			}
+			got = append(got, string(l.Bytes)+strings.Repeat("!", min(1, int(l.Skipped))))
+			if l.Skipped != 0 && l.Skipped != 17 && l.Skipped != 200_000 {
+				t.Errorf("%d bytes skipped", l.Skipped)
+			}
+		}
+		want := []string{"a", "", strings.Repeat("b", 16), strings.Repeat("c", 17) + "!", strings.Repeat("d", 17) + "!", "half"}
+		if strings.Join(got, "|") != strings.Join(want, "|") {
+			t.Errorf("lines %q", got)
+		}
+	}
+}
+
+// A line beyond the limit is skipped, and said to be; so are all things that are no message.
+func TestHeard(t *testing.T) {
+	var out bytes.Buffer
+	c := &Child{stage: NewStage(speech.NewWriter(&out), "", nil)}
+	for line, want := range map[string]string{
+		`{"a":1}`: "", "": "", " \t\r": "",
+		"words\r":  `{"type":"said","text":"words","tool":"stdout"}`,
+		"{half":    `{"type":"faulted","text":"a line of the program begins as a message and is none","raw":"{half"}`,
+		"{} {}":    `{"type":"faulted","text":"a line of the program begins as a message and is none","raw":"{} {}"}`,
+		"null":     `{"type":"said","text":"null","tool":"stdout"}`,
+		"\x1b[31m": `{"type":"said","text":"\u001b[31m","tool":"stdout"}`,
+	} {
+		out.Reset()
+		message := c.Heard(Line{Bytes: []byte(line)})
+		if (message != nil) != (line == `{"a":1}`) || strings.TrimSpace(out.String()) != want {
+			t.Errorf("%q: %s, told %s", line, message, out.String())
+		}
+	}
+	out.Reset()
+	if c.Heard(Line{Bytes: []byte(`{"a":`), Skipped: 70 << 20}) != nil || !strings.Contains(out.String(), "a line of 73400320 bytes was not read, 67108864 is the most") {
+		t.Errorf("told %s", out.String())
+	}
+}
+
+// A log that never ends is shown up to a limit, and not an empty promise more.
+func TestPrintedLimit(t *testing.T) {
+	var out bytes.Buffer
+	s := NewStage(speech.NewWriter(&out), "", nil)
+	for range 2 * printedBytesMax / 1000 {
+		s.print("stderr", strings.Repeat("x", 999))
+	}
+	if out.Len() > printedBytesMax*11/10 || strings.Count(out.String(), "the rest is not shown") != 1 {
+		t.Errorf("%d bytes told", out.Len())
+	}
+}
+
+func TestTold(t *testing.T) {
+	var told Told
+	order := func(kind speech.OrderType, text string, end int64) {
+		told.Take(speech.Order{Type: kind, Text: text, End: end}, true)
+	}
+	order(speech.OrderStart, "", 10) // a session that begins with nothing to do
+	if told.Waits() || told.Answered() != 10 || told.Over() {
+		t.Errorf("%+v", told)
+	}
+	order(speech.OrderPrompt, "one", 20)
+	order(speech.OrderAnswer, "", 30)
+	order(speech.OrderPrompt, "two", 40)
+	if text, ok := told.Next(); !ok || text != "one" || told.Answered() != 30 {
+		t.Errorf("%q, %d answered", text, told.Answered())
+	}
+	told.Take(speech.Order{}, false)
+	if told.Over() || !told.Closed() {
+		t.Error("two is forgotten")
+	}
+	if text, ok := told.Next(); !ok || text != "two" || told.Answered() != 40 || !told.Over() {
+		t.Errorf("%q, %d answered", text, told.Answered())
+	}
+}
+
+// A program that reads nothing is told up to a limit, and then refused; nobody waits for it.
+func TestFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		f := newFeed(w)
+		var running sync.WaitGroup
+		running.Go(f.run)
+		big := make([]byte, 1<<20)
+		var err error
+		for n := 0; err == nil; n++ {
+			if err = f.add(big); n > fedBytesMax>>20+1 {
+				t.Fatal("it takes more and more")
+			}
+		}
+		if !strings.Contains(err.Error(), "reads nothing") {
+			t.Error(err)
+		}
+		f.close()
+		if err := f.add(big); err == nil {
+			t.Error("it takes what comes after its end")
+		}
+		got, err := io.ReadAll(r)
+		if err != nil || len(got) != fedBytesMax {
+			t.Errorf("%d bytes came, %v", len(got), err)
+		}
+		running.Wait()
+
+		f = newFeed(w) // closed at its other end
+		running.Go(f.run)
+		_ = f.add([]byte("x"))
+		synctest.Wait()
+		if err := f.add([]byte("y")); err == nil || errors.Is(err, errInputClosed) {
+			t.Errorf("it says %v", err)
+		}
+		running.Wait()
+	})
+}
+
+// played is a protocol that is one function.
+type played func(ctx context.Context, s *Stage) driver.Stop
+
+func (played) Name() string { return "played" }
+
+func (p played) Play(ctx context.Context, _ Part, s *Stage) driver.Stop { return p(ctx, s) }
+
+// Whatever Play does, there is one terminal event, in time.
+func TestPerform(t *testing.T) {
+	for name, c := range map[string]struct {
+		play  played
+		stop  bool          // asked to, at once
+		after time.Duration // it takes
+		want  driver.Stop
+	}{
+		"done":     {play: func(context.Context, *Stage) driver.Stop { return driver.Stop{OK: true} }, want: driver.Stop{OK: true, Reason: "completed"}},
+		"no words": {play: func(context.Context, *Stage) driver.Stop { return driver.Stop{} }, want: driver.Stop{Reason: "failed"}},
+		"panics": {
+			play: func(context.Context, *Stage) driver.Stop { panic("nobody knows") },
+			want: driver.Stop{Reason: "failed", Detail: "the adapter broke: nobody knows; this is a fault in Fairlead"},
+		},
+		"leaves": {
+			play: func(context.Context, *Stage) driver.Stop { runtime.Goexit(); return driver.Stop{} },
+			want: driver.Stop{Reason: "failed", Detail: "the adapter came to no end; this is a fault in Fairlead"},
+		},
+		"hears stop": {
+			stop: true, after: time.Second, want: driver.Stop{Reason: "terminated"},
+			play: func(_ context.Context, s *Stage) driver.Stop {
+				<-s.Stop
+				<-time.After(time.Second)
+				return driver.Stop{Reason: "terminated"}
+			},
+		},
+		"hears no stop": {
+			stop: true, after: stopGrace, want: driver.Stop{Reason: "gone"},
+			play: func(ctx context.Context, _ *Stage) driver.Stop { <-ctx.Done(); return driver.Stop{Reason: "gone"} },
+		},
+		"hears nothing": {
+			stop: true, after: stopGrace + leaveGrace,
+			want: driver.Stop{Reason: "terminated", Detail: "asked to stop; the program's conversation was left where it was"},
+			play: func(context.Context, *Stage) driver.Stop { <-time.After(time.Hour); return driver.Stop{} },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				s := NewStage(speech.NewWriter(&out), "", nil)
+				stop := make(chan struct{})
+				s.Stop = stop
+				if c.stop {
+					close(stop)
+				}
+				began := time.Now()
+				got := Perform(t.Context(), c.play, Part{}, s)
+				if got != c.want || time.Since(began) != c.after || strings.Count(out.String(), `"type":"stopped"`) != 1 {
+					t.Errorf("stopped %+v after %v, told %s", got, time.Since(began), out.String())
+				}
+				if name == "hears nothing" {
+					<-time.After(time.Hour) // it is still there
+				}
+			})
+		})
+	}
+}
+
+// Every argument comes through the command line as it is.
+func TestArguments(t *testing.T) {
+	a := driver.Agent{Name: "--name", Command: []string{os.Args[0], "--", "-x", "--resume=1", ""}, Workspace: t.TempDir(), Model: "--mode", Mode: "a b=c"}
+	l, err := Launch("plain", a, driver.Session{ID: "coder-1", Kind: driver.Lead, Resume: "--"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := parseArgs(l.Argv[2:])
+	want := Part{
+		Kind: "plain", Name: "--name", Session: "coder-1", What: driver.Lead, Attempt: 1,
+		Command: a.Command, Resume: "--", Model: "--mode", Mode: "a b=c",
+	}
+	if err != nil || !reflect.DeepEqual(part, want) {
+		t.Errorf("%v\n got %+v\nwant %+v", err, part, want)
+	}
+	for _, args := range [][]string{{}, {"acp"}, {"acp", "--", "relative"}, {"acp", "--unknown", "--", "/bin/true"}} {
+		if _, err := parseArgs(args); err == nil {
+			t.Errorf("%q is taken", args)
+		}
+	}
+}
+
+// Where the team's tools are comes with the environment, and goes no further by itself.
+func TestMCPVariables(t *testing.T) {
+	a := driver.Agent{Name: "coder", MCP: driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: "secret-4711", Stdio: []string{"/bin/x y", "mcp"}}}
+	env := driver.Environment(a, driver.Session{})
+	got := mcpFrom(func(name string) string {
+		for _, kv := range env {
+			if value, ok := strings.CutPrefix(kv, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	})
+	if !reflect.DeepEqual(got, a.MCP) {
+		t.Errorf("read %+v", got)
+	}
+	if left := strings.Join(NewStage(nil, "", env).Env, "\n"); strings.Contains(left, "MCP") || !strings.Contains(left, "FAIRLEAD_AGENT=coder") {
+		t.Errorf("handed on: %s", left)
+	}
+}
