@@ -99,6 +99,7 @@ func (d *daemon) openEngine(ctx context.Context) error {
 		Name: filepath.Base(d.conf.Dir), Config: d.conf, Journal: j, Files: files, Documents: documents, Sessions: sessions, Drivers: drivers(),
 		Host:   &engine.Holders{Folder: d.space.Path("sessions"), Workspace: d.conf.Dir},
 		Lookup: os.LookupEnv, BootID: engine.BootID(), Log: d.log, Waited: waited,
+		Elsewhere: engine.Elsewhere(d.conf.Dir),
 	})
 	if err != nil {
 		return err
