@@ -65,6 +65,7 @@ func (s *suggestion) UnmarshalJSON(b []byte) error {
 type question struct {
 	request  string
 	subagent string // the program's id of the one that asks; empty: the agent itself
+	what     string // the call, in one line
 	told     speech.Event
 	answers  map[string]answer // by option
 }
@@ -81,7 +82,7 @@ type answer struct {
 // ask makes a question of a request.
 func ask(id string, r request, dir string, raw json.RawMessage) question {
 	c := ourCall(r.Tool, r.Input)
-	q := question{request: id, subagent: r.Agent, answers: make(map[string]answer)}
+	q := question{request: id, subagent: r.Agent, what: strings.TrimSpace(clean(c.Tool) + " " + c.what()), answers: make(map[string]answer)}
 	q.told = speech.Event{
 		Type: driver.PermissionAsked, ID: id, Tool: c.Tool, Args: c.Args, Cut: c.Cut,
 		Text: askedWords(c, r), Paths: c.paths(dir, r.BlockedPath), Raw: raw,

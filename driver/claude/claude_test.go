@@ -23,6 +23,10 @@ func TestMain(m *testing.M) {
 		play()
 		return
 	}
+	if len(os.Args) > 1 && os.Args[1] == tools {
+		serve()
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -61,6 +65,32 @@ func play() {
 	}
 }
 
+// TestDialogues plays what real programs wrote (qwen-*), and what the documentation says that
+// Claude Code writes (claude-*).
+func TestDialogues(t *testing.T) {
+	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no dialogues", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		part := adapter.Part{Command: []string{"/usr/bin/" + name[:strings.Index(name, "-")]}, What: driver.Work}
+		if strings.Contains(name, "-talk-") {
+			part.What = driver.Turn
+		}
+		if strings.Contains(name, "-resume") {
+			part.Resume = resumed
+		}
+		if strings.Contains(name, "-tools") {
+			part.MCP = driver.MCP{URL: "http://127.0.0.1:7466/mcp", Token: "a-secret-token"}
+			if strings.Contains(name, "-bridge") {
+				part.MCP.Stdio = []string{"/usr/bin/fairlead", "mcp"}
+			}
+		}
+		drivertest.Dialogue(t, claude.Driver{}, part, file)
+	}
+}
+
 func TestDriver(t *testing.T) {
 	me, err := os.Executable()
 	if err != nil {
@@ -86,30 +116,4 @@ func TestDriver(t *testing.T) {
 			Facts: []string{named, "tool_called date", "permission_asked Bash date", "permission_answered allow", "said allow", "usage_reported ", "usage_reported ", "stopped completed"},
 		},
 	)
-}
-
-// TestDialogues plays what real programs wrote (qwen-*), and what the documentation says that
-// Claude Code writes (claude-*).
-func TestDialogues(t *testing.T) {
-	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
-	if err != nil || len(files) == 0 {
-		t.Fatal("there are no dialogues", err)
-	}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
-		part := adapter.Part{Command: []string{"/usr/bin/" + name[:strings.Index(name, "-")]}, What: driver.Work}
-		if strings.Contains(name, "-talk-") {
-			part.What = driver.Turn
-		}
-		if strings.Contains(name, "-resume") {
-			part.Resume = "0b7c5a8e-5d1e-4f6e-9a51-7c2a7e0f1c11"
-		}
-		if strings.Contains(name, "-tools") {
-			part.MCP = driver.MCP{URL: "http://127.0.0.1:7466/mcp", Token: "a-secret-token"}
-			if strings.Contains(name, "-bridge") {
-				part.MCP.Stdio = []string{"/usr/bin/fairlead", "mcp"}
-			}
-		}
-		drivertest.Dialogue(t, claude.Driver{}, part, file)
-	}
 }

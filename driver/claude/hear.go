@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
@@ -17,7 +18,7 @@ const (
 	pieceBytesMax  = 8 << 20 // of one of them
 	callsMax       = 4096    // calls of one answer that are remembered as told
 	shownBytesMax  = 4 << 10 // of a notice
-	deniedKeptMax  = 2 << 10 // of what was denied, for the end
+	deniedMax      = 64      // calls that are remembered as denied
 	byWhomSubagent = "subagent"
 	byWhomProgram  = "program"
 )
@@ -29,6 +30,7 @@ type hearing struct {
 	program program
 	dir     string
 	resume  string // the conversation that was asked for
+	mode    string // the mode that was asked for
 	now     func() time.Time
 
 	named  driver.Conversed
@@ -39,7 +41,8 @@ type hearing struct {
 	limits limits
 	warned bool // that limit is told
 
-	background int // subagents that work on after an answer
+	denied     []string // by an answer of ours, in this answer
+	background int      // subagents that work on after an answer
 }
 
 // piece is a block of words that was told as it came.
@@ -51,16 +54,18 @@ type piece struct {
 
 // heard is what follows from a line.
 type heard struct {
-	send  []any       // to the program, in order
-	began bool        // an answer is under way now
-	ready bool        // it has answered our greeting
-	ended bool        // the answer to our prompt is over
-	stop  driver.Stop // then: how
+	send   []any       // to the program, in order
+	began  bool        // an answer is under way now
+	ready  bool        // it has answered our greeting
+	after  bool        // an answer to no prompt of ours is over
+	ended  bool        // the answer to our prompt is over
+	stop   driver.Stop // then: how
+	denied []string    // and what was not allowed in it, each in one line
 }
 
-func newHearing(out *speech.Writer, p program, dir, resume string) *hearing {
+func newHearing(out *speech.Writer, p program, part adapter.Part) *hearing {
 	return &hearing{
-		out: out, program: p, dir: dir, resume: resume, now: time.Now,
+		out: out, program: p, dir: part.Dir, resume: part.Resume, mode: p.modeOf(part), now: time.Now,
 		calls: make(map[string]bool), open: make(map[string]question), meter: meter{trusts: p.trusts},
 	}
 }
@@ -121,6 +126,9 @@ func (h *hearing) name(c driver.Conversed) {
 		if *f.say != "" {
 			*f.have = cut(clean(*f.say), essentialBytesMax)
 		}
+	}
+	if next.Mode == "" {
+		next.Mode = h.mode
 	}
 	next.Resumed = h.resume != ""
 	next.Enforced = h.program.enforced(next.Mode)
@@ -303,14 +311,15 @@ func (h *hearing) result(m message, mine string) heard {
 		}
 	}
 	if m.Origin != nil && m.Origin.Kind == "task-notification" || mine == "" {
-		return heard{}
+		return heard{after: true}
 	}
 	stop, until := verdict(m.result, m.Subtype, h.limits, h.now())
 	if stop.Reason == reasonLimited {
 		h.limited(until, stop.Detail)
 	}
-	h.limits, h.warned = limits{}, false
-	return heard{ended: true, stop: stop}
+	denied := append(h.denied, deniedCalls(m.Denials)...)
+	h.limits, h.warned, h.denied = limits{}, false, nil
+	return heard{ended: true, stop: stop, denied: denied}
 }
 
 // request hears what the program wants of us.
@@ -361,6 +370,9 @@ func (h *hearing) answer(o speech.Order) any {
 		return nil
 	}
 	delete(h.open, o.ID)
+	if q.answers[o.Option].Behavior == "deny" && len(h.denied) < deniedMax {
+		h.denied = append(h.denied, q.what)
+	}
 	return response
 }
 

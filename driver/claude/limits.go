@@ -2,6 +2,7 @@ package claude
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,16 +45,13 @@ func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop,
 	text := endWords(r)
 	failed := r.IsError || strings.HasPrefix(subtype, "error") || r.StartupFailure != "" || apiError.MatchString(text)
 	if !failed {
-		stop := driver.Stop{OK: true, Reason: reasonCompleted, Detail: deniedWords(r.Denials)}
+		stop := driver.Stop{OK: true, Reason: reasonCompleted}
 		if r.StopReason == "refusal" {
 			stop = driver.Stop{Reason: reasonRefused, Detail: "the model refused: " + text}
 		}
 		return stop, time.Time{}
 	}
 	stop := driver.Stop{Reason: reasonFailed, Detail: text}
-	if denied := deniedWords(r.Denials); denied != "" {
-		stop.Detail = strings.TrimPrefix(stop.Detail+"; "+denied, "; ")
-	}
 	switch {
 	case seen.rejected || seen.word == "rate_limit" || r.APIStatus == statusTooMany || limitWords.MatchString(text):
 		stop.Reason = reasonLimited
@@ -96,22 +94,31 @@ func endWords(r result) string {
 	return strings.TrimSpace(text)
 }
 
-// deniedWords name what was not allowed; a run that was denied something says so.
-func deniedWords(denials []denial) string {
-	const namedMax = 5
-	if len(denials) == 0 {
-		return ""
-	}
-	var named []string
-	for _, d := range denials[:min(len(denials), namedMax)] {
+// deniedCalls are the calls that the program says were denied, in one line each.
+func deniedCalls(denials []denial) (calls []string) {
+	for _, d := range denials[:min(len(denials), deniedMax)] {
 		c := ourCall(d.Tool, d.Input)
-		named = append(named, strings.TrimSpace(clean(c.Tool)+" "+c.what()))
+		calls = append(calls, strings.TrimSpace(clean(c.Tool)+" "+c.what()))
 	}
-	text := deniedPrefix + strings.Join(named, ", ")
-	if len(denials) > namedMax {
-		text += ", …"
+	return calls
+}
+
+// withDenied adds to what is said of an end what was not allowed, each once: who was denied something says so.
+func withDenied(detail string, calls []string) string {
+	const namedMax = 5
+	var named []string
+	for _, c := range calls {
+		if !slices.Contains(named, c) {
+			named = append(named, c)
+		}
 	}
-	return text
+	if len(named) == 0 {
+		return detail
+	}
+	if len(named) > namedMax {
+		named = append(named[:namedMax], "…")
+	}
+	return strings.TrimPrefix(detail+"; "+deniedPrefix+strings.Join(named, ", "), "; ")
 }
 
 var (

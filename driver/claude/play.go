@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -28,6 +27,9 @@ const (
 	// backgroundPatience is how long subagents in the background are waited for after the answer of a
 	// session that is over with it: as long as the program itself would wait for them.
 	backgroundPatience = 10 * time.Minute
+
+	// afterwordPatience is how long, when they are done, the agent may take to begin to say what came of it.
+	afterwordPatience = 30 * time.Second
 )
 
 // game is one session under way.
@@ -43,8 +45,9 @@ type game struct {
 	mine      string // the id of the prompt that is being answered; empty: none is
 	listened  int64  // what the last listening event said; -1: none was told since the last answer
 	cancelled bool
+	lingers   bool // all is answered, and subagents in the background are waited for
 	last      *driver.Stop // how the last answer ended
-	denied    []string     // in earlier answers
+	refused   []string     // what was denied in earlier answers
 	timer     *time.Timer  // for what is waited for just now
 }
 
@@ -57,7 +60,7 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 	}
 	g := &game{
 		part: part, stage: stage, child: child, listened: -1,
-		hearing: newHearing(stage.Out, program, stage.Dir, part.Resume),
+		hearing: newHearing(stage.Out, program, part),
 		timer:   time.NewTimer(greetingPatience),
 	}
 	defer g.timer.Stop()
@@ -155,11 +158,22 @@ func (g *game) heard(l adapter.Line) *driver.Stop {
 	if g.told.Closed() {
 		g.refuseAll()
 	}
+	if g.lingers && g.background == 0 {
+		g.lingers = !h.after
+		g.timer.Reset(afterwordPatience)
+	}
 	if !h.ended {
 		return nil
 	}
 	g.mine = ""
-	return g.ended(h.stop)
+	if g.refused = append(g.refused, h.denied...); len(g.refused) > deniedMax {
+		g.refused = g.refused[:deniedMax]
+	}
+	if stop := g.ended(h.stop); stop != nil {
+		stop.Detail = withDenied(stop.Detail, g.refused)
+		return stop
+	}
+	return nil
 }
 
 // ended judges the end of an answer: nil where the session goes on.
@@ -173,17 +187,12 @@ func (g *game) ended(stop driver.Stop) *driver.Stop {
 			return &stop
 		}
 		g.notice(stop.Detail) // the next prompt may fare better
-		stop.OK = true
-		stop.Detail = ""
+		stop = driver.Stop{OK: true, Reason: reasonCompleted}
 	default:
 		return &stop
 	}
-	if denied := strings.TrimPrefix(stop.Detail, deniedPrefix); denied != "" {
-		g.denied = append(g.denied, denied)
-	}
 	g.last = &stop
-	if !g.part.Talks() && g.background > 0 {
-		g.child.CloseInput() // it ends by itself when they are done
+	if g.lingers = !g.part.Talks() && g.background > 0; g.lingers {
 		g.timer.Reset(backgroundPatience)
 	}
 	return nil
@@ -195,14 +204,14 @@ func (g *game) next() *driver.Stop {
 		return nil
 	}
 	if text, ok := g.told.Next(); ok {
-		g.prompts++
+		g.prompts, g.lingers = g.prompts+1, false
 		g.mine, g.listened, g.last = g.promptID(), -1, nil
 		g.send(prompt(text, g.mine))
 		return nil
 	}
 	switch {
 	case g.last != nil && !g.part.Talks():
-		if g.background > 0 {
+		if g.lingers {
 			return nil
 		}
 		return g.completed()
@@ -216,11 +225,7 @@ func (g *game) next() *driver.Stop {
 }
 
 func (g *game) completed() *driver.Stop {
-	stop := driver.Stop{OK: true, Reason: reasonCompleted}
-	if len(g.denied) > 0 {
-		stop.Detail = cut(deniedPrefix+strings.Join(g.denied, ", "), deniedKeptMax)
-	}
-	return &stop
+	return &driver.Stop{OK: true, Reason: reasonCompleted, Detail: withDenied("", g.refused)}
 }
 
 // late is when what was waited for has not come.
@@ -231,9 +236,11 @@ func (g *game) late() *driver.Stop {
 	case !g.ready:
 		g.ready = true
 		g.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: fmt.Sprintf("the program did not return our greeting within %s; it is spoken to all the same", greetingPatience)})
-	case g.last != nil && g.background > 0:
-		g.background = 0
-		g.notice(fmt.Sprintf("subagents that still worked after %s are ended with the session", backgroundPatience))
+	case g.lingers:
+		g.lingers = false
+		if g.background > 0 {
+			g.notice(fmt.Sprintf("subagents that still worked after %s are ended with the session", backgroundPatience))
+		}
 	}
 	return nil
 }

@@ -85,14 +85,18 @@ func (p program) enforced(mode string) string {
 	return "what its own mode " + clean(mode) + " says"
 }
 
+// modeOf is the mode that a part is to be played in.
+func (p program) modeOf(part adapter.Part) string {
+	if part.Mode == "" {
+		return p.asks
+	}
+	return part.Mode
+}
+
 // command is how the program is started for a part.
 func (p program) command(part adapter.Part) adapter.Command {
 	argv := append(append([]string{}, part.Command...), p.args...)
-	mode := part.Mode
-	if mode == "" {
-		mode = p.asks
-	}
-	argv = append(argv, p.mode, mode)
+	argv = append(argv, p.mode, p.modeOf(part))
 	if part.Model != "" {
 		argv = append(argv, "--model", part.Model)
 	}

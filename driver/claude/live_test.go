@@ -1,0 +1,191 @@
+package claude_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/claude"
+	"github.com/fairlead-dev/fairlead/driver/drivertest"
+	"github.com/fairlead-dev/fairlead/driver/drivertest/scriptmodel"
+	"github.com/fairlead-dev/fairlead/driver/live"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+const (
+	resumed = "0b7c5a8e-5d1e-4f6e-9a51-7c2a7e0f1c11" // the conversation of recordings
+	tools   = "__tools"                              // this test binary as a server of tools on standard input and output
+)
+
+// scene is a conversation with a real program.
+type scene struct {
+	name   string
+	prompt string // REPO is the workspace
+	more   []string
+	allow  []string // tools that may be called; others are refused
+	cancel string   // words after which it is told to stop
+	talk   bool
+	resume string // the id; "last" is the conversation before this one
+	tools  bool
+	long   bool // only in the long form, and to be recorded
+
+	reason string
+	says   []string // the agent's own words
+	wrote  []string // files
+	not    []string // files that must not be
+}
+
+var scenes = []scene{
+	{
+		name:   "qwen-asks",
+		prompt: "do: think a plan\ndo: write REPO/a.txt one\ndo: bash echo two > b.txt\ndo: say I have done it",
+		allow:  []string{"Write"}, reason: "completed", says: []string{"I have done it"}, wrote: []string{"a.txt"}, not: []string{"b.txt"},
+	},
+	{name: "qwen-talk-two", prompt: "do: say one", more: []string{"do: say two"}, talk: true, reason: "completed", says: []string{"one", "two"}, long: true},
+	{name: "qwen-resume", prompt: "do: say again", resume: "last", reason: "completed", says: []string{"again"}, long: true},
+	{name: "qwen-resume-unknown", prompt: "do: say never", resume: resumed, reason: "not_resumed", long: true},
+	{name: "qwen-cancel", prompt: "do: hold I begin", cancel: "I begin", reason: "cancelled", long: true},
+	{name: "qwen-error", prompt: "do: error 400", reason: "failed", long: true},
+	{
+		name: "qwen-tools-bridge", prompt: "do: tool tool_search {\"query\":\"select:mcp__fairlead__say\"}\ndo: mcp say {\"text\":\"hello team\"}\ndo: say told",
+		tools: true, allow: []string{"mcp__fairlead__say"}, reason: "completed", says: []string{"told"}, long: true,
+	},
+}
+
+// TestLive holds conversations with a real program and a model without a mind. FAIRLEAD_RECORD=1
+// writes them down as the dialogues that TestDialogues plays.
+func TestLive(t *testing.T) {
+	record := os.Getenv("FAIRLEAD_RECORD") != ""
+	model := scriptmodel.Start(t)
+	program := live.QwenStream(t, model)
+	repo, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for _, s := range scenes {
+		if s.long && !record && os.Getenv("FAIRLEAD_LONG") == "" {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), s.name+".jsonl")
+			if record && s.reason != "not_resumed" { // it says why on its standard error, which is not recorded
+				file = filepath.Join("testdata", "dialogues", s.name+".jsonl")
+			}
+			last = s.play(t, program, repo, file, last)
+		})
+	}
+	if tried := program.Way.Tried(); len(tried) > 0 {
+		t.Errorf("it tried to get out: %q", tried)
+	}
+}
+
+func (s scene) play(t *testing.T, program live.Program, repo, file, last string) (conversation string) {
+	me, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := adapter.Part{Kind: "claude", Name: "coder", Session: "coder-17", Attempt: 1, What: driver.Work, Command: program.Command, Dir: repo, Resume: s.resume}
+	if s.talk {
+		part.What = driver.Turn
+	}
+	if s.resume == "last" {
+		part.Resume = last
+	}
+	if s.tools {
+		part.MCP = driver.MCP{URL: "http://127.0.0.1:7466/mcp", Token: "a-secret-token", Stdio: []string{me, tools}}
+	}
+	var said []string
+	more := s.more
+	tell := func(e speech.Event) (orders []speech.Order) {
+		switch {
+		case e.Type == "":
+			orders = append(orders, speech.Order{Type: speech.OrderStart, Text: strings.ReplaceAll(s.prompt, "REPO", repo)})
+		case e.Type == driver.PermissionAsked && slices.Contains(s.allow, e.Tool):
+			orders = append(orders, speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "allow"})
+		case e.Type == driver.PermissionAsked:
+			orders = append(orders, speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "deny"})
+		case e.Type == driver.Listening && len(more) > 0:
+			orders = append(orders, speech.Order{Type: speech.OrderPrompt, Text: more[0]})
+			more = more[1:]
+		case e.Type == driver.Listening:
+			orders = append(orders, speech.Order{})
+		case e.Type == driver.ConversationNamed:
+			conversation = e.Conversation.ID
+		case e.Type == driver.Said && e.Tool == "":
+			if said = append(said, e.Text); s.cancel != "" && strings.Contains(strings.Join(said, ""), s.cancel) {
+				orders, s.cancel = append(orders, speech.Order{Type: speech.OrderCancel}), ""
+			}
+		}
+		return orders
+	}
+	stop := drivertest.Record(
+		t, claude.Driver{}, part, append(live.Bare(program.Home), program.Env...), file, tell,
+		program.Command[0], "/usr/bin/qwen", me, "/usr/bin/fairlead", tools, "mcp", program.Home, "/home/user",
+	)
+	if stop.Reason != s.reason {
+		t.Errorf("it ended with %+v, want %s", stop, s.reason)
+	}
+	for _, words := range s.says {
+		if !strings.Contains(strings.Join(said, ""), words) {
+			t.Errorf("it said %q, not %q", said, words)
+		}
+	}
+	for _, name := range s.wrote {
+		if _, err := os.Stat(filepath.Join(repo, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range s.not {
+		if _, err := os.Stat(filepath.Join(repo, name)); err == nil {
+			t.Errorf("%s was written, and nobody allowed it", name)
+		}
+	}
+	if s.resume == "last" {
+		rename(t, file, last, resumed)
+	}
+	return conversation
+}
+
+// rename gives a conversation another id in a recording.
+func rename(t *testing.T, file, from, to string) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(b), from, to)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serve is a server of one tool.
+func serve() {
+	in := json.NewDecoder(os.Stdin)
+	out := json.NewEncoder(os.Stdout)
+	for {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if in.Decode(&m) != nil {
+			return
+		}
+		var result any = map[string]any{}
+		switch m.Method {
+		case "initialize":
+			result = map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "team", "version": "1"}}
+		case "tools/list":
+			result = map[string]any{"tools": []any{map[string]any{"name": "say", "description": "says", "inputSchema": map[string]any{"type": "object", "properties": map[string]any{"text": map[string]any{"type": "string"}}}}}}
+		case "tools/call":
+			result = map[string]any{"content": []any{map[string]any{"type": "text", "text": "said with " + os.Getenv(adapter.VariableMCPToken)}}}
+		}
+		if m.ID != nil {
+			_ = out.Encode(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": result})
+		}
+	}
+}
