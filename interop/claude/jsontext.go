@@ -163,6 +163,7 @@ func put(text []byte, into node, key string, value any, s style, deep int) []byt
 		gap := strings.TrimLeft(string(text[from:last.start]), ", \t")
 		if i := strings.LastIndexByte(gap, '\n'); i >= 0 {
 			indent = gap[i+1:]
+			indent = indent[:len(indent)-len(strings.TrimLeft(indent, " \t"))] // a comma may stand at a line's beginning
 			return splice(text, last.value.end, last.value.end, ","+s.line+indent+render(key, value, s.line, indent, s.unit))
 		}
 		return splice(text, last.value.end, last.value.end, ", "+render(key, value, "", "", "")) // all on one line

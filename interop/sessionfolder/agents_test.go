@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,8 @@ func TestFrontMatter(t *testing.T) {
 	}
 }
 
-// What YAML reads as a text, we read as the same one.
+// What YAML reads as a text, we read as the same one, white space aside: what it says decides, and
+// how it is broken into lines does not.
 func FuzzFrontMatter(f *testing.F) {
 	for _, value := range []string{"Use to write", "'it''s'", `"a\nb\"c"`, ">-\n  one\n  two", "|\n  one\n   two\n", "a # b", "- a", "[a]", "\n  x", "a\n\n  b"} {
 		f.Add("---\ndescription: " + value + "\nname: n\n---\n")
@@ -60,14 +62,26 @@ func FuzzFrontMatter(f *testing.F) {
 		if yaml.Unmarshal([]byte(body[:strings.Index(body, "\n---")+1]), &doc) != nil {
 			return
 		}
-		if want, ok := doc["description"].(string); ok && strings.TrimSpace(want) != strings.TrimSpace(got) {
+		if want, ok := doc["description"].(string); ok && !slices.Equal(strings.Fields(want), strings.Fields(got)) {
 			t.Errorf("we read %q, and YAML %q", got, want)
 		}
 	})
 }
 
-// plainYAML says whether a text has nothing but what people write in front matter.
+// plainYAML says whether a text has nothing but what people write in front matter: what is not
+// indented begins with a name, and what is indented is text.
 func plainYAML(text string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		name, _, field := strings.Cut(line, ":")
+		switch {
+		case line == "" || line == "---":
+		case line[0] == ' ' && strings.ContainsAny(strings.TrimSpace(line+"x")[:1], "|>#-:"):
+			return false
+		case line[0] != ' ' && (!field || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" || name[0] == '-'):
+			return false
+		}
+	}
 	return strings.HasPrefix(text, "---\ndescription: ") && !strings.ContainsFunc(text, func(c rune) bool {
 		return (c < 'a' || c > 'z') && !strings.ContainsRune(" \n-:.,'\"#>|", c)
 	})

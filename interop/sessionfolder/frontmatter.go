@@ -42,9 +42,11 @@ func frontMatter(text []byte) (fields map[string]string, why string) {
 			continue
 		}
 		end := i + 1
-		for end < len(lines) && (lines[end] == "" || lines[end][0] == ' ' || lines[end][0] == '\t') {
+		unsaid := strings.TrimSpace(value) == "" || strings.TrimSpace(value)[0] == '#' // a remark may stand before the text
+		for end < len(lines) && (lines[end] == "" || lines[end][0] == ' ' || lines[end][0] == '\t' || unsaid && lines[end][0] == '#') {
 			end++
 		}
+		end = quoteEnds(strings.TrimSpace(value), lines, i+1, end)
 		if _, twice := fields[strings.TrimSpace(key)]; !twice {
 			fields[strings.TrimSpace(key)] = scalar(strings.TrimSpace(value), lines[i+1:end])
 		}
@@ -53,10 +55,27 @@ func frontMatter(text []byte) (fields map[string]string, why string) {
 	return fields, ""
 }
 
+// quotedLinesMax bounds how far the end of a quote is looked for.
+const quotedLinesMax = 100
+
+// quoteEnds is where a text in quotes ends that began on the line before first. YAML lets it go on
+// in lines that are not indented. Where it ends nowhere it is no text in quotes.
+func quoteEnds(value string, lines []string, first, end int) int {
+	if value == "" || value[0] != '"' && value[0] != '\'' {
+		return end
+	}
+	for n := end; n <= min(len(lines), first+quotedLinesMax); n++ {
+		if _, ok := quoted(folded(append([]string{value}, lines[first:n]...))); ok {
+			return n
+		}
+	}
+	return end
+}
+
 // scalar reads a text: what stands behind the colon, and the lines below that are indented.
 func scalar(value string, below []string) string {
-	switch {
-	case value != "" && (value[0] == '|' || value[0] == '>') && strings.Trim(value[1:], "+-0123456789") == "":
+	switch mark, _, _ := strings.Cut(value, " #"); {
+	case value != "" && (value[0] == '|' || value[0] == '>') && strings.Trim(mark[1:], "+-0123456789 ") == "":
 		return block(value[0] == '>', below)
 	case value != "" && (value[0] == '"' || value[0] == '\''):
 		if text, ok := quoted(folded(append([]string{value}, below...))); ok {
@@ -65,10 +84,18 @@ func scalar(value string, below []string) string {
 	case value == "" && len(below) > 0 && strings.HasPrefix(strings.TrimSpace(below[0]), "- "):
 		return ""
 	}
-	if i := strings.Index(" "+value, " #"); i >= 0 { // a remark
-		value = strings.TrimSpace(value[:max(0, i-1)])
+	var lines []string
+	for _, line := range append([]string{value}, below...) {
+		i := strings.Index(" "+line, " #")
+		if i < 0 {
+			lines = append(lines, line)
+			continue
+		}
+		if line = strings.TrimSpace(line[:max(0, i-1)]); line != "" || strings.TrimSpace(strings.Join(lines, "")) != "" {
+			return folded(append(lines, line)) // with a remark a text is over that has begun
+		}
 	}
-	return folded(append([]string{value}, below...))
+	return folded(lines)
 }
 
 // folded joins lines as YAML does: one line feed is a space, an empty line is a line feed.
