@@ -76,7 +76,7 @@ func plainYAML(text string) bool {
 		name, _, field := strings.Cut(line, ":")
 		switch {
 		case line == "" || line == "---":
-		case line[0] == ' ' && strings.ContainsAny(strings.TrimSpace(line+"x")[:1], "|>#-:"):
+		case line[0] == ' ' && strings.ContainsAny(strings.TrimSpace(line + "x")[:1], "|>#-:"):
 			return false
 		case line[0] != ' ' && (!field || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" || name[0] == '-'):
 			return false
