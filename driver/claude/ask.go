@@ -158,19 +158,13 @@ func forSession(raw json.RawMessage) json.RawMessage {
 // several answers. It is false where there are several questions, or an answer of several parts:
 // such a thing is allowed or refused like any other call, and said in words.
 func (q *question) choices(input json.RawMessage) bool {
-	var asked struct {
-		Questions []struct {
-			Question string `json:"question"`
-			Multi    bool   `json:"multiSelect"`
-			Options  []struct {
-				Label string `json:"label"`
-			} `json:"options"`
-		} `json:"questions"`
-	}
-	if json.Unmarshal(input, &asked) != nil || len(asked.Questions) != 1 {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(input, &fields)
+	asked := asks(fields["questions"])
+	if len(asked) != 1 {
 		return false
 	}
-	only := asked.Questions[0]
+	only := asked[0]
 	if only.Multi || only.Question == "" || len(only.Options) == 0 || len(only.Options) > choicesMax {
 		return false
 	}
@@ -181,6 +175,23 @@ func (q *question) choices(input json.RawMessage) bool {
 	}
 	q.option(optionDeny, kindDeny, "No answer", answer{Behavior: "deny", Message: "Nobody answers this now. Decide yourself, or say what you need and end your answer."})
 	return true
+}
+
+// put is one question that a model puts to a person.
+type put struct {
+	Question string `json:"question"`
+	Multi    bool   `json:"multiSelect"`
+	Options  []struct {
+		Label string `json:"label"`
+	} `json:"options"`
+}
+
+// asks are the questions among the arguments of a call; none where they are of another shape.
+func asks(questions json.RawMessage) (all []put) {
+	if json.Unmarshal(questions, &all) != nil {
+		return nil
+	}
+	return all
 }
 
 // answered is the input of the question with its answer.

@@ -33,13 +33,15 @@ type hearing struct {
 	mode    string // the mode that was asked for
 	now     func() time.Time
 
+	prompted bool // it was told something
+
 	named  driver.Conversed
 	pieces []piece
 	calls  map[string]bool // by the program's id: they are told
 	open   map[string]question
 	meter  meter
 	limits limits
-	warned bool // that limit is told
+	warned bool // that a limit is reached is told
 
 	denied     []string // by an answer of ours, in this answer
 	background int      // subagents that work on after an answer
@@ -283,7 +285,7 @@ func (h *hearing) rate(r *rate) {
 		return
 	}
 	h.limits.rejected, h.limits.until, h.limits.kind = true, r.resets(), clean(r.Type)
-	h.limited(h.limits.until, strings.TrimSpace("the limit of the subscription is reached "+h.limits.kind))
+	h.limited(h.limits.until, "the limit of the subscription is reached: "+h.limits.kind)
 }
 
 func (h *hearing) limited(until time.Time, text string) {
@@ -299,7 +301,7 @@ func (h *hearing) result(m message, mine string) heard {
 	h.out.Hush()
 	h.pieces = nil
 	clear(h.calls)
-	if m.SessionID != "" && h.named.ID == "" {
+	if m.SessionID != "" && h.named.ID == "" && !m.IsError {
 		h.name(driver.Conversed{ID: m.SessionID})
 	}
 	if fresh := h.meter.end(m.result); fresh != (driver.Usage{}) {
@@ -310,7 +312,8 @@ func (h *hearing) result(m message, mine string) heard {
 			h.withdraw(id)
 		}
 	}
-	if m.Origin != nil && m.Origin.Kind == "task-notification" || mine == "" {
+	neverBegan := m.IsError && !h.prompted
+	if m.Origin != nil && m.Origin.Kind == "task-notification" || mine == "" && !neverBegan {
 		return heard{after: true}
 	}
 	stop, until := verdict(m.result, m.Subtype, h.limits, h.now())
@@ -370,7 +373,7 @@ func (h *hearing) answer(o speech.Order) any {
 		return nil
 	}
 	delete(h.open, o.ID)
-	if q.answers[o.Option].Behavior == "deny" && len(h.denied) < deniedMax {
+	if q.answers[o.Option].Behavior == "deny" && q.told.Tool != askTool && len(h.denied) < deniedMax {
 		h.denied = append(h.denied, q.what)
 	}
 	return response

@@ -45,7 +45,7 @@ type game struct {
 	mine      string // the id of the prompt that is being answered; empty: none is
 	listened  int64  // what the last listening event said; -1: none was told since the last answer
 	cancelled bool
-	lingers   bool // all is answered, and subagents in the background are waited for
+	lingers   bool         // all is answered, and subagents in the background are waited for
 	last      *driver.Stop // how the last answer ended
 	refused   []string     // what was denied in earlier answers
 	timer     *time.Timer  // for what is waited for just now
@@ -204,7 +204,7 @@ func (g *game) next() *driver.Stop {
 		return nil
 	}
 	if text, ok := g.told.Next(); ok {
-		g.prompts, g.lingers = g.prompts+1, false
+		g.prompts, g.prompted, g.lingers = g.prompts+1, true, false
 		g.mine, g.listened, g.last = g.promptID(), -1, nil
 		g.send(prompt(text, g.mine))
 		return nil
@@ -256,7 +256,7 @@ func (g *game) died() driver.Stop {
 	case g.told.Over() && g.mine == "" && g.ready:
 		return *g.completed()
 	}
-	stop := driver.Stop{Reason: reasonFailed, Detail: ended.String()}
+	stop := driver.Stop{Reason: reasonFailed, Detail: "it did not say the end of its answer: " + ended.String()}
 	if g.part.Resume != "" && g.named.ID == "" && resumeWords.MatchString(ended.LastWords) {
 		stop.Reason = reasonNotResumed
 	}

@@ -41,7 +41,7 @@ var aliases = map[string]string{"absolute_path": "file_path", "filePath": "file_
 var pathArgs = []string{"file_path", "notebook_path", "path"}
 
 // essential is what says best what a call does, the first that is there.
-var essential = []string{"command", "file_path", "notebook_path", "pattern", "url", "query", "path", "prompt", "description", "text", "skill"}
+var essential = []string{"command", "file_path", "notebook_path", "pattern", "url", "query", "path", "description", "prompt", "text", "skill"}
 
 const essentialBytesMax = 400 // of a call, in one line
 
@@ -103,6 +103,9 @@ func (c call) what() string {
 		if s := clean(c.text(name)); s != "" {
 			return cut(s, essentialBytesMax)
 		}
+	}
+	if asked := asks(c.fields["questions"]); len(asked) > 0 {
+		return cut(clean(asked[0].Question), essentialBytesMax)
 	}
 	return ""
 }

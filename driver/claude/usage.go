@@ -1,8 +1,15 @@
 package claude
 
-import "github.com/fairlead-dev/fairlead/driver"
+import (
+	"math"
 
-const messagesCounted = 4096 // requests to a model within one answer; more are counted at its end only
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+const (
+	messagesCounted = 4096 // requests to a model within one answer; more are counted at its end only
+	nanos           = 1e9  // a difference of sums is a sum of money again, without the dust of the subtraction
+)
 
 // meter makes reports of use out of what the program says in several places, so that nothing is
 // counted twice. While an answer is made it counts what the messages say; those of one request all
@@ -79,7 +86,7 @@ func (m *meter) end(r result) driver.Usage {
 		if cost < m.cost {
 			m.cost = 0 // it has begun anew
 		}
-		rest.CostUSD, m.cost = cost-m.cost, cost
+		rest.CostUSD, m.cost = math.Round((cost-m.cost)*nanos)/nanos, cost
 	}
 	return rest
 }
