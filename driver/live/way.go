@@ -66,6 +66,9 @@ func (w *Way) meet(c net.Conn) {
 	}
 	from := bufio.NewReaderSize(c, 4<<10)
 	line, _ := from.ReadString('\n') // half a line says enough
+	if line == "" {
+		return // it hung up without a word
+	}
 	if to, ok := strings.CutPrefix(line, "CONNECT "); ok {
 		to, _, _ = strings.Cut(to, " ")
 		if host, _, err := net.SplitHostPort(to); err == nil && net.ParseIP(host).IsLoopback() {
