@@ -5,32 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
 const (
-	// TextBytesMax is the longest text in one event: well below the longest line
-	// that a reader takes whole, even where every byte needs six to be written.
-	TextBytesMax = 64 << 10
+	// asideMax is how many lines wait for the end of a message: more is a log, and is told at once.
+	asideMax = 256
 
-	detailBytesMax  = 8 << 10   // of a terminal event: it is shown in one place, whole
-	argsBytesMax    = 256 << 10 // a file's content is shown up to here; the file itself shows the rest
-	argBytesMax     = 64 << 10  // one argument, where all of them are too long together
-	rawBytesMax     = 64 << 10  // a program's own message
-	optionsMax      = 64        // a person reads them
-	optionBytesMax  = 1 << 10
-	pathsMax        = 256
-	pathBytesMax    = 4 << 10 // PATH_MAX of Linux
-	asideMax        = 256     // lines that wait for the end of a message
-	eventBytesMax   = driver.LineBytesMax - 1
-	cutWords        = " … [cut: %d bytes]"
-	withoutArgument = "…"
+	// eventBytesMax is the longest event, its line's end included: what a reader takes whole.
+	eventBytesMax = driver.LineBytesMax
 )
 
 // Writer tells events, each with one Write. It remembers that a Write failed: an agent that nobody
@@ -96,18 +82,16 @@ func (w *Writer) Speak(kind driver.FactKind, piece string) {
 		w.open = kind
 	}
 	for piece != "" {
-		line, rest, ended := strings.Cut(piece, "\n")
-		head := line
-		if len(head) > TextBytesMax { // nothing of an agent's words is cut away
-			head = line[:edge(line, TextBytesMax)]
-			rest, ended = piece[len(head):], false
-		}
-		if ended {
-			head = strings.TrimSuffix(head, "\r")
+		// Nothing of an agent's words is cut away: a line that is too long for one event comes in several.
+		head, ended := piece[:min(len(piece), TextBytesMax)], false
+		if end := strings.IndexByte(head, '\n'); end >= 0 {
+			head, ended, piece = strings.TrimSuffix(head[:end], "\r"), true, piece[end+1:]
+		} else {
+			head = head[:edge(piece, len(head))]
+			piece = piece[len(head):]
 		}
 		w.tell(Event{Type: kind, Text: head, Part: !ended})
 		w.half = !ended
-		piece = rest
 	}
 }
 
@@ -187,102 +171,4 @@ func line(e Event) []byte {
 		panic(fmt.Sprintf("speech: an event that is no JSON: %v", err))
 	}
 	return b.Bytes()
-}
-
-// CutText is a text as it fits into one event.
-func CutText(s string) string { return cutTo(s, TextBytesMax) }
-
-func cutTo(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf(cutWords, len(s))
-}
-
-// CutRaw is a program's message as it fits into one event: itself, or a string with its beginning.
-func CutRaw(raw []byte) json.RawMessage {
-	switch {
-	case len(raw) == 0:
-		return nil
-	case len(raw) <= rawBytesMax && json.Valid(raw):
-		return bytes.ToValidUTF8(raw, []byte(string(utf8.RuneError)))
-	}
-	b, err := json.Marshal(cutTo(strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax+1)]), string(utf8.RuneError)), rawBytesMax/2))
-	if err != nil {
-		panic("speech: a text that is no JSON: " + err.Error())
-	}
-	return b
-}
-
-// cutArgs shortens arguments that are too long, and names those that are not whole any more. A value
-// that is no text goes altogether.
-func cutArgs(args json.RawMessage, cut []string) (json.RawMessage, []string) {
-	if len(args) == 0 {
-		return nil, cut
-	}
-	var all map[string]json.RawMessage
-	if json.Unmarshal(args, &all) != nil || all == nil {
-		return nil, append(cut, "args")
-	}
-	if len(args) <= argsBytesMax {
-		return bytes.ToValidUTF8(args, []byte(string(utf8.RuneError))), cut
-	}
-	room := argsBytesMax
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		value := all[name]
-		if most := min(room, argBytesMax); len(value) > most {
-			var text string
-			if json.Unmarshal(value, &text) != nil || most < optionBytesMax {
-				text = withoutArgument
-			}
-			all[name], cut = quoted(cutTo(text, most/2)), append(cut, cutTo(name, optionBytesMax))
-		}
-		room -= len(all[name]) + len(name)
-		if room < 0 { // its name alone was too long, or there are too many
-			delete(all, name)
-		}
-	}
-	b, err := json.Marshal(all)
-	if err != nil {
-		panic("speech: arguments that are no JSON: " + err.Error())
-	}
-	return b, cut
-}
-
-func quoted(s string) json.RawMessage {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic("speech: a text that is no JSON: " + err.Error())
-	}
-	return b
-}
-
-func fewer(options []driver.Option) []driver.Option {
-	if len(options) == 0 {
-		return nil
-	}
-	few := slices.Clone(options[:min(len(options), optionsMax)])
-	for i := range few {
-		// An id that was cut answers nothing; it stays as it is, and too long ones go.
-		few[i].Kind, few[i].Label = cutTo(few[i].Kind, optionBytesMax), cutTo(few[i].Label, optionBytesMax)
-	}
-	return slices.DeleteFunc(few, func(o driver.Option) bool { return len(o.ID) > optionBytesMax })
-}
-
-func shorter(paths []string) []string {
-	if len(paths) == 0 {
-		return nil
-	}
-	few := slices.Clone(paths[:min(len(paths), pathsMax)])
-	return slices.DeleteFunc(few, func(p string) bool { return len(p) > pathBytesMax })
-}
-
-// edge is the greatest length up to n that does not cut a character in two.
-func edge(s string, n int) int {
-	for back := 0; back < utf8.UTFMax && back < n; back++ {
-		if utf8.RuneStart(s[n-back]) {
-			return n - back
-		}
-	}
-	return n
 }

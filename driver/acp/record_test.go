@@ -1,0 +1,133 @@
+package acp
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/drivertest"
+	"github.com/fairlead-dev/fairlead/driver/drivertest/scriptmodel"
+	"github.com/fairlead-dev/fairlead/driver/live"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// Recording is switched on by this variable: it holds every conversation of recordings with the real
+// programs (see package live for how to get them) and writes testdata/dialogues anew. Then
+// `UPDATE=1 go test ./driver/acp` renews what we make of them.
+const recordVariable = "FAIRLEAD_RECORD"
+
+// recordings are conversations that were held with real programs, with a model that does what the
+// prompt says.
+var recordings = map[string]struct {
+	what   driver.Kind
+	prompt string
+	kind   string   // of the option that every question is answered with
+	cancel bool     // at the first word
+	then   []string // further prompts
+	resume string   // the recording whose conversation goes on
+	mode   string
+	tools  bool // the team's tools are offered
+}{
+	"allow":   {prompt: "do: think I should write.\ndo: write REPO/a.txt hello\ndo: bash echo ran > ran.txt", kind: "allow_once"},
+	"deny":    {prompt: "do: write REPO/no.txt no\ndo: bash echo no > no2.txt", kind: "reject_once"},
+	"cancel":  {prompt: "do: slow 400 50", cancel: true},
+	"error":   {prompt: "do: error 400"},
+	"talk":    {what: driver.Turn, prompt: "do: say first words", then: []string{"do: read REPO/a.txt"}, kind: "allow_once"},
+	"resume":  {what: driver.Turn, prompt: "do: say again", resume: "talk"},
+	"outside": {prompt: "do: write OUTSIDE/b.txt b", kind: "reject_once"},
+	"tools":   {prompt: "do: mcp set_status {\"text\":\"busy\"}", kind: "allow_once", tools: true},
+}
+
+func TestRecord(t *testing.T) {
+	if os.Getenv(recordVariable) == "" {
+		t.Skip("set " + recordVariable + "=1 to record real programs anew; it takes a minute or two")
+	}
+	for name, program := range map[string]func(testing.TB, *scriptmodel.Server) live.Program{"opencode": live.Opencode, "qwen": live.Qwen} {
+		t.Run(name, func(t *testing.T) {
+			p := program(t, scriptmodel.Start(t))
+			conversations := make(map[string]string)
+			for _, scene := range []string{"allow", "deny", "cancel", "error", "talk", "resume", "outside", "tools"} {
+				t.Run(scene, func(t *testing.T) { record(t, p, name, scene, conversations) })
+			}
+			for _, left := range p.Left() {
+				t.Errorf("left over: %s", left)
+			}
+		})
+	}
+}
+
+func record(t *testing.T, p live.Program, name, scene string, conversations map[string]string) {
+	r := recordings[scene]
+	if r.what == "" {
+		r.what = driver.Work
+	}
+	dir, outside := filepath.Join(p.Home, "repo"), filepath.Join(p.Home, "outside")
+	for _, d := range []string{dir, outside} {
+		if err := os.MkdirAll(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place := strings.NewReplacer("REPO", dir, "OUTSIDE", outside).Replace
+	part := adapter.Part{
+		Kind: "acp", Name: "coder", Session: "coder-17", What: r.what, Attempt: 1,
+		Command: slices.Clone(p.Command), Dir: dir, Mode: r.mode, Resume: conversations[r.resume],
+	}
+	var replace []string
+	if r.tools {
+		part.MCP = driver.MCP{URL: toolServer(t), Token: "a.token"}
+		replace = append(replace, part.MCP.URL, "http://127.0.0.1:7466/mcp")
+	}
+	replace = append(replace, outside, "/work/outside", p.Home, "/home/someone", filepath.Dir(p.Command[0]), "/usr/bin", live.Bare(p.Home)[0], "PATH")
+	cancelled := false
+	tell := func(e speech.Event) []speech.Order {
+		switch {
+		case e.Type == "":
+			return []speech.Order{{Type: speech.OrderStart, Text: place(r.prompt)}}
+		case e.Type == driver.ConversationNamed:
+			conversations[scene] = e.Conversation.ID
+		case e.Type == driver.PermissionAsked:
+			i := slices.IndexFunc(e.Options, func(o driver.Option) bool { return o.Kind == r.kind })
+			if i < 0 {
+				t.Errorf("no option of kind %q: %+v", r.kind, e.Options)
+				return nil
+			}
+			return []speech.Order{{Type: speech.OrderAnswer, ID: e.ID, Option: e.Options[i].ID}}
+		case e.Type == driver.Said && r.cancel && e.Tool == "" && !cancelled:
+			cancelled = true
+			return []speech.Order{{Type: speech.OrderCancel}}
+		case e.Type == driver.Listening && len(r.then) > 0:
+			next := r.then[0]
+			r.then = r.then[1:]
+			return []speech.Order{{Type: speech.OrderPrompt, Text: place(next)}}
+		case e.Type == driver.Listening:
+			return []speech.Order{{}}
+		}
+		return nil
+	}
+	file := filepath.Join("testdata", "dialogues", name+"-"+scene+".jsonl")
+	stop := drivertest.Record(t, Driver{}, part, append(live.Bare(p.Home), p.Env...), file, tell, replace...)
+	t.Logf("%+v", stop)
+}
+
+// toolServer is an MCP server with one of the team's tools.
+func toolServer(t *testing.T) string {
+	server := mcp.NewServer(&mcp.Implementation{Name: "fairlead", Version: "1"}, nil)
+	type status struct {
+		Text string `json:"text"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "set_status", Description: "Say what you are doing."}, func(context.Context, *mcp.CallToolRequest, status) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "noted"}}}, nil, nil
+	})
+	h := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(h.Close)
+	return h.URL + "/mcp"
+}

@@ -1,0 +1,147 @@
+package speech
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// What fits into one event. Together it is well below the longest line that a reader takes whole,
+// except where every byte needs six to be written: then encode lets something go.
+const (
+	// TextBytesMax is the longest text in one event.
+	TextBytesMax = 64 << 10
+
+	detailBytesMax = 8 << 10   // of a terminal event: it is shown in one place, whole
+	argsBytesMax   = 256 << 10 // what is written into a file is shown up to here; the file shows the rest
+	argBytesMax    = 64 << 10  // one argument, where all of them are too long together
+	argLeast       = 1 << 10   // room that is worth an argument
+	argOverhead    = 8         // quotes, colon, comma
+	rawBytesMax    = 64 << 10  // a program's own message
+	optionsMax     = 64        // a person reads them
+	optionBytesMax = 1 << 10
+	pathsMax       = 256
+	pathBytesMax   = 4 << 10 // PATH_MAX of Linux
+	cutWords       = " … [cut: %d bytes]"
+)
+
+// CutText is a text as it fits into one event.
+func CutText(s string) string { return cutTo(s, TextBytesMax) }
+
+func cutTo(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf(cutWords, len(s))
+}
+
+// CutRaw is a program's message as it fits into one event: itself, or a string with its beginning.
+func CutRaw(raw []byte) json.RawMessage {
+	switch {
+	case len(raw) == 0:
+		return nil
+	case len(raw) <= rawBytesMax && json.Valid(raw):
+		return bytes.ToValidUTF8(raw, []byte(string(utf8.RuneError)))
+	}
+	b, err := json.Marshal(cutTo(strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax+1)]), string(utf8.RuneError)), rawBytesMax/2))
+	if err != nil {
+		panic("speech: a text that is no JSON: " + err.Error())
+	}
+	return b
+}
+
+// cutArgs shortens arguments that are too long, and names those that are not whole any more. Where some
+// are not here at all, "args" is among the names.
+func cutArgs(args json.RawMessage, cut []string) (json.RawMessage, []string) {
+	if len(args) == 0 {
+		return nil, cut
+	}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(args, &all) != nil || all == nil {
+		return nil, append(cut, "args")
+	}
+	if len(args) <= argsBytesMax {
+		return bytes.ToValidUTF8(args, []byte(string(utf8.RuneError))), cut
+	}
+	// The short ones first: a path, a command and a flag say more than what is written.
+	byLength := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(all[a]), len(all[b])), cmp.Compare(a, b))
+	})
+	room, left := argsBytesMax, 0
+	for _, name := range byLength {
+		if room -= len(name) + argOverhead; room < argLeast {
+			delete(all, name)
+			left++
+			continue
+		}
+		if most := min(room, argBytesMax); len(all[name]) > most {
+			all[name], cut = beginning(all[name], most/2), append(cut, cutTo(name, optionBytesMax))
+		}
+		room -= len(all[name])
+	}
+	if left > 0 {
+		cut = append(cut, "args")
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		panic("speech: arguments that are no JSON: " + err.Error())
+	}
+	return b, cut
+}
+
+// beginning is the beginning of a text; of any other value nothing is left that would mean anything.
+func beginning(value json.RawMessage, most int) json.RawMessage {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		text = fmt.Sprintf("[cut: %d bytes]", len(value))
+	}
+	return quoted(cutTo(text, most))
+}
+
+func quoted(s string) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("speech: a text that is no JSON: " + err.Error())
+	}
+	return b
+}
+
+func fewer(options []driver.Option) []driver.Option {
+	if len(options) == 0 {
+		return nil
+	}
+	few := slices.Clone(options[:min(len(options), optionsMax)])
+	for i := range few {
+		// An id that was cut answers nothing; it stays as it is, and too long ones go.
+		few[i].Kind, few[i].Label = cutTo(few[i].Kind, optionBytesMax), cutTo(few[i].Label, optionBytesMax)
+	}
+	return slices.DeleteFunc(few, func(o driver.Option) bool { return len(o.ID) > optionBytesMax })
+}
+
+func shorter(paths []string) []string {
+	if len(paths) == 0 {
+		return nil
+	}
+	few := slices.Clone(paths[:min(len(paths), pathsMax)])
+	return slices.DeleteFunc(few, func(p string) bool { return len(p) > pathBytesMax })
+}
+
+// edge is the greatest length up to n that does not cut a character in two.
+func edge(s string, n int) int {
+	if n >= len(s) {
+		return len(s)
+	}
+	for back := 0; back < utf8.UTFMax && back < n; back++ {
+		if utf8.RuneStart(s[n-back]) {
+			return n - back
+		}
+	}
+	return n
+}

@@ -1,0 +1,308 @@
+package speech_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/drivertest"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// heard is what a reader makes of what was written.
+func heard(t *testing.T, b []byte) (facts []driver.Fact) {
+	t.Helper()
+	c := speech.Conversation{Wire: &drivertest.Recording{Bytes: b}}
+	for f, err := range c.Facts(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts = append(facts, f)
+	}
+	return facts
+}
+
+// told renders what a writer is made to tell, a fact a line.
+func told(t *testing.T, do func(w *speech.Writer)) string {
+	t.Helper()
+	var out bytes.Buffer
+	do(speech.NewWriter(&out))
+	var b strings.Builder
+	for _, f := range heard(t, out.Bytes()) {
+		fmt.Fprintf(&b, "%s", f.Kind)
+		if f.Tool != "" {
+			fmt.Fprintf(&b, "[%s]", f.Tool)
+		}
+		fmt.Fprintf(&b, " %s", f.Text)
+		if f.Part {
+			b.WriteString("…")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// Words that come bit by bit are lines for who reads them, and nothing gets in between.
+func TestSpeak(t *testing.T) {
+	got := told(t, func(w *speech.Writer) {
+		w.Hush()
+		w.Speak(driver.Thought, "hm")
+		w.Speak(driver.Said, "")
+		w.Speak(driver.Said, "one\r\ntw")
+		w.Say(driver.Said, "stderr", "noise\nmore noise")
+		w.Tell(speech.Event{Type: driver.UsageReported, Usage: driver.Usage{InputTokens: 1}})
+		w.Speak(driver.Said, "o\n\nthree")
+		w.Tell(speech.Event{Type: driver.ToolCalled, Tool: "Read", Text: "a.txt"})
+		w.Say(driver.Said, "stderr", "at once")
+		w.Speak(driver.Said, "four\n")
+		w.Speak(driver.Thought, "five")
+		w.Tell(speech.Ended(driver.Stop{OK: true, Reason: "completed"}))
+	})
+	want := `thought hm…
+thought 
+said one
+said tw…
+usage_reported 
+said o
+said 
+said three…
+said 
+said[stderr] noise
+said[stderr] more noise
+tool_called[Read] a.txt
+said[stderr] at once
+said four
+thought five…
+thought 
+stopped completed
+`
+	if got != want {
+		t.Errorf("told:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// A message that never ends does not keep everybody else waiting for ever.
+func TestAsideHasALimit(t *testing.T) {
+	got := told(t, func(w *speech.Writer) {
+		w.Speak(driver.Said, "once upon")
+		for i := range 1000 {
+			w.Tell(speech.Event{Type: driver.Said, Tool: "stderr", Text: fmt.Sprint(i)})
+		}
+	})
+	if n := strings.Count(got, "[stderr]"); n < 700 || !strings.HasPrefix(got, "said once upon…\nsaid \nsaid[stderr] 0\n") {
+		t.Errorf("%d lines told, beginning with %.80q", n, got)
+	}
+}
+
+// Nothing of what an agent says is cut away, however long its lines are and wherever they are cut.
+func TestSpeakLong(t *testing.T) {
+	long := strings.Repeat("ä€𝄞x", 100_000)
+	got := told(t, func(w *speech.Writer) { w.Speak(driver.Said, "a\n"+long+"\nb\n") })
+	text := strings.ReplaceAll(strings.ReplaceAll(got, "…\nsaid ", ""), "said ", "")
+	if text != "a\n"+long+"\nb\n" {
+		t.Errorf("%d bytes of %d", len(text), len(long)+5)
+	}
+}
+
+// Whatever is told is one line that is read whole, and says what is missing.
+func TestEventsHaveLimits(t *testing.T) {
+	nul, wide := strings.Repeat("\x00", 300_000), strings.Repeat("\xff", 300_000)
+	object := func(v any) json.RawMessage {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	options := make([]driver.Option, 1000)
+	for i := range options {
+		options[i] = driver.Option{ID: fmt.Sprint(i), Kind: nul[:3000], Label: nul[:3000]}
+	}
+	ok := true
+	for name, e := range map[string]speech.Event{
+		"text":      {Type: driver.Said, Text: nul},
+		"bytes":     {Type: driver.Said, Text: wide},
+		"raw":       {Type: driver.Faulted, Raw: object(nul)},
+		"raw bytes": {Type: driver.Faulted, Raw: []byte(wide)},
+		"raw none":  {Type: driver.Faulted, Raw: []byte("{half")},
+		"stop":      {Type: driver.Stopped, OK: &ok, Reason: nul, Detail: nul},
+		"args": {
+			Type: driver.PermissionAsked, ID: "q", Text: nul, Tool: nul, Raw: []byte(wide), Options: options,
+			Args: object(map[string]any{"content": nul, "command": wide, "n": 7, "list": []string{nul}}), Paths: []string{nul, "/a"},
+		},
+		"many args": {Type: driver.ToolCalled, Tool: "x", Args: object(many(30_000))},
+		"no object": {Type: driver.ToolCalled, Tool: "x", Args: json.RawMessage(`["` + nul[:0] + `"]`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			speech.NewWriter(&out).Tell(e)
+			if out.Len() > driver.LineBytesMax || bytes.Count(out.Bytes(), []byte("\n")) != 1 {
+				t.Fatalf("%d bytes", out.Len())
+			}
+			facts := heard(t, out.Bytes())
+			if len(facts) != 1 || facts[0].Kind != e.Type {
+				t.Errorf("read as %.300v", facts)
+			}
+			var read speech.Event
+			if err := json.Unmarshal(out.Bytes(), &read); err != nil {
+				t.Fatal(err)
+			}
+			if len(e.Args) > 0 && len(read.Cut) == 0 {
+				t.Errorf("no word of what was cut: %.300s", out.Bytes())
+			}
+		})
+	}
+}
+
+func many(n int) map[string]string {
+	all := make(map[string]string)
+	for i := range n {
+		all[fmt.Sprint("argument-", i)] = "x"
+	}
+	return all
+}
+
+// Arguments that fit come as they were; of long ones the short stay whole, and the cut are named.
+func TestCutArguments(t *testing.T) {
+	var out bytes.Buffer
+	speech.NewWriter(&out).Tell(speech.Event{Type: driver.ToolCalled, Tool: "Write", Args: speech.Args(map[string]string{
+		"file_path": "/w/a.txt", "content": strings.Repeat("x", 11<<20),
+	})})
+	var e speech.Event
+	var args map[string]string
+	if err := errors.Join(json.Unmarshal(out.Bytes(), &e), json.Unmarshal(e.Args, &args)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(e.Cut, []string{"content"}) || args["file_path"] != "/w/a.txt" || !strings.HasSuffix(args["content"], "[cut: 11534336 bytes]") {
+		t.Errorf("cut %q, %.100q", e.Cut, args)
+	}
+}
+
+func TestHide(t *testing.T) {
+	var out bytes.Buffer
+	w := speech.NewWriter(&out)
+	w.Hide("")
+	w.Hide("coder.coder-17.4f2a")
+	w.Tell(speech.Event{Type: driver.Faulted, Text: "x coder.coder-17.4f2a", Raw: json.RawMessage(`{"authorization":"Bearer coder.coder-17.4f2a"}`)})
+	if strings.Contains(out.String(), "4f2a") || strings.Count(out.String(), "***") != 2 {
+		t.Errorf("told %s", out.String())
+	}
+}
+
+// What the new facts carry comes through.
+func TestFacts(t *testing.T) {
+	until := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
+	named := driver.Conversed{ID: "c1", Model: "m1", Mode: "ask", Program: "p 1", Resumed: true, Enforced: "asks"}
+	var out bytes.Buffer
+	w := speech.NewWriter(&out)
+	w.Tell(speech.Event{Type: driver.PermissionAsked, ID: "q1", Paths: []string{"/a"}, Options: []driver.Option{{ID: "y"}}})
+	w.Tell(speech.Event{Type: driver.PermissionAnswered, ID: "q1", Text: "y"})
+	w.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: "q2"})
+	w.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &named})
+	w.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: "until three"})
+	w.Tell(speech.Event{Type: driver.RateLimited})
+	facts := heard(t, out.Bytes())
+	if len(facts) != 6 {
+		t.Fatalf("%+v", facts)
+	}
+	switch {
+	case facts[0].Ask.ID != "q1" || !slices.Equal(facts[0].Ask.Paths, []string{"/a"}) || len(facts[0].Ask.Options) != 1,
+		facts[1].Ask.ID != "q1" || facts[1].Text != "y", facts[2].Ask.ID != "q2",
+		facts[3].Conversation != named, !facts[4].Until.Equal(until), !facts[5].Until.IsZero():
+		t.Errorf("%+v", facts)
+	}
+	for _, bad := range []string{
+		`{"type":"permission_answered"}`, `{"type":"permission_withdrawn","text":"q"}`, `{"type":"conversation_named"}`,
+		`{"type":"conversation_named","conversation":{"model":"m"}}`, `{"type":"rate_limited","until":"soon"}`,
+	} {
+		if f := heard(t, []byte(bad))[0]; f.Kind != driver.Faulted {
+			t.Errorf("%s is taken for %s", bad, f.Kind)
+		}
+	}
+}
+
+// A writer that nobody hears says so, and several may write at once.
+func TestWriterBroken(t *testing.T) {
+	w := speech.NewWriter(brokenPipe{})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { w.Say(driver.Said, "", "hello\nyou"); w.Speak(driver.Said, "x"); w.Print([]byte("y")) })
+	}
+	all.Wait()
+	if w.Broken() == nil {
+		t.Error("it does not know")
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestPromptHasALimit(t *testing.T) {
+	c := speech.Conversation{Wire: &drivertest.Recording{}}
+	if c.Prompt(t.Context(), strings.Repeat("x", driver.PromptBytesMax+1)) == nil {
+		t.Error("a prompt beyond the limit was sent")
+	}
+}
+
+// speaker is a driver that does nothing but read.
+type speaker struct{}
+
+func (speaker) Name() string { return "speaker" }
+
+func (speaker) Check(driver.Agent) error { return errors.New("it starts nothing") }
+
+func (speaker) Launch(driver.Agent, driver.Session) (l driver.Launch, err error)     { return l, nil }
+func (speaker) Outcome(driver.Session, driver.Exit, *driver.Stop) (o driver.Outcome) { return o }
+func (speaker) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
+	return speech.Conversation{Wire: w}
+}
+
+// Whatever bytes come, the facts keep the rules of the seam.
+func FuzzFact(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"stopped"}{"type":"said","text":"\ud800"}`, `{"type":"said","text":"a","part":true}` + "\nplain",
+		`{"type":"permission_asked","id":"q","options":[{"id":"a","kind":"b","label":"c"}],"paths":["/a"],"args":{"a":1},"cut":["a"]}`,
+		`{"type":"permission_answered","id":"q","text":"a"}`, `{"type":"permission_withdrawn","id":"q"}`,
+		`{"type":"conversation_named","conversation":{"id":"c","model":"m","resumed":true}}`,
+		`{"type":"rate_limited","until":"2026-11-20T15:00:00Z"}`, `{"type":"listening","input":-1}`,
+		`{"type":"usage_reported","input_tokens":1,"cost_usd":1e999}`, `{"type":"faulted","raw":{"a":[1]}}`, `{"type":"stopped","ok":false,"detail":"x"}`,
+	} {
+		f.Add([]byte(seed), 3)
+	}
+	f.Fuzz(func(t *testing.T, output []byte, piece int) {
+		drivertest.Check(t, speaker{}, output, piece)
+	})
+}
+
+// Whatever is told is read as what was told.
+func FuzzTell(f *testing.F) {
+	f.Add("said", "hello\nyou", "stderr", []byte(`{"a":1}`), []byte(`{"b":[2]}`), "q1")
+	f.Add("permission_asked", "\xff\x00", "", []byte(`{"a":`), []byte("\xff"), "q")
+	f.Fuzz(func(t *testing.T, kind, text, tool string, args, raw []byte, id string) {
+		var out bytes.Buffer
+		ok := true
+		w := speech.NewWriter(&out)
+		w.Speak(driver.Said, text)
+		w.Tell(speech.Event{
+			Type: driver.FactKind(kind), Text: text, Tool: tool, Args: args, Raw: raw, ID: id, OK: &ok,
+			Conversation: &driver.Conversed{ID: id}, Paths: []string{text}, Options: []driver.Option{{ID: id, Label: text}},
+		})
+		if out.Len() > 0 && out.Bytes()[out.Len()-1] != '\n' {
+			t.Fatalf("no whole line: %q", out.Bytes())
+		}
+		for line := range bytes.Lines(out.Bytes()) {
+			if !json.Valid(line) || len(line) > driver.LineBytesMax {
+				t.Fatalf("told %q", line)
+			}
+		}
+		drivertest.Check(t, speaker{}, out.Bytes(), 7)
+	})
+}
