@@ -43,6 +43,9 @@ type bubble struct {
 	arrange func(*fakeFiles) // before each engine's start
 
 	sessions Sessions // session folders; nil: none
+
+	elsewhere func(context.Context, string, []string) ([]Occupant, error) // who else has a conversation open
+	waited    func(InboxItem)
 }
 
 // inBubble plays a test in a world of its own.
@@ -98,7 +101,7 @@ func (b *bubble) open(last int, undone bool) {
 	e, err := Open(b.t.Context(), Options{
 		Name: "test", Config: &conf, Journal: mortal{b.faults, b.fate}, Files: b.files, Host: seat{b.host, b.fate},
 		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false },
-		BootID: b.boot, Sessions: b.sessions, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
+		BootID: b.boot, Sessions: b.sessions, Elsewhere: b.elsewhere, Waited: b.waited, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
 )
@@ -14,12 +15,19 @@ import (
 // fakeDriver understands lines: "usage IN OUT COST", "stop ok" and "stop WHY"; and
 // "turn IN OUT COST", one line that makes two facts, the first of which carries the place
 // where the line begins. "listening N" has read N bytes, "asks …" asks for permission, "deed"
-// calls a tool. All else is said.
+// calls a tool; "wants TOOL {JSON}" asks for it, with options, under the name of the place where the
+// line ends; "withdraws ASK", "conversation ID MODEL [resumed]", "limited SECONDS WHY". All else is said.
 type fakeDriver struct {
 	check   hook // what Check answers
 	between hook // asked between two facts of one line
 	talks   bool // its agents read what they are told
+	plods   bool // but not in the middle of an answer
+	resumes bool // they go on with an earlier conversation
 }
+
+func (d *fakeDriver) Steers() bool { return d.talks && !d.plods }
+
+func (d *fakeDriver) Resumes(driver.Agent) bool { return d.resumes }
 
 func (d *fakeDriver) TakesInput() bool { return d.talks }
 
@@ -30,7 +38,7 @@ func (d *fakeDriver) Check(driver.Agent) error {
 }
 
 func (d *fakeDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
-	launch := driver.Launch{Argv: []string{string(s.Kind)}}
+	launch := driver.Launch{Argv: []string{string(s.Kind), s.Resume}}
 	if s.Kind == driver.Turn || s.Kind == driver.Lead || s.Prompt != "" {
 		launch.Input = fakeOrder{Prompt: s.Prompt}.line()
 	}
@@ -125,6 +133,17 @@ func factsOf(line driver.Line) []driver.Fact {
 	case words[0] == "wants" && len(words) > 2: // wants TOOL {JSON}
 		ask := driver.Ask{ID: strconv.FormatInt(line.End, 10), Options: []driver.Option{{ID: "always", Kind: "allow_always"}, {ID: "yes", Kind: "allow_once"}, {ID: "no", Kind: "reject_once"}}}
 		return []driver.Fact{{Kind: driver.PermissionAsked, Tool: words[1], Raw: toolArgs(words[2:]), Ask: ask, Offset: line.End}}
+	case words[0] == "withdraws" && len(words) == 2:
+		return []driver.Fact{{Kind: driver.PermissionWithdrawn, Ask: driver.Ask{ID: words[1]}, Offset: line.End}}
+	case words[0] == "conversation" && len(words) > 2:
+		c := driver.Conversed{ID: words[1], Model: words[2], Program: "fake 1.0", Enforced: "asks before it writes", Resumed: len(words) > 3}
+		return []driver.Fact{{Kind: driver.ConversationNamed, Conversation: c, Offset: line.End}}
+	case words[0] == "limited" && len(words) > 1:
+		fact := driver.Fact{Kind: driver.RateLimited, Text: strings.Join(words[2:], " "), Offset: line.End}
+		if n, err := strconv.Atoi(words[1]); err == nil && n > 0 {
+			fact.Until = time.Now().Add(time.Duration(n) * time.Second)
+		}
+		return []driver.Fact{fact}
 	case words[0] == "thinks":
 		return []driver.Fact{{Kind: driver.Thought, Text: strings.Join(words[1:], " "), Offset: line.End}}
 	case words[0] == "deed":

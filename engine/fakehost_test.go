@@ -37,6 +37,7 @@ func newFakeHost() *fakeHost { return &fakeHost{sessions: map[string]*fakeSessio
 type fakeSession struct {
 	id     string
 	kind   driver.Kind
+	resume string // the conversation that it is to go on with
 	over   chan struct{}
 	asked  chan struct{} // closed when it was told to end, or its input was closed
 	host   *fakeHost
@@ -146,6 +147,9 @@ func (h seat) Start(ctx context.Context, id string, epoch uint64, launch driver.
 		s = &fakeSession{
 			id: id, kind: driver.Kind(launch.Argv[0]), over: make(chan struct{}), asked: make(chan struct{}),
 			host: h.fakeHost, grew: make(chan struct{}), start: time.Now(), typed: make(chan struct{}),
+		}
+		if len(launch.Argv) > 1 {
+			s.resume = launch.Argv[1]
 		}
 		s.take(launch.Input, "")
 		h.sessions[id] = s
