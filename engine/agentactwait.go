@@ -89,7 +89,11 @@ func (e *Engine) pause(ctx context.Context, c AgentCaller, h holding, why string
 }
 
 // noteWait has the ear know that a turn waits because its agent asked so: where it speaks, it goes on.
-func (e *Engine) noteWait(AgentCaller, bool) {}
+func (e *Engine) noteWait(c AgentCaller, is bool) {
+	if v := e.voice(c.Session); v != nil {
+		v.setWaits(is)
+	}
+}
 
 // waited reads off the team whether a wait is over, and how.
 func (h holding) waited(t *team.Team, waited *ActWaited) bool {

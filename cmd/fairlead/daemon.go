@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
@@ -28,6 +29,9 @@ type daemon struct {
 	log    *slog.Logger
 	engine *engine.Engine
 	url    string // with the token: for the person who started it
+
+	address string     // of the door to the network
+	key     api.MCPKey // of the agents' tokens
 
 	ran     chan error     // of the engine; gets one value
 	closers []func() error // in the order in which they were opened
@@ -58,11 +62,15 @@ func openDaemon(ctx context.Context, conf *config.Config, listen string, log *sl
 	if listen == "" {
 		listen = conf.Listen
 	}
-	door, err := api.Listen(listen) // before anything is touched: a port in use is the commonest fault
+	door, err := listenAgain(conf.Dir, listen) // before anything is touched: a port in use is the commonest fault
 	if err != nil {
 		return nil, err
 	}
 	d.closers = append(d.closers, ignoreClosed(door))
+	d.address = "http://" + door.Addr().String()
+	if d.key, err = api.ReadMCPKey(d.space.Path("mcp.key")); err != nil {
+		return nil, err
+	}
 	if err := d.openEngine(ctx); err != nil {
 		return nil, err
 	}
@@ -99,7 +107,7 @@ func (d *daemon) openEngine(ctx context.Context) error {
 		Name: filepath.Base(d.conf.Dir), Config: d.conf, Journal: j, Files: files, Documents: documents, Sessions: sessions, Drivers: drivers(),
 		Host:   &engine.Holders{Folder: d.space.Path("sessions"), Workspace: d.conf.Dir},
 		Lookup: os.LookupEnv, BootID: engine.BootID(), Log: d.log, Waited: waited,
-		Elsewhere: engine.Elsewhere(d.conf.Dir),
+		Elsewhere: engine.Elsewhere(d.conf.Dir), Offer: d.offer,
 	})
 	if err != nil {
 		return err
@@ -127,9 +135,8 @@ func (d *daemon) serve(ctx context.Context, door net.Listener) error {
 	if err != nil {
 		return err
 	}
-	address := "http://" + door.Addr().String()
 	announce := func(socket string) error {
-		return d.space.Announce(engine.Daemon{PID: os.Getpid(), Address: address, Socket: socket, Version: version()})
+		return d.space.Announce(engine.Daemon{PID: os.Getpid(), Address: d.address, Socket: socket, Version: version()})
 	}
 	socket, err := api.KeepSocket(d.conf.Dir, d.log, announce)
 	if err != nil {
@@ -138,13 +145,38 @@ func (d *daemon) serve(ctx context.Context, door net.Listener) error {
 	server := api.New(api.Options{
 		Engine: d.engine, UI: ui.Handler(), Token: token, Log: d.log, Version: version(), Dir: d.conf.Dir, Store: "sqlite",
 		Hosts: []string{door.Addr().String()},
+		MCP:   api.NewMCP(api.MCPOptions{Engine: d.engine, Key: d.key, Log: d.log, Version: version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(serving, door, socket) }()
 	d.closers = append(d.closers, func() error { stop(); return <-served })
-	d.url = address + "/?token=" + token
+	d.url = d.address + "/?token=" + token
 	return announce(socket.Addr().String())
+}
+
+// listenAgain opens the door to the network. Where any port will do it is the one of the daemon before
+// us, if that is free: sessions that outlived it were told where their tools are.
+func listenAgain(dir, listen string) (net.Listener, error) {
+	if host, port, err := net.SplitHostPort(listen); err == nil && port == "0" {
+		before, err := engine.FindDaemon(dir)
+		at, cut := strings.CutPrefix(before.Address, "http://"+net.JoinHostPort(host, ""))
+		if err == nil && cut {
+			if door, err := api.Listen(net.JoinHostPort(host, at)); err == nil {
+				return door, nil
+			}
+		}
+	}
+	return api.Listen(listen)
+}
+
+// offer is where an agent finds the tools of its team in one session.
+func (d *daemon) offer(agent, session string) driver.MCP {
+	self, err := os.Executable()
+	if err != nil {
+		self = "fairlead" // the one in the path, then
+	}
+	return driver.MCP{URL: d.address + api.MCPPath, Token: d.key.Token(agent, session), Stdio: []string{self, "mcp", "--dir", d.conf.Dir}}
 }
 
 func ignoreClosed(l net.Listener) func() error {
