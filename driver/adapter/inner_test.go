@@ -78,6 +78,24 @@ func TestPrintedLimit(t *testing.T) {
 	}
 }
 
+// What a program said last is what went wrong, not where.
+func TestLastWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                "",
+		"starting\nready": "ready",
+		"a\nError: no such model\n    at run (main.js:3)\n  code: 7\n}\n": "Error: no such model",
+		"ERROR first\nerror: second\n---\n":                               "error: second",
+		"}\n":                                                             "",
+		"fatal: " + strings.Repeat("x", 5000):                             "fatal: " + strings.Repeat("x", lastWordsBytes-7) + "…",
+	} {
+		e := &errorsRead{stage: NewStage(speech.NewWriter(io.Discard), "", nil)}
+		e.read(strings.NewReader(text))
+		if got := e.last(); got != want {
+			t.Errorf("of %.60q the last words are %.100q", text, got)
+		}
+	}
+}
+
 func TestTold(t *testing.T) {
 	var told Told
 	order := func(kind speech.OrderType, text string, end int64) {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver/speech"
@@ -22,6 +24,7 @@ const (
 	shownBytes     = 4 << 10 // of a line that was skipped
 	errorLineMax   = 16 << 10
 	lastWordsBytes = 2 << 10
+	keptBytes      = 16 << 10 // of what a program prints as errors: an error and where it came from
 )
 
 // Line is one line of a program's output.
@@ -102,20 +105,29 @@ func (e *errorsRead) read(from io.Reader) {
 func (e *errorsRead) keep(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if len(text) > lastWordsBytes {
+		text = strings.ToValidUTF8(text[:lastWordsBytes], "") + "…"
+	}
 	e.kept = append(append(e.kept, text...), '\n')
-	if over := len(e.kept) - 2*lastWordsBytes; over > 0 {
+	if over := len(e.kept) - keptBytes; over > 0 {
 		e.kept = append(e.kept[:0], e.kept[over:]...)
 	}
 }
 
-// last is the last line that says something, as far as it fits.
+// last is the last line that says what went wrong: below it there is often where,
+// and a brace.
 func (e *errorsRead) last() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(e.kept)), "\n")
-	line := strings.ToValidUTF8(strings.TrimSpace(lines[len(lines)-1]), "")
-	if len(line) > lastWordsBytes {
-		line = strings.ToValidUTF8(line[:lastWordsBytes], "") + "…"
+	words := ""
+	for line := range strings.Lines(string(e.kept)) {
+		line = strings.ToValidUTF8(strings.TrimSpace(line), "")
+		if strings.ContainsFunc(line, unicode.IsLetter) && (wrong.MatchString(line) || !wrong.MatchString(words)) {
+			words = line
+		}
 	}
-	return line
+	return words
 }
+
+// wrong is how programs begin to say that something is.
+var wrong = regexp.MustCompile(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)
