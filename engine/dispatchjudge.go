@@ -81,6 +81,9 @@ func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 // say is cancelled, since an agent that waits for ever is no answer.
 func (t *workEar) asked(ctx context.Context, fact driver.Fact) {
 	call, verdict := t.judged(fact)
+	if len(cutIn(fact)) > 0 && verdict.Allow {
+		verdict = policy.Verdict{Row: "D8", Reason: tooLong}
+	}
 	if !verdict.Allow {
 		t.deny(fact, call, verdict, "")
 	}
@@ -99,6 +102,9 @@ func (t *workEar) asked(ctx context.Context, fact driver.Fact) {
 		t.e.log.Error("an agent's question could not be answered", "session", t.s.ID, "error", err)
 	}
 }
+
+// tooLong is why a call is denied of which only the beginning is known.
+const tooLong = "its arguments are too long to be judged; do it in smaller steps"
 
 // optionFor chooses an answer by its kind: once before always, so that nothing is given away for later.
 func optionFor(options []driver.Option, allow bool) (id string, found bool) {
@@ -120,6 +126,9 @@ func optionFor(options []driver.Option, allow bool) (id string, found bool) {
 // is over with it: it cannot be undone, and whoever does not ask is not in MAIN's chair.
 func (t *workEar) called(fact driver.Fact) (some bool) {
 	call, verdict := t.judged(fact)
+	if t.j.main() && verdict.Allow && len(cutIn(fact)) > 0 {
+		verdict = policy.Verdict{Row: "D8", Reason: tooLong}
+	}
 	if verdict.Allow {
 		return false
 	}

@@ -130,9 +130,13 @@ func factsOf(line driver.Line) []driver.Fact {
 		return []driver.Fact{{Kind: driver.PermissionAsked, Text: strings.Join(words[1:], " "), Ask: driver.Ask{ID: "1"}, Offset: line.End}}
 	case words[0] == "calls" && len(words) > 2: // calls TOOL {JSON}
 		return []driver.Fact{{Kind: driver.ToolCalled, Tool: words[1], Raw: toolArgs(words[2:]), Offset: line.End}}
-	case words[0] == "wants" && len(words) > 2: // wants TOOL {JSON}
+	case words[0] == "wants" && len(words) > 2: // wants TOOL {JSON}; wants TOOL cut=NAME {JSON}
+		raw := toolArgs(words[2:])
+		if name, cut := strings.CutPrefix(words[2], "cut="); cut {
+			raw = json.RawMessage(`{"args":` + strings.Join(words[3:], " ") + `,"cut":["` + name + `"]}`)
+		}
 		ask := driver.Ask{ID: strconv.FormatInt(line.End, 10), Options: []driver.Option{{ID: "always", Kind: "allow_always"}, {ID: "yes", Kind: "allow_once"}, {ID: "no", Kind: "reject_once"}}}
-		return []driver.Fact{{Kind: driver.PermissionAsked, Tool: words[1], Raw: toolArgs(words[2:]), Ask: ask, Offset: line.End}}
+		return []driver.Fact{{Kind: driver.PermissionAsked, Tool: words[1], Raw: raw, Ask: ask, Offset: line.End}}
 	case words[0] == "withdraws" && len(words) == 2:
 		return []driver.Fact{{Kind: driver.PermissionWithdrawn, Ask: driver.Ask{ID: words[1]}, Offset: line.End}}
 	case words[0] == "conversation" && len(words) > 2:

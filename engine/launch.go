@@ -18,7 +18,7 @@ type readied struct {
 // launch asks the driver how a session is started. Whether it goes on with an earlier conversation is
 // settled first; a person may have to be waited for.
 func (e *Engine) launch(ctx context.Context, m *member, s team.Session, agent driver.Agent, session driver.Session) (readied, error) {
-	if m.run == "" && m.conf.MCP && e.opts.Offer != nil {
+	if (m.run != "" || m.conf.MCP) && e.opts.Offer != nil { // a step's own command has no settings
 		agent.MCP = e.opts.Offer(m.conf.Name, s.ID)
 	}
 	record := recordOf(m, agent)

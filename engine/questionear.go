@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -78,7 +79,14 @@ func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	for _, o := range fact.Ask.Options {
 		q.Options = append(q.Options, question.Option(o))
 	}
-	ask := question.Ask{Question: q, Verdict: l.m.rules.verdict(call, fact.Ask.Paths, call.Dir)}
+	ask := question.Ask{Verdict: l.m.rules.verdict(call, fact.Ask.Paths, call.Dir)}
+	if cut := cutIn(fact); len(cut) > 0 {
+		q.Key, q.Why = "", "it is too long to be judged by a rule: "+strings.Join(cut, ", ")+" is not whole"
+		if q.Call += " (cut)"; ask.Verdict.Allow {
+			ask.Verdict = question.Verdict{} // what was read may be what is harmless of it; a no stands
+		}
+	}
+	ask.Question = q
 	ruled = ask.Verdict.Rule != ""
 	err = l.e.look(ctx, func(t *team.Team) {
 		ruled = ruled || t.Book.Covering(q.Agent, q.Session, q.Tool, q.Key) != nil
@@ -91,9 +99,31 @@ func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	return ruled, err
 }
 
+// cutIn names the arguments of a call that are not here whole. What is written into a file is no part
+// of the question who may write it.
+func cutIn(fact driver.Fact) (names []string) {
+	var event struct {
+		Cut []string `json:"cut"`
+	}
+	if json.Unmarshal(fact.Raw, &event) != nil {
+		return nil
+	}
+	for _, name := range event.Cut {
+		if !slices.Contains(contentOf[fact.Tool], name) {
+			names = append(names, cutText(name, actorBytesMax))
+		}
+	}
+	return names
+}
+
+// contentOf are the arguments of a tool that a file gets, and that do not say which.
+var contentOf = map[string][]string{
+	"Write": {"content"}, "Edit": {"old_string", "new_string"}, "MultiEdit": {"edits"}, "NotebookEdit": {"new_source"},
+}
+
 // keyOf names a call, so that an answer can stand for the same one: of what writes a file, that file;
-// of a command, the command and where it runs; of all else, everything that it is called with. Empty:
-// what exactly is asked for is not known.
+// of a command, everything that it is called with but what is only said of it; of all else, everything.
+// Empty: what exactly is asked for is not known.
 func keyOf(call policy.Call) string {
 	var args map[string]json.RawMessage
 	if json.Unmarshal(call.Input, &args) != nil || len(args) == 0 {
@@ -114,13 +144,14 @@ func keyOf(call policy.Call) string {
 			return ""
 		}
 		about = append(about, path)
-	case "Bash":
-		command, ok := text("command")
-		if !ok {
-			return ""
-		}
-		about = append(about, command)
 	default:
+		if call.Tool == "Bash" { // where it runs and with which variables makes it another one
+			if _, ok := text("command"); !ok {
+				return ""
+			}
+			delete(args, "description")
+			delete(args, "timeout")
+		}
 		whole, err := json.Marshal(args) // by name, so that the same call gives the same
 		if err != nil {
 			return ""

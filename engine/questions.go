@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -146,4 +147,16 @@ func plainWords(q *question.Question) string {
 	default:
 		return q.Agent + " asks a question (" + q.ID + ")"
 	}
+}
+
+// LiftLimit has an agent whose provider takes nothing more be started again before its time: a person
+// knows better. That it does not wait is no error.
+func (e *Engine) LiftLimit(ctx context.Context, by Actor, agent string) (uint64, error) {
+	if by.Kind == "agent" {
+		return 0, &machine.Refusal{
+			Subject: agent, Event: "limit_lifted", State: "rate_limited", Row: "X10",
+			Reason: "what a provider refuses is tried again by its time, or by a person's word",
+		}
+	}
+	return e.submit(ctx, by, agent, team.LimitLifted{})
 }

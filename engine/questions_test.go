@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -154,12 +155,16 @@ func TestPermissionByRules(t *testing.T) {
 		rows      string
 		rule      string
 	}{
-		"allowed":             {call: `Bash {"command":"git status -s"}`, want: "yes", rows: "Q2 Q6", rule: "allow Bash(git *)"},
-		"denied":              {call: `Bash {"command":"git push"}`, want: "no", rows: "Q2 Q6", rule: "deny Bash(git push*)"},
-		"of the team's tools": {call: `mcp__fairlead__say {"text":"hello"}`, want: "yes", rows: "Q2 Q6", rule: "allow mcp__fairlead__*"},
-		"X10":                 {call: `Write {"file_path":".git/hooks/pre-commit","content":"x"}`, want: "no", rows: "Q2 Q6", rule: "X10"},
-		"nobody says":         {call: makeCall, want: "no", rows: "Q1 Q4 Q6"},
-		"nobody says, allow":  {call: makeCall, otherwise: config.OtherwiseAllow, want: "yes", rows: "Q1 Q4 Q6"},
+		"allowed":               {call: `Bash {"command":"git status -s"}`, want: "yes", rows: "Q2 Q6", rule: "allow Bash(git *)"},
+		"denied":                {call: `Bash {"command":"git push"}`, want: "no", rows: "Q2 Q6", rule: "deny Bash(git push*)"},
+		"of the team's tools":   {call: `mcp__fairlead__say {"text":"hello"}`, want: "yes", rows: "Q2 Q6", rule: "allow mcp__fairlead__*"},
+		"X10":                   {call: `Write {"file_path":".git/hooks/pre-commit","content":"x"}`, want: "no", rows: "Q2 Q6", rule: "X10"},
+		"a command that is cut": {call: `Bash cut=command {"command":"git status"}`, want: "no", rows: "Q1 Q4 Q6"},
+		"denied, and cut":       {call: `Bash cut=command {"command":"git push"}`, want: "no", rows: "Q2 Q6", rule: "deny Bash(git push*)"},
+		"a content that is cut": {call: `Write cut=content {"file_path":"a.txt","content":"long"}`, want: "yes", rows: "Q2 Q6", rule: "allow Write(**)"},
+		"a path that is cut":    {call: `Write cut=file_path {"file_path":"a.txt"}`, want: "no", rows: "Q1 Q4 Q6"},
+		"nobody says":           {call: makeCall, want: "no", rows: "Q1 Q4 Q6"},
+		"nobody says, allow":    {call: makeCall, otherwise: config.OtherwiseAllow, want: "yes", rows: "Q1 Q4 Q6"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -320,4 +325,35 @@ func TestQuestionInATurn(t *testing.T) {
 		}
 		b.noneOpen()
 	})
+}
+
+// What makes a command another one is part of what an answer stands for, and what is only said of it is not.
+func TestKeyOf(t *testing.T) {
+	same := func(a, b string) bool {
+		key := func(text string) string {
+			tool, args, _ := strings.Cut(text, " ")
+			return keyOf(policy.Call{Tool: tool, Dir: "/w", Input: []byte(args)})
+		}
+		return key(a) != "" && key(a) == key(b)
+	}
+	for _, tt := range []struct {
+		a, b string
+		same bool
+	}{
+		{`Bash {"command":"make"}`, `Bash {"description":"build","command":"make","timeout":5}`, true},
+		{`Bash {"command":"make"}`, `Bash {"command":"make","workdir":"/etc"}`, false},
+		{`Bash {"command":"make"}`, `Bash {"command":"make","env":{"CC":"x"}}`, false},
+		{`Bash {"command":"make"}`, `Bash {"command":"make "}`, false},
+		{`Bash {"cmd":"make"}`, `Bash {"cmd":"make"}`, false}, // what is run is not known
+		{`Write {"file_path":"a","content":"1"}`, `Write {"content":"2","file_path":"a"}`, true},
+		{`Write {"file_path":"a"}`, `Write {"file_path":"b"}`, false},
+		{`Write {"file_path":"a"}`, `Edit {"file_path":"a"}`, false},
+		{`Read {}`, `Read {}`, false},
+		{`WebFetch {"url":"u","n":1}`, `WebFetch {"n": 1, "url": "u"}`, true},
+		{`WebFetch {"url":"u"}`, `WebFetch {"url":"v"}`, false},
+	} {
+		if got := same(tt.a, tt.b); got != tt.same {
+			t.Errorf("%s and %s are the same: %v", tt.a, tt.b, got)
+		}
+	}
 }
