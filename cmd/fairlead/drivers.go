@@ -2,6 +2,9 @@ package main
 
 import (
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/acp"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/claude"
 	"github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/driver/script"
 )
@@ -9,8 +12,13 @@ import (
 // drivers are the kinds of agent that this build can drive, by the word in fairlead.yaml.
 func drivers() map[string]driver.Driver {
 	all := map[string]driver.Driver{}
-	for _, d := range []driver.Driver{exec.Driver{}, script.Driver{}} {
+	for _, d := range []driver.Driver{exec.Driver{}, script.Driver{}, acp.Driver{}, claude.Driver{}} {
 		all[d.Name()] = d
 	}
 	return all
+}
+
+// protocols are what this build's adapters speak with real programs.
+func protocols() []adapter.Protocol {
+	return []adapter.Protocol{acp.Driver{}, claude.Driver{}}
 }

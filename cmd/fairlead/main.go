@@ -2,8 +2,8 @@
 //
 // It is one binary with many faces. As `fairlead up` it is the daemon; under most other
 // verbs it is a caller that speaks with the daemon over its socket; and it executes itself
-// again as the holder beside each agent, as the door of a sandbox and as the built-in
-// scripted agent. This package only wires: one file a verb, drivers.go for what agents it
+// again as the holder beside each agent, as the adapter before a real agent program, as the door
+// of a sandbox and as the built-in scripted agent. This package only wires: one file a verb, drivers.go for what agents it
 // can drive, exit.go for what its exit codes mean.
 //
 // The one promise: every verb says in words what happened, and in its exit code whether.
@@ -12,6 +12,7 @@ package main
 import (
 	"os"
 
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/sandbox"
@@ -21,5 +22,6 @@ func main() {
 	holder.Intercept()
 	sandbox.Intercept()
 	script.Intercept()
+	adapter.Intercept(protocols()...)
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -9,14 +9,17 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/holder"
 )
 
-// The test binary is all programs at once: fairlead itself, the holder, the scripted agent.
+// The test binary is all programs at once: fairlead itself, the holder, the adapter, the
+// scripted agent.
 func TestMain(m *testing.M) {
 	holder.Intercept()
 	script.Intercept()
+	adapter.Intercept(protocols()...)
 	if os.Getenv("FAIRLEAD_TEST_MAIN") == "1" {
 		os.Unsetenv("FAIRLEAD_TEST_MAIN") // agents must not inherit it
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
