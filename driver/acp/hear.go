@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -53,7 +54,9 @@ func (p *play) requested(m message) {
 	}
 	result, failed := p.serve(m.method, m.params)
 	if failed != nil {
-		p.fault("a request that is not served: "+clip(m.method, 100), m.raw)
+		if !strings.HasPrefix(m.method, "fs/") && !strings.HasPrefix(m.method, "terminal/") { // programs ask for those unoffered
+			p.fault("a request that is not served: "+clip(m.method, 100), m.raw)
+		}
 		p.send(refusal{"2.0", m.id, *failed})
 		return
 	}

@@ -99,9 +99,9 @@ func (p *play) start() *driver.Stop {
 // greet says who we are and hears what the program can. We offer no files and no terminals: a
 // program that works through ours would work around its own questions.
 func (p *play) greet(ctx context.Context) *driver.Stop {
-	m, end := p.ask(ctx, sdk.AgentMethodInitialize, sdk.InitializeRequest{
+	m, end := p.ask(ctx, sdk.AgentMethodInitialize, greeting{
 		ProtocolVersion: sdk.ProtocolVersionNumber,
-		ClientInfo:      &sdk.Implementation{Name: serverName, Version: clientVersion},
+		ClientInfo:      sdk.Implementation{Name: serverName, Version: clientVersion},
 	}, p.limits.greeting)
 	if end != nil {
 		return end
@@ -120,6 +120,20 @@ func (p *play) greet(ctx context.Context) *driver.Stop {
 		return &stop
 	}
 	return nil
+}
+
+// greeting is what we say first. The library's own type leaves away what is false, and here that is the
+// point.
+type greeting struct {
+	ProtocolVersion sdk.ProtocolVersion `json:"protocolVersion"`
+	Capabilities    struct {
+		FS struct {
+			Read  bool `json:"readTextFile"`
+			Write bool `json:"writeTextFile"`
+		} `json:"fs"`
+		Terminal bool `json:"terminal"`
+	} `json:"clientCapabilities"`
+	ClientInfo sdk.Implementation `json:"clientInfo"`
 }
 
 // clientVersion is what programs are told of us; none of them was seen to care.

@@ -86,7 +86,7 @@ func record(t *testing.T, p live.Program, name, scene string, conversations map[
 		part.MCP = driver.MCP{URL: toolServer(t), Token: "a.token"}
 		replace = append(replace, part.MCP.URL, "http://127.0.0.1:7466/mcp")
 	}
-	replace = append(replace, outside, "/work/outside", p.Home, "/home/someone", filepath.Dir(p.Command[0]), "/usr/bin", live.Bare(p.Home)[0], "PATH")
+	replace = append(replace, dir, "/work/repo", outside, "/work/outside", p.Home, "/home/someone", p.Home[1:], "home/someone", filepath.Dir(p.Command[0]), "/usr/bin", live.Bare(p.Home)[0], "PATH")
 	cancelled := false
 	tell := func(e speech.Event) []speech.Order {
 		switch {

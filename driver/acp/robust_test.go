@@ -85,7 +85,7 @@ func TestNoise(t *testing.T) {
 		f.next()
 	})
 	s.ended(true, "completed", "")
-	if got := len(s.of(driver.Faulted)); got != 12 {
+	if got := len(s.of(driver.Faulted)); got != 11 {
 		t.Errorf("%d faults:\n%s", got, s.raw.String())
 	}
 	for _, e := range s.of(driver.Said) {

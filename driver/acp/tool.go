@@ -263,6 +263,9 @@ func (c toolCall) files() []string {
 		add(path)
 	}
 	slices.Sort(all)
+	if folder := c.input.text("parentDir"); len(all) > 1 { // said besides, of a file that lies elsewhere
+		all = slices.DeleteFunc(all, func(path string) bool { return path == folder })
+	}
 	return all
 }
 

@@ -1,0 +1,141 @@
+package acp
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/drivertest"
+)
+
+// Conversations with real programs, as they were recorded: the same is said to them, and the same
+// is made of what they say.
+func TestDialogues(t *testing.T) {
+	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		_, scene, _ := strings.Cut(name, "-")
+		r := recordings[scene]
+		part := adapter.Part{What: r.what, Mode: r.mode, Command: recordedCommand(t, file)}
+		if r.tools {
+			part.MCP = driver.MCP{URL: "http://127.0.0.1:7466/mcp", Token: "a.token"}
+		}
+		if r.resume != "" {
+			part.Resume = recordedConversation(t, file)
+		}
+		drivertest.Dialogue(t, Driver{}, part, file)
+	}
+}
+
+func recordedCommand(t *testing.T, file string) []string {
+	for _, line := range readLines(t, file) {
+		var e drivertest.Entry
+		if json.Unmarshal(line, &e) == nil && e.Dir == "start" {
+			return e.Argv
+		}
+	}
+	t.Fatalf("%s starts nothing", file)
+	return nil
+}
+
+// recordedConversation is the one that a recording goes on with.
+func recordedConversation(t *testing.T, file string) string {
+	for _, line := range readLines(t, file) {
+		var e drivertest.Entry
+		if json.Unmarshal(line, &e) != nil || e.Dir != "send" {
+			continue
+		}
+		if of := objectOf(e.Msg); slices.Contains([]string{"session/resume", "session/load"}, of.text("method")) {
+			return of.object("params").text("sessionId")
+		}
+	}
+	t.Fatalf("%s goes on with nothing", file)
+	return ""
+}
+
+func readLines(t *testing.T, file string) [][]byte {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Collect(func(yield func([]byte) bool) {
+		for line := range strings.Lines(string(b)) {
+			if !yield([]byte(line)) {
+				return
+			}
+		}
+	})
+}
+
+// The driver keeps what every driver promises. The program that it starts is this one, as a peer
+// that stands on a library of somebody else.
+func TestDriver(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer := driver.Agent{Name: "coder", Command: []string{exe, peerVerb}}
+	answer := func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
+		if f.Kind != driver.PermissionAsked {
+			return
+		}
+		if err := c.(driver.Answerer).Answer(t.Context(), f.Ask.ID, "allow"); err != nil {
+			t.Error(err)
+		}
+	}
+	drivertest.Run(
+		t, Driver{},
+		drivertest.Case{
+			Name: "words", Agent: peer, OK: true,
+			Session: driver.Session{ID: "coder-1", Kind: driver.Work, Attempt: 1, Prompt: "say something"},
+			Facts: []string{
+				"conversation_named ", "said You said: say something", "stopped completed",
+			},
+		},
+		drivertest.Case{
+			Name: "permission", Agent: peer, OK: true, Tell: answer,
+			Session: driver.Session{ID: "coder-1", Kind: driver.Work, Attempt: 1, Prompt: "ask me"},
+			Facts: []string{
+				"conversation_named ", "tool_called go test", "permission_asked run: go test", "permission_answered allow", "said You said: allow", "stopped completed",
+			},
+		},
+		drivertest.Case{
+			Name: "refusal", Agent: peer, OK: false,
+			Session: driver.Session{ID: "coder-1", Kind: driver.Work, Attempt: 1, Prompt: "refuse"},
+		},
+	)
+}
+
+// A probe says what a program is and leaves nothing behind.
+func TestProbe(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Driver{}.Probe(t.Context(), driver.Agent{Name: "coder", Command: []string{exe, peerVerb}, Workspace: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Program != "peer 1.0" || found.Path != exe || found.Speaks != "acp 1" || !found.Resumes || !slices.Equal(found.MCP, []string{"http", "stdio"}) {
+		t.Errorf("found %+v", found)
+	}
+	if len(found.Warnings) == 0 {
+		t.Error("no warning, of a program of which nothing is known")
+	}
+	for name, a := range map[string]driver.Agent{
+		"no program":  {Name: "coder", Command: []string{"/nowhere/at/all"}, Workspace: t.TempDir()},
+		"no protocol": {Name: "coder", Command: []string{"/bin/true"}, Workspace: t.TempDir()},
+	} {
+		if found, err := (Driver{}).Probe(t.Context(), a); err == nil {
+			t.Errorf("%s: found %+v", name, found)
+		}
+	}
+}
