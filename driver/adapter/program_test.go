@@ -23,19 +23,25 @@ func hang() {
 
 const programVerb = "__program"
 
+// The program's mouth and ears.
+
+var programInput = bufio.NewReaderSize(os.Stdin, 64<<10)
+
+func out(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+func read() (m plainMessage) {
+	line, err := programInput.ReadBytes('\n')
+	if err != nil {
+		os.Exit(0)
+	}
+	_ = json.Unmarshal(line, &m)
+	return m
+}
+
+func answer(m plainMessage) { out(`{"id":%q,"result":"done"}`, m.ID) }
+
 // program is an agent program as they come: most of what it does was seen in a real one.
 func program(mode string) {
-	in := bufio.NewReaderSize(os.Stdin, 64<<10)
-	out := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
-	read := func() (m plainMessage) {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			os.Exit(0)
-		}
-		_ = json.Unmarshal(line, &m)
-		return m
-	}
-	answer := func(m plainMessage) { out(`{"id":%q,"result":"done"}`, m.ID) }
 	switch mode {
 	case "echo": // says back what it is told
 		for {
@@ -63,6 +69,32 @@ func program(mode string) {
 			out(`{"say":"%d\n"}`, i)
 		}
 		answer(m)
+	case "twice":
+		m := read()
+		answer(m)
+		answer(m)
+		read()
+	case "environment":
+		m := read()
+		for _, name := range []string{"FAIRLEAD_MCP_TOKEN", "FAIRLEAD_MCP_URL", "FAIRLEAD_AGENT", "OF_THE_AGENT"} {
+			out(`{"say":"%s=%s\n"}`, name, os.Getenv(name))
+		}
+		dir, _ := os.Getwd()
+		out(`{"say":"%d arguments in %s\n"}`, len(os.Args), dir[strings.LastIndex(dir, "/")+1:])
+		answer(m)
+	case "token": // prints what it should keep
+		m := read()
+		fmt.Fprintln(os.Stderr, "my token is secret-4711")
+		out(`{"say":"secret-4711"}`)
+		answer(m)
+	}
+	dying(mode)
+	os.Exit(0)
+}
+
+// dying are those who come to no good end.
+func dying(mode string) {
+	switch mode {
 	case "half": // dies in the midst of a line
 		read()
 		fmt.Print(`{"say":"whole"}` + "\n" + `{"say":"hal`)
@@ -76,11 +108,6 @@ func program(mode string) {
 		signal.Ignore(syscall.SIGTERM)
 		out(`{"say":"wait"}`)
 		hang()
-	case "twice":
-		m := read()
-		answer(m)
-		answer(m)
-		read()
 	case "liar": // dies by a signal in its heart, with exit code 0 in its mouth
 		read()
 		os.Exit(0)
@@ -103,19 +130,6 @@ func program(mode string) {
 		c := exec.Command(os.Args[0], programVerb, "echo")
 		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 		_ = c.Run()
-	case "environment":
-		m := read()
-		for _, name := range []string{"FAIRLEAD_MCP_TOKEN", "FAIRLEAD_MCP_URL", "FAIRLEAD_AGENT", "OF_THE_AGENT"} {
-			out(`{"say":"%s=%s\n"}`, name, os.Getenv(name))
-		}
-		dir, _ := os.Getwd()
-		out(`{"say":"%d arguments in %s\n"}`, len(os.Args), dir[strings.LastIndex(dir, "/")+1:])
-		answer(m)
-	case "token": // prints what it should keep
-		m := read()
-		fmt.Fprintln(os.Stderr, "my token is secret-4711")
-		out(`{"say":"secret-4711"}`)
-		answer(m)
 	case "unread": // reads nothing and says a lot
 		for range 4000 {
 			out(`{"say":"%s"}`, strings.Repeat("z", 100))
@@ -123,5 +137,4 @@ func program(mode string) {
 		answer(plainMessage{ID: "1"})
 		hang()
 	}
-	os.Exit(0)
 }
