@@ -42,7 +42,12 @@ func (r *replies) of(session string) []string {
 func (r *replies) asksFor(calls ...string) func(*fakeSession) {
 	return func(s *fakeSession) {
 		for _, call := range calls {
-			s.say("wants %s", call)
+			if !s.say("wants %s", call) {
+				return
+			}
+			s.mu.Lock()
+			own := fmt.Sprintf("answer %d ", len(s.out)) // what is told again is known by its name
+			s.mu.Unlock()
 			for {
 				text, cancel, ok := s.next(24 * time.Hour)
 				if !ok {
@@ -51,7 +56,7 @@ func (r *replies) asksFor(calls ...string) func(*fakeSession) {
 				if cancel {
 					text = "cancel"
 				}
-				if cancel || strings.HasPrefix(text, "answer ") {
+				if cancel || strings.HasPrefix(text, own) {
 					r.add(s, text[strings.LastIndexByte(text, ' ')+1:])
 					break
 				}

@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+)
+
+// A step that was denied something says so, in its logs where it went well, and is reported all the same
+// (issue 8, item 4); what nobody answers in time is denied, too.
+func TestStepThatWasDenied(t *testing.T) {
+	const script = `
+sessions:
+  - steps:
+      - expect_prompt
+      - ask: {question: "May I clean up?", tool: Bash, args: {command: "rm -rf build"}, allowed: [{say: "cleaned"}], denied: [{say: "not cleaned"}]}
+      - ask: {question: "May I look?", tool: Bash, args: {command: "git status"}, allowed: [{say: "looked"}], denied: [{say: "not looked"}]}
+      - ask: {question: "May I push?", tool: Bash, args: {command: "git push"}, allowed: [{say: "pushed"}], denied: [{say: "not pushed"}]}
+      - run: sh ../report.sh
+`
+	w := newWorld(t, `version: 1
+agents:
+  ada: {driver: script, script: asks.script.yaml, workspace: ada, permissions: {allow: ["Bash(git status*)"], deny: ["Bash(rm *)"], timeout: 1s}}
+`, map[string]string{
+		"asks.script.yaml": script, "ada/.keep": "", ".agents/prompts/work.md": "do the work",
+		"report.sh": `echo '{"schema":"v0","run_id":"'$RUN_ID'","step_id":"'$STEP_ID'","agent":"ada","status":"ok","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z","logs":["built"]}' > "$REPORT_PATH"` + "\n",
+		"flow.yaml": "name: asking\nsteps:\n  - {id: one, agent: ada, prompt: work.md}\n",
+	})
+	y := &yard{Engine: w.engine, t: t, dir: w.dir}
+	<-y.Ready()
+	y.start(RunFlags{Workflow: "flow.yaml", RunID: "r", Workdir: "ada"})
+	view := y.until("r", "it completes", over)
+	if view.Status != "completed" || len(view.Steps) != 1 {
+		t.Fatalf("it is %+v", view)
+	}
+	logs := view.Steps[0].Logs
+	if len(logs) != 2 || logs[0] != "built" || logs[1] != "2 calls were denied: Bash rm -rf build; Bash git push" {
+		t.Errorf("its logs are %q", logs)
+	}
+	if v, err := w.engine.Agent(t.Context(), "ada"); err != nil || v.Asks != 0 {
+		t.Errorf("%d questions are left, %v", v.Asks, err)
+	}
+	table, err := w.engine.Usage(t.Context())
+	if err != nil || len(table.Runs) != 1 || table.Runs[0].Run != "r" || table.Runs[0].Sessions != 1 || len(table.Agents) != 1 {
+		t.Errorf("what was used is %+v, %v", table, err)
+	}
+	if why, err := w.engine.Why(t.Context(), "ada"); err != nil || len(why.Sessions) == 0 || !strings.Contains(why.Sessions[0].Why, "2 calls were denied") {
+		t.Errorf("why says %+v, %v", why.Sessions, err)
+	}
+}
