@@ -339,7 +339,9 @@ func (p *fakeProc) Ack(context.Context) error {
 }
 
 func (p *fakeProc) Evidence(context.Context) (Proof, error) {
-	return Proof{PID: p.PID(), HolderPID: 1, StartedAt: p.start}, p.allowed()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Proof{PID: p.PID(), HolderPID: 1, StartedAt: p.start, Bytes: int64(len(p.out))}, p.allowed()
 }
 
 func (p *fakeProc) Send(ctx context.Context, input []byte) error { return p.SendAs(ctx, "", input) }
