@@ -55,9 +55,10 @@ type Options struct {
 	Hosts   []string     // HOST or HOST:PORT that --listen says; loopback names with our port are always right
 	Log     *slog.Logger
 	Version string
-	Dir     string // the repository
-	Store   string // what keeps the journal: sqlite, memory
-	User    string // who people are in the journal; empty: whom this process belongs to
+	Dir     string       // the repository
+	Store   string       // what keeps the journal: sqlite, memory
+	MCP     http.Handler // the tools that agents use (NewMCP); nil: there are none
+	User    string       // who people are in the journal; empty: whom this process belongs to
 }
 
 // Server answers for one engine. Make it with New; Close lets its watchers go.
@@ -107,13 +108,13 @@ func New(opts Options) *Server {
 
 // Handler serves callers over TCP, who have to show the token.
 func (s *Server) Handler() http.Handler {
-	return s.headers(s.guard(straight(s.whole(s.mux))))
+	return s.headers(s.mcp(s.opts.MCP, s.guard(straight(s.whole(s.mux)))))
 }
 
 // SocketHandler serves callers over the unix socket: the same routes. Whoever mounts it
 // has looked at the peer (see ListenSocket).
 func (s *Server) SocketHandler() http.Handler {
-	return s.headers(entered(doorSocket, straight(s.whole(s.mux))))
+	return s.headers(s.mcp(s.opts.MCP, entered(doorSocket, straight(s.whole(s.mux)))))
 }
 
 // Close tells every watcher goodbye and ends what runs for them. Requests still get their
