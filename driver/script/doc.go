@@ -103,13 +103,14 @@
 //
 // # The protocol
 //
-// Output is a line for each thing, in JSON; type is a driver.FactKind. A line that
+// It is that of package speech. Output is a line for each thing, in JSON; type is a driver.FactKind. A line that
 // does not begin with a brace is something said.
 //
 //	{"type":"said","text":"hello","part":true,"tool":"run"}
 //	{"type":"usage_reported","input_tokens":1200,"output_tokens":80,"cost_usd":0.004}
 //	{"type":"tool_called","tool":"run","text":"go test","args":{"command":"go test"}}
 //	{"type":"permission_asked","id":"ask-1","tool":"git_push","text":"May I push?","options":[{"id":"allow","kind":"allow_once"}]}
+//	{"type":"permission_answered","id":"ask-1","text":"allow"}
 //	{"type":"listening","input":120}
 //	{"type":"stopped","ok":true,"reason":"completed"}
 //

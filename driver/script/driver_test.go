@@ -76,7 +76,7 @@ steps:
 					t.Error(err)
 				}
 			},
-			Facts: []string{"permission_asked push?", "said pushed", "stopped completed"},
+			Facts: []string{"permission_asked push?", "permission_answered allow", "said pushed", "stopped completed"},
 		},
 		drivertest.Case{
 			Name: "Listens", Session: session, OK: true,

@@ -346,7 +346,8 @@ steps:
   - say: "{prompt}"
   - sleep: 1s
 `, work, Stage{Orders: orders})
-		expect(t, told, "permission_asked one", "said yes", "permission_asked two", "said no", "permission_asked three",
+		expect(t, told, "permission_asked one", "permission_answered allow", "said yes",
+			"permission_asked two", "permission_answered deny", "said no", "permission_asked three",
 			`faulted ask-3 was answered with "allow everything", which was not offered`, "said not offered",
 			"listening ", "said and faster", "stopped completed: 1 prompts were not read; the script has no expect_prompt for them")
 		if end.Code != 0 {

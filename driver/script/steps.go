@@ -287,10 +287,13 @@ func (p *player) ask(s *Step) error {
 	switch known := slices.ContainsFunc(options, func(o driver.Option) bool { return o.ID == answer }); {
 	case !ok:
 		answer = "no answer"
+		p.voice.Tell(event{Type: driver.PermissionWithdrawn, ID: id})
 		p.voice.Say(driver.Thought, "", fmt.Sprintf("nobody answered within %v", s.Limit))
 	case !known: // strict: an answer that was not offered is no permission
 		p.voice.Tell(event{Type: driver.Faulted, Text: fmt.Sprintf("%s was answered with %q, which was not offered", id, clip(answer))})
 		answer = "not offered"
+	default:
+		p.voice.Tell(event{Type: driver.PermissionAnswered, ID: id, Text: answer})
 	}
 	p.vars[varAnswer] = answer
 	if kindOf(answer) == "allow_once" {
