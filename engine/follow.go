@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -116,13 +117,32 @@ func (e *Engine) deniedWords(ctx context.Context, m *member, session string) (te
 	return text, err
 }
 
+const (
+	oneDenied  = "1 call was denied: "
+	someDenied = " calls were denied: "
+)
+
+// DeniedIn finds among a step's logs what its agent was denied; empty: nothing. It stands there last,
+// behind what the agent logged itself.
+func DeniedIn(logs []string) string {
+	if len(logs) == 0 {
+		return ""
+	}
+	last := logs[len(logs)-1]
+	n, _, many := strings.Cut(last, someDenied)
+	if _, err := strconv.Atoi(n); many && err == nil || strings.HasPrefix(last, oneDenied) {
+		return last
+	}
+	return ""
+}
+
 func deniedOf(s *team.Session) string {
 	if s.Denied == 0 {
 		return ""
 	}
-	text := "1 call was denied: "
+	text := oneDenied
 	if s.Denied > 1 {
-		text = fmt.Sprintf("%d calls were denied: ", s.Denied)
+		text = strconv.Itoa(s.Denied) + someDenied
 	}
 	text += strings.Join(s.DeniedWhat, "; ")
 	if more := s.Denied - len(s.DeniedWhat); more > 0 {

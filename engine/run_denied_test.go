@@ -36,6 +36,9 @@ agents:
 	if len(logs) != 2 || logs[0] != "built" || logs[1] != "2 calls were denied: Bash rm -rf build; Bash git push" {
 		t.Errorf("its logs are %q", logs)
 	}
+	if got := view.Steps[0].Denied; got != logs[1] {
+		t.Errorf("the step says %q", got)
+	}
 	if v, err := w.engine.Agent(t.Context(), "ada"); err != nil || v.Asks != 0 {
 		t.Errorf("%d questions are left, %v", v.Asks, err)
 	}

@@ -100,7 +100,13 @@ func (e *Engine) stepView(t *team.Team, r *workflow.Run, how howRun, i int) Step
 	view.LastSession = lastSession(t, id, plan, p)
 	if _, s, ok := t.SessionOf(id, string(plan.ID)); ok {
 		view.Session, view.LastSession = s.ID, s.ID
+		for _, q := range t.Book.Open(plan.Agent) {
+			if q.Session == s.ID && view.WaitsFor == "" {
+				view.WaitsFor = "a person's answer: " + wantedWords(q) + " (" + q.ID + ")"
+			}
+		}
 	}
+	view.Denied = DeniedIn(p.Logs)
 	return view
 }
 

@@ -86,6 +86,7 @@ type StepView struct {
 	ManualInputPath string            `json:"manual_input_path,omitempty"`
 	InputSchema     string            `json:"input_schema,omitempty" doc:"JSON"`
 	BadInput        string            `json:"bad_input,omitempty" doc:"What was wrong with the last answer (W10)"`
+	Denied          string            `json:"denied,omitempty" doc:"What its agent asked for and was not allowed, where it was done all the same; of a step that failed last_error says it"`
 	Artifacts       []string          `json:"artifacts"`
 	Metrics         map[string]string `json:"metrics"`
 	Logs            []string          `json:"logs"`

@@ -133,7 +133,7 @@ func (a *app) tellStep(id, step string, ch api.Change, set *workflow.StepSet) st
 	}
 	switch workflow.State(ch.To) {
 	case workflow.Completed:
-		return a.paint(green, "completed") + took(v) + made(set.Facts)
+		return a.paint(green, "completed") + took(v) + made(set.Facts) + a.denied(set.Facts)
 	case workflow.Failed:
 		return a.paint(red, "failed") + took(v) + why(failure)
 	case workflow.Waiting:
@@ -189,6 +189,18 @@ func made(facts *workflow.Facts) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// denied is what the step's agent was not allowed, though it went well.
+func (a *app) denied(facts *workflow.Facts) string {
+	if facts == nil {
+		return ""
+	}
+	text := line(engine.DeniedIn(facts.Logs), errorWidth)
+	if text == "" {
+		return ""
+	}
+	return "  " + a.paint(yellow, text)
 }
 
 func why(text string) string {
