@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,14 +12,17 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
 func (a *app) inboxVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inbox",
 		Short: "Show everything that waits for a person, the oldest first",
-		Long: `Each question with what the step has made, what its answer has to look like, and how to give
-it: with ` + "`fairlead approve`" + ` or ` + "`fairlead reject`" + `, in Mission Control, or as a file.`,
+		Long: `A step of a run that waits, with what it has made, what its answer has to look like, and how to
+give it: with ` + "`fairlead approve`" + ` or ` + "`fairlead reject`" + `, in Mission Control, or as a file. A question
+of an agent, with what it wants, why it has to ask, and what happens when nobody answers: answer
+it with ` + "`fairlead answer`" + ` or in Mission Control.`,
 		Args: args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
 			items, err := client.Inbox(ctx)
@@ -32,8 +37,10 @@ it: with ` + "`fairlead approve`" + ` or ` + "`fairlead reject`" + `, in Mission
 	}
 }
 
-// inboxLines is how much of what a step said is shown of it.
-const inboxLines = 3
+const (
+	inboxLines  = 3  // how much of what a step said, or of a question in words, is shown of it
+	inboxChoice = 12 // options that are named
+)
 
 func (a *app) printInbox(items []engine.InboxItem) error {
 	if len(items) == 0 {
@@ -44,22 +51,160 @@ func (a *app) printInbox(items []engine.InboxItem) error {
 		if i > 0 {
 			fmt.Fprintln(a.out)
 		}
-		run, step := plain(item.Run), plain(item.Step)
-		fmt.Fprintf(a.out, "%s  %s of run %s, %s ago\n", a.paint(bold, step), line(item.Workflow, stepWidth), run, ago(max(0, time.Since(item.Since))))
-		if item.BadInput != "" {
-			fmt.Fprintln(a.out, "  "+a.paint(yellow, "the last answer was not valid: ")+line(item.BadInput, errorWidth))
+		if item.Question != nil {
+			a.printAsked(item)
+			continue
 		}
-		if len(item.Artifacts) > 0 {
-			fmt.Fprintln(a.out, "  made    "+line(strings.Join(item.Artifacts, ", "), errorWidth))
-		}
-		for _, log := range item.Logs[max(0, len(item.Logs)-inboxLines):] {
-			fmt.Fprintln(a.out, "  says    "+line(log, errorWidth))
-		}
-		if item.InputSchema != "" {
-			fmt.Fprintln(a.out, "  wants   "+line(item.InputSchema, errorWidth))
-		}
-		fmt.Fprintf(a.out, "  answer  fairlead approve %s %s\n", run, step)
-		fmt.Fprintln(a.out, "  or put  "+plain(item.Path))
+		a.printStepAsked(item)
 	}
 	return nil
+}
+
+func (a *app) printStepAsked(item engine.InboxItem) {
+	run, step := plain(item.Run), plain(item.Step)
+	fmt.Fprintf(a.out, "%s  %s of run %s, %s ago\n", a.paint(bold, step), line(item.Workflow, stepWidth), run, ago(max(0, time.Since(item.Since))))
+	if item.BadInput != "" {
+		fmt.Fprintln(a.out, "  "+a.paint(yellow, "the last answer was not valid: ")+line(item.BadInput, errorWidth))
+	}
+	if len(item.Artifacts) > 0 {
+		fmt.Fprintln(a.out, "  made    "+line(strings.Join(item.Artifacts, ", "), errorWidth))
+	}
+	for _, log := range item.Logs[max(0, len(item.Logs)-inboxLines):] {
+		fmt.Fprintln(a.out, "  says    "+line(log, errorWidth))
+	}
+	if item.InputSchema != "" {
+		fmt.Fprintln(a.out, "  wants   "+line(item.InputSchema, errorWidth))
+	}
+	fmt.Fprintf(a.out, "  answer  fairlead approve %s %s\n", run, step)
+	fmt.Fprintln(a.out, "  or put  "+plain(item.Path))
+}
+
+// printAsked shows a question of an agent.
+func (a *app) printAsked(item engine.InboxItem) {
+	q := item.Question
+	id := plain(q.ID)
+	where := ""
+	if item.Run != "" {
+		where = fmt.Sprintf(", step %s of run %s", plain(item.Step), plain(item.Run))
+	}
+	fmt.Fprintf(a.out, "%s  %s, %s ago%s\n", a.paint(bold, id), wantsWords(q), ago(max(0, time.Since(q.AskedAt))), where)
+	say := func(label, text string) {
+		if text != "" {
+			fmt.Fprintf(a.out, "  %-7s %s\n", label, text)
+		}
+	}
+	call := callWords(q.Call)
+	if q.Kind == string(question.Asked) {
+		lines := strings.Split(strings.TrimSpace(q.What), "\n")
+		for _, text := range lines[:min(len(lines), inboxLines)] {
+			say("asks", line(text, errorWidth))
+		}
+		if more := len(lines) - inboxLines; more > 0 {
+			say("", a.paint(dim, fmt.Sprintf("and %d more lines; `fairlead inbox --json` has them", more)))
+		}
+	} else {
+		say("says", line(q.What, errorWidth))
+	}
+	say("call", line(strings.TrimSpace(q.Tool+" "+call), errorWidth))
+	for _, path := range q.Paths {
+		say("file", line(path, errorWidth))
+	}
+	for _, how := range q.Differs {
+		say("differs", line(how, errorWidth))
+	}
+	for _, hint := range q.Hints {
+		say("look", a.paint(yellow, line(hint, errorWidth)))
+	}
+	say("why", line(q.Why, errorWidth))
+	say("else", otherwiseWords(q, time.Now()))
+	say("answer", answerWords(q))
+}
+
+// wantsWords says who wants what, in our own words: what a program says of it stands below.
+func wantsWords(q *engine.QuestionView) string {
+	agent := plain(q.Agent)
+	switch question.Kind(q.Kind) {
+	case question.Asked:
+		return agent + " asks"
+	case question.Resume:
+		return agent + " waits: its conversation would go on under other conditions"
+	case question.Permission:
+	}
+	switch q.Tool {
+	case "Bash":
+		return agent + " wants to run a command"
+	case "Write", "Edit", "MultiEdit", "NotebookEdit":
+		return agent + " wants to change a file"
+	case "Read", "Glob", "Grep":
+		return agent + " wants to read files"
+	case "WebFetch", "WebSearch":
+		return agent + " wants to go to the network"
+	case "":
+		return agent + " wants to do something"
+	default:
+		return agent + " wants to use " + line(q.Tool, stepWidth)
+	}
+}
+
+// chiefArgs are the arguments that say what a call is about, the first that is there.
+var chiefArgs = []string{"command", "file_path", "path", "notebook_path", "url", "query", "pattern"}
+
+// callWords is what a call is about, in one line: its chief argument, or all of it.
+func callWords(call string) string {
+	var args map[string]json.RawMessage
+	if json.Unmarshal([]byte(call), &args) != nil {
+		return call
+	}
+	for _, name := range chiefArgs {
+		var text string
+		if json.Unmarshal(args[name], &text) == nil && text != "" {
+			return text
+		}
+	}
+	var one bytes.Buffer
+	if json.Compact(&one, []byte(call)) != nil {
+		return call
+	}
+	return one.String()
+}
+
+// otherwiseWords says what happens when nobody answers, and when.
+func otherwiseWords(q *engine.QuestionView, now time.Time) string {
+	if q.ExpiresAt == nil {
+		return "waits until somebody answers"
+	}
+	then := "it goes on without an answer"
+	switch {
+	case question.Kind(q.Kind) == question.Permission && q.Otherwise == "allow":
+		then = "it is allowed"
+	case question.Kind(q.Kind) == question.Permission:
+		then = "it is denied"
+	case q.Otherwise != "":
+		then = "the answer is " + line(q.Otherwise, stepWidth)
+	}
+	return then + " in " + ago(max(0, q.ExpiresAt.Sub(now)))
+}
+
+// answerWords says how it is answered.
+func answerWords(q *engine.QuestionView) string {
+	words := "fairlead answer " + plain(q.ID) + " "
+	if question.Kind(q.Kind) == question.Permission {
+		words += "yes|no"
+		if q.MayStand {
+			words += " [--for session|always]"
+		}
+		return words
+	}
+	names := make([]string, 0, len(q.Options))
+	for _, o := range q.Options[:min(len(q.Options), inboxChoice)] {
+		names = append(names, line(o.ID, stepWidth))
+	}
+	switch {
+	case len(names) > 0 && q.FreeText:
+		return words + strings.Join(names, "|") + `, or --text "…"`
+	case len(names) > 0:
+		return words + strings.Join(names, "|")
+	default:
+		return words + `--text "…"`
+	}
 }

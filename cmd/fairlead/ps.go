@@ -114,17 +114,46 @@ func remarks(agent engine.AgentView) string {
 	switch {
 	case agent.Doubt != "":
 		return "? " + line(agent.Doubt, 80)
+	case agent.Asks > 0:
+		return asksWords(agent)
 	case agent.Session != nil && agent.Session.Ending != "":
 		return "ending: " + line(agent.Session.Ending, 70)
+	case limited(agent):
+		return "rate limited until " + clockAt(*agent.LimitedUntil)
 	case agent.RetryAt != nil:
 		return fmt.Sprintf("failed %d times; again in %s", agent.Failures, ago(max(0, time.Until(*agent.RetryAt))))
 	case agent.WaitingBehind != "":
 		return "waits behind " + line(agent.WaitingBehind, 60)
+	case agent.Session != nil && agent.Says != nil && agent.Says.Text != "":
+		return "says: " + line(agent.Says.Text, 74)
 	case agent.Note != "":
 		return line(agent.Note, 80)
 	default:
 		return ""
 	}
+}
+
+// asksWords says what an agent waits for a person with.
+func asksWords(agent engine.AgentView) string {
+	words := "asks: " + line(agent.AsksWhat, 70)
+	if agent.Asks > 1 {
+		words += fmt.Sprintf(" (and %d more)", agent.Asks-1)
+	}
+	return words
+}
+
+// limited says whether an agent's provider takes nothing more for now.
+func limited(agent engine.AgentView) bool {
+	return agent.LimitedUntil != nil && agent.LimitedUntil.After(time.Now())
+}
+
+// clockAt is a time as the clock on the wall shows it, with the day where it is not today.
+func clockAt(at time.Time) string {
+	at = at.Local()
+	if now := time.Now(); at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		return at.Format("Mon 15:04")
+	}
+	return at.Format("15:04")
 }
 
 func orNote(note string) string {

@@ -202,6 +202,16 @@ func (a *app) printFact(fact driver.Fact) error {
 		text = a.paint(dim, fmt.Sprintf("used %d + %d tokens, $%.4f", fact.Usage.InputTokens, fact.Usage.OutputTokens, fact.Usage.CostUSD))
 	case driver.Listening:
 		text = a.paint(dim, "listens for what it is told next")
+	case driver.PermissionAsked:
+		text = a.paint(yellow, "asks: ") + text + a.paint(dim, "  (fairlead inbox)")
+	case driver.PermissionAnswered:
+		text = a.paint(dim, "was told: "+text)
+	case driver.PermissionWithdrawn:
+		text = a.paint(dim, "does not ask any more")
+	case driver.ConversationNamed:
+		text = a.paint(dim, conversedWords(fact.Conversation))
+	case driver.RateLimited:
+		text = a.paint(yellow, limitWords(fact)) + " " + text
 	case driver.Stopped:
 		text = a.paint(dim, "ended: "+plain(fact.Stop.Reason+" "+fact.Stop.Detail))
 	default:
@@ -209,6 +219,27 @@ func (a *app) printFact(fact driver.Fact) error {
 	}
 	_, err := io.WriteString(a.out, text+end)
 	return err
+}
+
+// conversedWords says which conversation a program holds, and what holds the program.
+func conversedWords(c driver.Conversed) string {
+	words := "conversation " + line(c.ID, stepWidth)
+	if c.Resumed {
+		words = "goes on with " + words
+	}
+	for _, part := range []string{c.Program, c.Model, c.Mode, c.Enforced} {
+		if part != "" {
+			words += ", " + line(part, 80)
+		}
+	}
+	return words
+}
+
+func limitWords(fact driver.Fact) string {
+	if fact.Until.IsZero() {
+		return "rate limited:"
+	}
+	return "rate limited until " + clockAt(fact.Until) + ":"
 }
 
 func (a *app) copyRaw(ctx context.Context, client *api.Client, session string) error {

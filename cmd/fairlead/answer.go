@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/machine/question"
+)
+
+// words for an answer to a permission.
+var yesNo = map[string]bool{"yes": true, "y": true, "allow": true, "no": false, "n": false, "deny": false}
+
+func (a *app) answerAskedVerb() *cobra.Command {
+	var text, scope string
+	cmd := &cobra.Command{
+		Use:   "answer ID [yes|no|OPTION]",
+		Short: "Answer what an agent asks",
+		Long: `ID is as ` + "`fairlead inbox`" + ` shows it: q17. A permission takes yes or no, a question one of its
+options, or words of your own with --text; where an agent offers an option that is called yes or
+no itself, that one is meant. It returns when the answer is safe on disk; the agent is told then.
+
+With --for session an answer stands for every call exactly like this one until the agent's session
+ends, with --for always until ` + "`fairlead standing revoke`" + ` takes it back.
+
+No agent can use this verb (X10): a yes is a person's.`,
+		Args: args(cobra.RangeArgs(1, 2)),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			if scope != string(question.Once) && scope != string(question.Session) && scope != string(question.Always) {
+				return usage(cmd, fmt.Errorf("--for takes once, session or always, not %q", scope))
+			}
+			answer := engine.QuestionAnswer{Text: text, Scope: scope}
+			word := ""
+			if len(words) == 2 {
+				word = words[1]
+			}
+			if word == "" && text == "" {
+				return usage(cmd, errors.New("what is the answer? yes, no, an option, or --text"))
+			}
+			return a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+				return a.answerAsked(ctx, client, words[0], word, answer)
+			})(cmd, words)
+		},
+	}
+	cmd.Flags().StringVar(&text, "text", "", "the answer in words, or a word to go with it")
+	cmd.Flags().StringVar(&scope, "for", string(question.Once), "how long it stands: once, session or always")
+	return cmd
+}
+
+func (a *app) answerAsked(ctx context.Context, client *api.Client, id, word string, answer engine.QuestionAnswer) error {
+	asked, err := client.Question(ctx, id)
+	if err != nil {
+		return faulty(err)
+	}
+	if err := chooseAnswer(&answer, asked, word); err != nil {
+		return err
+	}
+	done, err := client.AnswerQuestion(ctx, id, answer)
+	if err != nil {
+		return faulty(err)
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"seq": done.Seq, "id": id, "allow": answer.Allow, "option": answer.Option, "scope": answer.Scope})
+	}
+	_, err = fmt.Fprintf(a.out, "%s of %s %s\n", plain(id), plain(asked.Agent), saidAnswer(asked, answer))
+	return err
+}
+
+// chooseAnswer makes of a person's word what the question takes. An option of that very name goes before
+// our own words for it.
+func chooseAnswer(answer *engine.QuestionAnswer, asked engine.QuestionView, word string) error {
+	for _, o := range asked.Options {
+		if word != "" && o.ID == word {
+			answer.Option = o.ID
+			answer.Allow = !strings.HasPrefix(o.Kind, "reject") && (o.Kind != "" || asked.Kind != string(question.Permission) || word != "no")
+			return nil
+		}
+	}
+	allow, plainly := yesNo[strings.ToLower(word)]
+	switch {
+	case word == "":
+		answer.Allow = true
+		if asked.Kind == string(question.Permission) {
+			return &coded{exitUsage, fmt.Errorf("%s asks for permission: say yes or no (`fairlead answer %s yes`)", asked.ID, asked.ID)}
+		}
+		return nil
+	case plainly && asked.Kind == string(question.Permission):
+		answer.Allow = allow
+		return nil
+	}
+	offered := []string{}
+	if asked.Kind == string(question.Permission) {
+		offered = append(offered, "yes", "no")
+	}
+	for _, o := range asked.Options {
+		offered = append(offered, plain(o.ID))
+	}
+	if asked.FreeText {
+		offered = append(offered, "--text with words of your own")
+	}
+	return &coded{exitUsage, fmt.Errorf("%s takes no answer %q; it takes %s", asked.ID, word, strings.Join(offered, ", "))}
+}
+
+func saidAnswer(asked engine.QuestionView, answer engine.QuestionAnswer) string {
+	said := "is answered"
+	switch {
+	case asked.Kind == string(question.Permission) && answer.Allow:
+		said = "is allowed"
+	case asked.Kind == string(question.Permission):
+		said = "is denied"
+	case answer.Option != "":
+		said = "is answered: " + plain(answer.Option)
+	}
+	switch question.Scope(answer.Scope) {
+	case question.Session:
+		said += ", as is every call exactly like it in " + plain(asked.Session)
+	case question.Always:
+		said += ", as is every call exactly like it from now on; `fairlead standing` lists what stands"
+	case question.Once:
+	}
+	return said
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+func (a *app) usageVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "usage",
+		Short: "Show what was used: by agent, by day, by run",
+		Long: `Tokens and cost as the agents report them themselves; who reports nothing has no row. Days are UTC,
+and the newest are kept. Limits on them stand in fairlead.yaml.`,
+		Args: args(cobra.NoArgs),
+		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+			used, err := client.Usage(ctx)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(used)
+			}
+			return a.printUsage(used)
+		}),
+	}
+}
+
+func (a *app) printUsage(used engine.UsageTable) error {
+	if len(used.Agents)+len(used.Days)+len(used.Runs) == 0 {
+		_, err := fmt.Fprintln(a.out, "nobody has reported any use yet")
+		return err
+	}
+	parts := []struct {
+		head string
+		rows []engine.UsageRow
+		name func(engine.UsageRow) string
+	}{
+		{"AGENT", used.Agents, func(r engine.UsageRow) string { return plain(r.Agent) }},
+		{"DAY\tAGENT", used.Days, func(r engine.UsageRow) string { return plain(r.Day) + "\t" + plain(r.Agent) }},
+		{"RUN\tWORKFLOW", used.Runs, func(r engine.UsageRow) string { return plain(r.Run) + "\t" + line(r.Workflow, stepWidth) }},
+	}
+	shown := false
+	for _, part := range parts {
+		if len(part.rows) == 0 {
+			continue
+		}
+		if shown {
+			fmt.Fprintln(a.out)
+		}
+		shown = true
+		if err := printUses(a.out, part.head, part.rows, part.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printUses(out io.Writer, head string, rows []engine.UsageRow, name func(engine.UsageRow) string) error {
+	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, head+"\tSESSIONS\tTOKENS IN\tOUT\tCOST")
+	for _, r := range rows {
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t$%.2f\n", name(r), r.Sessions, r.InputTokens, r.OutputTokens, r.CostUSD)
+	}
+	return table.Flush()
+}
