@@ -56,7 +56,7 @@ func readAbilities(result json.RawMessage) abilities {
 type talk struct {
 	abilities
 	opened
-	asks bool // we made sure that it asks, as far as we could
+	asks bool // it was started with what makes it ask
 }
 
 // open starts the program, greets it and opens the conversation. nil: it can begin.
@@ -381,10 +381,10 @@ func (p *play) enforced() string {
 		return fmt.Sprintf("it changed its mode by itself, from %s to %s", p.wantMode, mode)
 	case p.part.Mode != "" && p.part.Mode != p.known.asking:
 		return fmt.Sprintf("mode %s, as the agent's configuration says; what that mode asks is up to the program", cmp.Or(mode, p.part.Mode))
-	case p.known.asking != "" && mode == p.known.asking, p.known.asking == "" && p.talk.asks:
+	case len(p.known.env) > 0 && !p.talk.asks:
+		return p.known.variables() + " of the agent's own environment decides what it asks"
+	case p.known.asking != "" && mode == p.known.asking:
 		return p.known.asks
-	case p.known.variable != "" && !p.talk.asks:
-		return p.known.variable + " of the agent's own environment decides what it asks"
 	}
 	return "its own settings decide what it asks; nothing was set by us"
 }

@@ -40,7 +40,7 @@ func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error
 	switch {
 	case p.part.Mode != "":
 		found.Enforced = "mode " + p.part.Mode + ", as the agent's configuration says"
-	case p.known.asks != "" && (p.known.variable == "" || p.talk.asks):
+	case p.known.asks != "" && (len(p.known.env) == 0 || p.talk.asks):
 		found.Enforced = p.known.asks
 	default:
 		found.Enforced = p.enforced()

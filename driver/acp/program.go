@@ -9,24 +9,37 @@ import (
 type program struct {
 	name     string   // as people call it
 	commands []string // the names of its file
-	with     string   // a word that its arguments hold, where the file's name says too little
 
-	asking   string // its mode that asks; empty: it has none that is one
-	asks     string // what holds it then, in one line for people
-	variable string // an environment variable that makes it ask
-	value    string
+	asking string     // its mode that asks; empty: it has none that is one
+	asks   string     // what holds it then, in one line for people
+	env    []variable // what makes it ask
 
 	seen string // run here, with which version; or where it is documented
 }
+
+// variable is one of the environment.
+type variable struct{ name, value string }
+
+// What OpenCode is to ask for: all but looking around in its own folder and the team's tools. The last
+// rule that fits a tool wins there. The keys edit and bash are said besides, because rules of
+// the same name in a file of the project would stay beside a general one.
+const (
+	opencodeRules = `{"*":"ask","edit":"ask","bash":"ask","webfetch":"ask","websearch":"ask","external_directory":"ask","task":"ask",` +
+		`"read":{"*":"allow","*.env":"ask","*.env.*":"ask","*.env.example":"allow"},"glob":"allow","grep":"allow","list":"allow",` +
+		`"todowrite":"allow","todoread":"allow","fairlead_*":"allow"}`
+	opencodeConfig = `{"agent":{"build":{"permission":` + opencodeRules + `}}}`
+)
 
 // programs are the known ones. A program that is none of them is driven all the same: nothing is
 // set, and that is said.
 var programs = []program{
 	{
-		name: "OpenCode", commands: []string{"opencode"}, with: "acp",
-		asks:     "asks before it edits, runs, fetches or leaves its folder, unless its own configuration gives an agent of its own other permissions",
-		variable: "OPENCODE_PERMISSION", value: `{"edit":"ask","bash":"ask","webfetch":"ask","websearch":"ask","external_directory":"ask"}`,
-		seen: "run here, 1.18.33: by default it writes and runs without asking; its modes (build, plan) are no permission modes",
+		name: "OpenCode", commands: []string{"opencode"}, asking: "build",
+		asks: "asks before it does anything but look around in its folder and use the team's tools",
+		env:  []variable{{"OPENCODE_PERMISSION", opencodeRules}, {"OPENCODE_CONFIG_CONTENT", opencodeConfig}},
+		seen: "run here, 1.18.33: by default it writes and runs without asking; its modes (build, plan) are its agents; " +
+			"a configuration in the project beats the first variable and is beaten by the second; " +
+			"its usage is that of the last request of an answer, and what it costs a running total",
 	},
 	{
 		name: "Qwen Code", commands: []string{"qwen"}, asking: "default",
@@ -66,16 +79,25 @@ func knownProgram(command []string) program {
 	return program{}
 }
 
-// environment is what the program's environment lacks. ours says that it asks because of it: what
-// the agent's own environment says already stands.
+// environment is what the program's environment lacks. ours says that it asks because of it: where
+// the agent's own environment names one of the variables already, all of them are left to it.
 func (p program) environment(has []string) (add []string, ours bool) {
-	if p.variable == "" {
-		return nil, false
-	}
-	for _, kv := range has {
-		if strings.HasPrefix(kv, p.variable+"=") {
-			return nil, strings.TrimPrefix(kv, p.variable+"=") == p.value
+	for _, v := range p.env {
+		for _, kv := range has {
+			if strings.HasPrefix(kv, v.name+"=") {
+				return nil, false
+			}
 		}
+		add = append(add, v.name+"="+v.value)
 	}
-	return []string{p.variable + "=" + p.value}, true
+	return add, len(add) > 0
+}
+
+// variables names what environment would set.
+func (p program) variables() string {
+	var names []string
+	for _, v := range p.env {
+		names = append(names, v.name)
+	}
+	return strings.Join(names, " or ")
 }

@@ -47,6 +47,9 @@ var recordings = map[string]struct {
 	"tools":   {prompt: "do: mcp set_status {\"text\":\"busy\"}", kind: "allow_once", tools: true},
 }
 
+// searching is what stands before the prompt where a program shows tools only to those who look for them.
+var searching = map[string]string{"qwen": "do: tool tool_search {\"query\":\"select:mcp__fairlead__set_status\"}\n"}
+
 func TestRecord(t *testing.T) {
 	if os.Getenv(recordVariable) == "" {
 		t.Skip("set " + recordVariable + "=1 to record real programs anew; it takes a minute or two")
@@ -83,6 +86,7 @@ func record(t *testing.T, p live.Program, name, scene string, conversations map[
 	}
 	var replace []string
 	if r.tools {
+		r.prompt = searching[name] + r.prompt
 		part.MCP = driver.MCP{URL: toolServer(t), Token: "a.token"}
 		replace = append(replace, part.MCP.URL, "http://127.0.0.1:7466/mcp")
 	}
