@@ -14,7 +14,7 @@ import (
 // The variables by which an agent finds the tools of its team.
 const (
 	VariableMCPURL   = "FAIRLEAD_MCP_URL"
-	VariableMCPToken = "FAIRLEAD_MCP_TOKEN"
+	VariableMCPToken = "FAIRLEAD_MCP_TOKEN" //nolint:gosec // a name, and no secret
 	VariableMCPStdio = "FAIRLEAD_MCP_STDIO"
 )
 

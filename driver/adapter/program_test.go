@@ -104,6 +104,9 @@ func dying(mode string) {
 		read()
 		out(`{"say":"wait"}`)
 		hang()
+	case "pid": // says who it is, and stays whatever happens to its input
+		out(`{"say":"%d"}`, os.Getpid())
+		hang()
 	case "deaf": // never answers, reads nothing, and ignores SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		out(`{"say":"wait"}`)

@@ -1,0 +1,49 @@
+package adapter_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// A program does not outlive an adapter that was killed, also where it ignores the end of its input.
+func TestDiesWithItsAdapter(t *testing.T) {
+	cmd := exec.Command(os.Args[0], adapter.Verb, "plain", "--name", "coder", "--session", "coder-1", "--", os.Args[0], programVerb, "pid")
+	cmd.Stdin = strings.NewReader(string(speech.Order{Type: speech.OrderStart, Text: "who are you?"}.Encode()))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	defer func() { _, _ = io.Copy(io.Discard, out) }()
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	var said speech.Event
+	if err != nil || json.Unmarshal(line, &said) != nil || said.Text == "" {
+		t.Fatalf("it said %q, %v", line, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for late := time.After(10 * time.Second); ; {
+		stat, err := os.ReadFile("/proc/" + said.Text + "/stat")
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		select {
+		case <-late:
+			t.Fatalf("the program %s is still there: %s", said.Text, stat)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
