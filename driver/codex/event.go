@@ -1,0 +1,89 @@
+package codex
+
+import (
+	"encoding/json"
+	"math"
+)
+
+// event is one line of `codex exec --json`.
+type event struct {
+	Type     string `json:"type"` // thread.started, turn.started, item.started, item.updated, item.completed, turn.completed, turn.failed, error
+	ThreadID string `json:"thread_id"`
+	Message  string `json:"message"` // error
+	Error    fault  `json:"error"`   // turn.failed
+	Usage    *usage `json:"usage"`
+	Item     *item  `json:"item"`
+}
+
+// item is something that the agent says or does. Its id counts from item_0 in every process.
+type item struct {
+	ID   string `json:"id"`
+	Type string `json:"type"` // agent_message, reasoning, command_execution, file_change, mcp_tool_call, collab_tool_call, web_search, todo_list, plan, error
+
+	Text    string `json:"text"`    // agent_message, reasoning, plan
+	Message string `json:"message"` // error
+	Status  string `json:"status"`  // in_progress, completed, failed, declined
+
+	Command string   `json:"command"` // command_execution
+	Changes []change `json:"changes"` // file_change
+
+	Server    string          `json:"server"` // mcp_tool_call
+	Tool      string          `json:"tool"`   // mcp_tool_call, collab_tool_call
+	Arguments json.RawMessage `json:"arguments"`
+	Error     fault           `json:"error"`
+
+	Prompt string `json:"prompt"` // collab_tool_call
+	Query  string `json:"query"`  // web_search
+
+	Items []struct { // todo_list
+		Text string `json:"text"`
+	} `json:"items"`
+}
+
+type change struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"` // add, update, delete
+}
+
+// fault is an error: an object with a message, or, from an older version, words.
+type fault struct{ Message string }
+
+// UnmarshalJSON takes anything.
+func (f *fault) UnmarshalJSON(b []byte) error {
+	f.Message = ""
+	var with struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(b, &f.Message) != nil && json.Unmarshal(b, &with) == nil {
+		f.Message = with.Message
+	}
+	return nil
+}
+
+// usage is what a thread has used so far: a total, over all its processes. Input counts what came
+// from a cache, too.
+type usage struct {
+	Input  number `json:"input_tokens"`
+	Output number `json:"output_tokens"`
+}
+
+// number is a number that may be anything else: then it is 0.
+type number int64
+
+// UnmarshalJSON takes anything.
+func (n *number) UnmarshalJSON(b []byte) error {
+	const tokensMax = 1 << 50 // more than any model reads: nonsense
+	var f float64
+	if json.Unmarshal(b, &f) == nil && f > 0 {
+		*n = number(math.Min(f, tokensMax))
+	}
+	return nil
+}
+
+// read understands one line. A line with a field of a shape that we do not expect gives an error and
+// what was understood of it.
+func read(raw json.RawMessage) (event, error) {
+	var e event
+	err := json.Unmarshal(raw, &e)
+	return e, err
+}

@@ -1,0 +1,281 @@
+package codex
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+const (
+	itemsMax  = 4096 // of one answer that are remembered as told
+	deniedMax = 64   // calls that are remembered as denied
+
+	byProgram = "program"
+)
+
+// hearing turns what codex says into what is told. It starts and sends nothing itself.
+type hearing struct {
+	out  *speech.Writer
+	part adapter.Part
+	now  func() time.Time
+
+	named    driver.Conversed
+	items    map[string]bool // calls of this answer that are told
+	trouble  string          // what it said of its last error
+	used     driver.Usage    // the total that is accounted for
+	known    bool            // used is right: what a thread had used before is known
+	denied   []string
+	finished bool        // the answer is over
+	stop     driver.Stop // then: how
+}
+
+func newHearing(out *speech.Writer, part adapter.Part) *hearing {
+	return &hearing{out: out, part: part, now: time.Now, known: part.Resume == ""}
+}
+
+// begin is the beginning of an answer: of a process.
+func (h *hearing) begin() {
+	h.items, h.trouble, h.finished, h.stop = make(map[string]bool), "", false, driver.Stop{}
+}
+
+// line hears one line.
+func (h *hearing) line(raw json.RawMessage) {
+	e, err := read(raw)
+	if err != nil {
+		h.fault("a line has a part of another shape than is known: "+err.Error(), raw)
+	}
+	switch e.Type {
+	case "thread.started":
+		h.name(driver.Conversed{ID: e.ThreadID})
+	case "turn.started", "item.updated":
+	case "item.started", "item.completed":
+		if e.Item != nil {
+			h.item(*e.Item, e.Type == "item.completed", raw)
+		}
+	case "error":
+		h.trouble = e.Message
+		h.notice(e.Message) // it may be a connection that is tried again
+	case "turn.completed":
+		h.usage(e.Usage)
+		h.finished, h.stop = true, driver.Stop{OK: true, Reason: reasonCompleted}
+	case "turn.failed":
+		h.usage(e.Usage)
+		text := e.Error.Message
+		if text == "" {
+			text = h.trouble
+		}
+		h.failed(text)
+	case "":
+		if err == nil {
+			h.fault("a line without a type", raw)
+		}
+	default:
+		h.fault("a line of the unknown type "+cut(clean(e.Type), 80), raw)
+	}
+}
+
+// failed is the end of an answer that has failed.
+func (h *hearing) failed(text string) {
+	stop, until := failed(text, h.now())
+	if stop.Reason == reasonLimited {
+		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: stop.Detail})
+	}
+	h.finished, h.stop = true, stop
+}
+
+func (h *hearing) fault(text string, raw json.RawMessage) {
+	h.out.Tell(speech.Event{Type: driver.Faulted, Text: text, Raw: speech.CutRaw(raw)})
+}
+
+// notice tells something that codex says about itself: no word of the agent.
+func (h *hearing) notice(text string) {
+	if text = cut(clean(text), shownBytesMax); text != "" {
+		h.out.Tell(speech.Event{Type: driver.Said, Tool: byProgram, Text: text})
+	}
+}
+
+// name tells by what the conversation is resumed, and what holds it, where that is new. Fields that are
+// empty stay as they were.
+func (h *hearing) name(c driver.Conversed) {
+	next := h.named
+	if c.ID != "" {
+		next.ID = cut(clean(c.ID), whatBytesMax)
+	}
+	if c.Program != "" {
+		next.Program = c.Program
+	}
+	next.Model, next.Mode, next.Enforced = h.part.Model, modeOf(h.part.Mode), enforced(h.part.Mode)
+	next.Resumed = h.part.Resume != ""
+	changed := next != h.named
+	h.named = next
+	if changed && next.ID != "" {
+		h.out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &next})
+	}
+}
+
+// usage tells what was used since the last answer. The total of a thread that began before this session is
+// known from its own record (rollout.go); where it is not, the first one is only the base for the next.
+func (h *hearing) usage(u *usage) {
+	if u == nil {
+		return
+	}
+	total := driver.Usage{InputTokens: int64(u.Input), OutputTokens: int64(u.Output)}
+	fresh := driver.Usage{InputTokens: max(total.InputTokens-h.used.InputTokens, 0), OutputTokens: max(total.OutputTokens-h.used.OutputTokens, 0)}
+	switch {
+	case !h.known:
+		h.known = true
+		h.fault("what this answer used is not known: codex says the total of the conversation, and what that was before is nowhere to be found", nil)
+	case fresh != driver.Usage{}:
+		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
+	}
+	h.used = total
+}
+
+// item hears of something that the agent says or does. Words come when they are whole; a call is told
+// when it begins, and where it did not begin when it is over.
+func (h *hearing) item(i item, over bool, raw json.RawMessage) {
+	switch i.Type {
+	case "agent_message", "plan":
+		if over && i.Text != "" {
+			h.out.Say(driver.Said, "", i.Text)
+		}
+	case "reasoning":
+		if over && i.Text != "" {
+			h.out.Say(driver.Thought, "", i.Text)
+		}
+	case "error":
+		if over {
+			h.notice(i.Message)
+		}
+	case "command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search", "todo_list":
+		if i.Type == "web_search" && !over {
+			return // what it searches for is known when it is over
+		}
+		h.call(i, raw)
+		if over {
+			h.outcome(i)
+		}
+	default:
+		h.fault("an item of the unknown type "+cut(clean(i.Type), 80), raw)
+	}
+}
+
+// call tells a call, once.
+func (h *hearing) call(i item, raw json.RawMessage) {
+	if i.ID != "" && h.items[i.ID] {
+		return
+	}
+	if i.ID != "" && len(h.items) < itemsMax && h.items != nil {
+		h.items[i.ID] = true
+	}
+	if i.Type == "file_change" {
+		for _, c := range i.Changes {
+			path := absolute(h.part.Dir, c.Path)
+			tool := "Edit"
+			if c.Kind == "add" {
+				tool = "Write"
+			}
+			h.tell(tool, path, speech.Args(map[string]string{"file_path": path, "change": c.Kind}), []string{path}, raw)
+		}
+		return
+	}
+	tool, what, args := i.call()
+	h.tell(tool, what, args, nil, raw)
+}
+
+func (h *hearing) tell(tool, what string, args json.RawMessage, paths []string, raw json.RawMessage) {
+	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: tool, Text: cut(clean(what), whatBytesMax), Args: args, Paths: paths, Raw: speech.CutRaw(raw)})
+}
+
+// call is an item in our words.
+func (i item) call() (tool, what string, args json.RawMessage) {
+	switch i.Type {
+	case "command_execution":
+		command := unwrapped(i.Command)
+		return "Bash", command, speech.Args(map[string]string{"command": command})
+	case "mcp_tool_call":
+		args = i.Arguments
+		if len(args) == 0 || args[0] != '{' {
+			args = nil
+		}
+		return "mcp__" + clean(i.Server) + "__" + clean(i.Tool), firstText(args), args
+	case "collab_tool_call":
+		return clean("agent_" + i.Tool), i.Prompt, speech.Args(map[string]string{"prompt": i.Prompt})
+	case "web_search":
+		return "WebSearch", i.Query, speech.Args(map[string]string{"query": i.Query})
+	}
+	var steps []string
+	for _, s := range i.Items {
+		steps = append(steps, s.Text)
+	}
+	return "TodoWrite", strings.Join(steps, "; "), nil
+}
+
+// firstText is one of the texts among arguments, in the order of their names; for people.
+func firstText(args json.RawMessage) string {
+	var fields map[string]any
+	if json.Unmarshal(args, &fields) != nil {
+		return ""
+	}
+	var names []string
+	for name := range fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if s, ok := fields[name].(string); ok && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// outcome looks at what became of a call: what was not allowed is remembered for the end.
+func (h *hearing) outcome(i item) {
+	tool, what, _ := i.call()
+	if i.Type == "file_change" {
+		tool, what = "Edit", ""
+		for _, c := range i.Changes {
+			what = strings.TrimPrefix(what+", "+c.Path, ", ")
+		}
+	}
+	said := cut(strings.TrimSpace(tool+" "+clean(what)), whatBytesMax)
+	switch {
+	case i.Status == "declined", i.Status == "failed" && deniedWords.MatchString(i.Error.Message):
+		if len(h.denied) < deniedMax && !slices.Contains(h.denied, said) {
+			h.denied = append(h.denied, said)
+		}
+		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: strings.TrimSuffix(said+": "+cut(clean(i.Error.Message), shownBytesMax), ": ")})
+	case i.Status == "failed" && i.Type != "command_execution":
+		h.notice(strings.TrimSuffix(said+" failed: "+i.Error.Message, ": "))
+	}
+}
+
+// withDenied is the end with what was not allowed, as far as codex has said so.
+func (h *hearing) withDenied(stop driver.Stop) driver.Stop {
+	const namedMax = 5
+	if len(h.denied) == 0 {
+		return stop
+	}
+	named := h.denied[:min(len(h.denied), namedMax)]
+	words := "denied: " + strings.Join(named, ", ")
+	if len(h.denied) > namedMax {
+		words += fmt.Sprintf(" and %d more", len(h.denied)-namedMax)
+	}
+	stop.Detail = strings.TrimPrefix(stop.Detail+"; "+words, "; ")
+	return stop
+}
+
+func absolute(dir, path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return filepath.Clean(path)
+}

@@ -1,0 +1,96 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// rolloutTailBytes is how much of a record's end is looked at: the totals are told after every request, and what
+// stands between two of them is one answer of a model and the output of a tool.
+const rolloutTailBytes = 4 << 20
+
+var threadID = regexp.MustCompile(`^[0-9A-Za-z-]{8,64}$`)
+
+// usedBefore is what a thread has used so far, by codex's own record of it; false where that cannot be
+// found. The record is a file of the program's own and no interface, so nothing depends on it but the
+// first number of a conversation that is resumed.
+func usedBefore(env []string, thread string) (driver.Usage, bool) {
+	home := codexHome(env)
+	if home == "" || !threadID.MatchString(thread) {
+		return driver.Usage{}, false
+	}
+	files, err := filepath.Glob(filepath.Join(home, "sessions", "*", "*", "*", "rollout-*-"+thread+".jsonl"))
+	if err != nil || len(files) == 0 {
+		return driver.Usage{}, false
+	}
+	tail, err := readTail(files[len(files)-1])
+	if err != nil {
+		return driver.Usage{}, false
+	}
+	return lastTotal(tail)
+}
+
+// codexHome is where codex keeps its records.
+func codexHome(env []string) (dir string) {
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		switch {
+		case name == "CODEX_HOME" && filepath.IsAbs(value):
+			return value
+		case name == "HOME" && filepath.IsAbs(value):
+			dir = filepath.Join(value, ".codex")
+		}
+	}
+	return dir
+}
+
+func readTail(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, os.ErrInvalid
+	}
+	if info.Size() > rolloutTailBytes {
+		if _, err := f.Seek(-rolloutTailBytes, io.SeekEnd); err != nil {
+			return nil, err
+		}
+	}
+	return io.ReadAll(io.LimitReader(f, rolloutTailBytes))
+}
+
+// lastTotal is the last total in a record.
+func lastTotal(record []byte) (driver.Usage, bool) {
+	for len(record) > 0 {
+		start := bytes.LastIndexByte(bytes.TrimRight(record, "\n"), '\n') + 1
+		line := record[start:]
+		record = record[:start]
+		if !bytes.Contains(line, []byte(`"token_count"`)) {
+			continue
+		}
+		var says struct {
+			Payload struct {
+				Type string `json:"type"`
+				Info *struct {
+					Total *usage `json:"total_token_usage"`
+				} `json:"info"`
+			} `json:"payload"`
+		}
+		if json.Unmarshal(line, &says) != nil || says.Payload.Type != "token_count" || says.Payload.Info == nil || says.Payload.Info.Total == nil {
+			continue
+		}
+		total := says.Payload.Info.Total
+		return driver.Usage{InputTokens: int64(total.Input), OutputTokens: int64(total.Output)}, true
+	}
+	return driver.Usage{}, false
+}

@@ -1,0 +1,186 @@
+package codex
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// Reasons of an end that have a name of their own.
+const (
+	reasonCompleted  = "completed"
+	reasonFailed     = "failed"
+	reasonCancelled  = "cancelled"
+	reasonTerminated = "terminated"
+	reasonLimited    = "rate_limited"
+	reasonContext    = "context_exhausted" // the conversation is too long for its model: resuming it will not help
+	reasonNotResumed = "not_resumed"       // the conversation that was to go on is not there
+)
+
+const (
+	shownBytesMax = 4 << 10 // of what codex says about itself
+	whatBytesMax  = 400     // of a call, in one line
+)
+
+var (
+	escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
+
+	limitWords   = regexp.MustCompile(`(?i)\b(usage limit|rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
+	contextWords = regexp.MustCompile(`(?i)context window|context length|ran out of room`)
+	resumeWords  = regexp.MustCompile(`(?i)no rollout found|no saved session|session .*not found`)
+	deniedWords  = regexp.MustCompile(`(?i)requires approval|approval policy is never|rejected by|not permitted|denied`)
+
+	againAt = regexp.MustCompile(`(?i)try again at (?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,? (\d{4}),? )?(\d{1,2}):(\d{2}) ?(AM|PM)`)
+	againIn = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)? ?(?:days?|hours?|minutes?|seconds?|[dhms])\b[ ,]*(?:and )?)+)`)
+	piece   = regexp.MustCompile(`(?i)(\d+)(?:\.\d+)? ?(d|h|m|s)`)
+)
+
+// failed judges a failure by its words: codex says no more of it.
+func failed(text string, now time.Time) (driver.Stop, time.Time) {
+	stop := driver.Stop{Reason: reasonFailed, Detail: cut(clean(text), shownBytesMax)}
+	switch {
+	case contextWords.MatchString(text):
+		stop.Reason = reasonContext
+	case limitWords.MatchString(text):
+		stop.Reason = reasonLimited
+		return stop, again(text, now)
+	case resumeWords.MatchString(text):
+		stop.Reason = reasonNotResumed
+	}
+	return stop, time.Time{}
+}
+
+// again finds when a limit ends in the words for it: "try again at 3:42 PM", "… at Mar 10th, 2026 3:39
+// AM", "… in 2 hours 13 minutes". codex means the machine's own zone. Zero where nothing is found.
+func again(text string, now time.Time) time.Time {
+	if m := againAt.FindStringSubmatch(text); m != nil {
+		hour, minute := number10(m[4])%12, number10(m[5])
+		if strings.EqualFold(m[6], "PM") {
+			hour += 12
+		}
+		if m[1] == "" {
+			year, month, day := now.Date()
+			at := time.Date(year, month, day, hour, minute, 0, 0, now.Location())
+			if !at.After(now) {
+				at = time.Date(year, month, day+1, hour, minute, 0, 0, now.Location())
+			}
+			return at.UTC()
+		}
+		month, err := time.Parse("Jan", strings.ToUpper(m[1][:1])+strings.ToLower(m[1][1:]))
+		if err != nil {
+			return time.Time{}
+		}
+		return time.Date(number10(m[3]), month.Month(), number10(m[2]), hour, minute, 0, 0, now.Location()).UTC()
+	}
+	m := againIn.FindStringSubmatch(text)
+	if m == nil {
+		return time.Time{}
+	}
+	const waitMax = 60 * 24 * time.Hour // a month and more; beyond it the words mean something else
+	var wait time.Duration
+	for _, p := range piece.FindAllStringSubmatch(m[1], -1) {
+		unit := map[string]time.Duration{"d": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second}[strings.ToLower(p[2])]
+		if n := number10(p[1]); n < int(waitMax/time.Second) {
+			wait += time.Duration(n) * unit
+		}
+	}
+	if wait <= 0 || wait > waitMax {
+		return time.Time{}
+	}
+	return now.Add(wait).UTC()
+}
+
+// number10 is a number of a few digits that a pattern has found.
+func number10(s string) (n int) {
+	for _, r := range s {
+		if n < 1<<31 {
+			n = n*10 + int(r-'0')
+		}
+	}
+	return n
+}
+
+// clean is somebody else's words in one line, without what a terminal obeys.
+func clean(s string) string {
+	s = escapes.ReplaceAllString(s, "")
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+}
+
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// shells begin a command as codex reports it: what it was asked to run, handed to a shell.
+var shells = regexp.MustCompile(`^(?:/\S*/)?(?:ba|z|da)?sh -l?c `)
+
+// unwrapped is a command without the shell that it was handed to, as the model wrote it. Where it was
+// written in a way that is not understood, it is left as it is.
+func unwrapped(command string) string {
+	prefix := shells.FindString(command)
+	if prefix == "" {
+		return command
+	}
+	if word, ok := unquoted(command[len(prefix):]); ok {
+		return word
+	}
+	return command
+}
+
+// unquoted reads one word of a shell; false where there is more than one, or a thing that a shell
+// would fill in.
+func unquoted(s string) (string, bool) {
+	var b strings.Builder
+	for len(s) > 0 {
+		switch c := s[0]; c {
+		case '\'':
+			end := strings.IndexByte(s[1:], '\'')
+			if end < 0 {
+				return "", false
+			}
+			b.WriteString(s[1 : 1+end])
+			s = s[end+2:]
+		case '"':
+			rest, ok := doubleQuoted(&b, s[1:])
+			if !ok {
+				return "", false
+			}
+			s = rest
+		case '\\':
+			if len(s) < 2 {
+				return "", false
+			}
+			b.WriteByte(s[1])
+			s = s[2:]
+		case ' ', '\t', '\n', '$', '`', '&', '|', ';', '<', '>', '(', ')', '*', '?', '[', '~', '#':
+			return "", false
+		default:
+			b.WriteByte(c)
+			s = s[1:]
+		}
+	}
+	return b.String(), true
+}
+
+// doubleQuoted reads up to the closing quote and gives what follows it.
+func doubleQuoted(b *strings.Builder, s string) (rest string, ok bool) {
+	for len(s) > 0 {
+		switch c := s[0]; {
+		case c == '"':
+			return s[1:], true
+		case c == '\\' && len(s) > 1 && strings.IndexByte("$`\"\\\n", s[1]) >= 0:
+			b.WriteByte(s[1])
+			s = s[2:]
+		case c == '$' || c == '`':
+			return "", false
+		default:
+			b.WriteByte(c)
+			s = s[1:]
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,133 @@
+package codex
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+)
+
+func TestFailed(t *testing.T) {
+	zone := time.FixedZone("there", 2*3600)
+	now := time.Date(2026, 11, 21, 14, 0, 0, 0, zone)
+	for _, c := range []struct {
+		text, reason string
+		until        time.Time
+	}{
+		{"exceeded retry limit, last status: 429 Too Many Requests", "rate_limited", time.Time{}},
+		{"You've hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), or try again at 3:42 PM.", "rate_limited", time.Date(2026, 11, 21, 15, 42, 0, 0, zone)},
+		{"You've hit your usage limit. … or try again at 12:16 AM.", "rate_limited", time.Date(2026, 11, 22, 0, 16, 0, 0, zone)},
+		{"You've hit your usage limit. … try again at 12:05 PM.", "rate_limited", time.Date(2026, 11, 22, 12, 5, 0, 0, zone)},
+		{"You've hit your usage limit. … try again at Mar 10th, 2027 3:39 AM.", "rate_limited", time.Date(2027, 3, 10, 3, 39, 0, 0, zone)},
+		{"You've hit your usage limit. … try again at Foo 10th, 2027 3:39 AM.", "rate_limited", time.Time{}},
+		{"You've hit your usage limit. Upgrade to Pro or try again in 2 hours 13 minutes.", "rate_limited", now.Add(2*time.Hour + 13*time.Minute)},
+		{"Rate limit reached for gpt on tokens per min. Please try again in 1.3s.", "rate_limited", now.Add(time.Second)},
+		{"You've hit your usage limit. Try again in 3 days 1 hour.", "rate_limited", now.Add(73 * time.Hour)},
+		{"You've hit your usage limit. Try again in 99999999999 days.", "rate_limited", time.Time{}},
+		{"Your input exceeds the context window of this model.", "context_exhausted", time.Time{}},
+		{"Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1 (code -32600)", "not_resumed", time.Time{}},
+		{"We’re currently experiencing high demand, which may cause temporary errors.", "failed", time.Time{}},
+		{"", "failed", time.Time{}},
+	} {
+		stop, until := failed(c.text, now)
+		if stop.OK || stop.Reason != c.reason || !until.Equal(c.until) {
+			t.Errorf("%q: %+v until %v, want %s until %v", c.text, stop, until, c.reason, c.until)
+		}
+	}
+}
+
+func TestUnwrapped(t *testing.T) {
+	for in, want := range map[string]string{
+		`/bin/bash -lc 'echo ran > ran.txt; ls'`:                   `echo ran > ran.txt; ls`,
+		`/bin/bash -lc "printf '%s\\n' 'hello codex' > hello.txt"`: `printf '%s\n' 'hello codex' > hello.txt`,
+		`bash -lc ls`:                `ls`,
+		`/usr/bin/zsh -c 'it'"'"'s'`: `it's`,
+		`sh -c a\ b`:                 `a b`,
+		`bash -lc 'one' two`:         `bash -lc 'one' two`,
+		`bash -lc "$HOME"`:           `bash -lc "$HOME"`,
+		"bash -lc \"`id`\"":          "bash -lc \"`id`\"",
+		`bash -lc 'open`:             `bash -lc 'open`,
+		`bash -lc "open`:             `bash -lc "open`,
+		`bash -lc \`:                 `bash -lc \`,
+		`git status`:                 `git status`,
+		``:                           ``,
+	} {
+		if got := unwrapped(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestCommand looks for the token where others could read it.
+func TestCommand(t *testing.T) {
+	const token = "swordfish"
+	part := adapter.Part{
+		Command: []string{"/usr/bin/codex", "-c", "a=b"}, Model: "gpt-6", Mode: "read-only",
+		MCP: driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: token, Stdio: []string{"/usr/bin/fairlead", "mcp"}},
+	}
+	first, again := command(part, ""), command(part, "01a1")
+	want := []string{
+		"/usr/bin/codex", "-c", "a=b", "exec", "--json", "--skip-git-repo-check", "-c", `sandbox_mode="read-only"`, "-c", `approval_policy="never"`, "--model", "gpt-6",
+		"-c", `mcp_servers.fairlead.url="http://127.0.0.1:1/mcp"`, "-c", `mcp_servers.fairlead.bearer_token_env_var="FAIRLEAD_MCP_TOKEN"`,
+		"-c", `mcp_servers.fairlead.default_tools_approval_mode="approve"`, "-c", `mcp_servers.fairlead.tool_timeout_sec=1800`,
+		"-c", `shell_environment_policy.set.FAIRLEAD_MCP_TOKEN=""`, "-",
+	}
+	if d := cmp.Diff(want, first.Argv); d != "" {
+		t.Error(d)
+	}
+	if got := strings.Join(again.Argv, " "); !strings.Contains(got, "exec resume --json") || !strings.HasSuffix(got, " 01a1 -") {
+		t.Error(got)
+	}
+	if strings.Contains(strings.Join(first.Argv, " "), token) || !strings.Contains(strings.Join(first.Env, " "), "FAIRLEAD_MCP_TOKEN="+token) {
+		t.Error("the token is not in the environment alone")
+	}
+	part.MCP.URL = "unix:/run/fairlead.sock"
+	if got := strings.Join(command(part, "").Argv, " "); !strings.Contains(got, `mcp_servers.fairlead.command="/usr/bin/fairlead" -c mcp_servers.fairlead.args=["mcp"]`) {
+		t.Error(got)
+	}
+	part.MCP = driver.MCP{URL: "http://127.0.0.1:1/mcp"}
+	if c := command(part, ""); strings.Contains(strings.Join(c.Argv, " "), "mcp") || len(c.Env) > 0 {
+		t.Error("without a token there are no tools")
+	}
+}
+
+func TestLastTotal(t *testing.T) {
+	line := func(in, out string) string {
+		return `{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":` + in + `,"output_tokens":` + out + `}}}}` + "\n"
+	}
+	for record, want := range map[string]driver.Usage{
+		line("100", "20") + line("300", "60") + `{"type":"other"}` + "\n":                                                   {InputTokens: 300, OutputTokens: 60},
+		line("100", "20") + `{"payload":{"type":"token_count","info":null}}` + "\n" + `{"payload":{"type":"token_count","i`: {InputTokens: 100, OutputTokens: 20},
+		`half a line "token_count"`: {},
+		"":                          {},
+		"\n\n":                      {},
+	} {
+		got, ok := lastTotal([]byte(record))
+		if got != want || ok != (want != driver.Usage{}) {
+			t.Errorf("%q: %+v %t, want %+v", record, got, ok, want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		command []string
+		mode    string
+		says    string
+	}{
+		{nil, "", "no command"},
+		{[]string{"codex", "exec"}, "", "take it out"},
+		{[]string{"codex", "--sandbox=read-only"}, "", "mode: WORD"},
+		{[]string{"codex"}, "yolo", "no mode"},
+		{[]string{"/bin/sh"}, "read-only", ""},
+	} {
+		err := Driver{}.Check(driver.Agent{Name: "coder", Command: c.command, Mode: c.mode, Workspace: t.TempDir()})
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q in %q: %v, want %q", c.command, c.mode, err, c.says)
+		}
+	}
+}
