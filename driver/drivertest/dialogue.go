@@ -25,7 +25,7 @@ import (
 //
 //	order  we are told something (Msg is a speech.Order)
 //	start  the adapter starts a program (Argv; Env: the names of what it adds to the environment)
-//	send   the adapter writes a message
+//	send   the adapter writes a message; a JSON text is a line of plain words
 //	recv   the program writes a message
 //	print  the program writes something else (Text and a line's end)
 //	wait   so much time goes by (Seconds)
@@ -136,7 +136,7 @@ func (d *dialogue) play(p adapter.Protocol, part adapter.Part, entries []Entry) 
 		d.t.Fatalf("the recording is at its end, and the protocol is not; events:\n%s", d.events.String())
 	}
 	for _, line := range d.program.unread() {
-		d.said = append(d.said, Entry{Dir: "send", Msg: json.RawMessage(line)})
+		d.said = append(d.said, Entry{Dir: "send", Msg: message(line)})
 		d.complain("after the end of the recording the protocol writes %s", line)
 	}
 }
@@ -196,10 +196,13 @@ func (d *dialogue) sent(i int, recorded json.RawMessage) json.RawMessage {
 		d.complain("line %d: the protocol writes nothing more, and wrote %s", i+1, shorten(string(recorded)))
 		return nil
 	}
+	now := message(line)
 	want, got := object(recorded), object(line)
-	if want == nil || got == nil {
-		d.complain("line %d: the protocol writes %s, and wrote %s", i+1, shorten(string(line)), shorten(string(recorded)))
-		return json.RawMessage(line)
+	if want == nil || got == nil { // plain words
+		if !bytes.Equal(compacted(recorded), now) {
+			d.complain("line %d: the protocol writes %s, and wrote %s", i+1, shorten(string(now)), shorten(string(recorded)))
+		}
+		return now
 	}
 	for _, id := range []string{"id", "request_id"} {
 		if w, g := want[id], got[id]; w != nil && g != nil && asks(want) {
@@ -210,7 +213,24 @@ func (d *dialogue) sent(i int, recorded json.RawMessage) json.RawMessage {
 	if !reflect.DeepEqual(plain(want), plain(got)) {
 		d.complain("line %d: the protocol writes\n %s\nand wrote\n %s", i+1, shorten(string(line)), shorten(string(recorded)))
 	}
-	return json.RawMessage(line)
+	return now
+}
+
+// message is a line as it is recorded: an object as it is, anything else as a text.
+func message(line []byte) json.RawMessage {
+	if object(line) != nil {
+		return bytes.Clone(line)
+	}
+	return encoded(strings.ToValidUTF8(string(line), "\uFFFD"))
+}
+
+// compacted is a text of a recording as we write one.
+func compacted(recorded json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(recorded, &text) != nil {
+		return recorded
+	}
+	return encoded(text)
 }
 
 // answered gives a recorded answer the id that our question has now.

@@ -127,7 +127,7 @@ func (r *recorder) line(dir string, line []byte) {
 	case dir == "recv":
 		r.note(Entry{Dir: "print", Text: strings.ToValidUTF8(string(line), "\uFFFD")})
 	default:
-		r.note(Entry{Dir: dir, Msg: encoded(string(line))})
+		r.note(Entry{Dir: dir, Msg: message(line)})
 	}
 }
 
