@@ -116,6 +116,7 @@ type member struct {
 	step     workflow.StepID //
 	session  string          // whose errands these are:
 	doing    map[string]bool // errands that were begun, by key
+	answers  int             // to its questions, that are being told
 	seen     uint64          // Seq of the last look that was taken in
 	changed  uint64          // Seq of a look that a write met and that has not arrived
 	awaited  []awaited

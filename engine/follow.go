@@ -53,6 +53,9 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 	if what.Outcome == control.RateLimited && ear.limit != nil {
 		what.Until, what.Why = ear.limit.Until, cmp.Or(ear.limit.Why, what.Why)
 	}
+	if !e.answersTold(ctx, m) {
+		return
+	}
 	denied, err := e.deniedWords(ctx, m, s.ID)
 	if err != nil {
 		return

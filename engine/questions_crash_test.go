@@ -41,15 +41,8 @@ func (b *bubble) insistAnswering(call string, a QuestionAnswer) {
 const lookCall = `Bash {"command":"git status"}`
 
 // questionScenario is a session that asks, whatever happens to the engine meanwhile: one question is
-// answered by a rule, one by a person, one by time; then it is lost, and goes on.
-func questionScenario(b *bubble, r *replies) {
-	asks := r.asksFor(lookCall, makeCall, `Bash {"command":"make clean"}`)
-	b.conversing(config.ResumeInterrupted, func(s *fakeSession) {
-		s.say("usage 10 5 0.5")
-		asks(s)
-	})
-	c := b.agent("coder")
-	c.Permissions = config.Permissions{Allow: []string{"Bash(git status)"}, Timeout: time.Minute}
+// answered by a rule, one by a person, one by time.
+func questionScenario(b *bubble) {
 	pass := func(d time.Duration) {
 		for range 4 {
 			b.after(d / 4)
@@ -71,13 +64,16 @@ func TestQuestionCrashAtEveryStep(t *testing.T) {
 			b := newBubble(t, dir, "coder")
 			defer b.end()
 			r := &replies{}
-			for i := range b.conf.Agents { // before the first engine is made
-				b.conf.Agents[i].Permissions = config.Permissions{Allow: []string{"Bash(git status)"}, Timeout: time.Minute}
-			}
+			asks := r.asksFor(lookCall, makeCall, `Bash {"command":"make clean"}`)
+			b.conversing(config.ResumeInterrupted, func(s *fakeSession) {
+				s.say("usage 10 5 0.5")
+				asks(s)
+			})
+			b.agent("coder").Permissions = config.Permissions{Allow: []string{"Bash(git status)"}, Timeout: time.Minute}
 			b.open(c.last, c.undone)
 			first := b.fate
 			b.run()
-			questionScenario(b, r)
+			questionScenario(b)
 			b.agree()
 			b.askedOnce()
 			b.told(r, "coder-1", "yes", "yes", "no")
@@ -176,6 +172,7 @@ func questionDay(t *testing.T, dir string, rnd *rand.Rand) {
 			}
 		case 5:
 			b.fate.die()
+			b.bury()
 			b.agent(agent).Model = fmt.Sprint("m", rnd.IntN(2))
 		case 6:
 			for _, id := range b.host.running() {

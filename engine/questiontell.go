@@ -22,13 +22,37 @@ func (e *Engine) answersOf(m *member, a *team.Agent) {
 			continue
 		}
 		session, answer := *s, *q
-		e.beside(func(ctx context.Context) { e.tellAnswer(ctx, m, session, answer) })
+		m.answers++
+		e.beside(func(ctx context.Context) {
+			done := request{look: func(*team.Team) { m.answers-- }}
+			if e.tellAnswer(ctx, m, session, answer) {
+				done.event = m.event(byHolder, question.Hand{ID: answer.ID})
+			}
+			_, _ = e.ask(ctx, done) // that nobody takes it means that the engine stops, and the next start tells it once more
+		})
 	}
 }
 
-// tellAnswer tells a program what was answered, until it has it or is gone. With its session its
+// answersTold waits until no answer is on its way to a session that is over: what it was told it is
+// known to have been told, and not to have left unanswered. False: we stop.
+func (e *Engine) answersTold(ctx context.Context, m *member) bool {
+	for {
+		under := 0
+		if e.look(ctx, func(*team.Team) { under = m.answers }) != nil {
+			return false
+		}
+		if under == 0 {
+			return true
+		}
+		if !rest(ctx, retryFirst) {
+			return false
+		}
+	}
+}
+
+// tellAnswer tells a program what was answered, until it has it (true) or is gone. With its session its
 // questions are over.
-func (e *Engine) tellAnswer(ctx context.Context, m *member, s team.Session, q question.Question) {
+func (e *Engine) tellAnswer(ctx context.Context, m *member, s team.Session, q question.Question) (told bool) {
 	warned := false
 	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
 		if proc := e.proc(s.ID); proc != nil {
@@ -36,10 +60,9 @@ func (e *Engine) tellAnswer(ctx context.Context, m *member, s team.Session, q qu
 			err := answerWith(ctx, conv, q.Ask, q.Option)
 			switch {
 			case err == nil:
-				_, _ = e.submitOf(ctx, byHolder, m, question.Hand{ID: q.ID}) // that it is known, or cannot be noted any more, is no fault
-				return
-			case ctx.Err() != nil, e.fenced(err), errors.Is(err, driver.ErrNoInput):
-				return // its session's end takes the question back
+				return true
+			case ctx.Err() != nil, e.fenced(err), errors.Is(err, driver.ErrNoInput), isDone(proc):
+				return false // its session's end takes the question back
 			}
 			if !warned {
 				warned = true
@@ -47,14 +70,14 @@ func (e *Engine) tellAnswer(ctx context.Context, m *member, s team.Session, q qu
 			}
 		}
 		if !rest(ctx, pause) {
-			return
+			return false
 		}
 		open := false
 		if err := e.look(ctx, func(t *team.Team) {
 			now := m.sitting(t)
 			open = now != nil && now.ID == s.ID
 		}); err != nil || !open {
-			return
+			return false
 		}
 	}
 }
