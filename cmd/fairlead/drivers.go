@@ -5,6 +5,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/acp"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/claude"
+	"github.com/fairlead-dev/fairlead/driver/codex"
 	"github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/driver/script"
 )
@@ -12,7 +13,7 @@ import (
 // drivers are the kinds of agent that this build can drive, by the word in fairlead.yaml.
 func drivers() map[string]driver.Driver {
 	all := map[string]driver.Driver{}
-	for _, d := range []driver.Driver{exec.Driver{}, script.Driver{}, acp.Driver{}, claude.Driver{}} {
+	for _, d := range []driver.Driver{exec.Driver{}, script.Driver{}, acp.Driver{}, claude.Driver{}, codex.Driver{}} {
 		all[d.Name()] = d
 	}
 	return all
@@ -20,5 +21,5 @@ func drivers() map[string]driver.Driver {
 
 // protocols are what this build's adapters speak with real programs.
 func protocols() []adapter.Protocol {
-	return []adapter.Protocol{acp.Driver{}, claude.Driver{}}
+	return []adapter.Protocol{acp.Driver{}, claude.Driver{}, codex.Driver{}}
 }
