@@ -97,14 +97,15 @@ func TestDriver(t *testing.T) {
 			Name: "words", Agent: peer, OK: true,
 			Session: driver.Session{ID: "coder-1", Kind: driver.Work, Attempt: 1, Prompt: "say something"},
 			Facts: []string{
-				"conversation_named ", "said You said: say something", "stopped completed",
+				"conversation_named ", "said You said: ", "said say something", "said ", "stopped completed",
 			},
 		},
 		drivertest.Case{
 			Name: "permission", Agent: peer, OK: true, Tell: answer,
 			Session: driver.Session{ID: "coder-1", Kind: driver.Work, Attempt: 1, Prompt: "ask me"},
 			Facts: []string{
-				"conversation_named ", "tool_called go test", "permission_asked run: go test", "permission_answered allow", "said You said: allow", "stopped completed",
+				"conversation_named ", "tool_called go test", "permission_asked run: go test", "permission_answered allow",
+				"said You said: ", "said allow", "said ", "stopped completed",
 			},
 		},
 		drivertest.Case{

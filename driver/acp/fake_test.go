@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 type fake struct {
 	in      *bufio.Reader
 	out     io.Writer
-	session string // of its updates; empty: s1
+	session string            // of its updates; empty: s1
+	heard   func(line []byte) // called with each message from us; may be nil
 
 	stdin          *io.PipeWriter
 	stdout, stderr *io.PipeReader
@@ -107,6 +108,9 @@ func (f *fake) next() received {
 	line, err := f.in.ReadBytes('\n')
 	if err != nil {
 		panic(stopped{})
+	}
+	if f.heard != nil {
+		f.heard(line)
 	}
 	var r received
 	if err := json.Unmarshal(line, &r); err != nil {

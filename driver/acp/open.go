@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -87,7 +88,11 @@ func (p *play) open(ctx context.Context) *driver.Stop {
 func (p *play) start() *driver.Stop {
 	env, ours := p.known.environment(p.stage.Env)
 	p.talk.asks = ours
-	child, err := p.stage.Start(adapter.Command{Argv: p.part.Command, Env: env, Dir: p.part.Dir})
+	argv := slices.Clone(p.part.Command)
+	if len(p.servers()) > 0 {
+		argv = append(argv, p.known.tools...)
+	}
+	child, err := p.stage.Start(adapter.Command{Argv: argv, Env: env, Dir: p.part.Dir})
 	if err != nil {
 		stop := failed(err.Error())
 		return &stop

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -25,6 +26,7 @@ func peerMain([]string) int {
 func servePeer(out io.Writer, in io.Reader) {
 	p := &peer{}
 	p.conn = sdk.NewAgentSideConnection(p, out, in)
+	p.conn.SetLogger(slog.New(slog.DiscardHandler))
 	<-p.conn.Done()
 }
 

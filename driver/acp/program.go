@@ -13,6 +13,7 @@ type program struct {
 	asking string     // its mode that asks; empty: it has none that is one
 	asks   string     // what holds it then, in one line for people
 	env    []variable // what makes it ask
+	tools  []string   // arguments by which it uses the team's tools without asking: what they may do is judged there
 
 	seen string // run here, with which version; or where it is documented
 }
@@ -43,8 +44,10 @@ var programs = []program{
 	},
 	{
 		name: "Qwen Code", commands: []string{"qwen"}, asking: "default",
-		asks: "mode default: asks before it writes and runs",
-		seen: "run here, 0.15.10: modes plan, default, auto-edit, yolo; it names session/resume and does not know it",
+		asks:  "mode default: asks before it writes and runs; commands that only look are not asked for",
+		tools: []string{"--allowed-tools", "mcp__" + serverName},
+		seen: "run here, 0.15.10: modes plan, default, auto-edit, yolo; it names session/resume and does not know it; " +
+			"its question for a tool of an MCP server does not say which tool; the model has to look for such tools (tool_search)",
 	},
 	{
 		name: "Gemini CLI", commands: []string{"gemini"}, asking: "default",
