@@ -29,7 +29,7 @@ import (
 
 const (
 	resumesMax    = 200     // offsets to resume from, of one transcript
-	everySplitMax = 4 << 10 // a longer transcript is cut into pieces of some sizes, not at every byte
+	everySplitMax = 1 << 10 // a longer transcript is cut into pieces of some sizes, not at every byte: that is its length squared
 )
 
 // Case is an agent that the driver can start, and how its session ends.
