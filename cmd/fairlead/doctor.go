@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,7 +29,9 @@ type finding struct {
 	OK    bool   `json:"ok"`
 	About string `json:"about"`
 	What  string `json:"what"`
-	Do    string `json:"do,omitempty"` // what a person can do; empty where OK
+	Do    string `json:"do,omitempty"` // what a person can do; where OK, what is worth knowing
+
+	Program *programFound `json:"program,omitempty"` // of an agent program that was looked at
 
 	fix func(ctx context.Context) (done string, err error) // nil: only a person can mend it
 }
@@ -39,6 +44,9 @@ func (a *app) doctorVerb() *cobra.Command {
 		Long: `Looks at the configuration, the agents' programs, the workspace, the journal with its whole
 chain, the agents' files against the journal, the holder of every open session, the folders
 of sessions, the sockets, the daemon, the disk, the clock, and processes that were left behind.
+Agent programs in the PATH are found, and those that are known are started, greeted and ended, to
+say their version, whether they go on with a conversation, how they take the team's tools, and
+what holds them; no conversation is begun, and where the kernel allows it they have no network.
 It changes nothing. With --fix it mends what can be mended, and says each thing that it does:
 stale sockets and the word of a dead daemon are removed, left-over processes are ended, a torn
 last line of a log of transitions is cut off. The journal is never touched. Exit code 1 says that
@@ -46,6 +54,7 @@ something is wrong.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), fix) },
 	}
+	cmd.AddCommand(a.probeVerb())
 	cmd.Flags().BoolVar(&fix, "fix", false, "mend what can be mended, and say each thing that is done; the journal is never touched")
 	return cmd
 }
@@ -53,15 +62,20 @@ something is wrong.`,
 func (a *app) doctor(ctx context.Context, fix bool) error {
 	findings := lookAtSystem()
 	conf, err := a.load()
-	if err != nil {
+	_, missing := os.Lstat(filepath.Join(a.dir, config.FileName))
+	switch {
+	case err != nil && errors.Is(missing, os.ErrNotExist):
+		findings = append(findings, finding{OK: true, About: "configuration", What: "there is no fairlead.yaml in " + a.dir + " yet", Do: "`fairlead init` writes one; `fairlead demo` shows a team without any"})
+	case err != nil:
 		findings = append(findings, finding{About: "configuration", What: err.Error(), Do: "mend fairlead.yaml; each line above names a place"})
-	} else {
+	default:
 		findings = append(findings, finding{OK: true, About: "configuration", What: fmt.Sprintf("fairlead.yaml names %d agents", len(conf.Agents))})
 		for _, note := range conf.Notes {
 			findings = append(findings, finding{OK: true, About: "configuration", What: note.Error()})
 		}
-		findings = append(findings, lookAtAgents(conf)...)
+		findings = append(findings, lookAtAgents(ctx, conf)...)
 	}
+	findings = append(findings, lookAtPrograms(ctx, findings)...)
 	findings = append(findings, a.lookAtState(ctx, conf)...)
 	if fix {
 		findings = mend(ctx, findings)
@@ -113,13 +127,13 @@ func lookAtSystem() []finding {
 }
 
 // lookAtAgents asks each driver whether its agent could be started.
-func lookAtAgents(conf *config.Config) []finding {
+func lookAtAgents(ctx context.Context, conf *config.Config) []finding {
 	var findings []finding
 	for _, agent := range conf.Agents {
 		about := "agent " + agent.Name
 		d, ok := drivers()[agent.Driver]
 		if !ok {
-			findings = append(findings, finding{About: about, What: "this build has no driver " + agent.Driver, Do: "use script or exec"})
+			findings = append(findings, finding{About: about, What: "this build has no driver " + agent.Driver, Do: "use one of those that it has: " + strings.Join(slices.Sorted(maps.Keys(drivers())), ", ")})
 			continue
 		}
 		if _, err := os.Stat(agent.Workspace); errors.Is(err, os.ErrNotExist) {
@@ -128,13 +142,14 @@ func lookAtAgents(conf *config.Config) []finding {
 		}
 		env, err := agent.Env.Resolve(os.LookupEnv)
 		if err == nil {
-			err = d.Check(driver.Agent{Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env, Model: agent.Model})
+			err = d.Check(driver.Agent{Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env, Model: agent.Model, Mode: agent.Mode})
 		}
 		if err != nil {
 			findings = append(findings, finding{About: about, What: "it could not be started: " + err.Error(), Do: "mend that, or `fairlead stop " + agent.Name + "`"})
 			continue
 		}
 		findings = append(findings, finding{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs"})
+		findings = append(findings, probeAgent(ctx, agent, env)...)
 		findings = append(findings, lookAtFile(agent)...)
 	}
 	return findings

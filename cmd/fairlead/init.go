@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,24 +14,40 @@ import (
 )
 
 func (a *app) initVerb() *cobra.Command {
-	var lead bool
+	var lead, alone bool
+	var agents []string
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a fairlead.yaml to begin with, and an agent that works at once",
 		Long: `Writes a commented fairlead.yaml and the script of a first agent into the repository.
 Nothing that is there already is changed.
 
+Where agent programs are installed that Fairlead can drive, it asks on a terminal which of them
+are to be on the team; a script says so with --agent, once for each. Their entries take the place of
+the first agent, and work as they stand.
+
 With --lead it writes LEAD.md instead: what an agent has to know that leads a team, which is
 what it is told and what it is to say. It names the agent that is team.lead in fairlead.yaml.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			if lead {
+			switch {
+			case lead && (alone || len(agents) > 0):
+				return errors.New("--lead writes LEAD.md and nothing else; take the other flags out")
+			case lead:
 				return a.initLead()
+			case alone && len(agents) > 0:
+				return errors.New("--agent and --no-agents contradict each other; take one out")
 			}
-			return a.init()
+			chosen, err := a.chooseAgents(agents, alone)
+			if err != nil {
+				return err
+			}
+			return a.init(chosen)
 		},
 	}
 	cmd.Flags().BoolVar(&lead, "lead", false, "write LEAD.md, the instructions of a lead, and nothing else")
+	cmd.Flags().StringArrayVar(&agents, "agent", nil, "an installed agent program that is to be on the team: "+strings.Join(drivenNames(), ", "))
+	cmd.Flags().BoolVar(&alone, "no-agents", false, "ask nothing, and begin with the scripted agent alone")
 	return cmd
 }
 
@@ -87,30 +104,61 @@ func writeNew(path string, text []byte) error {
 	return nil
 }
 
-func (a *app) init() error {
+// init writes the files of a start. With agents, their entries are all that is to be written: the
+// scripted one is for those who have none.
+func (a *app) init(agents []agentProgram) error {
 	if err := os.MkdirAll(a.dir, 0o755); err != nil { //nolint:gosec // a repository is as public as its owner makes it
 		return fmt.Errorf("make the folder: %w", err)
 	}
+	kinds := config.StarterKinds()
+	text := config.Starter
+	if len(agents) > 0 {
+		kinds = []config.StarterKind{config.StarterConfig}
+		text = func(config.StarterKind) []byte { return teamFile(agents) }
+	}
 	// All or nothing: first see that none is there, then write, the configuration last.
-	for _, kind := range config.StarterKinds() {
+	for _, kind := range kinds {
 		if _, err := os.Lstat(filepath.Join(a.dir, string(kind))); err == nil {
-			return fmt.Errorf("%s is there already, and is left as it is; change it by hand, or name another folder with --dir", filepath.Join(a.dir, string(kind)))
+			return isThere(filepath.Join(a.dir, string(kind)), agents)
 		}
 	}
 	var written []string
-	for _, kind := range config.StarterKinds() {
-		path := filepath.Join(a.dir, string(kind))
-		if err := writeNew(path, config.Starter(kind)); err != nil {
+	for _, kind := range kinds {
+		if err := writeNew(filepath.Join(a.dir, string(kind)), text(kind)); err != nil {
 			return err
 		}
 		written = append(written, string(kind))
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"dir": a.dir, "written": written})
+		names := make([]string, 0, len(agents))
+		for _, p := range agents {
+			names = append(names, p.name)
+		}
+		return a.printJSON(map[string]any{"dir": a.dir, "written": written, "agents": names})
 	}
 	for _, name := range written {
 		fmt.Fprintln(a.out, "wrote "+name)
 	}
+	if len(agents) > 0 {
+		fmt.Fprintf(a.out, "\nnext:\n  fairlead doctor        whether %s answer\n", shownNames(agents))
+		fmt.Fprintf(a.out, "  fairlead up            the daemon, and the address of Mission Control\n  fairlead once %s   one session, in another terminal\n", agents[0].name)
+		return nil
+	}
 	fmt.Fprint(a.out, "\nnext:\n  fairlead up            the daemon, and the address of Mission Control\n  fairlead start AGENT   in another terminal; names are in fairlead.yaml\n")
+	if found := offered(); len(found) > 0 {
+		fmt.Fprintf(a.out, "\n%s found here: in another folder, or once fairlead.yaml is gone, `fairlead init --agent %s` puts it on the team\n", shownNames(found), found[0].name)
+	}
 	return nil
+}
+
+// isThere refuses to write over a file, and says what would have been added to it.
+func isThere(path string, agents []agentProgram) error {
+	if len(agents) == 0 {
+		return fmt.Errorf("%s is there already, and is left as it is; change it by hand, or name another folder with --dir", path)
+	}
+	var entries strings.Builder
+	for _, p := range agents {
+		entries.WriteString("\n" + p.entry(p.name))
+	}
+	return fmt.Errorf("%s is there already, and is left as it is; add this below agents:\n%s", path, strings.TrimRight(entries.String(), "\n"))
 }
