@@ -94,7 +94,7 @@ func Dialogue(t *testing.T, p adapter.Protocol, part adapter.Part, file string) 
 
 // dialogue is one play of a recording.
 type dialogue struct {
-	t       *testing.T
+	t       testing.TB
 	sizes   []int
 	events  bytes.Buffer
 	ids     map[string]json.RawMessage // of our requests: as recorded, as they are

@@ -8,6 +8,10 @@
 //
 //	testdata/transcripts/NAME.raw     bytes, as an agent wrote them
 //	testdata/transcripts/NAME.facts   what the driver made of them, a fact a line; renewed by UPDATE=1
+//	testdata/dialogues/NAME.jsonl     who said what to whom, as Record wrote it down
+//
+// A driver whose agents stand behind an adapter is a protocol, too: Dialogue plays it a program from a recording, looks
+// at what it answers, and makes NAME.raw of what it tells.
 //
 // The one promise: a driver that passes cannot lose or double a fact by where its
 // reading was interrupted.
