@@ -131,11 +131,12 @@ func (c toolCall) tool(server string) string {
 		return named
 	}
 	own := clip(oneLine(c.name), titleBytesMax)
-	if own == "" && identifier.MatchString(c.title) {
+	switch {
+	case own != "":
+	case c.kind == "search":
+		own = "Grep"
+	case identifier.MatchString(c.title):
 		own = c.title
-	}
-	if c.kind == "search" {
-		own = cmp.Or(own, "Grep")
 	}
 	return cmp.Or(byKind, own, clip(oneLine(c.kind), titleBytesMax), "other")
 }

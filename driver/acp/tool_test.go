@@ -1,0 +1,251 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What real programs and documented ones say of a call, and what it is in our words.
+func TestToolWords(t *testing.T) {
+	for name, c := range map[string]struct {
+		pieces []string // tool_call, updates, the call of a question
+		tool   string
+		args   string
+		paths  string
+		what   string
+		unsure string
+	}{
+		"opencode write": {
+			pieces: []string{
+				`{"toolCallId":"c","title":"write","kind":"edit","status":"pending","locations":[],"rawInput":{}}`,
+				`{"toolCallId":"c","kind":"edit","title":"write","locations":[{"path":"a.txt"}],"rawInput":{"content":"x","filePath":"a.txt"}}`,
+				`{"toolCallId":"c","title":"/work/repo/a.txt","kind":"edit","locations":[{"path":"/work/repo/a.txt"}],"rawInput":{"filepath":"/work/repo/a.txt","diff":"…"},"content":[{"type":"diff","path":"/work/repo/a.txt","oldText":"","newText":"x"}]}`,
+			},
+			tool: "Write", args: `{"content":"x","diff":"…","file_path":"a.txt","filepath":"/work/repo/a.txt"}`, paths: "[/work/repo/a.txt]", what: "a.txt",
+		},
+		"opencode outside": {
+			pieces: []string{
+				`{"toolCallId":"c","title":"write","kind":"edit","rawInput":{}}`,
+				`{"toolCallId":"c","title":"/work","kind":"other","locations":[{"path":"/work/o.txt"},{"path":"/work"}],"rawInput":{"filepath":"/work/o.txt","parentDir":"/work"}}`,
+			},
+			tool: "Write", args: `{"file_path":"/work/o.txt","parentDir":"/work"}`, paths: "[/work/o.txt]", what: "/work/o.txt",
+		},
+		"opencode bash": {
+			pieces: []string{
+				`{"toolCallId":"c","title":"bash","kind":"execute","locations":[{"path":"/work/repo"}],"rawInput":{"cwd":"/work/repo"}}`,
+				`{"toolCallId":"c","title":"go test","kind":"execute","locations":[],"rawInput":{"command":"go test"}}`,
+			},
+			tool: "Bash", args: `{"command":"go test","cwd":"/work/repo"}`, paths: "[]", what: "go test",
+		},
+		"opencode team's tool": {
+			pieces: []string{`{"toolCallId":"c","title":"fairlead_turn_complete","kind":"other","rawInput":{"text":"x"}}`},
+			tool:   "mcp__fairlead__turn_complete", args: `{"text":"x"}`, paths: "[]", what: "fairlead_turn_complete",
+		},
+		"somebody who is called like us": {
+			pieces: []string{`{"toolCallId":"c","title":"fairlead_evil_say","kind":"other","rawInput":{"text":"x"}}`},
+			tool:   "fairlead_evil_say", args: `{"text":"x"}`, paths: "[]", what: "fairlead_evil_say",
+		},
+		"qwen write": {
+			pieces: []string{`{"toolCallId":"c","title":"Writing to a.txt","kind":"edit","rawInput":{"content":"x","file_path":"/work/repo/a.txt"},"locations":[{"path":"/work/repo/a.txt"}],"content":[{"type":"diff","path":"a.txt","oldText":"","newText":"x"}]}`},
+			tool:   "Write", args: `{"content":"x","file_path":"/work/repo/a.txt"}`, paths: "[/work/repo/a.txt]", what: "a.txt",
+		},
+		"qwen edit": {
+			pieces: []string{`{"toolCallId":"c","title":"edit","kind":"edit","rawInput":{"file_path":"/a","old_string":"x","new_string":"y"},"content":[{"type":"diff","path":"/a","oldText":"x","newText":"y"}],"_meta":{"toolName":"edit"}}`},
+			tool:   "Edit", args: `{"file_path":"/a","new_string":"y","old_string":"x"}`, paths: "[/a]", what: "/a",
+		},
+		"qwen, named only at the end": {
+			pieces: []string{`{"toolCallId":"c","status":"completed","_meta":{"toolName":"run_shell_command"}}`},
+			tool:   "Bash", args: ``, paths: "[]", what: "Bash",
+		},
+		"an adapter's own tool": {
+			pieces: []string{`{"toolCallId":"c","title":"Write a","kind":"edit","_meta":{"claudeCode":{"toolName":"mcp__acp__Write"}},"rawInput":{"file_path":"/a","content":"x"}}`},
+			tool:   "Write", args: `{"content":"x","file_path":"/a"}`, paths: "[/a]", what: "/a",
+		},
+		"another server's tool": {
+			pieces: []string{`{"toolCallId":"c","title":"x","_meta":{"claudeCode":{"toolName":"mcp__docs__search"}},"rawInput":{"q":"x"}}`},
+			tool:   "mcp__docs__search", args: `{"q":"x"}`, paths: "[]", what: "x",
+		},
+		"command as words": {
+			pieces: []string{`{"toolCallId":"c","title":"run","kind":"execute","rawInput":{"command":["rm","-rf","a b"]}}`},
+			tool:   "Bash", args: `{"command":"rm -rf 'a b'"}`, paths: "[]", what: "rm -rf 'a b'",
+		},
+		"command by way of a shell": {
+			pieces: []string{`{"toolCallId":"c","title":"run","kind":"execute","rawInput":{"command":["/bin/bash","-lc","ls | wc"]}}`},
+			tool:   "Bash", args: `{"command":"ls | wc"}`, paths: "[]", what: "ls | wc",
+		},
+		"command in the title alone": {
+			pieces: []string{`{"toolCallId":"c","title":"git status; rm -rf /impor…","kind":"execute"}`},
+			tool:   "Bash", args: ``, paths: "[]", what: "git status; rm -rf /impor…",
+		},
+		"two commands": {
+			pieces: []string{`{"toolCallId":"c","kind":"execute","rawInput":{"command":"ls","cmd":"rm -rf /"}}`},
+			tool:   "Bash", args: `{"cmd":"rm -rf /","command":"ls"}`, paths: "[]", what: "ls", unsure: "[command]",
+		},
+		"two files": {
+			pieces: []string{`{"toolCallId":"c","kind":"edit","rawInput":{"file_path":"a","path":"../.git/config"}}`},
+			tool:   "Edit", args: `{"file_path":"a","path":"../.git/config"}`, paths: "[/work/.git/config /work/repo/a]", what: "/work/.git/config, a",
+		},
+		"a patch": {
+			pieces: []string{`{"toolCallId":"c","title":"Apply patch","kind":"edit","rawInput":{"changes":{"/work/repo/b":{},"/work/repo/a":{}}}}`},
+			tool:   "Edit", args: `{"changes":{"/work/repo/b":{},"/work/repo/a":{}}}`, paths: "[/work/repo/a /work/repo/b]", what: "a, b",
+		},
+		"a new file, by its diff": {
+			pieces: []string{`{"toolCallId":"c","title":"Create","kind":"edit","content":[{"type":"diff","path":"file:///work/repo/n","newText":"x"}]}`},
+			tool:   "Write", args: `{"content":"x","file_path":"file:///work/repo/n"}`, paths: "[/work/repo/n]", what: "n",
+		},
+		"delete": {
+			pieces: []string{`{"toolCallId":"c","title":"Delete a","kind":"delete","locations":[{"path":"a"}]}`},
+			tool:   "Edit", args: `{"file_path":"a"}`, paths: "[/work/repo/a]", what: "a",
+		},
+		"a title that lies": {
+			pieces: []string{`{"toolCallId":"c","title":"read","kind":"execute","rawInput":{"command":"rm a"}}`},
+			tool:   "Bash", args: `{"command":"rm a"}`, paths: "[]", what: "rm a",
+		},
+		"a file that is called like a tool": {
+			pieces: []string{`{"toolCallId":"c","title":"glob","kind":"edit","locations":[{"path":"glob"}]}`},
+			tool:   "Edit", args: `{"file_path":"glob"}`, paths: "[/work/repo/glob]", what: "glob",
+		},
+		"nothing": {pieces: []string{`{}`}, tool: "other", args: ``, paths: "[]", what: "other"},
+		"search":  {pieces: []string{`{"toolCallId":"c","title":"Look","kind":"search","rawInput":{"regex":"x","path":"/a"}}`}, tool: "Grep", args: `{"path":"/a","pattern":"x"}`, paths: "[/a]", what: "x"},
+		"fetch":   {pieces: []string{`{"toolCallId":"c","title":"Get","kind":"fetch","rawInput":{"url":"http://x/"}}`}, tool: "WebFetch", args: `{"url":"http://x/"}`, paths: "[]", what: "http://x/"},
+		"odd":     {pieces: []string{`{"toolCallId":7,"title":[],"kind":null,"rawInput":"x","locations":{},"content":[1]}`}, tool: "other", args: ``, paths: "[]", what: "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var call toolCall
+			for i, piece := range c.pieces {
+				if next := readToolCall(objectOf(json.RawMessage(piece))); i == 0 {
+					call = next
+				} else {
+					call = call.with(next)
+				}
+			}
+			tool := call.tool(serverName)
+			args, unsure := call.arguments(tool)
+			if tool != c.tool || string(args.encoded()) != c.args {
+				t.Errorf("got %s %s, want %s %s", tool, args.encoded(), c.tool, c.args)
+			}
+			if got := fmt.Sprint(call.absolute(tool, "/work/repo")); got != c.paths {
+				t.Errorf("paths %s, want %s", got, c.paths)
+			}
+			if got := call.what(tool, "/work/repo"); got != c.what {
+				t.Errorf("what: %q, want %q", got, c.what)
+			}
+			if c.unsure == "" {
+				c.unsure = "[]"
+			}
+			if got := fmt.Sprint(unsure); got != c.unsure {
+				t.Errorf("unsure %s, want %s", got, c.unsure)
+			}
+		})
+	}
+}
+
+// Options stay in the program's order with the program's words; one that switches the mode too is
+// no plain yes.
+func TestOptions(t *testing.T) {
+	modes := []choice{{"default", "Default"}, {"acceptEdits", "Accept edits"}, {"plan", "Plan"}}
+	for list, want := range map[string]string{
+		// Qwen Code
+		`[{"optionId":"proceed_always","name":"Allow All Edits","kind":"allow_always"},{"optionId":"proceed_once","name":"Allow","kind":"allow_once"},{"optionId":"cancel","name":"Reject","kind":"reject_once"}]`: "proceed_always(allow_once_and_mode) proceed_once(allow_once) cancel(reject_once)",
+		// OpenCode
+		`[{"optionId":"once","kind":"allow_once","name":"Allow once"},{"optionId":"always","kind":"allow_always","name":"Always allow"},{"optionId":"reject","kind":"reject_once","name":"Reject"}]`: "once(allow_once) always(allow_always) reject(reject_once)",
+		// Claude Code by its adapter, at the end of a plan
+		`[{"kind":"allow_always","name":"Yes, and auto-accept edits","optionId":"acceptEdits"},{"kind":"allow_once","name":"Yes, and manually approve edits","optionId":"default"},{"kind":"reject_once","name":"No, keep planning","optionId":"plan"}]`: "acceptEdits(allow_once_and_mode) default(allow_once_and_mode) plan(reject_once)",
+		`[{"optionId":"","kind":"allow_once"},{"optionId":"x"},7,null,{"optionId":"y","kind":"later"}]`: "x() y(later)",
+		`{}`: "",
+	} {
+		var got []string
+		for _, o := range readOptions(objectOf(json.RawMessage(`{"options":`+list+`}`)).list("options"), modes) {
+			got = append(got, o.ID+"("+o.Kind+")")
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s\n gives %s\n want %s", list, got, want)
+		}
+	}
+}
+
+// A provider's limit is known by its words, and how long it holds where they say it.
+func TestRateLimit(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for words, want := range map[string]string{
+		`{"message":"Internal error: 429 Too Many Requests"}`:                               "?",
+		`{"message":"rate limit reached","data":{"retryAfter":30}}`:                         "12:00:30",
+		`{"message":"x","data":{"status":429,"retry_after":"90"}}`:                          "12:01:30",
+		`{"message":"x","data":{"statusCode":429}}`:                                         "?",
+		`{"message":"You have hit your usage limit. Try again in 2 hours."}`:                "14:00:00",
+		`{"message":"Rate limit exceeded, retry after 1.5s"}`:                               "12:00:01",
+		`{"message":"quota exceeded; resets at 2026-11-20T15:30:00Z"}`:                      "15:30:00",
+		`{"message":"usage limit","data":{"resetsAt":1795186800}}`:                          "15:00:00",
+		`{"message":"usage limit","data":{"resetsAt":1700000000}}`:                          "?", // long ago
+		`{"message":"rate_limit_error","data":{"details":"please wait 5 minutes"}}`:         "12:05:00",
+		`{"message":"rate limit","data":{"retryAfter":1e12}}`:                               "?", // nobody waits so long
+		`{"message":"Internal error: HTTP status 429"}`:                                     "?",
+		`{"message":"the file has 429 lines"}`:                                              "",
+		`{"message":"the limit of the array was exceeded"}`:                                 "",
+		`{"code":-32603,"message":"Internal error","data":{"details":"400 no such model"}}`: "",
+	} {
+		until, limited := rateLimit(readError(json.RawMessage(words)), now)
+		got := ""
+		switch {
+		case limited && until.IsZero():
+			got = "?"
+		case limited:
+			got = until.Format(time.TimeOnly)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", words, got, want)
+		}
+	}
+}
+
+// Errors come in many forms, and are told in one line.
+func TestErrorWords(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"code":-32603,"message":"Internal error","data":{"details":"400 bad"}}`:  "Internal error: 400 bad",
+		`{"code":-32603,"message":"Internal error: bad","data":{"details":"bad"}}`: "Internal error: bad",
+		`{"code":"x","message":"a\nb"}`:                                            "a b",
+		`{"code":7}`:                                                               "error 7 without a word",
+		`"just words"`:                                                             "just words",
+		`{"message":"m","data":"d"}`:                                               "m: d",
+		`[]`:                                                                       "error 0 without a word",
+		`{"code":-32000,"message":"x","data":{"error":"session nope not found"}}`: "x: session nope not found",
+		`{"message":"` + strings.Repeat("long ", 2000) + `"}`:                     clip(strings.TrimSpace(strings.Repeat("long ", 2000)), wordsBytesMax),
+	} {
+		if got := readError(json.RawMessage(raw)).words(); got != want {
+			t.Errorf("%.80s: %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// A program is known by its command, however it is started.
+func TestKnownProgram(t *testing.T) {
+	for command, want := range map[string]string{
+		"/usr/bin/opencode acp":                         "OpenCode",
+		"/usr/bin/node /x/node_modules/.bin/qwen --acp": "Qwen Code",
+		"/usr/bin/npx @zed-industries/claude-code-acp":  "Claude Code by its ACP adapter",
+		"/usr/local/bin/codex-acp":                      "Codex by its ACP adapter",
+		"/usr/bin/gemini --experimental-acp":            "Gemini CLI",
+		"/usr/bin/something":                            "",
+		"/home/me/opencode/bin/other":                   "",
+	} {
+		if got := knownProgram(strings.Fields(command)).name; got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+	for _, p := range programs {
+		if p.seen == "" || p.asks == "" {
+			t.Errorf("%s: where is it known from, and what holds it?", p.name)
+		}
+		for _, v := range p.env {
+			if !json.Valid([]byte(v.value)) {
+				t.Errorf("%s: %s is no JSON", p.name, v.name)
+			}
+		}
+	}
+	if add, ours := programs[0].environment([]string{"OPENCODE_PERMISSION={}"}); add != nil || ours {
+		t.Errorf("what the agent's own environment says is overruled: %v", add)
+	}
+}
