@@ -61,7 +61,7 @@ func Opencode(t testing.TB, model *scriptmodel.Server) Program {
 	t.Helper()
 	p := ready(t, "opencode", "acp", Find(t, "opencode"), "acp")
 	p.write(t, ".config/opencode/opencode.json", map[string]any{
-		"autoupdate": false, "share": "disabled",
+		"autoupdate": false, "share": "disabled", "experimental": map[string]any{"continue_loop_on_deny": true},
 		"model": "parrot/" + scriptmodel.Name, "small_model": "parrot/" + scriptmodel.Name,
 		"provider": map[string]any{"parrot": map[string]any{
 			"npm": "@ai-sdk/openai-compatible", "name": "Parrot",
@@ -117,6 +117,7 @@ func Codex(t testing.TB, model *scriptmodel.Server) Program {
 	config := strings.Join([]string{
 		`model = "` + scriptmodel.Name + `"`,
 		`model_provider = "parrot"`,
+		`check_for_update_on_startup = false`,
 		`[model_providers.parrot]`,
 		`name = "Parrot"`,
 		`base_url = "` + model.URL + `"`,
@@ -125,6 +126,13 @@ func Codex(t testing.TB, model *scriptmodel.Server) Program {
 		`supports_websockets = false`,
 		`request_max_retries = 0`,
 		`stream_max_retries = 0`,
+		`[analytics]`,
+		`enabled = false`,
+		`[feedback]`,
+		`enabled = false`,
+		`[features]`,
+		`plugins = false`,
+		`apps = false`,
 		"",
 	}, "\n")
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
@@ -151,6 +159,15 @@ func ready(t testing.TB, name, driver string, command ...string) Program {
 	}
 	const here = "127.0.0.1,localhost,::1"
 	return Program{Name: name, Driver: driver, Command: command, Home: home, Way: way, Env: append(env, "NO_PROXY="+here, "no_proxy="+here)}
+}
+
+// Use is the item of the list by which the program uses one of its team's tools.
+func (p Program) Use(tool, args string) string {
+	use := "do: mcp " + tool + " " + args
+	if p.Name == "qwen" { // it shows its model no tool of a server before that has asked for it
+		use = `do: tool tool_search {"query":"select:mcp__fairlead__` + tool + "\"}\n" + use
+	}
+	return use
 }
 
 func (p Program) write(t testing.TB, name string, v any) {

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/acp"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/claude"
+	"github.com/fairlead-dev/fairlead/driver/codex"
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
 	"github.com/fairlead-dev/fairlead/driver/drivertest/scriptmodel"
 	"github.com/fairlead-dev/fairlead/driver/live"
@@ -27,7 +28,7 @@ import (
 const waitMax = time.Minute
 
 func TestMain(m *testing.M) {
-	adapter.Intercept(acp.Driver{}, claude.Driver{})
+	adapter.Intercept(acp.Driver{}, claude.Driver{}, codex.Driver{})
 	keep := map[string]string{"PATH": "", "HOME": "", "TMPDIR": "", live.Variable: ""}
 	for name := range keep {
 		keep[name] = os.Getenv(name)
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var drivers = map[string]driver.Driver{"acp": acp.Driver{}, "claude": claude.Driver{}}
+var drivers = map[string]driver.Driver{"acp": acp.Driver{}, "claude": claude.Driver{}, "codex": codex.Driver{}}
 
 // story is one program in one workspace, and how often it was started.
 type story struct {
@@ -237,6 +238,23 @@ func (s *story) saw(text string) bool {
 	return false
 }
 
+// untilAsked waits until the model was shown these words.
+func (s *story) untilAsked(text string) {
+	s.Helper()
+	late := time.After(waitMax)
+	for {
+		changed := s.model.Changed()
+		if s.saw(text) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late:
+			s.Fatalf("waited in vain until the model is shown %q; it was asked:\n%s", text, s.asked())
+		}
+	}
+}
+
 // killProgram ends the program under the adapter, as a kernel without memory does.
 func (k *talk) killProgram() {
 	k.Helper()
@@ -326,9 +344,39 @@ func TestAsks(t *testing.T) {
 	}
 }
 
+// A program that asks nobody: what holds it is its own sandbox, and it says so.
+func TestAsksNot(t *testing.T) {
+	s := begin(t, live.Codex)
+	k := s.start(driver.Turn, "", "The word is xylophone.\ndo: write "+s.path("a.txt")+" hello\ndo: say written")
+	k.untilKind(driver.Listening)
+	if got := s.has("a.txt"); got != "hello\n" {
+		t.Errorf("the file has %q; it told:\n%s", got, strings.Join(k.heard, "\n"))
+	}
+	if id := k.named; id.ID == "" || id.Resumed || id.Enforced == "" || k.used.OutputTokens == 0 {
+		t.Errorf("the conversation is named %+v, used %+v", id, k.used)
+	}
+	k.tell("do: hold one moment please")
+	s.untilAsked("one moment")
+	if err := k.Cancel(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if stop := k.end(); stop.OK || stop.Reason != "cancelled" {
+		t.Errorf("after a cancel it ended with %+v", stop)
+	}
+	id := k.named.ID
+	k = s.start(driver.Work, id, "do: say still here")
+	k.untilSaid("still here")
+	if !k.named.Resumed || !s.saw("xylophone") {
+		t.Errorf("the conversation did not go on: %+v; the model was asked:\n%s", k.named, s.asked())
+	}
+	if stop := k.end(); !stop.OK {
+		t.Errorf("the work ended with %+v", stop)
+	}
+}
+
 // What the provider refuses is no success, whatever the program's exit code says.
 func TestRefusedByTheProvider(t *testing.T) {
-	for _, name := range []string{"opencode", "qwen", "qwen-stream"} {
+	for _, name := range []string{"opencode", "qwen", "qwen-stream", "codex"} {
 		t.Run(name, func(t *testing.T) {
 			s := begin(t, live.Programs()[name])
 			k := s.start(driver.Work, "", "do: error 400")
