@@ -48,13 +48,13 @@ func hintsOf(q *engine.QuestionView) []string {
 		return nil
 	}
 	var list []string
-	call := policy.Call{Tool: q.Tool, Input: json.RawMessage(q.Call), Dir: q.Workspace}
+	input, readable := argsOf(q)
+	call := policy.Call{Tool: q.Tool, Input: input, Dir: q.Workspace}
 	where := policy.Where{Repo: q.Workspace}
-	readable := json.Valid(call.Input)
-	if q.Call != "" && !readable && strings.HasSuffix(q.Call, "…") {
+	if q.Call != "" && !readable && (strings.HasSuffix(q.Call, "…") || strings.HasSuffix(q.Call, "(cut)")) {
 		list = append(list, "not all of the call is shown: it is too long")
 	}
-	if readable && filepath.IsAbs(q.Workspace) {
+	if filepath.IsAbs(q.Workspace) {
 		for _, hint := range hints {
 			// As denials they match whatever is called within the call, however deep.
 			if verdict, rule := policy.Answer(nil, hint.calls, call, nil, where, sessionfolder.Disk{}); verdict == "deny" && !strings.HasPrefix(rule, "X10") {
@@ -70,6 +70,28 @@ func hintsOf(q *engine.QuestionView) []string {
 		list = append(list, "and other files outside of its workspace")
 	}
 	return list
+}
+
+// argsOf are a call's arguments: as JSON, or the one that matters as plain text.
+func argsOf(q *engine.QuestionView) (args json.RawMessage, readable bool) {
+	text := strings.TrimSpace(q.Call)
+	if json.Valid([]byte(text)) && strings.HasPrefix(text, "{") {
+		return json.RawMessage(text), true
+	}
+	name := ""
+	switch {
+	case text == "" || strings.HasSuffix(text, "…") || strings.HasSuffix(text, "(cut)"):
+	case q.Tool == "Bash":
+		name = "command"
+	case slices.Contains(fileTools, q.Tool):
+		name = "file_path"
+	case q.Tool == "WebFetch" || q.Tool == "WebSearch":
+		name = "url"
+	}
+	if name == "" {
+		return nil, false
+	}
+	return encode(map[string]string{name: text}), true
 }
 
 // fileTools are the tools whose arguments name one file that they change or read.

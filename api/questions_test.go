@@ -144,7 +144,10 @@ func TestHints(t *testing.T) {
 		{"Edit", `{"file_path":"/etc/passwd"}`, []string{"/etc/passwd"}, []string{"outside of its workspace: /etc/passwd"}},
 		{"other", `{}`, []string{repo + "/../x", "src/y"}, []string{"outside of its workspace: " + root + "/x"}},
 		{"Bash", `{"command":"` + strings.Repeat("x", 30) + "…", nil, []string{"not all of the call is shown: it is too long"}},
-		{"Bash", "rm -rf build", nil, nil},
+		{"Bash", "rm -rf build", nil, []string{"it deletes files"}},
+		{"Write", "/etc/passwd", nil, []string{"outside of its workspace: /etc/passwd"}},
+		{"Bash", "rm -rf build (cut)", nil, []string{"not all of the call is shown: it is too long"}},
+		{"WebFetch", "", nil, []string{"it goes to the network"}},
 		{"", "", nil, nil},
 	} {
 		got := hintsOf(&engine.QuestionView{Kind: "permission", What: "rm; curl; sudo", Tool: c.tool, Call: c.call, Paths: c.paths, Workspace: repo})

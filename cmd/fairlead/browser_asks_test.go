@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/ui/uitest"
+)
+
+// askingScript asks as often as it is told to, and says what became of it.
+const askingScript = `steps:
+  - say: I ask.
+  - repeat:
+      times: 3
+      steps:
+        - run: sh -c 'until [ -e ask ]; do sleep 0.02; done; rm -f ask'
+        - ask: May I tidy up?
+          tool: Bash
+          args: {command: rm -rf build}
+          allowed: [{append: answers, content: "allowed\n"}]
+          denied: [{append: answers, content: "denied\n"}]
+`
+
+// What a real agent of a real daemon asks is shown on the page, and goes on with what is answered there.
+func TestAskPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("looks at the page through a browser; not under -short")
+	}
+	uitest.Chromium(t)
+	for i, name := range []string{"permission given", "permission standing"} {
+		at := slices.IndexFunc(uitest.Scenarios(), func(s uitest.Scenario) bool { return s.Name == name })
+		if at < 0 {
+			t.Fatalf("no story is called %q any more", name)
+		}
+		story := uitest.Scenarios()[at]
+		t.Run(story.Name, func(t *testing.T) {
+			if raced && i > 0 {
+				t.Skip("one story is enough with the race detector")
+			}
+			s := newShip(t, map[string]string{
+				"fairlead.yaml":    "version: 1\nagents:\n  coder: {description: Writes code, driver: script, script: asks.script.yaml}\n",
+				"asks.script.yaml": askingScript,
+			})
+			if out, code := s.fairlead("once", "coder"); code != exitDone {
+				t.Fatalf("fairlead once: exit code %d: %s", code, out)
+			}
+			p := uitest.Browse(t)
+			p.Resize(uitest.Views[i%2].Size)
+			p.Scheme(uitest.Views[i%2].Scheme)
+			story.Run(t, p, uitest.Target{URL: s.url, Agent: "coder", Counter: &uitest.Counter{
+				Agent: "coder",
+				Ask: func() string {
+					if err := os.WriteFile(filepath.Join(s.dir, "ask"), nil, 0o600); err != nil {
+						t.Error(err)
+					}
+					return ""
+				},
+			}})
+			p.NoConsoleErrors()
+		})
+	}
+}
