@@ -50,7 +50,7 @@ type hearing struct {
 // piece is a block of words that was told as it came.
 type piece struct {
 	kind driver.FactKind
-	text strings.Builder
+	text []byte
 	more bool // there was more than is kept
 }
 
@@ -191,8 +191,8 @@ func (h *hearing) stream(m message) {
 		if p.kind == driver.Thought {
 			text = e.Delta.Thinking
 		}
-		if p.text.Len()+len(text) <= pieceBytesMax {
-			p.text.WriteString(text)
+		if len(p.text)+len(text) <= pieceBytesMax {
+			p.text = append(p.text, text...)
 			h.out.Speak(p.kind, text)
 		} else {
 			p.more = true // the rest is told when it is seen whole
@@ -247,7 +247,7 @@ func (h *hearing) words(kind driver.FactKind, text, parent string) {
 	whole := true
 	for i := range h.pieces {
 		p := &h.pieces[i]
-		told := p.text.String()
+		told := string(p.text)
 		if p.kind != kind || told == "" || !strings.HasPrefix(text, told) || told != text && !p.more && i < len(h.pieces)-1 {
 			continue
 		}

@@ -53,7 +53,7 @@ var scenes = []scene{
 	{name: "qwen-error", prompt: "do: error 400", reason: "failed", long: true},
 	{
 		name: "qwen-tools-bridge", prompt: "do: tool tool_search {\"query\":\"select:mcp__fairlead__say\"}\ndo: mcp say {\"text\":\"hello team\"}\ndo: say told",
-		tools: true, allow: []string{"mcp__fairlead__say"}, reason: "completed", says: []string{"told"}, long: true,
+		tools: true, reason: "completed", says: []string{"told"}, long: true,
 	},
 }
 

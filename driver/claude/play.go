@@ -217,7 +217,7 @@ func (g *game) next() *driver.Stop {
 		return g.completed()
 	case g.told.Over():
 		return g.completed()
-	case g.listened != g.told.Answered():
+	case g.listened != g.told.Answered() && g.told.Answered() > 0: // the first order may be on its way
 		g.listened = g.told.Answered()
 		g.stage.Out.Tell(speech.Event{Type: driver.Listening, Input: g.listened})
 	}

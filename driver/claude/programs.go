@@ -14,6 +14,7 @@ type program struct {
 	name   string
 	args   []string          // before all others
 	mode   string            // the flag for it
+	allow  string            // the flag for tools that run without a question
 	asks   string            // the mode that asks; what an empty one means
 	modes  map[string]string // what holds the program in each, in words for people
 	env    []string          // K=V
@@ -32,7 +33,7 @@ var programs = []program{
 			"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 			"--include-partial-messages", "--permission-prompt-tool", "stdio",
 		},
-		mode: "--permission-mode", asks: "default",
+		mode: "--permission-mode", asks: "default", allow: "--allowedTools",
 		modes: map[string]string{
 			"default":           "asks before it writes and runs, except for what its own rules allow",
 			"manual":            "asks before it writes and runs, except for what its own rules allow",
@@ -50,7 +51,7 @@ var programs = []program{
 		// twice; ${NAME} stays as it is; an interrupt ends the process with 130 and no result.
 		name: "qwen",
 		args: []string{"--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages"},
-		mode: "--approval-mode", asks: "default",
+		mode: "--approval-mode", asks: "default", allow: "--allowed-tools",
 		modes: map[string]string{
 			"default":   "asks before it writes and runs, except for what its own rules allow",
 			"plan":      "reads only: anything else is blocked",
@@ -105,7 +106,7 @@ func (p program) command(part adapter.Part) adapter.Command {
 	}
 	env := p.env
 	if config, vars := p.tools(part.MCP); config != "" {
-		argv = append(argv, "--mcp-config", config)
+		argv = append(argv, p.allow, "mcp__"+serverName, "--mcp-config", config)
 		env = append(append([]string{}, env...), vars...)
 	}
 	return adapter.Command{Argv: argv, Env: env}
@@ -127,6 +128,7 @@ type server struct {
 // environment. The token is in the variables alone: the command line is read by every user of the
 // machine. The bridge on standard input and output is taken where there is one, since it needs
 // nothing filled in; without it, only a program that fills in headers can be told where the tools are.
+// They run without a question: they are ours, and themselves say no where that is right.
 func (p program) tools(m driver.MCP) (config string, vars []string) {
 	var s server
 	switch {

@@ -127,7 +127,7 @@ func (c call) paths(dir, more string) (paths []string) {
 }
 
 func (c call) pathTexts() (texts []string) {
-	for _, name := range pathArgs {
+	for _, name := range append(slices.Clone(pathArgs), slices.Sorted(maps.Keys(aliases))...) {
 		if s := c.text(name); s != "" {
 			texts = append(texts, s)
 		}
