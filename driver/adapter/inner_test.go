@@ -245,6 +245,21 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// A session that is for something says what; a talk may begin with nothing.
+func TestLaunchRefuses(t *testing.T) {
+	a := driver.Agent{Name: "coder", Command: []string{os.Args[0]}, Workspace: t.TempDir()}
+	for kind, word := range map[driver.Kind]string{driver.Work: "session_prompt", driver.Cleanup: "cleanup_prompt", driver.Foreign: "loop: fairlead", driver.Turn: "", driver.Lead: ""} {
+		_, err := Launch("plain", a, driver.Session{ID: "coder-1", Kind: kind, Prompt: " \n"})
+		if (err == nil) != (word == "") || err != nil && !strings.Contains(err.Error(), word) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	a.Command = []string{"no-such-program-anywhere"}
+	if _, err := Launch("plain", a, driver.Session{Kind: driver.Turn}); err == nil || Check(a) == nil {
+		t.Error("a program that is not there is started")
+	}
+}
+
 // Where the team's tools are comes with the environment, and goes no further by itself.
 func TestMCPVariables(t *testing.T) {
 	a := driver.Agent{Name: "coder", MCP: driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: "secret-4711", Stdio: []string{"/bin/x y", "mcp"}}}

@@ -21,6 +21,10 @@ func Launch(kind string, a driver.Agent, s driver.Session) (driver.Launch, error
 	if err := speech.CheckPrompt(s.Prompt); err != nil {
 		return driver.Launch{}, fmt.Errorf("agent %s: %w", a.Name, err)
 	}
+	if setting := map[driver.Kind]string{driver.Work: "session_prompt", driver.Cleanup: "cleanup_prompt"}[s.Kind]; setting != "" && strings.TrimSpace(s.Prompt) == "" {
+		// Started all the same it would wait for ever, and cost a place.
+		return driver.Launch{}, fmt.Errorf("agent %s has nothing to do in such a session; say what, as in `%s: Read TASKS.md and do the next task.`", a.Name, setting)
+	}
 	env := driver.Environment(a, s)
 	program, err := driver.FindProgram(a, env)
 	if err != nil {

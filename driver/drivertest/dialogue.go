@@ -30,7 +30,7 @@ import (
 //	print  the program writes something else (Text and a line's end)
 //	wait   so much time goes by (Seconds)
 //	stop   the adapter is asked to stop, as by SIGTERM
-//	exit   the program ends (Code, Signal)
+//	exit   the program ends (Code, Signal); where that is not said it does with its input
 //	over   nobody will say any more; so it is at the recording's end, too
 type Entry struct {
 	T       float64         `json:"t,omitempty"` // when it was recorded; for people
@@ -101,9 +101,28 @@ type dialogue struct {
 	started chan *recorded
 	program *recorded
 	said    []Entry // what happened, to be recorded anew
+	lives   []bool  // by program: the recording says when it ends
+}
+
+// lives says of each program in a recording whether its end is in it, too. It lives until then, also
+// where its input has ended: some answer only then.
+func lives(entries []Entry) (all []bool) {
+	for _, e := range entries {
+		switch {
+		case e.Dir == "start":
+			all = append(all, false)
+		case e.Dir == "exit" && len(all) > 0:
+			all[len(all)-1] = true
+		}
+	}
+	return all
 }
 
 func (d *dialogue) play(p adapter.Protocol, part adapter.Part, entries []Entry) {
+	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Dir == "start" }) {
+		entries = slices.Insert(slices.Clone(entries), 0, Entry{Dir: "start"})
+	}
+	d.lives = lives(entries)
 	orders, stop := make(chan speech.Order), make(chan struct{})
 	stage := adapter.NewStage(speech.NewWriter(&d.events), part.Dir, nil)
 	stage.Orders, stage.Stop, stage.Starts = orders, stop, d.start
@@ -119,9 +138,6 @@ func (d *dialogue) play(p adapter.Protocol, part adapter.Part, entries []Entry) 
 		<-ended
 	}()
 
-	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Dir == "start" }) {
-		entries = slices.Insert(slices.Clone(entries), 0, Entry{Dir: "start"})
-	}
 	var taken int64
 	for i, e := range entries {
 		d.do(i, e, orders, stop, &taken)

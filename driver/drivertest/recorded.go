@@ -16,6 +16,7 @@ import (
 type recorded struct {
 	command adapter.Command
 	sizes   []int
+	lives   bool // when its input has ended
 
 	guarded
 	output []byte // written and not read
@@ -26,7 +27,9 @@ type recorded struct {
 }
 
 func (d *dialogue) start(c adapter.Command) (adapter.Process, error) {
-	r := &recorded{command: c, sizes: d.sizes, guarded: guarded{changed: make(chan struct{})}}
+	lives := len(d.lives) > 0 && d.lives[0]
+	d.lives = d.lives[min(1, len(d.lives)):]
+	r := &recorded{lives: lives, command: c, sizes: d.sizes, guarded: guarded{changed: make(chan struct{})}}
 	select {
 	case d.started <- r:
 		return r, nil
@@ -115,9 +118,11 @@ func (i *recordedInput) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close ends the program: it has nothing else to do.
+// Close ends the program, where the recording does not say when it ended.
 func (i *recordedInput) Close() error {
-	(*recorded)(i).end(driver.Exit{})
+	if !i.lives {
+		(*recorded)(i).end(driver.Exit{})
+	}
 	return nil
 }
 
