@@ -54,6 +54,7 @@ var imports = []importRow{
 	{pkg: "driver", inTests: []string{"driver/*"}},
 	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter"}, inTests: []string{"driver/*", "driver/drivertest/scriptmodel"}},
 	{pkg: "driver/drivertest/scriptmodel"},
+	{pkg: "driver/live", may: []string{"driver", "driver/*", "driver/drivertest/scriptmodel"}},
 
 	{
 		pkg: "engine", may: append([]string{"interop", "interop/*", "sandbox", "holder", "driver", "journal", "team", "config"}, pure...),
@@ -67,7 +68,7 @@ var imports = []importRow{
 		inTests: []string{"driver/*", "journal/*"},
 	},
 	{pkg: "sim", may: append([]string{"engine", "interop", "interop/*", "holder", "driver", "driver/*", "journal", "journal/*", "team", "config"}, pure...)},
-	{pkg: "cmd/*", may: []string{"*", "*/*"}},
+	{pkg: "cmd/*", may: []string{"*", "*/*"}, inTests: []string{"driver/drivertest/scriptmodel"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
 }
 

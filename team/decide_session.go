@@ -33,6 +33,9 @@ func (d *draft) open(a *Agent, kind control.Kind) error {
 // openSession takes a seat that is free. That it is not is a bug of who looked.
 func (d *draft) openSession(a *Agent, s Session) error {
 	s.OpenedAt = d.ev.At
+	if folder, _, works := WorkOf(s.For); works && d.team.Folders[folder] != nil {
+		s.Folder = d.team.Folders[folder].Session.Began
+	}
 	if run, step, _ := StepOf(s.For); a.step != "" {
 		s.ID, s.N = fmt.Sprintf("%s@%s-%d", step, run, s.Lease), s.Lease
 	} else {

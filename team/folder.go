@@ -179,7 +179,7 @@ type (
 // nextOfFolders gives what follows for an agent that session folders have work for; nil: nothing.
 func (t *Team) nextOfFolders(a *Agent, at time.Time) any {
 	if s := a.Session; s.works() && s.Ending == "" && s.Phase == Running {
-		if folder, w, _ := WorkOf(s.For); !t.wanted(folder, w) {
+		if !t.wanted(s) {
 			return workOver{workOverWords}
 		}
 		if limit := t.OverLimit(a, at); limit != "" {
@@ -205,10 +205,11 @@ func (t *Team) nextOfFolders(a *Agent, at time.Time) any {
 	return nil
 }
 
-// wanted says whether what a session works on is still to be answered.
-func (t *Team) wanted(folder string, w dispatch.Work) bool {
+// wanted says whether what a session works on is still to be answered, by the folder that asked for it.
+func (t *Team) wanted(s *Session) bool {
+	folder, w, _ := WorkOf(s.For)
 	f := t.Folders[folder]
-	return f != nil && !f.Gone && f.Session.Wanted(w)
+	return f != nil && !f.Gone && f.Session.Host == dispatch.Fairlead && f.Session.Wanted(w) && (s.Folder.IsZero() || s.Folder.Equal(f.Session.Began))
 }
 
 // work has an agent begin, or stand in line (J1).
@@ -240,7 +241,7 @@ func (t *Team) mayTakeWork(a *Agent, forWhom string, at time.Time) (ok bool, why
 func (d *draft) workEnded(a *Agent, s *Session) error {
 	folder, w, _ := WorkOf(s.For)
 	f := d.team.Folders[folder]
-	if s.Outcome == control.Withdrawn || s.Outcome == control.RateLimited || f == nil || f.Gone || !f.Session.Wanted(w) {
+	if s.Outcome == control.Withdrawn || s.Outcome == control.RateLimited || !d.team.wanted(s) {
 		return nil
 	}
 	end := WorkEnd{Agent: a.Name, Session: s.ID, Outcome: s.Outcome, Why: s.Why}

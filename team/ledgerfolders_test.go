@@ -94,7 +94,7 @@ func (b *folderBook) seats(w *world) {
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
 		if s := a.Session; s.works() && s.Phase == Running && s.Ending == "" {
-			if folder, work, _ := WorkOf(s.For); !w.team.wanted(folder, work) {
+			if !w.team.wanted(s) {
 				w.t.Fatalf("%s works on %s, which nobody waits for", s.ID, s.For)
 			}
 		}

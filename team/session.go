@@ -32,6 +32,10 @@ type Session struct {
 	Talk      *Talk           `json:"talk,omitempty"`  // of a session for channels: what it was told last
 	UUID      string          `json:"uuid,omitempty"`  // of a lead session: its name on every machine
 
+	// Folder is, of a session that works for a session folder, when that was begun: another folder may
+	// come to lie in its place, and ask for a work of the same name.
+	Folder time.Time `json:"folder_began,omitzero"`
+
 	Denied     int        `json:"denied,omitempty"`      // calls that it asked for and was not allowed
 	DeniedWhat []string   `json:"denied_what,omitempty"` // the first of them in words, deniedShown at most
 	RateLimit  *RateLimit `json:"rate_limit,omitempty"`  // what its provider said last
