@@ -55,6 +55,10 @@ func play() {
 			m.Message.Content = m.Response.Response.Behavior
 		default:
 			say(`{"type":"system","subtype":"init","session_id":"c1","model":"m1","permissionMode":"default","claude_code_version":"0.0.1"}`)
+			if m.Message.Content == "flood" {
+				flood()
+				continue
+			}
 			if strings.Contains(m.Message.Content, "please") {
 				say(`{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t1","input":{"command":"date"}}}`)
 				continue

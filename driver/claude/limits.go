@@ -20,12 +20,14 @@ const (
 	reasonTurns      = "max_turns"
 	reasonBudget     = "max_budget"
 	reasonRefused    = "refused"
-	reasonNotResumed = "not_resumed" // the conversation that was to go on is not there
+	reasonNotResumed = "not_resumed"    // the conversation that was to go on is not there
+	reasonHeld       = "held_elsewhere" // the program's own background service holds it: it must not go on twice
 )
 
 const (
-	statusTooMany = 429
-	deniedPrefix  = "denied: "
+	statusTooMany    = 429
+	heldByBackground = "session_held_by_background"
+	deniedPrefix     = "denied: "
 )
 
 // apiError begins a text that is no answer but the failure of one: both programs were seen to send
@@ -66,6 +68,8 @@ func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop,
 		stop.Reason = reasonTurns
 	case subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted":
 		stop.Reason = reasonBudget
+	case r.StartupFailure == heldByBackground:
+		stop.Reason = reasonHeld
 	case resumeWords.MatchString(text):
 		stop.Reason = reasonNotResumed
 	}

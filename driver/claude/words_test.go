@@ -37,6 +37,7 @@ func TestVerdict(t *testing.T) {
 		{"full", `{"subtype":"success","is_error":true,"result":"Prompt is too long"}`, limits{}, "context_exhausted", time.Time{}},
 		{"full, says a field", `{"subtype":"success","is_error":true,"result":"sorry","terminal_reason":"prompt_too_long"}`, limits{}, "context_exhausted", time.Time{}},
 		{"no such conversation", `{"subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: x"]}`, limits{}, "not_resumed", time.Time{}},
+		{"held", `{"subtype":"error_during_execution","is_error":true,"errors":["this session is open in the background"],"startup_failure_reason":"session_held_by_background"}`, limits{}, "held_elsewhere", time.Time{}},
 		{"limit by event", `{"subtype":"success","is_error":true,"result":"stop"}`, limits{rejected: true, until: now.Add(time.Hour)}, "rate_limited", now.Add(time.Hour)},
 		{"limit by status", `{"subtype":"success","is_error":true,"result":"stop","api_error_status":429}`, limits{}, "rate_limited", time.Time{}},
 		{"limit with a date", `{"is_error":true,"result":"You've hit your limit · resets Jul 23 at 6pm (America/Los_Angeles)"}`, limits{}, "rate_limited", time.Date(2027, 7, 23, 18, 0, 0, 0, angeles)},

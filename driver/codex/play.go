@@ -182,7 +182,7 @@ func (g *game) next() *driver.Stop {
 	switch {
 	case g.last != nil && !g.part.Talks(), g.told.Over():
 		return &driver.Stop{OK: true, Reason: reasonCompleted}
-	case g.listened != g.told.Answered():
+	case g.listened != g.told.Answered() && g.told.Answered() > 0: // the first order may be on its way
 		g.listened = g.told.Answered()
 		g.out.Tell(speech.Event{Type: driver.Listening, Input: g.listened})
 	}

@@ -1,6 +1,8 @@
 package codex
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -129,5 +131,32 @@ func TestCheck(t *testing.T) {
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q in %q: %v, want %q", c.command, c.mode, err, c.says)
 		}
+	}
+}
+
+// TestProbe looks at programs that are shell scripts.
+func TestProbe(t *testing.T) {
+	dir := t.TempDir()
+	script := func(name, body string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"+body), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	good := script("codex", `case "$1" in --version) echo "codex-cli 0.169.0";; sandbox) echo it-holds;; *) echo "--json --config --skip-git-repo-check --model";; esac`)
+	odd := script("codex-odd", `echo what`)
+	dead := script("codex-dead", `echo "no binary for this machine" >&2; exit 1`)
+	got, err := Driver{}.Probe(t.Context(), driver.Agent{Name: "coder", Command: []string{good}, Workspace: dir})
+	want := driver.Probed{Program: "codex 0.169.0", Path: good, Speaks: "exec --json", Resumes: true, MCP: []string{"http", "stdio"}, Enforced: modes["workspace-write"]}
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Error(err, d)
+	}
+	got, err = Driver{}.Probe(t.Context(), driver.Agent{Name: "coder", Command: []string{odd}, Mode: "whatever", Workspace: dir})
+	if err != nil || len(got.Warnings) != 7 {
+		t.Errorf("%v, %d warnings: %q", err, len(got.Warnings), got.Warnings)
+	}
+	if _, err = (Driver{}).Probe(t.Context(), driver.Agent{Name: "coder", Command: []string{dead}, Workspace: dir}); err == nil || !strings.Contains(err.Error(), "no binary for this machine") {
+		t.Errorf("a program that does not start: %v", err)
 	}
 }
