@@ -54,7 +54,7 @@ something is wrong.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), fix) },
 	}
-	cmd.AddCommand(a.probeVerb())
+	a.probeFlags(cmd)
 	cmd.Flags().BoolVar(&fix, "fix", false, "mend what can be mended, and say each thing that is done; the journal is never touched")
 	return cmd
 }

@@ -41,7 +41,6 @@ type probeWish struct {
 type probeReply struct {
 	Found driver.Probed `json:"found"`
 	Fault string        `json:"fault,omitempty"`
-	Apart bool          `json:"apart"` // it ran without a network and with its own process numbers
 }
 
 // errNotApart says that the kernel made a network of its own that cannot be used.
@@ -49,36 +48,46 @@ var errNotApart = errors.New("no network of its own")
 
 const exitNotApart = 9 // the process that probes says so, and is started again without one
 
-// probeVerb is the process that probes. People have no use for it.
-func (a *app) probeVerb() *cobra.Command {
-	var apart bool
-	cmd := &cobra.Command{
-		Use: "probe", Hidden: true, Args: args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if apart {
-				if err := raiseLoopback(); err != nil {
-					return &coded{exitNotApart, fmt.Errorf("%w: %w", errNotApart, err)}
-				}
-			}
-			var wish probeWish
-			if err := json.NewDecoder(io.LimitReader(a.in, probeBytesMax)).Decode(&wish); err != nil {
-				return fmt.Errorf("read what to probe: %w", err)
-			}
-			reply := probeReply{Apart: apart}
-			prober, ok := drivers()[wish.Driver].(driver.Prober)
-			if !ok {
-				return fmt.Errorf("the driver %s probes nothing", wish.Driver)
-			}
-			var err error
-			reply.Found, err = prober.Probe(cmd.Context(), driver.Agent{Name: wish.Name, Command: wish.Command, Workspace: wish.Dir, Model: wish.Model, Mode: wish.Mode})
-			if err != nil {
-				reply.Fault = err.Error()
-			}
-			return json.NewEncoder(a.out).Encode(reply)
-		},
+// probeFlags make doctor the process that probes. People have no use for them.
+func (a *app) probeFlags(cmd *cobra.Command) {
+	probes := cmd.Flags().Bool("probe", false, "")
+	apart := cmd.Flags().Bool("apart", false, "")
+	for _, name := range []string{"probe", "apart"} {
+		if err := cmd.Flags().MarkHidden(name); err != nil {
+			panic("doctor: " + err.Error())
+		}
 	}
-	cmd.Flags().BoolVar(&apart, "apart", false, "")
-	return cmd
+	doctor := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, words []string) error {
+		if *probes {
+			return a.probeHere(cmd.Context(), *apart)
+		}
+		return doctor(cmd, words)
+	}
+}
+
+// probeHere reads what to probe, probes it and says what was found.
+func (a *app) probeHere(ctx context.Context, apart bool) error {
+	if apart {
+		if err := raiseLoopback(); err != nil {
+			return &coded{exitNotApart, fmt.Errorf("%w: %w", errNotApart, err)}
+		}
+	}
+	var wish probeWish
+	if err := json.NewDecoder(io.LimitReader(a.in, probeBytesMax)).Decode(&wish); err != nil {
+		return fmt.Errorf("read what to probe: %w", err)
+	}
+	prober, ok := drivers()[wish.Driver].(driver.Prober)
+	if !ok {
+		return fmt.Errorf("the driver %s probes nothing", wish.Driver)
+	}
+	var reply probeReply
+	var err error
+	reply.Found, err = prober.Probe(ctx, driver.Agent{Name: wish.Name, Command: wish.Command, Workspace: wish.Dir, Model: wish.Model, Mode: wish.Mode})
+	if err != nil {
+		reply.Fault = err.Error()
+	}
+	return json.NewEncoder(a.out).Encode(reply)
 }
 
 // probe looks at a program in a process of its own. env is added to our own environment.
@@ -109,7 +118,7 @@ func probeOnce(ctx context.Context, wish probeWish, env []string, apart bool) (p
 	if err != nil {
 		return probeReply{}, fmt.Errorf("write what to probe: %w", err)
 	}
-	words := []string{"fairlead", "doctor", "probe"}
+	words := []string{"fairlead", "doctor", "--probe"}
 	if apart {
 		words = append(words, "--apart")
 	}
