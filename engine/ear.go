@@ -31,6 +31,7 @@ type ear struct {
 	asks  []driver.Ask    // the questions among them
 	limit *team.RateLimit // what its provider said last
 	anew  bool            // it was said that it goes on with nothing
+	past  pastRules       // what it did without asking
 
 	stray   []team.Event // of the report that is being made: what counts only where the lead says it
 	strayed int          // so many, since we listen

@@ -160,6 +160,11 @@ func parentOf(pid int) int {
 	if err != nil {
 		return 0
 	}
+	return parentIn(stat)
+}
+
+// parentIn reads a process's parent out of what the kernel says of it; 0: there is none.
+func parentIn(stat []byte) int {
 	_, rest, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" ")) // a name may hold anything
 	fields := bytes.Fields(rest)
 	if len(fields) < 2 {

@@ -100,3 +100,19 @@ func TestElsewhere(t *testing.T) {
 		t.Errorf("a name that anybody may have gives %v, %v", found, err)
 	}
 }
+
+// Whatever stands in the process table, it is read without a fault.
+func FuzzProcessTable(f *testing.F) {
+	f.Add([]byte("pos:\t0\nflags:\t0100001\n"))
+	f.Add([]byte("flags:\t9"))
+	f.Add([]byte("1 (a) b) S 7 1"))
+	f.Add([]byte("claude\x00--resume\x00" + talkID + "\x00"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		forWriting(text)
+		parentIn(text)
+		p := process{name: "claude", args: words(text), environ: words(text), writes: func(string) string { return "" }}
+		if sign := p.sign(talkID, []string{"claude"}); sign != "" && !strings.Contains(string(text), talkID) {
+			t.Errorf("%q is known by %s", text, sign)
+		}
+	})
+}

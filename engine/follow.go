@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,11 +61,11 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 	if err != nil {
 		return
 	}
-	if what.Why == "" {
-		what.Why = denied
-	} else if denied != "" {
-		what.Why += "; " + denied
+	past := ear.past.words()
+	if past != "" {
+		e.log.Warn("an agent did not ask for what its rules deny; see what its program may do by itself", "agent", m.conf.Name, "session", s.ID, "what", past)
 	}
+	what.Why = joined(what.Why, denied, past)
 	if !ear.work.over(ctx, &what) {
 		return
 	}
@@ -72,8 +73,13 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 		if !e.stepOver(ctx, m, s, run, workflow.StepID(step), &what, kept) {
 			return
 		}
-		if what.Report != nil && denied != "" { // its logs are what people see of a step that went well
-			what.Report.Report.Logs = append(what.Report.Report.Logs[:len(what.Report.Report.Logs):len(what.Report.Report.Logs)], denied)
+		if what.Report != nil { // its logs are what people see of a step that went well
+			logs := &what.Report.Report.Logs
+			for _, line := range []string{past, denied} {
+				if line != "" {
+					*logs = append((*logs)[:len(*logs):len(*logs)], line)
+				}
+			}
 		}
 	}
 	if !e.sessionEnded(ctx, m, what, byHolder) {
@@ -120,23 +126,27 @@ func (e *Engine) deniedWords(ctx context.Context, m *member, session string) (te
 	return text, err
 }
 
+// joined puts sentences beside each other that are there.
+func joined(sentences ...string) string {
+	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), "; ")
+}
+
 const (
 	oneDenied  = "1 call was denied: "
 	someDenied = " calls were denied: "
 )
 
-// DeniedIn finds among a step's logs what its agent was denied; empty: nothing. It stands there last,
-// behind what the agent logged itself.
+// DeniedIn finds among a step's logs what its agent was denied, or did not ask for; empty: nothing. It
+// stands there last, behind what the agent logged itself.
 func DeniedIn(logs []string) string {
-	if len(logs) == 0 {
-		return ""
+	var found []string
+	for _, line := range logs[max(0, len(logs)-2):] {
+		n, _, many := strings.Cut(line, someDenied)
+		if _, err := strconv.Atoi(n); many && err == nil || strings.HasPrefix(line, oneDenied) || strings.HasPrefix(line, notAsked) {
+			found = append(found, line)
+		}
 	}
-	last := logs[len(logs)-1]
-	n, _, many := strings.Cut(last, someDenied)
-	if _, err := strconv.Atoi(n); many && err == nil || strings.HasPrefix(last, oneDenied) {
-		return last
-	}
-	return ""
+	return joined(found...)
 }
 
 func deniedOf(s *team.Session) string {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,15 +60,79 @@ func (b rulebook) verdict(call policy.Call, paths []string, dir string) question
 	return question.Verdict{Rule: rule, Allow: word == wordAllow}
 }
 
+// callIn is a call of this session, in the folder that it works in.
+func (l *ear) callIn(fact driver.Fact) policy.Call {
+	call := callOf(fact)
+	call.Dir = l.m.conf.Workspace
+	if l.s.Launch != nil && l.s.Launch.Dir != "" {
+		call.Dir = l.s.Launch.Dir
+	}
+	return call
+}
+
+// pastRules are the calls of a session that its rules deny and that it did not ask for. Not every
+// program asks before everything, and some tell of a call before they ask for it: so who has not asked
+// is known when the answer is over. Whether such a call was carried out is not: the program may have
+// rules of its own.
+type pastRules struct {
+	open  map[string]string // by what the call is; told of, and not asked for yet
+	found []string
+	more  int
+}
+
+const (
+	pastShown = 5
+	notAsked  = "it did not ask for what its rules deny: "
+)
+
+func (p *pastRules) called(call policy.Call, rule string) {
+	if p.open == nil {
+		p.open = map[string]string{}
+	}
+	if len(p.open) < notesMax {
+		p.open[callName(call)] = cutText(strings.TrimSpace(call.Tool+" "+shown(call.Input)), whyShownMax) + " (" + cutText(rule, whyShownMax) + ")"
+	}
+}
+
+func (p *pastRules) asked(call policy.Call) { delete(p.open, callName(call)) }
+
+// over takes what was not asked for as done without asking.
+func (p *pastRules) over() {
+	for _, name := range slices.Sorted(maps.Keys(p.open)) {
+		if len(p.found) < pastShown {
+			p.found = append(p.found, p.open[name])
+		} else {
+			p.more++
+		}
+	}
+	p.open = nil
+}
+
+// words is what a person should know of a result that came of it; empty: nothing.
+func (p *pastRules) words() string {
+	if p.over(); len(p.found) == 0 {
+		return ""
+	}
+	text := notAsked + strings.Join(p.found, "; ")
+	if p.more > 0 {
+		text += fmt.Sprintf("; and %d more", p.more)
+	}
+	return text
+}
+
+// callName tells one call from another, also where what it is about is not known.
+func callName(call policy.Call) string {
+	if key := keyOf(call); key != "" {
+		return key
+	}
+	return call.Tool + " " + string(call.Input)
+}
+
 // raise makes a question of what a session asks for, for the report that is being made. ruled: nobody
 // need be waited for, since a rule answers it, or an answer that stands.
 func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err error) {
 	conf := l.m.conf
-	call := callOf(fact)
-	call.Dir = conf.Workspace
-	if l.s.Launch != nil && l.s.Launch.Dir != "" {
-		call.Dir = l.s.Launch.Dir
-	}
+	call := l.callIn(fact)
 	q := question.Question{
 		Kind: question.Permission, Agent: conf.Name, Session: l.s.ID, Ask: fact.Ask.ID, What: fact.Text, Tool: call.Tool,
 		Call: shown(call.Input), Key: keyOf(call), Paths: fact.Ask.Paths, Otherwise: conf.Permissions.Otherwise == config.OtherwiseAllow,
@@ -88,6 +153,7 @@ func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	}
 	ask.Question = q
 	ruled = ask.Verdict.Rule != ""
+	l.past.asked(call)
 	err = l.e.look(ctx, func(t *team.Team) {
 		ruled = ruled || t.Book.Covering(q.Agent, q.Session, q.Tool, q.Key) != nil
 		if wait := conf.Permissions.Timeout; wait > 0 {
@@ -179,6 +245,17 @@ func (l *ear) noteQuestion(ctx context.Context, fact *heldFact) (some bool, err 
 		}
 		fact.ruled, err = l.raise(ctx, fact.Fact)
 		return true, err
+	case driver.ToolCalled:
+		if l.work == nil {
+			call := l.callIn(fact.Fact)
+			if v := l.m.rules.verdict(call, nil, call.Dir); v.Rule != "" && !v.Allow {
+				l.past.called(call, v.Rule)
+			}
+		}
+		return false, nil
+	case driver.Listening, driver.Stopped:
+		l.past.over()
+		return false, nil
 	case driver.PermissionWithdrawn:
 		l.also = append(l.also, *l.m.event(byAgent(l.m.conf.Name), question.TakeBack{
 			Session: l.s.ID, Ask: fact.Ask.ID, Why: "the program does not want to know any more",

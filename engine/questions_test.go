@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
@@ -361,4 +363,73 @@ func TestKeyOf(t *testing.T) {
 			t.Errorf("%s and %s are the same: %v", tt.a, tt.b, got)
 		}
 	}
+}
+
+// A program that does not ask for what its rules deny is told of in the session's result; one that
+// tells of a call before it asks for it has asked.
+func TestCallsWithoutAsking(t *testing.T) {
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		r := &replies{}
+		asks := r.asksFor(`Bash {"command":"git push"}`)
+		b.agent("coder").Permissions = config.Permissions{Deny: []string{"Bash(git push*)"}}
+		b.host.play = func(s *fakeSession) {
+			s.say(`calls Bash {"command":"git status"}`)
+			s.say(`calls Bash {"command":"git push"}`)
+			if s.id == "coder-1" {
+				asks(s)
+				return
+			}
+			s.say(`calls Write {"file_path":".git/config","content":"x"}`)
+			s.say("stop ok")
+		}
+		b.start()
+		for range 2 {
+			b.command("coder", "run_once")
+			b.after(time.Second)
+		}
+		past := b.replayed().Agents["coder"].Past
+		if len(past) != 2 || strings.Contains(past[0].Why, notAsked) || past[0].Denied != 1 {
+			t.Errorf("who asked is %+v", past)
+		}
+		if why := past[1].Why; !strings.Contains(why, notAsked) || !strings.Contains(why, "Bash git push (deny Bash(git push*))") || !strings.Contains(why, "Write .git/config (X10") {
+			t.Errorf("who did not ask: %s", why)
+		}
+		if strings.Count(b.logged.String(), "did not ask for what its rules deny") == 0 {
+			t.Error("the log does not say it")
+		}
+	})
+}
+
+// Whatever a program says of a call, it is judged without a fault, cut arguments are never allowed by a
+// rule, and a name is the same for the same call.
+func FuzzCall(f *testing.F) {
+	f.Add("Bash", `{"args":{"command":"git status"}}`)
+	f.Add("Bash", `{"args":{"command":"git status"},"cut":["command"]}`)
+	f.Add("Write", `{"args":{"file_path":".git/x","content":"#!/bin/sh"},"cut":["content"]}`)
+	f.Add("run", `{"rawInput":{"command":["a"]}}`)
+	f.Add("mcp__fairlead__say", `{"input":{"text":"x"}}`)
+	f.Add("", `[1`)
+	rules, err := bookOf(&config.Agent{Name: "coder", Permissions: config.Permissions{Allow: []string{"Bash(git *)", "Write", "Read"}, Deny: []string{"Bash(rm *)"}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, tool, raw string) {
+		fact := driver.Fact{Kind: driver.PermissionAsked, Tool: tool, Raw: []byte(raw)}
+		if !json.Valid(fact.Raw) {
+			fact.Raw = nil // a driver gives valid JSON or none
+		}
+		call := callOf(fact)
+		call.Dir = dir
+		if v := rules.verdict(call, nil, dir); v.Allow && v.Rule == "" {
+			t.Errorf("%+v is allowed by no rule", call)
+		}
+		if a, b := keyOf(call), keyOf(call); a != b {
+			t.Errorf("%+v is called %s and %s", call, a, b)
+		}
+		if names := cutIn(fact); len(names) > 0 && fact.Raw == nil {
+			t.Errorf("nothing was cut in %v", names)
+		}
+		shown(call.Input)
+	})
 }
