@@ -34,6 +34,7 @@ type hearing struct {
 	now     func() time.Time
 
 	prompted bool // it was told something
+	insisted bool // its mode was compared with the one that was asked for
 
 	named  driver.Conversed
 	pieces []piece
@@ -145,7 +146,7 @@ func (h *hearing) system(m message) heard {
 	switch m.Subtype {
 	case "init":
 		h.name(driver.Conversed{ID: m.SessionID, Model: m.Model, Mode: m.mode(), Program: m.program()})
-		return heard{began: true}
+		return heard{began: true, send: h.insist(m.mode())}
 	case "status":
 		if m.mode() != "" {
 			h.name(driver.Conversed{Mode: m.mode()})
@@ -153,7 +154,6 @@ func (h *hearing) system(m message) heard {
 	case "compact_boundary":
 		h.notice("the conversation was shortened: it had become too long for its model")
 	case "api_retry":
-		h.limits.word = m.Error.Text
 		h.notice(fmt.Sprintf("the provider did not answer (%s); try %d of %d in %s", m.Error.Text, m.Attempt, m.RetriesMax, time.Duration(m.RetryDelay.count())*time.Millisecond))
 	case "permission_denied":
 		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: cut(strings.TrimSpace(clean(ourCall(m.ToolName, nil).Tool+" "+m.Message.Text)), shownBytesMax)})
@@ -168,6 +168,21 @@ func (h *hearing) system(m message) heard {
 		}
 	}
 	return heard{}
+}
+
+// insist asks for the mode that the program was started in, where it says at its first answer that it
+// works in another. Later it may have changed for good reasons: a person has chosen so.
+func (h *hearing) insist(mode string) []any {
+	const alias = "manual" // of Claude Code, for its default
+	if h.insisted || mode == "" {
+		return nil
+	}
+	h.insisted = true
+	if mode == h.mode || mode == "default" && h.mode == alias || mode == alias && h.mode == "default" {
+		return nil
+	}
+	h.notice(fmt.Sprintf("it was started in the mode %s and works in %s; it is asked for the first once more", h.mode, mode))
+	return []any{map[string]any{"type": "control_request", "request_id": modeID, "request": map[string]any{"subtype": "set_permission_mode", "mode": h.mode}}}
 }
 
 // stream tells words as they come. Those of subagents are not streamed by any program that is known;
@@ -215,8 +230,8 @@ func (h *hearing) assistant(m message, raw json.RawMessage) {
 	if err != nil {
 		h.fault("a message has a part of another shape than is known: "+err.Error(), raw)
 	}
-	if m.Error.Text != "" {
-		h.limits.word = m.Error.Text
+	if m.Parent == "" {
+		h.limits.word = m.Error.Text // what failed before was tried again
 	}
 	for _, b := range t.Content {
 		switch b.Type {
@@ -281,6 +296,9 @@ func (h *hearing) call(id, name string, input, raw json.RawMessage) {
 
 // rate hears that a limit is reached, which does not always end an answer: some go on at a price.
 func (h *hearing) rate(r *rate) {
+	if r != nil && r.Status == "allowed_warning" && r.Utilization > 0 && r.Utilization <= 1 {
+		h.notice(fmt.Sprintf("%.0f %% of the limit %s is used", 100*float64(r.Utilization), clean(r.Type)))
+	}
 	if r == nil || r.Status != "rejected" || r.UsingOverage || strings.HasPrefix(r.OverageStatus, "allowed") {
 		return
 	}

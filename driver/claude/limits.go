@@ -55,6 +55,10 @@ func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop,
 	}
 	stop := driver.Stop{Reason: reasonFailed, Detail: text}
 	switch {
+	case subtype == "error_max_turns" || r.TerminalReason == "max_turns":
+		stop.Reason = reasonTurns
+	case subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted":
+		stop.Reason = reasonBudget
 	case seen.rejected || seen.word == "rate_limit" || r.APIStatus == statusTooMany || limitWords.MatchString(text):
 		stop.Reason = reasonLimited
 		until := seen.until
@@ -64,10 +68,6 @@ func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop,
 		return stop, until
 	case r.TerminalReason == "prompt_too_long" || contextWords.MatchString(text):
 		stop.Reason = reasonContext
-	case subtype == "error_max_turns" || r.TerminalReason == "max_turns":
-		stop.Reason = reasonTurns
-	case subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted":
-		stop.Reason = reasonBudget
 	case r.StartupFailure == heldByBackground:
 		stop.Reason = reasonHeld
 	case resumeWords.MatchString(text):

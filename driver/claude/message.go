@@ -120,6 +120,7 @@ type rate struct {
 	Status        string `json:"status"` // allowed, allowed_warning, rejected
 	ResetsAt      number `json:"resetsAt"`
 	Type          string `json:"rateLimitType"`
+	Utilization   number `json:"utilization"` // 0 to 1
 	OverageStatus string `json:"overageStatus"`
 	UsingOverage  bool   `json:"isUsingOverage"`
 }

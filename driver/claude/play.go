@@ -16,6 +16,7 @@ import (
 const (
 	greetingID  = "fairlead-greeting"
 	interruptID = "fairlead-interrupt"
+	modeID      = "fairlead-mode"
 
 	// greetingPatience is how long our greeting may stay without an answer: servers of tools are started
 	// meanwhile. A program that knows no greeting is spoken to all the same.

@@ -38,11 +38,10 @@ type game struct {
 	told  adapter.Told
 	*hearing
 
-	does      errand
-	cancelled bool
-	listened  int64        // what the last listening event said; -1: none was told since the last answer
-	last      *driver.Stop // how the last answer ended
-	timer     *time.Timer
+	does     errand
+	listened int64        // what the last listening event said; -1: none was told since the last answer
+	last     *driver.Stop // how the last answer ended
+	timer    *time.Timer
 }
 
 // Play holds a session with codex: a process for its version, and one for each prompt.
