@@ -24,10 +24,22 @@ func peerMain([]string) int {
 }
 
 func servePeer(out io.Writer, in io.Reader) {
-	p := &peer{}
-	p.conn = sdk.NewAgentSideConnection(p, out, in)
+	p, gate := &peer{}, gated{in, make(chan struct{})}
+	p.conn = sdk.NewAgentSideConnection(p, out, gate)
 	p.conn.SetLogger(slog.New(slog.DiscardHandler))
+	close(gate.open)
 	<-p.conn.Done()
+}
+
+// gated is input that is read when its gate is open: the library begins to read before it is ready.
+type gated struct {
+	io.Reader
+	open chan struct{}
+}
+
+func (g gated) Read(b []byte) (int, error) {
+	<-g.open
+	return g.Reader.Read(b)
 }
 
 // peer is an agent on the agent's side of an independent library: what it takes from us is right in

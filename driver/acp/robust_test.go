@@ -34,11 +34,10 @@ func TestManyUpdates(t *testing.T) {
 
 // A message of 11 MiB is a message, and what follows it is heard.
 func TestLongLine(t *testing.T) {
-	const mebi = 1 << 20
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
 		p := f.expect("session/prompt")
-		f.update(`{"sessionUpdate":"tool_call","toolCallId":"c1","title":"write","kind":"edit","rawInput":{"file_path":"big","content":"` + strings.Repeat("x", 11*mebi) + `"}}`)
+		f.update(`{"sessionUpdate":"tool_call","toolCallId":"c1","title":"write","kind":"edit","rawInput":{"file_path":"big","content":"` + strings.Repeat("x", longLineBytes) + `"}}`)
 		f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}`)
 		f.says("after")
 		f.result(p, `{"stopReason":"end_turn"}`)
