@@ -59,9 +59,9 @@ func program(mode string) {
 		fmt.Fprintln(os.Stderr, "a warning")
 		out("plain words\n\n   \n[1,2]\n{half an object\n{\"say\":\"a\xff\\nb\"}")
 		answer(read())
-	case "long": // a line of 11 MiB
+	case "long": // a line of many MiB
 		m := read()
-		out(`{"say":"%s"}`, strings.Repeat("x", 11<<20))
+		out(`{"say":"%s"}`, strings.Repeat("x", longBytes))
 		answer(m)
 	case "fast": // 5,000 updates at once
 		m := read()

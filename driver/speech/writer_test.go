@@ -113,7 +113,7 @@ func TestSpeakLong(t *testing.T) {
 
 // Whatever is told is one line that is read whole, and says what is missing.
 func TestEventsHaveLimits(t *testing.T) {
-	nul, wide := strings.Repeat("\x00", 300_000), strings.Repeat("\xff", 300_000)
+	nul, wide := strings.Repeat("\x00", 150_000), strings.Repeat("\xff", 150_000)
 	object := func(v any) json.RawMessage {
 		b, err := json.Marshal(v)
 		if err != nil {
@@ -173,14 +173,14 @@ func many(n int) map[string]string {
 func TestCutArguments(t *testing.T) {
 	var out bytes.Buffer
 	speech.NewWriter(&out).Tell(speech.Event{Type: driver.ToolCalled, Tool: "Write", Args: speech.Args(map[string]string{
-		"file_path": "/w/a.txt", "content": strings.Repeat("x", 11<<20),
+		"file_path": "/w/a.txt", "content": strings.Repeat("x", 1<<20),
 	})})
 	var e speech.Event
 	var args map[string]string
 	if err := errors.Join(json.Unmarshal(out.Bytes(), &e), json.Unmarshal(e.Args, &args)); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(e.Cut, []string{"content"}) || args["file_path"] != "/w/a.txt" || !strings.HasSuffix(args["content"], "[cut: 11534336 bytes]") {
+	if !slices.Equal(e.Cut, []string{"content"}) || args["file_path"] != "/w/a.txt" || !strings.HasSuffix(args["content"], "[cut: 1048576 bytes]") {
 		t.Errorf("cut %q, %.100q", e.Cut, args)
 	}
 }

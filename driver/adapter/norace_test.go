@@ -1,0 +1,6 @@
+//go:build !race
+
+package adapter_test
+
+// longBytes is the longest line that was seen.
+const longBytes = 11 << 20
