@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -135,6 +136,10 @@ func Perform(ctx context.Context, p Protocol, part Part, stage *Stage) driver.St
 		broken = p.Play(ctx, part, stage)
 	}()
 	stop := await(ctx, cancel, played, stage.Stop)
+	if stop.Reason == "failed" && stage.stopping() {
+		// Who ends us ends the whole tree, and the program may have been quicker.
+		stop = driver.Stop{Reason: "terminated", Detail: strings.TrimSuffix("asked to stop by a signal: "+stop.Detail, ": ")}
+	}
 	if stop.Reason == "" {
 		stop.Reason = "completed"
 		if !stop.OK {

@@ -191,6 +191,12 @@ func TestPerform(t *testing.T) {
 				return driver.Stop{Reason: "terminated"}
 			},
 		},
+		"the program was quicker": {
+			stop: true, want: driver.Stop{Reason: "terminated", Detail: "asked to stop by a signal: the program was ended by SIGTERM"},
+			play: func(context.Context, *Stage) driver.Stop {
+				return driver.Stop{Reason: "failed", Detail: "the program was ended by SIGTERM"}
+			},
+		},
 		"hears no stop": {
 			stop: true, after: stopGrace, want: driver.Stop{Reason: "gone"},
 			play: func(ctx context.Context, _ *Stage) driver.Stop { <-ctx.Done(); return driver.Stop{Reason: "gone"} },
