@@ -268,6 +268,6 @@ func (s *scene) kinds() string {
 func (s *scene) ended(ok bool, reason, detail string) {
 	s.t.Helper()
 	if s.end.OK != ok || s.end.Reason != reason || !strings.Contains(s.end.Detail, detail) {
-		s.t.Errorf("ended with %+v, want OK %t, %s, %q; events: %s", s.end, ok, reason, detail, s.raw.String())
+		s.t.Errorf("ended with %+v, want OK %t, %s, %q; events: %s", s.end, ok, reason, detail, clip(s.raw.String(), 4<<10))
 	}
 }

@@ -243,6 +243,8 @@ func (p *play) over(ctx context.Context) *driver.Stop {
 		stop = driver.Stop{Reason: "terminated", Detail: "nobody listens any more"}
 	case p.leaving != "" && (p.gone || p.waiting == 0 || p.late()):
 		return p.left()
+	case p.gone && p.waiting == 0:
+		stop = failed(p.child.End().String() + "; nobody had asked it to")
 	case p.gone:
 		stop = failed(p.child.End().String() + "; it had not finished")
 	case p.broken != nil && p.late():

@@ -127,7 +127,9 @@ func TestBothTalk(t *testing.T) {
 			f.print(`{"jsonrpc":"2.0","id":%d,"method":"vendor/%s","params":{}}`, id, strings.Repeat("m", 5000))
 		}
 		f.result(f.expect("session/prompt"), `{"stopReason":"end_turn"}`)
-		f.next()
+		for {
+			f.next()
+		}
 	})
 	s.ended(true, "completed", "")
 }
