@@ -1,0 +1,67 @@
+package driver_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// A program is looked up as a shell in the workspace would, and what hinders it is said.
+func TestFindProgram(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"agent": 0o755, "bin/agent": 0o755, "plain": 0o644} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{"PATH=/nowhere", "PATH=.:" + dir + "/bin:" + dir}
+	for _, c := range []struct {
+		command string
+		want    string // a path in the folder, or a word of the error
+	}{
+		{"agent", "bin/agent"},
+		{"./agent", "agent"},
+		{"bin/agent", "bin/agent"},
+		{dir + "/agent", "agent"},
+		{"plain", "not in the PATH"},
+		{"./plain", "not executable"},
+		{"./none", "no such file"},
+		{"./bin", "is a folder"},
+		{"none", "not in the PATH"},
+		{"", "has no command"},
+		{"a\x00b", "NUL"},
+	} {
+		got, err := driver.FindProgram(driver.Agent{Name: "coder", Workspace: dir, Command: []string{c.command, "-v"}}, env)
+		if got != filepath.Join(dir, c.want) && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q is %q, %v; want %s", c.command, got, err, c.want)
+		}
+	}
+}
+
+// Where its team's tools are is told to an agent that is offered them, and to nobody else.
+func TestEnvironmentOfTools(t *testing.T) {
+	t.Setenv("FAIRLEAD_MCP_TOKEN", "of somebody else")
+	told := func(m driver.MCP) (all []string) {
+		for _, kv := range driver.Environment(driver.Agent{Name: "coder", MCP: m}, driver.Session{}) {
+			if strings.HasPrefix(kv, "FAIRLEAD_MCP_") {
+				all = append(all, kv)
+			}
+		}
+		return all
+	}
+	if got := told(driver.MCP{}); got != nil {
+		t.Errorf("nobody offers anything, and it is told %q", got)
+	}
+	want := []string{`FAIRLEAD_MCP_STDIO=["/bin/fairlead","mcp"]`, "FAIRLEAD_MCP_TOKEN=t", "FAIRLEAD_MCP_URL=u"}
+	if got := told(driver.MCP{URL: "u", Token: "t", Stdio: []string{"/bin/fairlead", "mcp"}}); !slices.Equal(got, want) {
+		t.Errorf("told %q", got)
+	}
+}
