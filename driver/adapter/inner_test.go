@@ -42,6 +42,55 @@ func TestLineReader(t *testing.T) {
 	}
 }
 
+// However a program's output is cut into pieces, its lines are the same, and no byte is in none of them.
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("a\n\n{\"x\":1}\nhalf"), 3, 4)
+	f.Add([]byte("\n\r\n"+strings.Repeat("x", 100)), 1, 16)
+	f.Fuzz(func(t *testing.T, output []byte, piece, most int) {
+		most = max(1, min(most, 1<<10))
+		read := func(r io.Reader) (all []Line) {
+			lines := newLineReader(r)
+			lines.max = most
+			for {
+				l, ok := lines.next()
+				if !ok {
+					return all
+				}
+				if l.Skipped == 0 && len(l.Bytes) > most || bytes.ContainsRune(l.Bytes, '\n') {
+					t.Fatalf("a line of %d bytes: %q", len(l.Bytes), l.Bytes)
+				}
+				all = append(all, l)
+			}
+		}
+		whole, cut := read(bytes.NewReader(output)), read(&pieces{rest: output, n: max(1, min(piece, 1<<10))})
+		if !reflect.DeepEqual(whole, cut) {
+			t.Fatalf("in pieces of %d: %q, whole: %q", piece, cut, whole)
+		}
+		length := bytes.Count(output, []byte("\n"))
+		for _, l := range whole {
+			length += max(len(l.Bytes), int(l.Skipped))
+		}
+		if length != len(output) {
+			t.Fatalf("%d bytes of %d are in lines", length, len(output))
+		}
+	})
+}
+
+// pieces gives a few bytes at a time.
+type pieces struct {
+	rest []byte
+	n    int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), p.n)], p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
 // A line beyond the limit is skipped, and said to be; so are all things that are no message.
 func TestHeard(t *testing.T) {
 	var out bytes.Buffer
