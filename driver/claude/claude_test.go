@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+	_ "time/tzdata" // the zones of the recordings, wherever they are played
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
@@ -18,6 +20,7 @@ import (
 const pretend = "__pretend" // this test binary as a program that speaks as Claude Code does
 
 func TestMain(m *testing.M) {
+	time.Local = time.UTC
 	adapter.Intercept(claude.Driver{})
 	if len(os.Args) > 1 && os.Args[1] == pretend {
 		play()

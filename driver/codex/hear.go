@@ -29,6 +29,7 @@ type hearing struct {
 	named    driver.Conversed
 	items    map[string]bool // calls of this answer that are told
 	trouble  string          // what it said of its last error
+	untold   bool            // that is not told yet: often the end says it once more
 	used     driver.Usage    // the total that is accounted for
 	known    bool            // used is right: what a thread had used before is known
 	denied   []string
@@ -42,7 +43,7 @@ func newHearing(out *speech.Writer, part adapter.Part) *hearing {
 
 // begin is the beginning of an answer: of a process.
 func (h *hearing) begin() {
-	h.items, h.trouble, h.finished, h.stop = make(map[string]bool), "", false, driver.Stop{}
+	h.items, h.trouble, h.untold, h.finished, h.stop = make(map[string]bool), "", false, false, driver.Stop{}
 }
 
 // line hears one line.
@@ -51,6 +52,10 @@ func (h *hearing) line(raw json.RawMessage) {
 	if err != nil {
 		h.fault("a line has a part of another shape than is known: "+err.Error(), raw)
 	}
+	if h.untold && (e.Type != "turn.failed" || e.Error.Message != "" && e.Error.Message != h.trouble) {
+		h.notice(h.trouble) // a connection that is tried again, for one
+	}
+	h.untold = false
 	switch e.Type {
 	case "thread.started":
 		h.name(driver.Conversed{ID: e.ThreadID})
@@ -60,8 +65,7 @@ func (h *hearing) line(raw json.RawMessage) {
 			h.item(*e.Item, e.Type == "item.completed", raw)
 		}
 	case "error":
-		h.trouble = e.Message
-		h.notice(e.Message) // it may be a connection that is tried again
+		h.trouble, h.untold = e.Message, true
 	case "turn.completed":
 		h.usage(e.Usage)
 		h.finished, h.stop = true, driver.Stop{OK: true, Reason: reasonCompleted}
