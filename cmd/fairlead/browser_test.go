@@ -30,6 +30,7 @@ var fakesOnly = []string{
 	"a_channel_cut_and_mended", "channels_accessible", "a_crew_on_two_pages", "a_crew_refused", "one_is_woken", "a_crew_read",
 	"a_crew_cut_and_mended", "a_crew_taken_in", "hostile_crew", "a_crew_by_keyboard", "crew_accessible",
 	"a_session_denied_and_delegated", "a_session_from_here", "a_session_cut_and_mended", "a_hosted_session", "hostile_session", "a_session_by_keyboard", "sessions_accessible",
+	"permission_given", "permission_standing", "asked_in_words", "an_answer_refused", "asks_by_keyboard", "hostile_asks", "what_is_known_of_a_program", "usage", "asks_accessible",
 }
 
 // The page on the real daemon, with a real agent: the stories that ui/uitest tells of a

@@ -135,7 +135,10 @@ func remarks(agent engine.AgentView) string {
 
 // asksWords says what an agent waits for a person with.
 func asksWords(agent engine.AgentView) string {
-	words := "asks: " + line(agent.AsksWhat, 70)
+	words := line(strings.TrimPrefix(agent.AsksWhat, agent.Name+" "), 76) // its name stands in the row
+	if words == agent.AsksWhat {
+		words = "asks: " + words
+	}
 	if agent.Asks > 1 {
 		words += fmt.Sprintf(" (and %d more)", agent.Asks-1)
 	}

@@ -76,6 +76,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (the state does not allow
 		&cobra.Group{ID: "crew", Title: "Summon and wake a team:"},
 		&cobra.Group{ID: "talk", Title: "Talk in channels:"},
 		&cobra.Group{ID: "work", Title: "Take work through its steps:"},
+		&cobra.Group{ID: "answer", Title: "Answer what waits for you:"},
 		&cobra.Group{ID: "dispatch", Title: "Let one coordinate and others do the work:"},
 		&cobra.Group{ID: "more", Title: "More:"},
 	)
@@ -88,11 +89,12 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (the state does not allow
 		}
 	}
 	add("begin", a.demoVerb(), a.initVerb(), a.upVerb(), a.downVerb())
-	add("see", a.psVerb(), a.whyVerb(), a.watchVerb(), a.eventsVerb(), a.openVerb())
+	add("see", a.psVerb(), a.whyVerb(), a.watchVerb(), a.eventsVerb(), a.usageVerb(), a.openVerb())
 	add("steer", a.commandVerb("start"), a.commandVerb("stop"), a.commandVerb("once"), a.commandVerb("cleanup"), a.holdVerb(), a.releaseVerb())
 	add("crew", a.teamVerb(), a.summonVerb(), a.wakeVerb(), a.sleepVerb(), a.soulVerb(), a.transcriptVerb())
 	add("talk", a.channelsVerb(), a.sayVerb(), a.grantVerb(), a.skipVerb(), a.overrideVerb(), a.assignVerb(), a.removeVerb(), a.disableVerb(), a.enableVerb())
-	add("work", a.runVerb(), a.runsVerb(), a.resumeVerb(), a.cancelVerb(), a.inboxVerb(), a.approveVerb(), a.rejectVerb())
+	add("work", a.runVerb(), a.runsVerb(), a.resumeVerb(), a.cancelVerb())
+	add("answer", a.inboxVerb(), a.answerAskedVerb(), a.approveVerb(), a.rejectVerb(), a.standingVerb())
 	add("dispatch", a.sessionVerb(), a.routeVerb(), a.policyVerb())
 	add("more", a.installVerb(), a.uninstallVerb(), a.hookVerb(), a.docsVerb(root), a.doctorVerb(), a.simVerb(), a.versionVerb())
 	return root

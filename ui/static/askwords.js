@@ -84,6 +84,12 @@ export function choices(q) {
   return all.filter((o) => !(o.kind in PLAIN) || all.filter((other) => other.kind === o.kind).length > 1);
 }
 
+/** What an agent waits for a person with, beside its name. @param {import('./api.js').Agent} a */
+export function asksOf(a) {
+  const words = a.asks_what || `${a.asks} questions`;
+  return words.startsWith(`${a.name} `) ? words.slice(a.name.length + 1) : `asks: ${words}`;
+}
+
 /** Until when a provider takes no more; NaN where it does. @param {import('./api.js').Agent} a @param {number} nowMs */
 export function limitedUntil(a, nowMs) {
   const at = a.limited_until ? Date.parse(a.limited_until) : NaN;

@@ -49,8 +49,8 @@ func ProgramKnown(t *testing.T, p *Page, target Target) {
 	p.WaitText(".talked", "rate limited until")
 	p.Until("the roster says so, too", `document.querySelector('.roster').textContent.includes('rate limited until')`)
 	c.Ask()
-	p.WaitText(".talked", "asks: run")
-	p.Click(".talked", "asks:")
+	p.WaitText(".talked", "asks for permission: run")
+	p.Click(".talked", "asks for")
 	p.WaitText(".inbox-ask", "rm -rf build")
 }
 

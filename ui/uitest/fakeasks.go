@@ -143,7 +143,7 @@ func (f *Fake) countAsks(name string) {
 	for _, q := range f.asks.open {
 		if q.Agent == name {
 			if a.Asks++; a.Asks == 1 {
-				a.AsksWhat = q.What
+				a.AsksWhat = q.Agent + " asks for permission: " + q.What
 			}
 		}
 	}

@@ -2,6 +2,7 @@
 // as done before it is.
 
 import { command, LABELS } from '../actions.js';
+import { asksOf } from '../askwords.js';
 import { concerns, doing, intent, running } from '../derive.js';
 import { html } from '../lib.js';
 import { live, now, team } from '../state.js';
@@ -77,7 +78,7 @@ export function RowLine({ cell: c }) {
   const a = c.agent.value;
   const [worry] = concerns(a);
   const words = a.doubt && !c.pending.value ? '' : intent(a, team.value.hold, a.retry_at || a.limited_until ? now.value : 0);
-  if (a.asks && !c.pending.value) return html`<span class="row-line"><span class="doing row-asks">asks: ${plain(a.asks_what || `${a.asks} questions`, 160)}</span></span>`;
+  if (a.asks && !c.pending.value) return html`<span class="row-line"><span class="doing row-asks">${plain(asksOf(a), 160)}</span></span>`;
   return html`<span class="row-line">${(words || c.pending.value) && html`<${Intent} cell=${c} />`}
     ${worry && !words.startsWith('waiting') ? html`<span class="doing worry">${plain(worry, 160)}</span>`
       : !words && !c.pending.value && html`<span class="doing">${a.session && a.says?.text ? plain(a.says.text, 160) : running(a) ? doing(a) : plain(a.description || doing(a), 120)}</span>`}</span>`;

@@ -1,7 +1,7 @@
 // What is known of the program behind an agent: what it says of itself, what it
 // waits for, which conversation it holds, and what really keeps it in bounds.
 
-import { limitedUntil } from '../askwords.js';
+import { asksOf, limitedUntil } from '../askwords.js';
 import { skew } from '../api.js';
 import { moment, shortClock, span } from '../format.js';
 import { html } from '../lib.js';
@@ -19,7 +19,7 @@ export function Talked({ agent: a }) {
   if (!c && !asks && !denied && !a.says?.text && !Number.isFinite(until)) return null;
   return html`<div class="talked">
     ${a.says?.text && html`<p class="says"><q>${plain(a.says.text, 300)}</q>${Number.isFinite(at) && html` <span class="soft num">${span(seenUntil.value + skew.ms - at)} ago</span>`}</p>`}
-    ${asks > 0 && html`<p class="talked-ask"><${Icon} name="look" /><a class="link" href="#/inbox" onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); go('inbox'); } }}>asks: ${plain(a.asks_what || `${asks} questions`, 200)}</a>${asks > 1 && html` <span class="soft">and ${asks - 1} more</span>`}</p>`}
+    ${asks > 0 && html`<p class="talked-ask"><${Icon} name="look" /><a class="link" href="#/inbox" onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); go('inbox'); } }}>${plain(asksOf(a), 200)}</a>${asks > 1 && html` <span class="soft">and ${asks - 1} more</span>`}</p>`}
     ${Number.isFinite(until) && html`<p class="talked-limit"><${Icon} name="clock" /><span>rate limited until <time class="num" datetime=${plain(a.limited_until, 40)}>${shortClock(until)}</time>${a.limited_why ? html`: <span class="soft">${plain(a.limited_why, 200)}</span>` : ''}</span></p>`}
     ${denied > 0 && html`<p class="soft">${denied === 1 ? 'one thing was' : `${denied} things were`} denied in this session</p>`}
     ${c && html`<p class="soft talked-program">${[c.program, c.model && `model ${c.model}`, c.mode && `mode ${c.mode}`].filter(Boolean).map((w) => plain(w, 120)).join(', ')}
