@@ -64,7 +64,7 @@ func FuzzLines(f *testing.F) {
 		}
 		whole, cut := read(bytes.NewReader(output)), read(&pieces{rest: output, n: max(1, min(piece, 1<<10))})
 		if !reflect.DeepEqual(whole, cut) {
-			t.Fatalf("in pieces of %d: %q, whole: %q", piece, cut, whole)
+			t.Fatalf("in pieces of %d: %v, whole: %v", piece, cut, whole)
 		}
 		length := bytes.Count(output, []byte("\n"))
 		for _, l := range whole {
