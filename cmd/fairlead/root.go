@@ -96,7 +96,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (the state does not allow
 	add("work", a.runVerb(), a.runsVerb(), a.resumeVerb(), a.cancelVerb())
 	add("answer", a.inboxVerb(), a.answerAskedVerb(), a.approveVerb(), a.rejectVerb(), a.standingVerb())
 	add("dispatch", a.sessionVerb(), a.routeVerb(), a.policyVerb())
-	add("more", a.installVerb(), a.uninstallVerb(), a.hookVerb(), a.docsVerb(root), a.doctorVerb(), a.simVerb(), a.versionVerb())
+	add("more", a.installVerb(), a.uninstallVerb(), a.hookVerb(), a.mcpVerb(), a.docsVerb(root), a.doctorVerb(), a.simVerb(), a.versionVerb())
 	return root
 }
 
