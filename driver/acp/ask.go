@@ -65,21 +65,22 @@ func (p *play) asked(m message) {
 	of := objectOf(m.params)
 	options := readOptions(of.list("options"), p.talk.modes)
 	c := readToolCall(of.object("toolCall"))
+	if p.leaving != "" { // nobody would answer any more
+		p.send(reply{"2.0", m.id, outcome("")})
+		return
+	}
 	if len(options) == 0 || len(p.asks) >= openAsksMax {
 		p.fault("a question for permission that cannot be answered was cancelled", m.raw)
 		p.send(reply{"2.0", m.id, outcome("")})
 		return
 	}
-	if known := p.calls[c.id]; known != nil {
-		if known.told {
-			c = known.call.with(c)
-		} else {
-			known.call = known.call.with(c)
-			c = known.call
-			p.tellCall(known, m.params)
-		}
+	t := p.track(c, true)
+	if t.told { // what is asked for now need not be what was told
+		c = t.call.with(c)
 	} else {
-		p.tellCall(p.keepCall(c), m.params)
+		t.call = t.call.with(c)
+		c = t.call
+		p.tellCall(t, m.params)
 	}
 	tool := c.tool(serverName)
 	p.lastAsk++

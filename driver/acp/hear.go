@@ -19,9 +19,11 @@ const (
 
 // trackedCall is a call of a tool, in pieces. It is told once, as soon as what matters is known.
 type trackedCall struct {
-	call  toolCall
-	told  bool
-	since time.Time // when it was first heard of
+	call   toolCall
+	told   bool
+	over   bool
+	since  time.Time // when it was first heard of
+	answer int       // in which answer
 }
 
 // hear takes one message from the program.
@@ -117,7 +119,7 @@ func (p *play) updated(m message) {
 			p.speak(u)
 		}
 	case toolBegan, toolChanged:
-		p.called(u.call, m.params)
+		p.called(u.call, u.kind == toolBegan, m.params)
 	case planned:
 		if u.text != "" && u.text != p.plan {
 			p.plan = u.text
@@ -151,17 +153,14 @@ func (p *play) speak(u update) {
 }
 
 // called hears a piece of a call: it is told when it is whole, when it runs, or when it is over.
-func (p *play) called(c toolCall, raw json.RawMessage) {
-	t := p.calls[c.id]
-	if t == nil {
-		t = p.keepCall(c)
-	} else {
-		t.call = t.call.with(c)
-	}
+func (p *play) called(c toolCall, began bool, raw json.RawMessage) {
+	t := p.track(c, began)
+	t.call = t.call.with(c)
 	switch t.call.status {
 	case "completed", "failed":
 		p.tellCall(t, raw)
-		t.call = toolCall{id: t.call.id, name: t.call.name, kind: t.call.kind, title: t.call.title, status: t.call.status} // its arguments are history
+		t.over = true
+		t.call = toolCall{id: t.call.id, name: t.call.name, kind: t.call.kind, title: t.call.title} // its arguments are history
 		return
 	}
 	if t.call.whole(t.call.tool(serverName)) {
@@ -169,12 +168,19 @@ func (p *play) called(c toolCall, raw json.RawMessage) {
 	}
 }
 
-func (p *play) keepCall(c toolCall) *trackedCall {
+// track finds the call that a piece belongs to, or begins to remember a new one. Some programs number
+// their calls anew with each answer, and some give no number: what begins where another is over,
+// or in another answer, is another call, and so is what is asked for then. An update may come late.
+func (p *play) track(c toolCall, begins bool) *trackedCall {
+	t := p.calls[c.id]
+	if t != nil && c.id != "" && (!begins || t.answer == p.answers && !t.over) {
+		return t
+	}
 	if len(p.calls) >= callsMax {
 		p.tellCalls()
 		clear(p.calls)
 	}
-	t := &trackedCall{call: c, since: time.Now()}
+	t = &trackedCall{call: c, since: time.Now(), answer: p.answers}
 	p.calls[c.id] = t
 	p.untold = append(p.untold, t)
 	return t

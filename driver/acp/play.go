@@ -59,6 +59,7 @@ type play struct {
 	resumed   bool
 	replaying bool
 
+	answers int // how many were begun
 	calls   map[string]*trackedCall
 	untold  []*trackedCall // in order
 	asks    []*ask         // in order
@@ -146,6 +147,7 @@ func (p *play) denialWords() string {
 
 // prompt gives one prompt and hears its answer to the end. nil: the conversation goes on.
 func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
+	p.answers++
 	p.deniedHere, p.here, p.message, p.words = false, usage{}, "", ""
 	m, end := p.ask(ctx, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{
 		SessionId: sdk.SessionId(p.talk.session), Prompt: []sdk.ContentBlock{sdk.TextBlock(text)},

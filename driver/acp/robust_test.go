@@ -218,6 +218,44 @@ func TestCallsAreToldOnce(t *testing.T) {
 	})
 }
 
+// A program may number its calls anew with each answer, or not at all: each is told.
+func TestCallsWithOneID(t *testing.T) {
+	s := newScene(t, driver.Turn, "one")
+	s.told = func(s *scene, e speech.Event) {
+		switch n := len(s.of(driver.Listening)); {
+		case e.Type == driver.PermissionAsked:
+			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "yes"})
+		case e.Type == driver.Listening && n == 1:
+			s.order(speech.Order{Type: speech.OrderPrompt, Text: "two"})
+		case e.Type == driver.Listening:
+			close(s.orders)
+		}
+	}
+	s.play(func(f *fake) {
+		f.greeted()
+		for i := range 2 {
+			p := f.expect("session/prompt")
+			f.update(fmt.Sprintf(`{"sessionUpdate":"tool_call","toolCallId":"c1","kind":"execute","status":"pending","rawInput":{"command":"a%d"}}`, i))
+			f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}`)
+			f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"c1","content":[]}`)
+			f.asks(`1`, fmt.Sprintf(`{"toolCallId":"c1","kind":"execute","status":"pending","rawInput":{"command":"b%d"}}`, i))
+			f.reply(`1`)
+			f.update(fmt.Sprintf(`{"sessionUpdate":"tool_call","kind":"execute","rawInput":{"command":"c%d"}}`, i))
+			f.update(fmt.Sprintf(`{"sessionUpdate":"tool_call","kind":"execute","rawInput":{"command":"d%d"}}`, i))
+			f.result(p, `{"stopReason":"end_turn"}`)
+		}
+		f.next()
+	})
+	s.ended(true, "completed", "")
+	var told []string
+	for _, e := range s.of(driver.ToolCalled) {
+		told = append(told, e.Text)
+	}
+	if got, want := strings.Join(told, " "), "a0 b0 c0 d0 a1 b1 c1 d1"; got != want {
+		t.Errorf("told %s\nwant %s", got, want)
+	}
+}
+
 // Empty and odd prompts.
 func TestPrompts(t *testing.T) {
 	s := newScene(t, driver.Work, " \n").play(func(f *fake) { f.greeted(); f.next() })
