@@ -119,6 +119,9 @@ func (r *reading) shellAllowed(allow, deny []Pattern) []string {
 			return []string{p.text} // letter by letter what somebody wrote down
 		}
 	}
+	if r.governs() {
+		return nil
+	}
 	bounds := slices.ContainsFunc(deny, func(p Pattern) bool { return p.kind == shellArg || p.kind == fileArg })
 	for _, p := range allow {
 		if p.kind == anyCall && p.names("Bash") && (!bounds || l.doubt == "" && !r.hidesDenied(deny)) {
@@ -140,6 +143,18 @@ func (r *reading) shellAllowed(allow, deny []Pattern) []string {
 		}
 	}
 	return used
+}
+
+// governs says whether the command writes what an agent is governed by, or names it and was not
+// understood.
+func (r *reading) governs() bool {
+	if r.governing(r.verdict.Writes) != "" {
+		return true
+	}
+	if !r.verdict.Unsure && r.shell.doubt == "" {
+		return false
+	}
+	return slices.ContainsFunc(governors, func(g string) bool { return strings.Contains(strings.ToLower(r.shell.text), g) })
 }
 
 // hidesDenied says whether something denied may be in the command: a denied command among the

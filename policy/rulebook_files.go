@@ -161,8 +161,12 @@ func (r *reading) filesAllowed(allow, deny []Pattern) []string {
 	}
 	var used []string
 	covered := func(f place) bool {
+		governs := ""
+		if changes {
+			governs = r.governing(f.names)
+		}
 		for _, p := range allow {
-			if !p.names(r.call.Tool) || p.kind == fileArg && !r.covers(p, f, false) {
+			if !p.names(r.call.Tool) || p.kind == fileArg && !r.covers(p, f, false) || governs != "" && !strings.Contains(p.arg, governs) {
 				continue
 			}
 			if !slices.Contains(used, p.text) {
@@ -181,6 +185,32 @@ func (r *reading) filesAllowed(allow, deny []Pattern) []string {
 		return nil
 	}
 	return used
+}
+
+// governors are files and folders of a workspace by which an agent is governed, besides those that X10
+// protects: who may write there without being asked releases himself by the next session. A
+// pattern allows it only if it names them.
+var governors = []string{
+	"fairlead.yaml", "agent_state.json", "opencode.json", "opencode.jsonc", ".opencode", ".qwen", ".gemini", ".codex", ".cursor", ".copilot", ".goose",
+	".mcp.json", ".vscode", ".envrc",
+}
+
+// governing is what among a file's names governs an agent; empty: nothing.
+func (r *reading) governing(names []string) string {
+	for _, name := range names {
+		for _, workspace := range r.j.both(r.j.where.Repo) { // what it is called above its workspace is nothing to it
+			if below(name, []string{workspace}) {
+				name = name[len(workspace):]
+				break
+			}
+		}
+		for component := range strings.SplitSeq(name, "/") {
+			if i := slices.IndexFunc(governors, func(g string) bool { return strings.EqualFold(g, strings.TrimRight(component, " .")) }); i >= 0 {
+				return governors[i]
+			}
+		}
+	}
+	return ""
 }
 
 // doubtful says whether a file is one that no pattern may allow: where it ends is not known, it is

@@ -1,0 +1,20 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/policy/policytest"
+)
+
+// A workspace may stand anywhere, also below a folder that governs another program.
+func TestRulebookBelowAGovernor(t *testing.T) {
+	scene := policytest.At("/home/you/.codex/worktrees")
+	disk, where := policytest.Fake(scene), workspaceOf(scene)
+	for path, want := range map[string]string{`notes.md`: "allow", `.codex/config.toml`: ""} {
+		call := policy.Call{Tool: "Write", Input: []byte(`{"file_path":"` + path + `"}`), Dir: scene.Repo}
+		if verdict, rule := policy.Answer(patterns(t, "Write(**)"), nil, call, nil, where, disk); verdict != want {
+			t.Errorf("%s: %q by %q, not %q", path, verdict, rule, want)
+		}
+	}
+}
