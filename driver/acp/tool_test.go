@@ -9,110 +9,112 @@ import (
 )
 
 // What real programs and documented ones say of a call, and what it is in our words.
+var toolWordsTests = map[string]struct {
+	pieces []string // tool_call, updates, the call of a question
+	tool   string
+	args   string
+	paths  string
+	what   string
+	unsure string
+}{
+	"opencode write": {
+		pieces: []string{
+			`{"toolCallId":"c","title":"write","kind":"edit","status":"pending","locations":[],"rawInput":{}}`,
+			`{"toolCallId":"c","kind":"edit","title":"write","locations":[{"path":"a.txt"}],"rawInput":{"content":"x","filePath":"a.txt"}}`,
+			`{"toolCallId":"c","title":"/work/repo/a.txt","kind":"edit","locations":[{"path":"/work/repo/a.txt"}],"rawInput":{"filepath":"/work/repo/a.txt","diff":"…"},"content":[{"type":"diff","path":"/work/repo/a.txt","oldText":"","newText":"x"}]}`,
+		},
+		tool: "Write", args: `{"content":"x","diff":"…","file_path":"a.txt","filepath":"/work/repo/a.txt"}`, paths: "[/work/repo/a.txt]", what: "a.txt",
+	},
+	"opencode outside": {
+		pieces: []string{
+			`{"toolCallId":"c","title":"write","kind":"edit","rawInput":{}}`,
+			`{"toolCallId":"c","title":"/work","kind":"other","locations":[{"path":"/work/o.txt"},{"path":"/work"}],"rawInput":{"filepath":"/work/o.txt","parentDir":"/work"}}`,
+		},
+		tool: "Write", args: `{"file_path":"/work/o.txt","parentDir":"/work"}`, paths: "[/work/o.txt]", what: "/work/o.txt",
+	},
+	"opencode bash": {
+		pieces: []string{
+			`{"toolCallId":"c","title":"bash","kind":"execute","locations":[{"path":"/work/repo"}],"rawInput":{"cwd":"/work/repo"}}`,
+			`{"toolCallId":"c","title":"go test","kind":"execute","locations":[],"rawInput":{"command":"go test"}}`,
+		},
+		tool: "Bash", args: `{"command":"go test","cwd":"/work/repo"}`, paths: "[]", what: "go test",
+	},
+	"opencode team's tool": {
+		pieces: []string{`{"toolCallId":"c","title":"fairlead_turn_complete","kind":"other","rawInput":{"text":"x"}}`},
+		tool:   "mcp__fairlead__turn_complete", args: `{"text":"x"}`, paths: "[]", what: "fairlead_turn_complete",
+	},
+	"somebody who is called like us": {
+		pieces: []string{`{"toolCallId":"c","title":"fairlead_evil_say","kind":"other","rawInput":{"text":"x"}}`},
+		tool:   "fairlead_evil_say", args: `{"text":"x"}`, paths: "[]", what: "fairlead_evil_say",
+	},
+	"qwen write": {
+		pieces: []string{`{"toolCallId":"c","title":"Writing to a.txt","kind":"edit","rawInput":{"content":"x","file_path":"/work/repo/a.txt"},"locations":[{"path":"/work/repo/a.txt"}],"content":[{"type":"diff","path":"a.txt","oldText":"","newText":"x"}]}`},
+		tool:   "Write", args: `{"content":"x","file_path":"/work/repo/a.txt"}`, paths: "[/work/repo/a.txt]", what: "a.txt",
+	},
+	"qwen edit": {
+		pieces: []string{`{"toolCallId":"c","title":"edit","kind":"edit","rawInput":{"file_path":"/a","old_string":"x","new_string":"y"},"content":[{"type":"diff","path":"/a","oldText":"x","newText":"y"}],"_meta":{"toolName":"edit"}}`},
+		tool:   "Edit", args: `{"file_path":"/a","new_string":"y","old_string":"x"}`, paths: "[/a]", what: "/a",
+	},
+	"qwen, named only at the end": {
+		pieces: []string{`{"toolCallId":"c","status":"completed","_meta":{"toolName":"run_shell_command"}}`},
+		tool:   "Bash", args: ``, paths: "[]", what: "Bash",
+	},
+	"an adapter's own tool": {
+		pieces: []string{`{"toolCallId":"c","title":"Write a","kind":"edit","_meta":{"claudeCode":{"toolName":"mcp__acp__Write"}},"rawInput":{"file_path":"/a","content":"x"}}`},
+		tool:   "Write", args: `{"content":"x","file_path":"/a"}`, paths: "[/a]", what: "/a",
+	},
+	"another server's tool": {
+		pieces: []string{`{"toolCallId":"c","title":"x","_meta":{"claudeCode":{"toolName":"mcp__docs__search"}},"rawInput":{"q":"x"}}`},
+		tool:   "mcp__docs__search", args: `{"q":"x"}`, paths: "[]", what: "x",
+	},
+	"command as words": {
+		pieces: []string{`{"toolCallId":"c","title":"run","kind":"execute","rawInput":{"command":["rm","-rf","a b"]}}`},
+		tool:   "Bash", args: `{"command":"rm -rf 'a b'"}`, paths: "[]", what: "rm -rf 'a b'",
+	},
+	"command by way of a shell": {
+		pieces: []string{`{"toolCallId":"c","title":"run","kind":"execute","rawInput":{"command":["/bin/bash","-lc","ls | wc"]}}`},
+		tool:   "Bash", args: `{"command":"ls | wc"}`, paths: "[]", what: "ls | wc",
+	},
+	"command in the title alone": {
+		pieces: []string{`{"toolCallId":"c","title":"git status; rm -rf /impor…","kind":"execute"}`},
+		tool:   "Bash", args: ``, paths: "[]", what: "git status; rm -rf /impor…",
+	},
+	"two commands": {
+		pieces: []string{`{"toolCallId":"c","kind":"execute","rawInput":{"command":"ls","cmd":"rm -rf /"}}`},
+		tool:   "Bash", args: `{"cmd":"rm -rf /","command":"ls"}`, paths: "[]", what: "ls", unsure: "[command]",
+	},
+	"two files": {
+		pieces: []string{`{"toolCallId":"c","kind":"edit","rawInput":{"file_path":"a","path":"../.git/config"}}`},
+		tool:   "Edit", args: `{"file_path":"a","path":"../.git/config"}`, paths: "[/work/.git/config /work/repo/a]", what: "/work/.git/config, a",
+	},
+	"a patch": {
+		pieces: []string{`{"toolCallId":"c","title":"Apply patch","kind":"edit","rawInput":{"changes":{"/work/repo/b":{},"/work/repo/a":{}}}}`},
+		tool:   "Edit", args: `{"changes":{"/work/repo/b":{},"/work/repo/a":{}}}`, paths: "[/work/repo/a /work/repo/b]", what: "a, b",
+	},
+	"a new file, by its diff": {
+		pieces: []string{`{"toolCallId":"c","title":"Create","kind":"edit","content":[{"type":"diff","path":"file:///work/repo/n","newText":"x"}]}`},
+		tool:   "Write", args: `{"content":"x","file_path":"file:///work/repo/n"}`, paths: "[/work/repo/n]", what: "n",
+	},
+	"delete": {
+		pieces: []string{`{"toolCallId":"c","title":"Delete a","kind":"delete","locations":[{"path":"a"}]}`},
+		tool:   "Edit", args: `{"file_path":"a"}`, paths: "[/work/repo/a]", what: "a",
+	},
+	"a title that lies": {
+		pieces: []string{`{"toolCallId":"c","title":"read","kind":"execute","rawInput":{"command":"rm a"}}`},
+		tool:   "Bash", args: `{"command":"rm a"}`, paths: "[]", what: "rm a",
+	},
+	"a file that is called like a tool": {
+		pieces: []string{`{"toolCallId":"c","title":"glob","kind":"edit","locations":[{"path":"glob"}]}`},
+		tool:   "Edit", args: `{"file_path":"glob"}`, paths: "[/work/repo/glob]", what: "glob",
+	},
+	"nothing": {pieces: []string{`{}`}, tool: "other", args: ``, paths: "[]", what: "other"},
+	"search":  {pieces: []string{`{"toolCallId":"c","title":"Look","kind":"search","rawInput":{"regex":"x","path":"/a"}}`}, tool: "Grep", args: `{"path":"/a","pattern":"x"}`, paths: "[/a]", what: "x"},
+	"fetch":   {pieces: []string{`{"toolCallId":"c","title":"Get","kind":"fetch","rawInput":{"url":"http://x/"}}`}, tool: "WebFetch", args: `{"url":"http://x/"}`, paths: "[]", what: "http://x/"},
+	"odd":     {pieces: []string{`{"toolCallId":7,"title":[],"kind":null,"rawInput":"x","locations":{},"content":[1]}`}, tool: "other", args: ``, paths: "[]", what: "other"},
+}
+
 func TestToolWords(t *testing.T) {
-	for name, c := range map[string]struct {
-		pieces []string // tool_call, updates, the call of a question
-		tool   string
-		args   string
-		paths  string
-		what   string
-		unsure string
-	}{
-		"opencode write": {
-			pieces: []string{
-				`{"toolCallId":"c","title":"write","kind":"edit","status":"pending","locations":[],"rawInput":{}}`,
-				`{"toolCallId":"c","kind":"edit","title":"write","locations":[{"path":"a.txt"}],"rawInput":{"content":"x","filePath":"a.txt"}}`,
-				`{"toolCallId":"c","title":"/work/repo/a.txt","kind":"edit","locations":[{"path":"/work/repo/a.txt"}],"rawInput":{"filepath":"/work/repo/a.txt","diff":"…"},"content":[{"type":"diff","path":"/work/repo/a.txt","oldText":"","newText":"x"}]}`,
-			},
-			tool: "Write", args: `{"content":"x","diff":"…","file_path":"a.txt","filepath":"/work/repo/a.txt"}`, paths: "[/work/repo/a.txt]", what: "a.txt",
-		},
-		"opencode outside": {
-			pieces: []string{
-				`{"toolCallId":"c","title":"write","kind":"edit","rawInput":{}}`,
-				`{"toolCallId":"c","title":"/work","kind":"other","locations":[{"path":"/work/o.txt"},{"path":"/work"}],"rawInput":{"filepath":"/work/o.txt","parentDir":"/work"}}`,
-			},
-			tool: "Write", args: `{"file_path":"/work/o.txt","parentDir":"/work"}`, paths: "[/work/o.txt]", what: "/work/o.txt",
-		},
-		"opencode bash": {
-			pieces: []string{
-				`{"toolCallId":"c","title":"bash","kind":"execute","locations":[{"path":"/work/repo"}],"rawInput":{"cwd":"/work/repo"}}`,
-				`{"toolCallId":"c","title":"go test","kind":"execute","locations":[],"rawInput":{"command":"go test"}}`,
-			},
-			tool: "Bash", args: `{"command":"go test","cwd":"/work/repo"}`, paths: "[]", what: "go test",
-		},
-		"opencode team's tool": {
-			pieces: []string{`{"toolCallId":"c","title":"fairlead_turn_complete","kind":"other","rawInput":{"text":"x"}}`},
-			tool:   "mcp__fairlead__turn_complete", args: `{"text":"x"}`, paths: "[]", what: "fairlead_turn_complete",
-		},
-		"somebody who is called like us": {
-			pieces: []string{`{"toolCallId":"c","title":"fairlead_evil_say","kind":"other","rawInput":{"text":"x"}}`},
-			tool:   "fairlead_evil_say", args: `{"text":"x"}`, paths: "[]", what: "fairlead_evil_say",
-		},
-		"qwen write": {
-			pieces: []string{`{"toolCallId":"c","title":"Writing to a.txt","kind":"edit","rawInput":{"content":"x","file_path":"/work/repo/a.txt"},"locations":[{"path":"/work/repo/a.txt"}],"content":[{"type":"diff","path":"a.txt","oldText":"","newText":"x"}]}`},
-			tool:   "Write", args: `{"content":"x","file_path":"/work/repo/a.txt"}`, paths: "[/work/repo/a.txt]", what: "a.txt",
-		},
-		"qwen edit": {
-			pieces: []string{`{"toolCallId":"c","title":"edit","kind":"edit","rawInput":{"file_path":"/a","old_string":"x","new_string":"y"},"content":[{"type":"diff","path":"/a","oldText":"x","newText":"y"}],"_meta":{"toolName":"edit"}}`},
-			tool:   "Edit", args: `{"file_path":"/a","new_string":"y","old_string":"x"}`, paths: "[/a]", what: "/a",
-		},
-		"qwen, named only at the end": {
-			pieces: []string{`{"toolCallId":"c","status":"completed","_meta":{"toolName":"run_shell_command"}}`},
-			tool:   "Bash", args: ``, paths: "[]", what: "Bash",
-		},
-		"an adapter's own tool": {
-			pieces: []string{`{"toolCallId":"c","title":"Write a","kind":"edit","_meta":{"claudeCode":{"toolName":"mcp__acp__Write"}},"rawInput":{"file_path":"/a","content":"x"}}`},
-			tool:   "Write", args: `{"content":"x","file_path":"/a"}`, paths: "[/a]", what: "/a",
-		},
-		"another server's tool": {
-			pieces: []string{`{"toolCallId":"c","title":"x","_meta":{"claudeCode":{"toolName":"mcp__docs__search"}},"rawInput":{"q":"x"}}`},
-			tool:   "mcp__docs__search", args: `{"q":"x"}`, paths: "[]", what: "x",
-		},
-		"command as words": {
-			pieces: []string{`{"toolCallId":"c","title":"run","kind":"execute","rawInput":{"command":["rm","-rf","a b"]}}`},
-			tool:   "Bash", args: `{"command":"rm -rf 'a b'"}`, paths: "[]", what: "rm -rf 'a b'",
-		},
-		"command by way of a shell": {
-			pieces: []string{`{"toolCallId":"c","title":"run","kind":"execute","rawInput":{"command":["/bin/bash","-lc","ls | wc"]}}`},
-			tool:   "Bash", args: `{"command":"ls | wc"}`, paths: "[]", what: "ls | wc",
-		},
-		"command in the title alone": {
-			pieces: []string{`{"toolCallId":"c","title":"git status; rm -rf /impor…","kind":"execute"}`},
-			tool:   "Bash", args: ``, paths: "[]", what: "git status; rm -rf /impor…",
-		},
-		"two commands": {
-			pieces: []string{`{"toolCallId":"c","kind":"execute","rawInput":{"command":"ls","cmd":"rm -rf /"}}`},
-			tool:   "Bash", args: `{"cmd":"rm -rf /","command":"ls"}`, paths: "[]", what: "ls", unsure: "[command]",
-		},
-		"two files": {
-			pieces: []string{`{"toolCallId":"c","kind":"edit","rawInput":{"file_path":"a","path":"../.git/config"}}`},
-			tool:   "Edit", args: `{"file_path":"a","path":"../.git/config"}`, paths: "[/work/.git/config /work/repo/a]", what: "/work/.git/config, a",
-		},
-		"a patch": {
-			pieces: []string{`{"toolCallId":"c","title":"Apply patch","kind":"edit","rawInput":{"changes":{"/work/repo/b":{},"/work/repo/a":{}}}}`},
-			tool:   "Edit", args: `{"changes":{"/work/repo/b":{},"/work/repo/a":{}}}`, paths: "[/work/repo/a /work/repo/b]", what: "a, b",
-		},
-		"a new file, by its diff": {
-			pieces: []string{`{"toolCallId":"c","title":"Create","kind":"edit","content":[{"type":"diff","path":"file:///work/repo/n","newText":"x"}]}`},
-			tool:   "Write", args: `{"content":"x","file_path":"file:///work/repo/n"}`, paths: "[/work/repo/n]", what: "n",
-		},
-		"delete": {
-			pieces: []string{`{"toolCallId":"c","title":"Delete a","kind":"delete","locations":[{"path":"a"}]}`},
-			tool:   "Edit", args: `{"file_path":"a"}`, paths: "[/work/repo/a]", what: "a",
-		},
-		"a title that lies": {
-			pieces: []string{`{"toolCallId":"c","title":"read","kind":"execute","rawInput":{"command":"rm a"}}`},
-			tool:   "Bash", args: `{"command":"rm a"}`, paths: "[]", what: "rm a",
-		},
-		"a file that is called like a tool": {
-			pieces: []string{`{"toolCallId":"c","title":"glob","kind":"edit","locations":[{"path":"glob"}]}`},
-			tool:   "Edit", args: `{"file_path":"glob"}`, paths: "[/work/repo/glob]", what: "glob",
-		},
-		"nothing": {pieces: []string{`{}`}, tool: "other", args: ``, paths: "[]", what: "other"},
-		"search":  {pieces: []string{`{"toolCallId":"c","title":"Look","kind":"search","rawInput":{"regex":"x","path":"/a"}}`}, tool: "Grep", args: `{"path":"/a","pattern":"x"}`, paths: "[/a]", what: "x"},
-		"fetch":   {pieces: []string{`{"toolCallId":"c","title":"Get","kind":"fetch","rawInput":{"url":"http://x/"}}`}, tool: "WebFetch", args: `{"url":"http://x/"}`, paths: "[]", what: "http://x/"},
-		"odd":     {pieces: []string{`{"toolCallId":7,"title":[],"kind":null,"rawInput":"x","locations":{},"content":[1]}`}, tool: "other", args: ``, paths: "[]", what: "other"},
-	} {
+	for name, c := range toolWordsTests {
 		t.Run(name, func(t *testing.T) {
 			var call toolCall
 			for i, piece := range c.pieces {
