@@ -16,6 +16,7 @@ import (
 const (
 	floodPieces = 5000     // pieces of words, as fast as they can be written
 	floodLine   = 11 << 20 // bytes of one line; such were seen
+	floodCall   = 1 << 20  // bytes of one argument
 	flooding    = time.Minute
 )
 
@@ -31,7 +32,7 @@ func flood() {
 	}
 	say(`{"type":"what_is_this","at":1}`)
 	say(`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t0","content":%q}]}}`, strings.Repeat("x", floodLine))
-	say(`{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"Write","input":{"file_path":"/big","content":%q}}]}}`, strings.Repeat("y", floodLine))
+	say(`{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"Write","input":{"file_path":"/big","content":%q}}]}}`, strings.Repeat("y", floodCall))
 	say(`{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Write","tool_use_id":"t1","input":{"file_path":"/big"}}}`)
 	_, _ = os.Stdout.WriteString(out.String())
 }
