@@ -143,8 +143,6 @@ type findings struct {
 	all []string
 }
 
-func (f *findings) Helper() {}
-
 func (f *findings) Errorf(format string, args ...any) {
 	f.all = append(f.all, fmt.Sprintf(format, args...))
 }
