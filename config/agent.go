@@ -113,6 +113,9 @@ func (c *checker) driver(f field, a *Agent) {
 			c.add(n.get("driver").place, join(n.path, "command"), "is missing; driver %s starts a program", a.Driver)
 		}
 	}
+	if command == nil && a.Loop != LoopForeign && (a.Driver == DriverClaude || a.Driver == DriverCodex) {
+		a.Command = []string{a.Driver} // the program is called as its driver is
+	}
 	if script != nil && a.Driver != DriverScript {
 		c.add(n.field("script").place, script.path, "means nothing to driver %s; take it out, or use driver script", a.Driver)
 	}

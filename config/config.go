@@ -93,7 +93,7 @@ type Agent struct {
 	Name          string
 	Description   string
 	Driver        string   // one of the Driver constants
-	Command       []string // may be empty for claude, codex, script and a foreign loop
+	Command       []string // may be empty for script and a foreign loop
 	Script        string   // absolute path; only with DriverScript
 	Workspace     string   // absolute, symbolic links resolved; no two agents share one; may not exist yet
 	Loop          Loop

@@ -42,6 +42,9 @@ agents:
 	if diff := cmp.Diff(want, coder.Permissions); diff != "" {
 		t.Errorf("coder: -want +got\n%s", diff)
 	}
+	if len(quiet.Command) != 1 || quiet.Command[0] != "claude" {
+		t.Errorf("quiet is started as %q", quiet.Command)
+	}
 	if quiet.Mode != "" || quiet.Resume != ResumeInterrupted || !quiet.MCP || quiet.Permissions.Timeout != 30*time.Minute || quiet.Permissions.Otherwise != OtherwiseDeny {
 		t.Errorf("quiet has %+v", quiet)
 	}
