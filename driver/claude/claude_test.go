@@ -103,6 +103,7 @@ func TestDriver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("PATH", t.TempDir()) // the program itself may be installed here, and is what an agent without a command means
 	agent := driver.Agent{Name: "coder", Command: []string{me, pretend}}
 	named := `conversation_named `
 	drivertest.Run(

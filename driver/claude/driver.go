@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"fmt"
-
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
@@ -25,9 +23,7 @@ func (Driver) Name() string { return "claude" }
 // Check finds a command that cannot be started, a flag in it that is ours to give, or a workspace that
 // cannot be one. It starts nothing.
 func (Driver) Check(a driver.Agent) error {
-	if len(a.Command) == 0 || a.Command[0] == "" {
-		return fmt.Errorf("agent %s has no command; give it one, as in `command: [claude]`", a.Name)
-	}
+	a = withCommand(a)
 	if err := checkFlags(a); err != nil {
 		return err
 	}
@@ -36,7 +32,7 @@ func (Driver) Check(a driver.Agent) error {
 
 // Launch says how the adapter of a session is started.
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
-	return adapter.Launch(d.Name(), a, s)
+	return adapter.Launch(d.Name(), withCommand(a), s)
 }
 
 // Converse listens to one session and tells it things.
@@ -58,3 +54,11 @@ func (Driver) Steers() bool { return false }
 
 // Resumes is true: all programs that are known take an earlier conversation by its id.
 func (Driver) Resumes(driver.Agent) bool { return true }
+
+// withCommand is the agent with the program that it means where it names none.
+func withCommand(a driver.Agent) driver.Agent {
+	if len(a.Command) == 0 {
+		a.Command = []string{"claude"}
+	}
+	return a
+}

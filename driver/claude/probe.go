@@ -58,6 +58,7 @@ func checkFlags(a driver.Agent) error {
 
 // Probe looks at a program: which one it is, and whether it knows the flags that we give.
 func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
+	a = withCommand(a)
 	env := driver.Environment(a, driver.Session{})
 	path, err := driver.FindProgram(a, env)
 	if err != nil {

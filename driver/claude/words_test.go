@@ -152,11 +152,12 @@ func TestCommand(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
 	for _, c := range []struct {
 		command []string
 		says    string
 	}{
-		{nil, "no command"},
+		{nil, "command claude is not in the PATH"},
 		{[]string{"claude", "--yolo"}, "write `mode: yolo`"},
 		{[]string{"claude", "--output-format=json"}, "take it out"},
 		{[]string{"no-such-program-anywhere"}, "PATH"},

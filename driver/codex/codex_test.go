@@ -78,6 +78,7 @@ func TestDriver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("PATH", t.TempDir()) // the program itself may be installed here, and is what an agent without a command means
 	agent := driver.Agent{Name: "coder", Command: []string{me, pretend}}
 	drivertest.Run(
 		t, codex.Driver{},

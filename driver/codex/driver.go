@@ -45,9 +45,7 @@ var ours = []struct{ word, instead string }{
 // Check finds a command that cannot be started, a word in it that is ours to give, a mode that there is
 // not, or a workspace that cannot be one. It starts nothing.
 func (Driver) Check(a driver.Agent) error {
-	if len(a.Command) == 0 || a.Command[0] == "" {
-		return fmt.Errorf("agent %s has no command; give it one, as in `command: [codex]`", a.Name)
-	}
+	a = withCommand(a)
 	for _, word := range a.Command[1:] {
 		for _, o := range ours {
 			switch {
@@ -76,7 +74,7 @@ func modeWords() []string {
 
 // Launch says how the adapter of a session is started.
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
-	return adapter.Launch(d.Name(), a, s)
+	return adapter.Launch(d.Name(), withCommand(a), s)
 }
 
 // Converse listens to one session and tells it things.
@@ -97,3 +95,11 @@ func (Driver) Steers() bool { return false }
 
 // Resumes is true: a thread goes on by its id.
 func (Driver) Resumes(driver.Agent) bool { return true }
+
+// withCommand is the agent with the program that it means where it names none.
+func withCommand(a driver.Agent) driver.Agent {
+	if len(a.Command) == 0 {
+		a.Command = []string{"codex"}
+	}
+	return a
+}

@@ -25,6 +25,7 @@ var sandboxed = []string{"sandbox", "--", "/bin/sh", "-c", "echo it-holds"}
 // Probe looks at a program: its version, whether it knows the words that we give, and whether its sandbox
 // can be made on this machine.
 func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
+	a = withCommand(a)
 	env := driver.Environment(a, driver.Session{})
 	path, err := driver.FindProgram(a, env)
 	if err != nil {

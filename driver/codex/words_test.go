@@ -116,12 +116,13 @@ func TestLastTotal(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
 	for _, c := range []struct {
 		command []string
 		mode    string
 		says    string
 	}{
-		{nil, "", "no command"},
+		{nil, "", "command codex is not in the PATH"},
 		{[]string{"codex", "exec"}, "", "take it out"},
 		{[]string{"codex", "--sandbox=read-only"}, "", "mode: WORD"},
 		{[]string{"codex"}, "yolo", "no mode"},
