@@ -71,17 +71,14 @@ func (p *play) open(ctx context.Context) *driver.Stop {
 	if end := p.enter(ctx); end != nil {
 		return end
 	}
-	p.name()
-	before := p.conversed()
 	if end := p.setModel(ctx); end != nil {
 		return end
 	}
 	if end := p.setMode(ctx); end != nil {
 		return end
 	}
-	if p.conversed() != before {
-		p.name()
-	}
+	p.name() // nothing was said yet, so nothing is lost with a conversation that has no name before
+	p.opened = true
 	return nil
 }
 
@@ -346,7 +343,7 @@ func (p *play) configure(options []configOption) {
 
 // named tells of the conversation again, where it has one already.
 func (p *play) named() {
-	if p.talk.session != "" && !p.replaying {
+	if p.opened {
 		p.name()
 	}
 }
@@ -371,6 +368,20 @@ func (t *talk) currentMode() string {
 	return t.mode
 }
 
+// modeWords is what the program says of a mode.
+func (t *talk) modeWords(mode string) string {
+	all := t.modes
+	if o := t.option("mode"); len(all) == 0 && o != nil {
+		all = o.values
+	}
+	for _, c := range all {
+		if c.id == mode {
+			return clip(oneLine(c.words), 200)
+		}
+	}
+	return ""
+}
+
 func (t *talk) currentModel() string {
 	if o := t.option("model"); t.model == "" && o != nil {
 		return o.current
@@ -385,7 +396,11 @@ func (p *play) enforced() string {
 	case p.wantMode != "" && mode != "" && mode != p.wantMode:
 		return fmt.Sprintf("it changed its mode by itself, from %s to %s", p.wantMode, mode)
 	case p.part.Mode != "" && p.part.Mode != p.known.asking:
-		return fmt.Sprintf("mode %s, as the agent's configuration says; what that mode asks is up to the program", cmp.Or(mode, p.part.Mode))
+		text := fmt.Sprintf("mode %s, as the agent's configuration says; what that mode asks is up to the program", cmp.Or(mode, p.part.Mode))
+		if words := p.talk.modeWords(mode); words != "" {
+			text += ", which says of it: " + words
+		}
+		return text
 	case len(p.known.env) > 0 && !p.talk.asks:
 		return p.known.variables() + " of the agent's own environment decides what it asks"
 	case p.known.asking != "" && mode == p.known.asking:

@@ -56,6 +56,7 @@ type play struct {
 	deadline time.Time
 
 	talk      talk
+	opened    bool // it can begin
 	resumed   bool
 	replaying bool
 

@@ -148,7 +148,7 @@ func TestToolWords(t *testing.T) {
 // Options stay in the program's order with the program's words; one that switches the mode too is
 // no plain yes.
 func TestOptions(t *testing.T) {
-	modes := []choice{{"default", "Default"}, {"acceptEdits", "Accept edits"}, {"plan", "Plan"}}
+	modes := []choice{{id: "default"}, {id: "acceptEdits"}, {id: "plan"}}
 	for list, want := range map[string]string{
 		// Qwen Code
 		`[{"optionId":"proceed_always","name":"Allow All Edits","kind":"allow_always"},{"optionId":"proceed_once","name":"Allow","kind":"allow_once"},{"optionId":"cancel","name":"Reject","kind":"reject_once"}]`: "proceed_always(allow_once_and_mode) proceed_once(allow_once) cancel(reject_once)",

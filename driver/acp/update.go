@@ -134,7 +134,7 @@ type configOption struct {
 }
 
 // choice is one of several values, modes or models.
-type choice struct{ id, name string }
+type choice struct{ id, name, words string }
 
 func readConfig(list []json.RawMessage) []configOption {
 	var all []configOption
@@ -148,7 +148,7 @@ func readConfig(list []json.RawMessage) []configOption {
 			value := objectOf(raw)
 			for _, raw := range append([]json.RawMessage{raw}, value.list("options")...) { // a group has options itself
 				if value := objectOf(raw); value.text("value") != "" {
-					o.values = append(o.values, choice{value.text("value"), value.text("name")})
+					o.values = append(o.values, choice{value.text("value"), value.text("name"), value.text("description")})
 				}
 			}
 		}
@@ -183,7 +183,7 @@ func readChoices(list []json.RawMessage, id string) []choice {
 	for _, raw := range list {
 		of := objectOf(raw)
 		if of.text(id) != "" {
-			all = append(all, choice{of.text(id), of.text("name")})
+			all = append(all, choice{of.text(id), of.text("name"), of.text("description")})
 		}
 	}
 	return all
