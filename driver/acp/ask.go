@@ -83,14 +83,29 @@ func (p *play) asked(m message) {
 		p.tellCall(t, m.params)
 	}
 	tool := c.tool(serverName)
+	what := strings.TrimSpace(verbFor(tool) + " " + c.what(tool, p.part.Dir))
+	if tool == "other" {
+		what = namedBy(options) + what
+	}
 	p.lastAsk++
-	a := &ask{id: fmt.Sprintf("ask-%d", p.lastAsk), rpc: m.id, options: options, what: strings.TrimSpace(verbFor(tool) + " " + c.what(tool, p.part.Dir))}
+	a := &ask{id: fmt.Sprintf("ask-%d", p.lastAsk), rpc: m.id, options: options, what: what}
 	p.asks = append(p.asks, a)
 	args, unsure := c.arguments(tool)
 	p.stage.Out.Tell(speech.Event{
 		Type: driver.PermissionAsked, ID: a.id, Tool: tool, Text: a.what, Options: options,
 		Args: args.encoded(), Cut: unsure, Paths: c.absolute(tool, p.part.Dir), Raw: m.raw,
 	})
+}
+
+// namedBy finds the name of a tool in what may be answered, where the question does not say it. It is for
+// people to read and for nothing else: which server's tool that is nobody says.
+func namedBy(options []driver.Option) string {
+	for _, o := range options {
+		if _, name, ok := strings.Cut(o.Label, ": "); ok && o.Kind == "allow_always" && identifier.MatchString(name) {
+			return name + ": "
+		}
+	}
+	return ""
 }
 
 // verbFor begins the line that says what is asked.

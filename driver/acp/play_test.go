@@ -130,6 +130,22 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
+// A question that does not say what for is given the name that stands in its answers, for people alone.
+func TestNamelessQuestion(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		f.print(`{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s1",` +
+			`"toolCall":{"toolCallId":"c1","title":"{\"text\":\"busy\"}","kind":"other","rawInput":{"text":"busy"}},` +
+			`"options":[{"optionId":"a","name":"Always Allow in project: set_status","kind":"allow_always"},{"optionId":"n","name":"Reject","kind":"reject_once"}]}}`)
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	if q := s.of(driver.PermissionAsked)[0]; q.Tool != "other" || q.Text != `set_status: {"text":"busy"}` {
+		t.Errorf("asked %+v", q)
+	}
+}
+
 // Two questions with one id are two questions.
 func TestSameID(t *testing.T) {
 	s := newScene(t, driver.Work, "go")
