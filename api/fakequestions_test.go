@@ -58,6 +58,14 @@ func (f *fake) RevokeStanding(_ context.Context, by engine.Actor, id string) (ui
 	return 12, nil
 }
 
+func (f *fake) LiftLimit(ctx context.Context, by engine.Actor, agent string) (uint64, error) {
+	if _, err := f.Agent(ctx, agent); err != nil {
+		return 0, err
+	}
+	f.said(by, "retry %s", agent)
+	return 13, nil
+}
+
 func (f *fake) Usage(context.Context) (engine.UsageTable, error) {
 	return engine.UsageTable{Agents: []engine.UsageRow{{Agent: "coder", Sessions: 2, InputTokens: 3, CostUSD: 0.5}}}, f.answer()
 }

@@ -16,6 +16,7 @@ type QuestionBackend interface {
 	Standing(ctx context.Context) ([]engine.StandingView, error)
 	RevokeStanding(ctx context.Context, by engine.Actor, id string) (uint64, error)
 	Usage(ctx context.Context) (engine.UsageTable, error)
+	LiftLimit(ctx context.Context, by engine.Actor, agent string) (uint64, error)
 }
 
 // Questions are those that wait for a person.
@@ -74,6 +75,11 @@ func questionRoutes() []route {
 			answer((*Server).revokeStanding),
 		},
 		{
+			"retry-agent", post, "/agents/{name}/retry", "Try a provider again before its time",
+			"Of an agent that is rate limited: it is started again as what is wanted of it says, though its provider has said to wait longer. No agent may (X10).",
+			answer((*Server).retryAgent),
+		},
+		{
 			"list-usage", get, "/usage", "What was used",
 			"Tokens and cost as agents report them themselves: by agent, by day (UTC), by run.",
 			answer((*Server).usage),
@@ -113,6 +119,14 @@ func (s *Server) revokeStanding(ctx context.Context, in *standingIn) (*Ordered, 
 		return nil, err
 	}
 	seq, err := s.engine.RevokeStanding(ctx, s.actor(ctx), in.ID)
+	return &Ordered{Seq: seq}, err
+}
+
+func (s *Server) retryAgent(ctx context.Context, in *agentIn) (*Ordered, error) {
+	if err := callerIn(ctx).mayOrder("limit_lifted", in.Name, ""); err != nil {
+		return nil, err
+	}
+	seq, err := s.engine.LiftLimit(ctx, s.actor(ctx), in.Name)
 	return &Ordered{Seq: seq}, err
 }
 

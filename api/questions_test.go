@@ -20,6 +20,7 @@ var questionsAsked = []askedOnce{
 	{"answer-question", "POST", "/questions/q1/answer", `{"allow":true,"scope":"session"}`, `"seq":11`},
 	{"list-standing", "GET", "/standing", "", `"standing" "id":"s1" "session_id":"" "allow":true "by":"human/sam"`},
 	{"revoke-standing", "DELETE", "/standing/s1", "", `"seq":12`},
+	{"retry-agent", "POST", "/agents/coder/retry", "", `"seq":13`},
 	{"list-usage", "GET", "/usage", "", `"agents" "agent":"coder" "sessions":2 "days":[] "runs":[]`},
 }
 
@@ -35,10 +36,11 @@ func TestQuestionOrders(t *testing.T) {
 	_, yes := c.AnswerQuestion(ctx, "q1", engine.QuestionAnswer{Allow: true, Scope: "always"})
 	_, words := c.AnswerQuestion(ctx, "q1", engine.QuestionAnswer{Option: "y", Text: "with a word"})
 	_, revoked := c.RevokeStanding(ctx, "s1")
-	if err := errors.Join(yes, words, revoked); err != nil {
+	_, retried := c.RetryAgent(ctx, "coder")
+	if err := errors.Join(yes, words, revoked, retried); err != nil {
 		t.Error(err)
 	}
-	want := []string{`answer q1 {"allow":true,"scope":"always"}`, `answer q1 {"option":"y","text":"with a word"}`, `revoke s1`}
+	want := []string{`answer q1 {"allow":true,"scope":"always"}`, `answer q1 {"option":"y","text":"with a word"}`, `revoke s1`, `retry coder`}
 	for i, line := range want {
 		if i >= len(s.fake.orders) || !strings.HasPrefix(s.fake.orders[i], "human ") || !strings.HasSuffix(s.fake.orders[i], ": "+line) {
 			t.Fatalf("orders: %q\nwant %s at %d", s.fake.orders, line, i)
@@ -69,7 +71,7 @@ func TestAgentsAnswerNothing(t *testing.T) {
 	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
 	for _, session := range []string{"coder-17", "reviewer-1", "build@r1-2"} {
 		for path, status := range map[string]int{
-			"POST /questions/q1/answer": 409, "DELETE /standing/s1": 409,
+			"POST /questions/q1/answer": 409, "DELETE /standing/s1": 409, "POST /agents/reviewer/retry": 409,
 			"GET /questions": 200, "GET /questions/q1": 200, "GET /standing": 200, "GET /usage": 200,
 		} {
 			method, path, _ := strings.Cut(path, " ")
@@ -77,7 +79,7 @@ func TestAgentsAnswerNothing(t *testing.T) {
 			r := httptest.NewRequestWithContext(asSession(t.Context(), session), method, Base+path, strings.NewReader(`{"allow":true}`))
 			r.Header.Set("Content-Type", "application/json")
 			h.ServeHTTP(w, r)
-			if w.Code != status || status == 409 && (problemText(t, w.Body.String()).Refusal.Row != "X10" || !strings.Contains(w.Body.String(), "only a person answers")) {
+			if w.Code != status || status == 409 && (problemText(t, w.Body.String()).Refusal.Row != "X10" || strings.Contains(path, "/q") && !strings.Contains(w.Body.String(), "only a person answers")) {
 				t.Errorf("%s: %s %s: %d %s", session, method, path, w.Code, w.Body)
 			}
 		}

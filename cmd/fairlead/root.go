@@ -90,7 +90,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (the state does not allow
 	}
 	add("begin", a.demoVerb(), a.initVerb(), a.upVerb(), a.downVerb())
 	add("see", a.psVerb(), a.whyVerb(), a.watchVerb(), a.eventsVerb(), a.usageVerb(), a.openVerb())
-	add("steer", a.commandVerb("start"), a.commandVerb("stop"), a.commandVerb("once"), a.commandVerb("cleanup"), a.holdVerb(), a.releaseVerb())
+	add("steer", a.commandVerb("start"), a.commandVerb("stop"), a.commandVerb("once"), a.commandVerb("cleanup"), a.retryVerb(), a.holdVerb(), a.releaseVerb())
 	add("crew", a.teamVerb(), a.summonVerb(), a.wakeVerb(), a.sleepVerb(), a.soulVerb(), a.transcriptVerb())
 	add("talk", a.channelsVerb(), a.sayVerb(), a.grantVerb(), a.skipVerb(), a.overrideVerb(), a.assignVerb(), a.removeVerb(), a.disableVerb(), a.enableVerb())
 	add("work", a.runVerb(), a.runsVerb(), a.resumeVerb(), a.cancelVerb())

@@ -32,6 +32,28 @@ and the newest are kept. Limits on them stand in fairlead.yaml.`,
 	}
 }
 
+func (a *app) retryVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "retry AGENT",
+		Short: "Try the provider of a rate-limited agent again before its time",
+		Long: `An agent whose provider takes nothing more is not started until the provider has said, and its
+wish stays. This starts it now, as what is wanted of it says: you have bought more, or know better.`,
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeAgents,
+		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+			done, err := client.RetryAgent(ctx, words[0])
+			if err != nil {
+				return faulty(err)
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"seq": done.Seq, "agent": words[0]})
+			}
+			_, err = fmt.Fprintf(a.out, "%s is tried again\n", plain(words[0]))
+			return err
+		}),
+	}
+}
+
 func (a *app) printUsage(used engine.UsageTable) error {
 	if len(used.Agents)+len(used.Days)+len(used.Runs) == 0 {
 		_, err := fmt.Fprintln(a.out, "nobody has reported any use yet")

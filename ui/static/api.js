@@ -332,6 +332,8 @@ export const answerQuestion = (id, body) => post(`/questions/${name(id)}/answer`
 export const standing = () => get('/standing');
 /** @param {string} id @returns {Promise<{seq: number}>} */
 export const revokeStanding = async (id) => (await ask(`/standing/${name(id)}`, { method: 'DELETE' })).json();
+/** @param {string} agent @returns {Promise<{seq: number}>} */
+export const retryAgent = (agent) => post(`/agents/${name(agent)}/retry`, {});
 /** @returns {Promise<UsageTable>} */
 export const usage = () => get('/usage');
 

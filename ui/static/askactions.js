@@ -3,6 +3,7 @@
 
 import * as api from './api.js';
 import { refreshAsks } from './asks.js';
+import { markStale } from './feed.js';
 import { order } from './orders.js';
 import { plain } from './text.js';
 
@@ -18,3 +19,8 @@ export const answerAsk = (id, body, words) => order(answerKey(id), `${plain(id, 
 
 /** @param {string} id */
 export const revokeStanding = (id) => order(revokeKey(id), `${plain(id, 40)} stands no longer`, () => api.revokeStanding(id), then);
+
+/** @param {string} agent */
+export const retryKey = (agent) => `retry ${agent}`;
+/** @param {string} agent whose provider takes nothing more for now */
+export const retryAgent = (agent) => order(retryKey(agent), `${plain(agent, 60)} is tried again`, () => api.retryAgent(agent), { after: () => markStale([agent]) });

@@ -173,6 +173,14 @@ func (f *Fake) waitingAsks() []map[string]any {
 
 func (f *Fake) askRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /api/v1/questions/{id}/answer", f.postAsked)
+	mux.HandleFunc("POST /api/v1/agents/{name}/retry", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if a := f.find(r.PathValue("name")); a != nil {
+			a.LimitedUntil, a.LimitedWhy = nil, ""
+		}
+		answer(w, http.StatusOK, map[string]any{"seq": len(f.changes)})
+	})
 	mux.HandleFunc("GET /api/v1/standing", func(w http.ResponseWriter, _ *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()

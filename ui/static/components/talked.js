@@ -1,6 +1,7 @@
 // What is known of the program behind an agent: what it says of itself, what it
 // waits for, which conversation it holds, and what really keeps it in bounds.
 
+import { retryAgent, retryKey } from '../askactions.js';
 import { asksOf, limitedUntil } from '../askwords.js';
 import { skew } from '../api.js';
 import { moment, shortClock, span } from '../format.js';
@@ -8,6 +9,7 @@ import { html } from '../lib.js';
 import { now, seenUntil } from '../state.js';
 import { plain } from '../text.js';
 import { go } from '../view.js';
+import { Act, Fault } from './act.js';
 import { Icon } from './marks.js';
 
 /** @param {{agent: import('../api.js').Agent}} props */
@@ -20,7 +22,8 @@ export function Talked({ agent: a }) {
   return html`<div class="talked">
     ${a.says?.text && html`<p class="says"><q>${plain(a.says.text, 300)}</q>${Number.isFinite(at) && html` <span class="soft num">${span(seenUntil.value + skew.ms - at)} ago</span>`}</p>`}
     ${asks > 0 && html`<p class="talked-ask"><${Icon} name="look" /><a class="link" href="#/inbox" onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); go('inbox'); } }}>${plain(asksOf(a), 200)}</a>${asks > 1 && html` <span class="soft">and ${asks - 1} more</span>`}</p>`}
-    ${Number.isFinite(until) && html`<p class="talked-limit"><${Icon} name="clock" /><span>rate limited until <time class="num" datetime=${plain(a.limited_until, 40)}>${shortClock(until)}</time>${a.limited_why ? html`: <span class="soft">${plain(a.limited_why, 200)}</span>` : ''}</span></p>`}
+    ${Number.isFinite(until) && html`<p class="talked-limit"><${Icon} name="clock" /><span>rate limited until <time class="num" datetime=${plain(a.limited_until, 40)}>${shortClock(until)}</time>${a.limited_why ? html`: <span class="soft">${plain(a.limited_why, 200)}</span>` : ''}</span></p>
+      <div class="talked-retry"><${Act} at=${retryKey(a.name)} look="quiet" icon="play" label="Try again now" hint="Before its provider said so" act=${() => retryAgent(a.name)} /><${Fault} at=${retryKey(a.name)} /></div>`}
     ${denied > 0 && html`<p class="soft">${denied === 1 ? 'one thing was' : `${denied} things were`} denied in this session</p>`}
     ${c && html`<p class="soft talked-program">${[c.program, c.model && `model ${c.model}`, c.mode && `mode ${c.mode}`].filter(Boolean).map((w) => plain(w, 120)).join(', ')}
       ${c.id && html`<span>, conversation <code>${plain(c.id, 80)}</code>${c.resumed ? ', gone on with' : ''}</span>`}${c.at && html`<span>, since <time class="num">${moment(Date.parse(c.at), now.value)}</time></span>`}</p>
