@@ -195,9 +195,9 @@ func (p *play) tellCall(t *trackedCall, raw json.RawMessage) {
 	p.untold = slices.DeleteFunc(p.untold, func(other *trackedCall) bool { return other == t })
 	p.words = ""
 	tool := t.call.tool(serverName)
-	args, unsure := t.call.arguments(tool)
+	args, cut := t.call.told(tool, p.part.Dir)
 	p.stage.Out.Tell(speech.Event{
-		Type: driver.ToolCalled, Tool: tool, Text: t.call.what(tool, p.part.Dir), Args: args.encoded(), Cut: unsure, Raw: raw,
+		Type: driver.ToolCalled, Tool: tool, Text: t.call.what(tool, p.part.Dir), Args: args, Cut: cut, Raw: raw,
 	})
 }
 

@@ -87,32 +87,6 @@ const callPathsMax = 256 // of one call; as many as an event takes
 
 var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
 
-// teamTools are those of our own MCP server. Programs call them by the server's name and theirs with
-// something between; another server whose name begins like ours must not pass for it.
-var teamTools = []string{"turn_complete", "pass", "wait", "say", "report_step", "set_status", "ask_human", "who_is_here"}
-
-// toolWords are the programs' names of tools, without case and separators, in our words: those of
-// Claude Code, which the patterns of fairlead.yaml are written in.
-var toolWords = map[string]string{
-	"write": "Write", "writefile": "Write", "createfile": "Write", "writetextfile": "Write",
-	"edit": "Edit", "editfile": "Edit", "replace": "Edit", "applypatch": "Edit", "patch": "Edit", "strreplace": "Edit",
-	"multiedit": "Edit", "strreplacebasededittool": "Edit", "strreplaceeditor": "Edit", "notebookedit": "NotebookEdit",
-	"bash": "Bash", "shell": "Bash", "runshellcommand": "Bash", "execcommand": "Bash", "localshell": "Bash", "runcommand": "Bash",
-	"read": "Read", "readfile": "Read", "readmanyfiles": "Read", "view": "Read", "readtextfile": "Read",
-	"glob": "Glob", "list": "Glob", "ls": "Glob", "listdirectory": "Glob", "findfiles": "Glob",
-	"grep": "Grep", "grepsearch": "Grep", "searchfilecontent": "Grep", "ripgrep": "Grep",
-	"webfetch": "WebFetch", "websearch": "WebSearch", "googlewebsearch": "WebSearch",
-}
-
-// kindWords are what a program's own classes of tools mean, where it gives no name that is known. To
-// delete and to move are changes of files.
-var kindWords = map[string]string{
-	"execute": "Bash", "edit": "Edit", "delete": "Edit", "move": "Edit", "read": "Read", "fetch": "WebFetch",
-}
-
-// changing are the classes that do something: a title is never believed against them.
-var changing = []string{"execute", "edit", "delete", "move"}
-
 // tool is the call's tool in our words, or, where none fits, in the program's own. server is
 // what our own MCP server is called.
 func (c toolCall) tool(server string) string {
@@ -143,38 +117,6 @@ func (c toolCall) tool(server string) string {
 
 const titleBytesMax = 100 // of a tool's name; a longer one is a sentence
 
-// ours is a program's name of a tool in our words; empty where it is none of those we know.
-func ours(name, server string) string {
-	if strings.HasPrefix(name, "mcp__") && !strings.HasPrefix(name, "mcp__acp__") {
-		return clip(oneLine(name), titleBytesMax)
-	}
-	name = strings.TrimPrefix(name, "mcp__acp__") // an adapter's own tools, which stand for the plain ones
-	for _, sep := range []string{"__", "_", "-", ":", "."} {
-		if rest, ok := strings.CutPrefix(name, server+sep); ok && slices.Contains(teamTools, rest) {
-			return "mcp__" + server + "__" + rest
-		}
-	}
-	return toolWords[strings.Map(func(r rune) rune {
-		if strings.ContainsRune("_- .", r) {
-			return -1
-		}
-		return r
-	}, strings.ToLower(name))]
-}
-
-// spellings are the names of arguments that mean the same, the one of Claude Code first.
-var spellings = map[string][][]string{
-	"Write":    {fileSpellings, {"content", "contents", "file_text", "text"}},
-	"Edit":     {fileSpellings, {"old_string", "oldString", "old_str", "oldText"}, {"new_string", "newString", "new_str", "newText"}},
-	"Read":     {fileSpellings},
-	"Bash":     {{"command", "cmd", "script"}},
-	"Glob":     {{"path", "dir_path", "dirPath", "directory"}, {"pattern"}},
-	"Grep":     {{"path", "dir_path", "dirPath", "directory"}, {"pattern", "regex", "query"}},
-	"WebFetch": {{"url", "uri"}},
-}
-
-var fileSpellings = []string{"file_path", "filePath", "filepath", "absolute_path", "absolutePath", "path", "file"}
-
 // arguments are what the tool is called with, spelled as Claude Code spells it as far as that is known.
 // A command or a path is taken from no title: titles are shortened, and half a command is another one.
 // unsure names those that were given in two spellings with two values: which of them the program
@@ -204,6 +146,15 @@ func (c toolCall) arguments(tool string) (args fields, unsure []string) {
 	}
 	c.fill(tool, args)
 	return args, slices.Compact(unsure)
+}
+
+// told is the arguments as an event has them, and which of them nobody may judge by.
+func (c toolCall) told(tool, dir string) (args json.RawMessage, cut []string) {
+	of, cut := c.arguments(tool)
+	if tool == "Bash" && c.elsewhere(dir) && !slices.Contains(cut, "command") {
+		cut = append(cut, "command")
+	}
+	return of.encoded(), cut
 }
 
 // encoded is the arguments as one object; none where there are none.
@@ -286,6 +237,32 @@ func (c toolCall) absolute(tool, dir string) []string {
 		}
 	}
 	return all
+}
+
+// elsewhere says whether a command runs in another folder than the session's: what its words mean is
+// another thing then, and nobody is to judge it by them.
+func (c toolCall) elsewhere(dir string) bool {
+	for _, name := range []string{"cwd", "workdir", "directory", "dir", "working_directory"} {
+		at := c.input.text(name)
+		if at == "" {
+			continue
+		}
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(dir, at)
+		}
+		if filepath.Clean(at) != filepath.Clean(dir) && resolved(at) != resolved(dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// resolved is a folder without links, as far as it is there.
+func resolved(dir string) string {
+	if to, err := filepath.EvalSymlinks(dir); err == nil {
+		return to
+	}
+	return filepath.Clean(dir)
 }
 
 // commandLine is a command as one line for a shell, also where it comes as a list of words.

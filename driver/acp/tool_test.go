@@ -145,6 +145,24 @@ func TestToolWords(t *testing.T) {
 	}
 }
 
+// A command that runs in another folder is not judged by its words.
+func TestElsewhere(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"command":"rm x","cwd":"/work/repo"}`:   "[]",
+		`{"command":"rm x","cwd":"/work/repo/."}`: "[]",
+		`{"command":"rm x","cwd":"/etc"}`:         "[command]",
+		`{"command":"rm x","directory":"sub"}`:    "[command]",
+		`{"command":"rm x","workdir":""}`:         "[]",
+		`{"command":"rm x","cmd":"y","cwd":"/x"}`: "[command]",
+		`{"file_path":"x","directory":"sub"}`:     "[command]",
+	} {
+		c := readToolCall(objectOf(json.RawMessage(`{"kind":"execute","rawInput":` + input + `}`)))
+		if _, cut := c.told("Bash", "/work/repo"); fmt.Sprint(cut) != want {
+			t.Errorf("%s: %v, want %s", input, cut, want)
+		}
+	}
+}
+
 // Options stay in the program's order with the program's words; one that switches the mode too is
 // no plain yes.
 func TestOptions(t *testing.T) {
