@@ -33,8 +33,12 @@ func (d *desktop) name() string { return "desktop" }
 // words are the program and its arguments. Text is an argument of its own, never a part of
 // a script, and never what could be taken for an option.
 func (d *desktop) words(n Notice) []string {
-	title := "Fairlead: " + unmarked.Replace(n.Workflow) + " waits for you"
-	body := unmarked.Replace(n.Why + ": fairlead approve " + n.Run + " " + n.Step)
+	who, how := n.Workflow, "fairlead approve "+n.Run+" "+n.Step
+	if n.Agent != "" {
+		who, how = n.Agent, "fairlead inbox"
+	}
+	title := "Fairlead: " + unmarked.Replace(who) + " waits for you"
+	body := unmarked.Replace(n.Why + ": " + how)
 	if d.system == "darwin" {
 		return []string{
 			"osascript", "-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run",

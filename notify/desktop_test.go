@@ -45,6 +45,15 @@ func TestDesktop(t *testing.T) {
 	}
 }
 
+// An agent's question is answered where everything that waits is listed.
+func TestDesktopOfAgents(t *testing.T) {
+	words := newDesktop().words(clean(Notice{Kind: "permission", Agent: "coder", Why: "coder asks for permission (q7)"}))
+	title, body := words[len(words)-2], strings.TrimSpace(words[len(words)-1])
+	if title != "Fairlead: coder waits for you" || body != "coder asks for permission (q7): fairlead inbox" {
+		t.Errorf("%q: %q", title, body)
+	}
+}
+
 // Each way not to reach a screen says what it would take, and whether another try is worth it.
 func TestNoDesktop(t *testing.T) {
 	screen(t, "echo hunter2 >&2; exit 3")

@@ -20,19 +20,21 @@ const (
 
 // Notice says that a person is waited for.
 type Notice struct {
-	Kind            string    `json:"kind"` // step: a step of a run waits for an answer
+	Kind            string    `json:"kind"` // step: a step of a run waits for an answer; permission, question, resume: an agent asks
 	Run             string    `json:"run_id"`
 	Step            string    `json:"step_id"`
 	Workflow        string    `json:"workflow_name"`
 	Why             string    `json:"why"`
 	Since           time.Time `json:"since"`             // UTC
 	ManualInputPath string    `json:"manual_input_path"` // an answer can also be put there, as a JSON file
+	Agent           string    `json:"agent,omitempty"`   // who asks; empty of a step
 }
 
 // question is what a notice is about; the same question is told of once.
 type question struct {
-	run, step string
-	since     time.Time
+	run, step, agent string
+	why              string // names an agent's question: two of them may have one time
+	since            time.Time
 }
 
 // Options say who is told. The zero value tells nobody.
@@ -126,7 +128,7 @@ func open(faces []face, log *slog.Logger) *Teller {
 // is. When a queue is full the notice is dropped there, and that is logged once.
 func (t *Teller) Tell(n Notice) {
 	n = clean(n)
-	q := question{n.Run, n.Step, n.Since}
+	q := question{n.Run, n.Step, n.Agent, n.Why, n.Since}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed || t.told[q] {

@@ -104,11 +104,15 @@ func TestOnce(t *testing.T) {
 		later := asked(1)
 		later.Since = later.Since.Add(time.Microsecond) // the step was done again, and asks again
 		tell.Tell(later)
+		both := later.Since // two questions of agents in one append have one time
+		for _, id := range []string{"q1", "q2", "q1"} {
+			tell.Tell(Notice{Kind: "permission", Agent: "coder", Why: "coder asks for permission (" + id + ")", Since: both})
+		}
 		timeless := Notice{Step: "old"} // nobody knows whether it is the same question
 		tell.Tell(timeless)
 		tell.Tell(timeless)
 		synctest.Wait()
-		if got, want := d.tried(), []string{"s1@0s", "s2@0s", "s1@0s", "old@0s", "old@0s"}; !slices.Equal(got, want) {
+		if got, want := d.tried(), []string{"s1@0s", "s2@0s", "s1@0s", "@0s", "@0s", "old@0s", "old@0s"}; !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	})
@@ -121,7 +125,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			tell.Tell(asked(n))
 			synctest.Wait()
 		}
-		if len(tell.told) != rememberMax || len(tell.order) != rememberMax || tell.told[question{"r1", "s99", asked(99).Since}] || !tell.told[question{"r1", "s100", asked(100).Since}] {
+		if len(tell.told) != rememberMax || len(tell.order) != rememberMax || tell.told[question{"r1", "s99", "", asked(99).Why, asked(99).Since}] || !tell.told[question{"r1", "s100", "", asked(100).Why, asked(100).Since}] {
 			t.Errorf("%d questions are remembered, in order %d", len(tell.told), len(tell.order))
 		}
 	})

@@ -16,6 +16,7 @@ const (
 // so one that is too long is left out.
 func clean(n Notice) Notice {
 	n.Kind, n.Run, n.Step = harmless(n.Kind, idMax), harmless(n.Run, idMax), harmless(n.Step, idMax)
+	n.Agent = harmless(n.Agent, idMax)
 	n.Workflow, n.Why = harmless(n.Workflow, wordsMax), harmless(n.Why, wordsMax)
 	n.Since = n.Since.UTC().Round(0)
 	if len(n.ManualInputPath) > pathMax || !filepath.IsAbs(n.ManualInputPath) {

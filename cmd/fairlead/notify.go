@@ -45,6 +45,6 @@ func (d *daemon) keepFromAgents(names []string) {
 func notice(item engine.InboxItem) notify.Notice {
 	return notify.Notice{
 		Kind: item.Kind, Run: item.Run, Step: item.Step, Workflow: item.Workflow, Why: item.Why,
-		Since: item.Since, ManualInputPath: item.Path,
+		Since: item.Since, ManualInputPath: item.Path, Agent: item.Agent,
 	}
 }
