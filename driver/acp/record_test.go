@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,11 +55,19 @@ func TestRecord(t *testing.T) {
 	if os.Getenv(recordVariable) == "" {
 		t.Skip("set " + recordVariable + "=1 to record real programs anew; it takes a minute or two")
 	}
-	for name, program := range map[string]func(testing.TB, *scriptmodel.Server) live.Program{"opencode": live.Opencode, "qwen": live.Qwen} {
+	all := []string{"allow", "deny", "cancel", "error", "talk", "resume", "outside", "tools"}
+	for name, r := range map[string]struct {
+		program func(testing.TB, *scriptmodel.Server) live.Program
+		scenes  []string
+	}{
+		"opencode": {live.Opencode, all},
+		"qwen":     {live.Qwen, all},
+		"example":  {exampleAgent, []string{"deny", "cancel", "talk"}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			p := program(t, scriptmodel.Start(t))
+			p := r.program(t, scriptmodel.Start(t))
 			conversations := make(map[string]string)
-			for _, scene := range []string{"allow", "deny", "cancel", "error", "talk", "resume", "outside", "tools"} {
+			for _, scene := range r.scenes {
 				t.Run(scene, func(t *testing.T) { record(t, p, name, scene, conversations) })
 			}
 			for _, left := range p.Left() {
@@ -66,6 +75,17 @@ func TestRecord(t *testing.T) {
 			}
 		})
 	}
+}
+
+// exampleAgent is the example of the library that peer stands on: it says what it says, whatever the
+// prompt is, and numbers its calls anew with each.
+func exampleAgent(t testing.TB, _ *scriptmodel.Server) live.Program {
+	home := t.TempDir()
+	file := filepath.Join(home, "example")
+	if out, err := exec.Command("go", "build", "-o", file, "github.com/coder/acp-go-sdk/example/agent").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return live.Program{Name: "example", Driver: "acp", Home: home, Command: []string{file}}
 }
 
 func record(t *testing.T, p live.Program, name, scene string, conversations map[string]string) {
