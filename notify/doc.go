@@ -19,8 +19,12 @@
 //	{"kind":"step","run_id":"…","step_id":"…","workflow_name":"…","why":"…",
 //	 "since":"2026-11-21T10:00:00.123456Z","manual_input_path":"…"}
 //
+// Of a question of an agent kind is permission, question or resume, agent says whose it is, why
+// which one (q17), and run and step are empty but in a step's session. Nothing that an agent has
+// said is in it.
+//
 // Any answer of 200 to 299 is a delivery, and what it says is not read. A notice can arrive
-// twice, when an answer was lost on its way: run_id, step_id and since say which it is.
+// twice, when an answer was lost on its way: run_id, step_id, agent, why and since say which it is.
 //
 // # Whom it trusts
 //
