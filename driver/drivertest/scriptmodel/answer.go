@@ -73,7 +73,8 @@ type answer struct {
 
 	words int           // the text in so many pieces,
 	pause time.Duration // with so much between them
-	hold  bool          // the end never comes
+	hold  bool          // nothing more, until LetGo,
+	after string        // and then this
 
 	status     int // an error instead
 	retryAfter string
@@ -130,20 +131,23 @@ func (q question) answer() answer {
 			last = t.Text
 		}
 	}
-	next := a.list(q.turns[at].Text, done)
+	next, after := a.list(q.turns[at].Text, done)
 	if next == nil {
 		a.text = fmt.Sprintf("Done after %d calls. The last result: %.*s", done, quoteMax, last)
 		return a
 	}
 	q.do(&a, next[0], next[1])
+	if a.hold {
+		a.after = after
+	}
 	return a
 }
 
 // list reads what holds for the whole prompt into the answer, and gives the item (verb, rest) that
 // comes after so many calls; nil where none is left. Words that do not call end an answer, so they
-// are not counted: whoever reaches them goes no further.
-func (a *answer) list(prompt string, done int) []string {
-	var next []string
+// are not counted: whoever reaches them goes no further. What is to be said after the item is given
+// besides.
+func (a *answer) list(prompt string, done int) (next []string, after string) {
 	for _, m := range item.FindAllStringSubmatch(prompt, -1) {
 		verb, rest := m[1], strings.TrimSpace(m[2])
 		switch {
@@ -152,6 +156,8 @@ func (a *answer) list(prompt string, done int) []string {
 		case verb == "usage":
 			in, out, _ := strings.Cut(rest, " ")
 			a.in, a.out = number(in), number(out)
+		case next != nil && verb == "say" && after == "":
+			after = "\n" + words(rest)
 		case next != nil:
 		case !slices.Contains([]string{"say", "slow", "hold", "error"}, verb) && done > 0:
 			done--
@@ -159,17 +165,20 @@ func (a *answer) list(prompt string, done int) []string {
 			next = []string{verb, rest}
 		}
 	}
-	return next
+	return next, after
 }
+
+// words are what is to be said; a line's end is written as in a program.
+func words(rest string) string { return strings.ReplaceAll(rest, `\n`, "\n") }
 
 func (q question) do(a *answer, verb, rest string) {
 	first, second, _ := strings.Cut(rest, " ")
 	second = strings.TrimSpace(second)
 	switch verb {
 	case "say":
-		a.text = strings.ReplaceAll(rest, `\n`, "\n")
+		a.text = words(rest)
 	case "hold":
-		a.text, a.hold = rest, true
+		a.text, a.hold = words(rest), true
 	case "slow":
 		a.words, a.pause = min(number(first), slowWordsMax), time.Duration(number(second))*time.Millisecond
 		var b strings.Builder

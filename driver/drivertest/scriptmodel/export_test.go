@@ -8,7 +8,7 @@ import (
 
 // Answer is what a request is answered, without a port.
 func Answer(inChat bool, body []byte) string {
-	s := &Server{changed: make(chan struct{}), over: make(chan struct{})}
+	s := &Server{changed: make(chan struct{}), letGo: make(chan struct{}), over: make(chan struct{})}
 	path := "/v1/responses"
 	if inChat {
 		path = "/v1/chat/completions"

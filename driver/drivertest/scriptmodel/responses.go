@@ -174,6 +174,11 @@ func (r *responses) stream(e *events, a answer) {
 			if !heard {
 				return
 			}
+			if a.hold { // let go: now it is whole
+				a.text += a.after
+				items[i] = r.items(a)[i]
+				it = items[i]
+			}
 		}
 		send("response.output_item.done", map[string]any{"output_index": i, "item": it})
 	}

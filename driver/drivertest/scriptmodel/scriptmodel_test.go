@@ -127,6 +127,22 @@ func TestChat(t *testing.T) {
 	}
 }
 
+// What is held is held until the test lets go; then the rest is said.
+func TestLetGo(t *testing.T) {
+	t.Parallel()
+	s := scriptmodel.Start(t)
+	const prompt = "do: hold wait\ndo: say for it"
+	chat := post(t, s, "/chat/completions", `{"stream":true,"tools":`+tools+`,"messages":[`+user(prompt)+`]}`)
+	whole := post(t, s, "/responses", `{"stream":true,"tools":[{"type":"function","name":"x"}],"input":[`+user(prompt)+`]}`)
+	s.LetGo()
+	if all := strings.Join(stream(t, chat), " "); !strings.Contains(all, `"\nfor it"`) || !strings.HasSuffix(all, "[DONE]") {
+		t.Errorf("after LetGo it said %s", all)
+	}
+	if all := stream(t, whole); !strings.Contains(all[len(all)-1], `"wait\nfor it"`) {
+		t.Errorf("after LetGo the response is %s", all[len(all)-1])
+	}
+}
+
 // What is held is held until the program hangs up; nothing else waits for it.
 func TestHeld(t *testing.T) {
 	t.Parallel()

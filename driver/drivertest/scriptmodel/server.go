@@ -12,7 +12,8 @@
 //	do: say TEXT               the last words of the answer; \n is a line's end
 //	do: think TEXT             said as a thought, before each answer to this prompt
 //	do: slow N MS              N words, MS milliseconds between them
-//	do: hold TEXT              TEXT, and then nothing more until the program hangs up
+//	do: hold TEXT              TEXT, and then nothing more until the program hangs up or the test
+//	                           lets go; then what the next `do: say` says
 //	do: error CODE SECONDS     an error of HTTP, with Retry-After where SECONDS are given
 //	do: usage IN OUT           what each answer to this prompt is said to have used
 //
@@ -20,7 +21,7 @@
 // that it chooses. What came is kept for the test to read: the words, the tools that were offered,
 // and what was answered.
 //
-// The one promise: the same request is given the same answer, whatever was asked before.
+// The one promise: the same request is given the same words, whatever was asked before.
 package scriptmodel
 
 import (
@@ -74,13 +75,14 @@ type Server struct {
 	mu       sync.Mutex
 	requests []Request
 	changed  chan struct{} // closed and made anew with each request
+	letGo    chan struct{} // closed by LetGo
 	over     chan struct{} // closed at the end: nobody is held any longer
 }
 
 // Start opens the model on a port of the loopback; it is gone with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{changed: make(chan struct{}), over: make(chan struct{})}
+	s := &Server{changed: make(chan struct{}), letGo: make(chan struct{}), over: make(chan struct{})}
 	web := httptest.NewServer(s) // 127.0.0.1, and where that is not to be had ::1
 	s.URL = web.URL + "/v1"
 	t.Cleanup(func() {
@@ -104,6 +106,9 @@ func (s *Server) Changed() <-chan struct{} {
 	defer s.mu.Unlock()
 	return s.changed
 }
+
+// LetGo ends what is held, now and from now on. It may be called once.
+func (s *Server) LetGo() { close(s.letGo) }
 
 // keep says false where there are too many.
 func (s *Server) keep(r Request) bool {
@@ -170,7 +175,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case of.streams():
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.Header().Set("Cache-Control", "no-cache")
-		of.stream(&events{w: w, gone: r.Context().Done(), over: s.over}, a)
+		of.stream(&events{w: w, gone: r.Context().Done(), over: s.over, letGo: s.letGo}, a)
 	default:
 		reply(w, of.whole(a))
 	}

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver/drivertest/scriptmodel"
+	"github.com/fairlead-dev/fairlead/driver/live"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/holder"
+)
+
+// cruise is a ship with a real program aboard, which has a model without a mind.
+type cruise struct {
+	*ship
+	model   *scriptmodel.Server
+	program live.Program
+	exe     string   // fairlead, as it is shipped: programs start it, too
+	env     []string // the daemon's own, and nothing besides
+}
+
+// liveWait is far more than a program needs to start on a machine that has other things to do.
+const liveWait = 90 * time.Second
+
+// embark starts a daemon with one agent, coder, in an environment that holds nothing.
+func embark(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server) live.Program) *cruise {
+	t.Helper()
+	model := scriptmodel.Start(t)
+	p := ready(t, model)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{}
+	for _, kv := range p.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		env[name] = value
+	}
+	c := &cruise{
+		ship: &ship{t: t, dir: dir}, model: model, program: p,
+		exe: exe, env: live.Bare(p.Home),
+	}
+	c.putJSON("fairlead.yaml", map[string]any{
+		"version":    1,
+		"agents":     map[string]any{"coder": map[string]any{"driver": p.Driver, "command": p.Command, "workspace": "coder", "env": env, "turn_timeout": "10m"}},
+		"channels":   map[string]any{"talk": map[string]any{"agents": []string{"coder"}}},
+		"turnConfig": map[string]any{"defaultTimeoutSeconds": 600},
+	})
+	c.sail()
+	t.Cleanup(func() {
+		if c.daemon == nil {
+			c.sail()
+		}
+		if out, code := c.fairlead("down", "--now"); code != exitDone {
+			t.Errorf("fairlead down --now: exit code %d: %s", code, out)
+			c.kill()
+			return
+		}
+		_ = c.daemon.Wait()
+		if strays, err := holder.Strays(dir); err != nil || len(strays) > 0 {
+			t.Errorf("processes were left behind: %+v, %v", strays, err)
+		}
+		c.await("nothing is left of the program", func() bool { return len(p.Left()) == 0 })
+		for _, way := range p.Way.Tried() {
+			if !slices.Contains(p.May, way) {
+				t.Errorf("%s wanted to get out: %s", p.Name, way)
+			}
+		}
+	})
+	return c
+}
+
+// sail starts the daemon and waits until it says that it is ready.
+func (c *cruise) sail() {
+	c.t.Helper()
+	cmd := exec.Command(c.exe, "up", "--dir", c.dir, "--listen", "127.0.0.1:0", "--no-browser", "--json")
+	c.heard = &bytes.Buffer{}
+	cmd.Env, cmd.Stderr = c.env, c.heard
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	late := time.AfterFunc(liveWait, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	if first, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(first, `"ready":true`) {
+		c.t.Fatalf("the daemon did not get ready: %q, %v, %v; it said: %s", first, err, cmd.Wait(), c.heard)
+	}
+	c.daemon = cmd
+}
+
+func (c *cruise) putJSON(name string, content any) {
+	c.t.Helper()
+	b, err := json.MarshalIndent(content, "", "  ")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.put(name, string(b))
+}
+
+// has says what is in a file, "" where there is none.
+func (c *cruise) has(name string) string {
+	c.t.Helper()
+	b, err := os.ReadFile(filepath.Join(c.dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		c.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// await waits for a condition, and where it does not come says what is to be seen of the agent.
+func (c *cruise) await(what string, ok func() bool) {
+	c.t.Helper()
+	late := time.After(liveWait)
+	for !ok() {
+		select {
+		case <-late:
+			c.t.Fatalf("waited in vain until %s\n%s", what, c.state())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// state is all that may say why something does not come.
+func (c *cruise) state() string {
+	var b strings.Builder
+	if c.daemon != nil {
+		for _, words := range [][]string{{"ps"}, {"inbox"}, {"why", "coder"}, {"events"}} {
+			out, _ := c.fairlead(words...)
+			fmt.Fprintf(&b, "--- fairlead %s\n%s\n", strings.Join(words, " "), out)
+		}
+		fmt.Fprintf(&b, "--- talk\n%s\n", c.conversation("talk"))
+	}
+	b.WriteString("--- the model was asked\n")
+	for _, r := range c.model.Requests() {
+		fmt.Fprintf(&b, "%s %s, %d turns, %d tools: %s\n", r.API, r.Model, len(r.Turns), len(r.Tools), r.Answer)
+	}
+	for _, file := range []string{"output", "spool"} {
+		spools, _ := filepath.Glob(filepath.Join(c.dir, ".fairlead", "sessions", "*", file)) // the pattern is well formed
+		for _, name := range spools {
+			text, _ := os.ReadFile(name)
+			fmt.Fprintf(&b, "--- %s\n%s\n", filepath.Base(filepath.Dir(name)), line(string(text), 6000))
+		}
+	}
+	return b.String()
+}
+
+// question waits until the agent asks, and gives what a person is shown.
+func (c *cruise) question(tool string) engine.QuestionView {
+	c.t.Helper()
+	var found engine.QuestionView
+	client := c.client()
+	c.await("coder asks for "+tool, func() bool {
+		all, err := client.Questions(context.Background())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		i := slices.IndexFunc(all, func(q engine.QuestionView) bool { return q.State == "open" })
+		if i >= 0 {
+			found = all[i]
+		}
+		return i >= 0
+	})
+	if found.Tool != tool || found.Agent != "coder" || found.Kind != "permission" || found.Why == "" {
+		c.t.Errorf("a question about %s was awaited, and it is %+v", tool, found)
+	}
+	return found
+}
+
+func (c *cruise) answer(q engine.QuestionView, allow bool) {
+	c.t.Helper()
+	if _, err := c.client().AnswerQuestion(context.Background(), q.ID, engine.QuestionAnswer{Allow: allow}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// said waits until the agent has said something in the channel, in its turn.
+func (c *cruise) said(text string) {
+	c.t.Helper()
+	c.await("coder says "+text, func() bool {
+		return slices.ContainsFunc(c.entries("talk"), func(e engine.ChannelEntry) bool {
+			return e.Kind == "turn" && e.By == "coder" && strings.Contains(e.Text, text)
+		})
+	})
+}
+
+// asked waits until the model was asked for something, and gives that request.
+func (c *cruise) asked(text string) (found scriptmodel.Request) {
+	c.t.Helper()
+	c.await("the model is asked for "+text, func() bool {
+		all := c.model.Requests()
+		i := slices.IndexFunc(all, func(r scriptmodel.Request) bool { return strings.Contains(r.Answer, text) })
+		if i >= 0 {
+			found = all[i]
+		}
+		return i >= 0
+	})
+	return found
+}
+
+// killProgram ends the program under its adapter, as a kernel without memory does.
+func (c *cruise) killProgram() {
+	c.t.Helper()
+	killed := 0
+	for _, one := range c.program.Left() {
+		id, words, _ := strings.Cut(one, " ")
+		if strings.HasPrefix(words, c.exe+" ") { // a holder, an adapter, a server of tools
+			continue
+		}
+		pid, err := strconv.Atoi(id)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	if killed == 0 {
+		c.t.Fatalf("there was no program to kill; left are %q", c.program.Left())
+	}
+}
+
+// A step of a workflow: the program asks, is allowed and denied, and reports over MCP. The run
+// completes, and says what was denied.
+func (c *cruise) step(asks bool) {
+	t := c.t
+	coder := filepath.Join(c.dir, "coder")
+	prompt := "do: write " + filepath.Join(coder, "a.txt") + " hello\n"
+	if asks {
+		prompt += "do: bash echo denied > " + filepath.Join(coder, "b.txt") + "\n"
+	}
+	prompt += c.program.Use("report_step", `{"status":"COMPLETED","metrics":{"files":"1"}}`) + "\ndo: say reported"
+	if err := os.MkdirAll(filepath.Join(c.dir, ".agents", "prompts"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c.put(".agents/prompts/work.md", prompt)
+	c.putJSON("flow.yaml", map[string]any{
+		"name": "flow", "steps": []any{map[string]any{"id": "work", "agent": "coder", "prompt": "work.md"}},
+	})
+	if _, err := c.client().StartRun(context.Background(), engine.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	if asks {
+		q := c.question("Write")
+		if c.has("coder/a.txt") != "" {
+			t.Error("it wrote before anybody had allowed it")
+		}
+		if shown := c.must("inbox"); !strings.Contains(shown, "a.txt") || !strings.Contains(shown, q.ID) {
+			t.Errorf("the inbox does not show what is asked:\n%s", shown)
+		}
+		c.answer(q, true)
+		c.answer(c.question("Bash"), false)
+	}
+	var run engine.RunView
+	client := c.client()
+	c.await("the run is over", func() bool {
+		var err error
+		if run, err = client.Run(context.Background(), "r"); err != nil {
+			t.Fatal(err)
+		}
+		return run.Status == "completed" || run.Status == "failed"
+	})
+	if run.Status != "completed" || run.Steps[0].Attempts != 1 {
+		t.Errorf("the run: %+v\n%s", run, c.state())
+	}
+	if got := c.has("coder/a.txt"); got != "hello\n" {
+		t.Errorf("what was allowed: %q", got)
+	}
+	if got := c.has("coder/b.txt"); got != "" {
+		t.Errorf("what was denied was done: %q", got)
+	}
+	if asks && !strings.Contains(run.Steps[0].Denied, "Bash") {
+		t.Errorf("the run does not say what was denied: %+v", run.Steps[0])
+	}
+}
+
+// A talk: turns that end over MCP; the daemon is killed while the program answers, then the
+// program is; and the conversation goes on.
+func (c *cruise) talk() {
+	t := c.t
+	c.must("say", "talk", "The word is xylophone.\n"+c.program.Use("turn_complete", `{"message":"my first words"}`))
+	c.said("my first words")
+	c.await("the turn is over", func() bool { return c.floor("talk").Holder == "" })
+
+	c.must("say", "talk", "do: hold one moment please\ndo: say TURN_COMPLETE")
+	c.asked("one moment please")
+	before := c.view().Agents[0]
+	c.kill()
+	c.sail()
+	after := c.view().Agents[0]
+	if before.Session == nil || after.Session == nil || before.Session.ID != after.Session.ID {
+		t.Errorf("the session did not outlive the daemon: %+v, then %+v", before.Session, after.Session)
+	}
+	if got := c.floor("talk").Holder; got != "coder" {
+		t.Errorf("after the daemon's death the turn is with %q", got)
+	}
+
+	c.killProgram()
+	c.await("the session is over", func() bool {
+		now := c.view().Agents[0]
+		return now.Session == nil || now.Session.ID != before.Session.ID
+	})
+	c.model.LetGo()
+	c.must("assign", "talk", "coder") // T18: who crashed does not stand in line again by himself
+	c.await("what was not answered is", func() bool { return c.floor("talk").Holder == "" })
+	c.must("say", "talk", c.program.Use("turn_complete", `{"message":"here again"}`))
+	c.said("here again")
+	if last := c.asked("here again"); !last.Says("user", "xylophone") {
+		t.Errorf("the conversation did not go on: the model was shown %+v", last.Turns)
+	}
+}
+
+// Real programs, under a real daemon.
+func TestLive(t *testing.T) {
+	exe := filepath.Join(t.TempDir(), "fairlead")
+	if out, err := exec.Command("go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build fairlead: %v: %s", err, out)
+	}
+	for _, name := range []string{"opencode", "qwen", "qwen-stream", "codex"} {
+		t.Run(name, func(t *testing.T) {
+			c := embark(t, exe, live.Programs()[name])
+			c.step(name != "codex")
+			c.talk()
+		})
+	}
+}
