@@ -69,7 +69,7 @@ func (a *app) doctor(ctx context.Context, fix bool) error {
 	case err != nil:
 		findings = append(findings, finding{About: "configuration", What: err.Error(), Do: "mend fairlead.yaml; each line above names a place"})
 	default:
-		findings = append(findings, finding{OK: true, About: "configuration", What: fmt.Sprintf("fairlead.yaml names %d agents", len(conf.Agents))})
+		findings = append(findings, finding{OK: true, About: "configuration", What: "fairlead.yaml names " + howMany(len(conf.Agents), "agent", "agents")})
 		for _, note := range conf.Notes {
 			findings = append(findings, finding{OK: true, About: "configuration", What: note.Error()})
 		}

@@ -140,7 +140,7 @@ func (a *app) init(agents []agentProgram) error {
 		fmt.Fprintln(a.out, "wrote "+name)
 	}
 	if len(agents) > 0 {
-		fmt.Fprintf(a.out, "\nnext:\n  fairlead doctor        whether %s answer\n", shownNames(agents))
+		fmt.Fprintf(a.out, "\nnext:\n  fairlead doctor        do they answer, and what holds them: %s\n", shownNames(agents))
 		fmt.Fprintf(a.out, "  fairlead up            the daemon, and the address of Mission Control\n  fairlead once %s   one session, in another terminal\n", agents[0].name)
 		return nil
 	}
