@@ -58,6 +58,9 @@ var (
 	ceremonyEnds    = Promise{"summon-ends", "a summon or a wake comes to an end, and so does a placeholder", "P7, P8"}
 	payloadRight    = Promise{"payload-is-right", "who is not awake is handed its soul, and what it said itself; nobody else is", "P8; seed 001"}
 	statusAsked     = Promise{"status-is-asked", "a lead that outlived an engine is asked who is awake, once", "P6"}
+	askedIsTold     = Promise{"asked-is-told", "a question is stored once, answered once, and its answer is told to who asked; or it is taken back with him", "Q1 to Q6; issue: permission requests"}
+	deniedCounted   = Promise{"denied-is-counted", "what a session was denied is counted, and stands in its result", "issue: permission requests"}
+	providerWaits   = Promise{"provider-waits", "nothing of an agent starts while its provider takes nothing, and something may when it does", "X9; R1, R2"}
 	comesToRest     = Promise{"comes-to-rest", "what was told to go goes, and leaves nobody waiting", "C14"}
 )
 
@@ -67,7 +70,7 @@ func Promises() []Promise {
 		durableFirst, startedOnce, oneSession, startedKnown, onceIsOnce, nothingLost, foreignKept, pauseHolds, holdHolds, replayIsLive,
 		fileIsTrue, extraSurvives, limitHolds, noStrays, countedOnce, errorsSaid, fenceHolds, watchersInOrder, wishObeyed, ackAfterEnd, foreignLoop,
 		talkWanted, oneSpeaker, toldOnce, givenAll, saidOnce, messageKept, fenceOfTurns, turnComes,
-		leadAlone, nobodyLost, reportTaken, ceremonyWanted, ceremonyEnds, payloadRight, statusAsked, noPanic, comesToRest,
+		leadAlone, nobodyLost, reportTaken, ceremonyWanted, ceremonyEnds, payloadRight, statusAsked, askedIsTold, deniedCounted, providerWaits, noPanic, comesToRest,
 	}
 }
 
@@ -134,6 +137,7 @@ func (w *world) checkStart(l *life, id string) {
 	if found, asked := l.found[id]; asked && found != engine.NeverStarted {
 		w.broken(startedOnce, "%s is to be started by engine %d, which was told that it is %s", id, l.n, found)
 	}
+	w.check(providerWaits, a.Limited == nil || !w.now().Before(a.Limited.Until), "%s is to be started, and its provider takes nothing until %v", id, a.Limited)
 	w.check(holdHolds, !w.truth.Hold.On, "%s is to be started, and the team is held", id)
 	w.check(holdHolds, !w.truth.Stopping, "%s is to be started, and fairlead stops", id)
 	if limit := w.conf.Agents[w.index(name)].Limits.CostPerDayUSD; limit > 0 && a.Usage.Day == w.now().Format(time.DateOnly) {
@@ -244,6 +248,7 @@ func (w *world) checkCalm(l *life, view engine.TeamView) {
 		w.checkIdle(a)
 	}
 	w.checkTalks()
+	w.checkQuestions()
 	for _, id := range w.running() {
 		a := w.truth.Agents[agentIn(id)]
 		w.check(noStrays, a.Session != nil && a.Session.ID == id, "%s runs, and the journal does not know it", id)

@@ -98,6 +98,11 @@ func drawMix(rnd *rand.Rand, seed uint64) mix {
 			m.faults = append(m.faults, f)
 		}
 	}
+	for _, d := range askDeeds {
+		if asks(seed) {
+			m.deeds = append(m.deeds, slices.Repeat([]string{d.do}, d.weight)...)
+		}
+	}
 	for _, d := range crewDeeds {
 		if hasLead(seed) && (rnd.IntN(10) < 7 || d.do == "summon" || d.do == "wake") { // as it was: a day without a lead draws nothing here
 			m.deeds = append(m.deeds, slices.Repeat([]string{d.do}, d.weight)...)
@@ -143,7 +148,7 @@ func (w *world) draw(rnd *rand.Rand, m mix) Act {
 	case "clock-back":
 		a.MS = int64(3 * time.Hour / time.Millisecond)
 	}
-	return drawRitual(rnd, drawDeed(rnd, a)).trimmed()
+	return drawReply(rnd, drawRitual(rnd, drawDeed(rnd, a))).trimmed()
 }
 
 // trimmed leaves out what the act does not need.
@@ -156,6 +161,7 @@ func (a Act) trimmed() Act {
 	}
 	switch a.Do {
 	case "order", "write", "scribble", "tear", string(raced):
+	case "reply", "revoke":
 	case "spoil", "delete", "vanish", "kill", "twice", string(goOn), string(fails), string(late), string(dies), string(diesDone), string(cannotRun):
 		a.Word = ""
 	default:
@@ -229,6 +235,8 @@ func (w *world) do(a Act) {
 		w.goAway()
 	case "down":
 		w.give("down", "", func(ctx context.Context, l *life) (uint64, error) { return 0, l.engine.Stop(ctx, byPerson, a.MS != 0) })
+	case "reply", "revoke", "retry":
+		w.reply(a)
 	case "power":
 		w.power()
 	case "clock-back":
@@ -388,6 +396,9 @@ func (w *world) power() {
 // evening is the same at the end of every day: whatever happened, one engine lives and is
 // left in peace; what was wished last must win, and once must be once.
 func (w *world) evening() {
+	w.mu.Lock()
+	w.dusk = true
+	w.mu.Unlock()
 	w.poke()
 	w.peace()
 	w.hold(false)

@@ -29,6 +29,10 @@
 // documents, write into the files of others and take them away. Most of these days begin with a
 // team, and each ends with one that everybody woke up in.
 //
+// On one day in five somebody asks before it does anything, takes its question back now and then, and
+// has a provider that takes no more at times. Rules, people, what people left standing and time answer
+// it; each answer is compared with what is stored when it is typed.
+//
 // Days need a bubble, and a bubble needs a test, so a program that is no test runs one in
 // the background: see [Play].
 //

@@ -28,6 +28,7 @@ type session struct {
 	hushed bool              // its input was closed
 	orders chan script.Order // closed with it
 	input  *typing
+	asks   *asking
 	out    []byte        // the spool
 	grew   chan struct{} // closed and made anew with every byte
 	over   chan struct{} // closed when its end is durable
@@ -80,7 +81,7 @@ func (w *world) run(id string, launch driver.Launch, epoch uint64) *session {
 	ctx, kill := context.WithCancel(context.Background())
 	s := &session{
 		id: id, fence: epoch, begun: time.Now(), kill: kill, asked: make(chan struct{}), orders: make(chan script.Order),
-		grew: make(chan struct{}), over: make(chan struct{}), kind: kind, input: newTyping(),
+		grew: make(chan struct{}), over: make(chan struct{}), kind: kind, input: newTyping(), asks: newAsking(),
 	}
 	w.sessions[id] = s
 	w.order = append(w.order, id)
@@ -93,9 +94,12 @@ func (w *world) run(id string, launch driver.Launch, epoch uint64) *session {
 	}
 	w.plays.Go(func() {
 		var end script.End
-		if talks(kind) {
+		switch {
+		case talks(kind):
 			end = w.talk(ctx, s)
-		} else {
+		case asks(w.seed) && name == whoAsks:
+			end = w.askAround(ctx, s)
+		default:
 			end = script.Play(ctx, &program, script.Part{Name: name, Session: id, Kind: kind, Attempt: 1, Prompt: "go on"},
 				script.Stage{Out: spool{w, s}, Orders: s.orders, Stop: s.asked, World: world})
 		}

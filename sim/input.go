@@ -105,7 +105,12 @@ func (p *process) SendAs(_ context.Context, label string, b []byte) error {
 }
 
 // Send writes what has none: an order to stop, an answer.
-func (p *process) Send(_ context.Context, b []byte) error { return p.typed("hush", "", b) }
+func (p *process) Send(_ context.Context, b []byte) error {
+	p.w.mu.Lock()
+	p.w.checkAnswer(p.session, b)
+	p.w.mu.Unlock()
+	return p.typed("hush", "", b)
+}
 
 func (p *process) typed(what, label string, b []byte) error {
 	return p.w.act(p.l, what+" "+p.id, func() error {

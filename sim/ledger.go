@@ -96,6 +96,8 @@ func (w *world) stored(l *life, rec journal.Change) {
 		l.epoch = set.Epoch
 	}
 	w.checkStored(l, ch)
+	w.checkQuestion(ch)
+	w.checkEnd(ch)
 	w.checkFloor(ch)
 	w.checkBegins(ch)
 	w.truth.Apply(ch)

@@ -27,7 +27,7 @@ type mutant struct {
 }
 
 // mutants are all of them. doc/testing.md says what caught each.
-var mutants = slices.Concat(ofAgents, ofChannels, ofCrew)
+var mutants = slices.Concat(ofAgents, ofChannels, ofCrew, ofQuestions)
 
 // ofAgents are faults in what agents do each for itself.
 var ofAgents = []mutant{

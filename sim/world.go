@@ -69,6 +69,7 @@ type world struct {
 	folder  *folder       // of the documents
 	batch   []team.Change // that is being stored
 	night   bool          // it is the evening: everybody behaves
+	dusk    bool          // it begins: providers take whatever comes, and nobody takes a question back
 
 	failure *Failure
 	began   time.Time
@@ -87,6 +88,7 @@ func newWorld(seed uint64, folder string, tracing bool) *world {
 	w.truth.Crew.Render = interop.DocumentSum // as the engine has it
 	inChannels(&w.conf, seed)
 	withLead(&w.conf, seed)
+	withQuestions(&w.conf, seed)
 	for _, name := range agents {
 		w.files[name] = &file{}
 	}
