@@ -104,6 +104,8 @@ func namesIn(in turn.Input) (channel, agent string) {
 		return string(in.Channel), ""
 	case turn.Said:
 		return string(in.Channel), string(in.Agent)
+	case turn.FinishAsked:
+		return string(in.Channel), string(in.Agent)
 	case turn.PassAsked:
 		return string(in.Channel), string(in.Agent)
 	case turn.WaitAskedFor:

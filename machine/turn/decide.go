@@ -93,6 +93,8 @@ func (d *draft) talk(in Input) error {
 		err = c.spoke(in)
 	case Said:
 		err = c.said(in)
+	case FinishAsked:
+		err = c.endsLater(in)
 	case PassAsked:
 		err = c.pass(in.Token)
 	case WaitAskedFor:
@@ -129,6 +131,8 @@ func about(in Input) (id ChannelID, event Event) {
 		return in.Channel, Event(Spoken)
 	case Said:
 		return in.Channel, "said"
+	case FinishAsked:
+		return in.Channel, in.event()
 	case PassAsked:
 		return in.Channel, PassedOn
 	case WaitAskedFor:

@@ -197,6 +197,47 @@ func (c *circle) pass(t Token) error {
 	return c.take(t.Agent, PassedOn, "")
 }
 
+// event is how the turn is to end.
+func (f FinishAsked) event() Event {
+	if f.Pass {
+		return PassedOn
+	}
+	return Completed
+}
+
+// endsLater notes that a turn ends with the answer that is under way. Whoever says so waits no more.
+func (c *circle) endsLater(in FinishAsked) error {
+	event := in.event()
+	switch {
+	case !c.holds(in.Token):
+		return c.over(in.Token, event)
+	case c.head.Aside.Agent == in.Agent, c.head.Lease.Stopped:
+		return c.refuse(in.Agent, event, "T17", "a person interrupted and waits for the answer; give that first, the turn goes on after it")
+	case c.head.Lease.Ending == event:
+		return nil
+	case c.state(in.Agent) == Waiting:
+		if err := c.take(in.Agent, WaitResolved, ""); err != nil {
+			return err
+		}
+	}
+	c.head.Lease.Ending = event
+	c.emit(rowEnding, in.Agent, "", "", "ends_with_answer")
+	return nil
+}
+
+// ends ends a turn as its holder has said before.
+func (c *circle) ends(agent AgentID) error {
+	if c.head.Lease.Ending != PassedOn {
+		return c.finish(agent, Completed, CompletedAlone)
+	}
+	if c.state(agent) == Waiting { // nothing comes of that any more
+		if err := c.take(agent, WaitResolved, ""); err != nil {
+			return err
+		}
+	}
+	return c.take(agent, PassedOn, "")
+}
+
 func (c *circle) wait(in WaitAskedFor) error {
 	if !c.holds(in.Token) {
 		return c.over(in.Token, WaitAsked)

@@ -100,6 +100,12 @@ type (
 		Ended    bool   // the answer is over
 		Re       uint64 // the message that it answers without a turn; 0: it is of the turn
 	}
+	// FinishAsked says that the turn ends with the answer that is under way: T7, T8 or, with Pass,
+	// T22 follow when that is over. So whatever is still said in it belongs to the turn (N8).
+	FinishAsked struct {
+		Token
+		Pass bool
+	}
 	// PassAsked is T22, WaitAskedFor T10, WaitOver T12.
 	PassAsked    struct{ Token }
 	WaitAskedFor struct {
@@ -139,6 +145,7 @@ func (OverrideAsked) input()     {}
 func (HumanSpoke) input()        {}
 func (Released) input()          {}
 func (Said) input()              {}
+func (FinishAsked) input()       {}
 func (PassAsked) input()         {}
 func (WaitAskedFor) input()      {}
 func (WaitOver) input()          {}

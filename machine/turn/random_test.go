@@ -124,7 +124,7 @@ func (w *world) happen(n uint64) {
 	case 16, 17:
 		w.say(c, token, how)
 	case 18:
-		w.decide(PassAsked{token})
+		w.decide(from([]Input{PassAsked{token}, FinishAsked{Token: token}, FinishAsked{Token: token, Pass: true}}, how>>12))
 	case 19:
 		w.decide(WaitAskedFor{Token: token, Why: "it"})
 	case 20:

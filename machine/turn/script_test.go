@@ -221,6 +221,8 @@ func (s *stage) agentActs(name AgentID, id ChannelID, token Token, words []strin
 		s.decide(LimitHit{Agent: name, Limit: words[1]})
 	case "passes":
 		s.decide(PassAsked{token})
+	case "ends":
+		s.decide(FinishAsked{Token: token, Pass: slices.Contains(words, "passing")})
 	case "waits":
 		s.decide(WaitAskedFor{Token: token, Why: words[1]})
 	case "says":

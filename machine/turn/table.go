@@ -207,5 +207,6 @@ const (
 	rowParked     = "N5" // nobody is to speak now, and why
 	rowTold       = "N6" // an errand was done
 	rowUnfinished = "N7" // an answer without TURN_COMPLETE
+	rowEnding     = "N8" // the turn ends with the answer that is under way
 	rowLimited    = "X9"
 )

@@ -89,7 +89,7 @@ func (c *circle) said(in Said) error {
 	case c.head.Aside.Agent == in.Agent:
 		in.Re = c.head.Aside.Message
 		c.aside(in)
-	case c.state(in.Agent) == Waiting && !in.Complete:
+	case c.state(in.Agent) == Waiting && !in.Complete && !(in.Ended && c.head.Lease.Ending != "" && !c.head.Lease.Stopped):
 		c.late(in) // what it still said when it was stopped, or before it heard that it waits
 	default:
 		return c.speak(in)
@@ -126,6 +126,8 @@ func (c *circle) speak(in Said) error {
 	switch {
 	case in.Complete:
 		return c.finish(in.Agent, Completed, CompletedAlone)
+	case in.Ended && l.Ending != "":
+		return c.ends(in.Agent)
 	case in.Ended:
 		c.next.Warn = "Agent completed response without TURN_COMPLETE"
 		if c.rules.AutoDetectEnd {

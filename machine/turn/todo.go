@@ -191,6 +191,9 @@ func (c *circle) timer(about Deadline) error {
 	}
 	switch about.What {
 	case TurnTime:
+		if c.head.Lease.Ending != "" { // it had said that it is done
+			return c.ends(c.head.Holder)
+		}
 		return c.take(c.head.Holder, TimedOut, "")
 	case SilenceTime:
 		return c.finish(c.head.Holder, Fell, FellAlone)

@@ -129,6 +129,7 @@ type Lease struct {
 	Stopped bool          `json:"stopped,omitempty"` // by a person's interruption, not by its own wish
 	Since   time.Time     `json:"since,omitzero"`    // when it was given
 	ByHand  bool          `json:"by_hand,omitempty"` // given by a person
+	Ending  Event         `json:"ending,omitempty"`  // how it ends when the answer that is under way is over: completed, passed; empty: it goes on
 }
 
 // Aside is a person's interruption that somebody is answering. Its zero value is none.
