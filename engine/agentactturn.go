@@ -145,16 +145,24 @@ func (e *Engine) ActPass(ctx context.Context, c AgentCaller, channel string) (Ac
 func (e *Engine) finish(ctx context.Context, c AgentCaller, h holding, pass bool) (ActEnded, error) {
 	ended := ActEnded{Channel: string(h.token.Channel), Turn: h.token.Turn}
 	event := "turn_complete"
-	var what turn.Input = turn.Said{Token: h.token, Complete: true}
+	var now turn.Input = turn.Said{Token: h.token, Complete: true}
 	if pass {
-		event, what = "pass", turn.PassAsked{Token: h.token}
+		event, now = "pass", turn.PassAsked{Token: h.token}
 	}
-	e.wordsFirst(ctx, c, event)
-	late, err := e.act(ctx, c, "", what, func(t *team.Team) {
-		if ch := t.Floor.Channels[h.token.Channel]; ch != nil {
-			ended.Over, ended.Next = ch.Head.Turn != h.token.Turn || ch.Head.Holder == "", string(ch.Head.Holder)
+	look := func(t *team.Team) {
+		ch := t.Floor.Channels[h.token.Channel]
+		if ended.Over = ch == nil || ch.Head.Turn != h.token.Turn || ch.Head.Holder == ""; ended.Over && ch != nil {
+			ended.Next = string(ch.Head.Holder)
 		}
-	})
+		_, s, err := e.acting(t, c)
+		h.mid = err == nil && s.Answers() && s.Talk.Token == h.token
+	}
+	if h.mid {
+		if _, err := e.act(ctx, c, "", turn.FinishAsked{Token: h.token, Pass: pass}, look); err != nil || ended.Over || h.mid {
+			return ended, err
+		} // else the end of the answer was heard meanwhile, and does not come again
+	}
+	late, err := e.act(ctx, c, "", now, look)
 	if err == nil && late {
 		err = lateCall(h, event)
 	}
