@@ -192,10 +192,12 @@ func (h *hearing) stream(m message) {
 		return
 	}
 	switch e := m.Event; e.Type {
+	case "message_start":
+		h.pieces = nil
 	case "content_block_start":
 		h.out.Hush()
-		if e.Block != nil && (e.Block.Type == "text" || e.Block.Type == "thinking") && len(h.pieces) < piecesMax {
-			h.pieces = append(h.pieces, piece{kind: spoken(e.Block.Type)})
+		if e.Block != nil && (e.Block.Type == "text" || e.Block.Type == "thinking") {
+			h.pieces = append(h.pieces[max(len(h.pieces)-piecesMax+1, 0):], piece{kind: spoken(e.Block.Type)})
 		}
 	case "content_block_delta":
 		if e.Delta == nil || len(h.pieces) == 0 {

@@ -25,6 +25,8 @@ var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+[\w.+-]*`)
 // ours are the flags that we give, and what says the same in fairlead.yaml: what holds an agent has one
 // place, so that everybody can be told what it is.
 var ours = []struct{ flag, instead string }{
+	{"-p", ""},
+	{"--print", ""},
 	{"--input-format", ""},
 	{"--output-format", ""},
 	{"--permission-mode", "`mode: WORD`"},
