@@ -22,9 +22,9 @@
 // understood is told as a fault, with the message as it was.
 //
 // What one may not forget of these programs: a question comes only where their own rules and mode say
-// that one is to come (AGENT-PROTOCOLS 1); a result that says success may be the text of an error
-// (11); the words of a subagent are not the agent's own; the sum of money is a running total of the
-// process, the program's own estimate.
+// that one is to come; a result that says success may be the text of an error; the words of a subagent
+// are not the agent's own; the sum of money is a running total of the process, the program's own
+// estimate.
 //
 // The one promise: an answer has ended only when the program has said so, and what it said of its end
 // is told as it was, whatever its exit code.

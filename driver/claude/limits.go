@@ -31,7 +31,7 @@ const (
 )
 
 // apiError begins a text that is no answer but the failure of one: both programs were seen to send
-// it as a success (AGENT-PROTOCOLS 11).
+// it as a success.
 var apiError = regexp.MustCompile(`^\s*\[?API Error\b`)
 
 // How limits and exhaustion are worded where no field says so. The documentation of the SDK names

@@ -1,0 +1,91 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// request hears what the program wants of us.
+func (h *hearing) request(m message, raw json.RawMessage) heard {
+	if m.Request == nil || m.RequestID == "" {
+		h.fault("a request that cannot be answered", raw)
+		return heard{}
+	}
+	switch m.Request.Subtype {
+	case "can_use_tool":
+		return h.asked(m.RequestID, *m.Request, raw)
+	case "elicitation":
+		h.notice("a server of tools asks for something that nobody here can give; it is told so")
+		return heard{send: []any{success(m.RequestID, map[string]string{"action": "decline"})}}
+	}
+	h.fault("a request of the unknown kind "+cut(clean(m.Request.Subtype), 80), raw)
+	return heard{send: []any{failure(m.RequestID, "unknown request: "+m.Request.Subtype)}}
+}
+
+func (h *hearing) asked(id string, r request, raw json.RawMessage) heard {
+	if _, again := h.open[id]; again {
+		return heard{} // it is told again after a gap; its answer is on the way
+	}
+	h.call(r.ToolUse, r.Tool, r.Input, raw)
+	if r.Tool == "" || len(h.open) >= asksMax {
+		h.fault("a question for permission that nobody could answer; it is refused", raw)
+		return heard{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
+	}
+	q := ask(id, r, h.dir, speech.CutRaw(raw))
+	h.open[id] = q
+	h.out.Tell(q.told)
+	return heard{}
+}
+
+// answer is what is sent for the answer to a question; nil where it is not open, or has no such option:
+// then it stays open.
+func (h *hearing) answer(o speech.Order) any {
+	q, open := h.open[o.ID]
+	if !open {
+		return nil // it was answered or withdrawn meanwhile
+	}
+	if o.Option == "" || o.Option == "cancelled" {
+		o.Option = optionDeny
+	}
+	response, ok := q.response(o.Option, o.Text)
+	if !ok {
+		h.fault(fmt.Sprintf("the question %s offers no answer %q; it stays open", cut(clean(o.ID), 80), cut(clean(o.Option), 80)), nil)
+		return nil
+	}
+	delete(h.open, o.ID)
+	if q.answers[o.Option].Behavior == "deny" && q.told.Tool != askTool && len(h.denied) < deniedMax {
+		h.denied = append(h.denied, q.what)
+	}
+	return response
+}
+
+func (h *hearing) withdraw(id string) {
+	if _, open := h.open[id]; open {
+		delete(h.open, id)
+		h.out.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: id})
+	}
+}
+
+// response hears what the program answers to a request of ours.
+func (h *hearing) response(m message, raw json.RawMessage) heard {
+	if m.Response == nil {
+		h.fault("an answer to a request of ours that says nothing", raw)
+		return heard{}
+	}
+	if m.Response.Subtype == "error" {
+		h.fault("the program refuses a request of ours: "+cut(clean(m.Response.Error.Text), shownBytesMax), raw)
+	}
+	if m.Response.RequestID != greetingID {
+		return heard{}
+	}
+	var says struct {
+		SessionID string `json:"session_id"`
+	}
+	if json.Unmarshal(m.Response.Response, &says) == nil && says.SessionID != "" {
+		h.name(driver.Conversed{ID: says.SessionID})
+	}
+	return heard{ready: true}
+}
