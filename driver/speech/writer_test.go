@@ -180,6 +180,15 @@ func TestCutArguments(t *testing.T) {
 	if err := errors.Join(json.Unmarshal(out.Bytes(), &e), json.Unmarshal(e.Args, &args)); err != nil {
 		t.Fatal(err)
 	}
+	many := map[string]string{"zz_path": "/w/b.txt"}
+	for i := range 40 {
+		many[fmt.Sprint("a", i)] = strings.Repeat("y", 100_000)
+	}
+	var last bytes.Buffer
+	speech.NewWriter(&last).Tell(speech.Event{Type: driver.ToolCalled, Tool: "x", Args: speech.Args(many)})
+	if !strings.Contains(last.String(), `"zz_path":"/w/b.txt"`) {
+		t.Error("what is short went with what is long")
+	}
 	if !slices.Equal(e.Cut, []string{"content"}) || args["file_path"] != "/w/a.txt" || !strings.HasSuffix(args["content"], "[cut: 1048576 bytes]") {
 		t.Errorf("cut %q, %.100q", e.Cut, args)
 	}

@@ -1,0 +1,190 @@
+package adapter
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// stubborn is a program that ends by one signal only, and holds its output until then.
+type stubborn struct {
+	by    syscall.Signal // 0: by the end of its input
+	ended chan struct{}
+	got   []string // what it was told to end by
+}
+
+func (p *stubborn) Stdin() io.WriteCloser { return (*stubbornInput)(p) }
+func (p *stubborn) Stdout() io.ReadCloser { return (*stubbornOutput)(p) }
+func (p *stubborn) Stderr() io.ReadCloser { return (*stubbornOutput)(p) }
+
+func (p *stubborn) Wait() driver.Exit {
+	<-p.ended
+	return driver.Exit{}
+}
+
+func (p *stubborn) Signal(s syscall.Signal) {
+	p.got = append(p.got, s.String())
+	if s == p.by {
+		close(p.ended)
+	}
+}
+
+type stubbornInput stubborn
+
+func (i *stubbornInput) Write(b []byte) (int, error) { return len(b), nil }
+
+func (i *stubbornInput) Close() error {
+	if i.by == 0 {
+		select {
+		case <-i.ended:
+		default:
+			close(i.ended)
+		}
+	}
+	return nil
+}
+
+type stubbornOutput stubborn
+
+func (o *stubbornOutput) Read([]byte) (int, error) {
+	<-o.ended
+	return 0, io.EOF
+}
+
+func (o *stubbornOutput) Close() error { return nil }
+
+// A program has its time to end, less of it where we are to be quick, and no more.
+func TestEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		by   syscall.Signal
+		stop bool
+		want time.Duration
+		got  string
+	}{
+		"by itself":         {0, false, 0, ""},
+		"by SIGTERM":        {syscall.SIGTERM, false, inputGrace, "terminated"},
+		"by SIGKILL":        {syscall.SIGKILL, false, inputGrace + termGrace, "terminated killed"},
+		"by SIGKILL, quick": {syscall.SIGKILL, true, 2 * hurryGrace, "terminated killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := NewStage(speech.NewWriter(io.Discard), "", nil)
+				stop := make(chan struct{})
+				s.Stop = stop
+				if c.stop {
+					close(stop)
+				}
+				program := &stubborn{by: c.by, ended: make(chan struct{})}
+				s.Starts = func(Command) (Process, error) { return program, nil }
+				child, err := s.Start(Command{Argv: []string{"/bin/stubborn"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				child.End()
+				if took := time.Since(began); took != c.want || strings.Join(program.got, " ") != c.got {
+					t.Errorf("it took %v and %q", took, program.got)
+				}
+				child.End() // again is nothing
+			})
+		})
+	}
+}
+
+// startReal starts a shell as a child of a stage.
+func startReal(t *testing.T, script string) *Child {
+	t.Helper()
+	s := NewStage(speech.NewWriter(io.Discard), t.TempDir(), []string{"PATH=/usr/bin:/bin"})
+	child, err := s.Start(Command{Argv: []string{"/bin/sh", "-c", script}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { child.End() })
+	return child
+}
+
+// What a program said before its end is heard, however late somebody listens.
+func TestHeardLate(t *testing.T) {
+	t.Parallel()
+	child := startReal(t, `i=0; while [ $i -lt 2000 ]; do echo "{\"n\":$i}"; i=$((i+1)); done; sleep 3 & exit 0`)
+	<-child.exited
+	<-time.After(outputGrace + outputGrace/2)
+	n := 0
+	for range child.Lines() {
+		n++
+	}
+	if n != 2000 {
+		t.Errorf("%d lines of 2000", n)
+	}
+}
+
+// Who was left behind and says something now and then is not listened to for ever.
+func TestOutputHeldByOthers(t *testing.T) {
+	t.Parallel()
+	child := startReal(t, `(while :; do echo '{}'; sleep 0.2; done) & exit 0`)
+	late := time.After(15 * time.Second)
+	for {
+		select {
+		case _, ok := <-child.Lines():
+			if !ok {
+				return
+			}
+		case <-late:
+			t.Fatal("it listens and listens")
+		}
+	}
+}
+
+// A program that ends is ended, whoever holds its input, and whatever was still to be written there.
+func TestInputHeldByOthers(t *testing.T) {
+	t.Parallel()
+	child := startReal(t, `exec 3<&0; sleep 8 <&3 >/dev/null 2>&1 & exit 0`)
+	if err := child.Write(make([]byte, 4<<20)); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	child.End()
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("its end took %v", took)
+	}
+}
+
+// A program that says more and more, and nobody listens, is ended all the same.
+func TestEndOfOneWhoTalks(t *testing.T) {
+	t.Parallel()
+	child := startReal(t, `trap 'echo {}; exit 0' TERM; while :; do echo '{"say":"and another thing"}'; done`)
+	<-child.Lines()
+	ended := make(chan Ended, 1)
+	go func() { ended <- child.End() }()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it talks and talks")
+	}
+}
+
+// Children that have ended are not kept.
+func TestStageForgets(t *testing.T) {
+	t.Parallel()
+	s := NewStage(speech.NewWriter(io.Discard), t.TempDir(), nil)
+	for range 5 {
+		child, err := s.Start(Command{Argv: []string{"/bin/true"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		child.End()
+	}
+	if live := slices.DeleteFunc(slices.Clone(s.children), (*Child).over); len(s.children) > 1 || len(live) > 0 {
+		t.Errorf("%d children are kept", len(s.children))
+	}
+	if _, err := s.Start(Command{Argv: []string{"/nonexistent/program"}}); err == nil || !strings.Contains(err.Error(), "/nonexistent/program") {
+		t.Errorf("it says %v", err)
+	}
+}
