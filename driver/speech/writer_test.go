@@ -103,7 +103,7 @@ func TestAsideHasALimit(t *testing.T) {
 
 // Nothing of what an agent says is cut away, however long its lines are and wherever they are cut.
 func TestSpeakLong(t *testing.T) {
-	long := strings.Repeat("ä€𝄞x", 100_000)
+	long := strings.Repeat("ä€𝄞x", 30_000)
 	got := told(t, func(w *speech.Writer) { w.Speak(driver.Said, "a\n"+long+"\nb\n") })
 	text := strings.ReplaceAll(strings.ReplaceAll(got, "…\nsaid ", ""), "said ", "")
 	if text != "a\n"+long+"\nb\n" {
@@ -113,7 +113,7 @@ func TestSpeakLong(t *testing.T) {
 
 // Whatever is told is one line that is read whole, and says what is missing.
 func TestEventsHaveLimits(t *testing.T) {
-	nul, wide := strings.Repeat("\x00", 150_000), strings.Repeat("\xff", 150_000)
+	nul, wide := strings.Repeat("\x00", 100_000), strings.Repeat("\xff", 100_000)
 	object := func(v any) json.RawMessage {
 		b, err := json.Marshal(v)
 		if err != nil {
@@ -137,7 +137,7 @@ func TestEventsHaveLimits(t *testing.T) {
 			Type: driver.PermissionAsked, ID: "q", Text: nul, Tool: nul, Raw: []byte(wide), Options: options,
 			Args: object(map[string]any{"content": nul, "command": wide, "n": 7, "list": []string{nul}}), Paths: []string{nul, "/a"},
 		},
-		"many args": {Type: driver.ToolCalled, Tool: "x", Args: object(many(30_000))},
+		"many args": {Type: driver.ToolCalled, Tool: "x", Args: object(many(15_000))},
 		"no object": {Type: driver.ToolCalled, Tool: "x", Args: json.RawMessage(`["` + nul[:0] + `"]`)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,8 +181,8 @@ func TestCutArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	many := map[string]string{"zz_path": "/w/b.txt"}
-	for i := range 40 {
-		many[fmt.Sprint("a", i)] = strings.Repeat("y", 100_000)
+	for i := range 20 {
+		many[fmt.Sprint("a", i)] = strings.Repeat("y", 40_000)
 	}
 	var last bytes.Buffer
 	speech.NewWriter(&last).Tell(speech.Event{Type: driver.ToolCalled, Tool: "x", Args: speech.Args(many)})
