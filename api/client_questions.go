@@ -40,7 +40,7 @@ func (c *Client) RevokeStanding(ctx context.Context, id string) (Ordered, error)
 // RetryAgent has an agent that is rate limited be started again before its time; of one that is not,
 // nothing changes. The error is a *Refused where an agent asks.
 func (c *Client) RetryAgent(ctx context.Context, agent string) (Ordered, error) {
-	return call[Ordered](ctx, c, http.MethodPost, "/agents/"+url.PathEscape(agent)+"/retry", nil, nil)
+	return post[Ordered](ctx, c, agentPath(agent, "/retry"), emptyBody{})
 }
 
 // Usage is what was used, by agent, by day and by run.

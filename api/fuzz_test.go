@@ -134,7 +134,7 @@ func FuzzMessage(f *testing.F) {
 func posts() (paths []string) {
 	for _, rt := range table() {
 		if rt.Method == http.MethodPost && rt.Path != importPath && !ofSessions(rt) {
-			paths = append(paths, strings.NewReplacer("{name}", "coder", "{id}", "r1", "{step}", "review", "{channel}", "reviews").Replace(rt.Path))
+			paths = append(paths, strings.NewReplacer("/questions/{id}", "/questions/q1", "{name}", "coder", "{id}", "r1", "{step}", "review", "{channel}", "reviews").Replace(rt.Path))
 		}
 	}
 	return paths
@@ -154,6 +154,7 @@ func FuzzBodies(f *testing.F) {
 			`{"turn":3}`, `{"turn":-1}`, `{"turn":1e400}`, `{"turn":18446744073709551616}`, `{"agent":"coder","turn":3}`, `{"agent":"coder","turn":3,"why":"tests"}`, `{"go_on":true}`, `{"go_on":null}`,
 			`{"agent":"coder","turn":0,"text":"x","re":7}`, `{"agent":"coder","turn":3,"text":"","complete":true,"ended":true}`, `{"agent":"coder","turn":3,"text":""}`, `{"key":"tell_turn/reviews/coder/3"}`, `{"key":""}`,
 			`{"agents":["Lyra"]}`, `{"agents":["agent-7","Lyra"]}`, `{"agents":[]}`, `{"agents":null}`, `{"agents":["Twin"]}`, `{"agents":["a\u0000b"]}`, `{"agents":"Lyra"}`,
+			`{"allow":true}`, `{"allow":true,"scope":"always"}`, `{"allow":1}`, `{"option":"y","text":"z","scope":"once"}`, `{"scope":"ever"}`, `{"Allow":true}`,
 		} {
 			f.Add(uint8(i), body)
 		}
@@ -221,6 +222,9 @@ type inChannel struct {
 	Key      string   `json:"key"`
 	GoOn     bool     `json:"go_on"`
 	Agents   []string `json:"agents"`
+	Allow    bool     `json:"allow"`
+	Option   string   `json:"option"`
+	Scope    string   `json:"scope"`
 }
 
 // is says whether an order of the fake's is one that these words can be, given by whom they name.
@@ -231,7 +235,8 @@ func (c *inChannel) is(order string) bool {
 		return slices.Contains([]string{
 			fmt.Sprintf("say reviews mode %q %q", c.Mode, c.Text), fmt.Sprintf("skip reviews turn=%d", c.Turn), fmt.Sprintf("override reviews go_on=%v", c.GoOn),
 			fmt.Sprintf("grant reviews agent %q now=false", c.Agent), fmt.Sprintf("grant reviews agent %q now=true", c.Agent),
-			fmt.Sprintf("assign reviews agent %q", c.Agent), "disable coder", "enable coder",
+			fmt.Sprintf("assign reviews agent %q", c.Agent), "disable coder", "enable coder", "retry coder",
+			"answer q1 " + string(encode(engine.QuestionAnswer{Allow: c.Allow, Option: c.Option, Text: c.Text, Scope: c.Scope})),
 			"summon", "sleep", fmt.Sprintf("wake %q", c.Agents),
 		}, words)
 	case "itself coder":

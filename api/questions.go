@@ -122,7 +122,7 @@ func (s *Server) revokeStanding(ctx context.Context, in *standingIn) (*Ordered, 
 	return &Ordered{Seq: seq}, err
 }
 
-func (s *Server) retryAgent(ctx context.Context, in *agentIn) (*Ordered, error) {
+func (s *Server) retryAgent(ctx context.Context, in *ableIn) (*Ordered, error) {
 	if err := callerIn(ctx).mayOrder("limit_lifted", in.Name, ""); err != nil {
 		return nil, err
 	}
