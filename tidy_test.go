@@ -52,9 +52,9 @@ var imports = []importRow{
 	{pkg: "journal", inTests: []string{"journal/*"}},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
+	{pkg: "driver/live", may: []string{"driver", "driver/*", "driver/drivertest/scriptmodel"}},
 	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter"}, inTests: []string{"driver/*", "driver/drivertest/scriptmodel"}},
 	{pkg: "driver/drivertest/scriptmodel"},
-	{pkg: "driver/live", may: []string{"driver", "driver/*", "driver/drivertest/scriptmodel"}},
 
 	{
 		pkg: "engine", may: append([]string{"interop", "interop/*", "sandbox", "holder", "driver", "journal", "team", "config"}, pure...),
