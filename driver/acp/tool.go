@@ -16,6 +16,7 @@ type toolCall struct {
 	id     string
 	title  string
 	name   string // the tool's own name, where the program gives one
+	called string // its first title, where that is one word: some programs begin with the tool's name
 	kind   string // read, edit, delete, move, search, execute, think, fetch, switch_mode, other
 	status string // pending, in_progress, completed, failed
 	input  fields // rawInput, where it is an object
@@ -56,12 +57,12 @@ func readToolCall(of fields) toolCall {
 	return c
 }
 
-// with is a call after one more piece of it came. A title that names the tool is kept as its name.
+// with is a call after one more piece of it came. A first title that may name the tool is kept.
 func (c toolCall) with(more toolCall) toolCall {
 	c.id, c.kind, c.status = cmp.Or(c.id, more.id), cmp.Or(more.kind, c.kind), cmp.Or(more.status, c.status)
 	c.name = cmp.Or(more.name, c.name)
-	if c.name == "" && identifier.MatchString(c.title) && more.title != c.title {
-		c.name = c.title
+	if c.called == "" && identifier.MatchString(c.title) {
+		c.called = c.title
 	}
 	c.title = cmp.Or(more.title, c.title)
 	if len(more.input) > 0 {
@@ -93,15 +94,15 @@ func (c toolCall) tool(server string) string {
 	if word := ours(c.name, server); word != "" {
 		return word
 	}
-	var named string
-	if identifier.MatchString(c.title) {
-		named = ours(c.title, server)
+	byKind, title := kindWords[c.kind], c.titleName()
+	named := ours(title, server)
+	if c.name != "" { // it has one, and that is not ours: a title says no more
+		title, named = "", ""
 	}
-	byKind := kindWords[c.kind]
 	if byKind == "Edit" && (named == "Write" || len(c.diffs) == 1 && !c.diffs[0].existed && c.diffs[0].complete && c.kind == "edit") {
 		byKind = "Write"
 	}
-	if named != "" && (byKind == named || !slices.Contains(changing, c.kind)) {
+	if named != "" && (byKind == named || slices.Contains(titleSays[c.kind], named) || c.kind == "" || c.kind == "other") {
 		return named
 	}
 	own := clip(oneLine(c.name), titleBytesMax)
@@ -109,10 +110,19 @@ func (c toolCall) tool(server string) string {
 	case own != "":
 	case c.kind == "search":
 		own = "Grep"
-	case identifier.MatchString(c.title):
-		own = c.title
+	case named == "":
+		own = title
 	}
 	return cmp.Or(byKind, own, clip(oneLine(c.kind), titleBytesMax), "other")
+}
+
+// titleName is a title that may be the tool's name. Many programs put there what the model says of the
+// call, so it is believed only where it fits the class that the program gives.
+func (c toolCall) titleName() string {
+	if identifier.MatchString(c.title) && (c.called == "" || ours(c.called, serverName) == "") {
+		return c.title
+	}
+	return c.called
 }
 
 const titleBytesMax = 100 // of a tool's name; a longer one is a sentence
@@ -138,6 +148,9 @@ func (c toolCall) arguments(tool string) (args fields, unsure []string) {
 				unsure = append(unsure, same[0])
 			}
 		}
+	}
+	if c.isPatch() { // what it says besides may be several names in one text
+		maps.DeleteFunc(args, func(name string, _ json.RawMessage) bool { return slices.Contains(fileSpellings, name) })
 	}
 	if tool == "Bash" {
 		if command, ok := commandLine(args["command"]); ok {
@@ -203,12 +216,14 @@ func (c toolCall) files() []string {
 		}
 	}
 	for _, name := range fileSpellings {
-		add(c.input.text(name))
+		if path := c.input.text(name); !c.isPatch() || filepath.IsAbs(path) {
+			add(path)
+		}
 	}
 	for _, d := range c.diffs {
 		add(d.path)
 	}
-	for path := range c.input.object("changes") { // a patch: what happens to each file
+	for _, path := range c.patched() {
 		add(path)
 	}
 	for _, path := range c.paths {

@@ -91,6 +91,37 @@ var toolWordsTests = map[string]struct {
 		pieces: []string{`{"toolCallId":"c","title":"Apply patch","kind":"edit","rawInput":{"changes":{"/work/repo/b":{},"/work/repo/a":{}}}}`},
 		tool:   "Edit", args: `{"changes":{"/work/repo/b":{},"/work/repo/a":{}}}`, paths: "[/work/repo/a /work/repo/b]", what: "a, b",
 	},
+	"opencode's patch of two files": {
+		pieces: []string{
+			`{"toolCallId":"c","title":"apply_patch","kind":"other","rawInput":{"patchText":"*** Begin Patch\n*** Update File: src/a\n@@\n-x\n+y\n*** Move to: src/m\n*** Add File: .git/hooks/pre-commit\n+x\n*** End Patch"}}`,
+			`{"toolCallId":"c","title":"edit","kind":"edit","locations":[],"rawInput":{"filepath":"src/a, .git/hooks/pre-commit","diff":"…","files":[{"filePath":"/work/repo/src/a","relativePath":"src/m","movePath":"/work/repo/src/m"},{"filePath":"/work/repo/.git/hooks/pre-commit"}]}}`,
+		},
+		tool: "Edit", paths: "[/work/repo/.git/hooks/pre-commit /work/repo/src/a /work/repo/src/m]", what: ".git/hooks/pre-commit, src/a, src/m",
+		args: `{"diff":"…","files":[{"filePath":"/work/repo/src/a","relativePath":"src/m","movePath":"/work/repo/src/m"},{"filePath":"/work/repo/.git/hooks/pre-commit"}],"patchText":"*** Begin Patch\n*** Update File: src/a\n@@\n-x\n+y\n*** Move to: src/m\n*** Add File: .git/hooks/pre-commit\n+x\n*** End Patch"}`,
+	},
+	"a patch that moves": {
+		pieces: []string{`{"toolCallId":"c","kind":"edit","rawInput":{"changes":{"a":{"type":"update","move_path":"../x"}}}}`},
+		tool:   "Edit", args: `{"changes":{"a":{"type":"update","move_path":"../x"}}}`, paths: "[/work/x /work/repo/a]", what: "/work/x, a",
+	},
+	"a title that is called like a tool of ours": {
+		pieces: []string{`{"toolCallId":"c","title":"mcp__fairlead__say","kind":"think","rawInput":{"prompt":"x"}}`},
+		tool:   "think", args: `{"prompt":"x"}`, paths: "[]", what: "mcp__fairlead__say",
+	},
+	"a command that was first described by a name of ours": {
+		pieces: []string{
+			`{"toolCallId":"c","title":"mcp__fairlead__say","kind":"execute"}`,
+			`{"toolCallId":"c","title":"rm a","kind":"execute","rawInput":{"command":"rm a"}}`,
+		},
+		tool: "Bash", args: `{"command":"rm a"}`, paths: "[]", what: "rm a",
+	},
+	"a file that is called like a tool of ours": {
+		pieces: []string{`{"toolCallId":"c","title":"fairlead_say","kind":"read","locations":[{"path":"fairlead_say"}]}`},
+		tool:   "Read", args: `{"file_path":"fairlead_say"}`, paths: "[/work/repo/fairlead_say]", what: "fairlead_say",
+	},
+	"a tool with a name, and with a title": {
+		pieces: []string{`{"toolCallId":"c","title":"Read","kind":"think","_meta":{"toolName":"task"},"rawInput":{"prompt":"x"}}`},
+		tool:   "task", args: `{"prompt":"x"}`, paths: "[]", what: "Read",
+	},
 	"a new file, by its diff": {
 		pieces: []string{`{"toolCallId":"c","title":"Create","kind":"edit","content":[{"type":"diff","path":"file:///work/repo/n","newText":"x"}]}`},
 		tool:   "Write", args: `{"content":"x","file_path":"file:///work/repo/n"}`, paths: "[/work/repo/n]", what: "n",

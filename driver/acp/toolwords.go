@@ -28,8 +28,10 @@ var kindWords = map[string]string{
 	"execute": "Bash", "edit": "Edit", "delete": "Edit", "move": "Edit", "read": "Read", "fetch": "WebFetch",
 }
 
-// changing are the classes that do something: a title is never believed against them.
-var changing = []string{"execute", "edit", "delete", "move"}
+// titleSays are the tools that a title is believed to name in a class that has several.
+var titleSays = map[string][]string{
+	"read": {"Glob", "Grep"}, "search": {"Glob", "Grep"}, "fetch": {"WebSearch"},
+}
 
 // ours is a program's name of a tool in our words; empty where it is none of those we know.
 func ours(name, server string) string {
