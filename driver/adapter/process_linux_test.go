@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,6 +44,9 @@ func TestDiesWithItsAdapter(t *testing.T) {
 		}
 		select {
 		case <-late:
+			if pid, err := strconv.Atoi(said.Text); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
 			t.Fatalf("the program %s is still there: %s", said.Text, stat)
 		case <-time.After(5 * time.Millisecond):
 		}
