@@ -13,6 +13,10 @@
 // what only the disk knows. Rank is the porter's book: it holds every agent's description
 // against an input, and shows its sums.
 //
+// Answer is the same doorkeeper at the side door, where an agent program rings before it does
+// something: there he has a person's own list of patterns, what to let in and what not, and where
+// neither says anything he fetches the person. testdata/rulebook.txt says call by call what comes of it.
+//
 // Three layers hold what this package says: the hook or the driver that asks it, the sandbox
 // below MAIN, and the check of what changed on disk afterwards. It is the first of them and not
 // the only one, because it reads words. Of an agent's shell it understands redirects, the usual
