@@ -324,6 +324,33 @@ func (c *cruise) talk() {
 	}
 }
 
+// A run that is cancelled in the middle of an answer: the program is told, and is gone.
+func (c *cruise) cancelled() {
+	c.put(".agents/prompts/work.md", "do: hold a long thought")
+	if _, err := c.client().StartRun(context.Background(), engine.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "cut"}); err != nil {
+		c.t.Fatal(err)
+	}
+	c.asked("a long thought")
+	c.must("cancel", "cut")
+	client := c.client()
+	c.await("the run is cancelled, and nothing is at work", func() bool {
+		run, err := client.Run(context.Background(), "cut")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return run.Status == "cancelled" && c.view().Agents[0].Session == nil
+	})
+}
+
+// A provider that takes no more: the agent waits, and that counts as no failure.
+func (c *cruise) limited() {
+	c.must("say", "talk", "do: error 429 600")
+	c.await("the agent waits for its provider", func() bool { return c.view().Agents[0].LimitedUntil != nil })
+	if a := c.view().Agents[0]; a.Failures != 0 || a.Session != nil {
+		c.t.Errorf("it waits for its provider, and is %+v", a)
+	}
+}
+
 // Real programs, under a real daemon.
 func TestLive(t *testing.T) {
 	exe := filepath.Join(t.TempDir(), "fairlead")
@@ -334,7 +361,16 @@ func TestLive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := embark(t, exe, live.Programs()[name])
 			c.step(name != "codex")
+			if name == "opencode" { // one program that is told to stop in the words of its protocol
+				c.cancelled()
+			}
 			c.talk()
+			if used := c.view().Agents[0].UsageToday; used.InputTokens == 0 || used.OutputTokens == 0 {
+				t.Errorf("no word of what was used today: %+v", used)
+			}
+			if name == "codex" { // the others try again for a minute before they give up
+				c.limited()
+			}
 		})
 	}
 }
