@@ -51,7 +51,11 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 	}
 	what := team.SessionEnded{Session: s.ID, Bytes: ending.Bytes, AtStart: atStart}
 	what.Outcome, what.Why = judge(m, s, ending, ear.stop)
-	if what.Outcome == control.RateLimited && ear.limit != nil {
+	switch {
+	case what.Outcome != control.RateLimited:
+	case ear.stop.Reason == reasonNotResumed: // it is done again, at once
+		what.Until, what.Why = ending.Exit.At, notResumedWords(s.Launch)
+	case ear.limit != nil:
 		what.Until, what.Why = ear.limit.Until, cmp.Or(ear.limit.Why, what.Why)
 	}
 	if !e.answersTold(ctx, m) {
@@ -105,15 +109,26 @@ func judge(m *member, s team.Session, ending Ending, stop *driver.Stop) (control
 	switch {
 	case verdict.OK:
 		return control.OK, why
-	case stop != nil && !stop.OK && stop.Reason == reasonLimited:
+	case stop != nil && !stop.OK && (stop.Reason == reasonLimited || stop.Reason == reasonNotResumed):
 		return control.RateLimited, why
 	default:
 		return control.Failed, why
 	}
 }
 
-// reasonLimited is a driver's word for an answer that was cut off since the provider takes no more.
-const reasonLimited = "rate_limited"
+// Drivers' words for ends that are nobody's failure, after which the same is to be done once more.
+const (
+	reasonLimited    = "rate_limited" // the provider takes no more
+	reasonNotResumed = "not_resumed"  // the program does not know the conversation any more, and has done nothing
+)
+
+func notResumedWords(launch *team.LaunchRecord) string {
+	id := "that it was to go on with"
+	if launch != nil && launch.Resume != "" {
+		id = launch.Resume
+	}
+	return "its program does not know the conversation " + id + " any more; a new one is begun"
+}
 
 // deniedWords says what a session asked for and was not allowed; empty: nothing. A result that came of
 // it must not look like one that did not.

@@ -71,6 +71,11 @@ func (e *Engine) takenUp(ctx context.Context, m *member, s team.Session, agent d
 // takesUp says whether a session is to go on with the conversation of one before it. A talk always
 // does; what was cut off does; what has ended well, where the configuration says so.
 func takesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Resume) (wanted, cut bool) {
+	if slices.ContainsFunc(a.Past, func(p team.Session) bool {
+		return p.For == s.For && p.OpenedAt.After(c.At) && p.Stop != nil && p.Stop.Reason == reasonNotResumed
+	}) {
+		return false, false // it was tried, and the program does not know it any more
+	}
 	if s.Talks() {
 		return true, false
 	}

@@ -414,3 +414,85 @@ func TestInjectIsKept(t *testing.T) {
 		})
 	}
 }
+
+// A program that says that it does not know the conversation any more, and does nothing, has failed
+// nobody: what it was to do is done in a new one, at once, and the lost one is asked for no more.
+func TestNotResumed(t *testing.T) {
+	for _, word := range []string{control.WordContinuous, control.WordRunOnce} {
+		t.Run(word, func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				b.driver.resumes = true
+				b.host.play = func(s *fakeSession) {
+					switch s.id {
+					case "coder-1":
+						s.say("conversation talk-1 m1")
+						s.say("limited 5 later")
+						s.say("stop rate_limited")
+					case "coder-2":
+						s.say("stop not_resumed")
+						s.exit(1)
+					default:
+						s.say("conversation talk-3 m1")
+						s.lasts(time.Minute)
+						s.say("stop ok")
+					}
+				}
+				b.start()
+				b.command("coder", word)
+				b.after(20 * time.Second)
+				for id, want := range map[string]string{"coder-2": "talk-1", "coder-3": ""} {
+					if got := b.resumedBy(id); got != want {
+						t.Errorf("%s went on with %q, not %q", id, got, want)
+					}
+				}
+				if v := b.view("coder"); v.Failures != 0 || v.Conversation == nil || v.Conversation.ID != "talk-3" {
+					t.Errorf("it is %+v, %+v", v, v.Conversation)
+				}
+				if why := b.replayed().Agents["coder"].Past[1].Why; !strings.Contains(why, "does not know the conversation talk-1 any more") {
+					t.Errorf("the second ended so: %s", why)
+				}
+			})
+		})
+	}
+}
+
+// The same in a channel: its turn passes on, nobody has crashed, and its next turn is told in a new
+// conversation. (What it had been told in the turn that came to nothing counts as told: the floor knows
+// no better.)
+func TestNotResumedInATalk(t *testing.T) {
+	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
+		b.circle("ada", "bob")
+		b.driver.resumes = true
+		var mu sync.Mutex
+		heard := map[string]string{}
+		b.host.play = func(s *fakeSession) {
+			if s.id == "ada-2" {
+				s.say("stop not_resumed")
+				s.exit(1)
+				return
+			}
+			s.say("conversation talk-%s m1", s.id)
+			for text, _, ok := s.next(time.Hour); ok; text, _, ok = s.next(time.Hour) {
+				mu.Lock()
+				heard[s.id] += text
+				mu.Unlock()
+				s.say("done TURN_COMPLETE")
+				s.say("listening %d", s.read())
+			}
+			s.say("stop ok")
+		}
+		b.start()
+		b.insistSaying("hello", "")
+		b.after(20 * time.Minute)
+		b.insistSaying("are you there", "")
+		b.after(2 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if b.resumedBy("ada-2") != "talk-ada-1" || b.resumedBy("ada-3") != "" || !strings.Contains(heard["ada-3"], "it is your turn") {
+			t.Errorf("it heard %q in %v", heard, b.host.order)
+		}
+		if view := b.view("ada"); view.Turn["reviews"] == "OFFLINE" || strings.Contains(b.rows("channel/reviews"), "T11") {
+			t.Errorf("it is %v, by %s", view.Turn, b.rows("channel/reviews"))
+		}
+	})
+}
