@@ -53,11 +53,10 @@ func (b *Bridge) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 	for _, tool := range list.Tools {
 		server.AddTool(tool, b.call)
 	}
-	err := server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: bridgeLine})
-	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
-		return nil
+	if err := server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: bridgeLine}); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("serve the program: %w", err)
 	}
-	return err
+	return nil // it has closed its side
 }
 
 // call passes one call on.
@@ -149,7 +148,7 @@ func (b *Bridge) door() (*http.Transport, string, error) {
 	if b.Dir != "" {
 		client, err := Dial(b.Dir)
 		if err == nil {
-			client.Close()
+			_ = client.Close() // only its way to the daemon is wanted
 			return &http.Transport{DialContext: client.connect}, "http://fairlead" + MCPPath, nil
 		}
 		if b.URL == "" {

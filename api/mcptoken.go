@@ -17,7 +17,7 @@ import (
 const (
 	mcpKeyBytes   = 32
 	mcpTokenMax   = 1024 // two names of a team, and what proves them
-	mcpTokenAbout = "fairlead mcp token 1\n"
+	mcpTokenAbout = "fairlead mcp token 1\n" //nolint:gosec // what a proof is about; the secret is the key
 )
 
 // MCPKey makes and knows the tokens of agents. It is a secret.

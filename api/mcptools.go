@@ -145,7 +145,7 @@ func (m *MCP) workTools(s *mcp.Server) {
 		InputSchema: objectSchema(`"text"`, `"text": {"type": "string", "maxLength": 200, "description": "One line. Empty takes the last one away."}`),
 		Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
 	}, func(ctx context.Context, c engine.AgentCaller, in statusIn) (string, statusOut, error) {
-		return "People see it.", statusOut{in.Text}, m.engine.ActSetStatus(ctx, c, in.Text)
+		return "People see it.", statusOut(in), m.engine.ActSetStatus(ctx, c, in.Text)
 	})
 	addTool(m, s, &mcp.Tool{
 		Name: "ask_human", Title: "Ask a person",
