@@ -16,7 +16,7 @@ import (
 
 const (
 	mcpKeyBytes   = 32
-	mcpTokenMax   = 1024 // two names of a team, and what proves them
+	mcpTokenMax   = 1024                     // two names of a team, and what proves them
 	mcpTokenAbout = "fairlead mcp token 1\n" //nolint:gosec // what a proof is about; the secret is the key
 )
 
