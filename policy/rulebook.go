@@ -207,7 +207,7 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 	}
 	r := &reading{call: call, j: newJudge(AgentRules(), false, call, where, disk)}
 	in, fault := readInput(call.Input)
-	r.known = fault == ""
+	r.known = fault == "" && json.Valid(call.Input)
 	for _, p := range paths {
 		r.paths = append(r.paths, r.place(p))
 	}

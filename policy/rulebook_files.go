@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -18,34 +19,138 @@ type place struct {
 	bound bool     // it has other names on the disk, or is no file at all
 }
 
-// places are what a file tool's call names. A file that is named nowhere is a place with a fault.
+// places are what a file tool's call names, at whatever depth of its arguments. A file that is named
+// in a way that cannot be read is a place with a fault.
 func (r *reading) places(in input) []place {
 	all := slices.Clone(r.paths)
-	named, _ := in.paths()
-	for _, p := range named {
-		all = append(all, r.place(p))
-	}
 	if !r.known {
 		all = append(all, place{fault: "its arguments cannot be read"})
 	}
-	for _, key := range in.keys { // a path that is no text names another file than it seems
-		if _, ok := in.text(key); isPathKey(key) && !ok && string(in.values[key]) != "null" {
-			all = append(all, place{fault: "its " + key + " is no text"})
-		}
+	named, fault := namedFiles(in, 0)
+	if fault != "" {
+		all = append(all, place{fault: fault})
 	}
-	switch r.call.Tool {
-	case "Glob", "Grep", "LS":
+	for _, p := range named {
+		all = append(all, r.place(p))
+	}
+	switch {
+	case changesFiles(r.call.Tool):
+		if len(r.paths) == 0 && slices.ContainsFunc(in.keys, func(key string) bool { return has(patchKeys, key) }) {
+			all = append(all, place{fault: "it brings a patch, and whoever asks does not say of which files"})
+		}
+	case has("Glob Grep LS", r.call.Tool):
 		if len(all) == 0 && r.known {
 			all = append(all, r.place(r.j.dir))
 		}
 		for i := range all {
 			all[i].tree = r.call.Tool != "LS"
 		}
-		if p, ok := in.text("pattern"); ok && r.call.Tool == "Glob" && (path.IsAbs(p) || strings.HasPrefix(p, "~") || slices.Contains(strings.Split(p, "/"), "..")) {
-			all = append(all, place{given: p, fault: "the pattern leads elsewhere"})
+		for _, key := range []string{"pattern", "glob", "include"} {
+			if p, ok := in.text(key); ok && (key != "pattern" || r.call.Tool == "Glob") && leadsElsewhere(p) {
+				all = append(all, place{given: p, fault: "the pattern leads elsewhere"})
+			}
 		}
 	}
 	return all
+}
+
+// patchKeys are arguments that hold changes of several files in a form of their own.
+const patchKeys = "patch patchText patch_text diff unified_diff changes operations"
+
+// otherPathKeys are further arguments by which some program names a file, as text or as a list.
+const otherPathKeys = "paths files file filename filepath target_file targetFile target source from to dest destination old_path new_path oldPath newPath uri"
+
+// namedFiles are the files that arguments name, also in lists and objects within them.
+func namedFiles(in input, depth int) (paths []string, fault string) {
+	for _, key := range in.keys {
+		p, ok := in.text(key)
+		switch value := in.values[key]; {
+		case ok && (isPathKey(key) || has(otherPathKeys, key)):
+			paths = append(paths, p)
+		case ok:
+		case isPathKey(key) && string(value) != "null":
+			return paths, "its " + key + " is no text"
+		default:
+			more, fault := namedWithin(value, has(otherPathKeys, key), depth+1)
+			if paths = append(paths, more...); fault != "" {
+				return paths, fault
+			}
+		}
+	}
+	return paths, ""
+}
+
+// namedWithin looks into a value that is no text. listed says that a text in a list is a path.
+func namedWithin(value json.RawMessage, listed bool, depth int) (paths []string, fault string) {
+	const depthMax = 8 // no tool's arguments are deeper
+	switch {
+	case len(value) == 0 || value[0] != '{' && value[0] != '[':
+		return nil, ""
+	case depth > depthMax:
+		return nil, "its arguments are nested too deep"
+	case value[0] == '{':
+		inner, fault := readInput(value)
+		if fault != "" {
+			return nil, fault
+		}
+		return namedFiles(inner, depth)
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(value, &items); err != nil {
+		return nil, "its arguments cannot be read"
+	}
+	for _, item := range items {
+		var text string
+		if listed && len(item) > 0 && item[0] == '"' && json.Unmarshal(item, &text) == nil {
+			paths = append(paths, text)
+			continue
+		}
+		more, fault := namedWithin(item, listed, depth+1)
+		if paths = append(paths, more...); fault != "" {
+			return paths, fault
+		}
+	}
+	return paths, ""
+}
+
+// leadsElsewhere says whether a glob may take what is not below the folder that it is looked for in.
+func leadsElsewhere(pattern string) bool {
+	all, ok := alternatives(pattern, 0)
+	return !ok || slices.ContainsFunc(all, func(p string) bool {
+		return path.IsAbs(p) || strings.HasPrefix(p, "~") || strings.ContainsAny(p, "()\\$") || slices.Contains(strings.Split(p, "/"), "..")
+	})
+}
+
+// alternatives are what the braces of a glob stand for; false: there are too many, or they are not
+// closed.
+func alternatives(pattern string, depth int) ([]string, bool) {
+	open := strings.IndexByte(pattern, '{')
+	if open < 0 {
+		return []string{pattern}, true
+	}
+	level, from := 0, open+1
+	var parts []string
+	for i := open; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '{':
+			level++
+		case c == ',' && level == 1:
+			parts, from = append(parts, pattern[from:i]), i+1
+		case c == '}':
+			if level--; level > 0 {
+				continue
+			}
+			var all []string
+			for _, part := range append(parts, pattern[from:i]) {
+				more, ok := alternatives(pattern[:open]+part+pattern[i+1:], depth+1)
+				if all = append(all, more...); !ok || depth > scriptDepthMax || len(all) > expansionsMax {
+					return nil, false
+				}
+			}
+			return all, true
+		}
+	}
+	return nil, false
 }
 
 func (r *reading) placeFrom(dir, given string) place {

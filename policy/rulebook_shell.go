@@ -24,6 +24,13 @@ type command struct {
 	free  bool // it needs no pattern of its own: it does nothing, or only begins the next one
 }
 
+// Builtins of shells: those after which a name may be another command, and those that read a word as
+// a variable or a sum, and run the substitutions in it even where it was quoted.
+const (
+	bendingBuiltins  = "hash alias unalias trap enable bind complete compopt fc rehash unhash autoload emulate disable zmodload"
+	countingBuiltins = "test [ printf read unset wait let declare typeset local export readonly integer float mapfile readarray getopts print shift"
+)
+
 // appended stands for words that a program adds to a command: a * takes it, no letter does.
 const appended = "\x01"
 
@@ -177,6 +184,10 @@ func (l *lines) command(r *reading, words []value, depth int) {
 	switch base := path.Base(name.text); {
 	case has("true false :", name.text):
 		c.free = true
+	case has(bendingBuiltins, name.text):
+		l.unsure(name.text + " changes what later commands are")
+	case has(countingBuiltins, name.text) && slices.ContainsFunc(words[1:], func(w value) bool { return strings.ContainsAny(w.text, "$`") }):
+		l.unsure(name.text + " runs what stands in the index of a variable")
 	case name.text == "cd":
 		c.free = l.staysInside(r, words[1:])
 	default:
