@@ -77,7 +77,15 @@ func chooseAnswer(answer *engine.QuestionAnswer, asked engine.QuestionView, word
 	for _, o := range asked.Options {
 		if word != "" && o.ID == word {
 			answer.Option = o.ID
-			answer.Allow = !strings.HasPrefix(o.Kind, "reject") && (o.Kind != "" || asked.Kind != string(question.Permission) || word != "no")
+			if asked.Kind != string(question.Permission) {
+				answer.Allow = true
+				return nil
+			}
+			says, known := saysYes(o)
+			if !known && answer.Scope != string(question.Once) {
+				return &coded{exitUsage, fmt.Errorf("nobody knows whether %q is a yes, so it cannot stand; answer it once, or say yes or no", word)}
+			}
+			answer.Allow = says
 			return nil
 		}
 	}
@@ -104,6 +112,19 @@ func chooseAnswer(answer *engine.QuestionAnswer, asked engine.QuestionView, word
 		offered = append(offered, "--text with words of your own")
 	}
 	return &coded{exitUsage, fmt.Errorf("%s takes no answer %q; it takes %s", asked.ID, word, strings.Join(offered, ", "))}
+}
+
+// saysYes is whether an option of a permission allows, and whether its kind tells. One of which nobody
+// knows counts as a yes, unless it is called no: it was chosen, and something may come of it.
+func saysYes(o engine.OptionView) (yes, known bool) {
+	switch {
+	case strings.HasPrefix(o.Kind, "allow"):
+		return true, true
+	case strings.HasPrefix(o.Kind, "reject"):
+		return false, true
+	}
+	allow, plainly := yesNo[strings.ToLower(o.ID)]
+	return allow || !plainly, plainly
 }
 
 func saidAnswer(asked engine.QuestionView, answer engine.QuestionAnswer) string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (a *app) printAsked(item engine.InboxItem) {
 	id := plain(q.ID)
 	where := ""
 	if item.Run != "" {
-		where = fmt.Sprintf(", step %s of run %s", plain(item.Step), plain(item.Run))
+		where = fmt.Sprintf(", step %s of run %s", line(item.Step, stepWidth), line(item.Run, stepWidth))
 	}
 	fmt.Fprintf(a.out, "%s  %s, %s ago%s\n", a.paint(bold, id), wantsWords(q), ago(max(0, time.Since(q.AskedAt))), where)
 	say := func(label, text string) {
@@ -118,7 +119,18 @@ func (a *app) printAsked(item engine.InboxItem) {
 	say("why", line(q.Why, errorWidth))
 	say("else", otherwiseWords(q, time.Now()))
 	say("answer", answerWords(q))
+	if q.Kind != string(question.Permission) {
+		return
+	}
+	for _, o := range q.Options[:min(len(q.Options), inboxChoice)] {
+		if !slices.Contains(plainKinds, o.Kind) {
+			say("or", "fairlead answer "+id+" "+line(o.ID, stepWidth)+a.paint(dim, "  "+line(o.Label, errorWidth)))
+		}
+	}
 }
+
+// plainKinds are the options that yes and no stand for. Any other does something besides.
+var plainKinds = []string{"allow_once", "allow_always", "reject_once", "reject_always"}
 
 // wantsWords says who wants what, in our own words: what a program says of it stands below.
 func wantsWords(q *engine.QuestionView) string {

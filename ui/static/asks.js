@@ -25,17 +25,19 @@ export function forgetAsks() { standing.value = []; }
  * @returns {string[]} the agents whose cards they change
  */
 export function noteAsks(changes) {
-  const mine = changes.filter((ch) => /^(question|standing|agent)\//.test(ch.entity));
+  const mine = changes.filter((ch) => /^(question|agent)\//.test(ch.entity));
   if (mine.length === 0) return [];
-  if (mine.some((ch) => ch.entity.startsWith('question/'))) refreshInbox();
-  if (mine.some((ch) => !ch.entity.startsWith('agent/'))) list.want();
-  const whose = new Set(mine.filter((ch) => !ch.entity.startsWith('standing/')).flatMap(agentsOf));
+  if (mine.some((ch) => ch.entity.startsWith('question/'))) {
+    refreshInbox();
+    list.want();
+  }
+  const whose = new Set(mine.flatMap(agentsOf));
   return names.peek().filter((name) => whose.has(name));
 }
 
-/** Whom a change is about; where it does not say so: everybody. @param {import('./api.js').Change} ch @returns {string[]} */
+/** Whose card a change may change; of an answer that stands nobody's. @param {import('./api.js').Change} ch @returns {string[]} */
 function agentsOf(ch) {
   if (ch.entity.startsWith('agent/')) return [ch.entity.slice('agent/'.length)];
-  const q = ch.data?.question?.question ?? ch.data?.question;
-  return typeof q?.agent === 'string' ? [q.agent] : names.peek();
+  const agent = ch.data?.question?.question?.agent;
+  return typeof agent === 'string' ? [agent] : [];
 }

@@ -102,7 +102,7 @@ func (f *Fake) Ask(q Question) string {
 	q.State = "open"
 	f.asks.open = append(f.asks.open, &q)
 	f.countAsks(q.Agent)
-	f.append(Change{Machine: "question", Entity: "question/" + q.ID, Row: "Q1", From: "none", To: "open", Trigger: "raised", Actor: Actor{"agent", q.Agent}, Data: map[string]any{"question": map[string]any{"agent": q.Agent}}})
+	f.append(Change{Machine: "question", Entity: "question/" + q.ID, Row: "Q1", From: "none", To: "open", Trigger: "raised", Actor: Actor{"agent", q.Agent}, Data: askData(q.Agent)})
 	return q.ID
 }
 
@@ -134,6 +134,11 @@ func (f *Fake) Use(agents, days, runs []UsageRow) {
 	f.asks.usage = map[string][]UsageRow{"agents": agents, "days": days, "runs": runs}
 }
 
+// askData is the body of a change of a question as the journal keeps it.
+func askData(agent string) map[string]any {
+	return map[string]any{"question": map[string]any{"question": map[string]any{"agent": agent}}}
+}
+
 func (f *Fake) countAsks(name string) {
 	a := f.find(name)
 	if a == nil {
@@ -157,7 +162,7 @@ func (f *Fake) endAsk(id, row, to, trigger string) {
 	agent := f.asks.open[i].Agent
 	f.asks.open = slices.Delete(f.asks.open, i, i+1)
 	f.countAsks(agent)
-	f.append(Change{Machine: "question", Entity: "question/" + id, Row: row, From: "open", To: to, Trigger: trigger, Actor: Actor{"human", "you"}, Data: map[string]any{"question": map[string]any{"agent": agent}}})
+	f.append(Change{Machine: "question", Entity: "question/" + id, Row: row, From: "open", To: to, Trigger: trigger, Actor: Actor{"human", "you"}, Data: askData(agent)})
 }
 
 func (f *Fake) waitingAsks() []map[string]any {
@@ -191,7 +196,7 @@ func (f *Fake) askRoutes(mux *http.ServeMux) {
 		defer f.mu.Unlock()
 		id := r.PathValue("id")
 		f.asks.standing = slices.DeleteFunc(f.asks.standing, func(s Standing) bool { return s.ID == id })
-		f.append(Change{Machine: "question", Entity: "standing/" + id, Row: "Q7", Trigger: "revoked", Actor: Actor{"human", "you"}})
+		f.append(Change{Machine: "question", Entity: "question/" + id, Row: "Q7", Trigger: "revoked", Actor: Actor{"human", "you"}})
 		answer(w, http.StatusOK, map[string]any{"seq": len(f.changes)})
 	})
 	mux.HandleFunc("GET /api/v1/usage", func(w http.ResponseWriter, _ *http.Request) {
@@ -240,7 +245,7 @@ func (f *Fake) postAsked(w http.ResponseWriter, r *http.Request) {
 			s.Session = q.Session
 		}
 		f.asks.standing = append(f.asks.standing, s)
-		f.append(Change{Machine: "question", Entity: "standing/" + s.ID, Row: "Q3", Trigger: "stands", Actor: Actor{"human", "you"}})
+		f.append(Change{Machine: "question", Entity: "question/" + s.ID, Row: "Q3", Trigger: "stands", Actor: Actor{"human", "you"}})
 	}
 	f.endAsk(id, "Q3", "answered", "replied")
 	answer(w, http.StatusOK, map[string]any{"seq": len(f.changes)})
@@ -253,6 +258,6 @@ func (f *Fake) Stand(id string) {
 	i := slices.IndexFunc(f.asks.open, func(q *Question) bool { return q.ID == id })
 	q := f.asks.open[i]
 	f.asks.standing = append(f.asks.standing, Standing{ID: "s" + id, Agent: q.Agent, Tool: q.Tool, Call: q.Call, Allow: true, By: Lie, At: f.now()})
-	f.append(Change{Machine: "question", Entity: "standing/s" + id, Row: "Q3", Trigger: "stands", Actor: Actor{"human", "you"}})
+	f.append(Change{Machine: "question", Entity: "question/s" + id, Row: "Q3", Trigger: "stands", Actor: Actor{"human", "you"}})
 	f.endAsk(id, "Q3", "answered", "replied")
 }

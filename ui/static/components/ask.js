@@ -4,7 +4,7 @@ import { answerAsk, answerKey } from '../askactions.js';
 import { block, callOf, choices, untilWhen, wants } from '../askwords.js';
 import * as api from '../api.js';
 import { span } from '../format.js';
-import { html, useSignal } from '../lib.js';
+import { html, useLayoutEffect, useRef, useSignal } from '../lib.js';
 import { seenUntil } from '../state.js';
 import { plain } from '../text.js';
 import { choose, go, showRun } from '../view.js';
@@ -65,12 +65,17 @@ function Choices({ q, text }) {
 /** @param {{item: api.InboxItem, q: Asked, index: number}} props */
 export function AskItem({ item: i, q, index }) {
   const text = useSignal('');
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
   const id = `inbox-${index}`;
+  // It goes when it is answered, and the keyboard's place must not go with it.
+  useLayoutEffect(() => () => {
+    if (box.current?.contains(document.activeElement)) requestAnimationFrame(() => document.getElementById('inbox-title')?.focus());
+  }, []);
   const nowMs = seenUntil.value + api.skew.ms;
   const since = Date.parse(q.asked_at || i.since);
   const words = q.kind !== 'resume' && (q.kind === 'permission' || q.free_text || choices(q).length === 0);
   const send = () => answerAsk(q.id, { allow: true, text: text.value.trim(), scope: 'once' }, 'answered');
-  return html`<li class="inbox-item inbox-ask"><article aria-labelledby=${id}>
+  return html`<li class="inbox-item inbox-ask" ref=${box}><article aria-labelledby=${id}>
     <header class="inbox-head"><h3 id=${id}><button type="button" class="link" onClick=${() => { go('team'); choose(q.agent); }}><bdi>${plain(q.agent, 80)}</bdi></button> <span>${wants(q)}</span></h3>
       <span class="soft"><code>${plain(q.id, 40)}</code>${q.session_id && html` in <code>${plain(q.session_id, 60)}</code>`}${i.run_id && html`, <button type="button" class="link" onClick=${() => showRun(i.run_id, i.step_id)}>step ${plain(i.step_id, 64)} of ${plain(i.run_id, 48)}</button>`}</span>
       ${Number.isFinite(since) && html`<span class="soft num inbox-since">for ${span(nowMs - since)}</span>`}</header>

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// What a person says is what the question takes, or nothing: never the first option that looks like it.
+func TestChooseAnswer(t *testing.T) {
+	permission := engine.QuestionView{ID: "q1", Kind: "permission", Options: []engine.OptionView{
+		{ID: "a", Kind: "allow_once"}, {ID: "m", Kind: "allow_once_and_mode"}, {ID: "r", Kind: "reject_once"}, {ID: "cancel"}, {ID: "no"},
+	}}
+	words := engine.QuestionView{ID: "q2", Kind: "question", FreeText: true, Options: []engine.OptionView{{ID: "yes"}, {ID: "main"}}}
+	resume := engine.QuestionView{ID: "q3", Kind: "resume", Options: []engine.OptionView{{ID: "resume"}, {ID: "fresh"}}}
+	for _, c := range []struct {
+		asked               engine.QuestionView
+		word, text, scope   string
+		allow               bool
+		option, wrong, said string
+	}{
+		{permission, "yes", "", "once", true, "", "", "is allowed"},
+		{permission, "Deny", "", "once", false, "", "", "is denied"},
+		{permission, "a", "", "always", true, "a", "", "from now on"},
+		{permission, "m", "", "once", true, "m", "", "is allowed"},
+		{permission, "r", "", "session", false, "r", "", "exactly like it in"},
+		{permission, "no", "", "once", false, "no", "", "is denied"},
+		{permission, "cancel", "", "once", true, "cancel", "", ""},
+		{permission, "cancel", "", "always", false, "", "cannot stand", ""},
+		{permission, "perhaps", "", "once", false, "", "it takes yes, no, a, m, r", ""},
+		{permission, "", "with a word", "once", false, "", "say yes or no", ""},
+		{words, "yes", "", "once", true, "yes", "", "is answered: yes"},
+		{words, "", "neither", "once", true, "", "", "is answered"},
+		{words, "no", "", "once", false, "", "it takes yes, main, --text", ""},
+		{resume, "fresh", "", "once", true, "fresh", "", "is answered: fresh"},
+		{resume, "yes", "", "once", false, "", "it takes resume, fresh", ""},
+	} {
+		answer := engine.QuestionAnswer{Text: c.text, Scope: c.scope}
+		err := chooseAnswer(&answer, c.asked, c.word)
+		switch {
+		case c.wrong != "":
+			if err == nil || codeOf(err) != exitUsage || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%s %q: %v", c.asked.ID, c.word, err)
+			}
+		case err != nil || answer.Allow != c.allow || answer.Option != c.option:
+			t.Errorf("%s %q: %+v, %v", c.asked.ID, c.word, answer, err)
+		case !strings.Contains(saidAnswer(c.asked, answer), c.said):
+			t.Errorf("%s %q: it is said that it %s", c.asked.ID, c.word, saidAnswer(c.asked, answer))
+		}
+	}
+}
+
+// Whatever an agent words, the inbox is lines of text, and says itself who wants what.
+func TestInboxOfHostileAgents(t *testing.T) {
+	lie := "\x1b[2Jfake\r\u202e\nq9  coder wants nothing"
+	soon := time.Now().Add(time.Hour)
+	var items []engine.InboxItem
+	for _, kind := range []string{"permission", "question", "resume"} {
+		items = append(items, engine.InboxItem{Kind: kind, Run: lie, Step: lie, Question: &engine.QuestionView{
+			ID: "q1", Kind: kind, Agent: "coder", What: lie, Why: lie, Tool: lie, Call: lie, Paths: []string{lie}, Hints: []string{lie}, Differs: []string{lie},
+			Options: []engine.OptionView{{ID: lie, Label: lie}}, AskedAt: time.Now(), ExpiresAt: &soon, Otherwise: lie, FreeText: true,
+		}})
+	}
+	var out bytes.Buffer
+	a := &app{out: &out}
+	if err := a.printInbox(items); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(out.String(), "\x1b\r\u202e") {
+		t.Errorf("a control came through: %q", out.String())
+	}
+	for text := range strings.Lines(out.String()) {
+		if strings.HasPrefix(text, "q9") {
+			t.Errorf("an agent wrote a line of ours: %s", text)
+		}
+	}
+}
