@@ -32,6 +32,12 @@ const (
 	cutWords       = " … [cut: %d bytes]"
 )
 
+// What Event.Cut names where some are not here at all.
+const (
+	cutArguments = "args"
+	cutPaths     = "paths"
+)
+
 // CutText is a text as it fits into one event.
 func CutText(s string) string { return cutTo(s, TextBytesMax) }
 
@@ -65,7 +71,7 @@ func cutArgs(args json.RawMessage, cut []string) (json.RawMessage, []string) {
 	}
 	var all map[string]json.RawMessage
 	if json.Unmarshal(args, &all) != nil || all == nil {
-		return nil, append(cut, "args")
+		return nil, append(cut, cutArguments)
 	}
 	if len(args) <= argsBytesMax {
 		return bytes.ToValidUTF8(args, []byte(string(utf8.RuneError))), cut
@@ -87,7 +93,7 @@ func cutArgs(args json.RawMessage, cut []string) (json.RawMessage, []string) {
 		room -= len(all[name])
 	}
 	if left > 0 {
-		cut = append(cut, "args")
+		cut = append(cut, cutArguments)
 	}
 	b, err := json.Marshal(all)
 	if err != nil {
@@ -125,12 +131,18 @@ func fewer(options []driver.Option) []driver.Option {
 	return slices.DeleteFunc(few, func(o driver.Option) bool { return len(o.ID) > optionBytesMax })
 }
 
-func shorter(paths []string) []string {
+// shorter leaves out paths that are too many or too long, and says that some are not here: what is done
+// to a file that nobody sees must not pass for being done to none.
+func shorter(paths, cut []string) (few, cutNow []string) {
 	if len(paths) == 0 {
-		return nil
+		return nil, cut
 	}
-	few := slices.Clone(paths[:min(len(paths), pathsMax)])
-	return slices.DeleteFunc(few, func(p string) bool { return len(p) > pathBytesMax })
+	few = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return len(p) > pathBytesMax })
+	few = few[:min(len(few), pathsMax)]
+	if len(few) < len(paths) {
+		cut = append(cut, cutPaths)
+	}
+	return few, cut
 }
 
 // edge is the greatest length up to n that does not cut a character in two.

@@ -23,7 +23,7 @@ type Event struct {
 
 	// Args is a JSON object: what a tool is called with, in the words of Claude Code where the tool
 	// is one of those (file_path, content, command, …). Cut names those that are not here whole, or says
-	// "args" where some are not here at all:
+	// "args", or "paths", where some of those are not here at all:
 	// nobody may judge a call by the beginning of an argument.
 	Args json.RawMessage `json:"args,omitempty"`
 	Cut  []string        `json:"cut,omitempty"`

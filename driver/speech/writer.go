@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -144,14 +145,15 @@ func (w *Writer) print(b []byte) {
 func encode(e Event) []byte {
 	e.Text, e.Detail = CutText(e.Text), cutTo(e.Detail, detailBytesMax)
 	e.Tool, e.Reason, e.ID = cutTo(e.Tool, optionBytesMax), cutTo(e.Reason, optionBytesMax), cutTo(e.ID, optionBytesMax)
-	e.Options, e.Paths = fewer(e.Options), shorter(e.Paths)
+	e.Options = fewer(e.Options)
 	e.Raw = CutRaw(e.Raw)
-	e.Args, e.Cut = cutArgs(e.Args, e.Cut)
+	e.Args, e.Cut = cutArgs(e.Args, slices.Clone(e.Cut))
+	e.Paths, e.Cut = shorter(e.Paths, e.Cut)
 	b := line(e)
 	for _, shed := range []func(){ // bytes that need six each: what is least is let go first
 		func() { e.Raw = nil },
-		func() { e.Args, e.Cut = nil, append(e.Cut, "args") },
-		func() { e.Paths = nil },
+		func() { e.Args, e.Cut = nil, append(e.Cut, cutArguments) },
+		func() { e.Paths, e.Cut = nil, append(e.Cut, cutPaths) },
 		func() { e.Options = e.Options[:min(len(e.Options), optionsMax/8)] },
 	} {
 		if len(b) <= eventBytesMax {

@@ -194,6 +194,30 @@ func TestCutArguments(t *testing.T) {
 	}
 }
 
+// A path that is left out is said to be: a call must not be judged by the others alone.
+func TestCutPaths(t *testing.T) {
+	for name, c := range map[string]struct {
+		paths []string
+		left  int
+	}{
+		"few":      {[]string{"/a", "/b"}, 2},
+		"many":     {slices.Repeat([]string{"/a"}, 300), 256},
+		"long":     {[]string{"/a", "/" + strings.Repeat("x", 5000)}, 1},
+		"too wide": {slices.Repeat([]string{strings.Repeat("\x01", 4000)}, 256), 0},
+	} {
+		given := []string{"content"}
+		var out bytes.Buffer
+		speech.NewWriter(&out).Tell(speech.Event{Type: driver.PermissionAsked, ID: "q", Paths: c.paths, Cut: given[:1:1]})
+		var e speech.Event
+		if err := json.Unmarshal(out.Bytes(), &e); err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Paths) != c.left || slices.Contains(e.Cut, "paths") != (c.left < len(c.paths)) || !slices.Contains(e.Cut, "content") {
+			t.Errorf("%s: %d paths, cut %q", name, len(e.Paths), e.Cut)
+		}
+	}
+}
+
 func TestHide(t *testing.T) {
 	var out bytes.Buffer
 	w := speech.NewWriter(&out)
