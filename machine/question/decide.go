@@ -19,7 +19,7 @@ func (b *Book) Decide(at time.Time, by string, in Input) ([]Change, error) {
 	case Answer:
 		err = d.answer(in)
 	case Cover:
-		if in.Verdict.Rule != "" {
+		if q := b.Questions[in.ID]; in.Verdict.Rule != "" && (q == nil || q.CanSay(in.Verdict.Allow)) {
 			err = d.moveID(in.ID, Ruled, in.Verdict)
 		}
 	case Hand:
@@ -90,6 +90,7 @@ func (d *draft) move(q Question, event Event, in any) error {
 		case TakeDefault:
 			q.Allow, q.Option, q.By, q.AnsweredAt = q.Otherwise, q.Default, byTime, d.at
 			if q.Kind == Permission {
+				q.Allow = q.Allow && q.CanSay(true)
 				q.Option = q.optionFor(q.Allow)
 			}
 		case NoteEnd:
@@ -155,11 +156,16 @@ func (d *draft) ask(in Ask) error {
 	if s := d.book.Covering(q.Agent, q.Session, q.Tool, q.Key); s != nil && (verdict.Rule == "" || verdict.Allow) { // a rule's no stands above it
 		verdict = Verdict{Rule: s.ID, Allow: s.Allow}
 	}
-	if verdict.Rule != "" {
+	if verdict.Rule != "" && q.CanSay(verdict.Allow) {
 		return d.move(q, Ruled, verdict)
 	}
 	return d.move(q, Raised, in)
 }
+
+// CanSay says whether a plain answer can be told: who asks which of several things it shall be, or for a
+// yes that would do more, is not told a plain yes. A no always can: where no option says it, what is
+// under way is stopped.
+func (q *Question) CanSay(allow bool) bool { return !allow || q.optionFor(true) != "" }
 
 func lines(list []string, most int) []string {
 	var out []string
@@ -197,6 +203,8 @@ func (d *draft) answer(in Answer) error {
 		wrong = fmt.Sprintf("there is no option %q; there are %s", cut(in.Option, lineMax), names(q.Options))
 	case q.Kind != Permission && in.Scope != Once:
 		wrong = "only a permission can stand for longer than once"
+	case in.Scope != Once && !q.CanSay(in.Allow):
+		wrong = "it offers no plain yes that could stand for the next ones; answer it once"
 	case in.Scope != Once && q.Key == "":
 		wrong = "what exactly is asked for is not known, so an answer cannot stand for the next ones; answer it once"
 	case q.Kind == Resume && chosen < 0:
@@ -208,8 +216,14 @@ func (d *draft) answer(in Answer) error {
 		return refusal(q.ID, Replied, q.State, "Q3", wrong)
 	}
 	if q.Kind == Permission {
-		if says, known := q.says(chosen); known && says != in.Allow {
+		switch says, known := q.says(chosen); {
+		case known && says != in.Allow:
 			return refusal(q.ID, Replied, q.State, "Q3", fmt.Sprintf("the option %q says %s, and the answer %s", in.Option, yesNo(says), yesNo(in.Allow)))
+		case !known && chosen >= 0 && in.Scope != Once:
+			return refusal(q.ID, Replied, q.State, "Q3", fmt.Sprintf("nobody but the program knows what the option %q means, so it cannot stand for the next ones; answer it once", in.Option))
+		}
+		if in.Option == "" && !q.CanSay(in.Allow) {
+			return refusal(q.ID, Replied, q.State, "Q3", "it offers no plain yes; name one of "+names(q.Options)+", or answer no")
 		}
 		if in.Option == "" {
 			in.Option = q.optionFor(in.Allow)
@@ -303,7 +317,7 @@ func (d *draft) letStand(q *Question) {
 		if other.Kind != Permission {
 			continue
 		}
-		if c := d.book.Covering(other.Agent, other.Session, other.Tool, other.Key); c != nil {
+		if c := d.book.Covering(other.Agent, other.Session, other.Tool, other.Key); c != nil && other.CanSay(c.Allow) {
 			if err := d.move(*other, Ruled, Verdict{Rule: c.ID, Allow: c.Allow}); err != nil {
 				panic("question: an open question cannot be answered: " + err.Error())
 			}

@@ -350,18 +350,23 @@ func TestOptions(t *testing.T) {
 	s.refused("human/ann", Answer{ID: "q3", Allow: true, Text: strings.Repeat("x", textMax+1)}, "is the most")
 	s.must("human/ann", Answer{ID: "q3", Allow: true, Option: "yolo"}) // a person may
 	s.is("q3", Answered, true, "yolo", "human/ann")
+	q.Ask, q.Options = "strange", []Option{{ID: "plan", Kind: "choice"}}
+	s.must("agent/coder", Ask{Question: q})
+	s.refused("human/ann", Answer{ID: "q4", Allow: true, Option: "plan", Scope: Always}, "nobody but the program knows")
+	s.must("human/ann", Answer{ID: "q4", Allow: true, Option: "plan"})
+	q.Options = sly
 	q.Ask, q.Key = "4", ""
 	s.must("agent/coder", Ask{Question: q})
-	s.refused("human/ann", Answer{ID: "q4", Allow: true, Scope: Always}, "cannot stand")
+	s.refused("human/ann", Answer{ID: "q5", Allow: true, Scope: Always}, "cannot stand")
 	for i, ask := range []Question{{Kind: Asked, What: "Which one?"}, {Kind: Resume, Options: []Option{{ID: "resume"}, {ID: "fresh"}}}} {
 		ask.Agent, ask.Session, ask.Ask = "coder", "coder-1", fmt.Sprint("x", i)
 		s.must("agent/coder", Ask{Question: ask})
 	}
-	s.refused("human/ann", Answer{ID: "q5"}, "it asks for words")
-	s.refused("human/ann", Answer{ID: "q5", Text: "so", Scope: Always}, "only a permission")
-	s.refused("human/ann", Answer{ID: "q6", Allow: true}, "name one of resume, fresh")
-	s.must("human/ann", Answer{ID: "q5", Text: "the blue one"})
-	s.must("human/ann", Answer{ID: "q6", Option: "resume"})
+	s.refused("human/ann", Answer{ID: "q6"}, "it asks for words")
+	s.refused("human/ann", Answer{ID: "q6", Text: "so", Scope: Always}, "only a permission")
+	s.refused("human/ann", Answer{ID: "q7", Allow: true}, "name one of resume, fresh")
+	s.must("human/ann", Answer{ID: "q6", Text: "the blue one"})
+	s.must("human/ann", Answer{ID: "q7", Option: "resume"})
 }
 
 // Somebody who asks without end is told to stop, and says nothing that the journal cannot hold.
@@ -492,4 +497,52 @@ func anyInput(rnd *rand.Rand) Input {
 		return TakeBack{Session: session, Ask: fmt.Sprint(rnd.IntN(60)), Why: "it does not care"}
 	}
 	return TakeBack{ID: question, Why: "it changed its mind"}
+}
+
+// A yes that cannot be told plainly is nobody's but a person's, who names what it is to be: who asked
+// would be told nothing, and stopped.
+func TestNoPlainYes(t *testing.T) {
+	no := Option{ID: "deny", Kind: "reject_once"}
+	for name, options := range map[string][]Option{
+		"choices": {{ID: "choice_1", Kind: "choice"}, {ID: "choice_2", Kind: "choice"}, no},
+		"a mode":  {{ID: "auto", Kind: "allow_once_and_mode"}, no},
+		"none":    nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &Book{}
+			ask := func(id, rule string, allow bool) *Question {
+				q := Question{Kind: Permission, Agent: "ada", Session: "ada-1", Ask: id, What: "which", Tool: "AskUserQuestion", Key: "k", Options: options, ExpiresAt: noon.Add(time.Hour), Otherwise: true}
+				if _, err := decide(t, b, noon, "engine", Ask{Question: q, Verdict: Verdict{Rule: rule, Allow: allow}}); err != nil {
+					t.Fatal(err)
+				}
+				return b.Of("ada-1", id)
+			}
+			if q := ask("a", "allow *", true); q.State != Open {
+				t.Fatalf("a rule has answered %+v", q)
+			}
+			if q := ask("b", "deny *", false); q.State != Answered || q.Allow {
+				t.Errorf("a rule's no is %+v", q)
+			}
+			if _, err := decide(t, b, noon, "human/ann", Answer{ID: "q1", Allow: true}); err == nil || !strings.Contains(err.Error(), "no plain yes") {
+				t.Errorf("a plain yes: %v", err)
+			}
+			if options != nil {
+				if _, err := decide(t, b, noon, "human/ann", Answer{ID: "q1", Allow: true, Option: options[0].ID, Scope: Always}); err == nil {
+					t.Error("it stands")
+				}
+				if _, err := decide(t, b, noon, "human/ann", Answer{ID: "q1", Allow: true, Option: options[0].ID}); err != nil || b.Questions["q1"].Option != options[0].ID {
+					t.Errorf("%+v, %v", b.Questions["q1"], err)
+				}
+				ask("c", "", false)
+			}
+			if _, err := decide(t, b, noon.Add(2*time.Hour), "time", Due{}); err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range b.Questions {
+				if q.By == byTime && (q.Allow || options != nil && q.Option != "deny") {
+					t.Errorf("time has said %+v", q)
+				}
+			}
+		})
+	}
 }
