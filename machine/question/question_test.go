@@ -352,21 +352,24 @@ func TestOptions(t *testing.T) {
 	s.is("q3", Answered, true, "yolo", "human/ann")
 	q.Ask, q.Options = "strange", []Option{{ID: "plan", Kind: "choice"}}
 	s.must("agent/coder", Ask{Question: q})
-	s.refused("human/ann", Answer{ID: "q4", Allow: true, Option: "plan", Scope: Always}, "nobody but the program knows")
-	s.must("human/ann", Answer{ID: "q4", Allow: true, Option: "plan"})
+	s.refused("human/ann", Answer{ID: "q4", Allow: true, Option: "plan", Scope: Always}, "no plain yes")
+	q.Ask, q.Options = "stranger", append([]Option{{ID: "plan", Kind: "choice"}}, sly...)
+	s.must("agent/coder", Ask{Question: q})
+	s.refused("human/ann", Answer{ID: "q5", Allow: true, Option: "plan", Scope: Always}, "nobody but the program knows")
+	s.must("human/ann", Answer{ID: "q5", Allow: true, Option: "plan"})
 	q.Options = sly
 	q.Ask, q.Key = "4", ""
 	s.must("agent/coder", Ask{Question: q})
-	s.refused("human/ann", Answer{ID: "q5", Allow: true, Scope: Always}, "cannot stand")
+	s.refused("human/ann", Answer{ID: "q6", Allow: true, Scope: Always}, "cannot stand")
 	for i, ask := range []Question{{Kind: Asked, What: "Which one?"}, {Kind: Resume, Options: []Option{{ID: "resume"}, {ID: "fresh"}}}} {
 		ask.Agent, ask.Session, ask.Ask = "coder", "coder-1", fmt.Sprint("x", i)
 		s.must("agent/coder", Ask{Question: ask})
 	}
-	s.refused("human/ann", Answer{ID: "q6"}, "it asks for words")
-	s.refused("human/ann", Answer{ID: "q6", Text: "so", Scope: Always}, "only a permission")
-	s.refused("human/ann", Answer{ID: "q7", Allow: true}, "name one of resume, fresh")
-	s.must("human/ann", Answer{ID: "q6", Text: "the blue one"})
-	s.must("human/ann", Answer{ID: "q7", Option: "resume"})
+	s.refused("human/ann", Answer{ID: "q7"}, "it asks for words")
+	s.refused("human/ann", Answer{ID: "q7", Text: "so", Scope: Always}, "only a permission")
+	s.refused("human/ann", Answer{ID: "q8", Allow: true}, "name one of resume, fresh")
+	s.must("human/ann", Answer{ID: "q7", Text: "the blue one"})
+	s.must("human/ann", Answer{ID: "q8", Option: "resume"})
 }
 
 // Somebody who asks without end is told to stop, and says nothing that the journal cannot hold.
