@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -260,5 +261,33 @@ func FuzzWorkWords(f *testing.F) {
 			t.Errorf("%s %q is read as %s", tool, text, call.Input)
 		}
 		shown(call.Input)
+	})
+}
+
+// Of a call of which only the beginning is known nobody can say that it is harmless: MAIN is denied it,
+// though what is there of it would be allowed; a content that is cut is no part of who may write.
+func TestMainAsksForWhatIsCut(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, dir, "coordinator")
+		defer b.end()
+		b.hostSessions(dir)
+		f := beginSession(t, dir, dispatch.Orchestrator)
+		r := &replies{}
+		asks := r.asksFor(`Bash {"command":"git status"}`, `Bash cut=command {"command":"git status"}`, `Write cut=content {"file_path":"notes.md","content":"long"}`)
+		b.host.play = func(s *fakeSession) {
+			s.next(time.Hour)
+			asks(s)
+		}
+		b.start()
+		if _, _, err := f.Do(time.Now(), sessionfolder.Actor(human), dispatch.UserInput{Text: "please write notes.md", Named: []string{"notes.md"}}); err != nil {
+			t.Fatal(err)
+		}
+		b.sessions.(pokedSessions).say()
+		b.after(10 * time.Second)
+		b.told(r, "coordinator-1", "yes", "no", "yes")
+		if all := denialsIn(t, f.Path()); len(all) != 1 || !strings.Contains(all[0].Denied.Reason, "too long to be judged") {
+			t.Errorf("the denials are %+v", all)
+		}
 	})
 }
