@@ -152,7 +152,7 @@ func ready(t testing.TB, name, driver string, command ...string) Program {
 	if err := os.Mkdir(filepath.Join(home, "tmp"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	way := watch(t)
+	way := Watch(t)
 	env := []string{"HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "XDG_RUNTIME_DIR=" + filepath.Join(home, "tmp")}
 	for _, v := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		env = append(env, v+"="+way.URL, strings.ToLower(v)+"="+way.URL)
