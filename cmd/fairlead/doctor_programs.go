@@ -72,7 +72,7 @@ func lookAtProgram(ctx context.Context, p foundProgram) finding {
 	}
 	f.Program.take(reply.Found)
 	f.What = f.Program.words()
-	f.Do = strings.Join(reply.Found.Warnings, "; ")
+	f.Do = strings.Join(f.Program.Warnings, "; ")
 	return f
 }
 
@@ -82,9 +82,20 @@ func withoutAgent(fault, name string) string {
 }
 
 func (f *programFound) take(p driver.Probed) {
-	f.Version, f.Speaks, f.Resumes, f.Enforced = p.Program, p.Speaks, p.Resumes, p.Enforced
+	f.Version, f.Speaks, f.Resumes, f.Enforced = short(p.Program), short(p.Speaks), p.Resumes, short(p.Enforced)
 	f.MCP = append(f.MCP, p.MCP...)
-	f.Warnings = append(f.Warnings, p.Warnings...)
+	for _, w := range p.Warnings {
+		f.Warnings = append(f.Warnings, short(w))
+	}
+}
+
+// short cuts what a program says of itself: it is one line of many.
+func short(said string) string {
+	const saidBytesMax = 400
+	if len(said) > saidBytesMax {
+		return strings.ToValidUTF8(said[:saidBytesMax], "") + "…"
+	}
+	return said
 }
 
 // words say in one line what a program is and what works.
@@ -132,5 +143,5 @@ func probeAgent(ctx context.Context, agent config.Agent, env []string) []finding
 	if !agent.MCP {
 		what += "; it is offered none (`mcp: off`)"
 	}
-	return []finding{{OK: true, About: about, What: what, Do: strings.Join(reply.Found.Warnings, "; "), Program: p}}
+	return []finding{{OK: true, About: about, What: what, Do: strings.Join(p.Warnings, "; "), Program: p}}
 }
