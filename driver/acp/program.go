@@ -28,7 +28,8 @@ const (
 	opencodeRules = `{"*":"ask","edit":"ask","bash":"ask","webfetch":"ask","websearch":"ask","external_directory":"ask","task":"ask",` +
 		`"read":{"*":"allow","*.env":"ask","*.env.*":"ask","*.env.example":"allow"},"glob":"allow","grep":"allow","list":"allow",` +
 		`"todowrite":"allow","todoread":"allow","fairlead_*":"allow"}`
-	opencodeConfig = `{"agent":{"build":{"permission":` + opencodeRules + `}}}`
+	// After a denial the model is told and goes on: else the answer ends there, with the rest undone.
+	opencodeConfig = `{"agent":{"build":{"permission":` + opencodeRules + `}},"experimental":{"continue_loop_on_deny":true}}`
 )
 
 // programs are the known ones. A program that is none of them is driven all the same: nothing is
@@ -40,6 +41,7 @@ var programs = []program{
 		env:  []variable{{"OPENCODE_PERMISSION", opencodeRules}, {"OPENCODE_CONFIG_CONTENT", opencodeConfig}},
 		seen: "run here, 1.18.33: by default it writes and runs without asking; its modes (build, plan) are its agents; " +
 			"a configuration in the project beats the first variable and is beaten by the second; " +
+			"after a denial it ends its answer, unless told to go on; " +
 			"its usage is that of the last request of an answer, and what it costs a running total",
 	},
 	{
