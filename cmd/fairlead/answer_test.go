@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,5 +77,27 @@ func TestInboxOfHostileAgents(t *testing.T) {
 		if strings.HasPrefix(text, "q9") {
 			t.Errorf("an agent wrote a line of ours: %s", text)
 		}
+	}
+}
+
+// Nobody says yes to a file that he has not seen.
+func TestWrittenLines(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool, call string
+		want       []string
+	}{
+		"no JSON":     {"Write", "/a", nil},
+		"a command":   {"Bash", `{"command":"ls"}`, nil},
+		"a file":      {"Write", `{"content":"x\n\ty\n","diff":"+x","file_path":"/a"}`, []string{"| x", "|     y"}},
+		"a change":    {"Edit", `{"content":"all of it","diff":"-a\n+b","file_path":"/a"}`, []string{"| -a", "| +b"}},
+		"no text":     {"Write", `{"content":7,"new_source":"z"}`, []string{"| z"}},
+		"escape":      {"Write", `{"content":"a\u001b[2Jb"}`, []string{"| " + plain("a\x1b[2Jb")}},
+		"a long file": {"Write", `{"content":"` + strings.Repeat("l\\n", 14) + `"}`, append(slices.Repeat([]string{"| l"}, 12), "and 2 more lines; `fairlead inbox --json` has them")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := writtenLines(c.tool, c.call); !slices.Equal(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }

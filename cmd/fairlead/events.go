@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
 func (a *app) eventsVerb() *cobra.Command {
@@ -94,6 +95,9 @@ func by(ch api.Change) string {
 				} `json:"wish"`
 			} `json:"value"`
 		} `json:"control"`
+		Question struct {
+			Question askedOf `json:"question"`
+		} `json:"question"`
 		Turn struct {
 			Agent string `json:"agent"`
 			Text  string `json:"text"`
@@ -115,7 +119,42 @@ func by(ch api.Change) string {
 	if t := data.Turn; t.Agent != "" {
 		text += "  " + plain(t.Agent)
 	}
+	text += data.Question.Question.words()
 	return text + orNote(data.Control.Value.Wish.Note) + orNote(data.Turn.Text) + orNote(data.Turn.Body.Say) + orNote(data.Turn.Body.Warn)
+}
+
+// askedOf is what the journal says of a question.
+type askedOf struct {
+	What  string `json:"what"`
+	State string `json:"state"`
+	Allow bool   `json:"allow"`
+	By    string `json:"by"`
+	Rule  string `json:"rule"`
+	Text  string `json:"text"`
+}
+
+// words says what was asked, and how it was answered and by which rule, if it was.
+func (q askedOf) words() string {
+	if q.What == "" {
+		return ""
+	}
+	text := "  " + line(q.What, stepWidth)
+	if q.By == "" {
+		return text
+	}
+	answer := "no"
+	if q.Allow {
+		answer = "yes"
+	}
+	if q.State == string(question.Withdrawn) {
+		answer = "withdrawn"
+	}
+	for _, more := range []string{q.Rule, q.Text} {
+		if more != "" {
+			answer += ", " + more
+		}
+	}
+	return text + orNote(answer)
 }
 
 func orDash(s string) string {

@@ -107,6 +107,9 @@ func (a *app) printAsked(item engine.InboxItem) {
 		say("says", line(q.What, errorWidth))
 	}
 	say("call", line(strings.TrimSpace(q.Tool+" "+call), errorWidth))
+	for i, text := range writtenLines(q.Tool, q.Call) {
+		say([]string{"writes", ""}[min(i, 1)], text)
+	}
 	for _, path := range q.Paths {
 		say("file", line(path, errorWidth))
 	}
@@ -178,6 +181,49 @@ func callWords(call string) string {
 		return call
 	}
 	return one.String()
+}
+
+// writtenArgs are the arguments that say what a file gets, the first that is there: of a change the
+// places that are changed.
+var writtenArgs = []string{"diff", "new_string", "new_source", "patchText", "content"}
+
+// inboxWritten is how many lines of what would be written are shown.
+const inboxWritten = 12
+
+// writtenLines is what a call would write into a file, so that nobody says yes to what he has not seen.
+func writtenLines(tool, call string) (shown []string) {
+	var args map[string]json.RawMessage
+	if json.Unmarshal([]byte(call), &args) != nil {
+		return nil
+	}
+	names := writtenArgs
+	if tool == "Write" {
+		names = append([]string{"content"}, names...) // a file that is written is written whole
+	}
+	for _, name := range names {
+		var text string
+		if json.Unmarshal(args[name], &text) != nil || strings.TrimSpace(text) == "" {
+			continue
+		}
+		lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+		for _, one := range lines[:min(len(lines), inboxWritten)] {
+			shown = append(shown, "| "+clipped(one))
+		}
+		if more := len(lines) - inboxWritten; more > 0 {
+			shown = append(shown, fmt.Sprintf("and %d more lines; `fairlead inbox --json` has them", more))
+		}
+		return shown
+	}
+	return nil
+}
+
+// clipped is a line as it stands, with what leads it, and no longer than a terminal bears.
+func clipped(text string) string {
+	text = plain(strings.ReplaceAll(text, "\t", "    "))
+	if runes := []rune(text); len(runes) > errorWidth {
+		return string(runes[:errorWidth-1]) + "…"
+	}
+	return text
 }
 
 // otherwiseWords says what happens when nobody answers, and when.
