@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -98,4 +99,24 @@ func FuzzToolInput(f *testing.F) {
 			t.Fatalf("no answer to %s", body)
 		}
 	})
+}
+
+// X10: a token is good in its own session, and outside of all; from within another one it is not.
+func TestTokenOfAnotherSession(t *testing.T) {
+	a := newActor(t)
+	tools := NewMCP(MCPOptions{Engine: a, Key: testKey})
+	for from, want := range map[string]int{"": http.StatusOK, "coder-1": http.StatusOK, "coder-2": http.StatusForbidden, "rev.iewer-2": http.StatusForbidden} {
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), callerKey{}, &caller{session: from}), http.MethodPost, "http://127.0.0.1"+MCPPath, strings.NewReader(listTools))
+		r.Header = bearer(testKey.Token("coder", "coder-1"))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		w := httptest.NewRecorder()
+		tools.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("from within %q: %d %s, want %d", from, w.Code, w.Body, want)
+		}
+		if want == http.StatusForbidden && !strings.Contains(w.Body.String(), "X10") {
+			t.Errorf("it does not say why: %s", w.Body)
+		}
+	}
 }
