@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,8 +29,8 @@ import (
 type rulebook struct{ allow, deny []policy.Pattern }
 
 // ownTools are the tools that we offer ourselves. What they may do is judged where they are called,
-// by the token of who calls.
-const ownTools = "mcp__fairlead__*"
+// by the token of who calls. No other tool of that server is ours: a repository may bring one of that name.
+var ownTools = []string{"turn_complete", "pass", "wait", "say", "report_step", "set_status", "ask_human", "who_is_here"}
 
 // bookOf reads an agent's patterns. The configuration was checked: a fault is one of a caller's.
 func bookOf(conf *config.Agent) (b rulebook, err error) {
@@ -45,7 +46,12 @@ func bookOf(conf *config.Agent) (b rulebook, err error) {
 		return list
 	}
 	b.deny = read(conf.Permissions.Deny)
-	b.allow = read(append([]string{ownTools}, conf.Permissions.Allow...))
+	if conf.MCP {
+		for _, tool := range ownTools {
+			b.allow = append(b.allow, read([]string{"mcp__" + ServerName + "__" + tool})...)
+		}
+	}
+	b.allow = append(b.allow, read(conf.Permissions.Allow)...)
 	return b, err
 }
 
@@ -122,7 +128,7 @@ func (p *pastRules) words() string {
 
 // callName tells one call from another, also where what it is about is not known.
 func callName(call policy.Call) string {
-	if key := keyOf(call); key != "" {
+	if key := keyOf(call, nil); key != "" {
 		return key
 	}
 	return call.Tool + " " + string(call.Input)
@@ -135,7 +141,7 @@ func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	call := l.callIn(fact)
 	q := question.Question{
 		Kind: question.Permission, Agent: conf.Name, Session: l.s.ID, Ask: fact.Ask.ID, What: fact.Text, Tool: call.Tool,
-		Call: shown(call.Input), Key: keyOf(call), Paths: fact.Ask.Paths, Otherwise: conf.Permissions.Otherwise == config.OtherwiseAllow,
+		Call: shown(call.Input), Key: keyOf(call, fact.Ask.Paths), Paths: fact.Ask.Paths, Otherwise: conf.Permissions.Otherwise == config.OtherwiseAllow,
 		Why: "none of its rules says whether it may",
 	}
 	if q.Call == "" && string(call.Input) != "{}" {
@@ -152,10 +158,11 @@ func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 		}
 	}
 	ask.Question = q
-	ruled = ask.Verdict.Rule != ""
+	ruled = ask.Verdict.Rule != "" && q.CanSay(ask.Verdict.Allow)
 	l.past.asked(call)
 	err = l.e.look(ctx, func(t *team.Team) {
-		ruled = ruled || t.Book.Covering(q.Agent, q.Session, q.Tool, q.Key) != nil
+		stands := t.Book.Covering(q.Agent, q.Session, q.Tool, q.Key)
+		ruled = ruled || stands != nil && q.CanSay(stands.Allow)
 		if wait := conf.Permissions.Timeout; wait > 0 {
 			ask.Question.ExpiresAt = l.e.clock.now().Add(wait)
 		}
@@ -187,10 +194,11 @@ var contentOf = map[string][]string{
 	"Write": {"content"}, "Edit": {"old_string", "new_string"}, "MultiEdit": {"edits"}, "NotebookEdit": {"new_source"},
 }
 
-// keyOf names a call, so that an answer can stand for the same one: of what writes a file, that file;
+// keyOf names a call, so that an answer can stand for the same one: of what writes a file, that file and
+// all others that the question names, and where each of them is now, since a link may have come between;
 // of a command, everything that it is called with but what is only said of it; of all else, everything.
 // Empty: what exactly is asked for is not known.
-func keyOf(call policy.Call) string {
+func keyOf(call policy.Call, paths []string) string {
 	var args map[string]json.RawMessage
 	if json.Unmarshal(call.Input, &args) != nil || len(args) == 0 {
 		return ""
@@ -209,7 +217,11 @@ func keyOf(call policy.Call) string {
 		if !ok {
 			return ""
 		}
-		about = append(about, path)
+		for _, path := range append([]string{path}, slices.Sorted(slices.Values(paths))...) {
+			about = append(about, path, endOf(call.Dir, path))
+		}
+	case "other": // a program that does not say which tool it is
+		return ""
 	default:
 		if call.Tool == "Bash" { // where it runs and with which variables makes it another one
 			if _, ok := text("command"); !ok {
@@ -230,6 +242,18 @@ func keyOf(call policy.Call) string {
 	}
 	sum := sha256.Sum256([]byte(strings.Join(about, "\x00")))
 	return hex.EncodeToString(sum[:16])
+}
+
+// endOf is where a file is when every link is followed.
+func endOf(dir, path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	f, err := sessionfolder.Disk{}.Look(path)
+	if err != nil {
+		return path
+	}
+	return f.Path
 }
 
 // noteQuestion adds to the report what a session says of its questions, of its conversation and of its

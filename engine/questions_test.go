@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -164,7 +166,7 @@ func TestPermissionByRules(t *testing.T) {
 	}{
 		"allowed":               {call: `Bash {"command":"git status -s"}`, want: "yes", rows: "Q2 Q6", rule: "allow Bash(git *)"},
 		"denied":                {call: `Bash {"command":"git push"}`, want: "no", rows: "Q2 Q6", rule: "deny Bash(git push*)"},
-		"of the team's tools":   {call: `mcp__fairlead__say {"text":"hello"}`, want: "yes", rows: "Q2 Q6", rule: "allow mcp__fairlead__*"},
+		"of the team's tools":   {call: `mcp__fairlead__say {"text":"hello"}`, want: "yes", rows: "Q2 Q6", rule: "allow mcp__fairlead__say"},
 		"X10":                   {call: `Write {"file_path":".git/hooks/pre-commit","content":"x"}`, want: "no", rows: "Q2 Q6", rule: "X10"},
 		"a command that is cut": {call: `Bash cut=command {"command":"git status"}`, want: "no", rows: "Q1 Q4 Q6"},
 		"denied, and cut":       {call: `Bash cut=command {"command":"git push"}`, want: "no", rows: "Q2 Q6", rule: "deny Bash(git push*)"},
@@ -178,6 +180,7 @@ func TestPermissionByRules(t *testing.T) {
 			inBubble(t, "coder", func(t *testing.T, b *bubble) {
 				r := &replies{}
 				b.host.play = r.asksFor(tt.call)
+				b.agent("coder").MCP = true
 				b.agent("coder").Permissions = config.Permissions{
 					Allow: []string{"Bash(git *)", "Write(**)"}, Deny: []string{"Bash(git push*)"}, Timeout: 10 * time.Minute, Otherwise: tt.otherwise,
 				}
@@ -339,7 +342,7 @@ func TestKeyOf(t *testing.T) {
 	same := func(a, b string) bool {
 		key := func(text string) string {
 			tool, args, _ := strings.Cut(text, " ")
-			return keyOf(policy.Call{Tool: tool, Dir: "/w", Input: []byte(args)})
+			return keyOf(policy.Call{Tool: tool, Dir: "/w", Input: []byte(args)}, nil)
 		}
 		return key(a) != "" && key(a) == key(b)
 	}
@@ -361,6 +364,52 @@ func TestKeyOf(t *testing.T) {
 	} {
 		if got := same(tt.a, tt.b); got != tt.same {
 			t.Errorf("%s and %s are the same: %v", tt.a, tt.b, got)
+		}
+	}
+}
+
+// An answer stands for the files that were asked about, where they were then, and for no others; and for
+// no tool whose name nobody knows.
+func TestKeyOfOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	key := func(paths ...string) string {
+		return keyOf(policy.Call{Tool: "Edit", Dir: dir, Input: []byte(`{"file_path":"a"}`)}, paths)
+	}
+	alone := key()
+	if two := key(dir+"/a", dir+"/b"); alone == "" || two == alone || two == key(dir+"/a", dir+"/c") || two != key(dir+"/b", dir+"/a") {
+		t.Error("other files make no other call")
+	}
+	if err := os.Symlink("/etc/hosts", filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if key() == alone {
+		t.Error("a link in the place of the file makes no other call")
+	}
+	if key := keyOf(policy.Call{Tool: "other", Dir: dir, Input: []byte(`{"x":1}`)}, nil); key != "" {
+		t.Errorf("a tool that nobody knows is called %s", key)
+	}
+}
+
+// The team's own tools run unasked where they are offered, and no others of that server's name.
+func TestOwnTools(t *testing.T) {
+	for _, tt := range []struct {
+		tool    string
+		offered bool
+		allowed bool
+	}{
+		{"mcp__fairlead__turn_complete", true, true},
+		{"mcp__fairlead__who_is_here", true, true},
+		{"mcp__fairlead__turn_complete", false, false},
+		{"mcp__fairlead__run_shell", true, false},
+		{"mcp__fairlead__say__x", true, false},
+		{"mcp__fairlead2__say", true, false},
+	} {
+		rules, err := bookOf(&config.Agent{Name: "coder", MCP: tt.offered})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := rules.verdict(policy.Call{Tool: tt.tool, Dir: "/w"}, nil, "/w"); v.Allow != tt.allowed {
+			t.Errorf("%s, offered %t: %+v", tt.tool, tt.offered, v)
 		}
 	}
 }
@@ -424,7 +473,7 @@ func FuzzCall(f *testing.F) {
 		if v := rules.verdict(call, nil, dir); v.Allow && v.Rule == "" {
 			t.Errorf("%+v is allowed by no rule", call)
 		}
-		if a, b := keyOf(call), keyOf(call); a != b {
+		if a, b := keyOf(call, nil), keyOf(call, nil); a != b {
 			t.Errorf("%+v is called %s and %s", call, a, b)
 		}
 		if names := cutIn(fact); len(names) > 0 && fact.Raw == nil {
