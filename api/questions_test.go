@@ -76,7 +76,11 @@ func TestAgentsAnswerNothing(t *testing.T) {
 		} {
 			method, path, _ := strings.Cut(path, " ")
 			w := httptest.NewRecorder()
-			r := httptest.NewRequestWithContext(asSession(t.Context(), session), method, Base+path, strings.NewReader(`{"allow":true}`))
+			body := "{}"
+			if strings.HasPrefix(path, "/questions/") {
+				body = `{"allow":true}`
+			}
+			r := httptest.NewRequestWithContext(asSession(t.Context(), session), method, Base+path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
 			h.ServeHTTP(w, r)
 			if w.Code != status || status == 409 && (problemText(t, w.Body.String()).Refusal.Row != "X10" || strings.Contains(path, "/q") && !strings.Contains(w.Body.String(), "only a person answers")) {
