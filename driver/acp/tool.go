@@ -84,7 +84,7 @@ func (c toolCall) with(more toolCall) toolCall {
 	return c
 }
 
-const callPathsMax = 256 // of one call; as many as an event takes
+const callPathsMax = 257 // of one call; one more than an event takes, so that it says that some are missing
 
 var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
 
