@@ -205,9 +205,12 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 	if text := strings.TrimSpace(string(call.Input)); text == "" || text == "null" {
 		call.Input = json.RawMessage("{}") // it takes no arguments, or does not say them
 	}
-	r := &reading{call: call, j: newJudge(AgentRules(), false, call, where, disk)}
 	in, fault := readInput(call.Input)
-	r.known = fault == "" && json.Valid(call.Input)
+	known, elsewhere := fault == "" && json.Valid(call.Input), ""
+	if call.Tool == "Bash" && known {
+		call.Dir, elsewhere = runsIn(in, call.Dir, where.Repo)
+	}
+	r := &reading{call: call, known: known, j: newJudge(AgentRules(), false, call, where, disk)}
 	for _, p := range paths {
 		r.paths = append(r.paths, r.place(p))
 	}
@@ -217,6 +220,9 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 	case call.Tool == "Bash" && r.known:
 		if r.shell = r.readShell(in); r.shell == nil {
 			return r
+		}
+		if elsewhere != "" {
+			r.shell.unsure(elsewhere)
 		}
 	case call.Tool == "WebFetch" && r.known:
 		address, _ := in.text("url")

@@ -200,3 +200,32 @@ func wordPaths(word string) []string {
 	}
 	return slices.DeleteFunc(all, func(p string) bool { return faultOf(p) != "" })
 }
+
+// runsIn is the folder that a call of Bash says it runs in, besides where its session works, as some
+// programs let a model say. elsewhere is why no pattern with a * can allow it then; empty: it runs where
+// the session works.
+func runsIn(in input, dir, repo string) (folder, elsewhere string) {
+	const why = "it runs in another folder than its session"
+	here := dir
+	if !path.IsAbs(here) {
+		here = join(repo, here)
+	}
+	folder = dir
+	for _, key := range []string{"cwd", "workdir", "directory", "dir", "working_directory"} {
+		text, is := in.text(key)
+		switch raw := string(in.values[key]); {
+		case raw == "" || raw == "null" || is && text == "":
+			continue
+		case !is || faultOf(text) != "" || strings.HasPrefix(text, "~"):
+			elsewhere = why
+			continue
+		}
+		if !path.IsAbs(text) {
+			text = join(here, text)
+		}
+		if path.Clean(text) != path.Clean(here) {
+			folder, elsewhere = text, why
+		}
+	}
+	return folder, elsewhere
+}

@@ -230,8 +230,26 @@ func (l *lines) staysInside(r *reading, args []value) bool {
 	}
 	workspace := r.j.both(r.j.where.Repo)
 	return !slices.ContainsFunc(p.names, func(name string) bool {
-		return !slices.Contains(workspace, name) && !below(name, workspace)
+		return !slices.Contains(workspace, name) && !below(name, workspace) || r.isForeign(name, workspace)
 	})
+}
+
+// isForeign says whether a folder is in a repository of its own below the workspace: git runs programs
+// that such a one names, also when it only looks.
+func (r *reading) isForeign(folder string, workspace []string) bool {
+	const levelsMax = 64 // of a workspace; deeper is made to be deep
+	for range levelsMax {
+		if slices.Contains(workspace, folder) || !below(folder, workspace) {
+			return false
+		}
+		for _, mark := range []string{".git", "HEAD"} { // the second one of a repository without a name of its own
+			if f, err := r.j.disk.Look(join(folder, mark)); err != nil || f.Kind != Missing {
+				return true
+			}
+		}
+		folder = path.Dir(folder)
+	}
+	return true
 }
 
 // inner is the command that stands among the words of another one. free says that the outer one

@@ -1,0 +1,37 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/policy/policytest"
+)
+
+// A command that runs in another folder than its session is not what its words say: no pattern with a *
+// allows it, and X10 looks where it runs. What is written out letter by letter is allowed.
+func TestCommandElsewhere(t *testing.T) {
+	scene := policytest.At("/scene")
+	allow := patterns(t, "Bash(git status*)", "Bash(rm *)")
+	for input, want := range map[string]string{
+		`{"command":"git status"}`:                                            "allow",
+		`{"command":"git status","directory":""}`:                             "allow",
+		`{"command":"git status","directory":null}`:                           "allow",
+		`{"command":"git status","cwd":"."}`:                                  "allow",
+		`{"command":"git status","cwd":"{{repo}}/"}`:                          "allow",
+		`{"command":"git status","directory":"{{outside}}"}`:                  "",
+		`{"command":"git status","workdir":"src"}`:                            "",
+		`{"command":"git status","dir":"~"}`:                                  "",
+		`{"command":"git status","cwd":5}`:                                    "",
+		`{"command":"git status","cwd":"{{repo}}","directory":"{{outside}}"}`: "",
+		`{"command":"rm -rf hooks","directory":".git"}`:                       "deny",
+		`{"command":"rm settings.json","directory":"{{repo}}/.claude"}`:       "deny",
+	} {
+		call := policy.Call{Tool: "Bash", Input: json.RawMessage(scene.Expand(input)), Dir: scene.Repo}
+		verdict, rule := policy.Answer(allow, nil, call, nil, workspaceOf(scene), policytest.Fake(scene))
+		if verdict != want || want == "deny" && !strings.HasPrefix(rule, "X10") {
+			t.Errorf("%s: %q (%s), not %q", input, verdict, rule, want)
+		}
+	}
+}
