@@ -247,6 +247,9 @@ func otherwiseWords(q *engine.QuestionView, now time.Time) string {
 func answerWords(q *engine.QuestionView) string {
 	words := "fairlead answer " + plain(q.ID) + " "
 	if question.Kind(q.Kind) == question.Permission {
+		if !slices.ContainsFunc(q.Options, func(o engine.OptionView) bool { return o.Kind == "allow_once" || o.Kind == "allow_always" }) {
+			return words + "no" // it asks which of several things it shall be: a plain yes says nothing
+		}
 		words += "yes|no"
 		if q.MayStand {
 			words += " [--for session|always]"

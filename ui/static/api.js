@@ -77,6 +77,7 @@ const BASE = '/api/v1';
  * @property {number} [loop_index]
  * @property {number} [loop_items]
  * @property {number} [loop_completed]
+ * @property {string} [denied] what its agent asked for and was not allowed, where it was done all the same
  */
 /**
  * @typedef {object} RunView

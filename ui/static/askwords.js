@@ -43,20 +43,25 @@ export function block(value) {
 /** The arguments that say what a tool does, first. */
 const CHIEF = ['command', 'file_path', 'path', 'notebook_path', 'url', 'query', 'pattern'];
 
+/** What a file gets, the first that is there: of a change the places that are changed. */
+const WRITTEN = ['diff', 'new_string', 'new_source', 'patchText', 'content'];
+
 /**
- * What a tool is called with: the argument that matters most as it is, and the others beside it.
+ * What a tool is called with: the argument that matters most and what it would write as they are, and
+ * the others beside them.
  * @param {unknown} call arguments as JSON, or a text
- * @returns {{chief: string, rest: string}}
+ * @returns {{chief: string, written: string, rest: string}}
  */
 export function callOf(call) {
-  if (typeof call !== 'string' || call.trim() === '') return { chief: '', rest: '' };
+  if (typeof call !== 'string' || call.trim() === '') return { chief: '', written: '', rest: '' };
   /** @type {any} */
   let args;
-  try { args = JSON.parse(call); } catch { return { chief: block(call), rest: '' }; }
-  if (args === null || typeof args !== 'object' || Array.isArray(args)) return { chief: block(call), rest: '' };
-  const chief = CHIEF.find((k) => Object.hasOwn(args, k) && typeof args[k] === 'string' && args[k] !== '');
-  const rest = Object.fromEntries(Object.entries(args).filter(([k]) => k !== chief));
-  return { chief: chief ? block(args[chief]) : '', rest: Object.keys(rest).length === 0 ? '' : block(rest) };
+  try { args = JSON.parse(call); } catch { return { chief: block(call), written: '', rest: '' }; }
+  if (args === null || typeof args !== 'object' || Array.isArray(args)) return { chief: block(call), written: '', rest: '' };
+  const first = (/** @type {string[]} */ names) => names.find((k) => Object.hasOwn(args, k) && typeof args[k] === 'string' && args[k] !== '');
+  const chief = first(CHIEF), written = first(WRITTEN);
+  const rest = Object.fromEntries(Object.entries(args).filter(([k]) => k !== chief && k !== written));
+  return { chief: chief ? block(args[chief]) : '', written: written ? block(args[written]) : '', rest: Object.keys(rest).length === 0 ? '' : block(rest) };
 }
 
 /** What happens when nobody answers, and when. @param {Asked} q @param {number} nowMs @returns {string} */
@@ -66,6 +71,9 @@ export function untilWhen(q, nowMs) {
   const then = q.kind === 'permission' ? (q.otherwise === 'allow' ? 'is allowed' : 'is denied') : q.otherwise ? `is answered with \u201c${reveal(q.otherwise.slice(0, 60))}\u201d` : 'goes on without an answer';
   return at > nowMs ? `${then} in ${span(at - nowMs)} if nobody answers` : `${then} now: nobody answered`;
 }
+
+/** Can a plain yes be told? Who asks which of several things it shall be has no answer that is only a yes. @param {Asked} q */
+export const maySayYes = (q) => (q.options ?? []).some((o) => o.kind === 'allow_once' || o.kind === 'allow_always');
 
 /** The kinds that the plain buttons stand for. @type {Record<string, boolean>} */
 const PLAIN = Object.assign(Object.create(null), { allow_once: true, allow_always: true, reject_once: false, reject_always: false });

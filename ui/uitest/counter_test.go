@@ -92,15 +92,16 @@ func TestAskParsers(t *testing.T) {
 		"calls": `
 			const { callOf, block } = await import('/askwords.js');
 			for (const [call, chief, rest] of [['', '', ''], [undefined, '', ''], [3, '', ''], ['ls -l', 'ls -l', ''], ['[1]', '[1]', ''], ['null', 'null', ''], ['{"command":"ls"}', 'ls', ''],
-				['{"file_path":"a","content":"b"}', 'a', '{\n  "content": "b"\n}'], ['{"command":3}', '', '{\n  "command": 3\n}'], ['{}', '', ''], ['{"toString":"x"}', '', '{\n  "toString": "x"\n}']]) {
+				['{"file_path":"a","content":"b"}', 'a', 'b'], ['{"command":3}', '', '{\n  "command": 3\n}'], ['{}', '', ''], ['{"toString":"x"}', '', '{\n  "toString": "x"\n}']]) {
 				const got = callOf(call);
-				if (got.chief !== chief || got.rest !== rest) return call + ': ' + JSON.stringify(got);
+				if (got.chief !== chief || got.written + got.rest !== rest) return call + ': ' + JSON.stringify(got);
 			}
 			if (/[\u0000-\u0009\u000b-\u001f\u202e]/.test(block('a\u202eb\r\n\tc\u001b[31m'))) return 'a control comes through';
 			if (block('x\n'.repeat(1000)).split('\n').length > 202 || block('y'.repeat(1e6)).length > 12100) return 'a long call is not cut';
 			return '';`,
 		"choices": `
-			const { choices, wants, untilWhen, limitedUntil } = await import('/askwords.js');
+			const { choices, wants, untilWhen, limitedUntil, maySayYes } = await import('/askwords.js');
+			if (!maySayYes({options: [{id: 'a', kind: 'allow_once'}]}) || maySayYes({options: [{id: 'a', kind: 'allow_once_and_mode'}]}) || maySayYes({})) return 'a plain yes';
 			const q = (kind, ...options) => ({ id: 'q1', kind, agent: 'a', state: 'open', asked_at: '', options });
 			const ids = (x) => choices(x).map(c => c.id + c.allow).join(' ');
 			if (ids(q('permission', {id: 'a', kind: 'allow_once'}, {id: 'r', kind: 'reject_once'})) !== '') return 'plain answers have plain buttons';

@@ -47,6 +47,7 @@ type Step struct {
 	ManualPath  string            `json:"manual_input_path,omitempty"`
 	InputSchema string            `json:"input_schema,omitempty"`
 	BadInput    string            `json:"bad_input,omitempty"`
+	Denied      string            `json:"denied,omitempty"`
 	Artifacts   []string          `json:"artifacts"`
 	Metrics     map[string]string `json:"metrics"`
 	Logs        []string          `json:"logs"`

@@ -18,7 +18,7 @@ func TestHostileRun(t *testing.T) {
 	loose := `{"type":"object","properties":{"a":{"type":"array","title":` + string(lie) + `}}}`
 	lies := func(id string, needs ...string) *uitest.Step {
 		return &uitest.Step{
-			ID: id, Agent: uitest.Lie, LastError: uitest.Lie, WaitsFor: uitest.Lie, Needs: append([]string{}, needs...), ReportPath: uitest.Lie, PromptPath: uitest.Lie, BadInput: uitest.Lie,
+			ID: id, Agent: uitest.Lie, LastError: uitest.Lie, WaitsFor: uitest.Lie, Needs: append([]string{}, needs...), ReportPath: uitest.Lie, PromptPath: uitest.Lie, BadInput: uitest.Lie, Denied: uitest.Lie,
 			Artifacts: []string{uitest.Lie}, Metrics: map[string]string{uitest.Lie: uitest.Lie}, Logs: []string{uitest.Lie},
 		}
 	}

@@ -1,7 +1,7 @@
 // One question of an agent: what it wants, why it has to ask, until when, and the buttons.
 
 import { answerAsk, answerKey } from '../askactions.js';
-import { block, callOf, choices, untilWhen, wants } from '../askwords.js';
+import { block, callOf, choices, maySayYes, untilWhen, wants } from '../askwords.js';
 import * as api from '../api.js';
 import { span } from '../format.js';
 import { html, useLayoutEffect, useRef, useSignal } from '../lib.js';
@@ -20,11 +20,12 @@ const CHOICES_MAX = 32;
 
 /** @param {{q: Asked}} props */
 function What({ q }) {
-  const { chief, rest } = callOf(q.call);
+  const { chief, written, rest } = callOf(q.call);
   const paths = (q.paths ?? []).filter((p) => p !== chief), hints = q.hints ?? [], differs = q.differs ?? [];
   return html`
     ${q.what && q.kind === 'question' ? html`<pre class="ask-words">${block(q.what)}</pre>` : q.what && q.what !== chief && html`<p class="ask-what">${plain(q.what, 600)}</p>`}
     ${chief && html`<pre class="ask-call">${chief}</pre>`}
+    ${written && html`<p class="soft ask-until">It would write:</p><pre class="ask-call ask-written">${written}</pre>`}
     ${rest && html`<details><summary>What else it is called with</summary><pre class="json">${rest}</pre></details>`}
     ${differs.length > 0 && html`<ul class="texts ask-differs">${differs.slice(0, PATHS_MAX).map((d, n) => html`<li key=${n}>${plain(d, 300)}</li>`)}</ul>`}
     ${paths.length > 0 && html`<ul class="texts" aria-label="Files">${paths.slice(0, PATHS_MAX).map((p, n) => html`<li key=${n}><code>${plain(p, 300)}</code></li>`)}${paths.length > PATHS_MAX && html`<li class="soft">and ${paths.length - PATHS_MAX} more</li>`}</ul>`}
@@ -35,18 +36,19 @@ function What({ q }) {
 /** @param {{q: Asked, text: string}} props */
 function Permission({ q, text }) {
   const always = useSignal(false);
+  const yes = maySayYes(q);
   const at = answerKey(q.id);
   const more = text.trim() ? { text: text.trim() } : {};
   const say = (/** @type {boolean} */ allow, /** @type {api.Scope} */ scope, /** @type {string} */ words) => () => answerAsk(q.id, { allow, scope, ...more }, words);
   return html`<div class="answer-foot" role="group" aria-label="Answers">
-      <${Act} at=${at} look="approve" icon="check" label="Allow once" act=${say(true, 'once', 'allowed once')} />
-      ${q.may_stand && html`<${Act} at=${at} look="plain" icon="check" label="Allow for this session" hint="Every call like this one, until the session ends" act=${say(true, 'session', 'allowed for this session')} />
+      ${yes && html`<${Act} at=${at} look="approve" icon="check" label="Allow once" act=${say(true, 'once', 'allowed once')} />`}
+      ${q.may_stand && html`${yes && html`<${Act} at=${at} look="plain" icon="check" label="Allow for this session" hint="Every call like this one, until the session ends" act=${say(true, 'session', 'allowed for this session')} />`}
         <button type="button" class="order order-plain" aria-expanded=${always.value ? 'true' : 'false'} onClick=${() => { always.value = !always.value; }}><${Icon} name="clock" /><span>Always\u2026</span></button>`}
       <${Act} at=${at} look="stop" icon="cross" label="Deny" act=${say(false, 'once', 'denied')} />
     </div>
     ${always.value && html`<div class="ask-always" role="group" aria-label="From now on">
       <p>From now on every call exactly like this one of <b><bdi>${plain(q.agent, 80)}</bdi></b> is answered so, also tomorrow. It can be taken back below the inbox.</p>
-      <div class="answer-foot"><${Act} at=${at} look="approve" icon="check" label="Always allow" act=${say(true, 'always', 'always allowed')} />
+      <div class="answer-foot">${yes && html`<${Act} at=${at} look="approve" icon="check" label="Always allow" act=${say(true, 'always', 'always allowed')} />`}
         <${Act} at=${at} look="stop" icon="cross" label="Always deny" act=${say(false, 'always', 'always denied')} /></div></div>`}`;
 }
 

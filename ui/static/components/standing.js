@@ -14,9 +14,9 @@ const SHOWN_MAX = 200;
 
 /** @param {{s: import('../api.js').Standing}} props */
 function Row({ s }) {
-  const { chief, rest } = callOf(s.call);
+  const { chief, written, rest } = callOf(s.call);
   return html`<li class="stood"><div class="stood-what">
-      <p><b class=${s.allow ? 'is-allowed' : 'is-denied'}>${s.allow ? 'allowed' : 'denied'}</b> <bdi>${plain(s.agent, 80)}</bdi> <span>${plain(s.tool, 80)}</span> <code>${plain(chief || rest, 200)}</code></p>
+      <p><b class=${s.allow ? 'is-allowed' : 'is-denied'}>${s.allow ? 'allowed' : 'denied'}</b> <bdi>${plain(s.agent, 80)}</bdi> <span>${plain(s.tool, 80)}</span> <code>${plain(chief || written || rest, 200)}</code></p>
       <p class="soft"><code>${plain(s.id, 40)}</code> ${s.session_id ? html`for session <code>${plain(s.session_id, 60)}</code>` : 'always'}, by ${plain(s.by, 60)}, <time class="num" datetime=${plain(s.at, 40)}>${moment(Date.parse(s.at), now.value)}</time></p></div>
     <${Act} at=${revokeKey(s.id)} look="quiet" icon="cross" label="Take back" act=${() => revokeStanding(s.id)} /><${Fault} at=${revokeKey(s.id)} /></li>`;
 }

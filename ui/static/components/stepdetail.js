@@ -78,6 +78,7 @@ export function StepDetail({ run }) {
   const words = tries(s);
   return html`<section class="step" aria-labelledby="step-title">
     <header class="step-head"><h3 id="step-title" ref=${title}><bdi>${plain(id, 64)}</bdi></h3><${Mark} look=${look} />${words && html`<span class="soft">${words}</span>`}<${Orders} run=${run} s=${s} /></header>
+    ${s.denied && html`<p class="soft step-denied">${plain(s.denied, 400)}</p>`}
     ${s.last_error && html`<p class="worry-box"><${Icon} name="look" /><span>${plain(s.last_error, 1000)}</span></p>`}
     ${s.waits_for && html`<p class="soft step-waits">${plain(s.waits_for, 400)}</p>`}
     ${s.status === 'WAITING_ON_HUMAN' && html`<${Answer} key=${`${run}/${id}`} run=${run} step=${id} schema=${s.input_schema} bad=${s.bad_input} path=${s.manual_input_path} id="answer" />`}
