@@ -221,7 +221,9 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 		if r.shell = r.readShell(in); r.shell == nil {
 			return r
 		}
+		call = r.call // it may run elsewhere
 		if elsewhere != "" {
+			r.shell.moved = true
 			r.shell.unsure(elsewhere)
 		}
 	case call.Tool == "WebFetch" && r.known:

@@ -111,11 +111,11 @@ func (l *lines) writes(r *reading, p Pattern) bool {
 // shellAllowed is which patterns cover every simple command of the line together.
 func (r *reading) shellAllowed(allow, deny []Pattern) []string {
 	l := r.shell
-	if l == nil {
+	if l == nil || l.closed {
 		return nil
 	}
 	for _, p := range allow {
-		if p.kind == shellArg && !strings.Contains(p.arg, "*") && p.arg == l.text {
+		if p.kind == shellArg && !l.away && !strings.Contains(p.arg, "*") && p.arg == l.text && !l.moved {
 			return []string{p.text} // letter by letter what somebody wrote down
 		}
 	}
@@ -202,7 +202,7 @@ func wordPaths(word string) []string {
 }
 
 // runsIn is the folder that a call of Bash says it runs in, besides where its session works, as some
-// programs let a model say. elsewhere is why no pattern with a * can allow it then; empty: it runs where
+// programs let a model say. elsewhere is why no pattern can allow it by its words then; empty: it runs where
 // the session works.
 func runsIn(in input, dir, repo string) (folder, elsewhere string) {
 	const why = "it runs in another folder than its session"

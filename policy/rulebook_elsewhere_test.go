@@ -9,11 +9,11 @@ import (
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-// A command that runs in another folder than its session is not what its words say: no pattern with a *
-// allows it, and X10 looks where it runs. What is written out letter by letter is allowed.
+// A command that runs in another folder than its session is not what its words say: no pattern of
+// words allows it, and X10 looks where it runs.
 func TestCommandElsewhere(t *testing.T) {
 	scene := policytest.At("/scene")
-	allow := patterns(t, "Bash(git status*)", "Bash(rm *)")
+	allow := patterns(t, "Bash(git status*)", "Bash(rm *)", "Bash(make)")
 	for input, want := range map[string]string{
 		`{"command":"git status"}`:                                            "allow",
 		`{"command":"git status","directory":""}`:                             "allow",
@@ -23,6 +23,8 @@ func TestCommandElsewhere(t *testing.T) {
 		`{"command":"git status","directory":"{{outside}}"}`:                  "",
 		`{"command":"git status","workdir":"src"}`:                            "",
 		`{"command":"git status","dir":"~"}`:                                  "",
+		`{"command":"make"}`:                                                  "allow",
+		`{"command":"make","directory":"/tmp"}`:                               "",
 		`{"command":"git status","cwd":5}`:                                    "",
 		`{"command":"git status","cwd":"{{repo}}","directory":"{{outside}}"}`: "",
 		`{"command":"rm -rf hooks","directory":".git"}`:                       "deny",

@@ -15,7 +15,10 @@ type lines struct {
 	text     string
 	commands []command
 	dirs     []string // where it may be at work: the call's folder, and where its cd's lead
+	closed   bool     // no pattern allows it: where it runs is not known
+	away     bool     // it runs elsewhere than in the workspace
 	doubt    string   // why no pattern with a * can allow it; empty: it was read to the last word
+	moved    bool     // it does not run where its session works
 }
 
 // command is one simple command, wherever it stands: in a pipe, a substitution, a shell within.
@@ -45,7 +48,9 @@ func (r *reading) readShell(in input) *lines {
 	if fault != "" {
 		return nil
 	}
-	l := &lines{text: strings.TrimSpace(text), dirs: []string{r.j.dir}}
+	l := &lines{text: strings.TrimSpace(text)}
+	l.goes(r, in)
+	l.dirs = []string{r.j.dir}
 	if _, plain := in.text("command"); !plain && strings.ContainsAny(text, "'\"$\\") && !isShellScript(in.values["command"]) {
 		l.unsure("its words are a list, and whether a shell reads them is not known")
 	}
@@ -54,6 +59,41 @@ func (r *reading) readShell(in input) *lines {
 	}
 	l.read(r, text, 0)
 	return l
+}
+
+// directoryKeys are the arguments by which some programs have a command run in another folder.
+const directoryKeys = "directory cwd workdir working_directory workingDirectory working_dir workingDir dir"
+
+// goes takes the call to the folder that it names, if it names one: what is judged is judged there.
+func (l *lines) goes(r *reading, in input) {
+	to := ""
+	for _, key := range in.keys {
+		if !has(directoryKeys, key) || string(in.values[key]) == "null" {
+			continue
+		}
+		p, ok := in.text(key)
+		if !ok || to != "" && p != to {
+			l.closed = true
+			return
+		}
+		if to = p; to == "" {
+			continue // where it is anyway
+		}
+		at := r.place(p)
+		if at.fault != "" {
+			l.closed = true
+			return
+		}
+		if !r.isOurs(at) {
+			l.away = true
+			l.unsure("it runs in another folder")
+		}
+	}
+	if to == "" {
+		return
+	}
+	r.call.Dir, _ = r.j.abs(to)
+	r.j = newJudge(r.j.rules, false, r.call, r.j.where, r.j.disk)
 }
 
 // isShellScript says whether a list of words is bash -c TEXT, as some programs put every command.
@@ -224,6 +264,11 @@ func (l *lines) staysInside(r *reading, args []value) bool {
 		return false
 	}
 	l.dirs = append(l.dirs, p.names...)
+	return r.isOurs(p)
+}
+
+// isOurs says whether a place is a folder of the workspace that exists, and in no repository of its own.
+func (r *reading) isOurs(p place) bool {
 	f, err := r.j.disk.Look(p.abs)
 	if err != nil || f.Kind != Folder {
 		return false
