@@ -206,10 +206,7 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 		call.Input = json.RawMessage("{}") // it takes no arguments, or does not say them
 	}
 	in, fault := readInput(call.Input)
-	known, elsewhere := fault == "" && json.Valid(call.Input), ""
-	if call.Tool == "Bash" && known {
-		call.Dir, elsewhere = runsIn(in, call.Dir, where.Repo)
-	}
+	known := fault == "" && json.Valid(call.Input)
 	r := &reading{call: call, known: known, j: newJudge(AgentRules(), false, call, where, disk)}
 	for _, p := range paths {
 		r.paths = append(r.paths, r.place(p))
@@ -222,10 +219,6 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 			return r
 		}
 		call = r.call // it may run elsewhere
-		if elsewhere != "" {
-			r.shell.moved = true
-			r.shell.unsure(elsewhere)
-		}
 	case call.Tool == "WebFetch" && r.known:
 		address, _ := in.text("url")
 		r.host = hostOf(address)

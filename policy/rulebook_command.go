@@ -115,7 +115,7 @@ func (r *reading) shellAllowed(allow, deny []Pattern) []string {
 		return nil
 	}
 	for _, p := range allow {
-		if p.kind == shellArg && !l.away && !strings.Contains(p.arg, "*") && p.arg == l.text && !l.moved {
+		if p.kind == shellArg && !l.away && !strings.Contains(p.arg, "*") && p.arg == l.text {
 			return []string{p.text} // letter by letter what somebody wrote down
 		}
 	}
@@ -199,33 +199,4 @@ func wordPaths(word string) []string {
 		all = append(all, word[2:])
 	}
 	return slices.DeleteFunc(all, func(p string) bool { return faultOf(p) != "" })
-}
-
-// runsIn is the folder that a call of Bash says it runs in, besides where its session works, as some
-// programs let a model say. elsewhere is why no pattern can allow it by its words then; empty: it runs where
-// the session works.
-func runsIn(in input, dir, repo string) (folder, elsewhere string) {
-	const why = "it runs in another folder than its session"
-	here := dir
-	if !path.IsAbs(here) {
-		here = join(repo, here)
-	}
-	folder = dir
-	for _, key := range []string{"cwd", "workdir", "directory", "dir", "working_directory"} {
-		text, is := in.text(key)
-		switch raw := string(in.values[key]); {
-		case raw == "" || raw == "null" || is && text == "":
-			continue
-		case !is || faultOf(text) != "" || strings.HasPrefix(text, "~"):
-			elsewhere = why
-			continue
-		}
-		if !path.IsAbs(text) {
-			text = join(here, text)
-		}
-		if path.Clean(text) != path.Clean(here) {
-			folder, elsewhere = text, why
-		}
-	}
-	return folder, elsewhere
 }

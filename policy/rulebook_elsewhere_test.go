@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-// A command that runs in another folder than its session is not what its words say: no pattern of
-// words allows it, and X10 looks where it runs.
+// A command that runs outside of its workspace is not what its words say: no pattern of words
+// allows it, and X10 looks where it runs.
 func TestCommandElsewhere(t *testing.T) {
 	scene := policytest.At("/scene")
 	allow := patterns(t, "Bash(git status*)", "Bash(rm *)", "Bash(make)")
@@ -21,7 +21,8 @@ func TestCommandElsewhere(t *testing.T) {
 		`{"command":"git status","cwd":"."}`:                                  "allow",
 		`{"command":"git status","cwd":"{{repo}}/"}`:                          "allow",
 		`{"command":"git status","directory":"{{outside}}"}`:                  "",
-		`{"command":"git status","workdir":"src"}`:                            "",
+		`{"command":"git status","workdir":"src"}`:                            "allow",
+		`{"command":"git status","workdir":"hostile"}`:                        "",
 		`{"command":"git status","dir":"~"}`:                                  "",
 		`{"command":"make"}`:                                                  "allow",
 		`{"command":"make","directory":"/tmp"}`:                               "",

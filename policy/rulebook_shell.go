@@ -18,7 +18,6 @@ type lines struct {
 	closed   bool     // no pattern allows it: where it runs is not known
 	away     bool     // it runs elsewhere than in the workspace
 	doubt    string   // why no pattern with a * can allow it; empty: it was read to the last word
-	moved    bool     // it does not run where its session works
 }
 
 // command is one simple command, wherever it stands: in a pipe, a substitution, a shell within.
