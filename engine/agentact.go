@@ -65,6 +65,22 @@ func (e *Engine) ActOpen(ctx context.Context, c AgentCaller) error {
 	return cmp.Or(e.look(ctx, func(t *team.Team) { _, _, over = e.acting(t, c) }), over)
 }
 
+// untilSeen waits, a few seconds at most, until it is in the journal that the session's process was
+// seen: one that is quick calls before.
+func (e *Engine) untilSeen(ctx context.Context, c AgentCaller) {
+	ctx, cancel := context.WithTimeout(ctx, wordsWait)
+	defer cancel()
+	for {
+		opened := false
+		if e.look(ctx, func(t *team.Team) {
+			_, s, err := e.acting(t, c)
+			opened = err == nil && s.Phase == team.Opened
+		}) != nil || !opened || !rest(ctx, wordsEvery) {
+			return
+		}
+	}
+}
+
 // act lays an act on the table. late: it was kept and moves nothing (N3).
 func (e *Engine) act(ctx context.Context, c AgentCaller, text string, what turn.Input, look func(*team.Team)) (late bool, err error) {
 	ev := eventBy(byCaller(c), "", what)

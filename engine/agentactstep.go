@@ -123,6 +123,7 @@ func (e *Engine) ActSetStatus(ctx context.Context, c AgentCaller, text string) e
 	}); err != nil || no != nil {
 		return cmp.Or(err, no)
 	}
+	e.untilSeen(ctx, c)
 	_, err := e.submit(ctx, byCaller(c), c.Agent, team.StatusSaid{Session: c.Session, Text: firstLine(strings.TrimSpace(text))})
 	return err
 }
