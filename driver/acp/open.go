@@ -110,7 +110,8 @@ func (p *play) greet(ctx context.Context) *driver.Stop {
 	}
 	var stop driver.Stop
 	if m.err != nil {
-		stop = failed("the program does not take our greeting: " + oneLine(m.err.words()))
+		stop = failed("the program does not take our greeting: " + oneLine(m.err.words()) +
+			"; does it speak ACP? Many do so with an argument alone, as in command: [opencode, acp]")
 		return &stop
 	}
 	p.talk.abilities = readAbilities(m.result)
