@@ -61,7 +61,7 @@ func Opencode(t testing.TB, model *scriptmodel.Server) Program {
 	t.Helper()
 	p := ready(t, "opencode", "acp", Find(t, "opencode"), "acp")
 	p.write(t, ".config/opencode/opencode.json", map[string]any{
-		"autoupdate": false, "share": "disabled", "experimental": map[string]any{"continue_loop_on_deny": true},
+		"autoupdate": false, "share": "disabled",
 		"model": "parrot/" + scriptmodel.Name, "small_model": "parrot/" + scriptmodel.Name,
 		"provider": map[string]any{"parrot": map[string]any{
 			"npm": "@ai-sdk/openai-compatible", "name": "Parrot",
