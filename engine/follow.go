@@ -53,7 +53,7 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 	what.Outcome, what.Why = judge(m, s, ending, ear.stop)
 	switch {
 	case what.Outcome != control.RateLimited:
-	case ear.stop.Reason == reasonNotResumed: // it is done again, at once
+	case notResumed(s, ear.stop): // it is done again, at once
 		what.Until, what.Why = ending.Exit.At, notResumedWords(s.Launch)
 	case ear.limit != nil:
 		what.Until, what.Why = ear.limit.Until, cmp.Or(ear.limit.Why, what.Why)
@@ -109,7 +109,7 @@ func judge(m *member, s team.Session, ending Ending, stop *driver.Stop) (control
 	switch {
 	case verdict.OK:
 		return control.OK, why
-	case stop != nil && !stop.OK && (stop.Reason == reasonLimited || stop.Reason == reasonNotResumed):
+	case stop != nil && !stop.OK && stop.Reason == reasonLimited, notResumed(s, stop):
 		return control.RateLimited, why
 	default:
 		return control.Failed, why
@@ -118,9 +118,17 @@ func judge(m *member, s team.Session, ending Ending, stop *driver.Stop) (control
 
 // Drivers' words for ends that are nobody's failure, after which the same is to be done once more.
 const (
-	reasonLimited    = "rate_limited" // the provider takes no more
-	reasonNotResumed = "not_resumed"  // the program does not know the conversation any more, and has done nothing
+	reasonLimited    = "rate_limited"      // the provider takes no more
+	reasonNotResumed = "not_resumed"       // the program does not know the conversation any more, and has done nothing
+	reasonElsewhere  = "held_elsewhere"    // a background service of the program's own holds it; nothing was done
+	reasonExhausted  = "context_exhausted" // the conversation is too long for its model
 )
+
+// notResumed says whether a session came to nothing since its conversation could not be gone on with. One
+// that began anew cannot have: it would be started again for ever, and no failure be counted.
+func notResumed(s team.Session, stop *driver.Stop) bool {
+	return stop != nil && !stop.OK && (stop.Reason == reasonNotResumed || stop.Reason == reasonElsewhere) && s.Launch != nil && s.Launch.Resume != ""
+}
 
 func notResumedWords(launch *team.LaunchRecord) string {
 	id := "that it was to go on with"

@@ -71,10 +71,8 @@ func (e *Engine) takenUp(ctx context.Context, m *member, s team.Session, agent d
 // takesUp says whether a session is to go on with the conversation of one before it. A talk always
 // does; what was cut off does; what has ended well, where the configuration says so.
 func takesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Resume) (wanted, cut bool) {
-	if slices.ContainsFunc(a.Past, func(p team.Session) bool {
-		return p.For == s.For && p.OpenedAt.After(c.At) && p.Stop != nil && p.Stop.Reason == reasonNotResumed
-	}) {
-		return false, false // it was tried, and the program does not know it any more
+	if givenUp(a, c) {
+		return false, false
 	}
 	if s.Talks() {
 		return true, false
@@ -91,6 +89,35 @@ func takesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Re
 	default:
 		return how == config.ResumeAlways && before.Outcome == control.OK && s.For == forControl, false
 	}
+}
+
+// resumesMax is how many sessions in a row may fail with one conversation: one may be an accident.
+const resumesMax = 2
+
+// givenUp says whether going on with a conversation was tried and does not go: its program said so, or
+// it fails each time. What began it may have failed once.
+func givenUp(a *team.Agent, c *team.Conversation) bool {
+	failed, inARow, first, before := 0, true, true, false
+	for _, p := range slices.Backward(a.Past) {
+		if p.For != c.For {
+			continue
+		}
+		own := p.ID == c.Session
+		if first && own && !c.Resumed {
+			return p.Stop != nil && p.Stop.Reason == reasonExhausted
+		}
+		first = false
+		if !before && p.Stop != nil && !p.Stop.OK && slices.Contains([]string{reasonNotResumed, reasonElsewhere, reasonExhausted}, p.Stop.Reason) {
+			return true
+		}
+		if inARow = inARow && p.Outcome == control.Failed; inARow {
+			failed++
+		}
+		if before = before || own; before && !inARow {
+			break
+		}
+	}
+	return failed >= resumesMax
 }
 
 // forControl is whom control's sessions are for, as the team has it.

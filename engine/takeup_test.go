@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // resumes has the bubble's agents hold conversations: each session is told its own by name, or goes
@@ -495,4 +496,94 @@ func TestNotResumedInATalk(t *testing.T) {
 			t.Errorf("it is %v, by %s", view.Turn, b.rows("channel/reviews"))
 		}
 	})
+}
+
+// A program that does not go on with what it was never asked to go on with has failed, and is not started
+// again and again as if nothing had been.
+func TestNotResumedOfNothing(t *testing.T) {
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.driver.resumes = true
+		b.host.play = func(s *fakeSession) {
+			s.say("stop not_resumed")
+			s.exit(1)
+		}
+		b.start()
+		b.command("coder", control.WordContinuous)
+		b.after(time.Hour)
+		if v := b.view("coder"); v.Failures == 0 || len(b.host.order) > 10 {
+			t.Errorf("%d failures in %d sessions", v.Failures, len(b.host.order))
+		}
+	})
+}
+
+// A conversation that is too long, or that somebody else holds, is gone on with once at most; one that
+// kills its program is begun anew, also in a channel.
+func TestConversationsThatDoNotGo(t *testing.T) {
+	for name, tt := range map[string]struct {
+		life func(s *fakeSession)
+		want []string
+	}{
+		"too long": {func(s *fakeSession) { s.say("stop context_exhausted") }, []string{"", "", ""}},
+		"held":     {func(s *fakeSession) { s.lasts(time.Second); s.say("stop held_elsewhere") }, []string{"", "", ""}},
+		"it kills": {func(s *fakeSession) { s.exit(139) }, []string{"", "talk-coder-1", "", "talk-coder-3"}},
+		"lost, and too long": {func(s *fakeSession) {
+			if s.resume == "" {
+				lost(s)
+				return
+			}
+			s.say("stop context_exhausted")
+		}, []string{"", "talk-coder-1", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				b.conversing(config.ResumeInterrupted, tt.life)
+				b.start()
+				b.command("coder", control.WordContinuous)
+				b.after(10 * time.Minute)
+				for i, want := range tt.want {
+					if got := b.resumedBy(fmt.Sprintf("coder-%d", i+1)); got != want {
+						t.Errorf("session %d went on with %q, not %q", i+1, got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// In a channel every session goes on with the conversation, until that has killed two in a row.
+func TestATalkThatKills(t *testing.T) {
+	past := func(outcomes ...control.Outcome) (a *team.Agent) {
+		a = &team.Agent{}
+		for i, o := range outcomes {
+			a.Past = append(a.Past, team.Session{ID: fmt.Sprint("ada-", i+1), For: "channels", Outcome: o})
+		}
+		return a
+	}
+	said := func(session string, resumed bool) *team.Conversation {
+		return &team.Conversation{Conversed: team.Conversed{ID: "t", Resumed: resumed}, Session: session, For: "channels"}
+	}
+	const ok, bad = control.OK, control.Failed
+	for _, tt := range []struct {
+		a    *team.Agent
+		c    *team.Conversation
+		want bool
+	}{
+		{past(ok), said("ada-1", false), false},
+		{past(bad), said("ada-1", false), false},
+		{past(bad, bad), said("ada-2", true), true},
+		{past(bad, bad), said("ada-1", false), true}, // it did not come so far as to name it again
+		{past(bad, bad, bad), said("ada-3", false), false},
+		{past(ok, bad), said("ada-2", true), false},
+		{past(bad, ok, bad), said("ada-3", true), false},
+		{past(), said("ada-1", true), false},
+	} {
+		if got := givenUp(tt.a, tt.c); got != tt.want {
+			t.Errorf("%+v by %s: %t", tt.a.Past, tt.c.Session, got)
+		}
+	}
+	stale := past(control.RateLimited, ok, bad) // what was not found once was another conversation
+	stale.Past[0].Stop = &team.Stop{Reason: reasonNotResumed}
+	if givenUp(stale, said("ada-3", true)) {
+		t.Error("an old answer counts for a new conversation")
+	}
 }
