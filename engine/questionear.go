@@ -141,11 +141,8 @@ func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	call := l.callIn(fact)
 	q := question.Question{
 		Kind: question.Permission, Agent: conf.Name, Session: l.s.ID, Ask: fact.Ask.ID, What: fact.Text, Tool: call.Tool,
-		Call: shown(call.Input), Key: keyOf(call, fact.Ask.Paths), Paths: fact.Ask.Paths, Otherwise: conf.Permissions.Otherwise == config.OtherwiseAllow,
+		Call: callShown(call.Input), Key: keyOf(call, fact.Ask.Paths), Paths: fact.Ask.Paths, Otherwise: conf.Permissions.Otherwise == config.OtherwiseAllow,
 		Why: "none of its rules says whether it may",
-	}
-	if q.Call == "" && string(call.Input) != "{}" {
-		q.Call = string(call.Input)
 	}
 	for _, o := range fact.Ask.Options {
 		q.Options = append(q.Options, question.Option(o))
@@ -153,7 +150,7 @@ func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	ask := question.Ask{Verdict: l.m.rules.verdict(call, fact.Ask.Paths, call.Dir)}
 	if cut := cutIn(fact); len(cut) > 0 {
 		q.Key, q.Why = "", "it is too long to be judged by a rule: "+strings.Join(cut, ", ")+" is not whole"
-		if q.Call += " (cut)"; ask.Verdict.Allow {
+		if ask.Verdict.Allow {
 			ask.Verdict = question.Verdict{} // what was read may be what is harmless of it; a no stands
 		}
 	}

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -83,7 +84,7 @@ func (t *Team) applyQuestion(body question.Body) {
 
 // deniedWords is a call that was denied, in one line: Bash rm -rf build (Q4).
 func deniedWords(q *question.Question) string {
-	text := cutLine(strings.TrimSpace(q.Tool + " " + q.Call))
+	text := cutLine(strings.TrimSpace(q.Tool + " " + calledWith(q.Call)))
 	if text == "" {
 		text = q.What
 	}
@@ -100,4 +101,19 @@ func about(body *question.Body) string {
 	default:
 		return ""
 	}
+}
+
+// calledWith is what a call is about: of arguments that stand there as JSON the one that says it, and
+// never what a file gets.
+func calledWith(call string) string {
+	var args map[string]any
+	if json.Unmarshal([]byte(call), &args) != nil {
+		return call
+	}
+	for _, name := range []string{"command", "file_path", "path", "notebook_path", "url", "query", "pattern"} {
+		if text, ok := args[name].(string); ok && text != "" {
+			return text
+		}
+	}
+	return call
 }
