@@ -66,6 +66,7 @@ type question struct {
 	request  string
 	subagent string // the program's id of the one that asks; empty: the agent itself
 	what     string // the call, in one line
+	asks     string // the call, as the program gave it
 	told     speech.Event
 	answers  map[string]answer // by option
 }

@@ -56,7 +56,7 @@ func FuzzHear(f *testing.F) {
 			}
 			for id, q := range h.open {
 				if len(id)%2 == 0 && len(q.told.Options) > 0 {
-					if response := h.answer(speech.Order{ID: id, Option: q.told.Options[0].ID}); response == nil {
+					if response := h.answer(speech.Order{ID: q.told.ID, Option: q.told.Options[0].ID}); response == nil {
 						t.Errorf("the question %q does not take its own option", id)
 					} else if _, err := json.Marshal(response); err != nil {
 						t.Errorf("an answer that is no JSON: %v", err)

@@ -38,11 +38,14 @@ type hearing struct {
 
 	named  driver.Conversed
 	pieces []piece
-	calls  map[string]bool // by the program's id: they are told
-	open   map[string]question
-	meter  meter
-	limits limits
-	warned bool // that a limit is reached is told
+	calls  map[string]bool     // by the program's id: they are told
+	open   map[string]question // by the program's id
+	asks   int                 // questions so far
+
+	askNames map[string]bool // what questions of this program were called so far
+	meter    meter
+	limits   limits
+	warned   bool // that a limit is reached is told
 
 	denied     []string // by an answer of ours, in this answer
 	background int      // subagents that work on after an answer
@@ -69,7 +72,7 @@ type heard struct {
 func newHearing(out *speech.Writer, p program, part adapter.Part) *hearing {
 	return &hearing{
 		out: out, program: p, dir: part.Dir, resume: part.Resume, mode: p.modeOf(part), now: time.Now,
-		calls: make(map[string]bool), open: make(map[string]question), meter: meter{trusts: p.trusts},
+		calls: make(map[string]bool), open: make(map[string]question), askNames: make(map[string]bool), meter: meter{trusts: p.trusts},
 	}
 }
 

@@ -133,7 +133,7 @@ func (g *game) answered(o speech.Order) {
 // refuseAll refuses what is open: nobody can answer any more.
 func (g *game) refuseAll() {
 	for _, id := range slices.Sorted(maps.Keys(g.open)) {
-		g.answered(speech.Order{ID: id, Option: optionDeny})
+		g.answered(speech.Order{ID: g.open[id].told.ID, Option: optionDeny})
 	}
 }
 

@@ -26,8 +26,12 @@ func (h *hearing) request(m message, raw json.RawMessage) heard {
 }
 
 func (h *hearing) asked(id string, r request, raw json.RawMessage) heard {
-	if _, again := h.open[id]; again {
+	if q, again := h.open[id]; again && q.asks == r.Tool+" "+string(r.Input) {
 		return heard{} // it is told again after a gap; its answer is on the way
+	} else if again { // which of the two an answer would be taken for, nobody knows
+		h.fault("two questions for permission under one name; both are refused", raw)
+		h.withdraw(id)
+		return heard{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
 	}
 	h.call(r.ToolUse, r.Tool, r.Input, raw)
 	if r.Tool == "" || len(h.open) >= asksMax {
@@ -35,6 +39,7 @@ func (h *hearing) asked(id string, r request, raw json.RawMessage) heard {
 		return heard{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
 	}
 	q := ask(id, r, h.dir, speech.CutRaw(raw))
+	q.told.ID, q.asks = h.ownName(id), r.Tool+" "+string(r.Input)
 	h.open[id] = q
 	h.out.Tell(q.told)
 	return heard{}
@@ -43,7 +48,7 @@ func (h *hearing) asked(id string, r request, raw json.RawMessage) heard {
 // answer is what is sent for the answer to a question; nil where it is not open, or has no such option:
 // then it stays open.
 func (h *hearing) answer(o speech.Order) any {
-	q, open := h.open[o.ID]
+	q, open := h.openAs(o.ID)
 	if !open {
 		return nil // it was answered or withdrawn meanwhile
 	}
@@ -55,7 +60,7 @@ func (h *hearing) answer(o speech.Order) any {
 		h.fault(fmt.Sprintf("the question %s offers no answer %q; it stays open", cut(clean(o.ID), 80), cut(clean(o.Option), 80)), nil)
 		return nil
 	}
-	delete(h.open, o.ID)
+	delete(h.open, q.request)
 	if q.answers[o.Option].Behavior == "deny" && q.told.Tool != askTool && len(h.denied) < deniedMax {
 		h.denied = append(h.denied, q.what)
 	}
@@ -63,10 +68,31 @@ func (h *hearing) answer(o speech.Order) any {
 }
 
 func (h *hearing) withdraw(id string) {
-	if _, open := h.open[id]; open {
+	if q, open := h.open[id]; open {
 		delete(h.open, id)
-		h.out.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: id})
+		h.out.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: q.told.ID})
 	}
+}
+
+// ownName is what a question is called where the program's own name for it may have been used before:
+// under a name that was answered nobody would hear of it again.
+func (h *hearing) ownName(id string) string {
+	h.asks++
+	if _, before := h.askNames[id]; before || len(h.askNames) >= callsMax {
+		return fmt.Sprintf("%s#%d", id, h.asks)
+	}
+	h.askNames[id] = true
+	return id
+}
+
+// openAs finds an open question by what it was told as.
+func (h *hearing) openAs(told string) (question, bool) {
+	for _, q := range h.open {
+		if q.told.ID == told {
+			return q, true
+		}
+	}
+	return question{}, false
 }
 
 // response hears what the program answers to a request of ours.

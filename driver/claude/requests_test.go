@@ -1,0 +1,57 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// A program that calls a second question what it called the first is asked about under two names: an
+// answer to the one is none to the other, and each goes back under the name that the program knows.
+func TestSameRequestID(t *testing.T) {
+	var out bytes.Buffer
+	h := newHearing(speech.NewWriter(&out), programs[0], adapter.Part{Dir: "/work/repo"})
+	wants := func(command string) (id string) {
+		t.Helper()
+		out.Reset()
+		h.line(json.RawMessage(`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"`+command+`"}}}`), "p")
+		for line := range strings.Lines(out.String()) {
+			var e speech.Event
+			if json.Unmarshal([]byte(line), &e) == nil && e.Type == "permission_asked" {
+				id = e.ID
+			}
+		}
+		return id
+	}
+	first := wants("ls")
+	if again := wants("ls"); first != "r1" || again != "" {
+		t.Fatalf("asked %q, and %q while that is open", first, again)
+	}
+	if got := fmt.Sprint(h.answer(speech.Order{ID: first, Option: optionDeny})); !strings.Contains(got, "request_id:r1") {
+		t.Errorf("answered %s", got)
+	}
+	second := wants("rm x")
+	if second == "" || second == first {
+		t.Fatalf("the second is called %q", second)
+	}
+	if got := h.answer(speech.Order{ID: first, Option: optionAllow}); got != nil {
+		t.Errorf("an answer to the first answers the second: %v", got)
+	}
+	if got := fmt.Sprint(h.answer(speech.Order{ID: second, Option: optionAllow})); !strings.Contains(got, "request_id:r1") {
+		t.Errorf("answered %s", got)
+	}
+	third := wants("ls")
+	out.Reset()
+	sent := h.line(json.RawMessage(`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"rm x"}}}`), "p").send
+	if len(sent) != 1 || !strings.Contains(fmt.Sprint(sent), "deny") || !strings.Contains(out.String(), `"permission_withdrawn","id":"`+third+`"`) && !strings.Contains(out.String(), third) {
+		t.Errorf("another question under the name of an open one: %v, %s", sent, out.String())
+	}
+	if got := h.answer(speech.Order{ID: third, Option: optionAllow}); got != nil {
+		t.Errorf("it is answered all the same: %v", got)
+	}
+}
