@@ -215,9 +215,13 @@ const (
 func (e *Engine) wordsFirst(ctx context.Context, c AgentCaller, tool string) {
 	ctx, cancel := context.WithTimeout(ctx, wordsWait)
 	defer cancel()
+	e.untilSeen(ctx, c)
 	proc := e.proc(c.Session)
-	if proc == nil {
-		return
+	for proc == nil { // it is found again in a moment: the daemon was just started
+		if !rest(ctx, wordsEvery) {
+			return
+		}
+		proc = e.proc(c.Session)
 	}
 	var need int64
 	for until := time.Now().Add(callWait); ; {
