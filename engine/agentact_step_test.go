@@ -43,7 +43,10 @@ steps:
 	ada := AgentCaller{Agent: "ada", Session: "ada-1"}
 	path := filepath.Join(w.dir, ".agents", "runs", "r1", "reports", "r1__build.json")
 	for _, bad := range []AgentReport{
-		{}, {Status: "PENDING"}, {Status: "COMPLETED", Artifacts: []string{"<path>"}}, {Status: "COMPLETED", Logs: []string{"<what you did>"}},
+		{},
+		{Status: "PENDING"},
+		{Status: "COMPLETED", Artifacts: []string{"<path>"}},
+		{Status: "COMPLETED", Logs: []string{"<what you did>"}},
 		{Status: "COMPLETED", Metrics: map[string]any{"x": "TBD"}},
 	} {
 		var no *machine.Refusal
