@@ -27,6 +27,8 @@ no itself, that one is meant. It returns when the answer is safe on disk; the ag
 
 With --for session an answer stands for every call exactly like this one until the agent's session
 ends, with --for always until ` + "`fairlead standing revoke`" + ` takes it back.
+A call is like another where its arguments are the same; of what writes files, where the files are,
+whatever is written into them.
 
 No agent can use this verb (X10): a yes is a person's.`,
 		Args: args(cobra.RangeArgs(1, 2)),
@@ -139,10 +141,19 @@ func saidAnswer(asked engine.QuestionView, answer engine.QuestionAnswer) string 
 	}
 	switch question.Scope(answer.Scope) {
 	case question.Session:
-		said += ", as is every call exactly like it in " + plain(asked.Session)
+		said += ", as is " + likeWords(asked.Tool) + " in " + plain(asked.Session)
 	case question.Always:
-		said += ", as is every call exactly like it from now on; `fairlead standing` lists what stands"
+		said += ", as is " + likeWords(asked.Tool) + " from now on; `fairlead standing` lists what stands"
 	case question.Once:
 	}
 	return said
+}
+
+// likeWords says for which calls an answer stands.
+func likeWords(tool string) string {
+	switch tool {
+	case "Write", "Edit", "MultiEdit", "NotebookEdit":
+		return "every change of the same file"
+	}
+	return "every call exactly like it"
 }

@@ -47,7 +47,7 @@ function Permission({ q, text }) {
       <${Act} at=${at} look="stop" icon="cross" label="Deny" act=${say(false, 'once', 'denied')} />
     </div>
     ${always.value && html`<div class="ask-always" role="group" aria-label="From now on">
-      <p>From now on every call exactly like this one of <b><bdi>${plain(q.agent, 80)}</bdi></b> is answered so, also tomorrow. It can be taken back below the inbox.</p>
+      <p>From now on every call exactly like this one of <b><bdi>${plain(q.agent, 80)}</bdi></b> is answered so, also tomorrow${['Write', 'Edit', 'MultiEdit', 'NotebookEdit'].includes(q.tool ?? '') ? ': every change of the same file, whatever is written' : ''}. It can be taken back below the inbox.</p>
       <div class="answer-foot">${yes && html`<${Act} at=${at} look="approve" icon="check" label="Always allow" act=${say(true, 'always', 'always allowed')} />`}
         <${Act} at=${at} look="stop" icon="cross" label="Always deny" act=${say(false, 'always', 'always denied')} /></div></div>`}`;
 }
