@@ -84,12 +84,16 @@ func takesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Re
 	switch before := &a.Past[at]; {
 	case before.Outcome == control.Lost, before.Outcome == control.RateLimited:
 		return true, true
-	case before.Outcome == control.Failed && before.Stop == nil && !c.Resumed:
+	case before.Outcome == control.Failed && !c.Resumed && (before.Stop == nil || before.Stop.Reason == reasonDied):
 		return true, true // the program died; once, since a conversation may be what kills it
 	default:
 		return how == config.ResumeAlways && before.Outcome == control.OK && s.For == forControl, false
 	}
 }
+
+// reasonDied is drivers' word for a program that ended in the middle of its work: who reports it is the
+// adapter, which lives on.
+const reasonDied = "died"
 
 // resumesMax is how many sessions in a row may fail with one conversation: one may be an accident.
 const resumesMax = 2

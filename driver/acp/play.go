@@ -248,6 +248,8 @@ func (p *play) over(ctx context.Context) *driver.Stop {
 		return p.left()
 	case p.gone && p.waiting == 0:
 		stop = failed(p.child.End().String() + "; nobody had asked it to")
+	case p.gone && p.opened:
+		stop = driver.Stop{Reason: "died", Detail: p.child.End().String() + "; it had not finished"} // its conversation can be gone on with
 	case p.gone:
 		stop = failed(p.child.End().String() + "; it had not finished")
 	case p.broken != nil && p.late():

@@ -245,7 +245,7 @@ func TestFailures(t *testing.T) {
 			f.result(f.next(), `{}`)
 			f.next()
 		}, "failed", "it named no conversation"},
-		"dies in the answer": {func(f *fake) { f.greeted(); f.expect("session/prompt"); f.says("half") }, "failed", "exit code 0; it had not finished"},
+		"dies in the answer": {func(f *fake) { f.greeted(); f.expect("session/prompt"); f.says("half") }, "died", "exit code 0; it had not finished"},
 		"an error": {func(f *fake) {
 			f.greeted()
 			f.print(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"Internal error","data":{"details":"400 bad"}}}`, f.expect("session/prompt").ID)
