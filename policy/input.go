@@ -3,7 +3,9 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -42,8 +44,11 @@ func readInput(raw json.RawMessage) (in input, fault string) {
 		}
 		in.keys, in.values[key] = append(in.keys, key), value
 	}
-	if _, err := dec.Token(); err != nil || dec.More() {
+	if _, err := dec.Token(); err != nil {
 		return in, "its input is no JSON object"
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return in, "its input is more than a JSON object"
 	}
 	return in, ""
 }

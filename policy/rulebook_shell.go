@@ -65,31 +65,22 @@ const directoryKeys = "directory cwd workdir working_directory workingDirectory 
 
 // goes takes the call to the folder that it names, if it names one: what is judged is judged there.
 func (l *lines) goes(r *reading, in input) {
-	to := ""
-	for _, key := range in.keys {
-		if !has(directoryKeys, key) || string(in.values[key]) == "null" {
-			continue
-		}
-		p, ok := in.text(key)
-		if !ok || to != "" && p != to {
-			l.closed = true
-			return
-		}
-		if to = p; to == "" {
-			continue // where it is anyway
-		}
-		at := r.place(p)
-		if at.fault != "" {
-			l.closed = true
-			return
-		}
-		if !r.isOurs(at) {
-			l.away = true
-			l.unsure("it runs in another folder")
-		}
-	}
-	if to == "" {
+	to, fault := runsIn(in)
+	switch {
+	case fault != "":
+		l.closed, r.known = true, false
 		return
+	case to == "":
+		return
+	}
+	at := r.place(to)
+	if at.fault != "" {
+		l.closed = true
+		return
+	}
+	if !r.isOurs(at) {
+		l.away = true
+		l.unsure("it runs in another folder")
 	}
 	r.call.Dir, _ = r.j.abs(to)
 	r.j = newJudge(r.j.rules, false, r.call, r.j.where, r.j.disk)

@@ -54,6 +54,20 @@ func (j *judge) shellTool() *denial {
 	if fault != "" {
 		return j.unseen("by a shell command", fault)
 	}
+	to, fault := runsIn(in)
+	if fault != "" {
+		return j.unseen("by a shell command", fault)
+	}
+	if to != "" {
+		dir, known := j.abs(to)
+		switch {
+		case !known:
+			return j.unseen("by a shell command", "where it runs is not known")
+		case s.strict && path.Clean(dir) != path.Clean(j.dir):
+			return &denial{capability: "run a command in another folder", why: "its arguments take it to " + cut(to), instead: "begin the command with cd, so that it can be read where it runs"}
+		}
+		j.dir, s.dirs = dir, []string{dir}
+	}
 	if background := string(in.values["run_in_background"]); s.strict && background != "" && background != "false" && background != "null" {
 		return &denial{capability: "run something in the background", why: "what runs in the background is not watched", instead: "run it in the foreground"}
 	}
@@ -62,6 +76,24 @@ func (j *judge) shellTool() *denial {
 		return s.minor
 	}
 	return s.stop
+}
+
+// runsIn is the folder to which a call's arguments take its command, as some programs have it; empty:
+// none. Two of them that differ are a fault, since nobody knows which counts.
+func runsIn(in input) (to, fault string) {
+	for _, key := range in.keys {
+		if !has(directoryKeys, key) || string(in.values[key]) == "null" {
+			continue
+		}
+		p, ok := in.text(key)
+		if !ok || to != "" && p != "" && p != to {
+			return "", "where it runs cannot be read"
+		}
+		if p != "" {
+			to = p
+		}
+	}
+	return to, ""
 }
 
 // commandOf is the text that a shell would be given. A list of words, which some agent programs
