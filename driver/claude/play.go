@@ -257,7 +257,7 @@ func (g *game) died() driver.Stop {
 	case g.told.Over() && g.mine == "" && g.ready:
 		return *g.completed()
 	}
-	stop := driver.Stop{Reason: reasonFailed, Detail: "it did not say the end of its answer: " + ended.String()}
+	stop := driver.Stop{Reason: g.endReason(), Detail: "it did not say the end of its answer: " + ended.String()}
 	if g.part.Resume != "" && g.named.ID == "" && resumeWords.MatchString(ended.LastWords) {
 		stop.Reason = reasonNotResumed
 	}
@@ -278,4 +278,12 @@ func (g *game) promptID() string {
 	b := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%d", g.part.Name, g.part.Session, g.part.Attempt, g.prompts))
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+// endReason is why a program that died is over: one that has a conversation can go on with it.
+func (g *game) endReason() string {
+	if g.named.ID != "" {
+		return "died"
+	}
+	return reasonFailed
 }

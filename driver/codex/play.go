@@ -158,7 +158,7 @@ func (g *game) unfinished(how adapter.Ended) {
 	case resumeWords.MatchString(how.LastWords):
 		g.stop = driver.Stop{Reason: reasonNotResumed, Detail: how.String()}
 	default:
-		g.stop = driver.Stop{Reason: reasonFailed, Detail: "it did not say the end of its answer: " + how.String()}
+		g.stop = driver.Stop{Reason: "died", Detail: "it did not say the end of its answer: " + how.String()}
 	}
 }
 
