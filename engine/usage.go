@@ -23,7 +23,7 @@ func (e *Engine) Usage(ctx context.Context) (UsageTable, error) {
 			all := UsageRow{Agent: name, Sessions: int(min(a.Opened, 1<<53))} //nolint:gosec // it fits
 			for _, day := range a.Days {
 				all.add(day)
-				row := UsageRow{Agent: name, Day: day.Day}
+				row := UsageRow{Agent: name, Day: day.Day, Sessions: day.Sessions}
 				row.add(day)
 				table.Days = append(table.Days, row)
 			}

@@ -111,6 +111,8 @@ type Usage struct {
 	InputTokens  int64   `json:"input_tokens,omitempty"`
 	OutputTokens int64   `json:"output_tokens,omitempty"`
 	CostUSD      float64 `json:"cost_usd,omitempty"`
+
+	Sessions int `json:"sessions,omitempty"` // that were opened; of Agent.Days alone
 }
 
 const (
@@ -231,12 +233,13 @@ func (u Usage) plus(more Usage) Usage {
 	u.InputTokens = min(u.InputTokens+more.InputTokens, usageMax)
 	u.OutputTokens = min(u.OutputTokens+more.OutputTokens, usageMax)
 	u.CostUSD = min(u.CostUSD+more.CostUSD, usageMax)
+	u.Sessions += more.Sessions
 	return u
 }
 
 // sumOfDays adds a report to its day. Days come in order: one that is before the newest counts for that.
 func sumOfDays(days []Usage, more Usage) []Usage {
-	if more.InputTokens == 0 && more.OutputTokens == 0 && more.CostUSD == 0 {
+	if more.InputTokens == 0 && more.OutputTokens == 0 && more.CostUSD == 0 && more.Sessions == 0 {
 		return days
 	}
 	last := len(days) - 1
@@ -250,6 +253,7 @@ func sumOfDays(days []Usage, more Usage) []Usage {
 
 // sane is a report without what no agent can have used.
 func (u Usage) sane() Usage {
+	u.Sessions = 0
 	u.InputTokens = min(max(u.InputTokens, 0), usageMax)
 	u.OutputTokens = min(max(u.OutputTokens, 0), usageMax)
 	if !(u.CostUSD > 0) { // not a number is not more than nothing either
