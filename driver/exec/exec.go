@@ -14,12 +14,8 @@ package exec
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -39,15 +35,10 @@ func (Driver) Check(a driver.Agent) error {
 	if len(a.Command) == 0 || a.Command[0] == "" {
 		return fmt.Errorf("agent %s has no command; give it one, as in `command: [python3, agent.py]`", a.Name)
 	}
-	for _, word := range a.Command {
-		if strings.ContainsRune(word, 0) {
-			return fmt.Errorf("the command of agent %s has a NUL byte in it; take it out", a.Name)
-		}
-	}
 	if err := driver.CheckWorkspace(a); err != nil {
 		return err
 	}
-	_, err := find(a, driver.Environment(a, driver.Session{}))
+	_, err := driver.FindProgram(a, driver.Environment(a, driver.Session{}))
 	return err
 }
 
@@ -58,7 +49,7 @@ func (Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 		return driver.Launch{}, fmt.Errorf("agent %s has no command; give it one, as in `command: [python3, agent.py]`", a.Name)
 	}
 	env := driver.Environment(a, s)
-	program, err := find(a, env)
+	program, err := driver.FindProgram(a, env)
 	if err != nil {
 		return driver.Launch{}, err
 	}
@@ -116,48 +107,3 @@ func (listener) Prompt(context.Context, string) error { return driver.ErrNoInput
 
 // Cancel is refused: end the process instead.
 func (listener) Cancel(context.Context) error { return driver.ErrNoInput }
-
-// find looks a program up as a shell in the agent's workspace would.
-func find(a driver.Agent, env []string) (string, error) {
-	program := a.Command[0]
-	if strings.Contains(program, "/") {
-		path := program
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(a.Workspace, path)
-		}
-		if err := executable(path); err != nil {
-			return "", fmt.Errorf("agent %s: command %s: %w", a.Name, program, err)
-		}
-		return path, nil
-	}
-	var path string
-	for _, kv := range env {
-		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
-			path = value
-		}
-	}
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) { // "." in PATH is how the wrong program gets started
-			continue
-		}
-		if full := filepath.Join(dir, program); executable(full) == nil {
-			return full, nil
-		}
-	}
-	return "", fmt.Errorf("agent %s: command %s is not in the PATH; install it, or give its whole path", a.Name, program)
-}
-
-func executable(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("no such file; correct the path (a relative one begins in the workspace)")
-	case err != nil:
-		return err
-	case info.IsDir():
-		return errors.New("is a folder; name the program in it")
-	case info.Mode()&0o111 == 0:
-		return errors.New("is not executable; chmod +x it, or name the program that runs it first")
-	}
-	return nil
-}
