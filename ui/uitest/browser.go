@@ -227,7 +227,7 @@ const standing = `(async () => {
 		const b = %s;
 		if (b) {
 			b.scrollIntoView({block: 'nearest'});
-			const r = b.getBoundingClientRect(), at = [r.x + r.width / 2, r.y + r.height / 2];
+			const r = b.getClientRects()[0] ?? b.getBoundingClientRect(), at = [r.x + r.width / 2, r.y + r.height / 2];
 			if (at.join() === was || looks > 20) return at;
 			was = at.join();
 		}
