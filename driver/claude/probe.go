@@ -5,22 +5,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
-
-const (
-	probePatience = 20 * time.Second // of one start; some load for seconds on a busy machine
-	probeBytesMax = 256 << 10        // of a help text
-)
-
-var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+[\w.+-]*`)
 
 // ours are the flags that we give, and what says the same in fairlead.yaml: what holds an agent has one
 // place, so that everybody can be told what it is.
@@ -80,16 +71,16 @@ func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) 
 	}
 	command := append([]string{path}, a.Command[1:]...)
 	stage := adapter.NewStage(speech.NewWriter(io.Discard), a.Workspace, append(env, row.env...))
-	version, err := printed(ctx, stage, append(slices.Clip(command), "--version"))
+	version, err := stage.Printed(ctx, append(slices.Clip(command), "--version"))
 	if err != nil {
 		return found, fmt.Errorf("ask %s for its version: %w", path, err)
 	}
-	if number := versionNumber.FindString(version); number != "" {
+	if number := adapter.VersionIn(version); number != "" {
 		found.Program += " " + number
 	} else {
 		found.Warnings = append(found.Warnings, "it does not say its version; is this the program that is meant?")
 	}
-	help, err := printed(ctx, stage, append(slices.Clip(command), "--help"))
+	help, err := stage.Printed(ctx, append(slices.Clip(command), "--help"))
 	if err != nil {
 		return found, fmt.Errorf("ask %s what flags it knows: %w", path, err)
 	}
@@ -102,35 +93,4 @@ func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) 
 		found.Warnings = append(found.Warnings, fmt.Sprintf("the mode %q is not known to Fairlead; it knows %s", mode, strings.Join(slices.Sorted(maps.Keys(row.modes)), ", ")))
 	}
 	return found, nil
-}
-
-// printed starts a program that prints something and ends, and gives what it printed.
-func printed(ctx context.Context, stage *adapter.Stage, argv []string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
-	defer cancel()
-	child, err := stage.Start(adapter.Command{Argv: argv})
-	if err != nil {
-		return "", err
-	}
-	child.CloseInput()
-	var b strings.Builder
-	for {
-		select {
-		case l, ok := <-child.Lines():
-			if !ok {
-				ended := child.End()
-				if ended.Exit.Code != 0 && b.Len() == 0 {
-					return "", fmt.Errorf("%s", ended)
-				}
-				return b.String(), nil
-			}
-			if b.Len() < probeBytesMax {
-				b.Write(l.Bytes)
-				b.WriteByte('\n')
-			}
-		case <-ctx.Done():
-			child.End()
-			return "", fmt.Errorf("it printed nothing that ended within %s", probePatience)
-		}
-	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Driver drives codex. Its zero value is ready where main calls adapter.Intercept with it.
-type Driver struct{}
+type Driver struct{ adapter.Behind }
 
 var (
 	_ driver.Driver    = Driver{}
@@ -76,25 +76,6 @@ func modeWords() []string {
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	return adapter.Launch(d.Name(), withCommand(a), s)
 }
-
-// Converse listens to one session and tells it things.
-func (Driver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
-	return adapter.Converse(w)
-}
-
-// Outcome believes the terminal event, and nothing else.
-func (Driver) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
-	return adapter.Outcome(s, exit, stop)
-}
-
-// TakesInput is true: prompts are kept by the adapter until a process can be started for them.
-func (Driver) TakesInput() bool { return true }
-
-// Steers is false: a process of codex is told one thing, at its start.
-func (Driver) Steers() bool { return false }
-
-// Resumes is true: a thread goes on by its id.
-func (Driver) Resumes(driver.Agent) bool { return true }
 
 // withCommand is the agent with the program that it means where it names none.
 func withCommand(a driver.Agent) driver.Agent {

@@ -3,7 +3,6 @@ package codex
 import (
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -110,12 +109,10 @@ func (g *game) cancel() driver.Stop {
 	return driver.Stop{Reason: reasonCancelled}
 }
 
-var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+[\w.+-]*`)
-
 func (g *game) hear(l adapter.Line) {
 	switch g.does {
 	case version:
-		if number := versionNumber.FindString(string(l.Bytes)); number != "" && g.named.Program == "" {
+		if number := adapter.VersionIn(string(l.Bytes)); number != "" && g.named.Program == "" {
 			g.name(driver.Conversed{Program: "codex " + number})
 		}
 	case answer:

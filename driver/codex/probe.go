@@ -6,16 +6,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
-)
-
-const (
-	probePatience = 20 * time.Second // of one start; some load for seconds on a busy machine
-	probeBytesMax = 256 << 10        // of a help text
 )
 
 // sandboxed is what is run in codex's own sandbox to see whether that can be made here: it needs what a
@@ -37,16 +31,16 @@ func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) 
 	}
 	command := append([]string{path}, a.Command[1:]...)
 	stage := adapter.NewStage(speech.NewWriter(io.Discard), a.Workspace, env)
-	says, err := printed(ctx, stage, append(slices.Clip(command), "--version"))
+	says, err := stage.Printed(ctx, append(slices.Clip(command), "--version"))
 	if err != nil {
 		return found, fmt.Errorf("ask %s for its version: %w", path, err)
 	}
-	if number := versionNumber.FindString(says); number != "" {
+	if number := adapter.VersionIn(says); number != "" {
 		found.Program += " " + number
 	} else {
 		found.Warnings = append(found.Warnings, "it does not say its version; is this the program that is meant?")
 	}
-	help, err := printed(ctx, stage, append(slices.Clip(command), "exec", "resume", "--help"))
+	help, err := stage.Printed(ctx, append(slices.Clip(command), "exec", "resume", "--help"))
 	if err != nil {
 		return found, fmt.Errorf("ask %s what it knows of `exec resume`: %w", path, err)
 	}
@@ -59,39 +53,9 @@ func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) 
 		found.Warnings = append(found.Warnings, fmt.Sprintf("it has no mode %q; it has %s", a.Mode, strings.Join(modeWords(), ", ")))
 	}
 	if modeOf(a.Mode) != "danger-full-access" {
-		if says, err := printed(ctx, stage, append(slices.Clip(command), sandboxed...)); err != nil || !strings.Contains(says, "it-holds") {
+		if says, err := stage.Printed(ctx, append(slices.Clip(command), sandboxed...)); err != nil || !strings.Contains(says, "it-holds") {
 			found.Warnings = append(found.Warnings, "its sandbox cannot be made here, so every command of the agent will fail; allow user namespaces (bubblewrap), or run it in a container with `mode: danger-full-access`")
 		}
 	}
 	return found, nil
-}
-
-// printed starts a program that prints something and ends, and gives what it printed.
-func printed(ctx context.Context, stage *adapter.Stage, argv []string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
-	defer cancel()
-	child, err := stage.Start(adapter.Command{Argv: argv})
-	if err != nil {
-		return "", err
-	}
-	child.CloseInput()
-	var b strings.Builder
-	for {
-		select {
-		case l, ok := <-child.Lines():
-			if !ok {
-				if ended := child.End(); ended.Exit.Code != 0 && b.Len() == 0 {
-					return "", fmt.Errorf("%s", ended)
-				}
-				return b.String(), nil
-			}
-			if b.Len() < probeBytesMax {
-				b.Write(l.Bytes)
-				b.WriteByte('\n')
-			}
-		case <-ctx.Done():
-			child.End()
-			return "", fmt.Errorf("it printed nothing that ended within %s", probePatience)
-		}
-	}
 }
