@@ -174,6 +174,16 @@ type Stop struct {
 	Detail string
 }
 
+// Reasons of a Stop that decide what comes next. Every driver uses these words for them; all others are
+// for people.
+const (
+	ReasonRateLimited      = "rate_limited"      // the provider takes no more for now: nobody has failed
+	ReasonNotResumed       = "not_resumed"       // the program does not know the conversation that was to go on; nothing was done
+	ReasonHeldElsewhere    = "held_elsewhere"    // a background service of the program's own holds it: it must not go on twice
+	ReasonContextExhausted = "context_exhausted" // the conversation is too long for its model: to go on with it will not help
+	ReasonDied             = "died"              // the program ended in the middle of its work: its conversation can be gone on with
+)
+
 // Exit is how a process ended, as the system says it.
 type Exit struct {
 	Code   int    // -1 where a signal ended it

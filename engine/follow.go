@@ -109,25 +109,17 @@ func judge(m *member, s team.Session, ending Ending, stop *driver.Stop) (control
 	switch {
 	case verdict.OK:
 		return control.OK, why
-	case stop != nil && !stop.OK && stop.Reason == reasonLimited, notResumed(s, stop):
+	case stop != nil && !stop.OK && stop.Reason == driver.ReasonRateLimited, notResumed(s, stop):
 		return control.RateLimited, why
 	default:
 		return control.Failed, why
 	}
 }
 
-// Drivers' words for ends that are nobody's failure, after which the same is to be done once more.
-const (
-	reasonLimited    = "rate_limited"      // the provider takes no more
-	reasonNotResumed = "not_resumed"       // the program does not know the conversation any more, and has done nothing
-	reasonElsewhere  = "held_elsewhere"    // a background service of the program's own holds it; nothing was done
-	reasonExhausted  = "context_exhausted" // the conversation is too long for its model
-)
-
 // notResumed says whether a session came to nothing since its conversation could not be gone on with. One
 // that began anew cannot have: it would be started again for ever, and no failure be counted.
 func notResumed(s team.Session, stop *driver.Stop) bool {
-	return stop != nil && !stop.OK && (stop.Reason == reasonNotResumed || stop.Reason == reasonElsewhere) && s.Launch != nil && s.Launch.Resume != ""
+	return stop != nil && !stop.OK && (stop.Reason == driver.ReasonNotResumed || stop.Reason == driver.ReasonHeldElsewhere) && s.Launch != nil && s.Launch.Resume != ""
 }
 
 func notResumedWords(launch *team.LaunchRecord) string {

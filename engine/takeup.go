@@ -84,16 +84,12 @@ func takesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Re
 	switch before := &a.Past[at]; {
 	case before.Outcome == control.Lost, before.Outcome == control.RateLimited:
 		return true, true
-	case before.Outcome == control.Failed && !c.Resumed && (before.Stop == nil || before.Stop.Reason == reasonDied):
+	case before.Outcome == control.Failed && !c.Resumed && (before.Stop == nil || before.Stop.Reason == driver.ReasonDied):
 		return true, true // the program died; once, since a conversation may be what kills it
 	default:
 		return how == config.ResumeAlways && before.Outcome == control.OK && s.For == forControl, false
 	}
 }
-
-// reasonDied is drivers' word for a program that ended in the middle of its work: who reports it is the
-// adapter, which lives on.
-const reasonDied = "died"
 
 // resumesMax is how many sessions in a row may fail with one conversation: one may be an accident.
 const resumesMax = 2
@@ -108,10 +104,10 @@ func givenUp(a *team.Agent, c *team.Conversation) bool {
 		}
 		own := p.ID == c.Session
 		if first && own && !c.Resumed {
-			return p.Stop != nil && p.Stop.Reason == reasonExhausted
+			return p.Stop != nil && p.Stop.Reason == driver.ReasonContextExhausted
 		}
 		first = false
-		if !before && p.Stop != nil && !p.Stop.OK && slices.Contains([]string{reasonNotResumed, reasonElsewhere, reasonExhausted}, p.Stop.Reason) {
+		if !before && p.Stop != nil && !p.Stop.OK && slices.Contains([]string{driver.ReasonNotResumed, driver.ReasonHeldElsewhere, driver.ReasonContextExhausted}, p.Stop.Reason) {
 			return true
 		}
 		if inARow = inARow && p.Outcome == control.Failed; inARow {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
@@ -582,7 +583,7 @@ func TestATalkThatKills(t *testing.T) {
 		}
 	}
 	stale := past(control.RateLimited, ok, bad) // what was not found once was another conversation
-	stale.Past[0].Stop = &team.Stop{Reason: reasonNotResumed}
+	stale.Past[0].Stop = &team.Stop{Reason: driver.ReasonNotResumed}
 	if givenUp(stale, said("ada-3", true)) {
 		t.Error("an old answer counts for a new conversation")
 	}

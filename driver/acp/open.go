@@ -19,10 +19,6 @@ import (
 // serverName is what our own MCP server is called in every program.
 const serverName = "fairlead"
 
-// NotResumed is the reason of a session that should go on with an earlier conversation and cannot. It
-// does not begin a new one by itself: that would be another life under the same name.
-const NotResumed = "not_resumed"
-
 // abilities are what a program says of itself in the greeting.
 type abilities struct {
 	program string // name and version
@@ -196,7 +192,7 @@ func (p *play) reenter(ctx context.Context) *driver.Stop {
 		}
 		why = w.method + ": " + oneLine(m.err.words())
 	}
-	return &driver.Stop{Reason: NotResumed, Detail: fmt.Sprintf("the conversation %s could not go on: %s", clip(p.part.Resume, 200), why)}
+	return &driver.Stop{Reason: driver.ReasonNotResumed, Detail: fmt.Sprintf("the conversation %s could not go on: %s", clip(p.part.Resume, 200), why)}
 }
 
 // servers are where the program finds the team's tools. The token stands in a header or in the

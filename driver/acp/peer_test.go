@@ -161,7 +161,7 @@ func TestPeer(t *testing.T) {
 		"fails":      {prompt: "fail", reason: "failed"},
 		"cancelled":  {prompt: "wait", cancel: true, reason: "cancelled", said: "I wait.\n"},
 		"resumed":    {prompt: "hello", resume: "peer-0", ok: true, reason: "completed", said: "You said: hello\n"},
-		"not there":  {prompt: "hello", resume: "peer-9", reason: NotResumed},
+		"not there":  {prompt: "hello", resume: "peer-9", reason: driver.ReasonNotResumed},
 		"mcp server": {prompt: "hello", ok: true, reason: "completed", said: "You said: hello\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

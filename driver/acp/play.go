@@ -203,7 +203,7 @@ func (p *play) refused(e *rpcError) *driver.Stop {
 	words := oneLine(e.words())
 	if until, limited := rateLimit(e, time.Now()); limited {
 		p.stage.Out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: words})
-		return &driver.Stop{Reason: "rate_limited", Detail: words}
+		return &driver.Stop{Reason: driver.ReasonRateLimited, Detail: words}
 	}
 	stop := failed(words)
 	return &stop
@@ -249,7 +249,7 @@ func (p *play) over(ctx context.Context) *driver.Stop {
 	case p.gone && p.waiting == 0:
 		stop = failed(p.child.End().String() + "; nobody had asked it to")
 	case p.gone && p.opened:
-		stop = driver.Stop{Reason: "died", Detail: p.child.End().String() + "; it had not finished"} // its conversation can be gone on with
+		stop = driver.Stop{Reason: driver.ReasonDied, Detail: p.child.End().String() + "; it had not finished"} // its conversation can be gone on with
 	case p.gone:
 		stop = failed(p.child.End().String() + "; it had not finished")
 	case p.broken != nil && p.late():

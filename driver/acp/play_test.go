@@ -403,9 +403,9 @@ func TestResume(t *testing.T) {
 		"resume":            {`"sessionCapabilities":{"resume":{}},"loadSession":true`, "session/resume", "session/resume", "completed"},
 		"resume in name":    {`"sessionCapabilities":{"resume":{}},"loadSession":true`, "session/load", "session/resume session/load", "completed"},
 		"load":              {`"loadSession":true`, "session/load", "session/load", "completed"},
-		"neither":           {`"loadSession":false`, "", "", NotResumed},
-		"it is not there":   {`"loadSession":true`, "", "session/load", NotResumed},
-		"resume is nothing": {`"sessionCapabilities":{"resume":null}`, "", "", NotResumed},
+		"neither":           {`"loadSession":false`, "", "", driver.ReasonNotResumed},
+		"it is not there":   {`"loadSession":true`, "", "session/load", driver.ReasonNotResumed},
+		"resume is nothing": {`"sessionCapabilities":{"resume":null}`, "", "", driver.ReasonNotResumed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, driver.Work, "go")

@@ -340,7 +340,7 @@ func (h *hearing) result(m message, mine string) heard {
 		return heard{after: true}
 	}
 	stop, until := verdict(m.result, m.Subtype, h.limits, h.now())
-	if stop.Reason == reasonLimited {
+	if stop.Reason == driver.ReasonRateLimited {
 		h.limited(until, stop.Detail)
 	}
 	denied := append(h.denied, deniedCalls(m.Denials)...)

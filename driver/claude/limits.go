@@ -15,13 +15,9 @@ const (
 	reasonFailed     = "failed"
 	reasonCancelled  = "cancelled"
 	reasonTerminated = "terminated"
-	reasonLimited    = "rate_limited"
-	reasonContext    = "context_exhausted" // the conversation is too long for its model: resuming it will not help
 	reasonTurns      = "max_turns"
 	reasonBudget     = "max_budget"
 	reasonRefused    = "refused"
-	reasonNotResumed = "not_resumed"    // the conversation that was to go on is not there
-	reasonHeld       = "held_elsewhere" // the program's own background service holds it: it must not go on twice
 )
 
 const (
@@ -60,18 +56,18 @@ func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop,
 	case subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted":
 		stop.Reason = reasonBudget
 	case seen.rejected || seen.word == "rate_limit" || r.APIStatus == statusTooMany || limitWords.MatchString(text):
-		stop.Reason = reasonLimited
+		stop.Reason = driver.ReasonRateLimited
 		until := seen.until
 		if until.IsZero() {
 			until = resetIn(text, now)
 		}
 		return stop, until
 	case r.TerminalReason == "prompt_too_long" || contextWords.MatchString(text):
-		stop.Reason = reasonContext
+		stop.Reason = driver.ReasonContextExhausted
 	case r.StartupFailure == heldByBackground:
-		stop.Reason = reasonHeld
+		stop.Reason = driver.ReasonHeldElsewhere
 	case resumeWords.MatchString(text):
-		stop.Reason = reasonNotResumed
+		stop.Reason = driver.ReasonNotResumed
 	}
 	if stop.Detail == "" {
 		stop.Detail = strings.TrimSpace(strings.Join([]string{subtype, r.TerminalReason, r.StartupFailure, seen.word}, " "))

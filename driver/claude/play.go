@@ -259,7 +259,7 @@ func (g *game) died() driver.Stop {
 	}
 	stop := driver.Stop{Reason: g.endReason(), Detail: "it did not say the end of its answer: " + ended.String()}
 	if g.part.Resume != "" && g.named.ID == "" && resumeWords.MatchString(ended.LastWords) {
-		stop.Reason = reasonNotResumed
+		stop.Reason = driver.ReasonNotResumed
 	}
 	return stop
 }
@@ -283,7 +283,7 @@ func (g *game) promptID() string {
 // endReason is why a program that died is over: one that has a conversation can go on with it.
 func (g *game) endReason() string {
 	if g.named.ID != "" {
-		return "died"
+		return driver.ReasonDied
 	}
 	return reasonFailed
 }

@@ -88,7 +88,7 @@ func (h *hearing) line(raw json.RawMessage) {
 // failed is the end of an answer that has failed.
 func (h *hearing) failed(text string) {
 	stop, until := failed(text, h.now())
-	if stop.Reason == reasonLimited {
+	if stop.Reason == driver.ReasonRateLimited {
 		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: stop.Detail})
 	}
 	h.finished, h.stop = true, stop

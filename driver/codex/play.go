@@ -153,9 +153,9 @@ func (g *game) unfinished(how adapter.Ended) {
 	case g.trouble != "":
 		g.failed(g.trouble)
 	case resumeWords.MatchString(how.LastWords):
-		g.stop = driver.Stop{Reason: reasonNotResumed, Detail: how.String()}
+		g.stop = driver.Stop{Reason: driver.ReasonNotResumed, Detail: how.String()}
 	default:
-		g.stop = driver.Stop{Reason: "died", Detail: "it did not say the end of its answer: " + how.String()}
+		g.stop = driver.Stop{Reason: driver.ReasonDied, Detail: "it did not say the end of its answer: " + how.String()}
 	}
 }
 

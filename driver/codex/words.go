@@ -14,9 +14,6 @@ const (
 	reasonFailed     = "failed"
 	reasonCancelled  = "cancelled"
 	reasonTerminated = "terminated"
-	reasonLimited    = "rate_limited"
-	reasonContext    = "context_exhausted" // the conversation is too long for its model: resuming it will not help
-	reasonNotResumed = "not_resumed"       // the conversation that was to go on is not there
 )
 
 const (
@@ -42,12 +39,12 @@ func failed(text string, now time.Time) (driver.Stop, time.Time) {
 	stop := driver.Stop{Reason: reasonFailed, Detail: cut(clean(text), shownBytesMax)}
 	switch {
 	case contextWords.MatchString(text):
-		stop.Reason = reasonContext
+		stop.Reason = driver.ReasonContextExhausted
 	case limitWords.MatchString(text):
-		stop.Reason = reasonLimited
+		stop.Reason = driver.ReasonRateLimited
 		return stop, again(text, now)
 	case resumeWords.MatchString(text):
-		stop.Reason = reasonNotResumed
+		stop.Reason = driver.ReasonNotResumed
 	}
 	return stop, time.Time{}
 }

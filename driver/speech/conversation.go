@@ -66,7 +66,7 @@ func Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outco
 	switch {
 	case stop != nil && stop.OK:
 		return driver.Outcome{OK: true, Why: stop.Detail}
-	case stop != nil && (stop.Reason == "failed" || stop.Reason == "died") && stop.Detail != "":
+	case stop != nil && (stop.Reason == "failed" || stop.Reason == driver.ReasonDied) && stop.Detail != "":
 		return driver.Outcome{Why: stop.Detail} // that it failed is said by whoever shows it
 	case stop != nil && stop.Detail != "":
 		return driver.Outcome{Why: stop.Reason + ": " + stop.Detail}
