@@ -148,7 +148,9 @@ func removeFile(l *load) {
 		agent := tortureAgents[l.rnd.IntN(len(tortureAgents))]
 		_ = os.Remove(filepath.Join(l.ship.dir, agent, name))
 		l.up()
+		l.mu.Lock()
 		l.wants[agent].any = true // C21: it is pause now, unless it was written again
+		l.mu.Unlock()
 	default:
 		l.must(os.RemoveAll(l.state(name)))
 		l.up()

@@ -125,6 +125,8 @@ func (l *load) exitsWithWords(said string, err error, words ...string) {
 			l.wrong(&l.tally.Other, "it says %q, and nothing of %q; %s", said, w, l.damaged)
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.tally.Refused++
 }
 
