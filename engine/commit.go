@@ -72,6 +72,9 @@ func appendFailed(err error) error {
 	if errors.As(err, &conflict) {
 		return fmt.Errorf("another fairlead has written to the journal of this team since this one read it: %w; this one stops, agents go on running: see that only one is started", err)
 	}
+	if errors.Is(err, journal.ErrGone) {
+		return fmt.Errorf("the journal takes no more changes: %w; put it back if you have a copy, then run `fairlead up` again; agents go on until they are done", err)
+	}
 	return fmt.Errorf("the journal takes no more changes: %w; agents go on running, and nothing that was answered is lost: mend it, then run `fairlead up` again", err)
 }
 

@@ -239,6 +239,10 @@ func (e *Engine) closed() error {
 	return ErrClosed
 }
 
+// Fail ends Run with an error that was found outside of the engine: nothing more is decided,
+// and agents go on running.
+func (e *Engine) Fail(err error) { e.stopFor(err) }
+
 // stopFor stops the engine, from an errand.
 func (e *Engine) stopFor(err error) {
 	select {

@@ -22,6 +22,7 @@ import (
 type Workspace struct {
 	Dir  string // the repository
 	lock *flock.Flock
+	held os.FileInfo // the file that the lock is on
 }
 
 // Busy says that another daemon works on the workspace.
@@ -94,7 +95,25 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 		daemon, _ := FindDaemon(dir) // it may not have written who it is yet
 		return nil, &Busy{Dir: dir, Daemon: daemon}
 	}
+	if w.held, err = os.Stat(w.Path("lock")); err != nil {
+		return nil, errors.Join(fmt.Errorf("look at the lock just taken: %w", err), w.lock.Close())
+	}
 	return w, nil
+}
+
+// Lost says that the folder was taken away or replaced while it was in use, as `git clean -x`
+// does: what is written now is kept nowhere, the lock keeps nobody out, and no client finds
+// us. Nil while all is well.
+func (w *Workspace) Lost() error {
+	now, err := os.Stat(w.Path("lock"))
+	switch {
+	case err == nil && os.SameFile(now, w.held): // its number is not given again while we have it open
+		return nil
+	case err == nil || errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%s was taken away while fairlead worked in it, and its history with it (`git clean -x` does that; -e .fairlead spares it); put it back if you have a copy, then run `fairlead up` again; agents go on until they are done", w.Path())
+	default:
+		return nil // it cannot be looked at; that is no proof that it is gone
+	}
 }
 
 // refuseLinks keeps a repository that brings a .fairlead of its own from leading what we
@@ -140,6 +159,9 @@ func (w *Workspace) Announce(d Daemon) error {
 
 // Close gives the lock back, and takes the word back that we are here.
 func (w *Workspace) Close() error {
+	if w.Lost() != nil {
+		return w.lock.Unlock() // the word there now may be another daemon's
+	}
 	_ = os.Remove(w.Path("daemon.json")) // a client that still reads it finds nobody there and says so
 	return w.lock.Unlock()
 }

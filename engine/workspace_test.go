@@ -36,6 +36,42 @@ func TestWorkspaceIsTaken(t *testing.T) {
 	}
 }
 
+// Whose folder was cleaned away, or replaced, knows it.
+func TestWorkspaceIsLost(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		dir := t.TempDir()
+		first, err := OpenWorkspace(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Lost(); err != nil {
+			t.Errorf("all is well: %v", err)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, ".fairlead")); err != nil {
+			t.Fatal(err)
+		}
+		if replaced {
+			second, err := OpenWorkspace(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { second.Close() })
+			if err := second.Announce(Daemon{PID: 4711}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := first.Lost(); err == nil || !strings.Contains(err.Error(), "taken away") {
+			t.Errorf("replaced %v: %v", replaced, err)
+		}
+		if err := first.Close(); err != nil {
+			t.Error(err)
+		}
+		if daemon, err := FindDaemon(dir); replaced && (err != nil || daemon.PID != 4711) {
+			t.Errorf("the word of the second is gone with the first: %v, %v", daemon, err)
+		}
+	}
+}
+
 // A repository that brings a .fairlead of its own leads nothing elsewhere.
 func TestWorkspaceFollowsNoLink(t *testing.T) {
 	elsewhere := t.TempDir()

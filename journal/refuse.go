@@ -27,6 +27,10 @@ var timeMin, timeMax = time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 // the journal is closed under it.
 var ErrClosed = errors.New("the journal is closed: open it again to go on")
 
+// ErrGone is what Append gives where the file was taken away, or another put in its place,
+// while it was open: what is written then is kept nowhere.
+var ErrGone = errors.New("the journal's file was taken away while it was in use, and what it held with it")
+
 // Refused is the answer to a batch or snapshot that no backend takes. Nothing was stored;
 // the same again will be refused again.
 type Refused struct {

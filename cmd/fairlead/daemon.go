@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
@@ -121,12 +122,37 @@ func (d *daemon) openEngine(ctx context.Context) error {
 		d.ran <- nil // for the closer
 		return err
 	}
+	watched := make(chan struct{})
+	go func() { defer close(watched); d.watchSpace(run) }()
+	d.closers = append(d.closers, func() error { cancel(); <-watched; return nil })
 	for _, log := range logs {
 		logged := make(chan error, 1)
 		go func() { logged <- log.write(d.engine, run, d.space.Path("log", log.name)) }()
 		d.closers = append(d.closers, func() error { cancel(); return <-logged })
 	}
 	return nil
+}
+
+// spaceLook is how soon a daemon notices that its folder was taken from under it; a look is
+// one call of the kernel.
+const spaceLook = time.Second
+
+// watchSpace stops the engine where its folder is gone: it would acknowledge orders that
+// nobody keeps, and no verb would find it.
+func (d *daemon) watchSpace(ctx context.Context) {
+	tick := time.NewTicker(spaceLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := d.space.Lost(); err != nil {
+			d.engine.Fail(err)
+			return
+		}
+	}
 }
 
 // serve opens both doors: TCP for the page and programs, the socket for our own verbs.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/fairlead-dev/fairlead/journal"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -114,6 +116,9 @@ func (j *Journal) transact(ctx context.Context, waiting []*appending) error {
 	if j.tail.failed != nil {
 		return fmt.Errorf("an earlier sync failed, so the journal must be opened again: %w", j.tail.failed)
 	}
+	if j.gone() {
+		return fmt.Errorf("%s: %w", j.path, journal.ErrGone)
+	}
 	// The leader's context ends only the wait for another process; others who wait with
 	// it would be told of a cancellation that is not theirs, so they do not share it.
 	if len(waiting) > 1 {
@@ -134,6 +139,14 @@ func (j *Journal) transact(ctx context.Context, waiting []*appending) error {
 		_ = w.exec("ROLLBACK") // where SQLite has rolled back by itself this fails, and that is well
 	}
 	return j.settle(err)
+}
+
+// gone says whether the file is not the one at its path any more. SQLite would go on writing
+// into a file that has no name, and every caller would be told that it is safe. One look is
+// some microseconds beside a sync.
+func (j *Journal) gone() bool {
+	now, err := os.Stat(j.path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, j.file)
 }
 
 // settle makes sure that after a failure nothing is remembered which may not be so.

@@ -510,3 +510,31 @@ func listing(t *testing.T, dir string) string {
 	}
 	return out.String()
 }
+
+// A file that was taken away, or replaced, takes nothing: SQLite would write into a file
+// without a name, and call it safe.
+func TestFileTakenAway(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "journal.db")
+		j, err := Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { j.Close() })
+		batch := journaltest.MadeBatch(1)
+		if _, err := j.Append(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if replaced {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := j.Append(t.Context(), batch); !errors.Is(err, journal.ErrGone) {
+			t.Errorf("replaced %v: %v", replaced, err)
+		}
+	}
+}

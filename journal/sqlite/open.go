@@ -39,6 +39,7 @@ var migrationFiles embed.FS
 // Journal is a handle on one file. Its methods may be called from many goroutines.
 type Journal struct {
 	path string
+	file os.FileInfo // what lay at path when it was opened for writing
 	how  access // of the readers' connections; readOnly has no writer
 	bell journal.Bell
 
@@ -93,6 +94,9 @@ func Open(ctx context.Context, path string) (*Journal, error) {
 	}
 	j := handle(abs, readWrite)
 	j.writer = w
+	if j.file, err = os.Stat(abs); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal: %w", err), j.Close())
+	}
 	if err := j.checkTail(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal: %w", explain(abs, err)), j.Close())
 	}
