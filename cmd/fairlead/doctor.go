@@ -47,6 +47,8 @@ of sessions, the sockets, the daemon, the disk, the clock, and processes that we
 Agent programs in the PATH are found, and those that are known are started, greeted and ended, to
 say their version, whether they go on with a conversation, how they take the team's tools, and
 what holds them; no conversation is begun, and where the kernel allows it they have no network.
+Four of them are greeted at a time. On a terminal each line comes as soon as it is known, and the
+last one says what is waited for; elsewhere the order of the lines is always the same.
 It changes nothing. With --fix it mends what can be mended, and says each thing that it does:
 stale sockets and the word of a dead daemon are removed, left-over processes are ended, a torn
 last line of a log of transitions is cut off. The journal is never touched. Exit code 1 says that
@@ -60,25 +62,19 @@ something is wrong.`,
 }
 
 func (a *app) doctor(ctx context.Context, fix bool) error {
-	findings := lookAtSystem()
-	conf, err := a.load()
-	_, missing := os.Lstat(filepath.Join(a.dir, config.FileName))
-	switch {
-	case err != nil && errors.Is(missing, os.ErrNotExist):
-		findings = append(findings, finding{OK: true, About: "configuration", What: "there is no fairlead.yaml in " + a.dir + " yet", Do: "`fairlead init` writes one; `fairlead demo` shows a team without any"})
-	case err != nil:
-		findings = append(findings, finding{About: "configuration", What: err.Error(), Do: "mend fairlead.yaml; each line above names a place"})
-	default:
-		findings = append(findings, finding{OK: true, About: "configuration", What: "fairlead.yaml names " + howMany(len(conf.Agents), "agent", "agents")})
-		for _, note := range conf.Notes {
-			findings = append(findings, finding{OK: true, About: "configuration", What: note.Error()})
-		}
-		findings = append(findings, lookAtAgents(ctx, conf)...)
+	visits := a.visits()
+	var hold func(finding) bool
+	if fix { // shown when it was mended, in the words that it has then
+		hold = func(f finding) bool { return !f.OK && f.fix != nil }
 	}
-	findings = append(findings, lookAtPrograms(ctx, findings)...)
-	findings = append(findings, a.lookAtState(ctx, conf)...)
+	b := a.board(visits, hold)
+	findings := round(ctx, visits, b)
 	if fix {
-		findings = mend(ctx, findings)
+		findings = mend(ctx, findings, func(f finding) {
+			if !a.json {
+				a.printFinding(f)
+			}
+		})
 	}
 	wrong := 0
 	for _, f := range findings {
@@ -86,8 +82,10 @@ func (a *app) doctor(ctx context.Context, fix bool) error {
 			wrong++
 		}
 	}
-	if err := a.printFindings(findings, wrong); err != nil {
-		return err
+	if a.json {
+		if err := a.printJSON(map[string]any{"ok": wrong == 0, "findings": findings}); err != nil {
+			return err
+		}
 	}
 	if wrong > 0 {
 		return &coded{exitFailed, fmt.Errorf("%d of %d findings want looking at", wrong, len(findings))}
@@ -95,21 +93,55 @@ func (a *app) doctor(ctx context.Context, fix bool) error {
 	return nil
 }
 
-func (a *app) printFindings(findings []finding, wrong int) error {
-	if a.json {
-		return a.printJSON(map[string]any{"ok": wrong == 0, "findings": findings})
-	}
-	for _, f := range findings {
-		mark := a.paint(green, "ok ")
-		if !f.OK {
-			mark = a.paint(red, "!! ")
+// visits are what doctor goes to see here, in the order in which it is told of.
+func (a *app) visits() []visit {
+	visits := []visit{{about: "the system", free: true, look: func(_ context.Context, say func(...finding)) { say(lookAtSystem()...) }}}
+	conf, first := a.lookAtConfiguration()
+	visits = append(visits, visit{about: "the configuration", free: true, look: func(_ context.Context, say func(...finding)) { say(first...) }})
+	met := &agentsMet{paths: map[string]bool{}}
+	if conf != nil {
+		met.agents = conf.Agents
+		for _, agent := range conf.Agents {
+			met.wait.Add(1)
+			visits = append(visits, visit{about: "agent " + agent.Name, look: func(ctx context.Context, say func(...finding)) {
+				defer met.wait.Done()
+				found := lookAtAgent(ctx, agent)
+				met.add(found)
+				say(found...)
+			}})
 		}
-		fmt.Fprintf(a.out, "%s %-14s %s\n", mark, f.About, plain(f.What))
-		if f.Do != "" {
-			fmt.Fprintf(a.out, "%19s%s\n", "", plain(f.Do))
-		}
 	}
-	return nil
+	visits = append(visits, visitPrograms(met)...)
+	return append(visits, visit{about: "the journal and what it tells of", free: true, look: func(ctx context.Context, say func(...finding)) { a.lookAtState(ctx, conf, say) }})
+}
+
+// lookAtConfiguration reads fairlead.yaml; nil where it is not there, or wrong.
+func (a *app) lookAtConfiguration() (*config.Config, []finding) {
+	conf, err := a.load()
+	_, missing := os.Lstat(filepath.Join(a.dir, config.FileName))
+	switch {
+	case err != nil && errors.Is(missing, os.ErrNotExist):
+		return nil, []finding{{OK: true, About: "configuration", What: "there is no fairlead.yaml in " + a.dir + " yet", Do: "`fairlead init` writes one; `fairlead demo` shows a team without any"}}
+	case err != nil:
+		return nil, []finding{{About: "configuration", What: err.Error(), Do: "mend fairlead.yaml; each line above names a place"}}
+	}
+	findings := []finding{{OK: true, About: "configuration", What: "fairlead.yaml names " + howMany(len(conf.Agents), "agent", "agents")}}
+	for _, note := range conf.Notes {
+		findings = append(findings, finding{OK: true, About: "configuration", What: note.Error()})
+	}
+	return conf, findings
+}
+
+// printFinding shows one finding to a person.
+func (a *app) printFinding(f finding) {
+	mark := a.paint(green, "ok ")
+	if !f.OK {
+		mark = a.paint(red, "!! ")
+	}
+	fmt.Fprintf(a.out, "%s %-14s %s\n", mark, f.About, plain(f.What))
+	if f.Do != "" {
+		fmt.Fprintf(a.out, "%19s%s\n", "", plain(f.Do))
+	}
 }
 
 // lookAtSystem says what this machine allows.
@@ -126,33 +158,26 @@ func lookAtSystem() []finding {
 	return findings
 }
 
-// lookAtAgents asks each driver whether its agent could be started.
-func lookAtAgents(ctx context.Context, conf *config.Config) []finding {
-	var findings []finding
-	for _, agent := range conf.Agents {
-		about := "agent " + agent.Name
-		d, ok := drivers()[agent.Driver]
-		if !ok {
-			findings = append(findings, finding{About: about, What: "this build has no driver " + agent.Driver, Do: "use one of those that it has: " + strings.Join(slices.Sorted(maps.Keys(drivers())), ", ")})
-			continue
-		}
-		if _, err := os.Stat(agent.Workspace); errors.Is(err, os.ErrNotExist) {
-			findings = append(findings, finding{OK: true, About: about, What: "its workspace " + agent.Workspace + " will be made at the first start"})
-			continue
-		}
-		env, err := agent.Env.Resolve(os.LookupEnv)
-		if err == nil {
-			err = d.Check(driver.Agent{Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env, Model: agent.Model, Mode: agent.Mode})
-		}
-		if err != nil {
-			findings = append(findings, finding{About: about, What: "it could not be started: " + err.Error(), Do: "mend that, or `fairlead stop " + agent.Name + "`"})
-			continue
-		}
-		findings = append(findings, finding{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs"})
-		findings = append(findings, probeAgent(ctx, agent, env)...)
-		findings = append(findings, lookAtFile(agent)...)
+// lookAtAgent asks an agent's driver whether it could be started, and greets its program.
+func lookAtAgent(ctx context.Context, agent config.Agent) []finding {
+	about := "agent " + agent.Name
+	d, ok := drivers()[agent.Driver]
+	if !ok {
+		return []finding{{About: about, What: "this build has no driver " + agent.Driver, Do: "use one of those that it has: " + strings.Join(slices.Sorted(maps.Keys(drivers())), ", ")}}
 	}
-	return findings
+	if _, err := os.Stat(agent.Workspace); errors.Is(err, os.ErrNotExist) {
+		return []finding{{OK: true, About: about, What: "its workspace " + agent.Workspace + " will be made at the first start"}}
+	}
+	env, err := agent.Env.Resolve(os.LookupEnv)
+	if err == nil {
+		err = d.Check(driver.Agent{Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env, Model: agent.Model, Mode: agent.Mode})
+	}
+	if err != nil {
+		return []finding{{About: about, What: "it could not be started: " + err.Error(), Do: "mend that, or `fairlead stop " + agent.Name + "`"}}
+	}
+	findings := []finding{{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs"}}
+	findings = append(findings, probeAgent(ctx, agent, env)...)
+	return append(findings, lookAtFile(agent)...)
 }
 
 func lookAtFile(agent config.Agent) []finding {
@@ -171,33 +196,32 @@ func lookAtFile(agent config.Agent) []finding {
 }
 
 // lookAtState looks at .fairlead: the daemon, the journal, and what was left behind.
-func (a *app) lookAtState(ctx context.Context, conf *config.Config) []finding {
+func (a *app) lookAtState(ctx context.Context, conf *config.Config, say func(...finding)) {
 	state := filepath.Join(a.dir, ".fairlead")
 	if _, err := os.Stat(state); errors.Is(err, os.ErrNotExist) {
-		return []finding{{OK: true, About: "state", What: "fairlead never ran here"}}
+		say(finding{OK: true, About: "state", What: "fairlead never ran here"})
+		return
 	}
-	var findings []finding
 	if err := syscall.Access(state, 2); err != nil {
-		findings = append(findings, finding{About: "state", What: state + " cannot be written: " + err.Error(), Do: "give it back to the user that runs fairlead"})
+		say(finding{About: "state", What: state + " cannot be written: " + err.Error(), Do: "give it back to the user that runs fairlead"})
 	}
-	daemon := a.lookAtDaemon(ctx)
-	findings = append(findings, daemon)
+	say(a.lookAtDaemon(ctx))
 	looking, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	whole := true
 	for _, f := range sqlite.Check(looking, filepath.Join(state, "journal.db")) {
 		whole = whole && f.OK
-		findings = append(findings, finding{OK: f.OK, About: "journal", What: f.What, Do: f.Do})
+		say(finding{OK: f.OK, About: "journal", What: f.What, Do: f.Do})
 	}
-	findings = append(findings, lookAtDisk(state)...)
-	findings = append(findings, a.lookAtSockets(ctx)...)
+	say(lookAtDisk(state)...)
+	say(a.lookAtSockets(ctx)...)
 	for _, log := range logs {
-		findings = append(findings, lookAtLog(filepath.Join(state, "log", log.name), log.called, isLocked(filepath.Join(state, "lock")))...)
+		say(lookAtLog(filepath.Join(state, "log", log.name), log.called, isLocked(filepath.Join(state, "lock")))...)
 	}
 	if conf != nil && whole {
-		findings = append(findings, a.lookAtTruth(ctx, conf)...)
+		say(a.lookAtTruth(ctx, conf)...)
 	}
-	return append(findings, a.lookForStrays()...)
+	say(a.lookForStrays()...)
 }
 
 func (a *app) lookAtDaemon(ctx context.Context) finding {
@@ -264,18 +288,18 @@ func (a *app) lookForStrays() []finding {
 	return findings
 }
 
-// mend does what can be done, and says so in the place of what was wrong.
-func mend(ctx context.Context, findings []finding) []finding {
+// mend does what can be done, and says so in the place of what was wrong. Each is shown as it is done.
+func mend(ctx context.Context, findings []finding, show func(finding)) []finding {
 	for i, f := range findings {
 		if f.OK || f.fix == nil {
 			continue
 		}
-		done, err := f.fix(ctx)
-		if err != nil {
+		if done, err := f.fix(ctx); err != nil {
 			findings[i].Do = "it could not be mended: " + err.Error() + "; do it by hand"
-			continue
+		} else {
+			findings[i] = finding{OK: true, About: f.About, What: f.What + ": " + done}
 		}
-		findings[i] = finding{OK: true, About: f.About, What: f.What + ": " + done}
+		show(findings[i])
 	}
 	return findings
 }

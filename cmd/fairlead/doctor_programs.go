@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
@@ -29,21 +30,56 @@ type programFound struct {
 	Page     string   `json:"page,omitempty"`
 }
 
-// lookAtPrograms finds the agent programs in the PATH and greets those that it can, but for those
-// that an agent of the file is. No conversation is begun. What is wrong with one that no agent uses
-// is no fault.
-func lookAtPrograms(ctx context.Context, before []finding) []finding {
-	found := findPrograms(os.Getenv("PATH"))
-	if len(found) == 0 {
-		return []finding{{OK: true, About: "programs", What: "no agent program that is known is in the PATH; doc/agents names them"}}
-	}
-	var findings []finding
-	for _, p := range found {
-		if !slices.ContainsFunc(before, func(f finding) bool { return f.Program != nil && f.Program.Path == p.path }) {
-			findings = append(findings, lookAtProgram(ctx, p))
+// agentsMet are the agents of the file, and which programs they turned out to be.
+type agentsMet struct {
+	agents []config.Agent
+	wait   sync.WaitGroup // for the visits to them
+
+	mu    sync.Mutex
+	paths map[string]bool
+}
+
+func (m *agentsMet) add(found []finding) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, f := range found {
+		if f.Program != nil {
+			m.paths[f.Program.Path] = true
 		}
 	}
-	return findings
+}
+
+// has says whether a program is an agent's. Where it may be, it waits for the visits to the agents.
+func (m *agentsMet) has(p foundProgram) bool {
+	mayBe := func(agent config.Agent) bool {
+		return agent.Driver == p.driver && (len(agent.Command) == 0 || filepath.Base(agent.Command[0]) == p.file)
+	}
+	if !slices.ContainsFunc(m.agents, mayBe) {
+		return false
+	}
+	m.wait.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.paths[p.path]
+}
+
+// visitPrograms finds the agent programs in the PATH, and goes to see those that no agent of the
+// file is. No conversation is begun. What is wrong with one that no agent uses is no fault.
+func visitPrograms(met *agentsMet) []visit {
+	found := findPrograms(os.Getenv("PATH"))
+	if len(found) == 0 {
+		none := finding{OK: true, About: "programs", What: "no agent program that is known is in the PATH; doc/agents names them"}
+		return []visit{{about: "programs", free: true, look: func(_ context.Context, say func(...finding)) { say(none) }}}
+	}
+	var visits []visit
+	for _, p := range found {
+		visits = append(visits, visit{about: "program " + p.name, look: func(ctx context.Context, say func(...finding)) {
+			if !met.has(p) {
+				say(lookAtProgram(ctx, p))
+			}
+		}})
+	}
+	return visits
 }
 
 func lookAtProgram(ctx context.Context, p foundProgram) finding {

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/config"
+)
+
+// takes is a visit that takes so many seconds and finds one thing.
+func takes(about string, seconds int) visit {
+	return visit{about: about, look: func(_ context.Context, say func(...finding)) {
+		<-time.After(time.Duration(seconds) * time.Second)
+		say(finding{OK: true, About: about, What: "looked at"})
+	}}
+}
+
+// shown makes a round and gives what somebody would have seen of it, and when it was over.
+func shown(visits []visit, terminal bool) (string, []finding, time.Duration) {
+	var out bytes.Buffer
+	a := &app{out: &out}
+	b := a.board(visits, nil)
+	if terminal {
+		b.term, b.cols = &out, 60
+		b.gone.Go(b.ticks)
+	}
+	begun := time.Now()
+	found := round(context.Background(), visits, b)
+	return out.String(), found, time.Since(begun)
+}
+
+// Programs load side by side, and never more of them than so many.
+func TestDoctorLooksSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, most := 0, 0
+		var visits []visit
+		for i := range 3 * visitsAtOnce {
+			visits = append(visits, visit{about: fmt.Sprint(i), look: func(context.Context, func(...finding)) {
+				mu.Lock()
+				now++
+				most = max(most, now)
+				mu.Unlock()
+				<-time.After(time.Second)
+				mu.Lock()
+				now--
+				mu.Unlock()
+			}})
+		}
+		_, _, took := shown(visits, false)
+		if most != visitsAtOnce || took != 3*time.Second {
+			t.Errorf("%d at once, %s in all", most, took)
+		}
+	})
+}
+
+// A visit that starts no program takes nobody's place.
+func TestDoctorDoesNotQueueWhatStartsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		visits := []visit{takes("a", 2), takes("b", 2), takes("c", 2), takes("d", 2), {about: "journal", free: true, look: takes("journal", 2).look}}
+		if _, _, took := shown(visits, false); took != 2*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// Piped, the lines stand in the order of the visits, whoever was quicker.
+func TestDoctorPipedHasOneOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, found, _ := shown([]visit{takes("a", 3), takes("b", 1), takes("c", 2)}, false)
+		if order(out) != "a b c" || len(found) != 3 || found[0].About != "a" {
+			t.Errorf("%q, %v", out, found)
+		}
+		if strings.ContainsAny(out, "\r…") {
+			t.Errorf("a pipe is told what is waited for: %q", out)
+		}
+	})
+}
+
+// On a terminal each line comes as it is known, and the last line says what is waited for; what is
+// left in the end are the findings.
+func TestDoctorOnATerminalTellsAsItGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, found, _ := shown([]visit{takes("a", 3), takes("b", 1), takes("c", 2), takes("d", 5), takes("e", 1)}, true)
+		if got := order(remains(out)); got != "b c e a d" && got != "b e c a d" {
+			t.Errorf("they came as %s in %q", got, out)
+		}
+		for _, want := range []string{"… 200 ms, waits for a, b, c, d; 1 to go", "… 4 s, waits for d"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("it does not say %q: %q", want, out)
+			}
+		}
+		if strings.Contains(remains(out), "…") {
+			t.Errorf("this is left: %q", remains(out))
+		}
+		if len(found) != 5 || found[0].About != "a" {
+			t.Errorf("in the end it has %v", found)
+		}
+	})
+}
+
+// What is to be mended is shown once, when it was mended.
+func TestDoctorHoldsBackWhatItMends(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{out: &out}
+	broken := finding{About: "socket", What: "stale", fix: func(context.Context) (string, error) { return "removed", nil }}
+	visits := []visit{{about: "sockets", look: func(_ context.Context, say func(...finding)) { say(broken, finding{About: "disk", What: "full"}) }}}
+	found := round(context.Background(), visits, a.board(visits, func(f finding) bool { return f.fix != nil }))
+	if strings.Contains(out.String(), "stale") || !strings.Contains(out.String(), "full") {
+		t.Errorf("%q", out.String())
+	}
+	found = mend(context.Background(), found, a.printFinding)
+	if !strings.Contains(out.String(), "stale: removed") || !found[0].OK || found[1].OK {
+		t.Errorf("%q, %v", out.String(), found)
+	}
+}
+
+// The line that says what is waited for never breaks.
+func TestDoctorWaitingLineFits(t *testing.T) {
+	about := []string{"agent " + strings.Repeat("a", 50), "program qwen", "program opencode"}
+	text := underWay(about, []visitState{visitUnderWay, visitUnderWay, visitAhead}, time.Minute, 30)
+	if len([]rune(text)) > 30 || !strings.HasSuffix(text, "…") {
+		t.Errorf("%q", text)
+	}
+	if text := underWay(about, []visitState{visitDone, visitDone, visitDone}, time.Minute, 30); text != "" {
+		t.Errorf("nothing is waited for, and it says %q", text)
+	}
+}
+
+// A program that an agent is, is said once: whoever may be one waits for the visit to the agent.
+func TestDoctorMeetsAProgramOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		met := &agentsMet{agents: []config.Agent{{Name: "dev", Driver: config.DriverACP, Command: []string{"opencode", "acp"}}}, paths: map[string]bool{}}
+		met.wait.Go(func() {
+			<-time.After(time.Second)
+			met.add([]finding{{Program: &programFound{Path: "/bin/opencode"}}})
+		})
+		begun := time.Now()
+		if met.has(foundProgram{agentProgram{file: "qwen", driver: config.DriverACP}, "/bin/qwen"}) || time.Since(begun) != 0 {
+			t.Error("a program that no agent can be waits, or is said to be one")
+		}
+		if !met.has(foundProgram{agentProgram{file: "opencode", driver: config.DriverACP}, "/bin/opencode"}) {
+			t.Error("it would be greeted twice")
+		}
+		if met.has(foundProgram{agentProgram{file: "opencode", driver: config.DriverACP}, "/opt/opencode"}) {
+			t.Error("another one of that name is not looked at")
+		}
+	})
+}
+
+// remains is what a terminal shows in the end, of lines that others were written over.
+func remains(out string) string {
+	var lines []string
+	for l := range strings.Lines(out) {
+		parts := strings.Split(l, "\r")
+		lines = append(lines, parts[len(parts)-1])
+	}
+	return strings.Join(lines, "")
+}
+
+// order is whom the lines are about.
+func order(out string) string {
+	var about []string
+	for l := range strings.Lines(out) {
+		if words := strings.Fields(l); len(words) > 1 {
+			about = append(about, words[1])
+		}
+	}
+	return strings.Join(about, " ")
+}
