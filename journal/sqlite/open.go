@@ -40,7 +40,7 @@ var migrationFiles embed.FS
 type Journal struct {
 	path string
 	file os.FileInfo // what lay at path when it was opened for writing
-	how  access // of the readers' connections; readOnly has no writer
+	how  access      // of the readers' connections; readOnly has no writer
 	bell journal.Bell
 
 	writer  *conn  // only by who holds the pen
