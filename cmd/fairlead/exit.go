@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,9 +46,26 @@ func usage(cmd *cobra.Command, err error) error {
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, words []string) error {
 		if err := check(cmd, words); err != nil {
-			return usage(cmd, err)
+			return usage(cmd, miscounted(cmd, words, err))
 		}
 		return nil
+	}
+}
+
+// miscounted says in our words what cobra counts; other faults of words have their own.
+func miscounted(cmd *cobra.Command, words []string, err error) error {
+	said := err.Error()
+	if !strings.HasPrefix(said, "accepts ") && !strings.HasPrefix(said, "requires ") && !strings.HasPrefix(said, "unknown command ") {
+		return err
+	}
+	_, takes, any := strings.Cut(cmd.Use, " ")
+	switch {
+	case !any:
+		return fmt.Errorf("%s takes no names; leave %q out", cmd.CommandPath(), words[0])
+	case len(words) == 0:
+		return fmt.Errorf("%s wants %s", cmd.CommandPath(), takes)
+	default:
+		return fmt.Errorf("%s wants %s, and was given %q", cmd.CommandPath(), takes, words)
 	}
 }
 

@@ -62,6 +62,13 @@ func ago(d time.Duration) string {
 	}
 }
 
+// screenful says whether a picture can be drawn over the last one: the output is a terminal,
+// and one that knows more than to print what it is given (an editor's, a serial console).
+func (a *app) screenful() bool { return tty(a.out) && !dumb() }
+
+// dumb is a terminal that shows escape sequences instead of obeying them.
+func dumb() bool { return os.Getenv("TERM") == "dumb" }
+
 // paint colours a word where a person reads it on a terminal and has not said NO_COLOR
 // (https://no-color.org).
 func (a *app) paint(colour, s string) string {
@@ -71,7 +78,7 @@ func (a *app) paint(colour, s string) string {
 	return colour + s + reset
 }
 
-func colourless() bool { return os.Getenv("NO_COLOR") != "" }
+func colourless() bool { return os.Getenv("NO_COLOR") != "" || dumb() }
 
 const (
 	bold   = "\x1b[1m"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -30,13 +31,14 @@ func (a *app) psVerb() *cobra.Command {
 			if a.json {
 				return a.printJSON(view)
 			}
-			return a.printTeam(a.out, view)
+			return a.printTeam(a.out, view, 0)
 		}),
 	}
 }
 
-// printTeam is the table for people.
-func (a *app) printTeam(out io.Writer, view engine.TeamView) error {
+// printTeam is the table for people, with lines of at most width characters; 0 is as many as
+// it takes.
+func (a *app) printTeam(out io.Writer, view engine.TeamView, width int) error {
 	if view.Hold {
 		fmt.Fprintln(out, a.paint(yellow, "the team is held")+orNote(view.Note)+": nothing new starts until `fairlead release`")
 	}
@@ -49,7 +51,8 @@ func (a *app) printTeam(out io.Writer, view engine.TeamView) error {
 	}
 	talk := slices.ContainsFunc(view.Agents, func(agent engine.AgentView) bool { return len(agent.Turn) > 0 })
 	led := slices.ContainsFunc(view.Agents, func(agent engine.AgentView) bool { return agent.Presence != "" })
-	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	var rows bytes.Buffer
+	table := tabwriter.NewWriter(&rows, 0, 8, 2, ' ', 0)
 	more := ""
 	if led {
 		more += "TEAM\t"
@@ -77,9 +80,35 @@ func (a *app) printTeam(out io.Writer, view engine.TeamView) error {
 			more += turnsOf(agent) + "\t"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n",
-			agent.Name, a.badge(agent.Badge), line(agent.CurrentState, 20), line(agent.DesiredState, 20), session, pid, since, more, remarks(agent))
+			agent.Name, line(agent.Badge, 20), line(agent.CurrentState, 20), line(agent.DesiredState, 20), session, pid, since, more, remarks(agent))
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return a.printRows(out, rows.String(), view.Agents, width)
+}
+
+// printRows prints a table whose columns stand, and colours the badges in it: the table would
+// count escape sequences as width. Agents' names and badges have one byte a character.
+func (a *app) printRows(out io.Writer, table string, agents []engine.AgentView, width int) error {
+	rows := strings.Split(strings.TrimRight(table, "\n"), "\n")
+	at := strings.Index(rows[0], "BADGE")
+	for i, row := range rows {
+		row = strings.TrimRight(row, " ")
+		if width > 0 {
+			row = line2(row, width)
+		}
+		if i > 0 {
+			badge := agents[i-1].Badge
+			if from, ok := strings.CutPrefix(row[min(at, len(row)):], badge); ok {
+				row = row[:at] + a.badge(badge) + from
+			}
+		}
+		if _, err := fmt.Fprintln(out, row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // turnsWidth is what of an agent's channels stands in the table.
@@ -100,13 +129,12 @@ func turnsOf(agent engine.AgentView) string {
 	return orDash(line(strings.Join(append(has, others...), ", "), turnsWidth))
 }
 
-// badge colours only where all cells of the column are coloured alike: the table counts the
-// escape sequences as width.
+// badge is green where somebody is at work, and quiet otherwise.
 func (a *app) badge(badge string) string {
 	if badge == engine.BadgeRunning {
 		return a.paint(green, badge)
 	}
-	return a.paint(dim, badge) + "   "
+	return a.paint(dim, badge)
 }
 
 // remarks are what a person should know beside the badge: doubt first.

@@ -37,6 +37,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 
 // root is the command with all its verbs.
 func (a *app) root() *cobra.Command {
+	var which bool
 	root := &cobra.Command{
 		Use:   "fairlead",
 		Short: "Run a team of AI agents on a repository, and know what is true of them",
@@ -52,7 +53,12 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (the state does not allow
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		Args:                       knownVerb,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if which {
+				return a.printVersion()
+			}
+			return cmd.Help()
+		},
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			dir, err := filepath.Abs(a.dir)
 			if err != nil {
@@ -68,6 +74,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (the state does not allow
 	}
 	root.PersistentFlags().StringVar(&a.dir, "dir", ".", "the repository to work on")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "answer in JSON, for programs")
+	root.Flags().BoolVar(&which, "version", false, "say which fairlead this is")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
 	root.AddGroup(
 		&cobra.Group{ID: "begin", Title: "Begin:"},
@@ -106,7 +113,9 @@ func knownVerb(cmd *cobra.Command, words []string) error {
 		return nil
 	}
 	text := fmt.Sprintf("there is no verb %q", words[0])
-	if near := cmd.SuggestionsFor(words[0]); len(near) > 0 {
+	if here := elsewhere[words[0]]; here != "" && !cmd.HasParent() {
+		text += "; here that is `fairlead " + here + "`"
+	} else if near := cmd.SuggestionsFor(words[0]); len(near) > 0 {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return usage(cmd, errors.New(text))

@@ -228,7 +228,7 @@ func (a *app) faceFor(ctx context.Context, view engine.RunView) face {
 	switch {
 	case a.json:
 		return jsonFace{a}
-	case tty(a.out):
+	case a.screenful():
 		return newScreen(ctx, a)
 	}
 	fmt.Fprintf(a.out, "run %s of %s: %d steps\n", plain(view.ID), line(view.Workflow, stepWidth), len(view.Steps))

@@ -121,12 +121,7 @@ func (s *screen) draws() {
 
 // draw writes the picture over the last one.
 func (s *screen) draw() {
-	width, height := screenWidth, screenHeight
-	if file, ok := s.a.out.(*os.File); ok {
-		if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 20 && h > 8 { //nolint:gosec // a descriptor fits an int
-			width, height = w, h
-		}
-	}
+	width, height := s.a.size()
 	if s.tail.log != "" {
 		s.tail.text = endOf(s.tail.log)
 	}
@@ -141,6 +136,16 @@ func (s *screen) draw() {
 	}
 	s.drawn = len(lines)
 	_, _ = s.a.out.Write(out.Bytes()) // a terminal that is gone is seen by whoever writes next
+}
+
+// size is what the terminal has room for.
+func (a *app) size() (width, height int) {
+	if file, ok := a.out.(*os.File); ok {
+		if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 20 && h > 8 { //nolint:gosec // a descriptor fits an int
+			return w, h
+		}
+	}
+	return screenWidth, screenHeight
 }
 
 // picture is a run in at most so many lines of at most so many characters.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ escape sequences do nothing.`,
 			if len(words) == 1 {
 				return a.watchNamed(ctx, client, words[0], opts)
 			}
-			if a.json || !tty(a.out) {
+			if a.json || !a.screenful() {
 				return a.follow(ctx, client, api.EventsQuery{After: api.FromNow})
 			}
 			return a.watchTeam(ctx, client)
@@ -109,13 +110,26 @@ func (a *app) drawTeam(ctx context.Context, client *api.Client) error {
 	if err != nil {
 		return err
 	}
-	var screen bytes.Buffer
-	fmt.Fprintf(&screen, "\x1b[H\x1b[2J%s%s  %s%s\n\n", bold, plain(view.Team), time.Now().Format(time.TimeOnly), reset)
-	if err := a.printTeam(&screen, view); err != nil {
+	width, height := a.size()
+	var table bytes.Buffer
+	if err := a.printTeam(&table, view, width); err != nil {
 		return err
 	}
-	_, err = a.out.Write(screen.Bytes())
+	lines := strings.Split(strings.TrimRight(table.String(), "\n"), "\n")
+	if room := max(1, height-4); len(lines) > room {
+		left := len(lines) - room + 1
+		lines = append(lines[:room-1], fmt.Sprintf("… %d more; `fairlead ps` shows all", left))
+	}
+	head := a.paint(bold, line(view.Team+"  "+time.Now().Format(time.TimeOnly), width))
+	_, err = io.WriteString(a.out, overdrawn(append([]string{head, ""}, lines...)))
 	return err
+}
+
+// overdrawn is lines drawn over whatever is there, without a moment in which nothing is: a
+// terminal that is cleared first flickers.
+func overdrawn(lines []string) string {
+	const home, restOfLine, below = "\x1b[H", "\x1b[K", "\x1b[J"
+	return home + strings.Join(lines, restOfLine+"\n") + restOfLine + "\n" + below
 }
 
 // watchAgent shows one session's output after the other.

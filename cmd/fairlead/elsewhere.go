@@ -1,0 +1,25 @@
+package main
+
+// elsewhere is what people type who come from other programs, and what it is called here. A
+// verb that is near by its letters alone (docs for logs) would lead them astray.
+var elsewhere = map[string]string{
+	"agents": "ps", "ls": "ps", "list": "ps", "status": "ps", "top": "watch",
+	"attach": "watch AGENT", "follow": "watch AGENT", "output": "watch AGENT", "tail": "watch AGENT",
+	"log": "events`; what one agent says is `fairlead watch AGENT", "logs": "events`; what one agent says is `fairlead watch AGENT",
+	"audit": "events", "history": "events", "journal": "events",
+	"explain": "why AGENT", "describe": "why AGENT", "inspect": "why AGENT", "show": "why AGENT",
+	"pause": "stop AGENT", "end": "stop AGENT", "kill": "stop AGENT", "interrupt": "stop AGENT",
+	"restart": "stop AGENT` and then `fairlead start AGENT", "spawn": "start AGENT", "unpause": "start AGENT",
+	"freeze": "hold", "unhold": "release", "thaw": "release",
+	"serve": "up", "daemon": "up", "recover": "up", "restore": "up", "quit": "down", "shutdown": "down", "exit": "down",
+	"create": "init", "new": "init", "setup": "init", "add": "init --agent NAME",
+	"dashboard": "open", "gui": "open", "ui": "open", "web": "open",
+	"budget": "usage", "cost": "usage", "costs": "usage", "tokens": "usage",
+	"chat": "say CHANNEL TEXT", "message": "say CHANNEL TEXT", "msg": "say CHANNEL TEXT", "send": "say CHANNEL TEXT", "tell": "say CHANNEL TEXT",
+	"approvals": "inbox", "pending": "inbox", "questions": "inbox",
+	"allow": "answer QUESTION yes", "deny": "answer QUESTION no", "reply": "answer QUESTION",
+	"permissions": "standing", "rules": "standing", "revoke": "standing revoke",
+	"workflow": "run --workflow FILE", "workflows": "runs",
+	"check": "doctor", "config": "doctor", "diagnose": "doctor", "validate": "doctor",
+	"crew": "team",
+}

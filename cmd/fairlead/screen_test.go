@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// Every verb that is offered for a word of another program exists.
+func TestElsewhere(t *testing.T) {
+	root := (&app{}).root()
+	for word, here := range elsewhere {
+		if cmd, _, err := root.Find([]string{word}); err == nil && cmd != root {
+			t.Errorf("%q is a verb of ours", word)
+		}
+		for part := range strings.SplitSeq(here, "`fairlead ") {
+			if cmd, _, err := root.Find(strings.Fields(strings.Trim(part, "`")[:strings.IndexAny(part+" ", "` ")])); err != nil || cmd == root {
+				t.Errorf("%q: there is no verb %q", word, part)
+			}
+		}
+	}
+}
+
+// A table is cut where the terminal ends, and its columns stand by what is seen of them.
+func TestTable(t *testing.T) {
+	view := engine.TeamView{Agents: []engine.AgentView{
+		{Name: "coder", Badge: engine.BadgeRunning, CurrentState: "continuous", DesiredState: "continuous", Note: strings.Repeat("long ", 40)},
+		{Name: "t", Badge: "IDLE", CurrentState: "pause", DesiredState: "pause"},
+	}}
+	for width, want := range map[int]int{0: 151, 60: 60} {
+		var out bytes.Buffer
+		if err := (&app{out: &out}).printTeam(&out, view, width); err != nil {
+			t.Fatal(err)
+		}
+		rows := strings.Split(out.String(), "\n")
+		if at := strings.Index(rows[0], "BADGE"); strings.Index(rows[1], "RUNNING") != at || strings.Index(rows[2], "IDLE") != at {
+			t.Errorf("the badges do not stand below their head:\n%s", &out)
+		}
+		if n := len([]rune(rows[1])); n > want {
+			t.Errorf("width %d: a row of %d characters:\n%s", width, n, &out)
+		}
+	}
+}
+
+// A terminal that obeys no escape sequence is sent none.
+func TestDumb(t *testing.T) {
+	t.Setenv("TERM", "dumb")
+	if !colourless() || (&app{out: &bytes.Buffer{}}).screenful() {
+		t.Error("TERM=dumb is drawn on")
+	}
+}
