@@ -228,7 +228,7 @@ func TestEventsSurviveARestart(t *testing.T) {
 				}
 			case err := <-done:
 				t.Fatalf("the line ended: %v", err)
-			case <-time.After(10 * time.Second):
+			case <-time.After(patience):
 				t.Fatalf("%d was never heard", seq)
 			}
 		}

@@ -140,7 +140,7 @@ func TestTeamByTheBook(t *testing.T) {
 				lead.may <- struct{}{}
 			}
 		}
-		late := time.After(10 * time.Second)
+		late := time.After(patience)
 		tick := time.NewTicker(5 * time.Millisecond)
 		for why != "" {
 			select {

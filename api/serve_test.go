@@ -23,8 +23,9 @@ func serveIn(t testing.TB, f *fake, dir string) *served {
 	return serveAt(t, f, dir, waitsUsual, listenAny(t))
 }
 
-// hasty is a server's patience for tests that see it end.
-var hasty = waits{headers: 200 * time.Millisecond, request: time.Second, body: 300 * time.Millisecond, answer: time.Second, piece: time.Second}
+// hasty is a server's patience for tests that see it end. The same tests want whoever is quick to be
+// served, so it is more than a busy machine takes for that.
+var hasty = waits{headers: time.Second, request: 2 * time.Second, body: time.Second, answer: 2 * time.Second, piece: 3 * time.Second}
 
 // serveHasty is serve with little patience, and with a door whose connections hold little: who
 // does not read is noticed soon.

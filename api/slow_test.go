@@ -73,7 +73,7 @@ func trickle[T any](t *testing.T, conn io.Writer, at bool, until <-chan T) T {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(10 * time.Second)
+	late := time.After(patience)
 	for {
 		select {
 		case it := <-until:

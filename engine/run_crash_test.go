@@ -178,7 +178,7 @@ func surviveRun(t *testing.T, steps, die int, done bool) (appends int) {
 // awaitRun waits until the run is over, or its engine is.
 func awaitRun(t *testing.T, e *Engine) RunView {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(waitMax)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	var last RunView

@@ -200,7 +200,7 @@ func (y *yard) gone(name string, want int) {
 	if len(pids) != want {
 		y.t.Errorf("%d processes said that they are there, not %d", len(pids), want)
 	}
-	late := time.After(5 * time.Second)
+	late := time.After(waitMax)
 	for _, pid := range pids {
 		for alive(pid) {
 			select {

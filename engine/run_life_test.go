@@ -70,7 +70,7 @@ func (y *yard) logUntil(path, text string) string {
 	ctx, stop := context.WithCancel(y.t.Context())
 	done := make(chan error, 1)
 	go func() { done <- y.LogTransitions(ctx, path) }()
-	late := time.After(10 * time.Second)
+	late := time.After(waitMax)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -199,7 +199,7 @@ func TestRunWithoutItsFolder(t *testing.T) {
 	if err := y.look(t.Context(), func(*team.Team) { y.projectRun(y.runMember("g")) }); err != nil {
 		t.Fatal(err)
 	}
-	late := time.After(10 * time.Second)
+	late := time.After(waitMax)
 	for gone := false; !gone; {
 		if err := y.look(t.Context(), func(t *team.Team) { _, gone = t.Archive["g"] }); err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func report(more string) string {
 // until waits until a run is as it should be.
 func (y *yard) until(id, what string, is func(RunView) bool) RunView {
 	y.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(waitMax)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {

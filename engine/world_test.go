@@ -30,7 +30,7 @@ type world struct {
 	documents func(Documents) Documents // the same of the agents' documents
 }
 
-const waitMax = 20 * time.Second // far more than anything here takes
+const waitMax = 2 * time.Minute // far more than anything here takes
 
 var human = Actor{Kind: "human", ID: "tester"}
 

@@ -174,11 +174,14 @@ func start(t testing.TB, folder string, s Spec) *Handle {
 	return h
 }
 
+// patience is a bound for the hopeless case, on machines with much other work.
+const patience = 2 * time.Minute
+
 func done(t testing.TB, h *Handle) Status {
 	t.Helper()
 	select {
 	case <-h.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		st, err := h.Status(context.Background())
 		t.Fatalf("not done: %+v %v", st, err)
 	}
@@ -224,13 +227,13 @@ func lines(t testing.TB, h *Handle, n int) []string {
 // until polls a condition, for things that have no event.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	tick, late := time.NewTicker(2*time.Millisecond), time.After(20*time.Second)
+	tick, late := time.NewTicker(2*time.Millisecond), time.After(patience)
 	defer tick.Stop()
 	for !ok() {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatal("not in 20 s: ", what)
+			t.Fatalf("not in %v: %s", patience, what)
 		}
 	}
 }

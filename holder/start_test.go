@@ -78,7 +78,7 @@ func TestFence(t *testing.T) {
 	for _, old := range []*Handle{h, same} {
 		select {
 		case <-old.Done():
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("the old handle was not told")
 		}
 		if err := old.End(ctx, 0); !errors.As(err, &fenced) || fenced.Mine != 5 || fenced.Seen != 6 {

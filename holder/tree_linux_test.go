@@ -97,7 +97,7 @@ func TestHelloIsFollowedByTheSize(t *testing.T) {
 	ok(t, err)
 	defer conn.Close()
 	var a answer
-	ok(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	ok(t, conn.SetReadDeadline(time.Now().Add(patience)))
 	if err := readFrame(conn, frameBytesMax, &a); err != nil || a.Event != "spool" || a.Size != st.SpoolBytes || a.Size == 0 {
 		t.Fatalf("%+v %v", a, err)
 	}

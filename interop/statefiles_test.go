@@ -105,7 +105,7 @@ func (d *desk) beside(prefix string) (names []string) {
 	return names
 }
 
-const longEnough = 20 * time.Second // a bound for the hopeless case, not a wait
+const longEnough = 2 * time.Minute // a bound for the hopeless case, not a wait
 
 func (d *desk) next() Seen {
 	d.t.Helper()

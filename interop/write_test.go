@@ -355,7 +355,7 @@ func TestLockedByAnotherFairlead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // long enough to come to the lock
 	defer cancel()
 	err = d.Write(ctx, "coder", []byte(wish(Pause, "a")), AnyLook, nil)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "held by another Fairlead") {

@@ -96,7 +96,7 @@ func unlisted(names []string) string {
 func names(t *testing.T, shell, command string) []string {
 	t.Helper()
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, shell, "-c", told)
 	cmd.Dir, cmd.Env = dir, []string{"COMMAND=" + command, "HOME=" + dir, "LC_ALL=C.UTF-8"}

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-const commandTimeMax = 20 * time.Second // on a busy machine; each needs some milliseconds
+const commandTimeMax = 2 * time.Minute // on a busy machine; each needs some milliseconds
 
 // Every command that MAIN may give is really run, one after the other, and nothing on disk may
 // change by it: no file, no mode, no time of change, not in .git either (D8). A program that is

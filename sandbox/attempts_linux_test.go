@@ -373,7 +373,7 @@ func fromOrphan(p place) error {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.After(10 * time.Second); ; {
+	for end := time.After(patience); ; {
 		select {
 		case <-end:
 			return errors.New("the orphan never said a word")

@@ -56,7 +56,7 @@ func (s *scratch) victims(n int) {
 }
 
 // patience is for one sandboxed process.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // start has this test's program act in a box, or free where box is nil.
 func (s *scratch) command(box *Box, act string, env ...string) *exec.Cmd {

@@ -436,7 +436,7 @@ func TestThousandLongPolls(t *testing.T) {
 	begun := time.Now()
 	s.must("say", "talk", "begin") // agent-000 has the turn: four of them are answered, and nobody reads it
 	s.must("ps")
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("two verbs took %s meanwhile", took)
 	}
 	if turn, err := client.AgentErrands(t.Context(), names[0], 0); err != nil || len(turn) != 1 {

@@ -327,7 +327,7 @@ func TestSlowReaderOfErrands(t *testing.T) {
 	for range 5 {
 		s.must("channels")
 	}
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("five verbs took %s meanwhile", took)
 	}
 	if after := errand(t, client, "ann"); after.Key != before.Key {

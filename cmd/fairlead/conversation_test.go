@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
@@ -69,7 +70,9 @@ func TestConversation(t *testing.T) {
 }
 
 // The table of channels, and one channel by itself.
-func TestChannelTables(t *testing.T) {
+func TestChannelTables(t *testing.T) { synctest.Test(t, channelTables) } // no time passes in it
+
+func channelTables(t *testing.T) {
 	soon := time.Now().Add(41*time.Second + 500*time.Millisecond)
 	all := []engine.ChannelView{
 		{Name: "empty", State: "PARKED", Parked: "nobody", Why: "no agent is in it", Configured: true, Mode: "inject", RoundsMax: 3},

@@ -56,7 +56,7 @@ func TestHostileDocumentFolder(t *testing.T) {
 	begun := time.Now()
 	s.must("sleep", "--wait")
 	s.must("wake", "--wait")
-	if took := time.Since(begun); took > shipWait/2 {
+	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	s.poll("the other documents are written", func() bool {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
@@ -30,10 +31,33 @@ func crewMember(id, name, status string, seat int, alive time.Duration) engine.D
 // The page of a team in each of its lives: whatever others wrote is one harmless line, and all
 // of it fits into 80 columns.
 func TestTeamPage(t *testing.T) {
+	for name := range teamPages() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // no time passes between a page and what it says of it
+				var out bytes.Buffer
+				if err := (&app{out: &out}).printCrew(teamPages()[name]); err != nil {
+					t.Fatal(err)
+				}
+				for l := range strings.Lines(out.String()) {
+					if l = strings.TrimSuffix(l, "\n"); columns(l) > 80 && !strings.Contains(l, "very") && !strings.Contains(l, "silent") {
+						t.Errorf("%d columns: %s", columns(l), l)
+					}
+				}
+				if strings.ContainsAny(out.String(), "\x1b\x07\u202e") {
+					t.Errorf("it is not harmless: %q", &out)
+				}
+				golden.Check(t, filepath.Join("testdata", "team", strings.ReplaceAll(name, " ", "-")+".txt"), strings.ReplaceAll(out.String(), clock(time.Time{}), "HH:MM:SS"))
+			})
+		})
+	}
+}
+
+// teamPages are views of a team, as they are now.
+func teamPages() map[string]engine.CrewView {
 	reported := time.Now().Add(-12*time.Second - time.Second/2)
 	heard := engine.LeadView{Agent: "julian", Session: "julian-3", State: engine.LeadHeard, Seat: 4, ReportedAt: &reported}
 	hostile := "\x1b[31mEve\x07\u202e\nroot: " + strings.Repeat("very ", 40) + "long"
-	for name, view := range map[string]engine.CrewView{
+	return map[string]engine.CrewView{
 		"never": {Button: "SUMMON", Size: 8, Lead: engine.LeadView{Agent: "julian", State: engine.LeadAsleep, Seat: 4}},
 		"nobody leads": {
 			Button: "SUMMON", Size: 8, Lead: engine.LeadView{State: engine.LeadAsleep, Seat: 4},
@@ -51,22 +75,6 @@ func TestTeamPage(t *testing.T) {
 			Notices: []engine.NoticeView{{Kind: "silent", Text: "the lead was asked who is awake, and has not said so for 30 s"}, {Kind: hostile, Text: hostile}},
 		},
 		"awake": {Button: "none", Size: 8, Lead: heard, Agents: []engine.DocumentView{crewMember("agent-1", "Lyra", "alive", 0, time.Second)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
-			if err := (&app{out: &out}).printCrew(view); err != nil {
-				t.Fatal(err)
-			}
-			for l := range strings.Lines(out.String()) {
-				if l = strings.TrimSuffix(l, "\n"); columns(l) > 80 && !strings.Contains(l, "very") && !strings.Contains(l, "silent") {
-					t.Errorf("%d columns: %s", columns(l), l)
-				}
-			}
-			if strings.ContainsAny(out.String(), "\x1b\x07\u202e") {
-				t.Errorf("it is not harmless: %q", &out)
-			}
-			golden.Check(t, filepath.Join("testdata", "team", strings.ReplaceAll(name, " ", "-")+".txt"), strings.ReplaceAll(out.String(), clock(time.Time{}), "HH:MM:SS"))
-		})
 	}
 }
 

@@ -104,7 +104,7 @@ func (h *house) until(what string, is func() bool) {
 	h.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	over := time.After(30 * time.Second)
+	over := time.After(shipWait)
 	for !is() {
 		select {
 		case <-tick.C:

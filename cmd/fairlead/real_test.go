@@ -29,7 +29,7 @@ type ship struct {
 	heard  *bytes.Buffer // what the daemon said on standard error; read it when it has ended
 }
 
-const shipWait = 30 * time.Second // far more than anything here takes
+const shipWait = 2 * time.Minute // far more than anything here takes
 
 func newShip(t *testing.T, files map[string]string) *ship {
 	t.Helper()

@@ -228,7 +228,7 @@ func stopHolderKillDaemon(l *load) {
 	}
 	began := time.Now()
 	l.up()
-	if took := time.Since(began); took > shipWait/2 {
+	if took := time.Since(began); took > shipWait/4 {
 		l.wrong(&l.tally.Other, "one holder that sleeps held the daemon up for %s", took)
 	}
 	pass(l.upTo(300 * time.Millisecond))
