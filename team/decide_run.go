@@ -353,6 +353,9 @@ func endWords(s *Session, fault string) string {
 	}
 	switch s.Outcome {
 	case control.OK:
+		if fault == "" {
+			text += ": it ended well, and left none at $REPORT_PATH and none in what it said"
+		}
 		return text
 	case control.CannotStart:
 		return "it cannot start: " + s.Why

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,19 +24,52 @@ func (a *app) inboxVerb() *cobra.Command {
 		Long: `A step of a run that waits, with what it has made, what its answer has to look like, and how to
 give it: with ` + "`fairlead approve`" + ` or ` + "`fairlead reject`" + `, in Mission Control, or as a file. A question
 of an agent, with what it wants, why it has to ask, and what happens when nobody answers: answer
-it with ` + "`fairlead answer`" + ` or in Mission Control.`,
+it with ` + "`fairlead answer`" + ` or in Mission Control. Without a daemon it shows the steps that wait,
+from the files that runs leave in .agents/runs.`,
 		Args: args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
-			items, err := client.Inbox(ctx)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.printJSON(map[string]any{"items": append([]engine.InboxItem{}, items...)})
-			}
-			return a.printInbox(items)
-		}),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.inbox(cmd.Context()) },
 	}
+}
+
+func (a *app) inbox(ctx context.Context) error {
+	client, err := a.dial()
+	var none *api.NoDaemon
+	if errors.As(err, &none) {
+		return a.inboxOfFiles(err)
+	}
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	items, err := client.Inbox(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"items": append([]engine.InboxItem{}, items...)})
+	}
+	return a.printInbox(items)
+}
+
+// inboxOfFiles is the inbox where nobody drives the runs: who ran `fairlead run --no-wait`
+// without a daemon is told what it waits for, and how it goes on. none is the error where
+// nothing is to be shown.
+func (a *app) inboxOfFiles(none error) error {
+	items := filesInbox(a.dir)
+	switch {
+	case len(items) == 0:
+		return none
+	case a.json:
+		return a.printJSON(map[string]any{"items": items})
+	}
+	for _, item := range items {
+		run, step := plain(item.Run), plain(item.Step)
+		fmt.Fprintf(a.out, "%s  %s of run %s, %s ago\n", a.paint(bold, step), line(item.Workflow, stepWidth), run, ago(max(0, time.Since(item.Since))))
+		fmt.Fprintf(a.out, "  answer  fairlead resume %s, and then in another terminal: fairlead approve %s %s\n", run, run, step)
+		fmt.Fprintf(a.out, "  or put  {\"approved\": true} into %s, and fairlead resume %s\n\n", plain(item.Path), run)
+	}
+	_, err := fmt.Fprintln(a.out, a.paint(dim, "no daemon runs here: this is what the files say; what agents ask is not among it"))
+	return err
 }
 
 const (

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
@@ -32,6 +33,9 @@ func fileView(s interop.RunState) engine.RunView {
 			one.LoopIndex, one.LoopItems, one.LoopDone = step.Loop.Index, len(step.Loop.Items), step.Loop.Completed
 		}
 		view.Counts = count(view.Counts, step.Status)
+		if step.Status == interop.StepFailed && view.Why == "" && one.LastError != "" {
+			view.Why = step.ID + ": " + one.LastError
+		}
 		view.Steps = append(view.Steps, one)
 	}
 	view.Status = string(statusOf(view.Counts))
@@ -70,6 +74,30 @@ func statusOf(c engine.Counts) workflow.Status {
 	default:
 		return workflow.IsCompleted
 	}
+}
+
+// filesInbox is what waits for a person in the runs that have left files. What agents ask
+// stands in the journal alone.
+func filesInbox(dir string) []engine.InboxItem {
+	items := []engine.InboxItem{}
+	found, _ := runFiles(dir) // a file that cannot be read is told of by `fairlead runs`
+	for _, r := range found {
+		for _, step := range fileView(r).Steps {
+			if step.Status != interop.StepWaiting {
+				continue
+			}
+			item := engine.InboxItem{
+				Kind: "step", Run: r.RunID, Step: step.ID, Workflow: r.WorkflowName, Since: timeOf(r.UpdatedAt),
+				Why: "people are asked", Path: step.ManualInputPath, Artifacts: step.Artifacts, Logs: step.Logs,
+			}
+			if step.StartedAt != nil {
+				item.Since = *step.StartedAt
+			}
+			items = append(items, item)
+		}
+	}
+	slices.SortStableFunc(items, func(a, b engine.InboxItem) int { return a.Since.Compare(b.Since) })
+	return items
 }
 
 func textOf(text *string) string {
