@@ -38,11 +38,12 @@ func TestWriterInATightLoop(t *testing.T) {
 		}
 	}()
 	const bursts, perBurst = 8, 40
+	var slowest time.Duration // that their pen was on the sheet
 	for burst := range bursts {
 		note := ""
 		for i := range perBurst {
 			note = fmt.Sprintf("theirs %d.%d", burst, i)
-			w.rewrite(note)
+			slowest = max(slowest, w.rewrite(note))
 		}
 		w.until("coder", "the last word of a burst is heard: "+note, func(AgentView) bool { return w.wished(note) })
 	}
@@ -54,15 +55,16 @@ func TestWriterInATightLoop(t *testing.T) {
 		}
 	}
 	for _, line := range w.history("control/coder") {
-		if strings.HasPrefix(line, "C12") {
+		if strings.HasPrefix(line, "C12") && slowest < tornFor { // a stalled machine may make it true
 			t.Errorf("something half-written was called malformed: %s", line)
 		}
 	}
-	t.Logf("%d orders of ours beside %d rewrites in place", ours, bursts*perBurst)
+	t.Logf("%d orders of ours beside %d rewrites in place, the slowest in %v", ours, bursts*perBurst, slowest)
 }
 
-// rewrite is the seed's write_state: read, change, truncate, write.
-func (w *world) rewrite(note string) {
+// rewrite is the seed's write_state: read, change, truncate, write. It says how long the file was
+// between two contents.
+func (w *world) rewrite(note string) time.Duration {
 	w.t.Helper()
 	path := w.path("coder/agent_state.json")
 	var state interop.AgentState
@@ -77,6 +79,7 @@ func (w *world) rewrite(note string) {
 	}
 	state.DesiredState, state.SetBy, state.Note = "pause", "human", note
 	state.Timestamp = time.Now().UTC().Format("2006-01-02T15:04:05.000000") + "Z"
+	began := time.Now()
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		w.t.Fatal(err)
@@ -92,6 +95,7 @@ func (w *world) rewrite(note string) {
 	if err := file.Close(); err != nil {
 		w.t.Fatal(err)
 	}
+	return time.Since(began)
 }
 
 // wished says whether the journal holds a wish with this note.

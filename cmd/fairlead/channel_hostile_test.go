@@ -42,7 +42,7 @@ func TestEndlessSpeech(t *testing.T) {
 		"no line": `{driver: exec, command: [sh, -c, "while :; do head -c 1000000 /dev/zero | tr '\\0' x; sleep 0.05; done"], workspace: ada, grace: 100ms}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := hostile(t, ada, "defaultTimeoutSeconds: 2", nil)
+			s := hostile(t, ada, "defaultTimeoutSeconds: 4", nil)
 			before := s.stateBytes()
 			s.must("say", "talk", "begin")
 			s.floorUntil("talk", "bob has had his turn", func(engine.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })

@@ -159,12 +159,12 @@ func TestKilledMidInterrupt(t *testing.T) {
 // that the agent had none to speak in is no fault of its.
 func TestDeadlineWhileDown(t *testing.T) {
 	t.Parallel()
-	files := talkers("channels:\n  talk: {agents: [ada, bob]}\nturnConfig: {defaultTimeoutSeconds: 1}\n", "ada", "bob")
+	files := talkers("channels:\n  talk: {agents: [ada, bob]}\nturnConfig: {defaultTimeoutSeconds: 5}\n", "ada", "bob")
 	s := newShip(t, files)
 	s.put("ada/busy", "")
 	s.must("say", "talk", "p-1")
 	view := s.floorUntil("talk", "ada works", func(v engine.ChannelView) bool {
-		return member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
+		return v.Holder == "ada" && v.Deadline != nil && member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
 	})
 	s.kill()
 	<-time.After(time.Until(*view.Deadline))

@@ -66,7 +66,8 @@ func (k *torture) parley(exact bool, strike func(*load)) {
 	}}
 	p.talkOn()
 	defer p.rest()
-	for k.round = range k.rounds {
+	for round := range k.rounds {
+		k.begins(round)
 		pass(k.upTo(400 * time.Millisecond)) // the random moment
 		strike(p.load)
 		p.gate.Lock()

@@ -52,7 +52,8 @@ func (k *torture) lively(exact bool, strike func(*load)) {
 	s.must("summon", "--wait")
 	p.live()
 	defer p.rest()
-	for k.round = range k.rounds {
+	for round := range k.rounds {
+		k.begins(round)
 		pass(k.upTo(600 * time.Millisecond)) // the random moment
 		strike(p.load)
 		p.gate.Lock()
@@ -249,7 +250,8 @@ func crewDiskFull(k *torture) {
 	s := newShipIn(k.t, dir, crewFiles("status_timeout: 5s, hatch_timeout: 60s", ""))
 	l := &load{torture: k, ship: s, client: s.client(), mark: markOf(dir), killed: map[string]int64{}, twice: map[string]bool{}}
 	s.must("summon", "--wait")
-	for k.round = range k.rounds {
+	for round := range k.rounds {
+		k.begins(round)
 		filler := filepath.Join(dir, "filler")
 		l.fill(filler)
 		ctx, cancel := contextFor(shipWait)

@@ -87,7 +87,8 @@ func underLoad(strike func(*load)) func(*torture) {
 
 // again strikes and counts, as often as is wanted.
 func (l *load) again(strike func(*load)) {
-	for l.round = range l.rounds {
+	for round := range l.rounds {
+		l.begins(round)
 		pass(l.upTo(300 * time.Millisecond)) // the random moment
 		l.damaged, l.torn = "", false
 		strike(l)

@@ -51,7 +51,8 @@ func (k *torture) ward(exact bool, strike func(*load)) {
 	p.done.Go(func() { p.repeat(seed, 300*time.Millisecond, p.speak) })
 	p.done.Go(func() { p.repeat(seed+1, lookTime, func(*torture) { p.lookForDoubles() }) })
 	defer p.rest()
-	for k.round = range k.rounds {
+	for round := range k.rounds {
+		k.begins(round)
 		pass(k.upTo(900 * time.Millisecond)) // the random moment
 		strike(p.load)
 		p.gate.Lock()

@@ -94,6 +94,13 @@ func (k *torture) wrong(count *int, format string, args ...any) {
 	}
 }
 
+// begins says which round it is.
+func (k *torture) begins(round int) {
+	k.telling.Lock()
+	defer k.telling.Unlock()
+	k.round = round
+}
+
 // upTo draws a moment.
 func (k *torture) upTo(most time.Duration) time.Duration {
 	return time.Duration(k.rnd.Int64N(int64(most)))
