@@ -282,6 +282,9 @@ func (s *Server) policyCheck(ctx context.Context, in *policyCheckIn) (*PolicyVer
 		return &PolicyVerdict{Decision: "allow", Reason: "the session is closed, so nothing is enforced", Row: "D10"}, nil
 	}
 	verdict := sessionfolder.JudgeAs(f.Session, f.Folder, s.opts.Dir, b.State == "" || b.State == dispatch.Main, call)
+	if verdict.Allow {
+		verdict = s.narrowed(verdict, f, b.State, call)
+	}
 	said := &PolicyVerdict{Decision: "allow", Reason: verdict.Reason, Row: verdict.Row}
 	if !verdict.Allow {
 		said.Decision = "deny"
@@ -290,4 +293,22 @@ func (s *Server) policyCheck(ctx context.Context, in *policyCheckIn) (*PolicyVer
 		}
 	}
 	return said, nil
+}
+
+// narrowed holds an allowance against the bounds that fairlead.yaml draws round whoever is in that state.
+func (s *Server) narrowed(verdict policy.Verdict, f found, state string, call policy.Call) policy.Verdict {
+	conf, err := s.sessionConfig()
+	if err != nil || f.Folder != nil && f.Session.Host != dispatch.Fairlead {
+		return verdict // a file that is broken meanwhile changes nothing
+	}
+	main := state == "" || state == dispatch.Main
+	if main {
+		state = f.Session.Lead
+	}
+	agent, ok := conf.Agent(state)
+	if !ok {
+		return verdict
+	}
+	call.Dir = agent.Workspace
+	return sessionfolder.Narrowed(verdict, agent.Permissions.Bounds(), f.Session, f.Folder, agent.Workspace, main, call, nil)
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// Permissions are what an agent may do: what it may write and execute, in the fields of the
-// dispatch seed, and what its program is answered when it asks. A nil list says nothing.
+// Permissions are what an agent may do: its bounds, what it may write and execute at all in the fields of
+// the dispatch seed (policy.Within says how they are read), and what its program is answered when it
+// asks. A nil list says nothing; an empty one of what it can do lets it do none of it.
 type Permissions struct {
 	CanWrite      []string
 	CannotWrite   []string
@@ -20,6 +21,11 @@ type Permissions struct {
 	Deny      []string      // and with no; a denial wins
 	Timeout   time.Duration // for how long a person is waited for where no pattern answers; 0: for ever
 	Otherwise Otherwise     // the answer when that time is up
+}
+
+// Bounds are the four lists of what it may do at all.
+func (p Permissions) Bounds() policy.Rules {
+	return policy.Rules{CanWrite: p.CanWrite, CannotWrite: p.CannotWrite, CanExecute: p.CanExecute, CannotExecute: p.CannotExecute}
 }
 
 // Otherwise is what a question is answered with when nobody has answered it.
@@ -45,10 +51,10 @@ const mcpOff = "off"
 
 func (c *checker) permissions(n *node) Permissions {
 	p := Permissions{
-		CanWrite:      textsOf(n.get("can_write")),
-		CannotWrite:   textsOf(n.get("cannot_write")),
-		CanExecute:    textsOf(n.get("can_execute")),
-		CannotExecute: textsOf(n.get("cannot_execute")),
+		CanWrite:      c.bound(n.get("can_write"), false),
+		CannotWrite:   c.bound(n.get("cannot_write"), false),
+		CanExecute:    c.bound(n.get("can_execute"), true),
+		CannotExecute: c.bound(n.get("cannot_execute"), true),
 		Allow:         c.rules(n.get("allow")),
 		Deny:          c.rules(n.get("deny")),
 		Timeout:       c.duration(n.get("timeout"), PermissionTimeout, true),
@@ -61,6 +67,21 @@ func (c *checker) permissions(n *node) Permissions {
 		c.note(n.get("otherwise").place, n.get("otherwise").path, "never comes to pass: with timeout 0s a person is waited for as long as it takes")
 	}
 	return p
+}
+
+// bound reads one list of an agent's bounds, and reports entries that nobody could hold against a call.
+// A list that is there and empty is no nil list.
+func (c *checker) bound(n *node, executes bool) []string {
+	if n == nil || n.kind != list {
+		return nil
+	}
+	entries := []string{}
+	for _, item := range itemsOf(n) {
+		if err := policy.ParseBound(item.text, executes); err != nil && item.kind == text {
+			c.add(item.place, item.path, "%s", err)
+		}
+	}
+	return append(entries, textsOf(n)...)
 }
 
 // rules reads a list of patterns, and reports those that nobody could hold against a call.

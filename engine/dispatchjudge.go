@@ -74,7 +74,11 @@ func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 		return call, policy.Verdict{Row: "D8", Reason: "its conversation is over"}
 	}
 	call.Dir = t.m.conf.Workspace
-	return call, sessionfolder.JudgeAs(s, t.j.folder, t.e.opts.Config.Dir, t.j.main(), call)
+	verdict := sessionfolder.JudgeAs(s, t.j.folder, t.e.opts.Config.Dir, t.j.main(), call)
+	if verdict.Allow {
+		verdict = sessionfolder.Narrowed(verdict, t.m.rules.Bounds, s, t.j.folder, t.m.conf.Workspace, t.j.main(), call, fact.Ask.Paths)
+	}
+	return call, verdict
 }
 
 // asked answers a question for permission by the rules (D8, D9). What cannot be answered as the rules

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/team"
@@ -24,47 +22,6 @@ import (
 
 // What an agent asks for is answered by the rules, by an answer that stands, by a person or by time.
 // Whoever has work in a session folder is judged by that folder's rules instead (workEar).
-
-// rulebook is what an agent's configuration answers by itself.
-type rulebook struct{ allow, deny []policy.Pattern }
-
-// ownTools are the tools that we offer ourselves. What they may do is judged where they are called,
-// by the token of who calls. No other tool of that server is ours: a repository may bring one of that name.
-var ownTools = []string{"turn_complete", "pass", "wait", "say", "report_step", "set_status", "ask_human", "who_is_here"}
-
-// bookOf reads an agent's patterns. The configuration was checked: a fault is one of a caller's.
-func bookOf(conf *config.Agent) (b rulebook, err error) {
-	read := func(texts []string) (list []policy.Pattern) {
-		for _, text := range texts {
-			p, fault := policy.ParsePattern(text)
-			if fault != nil {
-				err = errors.Join(err, fmt.Errorf("permissions of agent %s: %w", conf.Name, fault))
-				continue
-			}
-			list = append(list, p)
-		}
-		return list
-	}
-	b.deny = read(conf.Permissions.Deny)
-	if conf.MCP {
-		for _, tool := range ownTools {
-			b.allow = append(b.allow, read([]string{"mcp__" + ServerName + "__" + tool})...)
-		}
-	}
-	b.allow = append(b.allow, read(conf.Permissions.Allow)...)
-	return b, err
-}
-
-// verdict is what the rules say of a call, X10 first of all; its zero value: nothing. dir is where the
-// session works.
-func (b rulebook) verdict(call policy.Call, paths []string, dir string) question.Verdict {
-	where := sessionfolder.Where(dispatch.Session{}, nil, dir)
-	word, rule := policy.Answer(b.allow, b.deny, call, paths, where, sessionfolder.Disk{})
-	if word == "" {
-		return question.Verdict{}
-	}
-	return question.Verdict{Rule: rule, Allow: word == wordAllow}
-}
 
 // callIn is a call of this session, in the folder that it works in.
 func (l *ear) callIn(fact driver.Fact) policy.Call {
@@ -142,12 +99,16 @@ func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	q := question.Question{
 		Kind: question.Permission, Agent: conf.Name, Session: l.s.ID, Ask: fact.Ask.ID, What: fact.Text, Tool: call.Tool,
 		Call: callShown(call.Input), Key: keyOf(call, fact.Ask.Paths), Paths: fact.Ask.Paths, Otherwise: conf.Permissions.Otherwise == config.OtherwiseAllow,
-		Why: "none of its rules says whether it may",
+		Why: noRule,
 	}
 	for _, o := range fact.Ask.Options {
 		q.Options = append(q.Options, question.Option(o))
 	}
-	ask := question.Ask{Verdict: l.m.rules.verdict(call, fact.Ask.Paths, call.Dir)}
+	var ask question.Ask
+	var doubt string
+	if ask.Verdict, doubt = l.m.rules.verdict(call, fact.Ask.Paths, call.Dir); doubt != "" {
+		q.Why, q.Otherwise = inDoubt+doubt, false
+	}
 	if cut := cutIn(fact); len(cut) > 0 {
 		q.Key, q.Why = "", "it is too long to be judged by a rule: "+strings.Join(cut, ", ")+" is not whole"
 		if ask.Verdict.Allow {
@@ -269,7 +230,7 @@ func (l *ear) noteQuestion(ctx context.Context, fact *heldFact) (some bool, err 
 	case driver.ToolCalled:
 		if l.work == nil {
 			call := l.callIn(fact.Fact)
-			if v := l.m.rules.verdict(call, nil, call.Dir); v.Rule != "" && !v.Allow {
+			if v, _ := l.m.rules.verdict(call, nil, call.Dir); v.Rule != "" && !v.Allow {
 				l.past.called(call, v.Rule)
 			}
 		}

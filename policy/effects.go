@@ -13,13 +13,15 @@ func (s *shell) effects(base string, args []value, p *problem) {
 		s.stopFor(d)
 		return
 	}
-	if list := s.j.rules.CannotExecute; s.forbidden(list, base) {
-		s.stopFor(&denial{capability: capabilityOf(base), why: fmt.Sprintf("cannot_execute lists %s", base)})
-		return
-	}
 	switch base {
 	case "fairlead", "fairlead-hook":
 		return
+	}
+	if d := s.notListed(base, args); d != nil {
+		s.stopFor(d)
+		return
+	}
+	switch base {
 	case "git":
 		s.gitWrites(args[1:])
 		return
@@ -46,15 +48,6 @@ func (s *shell) effects(base string, args []value, p *problem) {
 		return
 	}
 	s.unknownCommand(base, args)
-}
-
-func (s *shell) forbidden(list []string, base string) bool {
-	for _, pattern := range list {
-		if ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(base)); ok && err == nil {
-			return true
-		}
-	}
-	return false
 }
 
 // builtin are commands of the shell itself that write no file.
@@ -139,7 +132,9 @@ func (s *shell) writes(v value, tree bool) {
 // protectedOnly denies a word that leads to what X10 protects, and has no opinion otherwise.
 func (s *shell) protectedOnly(v value) {
 	if !v.static() {
+		before := s.j.doubt
 		s.writesSomewhere(v)
+		s.j.doubt = before // it is a word, and perhaps no file
 		return
 	}
 	if name := s.leadsTo(v.text); name != "" {
@@ -213,6 +208,7 @@ func (s *shell) unknownCommand(base string, args []value) {
 	if s.strict || s.stop != nil {
 		return
 	}
+	s.unknownInBounds(base, args)
 	for i, v := range args {
 		if i == 0 {
 			continue
@@ -236,7 +232,7 @@ func (s *shell) unknownCommand(base string, args []value) {
 		}
 	}
 	if base != "" {
-		s.cannot(capabilityOf(base), "what "+cut(base)+" writes cannot be told from its words", "")
+		s.unclear(capabilityOf(base), "what "+cut(base)+" writes cannot be told from its words", "")
 	}
 }
 

@@ -43,6 +43,7 @@ func (s *shell) gitWrites(args []value) {
 	if !moved && s.gitReads(name, args[min(at+1, len(args)):]) {
 		return
 	}
+	s.gitChanges(name, args[:at], args[min(at+1, len(args)):])
 	if s.j.where.Commits && !moved && has("add commit checkout switch restore reset rm mv merge rebase cherry-pick revert stash tag branch fetch pull push clean am apply bisect notes gc", name) {
 		return
 	}

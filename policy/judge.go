@@ -22,6 +22,10 @@ type judge struct {
 	guarded []string // Where.Protected, likewise
 	notes   []string
 	writes  []string
+
+	bound   bool   // the rules are an agent's own bounds (within): nil lists say nothing, and where a file lies is only theirs to say
+	doubt   string // why nobody can tell whether it keeps to them; empty: one can, as far as words go
+	unclear bool   // a program runs whose writes its words do not tell
 }
 
 // denial is why a call is turned away.

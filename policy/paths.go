@@ -155,6 +155,9 @@ func (j *judge) mayWrite(t target) *denial {
 		}
 	}
 	for _, f := range files {
+		if j.bound {
+			break
+		}
 		if d := j.byPlace(t, f); d != nil {
 			return d
 		}

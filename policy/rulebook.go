@@ -164,29 +164,57 @@ const (
 	answerDeny  = "deny"
 )
 
+// Book is all that an agent's permissions say: what it may do at all, and what its program is
+// answered when it asks.
+type Book struct {
+	Bounds      Rules // Within says how they are read; the zero value: none
+	Allow, Deny []Pattern
+}
+
 // Answer says what becomes of a call by an agent's permissions, and by which line of them:
 // "allow" and `allow Read`, "deny" and `deny Bash(rm *)`, or nothing. It is asked for calls of a
-// model, whatever where says. X10 comes before any pattern, a denial before an allowance, and what
-// could not be read to the last word is never allowed by a pattern.
+// model, whatever where says. X10 comes before all else, then what is out of bounds, a denial before
+// an allowance, and what could not be read to the last word is never allowed by a pattern. doubt, where
+// nothing is said, is why nobody but a person can tell whether the call keeps to the bounds.
 //
 // paths are files that the question names besides the call's own arguments, absolute; a call
 // that changes files and names none is for a person. Where.Repo is the agent's workspace, from
 // which relative patterns start.
-func Answer(allow, deny []Pattern, call Call, paths []string, where Where, disk Disk) (verdict, rule string) {
+func (b Book) Answer(call Call, paths []string, where Where, disk Disk) (verdict, rule, doubt string) {
 	where.Model = true
 	r := newReading(call, paths, where, disk)
 	if why := r.protected(); why != "" {
-		return answerDeny, rowAll + ": " + why
+		return answerDeny, rowAll + ": " + why, ""
 	}
-	for _, p := range deny {
+	var bound Bound
+	if !b.Bounds.silent() {
+		bound = r.within(b.Bounds)
+	}
+	if bound.Denied != "" {
+		return answerDeny, "bounds: " + bound.Denied, ""
+	}
+	for _, p := range b.Deny {
 		if r.denies(p) {
-			return answerDeny, answerDeny + " " + p.text
+			return answerDeny, answerDeny + " " + p.text, ""
 		}
 	}
-	if rules := r.allowedBy(allow, deny); len(rules) > 0 {
-		return answerAllow, answerAllow + " " + strings.Join(rules, ", ")
+	if bound.Doubt != "" {
+		return "", "", bound.Doubt
 	}
-	return "", ""
+	allow := b.Allow
+	if bound.Unclear { // whoever wrote down a tool alone did not think of this program
+		allow = slices.DeleteFunc(slices.Clone(allow), func(p Pattern) bool { return p.kind == anyCall })
+	}
+	if rules := r.allowedBy(allow, b.Deny); len(rules) > 0 {
+		return answerAllow, answerAllow + " " + strings.Join(rules, ", "), ""
+	}
+	return "", "", ""
+}
+
+// Answer is Book.Answer of an agent without bounds.
+func Answer(allow, deny []Pattern, call Call, paths []string, where Where, disk Disk) (verdict, rule string) {
+	verdict, rule, _ = Book{Allow: allow, Deny: deny}.Answer(call, paths, where, disk)
+	return verdict, rule
 }
 
 // reading is one call that is held against a rulebook.
@@ -198,6 +226,7 @@ type reading struct {
 	paths   []place // what the question names besides
 	files   []place // what the call would read or write, by a file tool
 	shell   *lines  // of Bash; nil: it could not be read at all
+	from    string  // the folder that the call was made in; its arguments may take it elsewhere
 	host    string  // of WebFetch; empty: it could not be read
 }
 
@@ -207,7 +236,7 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 	}
 	in, fault := readInput(call.Input)
 	known := fault == "" && json.Valid(call.Input)
-	r := &reading{call: call, known: known, j: newJudge(AgentRules(), false, call, where, disk)}
+	r := &reading{call: call, from: call.Dir, known: known, j: newJudge(AgentRules(), false, call, where, disk)}
 	for _, p := range paths {
 		r.paths = append(r.paths, r.place(p))
 	}
@@ -218,7 +247,6 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 		if r.shell = r.readShell(in); r.shell == nil {
 			return r
 		}
-		call = r.call // it may run elsewhere
 	case call.Tool == "WebFetch" && r.known:
 		address, _ := in.text("url")
 		r.host = hostOf(address)

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -18,7 +19,11 @@ func (j *judge) byRules(t target, places []string, f File) *denial {
 		}
 	}
 	deny := func(why string) *denial {
-		return &denial{capability: "write " + kindOf(path.Base(f.Path)), why: fmt.Sprintf("%s: %s", cut(t.given), why), instead: "write a note (*.md, *.txt, *.json) instead"}
+		d := &denial{capability: "write " + kindOf(path.Base(f.Path)), why: fmt.Sprintf("%s: %s", cut(t.given), why), instead: "write a note (*.md, *.txt, *.json) instead"}
+		if j.bound {
+			d.instead = ""
+		}
+		return d
 	}
 	executable := executableBecause(names, t, f)
 	for _, pattern := range j.rules.CannotWrite {
@@ -29,7 +34,7 @@ func (j *judge) byRules(t target, places []string, f File) *denial {
 			continue
 		}
 		for _, name := range names {
-			ok, err := j.matches(pattern, name)
+			ok, err := j.forbids(pattern, name)
 			if err != nil {
 				return deny(fmt.Sprintf("the rule %q in cannot_write is no glob; mend it in the configuration", pattern))
 			}
@@ -41,16 +46,23 @@ func (j *judge) byRules(t target, places []string, f File) *denial {
 	if f.Kind == Regular && f.Links > 1 && j.main {
 		return deny("it has other names on the disk (hard links), so it is not known what else would change")
 	}
+	if j.bound {
+		j.doubtful(t, f)
+		if j.rules.CanWrite == nil {
+			return nil
+		}
+	}
 	for _, p := range places {
-		if why := j.covered(p, executable); why != "" {
+		if why := j.covered(p, executable, t.tree && f.Kind == Folder); why != "" {
 			return deny(why)
 		}
 	}
 	return nil
 }
 
-// covered says why can_write does not cover a path; empty: it does.
-func (j *judge) covered(p, executable string) string {
+// covered says why can_write does not cover a path, and what is below it where all of that is
+// meant; empty: it does.
+func (j *judge) covered(p, executable string, tree bool) string {
 	why := "can_write does not list it"
 	for _, pattern := range j.rules.CanWrite {
 		switch {
@@ -66,10 +78,13 @@ func (j *judge) covered(p, executable string) string {
 				return ""
 			}
 		default:
-			if ok, err := j.matches(pattern, p); ok && err == nil {
+			if ok, err := j.lists(pattern, p, tree); ok && err == nil {
 				return ""
 			}
 		}
+	}
+	if j.bound && (below(p, j.outputs) || j.where.Dialogue != "" && slices.Contains(j.both(j.where.Dialogue), p)) {
+		return "" // there an agent is told to write
 	}
 	return why
 }

@@ -42,7 +42,7 @@ type shell struct {
 // shellTool judges Bash.
 func (j *judge) shellTool() *denial {
 	full := slices.Contains(j.rules.CanExecute, "*")
-	s := &shell{j: j, strict: !full, vars: map[string]string{}}
+	s := &shell{j: j, strict: !full && !j.bound, vars: map[string]string{}}
 	if path.IsAbs(j.dir) {
 		s.dirs = []string{j.dir}
 	}
@@ -134,6 +134,15 @@ func (s *shell) cannot(capability, why, instead string) {
 		return
 	}
 	s.j.note("not understood: " + why)
+	s.j.doubts(why)
+}
+
+// unclear is told of what is let through to an agent, and is no doubt about any single file: a
+// program whose writes nobody can tell from its words.
+func (s *shell) unclear(capability, why, instead string) {
+	before := s.j.doubt
+	s.cannot(capability, why, instead)
+	s.j.doubt, s.j.unclear = before, true
 }
 
 // stopFor ends the reading with a denial, if there is one. What is only against the outputs
@@ -203,7 +212,7 @@ func (s *shell) stmt(st *syntax.Stmt) {
 		return
 	}
 	if st.Background || st.Coprocess || st.Disown {
-		s.cannot("run something in the background", "what runs in the background (&) is not watched", "run it in the foreground")
+		s.unclear("run something in the background", "what runs in the background (&) is not watched", "run it in the foreground")
 	}
 	outer := s.stdin
 	if len(st.Redirs) > 0 {

@@ -118,14 +118,28 @@ func (s *shell) run(args []value) {
 	if !ok {
 		return
 	}
+	if d := s.forbidden(base, args); d != nil && !s.strict {
+		s.stopFor(d)
+		return
+	}
+	ours := s.j.bound && !isSystems(name.text) // a program of that name that somebody laid there
 	switch {
+	case ours && s.wraps(base, args):
+		return
 	case base == "cd":
 		s.cd(args[1:])
 		return
 	case s.wrapper(base, args):
 		return
 	}
+	if d := s.forbidden(base, args); d != nil {
+		s.stopFor(d)
+		return
+	}
 	p := s.harmless(base, args[1:])
+	if p == nil && ours {
+		p = notGathering(name.text)
+	}
 	if p == nil {
 		return
 	}

@@ -8,6 +8,9 @@ import (
 // wrapper takes a command apart whose words are another command. It says whether it was one.
 func (s *shell) wrapper(base string, args []value) bool {
 	rest := args[1:]
+	if s.j.bound {
+		s.runsUnseen(base, rest)
+	}
 	switch base {
 	case "command":
 		if len(rest) > 0 && rest[0].static() && (rest[0].text == "-v" || rest[0].text == "-V") {
@@ -28,6 +31,7 @@ func (s *shell) wrapper(base string, args []value) bool {
 		}
 		s.itself(base, rest, flags{short: "i0v", valued: "uC", long: "ignore-environment null unset= chdir= debug"})
 	case "sudo", "doas":
+		s.stopFor(s.notListed(base, args))
 		s.itself(base, rest, flags{short: "AbEHiKknPSsv", valued: "ugphCDRrtTU", long: "user= group= preserve-env login non-interactive set-home stdin"})
 	case "nohup", "exec", "setsid", "unbuffer", "ionice", "chrt", "taskset", "stdbuf", "builtin", "busybox", "toybox", "caffeinate":
 		if base == "busybox" || base == "toybox" {

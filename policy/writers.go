@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -103,6 +104,16 @@ func (s *shell) writesLast(w writer, words []value, into *value) {
 			s.writes(v, true)
 		case w.links: // another name for it, of either kind
 			s.protectedOnly(v)
+			s.j.doubts("what is written by the name " + into.show() + " afterwards is " + v.show())
+		}
+	}
+	if s.j.bound && into.static() && s.isFolder(*into) {
+		s.writesInto(*into, words)
+		return
+	}
+	if s.j.bound && into.static() && slices.ContainsFunc(words, s.isFolder) {
+		for _, abs := range s.abs(into.text) {
+			s.j.doubtsBelow(into.show(), path.Clean(abs))
 		}
 	}
 	s.writes(*into, false)

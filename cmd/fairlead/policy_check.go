@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -26,13 +28,13 @@ func (a *app) policyVerb() *cobra.Command {
 }
 
 // policyAsked is a tool call that somebody thinks of.
-type policyAsked struct{ state, tool, input, session, dir string }
+type policyAsked struct{ state, agent, tool, input, session, dir string }
 
 func (a *app) policyCheckVerb() *cobra.Command {
 	var asked policyAsked
 	cmd := &cobra.Command{
 		Use:   "check --tool TOOL --input JSON",
-		Short: "Say whether a state may make a tool call; nothing is run",
+		Short: "Say whether a state, or an agent, may make a tool call; nothing is run",
 		Long: `It answers as a session's hooks, drivers and sandbox checks do: the same rules, the same words.
 --state is MAIN or an agent. --tool and --input are the tool and its arguments as the agent program
 has them: Bash {"command":…}, Write {"file_path":…,"content":…}, Edit, NotebookEdit, mcp__… .
@@ -40,7 +42,11 @@ has them: Bash {"command":…}, Write {"file_path":…,"content":…}, Edit, Not
 It goes by the session that is open, or that --session names: its outputs, the paths that its input
 named. Where none is open only the state's own rules are asked, and not where files belong.
 
-Exit code 0 says allowed, 3 denied.`,
+With --agent it goes by the permissions of an agent in fairlead.yaml instead: what its program is answered
+when it asks, by its bounds (can_write and its like) and its patterns (allow, deny). No session is
+looked at, and no answer that a person gave before. Where neither says anything a person is asked.
+
+Exit code 0 says allowed, 3 denied, 4 that a person would be asked.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -48,11 +54,16 @@ Exit code 0 says allowed, 3 denied.`,
 				return usage(cmd, errors.New("--tool is missing: Bash, Write, Edit, Read, …"))
 			case !isObject(asked.input):
 				return usage(cmd, errors.New(`--input is no JSON object; for Bash it is {"command":"git status"}`))
+			case asked.agent != "" && (cmd.Flags().Changed("state") || asked.session != ""):
+				return usage(cmd, errors.New("--agent stands alone: without --state and --session"))
+			case asked.agent != "":
+				return a.agentCheck(cmd, asked)
 			}
 			return a.policyCheck(cmd, asked)
 		},
 	}
 	cmd.Flags().StringVar(&asked.state, "state", dispatch.Main, "MAIN, or an agent's name")
+	cmd.Flags().StringVar(&asked.agent, "agent", "", "an agent of fairlead.yaml, by whose permissions it is answered")
 	cmd.Flags().StringVar(&asked.tool, "tool", "", "the tool's name")
 	cmd.Flags().StringVar(&asked.input, "input", "{}", "its arguments, a JSON object")
 	cmd.Flags().StringVar(&asked.session, "session", "", "the session's folder, or its name (default: the open one that was begun last)")
@@ -68,7 +79,7 @@ func isObject(text string) bool {
 
 // policyAnswer is what `fairlead policy check --json` prints.
 type policyAnswer struct {
-	Decision   string `json:"decision"` // allow or deny
+	Decision   string `json:"decision"` // allow, deny or, of an agent, ask
 	Reason     string `json:"reason"`
 	DelegateTo string `json:"delegate_to"`
 	Row        string `json:"row,omitempty"`
@@ -94,6 +105,9 @@ func (a *app) policyCheck(cmd *cobra.Command, asked policyAsked) error {
 	verdict := policy.Verdict{Allow: true, Reason: "the session is closed, and nothing is enforced any more"}
 	if is.Phase != dispatch.Closed {
 		verdict = sessionfolder.JudgeAs(is, folder, repo, main, call)
+		if verdict.Allow {
+			verdict = a.narrowed(verdict, is, folder, main, asked.state, call)
+		}
 	}
 	answer := policyAnswer{Decision: "allow", Reason: verdict.Reason, Row: verdict.Row, Capability: verdict.Capability}
 	if folder != nil {
@@ -116,6 +130,61 @@ func (a *app) policyCheck(cmd *cobra.Command, asked policyAsked) error {
 		return &coded{exitRefused, errSaid}
 	}
 	return nil
+}
+
+// narrowed holds an allowance against the bounds of whoever is in that state, where fairlead.yaml has
+// such an agent: the daemon does, when it runs the session.
+func (a *app) narrowed(verdict policy.Verdict, is dispatch.Session, folder *sessionfolder.Folder, main bool, state string, call policy.Call) policy.Verdict {
+	conf, err := a.maybeConfig()
+	if err != nil || conf == nil || folder != nil && is.Host != dispatch.Fairlead {
+		return verdict
+	}
+	if main {
+		state = is.Lead
+	}
+	agent, ok := conf.Agent(state)
+	if !ok {
+		return verdict
+	}
+	if call.Dir == "" {
+		call.Dir = agent.Workspace
+	}
+	return sessionfolder.Narrowed(verdict, agent.Permissions.Bounds(), is, folder, agent.Workspace, main, call, nil)
+}
+
+// agentCheck says what an agent's program would be answered.
+func (a *app) agentCheck(cmd *cobra.Command, asked policyAsked) error {
+	conf, err := a.load()
+	if err != nil {
+		return err
+	}
+	agent, ok := conf.Agent(asked.agent)
+	if !ok {
+		return usage(cmd, fmt.Errorf("fairlead.yaml has no agent %q", line(asked.agent, stepWidth)))
+	}
+	dir := asked.dir
+	if dir != "" && !filepath.IsAbs(dir) {
+		dir = filepath.Join(agent.Workspace, dir)
+	}
+	var answer policyAnswer
+	call := policy.Call{Tool: asked.tool, Input: json.RawMessage(asked.input), Dir: dir}
+	if answer.Decision, answer.Reason, err = engine.AnswerTo(&agent, call); err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(answer)
+	} else {
+		_, err = fmt.Fprintln(a.out, plain(answer.Decision+": "+answer.Reason))
+	}
+	switch {
+	case err != nil:
+		return err
+	case answer.Decision == "allow":
+		return nil
+	case answer.Decision == "deny":
+		return &coded{exitRefused, errSaid}
+	}
+	return &coded{exitWaits, errSaid}
 }
 
 // stateNamed is the state that somebody means who writes it as transitions show it: in capitals.

@@ -36,6 +36,28 @@ func JudgeAs(s dispatch.Session, f *Folder, repo string, main bool, call policy.
 	return policy.Judge(f.rulesFrom(string(text), otherwise), main, call, Where(s, f, repo), Disk{})
 }
 
+// Narrowed is an allowance of Judge's where whoever acts is an agent with bounds of its own in
+// fairlead.yaml: both have to allow a call. In a session nobody is asked, so what nobody can tell is
+// denied, too. workspace is the agent's, from which its globs start; paths are what its question names.
+func Narrowed(verdict policy.Verdict, bounds policy.Rules, s dispatch.Session, f *Folder, workspace string, main bool, call policy.Call, paths []string) policy.Verdict {
+	where := Where(s, f, workspace)
+	bound := policy.Within(bounds, call, paths, where, Disk{})
+	why := bound.Denied
+	switch {
+	case why != "":
+		why = "its own permissions in fairlead.yaml do not let it: " + why
+	case bound.Doubt != "":
+		why = "it cannot be told whether its own permissions in fairlead.yaml let it: " + bound.Doubt + "; do it in a plainer way, one file or command at a time"
+	default:
+		return verdict
+	}
+	verdict.Allow, verdict.Unsure, verdict.Row, verdict.Reason = false, false, "D9", why
+	if main {
+		verdict.Row = "D8"
+	}
+	return verdict
+}
+
 // Where is what policy has to know of a session. f may be nil: there is none.
 func Where(s dispatch.Session, f *Folder, repo string) policy.Where {
 	home, _ := os.UserHomeDir() // none: a path that begins with ~ is not understood

@@ -1,0 +1,293 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// What a command runs is held against can_execute and cannot_execute here, with what only an agent's
+// own bounds have to know of programs: which of them run what they are told in their own language,
+// and which write files that nobody sees.
+
+// boundPattern reads an entry of can_execute or cannot_execute as the words that a command begins with.
+func boundPattern(entry string) Pattern {
+	return Pattern{text: entry, tool: "Bash", kind: shellArg, arg: strings.Join(strings.Fields(entry), " ") + " *"}
+}
+
+// hasWords says that an entry names more of a command than its program.
+func hasWords(entry string) bool { return len(strings.Fields(entry)) > 1 }
+
+// forbidden says by what cannot_execute a command is turned away. In bounds a program counts wherever
+// it lies, in any letters, and words count whatever flags stand before them.
+func (s *shell) forbidden(base string, args []value) *denial {
+	for _, entry := range s.j.rules.CannotExecute {
+		var hit bool
+		switch {
+		case s.j.bound && hasWords(entry):
+			hit = deniesWords(boundPattern(entry), args)
+		case s.j.bound && strings.Contains(entry, "/"):
+			hit = strings.Contains(args[0].text, "/") && s.standsAt(args[0], func(name string) bool {
+				ok, err := s.j.forbids(entry, name)
+				return ok || err != nil
+			}, false)
+		default:
+			ok, err := path.Match(strings.ToLower(entry), strings.ToLower(base))
+			hit = ok && err == nil
+		}
+		if hit {
+			return &denial{capability: capabilityOf(base), why: fmt.Sprintf("cannot_execute lists %s", entry)}
+		}
+	}
+	return nil
+}
+
+// deniesWords holds a pattern against a command, with and without the flags behind its program's name.
+func deniesWords(p Pattern, args []value) bool {
+	if p.deniesCommand(args) {
+		return true
+	}
+	for i := 2; i < len(args) && i < wordsLookedAtMax && strings.HasPrefix(args[1].text, "-"); i++ {
+		if p.deniesCommand(append([]value{args[0]}, args[i:]...)) {
+			return true // git -C elsewhere push
+		}
+	}
+	return false
+}
+
+// notListed says that can_execute does not list a command; nil: it does, or says nothing. A program
+// that somebody laid into a folder is listed by its place, and not by its name.
+func (s *shell) notListed(base string, args []value) *denial {
+	if !s.j.bound || s.j.rules.CanExecute == nil || isShells(args[0].text) {
+		return nil
+	}
+	called := slices.Clone(args)
+	if isSystems(args[0].text) {
+		called[0].text = base
+	}
+	for _, entry := range s.j.rules.CanExecute {
+		switch {
+		case entry == "*":
+			return nil
+		case hasWords(entry):
+			if isSystems(args[0].text) && boundPattern(entry).takesText(spelled(called)) {
+				return nil
+			}
+		case strings.Contains(entry, "/"):
+			if strings.Contains(args[0].text, "/") && s.standsAt(args[0], func(name string) bool {
+				ok, err := s.j.lists(entry, name, false)
+				return ok && err == nil
+			}, true) {
+				return nil
+			}
+		default:
+			if ok, err := path.Match(entry, base); ok && err == nil && isSystems(args[0].text) {
+				return nil
+			}
+		}
+	}
+	return &denial{capability: capabilityOf(base), why: fmt.Sprintf("can_execute does not list %s", cut(args[0].text))}
+}
+
+// wraps turns away a wrapper that somebody laid into a folder under a wrapper's name and that is not
+// listed; it says whether it did.
+func (s *shell) wraps(base string, args []value) bool {
+	d := s.notListed(base, args)
+	s.stopFor(d)
+	return d != nil
+}
+
+// standsAt says whether the places that a program may stand at, as spelled and followed, are what is
+// looked for: all of them, or any.
+func (s *shell) standsAt(program value, is func(name string) bool, all bool) bool {
+	var names []string
+	for _, abs := range s.abs(program.text) {
+		names = append(names, path.Clean(abs))
+		f, err := s.j.disk.Look(abs)
+		if err != nil {
+			return !all
+		}
+		names = append(names, f.Path)
+	}
+	if all {
+		return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !is(name) })
+	}
+	return slices.ContainsFunc(names, is)
+}
+
+// isSystems says whether a program is named as one of the system's: by its bare name, or where those
+// stand.
+func isSystems(word string) bool {
+	folder, _ := path.Split(word)
+	return has("/bin/ /usr/bin/ /usr/local/bin/ /sbin/ /usr/sbin/", folder) || folder == ""
+}
+
+// isShells knows what a shell does itself, and what changes nothing outside of it.
+func isShells(word string) bool {
+	return has("export unset alias shopt trap hash wait sleep umask ulimit set read printf test [ jobs pushd popd cd : true false", word)
+}
+
+// Programs that run a text in their own language, by the flags behind which it stands. Who reads
+// that text is the program alone.
+const (
+	codeFlags   = "-c -e -E -p -pe -ne -i -pi -ie -r -R --eval --print --command --execute"
+	interpreted = "python node nodejs perl ruby php lua deno bun tclsh rscript osascript pwsh awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 " +
+		"sh bash dash zsh ksh ash fish rbash source . make"
+	// unseenWriters write what their input or a server says.
+	unseenWriters = "patch rsync scp sftp curl wget tar bsdtar unzip zip gzip gunzip bzip2 bunzip2 xz unxz zstd 7z cpio split csplit sort uniq ssh docker podman kubectl at crontab systemd-run " +
+		"ln link rename mmv install ar debugfs fallocate sponge script xxd"
+)
+
+// unknownInBounds doubts a program whose words do not say what it does: it is given a program itself, a
+// file that its agent may not write, or a command that it may not run.
+func (s *shell) unknownInBounds(base string, args []value) {
+	if !s.j.bound || base == "" || s.stop != nil {
+		return
+	}
+	if d := s.notListed(base, args); d != nil {
+		s.stopFor(d)
+		return
+	}
+	name := strings.TrimRight(strings.ToLower(base), "0123456789.")
+	if has(interpreted, name) && s.isGivenCode(name, args[1:]) {
+		s.j.doubts("what " + cut(base) + " is told to do stands in a language of its own")
+	}
+	for _, entry := range s.j.rules.CannotExecute {
+		p := boundPattern(entry)
+		if !strings.Contains(entry, "/") && p.hides(args) {
+			s.j.doubts("perhaps " + cut(base) + " runs what cannot_execute lists (" + entry + ")")
+		}
+	}
+	if !s.j.rules.ofFiles() {
+		return
+	}
+	if has(unseenWriters, name) {
+		s.j.doubts("which files " + cut(base) + " writes is not followed")
+	}
+	s.namesOutOfBounds(base, args[1:])
+}
+
+// isGivenCode says whether an interpreter is given a text to run, by a flag or on its standard input.
+func (s *shell) isGivenCode(name string, args []value) bool {
+	if has("awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 osascript", name) {
+		return true
+	}
+	if name == "make" {
+		return slices.ContainsFunc(args, func(v value) bool { return has("-f - --eval", v.text) || strings.HasPrefix(v.text, "--eval=") })
+	}
+	if has("source .", name) {
+		return true
+	}
+	operands := 0
+	for _, v := range args {
+		word, _, _ := strings.Cut(v.text, "=")
+		switch {
+		case !v.static(), has(codeFlags, word), v.text == "-":
+			return true
+		case !strings.HasPrefix(word, "-"):
+			operands++
+		case len(word) > 2 && word[1] != '-' && strings.ContainsAny(word[1:], "ceE") && operands == 0:
+			return true // -Bc, -ne
+		case has("--version -V -v --help -h -m", word):
+			operands++
+		}
+	}
+	return operands == 0 // it reads its standard input
+}
+
+// namesOutOfBounds doubts a program that is given a file which its agent may not write.
+func (s *shell) namesOutOfBounds(base string, words []value) {
+	if len(s.j.rules.CannotWrite) == 0 {
+		return
+	}
+	for _, v := range words {
+		for _, text := range wordPaths(v.text) {
+			if strings.ContainsRune(text, hole) || strings.ContainsAny(text, " \n;") {
+				continue
+			}
+			if s.looks++; s.looks > looksMax {
+				s.j.doubts("there are more files in it than are looked at")
+				return
+			}
+			for _, abs := range s.abs(text) {
+				if entry := s.forbidsFile(abs); entry != "" {
+					s.j.doubts(fmt.Sprintf("%s is given what cannot_write lists (%s), and whether it only reads it is not known", cut(base), entry))
+					return
+				}
+			}
+		}
+	}
+}
+
+// forbidsFile is the entry of cannot_write that takes a file that exists; empty: none.
+func (s *shell) forbidsFile(abs string) string {
+	f, err := s.j.disk.Look(abs)
+	if err != nil || f.Kind == Missing {
+		return ""
+	}
+	for _, entry := range s.j.rules.CannotWrite {
+		for _, name := range []string{path.Clean(abs), f.Path} {
+			if ok, err := s.j.forbids(entry, name); ok && err == nil {
+				return entry
+			}
+		}
+	}
+	return ""
+}
+
+// runsUnseen doubts a wrapper that hides which program runs, or as whom.
+func (s *shell) runsUnseen(base string, args []value) {
+	switch base {
+	case "eval":
+		if slices.ContainsFunc(args, func(v value) bool { return !v.static() }) {
+			s.j.doubts("what eval runs is only known when it runs")
+		}
+	case "env":
+		if slices.ContainsFunc(args, func(v value) bool { name, _, ok := strings.Cut(v.text, "="); return ok && steers(name) }) {
+			s.j.doubts("it sets a variable that changes what commands do")
+		}
+	}
+}
+
+// writesInto judges what cp and its like put into a folder: each file by the name that it gets there.
+func (s *shell) writesInto(folder value, words []value) {
+	for _, v := range words {
+		if !v.static() {
+			v = value{text: string(hole), split: true}
+		}
+		name := path.Base(strings.TrimRight(v.text, "/"))
+		if name == "." || name == ".." || name == "/" {
+			name = string(hole)
+		}
+		tree := v.static() && s.isFolder(v)
+		if s.writes(value{text: join(folder.text, name), split: v.split}, tree); tree {
+			for _, abs := range s.abs(join(folder.text, name)) {
+				s.j.doubtsBelow(v.show(), path.Clean(abs))
+			}
+		}
+	}
+}
+
+// treeChanges are git's verbs that change files of the tree which their words need not name.
+const treeChanges = "checkout switch restore reset merge rebase cherry-pick revert stash pull clean am apply bisect worktree submodule sparse-checkout read-tree checkout-index"
+
+// gitChanges judges what git does to the files of the tree.
+func (s *shell) gitChanges(name string, before, args []value) {
+	switch {
+	case !s.j.bound || !s.j.rules.ofFiles():
+	case has(treeChanges, name), has("rm mv", name) && len(before) > 0:
+		s.j.doubts("which files git " + cut(name) + " changes is not followed")
+	case has("rm mv", name):
+		for i, v := range args {
+			if !strings.HasPrefix(v.text, "-") {
+				last := i == len(args)-1 && name == "mv"
+				if last && v.static() && s.isFolder(v) {
+					s.writesInto(v, args[:i])
+					continue
+				}
+				s.writes(v, true)
+			}
+		}
+	}
+}

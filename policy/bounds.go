@@ -1,0 +1,271 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Bound is what an agent's own bounds say of a call. Its zero value: nothing against it.
+type Bound struct {
+	// Denied is by which of them the call is out of bounds.
+	Denied string
+	// Doubt is why nobody can tell whether the call keeps to them, as where the name of a file is
+	// only known when a command runs: no pattern allows it, a person may.
+	Doubt string
+	// Unclear says that a program runs which is known to run, and whose writes its words do not tell:
+	// only a pattern that names it allows it, or a person.
+	Unclear bool
+}
+
+// Within holds a call against an agent's own bounds: the four lists of `permissions` in fairlead.yaml.
+// A nil list says nothing; an empty one of what it can do says that it can do none of it.
+//
+// can_write and cannot_write hold globs below the workspace (Where.Repo), absolute ones, and those that
+// begin with ~/; one without a slash is of names, in every folder. A plain folder stands for what is
+// below it. The seed's two phrases stand for what they do in Rules. Everything a call is known to write
+// must be listed in the letters it has, by each of its names: as it is spelled, and where it ends.
+//
+// can_execute and cannot_execute hold names of programs (go, python*), programs by where they lie
+// (scripts/**), and words that commands begin with (git push). What only gathers information need not
+// be listed.
+//
+// paths are as for Answer. A denial of X10 is none of Within's: Answer and Judge know it.
+func Within(bounds Rules, call Call, paths []string, where Where, disk Disk) Bound {
+	if bounds.silent() {
+		return Bound{}
+	}
+	return newReading(call, paths, where, disk).within(bounds)
+}
+
+// silent says that no list says anything.
+func (r Rules) silent() bool {
+	return r.CanWrite == nil && len(r.CannotWrite) == 0 && r.CanExecute == nil && len(r.CannotExecute) == 0
+}
+
+// ofFiles says that there is a list of what is written.
+func (r Rules) ofFiles() bool { return r.CanWrite != nil || len(r.CannotWrite) > 0 }
+
+// ParseBound checks one entry of a list: executes says of which kind. The error begins so that the
+// entry's name may stand before it.
+func ParseBound(text string, executes bool) error {
+	shown := fmt.Sprintf("%q", cut(text))
+	switch {
+	case strings.TrimSpace(text) == "":
+		return fmt.Errorf("is empty; name a file or a program, as src/** or go")
+	case len(text) > patternBytesMax:
+		return fmt.Errorf("is longer than %d bytes; no command and no path is", patternBytesMax)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("%s holds control characters; write it on one line", shown)
+	case executes && strings.Contains(text, "(") && !strings.Contains(text, " ("):
+		return fmt.Errorf("%s is written as for allow and deny; here the program alone stands, as git or git push", shown)
+	case !executes && slices.Contains(strings.Split(text, "/"), ".."):
+		return fmt.Errorf("%s leads out by ..; name what is outside of the workspace absolutely, or by ~/", shown)
+	case !doublestar.ValidatePattern(boundGlob(text)):
+		return fmt.Errorf("%s is no glob; a [ or { that is not closed is written \\[ or \\{", shown)
+	}
+	return nil
+}
+
+// within is Within of a call that was read. What it says is one line, whatever the call holds.
+func (r *reading) within(bounds Rules) Bound {
+	b := r.weighed(bounds)
+	b.Denied, b.Doubt = oneLine(b.Denied), oneLine(b.Doubt)
+	return b
+}
+
+func oneLine(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, text)
+}
+
+func (r *reading) weighed(bounds Rules) Bound {
+	tool := r.call.Tool
+	switch {
+	case tool == "Bash":
+		return r.commandWithin(bounds)
+	case readsFiles(tool), has(harmlessTools, tool), !bounds.ofFiles():
+		return Bound{}
+	case changesFiles(tool):
+		return r.filesWithin(bounds, r.files)
+	}
+	return r.strangerWithin(bounds)
+}
+
+// commandWithin holds a command line against the bounds.
+func (r *reading) commandWithin(bounds Rules) Bound {
+	if r.shell == nil || !r.known {
+		return Bound{Doubt: "its command cannot be read"}
+	}
+	j := r.boundJudge(bounds)
+	if d := j.shellTool(); d != nil && d.row != rowAll {
+		return Bound{Denied: d.why}
+	}
+	if r.shell.closed {
+		j.doubts("where it runs is not known")
+	}
+	return Bound{Doubt: j.doubt, Unclear: j.unclear && bounds.ofFiles()}
+}
+
+// filesWithin holds what a file tool changes against the bounds.
+func (r *reading) filesWithin(bounds Rules, files []place) (b Bound) {
+	j := r.boundJudge(bounds)
+	in, _ := readInput(r.call.Input)
+	if len(files) == 0 {
+		j.doubts("it does not say which file it changes")
+	}
+	for _, f := range files {
+		if f.fault != "" {
+			j.doubts(f.fault)
+			continue
+		}
+		if d := j.mayWrite(target{given: f.given, abs: f.abs, script: in.beginsScript()}); d != nil && d.row != rowAll {
+			return Bound{Denied: d.why}
+		}
+	}
+	return Bound{Doubt: j.doubt}
+}
+
+// strangerWithin is of a tool that is not known: whether it writes the files that it is given, nobody
+// knows, so what would be a denial is a doubt.
+func (r *reading) strangerWithin(bounds Rules) Bound {
+	files := slices.Clone(r.paths)
+	if in, fault := readInput(r.call.Input); fault == "" {
+		named, _ := namedFiles(in, 0)
+		for _, p := range named {
+			files = append(files, r.place(p))
+		}
+	}
+	if len(files) == 0 {
+		return Bound{}
+	}
+	b := r.filesWithin(bounds, files)
+	if b.Denied != "" {
+		b = Bound{Doubt: "it is not known that the tool " + cut(r.call.Tool) + " only reads: " + b.Denied}
+	}
+	return b
+}
+
+// boundJudge judges the call by the bounds.
+func (r *reading) boundJudge(bounds Rules) *judge {
+	where := r.j.where
+	where.Model = true
+	call := r.call
+	call.Dir = r.from // where it runs is read again from its arguments
+	j := newJudge(bounds, false, call, where, r.j.disk)
+	j.bound = true
+	return j
+}
+
+// doubts keeps the first reason why it cannot be told whether a call keeps to its bounds.
+func (j *judge) doubts(why string) {
+	if j.bound && j.doubt == "" {
+		j.doubt = why
+	}
+}
+
+// doubtful notes what a file is that words do not tell: a second name of another one, or a folder
+// below which lies what may not be written.
+func (j *judge) doubtful(t target, f File) {
+	if f.Kind == Regular && f.Links > 1 {
+		j.doubts(cut(t.given) + " has other names on the disk (hard links), so it is not known what else would change")
+	}
+	if t.tree && f.Kind == Folder {
+		j.doubtsBelow(t.given, f.Path)
+	}
+}
+
+// doubtsBelow notes that what cannot_write lists may be below a folder all of which changes.
+func (j *judge) doubtsBelow(given, folder string) {
+	for _, pattern := range j.rules.CannotWrite {
+		if isPhrase(pattern, anyExecutable) || j.reaches(boundGlob(pattern), folder) {
+			j.doubts("below " + cut(given) + " may be what cannot_write lists (" + pattern + ")")
+			return
+		}
+	}
+}
+
+// reaches says whether a glob may take something below a folder.
+func (j *judge) reaches(glob, folder string) bool {
+	if !strings.Contains(glob, "/") {
+		return true
+	}
+	base, _ := doublestar.SplitPattern(glob)
+	roots := []string{base}
+	if rest, ok := strings.CutPrefix(glob, "~/"); ok {
+		base, _ = doublestar.SplitPattern(rest)
+		roots = nil
+		for _, home := range j.both(j.where.Home) {
+			roots = append(roots, path.Join(home, base))
+		}
+	} else if !path.IsAbs(glob) {
+		roots = nil
+		for _, repo := range j.both(j.where.Repo) {
+			roots = append(roots, path.Join(repo, base))
+		}
+	}
+	folder = strings.ToLower(folder)
+	return slices.ContainsFunc(roots, func(root string) bool {
+		root = strings.ToLower(root)
+		return root == folder || below(root, []string{folder}) || below(folder, []string{root})
+	})
+}
+
+// boundGlob is an entry as it is matched.
+func boundGlob(entry string) string {
+	entry = strings.TrimPrefix(entry, "./")
+	if strings.HasSuffix(entry, "/") {
+		entry += "**"
+	}
+	return entry
+}
+
+// forbids says whether an entry of cannot_write takes a path, in any letters, or a folder that the
+// path is below.
+func (j *judge) forbids(entry, p string) (bool, error) {
+	if !j.bound {
+		return j.matches(entry, p)
+	}
+	glob := boundGlob(entry)
+	if !doublestar.ValidatePattern(glob) {
+		return false, doublestar.ErrBadPattern
+	}
+	r := reading{j: j}
+	for ; ; p = path.Dir(p) {
+		if r.glob(glob, p, false, true) {
+			return true, nil
+		}
+		if p == "/" || p == "." || slices.Contains(j.both(j.where.Repo), p) {
+			return false, nil
+		}
+	}
+}
+
+// lists says whether an entry of can_write takes a path, in the letters that it has, and where tree
+// is set all that may be below it.
+func (j *judge) lists(entry, p string, tree bool) (bool, error) {
+	if !j.bound {
+		return j.matches(entry, p)
+	}
+	glob, r := boundGlob(entry), reading{j: j}
+	if r.glob(glob, p, tree, false) {
+		return true, nil
+	}
+	if strings.ContainsAny(glob, `*?[{\`) {
+		return false, nil
+	}
+	folder := glob + "/**"
+	if r.glob(folder, p, false, false) && !tree {
+		return true, nil
+	}
+	return tree && r.glob(folder, p, true, false), nil
+}
