@@ -43,6 +43,12 @@ func (c *Client) RetryAgent(ctx context.Context, agent string) (Ordered, error) 
 	return post[Ordered](ctx, c, agentPath(agent, "/retry"), emptyBody{})
 }
 
+// EndAgentSession has the session end that an agent is at work in; asked again, at once. The error is a
+// *Refused where none runs that this is for.
+func (c *Client) EndAgentSession(ctx context.Context, agent string) (Ordered, error) {
+	return post[Ordered](ctx, c, agentPath(agent, "/end"), emptyBody{})
+}
+
 // Usage is what was used, by agent, by day and by run.
 func (c *Client) Usage(ctx context.Context) (engine.UsageTable, error) {
 	return get[engine.UsageTable](ctx, c, "/usage", nil)

@@ -66,6 +66,14 @@ func (f *fake) LiftLimit(ctx context.Context, by engine.Actor, agent string) (ui
 	return 13, nil
 }
 
+func (f *fake) EndAgentSession(ctx context.Context, by engine.Actor, agent string) (uint64, error) {
+	if _, err := f.Agent(ctx, agent); err != nil {
+		return 0, err
+	}
+	f.said(by, "end %s", agent)
+	return 14, nil
+}
+
 func (f *fake) Usage(context.Context) (engine.UsageTable, error) {
 	return engine.UsageTable{Agents: []engine.UsageRow{{Agent: "coder", Sessions: 2, InputTokens: 3, CostUSD: 0.5}}}, f.answer()
 }

@@ -235,7 +235,7 @@ func (c *inChannel) is(order string) bool {
 		return slices.Contains([]string{
 			fmt.Sprintf("say reviews mode %q %q", c.Mode, c.Text), fmt.Sprintf("skip reviews turn=%d", c.Turn), fmt.Sprintf("override reviews go_on=%v", c.GoOn),
 			fmt.Sprintf("grant reviews agent %q now=false", c.Agent), fmt.Sprintf("grant reviews agent %q now=true", c.Agent),
-			fmt.Sprintf("assign reviews agent %q", c.Agent), "disable coder", "enable coder", "retry coder",
+			fmt.Sprintf("assign reviews agent %q", c.Agent), "disable coder", "enable coder", "retry coder", "end coder",
 			"answer q1 " + string(encode(engine.QuestionAnswer{Allow: c.Allow, Option: c.Option, Text: c.Text, Scope: c.Scope})),
 			"summon", "sleep", fmt.Sprintf("wake %q", c.Agents),
 		}, words)

@@ -80,6 +80,11 @@ func questionRoutes() []route {
 			answer((*Server).retryAgent),
 		},
 		{
+			"end-agent-session", post, "/agents/{name}/end", "End the session that an agent is at work in",
+			"It has the time that `grace` gives it; asked again, it is ended at once. What is wanted of the agent stays: order `stop` first, or who is to run continuously is started again. Refused where none runs, where a step of a run has it (`cancel`), or where it leads the team (`sleep`). No agent may (X10).",
+			answer((*Server).endAgentSession),
+		},
+		{
 			"list-usage", get, "/usage", "What was used",
 			"Tokens and cost as agents report them themselves: by agent, by day (UTC), by run.",
 			answer((*Server).usage),
@@ -127,6 +132,14 @@ func (s *Server) retryAgent(ctx context.Context, in *ableIn) (*Ordered, error) {
 		return nil, err
 	}
 	seq, err := s.engine.LiftLimit(ctx, s.actor(ctx), in.Name)
+	return &Ordered{Seq: seq}, err
+}
+
+func (s *Server) endAgentSession(ctx context.Context, in *ableIn) (*Ordered, error) {
+	if err := callerIn(ctx).mayOrder("end_asked", in.Name, ""); err != nil {
+		return nil, err
+	}
+	seq, err := s.engine.EndAgentSession(ctx, s.actor(ctx), in.Name)
 	return &Ordered{Seq: seq}, err
 }
 

@@ -21,6 +21,7 @@ var questionsAsked = []askedOnce{
 	{"list-standing", "GET", "/standing", "", `"standing" "id":"s1" "session_id":"" "allow":true "by":"human/sam"`},
 	{"revoke-standing", "DELETE", "/standing/s1", "", `"seq":12`},
 	{"retry-agent", "POST", "/agents/coder/retry", "", `"seq":13`},
+	{"end-agent-session", "POST", "/agents/coder/end", "", `"seq":14`},
 	{"list-usage", "GET", "/usage", "", `"agents" "agent":"coder" "sessions":2 "days":[] "runs":[]`},
 }
 
@@ -37,10 +38,11 @@ func TestQuestionOrders(t *testing.T) {
 	_, words := c.AnswerQuestion(ctx, "q1", engine.QuestionAnswer{Option: "y", Text: "with a word"})
 	_, revoked := c.RevokeStanding(ctx, "s1")
 	_, retried := c.RetryAgent(ctx, "coder")
-	if err := errors.Join(yes, words, revoked, retried); err != nil {
+	_, over := c.EndAgentSession(ctx, "coder")
+	if err := errors.Join(yes, words, revoked, retried, over); err != nil {
 		t.Error(err)
 	}
-	want := []string{`answer q1 {"allow":true,"scope":"always"}`, `answer q1 {"option":"y","text":"with a word"}`, `revoke s1`, `retry coder`}
+	want := []string{`answer q1 {"allow":true,"scope":"always"}`, `answer q1 {"option":"y","text":"with a word"}`, `revoke s1`, `retry coder`, `end coder`}
 	for i, line := range want {
 		if i >= len(s.fake.orders) || !strings.HasPrefix(s.fake.orders[i], "human ") || !strings.HasSuffix(s.fake.orders[i], ": "+line) {
 			t.Fatalf("orders: %q\nwant %s at %d", s.fake.orders, line, i)
@@ -71,7 +73,7 @@ func TestAgentsAnswerNothing(t *testing.T) {
 	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
 	for _, session := range []string{"coder-17", "reviewer-1", "build@r1-2"} {
 		for path, status := range map[string]int{
-			"POST /questions/q1/answer": 409, "DELETE /standing/s1": 409, "POST /agents/reviewer/retry": 409,
+			"POST /questions/q1/answer": 409, "DELETE /standing/s1": 409, "POST /agents/reviewer/retry": 409, "POST /agents/reviewer/end": 409,
 			"GET /questions": 200, "GET /questions/q1": 200, "GET /standing": 200, "GET /usage": 200,
 		} {
 			method, path, _ := strings.Cut(path, " ")

@@ -27,6 +27,7 @@ type Backend interface {
 	Agent(ctx context.Context, name string) (engine.AgentView, error)
 	Why(ctx context.Context, name string) (engine.WhyView, error)
 	Order(ctx context.Context, by engine.Actor, agent, desired, note string) (uint64, engine.AgentView, error)
+	EndAgentSession(ctx context.Context, by engine.Actor, agent string) (uint64, error)
 	Hold(ctx context.Context, by engine.Actor, on bool, note string) (uint64, error)
 	Stop(ctx context.Context, by engine.Actor, now bool) error
 	Status(ctx context.Context) (engine.Status, error)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -42,6 +43,20 @@ func (e *Engine) Order(ctx context.Context, by Actor, agent, desired, note strin
 		},
 	})
 	return seq, view, err
+}
+
+// EndAgentSession has the session end that an agent is at work in, with its grace; asked again, at
+// once. What is wanted of the agent stays: who is wanted continuously is started again, so stop
+// it first. The error is a *machine.Refusal where none runs, where a run or the lead's team has
+// it (those have verbs of their own), and where an agent asks (X10).
+func (e *Engine) EndAgentSession(ctx context.Context, by Actor, agent string) (uint64, error) {
+	if by.Kind == "agent" {
+		return 0, &machine.Refusal{
+			Subject: agent, Event: "end_asked", State: "running", Row: "X10",
+			Reason: "a person ends a session; an agent may have another one paused, which lets it finish",
+		}
+	}
+	return e.submit(ctx, by, agent, team.EndAsked{})
 }
 
 // Hold stops everything from starting until it is released; what runs finishes (X8).

@@ -145,6 +145,8 @@ func (d *draft) one(member *Agent) error {
 		return d.statusSaid(&a, what)
 	case LimitLifted:
 		return d.lift(&a)
+	case EndAsked:
+		return d.endAsked(&a)
 	case TalkTold:
 		return d.talkTold(&a, what)
 	case talkDue:

@@ -120,6 +120,25 @@ func (d *draft) endSession(a *Agent, why string, now bool) error {
 	return d.setSession(a, endAsked, s)
 }
 
+// endAsked has the session end that an agent is at work in. One of a run or of the lead's team
+// has verbs of its own, which say what becomes of the run or the team.
+func (d *draft) endAsked(a *Agent) error {
+	no := &machine.Refusal{Subject: a.Name, Event: string(endAsked), State: string(a.phase())}
+	if a.Session == nil {
+		no.Reason = "no session of it runs"
+		return no
+	}
+	if run, step, ok := StepOf(a.Session.For); ok {
+		no.Reason = "it does step " + step + " of run " + run + "; cancel that: `fairlead cancel " + run + " " + step + "`"
+		return no
+	}
+	if a.Session.Leads() {
+		no.Reason = "its session leads the team; `fairlead sleep` ends that"
+		return no
+	}
+	return d.endSession(a, "ended by "+d.ev.Actor.ID, a.Session.Ending != "")
+}
+
 // reported adds what an agent says it used, once: a report at or before the place in the
 // output that was journaled last is a repetition.
 func (d *draft) reported(a *Agent, what SessionReported) error {

@@ -78,6 +78,10 @@ type StatusSaid struct{ Session, Text string }
 // better, or pays more.
 type LimitLifted struct{}
 
+// EndAsked has the session of an agent that runs now ended by a person's word: with its grace, and
+// asked once more without. It says nothing of what is wanted of the agent.
+type EndAsked struct{}
+
 // TalkTold is an errand of a channel that was written into a session's input. Input is the
 // place behind it: what is written there already after a crash is not written again.
 type TalkTold struct {

@@ -21,7 +21,8 @@ var commands = map[string]struct{ short, long, said string }{
 	},
 	"stop": {
 		"Let agents finish their session, and then rest",
-		"Writes desired_state pause. The session under way is not interrupted.", "is to rest",
+		`Writes desired_state pause. The session under way is not interrupted, unless --now ends it: with the
+time that grace gives it, and given again, at once.`, "is to rest",
 	},
 	"once": {
 		"Let agents run exactly one session",
@@ -34,8 +35,8 @@ var commands = map[string]struct{ short, long, said string }{
 }
 
 func (a *app) commandVerb(verb string) *cobra.Command {
-	var wait, all bool
-	var note string
+	var opts ordered
+	var all bool
 	about := commands[verb]
 	cmd := &cobra.Command{
 		Use:   verb + " AGENT...",
@@ -58,12 +59,15 @@ one rests, a single session is over. Exit code 1 says that the session failed.`,
 					return err
 				}
 			}
-			return a.command(ctx, client, verb, names, note, wait)
+			return a.command(ctx, client, verb, names, opts)
 		}),
 	}
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when it has taken effect")
+	if verb == "stop" {
+		cmd.Flags().BoolVar(&opts.now, "now", false, "end the session under way; twice: without its grace")
+	}
+	cmd.Flags().BoolVar(&opts.wait, "wait", false, "return when it has taken effect")
 	cmd.Flags().BoolVar(&all, "all", false, "all agents of the team")
-	cmd.Flags().StringVar(&note, "note", "", "why; it stands in agent_state.json")
+	cmd.Flags().StringVar(&opts.note, "note", "", "why; it stands in agent_state.json")
 	return cmd
 }
 
@@ -76,22 +80,34 @@ func everybody(ctx context.Context, client *api.Client) ([]string, error) {
 	return names, err
 }
 
+// ordered is how an order is given.
+type ordered struct {
+	note      string
+	wait, now bool
+}
+
 // command gives the order to each; one who refuses does not keep the others from hearing it.
-func (a *app) command(ctx context.Context, client *api.Client, verb string, names []string, note string, wait bool) error {
+func (a *app) command(ctx context.Context, client *api.Client, verb string, names []string, opts ordered) error {
 	var errs []error
 	given := map[string]uint64{}
 	for _, name := range names {
-		answer, err := client.Command(ctx, api.Verb(verb), name, note)
+		answer, err := client.Command(ctx, api.Verb(verb), name, opts.note)
+		if err == nil && opts.now && answer.Agent.Session != nil {
+			_, err = client.EndAgentSession(ctx, name)
+			if no := (*api.Refused)(nil); errors.As(err, &no) && no.Refusal.State == "none" {
+				err = nil // it has ended by itself meanwhile
+			}
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		given[name] = answer.Seq
-		if !wait {
-			errs = append(errs, a.saidCommand(verb, answer))
+		if !opts.wait {
+			errs = append(errs, a.saidCommand(verb, answer, opts.now))
 		}
 	}
-	if wait {
+	if opts.wait {
 		for _, name := range names {
 			if seq, ok := given[name]; ok {
 				errs = append(errs, a.waitFor(ctx, client, verb, name, seq))
@@ -104,12 +120,14 @@ func (a *app) command(ctx context.Context, client *api.Client, verb string, name
 	return errors.Join(errs...)
 }
 
-func (a *app) saidCommand(verb string, answer api.Commanded) error {
+func (a *app) saidCommand(verb string, answer api.Commanded, now bool) error {
 	if a.json {
 		return a.printJSON(answer)
 	}
 	text := answer.Agent.Name + " " + commands[verb].said
 	switch s := answer.Agent.Session; {
+	case now && s != nil:
+		text += "; " + s.ID + " is being ended"
 	case verb == "stop" && s != nil:
 		text += ", when " + s.ID + " has finished"
 	case s != nil && s.Phase == "running" && verb != "start":

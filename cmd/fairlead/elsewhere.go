@@ -8,7 +8,7 @@ var elsewhere = map[string]string{
 	"log": "events`; what one agent says is `fairlead watch AGENT", "logs": "events`; what one agent says is `fairlead watch AGENT",
 	"audit": "events", "history": "events", "journal": "events",
 	"explain": "why AGENT", "describe": "why AGENT", "inspect": "why AGENT", "show": "why AGENT",
-	"pause": "stop AGENT", "end": "stop AGENT", "kill": "stop AGENT", "interrupt": "stop AGENT",
+	"pause": "stop AGENT", "end": "stop AGENT --now", "kill": "stop AGENT --now", "interrupt": "stop AGENT --now", "abort": "stop AGENT --now",
 	"restart": "stop AGENT` and then `fairlead start AGENT", "spawn": "start AGENT", "unpause": "start AGENT",
 	"freeze": "hold", "unhold": "release", "thaw": "release",
 	"serve": "up", "daemon": "up", "recover": "up", "restore": "up", "quit": "down", "shutdown": "down", "exit": "down",
