@@ -165,7 +165,7 @@ func (d *draft) configureTurns(conf Configured) error {
 		return nil // who is in no channel has no turns
 	}
 	next := *d.team
-	next.Floor, next.guests = *again(&d.team.Floor), nil
+	next.Floor, next.guests, next.asks = *again(&d.team.Floor), nil, nil
 	d.team = &next
 	decide := func(in turn.Input) error {
 		first := len(d.changes)

@@ -113,8 +113,57 @@ func (t *Team) applyTurn(ch turn.Change) {
 		return c != nil && c.Head.Aside.Agent != ""
 	}
 	moved := asked() || len(ch.Body.Left) > 0 || slices.ContainsFunc(ch.Body.Seats, func(s turn.Seat) bool { return s.Gone })
+	before := t.concerns(ch.Channel)
 	if t.Floor.Apply(ch); moved || asked() {
 		t.guests = nil
+	}
+	if t.asks == nil || ch.Channel == "" {
+		return
+	}
+	after := t.concerns(ch.Channel)
+	for _, name := range before {
+		if !slices.Contains(after, name) {
+			t.asksNothing(name, ch.Channel)
+		}
+	}
+	for _, name := range after {
+		if !slices.Contains(before, name) {
+			t.asksOf(name, ch.Channel)
+		}
+	}
+}
+
+// asking lists the channels that can have something for an agent to do now, by name. Of a thousand that
+// it is in these are the few in which it has the turn, or answers a person: whatever is looked for over
+// all its channels is looked for in them.
+func (t *Team) asking(agent turn.AgentID) []turn.ChannelID {
+	if t.asks == nil {
+		t.asks = map[turn.AgentID][]turn.ChannelID{}
+		for id := range t.Floor.Channels {
+			for _, name := range t.concerns(id) {
+				t.asksOf(name, id)
+			}
+		}
+	}
+	return t.asks[agent]
+}
+
+func (t *Team) concerns(id turn.ChannelID) []turn.AgentID {
+	if c := t.Floor.Channels[id]; c != nil {
+		return c.Concerns(nil)
+	}
+	return nil
+}
+
+func (t *Team) asksOf(name turn.AgentID, id turn.ChannelID) {
+	if at, found := slices.BinarySearch(t.asks[name], id); !found {
+		t.asks[name] = slices.Insert(t.asks[name], at, id)
+	}
+}
+
+func (t *Team) asksNothing(name turn.AgentID, id turn.ChannelID) {
+	if at, found := slices.BinarySearch(t.asks[name], id); found {
+		t.asks[name] = slices.Delete(t.asks[name], at, at+1)
 	}
 }
 
@@ -134,12 +183,8 @@ func (t *Team) TalkTodo(agent string, at time.Time) []turn.Todo {
 	if a := t.Agents[agent]; a != nil && a.Session.Leads() {
 		todo = t.leadTodo(agent)
 	}
-	for _, id := range t.Circle(agent) {
-		for _, one := range t.ChannelTodo(id, at) {
-			if one.Token.Agent == turn.AgentID(agent) {
-				todo = append(todo, one)
-			}
-		}
+	for _, id := range t.asking(turn.AgentID(agent)) {
+		todo = append(todo, t.Floor.TodoOf(id, turn.AgentID(agent), t.turnNow(at))...)
 	}
 	slices.SortStableFunc(todo, func(a, b turn.Todo) int {
 		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), t.givenAt(a).Compare(t.givenAt(b)))

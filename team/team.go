@@ -53,7 +53,8 @@ type Team struct {
 
 	Book question.Book `json:"book,omitzero"` // what agents ask, and what stands for the next time
 
-	guests map[string][]string // channels by agent; found out when it is asked for (outside)
+	guests map[string][]string               // channels by agent; found out when it is asked for (outside)
+	asks   map[turn.AgentID][]turn.ChannelID // the same (asking)
 
 	// Render gives the identity of the bytes that a projection is written as, so that it is
 	// in the journal before the file is on disk (X3). It must be pure. Nil: no identities.
@@ -163,6 +164,7 @@ func (t *Team) Copy() *Team {
 	c.Agents = make(map[string]*Agent, len(t.Agents))
 	for name, a := range t.Agents {
 		agent := *a
+		agent.Sums = slices.Clip(a.Sums) // setControl writes behind them
 		c.Agents[name] = &agent
 	}
 	c.Runs = nil
@@ -170,7 +172,7 @@ func (t *Team) Copy() *Team {
 		put(&c.Runs, id, copyRun(r))
 	}
 	c.Notes, c.Archive, c.Bench.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Bench.Sessions)
-	c.Floor, c.Circles, c.guests = *again(&t.Floor), maps.Clone(t.Circles), nil
+	c.Floor, c.Circles, c.guests, c.asks = *again(&t.Floor), maps.Clone(t.Circles), nil, nil
 	c.Crew.Docs = maps.Clone(t.Crew.Docs)
 	c.Folders = maps.Clone(t.Folders) // each is replaced whole
 	return &c

@@ -106,6 +106,7 @@ func (b *words) heard(w *world, key, session string) {
 
 // errandsOfChannels begins what agents are to be told and were not.
 func (w *world) errandsOfChannels() {
+	w.leavesOutNothing()
 	for _, name := range w.team.Names() {
 		is := w.team.Floor.Agents[turn.AgentID(name)]
 		_, configured := w.conf.Agents[name]
@@ -126,6 +127,30 @@ func (w *world) errandsOfChannels() {
 			case w.takes(name, todo):
 				w.once(todo.Key, func() { w.write(name, todo) })
 			}
+		}
+	}
+}
+
+// leavesOutNothing looks through all channels: what any of them asks of an agent is among what it is to be told.
+func (w *world) leavesOutNothing() {
+	asked := map[string][]string{}
+	for _, id := range w.team.ChannelIDs() {
+		for _, todo := range w.team.ChannelTodo(id, w.at) {
+			asked[string(todo.Token.Agent)] = append(asked[string(todo.Token.Agent)], todo.Key)
+		}
+	}
+	for name := range w.team.Floor.Agents {
+		var told []string
+		for _, todo := range w.team.TalkTodo(string(name), w.at) {
+			if todo.Token.Channel != "" {
+				told = append(told, todo.Key)
+			}
+		}
+		want := asked[string(name)]
+		slices.Sort(told)
+		slices.Sort(want)
+		if !slices.Equal(told, want) {
+			w.t.Fatalf("%s is to be told %q, and its channels ask %q of it", name, told, want)
 		}
 	}
 }

@@ -362,6 +362,9 @@ func cut(s string) string {
 }
 
 func sorted[K ~string, V any](m map[K]V) []K {
+	if len(m) == 0 {
+		return nil
+	}
 	keys := make([]K, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

@@ -1,8 +1,8 @@
 package turn
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -48,12 +48,44 @@ func (f *Floor) Todo(id ChannelID, now Now) []Todo {
 	if c == nil {
 		return nil
 	}
+	return c.todo(f, id, sorted(c.busy), now)
+}
+
+// TodoOf is what Todo has for one agent.
+func (f *Floor) TodoOf(id ChannelID, agent AgentID, now Now) []Todo {
+	c := f.Channels[id]
+	switch {
+	case c == nil:
+		return nil
+	case c.busy[agent]:
+		return slices.DeleteFunc(c.todo(f, id, []AgentID{agent}, now), func(t Todo) bool { return t.Token.Agent != agent })
+	case c.Head.Holder == agent, c.Head.Aside.Agent == agent:
+		return slices.DeleteFunc(c.todo(f, id, nil, now), func(t Todo) bool { return t.Token.Agent != agent })
+	default:
+		return nil
+	}
+}
+
+// Concerns adds those whom Todo can name as the channel is: nobody else has anything to do in it.
+func (c *Channel) Concerns(names []AgentID) []AgentID {
+	for _, name := range [...]AgentID{c.Head.Holder, c.Head.Aside.Agent} {
+		if name != "" && !c.busy[name] && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for name := range c.busy {
+		names = append(names, name)
+	}
+	return names
+}
+
+func (c *Channel) todo(f *Floor, id ChannelID, busy []AgentID, now Now) []Todo {
 	var stop, apart []Todo
-	for _, name := range sorted(c.busy) {
+	for _, name := range busy {
 		s := c.Seats[name]
 		token := Token{Channel: id, Agent: name}
 		if s.Stop != 0 && f.Agents[name] != nil && f.Agents[name].Connected {
-			stop = append(stop, Todo{Key: fmt.Sprintf("%s/%s/%s/%d", StopWork, id, name, s.Stop), Do: StopWork, Token: token, N: s.Stop})
+			stop = append(stop, tell(StopWork, token, s.Stop))
 		}
 		for _, a := range s.Apart {
 			if !a.Told && !now.Held && len(s.Ahead) < aheadMax {
@@ -67,7 +99,8 @@ func (f *Floor) Todo(id ChannelID, now Now) []Todo {
 }
 
 func tell(do Errand, token Token, n uint64) Todo {
-	return Todo{Key: fmt.Sprintf("%s/%s/%s/%d", do, token.Channel, token.Agent, n), Do: do, Token: token, N: n}
+	key := string(do) + "/" + string(token.Channel) + "/" + string(token.Agent) + "/" + strconv.FormatUint(n, 10)
+	return Todo{Key: key, Do: do, Token: token, N: n}
 }
 
 func (c *Channel) todoAside(f *Floor, id ChannelID) []Todo {
@@ -87,7 +120,9 @@ func (c *Channel) todoHolder(f *Floor, id ChannelID) []Todo {
 	}
 	token := Token{Channel: id, Agent: h.Holder, Turn: h.Turn}
 	if !h.Lease.Told {
-		return []Todo{{Key: fmt.Sprintf("%s/%s/%s/%d", TellTurn, id, h.Holder, h.Turn), Do: TellTurn, Token: token, N: h.Turn, Given: c.given(s)}}
+		todo := tell(TellTurn, token, h.Turn)
+		todo.Given = c.given(s)
+		return []Todo{todo}
 	}
 	var todo []Todo
 	if h.Lease.GoOn != 0 {
