@@ -150,7 +150,11 @@ func (b *books) forget(page *book, n int) {
 		page.bytes -= len(said.Text)
 		b.bytes -= len(said.Text)
 	}
-	page.newest = slices.Delete(page.newest, 0, n)
+	clear(page.newest[:n])        // the texts go at once,
+	page.newest = page.newest[n:] // their places when the list next grows: it is not moved up for each
+	if len(page.newest) == 0 {
+		page.newest = nil
+	}
 }
 
 // begin says up to where the past goes that is to be read; it runs in the loop, whose head this is.
