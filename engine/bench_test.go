@@ -156,7 +156,8 @@ func benchCommands(b *testing.B, callers int, disk time.Duration) {
 	rates, shares := map[int64][]float64{}, map[int64][]float64{}
 	var bares []time.Duration
 	var ratios []float64
-	perRound := max(4, 256/callers)
+	perRound, given := max(4, 256/callers), 0
+	was := spentSoFar(b)
 	for n := 0; b.Loop(); n++ {
 		for turn := range 2 { // who is first changes, too: the machine has other work
 			yields := int64((n + turn) % 2 * fillRounds)
@@ -167,11 +168,13 @@ func benchCommands(b *testing.B, callers int, disk time.Duration) {
 			appends := appended.Appends()
 			began := time.Now()
 			everybody(b, e, callers, perRound)
+			given += callers * perRound
 			rates[yields] = append(rates[yields], float64(callers*perRound)/time.Since(began).Seconds())
 			shares[yields] = append(shares[yields], float64(callers*perRound)/float64(appended.Appends()-appends))
 		}
 		ratios = append(ratios, rates[fillRounds][n]/rates[0][n])
 	}
+	was.report(b, given, "command")
 	sync := median(bares)
 	with := median(rates[fillRounds])
 	b.ReportMetric(with, "commands/s")

@@ -17,24 +17,26 @@ const (
 	teamEntity   = "team/team"
 )
 
-// recordsOf puts changes into the journal's form. The error is for what no journal takes.
-func recordsOf(changes []team.Change) ([]journal.Change, error) {
-	records := make([]journal.Change, 0, len(changes))
-	for _, ch := range changes {
-		data, err := json.Marshal(ch.Body)
+// appendRecords adds changes in the journal's form. The error is for what no journal takes; nothing
+// is added then.
+func appendRecords(records []journal.Change, changes []team.Change) ([]journal.Change, error) {
+	from := len(records)
+	for i := range changes {
+		ch := &changes[i]
+		data, err := json.Marshal(&ch.Body)
 		if err != nil {
-			return nil, fmt.Errorf("a change of %s cannot be written: %w", ch.Entity, err)
+			return records[:from], fmt.Errorf("a change of %s cannot be written: %w", ch.Entity, err)
 		}
 		records = append(records, journal.Change{
 			Time: ch.At, Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, From: ch.From, To: ch.To,
 			Trigger: ch.Trigger, Actor: journal.Actor(ch.Actor), Data: data,
 		})
 	}
-	for rest := records; len(rest) > 0; {
+	for rest := records[from:]; len(rest) > 0; {
 		part := rest[:min(len(rest), journal.BatchChangesMax)]
 		rest = rest[len(part):]
 		if err := journal.CheckLimits(part, nil); err != nil {
-			return nil, fmt.Errorf("this cannot be kept, so it was not done: %w", err)
+			return records[:from], fmt.Errorf("this cannot be kept, so it was not done: %w", err)
 		}
 	}
 	return records, nil

@@ -69,6 +69,8 @@ type Engine struct {
 	touched  team.Touched // whom changes were about, of which nothing has followed yet
 	head     uint64
 	versions map[string]uint64
+	batch    []request     // these two are room that the last batch had,
+	changes  []team.Change // for the next
 	clock    clock
 	unsaved  int // changes since the last snapshot
 	warned   map[string]bool
@@ -157,6 +159,7 @@ func (m *member) begun(session, key string) bool {
 const (
 	tableMax      = 256    // events that wait; then callers do
 	batchMax      = 256    // events that share a sync; with 1,000 changes a batch is cut, as the journal asks
+	changesKept   = 4096   // changes whose room the next batch takes over: more are rare, and would be held for ever
 	snapshotEvery = 20_000 // changes; a start reads no more than these
 	fillRounds    = 128    // yields after a batch, at most; see letFill
 	fillShare     = 4      // and no longer than this part of what the last append took

@@ -15,7 +15,7 @@ func (e *Engine) errandsOf(name string) {
 	if a == nil || m == nil || e.holding {
 		return
 	}
-	for _, todo := range e.team.Todo(a) {
+	for todo := range e.team.Todo(a) {
 		if todo.Do == team.WriteFile {
 			e.writeFile(m, a)
 			continue

@@ -242,7 +242,7 @@ func (e *Engine) fileDue(m *member, a *team.Agent) bool {
 	file := e.team.File(a)
 	if a.Control.State != control.Foreign {
 		want := stateOf(file)
-		return !file.Stamp.IsZero() && (m.unsure || m.disk != interop.SumOf(want.Render()) && !saysAlready(m, want))
+		return !file.Stamp.IsZero() && (m.unsure || m.disk != want.Sum() && !saysAlready(m, want))
 	}
 	// A foreign loop's file is its own; only our commands are put into it.
 	if a.Control.Wish.N == 0 {

@@ -60,21 +60,24 @@ func (e *Engine) loop(ctx context.Context) error {
 				return err
 			}
 			e.letFill(batch)
+			clear(batch) // the next one has its place
 		}
 	}
 }
 
 // gather takes what else lies on the table: it shares the sync.
 func (e *Engine) gather(first request) []request {
-	batch := []request{first}
+	batch := append(e.batch[:0], first)
 	for len(batch) < batchMax {
 		select {
 		case next := <-e.table:
 			batch = append(batch, next)
+			continue
 		default:
-			return batch
 		}
+		break
 	}
+	e.batch = batch
 	return batch
 }
 
@@ -133,7 +136,7 @@ func (e *Engine) lastOrders(ctx context.Context) error {
 
 // step decides a batch, makes it durable, and only then lets anybody know.
 func (e *Engine) step(ctx context.Context, batch []request) error {
-	var made draft
+	made := draft{changes: e.changes[:0], room: len(batch)}
 	answers := make([]answer, len(batch))
 	touched := map[string]bool{}
 	for i, req := range batch {
@@ -185,6 +188,10 @@ func (e *Engine) step(ctx context.Context, batch []request) error {
 		}
 	}
 	e.announce(&made, touched)
+	clear(made.changes)
+	if e.changes = made.changes; cap(e.changes) > changesKept {
+		e.changes = nil
+	}
 	return nil
 }
 
@@ -260,8 +267,10 @@ func (e *Engine) decide(ev team.Event, made *draft) error {
 	if err != nil {
 		return err
 	}
-	records, err := recordsOf(changes)
-	if err != nil {
+	if made.records == nil {
+		made.records = make([]journal.Change, 0, max(made.room, len(changes)))
+	}
+	if made.records, err = appendRecords(made.records, changes); err != nil {
 		return err
 	}
 	for _, ch := range changes {
@@ -271,7 +280,6 @@ func (e *Engine) decide(ev team.Event, made *draft) error {
 		}
 	}
 	made.changes = append(made.changes, changes...)
-	made.records = append(made.records, records...)
 	made.ends = append(made.ends, len(made.records))
 	return nil
 }
@@ -291,8 +299,11 @@ var warnings = map[control.Event]string{
 // warn says it once a start for each agent.
 func (e *Engine) warn(ch team.Change) {
 	text, known := warnings[control.Event(ch.Trigger)]
+	if !known || ch.Machine != "control" { // a step may fail for good, too
+		return
+	}
 	key := ch.Entity + " " + ch.Trigger
-	if !known || ch.Machine != "control" || e.warned[key] { // a step may fail for good, too
+	if e.warned[key] {
 		return
 	}
 	e.warned[key] = true
@@ -318,4 +329,5 @@ type draft struct {
 	changes []team.Change
 	records []journal.Change
 	ends    []int // after so many records an event is whole
+	room    int   // records that are expected; watchers keep them, so that each batch has its own
 }

@@ -189,7 +189,7 @@ func TestHoldOfThousands(t *testing.T) {
 		for len(changes) > 0 {
 			part := changes[:min(500, len(changes))]
 			changes = changes[len(part):]
-			records, err := recordsOf(part)
+			records, err := appendRecords(nil, part)
 			if err == nil {
 				_, err = b.slate.Append(t.Context(), records)
 			}

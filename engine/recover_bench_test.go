@@ -104,7 +104,7 @@ func live(b *testing.B, j journal.Journal, changes int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		records, err := recordsOf(made)
+		records, err := appendRecords(nil, made)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
@@ -138,4 +137,4 @@ func changeOf(rec journal.Change) (team.Change, error) {
 }
 
 // renderSum is the identity of the bytes that a projection is written as.
-func renderSum(f control.File) string { return string(interop.SumOf(stateOf(f).Render())) }
+func renderSum(f control.File) string { return string(stateOf(f).Sum()) }

@@ -161,7 +161,7 @@ func (b *bubble) slateDriver(agent, driver string) {
 	a := b.replayed().Agents[agent]
 	settings := a.Settings
 	settings.Driver = driver
-	records, err := recordsOf([]team.Change{{
+	records, err := appendRecords(nil, []team.Change{{
 		Machine: "team", Entity: "agent/" + agent, Row: "E3", From: "configured", To: "configured", Trigger: "agent_configured",
 		At: time.Now(), Actor: byRecovery, Body: team.Body{Agent: &team.AgentSet{Settings: settings}},
 	}})

@@ -169,10 +169,12 @@ func BenchmarkHandOff(b *testing.B) {
 				bare := syncer(b)
 				r.handOff(0)
 				var hands, bares []time.Duration
+				was := spentSoFar(b)
 				for n := 0; b.Loop(); n++ {
 					bares = append(bares, bare())
 					hands = append(hands, r.handOff(n*7%channels))
 				}
+				was.report(b, len(hands), "hand-off")
 				sync := median(bares)
 				slices.Sort(hands)
 				b.ReportMetric(float64(median(hands).Microseconds()), "µs/hand-off")
@@ -194,7 +196,9 @@ func BenchmarkTurnsAtOnce(b *testing.B) {
 	bare := syncer(b)
 	var rates, alone []float64
 	var bares []time.Duration
+	was, made := spentSoFar(b), 0
 	for b.Loop() {
+		made += 20 + channels*each
 		for range 10 {
 			bares = append(bares, bare())
 		}
@@ -211,6 +215,7 @@ func BenchmarkTurnsAtOnce(b *testing.B) {
 		})
 		rates = append(rates, channels*each/time.Since(began).Seconds())
 	}
+	was.report(b, made, "hand-off")
 	b.ReportMetric(median(rates), "hand-offs/s")
 	b.ReportMetric(median(alone), "alone/s")
 	b.ReportMetric(median(rates)/median(alone), "all/alone")
@@ -269,7 +274,7 @@ func BenchmarkPage(b *testing.B) {
 			})
 			n++
 		}
-		records, err := recordsOf(batch)
+		records, err := appendRecords(nil, batch)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -232,42 +232,41 @@ func malformed(b []byte, at int64, fault string) *Malformed {
 // are not empty, then the unknown ones in theirs, indented by two spaces, without HTML
 // escaping and without a newline at the end (as the seed's json.dump). desired_state is
 // always there.
-func (s AgentState) Render() []byte {
-	var out bytes.Buffer
-	out.WriteString("{\n  \"" + fieldDesired + "\": ")
-	out.Write(quoted(s.DesiredState))
-	for _, name := range []string{fieldCurrent, fieldTimestamp, fieldSetBy, fieldNote} {
+func (s AgentState) Render() []byte { return s.appendTo(nil) }
+
+func (s AgentState) appendTo(out []byte) []byte {
+	out = append(out, "{\n  \""+fieldDesired+"\": "...)
+	out = appendQuoted(out, s.DesiredState)
+	for _, name := range [...]string{fieldCurrent, fieldTimestamp, fieldSetBy, fieldNote} {
 		if text := *s.known(name); text != "" {
-			out.WriteString(",\n  \"" + name + "\": ")
-			out.Write(quoted(text))
+			out = append(append(append(out, ",\n  \""...), name...), "\": "...)
+			out = appendQuoted(out, text)
 		}
 	}
 	for _, f := range s.Extra {
 		if known := s.known(f.Name); known != nil && (*known != "" || f.Name == fieldDesired) {
 			continue // it was set since; two of one name would be read as either
 		}
-		out.WriteString(",\n  ")
-		out.Write(quoted(f.Name))
-		out.WriteString(": ")
-		out.Write(f.Raw)
+		out = appendQuoted(append(out, ",\n  "...), f.Name)
+		out = append(append(out, ": "...), f.Raw...)
 	}
-	out.WriteString("\n}")
-	return out.Bytes()
+	return append(out, "\n}"...)
 }
 
-// quoted is a JSON string without HTML escaping.
-func quoted(text string) []byte {
+func quoted(text string) []byte { return appendQuoted(nil, text) }
+
+// appendQuoted adds a JSON string without HTML escaping.
+func appendQuoted(out []byte, text string) []byte {
 	if plain(text) { // nearly all are
-		out := make([]byte, 0, len(text)+2)
 		return append(append(append(out, '"'), text...), '"')
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
+	var quoted bytes.Buffer
+	enc := json.NewEncoder(&quoted)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(text); err != nil {
 		panic(fmt.Sprintf("interop: a string does not encode: %v", err))
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	return append(out, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
 }
 
 // plain says whether a text stands in JSON as it is.
@@ -333,5 +332,13 @@ type Sum string
 // SumOf is the Sum of these bytes.
 func SumOf(b []byte) Sum {
 	full := sha256.Sum256(b)
-	return Sum(hex.EncodeToString(full[:8]))
+	var digits [16]byte
+	hex.Encode(digits[:], full[:8])
+	return Sum(digits[:])
+}
+
+// Sum is that of what Render gives; the bytes themselves are kept by nobody.
+func (s AgentState) Sum() Sum {
+	var room [512]byte // more than nearly all files have
+	return SumOf(s.appendTo(room[:0]))
 }

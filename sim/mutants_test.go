@@ -93,7 +93,7 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "what somebody else wrote counts as kept before the append",
-		file:   "engine/loop.go", old: "	var made draft\n	answers := make([]answer, len(batch))\n", new: "	var made draft\n	for _, req := range batch {\n		if req.seen != nil && e.opts.Files != nil {\n			e.opts.Files.Took(*req.seen)\n		}\n	}\n	answers := make([]answer, len(batch))\n",
+		file:   "engine/loop.go", old: "	made := draft{changes: e.changes[:0], room: len(batch)}\n	answers := make([]answer, len(batch))\n", new: "	made := draft{changes: e.changes[:0], room: len(batch)}\n	for _, req := range batch {\n		if req.seen != nil && e.opts.Files != nil {\n			e.opts.Files.Took(*req.seen)\n		}\n	}\n	answers := make([]answer, len(batch))\n",
 	},
 	{
 		breaks: "every file is taken for one of ours, and written over",

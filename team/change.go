@@ -234,12 +234,9 @@ func (a *Agent) setControl(set *ControlSet) {
 		a.Seen = set.Seen
 	}
 	a.remember(set.Swapped)
-	if set.Sum == "" {
-		return
-	}
-	a.Sums = append(a.Sums[:len(a.Sums):len(a.Sums)], set.Sum)
-	if len(a.Sums) > sumsMax {
-		a.Sums = a.Sums[len(a.Sums)-sumsMax:]
+	if set.Sum != "" {
+		a.Sums = append(a.Sums, set.Sum) // what a copy of the agent sees of it is never written over
+		a.Sums = a.Sums[max(0, len(a.Sums)-sumsMax):]
 	}
 }
 

@@ -201,7 +201,7 @@ func (d *draft) control(a *Agent, in control.Input) error {
 			set.Sum = d.team.Render(next.File(d.team.Hold.On))
 		}
 		d.add("control/"+a.Name, "control", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), Body{Control: set})
-		a.setControl(set)
+		a.Control.Apply(ch) // identities of files decide nothing
 		if ch.Open != "" {
 			if err := d.openOrWait(a, ch.Open); err != nil {
 				return err

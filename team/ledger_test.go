@@ -251,7 +251,7 @@ func (l *ledger) check(w *world) {
 		if len(a.Sums) > 16 || len(a.Past) > 20 {
 			w.t.Fatalf("%s keeps %d identities and %d sessions", name, len(a.Sums), len(a.Past))
 		}
-		for _, todo := range w.team.Todo(a) {
+		for todo := range w.team.Todo(a) {
 			if keys[todo.Key] {
 				w.t.Fatalf("two errands are called %s", todo.Key)
 			}

@@ -3,6 +3,7 @@ package team
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -93,7 +94,7 @@ func TestLimitOfTheSession(t *testing.T) {
 		t.Errorf("it goes on: %+v", s)
 	}
 	want := []Todo{{Key: "end/ada-1/false", Do: EndSession, Agent: "ada", Session: *c.Agents["ada"].Session}}
-	if diff := cmp.Diff(want, c.Todo(c.Agents["ada"])[:1]); diff != "" {
+	if diff := cmp.Diff(want, slices.Collect(c.Todo(c.Agents["ada"]))[:1]); diff != "" {
 		t.Error(diff)
 	}
 	c.ends("ada", control.OK)

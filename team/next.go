@@ -144,7 +144,7 @@ func (x *Touched) touchOwner(s *Session) {
 func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	x.spread(t)
 	actor := Actor{Kind: "engine", ID: "team"}
-	for _, id := range slices.Sorted(maps.Keys(x.runs)) {
+	for _, id := range sorted(x.runs) {
 		if agent, what := t.nextOfRun(id, at); what != nil {
 			ev := Event{At: at, Actor: actor, Agent: agent, What: what}
 			if _, seat := what.(seatDue); !seat {
@@ -156,7 +156,7 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	if x.held && t.parkedByHold() {
 		return Event{At: at, Actor: actor, What: turn.Released{}}, true
 	}
-	for _, name := range slices.Sorted(maps.Keys(x.agents)) {
+	for _, name := range sorted(x.agents) {
 		a := t.Agents[name]
 		if a == nil {
 			continue
@@ -183,6 +183,14 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	}
 	*x = Touched{}
 	return Event{}, false
+}
+
+// sorted gives the names of a set in order.
+func sorted(set map[string]bool) []string {
+	if len(set) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(set))
 }
 
 // parkedByHold says whether a channel waits for the end of a hold that is over.

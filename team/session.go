@@ -148,6 +148,9 @@ func (t *Team) sessionLimit(a *Agent) time.Duration {
 
 // OverLimit names a limit of the day that is used up, or nothing.
 func (t *Team) OverLimit(a *Agent, at time.Time) string {
+	if !a.Settings.Limits.ofDay() && !t.Limits.ofDay() {
+		return "" // as for most, and asked of each event
+	}
 	day := dayOf(at)
 	if name := a.Settings.Limits.over(a.Usage.on(day)); name != "" {
 		return name + " of " + a.Name
@@ -157,6 +160,8 @@ func (t *Team) OverLimit(a *Agent, at time.Time) string {
 	}
 	return ""
 }
+
+func (l Limits) ofDay() bool { return l.TokensPerDay > 0 || l.CostPerDayUSD > 0 }
 
 func (l Limits) over(u Usage) string {
 	if tokens := u.InputTokens + u.OutputTokens; l.TokensPerDay > 0 && tokens >= l.TokensPerDay {

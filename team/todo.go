@@ -2,6 +2,7 @@ package team
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,8 @@ const (
 )
 
 // Todo is an errand that the team's state asks for. The same state gives the same key;
-// doing it twice does nothing more.
+// doing it twice does nothing more. That of a file is the same for ever: it is to say what
+// is true when it is written.
 type Todo struct {
 	Key     string
 	Do      Errand
@@ -42,18 +44,23 @@ type Todo struct {
 
 // Todo reads an agent's errands off its state. It is asked again after every change, and
 // after a crash: nothing has to be remembered.
-func (t *Team) Todo(a *Agent) []Todo {
-	var todo []Todo
-	if s := a.Session; s != nil && s.Phase == Opened {
-		todo = append(todo, Todo{Key: "start/" + s.ID, Do: StartSession, Agent: a.Name, Session: *s})
+func (t *Team) Todo(a *Agent) iter.Seq[Todo] {
+	return func(yield func(Todo) bool) {
+		switch s := a.Session; {
+		case s == nil:
+		case s.Phase == Opened:
+			if !yield(Todo{Key: "start/" + s.ID, Do: StartSession, Agent: a.Name, Session: *s}) {
+				return
+			}
+		case s.Phase == Running && s.Ending != "":
+			if !yield(Todo{Key: "end/" + s.ID + "/" + strconv.FormatBool(s.Now), Do: EndSession, Agent: a.Name, Session: *s}) {
+				return
+			}
+		}
+		if !a.Control.Stamp.IsZero() && a.Control.State != control.Absent {
+			yield(Todo{Key: "file/" + a.Name, Do: WriteFile, Agent: a.Name})
+		}
 	}
-	if s := a.Session; s != nil && s.Phase == Running && s.Ending != "" {
-		todo = append(todo, Todo{Key: "end/" + s.ID + "/" + strconv.FormatBool(s.Now), Do: EndSession, Agent: a.Name, Session: *s})
-	}
-	if !a.Control.Stamp.IsZero() && a.Control.State != control.Absent {
-		todo = append(todo, Todo{Key: "file/" + a.Name + "/" + a.Control.Stamp.Format(time.RFC3339Nano), Do: WriteFile, Agent: a.Name})
-	}
-	return todo
 }
 
 // MayStart is asked last, when everything is ready and the next thing is the process

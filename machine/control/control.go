@@ -199,16 +199,17 @@ func (c *Control) Decide(in Input, now Now) ([]Change, error) {
 		return nil, err
 	}
 	var changes []Change
-	for _, event := range events {
+	for i, event := range events {
+		if i > 0 { // it is judged on what the one before it made
+			next := *c
+			next.Apply(changes[i-1])
+			c = &next
+		}
 		change, err := c.take(event, in, now)
 		if err != nil {
 			return nil, err
 		}
 		changes = append(changes, change)
-		// A second event of the same input is judged on what the first one made.
-		next := *c
-		next.Apply(change)
-		c = &next
 	}
 	return changes, nil
 }

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
+	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// still is an engine that has recovered and whose loop is this benchmark's: nobody waits, nobody is
+// woken, and what it appends goes nowhere, so that only what the loop itself does is counted.
+func still(b *testing.B, yaml string, channels []config.Channel) *Engine {
+	b.Helper()
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	conf, err := config.Load(dir, os.LookupEnv)
+	if err != nil {
+		b.Fatal(err)
+	}
+	conf.Channels = channels
+	ctx := context.Background()
+	j, err := sqlite.Open(ctx, filepath.Join(dir, "journal.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	files, err := interop.WatchStateFiles(log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	to := &nowhere{Journal: j}
+	e, err := Open(ctx, Options{
+		Name: "bench", Config: conf, Journal: to, Files: files, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
+		Host:    &Holders{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
+		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := e.recover(ctx); err != nil {
+		b.Fatal(err)
+	}
+	for _, m := range e.members {
+		m.crowded = true // the files are not what this measures
+	}
+	to.last = e.head
+	b.Cleanup(func() {
+		e.shutdown(nil)
+		_ = files.Close()
+		_ = j.Close()
+	})
+	return e
+}
+
+// nowhere takes every append, once last is set.
+type nowhere struct {
+	journal.Journal
+	last uint64
+}
+
+func (n *nowhere) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
+	if n.last == 0 {
+		return n.Journal.Append(ctx, batch, expect...)
+	}
+	n.last += uint64(len(batch))
+	return n.last, nil
+}
+
+func (n *nowhere) SaveSnapshot(context.Context, journal.Snapshot) error { return nil }
+
+// BenchmarkLoop measures what a full batch costs the loop's processor, the journal and whoever waits
+// apart: the fastest of its rounds, since whatever else the machine does makes one slower, never faster.
+func BenchmarkLoop(b *testing.B) {
+	b.Run("commands", func(b *testing.B) {
+		var yaml strings.Builder
+		yaml.WriteString("version: 1\nagents:\n")
+		for n := range batchMax {
+			fmt.Fprintf(&yaml, "  a%d: {driver: exec, command: [\"true\"], workspace: a%d}\n", n, n)
+		}
+		e := still(b, yaml.String(), nil)
+		benchLoop(b, e, "command", func(n int) *team.Event { return e.command(human, fmt.Sprintf("a%d", n), "pause", "") })
+	})
+	b.Run("hand-offs", func(b *testing.B) {
+		var yaml strings.Builder
+		yaml.WriteString("version: 1\nturnConfig: {defaultTimeoutSeconds: 600}\nagents:\n")
+		for n := range 100 {
+			fmt.Fprintf(&yaml, "  a%d: {driver: exec, loop: foreign, workspace: a%d}\n", n, n)
+		}
+		channels := make([]config.Channel, 0, batchMax)
+		for c := range batchMax {
+			names := []string{fmt.Sprintf("a%d", 3*c%100), fmt.Sprintf("a%d", (3*c+1)%100), fmt.Sprintf("a%d", (3*c+2)%100)}
+			channels = append(channels, config.Channel{Name: channelName(c), Agents: names, HumanInterruptMode: config.Inject, WaitTimeout: time.Minute})
+		}
+		e := still(b, yaml.String(), channels)
+		tell := func(ev *team.Event) {
+			if err := e.step(context.Background(), []request{{event: ev}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for n := range 100 {
+			tell(eventBy(human, "", turn.AgentConnected{Agent: turn.AgentID(fmt.Sprintf("a%d", n))}))
+		}
+		for c := range batchMax {
+			tell(eventBy(human, "", turn.HumanSpoke{Channel: turn.ChannelID(channelName(c)), By: "ada", Mode: turn.ByQueue, Bytes: 2}))
+		}
+		benchLoop(b, e, "hand-off", func(n int) *team.Event {
+			head := e.team.Floor.Channels[turn.ChannelID(channelName(n))].Head
+			if head.Holder == "" {
+				b.Fatal("nobody has the turn in ", channelName(n), head.Parked)
+			}
+			return eventBy(team.Actor{Kind: "agent", ID: string(head.Holder)}, "", turn.Said{
+				Token: turn.Token{Channel: turn.ChannelID(channelName(n)), Agent: head.Holder, Turn: head.Turn}, Bytes: 8, Complete: true,
+			})
+		})
+	})
+}
+
+func benchLoop(b *testing.B, e *Engine, what string, next func(n int) *team.Event) {
+	fastest, batch := time.Duration(0), make([]request, batchMax)
+	was, head := spentSoFar(b), e.head
+	for b.Loop() {
+		for n := range batch {
+			batch[n] = request{event: next(n)}
+		}
+		began, before := time.Now(), e.head
+		e.untilDue()
+		if err := e.step(context.Background(), batch); err != nil {
+			b.Fatal(err)
+		}
+		if took := time.Since(began); fastest == 0 || took < fastest {
+			fastest = took
+		}
+		if e.head < before+batchMax {
+			b.Fatalf("%d of %d events changed something", e.head-before, batchMax)
+		}
+	}
+	was.report(b, b.N*batchMax, what)
+	b.ReportMetric(float64(fastest.Nanoseconds())/1000/batchMax, "best-µs/"+what)
+	b.ReportMetric(float64(e.head-head)/float64(b.N*batchMax), "changes/"+what)
+	b.ReportMetric(0, "ns/op")
+}
