@@ -122,7 +122,15 @@ func TestDocumentFilesWriteOverNothingForeign(t *testing.T) {
 	if err := p.write("a", "{three}", found.Sum); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(filepath.Join(p.dir, "a.json")); err != nil || info.Mode().Perm() != 0o644 || p.read("a.json") != "{three}" {
+	plain := filepath.Join(t.TempDir(), "plain") // as whoever runs this makes files for others to read
+	if err := os.WriteFile(plain, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.Stat(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(p.dir, "a.json")); err != nil || info.Mode() != want.Mode() || p.read("a.json") != "{three}" {
 		t.Errorf("%v %v %s", info, err, p.read("a.json"))
 	}
 	p.until("what was replaced is let go of", func(DocumentSight) bool { return p.names() == "[a.json]" })
