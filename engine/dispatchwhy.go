@@ -59,7 +59,7 @@ func (p *planner) work(a *team.Agent) (PlanStep, bool) {
 		}
 		for _, w := range f.Session.Due() {
 			if _, ended := f.Ends[w.Key()]; w.Agent == a.Name && !ended && p.team.WorkWaits(name, w.Key(), p.at) == "" {
-				return PlanStep{Do: DoStart, Session: nextSession(a), Kind: string(control.Work), Why: workWords(name, w)}, true
+				return p.next(a, control.Work, team.ForWork(name, w.Key()), workWords(name, w)), true
 			}
 		}
 	}

@@ -35,6 +35,8 @@ type PlanStep struct {
 	Kind    string `json:"kind,omitempty"`    // of a session that is started: session, cleanup, foreign
 	If      string `json:"if,omitempty"`      // only then; what that session comes to is not known before it is read
 	Why     string `json:"why"`
+
+	Talk *PlanTalk `json:"conversation,omitempty"` // of a session that starts or goes on; nil: its program has none
 }
 
 // Deed is what recovery can do with an agent.
@@ -101,7 +103,11 @@ func (s PlanStep) String() string {
 		DoAsk: "ask after " + s.Session + " until its holder answers", DoWait: "wait", DoRest: "leave at rest", DoLeave: "leave to its own loop",
 		DoWaitFor: "wait until " + s.Session + " is over", DoPutAside: "put " + s.Session + " aside",
 	}
-	return words[s.Do] + ": " + s.Why
+	text := words[s.Do] + ": " + s.Why
+	if s.Talk != nil {
+		text += "; it " + s.Talk.String()
+	}
+	return text
 }
 
 // sight is what was seen of one agent when the plan is made.
@@ -113,6 +119,7 @@ type sight struct {
 	pid     int
 	file    string // what lies in the file's place, in words
 	fileOK  bool
+	resumes *resumption // nil: it has no conversations to go on with
 }
 
 // planOf says what follows from what was found. before is the team as the journal told it,
@@ -120,7 +127,10 @@ type sight struct {
 // rehearsal both print what it gives.
 func planOf(before, after *team.Team, seen map[string]sight, rebooted bool, at time.Time) Plan {
 	plan := Plan{Rebooted: rebooted, Hold: after.Hold.On, Lines: []PlanLine{}}
-	scratch := &planner{team: after.Copy(), at: at}
+	scratch := &planner{team: after.Copy(), at: at, resumes: map[string]*resumption{}}
+	for name, s := range seen {
+		scratch.resumes[name] = s.resumes
+	}
 	for _, name := range after.Names() {
 		was, a := before.Agents[name], after.Agents[name]
 		s, looked := seen[name]
@@ -142,8 +152,9 @@ func planOf(before, after *team.Team, seen map[string]sight, rebooted bool, at t
 
 // planner plays what comes after the looking on a copy of the team.
 type planner struct {
-	team *team.Team
-	at   time.Time
+	team    *team.Team
+	at      time.Time
+	resumes map[string]*resumption // by agent
 }
 
 // tell has the copy decide; a refusal means that it is so already.
@@ -174,7 +185,7 @@ func (p *planner) steps(name string, s sight) []PlanStep {
 		}
 		return ask
 	case s.follows && s.found == Running:
-		return append([]PlanStep{{Do: DoAdopt, Session: id, Why: fmt.Sprintf("it outlived the daemon, as process %d", s.pid)}}, p.settle(name)...)
+		return append([]PlanStep{{Do: DoAdopt, Session: id, Why: fmt.Sprintf("it outlived the daemon, as process %d", s.pid), Talk: p.goesOn(p.team.Agents[name], &s.session)}}, p.settle(name)...)
 	case s.follows && s.found == Exited:
 		first := PlanStep{Do: DoTakeEnd, Session: id, Why: "it ended while nobody looked"}
 		return append([]PlanStep{first}, p.either(name, over)...)
@@ -204,6 +215,7 @@ func (p *planner) either(name string, over func(control.Outcome) team.SessionEnd
 	well, failed := play(control.OK), play(control.Failed)
 	if slices.EqualFunc(well, failed, func(a, b PlanStep) bool { return a.Do == b.Do && a.Session == b.Session }) {
 		for i := range well {
+			well[i].Talk = eitherTalk(well[i].Talk, failed[i].Talk)
 			if well[i].Why != failed[i].Why {
 				well[i].Why = "however it ended, " + was.Control.Current() + " is over"
 				if was.Session.Talks() {
@@ -218,6 +230,7 @@ func (p *planner) either(name string, over func(control.Outcome) team.SessionEnd
 	}
 	for i := range failed {
 		failed[i].If = ifFailed
+		failed[i].Talk = failed[i].Talk.ifCutOff()
 	}
 	return append(well, failed...)
 }
@@ -255,7 +268,7 @@ func (p *planner) settle(name string) []PlanStep {
 			} else if folder, w, is := team.WorkOf(s.For); is {
 				why = workWords(folder, w)
 			}
-			return append(steps, PlanStep{Do: DoStart, Session: s.ID, Kind: string(s.Kind), Why: why})
+			return append(steps, PlanStep{Do: DoStart, Session: s.ID, Kind: string(s.Kind), Why: why, Talk: p.takeUp(a, s)})
 		}
 		steps = append(steps, PlanStep{Do: DoWithdraw, Session: s.ID, Why: why})
 		if !p.tell(name, team.SessionEnded{Session: s.ID, Outcome: control.Withdrawn, Why: why}) {
@@ -279,7 +292,7 @@ func (p *planner) rest(a *team.Agent) PlanStep {
 	case a.Control.State == control.Foreign && !a.Control.Policy.Program:
 		return PlanStep{Do: DoLeave, Why: held + wishOf(a, p.at)}
 	case !retry.IsZero() && held == "":
-		return PlanStep{Do: DoWait, Why: fmt.Sprintf("%d failed in a row; the next try is at %s", a.Control.Failures, retry.UTC().Format(time.RFC3339))}
+		return PlanStep{Do: DoWait, Why: fmt.Sprintf("%d failed in a row; the next try is at %s", a.Control.Failures, retry.UTC().Format(time.RFC3339)), Talk: p.takeUp(a, &team.Session{Kind: control.Work, For: forControl})}
 	}
 	return PlanStep{Do: DoRest, Why: held + wishOf(a, p.at)}
 }
@@ -366,7 +379,7 @@ func (e *Engine) announcePlan(before *team.Team, found []adoption) {
 func (e *Engine) plan(before *team.Team, found []adoption) Plan {
 	seen := map[string]sight{}
 	for name, m := range e.members {
-		s := sight{}
+		s := sight{resumes: m.resumption()}
 		s.file, s.fileOK = m.sheet()
 		seen[name] = s
 	}

@@ -16,17 +16,21 @@ func (p *planner) talk(a *team.Agent) (PlanStep, bool) {
 		return PlanStep{}, false
 	}
 	if lead := &t.Crew.Lead; lead.Agent == a.Name && len(lead.Asks) > 0 && t.LeadWaits(p.at) == "" {
-		return PlanStep{Do: DoStart, Session: nextSession(a), Kind: string(control.Lead), Why: leadWords(turn.Errand(lead.Asks[0].Do))}, true
+		return p.next(a, control.Lead, team.ForLead, leadWords(turn.Errand(lead.Asks[0].Do))), true
 	}
 	for _, todo := range t.TalkTodo(a.Name, p.at) {
 		if todo.Do != turn.StopWork {
-			return PlanStep{Do: DoStart, Session: nextSession(a), Kind: string(control.Talk), Why: talkWords(todo.Do, todo.Token)}, true
+			return p.next(a, control.Talk, team.ForChannels, talkWords(todo.Do, todo.Token)), true
 		}
 	}
 	return p.work(a)
 }
 
-func nextSession(a *team.Agent) string { return fmt.Sprintf("%s-%d", a.Name, a.Opened+1) }
+// next is the session that an agent will take its seat for next.
+func (p *planner) next(a *team.Agent, kind control.Kind, forWhom, why string) PlanStep {
+	s := team.Session{ID: fmt.Sprintf("%s-%d", a.Name, a.Opened+1), Kind: kind, For: forWhom}
+	return PlanStep{Do: DoStart, Session: s.ID, Kind: string(kind), Why: why, Talk: p.takeUp(a, &s)}
+}
 
 // talkWords say what an agent is to be told.
 func talkWords(do turn.Errand, token turn.Token) string {

@@ -52,7 +52,7 @@ func (e *Engine) takenUp(ctx context.Context, m *member, s team.Session, agent d
 		a := t.Agents[m.conf.Name]
 		if c := a.Conversations[s.For]; c != nil && c.Session != s.ID {
 			was = *c
-			wanted, cut = takesUp(a, &s, c, m.conf.Resume)
+			wanted, cut, _ = takesUp(a, &s, c, m.conf.Resume)
 		}
 	}); err != nil {
 		return "", false, err
@@ -68,26 +68,32 @@ func (e *Engine) takenUp(ctx context.Context, m *member, s team.Session, agent d
 	return was.ID, cut, nil
 }
 
-// takesUp says whether a session is to go on with the conversation of one before it. A talk always
-// does; what was cut off does; what has ended well, where the configuration says so.
-func takesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Resume) (wanted, cut bool) {
+// takesUp says whether a session is to go on with the conversation of one before it, or why not. A talk
+// always does; what was cut off does; what has ended well, where the configuration says so.
+func takesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Resume) (wanted, cut bool, why string) {
 	if givenUp(a, c) {
-		return false, false
+		return false, false, "to go on with " + c.ID + " was tried, and does not go"
 	}
 	if s.Talks() {
-		return true, false
+		return true, false, ""
 	}
 	at := slices.IndexFunc(a.Past, func(p team.Session) bool { return p.ID == c.Session })
 	if at < 0 || a.Past[at].Kind != s.Kind { // long ago, or a cleanup, which is no part of the work
-		return false, false
+		return false, false, c.ID + " was for something else"
 	}
 	switch before := &a.Past[at]; {
 	case before.Outcome == control.Lost, before.Outcome == control.RateLimited:
-		return true, true
+		return true, true, ""
+	case before.Outcome == control.Cancelled && before.CutOff && (before.Stop == nil || !before.Stop.OK):
+		return true, true, "" // somebody stopped Fairlead, and not the work
 	case before.Outcome == control.Failed && !c.Resumed && (before.Stop == nil || before.Stop.Reason == driver.ReasonDied):
-		return true, true // the program died; once, since a conversation may be what kills it
+		return true, true, "" // the program died; once, since a conversation may be what kills it
+	case before.Outcome == control.OK && s.For == forControl && how == config.ResumeAlways:
+		return true, false, ""
+	case before.Outcome == control.OK:
+		return false, false, c.ID + " ended well"
 	default:
-		return how == config.ResumeAlways && before.Outcome == control.OK && s.For == forControl, false
+		return false, false, c.ID + " was not cut off: its session ended as " + string(before.Outcome)
 	}
 }
 
@@ -125,10 +131,7 @@ const forControl = "control"
 
 // asItWas asks a person where a conversation would go on under other conditions.
 func (e *Engine) asItWas(ctx context.Context, m *member, s team.Session, was *team.Conversation, _ driver.Agent, record *team.LaunchRecord) (bool, error) {
-	differs := was.Launch.Differs(record)
-	if was.Launch == nil {
-		differs = []string{"how it was started is not known"}
-	}
+	differs := otherwise(was, record)
 	if len(differs) == 0 {
 		return true, nil
 	}
@@ -136,6 +139,14 @@ func (e *Engine) asItWas(ctx context.Context, m *member, s team.Session, was *te
 		what: "its conversation would go on otherwise than it began: " + strings.Join(differs, "; "), list: differs,
 		why: "a conversation goes on as it was, or by a person's word",
 	})
+}
+
+// otherwise says in what a conversation would go on otherwise than it began.
+func otherwise(was *team.Conversation, record *team.LaunchRecord) []string {
+	if was.Launch == nil {
+		return []string{"how it was started is not known"}
+	}
+	return was.Launch.Differs(record)
 }
 
 // nobodyElse asks a person where somebody else has the conversation open, until he has left it.
@@ -178,8 +189,7 @@ type takeUpQuestion struct {
 // earlier session that came to nothing still stands: a turn that passed meanwhile is no reason to ask
 // again.
 func (e *Engine) takeUpAsked(ctx context.Context, m *member, s team.Session, was *team.Conversation, about takeUpQuestion) (bool, error) {
-	sum := sha256.Sum256([]byte(was.ID + "\x00" + strings.Join(about.list, "\x00")))
-	ask := askAs + hex.EncodeToString(sum[:8])
+	ask := takeUpAsk(was.ID, about.list)
 	raised := question.Ask{Question: question.Question{
 		Kind: question.Resume, Agent: m.conf.Name, Session: s.ID, Ask: ask, What: about.what, Why: about.why, Paths: about.list, Default: anew,
 		Options: []question.Option{
@@ -230,6 +240,12 @@ func (e *Engine) takeUpAsked(ctx context.Context, m *member, s team.Session, was
 			return false, errLeft
 		}
 	}
+}
+
+// takeUpAsk names a question, by what it is about: so the same one is asked once.
+func takeUpAsk(conversation string, list []string) string {
+	sum := sha256.Sum256([]byte(conversation + "\x00" + strings.Join(list, "\x00")))
+	return askAs + hex.EncodeToString(sum[:8])
 }
 
 // takeUpAnswer finds the question, or one like it that was answered for a session before.

@@ -20,7 +20,7 @@ func TestTakesUpWhatDied(t *testing.T) {
 		"it failed":        {&team.Stop{Reason: "failed"}, false},
 	} {
 		a := &team.Agent{Past: []team.Session{{ID: "a-1", For: forControl, Outcome: control.Failed, Stop: c.stop}}}
-		got, cut := takesUp(a, &team.Session{ID: "a-2", For: forControl}, &team.Conversation{Session: "a-1", For: forControl}, config.ResumeInterrupted)
+		got, cut, _ := takesUp(a, &team.Session{ID: "a-2", For: forControl}, &team.Conversation{Session: "a-1", For: forControl}, config.ResumeInterrupted)
 		if got != c.want || cut != c.want {
 			t.Errorf("%s: %t, cut %t; want %t", name, got, cut, c.want)
 		}

@@ -116,6 +116,7 @@ func (d *draft) endSession(a *Agent, why string, now bool) error {
 	if s.Ending != "" && (s.Now || !now) {
 		return nil
 	}
+	s.CutOff = a.cutsOff(&s, why, now)
 	s.Ending, s.Now = why, now
 	return d.setSession(a, endAsked, s)
 }

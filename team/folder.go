@@ -88,7 +88,8 @@ func WorkOf(forWhom string) (folder string, work dispatch.Work, ok bool) {
 	return folder, work, ok
 }
 
-func forWork(folder, key string) string { return folderPrefix + folder + "/" + key }
+// ForWork is whom a session is for that does a work of a session folder.
+func ForWork(folder, key string) string { return folderPrefix + folder + "/" + key }
 
 // due finds a work that is to be done now.
 func (f *Folder) due(key string) (dispatch.Work, bool) {
@@ -126,16 +127,16 @@ func (t *Team) TodoFolder(name string, at time.Time) (todo []Todo) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Ends)) {
 		end := f.Ends[key]
-		todo = append(todo, Todo{Key: "told/" + forWork(name, key), Do: TellFolder, Agent: end.Agent, Folder: name, Work: key, End: end})
+		todo = append(todo, Todo{Key: "told/" + ForWork(name, key), Do: TellFolder, Agent: end.Agent, Folder: name, Work: key, End: end})
 	}
 	for _, w := range f.Session.Due() {
 		key := w.Key()
-		if _, ended := f.Ends[key]; ended || t.sits(w.Agent, forWork(name, key)) {
+		if _, ended := f.Ends[key]; ended || t.sits(w.Agent, ForWork(name, key)) {
 			continue
 		}
 		if why := t.cannotWork(w.Agent, at); why != "" {
 			end := WorkEnd{Agent: w.Agent, Outcome: control.CannotStart, Why: why}
-			todo = append(todo, Todo{Key: "told/" + forWork(name, key), Do: TellFolder, Agent: w.Agent, Folder: name, Work: key, End: end})
+			todo = append(todo, Todo{Key: "told/" + ForWork(name, key), Do: TellFolder, Agent: w.Agent, Folder: name, Work: key, End: end})
 		}
 	}
 	return todo
@@ -197,7 +198,7 @@ func (t *Team) nextOfFolders(a *Agent, at time.Time) any {
 		for _, w := range f.Session.Due() {
 			key := w.Key()
 			_, ended := f.Ends[key]
-			if w.Agent == a.Name && !ended && !isIn(a.Line, forWork(name, key)) && !t.sits(a.Name, forWork(name, key)) {
+			if w.Agent == a.Name && !ended && !isIn(a.Line, ForWork(name, key)) && !t.sits(a.Name, ForWork(name, key)) {
 				return workDue{name, key}
 			}
 		}
@@ -214,7 +215,7 @@ func (t *Team) wanted(s *Session) bool {
 
 // work has an agent begin, or stand in line (J1).
 func (d *draft) work(a *Agent, due workDue) error {
-	forWhom := forWork(due.folder, due.key)
+	forWhom := ForWork(due.folder, due.key)
 	if d.team.open(a) && len(a.Line) == 0 && !d.team.Hold.On && !d.team.Stopping {
 		return d.openSession(a, Session{Kind: control.Work, For: forWhom})
 	}
@@ -378,5 +379,5 @@ func (t *Team) WorkWaits(folder, key string, at time.Time) string {
 	if ok, why := t.mayWork(a, at); !ok {
 		return why
 	}
-	return behind(a.Line, forWork(folder, key), a.taken())
+	return behind(a.Line, ForWork(folder, key), a.taken())
 }

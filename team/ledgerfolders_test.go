@@ -77,7 +77,7 @@ func (b *folderBook) check(w *world) {
 
 // waits: a work that is due is done, is to be told, or somebody says what it waits for.
 func (b *folderBook) waits(w *world, f *Folder, work dispatch.Work) {
-	forWhom := forWork(f.Name, work.Key())
+	forWhom := ForWork(f.Name, work.Key())
 	_, ended := f.Ends[work.Key()]
 	a := w.team.Agents[work.Agent]
 	if f.Gone || ended || w.starting || w.team.sits(work.Agent, forWhom) || a != nil && isIn(a.Line, forWhom) || w.team.cannotWork(work.Agent, w.at) != "" {

@@ -21,9 +21,10 @@ type Session struct {
 	StartedAt time.Time       `json:"started_at,omitzero"`
 	EndedAt   time.Time       `json:"ended_at,omitzero"`
 	PID       int             `json:"pid,omitempty"`
-	Ending    string          `json:"ending,omitempty"` // why it was asked to end; empty: it was not
-	Now       bool            `json:"now,omitempty"`    // without a grace period
-	Offset    int64           `json:"offset,omitempty"` // bytes of output whose facts are in the journal
+	Ending    string          `json:"ending,omitempty"`  // why it was asked to end; empty: it was not
+	Now       bool            `json:"now,omitempty"`     // without a grace period
+	CutOff    bool            `json:"cut_off,omitempty"` // it was ended with the daemon, in the middle of what it was wanted for; it goes on as after a crash
+	Offset    int64           `json:"offset,omitempty"`  // bytes of output whose facts are in the journal
 	Usage     Usage           `json:"usage"`
 	Stop      *Stop           `json:"stop,omitempty"` // the terminal event, where one came
 	Outcome   control.Outcome `json:"outcome,omitempty"`
@@ -130,6 +131,16 @@ func (a *Agent) phase() Phase {
 		return None
 	}
 	return a.Session.Phase
+}
+
+// cutsOff says whether a session that is ended for a reason is cut off by it: Fairlead is stopped at
+// once, and nobody had said that the agent itself is to stop.
+func (a *Agent) cutsOff(s *Session, why string, now bool) bool {
+	if why != stopWords || !now || s.Ending != "" {
+		return false
+	}
+	wish := a.Control.Wish
+	return s.For != forControl || wish.Desired != control.WordPause && !wish.Unknown && !wish.Rested
 }
 
 // controls says whether control has a session here, or stands in line for one.

@@ -299,7 +299,7 @@ func (w *world) tellFolder(d *folderDisk, todo Todo) {
 	}
 	defer w.errands()
 	work, _ := dispatch.WorkOf(todo.Work)
-	id := fmt.Sprint(forWork(todo.Folder, todo.Work), " since ", d.is.Began.UnixNano())
+	id := fmt.Sprint(ForWork(todo.Folder, todo.Work), " since ", d.is.Began.UnixNano())
 	wanted := d.is.Wanted(work)
 	if wanted && w.folders.told[id] {
 		w.t.Fatalf("%s was told of %s, and waits for it all the same", todo.Folder, todo.Work)

@@ -21,7 +21,8 @@ func (a *app) downVerb() *cobra.Command {
 		Short: "Stop the daemon: sessions finish first (--now: they are ended)",
 		Long: `Asks the daemon to stop and waits until it is gone. Sessions under way finish; nothing new
 starts; every agent_state.json then says pause, and what was wanted stays for the next
-` + "`fairlead up`" + `. With --now sessions are ended, their whole process trees with them.
+` + "`fairlead up`" + `. With --now sessions are ended, their whole process trees with them; a program's conversation
+that this cuts off goes on with the next ` + "`fairlead up`" + ` (` + "`resume`" + ` in fairlead.yaml).
 Ctrl-C stops only the waiting.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.down(cmd.Context(), now) },
