@@ -231,11 +231,11 @@ func TestForeignHistory(t *testing.T) {
 	if err != nil || view.Session.State != "fullstack-engineer" || len(view.Lines) != 3 || !view.Lines[1].Foreign || view.Lines[1].Trigger != "<i>" || len(view.Notes) != 1 {
 		t.Fatalf("%+v %q, %v", view.Lines, view.Notes, err)
 	}
-	for range 3 * dispatchLinesMax {
+	for range 2 * dispatchLinesMax {
 		tellFolder(t, f, dispatch.Deny{Tool: "Write", Reason: "no"})
 	}
 	view, err = c.Session(t.Context(), "quay")
-	if err != nil || len(view.Lines) != dispatchLinesMax || view.LinesLeftOut != 3+2*dispatchLinesMax || len(view.Denials) != dispatchDenialsMax || view.Session.Denied != 3*dispatchLinesMax {
+	if err != nil || len(view.Lines) != dispatchLinesMax || view.LinesLeftOut != 3+dispatchLinesMax || len(view.Denials) != dispatchDenialsMax || view.Session.Denied != 2*dispatchLinesMax {
 		t.Errorf("%d lines, %d left out, %d denials, %v", len(view.Lines), view.LinesLeftOut, len(view.Denials), err)
 	}
 	write(os.O_TRUNC, string(first))

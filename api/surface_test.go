@@ -75,11 +75,15 @@ func TestStrangersKeepNoConnection(t *testing.T) {
 // A name that is none is refused by every route that takes one, in words and without a redirect.
 func TestEvilNamesEverywhere(t *testing.T) {
 	s := serve(t)
-	for _, evil := range []string{
+	for i, evil := range []string{
 		"..", ".", "%2e%2e", "%2E", "..%2f..%2fetc%2fpasswd", "a%2fb", "a%5cb", "%00", "coder%00", "coder%0a", "%0d%0aX-Evil:%201",
 		"%1b%5b31mred", "%c2%9b31m", "%ff%fe", "%e2%80%ae", "-", "-coder", "%20coder", "coder%3b", "%25%32%65", strings.Repeat("a", 5000),
 	} {
+		turn := i
 		for path, method := range everyPath(evil, evil+"-1/../"+evil) {
+			if turn++; raced && turn%5 != 0 { // every path with four of the names, every name on some paths
+				continue
+			}
 			if !strings.Contains(path, evil) || strings.HasSuffix(path, "/openapi.json") {
 				continue
 			}
@@ -88,7 +92,11 @@ func TestEvilNamesEverywhere(t *testing.T) {
 				t.Errorf("%s %.80s: %d %.300q", method, path, status, text)
 			}
 		}
+		turn = i
 		for path, method := range everyPath(evil, evil+"-1") {
+			if turn++; raced && turn%5 != 0 {
+				continue
+			}
 			if status, _ := s.answered(t, method, path); strings.Contains(path, evil) && !strings.HasSuffix(path, "/openapi.json") && (status < 400 || status > 499) {
 				t.Errorf("%s %.80s: %d", method, path, status)
 			}

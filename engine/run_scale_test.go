@@ -99,7 +99,10 @@ func (y *yard) repeats(step, text string, size int64) {
 // While steps end as fast as they can, in a run whose file is long, whoever reads the file finds
 // it whole each time, and hardly behind the journal.
 func TestStateFileUnderLoad(t *testing.T) {
-	const quick, idle = 60, 1500
+	quick, idle := 60, 1500
+	if raced {
+		quick, idle = 20, 300
+	}
 	y := newYard(t)
 	script := y.file("step.sh", "#!/bin/sh\n"+saying+`say COMPLETED > "$REPORT_PATH"`)
 	var flow strings.Builder

@@ -7,13 +7,16 @@ import (
 	"testing"
 )
 
-// seeds is how many days are played. The ordinary tests play few, since the race detector makes
-// them slow; .ci/run plays some thousands without it.
+// seeds is how many days are played. The ordinary tests play few, and fewer with the race
+// detector, which makes them slow; .ci/run plays some thousands without it.
 func seeds(t *testing.T) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("FAIRLEAD_SIM_SEEDS"), 10, 64); err == nil {
 		return n
 	}
-	if testing.Short() {
+	switch {
+	case slow:
+		return 50
+	case testing.Short():
 		return 100
 	}
 	return 200

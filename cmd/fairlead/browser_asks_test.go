@@ -25,8 +25,8 @@ const askingScript = `steps:
 
 // What a real agent of a real daemon asks is shown on the page, and goes on with what is answered there.
 func TestAskPage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("looks at the page through a browser; not under -short")
+	if testing.Short() || raced {
+		t.Skip("looks at the page through a browser; not under -short, nor where the race detector would see neither page nor daemon")
 	}
 	uitest.Chromium(t)
 	for i, name := range []string{"permission given", "permission standing"} {
@@ -36,9 +36,6 @@ func TestAskPage(t *testing.T) {
 		}
 		story := uitest.Scenarios()[at]
 		t.Run(story.Name, func(t *testing.T) {
-			if raced && i > 0 {
-				t.Skip("one story is enough with the race detector")
-			}
 			s := newShip(t, map[string]string{
 				"fairlead.yaml":    "version: 1\nagents:\n  coder: {description: Writes code, driver: script, script: asks.script.yaml}\n",
 				"asks.script.yaml": askingScript,

@@ -17,8 +17,8 @@ import (
 // of examples/session. In the other one people and programs say what happens, by the command line
 // and as hooks do, in the session's own folder: the page hears of each line by the journal.
 func TestSessionPage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("looks at the page through a browser; not under -short")
+	if testing.Short() || raced {
+		t.Skip("looks at the page through a browser; not under -short, nor where the race detector would see neither page nor daemon")
 	}
 	uitest.Chromium(t)
 	t.Setenv("HOME", t.TempDir()) // whoever runs the tests may have described agents
@@ -35,9 +35,6 @@ func TestSessionPage(t *testing.T) {
 		}
 		story := uitest.Scenarios()[at]
 		t.Run(story.Name, func(t *testing.T) {
-			if raced && i > 0 {
-				t.Skip("one story is enough with the race detector")
-			}
 			s, sitting := c.target(t)
 			p := uitest.Browse(t)
 			p.Resize(uitest.Views[i%2].Size)

@@ -34,7 +34,8 @@ var fakesOnly = []string{
 }
 
 // The page on the real daemon, with a real agent: the stories that ui/uitest tells of a
-// fake one, each in one size; FAIRLEAD_LONG=1 tells each in both. What only a fake can be
+// fake one, each in one size; FAIRLEAD_LONG=1 tells each in both, and beside the race detector, which
+// is not in the daemon here, every fourth is told. What only a fake can be
 // made to do (a refusal, an agent whose very name is hostile) is skipped here and runs there.
 func TestPage(t *testing.T) {
 	if testing.Short() {
@@ -42,8 +43,11 @@ func TestPage(t *testing.T) {
 	}
 	uitest.Chromium(t)
 	tell, long := uitest.RunEach, os.Getenv("FAIRLEAD_LONG") != ""
-	if long {
+	switch {
+	case long:
 		tell = uitest.RunAll
+	case raced:
+		tell = uitest.RunFew
 	}
 	tell(t, func(t *testing.T) uitest.Target {
 		t.Parallel() // a story mostly waits for its browser

@@ -24,6 +24,9 @@ func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_CRASH_ROUNDS")); err == nil && n > 0 {
 		return n
 	}
+	if raced {
+		return 4
+	}
 	return 10
 }
 

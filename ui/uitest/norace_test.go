@@ -1,0 +1,5 @@
+//go:build !race
+
+package uitest_test
+
+const raced = false // see race_test.go
