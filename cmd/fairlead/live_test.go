@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -354,12 +355,16 @@ func (c *cruise) limited() {
 // Real programs, under a real daemon.
 func TestLive(t *testing.T) {
 	exe := filepath.Join(t.TempDir(), "fairlead")
-	if out, err := exec.Command("go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build fairlead: %v: %s", err, out)
-	}
+	build := sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "build", "-o", exe, ".").CombinedOutput() })
 	for _, name := range []string{"opencode", "qwen", "qwen-stream", "codex"} {
 		t.Run(name, func(t *testing.T) {
-			c := embark(t, exe, live.Programs()[name])
+			c := embark(t, exe, func(t testing.TB, model *scriptmodel.Server) live.Program {
+				p := live.Programs()[name](t, model) // is not here, mostly, and then nothing needs to be built
+				if out, err := build(); err != nil {
+					t.Fatalf("build fairlead: %v: %s", err, out)
+				}
+				return p
+			})
 			c.step(name != "codex")
 			if name == "opencode" { // one program that is told to stop in the words of its protocol
 				c.cancelled()
