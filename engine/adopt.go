@@ -32,6 +32,13 @@ type adoption struct {
 // adoptAll asks after every open session, many at once: a holder that does not answer
 // costs its time-out once, not once for each agent.
 func (e *Engine) adoptAll(ctx context.Context) []adoption {
+	return e.eachOpen(func(a *adoption) {
+		a.proc, a.found, a.err = e.opts.Host.Adopt(ctx, a.session.ID, e.team.Epoch)
+	})
+}
+
+// eachOpen has every open session asked after, all at once: of agents by name, then of the bench.
+func (e *Engine) eachOpen(ask func(*adoption)) []adoption {
 	var open []adoption
 	for _, name := range e.team.Names() {
 		if s := e.team.Agents[name].Session; s != nil {
@@ -46,9 +53,7 @@ func (e *Engine) adoptAll(ctx context.Context) []adoption {
 	}
 	var asking sync.WaitGroup
 	for i := range open {
-		asking.Go(func() {
-			open[i].proc, open[i].found, open[i].err = e.opts.Host.Adopt(ctx, open[i].session.ID, e.team.Epoch)
-		})
+		asking.Go(func() { ask(&open[i]) })
 	}
 	asking.Wait()
 	return open

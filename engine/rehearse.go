@@ -57,31 +57,13 @@ func Rehearse(ctx context.Context, opts Options, look Onlooker) (Plan, error) {
 
 // lookAll is adoptAll for one who only looks.
 func (e *Engine) lookAll(ctx context.Context, look Onlooker) []adoption {
-	var open []adoption
-	for _, name := range e.team.Names() {
-		if s := e.team.Agents[name].Session; s != nil {
-			open = append(open, adoption{session: *s, agent: name, m: e.members[name]})
+	return e.eachOpen(func(a *adoption) {
+		var pid int
+		a.found, pid, a.err = look.Session(ctx, a.session.ID, e.team.Epoch)
+		if a.err == nil {
+			a.proc = glimpse{pid: pid}
 		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(e.team.Bench.Sessions)) {
-		s := e.team.Bench.Sessions[key]
-		if m := e.benchSeat(s); m != nil {
-			open = append(open, adoption{session: *s, m: m})
-		}
-	}
-	var asking sync.WaitGroup
-	for i := range open {
-		asking.Go(func() {
-			a := &open[i]
-			var pid int
-			a.found, pid, a.err = look.Session(ctx, a.session.ID, e.team.Epoch)
-			if a.err == nil {
-				a.proc = glimpse{pid: pid}
-			}
-		})
-	}
-	asking.Wait()
-	return open
+	})
 }
 
 // glance is readFiles for one who only looks.
