@@ -42,6 +42,7 @@
 //	condition   what a step's `when` asks, weighed
 //	marker      what agents mark in what they say
 //	golden      of tests alone: pages that people have read, held against what is made
+//	leftover    of tests alone: what they have started is looked for when they are over
 //
 // The ones that touch the world know nothing of each other.
 //

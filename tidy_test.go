@@ -43,7 +43,8 @@ var imports = []importRow{
 	{pkg: "policy/*", may: []string{"policy"}},
 	{pkg: "interop/*", may: []string{"machine", "machine/*", "policy", "interop/*"}, inTests: []string{"policy/*", "interop/*"}},
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
-	{pkg: "golden"}, // of tests, for tests
+	{pkg: "golden"},   // of tests, for tests
+	{pkg: "leftover"}, // the same
 
 	{pkg: "config", may: []string{"policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "holder"},
@@ -215,7 +216,7 @@ func (r *tree) imports(t *testing.T) {
 		}
 		may := slices.Concat(imports[row].may, []string{dir})
 		if r.goes[p].test {
-			may = append(append(may, "golden"), imports[row].inTests...) // pages are everybody's tests'
+			may = append(append(may, "golden", "leftover"), imports[row].inTests...) // pages are everybody's tests', and so is their end
 		}
 		for _, spec := range r.goes[p].Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)

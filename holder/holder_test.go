@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/fairlead-dev/fairlead/leftover"
 )
 
 func TestMain(m *testing.M) {
@@ -35,11 +35,7 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv(runtimeDirVar, dir)
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // every holder and agent here would wait a second at its end
-	code := m.Run()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Println(err)
-		code = 1
-	}
+	code := leftover.Main(m)
 	os.RemoveAll(dir)
 	os.Exit(code)
 }

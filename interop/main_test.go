@@ -1,9 +1,10 @@
 package interop
 
 import (
+	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/fairlead-dev/fairlead/leftover"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(leftover.Main(m)) }

@@ -15,11 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/leftover"
 )
 
 func TestMain(m *testing.M) {
@@ -27,7 +26,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == peerVerb {
 		os.Exit(peerMain(os.Args[2:]))
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(leftover.Main(m))
 }
 
 // fake is a program in memory: what it writes and reads goes through pipes, and it ends when its

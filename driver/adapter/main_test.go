@@ -4,9 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/leftover"
 )
 
 func TestMain(m *testing.M) {
@@ -17,12 +16,5 @@ func TestMain(m *testing.M) {
 		program(os.Args[2])
 	}
 	adapter.Intercept(plain{})
-	code := m.Run()
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			os.Stderr.WriteString(err.Error() + "\n")
-			code = 1
-		}
-	}
-	os.Exit(code)
+	os.Exit(leftover.Main(m))
 }

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
 	"github.com/fairlead-dev/fairlead/driver/exec"
+	"github.com/fairlead-dev/fairlead/leftover"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(leftover.Main(m)) }
 
 func sh(line string) driver.Agent {
 	return driver.Agent{Name: "coder", Command: []string{"sh", "-c", line, "agent"}}

@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/fairlead-dev/fairlead/leftover"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -27,7 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(leftover.Main(m))
 }
 
 var at = time.Date(2024, 12, 18, 14, 30, 22, 0, time.UTC)

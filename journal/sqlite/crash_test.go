@@ -15,7 +15,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
-	"go.uber.org/goleak"
+	"github.com/fairlead-dev/fairlead/leftover"
 )
 
 const writerEnv = "FAIRLEAD_TEST_JOURNAL_WRITER" // set: this process appends to that file until it is killed
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(writerEnv); path != "" {
 		os.Exit(appendForEver(path))
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(leftover.Main(m))
 }
 
 // appendForEver says each batch's last seq after Append returned.
