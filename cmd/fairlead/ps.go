@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 func (a *app) psVerb() *cobra.Command {
@@ -154,8 +155,26 @@ func remarks(agent engine.AgentView) string {
 		return "waits behind " + line(agent.WaitingBehind, 60)
 	case agent.Session != nil && agent.Says != nil && agent.Says.Text != "":
 		return "says: " + line(agent.Says.Text, 74)
+	case agent.Session != nil && busyWith(agent.Session.For) != "":
+		return busyWith(agent.Session.For)
 	case agent.Note != "":
 		return line(agent.Note, 80)
+	default:
+		return ""
+	}
+}
+
+// busyWith is what a session is for that nobody started an agent for: its badge is IDLE, as
+// agent_state.json is about the agent's own work alone, and yet there is a process.
+func busyWith(what string) string {
+	run, step, _ := strings.Cut(strings.TrimPrefix(what, "run/"), "/")
+	switch {
+	case what == team.ForChannels:
+		return "takes part in its channels"
+	case what == team.ForLead:
+		return "leads its team"
+	case strings.HasPrefix(what, "run/"):
+		return line("does step "+step+" of run "+run, 80)
 	default:
 		return ""
 	}

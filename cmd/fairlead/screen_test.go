@@ -51,3 +51,15 @@ func TestDumb(t *testing.T) {
 		t.Error("TERM=dumb is drawn on")
 	}
 }
+
+// Who has a process beside the badge IDLE is said to have it for something.
+func TestBusyWith(t *testing.T) {
+	for what, want := range map[string]string{
+		"control": "", "channels": "takes part in its channels", "lead": "leads its team", "run/f8c1/build": "does step build of run f8c1",
+	} {
+		agent := engine.AgentView{Note: "no agent_state.json: created", Session: &engine.SessionView{For: what}}
+		if got := remarks(agent); got != want && (want != "" || got != agent.Note) {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+}

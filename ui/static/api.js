@@ -22,7 +22,7 @@ const BASE = '/api/v1';
  * @property {string} [set_by]
  * @property {string} [note]
  * @property {string} [timestamp]
- * @property {{id: string, pid?: number, started_at: string | null, kind: string, phase?: string, ending?: string} | null} [session]
+ * @property {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string} | null} [session]
  * @property {number | null} [evidence_age_ms]
  * @property {string} [doubt]
  * @property {number} [failures]
@@ -333,6 +333,8 @@ export const answerQuestion = (id, body) => post(`/questions/${name(id)}/answer`
 export const standing = () => get('/standing');
 /** @param {string} id @returns {Promise<{seq: number}>} */
 export const revokeStanding = async (id) => (await ask(`/standing/${name(id)}`, { method: 'DELETE' })).json();
+/** @param {string} agent @returns {Promise<{seq: number}>} */
+export const endAgentSession = (agent) => post(`/agents/${name(agent)}/end`, {});
 /** @param {string} agent @returns {Promise<{seq: number}>} */
 export const retryAgent = (agent) => post(`/agents/${name(agent)}/retry`, {});
 /** @returns {Promise<UsageTable>} */

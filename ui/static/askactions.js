@@ -21,6 +21,11 @@ export const answerAsk = (id, body, words) => order(answerKey(id), `${plain(id, 
 export const revokeStanding = (id) => order(revokeKey(id), `${plain(id, 40)} stands no longer`, () => api.revokeStanding(id), then);
 
 /** @param {string} agent */
+export const endKey = (agent) => `end ${agent}`;
+/** @param {string} agent whose session is not waited for any longer */
+export const endSession = (agent) => order(endKey(agent), `the session of ${plain(agent, 60)} is being ended`, () => api.endAgentSession(agent), { after: () => markStale([agent]) });
+
+/** @param {string} agent */
 export const retryKey = (agent) => `retry ${agent}`;
 /** @param {string} agent whose provider takes nothing more for now */
 export const retryAgent = (agent) => order(retryKey(agent), `${plain(agent, 60)} is tried again`, () => api.retryAgent(agent), { after: () => markStale([agent]) });

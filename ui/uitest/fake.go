@@ -46,6 +46,7 @@ type OpenSession struct {
 	PID       int       `json:"pid"`
 	StartedAt time.Time `json:"started_at"`
 	Kind      string    `json:"kind"`
+	For       string    `json:"for"`
 	Phase     string    `json:"phase"`
 }
 
@@ -307,7 +308,7 @@ func (f *Fake) obey(a *Agent, from string) {
 		kind = "cleanup"
 	}
 	s := f.newSession(a.Name, kind, f.now())
-	a.Session = &OpenSession{ID: s.ID, PID: 4000 + f.number, StartedAt: s.StartedAt, Kind: kind, Phase: "running"}
+	a.Session = &OpenSession{ID: s.ID, PID: 4000 + f.number, StartedAt: s.StartedAt, Kind: kind, For: "control", Phase: "running"}
 	age := int64(120)
 	a.EvidenceAge = &age
 	f.append(Change{Machine: "session", Entity: "session/" + a.Name, Row: "S1", From: "opened", To: "running", Trigger: "started", Actor: Actor{"engine", "holder"}, Data: sessionData(s, "running")})

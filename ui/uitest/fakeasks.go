@@ -186,6 +186,14 @@ func (f *Fake) askRoutes(mux *http.ServeMux) {
 		}
 		answer(w, http.StatusOK, map[string]any{"seq": len(f.changes)})
 	})
+	mux.HandleFunc("POST /api/v1/agents/{name}/end", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if a := f.find(r.PathValue("name")); a != nil && a.Session != nil {
+			f.finish(a, "cancelled", "ended by sam")
+		}
+		answer(w, http.StatusOK, map[string]any{"seq": len(f.changes)})
+	})
 	mux.HandleFunc("GET /api/v1/standing", func(w http.ResponseWriter, _ *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -198,6 +198,7 @@ func StopInMidSession(t *testing.T, p *Page, target Target) {
 }
 
 // OnceAndThen: a single session while another is under way is noted, shown, and run afterwards.
+// Whoever does not want to wait for its end ends it; that is offered to who has stopped it.
 func OnceAndThen(t *testing.T, p *Page, target Target) {
 	needs(t, target.Finish != nil, "let a session finish")
 	started(p, target)
@@ -205,6 +206,12 @@ func OnceAndThen(t *testing.T, p *Page, target Target) {
 	p.WaitText(".agent-title", "then: run once")
 	p.Click(".orders", "Keep Running")
 	p.WaitGone(".agent-title", "then: run once")
+	p.WaitGone(".orders", "End This Session")
+	p.Click(".orders", "Stop Agent")
+	p.WaitText(".agent-title", "stopping after this session")
+	p.Click(".orders", "End This Session")
+	p.WaitText(".agent-title .badge", "IDLE")
+	p.WaitGone(".orders", "End This Session")
 }
 
 // HoldAndRelease: the switch asks first, says what it means, and both sides are shown.

@@ -2,11 +2,13 @@
 // as done before it is.
 
 import { command, LABELS } from '../actions.js';
+import { endKey, endSession } from '../askactions.js';
 import { asksOf } from '../askwords.js';
 import { concerns, doing, intent, running } from '../derive.js';
 import { html } from '../lib.js';
 import { live, now, team } from '../state.js';
 import { plain } from '../text.js';
+import { Act, Fault } from './act.js';
 import { Icon } from './marks.js';
 
 /** @typedef {import('../state.js').Cell} Cell */
@@ -54,8 +56,13 @@ export function Orders({ cell: c }) {
     <${Order} cell=${c} verb="cleanup" look=${look} hint=${hint('One session that only tidies up')} />
     ${on && a.desired_state !== 'continuous' && html`<${Order} cell=${c} verb="start" look="quiet" label="Keep Running" hint="Session after session, as before" />`}
     ${!on && a.desired_state !== 'pause' && html`<${Order} cell=${c} verb="stop" look="quiet" label="Do Not Start" hint="Withdraws the wish that has not begun" />`}
+    ${endable(a) && html`<${Act} at=${endKey(c.name)} look="quiet" icon="stop" label=${a.session?.ending ? 'End It At Once' : 'End This Session'}
+      hint=${a.session?.ending ? 'Without waiting for it' : 'Instead of waiting until it has finished'} act=${() => endSession(c.name)} /><${Fault} at=${endKey(c.name)} />`}
   </div>`;
 }
+
+/** Whether a person may want the session ended: it was to finish, and is still at it. Those of runs, channels and leads have orders of their own. @param {import('../api.js').Agent} a */
+const endable = (a) => running(a) && a.desired_state === 'pause' && a.session?.for === 'control';
 
 /** @type {Record<Verb, string>} */
 const ASKED = { start: 'start asked', stop: 'stop asked', once: 'single session asked', cleanup: 'cleanup session asked' };

@@ -64,7 +64,7 @@ function HelpSheet() {
         <span>Single letters work as keys</span></label>
       <h3>Words</h3><dl class="words">
         <div><dt>RUNNING, IDLE</dt><dd>what the agent itself reports, and nothing else</dd></div>
-        <div><dt>Stop Agent</dt><dd>the session under way finishes, then it rests</dd></div>
+        <div><dt>Stop Agent</dt><dd>the session under way finishes, then it rests; it can be ended, too</dd></div>
         <div><dt>then: \u2026</dt><dd>what is wanted after the session under way</dd></div>
         <div><dt>to look at</dt><dd>evidence is missing or contradicts, or sessions fail</dd></div></dl></section></div>
   <//>`;
