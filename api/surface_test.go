@@ -230,6 +230,7 @@ func TestTenThousandConnections(t *testing.T) {
 			c.Close()
 		}
 	}()
+	began := time.Now()
 	for range crowd {
 		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		if err != nil {
@@ -248,9 +249,12 @@ func TestTenThousandConnections(t *testing.T) {
 	if used := (mem.HeapInuse + mem.StackInuse) >> 20; used > 150 {
 		t.Errorf("%d MiB are in use", used)
 	}
+	// Who is cut off while the last of them still come makes room for others: on a busy machine more
+	// than once.
+	open := connsMax * (1 + int((time.Since(began)+waitsUsual.headers/2)/waitsUsual.headers))
 	told, cut := readAll(conns)
-	if told < crowd-connsMax-500 || told+cut != crowd {
-		t.Errorf("of %d connections %d were told that they are too many, and %d cut off; %d should be open at most", crowd, told, cut, connsMax)
+	if told < crowd-open-500 || told+cut != crowd {
+		t.Errorf("of %d connections %d were told that they are too many, and %d cut off; %d should be open at most", crowd, told, cut, open)
 	}
 	eventually(t, "their goroutines go", func() bool { return runtime.NumGoroutine() <= before+8 })
 	s.want(t, 200, "GET", Base+"/agents", "")
@@ -260,7 +264,7 @@ func TestTenThousandConnections(t *testing.T) {
 func readAll(conns []net.Conn) (told, cut int) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	late := time.Now().Add(3 * waitsUsual.headers)
+	late := time.Now().Add(patience)
 	for part := range 8 {
 		all.Go(func() {
 			for i := part; i < len(conns); i += 8 {
