@@ -49,7 +49,11 @@ func (c *Client) EndAgentSession(ctx context.Context, agent string) (Ordered, er
 	return post[Ordered](ctx, c, agentPath(agent, "/end"), emptyBody{})
 }
 
-// Usage is what was used, by agent, by day and by run.
-func (c *Client) Usage(ctx context.Context) (engine.UsageTable, error) {
-	return get[engine.UsageTable](ctx, c, "/usage", nil)
+// Usage is what was used, by agent, by day and by run; with archived also by those runs that are archived.
+func (c *Client) Usage(ctx context.Context, archived bool) (engine.UsageTable, error) {
+	query := url.Values{}
+	if archived {
+		query.Set("archived", "true")
+	}
+	return get[engine.UsageTable](ctx, c, "/usage", query)
 }

@@ -32,6 +32,7 @@ var explained = map[string]map[string]string{
 		"tool":  "What was to be used",
 	},
 	"UsageRow": {
+		"archived":      "Of runs",
 		"cost_usd":      "As reported",
 		"day":           "Of days",
 		"input_tokens":  "As reported",

@@ -74,6 +74,6 @@ func (f *fake) EndAgentSession(ctx context.Context, by engine.Actor, agent strin
 	return 14, nil
 }
 
-func (f *fake) Usage(context.Context) (engine.UsageTable, error) {
+func (f *fake) Usage(context.Context, bool) (engine.UsageTable, error) {
 	return engine.UsageTable{Agents: []engine.UsageRow{{Agent: "coder", Sessions: 2, InputTokens: 3, CostUSD: 0.5}}}, f.answer()
 }

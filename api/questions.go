@@ -15,7 +15,7 @@ type QuestionBackend interface {
 	AnswerQuestion(ctx context.Context, by engine.Actor, id string, answer engine.QuestionAnswer) (uint64, error)
 	Standing(ctx context.Context) ([]engine.StandingView, error)
 	RevokeStanding(ctx context.Context, by engine.Actor, id string) (uint64, error)
-	Usage(ctx context.Context) (engine.UsageTable, error)
+	Usage(ctx context.Context, archived bool) (engine.UsageTable, error)
 	LiftLimit(ctx context.Context, by engine.Actor, agent string) (uint64, error)
 }
 
@@ -86,7 +86,7 @@ func questionRoutes() []route {
 		},
 		{
 			"list-usage", get, "/usage", "What was used",
-			"Tokens and cost as agents report them themselves: by agent, by day (UTC), by run.",
+			"Tokens and cost as agents report them themselves: by agent, by day (UTC), by run. Of archived runs only where they are asked for: the whole journal is read for them.",
 			answer((*Server).usage),
 		},
 	}
@@ -143,8 +143,12 @@ func (s *Server) endAgentSession(ctx context.Context, in *ableIn) (*Ordered, err
 	return &Ordered{Seq: seq}, err
 }
 
-func (s *Server) usage(ctx context.Context, _ *nothing) (*engine.UsageTable, error) {
-	used, err := s.engine.Usage(ctx)
+type usageIn struct {
+	Archived bool `query:"archived" doc:"Also what runs have used that are archived"`
+}
+
+func (s *Server) usage(ctx context.Context, in *usageIn) (*engine.UsageTable, error) {
+	used, err := s.engine.Usage(ctx, in.Archived)
 	used.Agents, used.Days, used.Runs = some(used.Agents), some(used.Days), some(used.Runs)
 	return &used, err
 }

@@ -54,7 +54,7 @@ func TestQuestionOrders(t *testing.T) {
 	if all, err := c.Standing(ctx); err != nil || len(all) != 1 {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if used, err := c.Usage(ctx); err != nil || len(used.Agents) != 1 || used.Days == nil {
+	if used, err := c.Usage(ctx, true); err != nil || len(used.Agents) != 1 || used.Days == nil {
 		t.Errorf("%+v, %v", used, err)
 	}
 	var refused *Refused

@@ -147,7 +147,9 @@ func wantedWords(q *question.Question) string {
 type UsageTable struct {
 	Agents []UsageRow `json:"agents" doc:"One an agent, over the days that are kept"`
 	Days   []UsageRow `json:"days" doc:"One an agent and day (UTC), the newest first"`
-	Runs   []UsageRow `json:"runs" doc:"One a run, the newest first"`
+	Runs   []UsageRow `json:"runs" doc:"One a run, the newest first; archived ones behind the others, where they were asked for"`
+
+	Archived int `json:"archived_runs" doc:"Runs that are archived, shown or not"`
 }
 
 // UsageRow is one line of it.
@@ -156,6 +158,7 @@ type UsageRow struct {
 	Day          string  `json:"day,omitempty"`
 	Run          string  `json:"run_id,omitempty"`
 	Workflow     string  `json:"workflow_name,omitempty"`
+	Archived     bool    `json:"archived,omitempty"`
 	Sessions     int     `json:"sessions"`
 	InputTokens  int64   `json:"input_tokens"`
 	OutputTokens int64   `json:"output_tokens"`

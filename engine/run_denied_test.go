@@ -42,11 +42,29 @@ agents:
 	if v, err := w.engine.Agent(t.Context(), "ada"); err != nil || v.Asks != 0 {
 		t.Errorf("%d questions are left, %v", v.Asks, err)
 	}
-	table, err := w.engine.Usage(t.Context())
+	table, err := w.engine.Usage(t.Context(), false)
 	if err != nil || len(table.Runs) != 1 || table.Runs[0].Run != "r" || table.Runs[0].Sessions != 1 || len(table.Agents) != 1 {
 		t.Errorf("what was used is %+v, %v", table, err)
 	}
+	usedBefore(t, y, table.Runs[0])
 	if why, err := w.engine.Why(t.Context(), "ada"); err != nil || len(why.Sessions) == 0 || !strings.Contains(why.Sessions[0].Why, "2 calls were denied") {
 		t.Errorf("why says %+v, %v", why.Sessions, err)
+	}
+}
+
+// usedBefore archives the only run: what it has used is shown all the same, to whoever asks for it.
+func usedBefore(t *testing.T, y *yard, was UsageRow) {
+	t.Helper()
+	if got := y.prune(0, 0, true, false); got != "r" {
+		t.Fatalf("archived is %q", got)
+	}
+	table, err := y.Usage(t.Context(), false)
+	if err != nil || len(table.Runs) != 0 || table.Archived != 1 {
+		t.Errorf("without the archive it is %+v, %v", table, err)
+	}
+	was.Archived = true
+	table, err = y.Usage(t.Context(), true)
+	if err != nil || len(table.Runs) != 1 || table.Runs[0] != was {
+		t.Errorf("with the archive it is %+v, %v; want %+v", table.Runs, err, was)
 	}
 }

@@ -3,18 +3,25 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
 // Usage is what was used, by agent, by day and by run, as the agents' own reports say: of the days that
-// are kept, and of the runs that are not archived.
-func (e *Engine) Usage(ctx context.Context) (UsageTable, error) {
+// are kept, and of the runs that are not archived; with archived of those too, for which the whole
+// journal is read.
+func (e *Engine) Usage(ctx context.Context, archived bool) (UsageTable, error) {
 	table := UsageTable{Agents: []UsageRow{}, Days: []UsageRow{}, Runs: []UsageRow{}}
+	gone := map[string]time.Time{}
 	err := e.look(ctx, func(t *team.Team) {
+		gone, table.Archived = maps.Clone(t.Archive), len(t.Archive)
 		for _, name := range e.order(t) {
 			a := t.Agents[name]
 			if a == nil {
@@ -30,20 +37,61 @@ func (e *Engine) Usage(ctx context.Context) (UsageTable, error) {
 			table.Agents = append(table.Agents, all)
 		}
 		for _, id := range t.RunIDs() {
-			r := t.Runs[id]
-			row := UsageRow{Run: id, Workflow: r.Plan.Name}
-			row.add(t.Notes[id].Total)
-			for i := range r.Plan.Steps {
-				if _, p, known := r.Find(r.Plan.Steps[i].ID); known {
-					row.Sessions += int(min(p.N, 1<<53)) //nolint:gosec // it fits
-				}
-			}
-			table.Runs = append(table.Runs, row)
+			table.Runs = append(table.Runs, usageOfRun(t, id))
 		}
 		slices.SortStableFunc(table.Runs, func(a, b UsageRow) int { return t.Runs[b.Run].CreatedAt.Compare(t.Runs[a.Run].CreatedAt) })
 	})
 	slices.SortStableFunc(table.Days, func(a, b UsageRow) int { return cmp.Compare(b.Day, a.Day) })
+	if err != nil || !archived || len(gone) == 0 {
+		return table, err
+	}
+	rows, err := e.archivedUsage(ctx, gone)
+	table.Runs = append(table.Runs, rows...)
 	return table, err
+}
+
+func usageOfRun(t *team.Team, id string) UsageRow {
+	r := t.Runs[id]
+	row := UsageRow{Run: id, Workflow: r.Plan.Name}
+	row.add(t.Notes[id].Total)
+	for i := range r.Plan.Steps {
+		if _, p, known := r.Find(r.Plan.Steps[i].ID); known {
+			row.Sessions += int(min(p.N, 1<<53)) //nolint:gosec // it fits
+		}
+	}
+	return row
+}
+
+// archivedUsage reads off the journal what archived runs had used when they were put away, the newest
+// of them first. What an agent used for a run stands with the agent's session, so that all of the
+// journal is played again, as by a start without a snapshot.
+func (e *Engine) archivedUsage(ctx context.Context, gone map[string]time.Time) ([]UsageRow, error) {
+	past, found := team.New(renderSum), map[string]UsageRow{}
+	for rec, err := range e.opts.Journal.Read(ctx, journal.Query{}) {
+		if err != nil {
+			return nil, fmt.Errorf("read the journal for what archived runs have used: %w", err)
+		}
+		ch, err := changeOf(rec)
+		if err != nil {
+			return nil, err
+		}
+		if id, is := strings.CutPrefix(rec.Entity, "run/"); is && ch.Body.Left != nil && past.Runs[id] != nil {
+			row := usageOfRun(past, id)
+			row.Archived = true
+			found[id] = row
+		}
+		past.Apply(ch)
+	}
+	var rows []UsageRow
+	for id := range gone {
+		if row, is := found[id]; is {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b UsageRow) int {
+		return cmp.Or(gone[b.Run].Compare(gone[a.Run]), cmp.Compare(a.Run, b.Run))
+	})
+	return rows, nil
 }
 
 func (r *UsageRow) add(u team.Usage) {

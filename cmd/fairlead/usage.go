@@ -13,23 +13,27 @@ import (
 )
 
 func (a *app) usageVerb() *cobra.Command {
-	return &cobra.Command{
+	var archived bool
+	cmd := &cobra.Command{
 		Use:   "usage",
 		Short: "Show what was used: by agent, by day, by run",
 		Long: `Tokens and cost as the agents report them themselves; who reports nothing has no row. Days are UTC,
-and the newest are kept. Limits on them stand in fairlead.yaml.`,
+and the newest are kept. Limits on them stand in fairlead.yaml. Runs that were archived are shown
+with --archived: the whole journal is read for them.`,
 		Args: args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
-			used, err := client.Usage(ctx)
+			used, err := client.Usage(ctx, archived)
 			if err != nil {
 				return err
 			}
 			if a.json {
 				return a.printJSON(used)
 			}
-			return a.printUsage(used)
+			return a.printUsage(used, archived)
 		}),
 	}
+	cmd.Flags().BoolVar(&archived, "archived", false, "also the runs that were archived")
+	return cmd
 }
 
 func (a *app) retryVerb() *cobra.Command {
@@ -54,9 +58,16 @@ wish stays. This starts it now, as what is wanted of it says: you have bought mo
 	}
 }
 
-func (a *app) printUsage(used engine.UsageTable) error {
+func (a *app) printUsage(used engine.UsageTable, archived bool) error {
+	more := ""
+	if !archived && used.Archived > 0 {
+		more = howMany(used.Archived, "archived run is", "archived runs are") + " not shown; `fairlead usage --archived` does\n"
+	}
 	if len(used.Agents)+len(used.Days)+len(used.Runs) == 0 {
 		_, err := fmt.Fprintln(a.out, "nobody has reported any use yet")
+		if err == nil {
+			_, err = io.WriteString(a.out, more)
+		}
 		return err
 	}
 	parts := []struct {
@@ -66,7 +77,9 @@ func (a *app) printUsage(used engine.UsageTable) error {
 	}{
 		{"AGENT", used.Agents, func(r engine.UsageRow) string { return plain(r.Agent) }},
 		{"DAY\tAGENT", used.Days, func(r engine.UsageRow) string { return plain(r.Day) + "\t" + plain(r.Agent) }},
-		{"RUN\tWORKFLOW", used.Runs, func(r engine.UsageRow) string { return plain(r.Run) + "\t" + line(r.Workflow, stepWidth) }},
+		{"RUN\tWORKFLOW", used.Runs, func(r engine.UsageRow) string {
+			return plain(r.Run) + "\t" + line(r.Workflow, stepWidth) + archivedMark(r)
+		}},
 	}
 	shown := false
 	for _, part := range parts {
@@ -81,7 +94,15 @@ func (a *app) printUsage(used engine.UsageTable) error {
 			return err
 		}
 	}
-	return nil
+	_, err := io.WriteString(a.out, more)
+	return err
+}
+
+func archivedMark(r engine.UsageRow) string {
+	if r.Archived {
+		return " (archived)"
+	}
+	return ""
 }
 
 func printUses(out io.Writer, head string, rows []engine.UsageRow, name func(engine.UsageRow) string) error {
