@@ -42,7 +42,7 @@ type plainMessage struct {
 	Ask    string `json:"ask,omitempty"`
 }
 
-const plainPatience = 2 * time.Second // for the end of an answer that was cancelled
+const plainPatience = 5 * time.Second // for the end of an answer that was cancelled
 
 func (plain) Play(ctx context.Context, part adapter.Part, s *adapter.Stage) driver.Stop {
 	switch part.Model {

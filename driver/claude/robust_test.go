@@ -17,7 +17,7 @@ const (
 	floodPieces = 5000     // pieces of words, as fast as they can be written
 	floodLine   = 11 << 20 // bytes of one line; such were seen
 	floodCall   = 1 << 20  // bytes of one argument
-	flooding    = time.Minute
+	flooding    = 3 * time.Minute
 )
 
 // flood is what a program writes that does not care who reads: noise, words in thousands of pieces, a

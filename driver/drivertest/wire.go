@@ -107,8 +107,8 @@ type Process struct {
 }
 
 const (
-	outputGrace = time.Second      // for output that somebody holds open after the agent ended
-	deadline    = 30 * time.Second // of anything a test waits for
+	outputGrace = 5 * time.Second // for output that somebody holds open after the agent ended
+	deadline    = 2 * time.Minute // of anything a test waits for, on machines with much other work
 )
 
 // Start starts a process as a driver's launch says. It is ended with the test.
