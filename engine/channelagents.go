@@ -27,9 +27,13 @@ func byAgent(name string) Actor { return Actor{Kind: "agent", ID: name} }
 
 // asAgent has what an agent does for itself decided. Whatever a foreign one does is a sign of life.
 func (e *Engine) asAgent(ctx context.Context, agent, text string, what turn.Input) (uint64, error) {
+	return e.ask(ctx, e.agentActs(agent, text, what))
+}
+
+func (e *Engine) agentActs(agent, text string, what turn.Input) request {
 	ev := eventBy(byAgent(agent), "", what)
 	ev.Text = text
-	return e.ask(ctx, request{event: ev, look: func(*team.Team) { e.lives(agent) }})
+	return request{event: ev, look: func(*team.Team) { e.lives(agent) }}
 }
 
 // lives notes a sign of life; it runs in the loop.
@@ -217,12 +221,11 @@ func (e *Engine) AgentSaid(ctx context.Context, s Speech) (uint64, error) {
 	if said, word := ending([]byte(text), false); word == marker.TurnComplete && s.Turn != 0 { // SPEC: it counts at the end of a message, however that came
 		text, s.Complete = said, true
 	}
-	if err := e.roomFor(ctx, s, len(text)); err != nil {
-		return 0, err
-	}
-	return e.asAgent(ctx, s.Agent, text, turn.Said{
+	said := e.agentActs(s.Agent, text, turn.Said{
 		Token: token(s.Channel, s.Agent, s.Turn), Bytes: len(text), Complete: s.Complete, Ended: s.Ended, Re: s.Re,
 	})
+	said.first = func() error { return e.room(s, len(text)) }
+	return e.ask(ctx, said)
 }
 
 // flood is how much an agent has said for itself in a channel since the turn there changed last.
@@ -234,32 +237,32 @@ type flood struct {
 // roomFor refuses text beyond what one turn may have: the journal is kept for ever. The end of a
 // turn, or of an answer, is always taken.
 func (e *Engine) roomFor(ctx context.Context, s Speech, bytes int) error {
-	if bytes == 0 {
-		return nil
-	}
 	var full error
-	err := e.look(ctx, func(t *team.Team) {
-		m, c := e.members[s.Agent], t.Floor.Channels[turn.ChannelID(s.Channel)]
-		if m == nil || c == nil {
-			return // which is refused in its own words
-		}
-		if m.part.said == nil {
-			m.part.said = map[string]flood{}
-		}
-		was := m.part.said[s.Channel]
-		if was.turn != c.Head.Turn {
-			was = flood{turn: c.Head.Turn}
-		}
-		if was.bytes += bytes; was.bytes > answerBytesMax {
-			full = &machine.Refusal{
-				Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(t.Floor.StateOf(turn.AgentID(s.Agent), turn.ChannelID(s.Channel))),
-				Reason: fmt.Sprintf("it has said %d bytes since the turn changed here, and %d are the most; put more into a file and name it, or complete the turn without text", was.bytes-bytes, answerBytesMax),
-			}
-			return
-		}
-		m.part.said[s.Channel] = was
-	})
+	err := e.look(ctx, func(*team.Team) { full = e.room(s, bytes) })
 	return cmp.Or(err, full)
+}
+
+// room is roomFor in the loop.
+func (e *Engine) room(s Speech, bytes int) error {
+	m, c := e.members[s.Agent], e.team.Floor.Channels[turn.ChannelID(s.Channel)]
+	if bytes == 0 || m == nil || c == nil {
+		return nil // who is not known is refused in other words
+	}
+	if m.part.said == nil {
+		m.part.said = map[string]flood{}
+	}
+	was := m.part.said[s.Channel]
+	if was.turn != c.Head.Turn {
+		was = flood{turn: c.Head.Turn}
+	}
+	if was.bytes += bytes; was.bytes > answerBytesMax {
+		return &machine.Refusal{
+			Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(e.team.Floor.StateOf(turn.AgentID(s.Agent), turn.ChannelID(s.Channel))),
+			Reason: fmt.Sprintf("it has said %d bytes since the turn changed here, and %d are the most; put more into a file and name it, or complete the turn without text", was.bytes-bytes, answerBytesMax),
+		}
+	}
+	m.part.said[s.Channel] = was
+	return nil
 }
 
 // AgentPass is T22.

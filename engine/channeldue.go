@@ -114,8 +114,11 @@ func (e *Engine) dueInChannels(now time.Time) []request {
 
 // partDue is when something is to be done about an agent's part in channels; zero: never.
 func (e *Engine) partDue(m *member, a *team.Agent) time.Time {
+	if e.holding || m.part.beat.IsZero() && m.part.probeAt.IsZero() {
+		return time.Time{} // asked of every agent between two batches: most are seen by this
+	}
 	switch is := e.team.Floor.Agents[turn.AgentID(a.Name)]; {
-	case is == nil || e.holding:
+	case is == nil:
 		return time.Time{}
 	case !e.joins(m):
 		return m.part.probeAt

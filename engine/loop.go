@@ -20,6 +20,7 @@ type request struct {
 	wrote  *wrote
 	looked *looked
 	agent  string              // whose errands are looked at again
+	first  func() error        // runs in the loop before anything of it is decided; an error is the answer
 	found  func([]team.Change) // runs in the loop: what an event was decided to lead to, before it is in the journal
 	look   func(*team.Team)    // runs in the loop, on a team that is all in the journal
 	answer chan answer         // nil: nobody waits; else it has room for one
@@ -140,6 +141,11 @@ func (e *Engine) step(ctx context.Context, batch []request) error {
 	answers := make([]answer, len(batch))
 	touched := map[string]bool{}
 	for i, req := range batch {
+		if req.first != nil {
+			if answers[i].err = req.first(); answers[i].err != nil {
+				continue
+			}
+		}
 		ends := len(made.ends)
 		for _, ev := range e.events(req, touched) {
 			from := len(made.changes)

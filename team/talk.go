@@ -330,6 +330,9 @@ func (t *Team) talkLimit(a *Agent, at time.Time) string {
 
 // dayDeadline is when a limit of the day is lifted that keeps an agent from its turns.
 func (t *Team) dayDeadline(a *Agent, at time.Time) time.Time {
+	if !a.Settings.Limits.ofDay() && !t.Limits.ofDay() {
+		return time.Time{} // what stood before they were taken away Next lifts at the start
+	}
 	if is := t.Floor.Agents[turn.AgentID(a.Name)]; is == nil || is.Limit == "" || a.Waits() {
 		return time.Time{}
 	}
