@@ -35,7 +35,7 @@ func appendRecords(records []journal.Change, changes []team.Change) ([]journal.C
 	for rest := records[from:]; len(rest) > 0; {
 		part := rest[:min(len(rest), journal.BatchChangesMax)]
 		rest = rest[len(part):]
-		if err := journal.CheckLimits(part, nil); err != nil {
+		if err := journal.CheckBatch(part, nil); err != nil {
 			return records[:from], fmt.Errorf("this cannot be kept, so it was not done: %w", err)
 		}
 	}

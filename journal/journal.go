@@ -27,7 +27,7 @@ type Change struct {
 	To      string          `json:"to"`
 	Trigger string          `json:"trigger"`
 	Actor   Actor           `json:"actor"`
-	Data    json.RawMessage `json:"data,omitempty"`  // what Apply needs; one JSON value
+	Data    json.RawMessage `json:"data,omitempty"`  // what Apply needs; one JSON value, or nothing: whoever appends sees to that
 	Cause   uint64          `json:"cause,omitempty"` // Seq of the change that led to this one; 0 where there is none
 	Hash    Hash            `json:"hash"`            // SHA-256 over the previous change's hash and this change
 }
