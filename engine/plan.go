@@ -345,6 +345,8 @@ func whyPlan(was, a *team.Agent, s sight, looked bool, at time.Time) []Evidence 
 			add("holder", time.Time{}, true, "no process was ever started for it")
 		case s.found == NeverStarted:
 			add("holder", time.Time{}, false, "nothing is left of it, not even its folder's records")
+		case s.found == Lost:
+			add("holder", time.Time{}, false, "it is gone, and has left no word of how it ended")
 		default:
 			add("holder", time.Time{}, s.session.Phase != team.Running, "it has %s", s.found)
 		}

@@ -219,7 +219,7 @@ func tookEffect(verb string, why engine.WhyView) (bool, error) {
 		return true, nil
 	}
 	if last := why.Sessions[0]; last.Outcome != "ok" {
-		return true, fmt.Errorf("session %s of %s: %s %s", last.ID, agent.Name, last.Outcome, line(last.Why, 200))
+		return true, fmt.Errorf("session %s of %s: %s %s; `fairlead watch %s` shows what it said", last.ID, agent.Name, last.Outcome, line(last.Why, 200), last.ID)
 	}
 	return true, nil
 }

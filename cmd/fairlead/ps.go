@@ -256,7 +256,11 @@ func (a *app) printWhy(why engine.WhyView) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(a.out, a.paint(dim, "\n+ speaks for the status, ! against it"))
+	legend := "\n+ speaks for the status, ! against it"
+	if len(why.Sessions) > 0 {
+		legend += "; `fairlead watch " + why.Sessions[0].ID + "` shows what that session said"
+	}
+	_, err := fmt.Fprintln(a.out, a.paint(dim, legend))
 	return err
 }
 

@@ -19,10 +19,11 @@ import (
 func (a *app) watchVerb() *cobra.Command {
 	var opts watched
 	cmd := &cobra.Command{
-		Use:   "watch [AGENT|CHANNEL]",
-		Short: "Watch the team, what one agent says, or a channel, live",
+		Use:   "watch [AGENT|SESSION|CHANNEL]",
+		Short: "Watch the team, what one agent or session says, or a channel, live",
 		Long: `Without a name: the table of ` + "`fairlead ps`" + `, kept up to date; a line for every change where
-the output is no terminal. With an agent: what it says, session after session, until Ctrl-C.
+the output is no terminal. With an agent: what it says, session after session, until Ctrl-C. With a
+session, as coder-17, which may be over: what it said, until its end; ` + "`fairlead why coder`" + ` names them.
 With a channel: what was said in it last, who has the turn, and then what comes, until Ctrl-C;
 where an agent has the same name, '#CHANNEL' is the channel. What agents say is shown as text:
 escape sequences do nothing.`,
@@ -158,10 +159,37 @@ func (a *app) watchAgent(ctx context.Context, client *api.Client, name string) e
 		if !a.json {
 			fmt.Fprintf(a.err, "%s\n", a.paint(bold, "── "+session.ID+" ("+session.Kind+")"))
 		}
-		if err := a.copyOutput(ctx, client, why.Agent); err != nil {
+		if err := a.copyOutput(ctx, client, why.Agent, session.ID); err != nil {
 			return err
 		}
 	}
+}
+
+// sessionOwner finds whose session a name is, as coder-17 is coder's; an agent of that very
+// name goes before it.
+func (a *app) sessionOwner(ctx context.Context, client *api.Client, name string) (engine.WhyView, bool) {
+	cut := strings.LastIndexByte(name, '-')
+	if cut <= 0 || strings.Trim(name[cut+1:], "0123456789") != "" {
+		return engine.WhyView{}, false
+	}
+	if _, err := client.Why(ctx, name); !unknown(err) {
+		return engine.WhyView{}, false
+	}
+	why, err := client.Why(ctx, name[:cut])
+	return why, err == nil
+}
+
+// watchSession shows what one session says or said, and how it ended.
+func (a *app) watchSession(ctx context.Context, client *api.Client, of engine.WhyView, session string) error {
+	if err := a.copyOutput(ctx, client, of.Agent, session); err != nil || a.json {
+		return err
+	}
+	for _, s := range of.Sessions {
+		if s.ID == session && s.EndedAt != nil {
+			fmt.Fprintln(a.err, a.paint(bold, "── "+s.ID+": "+line(string(s.Outcome)+" "+s.Why, 200)))
+		}
+	}
+	return nil
 }
 
 // nextSession waits until a session of the agent is opened.
@@ -180,8 +208,7 @@ func nextSession(ctx context.Context, client *api.Client, name string, after uin
 
 // copyOutput shows what a session says as its driver understands it; as JSON, the output as
 // it comes.
-func (a *app) copyOutput(ctx context.Context, client *api.Client, agent engine.AgentView) error {
-	session := agent.Session.ID
+func (a *app) copyOutput(ctx context.Context, client *api.Client, agent engine.AgentView, session string) error {
 	d, known := drivers()[agent.Driver]
 	if a.json || !known {
 		return a.copyRaw(ctx, client, session)

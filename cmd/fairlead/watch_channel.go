@@ -120,6 +120,9 @@ func (a *app) watchNamed(ctx context.Context, client *api.Client, name string, o
 	if opts != (watched{last: watchLast}) {
 		return &coded{exitUsage, fmt.Errorf("%s is no channel: --no-follow, --moves and --last are for channels", line(name, errorWidth))}
 	}
+	if agent, ok := a.sessionOwner(ctx, client, name); ok {
+		return a.watchSession(ctx, client, agent, name)
+	}
 	return a.watchAgent(ctx, client, name)
 }
 
