@@ -7,4 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/leftover"
 )
 
-func TestMain(m *testing.M) { os.Exit(leftover.Main(m)) }
+func TestMain(m *testing.M) {
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
+	os.Exit(leftover.Main(m))
+}

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == peerVerb {
 		os.Exit(peerMain(os.Args[2:]))
 	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
 	os.Exit(leftover.Main(m))
 }
 

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		serve()
 		return
 	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
 	os.Exit(m.Run())
 }
 

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 		play(os.Args[2:])
 		return
 	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
 	os.Exit(m.Run())
 }
 

@@ -18,6 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
 	playProcess()
 	time.Local = time.UTC // the files hold local times
 	os.Exit(m.Run())

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(writerEnv); path != "" {
 		os.Exit(appendForEver(path))
 	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
 	os.Exit(leftover.Main(m))
 }
 
