@@ -181,6 +181,7 @@ const (
 	ReasonNotResumed       = "not_resumed"       // the program does not know the conversation that was to go on; nothing was done
 	ReasonHeldElsewhere    = "held_elsewhere"    // a background service of the program's own holds it: it must not go on twice
 	ReasonContextExhausted = "context_exhausted" // the conversation is too long for its model: to go on with it will not help
+	ReasonNotSignedIn      = "not_signed_in"     // the provider refuses its key: trying again will not help, somebody has to sign in
 	ReasonDied             = "died"              // the program ended in the middle of its work: its conversation can be gone on with
 )
 

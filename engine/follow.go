@@ -58,6 +58,10 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 	case ear.limit != nil:
 		what.Until, what.Why = ear.limit.Until, cmp.Or(ear.limit.Why, what.Why)
 	}
+	if what.Outcome == control.Failed && ear.stop != nil && ear.stop.Reason == driver.ReasonNotSignedIn {
+		what.ForGood = true
+		what.Why = "its provider refuses it: " + driver.SignIn(m.conf.Driver, m.conf.Command) + ", then order it again; it says: " + what.Why
+	}
 	if !e.answersTold(ctx, m) {
 		return
 	}

@@ -88,6 +88,8 @@ func takesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Re
 		return true, true, "" // somebody stopped Fairlead, and not the work
 	case before.Outcome == control.Failed && !c.Resumed && (before.Stop == nil || before.Stop.Reason == driver.ReasonDied):
 		return true, true, "" // the program died; once, since a conversation may be what kills it
+	case before.Outcome == control.Failed && before.Stop != nil && before.Stop.Reason == driver.ReasonNotSignedIn:
+		return true, true, "" // somebody has signed in since, or it fails once more
 	case before.Outcome == control.OK && s.For == forControl && how == config.ResumeAlways:
 		return true, false, ""
 	case before.Outcome == control.OK:

@@ -248,7 +248,7 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	if s.works() {
 		return d.workEnded(a, &s)
 	}
-	err = d.told(a, control.Ended{Kind: s.Kind, Outcome: s.Outcome, Why: s.Why, Ran: ran, AtStart: what.AtStart})
+	err = d.told(a, control.Ended{Kind: s.Kind, Outcome: s.Outcome, Why: s.Why, Ran: ran, AtStart: what.AtStart, ForGood: what.ForGood})
 	if err != nil {
 		return fmt.Errorf("team: the end of %s: %w", s.ID, err)
 	}

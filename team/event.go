@@ -117,6 +117,7 @@ type SessionEnded struct {
 	Why     string
 	Bytes   int64
 	AtStart bool // found when the daemon started
+	ForGood bool // of a failure: another try will not help before somebody has seen to it
 
 	Until time.Time // of the outcome control.RateLimited: so long the provider takes nothing; zero: it did not say
 

@@ -159,8 +159,15 @@ func (p *play) enter(ctx context.Context) *driver.Stop {
 		words += "; sign in first: " + strings.Join(p.talk.signIns, "; or: ")
 	}
 	stop := failed(words)
+	if e := m.err; e.keyRefused() || e.Code == authRequired && signIn.MatchString(words) {
+		stop.Reason = driver.ReasonNotSignedIn
+	}
 	return &stop
 }
+
+// authRequired is the protocol's code for a program that nobody has signed in to. Programs give it to
+// other errors too, so that the words have to say so as well.
+const authRequired = -32000
 
 // reenter goes on with an earlier conversation: by session/resume, which says nothing again, or by
 // session/load, which does. A program may name a way that it does not know, so the other is tried.

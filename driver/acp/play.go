@@ -206,7 +206,20 @@ func (p *play) refused(e *rpcError) *driver.Stop {
 		return &driver.Stop{Reason: driver.ReasonRateLimited, Detail: words}
 	}
 	stop := failed(words)
+	if e.keyRefused() {
+		stop.Reason = driver.ReasonNotSignedIn
+	}
 	return &stop
+}
+
+// keyRefused says whether an error is a provider that refuses the program's key.
+func (e *rpcError) keyRefused() bool {
+	of := objectOf(e.Data)
+	status, _ := of.number("status")
+	if code, ok := of.number("statusCode"); ok {
+		status = code
+	}
+	return driver.KeyRefused(int(max(0, min(status, 999))), e.Message+" "+string(e.Data))
 }
 
 func failed(detail string) driver.Stop { return driver.Stop{Reason: "failed", Detail: detail} }

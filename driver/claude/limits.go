@@ -68,6 +68,8 @@ func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop,
 		stop.Reason = driver.ReasonHeldElsewhere
 	case resumeWords.MatchString(text):
 		stop.Reason = driver.ReasonNotResumed
+	case seen.word == "authentication_failed" || driver.KeyRefused(int(max(0, min(r.APIStatus, 999))), text):
+		stop.Reason = driver.ReasonNotSignedIn
 	}
 	if stop.Detail == "" {
 		stop.Detail = strings.TrimSpace(strings.Join([]string{subtype, r.TerminalReason, r.StartupFailure, seen.word}, " "))

@@ -45,6 +45,8 @@ func failed(text string, now time.Time) (driver.Stop, time.Time) {
 		return stop, again(text, now)
 	case resumeWords.MatchString(text):
 		stop.Reason = driver.ReasonNotResumed
+	case driver.KeyRefused(0, text):
+		stop.Reason = driver.ReasonNotSignedIn
 	}
 	return stop, time.Time{}
 }

@@ -32,6 +32,7 @@ func TestFailed(t *testing.T) {
 		{"You've hit your usage limit. Try again in 99999999999 days.", "rate_limited", time.Time{}},
 		{"Your input exceeds the context window of this model.", "context_exhausted", time.Time{}},
 		{"Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1 (code -32600)", "not_resumed", time.Time{}},
+		{"unexpected status 401 Unauthorized: Missing bearer or basic authentication in header", "not_signed_in", time.Time{}},
 		{"We’re currently experiencing high demand, which may cause temporary errors.", "failed", time.Time{}},
 		{"", "failed", time.Time{}},
 	} {

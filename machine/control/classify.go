@@ -349,7 +349,7 @@ func (c *Control) continuousEnded(in Ended, now Now, isNewer bool) Event {
 		return EndedWishRunCleanup
 	case in.Outcome == RateLimited:
 		return ProviderWaits
-	case failed && c.Failures+1 >= c.Policy.FailuresMax && !isNewer:
+	case failed && (in.ForGood || c.Failures+1 >= c.Policy.FailuresMax) && !isNewer:
 		return FailedForGood
 	case failed:
 		return FailedBackingOff

@@ -64,6 +64,7 @@ type Ended struct {
 	Why     string        // one line; from the agent or the system, so not to be trusted
 	Ran     time.Duration // how long
 	AtStart bool          // found at the daemon's start
+	ForGood bool          // of a failure: another try will not help before somebody has seen to it
 }
 
 // Outcome is how a session ended.

@@ -1,0 +1,40 @@
+package driver
+
+import (
+	"path/filepath"
+	"regexp"
+)
+
+// keyWords are how providers and programs word that they do not know who asks, or what he may. They
+// are looked for in the words of a failure only, never in what a model says.
+var keyWords = regexp.MustCompile(`(?i)(invalid|incorrect|missing|expired|revoked|unknown|no) (x-)?api[ _-]?key|invalid[ _]authentication|authentication[ _](error|failed|required)|` +
+	`invalid (bearer|access|auth) token|oauth token (has )?expired|not (logged|signed) in|please (log|sign) in|run /login|` +
+	`(status|error|http|code)\W{0,4}(code\W{0,4})?40[13]\b|\b401\b.{0,20}unauthori[sz]ed|\b403\b.{0,20}forbidden`)
+
+// KeyRefused says whether a failure is a provider that refuses who asks: by its HTTP status (0: not
+// known), or by its words. Trying again does not help; somebody has to sign in.
+func KeyRefused(status int, words string) bool {
+	return status == 401 || status == 403 || keyWords.MatchString(words)
+}
+
+// signIns are how one signs in, by the file name of a program.
+var signIns = map[string]string{
+	"claude":   "run `claude` once by hand and say /login, or put ANTHROPIC_API_KEY into its `env`",
+	"codex":    "run `codex login`, or put CODEX_API_KEY into its `env`",
+	"opencode": "run `opencode auth login`, or put its provider's key into its `env`",
+	"gemini":   "run `gemini` once by hand, or put GEMINI_API_KEY into its `env`",
+	"qwen":     "run `qwen` once by hand, or put OPENAI_API_KEY into its `env`",
+}
+
+// SignIn says in words how one signs in for an agent's program: what a person is to do whose provider
+// refuses him.
+func SignIn(kind string, command []string) string {
+	program := kind
+	if len(command) > 0 {
+		program = filepath.Base(command[0])
+	}
+	if words, known := signIns[program]; known {
+		return words
+	}
+	return "start its program once by hand and sign in, or put its provider's key into its `env`"
+}
