@@ -40,8 +40,11 @@ func killedWithLog(t *testing.T) (db, wal []byte, batches int) {
 func TestFlippedBitsInTheLog(t *testing.T) {
 	db, wal, batches := killedWithLog(t)
 	rnd := rand.New(rand.NewPCG(3, 0))
-	refused := 0
-	for range 150 {
+	flips, refused := 150, 0
+	if raced {
+		flips = 45
+	}
+	for range flips {
 		at, bit := rnd.IntN(len(wal)), byte(1)<<rnd.IntN(8)
 		hurt := bytes.Clone(wal)
 		hurt[at] ^= bit
@@ -72,9 +75,9 @@ func TestFlippedBitsInTheLog(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	t.Logf("%d of 150 were refused", refused)
-	if refused < 100 {
-		t.Errorf("only %d of 150 were refused", refused)
+	t.Logf("%d of %d were refused", refused, flips)
+	if refused < flips*2/3 {
+		t.Errorf("only %d of %d were refused", refused, flips)
 	}
 }
 
