@@ -3,11 +3,11 @@ package acp
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
@@ -52,10 +52,10 @@ func readOptions(list []json.RawMessage, modes []choice) []driver.Option {
 // switchesMode says whether an option would also change what is asked from then on: it is called like
 // a mode, or its label says so.
 func switchesMode(o driver.Option, modes []choice) bool {
-	return slices.ContainsFunc(modes, func(c choice) bool { return c.id == o.ID }) || modeWords.MatchString(o.Label)
+	return slices.ContainsFunc(modes, func(c choice) bool { return c.id == o.ID }) || modeWords().MatchString(o.Label)
 }
 
-var modeWords = regexp.MustCompile(`(?i)auto[- ]?(accept|approve|edit)|bypass|yolo|full[- ]access|don.t ask|\bmode\b|all edits`)
+var modeWords = adapter.Words(`(?i)auto[- ]?(accept|approve|edit)|bypass|yolo|full[- ]access|don.t ask|\bmode\b|all edits`)
 
 // isReject says whether an option means no.
 func isReject(o driver.Option) bool { return strings.HasPrefix(o.Kind, "reject") }
@@ -101,7 +101,7 @@ func (p *play) asked(m message) {
 // people to read and for nothing else: which server's tool that is nobody says.
 func namedBy(options []driver.Option) string {
 	for _, o := range options {
-		if _, name, ok := strings.Cut(o.Label, ": "); ok && o.Kind == "allow_always" && identifier.MatchString(name) {
+		if _, name, ok := strings.Cut(o.Label, ": "); ok && o.Kind == "allow_always" && identifier().MatchString(name) {
 			return name + ": "
 		}
 	}

@@ -155,11 +155,11 @@ func (p *play) enter(ctx context.Context) *driver.Stop {
 		m.err = &rpcError{Message: "it named no conversation"}
 	}
 	words := "the program opened no conversation: " + oneLine(m.err.words())
-	if len(p.talk.signIns) > 0 && signIn.MatchString(words) {
+	if len(p.talk.signIns) > 0 && signIn().MatchString(words) {
 		words += "; sign in first: " + strings.Join(p.talk.signIns, "; or: ")
 	}
 	stop := failed(words)
-	if e := m.err; e.keyRefused() || e.Code == authRequired && signIn.MatchString(words) {
+	if e := m.err; e.keyRefused() || e.Code == authRequired && signIn().MatchString(words) {
 		stop.Reason = driver.ReasonNotSignedIn
 	}
 	return &stop

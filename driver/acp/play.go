@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"time"
 
@@ -173,7 +172,7 @@ func (p *play) answered(reason string) *driver.Stop {
 	stop := driver.Stop{Reason: reason, Detail: p.denialWords()}
 	switch reason {
 	case string(sdk.StopReasonEndTurn):
-		if !errorWords.MatchString(p.words) {
+		if !errorWords().MatchString(p.words) {
 			return nil
 		}
 		return p.refused(&rpcError{Message: p.words})
@@ -196,7 +195,7 @@ func (p *play) answered(reason string) *driver.Stop {
 	return &stop
 }
 
-var errorWords = regexp.MustCompile(`^\s*\[?API Error\b`)
+var errorWords = adapter.Words(`^\s*\[?API Error\b`)
 
 // refused is the end that an error makes. Where the provider takes no more for now, that is told.
 func (p *play) refused(e *rpcError) *driver.Stop {

@@ -2,19 +2,20 @@ package acp
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
 // The protocol has no word for a provider that takes no more for now. Programs tell it as an error,
 // in their own words; these are the ones that were seen or are documented.
 var (
-	limitWords = regexp.MustCompile(`(?i)rate[ _-]?limit|too many requests|(usage|session|weekly|hourly|daily) limit|quota (exceeded|exhausted)|exceeded your current quota|resource_exhausted|(status|error|http|code)\W{0,4}(code\W{0,4})?429\b`)
-	waitWords  = regexp.MustCompile(`(?i)(?:retry|try again|reset\w*|wait)\D{0,20}?(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b`)
-	untilWords = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)`)
-	signIn     = regexp.MustCompile(`(?i)auth|sign.?in|log.?in|api.?key|credential`)
+	limitWords = adapter.Words(`(?i)rate[ _-]?limit|too many requests|(usage|session|weekly|hourly|daily) limit|quota (exceeded|exhausted)|exceeded your current quota|resource_exhausted|(status|error|http|code)\W{0,4}(code\W{0,4})?429\b`)
+	waitWords  = adapter.Words(`(?i)(?:retry|try again|reset\w*|wait)\D{0,20}?(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b`)
+	untilWords = adapter.Words(`\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)`)
+	signIn     = adapter.Words(`(?i)auth|sign.?in|log.?in|api.?key|credential`)
 )
 
 // waitMax is the longest time that is believed: a limit by the week is the longest there is.
@@ -28,7 +29,7 @@ func rateLimit(e *rpcError, now time.Time) (until time.Time, limited bool) {
 	if code, ok := of.number("statusCode"); ok {
 		status = code
 	}
-	if status != 429 && e.Code != 429 && !limitWords.MatchString(e.Message+" "+data) {
+	if status != 429 && e.Code != 429 && !limitWords().MatchString(e.Message+" "+data) {
 		return time.Time{}, false
 	}
 	for _, name := range []string{"retry_after", "retryAfter", "retry-after", "retryAfterSeconds"} {
@@ -45,10 +46,10 @@ func rateLimit(e *rpcError, now time.Time) (until time.Time, limited bool) {
 		}
 	}
 	text := e.Message + " " + data
-	if at, err := time.Parse(time.RFC3339, untilWords.FindString(text)); err == nil {
+	if at, err := time.Parse(time.RFC3339, untilWords().FindString(text)); err == nil {
 		return believed(now, at.UTC()), true
 	}
-	if found := waitWords.FindStringSubmatch(text); found != nil {
+	if found := waitWords().FindStringSubmatch(text); found != nil {
 		n, err := strconv.ParseFloat(found[1], 64)
 		if err == nil && n < 1e9 {
 			return believed(now, now.Add(time.Duration(n*float64(unit(found[2]))))), true

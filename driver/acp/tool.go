@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
 // toolCall is what a program says of one call of a tool. It says it in pieces (tool_call, then
@@ -61,7 +62,7 @@ func readToolCall(of fields) toolCall {
 func (c toolCall) with(more toolCall) toolCall {
 	c.id, c.kind, c.status = cmp.Or(c.id, more.id), cmp.Or(more.kind, c.kind), cmp.Or(more.status, c.status)
 	c.name = cmp.Or(more.name, c.name)
-	if c.called == "" && identifier.MatchString(c.title) {
+	if c.called == "" && identifier().MatchString(c.title) {
 		c.called = c.title
 	}
 	c.title = cmp.Or(more.title, c.title)
@@ -86,7 +87,7 @@ func (c toolCall) with(more toolCall) toolCall {
 
 const callPathsMax = 257 // of one call; one more than an event takes, so that it says that some are missing
 
-var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
+var identifier = adapter.Words(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
 
 // tool is the call's tool in our words, or, where none fits, in the program's own. server is
 // what our own MCP server is called.
@@ -119,7 +120,7 @@ func (c toolCall) tool(server string) string {
 // titleName is a title that may be the tool's name. Many programs put there what the model says of the
 // call, so it is believed only where it fits the class that the program gives.
 func (c toolCall) titleName() string {
-	if identifier.MatchString(c.title) && (c.called == "" || ours(c.called, serverName) == "") {
+	if identifier().MatchString(c.title) && (c.called == "" || ours(c.called, serverName) == "") {
 		return c.title
 	}
 	return c.called
@@ -294,14 +295,14 @@ func commandLine(raw json.RawMessage) (string, bool) {
 		return words[2], true
 	}
 	for i, word := range words {
-		if word == "" || !plainWord.MatchString(word) {
+		if word == "" || !plainWord().MatchString(word) {
 			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(words, " "), true
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = adapter.Words(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 func quoted(s string) json.RawMessage {
 	b, err := json.Marshal(s)

@@ -3,7 +3,6 @@ package adapter
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -70,7 +69,7 @@ func (s *Stage) Printed(ctx context.Context, argv []string) (string, error) {
 	}
 }
 
-var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+[\w.+-]*`)
+var versionNumber = Words(`\d+\.\d+\.\d+[\w.+-]*`)
 
 // VersionIn finds a version in what a program prints of itself; empty: there is none.
-func VersionIn(text string) string { return versionNumber.FindString(text) }
+func VersionIn(text string) string { return versionNumber().FindString(text) }

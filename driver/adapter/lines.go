@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"sync"
 	"unicode"
@@ -122,7 +121,7 @@ func (e *errorsRead) last() string {
 	words := ""
 	for line := range strings.Lines(string(e.kept)) {
 		line = strings.ToValidUTF8(strings.TrimSpace(line), "")
-		if strings.ContainsFunc(line, unicode.IsLetter) && (wrong.MatchString(line) || !wrong.MatchString(words)) {
+		if strings.ContainsFunc(line, unicode.IsLetter) && (wrong().MatchString(line) || !wrong().MatchString(words)) {
 			words = line
 		}
 	}
@@ -130,4 +129,4 @@ func (e *errorsRead) last() string {
 }
 
 // wrong is how programs begin to say that something is.
-var wrong = regexp.MustCompile(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)
+var wrong = Words(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)

@@ -3,10 +3,10 @@ package claude
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
@@ -33,7 +33,7 @@ const (
 )
 
 // escapes are what a terminal obeys: the reason of a decision was seen to carry them.
-var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
+var escapes = adapter.Words("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
 
 // suggestion is a change of the program's own permissions that it proposes with a question. qwen
 // sends something else in this place: what each of the buttons of its own dialogue would say.

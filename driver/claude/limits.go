@@ -1,12 +1,12 @@
 package claude
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
 // Reasons of an end that have a name of their own.
@@ -28,20 +28,20 @@ const (
 
 // apiError begins a text that is no answer but the failure of one: both programs were seen to send
 // it as a success.
-var apiError = regexp.MustCompile(`^\s*\[?API Error\b`)
+var apiError = adapter.Words(`^\s*\[?API Error\b`)
 
 // How limits and exhaustion are worded where no field says so. The documentation of the SDK names
 // the beginnings "You've hit your" and "You've reached your".
 var (
-	limitWords   = regexp.MustCompile(`(?i)^\s*(you['’]ve (hit|reached) your|claude (ai )?usage limit reached)|\b(rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
-	contextWords = regexp.MustCompile(`(?i)prompt is too long|context (window|length).*(exceed|limit|full)|exceed.*context (window|length)|maximum context length|input is too long`)
-	resumeWords  = regexp.MustCompile(`(?i)no (conversation|saved session|session) (was )?found`)
+	limitWords   = adapter.Words(`(?i)^\s*(you['’]ve (hit|reached) your|claude (ai )?usage limit reached)|\b(rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
+	contextWords = adapter.Words(`(?i)prompt is too long|context (window|length).*(exceed|limit|full)|exceed.*context (window|length)|maximum context length|input is too long`)
+	resumeWords  = adapter.Words(`(?i)no (conversation|saved session|session) (was )?found`)
 )
 
 // verdict is how an answer ended, as one thing.
 func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop, time.Time) {
 	text := endWords(r)
-	failed := r.IsError || strings.HasPrefix(subtype, "error") || r.StartupFailure != "" || apiError.MatchString(text)
+	failed := r.IsError || strings.HasPrefix(subtype, "error") || r.StartupFailure != "" || apiError().MatchString(text)
 	if !failed {
 		stop := driver.Stop{OK: true, Reason: reasonCompleted}
 		if r.StopReason == "refusal" {
@@ -55,18 +55,18 @@ func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop,
 		stop.Reason = reasonTurns
 	case subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted":
 		stop.Reason = reasonBudget
-	case seen.rejected || seen.word == "rate_limit" || r.APIStatus == statusTooMany || limitWords.MatchString(text):
+	case seen.rejected || seen.word == "rate_limit" || r.APIStatus == statusTooMany || limitWords().MatchString(text):
 		stop.Reason = driver.ReasonRateLimited
 		until := seen.until
 		if until.IsZero() {
 			until = resetIn(text, now)
 		}
 		return stop, until
-	case r.TerminalReason == "prompt_too_long" || contextWords.MatchString(text):
+	case r.TerminalReason == "prompt_too_long" || contextWords().MatchString(text):
 		stop.Reason = driver.ReasonContextExhausted
 	case r.StartupFailure == heldByBackground:
 		stop.Reason = driver.ReasonHeldElsewhere
-	case resumeWords.MatchString(text):
+	case resumeWords().MatchString(text):
 		stop.Reason = driver.ReasonNotResumed
 	case seen.word == "authentication_failed" || driver.KeyRefused(int(max(0, min(r.APIStatus, 999))), text):
 		stop.Reason = driver.ReasonNotSignedIn
@@ -124,17 +124,17 @@ func withDenied(detail string, calls []string) string {
 }
 
 var (
-	resetsAt   = regexp.MustCompile(`(?i)\bresets?(?: at)? (?:([a-z]{3}) (\d{1,2})(?:,| at)? )?(\d{1,2})(?::(\d{2}))? ?(am|pm)(?: \(([A-Za-z_]+/[A-Za-z_/]+|UTC)\))?`)
-	resetEpoch = regexp.MustCompile(`limit reached\|(\d{10})\b`)
+	resetsAt   = adapter.Words(`(?i)\bresets?(?: at)? (?:([a-z]{3}) (\d{1,2})(?:,| at)? )?(\d{1,2})(?::(\d{2}))? ?(am|pm)(?: \(([A-Za-z_]+/[A-Za-z_/]+|UTC)\))?`)
+	resetEpoch = adapter.Words(`limit reached\|(\d{10})\b`)
 )
 
 // resetIn finds when a limit ends in the words for it, as in "resets Jul 23 at 6pm
 // (America/Los_Angeles)"; zero where nothing can be found. Without a zone it is the machine's own.
 func resetIn(text string, now time.Time) time.Time {
-	if m := resetEpoch.FindStringSubmatch(text); m != nil {
+	if m := resetEpoch().FindStringSubmatch(text); m != nil {
 		return rate{ResetsAt: number(atoi(m[1]))}.resets()
 	}
-	m := resetsAt.FindStringSubmatch(text)
+	m := resetsAt().FindStringSubmatch(text)
 	if m == nil {
 		return time.Time{}
 	}

@@ -229,6 +229,6 @@ func (r rate) resets() time.Time {
 
 // clean is somebody else's words in one line, without what a terminal obeys.
 func clean(s string) string {
-	s = escapes.ReplaceAllString(s, "")
+	s = escapes().ReplaceAllString(s, "")
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }

@@ -258,7 +258,7 @@ func (g *game) died() driver.Stop {
 		return *g.completed()
 	}
 	stop := driver.Stop{Reason: g.endReason(), Detail: "it did not say the end of its answer: " + ended.String()}
-	if g.part.Resume != "" && g.named.ID == "" && resumeWords.MatchString(ended.LastWords) {
+	if g.part.Resume != "" && g.named.ID == "" && resumeWords().MatchString(ended.LastWords) {
 		stop.Reason = driver.ReasonNotResumed
 	}
 	return stop

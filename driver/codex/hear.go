@@ -252,7 +252,7 @@ func (h *hearing) outcome(i item) {
 	}
 	said := cut(strings.TrimSpace(tool+" "+clean(what)), whatBytesMax)
 	switch {
-	case i.Status == "declined", i.Status == "failed" && deniedWords.MatchString(i.Error.Message):
+	case i.Status == "declined", i.Status == "failed" && deniedWords().MatchString(i.Error.Message):
 		if len(h.denied) < deniedMax && !slices.Contains(h.denied, said) {
 			h.denied = append(h.denied, said)
 		}

@@ -152,7 +152,7 @@ func (g *game) unfinished(how adapter.Ended) {
 	switch {
 	case g.trouble != "":
 		g.failed(g.trouble)
-	case resumeWords.MatchString(how.LastWords):
+	case resumeWords().MatchString(how.LastWords):
 		g.stop = driver.Stop{Reason: driver.ReasonNotResumed, Detail: how.String()}
 	default:
 		g.stop = driver.Stop{Reason: driver.ReasonDied, Detail: "it did not say the end of its answer: " + how.String()}

@@ -6,24 +6,24 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
 // rolloutTailBytes is how much of a record's end is looked at: the totals are told after every request, and what
 // stands between two of them is one answer of a model and the output of a tool.
 const rolloutTailBytes = 4 << 20
 
-var threadID = regexp.MustCompile(`^[0-9A-Za-z-]{8,64}$`)
+var threadID = adapter.Words(`^[0-9A-Za-z-]{8,64}$`)
 
 // usedBefore is what a thread has used so far, by codex's own record of it; false where that cannot be
 // found. The record is a file of the program's own and no interface, so nothing depends on it but the
 // first number of a conversation that is resumed.
 func usedBefore(env []string, thread string) (driver.Usage, bool) {
 	home := codexHome(env)
-	if home == "" || !threadID.MatchString(thread) {
+	if home == "" || !threadID().MatchString(thread) {
 		return driver.Usage{}, false
 	}
 	files, err := filepath.Glob(filepath.Join(home, "sessions", "*", "*", "*", "rollout-*-"+thread+".jsonl"))

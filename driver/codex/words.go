@@ -1,11 +1,11 @@
 package codex
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
 // Reasons of an end that have a name of their own.
@@ -22,28 +22,28 @@ const (
 )
 
 var (
-	escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
+	escapes = adapter.Words("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
 
-	limitWords   = regexp.MustCompile(`(?i)\b(usage limit|rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
-	contextWords = regexp.MustCompile(`(?i)context window|context length|ran out of room`)
-	resumeWords  = regexp.MustCompile(`(?i)no rollout found|no saved session|session .*not found`)
-	deniedWords  = regexp.MustCompile(`(?i)requires approval|approval policy is never|rejected by|not permitted|denied`)
+	limitWords   = adapter.Words(`(?i)\b(usage limit|rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
+	contextWords = adapter.Words(`(?i)context window|context length|ran out of room`)
+	resumeWords  = adapter.Words(`(?i)no rollout found|no saved session|session .*not found`)
+	deniedWords  = adapter.Words(`(?i)requires approval|approval policy is never|rejected by|not permitted|denied`)
 
-	againAt = regexp.MustCompile(`(?i)try again at (?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,? (\d{4}),? )?(\d{1,2}):(\d{2}) ?(AM|PM)`)
-	againIn = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)? ?(?:days?|hours?|minutes?|seconds?|[dhms])\b[ ,]*(?:and )?)+)`)
-	piece   = regexp.MustCompile(`(?i)(\d+)(?:\.\d+)? ?(d|h|m|s)`)
+	againAt = adapter.Words(`(?i)try again at (?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,? (\d{4}),? )?(\d{1,2}):(\d{2}) ?(AM|PM)`)
+	againIn = adapter.Words(`(?i)try again in ((?:\d+(?:\.\d+)? ?(?:days?|hours?|minutes?|seconds?|[dhms])\b[ ,]*(?:and )?)+)`)
+	piece   = adapter.Words(`(?i)(\d+)(?:\.\d+)? ?(d|h|m|s)`)
 )
 
 // failed judges a failure by its words: codex says no more of it.
 func failed(text string, now time.Time) (driver.Stop, time.Time) {
 	stop := driver.Stop{Reason: reasonFailed, Detail: cut(clean(text), shownBytesMax)}
 	switch {
-	case contextWords.MatchString(text):
+	case contextWords().MatchString(text):
 		stop.Reason = driver.ReasonContextExhausted
-	case limitWords.MatchString(text):
+	case limitWords().MatchString(text):
 		stop.Reason = driver.ReasonRateLimited
 		return stop, again(text, now)
-	case resumeWords.MatchString(text):
+	case resumeWords().MatchString(text):
 		stop.Reason = driver.ReasonNotResumed
 	case driver.KeyRefused(0, text):
 		stop.Reason = driver.ReasonNotSignedIn
@@ -54,7 +54,7 @@ func failed(text string, now time.Time) (driver.Stop, time.Time) {
 // again finds when a limit ends in the words for it: "try again at 3:42 PM", "… at Mar 10th, 2026 3:39
 // AM", "… in 2 hours 13 minutes". codex means the machine's own zone. Zero where nothing is found.
 func again(text string, now time.Time) time.Time {
-	if m := againAt.FindStringSubmatch(text); m != nil {
+	if m := againAt().FindStringSubmatch(text); m != nil {
 		hour, minute := number10(m[4])%12, number10(m[5])
 		if strings.EqualFold(m[6], "PM") {
 			hour += 12
@@ -73,13 +73,13 @@ func again(text string, now time.Time) time.Time {
 		}
 		return time.Date(number10(m[3]), month.Month(), number10(m[2]), hour, minute, 0, 0, now.Location()).UTC()
 	}
-	m := againIn.FindStringSubmatch(text)
+	m := againIn().FindStringSubmatch(text)
 	if m == nil {
 		return time.Time{}
 	}
 	const waitMax = 60 * 24 * time.Hour // a month and more; beyond it the words mean something else
 	var wait time.Duration
-	for _, p := range piece.FindAllStringSubmatch(m[1], -1) {
+	for _, p := range piece().FindAllStringSubmatch(m[1], -1) {
 		unit := map[string]time.Duration{"d": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second}[strings.ToLower(p[2])]
 		if n := number10(p[1]); n < int(waitMax/time.Second) {
 			wait += time.Duration(n) * unit
@@ -103,7 +103,7 @@ func number10(s string) (n int) {
 
 // clean is somebody else's words in one line, without what a terminal obeys.
 func clean(s string) string {
-	s = escapes.ReplaceAllString(s, "")
+	s = escapes().ReplaceAllString(s, "")
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }
 
@@ -115,12 +115,12 @@ func cut(s string, n int) string {
 }
 
 // shells begin a command as codex reports it: what it was asked to run, handed to a shell.
-var shells = regexp.MustCompile(`^(?:/\S*/)?(?:ba|z|da)?sh -l?c `)
+var shells = adapter.Words(`^(?:/\S*/)?(?:ba|z|da)?sh -l?c `)
 
 // unwrapped is a command without the shell that it was handed to, as the model wrote it. Where it was
 // written in a way that is not understood, it is left as it is.
 func unwrapped(command string) string {
-	prefix := shells.FindString(command)
+	prefix := shells().FindString(command)
 	if prefix == "" {
 		return command
 	}

@@ -3,15 +3,25 @@ package presence
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// idOf is what a document's name may look like: it is a file's.
-var idOf = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+const idBytesMax = 64
+
+// isID says whether a document may be called so: it is a file's name.
+func isID(id DocID) bool {
+	for i := range len(id) {
+		c := id[i]
+		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alnum && (i == 0 || c != '.' && c != '_' && c != '-') {
+			return false
+		}
+	}
+	return id != "" && len(id) <= idBytesMax
+}
 
 // reserved are names beside those of documents in the journal.
 var reserved = map[DocID]bool{"lead": true, "words": true}
@@ -49,7 +59,7 @@ func (d *draft) imported(in Imported) error {
 		LastSession: doc.LastSession, Extra: doc.Extra,
 	}
 	id := in.ID
-	if !idOf.MatchString(string(id)) || reserved[id] {
+	if !isID(id) || reserved[id] {
 		id = d.newID()
 		with.Made = d.made
 	}
