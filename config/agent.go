@@ -46,6 +46,7 @@ func (c *checker) agent(f field, cfg *Config) Agent {
 		Resume:      Resume(textOf(n.get("resume"))),
 		MCP:         textOf(n.get("mcp")) != mcpOff,
 		Permissions: c.permissions(n.get("permissions")),
+		Sandbox:     c.sandbox(n.get("sandbox")),
 		FailuresMax: intOf(n.get("failures_max"), FailuresMaxDefault),
 		Backoff: Backoff{
 			First: c.duration(backoff.get("first"), BackoffFirst, false),
@@ -65,6 +66,7 @@ func (c *checker) agent(f field, cfg *Config) Agent {
 	c.backoff(n, &a)
 	c.driver(f, &a)
 	c.conversation(n, a)
+	c.withinSandbox(n, a)
 	c.loop(n, a)
 	return a
 }

@@ -109,6 +109,7 @@ type Agent struct {
 	Resume        Resume
 	MCP           bool // whether it is offered the team's tools
 	Permissions   Permissions
+	Sandbox       AgentSandbox
 	FailuresMax   int
 	Backoff       Backoff
 	Grace         time.Duration

@@ -143,6 +143,8 @@ func (r *reference) value(n *schemaNode) string {
 	}
 	types := fmt.Sprint(n.Type)
 	switch {
+	case strings.Contains(types, "object") && strings.Contains(types, "string"):
+		return "a text, or a mapping"
 	case strings.Contains(types, "object"):
 		return "a mapping"
 	case strings.Contains(types, "array"):

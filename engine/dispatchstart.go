@@ -102,8 +102,11 @@ func (e *Engine) prepareWork(ctx context.Context, m *member, s team.Session) (re
 		return readied{}, err
 	}
 	session := driver.Session{ID: s.ID, Kind: driver.Work, Prompt: workPrompt(&j.session, j.folder, j.work), Told: true, Attempt: 1}
+	places := []string{j.folder.Workspace(n), j.folder.DialoguePath(n)}
 	if !j.main() {
-		return e.launch(ctx, m, s, agent, session)
+		ready, err := e.launch(ctx, m, s, agent, session)
+		ready.writes = places
+		return ready, err
 	}
 	box, layers, err := e.boxed(ctx, s, j)
 	if err != nil {
@@ -117,7 +120,9 @@ func (e *Engine) prepareWork(ctx context.Context, m *member, s team.Session) (re
 		return readied{}, err
 	}
 	check := Layer{Name: "check", Text: "not needed: the kernel keeps it from writing"}
+	ready.writes = places
 	if box != nil {
+		ready.boxed = true
 		ready.launch.Argv = sandbox.Wrap(box.exe, ready.launch.Argv, box.box)
 	} else {
 		check = e.rememberTree(m.conf.Name, s.ID)
@@ -157,12 +162,7 @@ func (e *Engine) boxed(ctx context.Context, s team.Session, j *job) (*mainBox, [
 	if want == config.SandboxOff {
 		return no("session.sandbox is off")
 	}
-	e.folders.boxed.once.Do(func() {
-		if err := sandbox.Probe(context.WithoutCancel(ctx)); err != nil {
-			e.folders.boxed.why = "there is no sandbox here: " + err.Error()
-		}
-	})
-	if why := e.folders.boxed.why; why != "" {
+	if why := e.noSandbox(ctx); why != "" {
 		return no(why)
 	}
 	exe, err := os.Executable()

@@ -86,6 +86,7 @@ func (e *Engine) end(ctx context.Context, m *member, id string, grace time.Durat
 
 // sessionEnded reports an end. That it is over already is no error: somebody else saw it too.
 func (e *Engine) sessionEnded(ctx context.Context, m *member, what team.SessionEnded, by team.Actor) bool {
+	e.boxedTemp(m, what.Session)
 	_, err := e.submitOf(ctx, by, m, what)
 	return err == nil || isAnswer(err)
 }

@@ -13,6 +13,8 @@ import (
 type readied struct {
 	launch driver.Launch
 	record *team.LaunchRecord
+	boxed  bool     // it is in a sandbox already
+	writes []string // folders and files that its session needs, outside of its workspace
 }
 
 // launch asks the driver how a session is started. Whether it goes on with an earlier conversation is
@@ -31,7 +33,7 @@ func (e *Engine) launch(ctx context.Context, m *member, s team.Session, agent dr
 		session.Prompt = cutOffWords + session.Prompt
 	}
 	launch, err := m.driver.Launch(agent, session)
-	return readied{launch, record}, err
+	return readied{launch: launch, record: record}, err
 }
 
 // cutOffWords stand before what a session was asked that goes on after an interruption: the program

@@ -4,15 +4,22 @@ import (
 	"os"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/driver/acp"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/claude"
+	"github.com/fairlead-dev/fairlead/driver/codex"
 	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/leftover"
+	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
 // The test binary is executed again as a holder and as the scripted agent.
 func TestMain(m *testing.M) {
 	holder.Intercept()
+	sandbox.Intercept()
 	script.Intercept()
+	adapter.Intercept(acp.Driver{}, claude.Driver{}, codex.Driver{})
 	if os.Getenv(foreignLoopWord) != "" {
 		foreignLoop()
 	}

@@ -137,7 +137,9 @@ func (e *Engine) launchAgent(ctx context.Context, m *member, s team.Session, f s
 		}
 		prompt = string(text)
 	}
-	return e.launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Prompt: prompt + footer(f), Attempt: f.cmd.Attempt})
+	ready, err := e.launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Prompt: prompt + footer(f), Attempt: f.cmd.Attempt})
+	ready.writes = []string{filepath.Dir(f.report), f.cmd.ArtifactsDir}
+	return ready, err
 }
 
 // footer tells an agent how its step is reported.

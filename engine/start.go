@@ -21,6 +21,9 @@ func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
 		return
 	}
 	ready, err := e.prepare(ctx, m, s)
+	if err == nil {
+		ready, err = e.confined(ctx, m, s, ready)
+	}
 	switch {
 	case err == nil:
 	case errors.Is(err, errNotAsked):

@@ -20,13 +20,14 @@ type WhyView struct {
 	Verdict  string        `json:"verdict"` // one sentence
 	Evidence []Evidence    `json:"evidence"`
 	Sessions []PastSession `json:"sessions"` // newest first, the open one included
+	Layers   []Layer       `json:"layers" doc:"What holds it in its ordinary sessions, by fairlead.yaml: rules, bounds, sandbox"`
 }
 
 // Evidence is one piece of it: what was seen, by whom, how long ago, and whether it speaks
 // for the status or against it.
 type Evidence struct {
 	What   string    `json:"what"`
-	Source string    `json:"source"` // journal, file, holder, process table, driver, limits
+	Source string    `json:"source"` // journal, file, holder, process table, driver, permissions, limits
 	At     time.Time `json:"at"`
 	AgeMS  int64     `json:"age_ms"`
 	Holds  bool      `json:"holds"`
@@ -105,6 +106,14 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 			add("driver", now, false, "it could not be started now: %s", err)
 		} else {
 			add("driver", now, true, "driver %s finds what it needs to start it", conf.Driver)
+		}
+	}
+	if conf.Driver != "" {
+		view.Layers = layersOfAgent(&conf)
+	}
+	for _, l := range view.Layers {
+		if l.Holds && l.Name != layerRules {
+			add("permissions", now, true, "it is held by its %s: %s", l.Name, l.Text)
 		}
 	}
 	for _, one := range leads {

@@ -13,6 +13,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/acp"
+	"github.com/fairlead-dev/fairlead/driver/claude"
+	"github.com/fairlead-dev/fairlead/driver/codex"
 	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/interop"
@@ -109,7 +112,7 @@ func (w *world) start() {
 	e, err := Open(ctx, Options{
 		Name: "test", Config: conf, Journal: j, Files: between, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
 		Host:    &Holders{Folder: filepath.Join(state, "sessions"), Workspace: w.dir},
-		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}}, Documents: papers, Sessions: sessions,
+		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}, "acp": acp.Driver{}, "claude": claude.Driver{}, "codex": codex.Driver{}}, Documents: papers, Sessions: sessions,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 func lookAtSandbox(ctx context.Context) finding {
 	abi, why := sandbox.Supported()
 	if why != "" {
-		return finding{OK: true, About: "sandbox", What: "none: " + why + "; a session's MAIN is held by the rules alone"}
+		return finding{OK: true, About: "sandbox", What: "none: " + why + "; a session's MAIN is held by the rules alone, and an agent with `sandbox: workspace` is not started"}
 	}
 	if err := sandbox.Probe(ctx); err != nil {
 		return finding{
@@ -20,5 +20,5 @@ func lookAtSandbox(ctx context.Context) finding {
 			Do: "`session: {sandbox: off}` in fairlead.yaml does without; where fairlead itself runs in a sandbox or a container, that may forbid it",
 		}
 	}
-	return finding{OK: true, About: "sandbox", What: fmt.Sprintf("Landlock %d, tried just now: a session's MAIN in a process of its own writes below its outputs and nowhere else", abi)}
+	return finding{OK: true, About: "sandbox", What: fmt.Sprintf("Landlock %d, tried just now: a session's MAIN in a process of its own writes below its outputs and nowhere else, and an agent with `sandbox: workspace` in its own places", abi)}
 }

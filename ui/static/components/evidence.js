@@ -18,9 +18,10 @@ export function Age({ ms, readAt, oldMs = Infinity }) {
 export function EvidenceTab({ why, readAt, wrong }) {
   if (wrong) return html`<div class="quiet-note"><p>${plain(wrong)}</p></div>`;
   if (!why) return html`<div class="quiet-note"><p>Reading\u2026</p></div>`;
-  const list = why.evidence ?? [];
+  const list = why.evidence ?? [], layers = why.layers ?? [];
   return html`<div class="evidence">
     ${why.verdict && html`<p class="verdict">${plain(why.verdict, 600)}</p>`}
+    ${layers.length > 0 && html`<details class="layers"><summary>What holds it: ${layers.filter((l) => l.holds).map((l) => plain(l.name, 40)).join(', ') || 'nothing'}</summary><ul class="held-by">${layers.map((l) => html`<li key=${l.name} class=${l.holds ? 'layer-holds' : 'layer-not'}><${Icon} name=${l.holds ? 'check' : 'look'} /><span><b>${plain(l.name, 40)}</b>${l.holds ? '' : ' does not hold:'} ${plain(l.text, 800)}</span></li>`)}</ul></details>`}
     ${list.length === 0 ? html`<p class="quiet-note">There is no evidence. What is not known is called unknown.</p>` : html`
     <table class="sheet-table"><caption class="hidden">Evidence</caption>
       <thead><tr><th scope="col">Holds</th><th scope="col">What</th><th scope="col">Source</th><th scope="col" class="right">Seen</th></tr></thead>

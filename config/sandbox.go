@@ -1,0 +1,77 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// AgentSandbox says whether the kernel keeps an agent's process, and all that it starts, from writing
+// elsewhere than it belongs. Its zero value: it does not.
+type AgentSandbox struct {
+	On      bool
+	Write   []string // absolute and clean; further folders and files that may be written
+	Sockets bool     // unix sockets may be spoken to
+}
+
+// The two words for it; a mapping means the second.
+const (
+	agentSandboxOff       = "off"
+	agentSandboxWorkspace = "workspace"
+)
+
+// sandbox reads whether an agent is held by the kernel.
+func (c *checker) sandbox(n *node) AgentSandbox {
+	switch {
+	case n == nil:
+		return AgentSandbox{}
+	case n.kind == text:
+		if n.text != agentSandboxOff && n.text != agentSandboxWorkspace {
+			c.add(n.place, n.path, "is %s; it should be %s, %s, or a mapping with write%s", shown(n), agentSandboxWorkspace, agentSandboxOff, didYouMean(n.text, []string{agentSandboxWorkspace, agentSandboxOff}))
+		}
+		return AgentSandbox{On: n.text == agentSandboxWorkspace}
+	case n.kind != object:
+		return AgentSandbox{}
+	}
+	box := AgentSandbox{On: true, Sockets: boolOf(n.get("sockets"), false)}
+	for _, item := range itemsOf(n.get("write")) {
+		p, why := c.place(item.text)
+		if why != "" {
+			c.add(item.place, item.path, "%s %s", shown(item), why)
+			continue
+		}
+		box.Write = append(box.Write, p)
+	}
+	return box
+}
+
+// place is a folder or a file outside of any workspace, as a file names it: absolute and clean. why says
+// what is wrong with it.
+func (c *checker) place(p string) (abs, why string) {
+	if p == "~" || strings.HasPrefix(p, "~/") {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", "cannot be found, since nobody says where ~ is; name it absolutely"
+		}
+		p = home + p[1:]
+	}
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(c.dir, p)
+	}
+	p = filepath.Clean(p)
+	switch {
+	case p == "/" || p == "/dev" || p == "/proc" || p == "/sys" || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/"):
+		return "", "is in no sandbox: whoever may write there may write anywhere; name a folder to work in"
+	case p == c.dir:
+		return "", "is where fairlead.yaml lies; an agent that may write there releases itself"
+	}
+	return p, ""
+}
+
+// withinSandbox notes a program that could not work in the sandbox as it is started.
+func (c *checker) withinSandbox(n *node, a Agent) {
+	if a.Sandbox.On && a.Driver == DriverCodex && a.Mode != "danger-full-access" {
+		box := n.get("sandbox")
+		c.note(box.place, box.path, "holds codex instead of its own sandbox, which cannot be made within another; set mode danger-full-access, or leave this out")
+	}
+}

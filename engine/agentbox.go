@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/sandbox"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// An agent with `sandbox: workspace` is started behind the sandbox's door, as MAIN is (dispatchstart.go):
+// its program, the adapter before it and all that they start read everything, and write in the places
+// that are gathered here and nowhere else.
+
+// confined puts what is to be started into the agent's sandbox, where it has one. What was put into
+// MAIN's already is in a narrower one.
+func (e *Engine) confined(ctx context.Context, m *member, s team.Session, ready readied) (readied, error) {
+	if !m.conf.Sandbox.On || ready.boxed {
+		return ready, nil
+	}
+	no := func(why string) (readied, error) {
+		return readied{}, fmt.Errorf("agents.%s.sandbox keeps it to its workspace, and %s; it is not started without: mend that, or set sandbox: off", m.conf.Name, why)
+	}
+	if why := e.noSandbox(ctx); why != "" {
+		return no(why)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return no("this program's own file cannot be found: " + err.Error())
+	}
+	temp := e.privateTemp(s.ID)
+	if err := os.MkdirAll(temp, 0o700); err != nil {
+		return no("it has no temporary folder: " + err.Error())
+	}
+	write, err := e.placesOf(m.conf, ready.launch, append(slices.Clone(ready.writes), temp))
+	if err != nil {
+		return no(err.Error())
+	}
+	ready.launch.Env = append(envWithout(ready.launch.Env, "TMPDIR"), "TMPDIR="+temp)
+	ready.launch.Argv = sandbox.Wrap(strings.TrimSuffix(exe, " (deleted)"), ready.launch.Argv,
+		sandbox.Box{Write: write, Attributes: true, Sockets: m.conf.Sandbox.Sockets})
+	return ready, nil
+}
+
+// noSandbox says why there is no sandbox on this machine; empty: it was tried, and holds.
+func (e *Engine) noSandbox(ctx context.Context) string {
+	e.folders.boxed.once.Do(func() {
+		if err := sandbox.Probe(context.WithoutCancel(ctx)); err != nil {
+			e.folders.boxed.why = "there is no sandbox here: " + err.Error()
+		}
+	})
+	return e.folders.boxed.why
+}
+
+// envWithout is an environment with one variable less.
+func envWithout(env []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+}
+
+// placesOf is where an agent may write: its workspace, or the folders of it that can_write names; what
+// git needs of a checkout's repository; its program's own folders; what the session needs (more), and what
+// fairlead.yaml adds. Links are followed to what a person named alone: below that the agent could
+// have laid them, and the sandbox refuses them.
+func (e *Engine) placesOf(conf *config.Agent, launch driver.Launch, more []string) (write []string, err error) {
+	add := func(p string, err2 error) {
+		if err2 != nil && err == nil {
+			err = err2
+		}
+		if err2 == nil && !slices.Contains(write, p) {
+			write = append(write, p)
+		}
+	}
+	workspace, err := e.placeOf(launch.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("its workspace cannot be found: %w", err)
+	}
+	if folders, narrow := plainFolders(conf.Permissions.CanWrite); narrow {
+		for _, folder := range folders {
+			add(folderIn(workspace, folder))
+		}
+		if git := filepath.Join(workspace, ".git"); e.opts.Config.Session.Commits && isFolder(git) {
+			add(git, nil)
+		}
+	} else {
+		add(workspace, nil)
+	}
+	for _, p := range gitFolders(workspace) {
+		add(p, nil)
+	}
+	for _, p := range more {
+		if _, fault := os.Lstat(p); fault == nil { // what a session needs is there when it begins
+			add(e.placeOf(p))
+		}
+	}
+	for _, p := range programPlaces(conf, launch.Env) {
+		add(p, nil)
+	}
+	for _, p := range conf.Sandbox.Write {
+		real, fault := filepath.EvalSymlinks(p)
+		if fault != nil {
+			fault = fmt.Errorf("sandbox.write names %s, which does not exist or cannot be reached; make it first", p)
+		}
+		add(real, fault)
+	}
+	return write, err
+}
+
+// placeOf is a folder as the kernel names it.
+func (e *Engine) placeOf(p string) (string, error) {
+	if rel, err := filepath.Rel(e.opts.Config.Dir, p); err == nil && filepath.IsLocal(rel) {
+		return below(e.opts.Config.Dir, p)
+	}
+	return filepath.EvalSymlinks(p)
+}
+
+// plainFolders are the folders that a list of can_write stands for; false: it is not there, or names more
+// than folders, so that the kernel cannot hold it.
+func plainFolders(list []string) (folders []string, narrow bool) {
+	if list == nil {
+		return nil, false
+	}
+	for _, entry := range list {
+		folder := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(entry, "./"), "**"), "/")
+		if folder == "" || strings.ContainsAny(folder, `*?[{\`) || folder == entry && !strings.Contains(entry, "/") {
+			return nil, false // a name without a slash may be a file's, in any folder
+		}
+		folders = append(folders, folder)
+	}
+	return folders, true
+}
+
+// folderIn makes a folder of the workspace ready, without following a link that leads out of it.
+func folderIn(workspace, folder string) (string, error) {
+	if rest, ok := strings.CutPrefix(folder, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		folder = filepath.Join(home, rest)
+	}
+	if filepath.IsAbs(folder) {
+		return filepath.EvalSymlinks(folder)
+	}
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	_, err = root.Stat(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = root.MkdirAll(folder, 0o755)
+	}
+	if err != nil {
+		return "", fmt.Errorf("can_write names %s, which cannot be used: %w", folder, err)
+	}
+	return filepath.Join(workspace, folder), nil
+}
+
+func isFolder(p string) bool {
+	info, err := os.Lstat(p)
+	return err == nil && info.IsDir()
+}
+
+const gitFileMax = 4 << 10 // of a file that names a path
+
+// gitFolders are what git writes outside of a checkout that is one of several of its repository: the
+// checkout's own records, objects and refs; not the hooks and not the configuration. The file .git lies in
+// the workspace and may say anything, so the repository has to know the checkout, too. None: it is no
+// such checkout.
+func gitFolders(workspace string) []string {
+	file := filepath.Join(workspace, ".git")
+	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	said, ok := strings.CutPrefix(oneLineOf(file), "gitdir: ")
+	if !ok {
+		return nil
+	}
+	if !filepath.IsAbs(said) {
+		said = filepath.Join(workspace, said)
+	}
+	own, err := filepath.EvalSymlinks(said)
+	if err != nil || filepath.Base(filepath.Dir(own)) != "worktrees" {
+		return nil
+	}
+	back := oneLineOf(filepath.Join(own, "gitdir"))
+	if !filepath.IsAbs(back) {
+		back = filepath.Join(own, back)
+	}
+	if at, err := filepath.EvalSymlinks(back); err != nil || at != file {
+		return nil
+	}
+	common := filepath.Dir(filepath.Dir(own))
+	places := []string{own}
+	for _, name := range []string{"objects", "refs", "logs"} {
+		p := filepath.Join(common, name)
+		if name == "logs" {
+			_ = os.Mkdir(p, 0o755) // of a repository in which nothing was noted yet; where it cannot be made it is left out
+		}
+		if isFolder(p) {
+			places = append(places, p)
+		}
+	}
+	return places
+}
+
+func oneLineOf(file string) string {
+	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+		return "" // a pipe would be waited for
+	}
+	text, err := readUpTo(file, gitFileMax)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// boxedTemp removes the temporary folder of a session that was in a sandbox.
+func (e *Engine) boxedTemp(m *member, session string) {
+	if !m.conf.Sandbox.On {
+		return
+	}
+	if err := os.RemoveAll(e.privateTemp(session)); err != nil {
+		e.log.Warn("the temporary folder of a session could not be removed", "session", session, "error", err)
+	}
+}
