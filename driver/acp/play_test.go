@@ -239,7 +239,7 @@ func TestFailures(t *testing.T) {
 			f.result(f.next(), `{"protocolVersion":1,"authMethods":[{"id":"x","name":"X","description":"Run x login"}]}`)
 			f.print(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"Authentication required"}}`, f.next().ID)
 			f.next()
-		}, "failed", "sign in first: Run x login"},
+		}, "not_signed_in", "sign in first: Run x login"},
 		"no id": {func(f *fake) {
 			f.result(f.next(), `{"protocolVersion":1}`)
 			f.result(f.next(), `{}`)
