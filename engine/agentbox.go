@@ -67,8 +67,8 @@ func envWithout(env []string, name string) []string {
 
 // placesOf is where an agent may write: its workspace, or the folders of it that can_write names; what
 // git needs of a checkout's repository; its program's own folders; what the session needs (more), and what
-// fairlead.yaml adds. Links are followed to what a person named alone: below that the agent could
-// have laid them, and the sandbox refuses them.
+// fairlead.yaml adds. Links are followed to what a person named alone: below a place that the agent
+// may write it could have laid them, and the sandbox refuses them.
 func (e *Engine) placesOf(conf *config.Agent, launch driver.Launch, more []string) (write []string, err error) {
 	add := func(p string, err2 error) {
 		if err2 != nil && err == nil {
@@ -100,17 +100,71 @@ func (e *Engine) placesOf(conf *config.Agent, launch driver.Launch, more []strin
 			add(e.placeOf(p))
 		}
 	}
-	for _, p := range programPlaces(conf, launch.Env) {
+	named, fault := namedPlaces(programPlaces(conf, launch.Env), conf.Sandbox.Write, write, workspace)
+	for _, p := range named {
 		add(p, nil)
 	}
-	for _, p := range conf.Sandbox.Write {
-		real, fault := filepath.EvalSymlinks(p)
-		if fault != nil {
-			fault = fmt.Errorf("sandbox.write names %s, which does not exist or cannot be reached; make it first", p)
+	return write, errors.Join(err, fault)
+}
+
+// namedPlaces are a program's own folders and those that a person lists, beside what is granted: as the
+// kernel names them. A program's folder that is not there is made, since the program would; where that
+// cannot be it is left out. The error is a listed one that is not there.
+func namedPlaces(programs, listed, granted []string, workspace string) (named []string, err error) {
+	all := append(slices.Clone(programs), listed...)
+	granted = slices.Clone(granted)
+	for _, p := range all {
+		if real, fault := filepath.EvalSymlinks(p); fault == nil {
+			granted = append(granted, real)
 		}
-		add(real, fault)
 	}
-	return write, err
+	hands := append(slices.Clone(granted), workspace)
+	for i, p := range all {
+		real, within := entering(p, hands)
+		if within && isBelow(real, granted) {
+			continue // with what it lies in
+		}
+		var fault error
+		if within {
+			_, fault = os.Lstat(real)
+		} else {
+			if i < len(programs) && filepath.Ext(p) != ".json" { // the one file among them
+				_ = os.MkdirAll(p, 0o700)
+			}
+			real, fault = filepath.EvalSymlinks(p)
+		}
+		switch {
+		case fault == nil:
+			named = append(named, real)
+		case i >= len(programs):
+			err = errors.Join(err, fmt.Errorf("sandbox.write names %s, which does not exist or cannot be reached; make it first", p))
+		}
+	}
+	return named, err
+}
+
+// entering is where a path gets into one of the folders that the agent may write, and its rest as it is
+// spelled: from there on the agent could have laid links. False: it gets into none.
+func entering(p string, roots []string) (real string, within bool) {
+	p = filepath.Clean(p)
+	for at := 1; at < len(p); at++ {
+		if p[at] != filepath.Separator {
+			continue
+		}
+		parent, err := filepath.EvalSymlinks(p[:at])
+		if err != nil {
+			return "", false
+		}
+		if isBelow(parent, roots) {
+			return parent + p[at:], true
+		}
+	}
+	return "", false
+}
+
+// isBelow says whether a path is one of the folders or lies below one.
+func isBelow(p string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") })
 }
 
 // placeOf is a folder as the kernel names it.

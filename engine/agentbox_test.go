@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
@@ -291,8 +293,8 @@ func TestProgramPlaces(t *testing.T) {
 	}{
 		{"exec", []string{"claude"}, ""},
 		{"acp", []string{"own-agent"}, ""},
-		{"claude", []string{"/opt/claude"}, ".claude .cache/claude-cli-nodejs"},
-		{"claude", []string{"sh"}, ".claude .cache/claude-cli-nodejs"},
+		{"claude", []string{"/opt/claude"}, ".claude .claude.json .cache/claude-cli-nodejs"},
+		{"claude", []string{"sh"}, ".claude .claude.json .cache/claude-cli-nodejs"},
 		{"codex", []string{"codex"}, "c .codex"},
 		{"acp", []string{"npx", "-y", "opencode-ai@1.18", "acp"}, ".config/opencode .local/share/opencode .local/state/opencode k/opencode"},
 		{"acp", []string{"qwen", "--acp"}, ".qwen"},
@@ -309,6 +311,59 @@ func TestProgramPlaces(t *testing.T) {
 		}
 		if len(got) != len(want) || found != len(want) {
 			t.Errorf("%s %q may write %q, not %q", c.driver, c.command, got, want)
+		}
+	}
+}
+
+// What is granted below a place that the agent may write is spelled out: a link that it laid there, for
+// its next session, leads to nothing. Links elsewhere are a person's.
+func TestLinksOfTheAgentGrantNothing(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(rest string) string { return filepath.Join(dir, rest) }
+	for _, p := range []string{"w/src", "w/home", "victim/qwen", "dotfiles/qwen", "person", "data"} {
+		if err := os.MkdirAll(at(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{
+		"w/home/.qwen": "victim/qwen", "w/out": "victim", "data/out": "victim", // the agent's
+		"person/.qwen": "dotfiles/qwen", "seat": "w", // a person's
+	} {
+		if err := os.Symlink(at(to), at(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := &Engine{opts: Options{Config: &config.Config{Dir: dir}}}
+	for _, c := range []struct {
+		name, home string
+		canWrite   []string
+		write      []string
+		want       string
+	}{
+		{"home in the workspace", "w/home", nil, nil, "w"},
+		{"home in the workspace, by a person's link", "seat/home", nil, nil, "w"},
+		{"a home that keeps its settings elsewhere", "person", nil, nil, "w dotfiles/qwen"},
+		{"a place in the workspace", "person", nil, []string{"w/out"}, "w dotfiles/qwen"},
+		{"a place below another, in any order", "person", nil, []string{"data/out", "data"}, "w dotfiles/qwen data"},
+		{"a workspace of which a part is granted", "w/home", []string{"src/"}, []string{"w/out"}, "w/src w/home/.qwen w/out"},
+	} {
+		conf := &config.Agent{Driver: "acp", Command: []string{"qwen"}, Permissions: config.Permissions{CanWrite: c.canWrite}}
+		for _, p := range c.write {
+			conf.Sandbox.Write = append(conf.Sandbox.Write, at(p))
+		}
+		got, err := e.placesOf(conf, driver.Launch{Dir: at("w"), Env: []string{"HOME=" + at(c.home)}}, nil)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		want := strings.Fields(c.want)
+		for i := range want {
+			want[i] = at(want[i]) // where it is a link of the agent's, the sandbox refuses it
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q is granted, not %q", c.name, got, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -35,8 +34,7 @@ var programsAtHome = []struct {
 // wordsLooked are the first words of a command in which a program's name is looked for: npx -y opencode-ai acp.
 const wordsLooked = 3
 
-// programPlaces are the places of an agent's program that exist, or that could be made: as its
-// environment has them.
+// programPlaces are the places of an agent's program, as its environment has them. They may not be there.
 func programPlaces(conf *config.Agent, env []string) (found []string) {
 	switch conf.Driver {
 	case config.DriverACP, config.DriverClaude, config.DriverCodex:
@@ -79,7 +77,7 @@ func programPlaces(conf *config.Agent, env []string) (found []string) {
 			found = append(found, filepath.Join(at, program.xdg))
 		}
 	}
-	return thatExist(found)
+	return found
 }
 
 func isCalled(names, words []string) bool {
@@ -95,18 +93,4 @@ func isCalled(names, words []string) bool {
 		}
 	}
 	return false
-}
-
-// thatExist are the places as the kernel names them. A folder that is not there is made, since its program
-// would; what cannot be made, or is a file that is not there, is left out.
-func thatExist(all []string) (found []string) {
-	for _, p := range all {
-		if filepath.Ext(p) != ".json" {
-			_ = os.MkdirAll(p, 0o700) // where it cannot be made there is nothing to be granted
-		}
-		if real, err := filepath.EvalSymlinks(p); err == nil {
-			found = append(found, real)
-		}
-	}
-	return found
 }
