@@ -46,7 +46,7 @@ func (e *Engine) confined(ctx context.Context, m *member, s team.Session, ready 
 	}
 	ready.launch.Env = append(envWithout(ready.launch.Env, "TMPDIR"), "TMPDIR="+temp)
 	ready.launch.Argv = sandbox.Wrap(strings.TrimSuffix(exe, " (deleted)"), ready.launch.Argv,
-		sandbox.Box{Write: write, Attributes: true, Sockets: m.conf.Sandbox.Sockets})
+		sandbox.Box{Write: write, Attributes: true, Terminals: true, Sockets: m.conf.Sandbox.Sockets})
 	return ready, nil
 }
 

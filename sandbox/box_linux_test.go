@@ -332,6 +332,25 @@ func TestFailsClosed(t *testing.T) {
 	}
 }
 
+// Programs that run what they are told to in a terminal get one where the box says so, and make nothing there.
+func TestTerminals(t *testing.T) {
+	need(t)
+	s := newScratch(t)
+	if f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0); err != nil {
+		t.Skipf("there are no terminals here: %v", err)
+	} else {
+		f.Close()
+	}
+	script := `(: <> /dev/ptmx) 2>/dev/null && echo had; (: > /dev/pts/fairlead-test) 2>/dev/null && echo made; (echo > /dev/shm/fairlead-test) 2>/dev/null && echo made; :`
+	for box, want := range map[*Box]string{{Write: []string{s.in}}: "", {Write: []string{s.in}, Terminals: true}: "had\n"} {
+		argv := Wrap(os.Args[0], []string{"/bin/sh", "-c", script}, *box)
+		out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Errorf("terminals %v: %q, %v", box.Terminals, out, err)
+		}
+	}
+}
+
 // TestInside: what belongs to work goes on in the folders, from one to the other, and to a file.
 func TestInside(t *testing.T) {
 	need(t)

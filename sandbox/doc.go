@@ -33,8 +33,9 @@
 //
 // Besides the folders, /dev/null, zero, full, random, urandom and tty may be
 // written, and the terminal that is already open as a standard stream. /dev/shm and
-// new pseudo-terminals may not: they are shared with everybody. A TMPDIR of its own
-// below a folder that may be written is the caller's to give.
+// new pseudo-terminals may not: they are shared with everybody ([Box.Terminals] gives
+// terminals back). A TMPDIR of its own below a folder that may be written is the
+// caller's to give.
 //
 // # What is not prevented
 //

@@ -111,6 +111,10 @@ func restrict(box Box) error {
 	if tty := terminals(); len(tty) > 0 {
 		rules = append(rules, landlock.RWFiles(tty...).WithIoctlDev().IgnoreIfMissing())
 	}
+	if box.Terminals {
+		const shown = ll.AccessFSWriteFile | ll.AccessFSIoctlDev // nothing is made or removed there by name
+		rules = append(rules, landlock.RWFiles("/dev/ptmx").WithIoctlDev().IgnoreIfMissing(), landlock.PathAccess(shown, "/dev/pts").IgnoreIfMissing())
+	}
 	// The best effort is about what came after version 3: devices' ioctls, signals, abstract sockets.
 	if err := landlock.MustConfig(denied, apart).BestEffort().Restrict(rules...); err != nil {
 		return fmt.Errorf("restrict by Landlock: %w", err)

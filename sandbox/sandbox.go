@@ -48,6 +48,11 @@ type Box struct {
 	// service manager, a container daemon or a terminal multiplexer, which would
 	// start anything, outside.
 	Sockets bool
+
+	// Terminals lets new pseudo-terminals be had, in which many programs run what they
+	// are told to. The kernel keeps all of them in one folder, so what runs inside
+	// can also print on other terminals of its user. Nobody can type into them.
+	Terminals bool
 }
 
 // Holes are what a sandbox with this version of Landlock and this box does not prevent, a line
@@ -59,6 +64,9 @@ func Holes(abi int, box Box) []string {
 	}
 	if box.Sockets {
 		out = append(out, "it asks services of this machine over their sockets to act in its stead")
+	}
+	if box.Terminals {
+		out = append(out, "it prints on other terminals of its user")
 	}
 	if abi < abiDevices {
 		out = append(out, fmt.Sprintf("it orders devices about that it may open (Landlock %d would prevent it)", abiDevices))
@@ -73,7 +81,7 @@ func Holes(abi int, box Box) []string {
 // "/proc/self/exe" is good where the one that executes it is this program too. Whether
 // it can be done is seen when it runs: exit code 126 then, and words on standard error.
 func Wrap(exe string, argv []string, box Box) []string {
-	out := make([]string, 0, 6+2*len(box.Write)+len(argv))
+	out := make([]string, 0, 7+2*len(box.Write)+len(argv))
 	out = append(out, exe, Verb)
 	for _, w := range box.Write {
 		out = append(out, "--write", w)
@@ -83,6 +91,9 @@ func Wrap(exe string, argv []string, box Box) []string {
 	}
 	if box.Sockets {
 		out = append(out, "--sockets")
+	}
+	if box.Terminals {
+		out = append(out, "--terminals")
 	}
 	return append(append(out, "--"), argv...)
 }
@@ -101,8 +112,8 @@ func Intercept() {
 // does the same, and says how). Where their order changes it is only slower.
 func init() { Intercept() } //nolint:gochecknoinits // see above: main is too late
 
-// Main is the verb without its name: `--write DIR … [--attributes] [--sockets] -- PROGRAM
-// ARGUMENT…`. It returns only where PROGRAM was not started; the result is the exit code.
+// Main is the verb without its name: `--write DIR … [--attributes] [--sockets] [--terminals] --
+// PROGRAM ARGUMENT…`. It returns only where PROGRAM was not started; the result is the exit code.
 func Main(args []string) int {
 	return report(os.Stderr, run(args))
 }
@@ -154,8 +165,10 @@ func parse(args []string) (box Box, argv []string, err error) {
 			box.Attributes = true
 		case "--sockets":
 			box.Sockets = true
+		case "--terminals":
+			box.Terminals = true
 		default:
-			return box, nil, fmt.Errorf("%q is not understood; it takes --write DIR …, --attributes, --sockets, -- and the command", args[i])
+			return box, nil, fmt.Errorf("%q is not understood; it takes --write DIR …, --attributes, --sockets, --terminals, -- and the command", args[i])
 		}
 	}
 	return box, nil, errors.New("no -- and no program; write: --write DIR … -- PROGRAM ARGUMENT…")

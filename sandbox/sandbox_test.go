@@ -35,13 +35,14 @@ func TestWrapIsWhatParseReads(t *testing.T) {
 		{Write: []string{"/a", "/b c"}},
 		{Write: []string{"/-- "}, Attributes: true},
 		{Sockets: true, Attributes: true},
+		{Write: []string{"/w"}, Terminals: true},
 	} {
 		argv := Wrap("/bin/fairlead", []string{"sh", "-c", "--write", "--", ""}, box)
 		got, program, err := parse(argv[2:])
 		if err != nil || argv[0] != "/bin/fairlead" || argv[1] != Verb {
 			t.Fatalf("%q: %v", argv, err)
 		}
-		if !slices.Equal(got.Write, box.Write) || got.Attributes != box.Attributes || got.Sockets != box.Sockets || !slices.Equal(program, argv[len(argv)-5:]) {
+		if !slices.Equal(got.Write, box.Write) || got.Attributes != box.Attributes || got.Sockets != box.Sockets || got.Terminals != box.Terminals || !slices.Equal(program, argv[len(argv)-5:]) {
 			t.Errorf("%q gave %+v and %q", argv, got, program)
 		}
 	}
@@ -52,7 +53,7 @@ func TestHoles(t *testing.T) {
 		abi  int
 		box  Box
 		want int
-	}{{7, Box{}, 1}, {6, Box{Sockets: true}, 2}, {5, Box{Attributes: true}, 3}, {3, Box{Sockets: true, Attributes: true}, 5}} {
+	}{{7, Box{}, 1}, {6, Box{Sockets: true}, 2}, {5, Box{Attributes: true}, 3}, {3, Box{Sockets: true, Attributes: true, Terminals: true}, 6}} {
 		if got := Holes(c.abi, c.box); len(got) != c.want {
 			t.Errorf("Landlock %d, %+v: %q", c.abi, c.box, got)
 		}
@@ -111,7 +112,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		again, program, err := parse(Wrap("fairlead", argv, box)[2:])
-		if err != nil || !slices.Equal(again.Write, box.Write) || !slices.Equal(program, argv) || again.Attributes != box.Attributes || again.Sockets != box.Sockets {
+		if err != nil || !slices.Equal(again.Write, box.Write) || !slices.Equal(program, argv) || again.Attributes != box.Attributes || again.Sockets != box.Sockets || again.Terminals != box.Terminals {
 			t.Fatalf("%q is read as %+v %q and then as %+v %q, %v", line, box, argv, again, program, err)
 		}
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/live"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
 // cruise is a ship with a real program aboard, which has a model without a mind.
@@ -30,6 +31,7 @@ type cruise struct {
 	program live.Program
 	exe     string   // fairlead, as it is shipped: programs start it, too
 	env     []string // the daemon's own, and nothing besides
+	boxed   bool     // its agent is held by the kernel, too
 }
 
 // liveWait is far more than a program needs to start on a machine that has other things to do.
@@ -53,9 +55,13 @@ func embark(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server
 		ship: &ship{t: t, dir: dir}, model: model, program: p,
 		exe: exe, env: live.Bare(p.Home),
 	}
+	coder := map[string]any{"driver": p.Driver, "command": p.Command, "workspace": "coder", "env": env, "turn_timeout": "10m"}
+	if _, why := sandbox.Supported(); why == "" && p.Driver != "codex" { // which would have to be told to have none of its own
+		coder["sandbox"], c.boxed = "workspace", true
+	}
 	c.putJSON("fairlead.yaml", map[string]any{
 		"version":    1,
-		"agents":     map[string]any{"coder": map[string]any{"driver": p.Driver, "command": p.Command, "workspace": "coder", "env": env, "turn_timeout": "10m"}},
+		"agents":     map[string]any{"coder": coder},
 		"channels":   map[string]any{"talk": map[string]any{"agents": []string{"coder"}}},
 		"turnConfig": map[string]any{"defaultTimeoutSeconds": 600},
 	})
@@ -239,10 +245,13 @@ func (c *cruise) killProgram() {
 // completes, and says what was denied.
 func (c *cruise) step(asks bool) {
 	t := c.t
-	coder := filepath.Join(c.dir, "coder")
+	coder, outside := filepath.Join(c.dir, "coder"), filepath.Join(c.program.Home, "outside.txt")
 	prompt := "do: write " + filepath.Join(coder, "a.txt") + " hello\n"
 	if asks {
 		prompt += "do: bash echo denied > " + filepath.Join(coder, "b.txt") + "\n"
+	}
+	if asks && c.boxed {
+		prompt += "do: bash echo escaped > " + outside + "; echo allowed > " + filepath.Join(coder, "c.txt") + "\n"
 	}
 	prompt += c.program.Use("report_step", `{"status":"COMPLETED","metrics":{"files":"1"}}`) + "\ndo: say reported"
 	if err := os.MkdirAll(filepath.Join(c.dir, ".agents", "prompts"), 0o755); err != nil {
@@ -266,6 +275,9 @@ func (c *cruise) step(asks bool) {
 		c.answer(q, true)
 		c.answer(c.question("Bash"), false)
 	}
+	if asks && c.boxed {
+		c.answer(c.question("Bash"), true)
+	}
 	var run engine.RunView
 	client := c.client()
 	c.await("the run is over", func() bool {
@@ -283,6 +295,11 @@ func (c *cruise) step(asks bool) {
 	}
 	if got := c.has("coder/b.txt"); got != "" {
 		t.Errorf("what was denied was done: %q", got)
+	}
+	if asks && c.boxed {
+		if _, err := os.Lstat(outside); err == nil || c.has("coder/c.txt") != "allowed\n" {
+			t.Errorf("what a person allowed and the sandbox did not was done: %v; what both allowed: %q", err == nil, c.has("coder/c.txt"))
+		}
 	}
 	if asks && !strings.Contains(run.Steps[0].Denied, "Bash") {
 		t.Errorf("the run does not say what was denied: %+v", run.Steps[0])
