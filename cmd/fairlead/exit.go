@@ -58,9 +58,9 @@ func miscounted(cmd *cobra.Command, words []string, err error) error {
 	if !strings.HasPrefix(said, "accepts ") && !strings.HasPrefix(said, "requires ") && !strings.HasPrefix(said, "unknown command ") {
 		return err
 	}
-	_, takes, any := strings.Cut(cmd.Use, " ")
+	_, takes, names := strings.Cut(cmd.Use, " ")
 	switch {
-	case !any:
+	case !names:
 		return fmt.Errorf("%s takes no names; leave %q out", cmd.CommandPath(), words[0])
 	case len(words) == 0:
 		return fmt.Errorf("%s wants %s", cmd.CommandPath(), takes)

@@ -46,6 +46,15 @@ func line(s string, width int) string {
 	return s
 }
 
+// aligned is line, with the spaces left as they are, so that columns stay columns.
+func aligned(s string, width int) string {
+	s = strings.NewReplacer("\n", " ", "\t", " ").Replace(plain(s))
+	if runes := []rune(s); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return s
+}
+
 // ago says how long something is past, in the largest unit that says enough.
 func ago(d time.Duration) string {
 	switch {

@@ -97,7 +97,7 @@ func (a *app) printRows(out io.Writer, table string, agents []engine.AgentView, 
 	for i, row := range rows {
 		row = strings.TrimRight(row, " ")
 		if width > 0 {
-			row = line2(row, width)
+			row = aligned(row, width)
 		}
 		if i > 0 {
 			badge := agents[i-1].Badge

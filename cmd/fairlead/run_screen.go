@@ -257,16 +257,7 @@ func (a *app) stepLine(s engine.StepView, wide, width int, now time.Time) string
 	if len(notes) > 0 {
 		text += "  " + strings.Join(notes, ", ")
 	}
-	return a.paint(mark.colour, line2(mark.mark+" "+text, width))
-}
-
-// line2 is line, with the spaces left as they are, so that columns stay columns.
-func line2(s string, width int) string {
-	s = strings.NewReplacer("\n", " ", "\t", " ").Replace(plain(s))
-	if runes := []rune(s); len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return s
+	return a.paint(mark.colour, aligned(mark.mark+" "+text, width))
 }
 
 func orElse(s, otherwise string) string {
