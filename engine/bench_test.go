@@ -29,8 +29,8 @@ import (
 // Durations are of this machine and this moment; ratios to a bare system call that is made
 // in the same run, in turns, say what the engine itself costs.
 
-// harbour is an engine on a real disk, for benchmarks. What the file cannot have, edits add.
-func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Engine, string, *journaltest.Faults) {
+// berth is the configuration of a new repository with this fairlead.yaml.
+func berth(b testing.TB, yaml string) *config.Config {
 	b.Helper()
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
@@ -40,6 +40,14 @@ func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Engine,
 	if err != nil {
 		b.Fatal(err)
 	}
+	return conf
+}
+
+// harbour is an engine on a real disk, for benchmarks. What the file cannot have, edits add.
+func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Engine, string, *journaltest.Faults) {
+	b.Helper()
+	conf := berth(b, yaml)
+	dir := conf.Dir
 	for _, edit := range edits {
 		edit(conf)
 	}

@@ -24,14 +24,8 @@ import (
 // woken, and what it appends goes nowhere, so that only what the loop itself does is counted.
 func still(b *testing.B, yaml string, channels []config.Channel) *Engine {
 	b.Helper()
-	dir := b.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	conf, err := config.Load(dir, os.LookupEnv)
-	if err != nil {
-		b.Fatal(err)
-	}
+	conf := berth(b, yaml)
+	dir := conf.Dir
 	conf.Channels = channels
 	ctx := context.Background()
 	j, err := sqlite.Open(ctx, filepath.Join(dir, "journal.db"))

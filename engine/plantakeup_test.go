@@ -174,13 +174,7 @@ func TestPlanKnowsTheAnswer(t *testing.T) {
 func TestPlanOfATalk(t *testing.T) {
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		b.circle("ada", "bob")
-		b.conversing(config.ResumeInterrupted, func(s *fakeSession) {
-			for _, _, ok := s.next(time.Hour); ok; _, _, ok = s.next(time.Hour) {
-				s.say("done TURN_COMPLETE")
-				s.say("listening %d", s.read())
-			}
-			s.say("stop ok")
-		})
+		b.conversing(config.ResumeInterrupted, talksOn)
 		b.start()
 		b.insistSaying("hello", "")
 		b.after(20 * time.Minute) // the sessions have gone

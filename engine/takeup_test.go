@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// resumes has the bubble's agents hold conversations: each session is told its own by name, or goes
+// conversing has the bubble's agents hold conversations: each session is told its own by name, or goes
 // on with the one that it was given.
 func (b *bubble) conversing(how config.Resume, life func(s *fakeSession)) {
 	b.driver.resumes, b.driver.talks = true, true
@@ -32,6 +32,15 @@ func (b *bubble) conversing(how config.Resume, life func(s *fakeSession)) {
 		}
 		life(s)
 	}
+}
+
+// talksOn is the life of a session that ends its turn at each prompt, and listens on.
+func talksOn(s *fakeSession) {
+	for _, _, ok := s.next(time.Hour); ok; _, _, ok = s.next(time.Hour) {
+		s.say("done TURN_COMPLETE")
+		s.say("listening %d", s.read())
+	}
+	s.say("stop ok")
 }
 
 func lost(s *fakeSession) {
@@ -208,13 +217,7 @@ func TestResumeNotWantedAnyMore(t *testing.T) {
 func TestResumeOfATalk(t *testing.T) {
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		b.circle("ada", "bob")
-		b.conversing(config.ResumeInterrupted, func(s *fakeSession) {
-			for _, _, ok := s.next(time.Hour); ok; _, _, ok = s.next(time.Hour) {
-				s.say("done TURN_COMPLETE")
-				s.say("listening %d", s.read())
-			}
-			s.say("stop ok")
-		})
+		b.conversing(config.ResumeInterrupted, talksOn)
 		b.start()
 		b.insistSaying("hello", "")
 		b.after(20 * time.Minute) // the sessions have gone
