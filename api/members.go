@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
 const (
@@ -153,14 +153,14 @@ func (s *Server) ready(ctx context.Context, in *ableIn) (*Joined, error) {
 		return nil, err
 	}
 	seq, err := s.engine.AgentReady(ctx, in.Name)
-	return &Joined{Seq: seq, HeartbeatMS: turn.BeatEvery.Milliseconds(), MissedMax: turn.BeatsMissedMax}, err
+	return &Joined{Seq: seq, HeartbeatMS: channel.BeatEvery.Milliseconds(), MissedMax: channel.BeatsMissedMax}, err
 }
 
 func (s *Server) heartbeat(ctx context.Context, in *ableIn) (*Beaten, error) {
 	if err := mayActAs(ctx, "heartbeat", in.Name); err != nil {
 		return nil, err
 	}
-	return &Beaten{HeartbeatMS: turn.BeatEvery.Milliseconds()}, s.engine.AgentBeat(ctx, in.Name)
+	return &Beaten{HeartbeatMS: channel.BeatEvery.Milliseconds()}, s.engine.AgentBeat(ctx, in.Name)
 }
 
 func (s *Server) left(ctx context.Context, in *ableIn) (*Ordered, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
 // as is a request of a caller.
@@ -30,7 +30,7 @@ func TestAgentsForThemselves(t *testing.T) {
 	c := dial(t, s)
 	ctx := t.Context()
 	joined, err := c.AgentReady(ctx, "coder")
-	if want := (Joined{Seq: 15, HeartbeatMS: 10_000, MissedMax: turn.BeatsMissedMax}); err != nil || joined != want {
+	if want := (Joined{Seq: 15, HeartbeatMS: 10_000, MissedMax: channel.BeatsMissedMax}); err != nil || joined != want {
 		t.Errorf("%+v, %v", joined, err)
 	}
 	beat := c.AgentBeat(ctx, "coder")

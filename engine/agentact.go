@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -82,7 +82,7 @@ func (e *Engine) untilSeen(ctx context.Context, c AgentCaller) {
 }
 
 // act lays an act on the table. late: it was kept and moves nothing (N3).
-func (e *Engine) act(ctx context.Context, c AgentCaller, text string, what turn.Input, look func(*team.Team)) (late bool, err error) {
+func (e *Engine) act(ctx context.Context, c AgentCaller, text string, what channel.Input, look func(*team.Team)) (late bool, err error) {
 	ev := eventBy(byCaller(c), "", what)
 	ev.Text = text
 	_, err = e.ask(ctx, request{event: ev, look: look, found: func(changes []team.Change) {
@@ -98,27 +98,27 @@ const rowLate = "N3"
 
 // holding is the turn that an act is about.
 type holding struct {
-	token turn.Token
+	token channel.Token
 	mid   bool // its answer is under way in this session
 	late  bool // it was its turn, and is not any more
-	state turn.State
-	lease turn.Lease
+	state channel.State
+	lease channel.Lease
 	m     *member
 }
 
 // turnOf finds the turn that an agent acts in: the one that its session was told of, or, where it
 // fetches its turns itself, the one that it holds. It runs in the loop. The error is a refusal.
-func (e *Engine) turnOf(t *team.Team, c AgentCaller, channel, event string) (h holding, err error) {
+func (e *Engine) turnOf(t *team.Team, c AgentCaller, channelName, event string) (h holding, err error) {
 	m, s, err := e.acting(t, c)
 	if err != nil {
 		return h, err
 	}
 	h.m = m
-	id := turn.AgentID(c.Agent)
-	if channel != "" && t.Floor.Channels[turn.ChannelID(channel)] == nil {
-		return h, &team.Unknown{What: "channel", Name: cutText(channel, actorBytesMax), Known: t.Circle(c.Agent)}
+	id := channel.AgentID(c.Agent)
+	if channelName != "" && t.Floor.Channels[channel.ChannelID(channelName)] == nil {
+		return h, &team.Unknown{What: "channel", Name: cutText(channelName, actorBytesMax), Known: t.Circle(c.Agent)}
 	}
-	in := func(ch turn.ChannelID) bool { return channel == "" || string(ch) == channel }
+	in := func(ch channel.ChannelID) bool { return channelName == "" || string(ch) == channelName }
 	if talk := s.Talk; s.Talks() && talk != nil && !team.OfLead(talk.Token) && in(talk.Token.Channel) {
 		if s.Answers() && talk.Re != 0 {
 			return h, &machine.Refusal{
@@ -129,17 +129,17 @@ func (e *Engine) turnOf(t *team.Team, c AgentCaller, channel, event string) (h h
 		if talk.Token.Turn != 0 {
 			h.token, h.mid = talk.Token, s.Answers()
 			h.see(t)
-			if !h.late || channel != "" || h.mid {
+			if !h.late || channelName != "" || h.mid {
 				return h, nil
 			}
 		}
 	}
 	var held []string
 	for _, name := range t.Circle(c.Agent) {
-		ch := t.Floor.Channels[turn.ChannelID(name)]
-		if ch != nil && ch.Head.Holder == id && in(turn.ChannelID(name)) && ch.Head.Lease.Told {
+		ch := t.Floor.Channels[channel.ChannelID(name)]
+		if ch != nil && ch.Head.Holder == id && in(channel.ChannelID(name)) && ch.Head.Lease.Told {
 			held = append(held, name)
-			h.token = turn.Token{Channel: turn.ChannelID(name), Agent: id, Turn: ch.Head.Turn}
+			h.token = channel.Token{Channel: channel.ChannelID(name), Agent: id, Turn: ch.Head.Turn}
 		}
 	}
 	switch {
@@ -154,7 +154,7 @@ func (e *Engine) turnOf(t *team.Team, c AgentCaller, channel, event string) (h h
 	case h.token.Turn != 0:
 		return h, nil // late
 	}
-	return h, e.noTurn(t, c, channel, event)
+	return h, e.noTurn(t, c, channelName, event)
 }
 
 // see reads off the floor how the turn stands.
@@ -168,7 +168,7 @@ func (h *holding) see(t *team.Team) {
 }
 
 // noTurn says why there is no turn to act in.
-func (e *Engine) noTurn(t *team.Team, c AgentCaller, channel, event string) error {
+func (e *Engine) noTurn(t *team.Team, c AgentCaller, channelName, event string) error {
 	no := &machine.Refusal{Subject: c.Agent, Event: event, State: "without a turn", Row: "T7"}
 	states := e.turnsOf(c.Agent)
 	switch waits := e.turnElsewhere(t, c.Agent); {
@@ -176,8 +176,8 @@ func (e *Engine) noTurn(t *team.Team, c AgentCaller, channel, event string) erro
 		no.State, no.Reason = "ACTIVE in #"+waits, "its turn there begins when this session is over: it has not been told what was said"
 	case len(states) == 0:
 		no.Reason = "it is in no channel; what it does here needs no turn, and ends with its answer"
-	case channel != "":
-		no.Subject, no.State = c.Agent+" in #"+channel, string(t.Floor.StateOf(turn.AgentID(c.Agent), turn.ChannelID(channel)))
+	case channelName != "":
+		no.Subject, no.State = c.Agent+" in #"+channelName, string(t.Floor.StateOf(channel.AgentID(c.Agent), channel.ChannelID(channelName)))
 		no.Reason = "it does not hold the turn there; it is told when it does"
 	default:
 		no.Reason = "it holds no turn in " + strings.Join(hashed(machine.Names(states)), ", ") + "; it is told when it does"
@@ -188,7 +188,7 @@ func (e *Engine) noTurn(t *team.Team, c AgentCaller, channel, event string) erro
 // turnElsewhere is a channel in which an agent holds the turn and was not told so yet.
 func (e *Engine) turnElsewhere(t *team.Team, agent string) string {
 	for _, name := range t.Circle(agent) {
-		if c := t.Floor.Channels[turn.ChannelID(name)]; c != nil && c.Head.Holder == turn.AgentID(agent) && !c.Head.Lease.Told {
+		if c := t.Floor.Channels[channel.ChannelID(name)]; c != nil && c.Head.Holder == channel.AgentID(agent) && !c.Head.Lease.Told {
 			return name
 		}
 	}
@@ -286,11 +286,11 @@ func isOurs(told, tool string) bool {
 }
 
 // memberOf says whether an agent is in a channel, or leads there.
-func memberOf(t *team.Team, agent, channel string) bool {
-	if slices.Contains(t.Circle(agent), channel) {
+func memberOf(t *team.Team, agent, channelName string) bool {
+	if slices.Contains(t.Circle(agent), channelName) {
 		return true
 	}
-	c := t.Floor.Channels[turn.ChannelID(channel)]
+	c := t.Floor.Channels[channel.ChannelID(channelName)]
 	return c != nil && string(c.Settings.Lead) == agent
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -162,7 +162,7 @@ func (b *bubble) turnsEndOnce(mixes bool) {
 			b.t.Fatalf("%d cannot be read: %v", ch.Seq, err)
 		}
 		set, is := body.Turn, turns[number]
-		if post := set.Body.Post; post != nil && post.Kind == turn.OfLate && turns[post.Turn] != nil {
+		if post := set.Body.Post; post != nil && post.Kind == channel.OfLate && turns[post.Turn] != nil {
 			turns[post.Turn].late = append(turns[post.Turn].late, set.Text)
 		}
 		switch {

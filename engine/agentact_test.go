@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -406,7 +406,7 @@ func TestStatusAndWhoIsHere(t *testing.T) {
 		if is.You.Agent != "ada" || is.You.Channel != "reviews" || is.You.Turn != 1 || is.You.For != team.ForChannels || len(is.Agents) != 2 {
 			t.Errorf("it sees %+v", is)
 		}
-		if c := is.Channels; len(c) != 1 || c[0].Holder != "ada" || c[0].States["bob"] != string(turn.Queued) || !slices.Equal(c[0].Queue, []string{"bob"}) {
+		if c := is.Channels; len(c) != 1 || c[0].Holder != "ada" || c[0].States["bob"] != string(channel.Queued) || !slices.Equal(c[0].Queue, []string{"bob"}) {
 			t.Errorf("its channels are %+v", c)
 		}
 		if view := b.view("ada"); view.Says == nil || view.Says.Text != "running the tests" {

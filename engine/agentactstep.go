@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -226,14 +226,14 @@ func youOf(t *team.Team, c AgentCaller, s *team.Session) ActYou {
 }
 
 func (e *Engine) channelHere(t *team.Team, name string) ActChannel {
-	c := t.Floor.Channels[turn.ChannelID(name)]
+	c := t.Floor.Channels[channel.ChannelID(name)]
 	view := ActChannel{Name: name, Holder: string(c.Head.Holder), Turn: c.Head.Turn, Queue: []string{}, Lead: string(c.Settings.Lead), States: map[string]string{}, Why: parkedWords[c.Head.Parked]}
 	for _, agent := range c.Queue() {
 		view.Queue = append(view.Queue, string(agent))
 	}
 	for _, agent := range membersOf(c, t.Circles[name].Agents) {
 		if len(view.States) < hereMax {
-			view.States[agent] = string(t.Floor.StateOf(turn.AgentID(agent), turn.ChannelID(name)))
+			view.States[agent] = string(t.Floor.StateOf(channel.AgentID(agent), channel.ChannelID(name)))
 		}
 	}
 	return view

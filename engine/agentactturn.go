@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -27,13 +27,13 @@ type ActEnded struct {
 
 // ActSay posts text in a channel, in the agent's turn there. Without the turn it is kept, marked
 // late, and refused (N3).
-func (e *Engine) ActSay(ctx context.Context, c AgentCaller, channel, text string) (ActSpoken, error) {
-	h, err := e.actsIn(ctx, c, channel, "say")
+func (e *Engine) ActSay(ctx context.Context, c AgentCaller, channelName, text string) (ActSpoken, error) {
+	h, err := e.actsIn(ctx, c, channelName, "say")
 	if err != nil {
-		if channel == "" {
+		if channelName == "" {
 			return ActSpoken{}, err
 		}
-		return ActSpoken{}, e.lateWords(ctx, c, turn.Token{Channel: turn.ChannelID(channel), Agent: turn.AgentID(c.Agent)}, text, false, err)
+		return ActSpoken{}, e.lateWords(ctx, c, channel.Token{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(c.Agent)}, text, false, err)
 	}
 	if h.late {
 		return ActSpoken{}, e.lateWords(ctx, c, h.token, text, false, lateCall(h, "say"))
@@ -59,7 +59,7 @@ func lateCall(h holding, event string) error {
 }
 
 // lateWords keeps what was said without the turn, as late, and gives the refusal back.
-func (e *Engine) lateWords(ctx context.Context, c AgentCaller, token turn.Token, text string, complete bool, no error) error {
+func (e *Engine) lateWords(ctx context.Context, c AgentCaller, token channel.Token, text string, complete bool, no error) error {
 	if !isAnswer(no) {
 		return no
 	}
@@ -71,7 +71,7 @@ func (e *Engine) lateWords(ctx context.Context, c AgentCaller, token turn.Token,
 	if e.roomFor(ctx, Speech{Channel: string(token.Channel), Agent: c.Agent}, len(text)) != nil {
 		return no
 	}
-	if _, err := e.act(ctx, c, text, turn.Said{Token: token, Bytes: len(text), Complete: complete}, nil); err != nil && !isAnswer(err) {
+	if _, err := e.act(ctx, c, text, channel.Said{Token: token, Bytes: len(text), Complete: complete}, nil); err != nil && !isAnswer(err) {
 		return err
 	}
 	return no
@@ -84,11 +84,11 @@ func (e *Engine) post(ctx context.Context, c AgentCaller, h holding, text string
 	if err := e.roomFor(ctx, Speech{Channel: spoken.Channel, Agent: c.Agent}, len(text)); err != nil {
 		return spoken, err
 	}
-	ev := eventBy(byCaller(c), "", turn.Said{Token: h.token, Bytes: len(text)})
+	ev := eventBy(byCaller(c), "", channel.Said{Token: h.token, Bytes: len(text)})
 	ev.Text = text
 	events := []team.Event{*ev}
-	if h.state == turn.Waiting && !h.lease.Stopped {
-		events = append([]team.Event{*eventBy(byCaller(c), "", turn.WaitOver{Token: h.token})}, events...)
+	if h.state == channel.Waiting && !h.lease.Stopped {
+		events = append([]team.Event{*eventBy(byCaller(c), "", channel.WaitOver{Token: h.token})}, events...)
 	}
 	late := false
 	_, err := e.ask(ctx, request{events: events, found: func(changes []team.Change) {
@@ -145,9 +145,9 @@ func (e *Engine) ActPass(ctx context.Context, c AgentCaller, channel string) (Ac
 func (e *Engine) finish(ctx context.Context, c AgentCaller, h holding, pass bool) (ActEnded, error) {
 	ended := ActEnded{Channel: string(h.token.Channel), Turn: h.token.Turn}
 	event := "turn_complete"
-	var now turn.Input = turn.Said{Token: h.token, Complete: true}
+	var now channel.Input = channel.Said{Token: h.token, Complete: true}
 	if pass {
-		event, now = "pass", turn.PassAsked{Token: h.token}
+		event, now = "pass", channel.PassAsked{Token: h.token}
 	}
 	look := func(t *team.Team) {
 		ch := t.Floor.Channels[h.token.Channel]
@@ -158,7 +158,7 @@ func (e *Engine) finish(ctx context.Context, c AgentCaller, h holding, pass bool
 		h.mid = err == nil && s.Answers() && s.Talk.Token == h.token
 	}
 	if h.mid {
-		if _, err := e.act(ctx, c, "", turn.FinishAsked{Token: h.token, Pass: pass}, look); err != nil || ended.Over || h.mid {
+		if _, err := e.act(ctx, c, "", channel.FinishAsked{Token: h.token, Pass: pass}, look); err != nil || ended.Over || h.mid {
 			return ended, err
 		} // else the end of the answer was heard meanwhile, and does not come again
 	}

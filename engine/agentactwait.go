@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -53,8 +53,8 @@ type ActWaited struct {
 // ActWait pauses the agent's turn (T10) and waits, at most so long, until it goes on: a person says
 // so (T15) or writes something into the channel (T12). Asked again while the turn waits, it goes on
 // waiting; the wait's own time does not begin anew (T13).
-func (e *Engine) ActWait(ctx context.Context, c AgentCaller, channel, why string, most time.Duration) (ActWaited, error) {
-	h, err := e.actsIn(ctx, c, channel, "wait")
+func (e *Engine) ActWait(ctx context.Context, c AgentCaller, channelName, why string, most time.Duration) (ActWaited, error) {
+	h, err := e.actsIn(ctx, c, channelName, "wait")
 	if err == nil && h.late {
 		err = lateCall(h, "wait")
 	}
@@ -62,7 +62,7 @@ func (e *Engine) ActWait(ctx context.Context, c AgentCaller, channel, why string
 	if err != nil {
 		return waited, err
 	}
-	if h.state != turn.Waiting && h.lease.GoOn == 0 {
+	if h.state != channel.Waiting && h.lease.GoOn == 0 {
 		e.wordsFirst(ctx, c, "wait")
 		if err := e.pause(ctx, c, h, cmp.Or(strings.TrimSpace(why), "it asked to wait")); err != nil {
 			return waited, err
@@ -84,7 +84,7 @@ func (e *Engine) ActWait(ctx context.Context, c AgentCaller, channel, why string
 // pause has a turn wait (T10).
 func (e *Engine) pause(ctx context.Context, c AgentCaller, h holding, why string) error {
 	e.noteWait(c, true)
-	_, err := e.act(ctx, c, "", turn.WaitAskedFor{Token: h.token, Why: cutText(firstLine(why), whyShownMax)}, nil)
+	_, err := e.act(ctx, c, "", channel.WaitAskedFor{Token: h.token, Why: cutText(firstLine(why), whyShownMax)}, nil)
 	return err
 }
 
@@ -106,7 +106,7 @@ func (h holding) waited(t *team.Team, waited *ActWaited) bool {
 			waited.Why += ", " + string(c.Head.Holder) + " has it now"
 		}
 		return true
-	case h.state != turn.Waiting:
+	case h.state != channel.Waiting:
 		waited.State = ActResumed
 		return true
 	case h.lease.Stopped:
@@ -115,7 +115,7 @@ func (h holding) waited(t *team.Team, waited *ActWaited) bool {
 	waited.Until = h.lease.WaitTo
 	for i := range c.Open {
 		m := &c.Open[i]
-		if m.N > h.lease.Upto && m.Ends.IsZero() && !slices.Contains(h.lease.Ahead, m.N) && (m.Mode == turn.Inject || m.Mode == turn.Interrupt) {
+		if m.N > h.lease.Upto && m.Ends.IsZero() && !slices.Contains(h.lease.Ahead, m.N) && (m.Mode == channel.Inject || m.Mode == channel.Interrupt) {
 			waited.State, waited.Message = ActResumed, &ActHeard{N: m.N, By: m.By}
 			return true
 		}
@@ -137,8 +137,8 @@ func (e *Engine) goesOn(ctx context.Context, c AgentCaller, h holding, waited *A
 		}
 		by := byCaller(c)
 		events = []team.Event{
-			*eventBy(by, "", turn.WaitOver{Token: h.token}),
-			*eventBy(by, "", turn.Told{Token: h.token, Do: turn.TellMessage, N: waited.Message.N}),
+			*eventBy(by, "", channel.WaitOver{Token: h.token}),
+			*eventBy(by, "", channel.Told{Token: h.token, Do: channel.TellMessage, N: waited.Message.N}),
 		}
 	}
 	e.noteWait(c, false)
@@ -318,7 +318,7 @@ func freeName(book *question.Book, session string, ask AgentQuestion) string {
 // turnWaits has the turn wait that the agent holds; nil: it holds none.
 func (e *Engine) turnWaits(ctx context.Context, c AgentCaller, id string) *holding {
 	h := e.heldTurn(ctx, c)
-	if h == nil || h.state != turn.Active {
+	if h == nil || h.state != channel.Active {
 		return h
 	}
 	e.wordsFirst(ctx, c, "ask_human")
@@ -344,9 +344,9 @@ func (e *Engine) turnGoesOn(ctx context.Context, c AgentCaller, h *holding) bool
 		return false
 	}
 	e.noteWait(c, false)
-	if h.state != turn.Waiting || h.lease.Stopped {
+	if h.state != channel.Waiting || h.lease.Stopped {
 		return true
 	}
-	_, _ = e.act(ctx, c, "", turn.WaitOver{Token: h.token}, func(*team.Team) { h.goesOnItself() }) // a turn that waits on runs out at its own time
+	_, _ = e.act(ctx, c, "", channel.WaitOver{Token: h.token}, func(*team.Team) { h.goesOnItself() }) // a turn that waits on runs out at its own time
 	return true
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/marker"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -26,11 +26,11 @@ func (e *Engine) joins(m *member) bool { return m.conf.Loop == config.LoopForeig
 func byAgent(name string) Actor { return Actor{Kind: "agent", ID: name} }
 
 // asAgent has what an agent does for itself decided. Whatever a foreign one does is a sign of life.
-func (e *Engine) asAgent(ctx context.Context, agent, text string, what turn.Input) (uint64, error) {
+func (e *Engine) asAgent(ctx context.Context, agent, text string, what channel.Input) (uint64, error) {
 	return e.ask(ctx, e.agentActs(agent, text, what))
 }
 
-func (e *Engine) agentActs(agent, text string, what turn.Input) request {
+func (e *Engine) agentActs(agent, text string, what channel.Input) request {
 	ev := eventBy(byAgent(agent), "", what)
 	ev.Text = text
 	return request{event: ev, look: func(*team.Team) { e.lives(agent) }}
@@ -46,7 +46,7 @@ func (e *Engine) lives(agent string) {
 // joining refuses what only an agent may do that joins by itself; it runs in the loop.
 func (e *Engine) joining(agent, event string) error {
 	m := e.members[agent]
-	switch is := e.team.Floor.Agents[turn.AgentID(agent)]; {
+	switch is := e.team.Floor.Agents[channel.AgentID(agent)]; {
 	case m == nil:
 		return &team.Unknown{What: "agent", Name: agent, Known: e.team.Names()}
 	case !e.joins(m):
@@ -64,7 +64,7 @@ func (e *Engine) joining(agent, event string) error {
 }
 
 // foreign has something decided that only a foreign agent may do.
-func (e *Engine) foreign(ctx context.Context, agent, event string, what turn.Input) (uint64, error) {
+func (e *Engine) foreign(ctx context.Context, agent, event string, what channel.Input) (uint64, error) {
 	var no error
 	if err := e.look(ctx, func(*team.Team) { no = e.joining(agent, event) }); err != nil {
 		return 0, err
@@ -77,12 +77,12 @@ func (e *Engine) foreign(ctx context.Context, agent, event string, what turn.Inp
 
 // AgentReady is T1, T18 of an agent that joins by itself. Others are refused.
 func (e *Engine) AgentReady(ctx context.Context, agent string) (uint64, error) {
-	return e.foreign(ctx, agent, "ready", turn.AgentConnected{Agent: turn.AgentID(agent)})
+	return e.foreign(ctx, agent, "ready", channel.AgentConnected{Agent: channel.AgentID(agent)})
 }
 
 // AgentLeft is T3, T6, T11 of one.
 func (e *Engine) AgentLeft(ctx context.Context, agent string) (uint64, error) {
-	return e.foreign(ctx, agent, "leave", turn.AgentGone{Agent: turn.AgentID(agent), How: turn.Disconnected, Why: "it said that it leaves"})
+	return e.foreign(ctx, agent, "leave", channel.AgentGone{Agent: channel.AgentID(agent), How: channel.Disconnected, Why: "it said that it leaves"})
 }
 
 // AgentBeat is a heartbeat: every 10 seconds, three missed are T11. It is kept in memory alone.
@@ -92,8 +92,8 @@ func (e *Engine) AgentBeat(ctx context.Context, agent string) error {
 		if no = e.joining(agent, "heartbeat"); no != nil {
 			return
 		}
-		if !t.Floor.Agents[turn.AgentID(agent)].Connected {
-			no = &machine.Refusal{Subject: agent, Event: "heartbeat", State: string(turn.Offline), Row: "T1", Reason: "it is not connected; say that it is ready first", Takes: []string{"ready"}}
+		if !t.Floor.Agents[channel.AgentID(agent)].Connected {
+			no = &machine.Refusal{Subject: agent, Event: "heartbeat", State: string(channel.Offline), Row: "T1", Reason: "it is not connected; say that it is ready first", Takes: []string{"ready"}}
 			return
 		}
 		e.lives(agent)
@@ -105,9 +105,9 @@ func (e *Engine) AgentBeat(ctx context.Context, agent string) error {
 }
 
 const (
-	errandWaitMax   = time.Minute    // a request that waits longer looks like one that was forgotten
-	errandBeatEvery = turn.BeatEvery // who waits for errands lives
-	errandsMax      = 64             // of one answer; what follows comes with the next
+	errandWaitMax   = time.Minute       // a request that waits longer looks like one that was forgotten
+	errandBeatEvery = channel.BeatEvery // who waits for errands lives
+	errandsMax      = 64                // of one answer; what follows comes with the next
 )
 
 // AgentErrands is what an agent is to be told now, what stops it first. Where there is nothing
@@ -184,7 +184,7 @@ func (e *Engine) errandViews(ctx context.Context, plans []tell, no error) ([]Err
 			Key: todo.Key, Do: string(todo.Do), Channel: string(todo.Token.Channel), Agent: string(todo.Token.Agent), Turn: todo.Token.Turn,
 			N: todo.N, Text: text, Messages: messages, LeftOut: todo.Given.LeftOut, Deadline: moment(plans[i].deadline),
 		}
-		if todo.Do == turn.TellAside || todo.Do == turn.TellMessage {
+		if todo.Do == channel.TellAside || todo.Do == channel.TellMessage {
 			view.Message = todo.N
 		}
 		views = append(views, view)
@@ -200,7 +200,7 @@ func (e *Engine) AgentTold(ctx context.Context, agent, key string) (uint64, erro
 	}
 	var unknown error
 	if err := e.look(ctx, func(t *team.Team) {
-		if t.Floor.Agents[turn.AgentID(agent)] == nil {
+		if t.Floor.Agents[channel.AgentID(agent)] == nil {
 			unknown = &team.Unknown{What: "agent", Name: agent, Known: t.Names()}
 		}
 		for _, one := range t.ChannelTodo(string(todo.Token.Channel), e.clock.now()) {
@@ -211,7 +211,7 @@ func (e *Engine) AgentTold(ctx context.Context, agent, key string) (uint64, erro
 	}); err != nil || unknown != nil {
 		return 0, cmp.Or(err, unknown)
 	}
-	return e.asAgent(ctx, agent, "", turn.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
+	return e.asAgent(ctx, agent, "", channel.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
 }
 
 // AgentSaid is text of an agent, the end of its turn or answer, or both. What is said without the
@@ -221,7 +221,7 @@ func (e *Engine) AgentSaid(ctx context.Context, s Speech) (uint64, error) {
 	if said, word := ending([]byte(text), false); word == marker.TurnComplete && s.Turn != 0 { // SPEC: it counts at the end of a message, however that came
 		text, s.Complete = said, true
 	}
-	said := e.agentActs(s.Agent, text, turn.Said{
+	said := e.agentActs(s.Agent, text, channel.Said{
 		Token: token(s.Channel, s.Agent, s.Turn), Bytes: len(text), Complete: s.Complete, Ended: s.Ended, Re: s.Re,
 	})
 	said.first = func() error { return e.room(s, len(text)) }
@@ -244,7 +244,7 @@ func (e *Engine) roomFor(ctx context.Context, s Speech, bytes int) error {
 
 // room is roomFor in the loop.
 func (e *Engine) room(s Speech, bytes int) error {
-	m, c := e.members[s.Agent], e.team.Floor.Channels[turn.ChannelID(s.Channel)]
+	m, c := e.members[s.Agent], e.team.Floor.Channels[channel.ChannelID(s.Channel)]
 	if bytes == 0 || m == nil || c == nil {
 		return nil // who is not known is refused in other words
 	}
@@ -257,7 +257,7 @@ func (e *Engine) room(s Speech, bytes int) error {
 	}
 	if was.bytes += bytes; was.bytes > answerBytesMax {
 		return &machine.Refusal{
-			Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(e.team.Floor.StateOf(turn.AgentID(s.Agent), turn.ChannelID(s.Channel))),
+			Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(e.team.Floor.StateOf(channel.AgentID(s.Agent), channel.ChannelID(s.Channel))),
 			Reason: fmt.Sprintf("it has said %d bytes since the turn changed here, and %d are the most; put more into a file and name it, or complete the turn without text", was.bytes-bytes, answerBytesMax),
 		}
 	}
@@ -266,31 +266,31 @@ func (e *Engine) room(s Speech, bytes int) error {
 }
 
 // AgentPass is T22.
-func (e *Engine) AgentPass(ctx context.Context, channel, agent string, number uint64) (uint64, error) {
-	return e.asAgent(ctx, agent, "", turn.PassAsked{Token: token(channel, agent, number)})
+func (e *Engine) AgentPass(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
+	return e.asAgent(ctx, agent, "", channel.PassAsked{Token: token(channelName, agent, number)})
 }
 
 // AgentWait is T10.
-func (e *Engine) AgentWait(ctx context.Context, channel, agent string, number uint64, why string) (uint64, error) {
-	return e.asAgent(ctx, agent, "", turn.WaitAskedFor{Token: token(channel, agent, number), Why: why})
+func (e *Engine) AgentWait(ctx context.Context, channelName, agent string, number uint64, why string) (uint64, error) {
+	return e.asAgent(ctx, agent, "", channel.WaitAskedFor{Token: token(channelName, agent, number), Why: why})
 }
 
 // AgentGoesOn is T12. Who says so need not be told it.
-func (e *Engine) AgentGoesOn(ctx context.Context, channel, agent string, number uint64) (uint64, error) {
-	is := token(channel, agent, number)
-	seq, err := e.asAgent(ctx, agent, "", turn.WaitOver{Token: is})
+func (e *Engine) AgentGoesOn(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
+	is := token(channelName, agent, number)
+	seq, err := e.asAgent(ctx, agent, "", channel.WaitOver{Token: is})
 	if err != nil {
 		return 0, err
 	}
-	var goOn []turn.Todo
+	var goOn []channel.Todo
 	if err := e.look(ctx, func(t *team.Team) {
-		goOn = slices.DeleteFunc(t.ChannelTodo(channel, e.clock.now()), func(todo turn.Todo) bool { return todo.Do != turn.TellGoOn || todo.Token != is })
+		goOn = slices.DeleteFunc(t.ChannelTodo(channelName, e.clock.now()), func(todo channel.Todo) bool { return todo.Do != channel.TellGoOn || todo.Token != is })
 	}); err != nil || len(goOn) == 0 {
 		return seq, err
 	}
-	return e.asAgent(ctx, agent, "", turn.Told{Token: is, Do: turn.TellGoOn, N: goOn[0].N})
+	return e.asAgent(ctx, agent, "", channel.Told{Token: is, Do: channel.TellGoOn, N: goOn[0].N})
 }
 
-func token(channel, agent string, number uint64) turn.Token {
-	return turn.Token{Channel: turn.ChannelID(channel), Agent: turn.AgentID(agent), Turn: number}
+func token(channelName, agent string, number uint64) channel.Token {
+	return channel.Token{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent), Turn: number}
 }

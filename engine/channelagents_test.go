@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -154,7 +154,7 @@ func TestAgentsAreProbed(t *testing.T) {
 		b.start()
 		b.insistSaying("please review", "")
 		v, err := b.engine.Channel(t.Context(), "reviews")
-		if err != nil || v.Parked != string(turn.Nobody) || v.Agents[0].Connected {
+		if err != nil || v.Parked != string(channel.Nobody) || v.Agents[0].Connected {
 			t.Fatalf("the channel is %+v, %v", v, err)
 		}
 		if n := strings.Count(b.logged.String(), "it is not installed"); n != 2 {

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -85,7 +85,7 @@ func (b *books) page(name string) *book {
 }
 
 // add notes where a change stands. They come in order.
-func (p *book) add(seq uint64, body *turn.Body, moved bool) {
+func (p *book) add(seq uint64, body *channel.Body, moved bool) {
 	switch {
 	case body.Post != nil:
 		if len(p.posts) == 0 {
@@ -101,7 +101,7 @@ func (p *book) add(seq uint64, body *turn.Body, moved bool) {
 		p.halve(&p.moves)
 	}
 	for i := range body.Messages {
-		if m := &body.Messages[i]; m.State == turn.Lapsed {
+		if m := &body.Messages[i]; m.State == channel.Lapsed {
 			p.lapse(m.N)
 		}
 	}
@@ -252,7 +252,7 @@ func readPast(ctx context.Context, j journal.Journal, until uint64, past map[str
 		}
 		var data struct {
 			Turn *struct {
-				Body turn.Body `json:"body"`
+				Body channel.Body `json:"body"`
 			} `json:"turn"`
 		}
 		if err := json.Unmarshal(rec.Data, &data); err != nil {

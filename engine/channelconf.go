@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -18,25 +18,25 @@ func configureTurns(c *team.Configured, conf *config.Config, hears func(config.A
 	if len(conf.Channels) > 0 {
 		c.Channels = make(map[string]team.Channel, len(conf.Channels))
 	}
-	c.Turns = make(map[string]turn.AgentSettings, len(conf.Agents))
+	c.Turns = make(map[string]channel.AgentSettings, len(conf.Agents))
 	all := time.Duration(conf.TurnConfig.DefaultTimeoutSeconds) * time.Second
 	for _, a := range conf.Agents {
-		set := turn.AgentSettings{Deaf: a.Loop != config.LoopForeign && !hears(a)}
+		set := channel.AgentSettings{Deaf: a.Loop != config.LoopForeign && !hears(a)}
 		if a.TurnTimeout != all {
 			set.Timeout = a.TurnTimeout
 		}
 		c.Turns[a.Name] = set
 	}
 	for _, ch := range conf.Channels {
-		set := turn.Settings{
-			DefaultTimeout: all, Mode: turn.Mode(ch.HumanInterruptMode),
+		set := channel.Settings{
+			DefaultTimeout: all, Mode: channel.Mode(ch.HumanInterruptMode),
 			AnnounceTimeouts: conf.TurnConfig.AnnounceTimeouts, AnnounceDisconnect: conf.TurnConfig.AnnounceDisconnects,
 			AutoDetectEnd:     conf.TurnConfig.AutoDetectTurnEnd,
 			AutoDetectSilence: time.Duration(conf.TurnConfig.AutoDetectSilenceSeconds) * time.Second,
 			WaitTimeout:       ch.WaitTimeout, RoundsMax: ch.MaxRounds,
 		}
 		if slices.ContainsFunc(conf.Agents, func(a config.Agent) bool { return a.Name == ch.Lead }) {
-			set.Lead = turn.AgentID(ch.Lead)
+			set.Lead = channel.AgentID(ch.Lead)
 		}
 		c.Channels[ch.Name] = team.Channel{Settings: set, Agents: ch.Agents}
 	}
@@ -64,11 +64,11 @@ type part struct {
 	said    map[string]flood // of one that speaks for itself, by channel
 	telling string           // the errand that is being written to its session
 	stops   map[string]bool  // orders to stop that were begun, or acknowledged, by key and session
-	resumed turn.Token       // the turn in which a wait of its own is over, since it goes on by itself
+	resumed channel.Token    // the turn in which a wait of its own is over, since it goes on by itself
 }
 
 // looksAfter has an agent of ours probed that is not known to be able to take part (J3).
-func (e *Engine) looksAfter(m *member, a *team.Agent, is *turn.Agent) {
+func (e *Engine) looksAfter(m *member, a *team.Agent, is *channel.Agent) {
 	if !e.mayProbe(m, a, is) {
 		return
 	}
@@ -76,7 +76,7 @@ func (e *Engine) looksAfter(m *member, a *team.Agent, is *turn.Agent) {
 	e.beside(func(ctx context.Context) { e.probe(ctx, m) })
 }
 
-func (e *Engine) mayProbe(m *member, a *team.Agent, is *turn.Agent) bool {
+func (e *Engine) mayProbe(m *member, a *team.Agent, is *channel.Agent) bool {
 	p := &m.part
 	return !p.probing && !a.Removed && m.conf.Workspace != "" && !(p.probed && is.Connected) && p.probeAt.IsZero()
 }
@@ -87,7 +87,7 @@ func (e *Engine) probeAll() {
 	var all []*member
 	for _, name := range circleOrder(e.opts.Config) {
 		m := e.members[name]
-		a, is := e.team.Agents[m.conf.Name], e.team.Floor.Agents[turn.AgentID(m.conf.Name)]
+		a, is := e.team.Agents[m.conf.Name], e.team.Floor.Agents[channel.AgentID(m.conf.Name)]
 		if a != nil && is != nil && !e.joins(m) && e.mayProbe(m, a, is) {
 			m.part.probing = true
 			all = append(all, m)
@@ -154,11 +154,11 @@ func (e *Engine) probe(ctx context.Context, m *member) {
 }
 
 func probeSays(m *member, err error) *team.Event {
-	name := turn.AgentID(m.conf.Name)
+	name := channel.AgentID(m.conf.Name)
 	if err != nil {
-		return eventBy(byProbe, "", turn.AgentGone{Agent: name, How: turn.Disconnected, Why: err.Error()})
+		return eventBy(byProbe, "", channel.AgentGone{Agent: name, How: channel.Disconnected, Why: err.Error()})
 	}
-	return eventBy(byProbe, "", turn.AgentConnected{Agent: name})
+	return eventBy(byProbe, "", channel.AgentConnected{Agent: name})
 }
 
 func (e *Engine) check(ctx context.Context, m *member) error {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -14,11 +14,11 @@ import (
 // which fires late ends nobody else's turn.
 type dues struct {
 	byTime []*due
-	of     map[turn.ChannelID]*due
+	of     map[channel.ChannelID]*due
 }
 
 type due struct {
-	turn.Deadline
+	channel.Deadline
 	at int // its place in byTime
 }
 
@@ -45,13 +45,13 @@ func (d *dues) Pop() any {
 }
 
 // set makes a channel's next moment this one; a zero time is none.
-func (d *dues) set(id turn.ChannelID, next turn.Deadline) {
+func (d *dues) set(id channel.ChannelID, next channel.Deadline) {
 	was := d.of[id]
 	switch {
 	case was == nil && next.At.IsZero():
 	case was == nil:
 		if d.of == nil {
-			d.of = map[turn.ChannelID]*due{}
+			d.of = map[channel.ChannelID]*due{}
 		}
 		d.of[id] = &due{Deadline: next}
 		heap.Push(d, d.of[id])
@@ -72,8 +72,8 @@ func (d *dues) next() time.Time {
 }
 
 // past takes those out that are due.
-func (d *dues) past(now time.Time) []turn.Deadline {
-	var out []turn.Deadline
+func (d *dues) past(now time.Time) []channel.Deadline {
+	var out []channel.Deadline
 	for len(d.byTime) > 0 && !now.Before(d.byTime[0].At) {
 		first := d.byTime[0]
 		out = append(out, first.Deadline)
@@ -88,7 +88,7 @@ func (e *Engine) dueInChannels(now time.Time) []request {
 	var batch []request
 	for _, about := range e.dues.past(now) {
 		batch = append(batch, request{
-			event: eventBy(byTimer, "", turn.TimerFired{About: about}),
+			event: eventBy(byTimer, "", channel.TimerFired{About: about}),
 			look:  func(t *team.Team) { e.dues.set(about.Channel, t.Floor.Deadline(about.Channel)) },
 		})
 	}
@@ -103,7 +103,7 @@ func (e *Engine) dueInChannels(now time.Time) []request {
 		if e.joins(m) {
 			last := m.part.beat
 			m.part.beat = time.Time{}
-			batch = append(batch, request{event: eventBy(byTimer, "", turn.AgentBeatsMissed{Agent: turn.AgentID(name), Last: last})})
+			batch = append(batch, request{event: eventBy(byTimer, "", channel.AgentBeatsMissed{Agent: channel.AgentID(name), Last: last})})
 			continue
 		}
 		m.part.probeAt = time.Time{}
@@ -117,7 +117,7 @@ func (e *Engine) partDue(m *member, a *team.Agent) time.Time {
 	if e.holding || m.part.beat.IsZero() && m.part.probeAt.IsZero() {
 		return time.Time{} // asked of every agent between two batches: most are seen by this
 	}
-	switch is := e.team.Floor.Agents[turn.AgentID(a.Name)]; {
+	switch is := e.team.Floor.Agents[channel.AgentID(a.Name)]; {
 	case is == nil:
 		return time.Time{}
 	case !e.joins(m):
@@ -125,14 +125,14 @@ func (e *Engine) partDue(m *member, a *team.Agent) time.Time {
 	case !is.Connected || m.part.beat.IsZero():
 		return time.Time{}
 	default:
-		return m.part.beat.Add(turn.BeatsMissedMax * turn.BeatEvery)
+		return m.part.beat.Add(channel.BeatsMissedMax * channel.BeatEvery)
 	}
 }
 
 // news collects what a batch has moved in channels.
 type news struct {
 	agents   map[string]bool
-	channels map[turn.ChannelID]bool
+	channels map[channel.ChannelID]bool
 	all      bool
 }
 
@@ -141,12 +141,12 @@ func (n *news) note(ch team.Change, t *team.Team) bool {
 	switch set := ch.Body.Turn; {
 	case set != nil:
 		if id, ok := strings.CutPrefix(ch.Entity, channelPrefix); ok {
-			n.channel(turn.ChannelID(id))
+			n.channel(channel.ChannelID(id))
 		}
 		if set.Agent != "" {
 			n.agents[set.Agent] = true
 		}
-		if a := t.Floor.Agents[turn.AgentID(set.Agent)]; a != nil && set.Body.Agent != nil {
+		if a := t.Floor.Agents[channel.AgentID(set.Agent)]; a != nil && set.Body.Agent != nil {
 			for _, id := range a.Channels { // who is there now, or deaf, or gone
 				n.channel(id)
 			}
@@ -160,9 +160,9 @@ func (n *news) note(ch team.Change, t *team.Team) bool {
 	return false
 }
 
-func (n *news) channel(id turn.ChannelID) {
+func (n *news) channel(id channel.ChannelID) {
 	if n.channels == nil {
-		n.channels = map[turn.ChannelID]bool{}
+		n.channels = map[channel.ChannelID]bool{}
 	}
 	n.channels[id] = true
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -29,7 +29,7 @@ func (e *Engine) ChannelEntries(ctx context.Context, name string, q EntryQuery) 
 	open := map[uint64]string{}
 	var unknown error
 	if err := e.look(ctx, func(t *team.Team) {
-		c := t.Floor.Channels[turn.ChannelID(name)]
+		c := t.Floor.Channels[channel.ChannelID(name)]
 		if c == nil {
 			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
 			return
@@ -91,7 +91,7 @@ func (e *Engine) newestPage(ctx context.Context, name string, q EntryQuery, page
 		}
 		entries = append(entries, entriesIn(rec, set, q.Moves)...)
 		for i := range set.Body.Messages {
-			if m := &set.Body.Messages[i]; m.State == turn.Lapsed {
+			if m := &set.Body.Messages[i]; m.State == channel.Lapsed {
 				lapsed[m.N] = true
 			}
 		}
@@ -227,12 +227,12 @@ func (b *books) states(name string, entries []ChannelEntry, open map[uint64]stri
 	defer b.mu.Unlock()
 	for i := range entries {
 		one := &entries[i]
-		if one.Kind != string(turn.OfHuman) {
+		if one.Kind != string(channel.OfHuman) {
 			continue
 		}
-		one.State = cmp.Or(open[one.N], string(turn.Answered))
+		one.State = cmp.Or(open[one.N], string(channel.Answered))
 		if p := b.of[name]; p != nil && p.lapsed[one.N] && open[one.N] == "" {
-			one.State = string(turn.Lapsed)
+			one.State = string(channel.Lapsed)
 		}
 	}
 }
@@ -302,7 +302,7 @@ func entriesIn(rec journal.Change, set *team.TurnSet, moves bool) []ChannelEntry
 }
 
 // saidBy is what somebody said.
-func saidBy(seq uint64, at time.Time, body *turn.Body, text string) ChannelEntry {
+func saidBy(seq uint64, at time.Time, body *channel.Body, text string) ChannelEntry {
 	post := body.Post
 	said := ChannelEntry{Seq: seq, At: at, Kind: string(post.Kind), N: post.N, By: post.By, Text: text, Turn: post.Turn, Re: post.Re}
 	for i := range body.Messages {
@@ -322,7 +322,7 @@ func movedBy(rec journal.Change, set *team.TurnSet) ChannelEntry {
 	if rec.Actor.Kind == "human" {
 		moved.By = rec.Actor.ID
 	}
-	inTurn := func(s string) bool { return s == string(turn.Active) || s == string(turn.Waiting) }
+	inTurn := func(s string) bool { return s == string(channel.Active) || s == string(channel.Waiting) }
 	if set.Body.Head != nil && (inTurn(rec.From) || inTurn(rec.To)) {
 		moved.Turn = set.Body.Head.Turn
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -16,10 +16,10 @@ import (
 // *team.Unknown where there is no such channel or agent.
 
 // Say posts a person's message; mode empty is the channel's. It returns when that is durable.
-func (e *Engine) Say(ctx context.Context, by Actor, channel, text, mode string) (Spoken, error) {
+func (e *Engine) Say(ctx context.Context, by Actor, channelName, text, mode string) (Spoken, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	ev := eventBy(by, "", turn.HumanSpoke{Channel: turn.ChannelID(channel), Mode: turn.Mode(mode), Bytes: len(text)})
-	ev.What = turn.HumanSpoke{Channel: turn.ChannelID(channel), By: ev.Actor.ID, Mode: turn.Mode(mode), Bytes: len(text)}
+	ev := eventBy(by, "", channel.HumanSpoke{Channel: channel.ChannelID(channelName), Mode: channel.Mode(mode), Bytes: len(text)})
+	ev.What = channel.HumanSpoke{Channel: channel.ChannelID(channelName), By: ev.Actor.ID, Mode: channel.Mode(mode), Bytes: len(text)}
 	ev.Text = text
 	var spoken Spoken
 	seq, err := e.ask(ctx, request{event: ev, found: func(changes []team.Change) {
@@ -41,48 +41,48 @@ func (e *Engine) Say(ctx context.Context, by Actor, channel, text, mode string) 
 	if err != nil {
 		return Spoken{}, err
 	}
-	spoken.Seq, spoken.MessageID = seq, channel+"/"+strconv.FormatUint(spoken.N, 10)
+	spoken.Seq, spoken.MessageID = seq, channelName+"/"+strconv.FormatUint(spoken.N, 10)
 	return spoken, nil
 }
 
 // inChannel has an order about channels decided.
-func (e *Engine) inChannel(ctx context.Context, by Actor, what turn.Input) (uint64, error) {
+func (e *Engine) inChannel(ctx context.Context, by Actor, what channel.Input) (uint64, error) {
 	return e.submit(ctx, by, "", what)
 }
 
 // Grant gives an agent the turn: refused while somebody has it, unless now (T4, T23).
-func (e *Engine) Grant(ctx context.Context, by Actor, channel, agent string, now bool) (uint64, error) {
-	return e.inChannel(ctx, by, turn.GrantAsked{Channel: turn.ChannelID(channel), Agent: turn.AgentID(agent), Now: now})
+func (e *Engine) Grant(ctx context.Context, by Actor, channelName, agent string, now bool) (uint64, error) {
+	return e.inChannel(ctx, by, channel.GrantAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent), Now: now})
 }
 
 // Skip ends the turn that is under way (T23); 0 is whichever it is.
-func (e *Engine) Skip(ctx context.Context, by Actor, channel string, number uint64) (uint64, error) {
-	return e.inChannel(ctx, by, turn.SkipAsked{Channel: turn.ChannelID(channel), Turn: number})
+func (e *Engine) Skip(ctx context.Context, by Actor, channelName string, number uint64) (uint64, error) {
+	return e.inChannel(ctx, by, channel.SkipAsked{Channel: channel.ChannelID(channelName), Turn: number})
 }
 
 // Override ends a wait (T15): the turn goes on, or is forfeited.
-func (e *Engine) Override(ctx context.Context, by Actor, channel string, goOn bool) (uint64, error) {
-	return e.inChannel(ctx, by, turn.OverrideAsked{Channel: turn.ChannelID(channel), GoOn: goOn})
+func (e *Engine) Override(ctx context.Context, by Actor, channelName string, goOn bool) (uint64, error) {
+	return e.inChannel(ctx, by, channel.OverrideAsked{Channel: channel.ChannelID(channelName), GoOn: goOn})
 }
 
 // Assign puts an agent at the end of a channel's queue (T2).
-func (e *Engine) Assign(ctx context.Context, by Actor, channel, agent string) (uint64, error) {
-	return e.inChannel(ctx, by, turn.AssignAsked{Channel: turn.ChannelID(channel), Agent: turn.AgentID(agent)})
+func (e *Engine) Assign(ctx context.Context, by Actor, channelName, agent string) (uint64, error) {
+	return e.inChannel(ctx, by, channel.AssignAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
 }
 
 // Unassign takes an agent out of a channel (T5, T16).
-func (e *Engine) Unassign(ctx context.Context, by Actor, channel, agent string) (uint64, error) {
-	return e.inChannel(ctx, by, turn.RemoveAsked{Channel: turn.ChannelID(channel), Agent: turn.AgentID(agent)})
+func (e *Engine) Unassign(ctx context.Context, by Actor, channelName, agent string) (uint64, error) {
+	return e.inChannel(ctx, by, channel.RemoveAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
 }
 
 // Disable has an agent take no part in anything (T20), until Enable (T21).
 func (e *Engine) Disable(ctx context.Context, by Actor, agent string) (uint64, error) {
-	return e.inChannel(ctx, by, turn.DisableAsked{Agent: turn.AgentID(agent)})
+	return e.inChannel(ctx, by, channel.DisableAsked{Agent: channel.AgentID(agent)})
 }
 
 // Enable is Disable's end.
 func (e *Engine) Enable(ctx context.Context, by Actor, agent string) (uint64, error) {
-	return e.inChannel(ctx, by, turn.EnableAsked{Agent: turn.AgentID(agent)})
+	return e.inChannel(ctx, by, channel.EnableAsked{Agent: channel.AgentID(agent)})
 }
 
 // Channels are all channels, by name.
@@ -108,7 +108,7 @@ func (e *Engine) Channel(ctx context.Context, name string) (ChannelView, error) 
 	var view ChannelView
 	var unknown error
 	if err := e.look(ctx, func(t *team.Team) {
-		if t.Floor.Channels[turn.ChannelID(name)] == nil {
+		if t.Floor.Channels[channel.ChannelID(name)] == nil {
 			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
 			return
 		}
@@ -135,8 +135,8 @@ func (e *Engine) lastOf(ctx context.Context, view *ChannelView) error {
 	if runes := []rune(last.Text); len(runes) > lastShown {
 		last.Text = string(runes[:lastShown])
 	}
-	if last.Kind == string(turn.OfHuman) {
-		last.State = string(turn.Answered)
+	if last.Kind == string(channel.OfHuman) {
+		last.State = string(channel.Answered)
 		for _, m := range view.Open {
 			if m.N == last.N {
 				last.State = m.State
@@ -150,7 +150,7 @@ func (e *Engine) lastOf(ctx context.Context, view *ChannelView) error {
 // channelView runs in the loop.
 func (e *Engine) channelView(name string) ChannelView {
 	t := e.team
-	c := t.Floor.Channels[turn.ChannelID(name)]
+	c := t.Floor.Channels[channel.ChannelID(name)]
 	head, set := &c.Head, &c.Settings
 	circle, known := t.Circles[name]
 	view := ChannelView{
@@ -163,7 +163,7 @@ func (e *Engine) channelView(name string) ChannelView {
 		view.Queue = append(view.Queue, string(agent))
 	}
 	if head.Holder != "" {
-		view.State, view.Why = string(t.Floor.StateOf(head.Holder, turn.ChannelID(name))), waitsWords(c)
+		view.State, view.Why = string(t.Floor.StateOf(head.Holder, channel.ChannelID(name))), waitsWords(c)
 	}
 	view.Deadline = moment(deadlineOf(c))
 	if a := head.Aside; a.Message != 0 {
@@ -179,13 +179,13 @@ func (e *Engine) channelView(name string) ChannelView {
 }
 
 // parkedWords say why nobody has the turn.
-var parkedWords = map[turn.Reason]string{
-	turn.Quiet: "nobody has anything to answer", turn.Passed: "everybody has passed", turn.Rounds: "the agents have had their rounds: it waits for a person",
-	turn.Nobody: "no agent is available", turn.Held: "the team is held", turn.Limited: "whoever has something to answer has reached a limit",
+var parkedWords = map[channel.Reason]string{
+	channel.Quiet: "nobody has anything to answer", channel.Passed: "everybody has passed", channel.Rounds: "the agents have had their rounds: it waits for a person",
+	channel.Nobody: "no agent is available", channel.Held: "the team is held", channel.Limited: "whoever has something to answer has reached a limit",
 }
 
 // waitsWords say what the holder waits for; empty: it does not.
-func waitsWords(c *turn.Channel) string {
+func waitsWords(c *channel.Channel) string {
 	switch l := &c.Head.Lease; {
 	case l.Stopped && c.Head.Aside.Message != 0:
 		return "a person interrupted, and is answered first"
@@ -199,7 +199,7 @@ func waitsWords(c *turn.Channel) string {
 }
 
 // deadlineOf is when the turn, the wait or the answer to a person runs out.
-func deadlineOf(c *turn.Channel) time.Time {
+func deadlineOf(c *channel.Channel) time.Time {
 	var next time.Time
 	for _, at := range []time.Time{c.Head.Lease.Ends, c.Head.Lease.WaitTo, c.Head.Lease.Silence, c.Head.Aside.Ends} {
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
@@ -210,10 +210,10 @@ func deadlineOf(c *turn.Channel) time.Time {
 }
 
 // membersOf lists who is in a channel: in the order of the configuration, then others by name.
-func membersOf(c *turn.Channel, configured []string) []string {
+func membersOf(c *channel.Channel, configured []string) []string {
 	var names, others []string
 	is := func(name string) bool {
-		s := c.Seats[turn.AgentID(name)]
+		s := c.Seats[channel.AgentID(name)]
 		return s != nil && !s.Gone
 	}
 	for _, name := range configured {
@@ -230,9 +230,9 @@ func membersOf(c *turn.Channel, configured []string) []string {
 	return append(names, others...)
 }
 
-func (e *Engine) memberView(channel string, c *turn.Channel, name string) MemberView {
-	s, a := c.Seats[turn.AgentID(name)], e.team.Floor.Agents[turn.AgentID(name)]
-	view := MemberView{Name: name, State: string(e.team.Floor.StateOf(s.Agent, turn.ChannelID(channel))), Owed: s.Owed}
+func (e *Engine) memberView(channelName string, c *channel.Channel, name string) MemberView {
+	s, a := c.Seats[channel.AgentID(name)], e.team.Floor.Agents[channel.AgentID(name)]
+	view := MemberView{Name: name, State: string(e.team.Floor.StateOf(s.Agent, channel.ChannelID(channelName))), Owed: s.Owed}
 	if s.TookFor == c.Head.Human {
 		view.Took = s.Took
 	}
@@ -241,7 +241,7 @@ func (e *Engine) memberView(channel string, c *turn.Channel, name string) Member
 	}
 	if is := e.team.Agents[name]; is != nil {
 		view.Foreign = is.Settings.Policy.Foreign
-		view.Working = is.Session.Answers() && string(is.Session.Talk.Token.Channel) == channel
+		view.Working = is.Session.Answers() && string(is.Session.Talk.Token.Channel) == channelName
 	}
 	return view
 }
@@ -249,9 +249,9 @@ func (e *Engine) memberView(channel string, c *turn.Channel, name string) Member
 // turnsOf is where an agent stands in each of its channels.
 func (e *Engine) turnsOf(agent string) map[string]string {
 	states := map[string]string{}
-	if a := e.team.Floor.Agents[turn.AgentID(agent)]; a != nil {
+	if a := e.team.Floor.Agents[channel.AgentID(agent)]; a != nil {
 		for _, id := range a.Channels {
-			states[string(id)] = string(e.team.Floor.StateOf(turn.AgentID(agent), id))
+			states[string(id)] = string(e.team.Floor.StateOf(channel.AgentID(agent), id))
 		}
 	}
 	return states

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -18,10 +18,10 @@ type partEvidence struct {
 // partIn says where an agent stands in each of its channels, and what its session answers. It
 // runs in the loop.
 func partIn(t *team.Team, a *team.Agent) (list []partEvidence) {
-	name := turn.AgentID(a.Name)
+	name := channel.AgentID(a.Name)
 	for _, id := range t.Circle(a.Name) {
-		c := t.Floor.Channels[turn.ChannelID(id)]
-		state := t.Floor.StateOf(name, turn.ChannelID(id))
+		c := t.Floor.Channels[channel.ChannelID(id)]
+		state := t.Floor.StateOf(name, channel.ChannelID(id))
 		one := partEvidence{text: fmt.Sprintf("in #%s it is %s", id, state)}
 		switch at := slices.Index(c.Queue(), name); {
 		case c.Head.Holder == name:

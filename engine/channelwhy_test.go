@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	machineturn "github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	machineturn "github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/team"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
 // throng is a thousand channels with eight foreign agents each, under random load: people speak in
@@ -171,7 +171,7 @@ func (c *throng) acts(agent string, sloppy bool) {
 		return
 	}
 	for _, errand := range errands {
-		if _, err := c.engine.AgentTold(ctx, agent, errand.Key); err != nil || errand.Do == string(turn.StopWork) {
+		if _, err := c.engine.AgentTold(ctx, agent, errand.Key); err != nil || errand.Do == string(channel.StopWork) {
 			continue
 		}
 		s := Speech{Channel: errand.Channel, Agent: agent, Turn: errand.Turn, Re: errand.Message, Text: c.text(), Complete: true, Ended: true}
@@ -226,10 +226,10 @@ func (c *throng) settleAll() {
 type records struct {
 	t       *testing.T
 	texts   map[string]int
-	numbers map[string]uint64                // channel → of its last message
-	told    map[string]bool                  // channel/turn
-	states  map[string]map[string]turn.State // channel → agent
-	people  map[string]turn.MessageState     // channel/number
+	numbers map[string]uint64                   // channel → of its last message
+	told    map[string]bool                     // channel/turn
+	states  map[string]map[string]channel.State // channel → agent
+	people  map[string]channel.MessageState     // channel/number
 	turns   int
 }
 
@@ -237,7 +237,7 @@ type records struct {
 func (c *throng) audit() {
 	r := &records{
 		t: c.t, texts: map[string]int{}, numbers: map[string]uint64{}, told: map[string]bool{},
-		states: map[string]map[string]turn.State{}, people: map[string]turn.MessageState{},
+		states: map[string]map[string]channel.State{}, people: map[string]channel.MessageState{},
 	}
 	history := c.history()
 	for _, rec := range history {
@@ -266,9 +266,9 @@ func (c *throng) audit() {
 
 // unanswered finds people's messages that nobody has answered though somebody could, and counts
 // the others.
-func (c *throng) unanswered(people map[string]turn.MessageState) (answered int) {
+func (c *throng) unanswered(people map[string]channel.MessageState) (answered int) {
 	for key, state := range people {
-		if state == turn.Answered || state == turn.Lapsed {
+		if state == channel.Answered || state == channel.Lapsed {
 			answered++
 			continue
 		}
@@ -291,51 +291,51 @@ func (r *records) read(rec journal.Change) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	channel, is := strings.CutPrefix(ch.Entity, channelPrefix)
+	channelName, is := strings.CutPrefix(ch.Entity, channelPrefix)
 	if !is || ch.Body.Turn == nil {
 		return
 	}
 	set := ch.Body.Turn
 	if post := set.Body.Post; post != nil {
 		r.texts[set.Text]++
-		if r.numbers[channel]++; post.N != r.numbers[channel] {
-			r.t.Fatalf("#%s: message %d comes after %d", channel, post.N, r.numbers[channel]-1)
+		if r.numbers[channelName]++; post.N != r.numbers[channelName] {
+			r.t.Fatalf("#%s: message %d comes after %d", channelName, post.N, r.numbers[channelName]-1)
 		}
 	}
-	if rec.Trigger == string(turn.TellTurn) {
-		key := fmt.Sprint(channel, "/", set.Body.Head.Turn)
+	if rec.Trigger == string(channel.TellTurn) {
+		key := fmt.Sprint(channelName, "/", set.Body.Head.Turn)
 		if r.told[key] {
 			r.t.Fatalf("turn %s was told twice", key)
 		}
 		r.told[key] = true
 	}
 	for _, m := range set.Body.Messages {
-		key := fmt.Sprint(channel, "/", m.N)
-		if was := r.people[key]; was == turn.Answered && m.State != was || was == turn.Lapsed {
+		key := fmt.Sprint(channelName, "/", m.N)
+		if was := r.people[key]; was == channel.Answered && m.State != was || was == channel.Lapsed {
 			r.t.Fatalf("message %s was %s, and is %s", key, was, m.State)
 		}
 		r.people[key] = m.State
 	}
 	if rec.From != rec.To {
-		r.moved(channel, set.Agent, rec)
+		r.moved(channelName, set.Agent, rec)
 	}
 }
 
-func (r *records) moved(channel, agent string, rec journal.Change) {
-	if r.states[channel] == nil {
-		r.states[channel] = map[string]turn.State{}
+func (r *records) moved(channelName, agent string, rec journal.Change) {
+	if r.states[channelName] == nil {
+		r.states[channelName] = map[string]channel.State{}
 	}
-	r.states[channel][agent] = turn.State(rec.To)
+	r.states[channelName][agent] = channel.State(rec.To)
 	holders := 0
-	for _, s := range r.states[channel] {
-		if s == turn.Active || s == turn.Waiting {
+	for _, s := range r.states[channelName] {
+		if s == channel.Active || s == channel.Waiting {
 			holders++
 		}
 	}
 	if holders > 1 {
-		r.t.Fatalf("#%s has %d holders after change %d: %v", channel, holders, rec.Seq, r.states[channel])
+		r.t.Fatalf("#%s has %d holders after change %d: %v", channelName, holders, rec.Seq, r.states[channelName])
 	}
-	if rec.To == string(turn.Active) && rec.From == string(turn.Queued) {
+	if rec.To == string(channel.Active) && rec.From == string(channel.Queued) {
 		r.turns++
 	}
 }

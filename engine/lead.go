@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/presence"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -25,7 +25,7 @@ func configureLead(c *team.Configured, conf *config.Config) {
 	if conf.Team.Lead == "" {
 		return // whoever has no lead has no change in the journal for it
 	}
-	c.Lead = presence.LeadConfigured{
+	c.Lead = crew.LeadConfigured{
 		Agent: conf.Team.Lead, Size: conf.Team.Size, StatusMax: conf.Team.StatusTimeout, HatchMax: conf.Team.HatchTimeout,
 	}
 }
@@ -35,9 +35,9 @@ func configureLead(c *team.Configured, conf *config.Config) {
 func (e *Engine) mayTellLead(what any) error {
 	var row string
 	switch what.(type) {
-	case presence.SummonAsked:
+	case crew.SummonAsked:
 		row = "P1"
-	case presence.WakeAsked:
+	case crew.WakeAsked:
 		row = "P8"
 	default:
 		return nil
@@ -70,9 +70,9 @@ func (e *Engine) leadMoved(ch team.Change, touched map[string]bool) bool {
 
 // leadPrompt is an errand of the lead in words, as it is to be told now; who turned out to be
 // awake meanwhile is left out. atStart: the session begins with it, so nobody is awake in it.
-func (e *Engine) leadPrompt(ctx context.Context, todo turn.Todo, atStart bool) (string, error) {
-	var ask presence.Ask
-	var docs []*presence.Document // never changed, only replaced
+func (e *Engine) leadPrompt(ctx context.Context, todo channel.Todo, atStart bool) (string, error) {
+	var ask crew.Ask
+	var docs []*crew.Document // never changed, only replaced
 	still, lead := false, ""
 	if err := e.look(ctx, func(t *team.Team) {
 		if ask, still = t.AskOf(todo); !still {
@@ -80,7 +80,7 @@ func (e *Engine) leadPrompt(ctx context.Context, todo turn.Todo, atStart bool) (
 		}
 		lead = t.Crew.Lead.Agent
 		for _, id := range ask.Docs {
-			if doc := t.Crew.Docs[id]; doc != nil && doc.Visible() && (atStart || doc.Status != presence.Alive) {
+			if doc := t.Crew.Docs[id]; doc != nil && doc.Visible() && (atStart || doc.Status != crew.Alive) {
 				docs = append(docs, doc)
 			}
 		}
@@ -90,13 +90,13 @@ func (e *Engine) leadPrompt(ctx context.Context, todo turn.Todo, atStart bool) (
 	switch {
 	case !still:
 		return "", errOvertaken
-	case ask.Do == presence.TellStatus:
+	case ask.Do == crew.TellStatus:
 		return interop.StatusPrompt(), nil
-	case ask.Do == presence.TellSummon:
+	case ask.Do == crew.TellSummon:
 		return interop.SummonPrompt(ask.Seats, lead), nil
-	case ask.Do == presence.TellRegister:
+	case ask.Do == crew.TellRegister:
 		return interop.RegisterPrompt(ask.Seats, ask.Names), nil
-	case ask.Do != presence.TellWake:
+	case ask.Do != crew.TellWake:
 		panic("engine: the lead is told no such thing: " + string(ask.Do))
 	case len(docs) == 0:
 		return "", errNobodyLeft
@@ -117,7 +117,7 @@ const wakeTranscriptMax = 32 << 10
 
 // leadTold acknowledges an errand of the lead that needed nothing written.
 func (e *Engine) leadTold(ctx context.Context, m *member, n uint64) error {
-	_, err := e.ask(ctx, request{event: eventBy(byHolder, "", presence.AskTold{N: n}), agent: m.conf.Name, look: e.untell(m)})
+	_, err := e.ask(ctx, request{event: eventBy(byHolder, "", crew.AskTold{N: n}), agent: m.conf.Name, look: e.untell(m)})
 	if isAnswer(err) {
 		return nil
 	}
@@ -125,13 +125,13 @@ func (e *Engine) leadTold(ctx context.Context, m *member, n uint64) error {
 }
 
 // leadWords say what the lead is to be told.
-func leadWords(do turn.Errand) string {
-	switch presence.Errand(do) {
-	case presence.TellSummon:
+func leadWords(do channel.Errand) string {
+	switch crew.Errand(do) {
+	case crew.TellSummon:
 		return "it leads the team, and is to summon it"
-	case presence.TellWake:
+	case crew.TellWake:
 		return "it leads the team, and is to wake it"
-	case presence.TellRegister:
+	case crew.TellRegister:
 		return "it leads the team, and is to register somebody whom it listed"
 	default:
 		return "it leads the team, and is to be asked who is awake"
@@ -143,5 +143,5 @@ func (e *Engine) leadDue() []request {
 	if at := e.team.Crew.Deadline(); at.IsZero() || e.clock.now().Before(at) {
 		return nil
 	}
-	return []request{{event: eventBy(byTimer, "", presence.TimerFired{})}}
+	return []request{{event: eventBy(byTimer, "", crew.TimerFired{})}}
 }

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 // insistOn gives an order of the team until it is known to be taken, as a person would.
@@ -38,7 +38,7 @@ func leadScenario(b *bubble, l *leader) {
 		}
 	}
 	b.alive()
-	b.insistOn(string(presence.SummonBegins), func() error {
+	b.insistOn(string(crew.SummonBegins), func() error {
 		_, err := b.engine.Summon(b.t.Context(), human)
 		return err
 	})
@@ -55,7 +55,7 @@ func leadScenario(b *bubble, l *leader) {
 	if got := b.crew(); strings.Contains(got, "alive") || strings.Contains(got, "hatching") {
 		b.t.Errorf("without its lead the team is %q", got)
 	}
-	b.insistOn(string(presence.WakeUnheard), func() error {
+	b.insistOn(string(crew.WakeUnheard), func() error {
 		_, err := b.engine.Wake(b.t.Context(), human, nil)
 		return err
 	})
@@ -95,16 +95,16 @@ func (l *leader) crewOnce(b *bubble) {
 			t.Errorf("%s was told %d times", word, counts[word])
 		}
 	}
-	crew := &b.replayed().Crew
-	if len(crew.Docs) != 3 {
-		t.Errorf("%d documents", len(crew.Docs))
+	members := &b.replayed().Crew
+	if len(members.Docs) != 3 {
+		t.Errorf("%d documents", len(members.Docs))
 	}
-	for _, doc := range crew.Docs {
-		if doc.Status != presence.Alive || doc.Name != crewNames[doc.Seat] || doc.Soul != fmt.Sprintf("I am %s, and say TURN_COMPLETE.", doc.Name) || doc.LastSession != crew.Lead.UUID {
-			t.Errorf("a document says %+v, and the lead is %+v", doc, crew.Lead)
+	for _, doc := range members.Docs {
+		if doc.Status != crew.Alive || doc.Name != crewNames[doc.Seat] || doc.Soul != fmt.Sprintf("I am %s, and say TURN_COMPLETE.", doc.Name) || doc.LastSession != members.Lead.UUID {
+			t.Errorf("a document says %+v, and the lead is %+v", doc, members.Lead)
 		}
 	}
-	if lead := &crew.Lead; lead.InProgress() || len(lead.Asks) > 0 || !lead.Heard() {
+	if lead := &members.Lead; lead.InProgress() || len(lead.Asks) > 0 || !lead.Heard() {
 		t.Errorf("in the end the lead is %+v", lead)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 // Random days of a lead: whatever people ask and whatever dies, nothing is told or said twice, the
@@ -106,12 +106,12 @@ func randomLead(t *testing.T, dir string, rnd *rand.Rand) {
 func (b *bubble) crewHolds() {
 	b.t.Helper()
 	all := b.replayed()
-	crew, at := &all.Crew, time.Now()
-	for _, doc := range crew.Docs {
-		if doc.Status == presence.Alive && (doc.LastSession != crew.Lead.UUID || crew.Lead.UUID == "") {
-			b.t.Errorf("%s is alive by session %q, and %q is open", doc.Name, doc.LastSession, crew.Lead.UUID)
+	members, at := &all.Crew, time.Now()
+	for _, doc := range members.Docs {
+		if doc.Status == crew.Alive && (doc.LastSession != members.Lead.UUID || members.Lead.UUID == "") {
+			b.t.Errorf("%s is alive by session %q, and %q is open", doc.Name, doc.LastSession, members.Lead.UUID)
 		}
-		if b.engine != nil && !b.fate.isDead() && doc.Status == presence.Hatching && at.Sub(doc.CreatedAt) > 5*time.Minute+time.Second {
+		if b.engine != nil && !b.fate.isDead() && doc.Status == crew.Hatching && at.Sub(doc.CreatedAt) > 5*time.Minute+time.Second {
 			b.t.Errorf("%s hatches since %v", doc.ID, at.Sub(doc.CreatedAt))
 		}
 	}

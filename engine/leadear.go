@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/marker"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -149,7 +149,7 @@ var urgentKinds = []driver.FactKind{driver.Stopped, driver.PermissionAsked, driv
 // spoke says that the lead is not silent. It says nothing of a place in the output: to say it
 // again does no harm.
 func (l *ear) spoke(ctx context.Context) error {
-	_, err := l.e.ask(ctx, request{event: eventBy(byAgent(l.m.conf.Name), "", presence.Spoke{Session: l.s.ID})})
+	_, err := l.e.ask(ctx, request{event: eventBy(byAgent(l.m.conf.Name), "", crew.Spoke{Session: l.s.ID})})
 	if isAnswer(err) {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (t *talkEar) passOver(m *marker.Marker) {
 		t.tally.said = true
 		t.tell(t.faulty(m, fmt.Sprintf("more than %d markers at once, or %d in a minute: of this one and those after it only the last report counts", markersMax, tallyMax)), "")
 	}
-	report, ok := t.means(m).(presence.Reported)
+	report, ok := t.means(m).(crew.Reported)
 	if !ok {
 		return
 	}
@@ -216,7 +216,7 @@ func (t *talkEar) passOver(m *marker.Marker) {
 }
 
 // means is what a marker says.
-func (t *talkEar) means(m *marker.Marker) presence.Input {
+func (t *talkEar) means(m *marker.Marker) crew.Input {
 	if m.Fault != "" {
 		return t.faulty(m, m.Fault)
 	}
@@ -225,21 +225,21 @@ func (t *talkEar) means(m *marker.Marker) presence.Input {
 		if err != nil {
 			return t.faulty(m, err.Error())
 		}
-		return presence.Reported{Session: t.session, Agents: agents}
+		return crew.Reported{Session: t.session, Agents: agents}
 	}
 	who, err := interop.ParseRegistered(m.JSON)
 	if err != nil {
 		return t.faulty(m, err.Error())
 	}
-	return presence.Registered{Session: t.session, Identity: who}
+	return crew.Registered{Session: t.session, Identity: who}
 }
 
-func (t *talkEar) faulty(m *marker.Marker, fault string) presence.Input {
-	return presence.Faulty{Agent: t.agent, Session: t.session, Marker: m.Text, Fault: fault}
+func (t *talkEar) faulty(m *marker.Marker, fault string) crew.Input {
+	return crew.Faulty{Agent: t.agent, Session: t.session, Marker: m.Text, Fault: fault}
 }
 
 // tell adds something to the report that is not about a channel.
-func (t *talkEar) tell(what presence.Input, text string) {
+func (t *talkEar) tell(what crew.Input, text string) {
 	ev := eventBy(byAgent(t.agent), "", what)
 	ev.Text = text
 	t.events = append(t.events, *ev)
@@ -263,7 +263,7 @@ func (l *ear) strays(fact driver.Fact) (some bool) {
 			continue
 		}
 		l.strayed++
-		l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), "", presence.Faulty{
+		l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), "", crew.Faulty{
 			Agent: l.m.conf.Name, Session: l.s.ID, Marker: cutText(strings.TrimSpace(line), strayShown),
 		}))
 		some = true

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/presence"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -45,7 +45,7 @@ func leadIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
 		add(lead.Since, true, "it is %s%s", lead.Stage, who)
 	}
 	if n := len(lead.Asks); n > 0 {
-		add(time.Time{}, true, "of what it is to be told comes first: %s", leadWords(turn.Errand(lead.Asks[0].Do)))
+		add(time.Time{}, true, "of what it is to be told comes first: %s", leadWords(channel.Errand(lead.Asks[0].Do)))
 	}
 	if waits := t.LeadWaits(at); waits != "" {
 		add(time.Time{}, false, "its lead session waits: %s", waits)
@@ -54,7 +54,7 @@ func leadIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
 }
 
 // namesOf are documents as people call them.
-func namesOf(crew *presence.Crew, ids []presence.DocID) (names []string) {
+func namesOf(crew *crew.Crew, ids []crew.DocID) (names []string) {
 	for _, id := range ids {
 		name := string(id)
 		if doc := crew.Docs[id]; doc != nil && doc.Name != "" {

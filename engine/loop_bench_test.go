@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -98,7 +98,7 @@ func BenchmarkLoop(b *testing.B) {
 		channels := make([]config.Channel, 0, batchMax)
 		for c := range batchMax {
 			names := []string{fmt.Sprintf("a%d", 3*c%100), fmt.Sprintf("a%d", (3*c+1)%100), fmt.Sprintf("a%d", (3*c+2)%100)}
-			channels = append(channels, config.Channel{Name: channelName(c), Agents: names, HumanInterruptMode: config.Inject, WaitTimeout: time.Minute})
+			channels = append(channels, config.Channel{Name: benchChannel(c), Agents: names, HumanInterruptMode: config.Inject, WaitTimeout: time.Minute})
 		}
 		e := still(b, yaml.String(), channels)
 		tell := func(ev *team.Event) {
@@ -107,18 +107,18 @@ func BenchmarkLoop(b *testing.B) {
 			}
 		}
 		for n := range 100 {
-			tell(eventBy(human, "", turn.AgentConnected{Agent: turn.AgentID(fmt.Sprintf("a%d", n))}))
+			tell(eventBy(human, "", channel.AgentConnected{Agent: channel.AgentID(fmt.Sprintf("a%d", n))}))
 		}
 		for c := range batchMax {
-			tell(eventBy(human, "", turn.HumanSpoke{Channel: turn.ChannelID(channelName(c)), By: "ada", Mode: turn.ByQueue, Bytes: 2}))
+			tell(eventBy(human, "", channel.HumanSpoke{Channel: channel.ChannelID(benchChannel(c)), By: "ada", Mode: channel.ByQueue, Bytes: 2}))
 		}
 		benchLoop(b, e, "hand-off", func(n int) *team.Event {
-			head := e.team.Floor.Channels[turn.ChannelID(channelName(n))].Head
+			head := e.team.Floor.Channels[channel.ChannelID(benchChannel(n))].Head
 			if head.Holder == "" {
-				b.Fatal("nobody has the turn in ", channelName(n), head.Parked)
+				b.Fatal("nobody has the turn in ", benchChannel(n), head.Parked)
 			}
-			return eventBy(team.Actor{Kind: "agent", ID: string(head.Holder)}, "", turn.Said{
-				Token: turn.Token{Channel: turn.ChannelID(channelName(n)), Agent: head.Holder, Turn: head.Turn}, Bytes: 8, Complete: true,
+			return eventBy(team.Actor{Kind: "agent", ID: string(head.Holder)}, "", channel.Said{
+				Token: channel.Token{Channel: channel.ChannelID(benchChannel(n)), Agent: head.Holder, Turn: head.Turn}, Bytes: 8, Complete: true,
 			})
 		})
 	})

@@ -3,8 +3,8 @@ package engine
 import (
 	"fmt"
 
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -16,10 +16,10 @@ func (p *planner) talk(a *team.Agent) (PlanStep, bool) {
 		return PlanStep{}, false
 	}
 	if lead := &t.Crew.Lead; lead.Agent == a.Name && len(lead.Asks) > 0 && t.LeadWaits(p.at) == "" {
-		return p.next(a, control.Lead, team.ForLead, leadWords(turn.Errand(lead.Asks[0].Do))), true
+		return p.next(a, control.Lead, team.ForLead, leadWords(channel.Errand(lead.Asks[0].Do))), true
 	}
 	for _, todo := range t.TalkTodo(a.Name, p.at) {
-		if todo.Do != turn.StopWork {
+		if todo.Do != channel.StopWork {
 			return p.next(a, control.Talk, team.ForChannels, talkWords(todo.Do, todo.Token)), true
 		}
 	}
@@ -33,19 +33,19 @@ func (p *planner) next(a *team.Agent, kind control.Kind, forWhom, why string) Pl
 }
 
 // talkWords say what an agent is to be told.
-func talkWords(do turn.Errand, token turn.Token) string {
+func talkWords(do channel.Errand, token channel.Token) string {
 	if team.OfLead(token) {
 		return leadWords(do)
 	}
-	channel := "#" + string(token.Channel)
+	channelName := "#" + string(token.Channel)
 	switch do {
-	case turn.TellTurn:
-		return fmt.Sprintf("it has turn %d in %s, and is to be told", token.Turn, channel)
-	case turn.TellGoOn:
-		return fmt.Sprintf("its turn %d in %s goes on, and it is to be told", token.Turn, channel)
-	case turn.TellAside:
-		return "a person interrupted in " + channel + ", and waits for its answer"
+	case channel.TellTurn:
+		return fmt.Sprintf("it has turn %d in %s, and is to be told", token.Turn, channelName)
+	case channel.TellGoOn:
+		return fmt.Sprintf("its turn %d in %s goes on, and it is to be told", token.Turn, channelName)
+	case channel.TellAside:
+		return "a person interrupted in " + channelName + ", and waits for its answer"
 	default:
-		return "a person said something to it in " + channel
+		return "a person said something to it in " + channelName
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -20,16 +20,16 @@ import (
 
 // Summon has the lead bring a team into being (P1).
 func (e *Engine) Summon(ctx context.Context, by Actor) (uint64, error) {
-	return e.submit(ctx, by, "", presence.SummonAsked{})
+	return e.submit(ctx, by, "", crew.SummonAsked{})
 }
 
 // Wake has the lead wake those who are not awake (P8): who is named by an id or a name, or
 // everybody.
 func (e *Engine) Wake(ctx context.Context, by Actor, who []string) (uint64, error) {
 	if len(who) > wakeNamesMax {
-		return 0, fmt.Errorf("%d names are too many: a team has %d seats; name fewer, or none for all", len(who), presence.SeatMax+1)
+		return 0, fmt.Errorf("%d names are too many: a team has %d seats; name fewer, or none for all", len(who), crew.SeatMax+1)
 	}
-	var docs []presence.DocID
+	var docs []crew.DocID
 	var answer error
 	if err := e.look(ctx, func(t *team.Team) {
 		for _, name := range who {
@@ -43,7 +43,7 @@ func (e *Engine) Wake(ctx context.Context, by Actor, who []string) (uint64, erro
 	}); err != nil || answer != nil {
 		return 0, cmp.Or(err, answer)
 	}
-	return e.submit(ctx, by, "", presence.WakeAsked{Docs: docs})
+	return e.submit(ctx, by, "", crew.WakeAsked{Docs: docs})
 }
 
 const wakeNamesMax = 64 // of one order: more than the seats that there are
@@ -81,14 +81,14 @@ func (e *Engine) ImportDocument(ctx context.Context, by Actor, data []byte) (Doc
 	if full {
 		return DocumentView{}, &machine.Refusal{Subject: "the team", Event: "import", State: "full", Row: "P13", Reason: fullWords}
 	}
-	var id presence.DocID
+	var id crew.DocID
 	var view DocumentView
 	_, err = e.ask(ctx, request{
-		event: eventBy(by, "", presence.Imported{Document: doc, Bare: bare}),
+		event: eventBy(by, "", crew.Imported{Document: doc, Bare: bare}),
 		found: func(changes []team.Change) {
 			for i := range changes {
 				if body := changes[i].Body.Presence; body != nil && body.Doc != nil {
-					id = presence.DocID(agentOf(changes[i].Entity))
+					id = crew.DocID(agentOf(changes[i].Entity))
 				}
 			}
 		},

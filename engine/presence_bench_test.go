@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -25,9 +25,9 @@ func crewHarbour(b *testing.B) (*Engine, string) {
 	if _, err := e.Hold(ctx, human, true, ""); err != nil {
 		b.Fatal(err)
 	}
-	said := []team.Event{{Actor: byHolder, What: presence.LeadBegan{Session: "julian-1", UUID: leadUUID}}}
+	said := []team.Event{{Actor: byHolder, What: crew.LeadBegan{Session: "julian-1", UUID: leadUUID}}}
 	for _, listed := range everybodyListed() {
-		said = append(said, team.Event{Actor: byHolder, What: presence.Registered{Session: "julian-1", Identity: presence.Identity{
+		said = append(said, team.Event{Actor: byHolder, What: crew.Registered{Session: "julian-1", Identity: crew.Identity{
 			Name: listed.Name, Seat: listed.Seat, Color: "#c9b1e8", Soul: strings.Repeat("I am "+listed.Name+". ", 300),
 		}}})
 	}
@@ -37,9 +37,9 @@ func crewHarbour(b *testing.B) (*Engine, string) {
 	return e, dir
 }
 
-func everybodyListed() (all []presence.Listed) {
+func everybodyListed() (all []crew.Listed) {
 	for _, seat := range []int{0, 1, 2, 3, 5, 6, 7, 8} {
-		all = append(all, presence.Listed{Name: fmt.Sprintf("Agent%d", seat), Status: "alive", Seat: seat})
+		all = append(all, crew.Listed{Name: fmt.Sprintf("Agent%d", seat), Status: "alive", Seat: seat})
 	}
 	return all
 }
@@ -82,7 +82,7 @@ func BenchmarkReport(b *testing.B) {
 			listed = nil
 		}
 		began := time.Now()
-		if _, err := e.submit(ctx, byHolder, "", presence.Reported{Session: "julian-1", Agents: listed}); err != nil {
+		if _, err := e.submit(ctx, byHolder, "", crew.Reported{Session: "julian-1", Agents: listed}); err != nil {
 			b.Fatal(err)
 		}
 		durable = append(durable, time.Since(began))
@@ -179,7 +179,7 @@ func BenchmarkTranscript(b *testing.B) {
 	for n := range 250 {
 		var said []team.Event
 		for i := range 400 {
-			said = append(said, team.Event{Actor: byHolder, What: presence.Spoke{
+			said = append(said, team.Event{Actor: byHolder, What: crew.Spoke{
 				Session: "julian-1", Text: fmt.Sprintf("[%s]: message %d of a long day, in which the tide came in and went out", names[i%8].Name, 400*n+i),
 			}})
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -23,9 +23,9 @@ func TestCrewIsShown(t *testing.T) {
 		t.Errorf("a lead that hears nothing, and a team that is held: %v", err)
 	}
 	w.leads("Lyra", "Twin")
-	w.happens(presence.Imported{Document: presence.Document{Status: presence.Sleeping, Identity: presence.Identity{Name: "Twin", Seat: 7}}})
-	w.happens(presence.Imported{Document: presence.Document{Status: presence.Expired, Identity: presence.Identity{Seat: 8}, Extra: []byte(`{"x":1}`)}})
-	w.happens(presence.Reported{Session: "julian-1", Agents: []presence.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
+	w.happens(crew.Imported{Document: crew.Document{Status: crew.Sleeping, Identity: crew.Identity{Name: "Twin", Seat: 7}}})
+	w.happens(crew.Imported{Document: crew.Document{Status: crew.Expired, Identity: crew.Identity{Seat: 8}, Extra: []byte(`{"x":1}`)}})
+	w.happens(crew.Reported{Session: "julian-1", Agents: []crew.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
 	got := w.crew(false)
 	var seen []string
 	for _, one := range got.Agents {

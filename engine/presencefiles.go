@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -32,7 +32,7 @@ type Documents interface {
 }
 
 // documentSum is the identity of the bytes that a document is written as.
-func documentSum(doc *presence.Document) string { return interop.DocumentSum(doc) }
+func documentSum(doc *crew.Document) string { return interop.DocumentSum(doc) }
 
 // documentsBegin lets the agents' files follow the journal, and be read. It looks before it writes.
 func (e *Engine) documentsBegin() {
@@ -60,7 +60,7 @@ type documentPen struct {
 
 // documentPaper is what the pen remembers of one file and could find out again.
 type documentPaper struct {
-	of     *presence.Document // of which these are:
+	of     *crew.Document // of which these are:
 	want   interop.Sum
 	agrees interop.Sum // what somebody else wrote says the same in other bytes: it stays
 	stays  interop.Sum // what cannot be put aside, and why it should be: people know
@@ -106,7 +106,7 @@ func (p *documentPen) keep(ctx context.Context) {
 }
 
 // known is every document, as of one moment. Nobody changes a document that is in the journal.
-func (p *documentPen) known(ctx context.Context) (docs map[presence.DocID]*presence.Document, err error) {
+func (p *documentPen) known(ctx context.Context) (docs map[crew.DocID]*crew.Document, err error) {
 	err = p.e.look(ctx, func(t *team.Team) { docs, p.leads = maps.Clone(t.Crew.Docs), t.Crew.Lead.Agent != "" })
 	return docs, err
 }
@@ -126,7 +126,7 @@ func (p *documentPen) round(ctx context.Context) (time.Duration, error) {
 	}
 	sight, err := p.files.Look(
 		func(stem string, sum interop.Sum) bool {
-			doc := docs[presence.DocID(stem)]
+			doc := docs[crew.DocID(stem)]
 			return doc != nil && doc.Ours(string(sum))
 		},
 		func(content []byte) error {
@@ -171,7 +171,7 @@ func (p *documentPen) paper(stem string) *documentPaper {
 
 // takeIn has what others wrote decided: a new agent, fields that we do not know, or nothing that
 // we can use; that is put aside.
-func (p *documentPen) takeIn(ctx context.Context, docs map[presence.DocID]*presence.Document, sight interop.DocumentSight) (wait time.Duration, err error) {
+func (p *documentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Document, sight interop.DocumentSight) (wait time.Duration, err error) {
 	var offered []interop.FoundDocument
 	var reqs []request
 	var aside []string
@@ -226,7 +226,7 @@ func (p *documentPen) takeIn(ctx context.Context, docs map[presence.DocID]*prese
 			aside = append(aside, p.putAside(found, "refused", err.Error()))
 		case err != nil:
 			return wait, err
-		case now[presence.DocID(found.Stem)] == nil: // its name was none for a document: it has another one
+		case now[crew.DocID(found.Stem)] == nil: // its name was none for a document: it has another one
 			if _, err := p.files.PutAside(found, "imported"); err != nil {
 				p.e.log.Warn("an imported document cannot be put aside", "file", found.Name, "error", err)
 			}
@@ -251,7 +251,7 @@ func byDocument(file string) team.Actor {
 }
 
 // read makes an event of a file. agrees: it says what ours would say.
-func (p *documentPen) read(found interop.FoundDocument, docs map[presence.DocID]*presence.Document) (in presence.Imported, agrees bool, fault string) {
+func (p *documentPen) read(found interop.FoundDocument, docs map[crew.DocID]*crew.Document) (in crew.Imported, agrees bool, fault string) {
 	if found.Fault != "" {
 		return in, false, found.Fault
 	}
@@ -259,19 +259,19 @@ func (p *documentPen) read(found interop.FoundDocument, docs map[presence.DocID]
 	if err != nil {
 		return in, false, err.Error()
 	}
-	doc.ID = presence.DocID(found.Stem)
+	doc.ID = crew.DocID(found.Stem)
 	if is := docs[doc.ID]; is != nil && !bare {
 		agrees = documentSum(&doc) == documentSum(is)
 	} else if is == nil && weight(docs)+len(doc.Soul)+len(doc.Extra) > documentBytesAll {
 		return in, false, fullWords
 	}
-	return presence.Imported{ID: doc.ID, Document: doc, Bare: bare, From: found.Name}, agrees, ""
+	return crew.Imported{ID: doc.ID, Document: doc, Bare: bare, From: found.Name}, agrees, ""
 }
 
 const fullWords = "the documents of this team hold 16 MiB of souls and other fields already, which is the most that is taken in"
 
 // weight is how much of documents every snapshot holds.
-func weight(docs map[presence.DocID]*presence.Document) (bytes int) {
+func weight(docs map[crew.DocID]*crew.Document) (bytes int) {
 	for _, doc := range docs {
 		bytes += len(doc.Soul) + len(doc.Extra)
 	}
@@ -313,7 +313,7 @@ func (p *documentPen) say(ctx context.Context, aside []string) error {
 		text = fmt.Sprintf("%d documents were not taken in, among them: ", len(said))
 		said = said[:documentNamed]
 	}
-	_, err := p.e.submit(ctx, byEngine, "", presence.Faulty{Fault: text + strings.Join(said, " | ")})
+	_, err := p.e.submit(ctx, byEngine, "", crew.Faulty{Fault: text + strings.Join(said, " | ")})
 	if isAnswer(err) {
 		return nil
 	}
@@ -321,7 +321,7 @@ func (p *documentPen) say(ctx context.Context, aside []string) error {
 }
 
 // write puts into the files what the journal says, where they do not say it.
-func (p *documentPen) write(docs map[presence.DocID]*presence.Document, sight interop.DocumentSight) (wait time.Duration, err error) {
+func (p *documentPen) write(docs map[crew.DocID]*crew.Document, sight interop.DocumentSight) (wait time.Duration, err error) {
 	stuck := map[string]string{}
 	p.behind = false
 	for _, id := range slices.Sorted(maps.Keys(docs)) { // always in the same order
@@ -361,7 +361,7 @@ func (p *documentPen) write(docs map[presence.DocID]*presence.Document, sight in
 	}
 	p.stuck = stuck
 	for stem := range p.papers {
-		if docs[presence.DocID(stem)] == nil && p.papers[stem].used(time.Now()) {
+		if docs[crew.DocID(stem)] == nil && p.papers[stem].used(time.Now()) {
 			delete(p.papers, stem)
 		}
 	}

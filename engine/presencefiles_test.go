@@ -14,7 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -32,7 +32,7 @@ func newCrew(t *testing.T) *world {
 	return w
 }
 
-func (w *world) happens(what presence.Input) {
+func (w *world) happens(what crew.Input) {
 	w.t.Helper()
 	if _, err := w.engine.submit(context.Background(), byHolder, "", what); err != nil {
 		w.t.Fatalf("%T: %v", what, err)
@@ -42,10 +42,10 @@ func (w *world) happens(what presence.Input) {
 // leads is a lead session that has registered these.
 func (w *world) leads(names ...string) {
 	w.t.Helper()
-	w.happens(presence.LeadBegan{Session: "julian-1", UUID: leadUUID})
+	w.happens(crew.LeadBegan{Session: "julian-1", UUID: leadUUID})
 	for seat, name := range names {
-		w.happens(presence.Registered{Session: "julian-1", Identity: presence.Identity{
-			Name: name, Seat: seat, Color: "#c9b1e8", Soul: "I am " + name + ".", Face: presence.Face{Eyes: "standard", Mouth: "gentle"},
+		w.happens(crew.Registered{Session: "julian-1", Identity: crew.Identity{
+			Name: name, Seat: seat, Color: "#c9b1e8", Soul: "I am " + name + ".", Face: crew.Face{Eyes: "standard", Mouth: "gentle"},
 		}})
 	}
 }
@@ -80,9 +80,9 @@ func (w *world) eventually(what string, ok func() (bool, string)) {
 }
 
 // filed waits until a file says what is true of its agent, and gives it.
-func (w *world) filed(id string) presence.Document {
+func (w *world) filed(id string) crew.Document {
 	w.t.Helper()
-	var doc presence.Document
+	var doc crew.Document
 	w.eventually("the file of "+id+" says what the journal says", func() (bool, string) {
 		text, err := os.ReadFile(w.agentFile(id))
 		if err != nil {
@@ -90,7 +90,7 @@ func (w *world) filed(id string) presence.Document {
 		}
 		var want []byte
 		_ = w.engine.look(context.Background(), func(t *team.Team) {
-			if is := t.Crew.Docs[presence.DocID(id)]; is != nil {
+			if is := t.Crew.Docs[crew.DocID(id)]; is != nil {
 				want = interop.WriteDocument(is)
 			}
 		})
@@ -129,11 +129,11 @@ func doc(name string, seat int, more string) string {
 func TestDocumentsFollowTheJournal(t *testing.T) {
 	w := newCrew(t)
 	w.leads("Lyra", "Kael")
-	w.happens(presence.Reported{Session: "julian-1", Agents: []presence.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
-	if got := w.filed("agent-1"); got.Status != presence.Alive || got.LastSession != leadUUID || got.Soul != "I am Lyra." {
+	w.happens(crew.Reported{Session: "julian-1", Agents: []crew.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
+	if got := w.filed("agent-1"); got.Status != crew.Alive || got.LastSession != leadUUID || got.Soul != "I am Lyra." {
 		t.Errorf("%+v", got)
 	}
-	if got := w.filed("agent-2"); got.Status != presence.Sleeping {
+	if got := w.filed("agent-2"); got.Status != crew.Sleeping {
 		t.Errorf("%+v", got)
 	}
 	if err := os.Remove(w.agentFile("agent-1")); err != nil {
@@ -149,7 +149,7 @@ func TestDocumentsFollowTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.happens(presence.Reported{Session: "julian-1"})
+	w.happens(crew.Reported{Session: "julian-1"})
 	w.filed("agent-1")
 	w.stop() // as after a crash between journal and file:
 	w.write(".fairlead/agents/agent-1.json", string(old))
@@ -162,7 +162,7 @@ func TestDocumentsFollowTheJournal(t *testing.T) {
 	if got := w.crew(true).Notices; len(got) != 0 {
 		t.Errorf("what we wrote ourselves is taken for somebody else's: %+v", got)
 	}
-	if got := w.filed("agent-2"); got.Status != presence.Unknown {
+	if got := w.filed("agent-2"); got.Status != crew.Unknown {
 		t.Errorf("after a start: %+v", got)
 	}
 	for _, name := range w.agentFiles() {
@@ -178,15 +178,15 @@ func TestFilesOfOthersAreTakenIn(t *testing.T) {
 	w.filed("agent-1")
 	folder := ".fairlead/agents/"
 	w.write(folder+"mira.json", doc("Mira", 5, `,"status":"alive","mood":{"is":"<calm>"},"lastSessionId":"elsewhere"`))
-	if got := w.filed("mira"); got.Status != presence.Unknown || got.Name != "Mira" || got.LastSession != "elsewhere" || !bytes.Contains(got.Extra, []byte("calm")) {
+	if got := w.filed("mira"); got.Status != crew.Unknown || got.Name != "Mira" || got.LastSession != "elsewhere" || !bytes.Contains(got.Extra, []byte("calm")) {
 		t.Errorf("P13: %+v", got)
 	}
 	w.write(folder+"noor.json", doc("Noor", 6, ""))
-	if got := w.filed("noor"); got.Status != presence.Unknown {
+	if got := w.filed("noor"); got.Status != crew.Unknown {
 		t.Errorf("P12: %+v", got)
 	}
 	w.write(folder+"what a name.json", doc("Odd", 7, `,"status":"sleeping"`))
-	if got := w.filed("agent-2"); got.Name != "Odd" || got.Status != presence.Sleeping {
+	if got := w.filed("agent-2"); got.Name != "Odd" || got.Status != crew.Sleeping {
 		t.Errorf("another name: %+v", got)
 	}
 	w.took("presence/mira", "P13")
@@ -202,7 +202,7 @@ func TestFilesOfOthersAreTakenIn(t *testing.T) {
 		view, err := w.engine.Document(context.Background(), "Lyra")
 		return string(view.Extra) == `{"note":7}`, fmt.Sprintf("%+v %v", view, err)
 	})
-	if got := w.filed("agent-1"); got.Status != presence.Alive || string(got.Extra) != `{"note":7}` {
+	if got := w.filed("agent-1"); got.Status != crew.Alive || string(got.Extra) != `{"note":7}` {
 		t.Errorf("X7: %+v", got)
 	}
 	w.noticed("the lead says who is awake")
@@ -293,7 +293,7 @@ func TestDocumentsOfTwoPens(t *testing.T) {
 		fields["count"] = n
 		text, _ = json.Marshal(fields)
 		// ours goes on while the other one writes, in place, as the seed's programs do
-		w.happens(presence.Reported{Session: "julian-1", Agents: []presence.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
+		w.happens(crew.Reported{Session: "julian-1", Agents: []crew.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
 		if err := os.WriteFile(w.agentFile("agent-1"), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +302,7 @@ func TestDocumentsOfTwoPens(t *testing.T) {
 			return string(view.Extra) == fmt.Sprintf(`{"count":%d}`, n), fmt.Sprintf("%d: %s %v", n, view.Extra, err)
 		})
 	}
-	if got := w.filed("agent-1"); got.Name != "Lyra" || got.Status != presence.Alive {
+	if got := w.filed("agent-1"); got.Name != "Lyra" || got.Status != crew.Alive {
 		t.Errorf("%+v", got)
 	}
 }

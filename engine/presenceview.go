@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -93,7 +93,7 @@ func (e *Engine) Document(ctx context.Context, name string) (DocumentView, error
 	var view DocumentView
 	var answer error
 	if err := e.look(ctx, func(t *team.Team) {
-		var doc *presence.Document
+		var doc *crew.Document
 		if doc, answer = t.MemberOf(name); answer == nil {
 			view = documentView(doc)
 		}
@@ -128,7 +128,7 @@ func (e *Engine) crewView(t *team.Team, all bool) CrewView {
 
 func (e *Engine) leadView(t *team.Team) LeadView {
 	lead := &t.Crew.Lead
-	view := LeadView{Agent: lead.Agent, State: LeadAsleep, ReportedAt: moment(lead.Reported), Seat: presence.LeadSeat}
+	view := LeadView{Agent: lead.Agent, State: LeadAsleep, ReportedAt: moment(lead.Reported), Seat: crew.LeadSeat}
 	a := t.Agents[lead.Agent]
 	switch {
 	case a == nil:
@@ -149,7 +149,7 @@ func (e *Engine) leadView(t *team.Team) LeadView {
 }
 
 // documentView shares nothing with the document that anybody changes.
-func documentView(doc *presence.Document) DocumentView {
+func documentView(doc *crew.Document) DocumentView {
 	return DocumentView{
 		Type: documentType, Status: string(doc.Status), Name: wordOr(doc.Name), Color: doc.Color, ColorName: doc.ColorName,
 		Gender: doc.Gender, Seat: doc.Seat, Face: FaceView(doc.Face), Soul: doc.Soul,
@@ -234,12 +234,12 @@ func eachField(object json.RawMessage, field func(name string, value json.RawMes
 // presenceOf is how an agent of ours stands with the team: the lead leads it, and one whose name
 // a document bears is as that says.
 func (e *Engine) presenceOf(name string) string {
-	crew := &e.team.Crew
-	if name == crew.Lead.Agent {
+	members := &e.team.Crew
+	if name == members.Lead.Agent {
 		return "lead"
 	}
-	seat, status := presence.SeatMax+1, ""
-	for _, doc := range crew.Docs { // the visible ones have a seat each
+	seat, status := crew.SeatMax+1, ""
+	for _, doc := range members.Docs { // the visible ones have a seat each
 		if doc.Visible() && doc.Name == name && doc.Seat < seat {
 			seat, status = doc.Seat, string(doc.Status)
 		}

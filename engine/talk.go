@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -92,7 +92,7 @@ func (e *Engine) setVoice(session string, v *voice) {
 // talkErrands has an agent told what its channels ask for now. It is called after every change,
 // so nothing has to remember to call it.
 func (e *Engine) talkErrands(name string) {
-	m, a, is := e.members[name], e.team.Agents[name], e.team.Floor.Agents[turn.AgentID(name)]
+	m, a, is := e.members[name], e.team.Agents[name], e.team.Floor.Agents[channel.AgentID(name)]
 	if m == nil || a == nil || is == nil && !a.Session.Leads() || e.holding {
 		return // a lead need not be in a channel
 	}
@@ -120,7 +120,7 @@ func (e *Engine) talkErrands(name string) {
 	plan, session := e.telling(next, false), *s
 	e.beside(func(ctx context.Context) {
 		if resumes {
-			e.told(ctx, m, turn.Told{Token: next.Token, Do: next.Do, N: next.N}, e.untell(m))
+			e.told(ctx, m, channel.Told{Token: next.Token, Do: next.Do, N: next.N}, e.untell(m))
 			return
 		}
 		e.tellTalk(ctx, m, session, plan)
@@ -131,10 +131,10 @@ func (e *Engine) talkErrands(name string) {
 // to the turn that it is answering goes into the middle of an answer, and only to a program that hears
 // it there; all else is kept until the answer is over. resumes: it goes on already, and need not be
 // told.
-func (e *Engine) nextToTell(m *member, s *team.Session, todo []turn.Todo) (next turn.Todo, resumes, ok bool) {
-	stops := map[turn.ChannelID]bool{}
+func (e *Engine) nextToTell(m *member, s *team.Session, todo []channel.Todo) (next channel.Todo, resumes, ok bool) {
+	stops := map[channel.ChannelID]bool{}
 	for _, one := range todo {
-		if one.Do == turn.StopWork {
+		if one.Do == channel.StopWork {
 			stops[one.Token.Channel] = true
 		}
 	}
@@ -142,20 +142,20 @@ func (e *Engine) nextToTell(m *member, s *team.Session, todo []turn.Todo) (next 
 	for _, one := range todo {
 		same := one.Token.Turn != 0 && one.Token == s.Talk.Token
 		switch {
-		case one.Do == turn.StopWork || stops[one.Token.Channel] || held && !same:
+		case one.Do == channel.StopWork || stops[one.Token.Channel] || held && !same:
 		case !s.Answers():
 			return one, false, true
-		case same && s.Talk.Re == 0 && one.Do == turn.TellMessage && driver.Steers(m.driver):
+		case same && s.Talk.Re == 0 && one.Do == channel.TellMessage && driver.Steers(m.driver):
 			return one, false, true
-		case same && s.Talk.Re == 0 && one.Do == turn.TellGoOn && m.part.resumed == one.Token:
+		case same && s.Talk.Re == 0 && one.Do == channel.TellGoOn && m.part.resumed == one.Token:
 			return one, true, true
 		}
 	}
-	return turn.Todo{}, false, false
+	return channel.Todo{}, false, false
 }
 
 // told acknowledges an errand that needed nothing written.
-func (e *Engine) told(ctx context.Context, m *member, what turn.Told, then func(*team.Team)) {
+func (e *Engine) told(ctx context.Context, m *member, what channel.Told, then func(*team.Team)) {
 	_, _ = e.ask(ctx, request{event: eventBy(byHolder, "", what), agent: m.conf.Name, look: then}) // that nobody can be told means that the engine stops
 }
 
@@ -212,7 +212,7 @@ func (e *Engine) stillToTell(ctx context.Context, m *member, s team.Session, key
 }
 
 // write is the writing itself. words are asked for last, since the lead is told what is true then.
-func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo turn.Todo, words func(context.Context) (string, error)) error {
+func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo channel.Todo, words func(context.Context) (string, error)) error {
 	v, proc := e.voice(s.ID), e.proc(s.ID)
 	typist, ok := proc.(Typist)
 	if v == nil || !ok {
@@ -270,16 +270,16 @@ func (n named) Send(ctx context.Context, input []byte) error {
 
 // stopWork has an agent stop what is not wanted any more, and says so when it has: at once where
 // it was not at work on that. It never waits behind what the agent is to be told.
-func (e *Engine) stopWork(m *member, a *team.Agent, todo []turn.Todo) {
+func (e *Engine) stopWork(m *member, a *team.Agent, todo []channel.Todo) {
 	begun := m.part.stops
 	m.part.stops = nil
 	for _, one := range todo {
-		if one.Do != turn.StopWork {
+		if one.Do != channel.StopWork {
 			continue
 		}
 		s := a.Session
 		at, do := one.Key, func(ctx context.Context) {
-			e.told(ctx, m, turn.Told{Token: one.Token, Do: turn.StopWork, N: one.N}, nil)
+			e.told(ctx, m, channel.Told{Token: one.Token, Do: channel.StopWork, N: one.N}, nil)
 		}
 		if e.worksOn(s, one) {
 			if s.Phase != team.Running || s.Ending != "" {
@@ -300,7 +300,7 @@ func (e *Engine) stopWork(m *member, a *team.Agent, todo []turn.Todo) {
 
 // worksOn says whether a session is at work on what is to be stopped. An answer to all that needs
 // no turn is none of it, unless the agent is out of the channel.
-func (e *Engine) worksOn(s *team.Session, stop turn.Todo) bool {
+func (e *Engine) worksOn(s *team.Session, stop channel.Todo) bool {
 	if !s.Answers() || s.Talk.Token.Channel != stop.Token.Channel {
 		return false
 	}

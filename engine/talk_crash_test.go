@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
 // circle has the bubble's agents talk in a channel.
@@ -180,14 +180,14 @@ func (b *bubble) kept() map[string][]string {
 	for _, rec := range b.history() {
 		var data struct {
 			Turn *struct {
-				Body turn.Body `json:"body"`
-				Text string    `json:"text"`
+				Body channel.Body `json:"body"`
+				Text string       `json:"text"`
 			} `json:"turn"`
 		}
 		if err := json.Unmarshal(rec.Data, &data); err != nil {
 			b.t.Fatal(err)
 		}
-		if data.Turn == nil || data.Turn.Body.Post == nil || data.Turn.Body.Post.Kind == turn.OfHuman {
+		if data.Turn == nil || data.Turn.Body.Post == nil || data.Turn.Body.Post.Kind == channel.OfHuman {
 			continue
 		}
 		by := data.Turn.Body.Post.By

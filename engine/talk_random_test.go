@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -169,7 +169,7 @@ func (b *bubble) comesToRest(agents, channels []string) {
 	}
 	if err := b.engine.look(t.Context(), func(tm *team.Team) {
 		for _, id := range channels {
-			c := tm.Floor.Channels[turn.ChannelID(id)]
+			c := tm.Floor.Channels[channel.ChannelID(id)]
 			if c.Head.Holder != "" || c.Head.Aside.Message != 0 {
 				t.Errorf("%s still has the turn in %s: %+v", c.Head.Holder, id, c.Head)
 			}

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/machine/presence"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/marker"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -36,16 +36,16 @@ type talkEar struct {
 	agent   string
 	leads   bool // the team: its markers count
 	session string
-	events  []team.Event // of the report that is being made
-	text    []byte       // said since the last of them
-	part    bool         // and goes on in the same line
-	glued   bool         // what was said before text ended in the middle of a word
-	asks    bool         // a question for permission is open
-	waits   bool         // it said itself that it waits
-	over    bool         // in this report its answer ended
-	resume  []turn.Token // turns whose wait is over with this report
-	tally   tally        // markers of the team
-	rested  string       // the errand whose answer is over
+	events  []team.Event    // of the report that is being made
+	text    []byte          // said since the last of them
+	part    bool            // and goes on in the same line
+	glued   bool            // what was said before text ended in the middle of a word
+	asks    bool            // a question for permission is open
+	waits   bool            // it said itself that it waits
+	over    bool            // in this report its answer ended
+	resume  []channel.Token // turns whose wait is over with this report
+	tally   tally           // markers of the team
+	rested  string          // the errand whose answer is over
 	uttered utterance
 }
 
@@ -91,7 +91,7 @@ func (e *Engine) talksFrom(ctx context.Context, m *member, s team.Session, proc 
 	v := newVoice()
 	t := &talkEar{v: v, agent: m.conf.Name, session: s.ID}
 	typist, types := proc.(Typist)
-	var written turn.Todo
+	var written channel.Todo
 	find := func(tm *team.Team, label string) bool {
 		now := m.sitting(tm)
 		if now == nil || now.ID != s.ID || now.Talk == nil {
@@ -114,7 +114,7 @@ func (e *Engine) talksFrom(ctx context.Context, m *member, s team.Session, proc 
 				written = todo
 			}
 		}
-		if is := now.Talk; written.Do == turn.TellMessage && written.Token.Turn == 0 && now.Answers() && is.Re == 0 && is.Token.Channel == written.Token.Channel {
+		if is := now.Talk; written.Do == channel.TellMessage && written.Token.Turn == 0 && now.Answers() && is.Re == 0 && is.Token.Channel == written.Token.Channel {
 			written.Token = is.Token // only what belongs to a turn goes into the middle of its answer
 		}
 		return true
@@ -144,9 +144,9 @@ func (e *Engine) talksFrom(ctx context.Context, m *member, s team.Session, proc 
 }
 
 // leaseOf is the turn that a token names, where its holder waits; else nil.
-func leaseOf(t *team.Team, token turn.Token) *turn.Lease {
+func leaseOf(t *team.Team, token channel.Token) *channel.Lease {
 	c := t.Floor.Channels[token.Channel]
-	if c == nil || token.Turn == 0 || c.Head.Turn != token.Turn || c.Head.Holder != token.Agent || t.Floor.StateOf(token.Agent, token.Channel) != turn.Waiting {
+	if c == nil || token.Turn == 0 || c.Head.Turn != token.Turn || c.Head.Holder != token.Agent || t.Floor.StateOf(token.Agent, token.Channel) != channel.Waiting {
 		return nil
 	}
 	return &c.Head.Lease
@@ -227,10 +227,10 @@ func (t *talkEar) note(fact heldFact, pending *team.SessionReported) bool {
 			return true
 		}
 		if t.toTeam() {
-			t.tell(presence.Faulty{Agent: t.agent, Session: t.session, Fault: askWords + cutText(firstLine(fact.Text), whyShownMax)}, "")
+			t.tell(crew.Faulty{Agent: t.agent, Session: t.session, Fault: askWords + cutText(firstLine(fact.Text), whyShownMax)}, "")
 			break
 		}
-		t.add(turn.WaitAskedFor{Token: t.v.answers().Token, Why: askWords + cutText(firstLine(fact.Text), whyShownMax)}, "")
+		t.add(channel.WaitAskedFor{Token: t.v.answers().Token, Why: askWords + cutText(firstLine(fact.Text), whyShownMax)}, "")
 		t.asks = true
 	case driver.Listening, driver.Stopped:
 		if fact.Kind == driver.Listening && fact.Input != 0 && fact.Input < t.v.written() {
@@ -280,11 +280,11 @@ func (t *talkEar) goesOn(speaks bool) {
 	if is.Token.Turn == 0 {
 		return
 	}
-	t.add(turn.WaitOver{Token: is.Token}, "")
+	t.add(channel.WaitOver{Token: is.Token}, "")
 	t.resume = append(t.resume, is.Token)
 }
 
-func (t *talkEar) add(what turn.Input, text string) {
+func (t *talkEar) add(what channel.Input, text string) {
 	agent := string(t.v.answers().Token.Agent)
 	ev := eventBy(byAgent(agent), "", what)
 	ev.Text = text
@@ -309,12 +309,12 @@ func (t *talkEar) flush(ended bool) {
 	posts := parts(so.room(text))
 	if toTeam { // no turn, and nobody waits for its end: words are all that counts
 		for _, post := range posts {
-			t.tell(presence.Spoke{Session: t.session, Text: post}, "")
+			t.tell(crew.Spoke{Session: t.session, Text: post}, "")
 		}
 		return
 	}
 	say := func(post string, last bool) {
-		said := turn.Said{Token: is.Token, Re: is.Re, Bytes: len(post)}
+		said := channel.Said{Token: is.Token, Re: is.Re, Bytes: len(post)}
 		if last {
 			said.Complete, said.Ended = word == marker.TurnComplete, ended
 		}
@@ -327,9 +327,9 @@ func (t *talkEar) flush(ended bool) {
 	so.done = so.done || word == marker.TurnComplete || turnWord && word == marker.TurnPass
 	switch {
 	case turnWord && word == marker.TurnPass:
-		t.add(turn.PassAsked{Token: is.Token}, "")
+		t.add(channel.PassAsked{Token: is.Token}, "")
 	case turnWord:
-		t.add(turn.WaitAskedFor{Token: is.Token, Why: cutText(finalLine(text), whyShownMax)}, "")
+		t.add(channel.WaitAskedFor{Token: is.Token, Why: cutText(finalLine(text), whyShownMax)}, "")
 		t.waits = true
 		so.waits++
 	case len(posts) == 0 && (ended || word == marker.TurnComplete):

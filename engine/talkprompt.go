@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
 // tell is an errand with all that its words need but the texts, as the loop knew it.
 type tell struct {
-	todo     turn.Todo
+	todo     channel.Todo
 	told     interop.TurnTold
 	deadline time.Time // of what is asked; zero: none
 }
 
 // telling runs in the loop.
-func (e *Engine) telling(todo turn.Todo, http bool) tell {
+func (e *Engine) telling(todo channel.Todo, http bool) tell {
 	token := todo.Token
 	if team.OfLead(token) {
 		return tell{todo: todo} // its words are made when it is written
@@ -35,15 +35,15 @@ func (e *Engine) telling(todo turn.Todo, http bool) tell {
 		full = a.Timeout
 	}
 	switch todo.Do {
-	case turn.TellTurn:
+	case channel.TellTurn:
 		plan.told.Waits, plan.deadline = full, c.Head.Lease.Ends
-	case turn.TellGoOn:
+	case channel.TellGoOn:
 		if ends := c.Head.Lease.Ends; !ends.IsZero() {
 			plan.told.Waits, plan.deadline = max(ends.Sub(e.clock.now()), time.Second), ends
 		}
-	case turn.TellAside:
+	case channel.TellAside:
 		plan.told.Waits, plan.deadline = full, deadlineOf(c)
-	case turn.TellMessage, turn.StopWork:
+	case channel.TellMessage, channel.StopWork:
 	}
 	return plan
 }
@@ -51,9 +51,9 @@ func (e *Engine) telling(todo turn.Todo, http bool) tell {
 // numbers are the messages that an errand gives.
 func (p *tell) numbers() []uint64 {
 	switch p.todo.Do {
-	case turn.TellAside, turn.TellMessage:
+	case channel.TellAside, channel.TellMessage:
 		return []uint64{p.todo.N}
-	case turn.TellTurn:
+	case channel.TellTurn:
 		g := p.todo.Given
 		list := slices.Clone(g.Also)
 		for n := g.From; n <= g.To; n++ {
@@ -74,7 +74,7 @@ func (e *Engine) prompt(ctx context.Context, p *tell) (string, []ChannelEntry, e
 			return "", nil, err
 		}
 		for _, one := range all {
-			if human := one.Kind == string(turn.OfHuman); !human && one.By == p.told.Agent {
+			if human := one.Kind == string(channel.OfHuman); !human && one.By == p.told.Agent {
 				continue // its own words it knows
 			}
 			said = append(said, one)
@@ -82,17 +82,17 @@ func (e *Engine) prompt(ctx context.Context, p *tell) (string, []ChannelEntry, e
 	}
 	for _, one := range said {
 		p.told.Said = append(p.told.Said, interop.TurnLine{
-			N: one.N, By: one.By, Human: one.Kind == string(turn.OfHuman), Late: one.Kind == string(turn.OfLate), Text: one.Text,
+			N: one.N, By: one.By, Human: one.Kind == string(channel.OfHuman), Late: one.Kind == string(channel.OfLate), Text: one.Text,
 		})
 	}
 	switch p.todo.Do {
-	case turn.TellTurn:
+	case channel.TellTurn:
 		return interop.TurnPrompt(p.told), said, nil
-	case turn.TellAside:
+	case channel.TellAside:
 		return interop.AsidePrompt(p.told), said, nil
-	case turn.TellMessage:
+	case channel.TellMessage:
 		return interop.MessagePrompt(p.told), said, nil
-	case turn.TellGoOn:
+	case channel.TellGoOn:
 		return interop.GoOnPrompt(p.told), said, nil
 	default:
 		return fmt.Sprintf("Channel %s: stop what you are doing there. It is not wanted any more.\n", p.told.Channel), said, nil
@@ -105,7 +105,7 @@ var errNotAsked = errors.New("what it was to be told is over")
 // firstPrompt is what a session for channels is started with.
 func (e *Engine) firstPrompt(ctx context.Context, s team.Session) (string, error) {
 	if talk := s.Talk; team.OfLead(talk.Token) {
-		text, err := e.leadPrompt(ctx, turn.Todo{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
+		text, err := e.leadPrompt(ctx, channel.Todo{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
 		if errors.Is(err, errOvertaken) {
 			return "", errNotAsked
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/machine/presence"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -148,11 +148,11 @@ func whomOf(t *team.Team) whom {
 func (w *whom) messages(s *spoken) []Message {
 	is := Message{Seq: s.seq, At: s.at, Session: s.session, Speaker: s.by, Kind: kindOfAgent, Channel: s.channel, Text: s.text}
 	switch {
-	case s.kind == turn.OfHuman:
+	case s.kind == channel.OfHuman:
 		is.Kind = kindOfHuman
 	case s.quotes():
 		var all []Message
-		for _, passage := range presence.Speakers(s.text, s.by, func(name string) bool { return w.names[name] }) {
+		for _, passage := range crew.Speakers(s.text, s.by, func(name string) bool { return w.names[name] }) {
 			one := is
 			one.Speaker, one.Text = passage.Speaker, passage.Text
 			if one.Speaker == s.by {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/fairlead-dev/fairlead/machine/presence"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -61,7 +61,7 @@ func (w *world) all(q TranscriptQuery) (all []Message, pages int) {
 
 func TestTranscriptTakesALeadsWordsApart(t *testing.T) {
 	w := newTalkingCrew(t)
-	w.happens(presence.Spoke{Session: "julian-1", Text: "Hello.\n[Lyra]: I am here,\nand well.\n[Nobody]: who?\n[Kael]: so am I\n[julian]: Good."})
+	w.happens(crew.Spoke{Session: "julian-1", Text: "Hello.\n[Lyra]: I am here,\nand well.\n[Nobody]: who?\n[Kael]: so am I\n[julian]: Good."})
 	if _, err := w.engine.Say(context.Background(), human, "plan", "[Lyra]: this is a person's", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestTranscriptTakesALeadsWordsApart(t *testing.T) {
 // What a lead says in a channel is one change, and may be of several speakers.
 func TestTranscriptOfALeadsPost(t *testing.T) {
 	post := team.Change{Entity: "channel/plan", Body: team.Body{Turn: &team.TurnSet{
-		Body: turn.Body{Post: &turn.Post{N: 1, Kind: turn.OfTurn, By: "julian"}}, Session: leadUUID,
+		Body: channel.Body{Post: &channel.Post{N: 1, Kind: channel.OfTurn, By: "julian"}}, Session: leadUUID,
 		Text: "We begin.\n[Lyra]: I take the first.\n[Later]: not born yet",
 	}}}
 	said, is := spokenIn(&post, 7)
@@ -128,7 +128,7 @@ func TestTranscriptPagesAndFinds(t *testing.T) {
 		for range 1 + rnd.IntN(3) {
 			fmt.Fprintf(&text, "[%s]: line %d %s\n", speakers[rnd.IntN(3)], n, []string{"Tide", "tide", "ebb"}[rnd.IntN(3)])
 		}
-		w.happens(presence.Spoke{Session: "julian-1", Text: text.String()})
+		w.happens(crew.Spoke{Session: "julian-1", Text: text.String()})
 	}
 	check := func(when string) {
 		t.Helper()

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/machine/presence"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -68,7 +68,7 @@ type spoken struct {
 	at      time.Time
 	session string
 	by      string
-	kind    turn.PostKind // empty: it was said apart from any channel, by this speaker alone
+	kind    channel.PostKind // empty: it was said apart from any channel, by this speaker alone
 	channel string
 	text    string
 }
@@ -87,7 +87,7 @@ func spokenIn(ch *team.Change, seq uint64) (spoken, bool) {
 }
 
 // quotes says whether a text may hold passages of others: what a lead says in a channel.
-func (s *spoken) quotes() bool { return s.kind != "" && s.kind != turn.OfHuman && isUUID(s.session) }
+func (s *spoken) quotes() bool { return s.kind != "" && s.kind != channel.OfHuman && isUUID(s.session) }
 
 // isUUID tells a lead session from others: it is named as documents name it.
 func isUUID(session string) bool {
@@ -108,7 +108,7 @@ func isUUID(session string) bool {
 func (s *spoken) speakers() []string {
 	all := []string{s.by}
 	if s.quotes() && strings.Contains(s.text, "]:") {
-		for _, passage := range presence.Speakers(s.text, s.by, func(string) bool { return true }) {
+		for _, passage := range crew.Speakers(s.text, s.by, func(string) bool { return true }) {
 			if len(passage.Speaker) <= speakerBytesMax && len(all) < speakersOfLineMax && !slices.Contains(all, passage.Speaker) {
 				all = append(all, passage.Speaker)
 			}

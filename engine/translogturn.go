@@ -8,7 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
-	machineturn "github.com/fairlead-dev/fairlead/machine/turn"
+	machineturn "github.com/fairlead-dev/fairlead/machine/channel"
 )
 
 func isTurn(machine string) bool { return machine == "turn" }

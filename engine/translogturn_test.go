@@ -14,7 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/journal"
-	machineturn "github.com/fairlead-dev/fairlead/machine/turn"
+	machineturn "github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 

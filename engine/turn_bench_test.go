@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -28,7 +28,7 @@ type round struct {
 	inEach int
 }
 
-func channelName(n int) string { return fmt.Sprintf("c%d", n) }
+func benchChannel(n int) string { return fmt.Sprintf("c%d", n) }
 
 // newRound has so many channels of so many agents each; all of them are the same hundred at most.
 func newRound(b *testing.B, channels, inEach int) *round {
@@ -45,7 +45,7 @@ func newRound(b *testing.B, channels, inEach int) *round {
 		for n := range inEach {
 			names = append(names, fmt.Sprintf("a%d", (c*inEach+n)%agents))
 		}
-		conf[c] = config.Channel{Name: channelName(c), Agents: names, HumanInterruptMode: config.Inject, WaitTimeout: time.Minute}
+		conf[c] = config.Channel{Name: benchChannel(c), Agents: names, HumanInterruptMode: config.Inject, WaitTimeout: time.Minute}
 	}
 	r.e, _, _ = harbour(b, yaml.String(), func(c *config.Config) { c.Channels = conf })
 	ctx := context.Background()
@@ -63,10 +63,10 @@ func newRound(b *testing.B, channels, inEach int) *round {
 	}
 	r.beats(agents)
 	r.everywhere(channels, func(c int) {
-		if _, err := r.e.Say(ctx, human, channelName(c), "go on for ever", "queue"); err != nil {
+		if _, err := r.e.Say(ctx, human, benchChannel(c), "go on for ever", "queue"); err != nil {
 			b.Error(err)
 		}
-		view, err := r.e.Channel(ctx, channelName(c))
+		view, err := r.e.Channel(ctx, benchChannel(c))
 		if err != nil || view.Holder == "" {
 			b.Errorf("nobody has the turn: %+v, %v", view, err)
 			return
@@ -82,7 +82,7 @@ func (r *round) beats(agents int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var beating sync.WaitGroup
 	beating.Go(func() {
-		for rest(ctx, turn.BeatEvery) {
+		for rest(ctx, channel.BeatEvery) {
 			for n := range agents {
 				_ = r.e.AgentBeat(ctx, fmt.Sprintf("a%d", n))
 			}
@@ -106,7 +106,7 @@ func (r *round) everywhere(channels int, do func(c int)) {
 // complete ends the turn under way in a channel; it returns when that is durable.
 func (r *round) complete(c int) {
 	ring := r.rings[c]
-	if _, err := r.e.AgentSaid(context.Background(), Speech{Channel: channelName(c), Agent: ring[0], Turn: r.turns[c], Text: "so it is", Complete: true}); err != nil {
+	if _, err := r.e.AgentSaid(context.Background(), Speech{Channel: benchChannel(c), Agent: ring[0], Turn: r.turns[c], Text: "so it is", Complete: true}); err != nil {
 		r.b.Error(err)
 	}
 	r.rings[c] = append(slices.Clone(ring[1:]), ring[0])
@@ -128,7 +128,7 @@ func (r *round) handOff(c int) time.Duration {
 			if err != nil {
 				r.b.Error(err)
 			}
-			if err != nil || slices.ContainsFunc(views, func(v ErrandView) bool { return v.Channel == channelName(c) && v.Turn == r.turns[c]+1 }) {
+			if err != nil || slices.ContainsFunc(views, func(v ErrandView) bool { return v.Channel == benchChannel(c) && v.Turn == r.turns[c]+1 }) {
 				has <- time.Now()
 				return
 			}
@@ -140,7 +140,7 @@ func (r *round) handOff(c int) time.Duration {
 	<-asked
 	number, ring := r.turns[c], r.rings[c]
 	began := time.Now()
-	if _, err := r.e.AgentSaid(ctx, Speech{Channel: channelName(c), Agent: ring[0], Turn: number, Text: "so it is", Complete: true}); err != nil {
+	if _, err := r.e.AgentSaid(ctx, Speech{Channel: benchChannel(c), Agent: ring[0], Turn: number, Text: "so it is", Complete: true}); err != nil {
 		r.b.Fatal(err)
 	}
 	took := (<-has).Sub(began)
@@ -153,7 +153,7 @@ func (r *round) handOff(c int) time.Duration {
 // has acknowledges the turn under way, so that nobody is told it with another.
 func (r *round) has(c int) {
 	agent := r.rings[c][0]
-	key := fmt.Sprintf("%s/%s/%s/%d", turn.TellTurn, channelName(c), agent, r.turns[c])
+	key := fmt.Sprintf("%s/%s/%s/%d", channel.TellTurn, benchChannel(c), agent, r.turns[c])
 	if _, err := r.e.AgentTold(context.Background(), agent, key); err != nil {
 		r.b.Error(err)
 	}
@@ -239,7 +239,7 @@ func BenchmarkSay(b *testing.B) {
 		began := time.Now()
 		r.everywhere(channels, func(c int) {
 			for range each {
-				if _, err := r.e.Say(ctx, human, channelName(c), strings.Repeat("x", 200), "queue"); err != nil {
+				if _, err := r.e.Say(ctx, human, benchChannel(c), strings.Repeat("x", 200), "queue"); err != nil {
 					b.Error(err)
 				}
 			}
@@ -267,7 +267,7 @@ func BenchmarkPage(b *testing.B) {
 	for n := uint64(1); n <= said; {
 		var batch []team.Change
 		for range 1000 {
-			body := turn.Body{Post: &turn.Post{N: n, Kind: turn.OfTurn, By: "ada", Turn: n, Bytes: 200}, Head: &turn.Head{Seq: n, Turn: n}}
+			body := channel.Body{Post: &channel.Post{N: n, Kind: channel.OfTurn, By: "ada", Turn: n, Bytes: 200}, Head: &channel.Head{Seq: n, Turn: n}}
 			batch = append(batch, team.Change{
 				At: at, Machine: "turn", Entity: "channel/c0", Row: "N2", Trigger: "said", Actor: human,
 				Body: team.Body{Turn: &team.TurnSet{Agent: "ada", Body: body, Text: strings.Repeat("x", 200)}},

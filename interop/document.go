@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 const (
@@ -45,11 +45,11 @@ var documentFields = []string{
 //
 // The error is a *RunFault: no object, another type, no gridPosition, a field given twice, a
 // field of another kind than the seed's, or one that is too long.
-func ReadDocument(b []byte) (doc presence.Document, bare bool, err error) {
+func ReadDocument(b []byte) (doc crew.Document, bare bool, err error) {
 	r := &reader{file: "the document", whole: b, once: true}
 	fields, err := r.object(b, DocumentBytesMax)
 	if err != nil {
-		return presence.Document{}, false, err
+		return crew.Document{}, false, err
 	}
 	bare = true
 	var extra []placed
@@ -79,7 +79,7 @@ func ReadDocument(b []byte) (doc presence.Document, bare bool, err error) {
 		}
 	}
 	if bare {
-		doc.Status = presence.Unknown
+		doc.Status = crew.Unknown
 	}
 	r.needs(fields, fieldType, "")
 	r.needs(fields, fieldSeat, "")
@@ -87,17 +87,17 @@ func ReadDocument(b []byte) (doc presence.Document, bare bool, err error) {
 		doc.Extra = r.extra(extra)
 	}
 	if r.fault != nil {
-		return presence.Document{}, false, r.fault
+		return crew.Document{}, false, r.fault
 	}
 	return doc, bare, nil
 }
 
-func statusOf(word string) presence.Status {
-	switch status := presence.Status(word); status {
-	case presence.Hatching, presence.Alive, presence.Sleeping, presence.Expired:
+func statusOf(word string) crew.Status {
+	switch status := crew.Status(word); status {
+	case crew.Hatching, crew.Alive, crew.Sleeping, crew.Expired:
 		return status
 	}
-	return presence.Unknown
+	return crew.Unknown
 }
 
 // time is a moment, or null.
@@ -151,7 +151,7 @@ func objectOf(fields []placed) []byte {
 // WriteDocument gives the bytes of a document's file: the seed's fields in its order, then those
 // that we do not know in theirs, indented by two spaces, nothing escaped for HTML, and a newline
 // at the end. A name that was not taken yet, a time and a session that never were are null.
-func WriteDocument(d *presence.Document) []byte {
+func WriteDocument(d *crew.Document) []byte {
 	w := documentWriter{}
 	w.text(fieldType, documentType)
 	w.text(fieldStatus, string(d.Status))
@@ -176,7 +176,7 @@ func WriteDocument(d *presence.Document) []byte {
 }
 
 // DocumentSum is the identity of the bytes that WriteDocument gives (X3).
-func DocumentSum(d *presence.Document) string { return string(SumOf(WriteDocument(d))) }
+func DocumentSum(d *crew.Document) string { return string(SumOf(WriteDocument(d))) }
 
 type documentWriter struct{ out bytes.Buffer }
 
@@ -192,7 +192,7 @@ func (w *documentWriter) raw(name string, value []byte) {
 }
 
 // faceOf is a face with what others know of it, behind what we do.
-func faceOf(face presence.Face, extra []placed) []byte {
+func faceOf(face crew.Face, extra []placed) []byte {
 	var out bytes.Buffer
 	part := func(before, name string, value []byte) {
 		out.WriteString(before + "\n    ")

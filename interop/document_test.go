@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 func seedDocument(t testing.TB) []byte {
@@ -29,10 +29,10 @@ func TestSeedsDocumentStaysAsItIs(t *testing.T) {
 	if err != nil || bare {
 		t.Fatal(bare, err)
 	}
-	want := presence.Document{
-		Status: presence.Alive,
-		Identity: presence.Identity{
-			Name: "Lyra", Color: "#c9b1e8", ColorName: "Violet Heaven", Gender: "woman", Face: presence.Face{Eyes: "standard", Mouth: "gentle"},
+	want := crew.Document{
+		Status: crew.Alive,
+		Identity: crew.Identity{
+			Name: "Lyra", Color: "#c9b1e8", ColorName: "Violet Heaven", Gender: "woman", Face: crew.Face{Eyes: "standard", Mouth: "gentle"},
 			Soul: "I took a long time to answer.\n\nThen I said: \"Lyra\" — <that> one & no other.",
 		},
 		CreatedAt: time.Date(2026, 2, 16, 0, 0, 0, 0, time.UTC), LastAliveAt: time.Date(2026, 2, 16, 12, 0, 0, 0, time.UTC),
@@ -51,7 +51,7 @@ func TestSeedsDocumentStaysAsItIs(t *testing.T) {
 
 // A placeholder has nothing but its seat: its name is null (seed 001).
 func TestPlaceholder(t *testing.T) {
-	doc := presence.Document{ID: "agent-3", Status: presence.Hatching, Identity: presence.Identity{Seat: 7}, CreatedAt: time.Date(2026, 2, 16, 1, 2, 3, 456789, time.FixedZone("", 3600))}
+	doc := crew.Document{ID: "agent-3", Status: crew.Hatching, Identity: crew.Identity{Seat: 7}, CreatedAt: time.Date(2026, 2, 16, 1, 2, 3, 456789, time.FixedZone("", 3600))}
 	want := `{
   "type": "agent-identity",
   "status": "hatching",
@@ -90,7 +90,7 @@ func TestReadDocument(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !bare || doc.Status != presence.Unknown || doc.Seat != 3 || string(doc.Extra) != c.extra {
+			if !bare || doc.Status != crew.Unknown || doc.Seat != 3 || string(doc.Extra) != c.extra {
 				t.Errorf("bare %v, %+v, extra %s", bare, doc, doc.Extra)
 			}
 			twice(t, doc)
@@ -111,7 +111,7 @@ func TestReadDocument(t *testing.T) {
 	if got := string(WriteDocument(&doc)); !strings.Contains(got, "{\n    \"eyes\": \"x\",\n    \"mouth\": \"\",\n    \"brows\": {\n      \"n\": 2.0\n    },\n    \"<\": \"<\"\n  },\n") || !strings.HasSuffix(got, "null,\n  \"a\": 1\n}\n") {
 		t.Errorf("written %s", got)
 	}
-	for word, want := range map[string]presence.Status{"alive": presence.Alive, "expired": presence.Expired, "Alive": presence.Unknown, "": presence.Unknown, "none": presence.Unknown} {
+	for word, want := range map[string]crew.Status{"alive": crew.Alive, "expired": crew.Expired, "Alive": crew.Unknown, "": crew.Unknown, "none": crew.Unknown} {
 		doc, bare, err := ReadDocument([]byte(`{"type":"agent-identity","gridPosition":3,"status":"` + word + `"}`))
 		if err != nil || bare || doc.Status != want {
 			t.Errorf("status %q: %q %v %v", word, doc.Status, bare, err)
@@ -121,7 +121,7 @@ func TestReadDocument(t *testing.T) {
 
 // twice holds that what was written is read as the same, also once it has been in the journal, and
 // is written as the same bytes again.
-func twice(t *testing.T, doc presence.Document) {
+func twice(t *testing.T, doc crew.Document) {
 	t.Helper()
 	written := WriteDocument(&doc)
 	again, bare, err := ReadDocument(written)
@@ -135,7 +135,7 @@ func twice(t *testing.T, doc presence.Document) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var replayed presence.Document
+	var replayed crew.Document
 	if err := json.Unmarshal(kept, &replayed); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 const (
@@ -43,13 +43,13 @@ const (
 // that it does not know are passed over; one of the seed's that is of another kind, or that a line
 // cannot do without (a status, and a name or a gridPosition), is a *RunFault that says what to
 // write. Which seats there are is not its business.
-func ParseStatus(b []byte) ([]presence.Listed, error) {
+func ParseStatus(b []byte) ([]crew.Listed, error) {
 	r := &reader{file: statusMarkerName, whole: b, once: true}
 	fields, err := r.object(b, presenceMarkerMax)
 	if err != nil {
 		return nil, err
 	}
-	var agents []presence.Listed
+	var agents []crew.Listed
 	listed := false
 	for _, f := range fields {
 		if f.Name != "agents" {
@@ -70,8 +70,8 @@ func ParseStatus(b []byte) ([]presence.Listed, error) {
 }
 
 // listed is one line of a status.
-func (r *reader) listed(item placed) presence.Listed {
-	one, under := presence.Listed{Seat: presence.NoSeat}, item.Name+"."
+func (r *reader) listed(item placed) crew.Listed {
+	one, under := crew.Listed{Seat: crew.NoSeat}, item.Name+"."
 	for _, f := range r.fields(item, "") {
 		switch f.Name {
 		case fieldName:
@@ -87,7 +87,7 @@ func (r *reader) listed(item placed) presence.Listed {
 	switch {
 	case one.Status == "":
 		r.wrong(placed{Field{Name: "status"}, item.at}, under, `is missing; write "alive", or leave the agent out`)
-	case one.Name == "" && one.Seat == presence.NoSeat:
+	case one.Name == "" && one.Seat == crew.NoSeat:
 		r.wrong(placed{Field{Name: fieldName}, item.at}, under, "is missing, and so is gridPosition; say who it is")
 	}
 	return one
@@ -104,13 +104,13 @@ func (r *reader) textOrNull(f placed, under string) string {
 // of 1 to 64 characters and a gridPosition; all else may be missing or null. A soul of more than
 // 256 KiB, another word of more than 200 bytes, control characters in any of them but the soul,
 // and a field of another kind are a *RunFault. Which seats there are is not its business.
-func ParseRegistered(b []byte) (presence.Identity, error) {
+func ParseRegistered(b []byte) (crew.Identity, error) {
 	r := &reader{file: registerMarkerName, whole: b, once: true}
 	fields, err := r.object(b, presenceMarkerMax)
 	if err != nil {
-		return presence.Identity{}, err
+		return crew.Identity{}, err
 	}
-	var is presence.Identity
+	var is crew.Identity
 	for _, f := range fields {
 		r.identity(&is, f)
 	}
@@ -120,13 +120,13 @@ func ParseRegistered(b []byte) (presence.Identity, error) {
 		r.wrong(placed{Field: Field{Name: fieldName}}, "", "is empty; register an agent once it has chosen its name")
 	}
 	if r.fault != nil {
-		return presence.Identity{}, r.fault
+		return crew.Identity{}, r.fault
 	}
 	return is, nil
 }
 
 // identity takes one field in, and says whether it is one that tells who somebody is.
-func (r *reader) identity(is *presence.Identity, f placed) bool {
+func (r *reader) identity(is *crew.Identity, f placed) bool {
 	switch f.Name {
 	case fieldName:
 		is.Name = r.word(f, "")
@@ -168,7 +168,7 @@ func (r *reader) word(f placed, under string) string {
 func unfitForLine(r rune) bool { return unicode.IsControl(r) || endsLine(r) || turnsText(r) }
 
 // face reads a face, and gives what it does not know of it.
-func (r *reader) face(f placed) (face presence.Face, extra []placed) {
+func (r *reader) face(f placed) (face crew.Face, extra []placed) {
 	if string(f.Raw) == "null" {
 		return face, nil
 	}

@@ -8,20 +8,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-func listed(name, status string, seat int) presence.Listed {
-	return presence.Listed{Name: name, Status: status, Seat: seat}
+func listed(name, status string, seat int) crew.Listed {
+	return crew.Listed{Name: name, Status: status, Seat: seat}
 }
 
 func TestParseStatus(t *testing.T) {
-	for text, want := range map[string][]presence.Listed{
+	for text, want := range map[string][]crew.Listed{
 		`{"agents":[]}`: nil,
 		`{"agents":[{"name":"Lyra","status":"alive","gridPosition":0},{"name":"Kael","status":"alive","gridPosition":1}]}`: {listed("Lyra", "alive", 0), listed("Kael", "alive", 1)},
-		`{"agents":[{"status":"idle","name":"Lyra","mood":["fine"]}],"at":1}`:                                              {listed("Lyra", "idle", presence.NoSeat)},
+		`{"agents":[{"status":"idle","name":"Lyra","mood":["fine"]}],"at":1}`:                                              {listed("Lyra", "idle", crew.NoSeat)},
 		"{\n \"agents\": [ {\"name\": null, \"status\": \"alive\", \"gridPosition\": 8},\n {\"name\":\"K\",\"status\":\"alive\",\"gridPosition\":null} ]\n}": {
-			listed("", "alive", 8), listed("K", "alive", presence.NoSeat),
+			listed("", "alive", 8), listed("K", "alive", crew.NoSeat),
 		},
 		`{"agents":[{"name":"Lyra","status":"alive","gridPosition":4711}]}`: {listed("Lyra", "alive", 4711)},
 	} {
@@ -59,11 +59,11 @@ func TestParseStatus(t *testing.T) {
 }
 
 func TestParseRegistered(t *testing.T) {
-	whole := presence.Identity{
+	whole := crew.Identity{
 		Name: "Lyra", Color: "#c9b1e8", ColorName: "Violet Heaven", Gender: "woman", Seat: 0,
-		Face: presence.Face{Eyes: "standard", Mouth: "gentle"}, Soul: "I am\nLyra.",
+		Face: crew.Face{Eyes: "standard", Mouth: "gentle"}, Soul: "I am\nLyra.",
 	}
-	for text, want := range map[string]presence.Identity{
+	for text, want := range map[string]crew.Identity{
 		`{"name":"Lyra","color":"#c9b1e8","colorName":"Violet Heaven","gender":"woman","gridPosition":0,"faceVariant":{"eyes":"standard","mouth":"gentle"},"individuationArtifact":"I am\nLyra."}`: whole,
 		`{"gridPosition":5,"name":"é","faceVariant":null,"color":null,"more":{}}`:               {Name: "é", Seat: 5},
 		`{"gridPosition":77,"name":"` + strings.Repeat("🜚", 64) + `","faceVariant":{"nose":1}}`: {Name: strings.Repeat("🜚", 64), Seat: 77},
@@ -90,7 +90,7 @@ func TestParseRegistered(t *testing.T) {
 	} {
 		got, err := ParseRegistered([]byte(text))
 		var wrong *RunFault
-		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), fault) || got != (presence.Identity{}) {
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), fault) || got != (crew.Identity{}) {
 			t.Errorf("%.100s: %+v %v, want %q", text, got, err, fault)
 		}
 	}
@@ -110,7 +110,7 @@ func FuzzParseStatus(f *testing.F) {
 		list := []map[string]any{}
 		for _, one := range agents {
 			line := map[string]any{"name": one.Name, "status": one.Status}
-			if one.Seat != presence.NoSeat {
+			if one.Seat != crew.NoSeat {
 				line["gridPosition"] = one.Seat
 			}
 			list = append(list, line)
@@ -134,7 +134,7 @@ func FuzzParseRegistered(f *testing.F) {
 		if strings.TrimSpace(is.Name) == "" || len([]rune(is.Name)) > 64 || strings.ContainsFunc(is.Name, unfitForLine) || len(is.Soul) > SoulBytesMax || is.Seat < 0 {
 			t.Fatalf("%+v was taken", is)
 		}
-		doc := presence.Document{Identity: is, Status: presence.Alive}
+		doc := crew.Document{Identity: is, Status: crew.Alive}
 		read, _, err := ReadDocument(WriteDocument(&doc))
 		if diff := cmp.Diff(doc, read); err != nil || diff != "" {
 			t.Fatal(err, diff)

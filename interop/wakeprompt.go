@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 const (
@@ -37,7 +37,7 @@ type Message struct {
 
 // Wakes is one agent that is to be woken: who it was, and what was said last.
 type Wakes struct {
-	Document *presence.Document
+	Document *crew.Document
 	Messages []Message // oldest first
 	LeftOut  int       // messages before them that are not among them
 }
@@ -96,7 +96,7 @@ In the elements & < > stand as &amp; &lt; &gt;. Control characters are shown as 
 
 // wakeElement is an agent as it will stand in the prompt.
 type wakeElement struct {
-	id         presence.DocID
+	id         crew.DocID
 	line, open string
 	soul       wakeText
 	soulBytes  int // of all of it, as it would be shown

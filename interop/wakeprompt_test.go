@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/golden"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/marker"
 )
 
@@ -96,9 +96,9 @@ func wanted(w *Wakes) told {
 }
 
 func lyra(soul string, messages ...Message) Wakes {
-	return Wakes{Messages: messages, Document: &presence.Document{
-		ID: "agent-1", Status: presence.Unknown,
-		Identity: presence.Identity{Name: "Lyra", Color: "#c9b1e8", ColorName: "Violet Heaven", Gender: "woman", Soul: soul},
+	return Wakes{Messages: messages, Document: &crew.Document{
+		ID: "agent-1", Status: crew.Unknown,
+		Identity: crew.Identity{Name: "Lyra", Color: "#c9b1e8", ColorName: "Violet Heaven", Gender: "woman", Soul: soul},
 	}}
 }
 

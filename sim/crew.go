@@ -8,7 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 const (
@@ -207,7 +207,7 @@ func (w *world) crewMorning() {
 	for _, is := range w.crew.docs {
 		w.check(reportTaken, is.status == "expired" || is.status == "alive", "everybody was told to come (%s), the lead said that all are there, and %s is %s", do.Do, is, is.status)
 	}
-	w.check(reportTaken, w.truth.Crew.Button() == presence.NoButton, "everybody is alive, and the button says %s", w.truth.Crew.Button())
+	w.check(reportTaken, w.truth.Crew.Button() == crew.NoButton, "everybody is alive, and the button says %s", w.truth.Crew.Button())
 }
 
 func (w *world) ceremony() bool {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -20,7 +20,7 @@ type crewBook struct {
 	bids   map[string]string  // what people ordered, by actor; gone when it is in the journal
 	lead   string             // the lead session that runs; empty: none
 	since  time.Time          // nobody is known to be alive but by what was heard since then
-	before presence.Lead      // as the last change had it
+	before crew.Lead          // as the last change had it
 
 	begun   bool              // a person ordered something that a lead session may be opened for
 	asks    map[string]int    // lead session → how often it may be asked for a status
@@ -48,7 +48,7 @@ type mark struct {
 	end    int64 // bytes of output up to and with it
 	kind   string
 	listed []entry
-	who    presence.Identity
+	who    crew.Identity
 	sound  bool // it means something
 	heard  bool
 }
@@ -212,7 +212,7 @@ func (w *world) checkStage(ch *team.Change) {
 	if n := ch.Body.Presence.Notice; n != nil {
 		w.came("noted: %s", n.Text)
 	}
-	if n := ch.Body.Presence.Notice; n != nil && n.Kind == presence.NoticeIgnored && n.Session != "" {
+	if n := ch.Body.Presence.Notice; n != nil && n.Kind == crew.NoticeIgnored && n.Session != "" {
 		b.notice[n.Session]++
 		w.check(reportTaken, b.notice[n.Session] <= 3 || b.uuid[n.Session] != "", "%s does not lead, and what it says of the team was noted %d times", n.Session, b.notice[n.Session])
 	}
@@ -232,7 +232,7 @@ func (w *world) checkStage(ch *team.Change) {
 	case "lead_told":
 		b.quiet = ch.At
 		for _, ask := range b.before.Asks {
-			if _, still := set.AskOf(ask.N); !still && ask.Do == presence.TellStatus {
+			if _, still := set.AskOf(ask.N); !still && ask.Do == crew.TellStatus {
 				b.adopted = false
 			}
 		}

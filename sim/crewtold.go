@@ -10,16 +10,16 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 // ofLead says what an errand of the lead asks for; empty: it is one of a channel, or none.
-func ofLead(key string) presence.Errand {
+func ofLead(key string) crew.Errand {
 	do, rest, _ := strings.Cut(key, "/")
 	if !strings.HasPrefix(rest, "/") {
 		return ""
 	}
-	return presence.Errand(do)
+	return crew.Errand(do)
 }
 
 // payload is one agent in what the lead is told.
@@ -58,15 +58,15 @@ func (w *world) checkTold(s *session, key, input string) {
 	first, _, _ := strings.Cut(order.Text, "\n")
 	b.quiet = w.now()
 	switch do {
-	case presence.TellStatus:
+	case crew.TellStatus:
 		b.asked[s.id]++
 		w.check(statusAsked, b.asked[s.id] <= max(b.asks[s.id], 1), "%s is asked for a status for the %d. time, and there were %d reasons to", s.id, b.asked[s.id], b.asks[s.id])
-	case presence.TellSummon:
+	case crew.TellSummon:
 		w.check(payloadRight, first == "[SUMMON AGENTS]", "%s is told to summon in these words: %q", s.id, first)
-	case presence.TellWake:
+	case crew.TellWake:
 		w.check(payloadRight, first == "[WAKE AGENTS]", "%s is told to wake in these words: %q", s.id, first)
 		w.checkPayloads(s, order.Text)
-	case presence.TellRegister:
+	case crew.TellRegister:
 	}
 }
 

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 // checkSpoken: what is said in a lead session apart from channels is in the journal once, in its
 // order, under the name of who said it.
-func (w *world) checkSpoken(said *presence.Words) {
+func (w *world) checkSpoken(said *crew.Words) {
 	b := w.crew
 	w.check(saidOnce, !shows(said.Text), "a marker is shown as conversation: %q", said.Text)
 	for _, name := range isWord.FindAllString(said.Text, -1) {
@@ -40,7 +40,7 @@ var isMarker = regexp.MustCompile(`\[AGENT_(STATUS|REGISTERED)\]\s*\{`)
 
 // checkSpeaker: a line that names who speaks counts as his, where the team knows him. One that
 // names nobody may go on with what was said by another one before it.
-func (w *world) checkSpeaker(word *word, name string, said *presence.Words) {
+func (w *world) checkSpeaker(word *word, name string, said *crew.Words) {
 	b, lead := w.crew, w.lead()
 	switch who := word.speaker; {
 	case who != "" && (who == lead || b.knows(who)):

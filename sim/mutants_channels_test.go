@@ -4,15 +4,15 @@ package sim
 var ofChannels = []mutant{
 	{
 		breaks: "the number of a turn is not looked at: who has one, speaks in any",
-		file:   "machine/turn/hand.go", old: "c.head.Holder != t.Agent || c.head.Turn != t.Turn {", new: "c.head.Holder != t.Agent {",
+		file:   "machine/channel/hand.go", old: "c.head.Holder != t.Agent || c.head.Turn != t.Turn {", new: "c.head.Holder != t.Agent {",
 	},
 	{
 		breaks: "who is displaced by a person keeps the turn",
-		file:   "machine/turn/hand.go", old: "	if h.Holder != \"\" {\n		c.must(h.Holder, Displaced)\n	}\n", new: "",
+		file:   "machine/channel/hand.go", old: "	if h.Holder != \"\" {\n		c.must(h.Holder, Displaced)\n	}\n", new: "",
 	},
 	{
 		breaks: "a turn that ends answers nobody",
-		file:   "machine/turn/act.go", old: "		closed = append(closed, m.N)\n", new: "		_ = append(closed, m.N)\n",
+		file:   "machine/channel/act.go", old: "		closed = append(closed, m.N)\n", new: "		_ = append(closed, m.N)\n",
 	},
 	{
 		breaks: "what an agent has ahead is given to it again",

@@ -4,41 +4,41 @@ package sim
 var ofCrew = []mutant{
 	{
 		breaks: "who is registered again is made another one",
-		file:   "machine/presence/table.go", old: "		RegisteredHere:  {ID: \"P4\", To: Alive, Do: do(NoteAlive), Why: \"registered again;", new: "		RegisteredHere:  {ID: \"P4\", To: Alive, Do: do(TakeIdentity, NoteAlive), Why: \"registered again;",
+		file:   "machine/crew/table.go", old: "		RegisteredHere:  {ID: \"P4\", To: Alive, Do: do(NoteAlive), Why: \"registered again;", new: "		RegisteredHere:  {ID: \"P4\", To: Alive, Do: do(TakeIdentity, NoteAlive), Why: \"registered again;",
 	},
 	{
 		breaks: "a team stays alive when its lead has ended",
-		file:   "machine/presence/table.go", old: "		LeadGone:        {ID: \"P3\", To: Sleeping},\n", new: "		LeadGone:        {ID: \"P3\", To: Alive},\n",
+		file:   "machine/crew/table.go", old: "		LeadGone:        {ID: \"P3\", To: Sleeping},\n", new: "		LeadGone:        {ID: \"P3\", To: Alive},\n",
 	},
 	{
 		breaks: "who is not in a report stays alive",
-		file:   "machine/presence/table.go", old: "		NotListed:       {ID: \"P5\", To: Sleeping},\n		LeadUnheard:     {ID: \"P6\", To: Unknown},\n		ImportedAgain:   {ID: \"X7\", To: Alive,",
+		file:   "machine/crew/table.go", old: "		NotListed:       {ID: \"P5\", To: Sleeping},\n		LeadUnheard:     {ID: \"P6\", To: Unknown},\n		ImportedAgain:   {ID: \"X7\", To: Alive,",
 		new: "		NotListed:       {ID: \"P5\", To: Alive},\n		LeadUnheard:     {ID: \"P6\", To: Unknown},\n		ImportedAgain:   {ID: \"X7\", To: Alive,",
 	},
 	{
 		breaks: "a daemon believes what was reported to the one before it",
-		file:   "machine/presence/table.go", old: "		LeadUnheard:     {ID: \"P6\", To: Unknown},\n		ImportedAgain:   {ID: \"X7\", To: Alive,", new: "		LeadUnheard:     {ID: \"P6\", To: Alive},\n		ImportedAgain:   {ID: \"X7\", To: Alive,",
+		file:   "machine/crew/table.go", old: "		LeadUnheard:     {ID: \"P6\", To: Unknown},\n		ImportedAgain:   {ID: \"X7\", To: Alive,", new: "		LeadUnheard:     {ID: \"P6\", To: Alive},\n		ImportedAgain:   {ID: \"X7\", To: Alive,",
 	},
 	{
 		breaks: "a document from another device is alive at once",
-		file:   "machine/presence/table.go", old: "ImportedAwake:    {ID: \"P13\", To: Unknown,", new: "ImportedAwake:    {ID: \"P13\", To: Alive,",
+		file:   "machine/crew/table.go", old: "ImportedAwake:    {ID: \"P13\", To: Unknown,", new: "ImportedAwake:    {ID: \"P13\", To: Alive,",
 	},
 	{
 		breaks: "a lead that outlived a daemon is not asked who is awake",
-		file:   "machine/presence/table.go", old: "		Forgotten:     {ID: \"P6\", To: Idle, Do: doLead(Forget)},\n		Adopted:       {ID: \"P6\", To: Idle, Do: doLead(TakeSession, AskStatus, MoreTime)",
+		file:   "machine/crew/table.go", old: "		Forgotten:     {ID: \"P6\", To: Idle, Do: doLead(Forget)},\n		Adopted:       {ID: \"P6\", To: Idle, Do: doLead(TakeSession, AskStatus, MoreTime)",
 		new: "		Forgotten:     {ID: \"P6\", To: Idle, Do: doLead(Forget)},\n		Adopted:       {ID: \"P6\", To: Idle, Do: doLead(TakeSession, MoreTime)",
 	},
 	{
 		breaks: "a summon does not end by silence, but by its time alone",
-		file:   "machine/presence/decide.go", old: "		earlier(c.Lead.Ends)\n", new: "",
+		file:   "machine/crew/decide.go", old: "		earlier(c.Lead.Ends)\n", new: "",
 	},
 	{
 		breaks: "a placeholder expires a minute too soon",
-		file:   "machine/presence/ceremony.go", old: "doc.CreatedAt.Add(d.lead.hatchMax())) {", new: "doc.CreatedAt.Add(d.lead.hatchMax() - time.Minute)) {",
+		file:   "machine/crew/ceremony.go", old: "doc.CreatedAt.Add(d.lead.hatchMax())) {", new: "doc.CreatedAt.Add(d.lead.hatchMax() - time.Minute)) {",
 	},
 	{
 		breaks: "documents say which session of this machine, and not of all",
-		file:   "machine/presence/decide.go", old: "next.LastSession = d.now.At, d.lead.UUID", new: "next.LastSession = d.now.At, d.lead.Session",
+		file:   "machine/crew/decide.go", old: "next.LastSession = d.now.At, d.lead.UUID", new: "next.LastSession = d.now.At, d.lead.Session",
 	},
 	{
 		breaks: "the lead's session has the same name every time",
@@ -47,7 +47,7 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "what the team says through its lead counts as the lead's",
-		file:   "machine/presence/input.go", old: "ok && (name == lead || known(name)) {", new: "ok && name == lead {",
+		file:   "machine/crew/input.go", old: "ok && (name == lead || known(name)) {", new: "ok && name == lead {",
 	},
 	{
 		breaks: "nobody notes that the lead was told",
@@ -63,11 +63,11 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "a summon is begun while the team is held",
-		file:   "machine/presence/decide.go", old: "	case d.now.Held:\n", new: "	case d.now.Held && d.now.At.IsZero():\n",
+		file:   "machine/crew/decide.go", old: "	case d.now.Held:\n", new: "	case d.now.Held && d.now.At.IsZero():\n",
 	},
 	{
 		breaks: "a summon is begun over a limit",
-		file:   "machine/presence/decide.go", old: "	case d.now.Limit != \"\":\n", new: "	case d.now.Limit != \"\" && d.now.At.IsZero():\n",
+		file:   "machine/crew/decide.go", old: "	case d.now.Limit != \"\":\n", new: "	case d.now.Limit != \"\" && d.now.At.IsZero():\n",
 	},
 	{
 		breaks: "who wakes is handed what the lead said",
@@ -101,14 +101,14 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "unknown fields of a document are dropped",
-		file:   "machine/presence/import.go", old: "	if !bytes.Equal(is.Extra, doc.Extra) {\n", new: "	if bytes.Equal(is.Extra, doc.Extra) && len(is.Extra) > 0 {\n",
+		file:   "machine/crew/import.go", old: "	if !bytes.Equal(is.Extra, doc.Extra) {\n", new: "	if bytes.Equal(is.Extra, doc.Extra) && len(is.Extra) > 0 {\n",
 	},
 	{
 		breaks: "what a lead was to be told outlives it, and opens the next session by itself",
-		file:   "machine/presence/table.go", old: "To: Idle, Do: doLead(DropSession, DropAsks)},", new: "To: Idle, Do: doLead(DropSession)},",
+		file:   "machine/crew/table.go", old: "To: Idle, Do: doLead(DropSession, DropAsks)},", new: "To: Idle, Do: doLead(DropSession)},",
 	},
 	{
 		breaks: "a summon takes the lead's own seat",
-		file:   "machine/presence/ceremony.go", old: "		if seat != LeadSeat {\n", new: "		if seat != SeatMax+1 {\n",
+		file:   "machine/crew/ceremony.go", old: "		if seat != LeadSeat {\n", new: "		if seat != SeatMax+1 {\n",
 	},
 }

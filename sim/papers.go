@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/interop"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 // folder is where the documents are files. It outlives engines. The world's lock guards it.
@@ -177,7 +177,7 @@ func (c *clerk) PutAside(found interop.FoundDocument, why string) (name string, 
 
 func (c *clerk) Write(stem string, content []byte, seen interop.Sum, ours func(interop.Sum) bool) error {
 	c.w.mu.Lock()
-	doc := c.w.truth.Crew.Docs[presence.DocID(stem)]
+	doc := c.w.truth.Crew.Docs[crew.DocID(stem)]
 	c.w.check(durableFirst, c.l.dead || doc != nil && doc.Ours(string(interop.SumOf(content))), "the document %s is to be written, and what it is to say is not stored: %s", stem, content)
 	c.w.mu.Unlock()
 	return c.w.act(c.l, "inks "+stem, func() error {
@@ -219,7 +219,7 @@ func (c *clerk) write(name string, content []byte, seen interop.Sum, ours func(i
 var isPaperNote = regexp.MustCompile(`note-[0-9]+n`)
 
 // noteIn notes what somebody wrote into a document and what is in the journal with this.
-func (w *world) noteIn(body *presence.Body) {
+func (w *world) noteIn(body *crew.Body) {
 	if body.Doc != nil {
 		for _, note := range isPaperNote.FindAllString(string(body.Doc.Extra), -1) {
 			w.noted[note] = true
@@ -369,7 +369,7 @@ func (w *world) checkPapers() {
 		w.check(fileIsTrue, err == nil && interop.DocumentSum(&says) == interop.DocumentSum(doc), "the file of %s says %s, the journal %s (%v)", id, l.bytes, interop.WriteDocument(doc), err)
 	}
 	for name, l := range f.leaves {
-		w.check(foreignKept, w.truth.Crew.Docs[presence.DocID(strings.TrimSuffix(name, ".json"))] != nil, "%s lies there, and was neither taken in nor put aside: %s", name, l.bytes)
+		w.check(foreignKept, w.truth.Crew.Docs[crew.DocID(strings.TrimSuffix(name, ".json"))] != nil, "%s lies there, and was neither taken in nor put aside: %s", name, l.bytes)
 		w.check(foreignKept, l.note == "" || w.noted[l.note], "%q was written into %s, and is not in the journal", l.note, name)
 	}
 	for name, l := range f.swaps {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
 // The channels of a day. In the first a foreign agent is a member; the second has a lead who is
@@ -192,7 +192,7 @@ func (w *world) fetch(e *engine.Engine, rnd *rand.Rand) {
 		again := w.guest.did[errand.Key]
 		w.guest.did[errand.Key] = true
 		w.mu.Unlock()
-		if !again && errand.Do != string(turn.StopWork) {
+		if !again && errand.Do != string(channel.StopWork) {
 			w.answers(e, errand, rnd)
 		}
 	}
@@ -205,7 +205,7 @@ func (w *world) fetched(v engine.ErrandView) {
 		e.re = v.Message
 	}
 	w.book.errand[v.Key] = e
-	if v.Do == string(turn.TellTurn) {
+	if v.Do == string(channel.TellTurn) {
 		w.gives(outsider, errand{channel: v.Channel, turn: v.Turn}, "", false, v.Text)
 	}
 }
@@ -268,7 +268,7 @@ func (w *world) speaks(e *engine.Engine, s engine.Speech, key string) {
 }
 
 // mumble has the foreign agent speak under a turn that is over, or that it never had.
-func (w *world) mumble(channel string) {
+func (w *world) mumble(channelName string) {
 	l := w.alive()
 	if l == nil {
 		return
@@ -276,11 +276,11 @@ func (w *world) mumble(channel string) {
 	w.mu.Lock()
 	s := w.guest.last
 	w.mu.Unlock()
-	if s.Channel != channel || s.Turn == 0 {
-		s = engine.Speech{Channel: channel, Agent: outsider, Turn: 1 << 40, Complete: true}
+	if s.Channel != channelName || s.Turn == 0 {
+		s = engine.Speech{Channel: channelName, Agent: outsider, Turn: 1 << 40, Complete: true}
 	}
 	w.mu.Lock()
-	c := w.truth.Floor.Channels[turn.ChannelID(channel)]
+	c := w.truth.Floor.Channels[channel.ChannelID(channelName)]
 	over := c == nil || c.Head.Turn != s.Turn
 	w.mu.Unlock()
 	if over {
@@ -327,21 +327,21 @@ func (w *world) lastWords() {
 	w.goRound(20)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, channel := range channels {
+	for _, channelName := range channels {
 		if w.failure != nil {
 			return
 		}
-		c := w.truth.Floor.Channels[turn.ChannelID(channel)]
-		open := w.book.openFor(channel)
-		w.check(messageKept, len(open) == 0, "in #%s nothing is in the way, and messages %v are not answered: %+v", channel, open, c.Head)
-		w.check(turnComes, c.Head.Holder == "" && c.Head.Aside.Message == 0, "in #%s a turn does not end: %+v", channel, c.Head)
+		c := w.truth.Floor.Channels[channel.ChannelID(channelName)]
+		open := w.book.openFor(channelName)
+		w.check(messageKept, len(open) == 0, "in #%s nothing is in the way, and messages %v are not answered: %+v", channelName, open, c.Head)
+		w.check(turnComes, c.Head.Holder == "" && c.Head.Aside.Message == 0, "in #%s a turn does not end: %+v", channelName, c.Head)
 		for _, name := range c.Queue() {
-			seat := string(name) + " in " + channel
+			seat := string(name) + " in " + channelName
 			w.check(turnComes, w.book.turns[seat] > before[seat], "%s was queued, something was said that it had to answer, and it had no turn: %+v", seat, c.Head)
 		}
-		for _, name := range members[channel] {
-			queued := slices.Contains(c.Queue(), turn.AgentID(name)) || string(c.Head.Rests) == name
-			w.check(turnComes, queued, "%s was assigned to #%s and enabled, and stands in no line: %+v", name, channel, c.Seats[turn.AgentID(name)])
+		for _, name := range members[channelName] {
+			queued := slices.Contains(c.Queue(), channel.AgentID(name)) || string(c.Head.Rests) == name
+			w.check(turnComes, queued, "%s was assigned to #%s and enabled, and stands in no line: %+v", name, channelName, c.Seats[channel.AgentID(name)])
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -91,7 +91,7 @@ func (w *world) named(agent, key string) errand {
 		return errand{}
 	}
 	e := errand{channel: part[1]}
-	if c := w.truth.Floor.Channels[turn.ChannelID(e.channel)]; c != nil && part[0] == string(turn.TellTurn) && string(c.Head.Holder) == agent && fmt.Sprint(c.Head.Turn) == part[3] {
+	if c := w.truth.Floor.Channels[channel.ChannelID(e.channel)]; c != nil && part[0] == string(channel.TellTurn) && string(c.Head.Holder) == agent && fmt.Sprint(c.Head.Turn) == part[3] {
 		e.turn, e.known = c.Head.Turn, true // its turn stands still, and it has it
 	}
 	return e
@@ -143,7 +143,7 @@ func (w *world) gives(agent string, e errand, session string, whole bool, text s
 		w.check(givenAll, !some || before != session || session == "", "%s is given %s in #%s for the second time (%s)", agent, name, e.channel, session)
 		b.given[seat][name] = session
 	}
-	c := w.truth.Floor.Channels[turn.ChannelID(e.channel)]
+	c := w.truth.Floor.Channels[channel.ChannelID(e.channel)]
 	if !whole || c == nil || len(b.posts[e.channel]) > givenMost {
 		return
 	}
@@ -157,106 +157,106 @@ func (w *world) gives(agent string, e errand, session string, whole bool, text s
 
 // checkFloor looks at a change of a channel on its way into our team.
 func (w *world) checkFloor(ch team.Change) {
-	channel, is := strings.CutPrefix(ch.Entity, "channel/")
+	channelName, is := strings.CutPrefix(ch.Entity, "channel/")
 	set := ch.Body.Turn
 	if !is || set == nil {
 		return
 	}
-	w.checkMoves(channel, ch)
+	w.checkMoves(channelName, ch)
 	if post := set.Body.Post; post != nil {
-		w.checkPost(channel, ch, post)
+		w.checkPost(channelName, ch, post)
 	}
 	b := w.book
 	if a := w.truth.Agents[set.Agent]; strings.HasPrefix(ch.Trigger, "tell_") && a != nil && a.Session.Talks() {
 		// What was overtaken on its way counts for nothing, and comes again: so it is looked at
 		// when the channel takes it for told.
 		if key := a.Session.Talk.Key; strings.HasPrefix(key, ch.Trigger) {
-			w.gives(set.Agent, b.errand[key], a.Session.ID, ch.Trigger == string(turn.TellTurn), b.typed[key])
+			w.gives(set.Agent, b.errand[key], a.Session.ID, ch.Trigger == string(channel.TellTurn), b.typed[key])
 		}
 	}
 	for _, m := range set.Body.Messages {
-		if b.people[channel] == nil {
-			b.people[channel] = map[uint64]string{}
+		if b.people[channelName] == nil {
+			b.people[channelName] = map[uint64]string{}
 		}
-		was, known := b.people[channel][m.N]
-		fine := was != "lapsed" && (was != "answered" || m.State == turn.Answered) && known != (m.Row == "M1")
-		w.check(messageKept, fine, "message %d in #%s was %q, and is %s (%s)", m.N, channel, was, m.State, m.Row)
-		b.people[channel][m.N] = string(m.State)
+		was, known := b.people[channelName][m.N]
+		fine := was != "lapsed" && (was != "answered" || m.State == channel.Answered) && known != (m.Row == "M1")
+		w.check(messageKept, fine, "message %d in #%s was %q, and is %s (%s)", m.N, channelName, was, m.State, m.Row)
+		b.people[channelName][m.N] = string(m.State)
 	}
 	for i := range set.Body.Seats { // who is new, or comes again, is told everything
-		c, name := w.truth.Floor.Channels[turn.ChannelID(channel)], set.Body.Seats[i].Agent
+		c, name := w.truth.Floor.Channels[channel.ChannelID(channelName)], set.Body.Seats[i].Agent
 		if c == nil || c.Seats[name] == nil || c.Seats[name].Gone {
-			delete(b.given, string(name)+" in "+channel)
+			delete(b.given, string(name)+" in "+channelName)
 		}
 	}
 }
 
 // checkMoves: one speaker at most, and nobody's turn ends because somebody else says so who
 // has it not.
-func (w *world) checkMoves(channel string, ch team.Change) {
+func (w *world) checkMoves(channelName string, ch team.Change) {
 	b, set := w.book, ch.Body.Turn
-	c := w.truth.Floor.Channels[turn.ChannelID(channel)]
+	c := w.truth.Floor.Channels[channel.ChannelID(channelName)]
 	if ch.From == ch.To || c == nil {
 		return
 	}
-	if b.states[channel] == nil {
-		b.states[channel] = map[string]string{}
+	if b.states[channelName] == nil {
+		b.states[channelName] = map[string]string{}
 	}
-	b.states[channel][set.Agent] = ch.To
+	b.states[channelName][set.Agent] = ch.To
 	var hold []string
-	for name, state := range b.states[channel] {
+	for name, state := range b.states[channelName] {
 		if state == "ACTIVE" || state == "WAITING" {
 			hold = append(hold, name)
 		}
 	}
 	slices.Sort(hold)
-	w.check(oneSpeaker, len(hold) < 2, "%v have the turn in #%s", hold, channel)
+	w.check(oneSpeaker, len(hold) < 2, "%v have the turn in #%s", hold, channelName)
 	switch ch.Trigger {
 	case "granted":
-		b.turns[set.Agent+" in "+channel]++
-	case string(turn.Completed), string(turn.CompletedAlone), string(turn.PassedOn):
-		w.check(fenceOfTurns, b.gaveUp[fmt.Sprintf("%d in %s", c.Head.Turn, channel)],
-			"turn %d of %s in #%s ends (%s), and %s has not said so in it", c.Head.Turn, set.Agent, channel, ch.Trigger, set.Agent)
+		b.turns[set.Agent+" in "+channelName]++
+	case string(channel.Completed), string(channel.CompletedAlone), string(channel.PassedOn):
+		w.check(fenceOfTurns, b.gaveUp[fmt.Sprintf("%d in %s", c.Head.Turn, channelName)],
+			"turn %d of %s in #%s ends (%s), and %s has not said so in it", c.Head.Turn, set.Agent, channelName, ch.Trigger, set.Agent)
 	}
 }
 
 // checkPost: what is said has the next number, was said, is there once, in its speaker's order,
 // and counts for the turn in which it was said, or for none.
-func (w *world) checkPost(channel string, ch team.Change, post *turn.Post) {
+func (w *world) checkPost(channelName string, ch team.Change, post *channel.Post) {
 	b, set := w.book, ch.Body.Turn
-	c := w.truth.Floor.Channels[turn.ChannelID(channel)]
-	b.posts[channel] = append(b.posts[channel], set.Text)
-	n := uint64(len(b.posts[channel]))
-	w.check(saidOnce, post.N == n, "#%s: message %d comes after %d", channel, post.N, n-1)
-	w.check(saidOnce, post.Kind == turn.OfLate || !strings.HasSuffix(strings.TrimSpace(set.Text), "TURN_COMPLETE"), "#%s: message %d shows the marker: %q", channel, n, set.Text)
-	w.check(saidOnce, post.By != w.lead() || !shows(set.Text) || w.crew.uuid[w.crew.lead] != set.Session, "#%s: message %d shows what the lead says of its team: %q", channel, n, set.Text)
-	if post.Kind == turn.OfTurn {
-		w.check(fenceOfTurns, string(c.Head.Holder) == post.By && c.Head.Turn == post.Turn, "#%s: message %d is said by %s in turn %d, and %s has turn %d", channel, n, post.By, post.Turn, c.Head.Holder, c.Head.Turn)
+	c := w.truth.Floor.Channels[channel.ChannelID(channelName)]
+	b.posts[channelName] = append(b.posts[channelName], set.Text)
+	n := uint64(len(b.posts[channelName]))
+	w.check(saidOnce, post.N == n, "#%s: message %d comes after %d", channelName, post.N, n-1)
+	w.check(saidOnce, post.Kind == channel.OfLate || !strings.HasSuffix(strings.TrimSpace(set.Text), "TURN_COMPLETE"), "#%s: message %d shows the marker: %q", channelName, n, set.Text)
+	w.check(saidOnce, post.By != w.lead() || !shows(set.Text) || w.crew.uuid[w.crew.lead] != set.Session, "#%s: message %d shows what the lead says of its team: %q", channelName, n, set.Text)
+	if post.Kind == channel.OfTurn {
+		w.check(fenceOfTurns, string(c.Head.Holder) == post.By && c.Head.Turn == post.Turn, "#%s: message %d is said by %s in turn %d, and %s has turn %d", channelName, n, post.By, post.Turn, c.Head.Holder, c.Head.Turn)
 	}
-	if head := set.Body.Head; post.Kind == turn.OfLate && head != nil {
+	if head := set.Body.Head; post.Kind == channel.OfLate && head != nil {
 		w.check(fenceOfTurns, ch.From == ch.To && head.Holder == c.Head.Holder && head.Turn == c.Head.Turn && head.Lease.Ends.Equal(c.Head.Lease.Ends),
-			"#%s: message %d of %s is late, and moves something: %+v -> %+v", channel, n, post.By, c.Head, *head)
+			"#%s: message %d of %s is late, and moves something: %+v -> %+v", channelName, n, post.By, c.Head, *head)
 	}
 	for _, name := range isWord.FindAllString(set.Text, -1) {
 		word := b.words[name]
 		if word == nil {
-			w.broken(saidOnce, "#%s: message %d has %s, which nobody has said", channel, n, name)
+			w.broken(saidOnce, "#%s: message %d has %s, which nobody has said", channelName, n, name)
 			return
 		}
 		word.times++
-		w.check(saidOnce, word.times == 1, "%s stands in the journal twice: %s, and message %d in #%s", name, word.at, n, channel)
+		w.check(saidOnce, word.times == 1, "%s stands in the journal twice: %s, and message %d in #%s", name, word.at, n, channelName)
 		if from := word.session; from != "" { // what one agent says stands there in the order in which it said it
-			w.check(saidOnce, word.n > b.last[from], "#%s: message %d has %s, and something that %s said after it stands there already", channel, n, name, from)
+			w.check(saidOnce, word.n > b.last[from], "#%s: message %d has %s, and something that %s said after it stands there already", channelName, n, name, from)
 			b.last[from] = word.n
 		}
-		word.at = fmt.Sprintf("message %d in #%s", n, channel)
+		word.at = fmt.Sprintf("message %d in #%s", n, channelName)
 		w.crew.spoken[name] = heardAs{session: set.Session}
 		w.check(saidOnce, word.by == post.By, "%s was said by %s, and the journal says %s", name, word.by, post.By)
 		if e := b.errand[word.key]; e.known && word.must {
-			own := e.re == 0 && post.Kind == turn.OfAside      // a holder that was asked itself answers under its turn
-			none := post.Kind == turn.OfLate && post.Turn == 0 // its turn was over when we came back, and it moves nothing
-			w.check(fenceOfTurns, e.channel == channel && (e.turn == post.Turn || none) && (e.re == post.Re || own),
-				"%s answers %s (turn %d, message %d), and the journal has it in #%s of turn %d, message %d", name, word.key, e.turn, e.re, channel, post.Turn, post.Re)
+			own := e.re == 0 && post.Kind == channel.OfAside      // a holder that was asked itself answers under its turn
+			none := post.Kind == channel.OfLate && post.Turn == 0 // its turn was over when we came back, and it moves nothing
+			w.check(fenceOfTurns, e.channel == channelName && (e.turn == post.Turn || none) && (e.re == post.Re || own),
+				"%s answers %s (turn %d, message %d), and the journal has it in #%s of turn %d, message %d", name, word.key, e.turn, e.re, channelName, post.Turn, post.Re)
 		}
 	}
 }
@@ -265,7 +265,7 @@ func (w *world) checkPost(channel string, ch team.Change, post *turn.Post) {
 // waits for words that do not come.
 func (w *world) checkTalks() {
 	for _, id := range w.truth.ChannelIDs() {
-		about := w.truth.Floor.Deadline(turn.ChannelID(id))
+		about := w.truth.Floor.Deadline(channel.ChannelID(id))
 		w.check(turnComes, about.At.IsZero() || w.now().Before(about.At.Add(calmFor)), "#%s: its %s (%d) ran out at %v, and nothing came of it", id, about.What, about.N, about.At)
 	}
 	for name, a := range w.truth.Agents {

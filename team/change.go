@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -44,7 +44,7 @@ type Body struct {
 	Circle *Circle  `json:"circle,omitempty"` // what fairlead.yaml says of a channel now
 	Talk   *Talk    `json:"talk,omitempty"`   // what the agent's session was told last
 
-	Presence *presence.Body `json:"presence,omitempty"`
+	Presence *crew.Body `json:"presence,omitempty"`
 
 	Dispatch *FolderSet `json:"dispatch,omitempty"` // of a session folder
 
@@ -78,9 +78,9 @@ type Used struct {
 // TurnSet is a change of the floor. Text is what was said, where something was: the floor
 // keeps numbers alone.
 type TurnSet struct {
-	Agent string    `json:"agent,omitempty"` // whom it is about; the channel is the entity's name
-	Body  turn.Body `json:"body"`
-	Text  string    `json:"text,omitempty"`
+	Agent string       `json:"agent,omitempty"` // whom it is about; the channel is the entity's name
+	Body  channel.Body `json:"body"`
+	Text  string       `json:"text,omitempty"`
 
 	Session string `json:"session,omitempty"` // in which it was said: the UUID of a lead session, else the session's id; empty: by a person, or by an agent with a loop of its own
 }

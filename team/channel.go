@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
 // Circle is what fairlead.yaml says of a channel. Who is really in it is the floor's: people
@@ -24,15 +24,15 @@ const (
 )
 
 // turn gives a change of the floor back as the floor knows it.
-func (ch *Change) turn() turn.Change {
+func (ch *Change) turn() channel.Change {
 	set := ch.Body.Turn
 	name, _ := strings.CutPrefix(ch.Entity, channelPrefix)
 	if name == ch.Entity {
 		name = ""
 	}
-	return turn.Change{
-		At: ch.At, Row: ch.Row, Channel: turn.ChannelID(name), Agent: turn.AgentID(set.Agent),
-		From: turn.State(ch.From), To: turn.State(ch.To), Trigger: turn.Event(ch.Trigger), Body: set.Body,
+	return channel.Change{
+		At: ch.At, Row: ch.Row, Channel: channel.ChannelID(name), Agent: channel.AgentID(set.Agent),
+		From: channel.State(ch.From), To: channel.State(ch.To), Trigger: channel.Event(ch.Trigger), Body: set.Body,
 	}
 }
 
@@ -46,13 +46,13 @@ func (t *Team) ChannelIDs() []string {
 	return ids
 }
 
-func (d *draft) turnNow() turn.Now {
-	return turn.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
+func (d *draft) turnNow() channel.Now {
+	return channel.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
 }
 
 // turns lets the floor decide. Once in an event, since it decides on what is applied: what
 // follows of it is for Next.
-func (d *draft) turns(in turn.Input) error {
+func (d *draft) turns(in channel.Input) error {
 	if err := d.knows(in); err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (d *draft) turns(in turn.Input) error {
 }
 
 // knows refuses names that nobody has, and what is asked of a channel that is gone.
-func (d *draft) knows(in turn.Input) error {
-	channel, agent := namesIn(in)
+func (d *draft) knows(in channel.Input) error {
+	channelName, agent := namesIn(in)
 	t := d.team
 	switch {
 	case agent != "" && t.Agents[agent] != nil && len(t.Floor.Channels) == 0:
@@ -74,13 +74,13 @@ func (d *draft) knows(in turn.Input) error {
 			Subject: agent, Event: wordOf(in), State: "in no channel", Row: "T2",
 			Reason: "there are no channels; add one to fairlead.yaml and restart",
 		}
-	case agent != "" && t.Floor.Agents[turn.AgentID(agent)] == nil:
+	case agent != "" && t.Floor.Agents[channel.AgentID(agent)] == nil:
 		return &Unknown{What: "agent", Name: agent, Known: t.Names()}
-	case channel != "" && t.Floor.Channels[turn.ChannelID(channel)] == nil:
-		return &Unknown{What: "channel", Name: channel, Known: t.ChannelIDs()}
-	case channel != "" && t.Circles[channel].Off && asks(in):
+	case channelName != "" && t.Floor.Channels[channel.ChannelID(channelName)] == nil:
+		return &Unknown{What: "channel", Name: channelName, Known: t.ChannelIDs()}
+	case channelName != "" && t.Circles[channelName].Off && asks(in):
 		return &machine.Refusal{
-			Subject: "#" + channel, Event: wordOf(in), State: "removed", Row: "X5",
+			Subject: "#" + channelName, Event: wordOf(in), State: "removed", Row: "X5",
 			Reason: "it is no longer in fairlead.yaml; add it there and restart",
 		}
 	}
@@ -88,35 +88,35 @@ func (d *draft) knows(in turn.Input) error {
 }
 
 // namesIn is whom an input names, as far as somebody typed the name.
-func namesIn(in turn.Input) (channel, agent string) {
+func namesIn(in channel.Input) (channelName, agent string) {
 	switch in := in.(type) {
-	case turn.AssignAsked:
+	case channel.AssignAsked:
 		return string(in.Channel), string(in.Agent)
-	case turn.RemoveAsked:
+	case channel.RemoveAsked:
 		return string(in.Channel), string(in.Agent)
-	case turn.GrantAsked:
+	case channel.GrantAsked:
 		return string(in.Channel), string(in.Agent)
-	case turn.SkipAsked:
+	case channel.SkipAsked:
 		return string(in.Channel), ""
-	case turn.OverrideAsked:
+	case channel.OverrideAsked:
 		return string(in.Channel), ""
-	case turn.HumanSpoke:
+	case channel.HumanSpoke:
 		return string(in.Channel), ""
-	case turn.Said:
+	case channel.Said:
 		return string(in.Channel), string(in.Agent)
-	case turn.FinishAsked:
+	case channel.FinishAsked:
 		return string(in.Channel), string(in.Agent)
-	case turn.PassAsked:
+	case channel.PassAsked:
 		return string(in.Channel), string(in.Agent)
-	case turn.WaitAskedFor:
+	case channel.WaitAskedFor:
 		return string(in.Channel), string(in.Agent)
-	case turn.WaitOver:
+	case channel.WaitOver:
 		return string(in.Channel), string(in.Agent)
-	case turn.DisableAsked:
+	case channel.DisableAsked:
 		return "", string(in.Agent)
-	case turn.EnableAsked:
+	case channel.EnableAsked:
 		return "", string(in.Agent)
-	case turn.AgentConnected:
+	case channel.AgentConnected:
 		return "", string(in.Agent)
 	default:
 		return "", ""
@@ -124,9 +124,9 @@ func namesIn(in turn.Input) (channel, agent string) {
 }
 
 // asks says whether an input begins something, which a channel that is gone does not take.
-func asks(in turn.Input) bool {
+func asks(in channel.Input) bool {
 	switch in.(type) {
-	case turn.AssignAsked, turn.GrantAsked, turn.HumanSpoke:
+	case channel.AssignAsked, channel.GrantAsked, channel.HumanSpoke:
 		return true
 	default:
 		return false
@@ -134,7 +134,7 @@ func asks(in turn.Input) bool {
 }
 
 // addTurns puts the floor's changes into the team's form.
-func (d *draft) addTurns(changes []turn.Change) {
+func (d *draft) addTurns(changes []channel.Change) {
 	for i := range changes {
 		ch := &changes[i]
 		set := &TurnSet{Agent: string(ch.Agent), Body: ch.Body}
@@ -151,7 +151,7 @@ func (d *draft) addTurns(changes []turn.Change) {
 
 // sessionOf is in which session something is said in a channel; empty: in none of ours.
 func (d *draft) sessionOf(what any) string {
-	said, ok := what.(turn.Said)
+	said, ok := what.(channel.Said)
 	if a := d.team.Agents[string(said.Token.Agent)]; ok && a != nil && a.Session.Talks() {
 		return cmp.Or(a.Session.UUID, a.Session.ID)
 	}
@@ -167,7 +167,7 @@ func (d *draft) configureTurns(conf Configured) error {
 	next := *d.team
 	next.Floor, next.guests, next.asks = *again(&d.team.Floor), nil, nil
 	d.team = &next
-	decide := func(in turn.Input) error {
+	decide := func(in channel.Input) error {
 		first := len(d.changes)
 		if err := d.turns(in); err != nil {
 			return fmt.Errorf("team: the channels cannot be as fairlead.yaml has them: %w", err)
@@ -199,20 +199,20 @@ func (d *draft) configureTurns(conf Configured) error {
 }
 
 // turnsAsked is what the configuration asks for of channels and agents, apart from who is in which.
-func (d *draft) turnsAsked(conf Configured) (ins []turn.Input) {
+func (d *draft) turnsAsked(conf Configured) (ins []channel.Input) {
 	for _, name := range slices.Sorted(maps.Keys(conf.Channels)) {
-		ins = append(ins, turn.ChannelConfigured{Channel: turn.ChannelID(name), Settings: conf.Channels[name].Settings})
+		ins = append(ins, channel.ChannelConfigured{Channel: channel.ChannelID(name), Settings: conf.Channels[name].Settings})
 	}
 	for _, name := range slices.Sorted(maps.Keys(conf.Turns)) {
-		ins = append(ins, turn.AgentConfigured{Agent: turn.AgentID(name), Settings: conf.Turns[name]})
+		ins = append(ins, channel.AgentConfigured{Agent: channel.AgentID(name), Settings: conf.Turns[name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.team.Floor.Agents)) {
 		if _, ok := conf.Turns[string(name)]; ok {
 			continue
 		}
-		ins = append(ins, turn.AgentGone{Agent: name, How: turn.Disconnected, Why: "it is no longer in fairlead.yaml"})
-		for _, channel := range d.team.Floor.Agents[name].Channels {
-			ins = append(ins, turn.RemoveAsked{Channel: channel, Agent: name})
+		ins = append(ins, channel.AgentGone{Agent: name, How: channel.Disconnected, Why: "it is no longer in fairlead.yaml"})
+		for _, channelName := range d.team.Floor.Agents[name].Channels {
+			ins = append(ins, channel.RemoveAsked{Channel: channelName, Agent: name})
 		}
 	}
 	return ins
@@ -220,15 +220,15 @@ func (d *draft) turnsAsked(conf Configured) (ins []turn.Input) {
 
 // configureCircle compares with the configuration before, not with who is in the channel: whom
 // a person removed stays removed.
-func (d *draft) configureCircle(name string, now Circle, decide func(turn.Input) error) error {
-	was, channel := d.team.Circles[name], turn.ChannelID(name)
+func (d *draft) configureCircle(name string, now Circle, decide func(channel.Input) error) error {
+	was, channelName := d.team.Circles[name], channel.ChannelID(name)
 	member := func(agent string) bool {
-		s := d.team.Floor.Channels[channel].Seats[turn.AgentID(agent)]
+		s := d.team.Floor.Channels[channelName].Seats[channel.AgentID(agent)]
 		return s != nil && !s.Gone
 	}
 	for _, agent := range now.Agents {
 		if !slices.Contains(was.Agents, agent) && !member(agent) {
-			if err := decide(turn.AssignAsked{Channel: channel, Agent: turn.AgentID(agent)}); err != nil {
+			if err := decide(channel.AssignAsked{Channel: channelName, Agent: channel.AgentID(agent)}); err != nil {
 				return err
 			}
 		}
@@ -236,13 +236,13 @@ func (d *draft) configureCircle(name string, now Circle, decide func(turn.Input)
 	leave := was.Agents
 	if now.Off {
 		leave = nil
-		for _, agent := range slices.Sorted(maps.Keys(d.team.Floor.Channels[channel].Seats)) {
+		for _, agent := range slices.Sorted(maps.Keys(d.team.Floor.Channels[channelName].Seats)) {
 			leave = append(leave, string(agent))
 		}
 	}
 	for _, agent := range leave {
 		if !slices.Contains(now.Agents, agent) && member(agent) {
-			if err := decide(turn.RemoveAsked{Channel: channel, Agent: turn.AgentID(agent)}); err != nil {
+			if err := decide(channel.RemoveAsked{Channel: channelName, Agent: channel.AgentID(agent)}); err != nil {
 				return err
 			}
 		}

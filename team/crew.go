@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/presence"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 // ForLead is whom a session is for in which the lead answers for the team. It stays, and what the
@@ -31,17 +31,17 @@ type SleepAsked struct{}
 func (s *Session) Leads() bool { return s != nil && s.For == ForLead }
 
 // presence gives a change of the crew back as the crew knows it.
-func (ch *Change) presence() presence.Change {
-	doc := presence.DocID("")
+func (ch *Change) presence() crew.Change {
+	doc := crew.DocID("")
 	if ch.Entity != leadEntity && ch.Entity != wordsEntity {
-		doc = presence.DocID(nameOf(ch.Entity))
+		doc = crew.DocID(nameOf(ch.Entity))
 	}
-	return presence.Change{At: ch.At, Row: ch.Row, Doc: doc, From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *ch.Body.Presence}
+	return crew.Change{At: ch.At, Row: ch.Row, Doc: doc, From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *ch.Body.Presence}
 }
 
 // crewNow is what the crew may know beside itself.
-func (d *draft) crewNow() presence.Now {
-	now := presence.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
+func (d *draft) crewNow() crew.Now {
+	now := crew.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
 	if a := d.team.Agents[d.team.Crew.Lead.Agent]; a != nil {
 		now.Limit = d.team.OverLimit(a, d.ev.At)
 	}
@@ -49,7 +49,7 @@ func (d *draft) crewNow() presence.Now {
 }
 
 // crew lets the crew decide. What it decided is true for what is decided after it.
-func (d *draft) crew(in presence.Input) error {
+func (d *draft) crew(in crew.Input) error {
 	if err := d.mayLead(in); err != nil {
 		return err
 	}
@@ -76,18 +76,18 @@ func (d *draft) crew(in presence.Input) error {
 }
 
 // mayLead refuses what people ask of a lead that cannot be told anything.
-func (d *draft) mayLead(in presence.Input) error {
+func (d *draft) mayLead(in crew.Input) error {
 	var row string
 	switch in.(type) {
-	case presence.SummonAsked:
+	case crew.SummonAsked:
 		row = "P1"
-	case presence.WakeAsked:
+	case crew.WakeAsked:
 		row = "P8"
 	default:
 		return nil
 	}
 	name := d.team.Crew.Lead.Agent
-	a, is := d.team.Agents[name], d.team.Floor.Agents[turn.AgentID(name)]
+	a, is := d.team.Agents[name], d.team.Floor.Agents[channel.AgentID(name)]
 	var reason, state string
 	switch {
 	case name == "":
@@ -110,15 +110,15 @@ func (d *draft) mayLead(in presence.Input) error {
 func (t *Team) leadAgent() *Agent { return t.Agents[t.Crew.Lead.Agent] }
 
 // leadTodo is what the lead is to be told, as one more kind of errand beside those of its channels.
-func (t *Team) leadTodo(agent string) (todo []turn.Todo) {
+func (t *Team) leadTodo(agent string) (todo []channel.Todo) {
 	lead := &t.Crew.Lead
 	if lead.Agent != agent {
 		return nil
 	}
 	for _, ask := range lead.Asks {
-		todo = append(todo, turn.Todo{
-			Key: fmt.Sprintf("%s//%s/%d", ask.Do, agent, ask.N), Do: turn.Errand(ask.Do), N: ask.N,
-			Token: turn.Token{Agent: turn.AgentID(agent)},
+		todo = append(todo, channel.Todo{
+			Key: fmt.Sprintf("%s//%s/%d", ask.Do, agent, ask.N), Do: channel.Errand(ask.Do), N: ask.N,
+			Token: channel.Token{Agent: channel.AgentID(agent)},
 		})
 	}
 	return todo
@@ -126,16 +126,16 @@ func (t *Team) leadTodo(agent string) (todo []turn.Todo) {
 
 // AskOf says what an errand wants of the lead; false: it is one of a channel, or not to be told
 // any more.
-func (t *Team) AskOf(todo turn.Todo) (presence.Ask, bool) {
+func (t *Team) AskOf(todo channel.Todo) (crew.Ask, bool) {
 	if !OfLead(todo.Token) {
-		return presence.Ask{}, false
+		return crew.Ask{}, false
 	}
 	return t.Crew.Lead.AskOf(todo.N)
 }
 
 // OfLead says whether what is told under a token is told to the lead of the team, and in no
 // channel.
-func OfLead(token turn.Token) bool { return token.Channel == "" }
+func OfLead(token channel.Token) bool { return token.Channel == "" }
 
 // leadDue is a lead that has to be told something, and has no session for it. It comes from Next.
 type leadDue struct{}
@@ -154,18 +154,18 @@ func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 	}
 	switch may, why := t.mayWork(a, at); {
 	case a.Settings.Policy.Foreign: // since it was told: nobody here can start it any more
-		return presence.LeadEnded{Session: lead.Session, Why: foreignWords}
+		return crew.LeadEnded{Session: lead.Session, Why: foreignWords}
 	case may && !isIn(a.Line, ForLead):
 		return leadDue{}
 	case !may && !t.Hold.On || t.Stopping:
-		return presence.LeadEnded{Session: lead.Session, Why: why}
+		return crew.LeadEnded{Session: lead.Session, Why: why}
 	}
 	return nil
 }
 
 // leadGoes is why a lead session that has nothing to answer is to go; empty: it stays.
 func (t *Team) leadGoes(a *Agent, at time.Time) string {
-	is := t.Floor.Agents[turn.AgentID(a.Name)]
+	is := t.Floor.Agents[channel.AgentID(a.Name)]
 	switch limit := t.OverLimit(a, at); {
 	case t.Stopping:
 		return stopWords
@@ -210,7 +210,7 @@ func (d *draft) lead(a *Agent) error {
 	return d.claim(a, Claim{For: ForLead, Kind: control.Lead, At: d.ev.At})
 }
 
-func (d *draft) openLead(a *Agent, todo turn.Todo) error {
+func (d *draft) openLead(a *Agent, todo channel.Todo) error {
 	talk := TalkOf(todo)
 	return d.openSession(a, Session{Kind: control.Lead, For: ForLead, Talk: &talk, UUID: d.leadUUID(a)})
 }
@@ -228,7 +228,7 @@ func (d *draft) leadSeen(a *Agent, s *Session, adopted bool) error {
 	if d.team.Crew.Lead.Agent != a.Name {
 		return nil // it leads no more, and is asked to go
 	}
-	return d.crew(presence.LeadBegan{Session: s.ID, UUID: s.UUID, Adopted: adopted})
+	return d.crew(crew.LeadBegan{Session: s.ID, UUID: s.UUID, Adopted: adopted})
 }
 
 // leadOver takes in how a lead session ended. One that was withdrawn may yet begin.
@@ -236,15 +236,15 @@ func (d *draft) leadOver(s *Session) error {
 	if s.Outcome == control.Withdrawn {
 		return nil
 	}
-	return d.crew(presence.LeadEnded{Session: s.ID, Why: cmp.Or(s.Why, "it ended by itself")})
+	return d.crew(crew.LeadEnded{Session: s.ID, Why: cmp.Or(s.Why, "it ended by itself")})
 }
 
 // told tells who wanted it that an errand was told.
 func (d *draft) errandTold(talk Talk) error {
 	if OfLead(talk.Token) {
-		return d.crew(presence.AskTold{N: talk.N})
+		return d.crew(crew.AskTold{N: talk.N})
 	}
-	return d.turns(turn.Told{Token: talk.Token, Do: talk.Do, N: talk.N})
+	return d.turns(channel.Told{Token: talk.Token, Do: talk.Do, N: talk.N})
 }
 
 // sleep ends the lead session, and what was to begin with it.
@@ -256,7 +256,7 @@ func (d *draft) sleep() error {
 	case lead.Agent == "" || a == nil:
 		return &machine.Refusal{Subject: "the team", Event: "sleep_asked", State: "without a lead", Row: "P3", Reason: "nobody leads the team; name an agent as team.lead in fairlead.yaml and restart"}
 	case a.Session.Leads() && a.Session.Phase == Opened:
-		if err := d.crew(presence.LeadEnded{Session: lead.Session, Why: words}); err != nil {
+		if err := d.crew(crew.LeadEnded{Session: lead.Session, Why: words}); err != nil {
 			return err
 		}
 		fallthrough
@@ -264,7 +264,7 @@ func (d *draft) sleep() error {
 		next := *a
 		return d.endSession(&next, words, false)
 	default:
-		return d.crew(presence.LeadEnded{Why: words})
+		return d.crew(crew.LeadEnded{Why: words})
 	}
 }
 
@@ -284,9 +284,9 @@ func (t *Team) LeadWaits(at time.Time) string {
 const ofTheTeam = "agent of the team"
 
 // MemberOf finds the document that people mean by an id or a name.
-func (t *Team) MemberOf(name string) (*presence.Document, error) {
+func (t *Team) MemberOf(name string) (*crew.Document, error) {
 	doc, err := t.Crew.ByName(name)
-	if !errors.Is(err, presence.ErrNobody) {
+	if !errors.Is(err, crew.ErrNobody) {
 		return doc, err
 	}
 	var known []string

@@ -55,8 +55,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// crew is a team for stories that are told step by step.
-type crew struct {
+// crewWorld is a team for stories that are told step by step.
+type crewWorld struct {
 	*Team
 	t       *testing.T
 	at      time.Time
@@ -66,8 +66,8 @@ type crew struct {
 // quiet is an agent that says nothing of itself.
 var quiet = Settings{Driver: "script", Policy: control.Policy{FailuresMax: 5, BackoffFirst: time.Second, BackoffMax: time.Minute}}
 
-func newCrew(t *testing.T, limits Limits, agents map[string]Settings) *crew {
-	c := &crew{Team: New(identity), t: t, at: noon}
+func newCrew(t *testing.T, limits Limits, agents map[string]Settings) *crewWorld {
+	c := &crewWorld{Team: New(identity), t: t, at: noon}
 	c.must("", DaemonStarted{BootID: "boot"})
 	c.must("", Configured{Limits: limits, Agents: agents})
 	for _, name := range c.Names() {
@@ -78,11 +78,11 @@ func newCrew(t *testing.T, limits Limits, agents map[string]Settings) *crew {
 }
 
 // try decides and applies, a second later, and what follows from it too.
-func (c *crew) try(agent string, what any) ([]Change, error) {
+func (c *crewWorld) try(agent string, what any) ([]Change, error) {
 	return c.event(Event{Agent: agent, What: what})
 }
 
-func (c *crew) event(ev Event) ([]Change, error) {
+func (c *crewWorld) event(ev Event) ([]Change, error) {
 	c.at = c.at.Add(time.Second)
 	ev.At, ev.Actor = c.at, Actor{Kind: "human", ID: "test"}
 	var touched Touched
@@ -102,7 +102,7 @@ func (c *crew) event(ev Event) ([]Change, error) {
 	return all, err
 }
 
-func (c *crew) apply(ev Event, touched *Touched) ([]Change, error) {
+func (c *crewWorld) apply(ev Event, touched *Touched) ([]Change, error) {
 	changes, err := c.Decide(ev)
 	for _, ch := range changes {
 		note(ch)
@@ -113,7 +113,7 @@ func (c *crew) apply(ev Event, touched *Touched) ([]Change, error) {
 	return changes, err
 }
 
-func (c *crew) must(agent string, what any) []Change {
+func (c *crewWorld) must(agent string, what any) []Change {
 	c.t.Helper()
 	changes, err := c.try(agent, what)
 	if err != nil {
@@ -122,12 +122,12 @@ func (c *crew) must(agent string, what any) []Change {
 	return changes
 }
 
-func (c *crew) wants(agent, desired string) []Change {
+func (c *crewWorld) wants(agent, desired string) []Change {
 	c.t.Helper()
 	return c.must(agent, control.Commanded{Desired: desired, By: "human", Note: "note"})
 }
 
-func (c *crew) session(agent string) string {
+func (c *crewWorld) session(agent string) string {
 	c.t.Helper()
 	if c.Agents[agent].Session == nil {
 		c.t.Fatalf("%s has no session", agent)
@@ -135,20 +135,20 @@ func (c *crew) session(agent string) string {
 	return c.Agents[agent].Session.ID
 }
 
-func (c *crew) starts(agent string) string {
+func (c *crewWorld) starts(agent string) string {
 	c.t.Helper()
 	id := c.session(agent)
 	c.must(agent, SessionStarted{Session: id, PID: 1})
 	return id
 }
 
-func (c *crew) ends(agent string, how control.Outcome) []Change {
+func (c *crewWorld) ends(agent string, how control.Outcome) []Change {
 	c.t.Helper()
 	return c.must(agent, SessionEnded{Session: c.session(agent), Outcome: how, Why: "so"})
 }
 
 // says compares where an agent is with what is expected of it.
-func (c *crew) says(agent string, state control.State, desired string) {
+func (c *crewWorld) says(agent string, state control.State, desired string) {
 	c.t.Helper()
 	if got := c.Agents[agent].Control; got.State != state || c.File(c.Agents[agent]).Desired != desired {
 		c.t.Errorf("%s is %s and wants %s; want %s and %s", agent, got.State, c.File(c.Agents[agent]).Desired, state, desired)

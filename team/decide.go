@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 // Unknown is a name that nobody has; it is an answer like a refusal, not a failure.
@@ -45,11 +45,11 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 		if err := d.crew(what.Lead); err != nil {
 			return nil, err
 		}
-	case turn.Input:
+	case channel.Input:
 		if err := d.turns(what); err != nil {
 			return nil, err
 		}
-	case presence.Input:
+	case crew.Input:
 		if err := d.crew(what); err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 		d.setTeam("E1", "daemon_started", func(s *TeamSet) {
 			s.Epoch, s.BootID, s.Stopping = s.Epoch+1, what.BootID, false
 		})
-		if err := d.crew(presence.DaemonStarted{}); err != nil {
+		if err := d.crew(crew.DaemonStarted{}); err != nil {
 			return nil, err
 		}
 	case HoldAsked:

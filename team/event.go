@@ -3,9 +3,9 @@ package team
 import (
 	"time"
 
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/presence"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -21,8 +21,8 @@ type Event struct {
 	Actor Actor
 	Agent string // whom it is about; empty: the team, or a run
 	Run   string // the run that it is about; empty: none
-	What  any    // a control.Input of an agent, a workflow.Input of a run, a turn.Input, a presence.Input, or one of the types below
-	Text  string // what a turn.HumanSpoke or turn.Said says; it goes into the journal with its number
+	What  any    // a control.Input of an agent, a workflow.Input of a run, a channel.Input, a crew.Input, or one of the types below
+	Text  string // what a channel.HumanSpoke or channel.Said says; it goes into the journal with its number
 }
 
 // Configured is the configuration as read at the daemon's start.
@@ -31,15 +31,15 @@ type Configured struct {
 	Agents map[string]Settings
 	Places int // of the bench, for all runs together: how many CPUs there are; 0: as many as the runs' own limits allow
 
-	Turns    map[string]turn.AgentSettings // by agent
-	Channels map[string]Channel            // by name
+	Turns    map[string]channel.AgentSettings // by agent
+	Channels map[string]Channel               // by name
 
-	Lead presence.LeadConfigured
+	Lead crew.LeadConfigured
 }
 
 // Channel is a channel as fairlead.yaml has it.
 type Channel struct {
-	Settings turn.Settings
+	Settings channel.Settings
 	Agents   []string // in the order of the first round
 }
 
@@ -86,7 +86,7 @@ type EndAsked struct{}
 // place behind it: what is written there already after a crash is not written again.
 type TalkTold struct {
 	Session string
-	Errand  turn.Todo
+	Errand  channel.Todo
 	Input   int64
 }
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 const folderPrefix = "dispatch/"
@@ -159,7 +159,7 @@ func (t *Team) cannotWork(agent string, at time.Time) string {
 	case a.Settings.Policy.Foreign:
 		return agent + " runs its own loop, so nobody here can start it"
 	}
-	if is := t.Floor.Agents[turn.AgentID(agent)]; is != nil && is.Disabled {
+	if is := t.Floor.Agents[channel.AgentID(agent)]; is != nil && is.Disabled {
 		return agent + " is disabled; enable it first"
 	}
 	if limit := t.OverLimit(a, at); limit != "" {

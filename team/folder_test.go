@@ -4,22 +4,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 // ward is a session folder beside a team: whoever writes into it decides there, and the team is
 // told what it says.
 type ward struct {
-	*crew
+	*crewWorld
 	name string
 	is   dispatch.Session
 	end  int64
 }
 
-func newWard(c *crew, setup dispatch.Setup) *ward {
-	w := &ward{crew: c, name: "20261121_120000"}
+func newWard(c *crewWorld, setup dispatch.Setup) *ward {
+	w := &ward{crewWorld: c, name: "20261121_120000"}
 	setup.Path = "/repo/.claude/agent-state-machine/" + w.name
 	w.tell(dispatch.Start{Setup: setup})
 	return w
@@ -207,10 +207,10 @@ func TestFolderNotBegunByTheDisabled(t *testing.T) {
 	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
 	s := w.session("builder")
 	c.must("", Configured{
-		Agents: map[string]Settings{"builder": quiet}, Turns: map[string]turn.AgentSettings{"builder": {}},
-		Channels: map[string]Channel{"yard": {Settings: turn.DefaultSettings(), Agents: []string{"builder"}}},
+		Agents: map[string]Settings{"builder": quiet}, Turns: map[string]channel.AgentSettings{"builder": {}},
+		Channels: map[string]Channel{"yard": {Settings: channel.DefaultSettings(), Agents: []string{"builder"}}},
 	})
-	c.must("", turn.DisableAsked{Agent: "builder"})
+	c.must("", channel.DisableAsked{Agent: "builder"})
 	ok, why := c.MayStart("builder", s.ID, c.at)
 	if ok || !strings.Contains(why, "disabled") {
 		t.Fatalf("it may start: %v, %q", ok, why)

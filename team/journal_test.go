@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -106,7 +106,7 @@ func TestCopy(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "one ada", "two !", "three ada")
 	before, _ := json.Marshal(c.Team)
-	other := &crew{Team: c.Copy(), t: t, at: c.at}
+	other := &crewWorld{Team: c.Copy(), t: t, at: c.at}
 	if again, _ := json.Marshal(other.Team); string(again) != string(before) {
 		t.Error("a copy is another team")
 	}
@@ -154,11 +154,11 @@ func TestLinesOfAChannelNameNoAgent(t *testing.T) {
 	if l := Lines(Change{Entity: "channel/reviews", Machine: "team", From: "none", To: "configured"}, nil); len(l) != 1 || l[0].Agent != "" {
 		t.Errorf("the lines are %+v", l)
 	}
-	lead := Change{Entity: "presence/lead", Machine: "presence", Body: Body{Presence: &presence.Body{Lead: &presence.Lead{Agent: "julian"}}}}
+	lead := Change{Entity: "presence/lead", Machine: "presence", Body: Body{Presence: &crew.Body{Lead: &crew.Lead{Agent: "julian"}}}}
 	if l := Lines(lead, nil); len(l) != 1 || l[0].Agent != "julian" {
 		t.Errorf("a change of the lead is %+v", l)
 	}
-	if l := Lines(Change{Entity: "presence/words", Machine: "presence", Body: Body{Presence: &presence.Body{Words: &presence.Words{}}}}, nil); len(l) != 0 {
+	if l := Lines(Change{Entity: "presence/words", Machine: "presence", Body: Body{Presence: &crew.Body{Words: &crew.Words{}}}}, nil); len(l) != 0 {
 		t.Errorf("words are no transition, but %+v", l)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 // ledger is what a careful person would keep beside the team. Nothing in it comes from a
@@ -198,7 +198,7 @@ func (l *ledger) started(w *world, todo Todo) {
 		w.t.Fatalf("%s is started: hold %v, stopping %v, removed %v, over %q", todo.Session.ID, w.team.Hold.On, w.team.Stopping, a.Removed, over)
 	case todo.Session.Kind == control.Program:
 	case todo.Session.Talks():
-		if !slices.ContainsFunc(w.team.TalkTodo(a.Name, w.at), func(t turn.Todo) bool { return t.Key == todo.Session.Talk.Key }) {
+		if !slices.ContainsFunc(w.team.TalkTodo(a.Name, w.at), func(t channel.Todo) bool { return t.Key == todo.Session.Talk.Key }) {
 			w.t.Fatalf("%s is started with %s, which nobody has to be told", todo.Session.ID, todo.Session.Talk.Key)
 		}
 	case c.Wish.Desired == control.WordPause || c.Wish.Unknown:
@@ -291,7 +291,7 @@ func (l *ledger) checkSeat(w *world, a *Agent) {
 		w.t.Fatalf("%s is %s (program running: %v), its session is %+v, and in line is %d", a.Name, c.State, c.Running, own, inLine)
 	case own != nil && (own.Kind == control.Program) != program:
 		w.t.Fatalf("%s is %s, and its session is a %s", a.Name, c.State, own.Kind)
-	case a.Session == nil && len(a.Line) > 0 && !a.Waits() && !w.starting && !w.team.Hold.On && !w.team.Stopping && !w.team.Floor.Agents[turn.AgentID(a.Name)].Disabled:
+	case a.Session == nil && len(a.Line) > 0 && !a.Waits() && !w.starting && !w.team.Hold.On && !w.team.Stopping && !w.team.Floor.Agents[channel.AgentID(a.Name)].Disabled:
 		w.t.Fatalf("%s's seat is free, and in line are %+v", a.Name, a.Line)
 	case (a.Session == nil) != (l.open[a.Name] == "") || (a.Session != nil && a.Session.ID != l.open[a.Name]):
 		w.t.Fatalf("%s: open is %q, and its session is %+v", a.Name, l.open[a.Name], a.Session)

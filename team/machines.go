@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/machine/presence"
 	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -36,11 +36,11 @@ func Machines() []Machine {
 		},
 		{
 			Name: "presence", Promise: "Nobody is alive but by a report of the lead session that is open now, and nobody is ever deleted.",
-			Rows: presence.Table.Rows(), Mermaid: presence.Table.Mermaid(), Matrix: presence.Table.Matrix(),
+			Rows: crew.Table.Rows(), Mermaid: crew.Table.Mermaid(), Matrix: crew.Table.Matrix(),
 		},
 		{
 			Name: "lead", Promise: "A summon or a wake ends with a report, with silence, or with the lead.",
-			Rows: presence.LeadTable.Rows(), Mermaid: presence.LeadTable.Mermaid(), Matrix: presence.LeadTable.Matrix(),
+			Rows: crew.LeadTable.Rows(), Mermaid: crew.LeadTable.Mermaid(), Matrix: crew.LeadTable.Matrix(),
 		},
 		{
 			Name: "workflow", Promise: "No step begins before what it needs is done, and what is done is not done again unless a gate or a person sends the run back.",
@@ -56,11 +56,11 @@ func Machines() []Machine {
 		},
 		{
 			Name: "turn", Promise: "At most one agent of a channel is ACTIVE or WAITING.",
-			Rows: turn.Table.Rows(), Mermaid: turn.Table.Mermaid(), Matrix: turn.Table.Matrix(),
+			Rows: channel.Table.Rows(), Mermaid: channel.Table.Mermaid(), Matrix: channel.Table.Matrix(),
 		},
 		{
 			Name: "message", Promise: "What a person says in a channel is handed to an agent, and answered or said to have lapsed.",
-			Rows: turn.MessageTable.Rows(), Mermaid: turn.MessageTable.Mermaid(), Matrix: turn.MessageTable.Matrix(),
+			Rows: channel.MessageTable.Rows(), Mermaid: channel.MessageTable.Mermaid(), Matrix: channel.MessageTable.Matrix(),
 		},
 		{
 			Name: "question", Promise: "Every question ends with an answer that was told, or says who did not want it any more.",

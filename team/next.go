@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/presence"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -66,7 +66,7 @@ func (x *Touched) turn(set *TurnSet) {
 		x.agent(string(set.Body.Seats[i].Agent))
 	}
 	if h := set.Body.Head; h != nil {
-		for _, name := range []turn.AgentID{h.Holder, h.Aside.Agent} {
+		for _, name := range []channel.AgentID{h.Holder, h.Aside.Agent} {
 			if name != "" {
 				x.agent(string(name))
 			}
@@ -154,7 +154,7 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 		}
 	}
 	if x.held && t.parkedByHold() {
-		return Event{At: at, Actor: actor, What: turn.Released{}}, true
+		return Event{At: at, Actor: actor, What: channel.Released{}}, true
 	}
 	for _, name := range sorted(x.agents) {
 		a := t.Agents[name]
@@ -166,7 +166,7 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 		}
 		switch what := t.nextOfLead(a, at).(type) {
 		case nil:
-		case presence.LeadEnded:
+		case crew.LeadEnded:
 			return Event{At: at, Actor: actor, What: what}, true
 		default:
 			return Event{At: at, Actor: actor, Agent: name, What: what}, true
@@ -199,7 +199,7 @@ func (t *Team) parkedByHold() bool {
 		return false
 	}
 	for _, c := range t.Floor.Channels {
-		if c.Head.Parked == turn.Held {
+		if c.Head.Parked == channel.Held {
 			return true
 		}
 	}

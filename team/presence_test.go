@@ -10,24 +10,24 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/presence"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 // led is a team of ada and bob, whom ada leads; both are in the channel reviews.
-func led(t *testing.T, limits Limits, of func(*Configured)) *crew {
+func led(t *testing.T, limits Limits, of func(*Configured)) *crewWorld {
 	c := newCrew(t, limits, two())
 	c.must("", ledBy("ada", limits, of))
-	for _, name := range []turn.AgentID{"ada", "bob"} {
-		c.must("", turn.AgentConnected{Agent: name})
+	for _, name := range []channel.AgentID{"ada", "bob"} {
+		c.must("", channel.AgentConnected{Agent: name})
 	}
 	return c
 }
 
 func ledBy(lead string, limits Limits, of func(*Configured)) Configured {
 	conf := circleOf("ada", "bob")
-	conf.Limits, conf.Lead = limits, presence.LeadConfigured{Agent: lead, Size: 2}
+	conf.Limits, conf.Lead = limits, crew.LeadConfigured{Agent: lead, Size: 2}
 	if of != nil {
 		of(&conf)
 	}
@@ -35,9 +35,9 @@ func ledBy(lead string, limits Limits, of func(*Configured)) Configured {
 }
 
 // summoned is one whose two agents are awake, in a lead session that has nothing to answer.
-func summoned(t *testing.T) *crew {
+func summoned(t *testing.T) *crewWorld {
 	c := led(t, Limits{}, nil)
-	c.must("", presence.SummonAsked{})
+	c.must("", crew.SummonAsked{})
 	c.starts("ada")
 	c.registers("Lyra", 0)
 	c.registers("Kael", 1)
@@ -46,24 +46,24 @@ func summoned(t *testing.T) *crew {
 	return c
 }
 
-func (c *crew) registers(name string, seat int) []Change {
+func (c *crewWorld) registers(name string, seat int) []Change {
 	c.t.Helper()
-	return c.must("", presence.Registered{Session: c.Crew.Lead.Session, Identity: presence.Identity{Name: name, Seat: seat, Soul: "I am " + name}})
+	return c.must("", crew.Registered{Session: c.Crew.Lead.Session, Identity: crew.Identity{Name: name, Seat: seat, Soul: "I am " + name}})
 }
 
 // reports is the lead's list of who is alive, by seat.
-func (c *crew) reports(seats ...int) []Change {
+func (c *crewWorld) reports(seats ...int) []Change {
 	c.t.Helper()
-	in := presence.Reported{Session: c.Crew.Lead.Session}
+	in := crew.Reported{Session: c.Crew.Lead.Session}
 	for _, doc := range c.Crew.InOrder() {
 		if doc.Visible() && slices.Contains(seats, doc.Seat) {
-			in.Agents = append(in.Agents, presence.Listed{Name: doc.Name, Status: "alive", Seat: doc.Seat})
+			in.Agents = append(in.Agents, crew.Listed{Name: doc.Name, Status: "alive", Seat: doc.Seat})
 		}
 	}
 	return c.must("", in)
 }
 
-func (c *crew) present(want string) {
+func (c *crewWorld) present(want string) {
 	c.t.Helper()
 	var is []string
 	for _, doc := range c.Crew.InOrder() {
@@ -76,7 +76,7 @@ func (c *crew) present(want string) {
 	}
 }
 
-func refusedBy(t *testing.T, c *crew, agent string, what any, row, words string) {
+func refusedBy(t *testing.T, c *crewWorld, agent string, what any, row, words string) {
 	t.Helper()
 	_, err := c.try(agent, what)
 	var refusal *machine.Refusal
@@ -88,7 +88,7 @@ func refusedBy(t *testing.T, c *crew, agent string, what any, row, words string)
 // P1, P2, P4: a summon opens a session of the lead's for it, which stays.
 func TestSummonOpensTheLeadsSession(t *testing.T) {
 	c := led(t, Limits{}, nil)
-	c.must("", presence.SummonAsked{})
+	c.must("", crew.SummonAsked{})
 	s := c.Agents["ada"].Session
 	if !s.Leads() || !s.Talks() || s.Kind != control.Lead || s.Talk.Key != "tell_summon//ada/1" || s.Talk.Told || !uuidOf.MatchString(s.UUID) {
 		t.Fatalf("ada's session is %+v, %+v", s, s.Talk)
@@ -126,7 +126,7 @@ func TestLeadWaitsInLine(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.wants("ada", "run_once")
 	c.starts("ada")
-	c.must("", presence.SummonAsked{})
+	c.must("", crew.SummonAsked{})
 	if line := c.Agents["ada"].Line; len(line) != 1 || line[0].For != ForLead || line[0].Kind != control.Lead {
 		t.Fatalf("in line are %+v", line)
 	}
@@ -164,17 +164,17 @@ func TestLeadSessionServesChannels(t *testing.T) {
 	id := c.session("ada")
 	c.human("is it good?", "")
 	todo := c.TalkTodo("ada", c.at)
-	if len(todo) != 1 || todo[0].Do != turn.TellTurn || OfLead(todo[0].Token) {
+	if len(todo) != 1 || todo[0].Do != channel.TellTurn || OfLead(todo[0].Token) {
 		t.Fatalf("ada is to be told %+v", todo)
 	}
 	c.reports(0)
-	c.must("", presence.WakeAsked{})
+	c.must("", crew.WakeAsked{})
 	todo = c.TalkTodo("ada", c.at)
-	if len(todo) != 2 || todo[0].Key != "tell_wake//ada/2" || !OfLead(todo[0].Token) || todo[1].Do != turn.TellTurn {
+	if len(todo) != 2 || todo[0].Key != "tell_wake//ada/2" || !OfLead(todo[0].Token) || todo[1].Do != channel.TellTurn {
 		t.Fatalf("ada is to be told %+v", todo)
 	}
 	ask, ok := c.AskOf(todo[0])
-	if !ok || ask.Do != presence.TellWake || !slices.Equal(ask.Docs, []presence.DocID{"agent-2"}) {
+	if !ok || ask.Do != crew.TellWake || !slices.Equal(ask.Docs, []crew.DocID{"agent-2"}) {
 		t.Errorf("that is to say %+v, %v", ask, ok)
 	}
 	if _, ok := c.AskOf(todo[1]); ok {
@@ -202,15 +202,15 @@ func TestLeadSessionServesChannels(t *testing.T) {
 	if todo := c.TalkTodo("bob", c.at); len(todo) != 1 || OfLead(todo[0].Token) {
 		t.Errorf("bob, who does not lead, is to be told %+v", todo)
 	}
-	c.must("", presence.Reported{Session: id})
-	c.must("", presence.WakeAsked{})
-	c.human("stop", turn.Interrupt)
+	c.must("", crew.Reported{Session: id})
+	c.must("", crew.WakeAsked{})
+	c.human("stop", channel.Interrupt)
 	if todo := c.TalkTodo("ada", c.at); len(todo) == 0 || !OfLead(todo[0].Token) {
 		t.Errorf("people come before the team: %+v", todo)
 	}
 	c.ends("ada", control.Failed)
 	c.present("Lyra unknown, Kael unknown")
-	if n := c.Crew.Notices[len(c.Crew.Notices)-1]; n.Kind != presence.NoticeLead {
+	if n := c.Crew.Notices[len(c.Crew.Notices)-1]; n.Kind != crew.NoticeLead {
 		t.Errorf("it ended in the middle of a wake, and people see %+v", n)
 	}
 }
@@ -221,15 +221,15 @@ func TestSessionForChannelsDoesNotLead(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.human("is it good?", "")
 	c.starts("ada")
-	c.must("", presence.SummonAsked{})
+	c.must("", crew.SummonAsked{})
 	if s := c.Agents["ada"].Session; s.Leads() || len(c.TalkTodo("ada", c.at)) != 0 {
 		t.Fatalf("ada is to be told %+v in %+v", c.TalkTodo("ada", c.at), s)
 	}
 	if why := c.LeadWaits(c.at); !strings.Contains(why, "channels (ada-1)") {
 		t.Errorf("the lead waits: %q", why)
 	}
-	c.must("", presence.Reported{Session: "ada-1"})
-	if n := c.Crew.Notices[0]; n.Kind != presence.NoticeIgnored {
+	c.must("", crew.Reported{Session: "ada-1"})
+	if n := c.Crew.Notices[0]; n.Kind != crew.NoticeIgnored {
 		t.Errorf("the word of a session for channels counts: %+v", n)
 	}
 	c.said("ada", "it is", true)
@@ -238,7 +238,7 @@ func TestSessionForChannelsDoesNotLead(t *testing.T) {
 		t.Fatalf("it has answered, the lead waits, and it stays: %+v", s)
 	}
 	c.ends("ada", control.OK)
-	if s := c.Agents["ada"].Session; !s.Leads() || s.Talk.Do != turn.Errand(presence.TellSummon) {
+	if s := c.Agents["ada"].Session; !s.Leads() || s.Talk.Do != channel.Errand(crew.TellSummon) {
 		t.Errorf("then ada has %+v", s)
 	}
 }
@@ -254,14 +254,14 @@ func TestSleep(t *testing.T) {
 	if changes := c.must("", SleepAsked{}); len(changes) != 0 {
 		t.Errorf("asked twice, it says %+v", changes)
 	}
-	refusedBy(t, c, "", presence.WakeAsked{}, "P8", "try again when that is over") // it would be lost with the session
+	refusedBy(t, c, "", crew.WakeAsked{}, "P8", "try again when that is over") // it would be lost with the session
 	c.ends("ada", control.OK)
 	c.present("Lyra sleeping, Kael sleeping")
 	if c.Agents["ada"].Session != nil {
 		t.Errorf("it sleeps, and has %+v", c.Agents["ada"].Session)
 	}
 
-	c.must("", presence.WakeAsked{}) // opened, and not started yet
+	c.must("", crew.WakeAsked{}) // opened, and not started yet
 	c.must("", SleepAsked{})
 	if l := c.Crew.Lead; l.InProgress() || len(l.Asks) != 0 {
 		t.Errorf("it is to sleep, and to be told %+v", l.Asks)
@@ -273,7 +273,7 @@ func TestSleep(t *testing.T) {
 
 	c.wants("ada", "run_once") // in line
 	c.starts("ada")
-	c.must("", presence.WakeAsked{})
+	c.must("", crew.WakeAsked{})
 	c.must("", SleepAsked{})
 	if a := c.Agents["ada"]; len(a.Line) != 0 || a.Session.Ending != "" || c.Crew.Lead.InProgress() {
 		t.Errorf("it is to sleep, in line are %+v, and the seat has %+v", a.Line, a.Session)
@@ -290,7 +290,7 @@ func TestLeadOutlivesTheDaemon(t *testing.T) {
 	c.must("", ledBy("ada", Limits{}, nil))
 	c.must("ada", SessionAdopted{Session: s.ID, PID: 1, Input: s.Talk.Input})
 	todo := c.TalkTodo("ada", c.at)
-	if len(todo) != 1 || todo[0].Do != turn.Errand(presence.TellStatus) {
+	if len(todo) != 1 || todo[0].Do != channel.Errand(crew.TellStatus) {
 		t.Fatalf("ada is to be told %+v", todo)
 	}
 	c.hears("ada")
@@ -311,24 +311,24 @@ func TestLeadOutlivesTheDaemon(t *testing.T) {
 func TestWhoCannotLead(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.must("", HoldAsked{})
-	refusedBy(t, c, "", presence.SummonAsked{}, "X8", "held")
-	refusedBy(t, c, "", presence.WakeAsked{}, "X8", "held")
+	refusedBy(t, c, "", crew.SummonAsked{}, "X8", "held")
+	refusedBy(t, c, "", crew.WakeAsked{}, "X8", "held")
 	c.must("", ReleaseAsked{})
-	c.must("", turn.DisableAsked{Agent: "ada"})
-	refusedBy(t, c, "", presence.SummonAsked{}, "P1", "enable it first")
-	c.must("", turn.EnableAsked{Agent: "ada"})
-	refusedBy(t, c, "", presence.WakeAsked{}, "P8", "nobody was ever summoned")
-	refusedBy(t, newCrew(t, Limits{}, two()), "", presence.SummonAsked{}, "P1", "nobody leads the team")
+	c.must("", channel.DisableAsked{Agent: "ada"})
+	refusedBy(t, c, "", crew.SummonAsked{}, "P1", "enable it first")
+	c.must("", channel.EnableAsked{Agent: "ada"})
+	refusedBy(t, c, "", crew.WakeAsked{}, "P8", "nobody was ever summoned")
+	refusedBy(t, newCrew(t, Limits{}, two()), "", crew.SummonAsked{}, "P1", "nobody leads the team")
 
 	foreign := led(t, Limits{}, func(conf *Configured) {
 		settings := quiet
 		settings.Policy.Foreign = true
 		conf.Agents["ada"] = settings
 	})
-	refusedBy(t, foreign, "", presence.SummonAsked{}, "P1", "its own loop")
+	refusedBy(t, foreign, "", crew.SummonAsked{}, "P1", "its own loop")
 	ghost := led(t, Limits{}, nil)
 	ghost.must("", ledBy("ghost", Limits{}, nil))
-	refusedBy(t, ghost, "", presence.SummonAsked{}, "P1", "no agent of fairlead.yaml")
+	refusedBy(t, ghost, "", crew.SummonAsked{}, "P1", "no agent of fairlead.yaml")
 
 	c = summoned(t)
 	c.must("", ledBy("ada", Limits{CostPerDayUSD: 1}, nil))
@@ -339,7 +339,7 @@ func TestWhoCannotLead(t *testing.T) {
 	}
 	c.ends("ada", control.OK)
 	c.present("Lyra sleeping, Kael sleeping")
-	refusedBy(t, c, "", presence.WakeAsked{}, "X9", "limit reached")
+	refusedBy(t, c, "", crew.WakeAsked{}, "X9", "limit reached")
 }
 
 // A hold lets what is under way finish, and keeps the lead's place in the line.
@@ -347,7 +347,7 @@ func TestHoldKeepsTheLeadsPlace(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.wants("ada", "run_once")
 	c.starts("ada")
-	c.must("", presence.SummonAsked{})
+	c.must("", crew.SummonAsked{})
 	c.must("", HoldAsked{})
 	c.ends("ada", control.OK)
 	if a := c.Agents["ada"]; a.Session != nil || len(a.Line) != 1 {
@@ -376,12 +376,12 @@ func TestHoldKeepsTheLeadsPlace(t *testing.T) {
 // A lead that cannot be started is said, and nobody tries for ever.
 func TestLeadCannotStart(t *testing.T) {
 	c := led(t, Limits{}, nil)
-	c.must("", presence.SummonAsked{})
+	c.must("", crew.SummonAsked{})
 	c.must("ada", SessionEnded{Session: c.session("ada"), Outcome: control.CannotStart, Why: "no such program"})
 	if l := c.Crew.Lead; l.InProgress() || len(l.Asks) != 0 || c.Agents["ada"].Session != nil {
 		t.Errorf("it cannot be started, and is to be told %+v", l)
 	}
-	if n := c.Crew.Notices[0]; n.Kind != presence.NoticeLead || !strings.Contains(n.Text, "ada did not begin") || !strings.Contains(n.Text, "no such program") {
+	if n := c.Crew.Notices[0]; n.Kind != crew.NoticeLead || !strings.Contains(n.Text, "ada did not begin") || !strings.Contains(n.Text, "no such program") {
 		t.Errorf("people see %+v", n)
 	}
 }
@@ -397,9 +397,9 @@ func TestAnotherLeads(t *testing.T) {
 		t.Errorf("bob leads, and ada's session is %+v", s)
 	}
 	c.present("Lyra unknown, Kael unknown")
-	c.must("", presence.Reported{Session: id, Agents: []presence.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
+	c.must("", crew.Reported{Session: id, Agents: []crew.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
 	c.present("Lyra unknown, Kael unknown")
-	c.must("", presence.WakeAsked{})
+	c.must("", crew.WakeAsked{})
 	if s := c.Agents["bob"].Session; !s.Leads() {
 		t.Errorf("bob's session is %+v", s)
 	}
@@ -417,14 +417,14 @@ func TestLeadSessionsAreCalledLikeNoOther(t *testing.T) {
 		for range 2 {
 			c := led(t, Limits{}, nil)
 			c.must("", DaemonStarted{BootID: boot})
-			c.must("", presence.SummonAsked{})
+			c.must("", crew.SummonAsked{})
 			c.starts("ada")
 			names[c.Crew.Lead.UUID] = true
 			c.ends("ada", control.OK)
-			c.must("", presence.Registered{Session: "late"})
+			c.must("", crew.Registered{Session: "late"})
 			c.at = c.at.Add(10 * time.Minute)
-			c.must("", presence.TimerFired{})
-			c.must("", presence.SummonAsked{})
+			c.must("", crew.TimerFired{})
+			c.must("", crew.SummonAsked{})
 			c.starts("ada")
 			names[c.Crew.Lead.UUID] = true
 			c.replays()
@@ -436,7 +436,7 @@ func TestLeadSessionsAreCalledLikeNoOther(t *testing.T) {
 }
 
 // replays: what the journal tells of the crew is what is.
-func (c *crew) replays() {
+func (c *crewWorld) replays() {
 	c.t.Helper()
 	again := New(identity)
 	for _, ch := range c.journal {
@@ -460,12 +460,12 @@ func (c *crew) replays() {
 // Files may be called whatever they are: also like what else is kept beside documents.
 func TestDocumentsCalledLikeOthers(t *testing.T) {
 	c := led(t, Limits{}, nil)
-	for i, id := range []presence.DocID{"agent-1", "lead", "words", "a.b"} {
-		c.must("", presence.Imported{ID: id, Document: presence.Document{Status: presence.Sleeping, Identity: presence.Identity{Name: string(id), Seat: i}}})
+	for i, id := range []crew.DocID{"agent-1", "lead", "words", "a.b"} {
+		c.must("", crew.Imported{ID: id, Document: crew.Document{Status: crew.Sleeping, Identity: crew.Identity{Name: string(id), Seat: i}}})
 	}
 	c.present("agent-1 sleeping, lead sleeping, words sleeping, a.b sleeping")
 	c.replays()
-	c.must("", presence.WakeAsked{})
+	c.must("", crew.WakeAsked{})
 	c.starts("ada")
 	c.reports(0, 1, 2, 3)
 	c.present("agent-1 alive, lead alive, words alive, a.b alive")
@@ -476,7 +476,7 @@ func TestDocumentsCalledLikeOthers(t *testing.T) {
 func TestMemberOf(t *testing.T) {
 	c := summoned(t)
 	c.registers("Lyra", 2)
-	for name, want := range map[string]presence.DocID{"Kael": "agent-2", "agent-3": "agent-3"} {
+	for name, want := range map[string]crew.DocID{"Kael": "agent-2", "agent-3": "agent-3"} {
 		if doc, err := c.MemberOf(name); err != nil || doc.ID != want {
 			t.Errorf("%s is %+v, %v", name, doc, err)
 		}

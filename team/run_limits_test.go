@@ -13,7 +13,7 @@ import (
 )
 
 // uses has the session of a step report what it cost.
-func (c *crew) uses(run, step string, usd float64) {
+func (c *crewWorld) uses(run, step string, usd float64) {
 	c.t.Helper()
 	s := c.sit(run, step)
 	c.tells(run, step, SessionReported{Session: s.ID, Offset: s.Offset + 1, Usage: Usage{CostUSD: usd}})

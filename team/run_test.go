@@ -39,13 +39,13 @@ func plan(lines ...string) workflow.Plan {
 
 var often = workflow.Options{MaxAttempts: 2, MaxIterations: 2, SideBySide: 4, PauseForHumans: true}
 
-func (c *crew) runs(id string, settings RunSettings, lines ...string) []Change {
+func (c *crewWorld) runs(id string, settings RunSettings, lines ...string) []Change {
 	c.t.Helper()
 	asked := workflow.RunAsked{ID: workflow.RunID(id), Plan: plan(lines...), Options: often, RepoDir: "/w", ReportsDir: "/r", ManualInputsDir: "/m", By: "ann"}
 	return c.ofRun(id, RunBegun{Asked: asked, Settings: settings})
 }
 
-func (c *crew) ofRun(id string, what any) []Change {
+func (c *crewWorld) ofRun(id string, what any) []Change {
 	c.t.Helper()
 	changes, err := c.event(Event{Run: id, What: what})
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *crew) ofRun(id string, what any) []Change {
 }
 
 // sit gives the session of a step, which must have one.
-func (c *crew) sit(run, step string) Session {
+func (c *crewWorld) sit(run, step string) Session {
 	c.t.Helper()
 	_, s, ok := c.SessionOf(run, step)
 	if !ok {
@@ -65,7 +65,7 @@ func (c *crew) sit(run, step string) Session {
 }
 
 // tells says what happened to a step's session, on the way that it has.
-func (c *crew) tells(run, step string, what any) []Change {
+func (c *crewWorld) tells(run, step string, what any) []Change {
 	c.t.Helper()
 	agent, _, _ := c.SessionOf(run, step)
 	ev := Event{Agent: agent, What: what}
@@ -79,13 +79,13 @@ func (c *crew) tells(run, step string, what any) []Change {
 	return changes
 }
 
-func (c *crew) stepStarts(run, step string) {
+func (c *crewWorld) stepStarts(run, step string) {
 	c.t.Helper()
 	c.tells(run, step, SessionStarted{Session: c.sit(run, step).ID, PID: 1})
 }
 
 // does lets a step's session run and end with this report; nil: without one.
-func (c *crew) does(run, step string, report *workflow.Report, how control.Outcome) []Change {
+func (c *crewWorld) does(run, step string, report *workflow.Report, how control.Outcome) []Change {
 	c.t.Helper()
 	end := SessionEnded{Session: c.sit(run, step).ID, Outcome: how, Why: "so"}
 	if report != nil {
@@ -94,7 +94,7 @@ func (c *crew) does(run, step string, report *workflow.Report, how control.Outco
 	return c.tells(run, step, end)
 }
 
-func (c *crew) steps(run, want string) {
+func (c *crewWorld) steps(run, want string) {
 	c.t.Helper()
 	r := c.Runs[run]
 	var words []string

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -82,7 +82,7 @@ func (t *Team) line(a *Agent) []Claim {
 
 func (t *Team) open(a *Agent) bool {
 	if a.step == "" {
-		is := t.Floor.Agents[turn.AgentID(a.Name)]
+		is := t.Floor.Agents[channel.AgentID(a.Name)]
 		return a.Session == nil && !a.Waits() && (is == nil || !is.Disabled) // J2: a disabled one does nothing for anybody; control asks nobody where nobody waits
 	}
 	return a.Session == nil && (t.Bench.Places == 0 || len(t.Bench.Sessions) < t.Bench.Places)

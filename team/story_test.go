@@ -52,7 +52,7 @@ func tellStory(t *testing.T, text string) string {
 }
 
 // lineOf is the event that a line of a story tells of.
-func (c *crew) lineOf(t *testing.T, line string) Event {
+func (c *crewWorld) lineOf(t *testing.T, line string) Event {
 	words := strings.Fields(line)
 	word := func(i int) string {
 		if i < len(words) {
@@ -97,7 +97,7 @@ func (c *crew) lineOf(t *testing.T, line string) Event {
 	return Event{}
 }
 
-func (c *crew) sessionLine(t *testing.T, words []string) Event {
+func (c *crewWorld) sessionLine(t *testing.T, words []string) Event {
 	ev, s := Event{Agent: words[1]}, (*Session)(nil)
 	if step, run, onBench := strings.Cut(words[1], "@"); onBench {
 		ev, s = Event{Run: run}, c.Bench.Sessions[run+"/"+step]

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 // ForChannels is whom a session is for in which an agent takes part in its channels.
@@ -24,21 +24,21 @@ const talkRest = 5 * time.Minute
 // Talk is what a session for channels was told last. One thing at a time: what it says until its
 // answer is over, it says to that.
 type Talk struct {
-	Key   string      `json:"key"` // of the errand
-	Do    turn.Errand `json:"do"`
-	Token turn.Token  `json:"token"`
-	N     uint64      `json:"n,omitempty"`
-	Re    uint64      `json:"re,omitempty"`    // the message that it answers without a turn
-	Input int64       `json:"input,omitempty"` // bytes of input up to and with it
-	Told  bool        `json:"told,omitempty"`  // false: the session is being started with it
-	Begun time.Time   `json:"begun,omitzero"`
-	Over  time.Time   `json:"over,omitzero"` // its answer is over since
+	Key   string         `json:"key"` // of the errand
+	Do    channel.Errand `json:"do"`
+	Token channel.Token  `json:"token"`
+	N     uint64         `json:"n,omitempty"`
+	Re    uint64         `json:"re,omitempty"`    // the message that it answers without a turn
+	Input int64          `json:"input,omitempty"` // bytes of input up to and with it
+	Told  bool           `json:"told,omitempty"`  // false: the session is being started with it
+	Begun time.Time      `json:"begun,omitzero"`
+	Over  time.Time      `json:"over,omitzero"` // its answer is over since
 }
 
 // TalkOf is an errand as a session keeps it.
-func TalkOf(todo turn.Todo) Talk {
+func TalkOf(todo channel.Todo) Talk {
 	talk := Talk{Key: todo.Key, Do: todo.Do, Token: todo.Token, N: todo.N}
-	if todo.Do == turn.TellAside || todo.Do == turn.TellMessage && todo.Token.Turn == 0 {
+	if todo.Do == channel.TellAside || todo.Do == channel.TellMessage && todo.Token.Turn == 0 {
 		talk.Re = todo.N
 	}
 	return talk
@@ -46,17 +46,17 @@ func TalkOf(todo turn.Todo) Talk {
 
 // ErrandOf gives an errand back by its key, for one that is in a session's input and is not
 // asked for any more: what is said to it comes too late, and is known to.
-func ErrandOf(key string) (turn.Todo, bool) {
+func ErrandOf(key string) (channel.Todo, bool) {
 	part := strings.Split(key, "/")
 	if len(part) != 4 {
-		return turn.Todo{}, false
+		return channel.Todo{}, false
 	}
 	n, err := strconv.ParseUint(part[3], 10, 64)
 	if err != nil {
-		return turn.Todo{}, false
+		return channel.Todo{}, false
 	}
-	todo := turn.Todo{Key: key, Do: turn.Errand(part[0]), N: n, Token: turn.Token{Channel: turn.ChannelID(part[1]), Agent: turn.AgentID(part[2])}}
-	if todo.Do == turn.TellTurn {
+	todo := channel.Todo{Key: key, Do: channel.Errand(part[0]), N: n, Token: channel.Token{Channel: channel.ChannelID(part[1]), Agent: channel.AgentID(part[2])}}
+	if todo.Do == channel.TellTurn {
 		todo.Token.Turn = n
 	}
 	return todo, true
@@ -73,7 +73,7 @@ func (s *Session) Answers() bool { return s.Talks() && s.Talk != nil && s.Talk.O
 // leads. By name.
 func (t *Team) Circle(agent string) []string {
 	var ids []string
-	if a := t.Floor.Agents[turn.AgentID(agent)]; a != nil {
+	if a := t.Floor.Agents[channel.AgentID(agent)]; a != nil {
 		for _, id := range a.Channels {
 			ids = append(ids, string(id))
 		}
@@ -107,12 +107,12 @@ func (t *Team) outside() map[string][]string {
 }
 
 // applyTurn makes a change of the floor true.
-func (t *Team) applyTurn(ch turn.Change) {
+func (t *Team) applyTurn(ch channel.Change) {
 	asked := func() bool { // before the change, and after it
 		c := t.Floor.Channels[ch.Channel]
 		return c != nil && c.Head.Aside.Agent != ""
 	}
-	moved := asked() || len(ch.Body.Left) > 0 || slices.ContainsFunc(ch.Body.Seats, func(s turn.Seat) bool { return s.Gone })
+	moved := asked() || len(ch.Body.Left) > 0 || slices.ContainsFunc(ch.Body.Seats, func(s channel.Seat) bool { return s.Gone })
 	before := t.concerns(ch.Channel)
 	if t.Floor.Apply(ch); moved || asked() {
 		t.guests = nil
@@ -136,9 +136,9 @@ func (t *Team) applyTurn(ch turn.Change) {
 // asking lists the channels that can have something for an agent to do now, by name. Of a thousand that
 // it is in these are the few in which it has the turn, or answers a person: whatever is looked for over
 // all its channels is looked for in them.
-func (t *Team) asking(agent turn.AgentID) []turn.ChannelID {
+func (t *Team) asking(agent channel.AgentID) []channel.ChannelID {
 	if t.asks == nil {
-		t.asks = map[turn.AgentID][]turn.ChannelID{}
+		t.asks = map[channel.AgentID][]channel.ChannelID{}
 		for id := range t.Floor.Channels {
 			for _, name := range t.concerns(id) {
 				t.asksOf(name, id)
@@ -148,76 +148,76 @@ func (t *Team) asking(agent turn.AgentID) []turn.ChannelID {
 	return t.asks[agent]
 }
 
-func (t *Team) concerns(id turn.ChannelID) []turn.AgentID {
+func (t *Team) concerns(id channel.ChannelID) []channel.AgentID {
 	if c := t.Floor.Channels[id]; c != nil {
 		return c.Concerns(nil)
 	}
 	return nil
 }
 
-func (t *Team) asksOf(name turn.AgentID, id turn.ChannelID) {
+func (t *Team) asksOf(name channel.AgentID, id channel.ChannelID) {
 	if at, found := slices.BinarySearch(t.asks[name], id); !found {
 		t.asks[name] = slices.Insert(t.asks[name], at, id)
 	}
 }
 
-func (t *Team) asksNothing(name turn.AgentID, id turn.ChannelID) {
+func (t *Team) asksNothing(name channel.AgentID, id channel.ChannelID) {
 	if at, found := slices.BinarySearch(t.asks[name], id); found {
 		t.asks[name] = slices.Delete(t.asks[name], at, at+1)
 	}
 }
 
 // ChannelTodo is what is to be done in a channel now, for whoever is in it.
-func (t *Team) ChannelTodo(id string, at time.Time) []turn.Todo {
-	return t.Floor.Todo(turn.ChannelID(id), t.turnNow(at))
+func (t *Team) ChannelTodo(id string, at time.Time) []channel.Todo {
+	return t.Floor.Todo(channel.ChannelID(id), t.turnNow(at))
 }
 
-func (t *Team) turnNow(at time.Time) turn.Now {
-	return turn.Now{At: at, Held: t.Hold.On || t.Stopping}
+func (t *Team) turnNow(at time.Time) channel.Now {
+	return channel.Now{At: at, Held: t.Hold.On || t.Stopping}
 }
 
 // TalkTodo is what is to be told to one agent now, over all its channels: what stops it first,
 // then what the lead is to do for the team, in its own session, then what people want of it, then its turns, the one that it was given first before the others.
-func (t *Team) TalkTodo(agent string, at time.Time) []turn.Todo {
-	var todo []turn.Todo
+func (t *Team) TalkTodo(agent string, at time.Time) []channel.Todo {
+	var todo []channel.Todo
 	if a := t.Agents[agent]; a != nil && a.Session.Leads() {
 		todo = t.leadTodo(agent)
 	}
-	for _, id := range t.asking(turn.AgentID(agent)) {
-		todo = append(todo, t.Floor.TodoOf(id, turn.AgentID(agent), t.turnNow(at))...)
+	for _, id := range t.asking(channel.AgentID(agent)) {
+		todo = append(todo, t.Floor.TodoOf(id, channel.AgentID(agent), t.turnNow(at))...)
 	}
-	slices.SortStableFunc(todo, func(a, b turn.Todo) int {
+	slices.SortStableFunc(todo, func(a, b channel.Todo) int {
 		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), t.givenAt(a).Compare(t.givenAt(b)))
 	})
 	return todo
 }
 
-func urgency(todo turn.Todo) int {
+func urgency(todo channel.Todo) int {
 	switch todo.Do {
-	case turn.StopWork:
+	case channel.StopWork:
 		return 0
-	case turn.TellTurn:
+	case channel.TellTurn:
 		return 2
 	default:
 		return 1
 	}
 }
 
-func (t *Team) givenAt(todo turn.Todo) time.Time {
-	if todo.Do != turn.TellTurn {
+func (t *Team) givenAt(todo channel.Todo) time.Time {
+	if todo.Do != channel.TellTurn {
 		return time.Time{}
 	}
 	return t.Floor.Channels[todo.Token.Channel].Head.Lease.Since
 }
 
 // toTell is the first errand that tells an agent something.
-func (t *Team) toTell(agent string, at time.Time) (turn.Todo, bool) {
+func (t *Team) toTell(agent string, at time.Time) (channel.Todo, bool) {
 	for _, todo := range t.TalkTodo(agent, at) {
-		if todo.Do != turn.StopWork {
+		if todo.Do != channel.StopWork {
 			return todo, true
 		}
 	}
-	return turn.Todo{}, false
+	return channel.Todo{}, false
 }
 
 // Events that come from Next alone.
@@ -228,15 +228,15 @@ type (
 
 // nextOfTalk gives what follows for an agent's part in channels.
 func (t *Team) nextOfTalk(a *Agent, at time.Time) any {
-	is := t.Floor.Agents[turn.AgentID(a.Name)]
+	is := t.Floor.Agents[channel.AgentID(a.Name)]
 	if is == nil {
 		return nil
 	}
 	switch limit := t.talkLimit(a, at); {
 	case limit != "" && is.Limit == "":
-		return turn.LimitHit{Agent: turn.AgentID(a.Name), Limit: limit}
+		return channel.LimitHit{Agent: channel.AgentID(a.Name), Limit: limit}
 	case limit == "" && is.Limit != "":
-		return turn.LimitLifted{Agent: turn.AgentID(a.Name)}
+		return channel.LimitLifted{Agent: channel.AgentID(a.Name)}
 	}
 	foreign := a.Settings.Policy.Foreign // it comes for what it is to be told
 	if foreign && !a.Session.Talks() {
@@ -285,7 +285,7 @@ func (t *Team) stillToTell(a *Agent, at time.Time) (ok bool, why string) {
 // goes says whether a session that has nothing to answer is to go.
 // A hold is no reason: what it said before is worth keeping for what it is told after.
 func (t *Team) goes(a *Agent, some bool, at time.Time) bool {
-	is := t.Floor.Agents[turn.AgentID(a.Name)]
+	is := t.Floor.Agents[channel.AgentID(a.Name)]
 	if t.Stopping || a.Removed || a.Settings.Policy.Foreign || is.Limit != "" || !is.Online() {
 		return true
 	}
@@ -304,18 +304,18 @@ func (t *Team) talkDeadline(a *Agent) time.Time {
 
 // talkTimer does what is due of an agent's part in channels.
 func (d *draft) talkTimer(a *Agent) error {
-	at, is := d.ev.At, d.team.Floor.Agents[turn.AgentID(a.Name)]
+	at, is := d.ev.At, d.team.Floor.Agents[channel.AgentID(a.Name)]
 	if limit, over := d.team.sessionDeadline(a); a.Session.Talks() && !over.IsZero() && !at.Before(over) {
 		if err := d.endSession(a, limitWords+"session "+limit.String(), false); err != nil || is == nil {
 			return err
 		}
-		return d.turns(turn.LimitHit{Agent: turn.AgentID(a.Name), Limit: "session " + limit.String()}) // lifted by Next, since it is of one answer
+		return d.turns(channel.LimitHit{Agent: channel.AgentID(a.Name), Limit: "session " + limit.String()}) // lifted by Next, since it is of one answer
 	}
 	if rest := d.team.talkDeadline(a); !rest.IsZero() && !at.Before(rest) {
 		return d.endSession(a, talkOverWords, false)
 	}
 	if is != nil && is.Limit != "" && d.team.talkLimit(a, at) == "" {
-		return d.turns(turn.LimitLifted{Agent: turn.AgentID(a.Name)})
+		return d.turns(channel.LimitLifted{Agent: channel.AgentID(a.Name)})
 	}
 	return nil
 }
@@ -333,7 +333,7 @@ func (t *Team) dayDeadline(a *Agent, at time.Time) time.Time {
 	if !a.Settings.Limits.ofDay() && !t.Limits.ofDay() {
 		return time.Time{} // what stood before they were taken away Next lifts at the start
 	}
-	if is := t.Floor.Agents[turn.AgentID(a.Name)]; is == nil || is.Limit == "" || a.Waits() {
+	if is := t.Floor.Agents[channel.AgentID(a.Name)]; is == nil || is.Limit == "" || a.Waits() {
 		return time.Time{}
 	}
 	day, err := time.Parse(time.DateOnly, cmp.Or(a.Usage.Day, t.Usage.Day))
@@ -356,7 +356,7 @@ func (d *draft) talk(a *Agent) error {
 	return d.claim(a, Claim{For: ForChannels, Kind: control.Talk, At: d.ev.At})
 }
 
-func (d *draft) openTalk(a *Agent, todo turn.Todo) error {
+func (d *draft) openTalk(a *Agent, todo channel.Todo) error {
 	talk := TalkOf(todo)
 	return d.openSession(a, Session{Kind: control.Talk, For: ForChannels, Talk: &talk})
 }
@@ -431,21 +431,21 @@ func (d *draft) talkEnded(a *Agent, s *Session) error {
 		return nil
 	}
 	if s.Outcome == control.RateLimited { // X9; what it was told it is told again, when it may go on
-		return d.turns(turn.LimitHit{Agent: talk.Token.Agent, Limit: d.team.talkLimit(a, d.ev.At)})
+		return d.turns(channel.LimitHit{Agent: talk.Token.Agent, Limit: d.team.talkLimit(a, d.ev.At)})
 	}
 	if s.Outcome == control.OK || s.Outcome == control.Cancelled || d.stopping(a.Name) {
 		if !talk.Told {
 			return nil // nobody has told it anything: it is told in the next session
 		}
-		return d.turns(turn.Said{Token: talk.Token, Re: talk.Re, Ended: true})
+		return d.turns(channel.Said{Token: talk.Token, Re: talk.Re, Ended: true})
 	}
-	return d.turns(turn.AgentGone{Agent: talk.Token.Agent, How: turn.Crashed, Why: s.ID + ": " + s.Why})
+	return d.turns(channel.AgentGone{Agent: talk.Token.Agent, How: channel.Crashed, Why: s.ID + ": " + s.Why})
 }
 
 // stopping says whether an agent's work in a channel was to be stopped.
 func (d *draft) stopping(agent string) bool {
 	for _, id := range d.team.Circle(agent) {
-		if s := d.team.Floor.Channels[turn.ChannelID(id)].Seats[turn.AgentID(agent)]; s != nil && s.Stop != 0 {
+		if s := d.team.Floor.Channels[channel.ChannelID(id)].Seats[channel.AgentID(agent)]; s != nil && s.Stop != 0 {
 			return true
 		}
 	}

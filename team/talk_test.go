@@ -8,29 +8,29 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 // reviews is a team whose two agents talk in one channel.
-func reviews(t *testing.T, limits Limits) *crew {
+func reviews(t *testing.T, limits Limits) *crewWorld {
 	c := newCrew(t, limits, two())
 	c.must("", circleOf("ada", "bob"))
-	for _, name := range []turn.AgentID{"ada", "bob"} {
-		c.must("", turn.AgentConnected{Agent: name})
+	for _, name := range []channel.AgentID{"ada", "bob"} {
+		c.must("", channel.AgentConnected{Agent: name})
 	}
 	return c
 }
 
 func circleOf(agents ...string) Configured {
 	return Configured{
-		Agents: two(), Turns: map[string]turn.AgentSettings{"ada": {}, "bob": {}},
-		Channels: map[string]Channel{"reviews": {Settings: turn.DefaultSettings(), Agents: agents}},
+		Agents: two(), Turns: map[string]channel.AgentSettings{"ada": {}, "bob": {}},
+		Channels: map[string]Channel{"reviews": {Settings: channel.DefaultSettings(), Agents: agents}},
 	}
 }
 
 // speaks is somebody who says something in the channel, with its text.
-func (c *crew) speaks(in turn.Input, text string) []Change {
+func (c *crewWorld) speaks(in channel.Input, text string) []Change {
 	c.t.Helper()
 	changes, err := c.event(Event{What: in, Text: text})
 	if err != nil {
@@ -39,26 +39,26 @@ func (c *crew) speaks(in turn.Input, text string) []Change {
 	return changes
 }
 
-func (c *crew) human(text string, mode turn.Mode) []Change {
+func (c *crewWorld) human(text string, mode channel.Mode) []Change {
 	c.t.Helper()
-	return c.speaks(turn.HumanSpoke{Channel: "reviews", By: "julian", Mode: mode, Bytes: len(text)}, text)
+	return c.speaks(channel.HumanSpoke{Channel: "reviews", By: "julian", Mode: mode, Bytes: len(text)}, text)
 }
 
-func (c *crew) said(agent, text string, complete bool) []Change {
+func (c *crewWorld) said(agent, text string, complete bool) []Change {
 	c.t.Helper()
 	s := c.Agents[agent].Session
-	return c.speaks(turn.Said{Token: s.Talk.Token, Re: s.Talk.Re, Bytes: len(text), Complete: complete, Ended: complete}, text)
+	return c.speaks(channel.Said{Token: s.Talk.Token, Re: s.Talk.Re, Bytes: len(text), Complete: complete, Ended: complete}, text)
 }
 
 // over reports that a session has answered what it was told.
-func (c *crew) over(agent string) []Change {
+func (c *crewWorld) over(agent string) []Change {
 	c.t.Helper()
 	s := c.Agents[agent].Session
 	return c.must(agent, SessionReported{Session: s.ID, Offset: s.Offset + 10, Over: true})
 }
 
 // hears writes the agent's next errand into its session.
-func (c *crew) hears(agent string) []Change {
+func (c *crewWorld) hears(agent string) []Change {
 	c.t.Helper()
 	todo := c.TalkTodo(agent, c.at)
 	if len(todo) == 0 {
@@ -67,11 +67,11 @@ func (c *crew) hears(agent string) []Change {
 	return c.must(agent, TalkTold{Session: c.session(agent), Errand: todo[0], Input: c.Agents[agent].Session.Talk.Input + 100})
 }
 
-func (c *crew) stands(want string) {
+func (c *crewWorld) stands(want string) {
 	c.t.Helper()
 	var is []string
 	for _, name := range c.Names() {
-		is = append(is, name+" "+string(c.Floor.StateOf(turn.AgentID(name), "reviews")))
+		is = append(is, name+" "+string(c.Floor.StateOf(channel.AgentID(name), "reviews")))
 	}
 	if got := strings.Join(is, ", "); got != want {
 		c.t.Errorf("in the channel are %s; want %s", got, want)
@@ -86,7 +86,7 @@ func TestTurnsAreToldInSessions(t *testing.T) {
 	c.human("is it good?", "")
 	c.stands("ada ACTIVE, bob QUEUED")
 	s := c.Agents["ada"].Session
-	if !s.Talks() || s.Kind != control.Talk || s.Talk.Do != turn.TellTurn || s.Talk.Token.Turn != 1 || s.Talk.Told {
+	if !s.Talks() || s.Kind != control.Talk || s.Talk.Do != channel.TellTurn || s.Talk.Token.Turn != 1 || s.Talk.Told {
 		t.Fatalf("ada's session is %+v, %+v", s, s.Talk)
 	}
 	c.must("ada", SessionStarted{Session: s.ID, PID: 1, Input: 50})
@@ -118,7 +118,7 @@ func TestTurnsAreToldInSessions(t *testing.T) {
 	if s := c.Agents["ada"].Session; !s.Answers() {
 		t.Error("it listens, had not heard the last thing yet, and counts as having answered it")
 	}
-	if again := c.must("ada", TalkTold{Session: "ada-1", Errand: turn.Todo{Token: turn.Token{Channel: "reviews", Agent: "ada", Turn: 3}, Do: turn.TellTurn}, Input: 150}); len(again) != 0 {
+	if again := c.must("ada", TalkTold{Session: "ada-1", Errand: channel.Todo{Token: channel.Token{Channel: "reviews", Agent: "ada", Turn: 3}, Do: channel.TellTurn}, Input: 150}); len(again) != 0 {
 		t.Errorf("told twice: %+v", again)
 	}
 }
@@ -180,7 +180,7 @@ func TestTalkWithdrawn(t *testing.T) {
 	c.wants("ada", "run_once")
 	c.starts("ada")
 	c.human("is it good?", "")
-	c.must("", turn.RemoveAsked{Channel: "reviews", Agent: "ada"})
+	c.must("", channel.RemoveAsked{Channel: "reviews", Agent: "ada"})
 	if line := c.Agents["ada"].Line; len(line) != 0 {
 		t.Errorf("ada is in no channel, and in line are %+v", line)
 	}
@@ -190,7 +190,7 @@ func TestTalkWithdrawn(t *testing.T) {
 	if ok, _ := c.MayStart("bob", "bob-1", c.at); !ok {
 		t.Error("bob may not start")
 	}
-	c.must("", turn.RemoveAsked{Channel: "reviews", Agent: "bob"})
+	c.must("", channel.RemoveAsked{Channel: "reviews", Agent: "bob"})
 	if ok, why := c.MayStart("bob", "bob-1", c.at); ok || why == "" {
 		t.Errorf("bob may start for a turn that is over: %q", why)
 	}
@@ -211,17 +211,17 @@ func TestTalkCrashes(t *testing.T) {
 		t.Errorf("ada crashes: %v", rows)
 	}
 	c.stands("ada OFFLINE, bob ACTIVE")
-	c.must("", turn.AgentConnected{Agent: "ada"})
+	c.must("", channel.AgentConnected{Agent: "ada"})
 	c.stands("ada IDLE, bob ACTIVE")
 
 	c.starts("bob")
-	c.must("", turn.SkipAsked{Channel: "reviews"})
+	c.must("", channel.SkipAsked{Channel: "reviews"})
 	todo := c.TalkTodo("bob", c.at)
-	if len(todo) == 0 || todo[0].Do != turn.StopWork {
+	if len(todo) == 0 || todo[0].Do != channel.StopWork {
 		t.Fatalf("bob is to be stopped, and its errands are %+v", todo)
 	}
 	c.ends("bob", control.Failed)
-	c.must("", turn.Told{Token: todo[0].Token, Do: turn.StopWork, N: todo[0].N})
+	c.must("", channel.Told{Token: todo[0].Token, Do: channel.StopWork, N: todo[0].N})
 	if is := c.Floor.Agents["bob"]; !is.Connected {
 		t.Error("bob was stopped, and counts as crashed")
 	}
@@ -244,7 +244,7 @@ func TestTalkEndsUnfinished(t *testing.T) {
 	c.stands("ada ACTIVE, bob QUEUED")
 	about := c.Floor.Deadline("reviews")
 	c.at = about.At
-	c.must("", turn.TimerFired{About: about})
+	c.must("", channel.TimerFired{About: about})
 	c.stands("ada QUEUED, bob ACTIVE")
 }
 
@@ -258,7 +258,7 @@ func TestTalkHeld(t *testing.T) {
 	c.said("ada", "it is", true)
 	c.over("ada")
 	c.stands("ada QUEUED, bob QUEUED")
-	if parked := c.Floor.Channels["reviews"].Head.Parked; parked != turn.Held {
+	if parked := c.Floor.Channels["reviews"].Head.Parked; parked != channel.Held {
 		t.Errorf("the channel is parked by %q", parked)
 	}
 	if s := c.Agents["ada"].Session; s.Ending != "" {
@@ -300,7 +300,7 @@ func TestTalkLimits(t *testing.T) {
 		t.Errorf("the day is over, and ada is limited by %q", is.Limit)
 	}
 
-	c.must("", turn.GrantAsked{Channel: "reviews", Agent: "ada", Now: true})
+	c.must("", channel.GrantAsked{Channel: "reviews", Agent: "ada", Now: true})
 	c.starts("ada")
 	if got, want := c.Deadline(c.Agents["ada"]), c.at.Add(time.Minute); !got.Equal(want) {
 		t.Fatalf("ada's answer may take until %s, want %s", got, want)
@@ -310,7 +310,7 @@ func TestTalkLimits(t *testing.T) {
 	if s := c.Agents["ada"].Session; !strings.Contains(s.Ending, "session 1m0s") {
 		t.Errorf("ada has spoken for a minute, and its session is %+v", s)
 	}
-	if got := c.Floor.StateOf("ada", "reviews"); got != turn.Queued || c.Floor.Agents["ada"].Limit != "" {
+	if got := c.Floor.StateOf("ada", "reviews"); got != channel.Queued || c.Floor.Agents["ada"].Limit != "" {
 		t.Errorf("ada is %s, limited by %q", got, c.Floor.Agents["ada"].Limit)
 	}
 	c.says("ada", control.Resting, "pause")
@@ -323,7 +323,7 @@ func TestCirclesAreConfigured(t *testing.T) {
 	if changes := c.must("", circleOf("ada", "bob")); len(changes) != 0 {
 		t.Errorf("configured as it is, it says %v", rowsOf(changes))
 	}
-	c.must("", turn.RemoveAsked{Channel: "reviews", Agent: "ada"})
+	c.must("", channel.RemoveAsked{Channel: "reviews", Agent: "ada"})
 	c.must("", circleOf("ada", "bob"))
 	c.stands("ada IDLE, bob QUEUED")
 	c.must("", circleOf("bob"))
@@ -331,10 +331,10 @@ func TestCirclesAreConfigured(t *testing.T) {
 	c.stands("ada QUEUED, bob QUEUED")
 	c.human("hello", "")
 	conf := circleOf()
-	conf.Channels = map[string]Channel{"other": {Settings: turn.DefaultSettings()}}
+	conf.Channels = map[string]Channel{"other": {Settings: channel.DefaultSettings()}}
 	c.must("", conf)
 	c.stands("ada IDLE, bob IDLE")
-	_, err := c.event(Event{What: turn.HumanSpoke{Channel: "reviews", By: "julian", Bytes: 1}, Text: "x"})
+	_, err := c.event(Event{What: channel.HumanSpoke{Channel: "reviews", By: "julian", Bytes: 1}, Text: "x"})
 	var refused *machine.Refusal
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "no longer in fairlead.yaml") {
 		t.Errorf("a word in a channel that is gone: %v", err)
@@ -342,7 +342,7 @@ func TestCirclesAreConfigured(t *testing.T) {
 	if got := c.ChannelIDs(); !slices.Equal(got, []string{"other", "reviews"}) {
 		t.Errorf("there are %v", got)
 	}
-	_, err = c.event(Event{What: turn.AssignAsked{Channel: "reviewz", Agent: "ada"}})
+	_, err = c.event(Event{What: channel.AssignAsked{Channel: "reviewz", Agent: "ada"}})
 	var unknown *Unknown
 	if !errors.As(err, &unknown) || unknown.What != "channel" {
 		t.Errorf("a channel that nobody has: %v", err)
@@ -360,36 +360,36 @@ func TestCirclesAreConfigured(t *testing.T) {
 func TestLeadAnswersAside(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet, "bob": quiet, "lena": quiet})
 	conf := circleOf("ada", "bob")
-	conf.Agents["lena"], conf.Turns["lena"] = quiet, turn.AgentSettings{}
-	settings := turn.DefaultSettings()
+	conf.Agents["lena"], conf.Turns["lena"] = quiet, channel.AgentSettings{}
+	settings := channel.DefaultSettings()
 	settings.Lead = "lena"
 	conf.Channels["reviews"] = Channel{Settings: settings, Agents: []string{"ada", "bob"}}
 	c.must("", conf)
-	for _, name := range []turn.AgentID{"ada", "bob", "lena"} {
-		c.must("", turn.AgentConnected{Agent: name})
+	for _, name := range []channel.AgentID{"ada", "bob", "lena"} {
+		c.must("", channel.AgentConnected{Agent: name})
 	}
 	c.human("go", "")
 	c.starts("ada")
-	c.human("wait: what is this?", turn.Interrupt)
+	c.human("wait: what is this?", channel.Interrupt)
 	c.stands("ada WAITING, bob QUEUED, lena IDLE")
 	lena := c.Agents["lena"].Session
-	if !lena.Talks() || lena.Talk.Do != turn.TellAside || lena.Talk.Re != 2 {
+	if !lena.Talks() || lena.Talk.Do != channel.TellAside || lena.Talk.Re != 2 {
 		t.Fatalf("lena's session is %+v", lena)
 	}
 	stop := c.TalkTodo("ada", c.at)
-	if len(stop) != 1 || stop[0].Do != turn.StopWork {
+	if len(stop) != 1 || stop[0].Do != channel.StopWork {
 		t.Fatalf("ada's errands are %+v", stop)
 	}
 	c.over("ada")
-	c.must("", turn.Told{Token: stop[0].Token, Do: turn.StopWork, N: stop[0].N})
+	c.must("", channel.Told{Token: stop[0].Token, Do: channel.StopWork, N: stop[0].N})
 	c.starts("lena")
 	c.said("lena", "a review", true)
 	c.stands("ada ACTIVE, bob QUEUED, lena IDLE")
-	if todo := c.TalkTodo("ada", c.at); len(todo) != 1 || todo[0].Do != turn.TellGoOn {
+	if todo := c.TalkTodo("ada", c.at); len(todo) != 1 || todo[0].Do != channel.TellGoOn {
 		t.Errorf("ada's errands are %+v", todo)
 	}
 	c.hears("ada")
-	if talk := c.Agents["ada"].Session.Talk; talk.Do != turn.TellGoOn || !talk.Over.IsZero() {
+	if talk := c.Agents["ada"].Session.Talk; talk.Do != channel.TellGoOn || !talk.Over.IsZero() {
 		t.Errorf("ada was told %+v", talk)
 	}
 	if got := c.Circle("lena"); len(got) != 0 {
@@ -400,11 +400,11 @@ func TestLeadAnswersAside(t *testing.T) {
 // SPEC T20, T21, J2: who is disabled is in no circle, and has no session for anybody.
 func TestDisabled(t *testing.T) {
 	c := reviews(t, Limits{})
-	c.must("", turn.DisableAsked{Agent: "ada"})
+	c.must("", channel.DisableAsked{Agent: "ada"})
 	c.stands("ada OFFLINE, bob QUEUED")
 	c.human("hello", "")
 	c.stands("ada OFFLINE, bob ACTIVE")
-	c.must("", turn.EnableAsked{Agent: "ada"})
+	c.must("", channel.EnableAsked{Agent: "ada"})
 	c.stands("ada IDLE, bob ACTIVE")
 }
 
@@ -413,11 +413,11 @@ func TestDisabled(t *testing.T) {
 func TestTalkNeverTold(t *testing.T) {
 	c := reviews(t, Limits{})
 	c.human("go", "")
-	c.must("", turn.SkipAsked{Channel: "reviews"})
+	c.must("", channel.SkipAsked{Channel: "reviews"})
 	c.ends("ada", control.Withdrawn)
 	c.stands("ada QUEUED, bob ACTIVE")
 	id := c.session("bob")
-	c.human("stop: what is this?", turn.Interrupt)
+	c.human("stop: what is this?", channel.Interrupt)
 	if s := c.Agents["bob"].Session; s.ID != id || s.Talk.Told {
 		t.Fatalf("bob's session is %+v", s)
 	}

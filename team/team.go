@@ -22,10 +22,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -44,17 +44,17 @@ type Team struct {
 	Archive map[string]time.Time     `json:"archive,omitempty"`   // runs that are in the journal alone, and since when: their names stay taken (X5)
 	Bench   Bench                    `json:"bench,omitzero"`
 
-	Floor   turn.Floor        `json:"floor,omitzero"`    // who may speak, in every channel
+	Floor   channel.Floor     `json:"floor,omitzero"`    // who may speak, in every channel
 	Circles map[string]Circle `json:"circles,omitempty"` // by channel: what fairlead.yaml says of it
 
-	Crew presence.Crew `json:"crew,omitzero"` // who of the team exists, and who is awake
+	Crew crew.Crew `json:"crew,omitzero"` // who of the team exists, and who is awake
 
 	Folders map[string]*Folder `json:"folders,omitempty"` // session folders, by name
 
 	Book question.Book `json:"book,omitzero"` // what agents ask, and what stands for the next time
 
-	guests map[string][]string               // channels by agent; found out when it is asked for (outside)
-	asks   map[turn.AgentID][]turn.ChannelID // the same (asking)
+	guests map[string][]string                     // channels by agent; found out when it is asked for (outside)
+	asks   map[channel.AgentID][]channel.ChannelID // the same (asking)
 
 	// Render gives the identity of the bytes that a projection is written as, so that it is
 	// in the journal before the file is on disk (X3). It must be pure. Nil: no identities.

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/presence"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -80,11 +80,11 @@ type disk struct {
 func identity(f control.File) string { return fmt.Sprintf("%+v", f) }
 
 func newWorld(t testing.TB, seed uint64) *world {
-	return newWorldOf(t, seed, presence.LeadConfigured{})
+	return newWorldOf(t, seed, crew.LeadConfigured{})
 }
 
 // newWorldOf is a world in which somebody may lead.
-func newWorldOf(t testing.TB, seed uint64, lead presence.LeadConfigured) *world {
+func newWorldOf(t testing.TB, seed uint64, lead crew.LeadConfigured) *world {
 	w := &world{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 0)), at: noon, team: New(identity),
 		procs: map[string]*proc{}, disks: map[string]*disk{}, doing: map[string]bool{}, ledger: newLedger(), words: newWords(),
@@ -419,7 +419,7 @@ func (w *world) same(again *Team) {
 		w.t.Fatalf("the journal does not tell the same of the floor:\n%s", cmp.Diff(string(a), string(b)))
 	}
 	live.Runs, again.Runs = nil, nil // what is derived of a run is compared by what it leads to
-	live.Floor, again.Floor = turn.Floor{}, turn.Floor{}
+	live.Floor, again.Floor = channel.Floor{}, channel.Floor{}
 	if !reflect.DeepEqual(&live, again) {
 		w.t.Fatalf("the journal does not tell the same story:\n%s", cmp.Diff(&live, again, cmpopts.IgnoreUnexported(Agent{}, Team{})))
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/machine/presence"
 )
 
 // The part of the world that are session folders: people who talk to them whether Fairlead is there or
@@ -69,9 +69,9 @@ func FuzzFolders(f *testing.F) {
 }
 
 func newWorldOfFolders(t testing.TB, seed uint64) *world {
-	lead := presence.LeadConfigured{}
+	lead := crew.LeadConfigured{}
 	if seed%3 == 0 {
-		lead = presence.LeadConfigured{Agent: "ada", Size: 2}
+		lead = crew.LeadConfigured{Agent: "ada", Size: 2}
 	}
 	w := newWorldOf(t, seed, lead)
 	w.folders = newFolderBook()

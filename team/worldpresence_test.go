@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 // The part of the world that is a crew: people who summon, wake and put to sleep, a lead that
@@ -28,7 +28,7 @@ func TestRandomCrews(t *testing.T) {
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			w := newWorldOf(t, seed, presence.LeadConfigured{Agent: "ada", Size: 3})
+			w := newWorldOf(t, seed, crew.LeadConfigured{Agent: "ada", Size: 3})
 			for i := range 200 {
 				if w.rnd.IntN(3) == 0 {
 					w.happen(byte(w.rnd.Uint32()), w.rnd.Uint64())
@@ -56,7 +56,7 @@ func FuzzCrews(f *testing.F) {
 		if len(orders) > 300 {
 			return
 		}
-		w := newWorldOf(t, uint64(len(orders)), presence.LeadConfigured{Agent: "ada", Size: 3})
+		w := newWorldOf(t, uint64(len(orders)), crew.LeadConfigured{Agent: "ada", Size: 3})
 		for _, what := range orders {
 			w.crewHappens(uint64(what)%24 + w.rnd.Uint64()>>8/24*24)
 		}
@@ -67,14 +67,14 @@ func FuzzCrews(f *testing.F) {
 
 // crewBook is what somebody who watches the lead's session would write down.
 type crewBook struct {
-	named map[presence.DocID]bool   // alive by the last word of the session that is open, to this daemon
-	was   map[presence.DocID]string // who somebody is, once it is known
-	dead  map[presence.DocID]string
+	named map[crew.DocID]bool   // alive by the last word of the session that is open, to this daemon
+	was   map[crew.DocID]string // who somebody is, once it is known
+	dead  map[crew.DocID]string
 	uuids map[string]string // of lead sessions → session
 }
 
 func newCrewBook() *crewBook {
-	return &crewBook{named: map[presence.DocID]bool{}, was: map[presence.DocID]string{}, dead: map[presence.DocID]string{}, uuids: map[string]string{}}
+	return &crewBook{named: map[crew.DocID]bool{}, was: map[crew.DocID]string{}, dead: map[crew.DocID]string{}, uuids: map[string]string{}}
 }
 
 // forget: what was said to one daemon was not said to the next.
@@ -108,8 +108,8 @@ func (b *crewBook) judge(w *world, ch Change) {
 	if body == nil || body.Doc == nil {
 		return
 	}
-	id := presence.DocID(nameOf(ch.Entity))
-	if was := w.team.Crew.Docs[id]; was != nil && was.Status == presence.Alive && body.Doc.Status != presence.Alive {
+	id := crew.DocID(nameOf(ch.Entity))
+	if was := w.team.Crew.Docs[id]; was != nil && was.Status == crew.Alive && body.Doc.Status != crew.Alive {
 		delete(b.named, id)
 	}
 }
@@ -144,7 +144,7 @@ func (b *crewBook) check(w *world) {
 }
 
 func (b *crewBook) documents(w *world, s *Session) {
-	on := map[int]presence.DocID{}
+	on := map[int]crew.DocID{}
 	for id := range b.was {
 		if w.team.Crew.Docs[id] == nil {
 			w.t.Fatalf("%s is lost", id)
@@ -153,9 +153,9 @@ func (b *crewBook) documents(w *world, s *Session) {
 	for id, doc := range w.team.Crew.Docs {
 		who, is := fmt.Sprintf("%+v", doc.Identity), fmt.Sprintf("%s %+v", doc.Status, doc.Identity)
 		switch {
-		case doc.Status == presence.Alive && (!s.Leads() || s.Phase != Running || s.UUID != doc.LastSession || !b.named[id]):
+		case doc.Status == crew.Alive && (!s.Leads() || s.Phase != Running || s.UUID != doc.LastSession || !b.named[id]):
 			w.t.Fatalf("%s is alive in %s by nobody's word (named: %v); open is %+v", id, doc.LastSession, b.named[id], s)
-		case doc.Visible() && on[doc.Seat] != "" || doc.Seat == presence.LeadSeat || doc.Seat < 0 || doc.Seat > presence.SeatMax:
+		case doc.Visible() && on[doc.Seat] != "" || doc.Seat == crew.LeadSeat || doc.Seat < 0 || doc.Seat > crew.SeatMax:
 			w.t.Fatalf("%s and %q sit on seat %d", id, on[doc.Seat], doc.Seat)
 		case b.was[id] != "" && b.was[id] != who:
 			w.t.Fatalf("%s was %s, and is %s", id, b.was[id], who)
@@ -168,7 +168,7 @@ func (b *crewBook) documents(w *world, s *Session) {
 		if doc.Name != "" {
 			b.was[id] = who
 		}
-		if doc.Status == presence.Expired {
+		if doc.Status == crew.Expired {
 			b.dead[id] = is
 		}
 	}
@@ -179,9 +179,9 @@ func (w *world) crewHappens(how uint64) {
 	lead := &w.team.Crew.Lead
 	switch how % 24 {
 	case 0:
-		w.say("", presence.SummonAsked{})
+		w.say("", crew.SummonAsked{})
 	case 1, 2:
-		w.say("", presence.WakeAsked{})
+		w.say("", crew.WakeAsked{})
 	case 3:
 		if how>>8%3 == 0 {
 			w.say("", SleepAsked{})
@@ -224,21 +224,21 @@ func (w *world) crewHappens(how uint64) {
 
 // leadSpeaks is a lead that says something in its session, to what it was told last.
 func (w *world) leadSpeaks(p *proc, s *Session, how uint64) {
-	crew := &w.team.Crew
-	if crew.Lead.Session == s.ID {
+	members := &w.team.Crew
+	if members.Lead.Session == s.ID {
 		switch how % 8 {
 		case 0:
-			w.say("", presence.Spoke{Session: s.ID, Text: "[Lyra]: hello"})
+			w.say("", crew.Spoke{Session: s.ID, Text: "[Lyra]: hello"})
 		case 1, 2:
 			w.lists(s.ID, how>>8)
 		default:
-			for _, doc := range crew.InOrder() {
-				if doc.Status == presence.Hatching && how>>doc.Seat%3 > 0 {
-					w.registers(s.ID, presence.Identity{Name: fmt.Sprint("name", how>>16%4), Seat: doc.Seat, Soul: "I am."})
+			for _, doc := range members.InOrder() {
+				if doc.Status == crew.Hatching && how>>doc.Seat%3 > 0 {
+					w.registers(s.ID, crew.Identity{Name: fmt.Sprint("name", how>>16%4), Seat: doc.Seat, Soul: "I am."})
 				}
 			}
 			if how>>8%3 == 0 {
-				w.registers(s.ID, presence.Identity{Name: "Orin", Seat: int(how >> 16 % 9), Soul: "I am."})
+				w.registers(s.ID, crew.Identity{Name: "Orin", Seat: int(how >> 16 % 9), Soul: "I am."})
 			}
 			w.lists(s.ID, how>>24)
 		}
@@ -248,20 +248,20 @@ func (w *world) leadSpeaks(p *proc, s *Session, how uint64) {
 	}
 }
 
-func (w *world) registers(session string, who presence.Identity) {
+func (w *world) registers(session string, who crew.Identity) {
 	for id, doc := range w.team.Crew.Docs {
 		if doc.Visible() && doc.Seat == who.Seat {
 			w.crew.named[id] = true // where it is, or becomes, this one: else it is not alive by that
 		}
 	}
-	next := presence.DocID(fmt.Sprint("agent-", w.team.Crew.Made+1))
+	next := crew.DocID(fmt.Sprint("agent-", w.team.Crew.Made+1))
 	for w.team.Crew.Docs[next] != nil {
 		var n int
 		_, _ = fmt.Sscanf(string(next), "agent-%d", &n)
-		next = presence.DocID(fmt.Sprint("agent-", n+1))
+		next = crew.DocID(fmt.Sprint("agent-", n+1))
 	}
 	w.crew.named[next] = true
-	w.say("", presence.Registered{Session: session, Identity: who})
+	w.say("", crew.Registered{Session: session, Identity: who})
 	if w.team.Crew.Docs[next] == nil {
 		delete(w.crew.named, next)
 	}
@@ -269,10 +269,10 @@ func (w *world) registers(session string, who presence.Identity) {
 
 // lists is a report of some of those whom the lead has.
 func (w *world) lists(session string, how uint64) {
-	in, named := presence.Reported{Session: session}, map[presence.DocID]bool{}
+	in, named := crew.Reported{Session: session}, map[crew.DocID]bool{}
 	for _, doc := range w.team.Crew.InOrder() {
 		if doc.Visible() && how>>doc.Seat%4 > 0 {
-			in.Agents = append(in.Agents, presence.Listed{Name: doc.Name, Status: "alive", Seat: doc.Seat})
+			in.Agents = append(in.Agents, crew.Listed{Name: doc.Name, Status: "alive", Seat: doc.Seat})
 			named[doc.ID] = true
 		}
 	}
@@ -287,11 +287,11 @@ func (w *world) strangers(how uint64) {
 	if session == w.team.Crew.Lead.Session {
 		session = "nobody"
 	}
-	in := from([]presence.Input{
-		presence.Reported{Session: session},
-		presence.Registered{Session: session, Identity: presence.Identity{Name: "Mallory", Seat: 7}},
-		presence.Reported{Session: session, Agents: []presence.Listed{{Name: "Mallory", Status: "alive", Seat: 0}}},
-		presence.Faulty{Agent: "bob", Session: session, Marker: "[AGENT_STATUS]"},
+	in := from([]crew.Input{
+		crew.Reported{Session: session},
+		crew.Registered{Session: session, Identity: crew.Identity{Name: "Mallory", Seat: 7}},
+		crew.Reported{Session: session, Agents: []crew.Listed{{Name: "Mallory", Status: "alive", Seat: 0}}},
+		crew.Faulty{Agent: "bob", Session: session, Marker: "[AGENT_STATUS]"},
 	}, how>>8)
 	w.say("", in)
 	if string(before) != string(w.encode(w.team.Crew.Docs)) {
@@ -300,14 +300,14 @@ func (w *world) strangers(how uint64) {
 }
 
 func (w *world) imported(how uint64) {
-	doc := presence.Document{
-		Status:    from([]presence.Status{presence.Alive, presence.Sleeping, presence.Hatching, presence.Expired, ""}, how),
-		CreatedAt: w.at, LastSession: "elsewhere", Identity: presence.Identity{Name: fmt.Sprint("name", how>>8%4), Seat: int(how >> 16 % 9)},
+	doc := crew.Document{
+		Status:    from([]crew.Status{crew.Alive, crew.Sleeping, crew.Hatching, crew.Expired, ""}, how),
+		CreatedAt: w.at, LastSession: "elsewhere", Identity: crew.Identity{Name: fmt.Sprint("name", how>>8%4), Seat: int(how >> 16 % 9)},
 	}
-	if doc.Status == presence.Hatching {
+	if doc.Status == crew.Hatching {
 		doc.Name = ""
 	}
-	w.say("", presence.Imported{ID: from([]presence.DocID{"lyra", "agent-2", "lead", "words", "agent-9", ""}, how>>24), Document: doc, From: "a file"})
+	w.say("", crew.Imported{ID: from([]crew.DocID{"lyra", "agent-2", "lead", "words", "agent-9", ""}, how>>24), Document: doc, From: "a file"})
 }
 
 // crewTimer lets the clock reach the crew's deadline, or fires one that is not due.
@@ -317,7 +317,7 @@ func (w *world) crewTimer(due bool) {
 		w.at = at
 	}
 	lines := len(w.journal)
-	w.say("", presence.TimerFired{})
+	w.say("", crew.TimerFired{})
 	if (at.IsZero() || at.After(w.at)) && len(w.journal) != lines {
 		w.t.Fatalf("a timer of the crew that is not due (%s) moved something", at)
 	}
@@ -335,7 +335,7 @@ func (w *world) crewRests() {
 		}
 		w.crewTimer(true)
 	}
-	hatches := func(doc *presence.Document) bool { return doc.Status == presence.Hatching }
+	hatches := func(doc *crew.Document) bool { return doc.Status == crew.Hatching }
 	if lead := &w.team.Crew.Lead; lead.InProgress() || slices.ContainsFunc(w.team.Crew.InOrder(), hatches) {
 		w.t.Fatalf("the crew does not come to rest: %s", w.encode(w.team.Crew))
 	}
@@ -349,7 +349,7 @@ func (w *world) crewRests() {
 func TestCrewsGetSomewhere(t *testing.T) {
 	sum := map[string]int{}
 	for seed := range uint64(20) {
-		w := newWorldOf(t, seed, presence.LeadConfigured{Agent: "ada", Size: 3})
+		w := newWorldOf(t, seed, crew.LeadConfigured{Agent: "ada", Size: 3})
 		w.rnd = rand.New(rand.NewPCG(seed, 9))
 		for range 200 {
 			w.crewHappens(w.rnd.Uint64())

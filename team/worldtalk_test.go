@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/turn"
 )
 
 // The part of the world that are channels: people who speak and meddle, agents that answer in
@@ -16,14 +16,14 @@ import (
 
 // inChannels puts everybody who is configured into two channels.
 func inChannels(conf *Configured) {
-	conf.Turns = map[string]turn.AgentSettings{}
+	conf.Turns = map[string]channel.AgentSettings{}
 	for name := range conf.Agents {
-		conf.Turns[name] = turn.AgentSettings{Deaf: name == "bob"}
+		conf.Turns[name] = channel.AgentSettings{Deaf: name == "bob"}
 	}
-	settings := turn.DefaultSettings()
+	settings := channel.DefaultSettings()
 	settings.DefaultTimeout, settings.WaitTimeout = 20*time.Second, 30*time.Second
 	led := settings
-	led.Lead, led.Mode, led.RoundsMax = "bob", turn.Interrupt, 2
+	led.Lead, led.Mode, led.RoundsMax = "bob", channel.Interrupt, 2
 	configured := func(names ...string) []string {
 		return slices.DeleteFunc(names, func(name string) bool { _, ok := conf.Agents[name]; return !ok })
 	}
@@ -35,55 +35,55 @@ func inChannels(conf *Configured) {
 
 // words are the ledger's own book of what was said.
 type words struct {
-	texts  map[string][]string                     // channel → texts by number, from 1
-	people map[string]map[uint64]turn.MessageState // channel → number → how far a person's message is
-	told   map[string]string                       // errand → session in whose input it is
+	texts  map[string][]string                        // channel → texts by number, from 1
+	people map[string]map[uint64]channel.MessageState // channel → number → how far a person's message is
+	told   map[string]string                          // errand → session in whose input it is
 }
 
 func newWords() *words {
-	return &words{texts: map[string][]string{}, people: map[string]map[uint64]turn.MessageState{}, told: map[string]string{}}
+	return &words{texts: map[string][]string{}, people: map[string]map[uint64]channel.MessageState{}, told: map[string]string{}}
 }
 
 // judge looks at a change of the floor: each thing said has its own number, and its text.
 func (b *words) judge(w *world, ch Change, ev Event) {
-	channel, is := strings.CutPrefix(ch.Entity, channelPrefix)
+	channelName, is := strings.CutPrefix(ch.Entity, channelPrefix)
 	set := ch.Body.Turn
 	if !is {
 		return
 	}
 	if post := set.Body.Post; post != nil {
-		if b.texts[channel] = append(b.texts[channel], set.Text); post.N != uint64(len(b.texts[channel])) || set.Text != ev.Text || len(set.Text) != post.Bytes {
-			w.t.Fatalf("in #%s %q is number %d of %d bytes, the %d. that was said", channel, set.Text, post.N, post.Bytes, len(b.texts[channel]))
+		if b.texts[channelName] = append(b.texts[channelName], set.Text); post.N != uint64(len(b.texts[channelName])) || set.Text != ev.Text || len(set.Text) != post.Bytes {
+			w.t.Fatalf("in #%s %q is number %d of %d bytes, the %d. that was said", channelName, set.Text, post.N, post.Bytes, len(b.texts[channelName]))
 		}
 	}
 	for _, m := range set.Body.Messages {
-		if b.people[channel] == nil {
-			b.people[channel] = map[uint64]turn.MessageState{}
+		if b.people[channelName] == nil {
+			b.people[channelName] = map[uint64]channel.MessageState{}
 		}
-		was, known := b.people[channel][m.N]
-		if known == (m.Row == "M1") || known && was == turn.Answered && m.State != turn.Answered || was == turn.Lapsed {
-			w.t.Fatalf("message %d in #%s was %q, and is %q by %s", m.N, channel, was, m.State, m.Row)
+		was, known := b.people[channelName][m.N]
+		if known == (m.Row == "M1") || known && was == channel.Answered && m.State != channel.Answered || was == channel.Lapsed {
+			w.t.Fatalf("message %d in #%s was %q, and is %q by %s", m.N, channelName, was, m.State, m.Row)
 		}
-		b.people[channel][m.N] = m.State
+		b.people[channelName][m.N] = m.State
 	}
 }
 
 // check is what must hold after every event: one holder at most, and no message forgotten.
 func (b *words) check(w *world) {
-	for _, channel := range w.team.ChannelIDs() {
-		c := w.team.Floor.Channels[turn.ChannelID(channel)]
+	for _, channelName := range w.team.ChannelIDs() {
+		c := w.team.Floor.Channels[channel.ChannelID(channelName)]
 		var hold []string
 		for name := range w.team.Floor.Agents {
-			if s := w.team.Floor.StateOf(name, turn.ChannelID(channel)); s == turn.Active || s == turn.Waiting {
+			if s := w.team.Floor.StateOf(name, channel.ChannelID(channelName)); s == channel.Active || s == channel.Waiting {
 				hold = append(hold, string(name))
 			}
 		}
 		if len(hold) > 1 || len(hold) == 1 && hold[0] != string(c.Head.Holder) {
-			w.t.Fatalf("in #%s %v have the turn, and its holder is %q", channel, hold, c.Head.Holder)
+			w.t.Fatalf("in #%s %v have the turn, and its holder is %q", channelName, hold, c.Head.Holder)
 		}
-		for n, state := range b.people[channel] {
-			if is, open := c.MessageState(n); state != turn.Answered && state != turn.Lapsed && (!open || is != state) {
-				w.t.Fatalf("message %d in #%s is %s, and the channel says %q", n, channel, state, is)
+		for n, state := range b.people[channelName] {
+			if is, open := c.MessageState(n); state != channel.Answered && state != channel.Lapsed && (!open || is != state) {
+				w.t.Fatalf("message %d in #%s is %s, and the channel says %q", n, channelName, state, is)
 			}
 		}
 	}
@@ -108,13 +108,13 @@ func (b *words) heard(w *world, key, session string) {
 func (w *world) errandsOfChannels() {
 	w.leavesOutNothing()
 	for _, name := range w.team.Names() {
-		is := w.team.Floor.Agents[turn.AgentID(name)]
+		is := w.team.Floor.Agents[channel.AgentID(name)]
 		_, configured := w.conf.Agents[name]
 		if is == nil || w.team.Agents[name].Settings.Policy.Foreign {
 			continue
 		}
 		if !is.Connected && configured {
-			w.once("probe "+name, func() { w.say("", turn.AgentConnected{Agent: turn.AgentID(name)}) })
+			w.once("probe "+name, func() { w.say("", channel.AgentConnected{Agent: channel.AgentID(name)}) })
 		}
 		if p := w.unacknowledged(name); p != nil {
 			w.once("acknowledge "+p.label, func() { w.acknowledge(name) })
@@ -122,7 +122,7 @@ func (w *world) errandsOfChannels() {
 		}
 		for _, todo := range w.team.TalkTodo(name, w.at) {
 			switch {
-			case todo.Do == turn.StopWork:
+			case todo.Do == channel.StopWork:
 				w.once(todo.Key, func() { w.stopWork(name, todo) })
 			case w.takes(name, todo):
 				w.once(todo.Key, func() { w.write(name, todo) })
@@ -168,17 +168,17 @@ func (w *world) once(key string, do func()) {
 }
 
 // takes says whether a session can be told an errand now.
-func (w *world) takes(name string, todo turn.Todo) bool {
+func (w *world) takes(name string, todo channel.Todo) bool {
 	s := w.team.Agents[name].Session
 	if !s.Talks() || s.Phase != Running || s.Ending != "" || s.Stop != nil || w.conf.Turns[name].Deaf {
 		return false
 	}
-	return !s.Answers() || todo.Do == turn.TellMessage && todo.Token.Turn != 0 && s.Talk.Token == todo.Token
+	return !s.Answers() || todo.Do == channel.TellMessage && todo.Token.Turn != 0 && s.Talk.Token == todo.Token
 }
 
 // write puts an errand into a session's input, unless that was done before a crash.
-func (w *world) write(name string, todo turn.Todo) {
-	if !w.takes(name, todo) || !slices.ContainsFunc(w.team.TalkTodo(name, w.at), func(t turn.Todo) bool { return t.Key == todo.Key }) {
+func (w *world) write(name string, todo channel.Todo) {
+	if !w.takes(name, todo) || !slices.ContainsFunc(w.team.TalkTodo(name, w.at), func(t channel.Todo) bool { return t.Key == todo.Key }) {
 		return
 	}
 	s := w.team.Agents[name].Session
@@ -220,9 +220,9 @@ func (w *world) acknowledge(name string) {
 }
 
 // stopWork stops what an agent says: in its session, or by ending it.
-func (w *world) stopWork(name string, todo turn.Todo) {
+func (w *world) stopWork(name string, todo channel.Todo) {
 	s := w.team.Agents[name].Session
-	acknowledge := func() { w.say("", turn.Told{Token: todo.Token, Do: todo.Do, N: todo.N}) }
+	acknowledge := func() { w.say("", channel.Told{Token: todo.Token, Do: todo.Do, N: todo.N}) }
 	if !s.Answers() || s.Talk.Token.Channel != todo.Token.Channel || s.Phase != Running {
 		acknowledge()
 		return
@@ -250,36 +250,36 @@ func (w *world) stopWork(name string, todo turn.Todo) {
 
 // channelHappens lets one thing happen in a channel.
 func (w *world) channelHappens(how uint64) {
-	channel := turn.ChannelID(from([]string{"reviews", "reviews", "ops"}, how))
-	name := turn.AgentID(from(everybody, how>>4))
+	channelName := channel.ChannelID(from([]string{"reviews", "reviews", "ops"}, how))
+	name := channel.AgentID(from(everybody, how>>4))
 	now := how>>8%2 == 0
 	switch how >> 16 % 24 {
 	case 0, 1, 2, 3:
 		text := fmt.Sprint("question ", how%1000)
-		w.tells(turn.HumanSpoke{Channel: channel, By: "julian", Mode: from([]turn.Mode{"", turn.ByQueue, turn.Inject, turn.Interrupt, turn.Parallel}, how>>24), Bytes: len(text)}, text)
+		w.tells(channel.HumanSpoke{Channel: channelName, By: "julian", Mode: from([]channel.Mode{"", channel.ByQueue, channel.Inject, channel.Interrupt, channel.Parallel}, how>>24), Bytes: len(text)}, text)
 	case 4:
-		w.say("", turn.GrantAsked{Channel: channel, Agent: name, Now: now})
+		w.say("", channel.GrantAsked{Channel: channelName, Agent: name, Now: now})
 	case 5:
 		if !now {
 			break
 		}
-		w.say("", turn.SkipAsked{Channel: channel})
+		w.say("", channel.SkipAsked{Channel: channelName})
 	case 6:
-		w.say("", turn.OverrideAsked{Channel: channel, GoOn: now})
+		w.say("", channel.OverrideAsked{Channel: channelName, GoOn: now})
 	case 7:
-		w.say("", turn.AssignAsked{Channel: channel, Agent: name})
+		w.say("", channel.AssignAsked{Channel: channelName, Agent: name})
 	case 8:
 		if now {
-			w.say("", turn.RemoveAsked{Channel: channel, Agent: name})
+			w.say("", channel.RemoveAsked{Channel: channelName, Agent: name})
 		}
 	case 9:
 		if now {
-			w.say("", turn.DisableAsked{Agent: name})
+			w.say("", channel.DisableAsked{Agent: name})
 		}
 	case 10, 11:
-		w.say("", turn.EnableAsked{Agent: name})
+		w.say("", channel.EnableAsked{Agent: name})
 	case 12, 13:
-		w.channelTimer(string(channel), now)
+		w.channelTimer(string(channelName), now)
 	case 14, 15:
 		w.foreignTurn(from([]string{"cleo", "dora"}, how>>24), how>>32)
 	default:
@@ -290,11 +290,11 @@ func (w *world) channelHappens(how uint64) {
 	}
 }
 
-func (w *world) tells(in turn.Input, text string) { _ = w.event(Event{What: in, Text: text}) }
+func (w *world) tells(in channel.Input, text string) { _ = w.event(Event{What: in, Text: text}) }
 
 // channelTimer lets the clock reach a channel's deadline, or fires one that is not due.
 func (w *world) channelTimer(id string, due bool) {
-	about := w.team.Floor.Deadline(turn.ChannelID(id))
+	about := w.team.Floor.Deadline(channel.ChannelID(id))
 	if about.At.IsZero() {
 		return
 	}
@@ -302,11 +302,11 @@ func (w *world) channelTimer(id string, due bool) {
 		w.at = about.At
 	}
 	lines := len(w.journal)
-	w.say("", turn.TimerFired{About: about})
+	w.say("", channel.TimerFired{About: about})
 	if about.At.After(w.at) && len(w.journal) != lines {
 		w.t.Fatalf("a timer of #%s that is not due moved something", id)
 	}
-	if next := w.team.Floor.Deadline(turn.ChannelID(id)); next == about && !about.At.After(w.at) {
+	if next := w.team.Floor.Deadline(channel.ChannelID(id)); next == about && !about.At.After(w.at) {
 		w.t.Fatalf("#%s: the deadline %+v stays in the past for ever", id, about)
 	}
 }
@@ -332,19 +332,19 @@ func (w *world) agentSpeaks(how uint64) {
 	over := false
 	switch how >> 16 % 10 {
 	case 0:
-		w.say("", turn.WaitAskedFor{Token: token, Why: "a build"})
+		w.say("", channel.WaitAskedFor{Token: token, Why: "a build"})
 	case 1:
-		w.say("", turn.WaitOver{Token: token})
+		w.say("", channel.WaitOver{Token: token})
 	case 2:
-		w.say("", turn.PassAsked{Token: token})
+		w.say("", channel.PassAsked{Token: token})
 		over = true
 	case 3:
-		w.tells(turn.Said{Token: token, Re: s.Talk.Re, Ended: true}, "")
+		w.tells(channel.Said{Token: token, Re: s.Talk.Re, Ended: true}, "")
 		over = true
 	case 4, 5:
-		w.tells(turn.Said{Token: token, Re: s.Talk.Re, Bytes: len(text)}, text)
+		w.tells(channel.Said{Token: token, Re: s.Talk.Re, Bytes: len(text)}, text)
 	default:
-		w.tells(turn.Said{Token: token, Re: s.Talk.Re, Bytes: len(text), Complete: true, Ended: true}, text)
+		w.tells(channel.Said{Token: token, Re: s.Talk.Re, Bytes: len(text), Complete: true, Ended: true}, text)
 		over = true
 	}
 	if p.offset += 10; w.sessionOf(p) != nil {
@@ -355,19 +355,19 @@ func (w *world) agentSpeaks(how uint64) {
 // foreignTurn is an agent that no session of ours speaks for.
 func (w *world) foreignTurn(name string, how uint64) {
 	a := w.team.Agents[name]
-	if is := w.team.Floor.Agents[turn.AgentID(name)]; is == nil || !a.Settings.Policy.Foreign {
+	if is := w.team.Floor.Agents[channel.AgentID(name)]; is == nil || !a.Settings.Policy.Foreign {
 		return
 	}
 	switch how % 8 {
 	case 0:
-		w.say("", turn.AgentGone{Agent: turn.AgentID(name), How: from([]turn.Event{turn.Disconnected, turn.Crashed}, how>>8), Why: "it left"})
+		w.say("", channel.AgentGone{Agent: channel.AgentID(name), How: from([]channel.Event{channel.Disconnected, channel.Crashed}, how>>8), Why: "it left"})
 	case 1:
-		w.say("", turn.AgentConnected{Agent: turn.AgentID(name)})
+		w.say("", channel.AgentConnected{Agent: channel.AgentID(name)})
 	default:
 		for _, todo := range w.team.TalkTodo(name, w.at) {
-			w.say("", turn.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
+			w.say("", channel.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
 			if talk := TalkOf(todo); how>>8%2 == 0 {
-				w.tells(turn.Said{Token: todo.Token, Re: talk.Re, Bytes: 3, Complete: true, Ended: true}, "yes")
+				w.tells(channel.Said{Token: todo.Token, Re: talk.Re, Bytes: 3, Complete: true, Ended: true}, "yes")
 			}
 		}
 	}
@@ -382,7 +382,7 @@ func (w *world) sameFloor(live, again *Team) {
 		}
 	}
 	for _, id := range live.ChannelIDs() {
-		if a, b := live.Floor.Deadline(turn.ChannelID(id)), again.Floor.Deadline(turn.ChannelID(id)); a != b {
+		if a, b := live.Floor.Deadline(channel.ChannelID(id)), again.Floor.Deadline(channel.ChannelID(id)); a != b {
 			w.t.Fatalf("#%s wakes at %+v, read back at %+v", id, a, b)
 		}
 	}
@@ -391,7 +391,7 @@ func (w *world) sameFloor(live, again *Team) {
 // settleChannels brings everybody back, and lets every turn run out.
 func (w *world) settleChannels() {
 	for _, name := range slices.Sorted(maps.Keys(w.team.Floor.Agents)) {
-		w.say("", turn.EnableAsked{Agent: name})
+		w.say("", channel.EnableAsked{Agent: name})
 	}
 	for _, id := range w.team.ChannelIDs() {
 		w.channelTimer(id, true)
@@ -401,7 +401,7 @@ func (w *world) settleChannels() {
 // channelsSettled says what is not as it has to be, with nothing in the way.
 func (w *world) channelsSettled() string {
 	for _, id := range w.team.ChannelIDs() {
-		c := w.team.Floor.Channels[turn.ChannelID(id)]
+		c := w.team.Floor.Channels[channel.ChannelID(id)]
 		if c.Head.Holder != "" || c.Head.Aside.Message != 0 {
 			return fmt.Sprintf("#%s has a turn under way: %+v", id, c.Head)
 		}

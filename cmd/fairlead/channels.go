@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
 func (a *app) channelsVerb() *cobra.Command {
@@ -94,7 +94,7 @@ func channelRemarks(c engine.ChannelView) string {
 func waiting(c engine.ChannelView) int {
 	n := 0
 	for _, m := range c.Open {
-		if m.State == string(turn.Kept) {
+		if m.State == string(channel.Kept) {
 			n++
 		}
 	}
@@ -114,7 +114,7 @@ func standsWhy(c engine.ChannelView) string {
 	switch {
 	case c.Holder != "" && c.Why != "":
 		return "waits: " + line(c.Why, remarkWidth)
-	case c.Holder != "", c.Parked == string(turn.Quiet), c.Parked == "":
+	case c.Holder != "", c.Parked == string(channel.Quiet), c.Parked == "":
 		return ""
 	case c.Why != "":
 		return line(c.Why, remarkWidth)
@@ -137,7 +137,7 @@ func standing(c engine.ChannelView) string {
 		text = "nobody has the turn: " + why
 	default:
 		text = fmt.Sprintf("%s has turn %d", plain(c.Holder), c.Turn)
-		if c.State == string(turn.Waiting) {
+		if c.State == string(channel.Waiting) {
 			text = fmt.Sprintf("%s waits in turn %d", plain(c.Holder), c.Turn)
 			if c.Why != "" {
 				text += ": " + line(c.Why, remarkWidth)

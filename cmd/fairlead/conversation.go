@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
 const (
@@ -94,7 +94,7 @@ func about(e engine.ChannelEntry) string {
 		if e.Mode != "" {
 			text += " (" + line(e.Mode, speakerWidth) + ")"
 		}
-		if e.State != "" && e.State != string(turn.Answered) {
+		if e.State != "" && e.State != string(channel.Answered) {
 			text += " " + line(e.State, speakerWidth)
 		}
 	case entryAside:
@@ -112,20 +112,20 @@ func about(e engine.ChannelEntry) string {
 func (c *conversation) move(e engine.ChannelEntry) string {
 	agent := line(e.Agent, speakerWidth)
 	switch {
-	case e.To == string(turn.Active) && e.From == string(turn.Queued):
+	case e.To == string(channel.Active) && e.From == string(channel.Queued):
 		if e.Turn != 0 {
 			return fmt.Sprintf("── turn %d: %s", e.Turn, agent)
 		}
 		return "── " + agent + " has the turn"
-	case e.Trigger == string(turn.Interrupted):
+	case e.Trigger == string(channel.Interrupted):
 		return "── " + agent + " is interrupted"
-	case e.Trigger == string(turn.AskedItself):
+	case e.Trigger == string(channel.AskedItself):
 		return "── " + agent + " answers that person; its turn stands still"
-	case e.To == string(turn.Active) && e.From == string(turn.Waiting):
+	case e.To == string(channel.Active) && e.From == string(channel.Waiting):
 		return "── " + agent + " goes on"
-	case e.To == string(turn.Waiting):
+	case e.To == string(channel.Waiting):
 		return "── " + agent + " waits" + because(e.Text)
-	case e.Trigger == string(turn.PassedOn):
+	case e.Trigger == string(channel.PassedOn):
 		return "── " + agent + " passes"
 	case c.allMoves:
 		return fmt.Sprintf("   %s %s -> %s  %s %s", agent, orDash(e.From), orDash(e.To), plain(e.Row), plain(e.Trigger))

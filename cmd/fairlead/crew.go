@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 func (a *app) teamVerb() *cobra.Command {
@@ -58,7 +58,7 @@ func (a *app) printCrew(view engine.CrewView) error {
 	fmt.Fprintln(a.out, a.leadLine(view.Lead)+"\n")
 	led := view.Lead.Agent == ""
 	for _, doc := range view.Agents {
-		if !led && doc.Seat > view.Lead.Seat && doc.Status != string(presence.Expired) {
+		if !led && doc.Seat > view.Lead.Seat && doc.Status != string(crew.Expired) {
 			a.leadSeat(view.Lead)
 			led = true
 		}
@@ -135,12 +135,12 @@ func (a *app) leadSeat(lead engine.LeadView) {
 // crewLine is one document.
 func (a *app) crewLine(view engine.CrewView, doc engine.DocumentView) {
 	colour, mark := yellow, "●"
-	switch presence.Status(doc.Status) {
-	case presence.Alive:
+	switch crew.Status(doc.Status) {
+	case crew.Alive:
 		colour = green
-	case presence.Hatching:
+	case crew.Hatching:
 		colour, mark = "", "○"
-	case presence.Expired:
+	case crew.Expired:
 		colour, mark = dim, "·"
 	}
 	a.seat(doc.Seat, a.paint(colour, mark)+" "+a.swatch(doc.Color), crewName(doc), doc.Status, evidence(view.Lead, doc))
@@ -180,20 +180,20 @@ func evidence(lead engine.LeadView, doc engine.DocumentView) string {
 	if doc.LastAliveAt != nil {
 		last = "alive last " + stamped(doc.LastAliveAt) + " ago"
 	}
-	switch presence.Status(doc.Status) {
-	case presence.Alive:
+	switch crew.Status(doc.Status) {
+	case crew.Alive:
 		if doc.LastAliveAt == nil {
 			return "says the lead"
 		}
 		return "said the lead " + stamped(doc.LastAliveAt) + " ago"
-	case presence.Hatching:
+	case crew.Hatching:
 		return "for " + stamped(&doc.CreatedAt)
-	case presence.Unknown:
+	case crew.Unknown:
 		if lead.State == engine.LeadAsleep || lead.State == engine.LeadWaits {
 			return last + "; the lead is away"
 		}
 		return "the lead has not reported yet"
-	case presence.Expired:
+	case crew.Expired:
 		return "nobody came"
 	default:
 		return last
@@ -204,16 +204,16 @@ func evidence(lead engine.LeadView, doc engine.DocumentView) string {
 func (a *app) whatNow(view engine.CrewView) string {
 	var asleep []string
 	for _, doc := range view.Agents {
-		if s := presence.Status(doc.Status); s == presence.Sleeping || s == presence.Unknown {
+		if s := crew.Status(doc.Status); s == crew.Sleeping || s == crew.Unknown {
 			asleep = append(asleep, crewName(doc))
 		}
 	}
-	switch presence.Button(view.Button) {
-	case presence.SummonButton:
+	switch crew.Button(view.Button) {
+	case crew.SummonButton:
 		return fmt.Sprintf("nobody is here yet; `fairlead summon` summons %d", view.Size)
-	case presence.WakeButton:
+	case crew.WakeButton:
 		return fmt.Sprintf("`fairlead wake` wakes %d: %s", len(asleep), line(strings.Join(asleep, ", "), sleepersWidth))
-	case presence.WakingButton:
+	case crew.WakingButton:
 		return a.paint(yellow, underway[view.InProgress])
 	default:
 		return "everybody is awake; `fairlead sleep` lets them sleep"

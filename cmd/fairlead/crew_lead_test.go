@@ -15,7 +15,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 // A lead that keeps books of its own: each prompt that it was told, whole, and each marker that
@@ -208,13 +208,13 @@ func errandOf(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	switch {
 	case first == "[SUMMON AGENTS]":
-		return string(presence.TellSummon)
+		return string(crew.TellSummon)
 	case first == "[WAKE AGENTS]":
-		return string(presence.TellWake)
+		return string(crew.TellWake)
 	case strings.Contains(first, " not registered "):
-		return string(presence.TellRegister)
+		return string(crew.TellRegister)
 	case strings.HasPrefix(first, "Who of your team"):
-		return string(presence.TellStatus)
+		return string(crew.TellStatus)
 	default:
 		return "channel"
 	}
@@ -314,7 +314,7 @@ func (s *ship) leadStory() leadStory {
 	for _, ch := range s.presenceChanges() {
 		var data struct {
 			Presence struct {
-				Lead *presence.Lead `json:"lead"`
+				Lead *crew.Lead `json:"lead"`
 			} `json:"presence"`
 		}
 		if err := json.Unmarshal(ch.Data, &data); err != nil {
@@ -335,7 +335,7 @@ func (s *ship) leadStory() leadStory {
 				add(story.asked, lead.Session, string(ask.Do))
 			}
 		}
-		if ch.Trigger == string(presence.Told) {
+		if ch.Trigger == string(crew.Told) {
 			for n, do := range asks {
 				if _, still := now[n]; !still {
 					add(story.told, lead.Session, do)
@@ -479,7 +479,7 @@ func (s *ship) wokenAsThemselves() {
 	last := ""
 	for _, session := range slices.Sorted(maps.Keys(books.told)) {
 		for _, text := range books.told[session] {
-			if errandOf(text) == string(presence.TellWake) {
+			if errandOf(text) == string(crew.TellWake) {
 				last = text
 			}
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 // How long the demo's team is awake before it sleeps, and how long it then sleeps: long enough
@@ -41,7 +41,7 @@ func demoDay(ctx context.Context, e *engine.Engine, headless bool) (end func() e
 
 func liveDay(ctx context.Context, e *engine.Engine, haste time.Duration) error {
 	by := engine.Actor{Kind: "human", ID: "demo"}
-	if err := crewIs(ctx, e, presence.NoButton); err != nil {
+	if err := crewIs(ctx, e, crew.NoButton); err != nil {
 		return err
 	}
 	if err := pause(ctx, demoAwake/haste); err != nil {
@@ -50,14 +50,14 @@ func liveDay(ctx context.Context, e *engine.Engine, haste time.Duration) error {
 	if _, err := e.Sleep(ctx, by); err != nil {
 		return unlessRefused(err)
 	}
-	if err := crewIs(ctx, e, presence.WakeButton); err != nil {
+	if err := crewIs(ctx, e, crew.WakeButton); err != nil {
 		return err
 	}
 	if err := pause(ctx, demoAsleep/haste); err != nil {
 		return err
 	}
 	view, err := e.Crew(ctx, false)
-	if err != nil || view.Button != string(presence.WakeButton) {
+	if err != nil || view.Button != string(crew.WakeButton) {
 		return err // somebody else was quicker
 	}
 	_, err = e.Wake(ctx, by, nil)
@@ -65,7 +65,7 @@ func liveDay(ctx context.Context, e *engine.Engine, haste time.Duration) error {
 }
 
 // crewIs waits until the team's button is this one.
-func crewIs(ctx context.Context, e *engine.Engine, button presence.Button) error {
+func crewIs(ctx context.Context, e *engine.Engine, button crew.Button) error {
 	for {
 		view, err := e.Crew(ctx, false)
 		if err != nil || view.Button == string(button) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -118,10 +118,10 @@ const turnsWidth = 40
 // turnsOf is where an agent stands in its channels, those first in which it has the turn.
 func turnsOf(agent engine.AgentView) string {
 	var has, others []string
-	for _, channel := range slices.Sorted(maps.Keys(agent.Turn)) {
-		state := agent.Turn[channel]
-		text := plain(channel) + " " + plain(state)
-		if state == string(turn.Active) || state == string(turn.Waiting) {
+	for _, channelName := range slices.Sorted(maps.Keys(agent.Turn)) {
+		state := agent.Turn[channelName]
+		text := plain(channelName) + " " + plain(state)
+		if state == string(channel.Active) || state == string(channel.Waiting) {
 			has = append(has, text)
 		} else {
 			others = append(others, text)

@@ -12,16 +12,16 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/turn"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
 // modes are the ways in which what a person says meets a turn that is under way, with what
 // completion says of each.
 var modes = []string{
-	string(turn.ByQueue) + "\twhen the turn ends",
-	string(turn.Inject) + "\tat once, to whoever has the turn",
-	string(turn.Interrupt) + "\tstop: the turn waits until you have an answer",
-	string(turn.Parallel) + "\tto everybody at once",
+	string(channel.ByQueue) + "\twhen the turn ends",
+	string(channel.Inject) + "\tat once, to whoever has the turn",
+	string(channel.Interrupt) + "\tstop: the turn waits until you have an answer",
+	string(channel.Parallel) + "\tto everybody at once",
 }
 
 func (a *app) sayVerb() *cobra.Command {
@@ -116,24 +116,24 @@ func (a *app) say(ctx context.Context, client *api.Client, channel, text, mode s
 
 // unattended are the reasons for which nobody answers until something else happens; who waits
 // for an answer should know.
-var unattended = []turn.Reason{turn.Nobody, turn.Held, turn.Limited}
+var unattended = []channel.Reason{channel.Nobody, channel.Held, channel.Limited}
 
 // awaitAnswer shows the channel from a message on until somebody has answered it.
-func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channel string, spoken engine.Spoken) error {
-	message, err := messageNow(ctx, client, channel, spoken)
+func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channelName string, spoken engine.Spoken) error {
+	message, err := messageNow(ctx, client, channelName, spoken)
 	if err != nil {
 		return err
 	}
-	if view, err := client.Channel(ctx, channel); err == nil && !a.json && slices.Contains(unattended, turn.Reason(view.Parked)) {
+	if view, err := client.Channel(ctx, channelName); err == nil && !a.json && slices.Contains(unattended, channel.Reason(view.Parked)) {
 		fmt.Fprintln(a.err, a.paint(dim, standing(view)))
 	}
 	var answers []engine.ChannelEntry
 	show := a.conversation()
-	w := channelWatch{client: client, channel: channel, moves: true, after: message.Seq}
+	w := channelWatch{client: client, channel: channelName, moves: true, after: message.Seq}
 	w.enough = func(ctx context.Context) (bool, error) {
-		now, err := messageNow(ctx, client, channel, spoken)
+		now, err := messageNow(ctx, client, channelName, spoken)
 		spoken.State = now.State
-		return now.State == string(turn.Answered) || now.State == string(turn.Lapsed), err
+		return now.State == string(channel.Answered) || now.State == string(channel.Lapsed), err
 	}
 	err = w.follow(ctx, func(entries []engine.ChannelEntry) error {
 		for _, e := range entries {
@@ -154,8 +154,8 @@ func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channel strin
 			return err
 		}
 	}
-	if spoken.State == string(turn.Lapsed) {
-		return fmt.Errorf("nobody in %s answered message %d in time", plain(channel), spoken.N)
+	if spoken.State == string(channel.Lapsed) {
+		return fmt.Errorf("nobody in %s answered message %d in time", plain(channelName), spoken.N)
 	}
 	return nil
 }

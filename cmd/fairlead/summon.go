@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/machine/presence"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 func (a *app) summonVerb() *cobra.Command {
@@ -127,7 +127,7 @@ func (a *app) toldLead(done api.CrewOrdered, what string) error {
 // everybodyOf are the ids of those whom people see.
 func everybodyOf(view engine.CrewView) (ids []string) {
 	for _, doc := range view.Agents {
-		if doc.Status != string(presence.Expired) {
+		if doc.Status != string(crew.Expired) {
 			ids = append(ids, doc.ID)
 		}
 	}
@@ -150,7 +150,7 @@ func docOf(view engine.CrewView, id string) (engine.DocumentView, bool) {
 
 func isAwake(view engine.CrewView, id string) bool {
 	doc, ok := docOf(view, id)
-	return ok && doc.Status == string(presence.Alive)
+	return ok && doc.Status == string(crew.Alive)
 }
 
 func namesOf(view engine.CrewView, ids []string) string {
@@ -165,7 +165,7 @@ func namesOf(view engine.CrewView, ids []string) string {
 
 // hatched: everybody who was summoned has come, or expired.
 func hatched(view engine.CrewView) bool {
-	return view.InProgress == "" && !slices.ContainsFunc(view.Agents, func(doc engine.DocumentView) bool { return doc.Status == string(presence.Hatching) })
+	return view.InProgress == "" && !slices.ContainsFunc(view.Agents, func(doc engine.DocumentView) bool { return doc.Status == string(crew.Hatching) })
 }
 
 // reported: the lead has said who is awake, or was silent for too long, or is gone.
@@ -245,7 +245,7 @@ func outcome(view engine.CrewView, who []string) string {
 func notAwake(view engine.CrewView, who []string, before engine.CrewView) error {
 	var errs []string
 	for _, id := range who {
-		if doc, ok := docOf(view, id); ok && doc.Status != string(presence.Alive) {
+		if doc, ok := docOf(view, id); ok && doc.Status != string(crew.Alive) {
 			errs = append(errs, fmt.Sprintf("%s is %s: %s", line(crewName(doc), crewNameWidth), plain(doc.Status), evidence(view.Lead, doc)))
 		}
 	}

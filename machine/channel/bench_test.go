@@ -1,0 +1,192 @@
+package channel
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// busy is a channel with so many agents that has seen so many turns.
+func busy(b testing.TB, agents, turns int) *Floor {
+	f := crowd(b, agents, "c")
+	for range turns {
+		handOff(b, f, "c")
+	}
+	return f
+}
+
+// crowd is so many agents, who are in every one of the channels; in each of them somebody has the
+// turn.
+func crowd(b testing.TB, agents int, channels ...ChannelID) *Floor {
+	f := &Floor{}
+	apply := func(in Input) {
+		changes, err := f.Decide(in, Now{At: noon})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, ch := range changes {
+			f.Apply(ch)
+		}
+	}
+	set := DefaultSettings()
+	set.RoundsMax = 0
+	for i := range agents {
+		name := AgentID(fmt.Sprint("agent", i))
+		apply(AgentConfigured{Agent: name})
+		apply(AgentConnected{name})
+	}
+	for _, id := range channels {
+		apply(ChannelConfigured{Channel: id, Settings: set})
+		for i := range agents {
+			apply(AssignAsked{Channel: id, Agent: AgentID(fmt.Sprint("agent", i))})
+		}
+		apply(HumanSpoke{Channel: id, By: "ada", Bytes: 1})
+	}
+	return f
+}
+
+// handOff ends the turn under way with an answer, begins the next, and acknowledges that it was
+// told.
+func handOff(b testing.TB, f *Floor, id ChannelID) {
+	h := &f.Channels[id].Head
+	step := func(in Input) {
+		list, err := f.Decide(in, Now{At: noon})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, ch := range list {
+			f.Apply(ch)
+		}
+	}
+	step(Said{Token: Token{id, h.Holder, h.Turn}, Bytes: 1000, Complete: true})
+	todo := f.Todo(id, Now{At: noon})
+	step(Told{Token: todo[0].Token, Do: todo[0].Do, N: todo[0].N})
+}
+
+// A hand-off, decided and applied: complete, next agent granted, and told. The old channel has
+// had a hundred thousand messages; ratios in one run say what age and size cost.
+func BenchmarkHandOff(b *testing.B) {
+	for _, c := range []struct{ agents, age int }{{3, 0}, {3, 100_000}, {8, 0}, {100, 0}} {
+		b.Run(fmt.Sprintf("agents=%d/age=%d", c.agents, c.age), func(b *testing.B) {
+			f := busy(b, c.agents, c.age)
+			b.ReportAllocs()
+			for b.Loop() {
+				handOff(b, f, "c")
+			}
+		})
+	}
+}
+
+// A hand-off of one channel, and of one among a thousand in which the same eight agents are, in
+// turns: the ratio is what the others cost.
+func BenchmarkHandOffAmongChannels(b *testing.B) {
+	all := make([]ChannelID, 1000)
+	for i := range all {
+		all[i] = ChannelID(fmt.Sprint("c", i))
+	}
+	one, many := crowd(b, 8, all[0]), crowd(b, 8, all...)
+	var times [2]time.Duration
+	n := 0
+	for b.Loop() {
+		for i, f := range []*Floor{one, many} {
+			id := all[i*n%len(all)]
+			began := time.Now()
+			handOff(b, f, id)
+			times[i] += time.Since(began)
+		}
+		n++
+	}
+	b.ReportMetric(float64(times[0].Nanoseconds())/float64(n), "one-ns")
+	b.ReportMetric(float64(times[1].Nanoseconds())/float64(n), "thousand-ns")
+	b.ReportMetric(float64(times[1])/float64(times[0]), "ratio")
+}
+
+// What a hand-off writes is small, however many agents there are and however old the channel is.
+func TestHandOffIsSmall(t *testing.T) {
+	for _, c := range []struct{ agents, age int }{{3, 10}, {100, 10}, {3, 20_000}} {
+		f := busy(t, c.agents, c.age)
+		h := &f.Channels["c"].Head
+		list, err := f.Decide(Said{Token: Token{"c", h.Holder, h.Turn}, Bytes: messageBytesMax, Complete: true}, Now{At: noon})
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := 0
+		for _, ch := range list {
+			body, err := json.Marshal(ch.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size += len(body)
+		}
+		if len(list) != 2 || size > 1200 {
+			t.Errorf("%d agents, %d turns: %d changes of %d bytes together", c.agents, c.age, len(list), size)
+		}
+		state, err := json.Marshal(f)
+		if err != nil || len(state) > 3000+400*c.agents {
+			t.Errorf("%d agents, %d turns: the value has %d bytes: %v", c.agents, c.age, len(state), err)
+		}
+	}
+}
+
+// Limits say so, and interruptions do not wait behind messages.
+func TestFullChannel(t *testing.T) {
+	f := busy(t, 2, 0)
+	say := func(mode Mode) error {
+		changes, err := decide(t, f, HumanSpoke{Channel: "c", By: "ada", Mode: mode, Bytes: 1}, Now{At: noon})
+		for _, ch := range changes {
+			f.Apply(ch)
+		}
+		return err
+	}
+	for len(f.Channels["c"].Open) < openMax {
+		if err := say(ByQueue); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := say(ByQueue); err == nil || err.Error() != "#c: cannot take spoken while unsaid: 256 messages wait for an answer, which is the limit; wait, or skip whoever has the turn [M1]" {
+		t.Errorf("a full channel says %v", err)
+	}
+	for range openInterruptsMax {
+		if err := say(Interrupt); err != nil {
+			t.Errorf("an interruption waits behind messages: %v", err)
+		}
+	}
+	if err := say(Interrupt); err == nil {
+		t.Error("interruptions have no limit")
+	}
+	if todo := f.Todo("c", Now{At: noon}); todo[0].Do != StopWork || todo[1].Do != TellAside {
+		t.Errorf("what stops somebody is not first: %+v", todo[:2])
+	}
+}
+
+// What an agent is given is bounded: the newest, with people's that nobody has answered, and
+// how many are left out.
+func TestGivenIsBounded(t *testing.T) {
+	f := busy(t, 3, 1000)
+	ask := func(in Input) {
+		changes, err := decide(t, f, in, Now{At: noon})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ch := range changes {
+			f.Apply(ch)
+		}
+	}
+	ask(HumanSpoke{Channel: "c", By: "ada", Mode: ByQueue, Bytes: 1})
+	asked := f.Channels["c"].Head.Seq
+	for range 300 { // everybody talks past it, and never ends his turn well
+		h := &f.Channels["c"].Head
+		ask(Said{Token: Token{"c", h.Holder, h.Turn}, Bytes: 1})
+	}
+	ask(AgentConfigured{Agent: "new"})
+	ask(AgentConnected{"new"})
+	ask(AssignAsked{"c", "new"})
+	ask(GrantAsked{"c", "new", true})
+	todo := f.Todo("c", Now{At: noon})
+	g := todo[len(todo)-1].Given
+	want := Given{From: asked + 101, To: asked + 300, Also: []uint64{asked}, LeftOut: asked + 100 - 1}
+	if g.From != want.From || g.To != want.To || len(g.Also) != 1 || g.Also[0] != asked || g.LeftOut != want.LeftOut || len(g.But) != 0 {
+		t.Errorf("it is given %+v, want %+v", g, want)
+	}
+}

@@ -1,0 +1,210 @@
+package channel
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/golden"
+)
+
+// noon is when every story begins.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+type pair struct {
+	state State
+	event Event
+}
+
+// taken counts what Decide really emitted in this package's tests, for TestMain.
+var taken = struct {
+	rows  map[string]int
+	pairs map[pair]int
+}{map[string]int{}, map[pair]int{}}
+
+// decide is the only way in which the tests of this package ask, the benchmarks apart: it
+// counts what was emitted. A refusal is an answer.
+func decide(t testing.TB, f *Floor, in Input, now Now) ([]Change, error) {
+	t.Helper()
+	changes, err := f.Decide(in, now)
+	if err != nil && len(changes) > 0 {
+		t.Fatalf("refused, and changed all the same: %v, %+v", err, changes)
+	}
+	for _, ch := range changes {
+		taken.rows[ch.Row]++
+		for _, m := range ch.Body.Messages {
+			taken.rows[m.Row]++
+		}
+		if ch.From != "" {
+			taken.pairs[pair{ch.From, ch.Trigger}]++
+			if rule := Table[ch.From][ch.Trigger]; rule.ID != ch.Row || rule.To != ch.To {
+				t.Fatalf("%s %s -> %s by %s is no row of the table", ch.Trigger, ch.From, ch.To, ch.Row)
+			}
+		}
+	}
+	return changes, err
+}
+
+// specRows are the rows of the specification that turn owns, and its own.
+func specRows() []string {
+	rows := []string{"X9", rowConfigured, rowSaid, rowLate, rowAside, rowParked, rowTold, rowUnfinished}
+	for i := range 23 {
+		rows = append(rows, fmt.Sprintf("T%d", i+1))
+	}
+	for _, row := range MessageTable.Rows() {
+		rows = append(rows, row.ID)
+	}
+	return rows
+}
+
+// TestMain fails when a row was never taken: a row that no test takes is a claim.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	filtered := false
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
+		filtered = filtered || flag.Lookup(name).Value.String() != ""
+	}
+	if missing := neverTaken(); code == 0 && !filtered && len(missing) > 0 {
+		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func neverTaken() []string {
+	var missing []string
+	for _, row := range Table.Rows() {
+		if taken.pairs[pair{State(row.From), Event(row.On)}] == 0 {
+			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
+		}
+	}
+	for _, id := range specRows() {
+		if taken.rows[id] == 0 {
+			missing = append(missing, "row "+id)
+		}
+	}
+	return missing
+}
+
+func TestMatrix(t *testing.T) {
+	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix()+"\n"+MessageTable.Matrix())
+}
+
+// What every state must be able to take, whatever else it does.
+func TestTableIsTotalWhereItMustBe(t *testing.T) {
+	for _, state := range []State{Idle, Queued, Active, Waiting} {
+		for _, event := range []Event{Disconnected, Crashed, BeatsMissed, Disabled, Removed} {
+			if _, ok := Table[state][event]; !ok {
+				t.Errorf("%s does not take %s", state, event)
+			}
+		}
+	}
+	for _, state := range []State{Active, Waiting} {
+		for _, event := range []Event{Completed, CompletedAlone, Skipped, Displaced, LimitReached, AsideAnswered} {
+			if _, ok := Table[state][event]; !ok {
+				t.Errorf("%s does not take %s", state, event)
+			}
+		}
+	}
+}
+
+// Every act that has a name is used, and does something.
+func TestEveryActIsUsed(t *testing.T) {
+	used := map[string]bool{}
+	for _, row := range Table.Rows() {
+		for _, act := range row.Do {
+			used[act] = true
+		}
+	}
+	acts := []Act{
+		JoinQueue, LeaveQueue, LeaveCircle, TakeTurn, StartTurnTimer, PauseTurnTimer, ResumeTimer, StartWaitTimer, StopWaitTimer,
+		EndTurn, LoseTurn, CloseMessages, RestHere, CancelWork, GoOn, CountPass, AnnounceLate, AnnounceGone, NoteContext,
+	}
+	for _, act := range acts {
+		if !used[string(act)] {
+			t.Errorf("no row does %s", act)
+		}
+		delete(used, string(act))
+	}
+	if len(used) > 0 {
+		t.Errorf("the table does what has no name: %v", slices.Collect(maps.Keys(used)))
+	}
+}
+
+// X6: the line is the seed's example, field for field and byte for byte; in a file nothing is
+// escaped for HTML.
+func TestLine(t *testing.T) {
+	ch := Change{
+		At: time.Date(2026, 2, 4, 21, 0, 0, 0, time.UTC), Row: "T7", Agent: "pm", Channel: "reviews",
+		From: Active, To: Queued, Trigger: Completed,
+	}
+	line, ok := ch.Line()
+	const want = `{"timestamp":"2026-02-04T21:00:00Z","event":"state_transition","agentId":"pm","from":"ACTIVE","to":"QUEUED","trigger":"TURN_COMPLETE","channel":"reviews"}`
+	if got := string(line.JSON()); !ok || got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	ch.Agent, ch.At = "r&d <x>", ch.At.Add(1500*time.Millisecond)
+	line, _ = ch.Line()
+	if got := string(line.JSON()); !strings.Contains(got, `"r&d <x>"`) || !strings.Contains(got, `21:00:01.5Z"`) {
+		t.Errorf("got %s", got)
+	}
+	for _, quiet := range []Change{{Row: rowSaid, Trigger: "said"}, {From: Active, To: Active, Trigger: AsideAnswered}} {
+		if line, ok := quiet.Line(); ok {
+			t.Errorf("nobody moved, and the log says %+v", line)
+		}
+	}
+	for _, c := range []struct {
+		ch   Change
+		want string
+	}{
+		{Change{From: Idle, To: Offline, Trigger: Disconnected}, "Agent stops"},
+		{Change{From: Queued, To: Offline, Trigger: Disconnected}, "Agent disconnects"},
+		{Change{From: Active, To: Queued, Trigger: Skipped}, "skipped"},
+	} {
+		if line, _ := c.ch.Line(); line.Trigger != c.want {
+			t.Errorf("the trigger of %s from %s is %q, want %q", c.ch.Trigger, c.ch.From, line.Trigger, c.want)
+		}
+	}
+}
+
+// journaled is a change as the journal gives it back.
+func journaled(t testing.TB, ch Change) Change {
+	t.Helper()
+	b, err := json.Marshal(ch.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body Body
+	if err := json.Unmarshal(b, &body); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ch.Body, body); diff != "" {
+		t.Fatalf("the journal gives something else back of %s:\n%s", ch.Trigger, diff)
+	}
+	ch.Body = body
+	return ch
+}
+
+// snapshot is the floor as a snapshot gives it back.
+func snapshot(t testing.TB, f *Floor) *Floor {
+	t.Helper()
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := &Floor{}
+	if err := json.Unmarshal(b, back); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}

@@ -1,0 +1,315 @@
+package channel
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// moveOn gives the turn to whoever is next, or parks the channel. It stands at the end of
+// every input: so the end of one turn and the beginning of the next are one batch.
+func (c *circle) moveOn() {
+	h := &c.head
+	if h.Holder != "" || h.Aside.Message != 0 {
+		return
+	}
+	if h.Rests != "" && c.due(c.look(h.Rests)) {
+		c.must(h.Rests, Roused)
+	}
+	next, why := c.pick()
+	switch {
+	case next != "":
+		c.must(next, Granted)
+	case h.Parked != why:
+		c.park(why)
+	}
+}
+
+func (c *circle) park(why Reason) {
+	c.head.Parked = why
+	switch why {
+	case Rounds:
+		rounds := "a round"
+		if c.rules.RoundsMax != 1 {
+			rounds = fmt.Sprintf("%d rounds", c.rules.RoundsMax)
+		}
+		c.next.Say = fmt.Sprintf("The agents have had %s; #%s waits for a human", rounds, c.id)
+	case Nobody:
+		c.sayNobody()
+	case Quiet, Passed, Held, Limited:
+	}
+	c.emit(rowParked, "", "", "", Event("parked_"+string(why)))
+}
+
+func (c *circle) sayNobody() {
+	if c.rules.AnnounceDisconnect && c.next.Say == "" {
+		c.next.Say = "⚠️ No agents available in this channel"
+	}
+}
+
+// pick finds who is next: the first in the circle that has something to answer and may.
+func (c *circle) pick() (AgentID, Reason) {
+	why, size := Reason(""), 0
+	for s := range c.queued {
+		size++
+		if !c.due(s) {
+			continue
+		}
+		switch {
+		case c.now.Held:
+			return "", Held
+		case c.agentNow(s.Agent).Limit != "":
+			why = Limited
+		case c.exhausted(s):
+			why = cmp.Or(why, Rounds)
+		default:
+			return s.Agent, ""
+		}
+	}
+	switch {
+	case why != "":
+		return "", why
+	case size == 0 && c.head.Rests == "":
+		return "", Nobody
+	case size > 0 && c.head.Passes >= size:
+		return "", Passed
+	default:
+		return "", Quiet
+	}
+}
+
+// queued goes over the circle in order, as the changes so far have it. A seat that changed may
+// have kept its place, so that it is put where that is.
+func (c *circle) queued(yield func(*Seat) bool) {
+	var came []*Seat
+	for _, s := range c.seats {
+		if s.State == Queued {
+			came = append(came, s)
+		}
+	}
+	slices.SortFunc(came, byPlace)
+	for _, s := range c.base.queue {
+		if _, changed := c.seats[s.Agent]; changed || c.gone[s.Agent] {
+			continue
+		}
+		for len(came) > 0 && byPlace(came[0], s) < 0 {
+			if !yield(came[0]) {
+				return
+			}
+			came = came[1:]
+		}
+		if !yield(s) {
+			return
+		}
+	}
+	for _, s := range came {
+		if !yield(s) {
+			return
+		}
+	}
+}
+
+// alone says whether nobody else is in the circle.
+func (c *circle) alone(agent AgentID) bool {
+	for s := range c.queued {
+		if s.Agent != agent {
+			return false
+		}
+	}
+	return true
+}
+
+// othersWait says whether somebody else would get the turn.
+func (c *circle) othersWait(agent AgentID) bool {
+	for s := range c.queued {
+		if s.Agent != agent && c.due(s) && c.agentNow(s.Agent).Limit == "" && !c.exhausted(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// due says whether a seat has something to answer: another agent's words, or a person's that
+// nobody has answered.
+func (c *circle) due(s *Seat) bool {
+	call := c.head.Said.Last
+	if c.head.Said.By == s.Agent {
+		call = c.head.Said.Else
+	}
+	if call > s.Rest {
+		return true
+	}
+	for i := len(c.open) - 1; i >= 0 && c.open[i].N > s.Rest; i-- {
+		m := &c.open[i]
+		if m.Ends.IsZero() && m.N != c.head.Aside.Message && !slices.Contains(s.Ahead, m.N) {
+			return true
+		}
+	}
+	return false
+}
+
+// exhausted says whether a seat has had its rounds since a person spoke last.
+func (c *circle) exhausted(s *Seat) bool {
+	return c.rules.RoundsMax > 0 && s.TookFor == c.head.Human && s.Took >= c.rules.RoundsMax
+}
+
+// holds says whether a token is of the turn under way, and takes it for proof that its bearer
+// was told: nobody else knows the number.
+func (c *circle) holds(t Token) bool {
+	if t.Agent == "" || c.head.Holder != t.Agent || c.head.Turn != t.Turn {
+		return false
+	}
+	if !c.head.Lease.Told {
+		c.tellTurn()
+	}
+	return true
+}
+
+// tellTurn notes that the holder has what was said since its last turn.
+func (c *circle) tellTurn() {
+	l := &c.head.Lease
+	l.Told = true
+	s := c.look(c.head.Holder)
+	var fresh []uint64
+	for _, m := range c.open {
+		if m.N > s.Heard && m.N <= l.Upto && c.apart(s.Agent, m.N) < 0 && !slices.Contains(s.Ahead, m.N) && !slices.Contains(l.Ahead, m.N) {
+			fresh = append(fresh, m.N)
+		}
+	}
+	for _, n := range fresh {
+		c.handed(n, c.head.Turn)
+	}
+}
+
+// over refuses what comes under a turn that is over.
+func (c *circle) over(t Token, event Event) error {
+	return c.refuse(t.Agent, event, "T7", fmt.Sprintf("it does not hold turn %d; the last one is %d", t.Turn, c.head.Turn))
+}
+
+func (c *circle) pass(t Token) error {
+	if !c.holds(t) {
+		return c.over(t, PassedOn)
+	}
+	if c.head.Aside.Agent == t.Agent {
+		c.head.Aside = Aside{}
+		return c.take(t.Agent, AsideDropped, "")
+	}
+	return c.take(t.Agent, PassedOn, "")
+}
+
+// event is how the turn is to end.
+func (f FinishAsked) event() Event {
+	if f.Pass {
+		return PassedOn
+	}
+	return Completed
+}
+
+// endsLater notes that a turn ends with the answer that is under way. Whoever says so waits no more.
+func (c *circle) endsLater(in FinishAsked) error {
+	event := in.event()
+	switch {
+	case !c.holds(in.Token):
+		return c.over(in.Token, event)
+	case c.head.Aside.Agent == in.Agent, c.head.Lease.Stopped:
+		return c.refuse(in.Agent, event, "T17", "a person interrupted and waits for the answer; give that first, the turn goes on after it")
+	case c.head.Lease.Ending == event:
+		return nil
+	case c.state(in.Agent) == Waiting:
+		if err := c.take(in.Agent, WaitResolved, ""); err != nil {
+			return err
+		}
+	}
+	c.head.Lease.Ending = event
+	c.emit(rowEnding, in.Agent, "", "", "ends_with_answer")
+	return nil
+}
+
+// ends ends a turn as its holder has said before.
+func (c *circle) ends(agent AgentID) error {
+	if c.head.Lease.Ending != PassedOn {
+		return c.finish(agent, Completed, CompletedAlone)
+	}
+	if c.state(agent) == Waiting { // nothing comes of that any more
+		if err := c.take(agent, WaitResolved, ""); err != nil {
+			return err
+		}
+	}
+	return c.take(agent, PassedOn, "")
+}
+
+func (c *circle) wait(in WaitAskedFor) error {
+	if !c.holds(in.Token) {
+		return c.over(in.Token, WaitAsked)
+	}
+	if c.head.Aside.Agent == in.Agent {
+		return c.refuse(in.Agent, WaitAsked, "T17", "a person interrupted and waits for the answer; give that first")
+	}
+	return c.take(in.Agent, WaitAsked, in.Why)
+}
+
+func (c *circle) waitOver(t Token) error {
+	if !c.holds(t) {
+		return c.over(t, WaitResolved)
+	}
+	if c.state(t.Agent) == Waiting && c.head.Lease.Stopped {
+		return c.refuse(t.Agent, WaitResolved, "T17", "a person interrupted; the turn goes on when that is answered")
+	}
+	return c.take(t.Agent, WaitResolved, "")
+}
+
+func (c *circle) grant(in GrantAsked) error {
+	h := &c.head
+	a := c.agentNow(in.Agent)
+	switch {
+	case !c.member(in.Agent):
+		return c.refuse(in.Agent, Granted, "T2", "it is not in this channel; assign it first")
+	case h.Holder == in.Agent:
+		return nil
+	case c.state(in.Agent) == Offline:
+		return c.refuse(in.Agent, Granted, "T4", "it is not connected")
+	case h.Aside.Message != 0 && h.Aside.Agent == in.Agent: // its answer would be taken for its turn's
+		return c.refuse(in.Agent, Granted, "T17", "it answers a person who interrupted; give it the turn when it has")
+	case c.now.Held:
+		return c.refuse(in.Agent, Granted, "X8", "the team is held; release it first")
+	case a.Limit != "":
+		return c.refuse(in.Agent, Granted, "X9", "it is at its limit: "+a.Limit)
+	case h.Holder != "" && !in.Now:
+		return c.refuse(in.Agent, Granted, "T23", string(h.Holder)+" has the turn; wait, or grant it with --now")
+	}
+	if h.Holder != "" {
+		c.must(h.Holder, Displaced)
+	}
+	switch {
+	case h.Rests == in.Agent: // it keeps what it has heard
+		c.must(in.Agent, Roused)
+	case c.state(in.Agent) == Idle:
+		c.second(in.Agent)
+		c.welcome(in.Agent)
+		c.must(in.Agent, Assigned)
+	}
+	h.Passes, c.hand = 0, true
+	return c.take(in.Agent, Granted, "")
+}
+
+func (c *circle) skip(in SkipAsked) error {
+	h := &c.head
+	switch {
+	case h.Holder == "":
+		return refusal("#"+string(c.id), Skipped, string(h.Parked), "T23", "nobody has the turn")
+	case in.Turn != 0 && in.Turn != h.Turn:
+		return c.over(Token{Channel: c.id, Agent: h.Holder, Turn: in.Turn}, Skipped)
+	}
+	return c.take(h.Holder, Skipped, "")
+}
+
+func (c *circle) override(in OverrideAsked) error {
+	event := SentBack
+	if in.GoOn {
+		event = SentOn
+	}
+	if c.head.Holder == "" {
+		return refusal("#"+string(c.id), event, string(c.head.Parked), "T15", "nobody waits here")
+	}
+	return c.take(c.head.Holder, event, "")
+}

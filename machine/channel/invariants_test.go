@@ -1,0 +1,395 @@
+package channel
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func snapshotText(t testing.TB, f *Floor) string {
+	t.Helper()
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// past is what a channel was before an input, to be compared with what becomes of it.
+type past struct {
+	head   Head
+	queue  []AgentID
+	circle []AgentID // who the turn comes to: it has a place, has the turn, or rests alone after it
+}
+
+func before(f *Floor) map[ChannelID]past {
+	all := make(map[ChannelID]past, len(f.Channels))
+	for id, c := range f.Channels {
+		p := past{head: c.Head, queue: c.Queue()}
+		for name := range c.Seats {
+			if inside(c, name) {
+				p.circle = append(p.circle, name)
+			}
+		}
+		all[id] = p
+	}
+	return all
+}
+
+func inside(c *Channel, name AgentID) bool {
+	s := c.Seats[name]
+	return s != nil && (s.State == Queued || s.State == Active || s.State == Waiting || c.Head.Rests == name)
+}
+
+// check is what must hold after every input. It is written by hand, from the specification,
+// and asks neither the table nor the machine's own judgement.
+func (w *world) check(was map[ChannelID]past, in Input, changes []Change) {
+	w.t.Helper()
+	for id, c := range w.floor.Channels {
+		if err := sound(w.floor, id, c, w.now); err != nil {
+			w.t.Fatalf("after %T %+v: #%s: %v", in, in, id, err)
+		}
+	}
+	if err := step(was, w.floor, in, changes); err != nil {
+		w.t.Fatalf("%T %+v: %v", in, in, err)
+	}
+	w.words()
+	w.fair(changes)
+}
+
+// words: two numbers of a channel are enough to know whom somebody else's words ask for a turn,
+// however many spoke.
+func (w *world) words() {
+	for id, c := range w.floor.Channels {
+		for name, s := range c.Seats {
+			if !inside(c, name) {
+				continue
+			}
+			newest := uint64(0)
+			for _, other := range w.agents {
+				if other != name {
+					newest = max(newest, w.spoke[string(id)+"/"+string(other)])
+				}
+			}
+			if asks := newest > s.Rest; asks != (call(c, name) > s.Rest) {
+				w.t.Fatalf("#%s: the others' last words are message %d, and %s has answered %d: %+v", id, newest, name, s.Rest, c.Head.Said)
+			}
+		}
+	}
+}
+
+// call is what another agent said last.
+func call(c *Channel, name AgentID) uint64 {
+	if c.Head.Said.By == name {
+		return c.Head.Said.Else
+	}
+	return c.Head.Said.Last
+}
+
+// sound is what every channel is like at every moment.
+func sound(f *Floor, id ChannelID, c *Channel, now Now) error {
+	var speaking []AgentID
+	for name, s := range c.Seats {
+		if s.State == Active || s.State == Waiting {
+			speaking = append(speaking, name)
+		}
+		if s.State != "" && !f.Agents[name].Online() {
+			return fmt.Errorf("%s is %s and not online", name, s.State)
+		}
+		if s.State == Queued && !slices.Contains(c.Queue(), name) {
+			return fmt.Errorf("%s is queued and not in the queue", name)
+		}
+		if s.Gone && s.Stop == 0 {
+			return fmt.Errorf("%s is gone and its seat is not", name)
+		}
+		if !s.Gone && !slices.Contains(f.Agents[name].Channels, id) {
+			return fmt.Errorf("%s does not know that it is a member", name)
+		}
+	}
+	switch {
+	case len(speaking) > 1:
+		return fmt.Errorf("%d agents hold the turn: %v", len(speaking), speaking)
+	case len(speaking) == 1 && speaking[0] != c.Head.Holder, len(speaking) == 0 && c.Head.Holder != "":
+		return fmt.Errorf("%q holds the turn, and %v speak", c.Head.Holder, speaking)
+	case len(c.Open) > openMax+openInterruptsMax:
+		return fmt.Errorf("%d messages are open", len(c.Open))
+	}
+	for _, s := range c.Queue() {
+		if c.Seats[s] == nil || c.Seats[s].State != Queued {
+			return fmt.Errorf("%s is in the queue and not queued", s)
+		}
+	}
+	for i := range c.Open {
+		if !had(c, &c.Open[i]) {
+			return fmt.Errorf("message %d is delivered, and nobody has it: %+v", c.Open[i].N, c.Open[i])
+		}
+	}
+	return goesOn(f, id, c, now)
+}
+
+// had: what is said to be delivered, somebody has who can answer it.
+func had(c *Channel, m *Message) bool {
+	h := &c.Head
+	if m.State != Delivered || !m.Ends.IsZero() || h.Aside.Message == m.N && h.Aside.Told {
+		return true
+	}
+	for name, s := range c.Seats {
+		in := s.State == Queued || s.State == Active || s.State == Waiting || h.Rests == name
+		lease := h.Holder == name && (h.Lease.Told && m.N <= h.Lease.Upto || slices.Contains(h.Lease.Ahead, m.N))
+		if in && (lease || m.N <= s.Heard || slices.Contains(s.Ahead, m.N)) {
+			return true
+		}
+	}
+	return false
+}
+
+// goesOn: what is under way has a next event, and nothing waits for nobody.
+func goesOn(f *Floor, id ChannelID, c *Channel, now Now) error {
+	h := &c.Head
+	if h.Holder != "" || h.Aside.Message != 0 {
+		if len(f.Todo(id, now)) == 0 && f.Deadline(id).At.IsZero() {
+			return fmt.Errorf("a turn or an aside is under way, and nothing can end it: %+v", *h)
+		}
+		return runs(f, c)
+	}
+	if h.Parked == "" {
+		return fmt.Errorf("nobody has the turn, and nobody says why")
+	}
+	if now.Held {
+		return nil
+	}
+	for name := range c.Seats {
+		if !inside(c, name) {
+			continue
+		}
+		if n := asked(f, c, name); n != 0 {
+			return fmt.Errorf("message %d waits, %s is free, and the channel is parked (%s)", n, name, h.Parked)
+		}
+	}
+	return nil
+}
+
+// runs: whoever has the turn has a time for it, and whoever answers a person, too. It is the
+// deadline of the turn where it speaks, of the wait where it waits, of the answer where it was
+// interrupted.
+func runs(f *Floor, c *Channel) error {
+	h := &c.Head
+	limited := func(name AgentID) bool { return f.Agents[name].Timeout > 0 || c.Settings.DefaultTimeout > 0 }
+	switch s := c.Seats[h.Holder]; {
+	case s == nil:
+	case s.State == Active && h.Lease.Ends.IsZero() && limited(h.Holder):
+		return fmt.Errorf("%s is ACTIVE, and no timer runs: %+v", h.Holder, *h)
+	case s.State == Waiting && h.Lease.WaitTo.IsZero() && (!h.Lease.Stopped || h.Aside.Message == 0):
+		return fmt.Errorf("%s is WAITING, and no timer runs: %+v", h.Holder, *h)
+	}
+	if h.Aside.Message != 0 && h.Aside.Agent != h.Holder && h.Aside.Ends.IsZero() && limited(h.Aside.Agent) {
+		return fmt.Errorf("%s answers a person, and no timer runs: %+v", h.Aside.Agent, *h)
+	}
+	return nil
+}
+
+// asked is a message that an agent of the circle is to answer, and may: a person's that nobody
+// has, or the last words of another agent, and it has had no turn for it; 0: there is none.
+func asked(f *Floor, c *Channel, name AgentID) uint64 {
+	s := c.Seats[name]
+	if f.Agents[name].Limit != "" || c.Settings.RoundsMax > 0 && s.TookFor == c.Head.Human && s.Took >= c.Settings.RoundsMax {
+		return 0
+	}
+	for _, m := range c.Open {
+		if m.State == Kept && m.Ends.IsZero() && m.N != c.Head.Aside.Message && m.N > s.Rest {
+			return m.N
+		}
+	}
+	if n := call(c, name); n > s.Rest {
+		return n
+	}
+	return 0
+}
+
+// step is what one input may do.
+func step(was map[ChannelID]past, is *Floor, in Input, changes []Change) error {
+	for id, c := range is.Channels {
+		old, known := was[id]
+		if !known {
+			continue
+		}
+		if c.Head.Turn < old.head.Turn || c.Head.Seq < old.head.Seq {
+			return fmt.Errorf("#%s: a number went back", id)
+		}
+		for _, err := range []error{moved(old.head, c, id, in, changes), kept(old, c, id, in), apart(id, in, changes), lined(old.queue, c)} {
+			if err != nil {
+				return fmt.Errorf("#%s: %w", id, err)
+			}
+		}
+	}
+	return nil
+}
+
+// moved: a timer and an agent's word move only the turn whose number they name.
+func moved(old Head, c *Channel, id ChannelID, in Input, changes []Change) error {
+	var token Token
+	switch in := in.(type) {
+	case Said:
+		if in.Re != 0 {
+			return nil
+		}
+		token = in.Token
+	case PassAsked:
+		token = in.Token
+	case WaitAskedFor:
+		token = in.Token
+	case WaitOver:
+		token = in.Token
+	case TimerFired:
+		if in.About.What == AsideTime || in.About.What == LapseTime {
+			return nil
+		}
+		token = Token{Channel: in.About.Channel, Agent: old.Holder, Turn: in.About.N}
+	default:
+		return nil
+	}
+	if token.Channel == id && token.Turn == old.Turn && token.Agent == old.Holder && token.Agent != "" {
+		return nil
+	}
+	if old.Turn != c.Head.Turn || old.Holder != c.Head.Holder {
+		return fmt.Errorf("turn %d of %s moves turn %d of %s", token.Turn, token.Agent, old.Turn, old.Holder)
+	}
+	for _, ch := range changes {
+		if ch.From != "" && ch.Channel == id {
+			return fmt.Errorf("%s %s -> %s, by what is late", ch.Agent, ch.From, ch.To)
+		}
+	}
+	return nil
+}
+
+// kept: nobody falls out of the circle who was not removed and did not go away.
+func kept(was past, c *Channel, id ChannelID, in Input) error {
+	for _, name := range was.circle {
+		if inside(c, name) {
+			continue
+		}
+		switch in := in.(type) {
+		case RemoveAsked:
+			if in.Channel == id && in.Agent == name {
+				continue
+			}
+		case AgentGone:
+			if in.Agent == name {
+				continue
+			}
+		case AgentBeatsMissed:
+			if in.Agent == name {
+				continue
+			}
+		case DisableAsked:
+			if in.Agent == name {
+				continue
+			}
+		}
+		return fmt.Errorf("%s was in the circle, and nobody took it out", name)
+	}
+	return nil
+}
+
+// apart: what happens in one channel changes nothing in another one.
+func apart(id ChannelID, in Input, changes []Change) error {
+	if everywhere(in) {
+		return nil
+	}
+	where := ChannelID("")
+	switch in := in.(type) {
+	case AgentConfigured:
+	case ChannelConfigured:
+		where = in.Channel
+	default:
+		where, _ = about(in)
+	}
+	for _, ch := range changes {
+		if ch.Channel != where {
+			return fmt.Errorf("what happens in #%s changes #%s", where, ch.Channel)
+		}
+	}
+	return nil
+}
+
+// everywhere says whether an input is about all channels.
+func everywhere(in Input) bool {
+	switch in.(type) {
+	case AgentConnected, AgentGone, AgentBeatsMissed, DisableAsked, EnableAsked, LimitHit, LimitLifted, Released:
+		return true
+	}
+	return false
+}
+
+// lined: who was queued stays in front of whoever comes, and behind whoever was before.
+func lined(was []AgentID, c *Channel) error {
+	at := 0
+	is := c.Queue()
+	for _, name := range was {
+		i := slices.Index(is, name)
+		switch {
+		case i < 0:
+		case i != at:
+			return fmt.Errorf("the queue was %v, and is %v", was, is)
+		default:
+			at++
+		}
+	}
+	return nil
+}
+
+// inOrder: nobody is overtaken. The turn goes past those only in front of whom nothing lies that
+// they could answer; and as places are kept (lined), whoever is queued and has something to
+// answer has the turn within as many turns as there are before it.
+func inOrder(was *Floor, changes []Change) error {
+	if !slices.ContainsFunc(changes, func(ch Change) bool { return ch.Trigger == Granted }) {
+		return nil
+	}
+	f := clone(was)
+	for _, ch := range changes {
+		if ch.Trigger == Granted && !ch.Body.Head.Lease.ByHand {
+			c := f.Channels[ch.Channel]
+			for _, name := range c.Queue() {
+				if name == ch.Agent {
+					break
+				}
+				if n := asked(f, c, name); n != 0 {
+					return fmt.Errorf("%s is given the turn in #%s, %s was before it and has message %d to answer", ch.Agent, ch.Channel, name, n)
+				}
+			}
+		}
+		f.Apply(ch)
+	}
+	return nil
+}
+
+// fair: who has something to answer gets the turn after those before him at the latest. What
+// people grant does not count.
+func (w *world) fair(changes []Change) {
+	for _, ch := range changes {
+		if ch.Trigger != Granted || ch.Body.Head.Lease.ByHand {
+			continue
+		}
+		for _, name := range w.floor.Channels[ch.Channel].Queue() {
+			key := string(ch.Channel) + "/" + string(name)
+			if before, waits := w.before[key]; waits && name != ch.Agent {
+				if w.before[key] = before - 1; before == 0 && asked(w.floor, w.floor.Channels[ch.Channel], name) != 0 {
+					w.t.Fatalf("%s in #%s is next, and %s has the turn", name, ch.Channel, ch.Agent)
+				}
+			}
+		}
+	}
+	for id, c := range w.floor.Channels {
+		queue := c.Queue()
+		for _, name := range w.agents {
+			key := string(id) + "/" + string(name)
+			at := slices.Index(queue, name)
+			if at < 0 || asked(w.floor, c, name) == 0 {
+				delete(w.before, key)
+			} else if _, waits := w.before[key]; !waits {
+				w.before[key] = at
+			}
+		}
+	}
+}

@@ -1,0 +1,378 @@
+package channel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// world is what the random orders know beside the floor: what was said, and who was given what.
+// It derives nothing from the table.
+type world struct {
+	t        testing.TB
+	floor    *Floor
+	replayed *Floor // what the journal tells
+	now      Now
+	agents   []AgentID
+	channels []ChannelID
+
+	life   map[AgentID]int               // how often it went away
+	given  map[string]int                // channel/agent/life/message → how often
+	author map[ChannelID]map[uint64]bool // messages that people said
+	done   map[ChannelID]map[uint64]MessageState
+	spoke  map[string]uint64 // channel/agent → what it last said in a turn
+	before map[string]int    // channel/agent with something to answer → turns of others until its own, at most
+	late   []Deadline        // deadlines that were overtaken
+	inputs int
+}
+
+func newWorld(t testing.TB, rnd *rand.Rand) *world {
+	w := &world{
+		t: t, floor: &Floor{}, replayed: &Floor{}, now: Now{At: noon}, life: map[AgentID]int{}, given: map[string]int{},
+		author: map[ChannelID]map[uint64]bool{}, done: map[ChannelID]map[uint64]MessageState{}, before: map[string]int{},
+		spoke: map[string]uint64{},
+	}
+	for i := range 1 + rnd.IntN(5) {
+		w.agents = append(w.agents, AgentID(fmt.Sprint("a", i)))
+		w.decide(AgentConfigured{Agent: w.agents[i], Settings: AgentSettings{Deaf: rnd.IntN(4) == 0, Timeout: time.Duration(rnd.IntN(2)) * 20 * time.Second}})
+	}
+	for i := range 1 + rnd.IntN(3) {
+		id := ChannelID(fmt.Sprint("c", i))
+		w.channels = append(w.channels, id)
+		w.author[id], w.done[id] = map[uint64]bool{}, map[uint64]MessageState{}
+		set := DefaultSettings()
+		set.RoundsMax = rnd.IntN(4)
+		set.AutoDetectEnd = rnd.IntN(2) == 0
+		if rnd.IntN(2) == 0 {
+			set.Lead = w.agents[rnd.IntN(len(w.agents))]
+		}
+		w.decide(ChannelConfigured{Channel: id, Settings: set})
+	}
+	for _, name := range w.agents {
+		w.decide(AgentConnected{name})
+		for _, id := range w.channels {
+			if rnd.IntN(3) > 0 {
+				w.decide(AssignAsked{Channel: id, Agent: name})
+			}
+		}
+	}
+	return w
+}
+
+// A thousand teams, two hundred things that happen to each, and after every one of them what
+// must hold. To see one again: -run 'RandomOrders/seed=7$'
+func TestRandomOrders(t *testing.T) {
+	seeds := uint64(1000)
+	if raced {
+		seeds = 40
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			w := newWorld(t, rnd)
+			for range 200 {
+				w.happen(rnd.Uint64())
+			}
+			w.settle()
+		})
+	}
+}
+
+// FuzzOrders finds orders that no seed has.
+func FuzzOrders(f *testing.F) {
+	f.Add([]byte{0, 4, 0, 0, 5, 1, 12, 0, 13, 0, 14, 0})
+	f.Add([]byte{1, 4, 3, 0, 1, 0, 3, 7, 12, 9, 14, 2, 15, 3, 16, 4})
+	f.Add([]byte{3, 0, 2, 0, 12, 0, 0, 1, 14, 0, 12, 7, 12, 9, 20, 1, 21, 1})
+	f.Fuzz(func(t *testing.T, orders []byte) {
+		if len(orders) == 0 || len(orders) > 1000 {
+			return
+		}
+		rnd := rand.New(rand.NewPCG(uint64(orders[0]), 1))
+		w := newWorld(t, rnd)
+		for i := 1; i+1 < len(orders); i += 2 {
+			w.happen(uint64(orders[i]) | uint64(orders[i+1])<<8 | rnd.Uint64()<<16)
+		}
+		w.settle()
+	})
+}
+
+func from[T any](list []T, n uint64) T { return list[n%uint64(len(list))] }
+
+// happen lets one thing happen; the low byte says what, the rest says how.
+func (w *world) happen(n uint64) {
+	w.now.At = w.now.At.Add(time.Duration(n>>8%3000) * time.Millisecond)
+	how := n >> 8
+	id, name := from(w.channels, how), from(w.agents, how>>4)
+	c := w.floor.Channels[id]
+	token := Token{Channel: id, Agent: c.Head.Holder, Turn: c.Head.Turn}
+	if how>>20%5 == 0 {
+		token = Token{Channel: id, Agent: name, Turn: c.Head.Turn - how>>24%3}
+	}
+	modes := []Mode{"", ByQueue, Interrupt, Inject, Parallel}
+	switch what := n & 0xff % 32; what {
+	case 0, 1, 2, 3:
+		w.decide(HumanSpoke{Channel: id, By: "ada", Mode: from(modes, how>>8), Bytes: 5})
+	case 4, 5, 6, 7, 8, 9, 10, 11:
+		w.errand(id, how>>8)
+	case 12, 13, 14, 15:
+		w.decide(Said{Token: token, Bytes: int(how >> 8 % 2), Complete: true, Ended: true})
+	case 16, 17:
+		w.say(c, token, how)
+	case 18:
+		w.decide(from([]Input{PassAsked{token}, FinishAsked{Token: token}, FinishAsked{Token: token, Pass: true}}, how>>12))
+	case 19:
+		w.decide(WaitAskedFor{Token: token, Why: "it"})
+	case 20:
+		w.decide(WaitOver{token})
+	case 21, 22:
+		w.timer(id, how)
+	case 23:
+		w.decide(AssignAsked{Channel: id, Agent: name})
+	case 24:
+		w.decide(from([]Input{RemoveAsked{id, name}, SkipAsked{Channel: id}, OverrideAsked{id, true}, OverrideAsked{id, false}}, how>>8))
+	case 25:
+		w.decide(GrantAsked{Channel: id, Agent: name, Now: how>>8%2 == 0})
+	case 26, 27:
+		w.decide(AgentConnected{name})
+	case 28:
+		w.decide(from([]Input{AgentGone{name, Disconnected, ""}, AgentGone{name, Crashed, "x"}, AgentBeatsMissed{name, w.now.At.Add(-time.Hour)}}, how>>8))
+	case 29:
+		w.decide(from([]Input{DisableAsked{name}, EnableAsked{name}, EnableAsked{name}, LimitHit{name, "x"}, LimitLifted{name}, LimitLifted{name}}, how>>8))
+	case 30:
+		w.now.Held = how>>8%3 == 0
+		w.decide(Released{})
+	case 31:
+		w.restart()
+	}
+}
+
+func (w *world) say(c *Channel, token Token, how uint64) {
+	in := Said{Token: token, Bytes: int(how >> 8 % 2), Ended: how>>9%2 == 0}
+	if a := c.Head.Aside; a.Message != 0 && how>>10%2 == 0 {
+		in.Agent, in.Re, in.Turn = a.Agent, a.Message, 0
+	} else if s := c.Seats[token.Agent]; s != nil && len(s.Apart) > 0 {
+		in.Re = s.Apart[0].N
+	}
+	w.decide(in)
+}
+
+// errand does the first errand of a channel, or any, or answers one that nobody gave.
+func (w *world) errand(id ChannelID, how uint64) {
+	todo := w.floor.Todo(id, w.now)
+	if len(todo) == 0 || how%16 == 0 {
+		w.decide(Told{Token: Token{id, from(w.agents, how>>4), how >> 8 % 9}, Do: from([]Errand{StopWork, TellAside, TellTurn, TellGoOn, TellMessage}, how>>12), N: how >> 16 % 9})
+		return
+	}
+	w.do(todo[how>>4%uint64(min(2, len(todo)))])
+}
+
+// do gives an agent what an errand says, and acknowledges it: that is where a message could be
+// given twice.
+func (w *world) do(t Todo) {
+	var what []uint64
+	switch t.Do {
+	case TellAside, TellMessage:
+		what = []uint64{t.N}
+	case TellTurn:
+		what = t.Given.Also
+		for n := t.Given.From; n <= t.Given.To; n++ {
+			if !slices.Contains(t.Given.But, n) {
+				what = append(what, n)
+			}
+		}
+	case StopWork, TellGoOn:
+	}
+	if os.Getenv("TRACE") != "" {
+		fmt.Printf("do %+v\n", t)
+	}
+	for _, n := range what {
+		if !w.author[t.Token.Channel][n] {
+			continue
+		}
+		key := fmt.Sprintf("%s/%s/%d/%d", t.Token.Channel, t.Token.Agent, w.life[t.Token.Agent], n)
+		if w.given[key]++; w.given[key] > 1 {
+			w.t.Fatalf("%s is given message %d twice", t.Token.Agent, n)
+		}
+	}
+	if changes := w.decide(Told{Token: t.Token, Do: t.Do, N: t.N}); len(changes) == 0 {
+		w.t.Fatalf("the errand %s was done, and it is still asked for", t.Key)
+	}
+	for _, again := range w.floor.Todo(t.Token.Channel, w.now) {
+		if again.Key == t.Key {
+			w.t.Fatalf("%s was done, and is asked for again", t.Key)
+		}
+	}
+}
+
+func (w *world) timer(id ChannelID, how uint64) {
+	if len(w.late) > 0 && how>>8%3 == 0 {
+		d := from(w.late, how>>12)
+		w.now.At = later(w.now.At, d.At)
+		w.decide(TimerFired{About: d})
+		return
+	}
+	d := w.floor.Deadline(id)
+	if d.At.IsZero() {
+		return
+	}
+	w.late = append(w.late, d)
+	w.now.At = later(w.now.At, d.At)
+	if changes := w.decide(TimerFired{About: d}); len(changes) == 0 {
+		w.t.Fatalf("%+v has passed, and nothing came of it", d)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// restart is a crash of Fairlead: all that is left is a snapshot.
+func (w *world) restart() {
+	back := snapshot(w.t, w.floor)
+	same(w.t, "the snapshot", w.floor, back)
+	w.floor = back
+}
+
+func same(t testing.TB, what string, a, b *Floor) {
+	t.Helper()
+	if diff := cmp.Diff(a, b, cmp.Comparer(func(a, b *Channel) bool {
+		return cmp.Equal(a.Settings, b.Settings) && cmp.Equal(a.Head, b.Head) && cmp.Equal(a.Seats, b.Seats) &&
+			slices.EqualFunc(a.Open, b.Open, func(a, b Message) bool { return a == b }) &&
+			slices.Equal(a.Queue(), b.Queue()) && cmp.Equal(a.busy, b.busy)
+	})); diff != "" {
+		t.Fatalf("%s tells another story:\n%s", what, diff)
+	}
+}
+
+func (w *world) decide(in Input) []Change {
+	seen := ""
+	if w.inputs++; w.inputs%8 == 0 { // it takes more time than all the rest
+		seen = snapshotText(w.t, w.floor)
+	}
+	changes, err := decide(w.t, w.floor, in, w.now)
+	if seen != "" && seen != snapshotText(w.t, w.floor) {
+		w.t.Fatalf("Decide of %T changed the floor", in)
+	}
+	if err != nil {
+		return nil
+	}
+	if os.Getenv("TRACE") != "" {
+		fmt.Printf("%T %+v\n", in, in)
+		for _, ch := range changes {
+			fmt.Printf("      %s %s %s->%s %s %s %+v\n", ch.Channel, ch.Agent, ch.From, ch.To, ch.Row, ch.Trigger, ch.Body.Messages)
+		}
+	}
+	was := before(w.floor)
+	for _, ch := range changes {
+		w.replayed.Apply(journaled(w.t, ch))
+		w.floor.Apply(ch)
+		w.note(&ch)
+	}
+	if gone, ok := in.(AgentGone); ok {
+		w.life[gone.Agent]++
+	}
+	switch in := in.(type) {
+	case AgentBeatsMissed:
+		w.life[in.Agent]++
+	case DisableAsked:
+		w.life[in.Agent]++
+	}
+	for _, ch := range changes { // who leaves a circle and comes back is given again what nobody has answered
+		if ch.Trigger == Assigned || ch.Trigger == Removed {
+			w.life[ch.Agent]++
+		}
+	}
+	w.check(was, in, changes)
+	return changes
+}
+
+// note keeps what becomes of people's messages.
+func (w *world) note(ch *Change) {
+	if p := ch.Body.Post; p != nil && p.Kind == OfHuman {
+		w.author[ch.Channel][p.N] = true
+	} else if p != nil && p.Kind == OfTurn {
+		w.spoke[string(ch.Channel)+"/"+p.By] = p.N
+	}
+	for _, m := range ch.Body.Messages {
+		switch was := w.done[ch.Channel][m.N]; {
+		case was == Answered && m.State != Answered, was == Lapsed:
+			w.t.Fatalf("message %d was %s, and now it is %s", m.N, was, m.State)
+		case was == "" && m.State != Kept:
+			w.t.Fatalf("message %d begins as %s", m.N, m.State)
+		case m.State == Answered && was != Delivered && was != Answered:
+			w.t.Fatalf("message %d is answered, and nobody had it", m.N)
+		}
+		w.done[ch.Channel][m.N] = m.State
+	}
+}
+
+// settle ends every story well: all are there, all do what they are asked, a person speaks once
+// more; and nothing that anybody ever said to them is left unanswered.
+func (w *world) settle() {
+	same(w.t, "the journal", w.floor, w.replayed)
+	w.now.Held = false
+	w.decide(Released{})
+	for _, name := range w.agents {
+		w.decide(EnableAsked{name})
+		w.decide(LimitLifted{name})
+		w.decide(AgentConnected{name})
+		for _, id := range w.channels {
+			w.decide(AssignAsked{Channel: id, Agent: name})
+		}
+	}
+	for _, id := range w.channels {
+		w.decide(HumanSpoke{Channel: id, By: "ada", Mode: ByQueue, Bytes: 1})
+	}
+	for _, id := range w.channels {
+		for i := range 2000 {
+			if !w.well(id, i < 30) {
+				break
+			}
+		}
+		c := w.floor.Channels[id]
+		if c.Head.Holder != "" || c.Head.Aside.Message != 0 {
+			w.t.Fatalf("#%s does not come to rest: %+v", id, c.Head)
+		}
+		for n := range w.author[id] {
+			if state := w.done[id][n]; state != Answered && state != Lapsed {
+				w.t.Fatalf("#%s: message %d is %s in the end: %+v", id, n, state, c.Open)
+			}
+		}
+	}
+}
+
+// well does the next thing that is to be done in a channel; false: nothing is.
+func (w *world) well(id ChannelID, talk bool) bool {
+	c := w.floor.Channels[id]
+	h := &c.Head
+	todo := w.floor.Todo(id, w.now)
+	switch {
+	case len(todo) > 0:
+		w.do(todo[0])
+	case h.Aside.Message != 0:
+		w.decide(Said{Token: Token{Channel: id, Agent: h.Aside.Agent}, Bytes: 1, Ended: true, Re: h.Aside.Message})
+	case h.Holder != "" && c.Seats[h.Holder].State == Waiting:
+		w.decide(OverrideAsked{Channel: id, GoOn: true})
+	case h.Holder != "":
+		in := Said{Token: Token{id, h.Holder, h.Turn}, Complete: true}
+		if talk {
+			in.Bytes = int(h.Turn % 2)
+		}
+		w.decide(in)
+	case !w.floor.Deadline(id).At.IsZero():
+		d := w.floor.Deadline(id)
+		w.now.At = later(w.now.At, d.At)
+		w.decide(TimerFired{About: d})
+	default:
+		return false
+	}
+	return true
+}

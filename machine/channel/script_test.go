@@ -1,0 +1,352 @@
+package channel
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/golden"
+)
+
+// A script is a story: comments, lines of what happens, a rule of dashes, and what came of it.
+// An empty line ends a block; the channel lives on into the next one, until `channel` makes a
+// new one. A line may begin with the time of day; else it happens a second after the one before.
+//
+//	channel NAME [mode=M] [rounds=N] [lead=A] [silence=D] [quiet]   a new floor with this channel
+//	also NAME […]                                                    one more channel
+//	agents A B …            known, and connected        agent A [timeout=D] [deaf]   known
+//	A connects | stops | crashes ["why"] | misses beats | is disabled | is enabled | hits "limit" | is under its limit
+//	A joins [NAME]          A leaves [NAME]             assigned, removed
+//	person says [MODE] [BYTES] [in NAME]                person grants A [now]       person skips
+//	person sends it on | back                           hold | release
+//	A is told               every errand of it, done and acknowledged, in order
+//	A says [done] [ended] [turn=N] [re=N] [nothing]     done is TURN_COMPLETE
+//	A passes | waits "why" | is ready   [turn=N]
+//	time                    the next deadline passes
+//	late timer              the deadline before that fires once more
+func TestScripts(t *testing.T) {
+	golden.Stories(t, "*.script", func(t *testing.T, script string) string { return (&stage{t: t}).play(script) })
+}
+
+type stage struct {
+	t     *testing.T
+	floor *Floor
+	now   Now
+	here  ChannelID
+	last  Deadline
+	shown map[ChannelID]string
+	out   strings.Builder
+}
+
+// play gives the script back with the results that it really had.
+func (s *stage) play(script string) string {
+	var whole strings.Builder
+	for i, block := range strings.Split(strings.TrimSpace(script), "\n\n") {
+		if i > 0 {
+			whole.WriteByte('\n')
+		}
+		s.out.Reset()
+		told, _, _ := strings.Cut(block, "\n----")
+		happened := false
+		for line := range strings.SplitSeq(told, "\n") {
+			whole.WriteString(line + "\n")
+			if line == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			happened = true
+			s.line(line)
+		}
+		if happened {
+			s.show()
+			whole.WriteString("----\n" + s.out.String())
+		}
+	}
+	return whole.String()
+}
+
+func (s *stage) line(line string) {
+	words := fields(line)
+	s.now.At = s.now.At.Add(time.Second)
+	if at, err := time.Parse("15:04:05", words[0]); err == nil {
+		s.now.At = noon.Truncate(24 * time.Hour).Add(at.Sub(at.Truncate(24 * time.Hour)))
+		words = words[1:]
+	}
+	switch words[0] {
+	case "channel":
+		s.floor, s.now, s.shown = &Floor{}, Now{At: noon}, map[ChannelID]string{}
+		s.here = ChannelID(words[1])
+		s.configure(words[1:])
+	case "also":
+		s.configure(words[1:])
+	case "agents":
+		for _, name := range words[1:] {
+			s.quietly(AgentConfigured{Agent: AgentID(name)})
+			s.quietly(AgentConnected{Agent: AgentID(name)})
+		}
+	case "agent":
+		s.decide(AgentConfigured{Agent: AgentID(words[1]), Settings: AgentSettings{Timeout: span(words, "timeout="), Deaf: slices.Contains(words, "deaf")}})
+	case "person":
+		s.person(words[1:])
+	case "hold":
+		s.now.Held = true
+	case "release":
+		s.now.Held = false
+		s.decide(Released{})
+	case "time":
+		s.last = s.floor.Deadline(s.here)
+		if s.last.At.IsZero() {
+			s.t.Fatal("no deadline stands")
+		}
+		s.now.At = s.last.At
+		s.decide(TimerFired{About: s.last})
+	case "late":
+		s.decide(TimerFired{About: s.last})
+	default:
+		s.agent(AgentID(words[0]), words[1:])
+	}
+}
+
+func span(words []string, key string) time.Duration {
+	for _, word := range words {
+		if strings.HasPrefix(word, key) {
+			d, _ := time.ParseDuration(word[len(key):])
+			return d
+		}
+	}
+	return 0
+}
+
+func number(words []string, key string, otherwise uint64) uint64 {
+	for _, word := range words {
+		if strings.HasPrefix(word, key) {
+			n, _ := strconv.ParseUint(word[len(key):], 10, 64)
+			return n
+		}
+	}
+	return otherwise
+}
+
+func (s *stage) configure(words []string) {
+	set := DefaultSettings()
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "mode":
+			set.Mode = Mode(value)
+		case "rounds":
+			set.RoundsMax, _ = strconv.Atoi(value)
+		case "lead":
+			set.Lead = AgentID(value)
+		case "silence":
+			set.AutoDetectEnd, set.AutoDetectSilence = true, span(words, "silence=")
+		case "quiet":
+			set.AnnounceTimeouts, set.AnnounceDisconnect = false, false
+		default:
+			s.t.Fatalf("no such setting: %s", word)
+		}
+	}
+	s.quietly(ChannelConfigured{Channel: ChannelID(words[0]), Settings: set})
+}
+
+func (s *stage) channelOf(words []string) ChannelID {
+	if last := len(words) - 1; last >= 0 && s.floor.Channels[ChannelID(words[last])] != nil {
+		return ChannelID(words[last])
+	}
+	return s.here
+}
+
+func (s *stage) person(words []string) {
+	id := s.channelOf(words)
+	switch words[0] {
+	case "says":
+		in := HumanSpoke{Channel: id, By: "ada", Bytes: 10}
+		for _, word := range words[1:] {
+			if n, err := strconv.Atoi(word); err == nil {
+				in.Bytes = n
+			} else if word != "in" && ChannelID(word) != id {
+				in.Mode = Mode(word)
+			}
+		}
+		s.decide(in)
+	case "grants":
+		s.decide(GrantAsked{Channel: id, Agent: AgentID(words[1]), Now: slices.Contains(words, "now")})
+	case "skips":
+		s.decide(SkipAsked{Channel: id, Turn: number(words, "turn=", 0)})
+	case "sends":
+		s.decide(OverrideAsked{Channel: id, GoOn: words[2] == "on"})
+	default:
+		s.t.Fatalf("a person cannot do that: %v", words)
+	}
+}
+
+func (s *stage) agent(name AgentID, words []string) {
+	id := s.channelOf(words)
+	token := Token{Channel: id, Agent: name, Turn: number(words, "turn=", s.floor.Channels[id].Head.Turn)}
+	switch strings.Join(words[:min(len(words), 2)], " ") {
+	case "connects":
+		s.decide(AgentConnected{name})
+	case "stops":
+		s.decide(AgentGone{Agent: name, How: Disconnected})
+	case "misses beats":
+		s.decide(AgentBeatsMissed{Agent: name, Last: s.now.At.Add(-30 * time.Second)})
+	case "misses one":
+		s.decide(AgentBeatsMissed{Agent: name, Last: s.now.At.Add(-20 * time.Second)})
+	case "is disabled":
+		s.decide(DisableAsked{name})
+	case "is enabled":
+		s.decide(EnableAsked{name})
+	case "is told":
+		s.tell(name)
+	case "is ready":
+		s.decide(WaitOver{token})
+	case "is under":
+		s.decide(LimitLifted{name})
+	default:
+		s.agentActs(name, id, token, words)
+	}
+}
+
+func (s *stage) agentActs(name AgentID, id ChannelID, token Token, words []string) {
+	switch words[0] {
+	case "joins":
+		s.decide(AssignAsked{Channel: id, Agent: name})
+	case "leaves":
+		s.decide(RemoveAsked{Channel: id, Agent: name})
+	case "crashes":
+		s.decide(AgentGone{Agent: name, How: Crashed, Why: strings.Join(words[1:], " ")})
+	case "hits":
+		s.decide(LimitHit{Agent: name, Limit: words[1]})
+	case "passes":
+		s.decide(PassAsked{token})
+	case "ends":
+		s.decide(FinishAsked{Token: token, Pass: slices.Contains(words, "passing")})
+	case "waits":
+		s.decide(WaitAskedFor{Token: token, Why: words[1]})
+	case "says":
+		in := Said{Token: token, Bytes: 20, Re: number(words, "re=", 0)}
+		in.Complete, in.Ended = slices.Contains(words, "done"), slices.Contains(words, "ended") || slices.Contains(words, "done")
+		if slices.Contains(words, "nothing") {
+			in.Bytes = 0
+		}
+		s.decide(in)
+	default:
+		s.t.Fatalf("%s cannot do that: %v", name, words)
+	}
+}
+
+// tell does an agent's errands until there are none.
+func (s *stage) tell(name AgentID) {
+	for range 100 {
+		todo := s.floor.Todo(s.here, s.now)
+		i := slices.IndexFunc(todo, func(t Todo) bool { return t.Token.Agent == name })
+		if i < 0 {
+			return
+		}
+		fmt.Fprintf(&s.out, "  -> %s", todo[i].Key)
+		if g := todo[i].Given; g.To > 0 {
+			fmt.Fprintf(&s.out, " with %d-%d", g.From, g.To)
+			for _, n := range g.But {
+				fmt.Fprintf(&s.out, " not %d", n)
+			}
+		}
+		s.out.WriteByte('\n')
+		s.decide(Told{Token: todo[i].Token, Do: todo[i].Do, N: todo[i].N})
+	}
+	s.t.Fatal("a hundred errands, and no end")
+}
+
+func (s *stage) quietly(in Input) {
+	changes, err := decide(s.t, s.floor, in, s.now)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, ch := range changes {
+		s.floor.Apply(journaled(s.t, ch))
+	}
+}
+
+func (s *stage) decide(in Input) {
+	changes, err := decide(s.t, s.floor, in, s.now)
+	switch {
+	case err != nil:
+		fmt.Fprintf(&s.out, "refused: %v\n", err)
+	case len(changes) == 0:
+		s.out.WriteString("nothing\n")
+	}
+	for _, ch := range changes {
+		s.floor.Apply(journaled(s.t, ch))
+		s.tellChange(&ch)
+	}
+}
+
+func (s *stage) tellChange(ch *Change) {
+	where := ""
+	if ch.Channel != s.here && ch.Channel != "" {
+		where = " in #" + string(ch.Channel)
+	}
+	if ch.From != "" {
+		fmt.Fprintf(&s.out, "%-34s %-4s %s%s\n", fmt.Sprintf("%s %s -> %s", ch.Agent, ch.From, ch.To), ch.Row, ch.Trigger, where)
+	} else {
+		fmt.Fprintf(&s.out, "%-34s %-4s %s%s\n", strings.TrimSpace(string(ch.Agent)+" ."), ch.Row, ch.Trigger, where)
+	}
+	if p := ch.Body.Post; p != nil {
+		fmt.Fprintf(&s.out, "  message %d, %s, by %s\n", p.N, p.Kind, p.By)
+	}
+	for _, m := range ch.Body.Messages {
+		fmt.Fprintf(&s.out, "  message %d is %s (%s)\n", m.N, m.State, m.Row)
+	}
+	for i, text := range []string{ch.Body.Say, ch.Body.Warn, ch.Body.Why} {
+		if text != "" {
+			fmt.Fprintf(&s.out, "  %s: %s\n", []string{"says", "warns", "why"}[i], text)
+		}
+	}
+}
+
+// show prints how the channels stand, where that changed.
+func (s *stage) show() {
+	for _, id := range sorted(s.floor.Channels) {
+		c := s.floor.Channels[id]
+		h := &c.Head
+		text := fmt.Sprintf("#%s:", id)
+		if h.Holder != "" {
+			text += fmt.Sprintf(" %s %s turn=%d", h.Holder, s.floor.StateOf(h.Holder, id), h.Turn)
+		} else if h.Parked != "" {
+			text += " parked (" + string(h.Parked) + ")"
+		}
+		if h.Aside.Message != 0 {
+			text += fmt.Sprintf(", %s answers %d", h.Aside.Agent, h.Aside.Message)
+		}
+		for _, name := range c.Queue() {
+			text += " | " + string(name)
+		}
+		if d := s.floor.Deadline(id); !d.At.IsZero() {
+			text += fmt.Sprintf("; %s until %s", d.What, d.At.Format("15:04:05"))
+		}
+		if text != s.shown[id] {
+			s.out.WriteString("= " + text + "\n")
+		}
+		s.shown[id] = text
+	}
+}
+
+// fields splits a line at spaces, and leaves what stands in quotes in one piece.
+func fields(line string) []string {
+	var words []string
+	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
+		if line[0] == '"' {
+			if quoted, err := strconv.QuotedPrefix(line); err == nil {
+				word, _ := strconv.Unquote(quoted)
+				words = append(words, word)
+				line = line[len(quoted):]
+				continue
+			}
+		}
+		word, after, _ := strings.Cut(line, " ")
+		words = append(words, word)
+		line = after
+	}
+	return words
+}

@@ -1,0 +1,212 @@
+package channel
+
+import "github.com/fairlead-dev/fairlead/machine"
+
+// State is where one agent stands in one channel (seed 003). OFFLINE and IDLE are the
+// agent's own: who has no place in a channel is one of the two there.
+type State string
+
+const (
+	Offline State = "OFFLINE" // not connected, or disabled
+	Idle    State = "IDLE"    // online, and no place in this channel's circle
+	Queued  State = "QUEUED"  // in the circle
+	Active  State = "ACTIVE"  // has the turn
+	Waiting State = "WAITING" // has the turn, and does not speak
+)
+
+// Event is what happened to an agent in a channel, named so finely that it and a state decide.
+type Event string
+
+const (
+	// The agent as such.
+	Connected      Event = "connected"
+	Restarted      Event = "restarted"        // connected, after a crash
+	Enabled        Event = "enabled"          // and connected
+	EnabledAway    Event = "enabled_away"     // and not connected
+	ConnectedInert Event = "connected_inert"  // and disabled
+	GoneInert      Event = "gone_inert"       // disabled, and now not connected either
+	Disconnected   Event = "disconnected"     // it went away, in order
+	Crashed        Event = "crashed"          // its process died
+	BeatsMissed    Event = "heartbeat_missed" // a foreign agent's, three in a row
+	Disabled       Event = "disabled"
+
+	// Its place in the circle.
+	Assigned   Event = "assigned"
+	SecondCame Event = "second_came" // at rest after its turn, and another one is assigned
+	Roused     Event = "roused"      // at rest after its turn, and a message came
+	Removed    Event = "removed"
+
+	// Its turn.
+	Granted        Event = "granted"
+	Completed      Event = "completed"
+	CompletedAlone Event = "completed_alone"
+	Fell           Event = "fell_silent" // it answered, did not say TURN_COMPLETE, and said no more
+	FellAlone      Event = "fell_silent_alone"
+	TimedOut       Event = "timed_out"
+	PassedOn       Event = "passed"
+	Skipped        Event = "skipped"   // by a person
+	Displaced      Event = "displaced" // a person gave the turn to another one
+	LimitReached   Event = "limit_reached"
+
+	// Its pauses.
+	WaitAsked     Event = "wait_asked"
+	WaitResolved  Event = "wait_resolved"
+	WaitTimedOut  Event = "wait_timed_out"
+	SentBack      Event = "sent_back"   // a person ends its wait and its turn
+	SentOn        Event = "sent_on"     // a person ends its wait
+	Interrupted   Event = "interrupted" // by a person's message
+	AskedItself   Event = "asked_itself"
+	AsideAnswered Event = "aside_answered" // the person who interrupted has an answer
+	AsideDropped  Event = "aside_dropped"  // or is not to get one here
+)
+
+// Act is what a rule does with the channel's data on the way.
+type Act string
+
+const (
+	JoinQueue      Act = "join_queue"  // at its end
+	LeaveQueue     Act = "leave_queue" // keeping what it was told
+	LeaveCircle    Act = "leave_circle"
+	TakeTurn       Act = "take_turn" // the next number, and what was said since its last turn
+	StartTurnTimer Act = "start_turn_timer"
+	PauseTurnTimer Act = "pause_turn_timer" // what is left of the time is kept
+	ResumeTimer    Act = "resume_turn_timer"
+	StartWaitTimer Act = "start_wait_timer"
+	StopWaitTimer  Act = "stop_wait_timer"
+	EndTurn        Act = "end_turn"
+	LoseTurn       Act = "lose_turn" // the same, and what it was told in it is lost with it
+	CloseMessages  Act = "close_messages"
+	RestHere       Act = "rest" // until the next message
+	CancelWork     Act = "cancel_work"
+	GoOn           Act = "go_on"
+	CountPass      Act = "count_pass"
+	AnnounceLate   Act = "announce_timeout"
+	AnnounceGone   Act = "announce_disconnect"
+	NoteContext    Act = "note_context" // why, for the log
+)
+
+// do only saves type names.
+func do(acts ...Act) []Act { return acts }
+
+// Table is the whole policy of turns. The ids are SPEC's rows.
+var Table = machine.Table[State, Event, Act]{
+	Offline: {
+		Connected:      {ID: "T1", To: Idle},
+		Restarted:      {ID: "T18", To: Idle, Why: "not queued again by itself: somebody should see that it crashed"},
+		Enabled:        {ID: "T21", To: Idle},
+		EnabledAway:    {ID: "T21", To: Offline},
+		ConnectedInert: {ID: "T20", To: Offline, Why: "connected, and disabled all the same"},
+		GoneInert:      {ID: "T20", To: Offline},
+		Disabled:       {ID: "T20", To: Offline},
+		Assigned:       {ID: "T2", To: Offline, Why: "a member, not queued; it is when it connects"},
+		Removed:        {ID: "T5", To: Offline, Do: do(LeaveCircle)},
+	},
+	Idle: {
+		Assigned:     {ID: "T2", To: Queued, Do: do(JoinQueue)},
+		SecondCame:   {ID: "T2", To: Queued, Do: do(JoinQueue), Why: "who was there first is queued first"},
+		Roused:       {ID: "T19", To: Queued, Do: do(JoinQueue)},
+		Removed:      {ID: "T5", To: Idle, Do: do(LeaveCircle)},
+		Disconnected: {ID: "T3", To: Offline, Do: do(LeaveQueue)},
+		Crashed:      {ID: "T3", To: Offline, Do: do(LeaveQueue, NoteContext)},
+		BeatsMissed:  {ID: "T3", To: Offline, Do: do(LeaveQueue, NoteContext)},
+		Disabled:     {ID: "T20", To: Offline, Do: do(LeaveQueue)},
+	},
+	Queued: {
+		Granted:      {ID: "T4", To: Active, Do: do(TakeTurn, StartTurnTimer)},
+		Removed:      {ID: "T5", To: Idle, Do: do(LeaveCircle)},
+		Disconnected: {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
+		Crashed:      {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
+		BeatsMissed:  {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
+		Disabled:     {ID: "T20", To: Offline, Do: do(LeaveQueue)},
+	},
+	Active: {
+		Completed:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue)},
+		CompletedAlone: {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere)},
+		Fell:           {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "autoDetectTurnEnd"},
+		FellAlone:      {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere), Why: "autoDetectTurnEnd"},
+		TimedOut:       {ID: "T9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, AnnounceLate), Why: "a slow agent keeps its place in the circle"},
+		WaitAsked:      {ID: "T10", To: Waiting, Do: do(PauseTurnTimer, StartWaitTimer, NoteContext)},
+		Disconnected:   {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+		Crashed:        {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+		BeatsMissed:    {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+		Disabled:       {ID: "T20", To: Offline, Do: do(CancelWork, LoseTurn, LeaveQueue)},
+		Removed:        {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveCircle)},
+		Interrupted:    {ID: "T17", To: Waiting, Do: do(PauseTurnTimer, CancelWork)},
+		AsideAnswered:  {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn), Why: "it answered the person itself, and goes on with its turn"},
+		AsideDropped:   {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn)},
+		PassedOn:       {ID: "T22", To: Queued, Do: do(CountPass, EndTurn, JoinQueue)},
+		Skipped:        {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+		Displaced:      {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+		LimitReached:   {ID: "X9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, NoteContext)},
+	},
+	Waiting: {
+		Completed:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "it was ready after all"},
+		CompletedAlone: {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere)},
+		WaitResolved:   {ID: "T12", To: Active, Do: do(StopWaitTimer, ResumeTimer, GoOn)},
+		WaitTimedOut:   {ID: "T13", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+		Disconnected:   {ID: "T14", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+		Crashed:        {ID: "T14", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+		BeatsMissed:    {ID: "T14", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+		Disabled:       {ID: "T20", To: Offline, Do: do(CancelWork, LoseTurn, LeaveQueue)},
+		SentBack:       {ID: "T15", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+		SentOn:         {ID: "T15", To: Active, Do: do(StopWaitTimer, ResumeTimer, GoOn)},
+		Removed:        {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveCircle)},
+		AskedItself:    {ID: "T17", To: Active, Do: do(StartTurnTimer), Why: "the channel has no lead who could answer; it does, with a time of its own for that"},
+		AsideAnswered:  {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn)},
+		Skipped:        {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+		Displaced:      {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+		LimitReached:   {ID: "X9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, NoteContext)},
+	},
+}
+
+// MessageState is how far a person's message is.
+type MessageState string
+
+const (
+	Unsaid    MessageState = "unsaid"
+	Kept      MessageState = "queued"    // nobody has it yet
+	Delivered MessageState = "delivered" // an agent has it
+	Answered  MessageState = "answered"  // an agent that had it ended its turn, or answered it apart
+	Lapsed    MessageState = "lapsed"    // delivered to all at once, and nobody answered in time
+)
+
+// MessageEvent is what happened to a person's message.
+type MessageEvent string
+
+const (
+	Spoken      MessageEvent = "spoken"
+	Handed      MessageEvent = "handed"    // to an agent, which acknowledged it
+	HandedOn    MessageEvent = "handed_on" // to one more
+	LostWithIt  MessageEvent = "lost_with_agent"
+	GotAnswer   MessageEvent = "got_answer"
+	NobodyCared MessageEvent = "time_over" // of a message to all
+)
+
+// MessageTable is the life of a person's message. SPEC gives it as text; the M rows are its.
+var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
+	Unsaid: {Spoken: {ID: "M1", To: Kept}},
+	Kept: {
+		Handed:      {ID: "M2", To: Delivered},
+		NobodyCared: {ID: "M6", To: Kept, Why: "it was for all at once and nobody could be told: whoever is there now is asked again"},
+	},
+	Delivered: {
+		HandedOn:    {ID: "M2", To: Delivered, Why: "each agent of the circle is given what was said since its last turn"},
+		GotAnswer:   {ID: "M3", To: Answered},
+		LostWithIt:  {ID: "M4", To: Kept, Why: "the one agent that had it died over it"},
+		NobodyCared: {ID: "M5", To: Lapsed},
+	},
+	Answered: {NobodyCared: {ID: "M5", To: Answered, Why: "it was for all at once, and those who did not answer it need not any more"}},
+}
+
+// Named rules that are no transition of an agent or of a message.
+const (
+	rowConfigured = "N1" // the agent or the channel is configured so now
+	rowSaid       = "N2" // the holder said something
+	rowLate       = "N3" // somebody said something without the turn: kept, marked, moves nothing
+	rowAside      = "N4" // an answer that needs no turn
+	rowParked     = "N5" // nobody is to speak now, and why
+	rowTold       = "N6" // an errand was done
+	rowUnfinished = "N7" // an answer without TURN_COMPLETE
+	rowEnding     = "N8" // the turn ends with the answer that is under way
+	rowLimited    = "X9"
+)

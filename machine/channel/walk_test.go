@@ -1,0 +1,498 @@
+package channel
+
+import (
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// can is what may happen in a walk, beside what always may: agents connect and go away, are
+// assigned, speak, finish, run out of time; people speak; and agents' words, errands and
+// deadlines come too late.
+type can int
+
+const (
+	slow     can = 1 << iota // it takes a while until an errand is done; else it is done at once
+	waits                    // agents wait, and people end that
+	passes                   // agents pass
+	skips                    // people skip a turn
+	removes                  // people remove agents
+	grants                   // people grant turns
+	disables                 // people disable agents and enable them
+	limits                   // agents are limited, and not any more
+	holds                    // the team is held and released
+	crashes                  // agents crash, which no row tells from going away
+	quietly                  // agents finish without a word, or end an answer without finishing
+	chats                    // agents speak before they finish
+	all      can = 1<<iota - 1
+)
+
+// scene is a team to be walked, and what may happen to it.
+type scene struct {
+	agents, channels int
+	modes            []Mode // of what people say
+	open             int    // so many of their messages wait for an answer at most; then they say no more
+	can              can
+	lead             bool // the first agent is the channel's
+	deaf, detect     bool
+	rounds           int
+	long             bool
+}
+
+var every = []Mode{ByQueue, Interrupt, Inject, Parallel}
+
+// scenes: the short ones are walked with every test. The long ones are the whole that was asked
+// for, four agents in a channel and three in two, within what a machine can visit: what is left
+// out of a large scene is walked in a smaller one. How channels touch each other is only by the
+// agents as such (apart holds that at every step), so of two channels what each of them may do
+// alone is less of interest.
+var scenes = []scene{
+	{agents: 1, channels: 1, modes: every, open: 1, can: all, rounds: 1},
+	{agents: 2, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | grants | removes | chats, rounds: 1, lead: true},
+	{agents: 2, channels: 1, modes: []Mode{Parallel}, open: 1, can: slow | skips | chats, rounds: 1},
+	{agents: 3, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | chats, rounds: 1},
+	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: chats, rounds: 0},
+	{agents: 2, channels: 2, modes: []Mode{ByQueue}, open: 1, can: chats, rounds: 0},
+
+	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, long: true},
+	{agents: 4, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, long: true},
+	{agents: 4, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, long: true},
+	{agents: 4, channels: 1, modes: []Mode{Inject}, open: 1, can: slow | chats, rounds: 1, long: true},
+	{agents: 4, channels: 1, modes: []Mode{Parallel}, open: 1, can: passes | chats, rounds: 0, long: true},
+	{agents: 3, channels: 1, modes: every, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, long: true},
+	{agents: 2, channels: 1, modes: []Mode{Interrupt, Inject}, open: 2, can: waits | grants | chats, rounds: 1, lead: true, long: true},
+	{agents: 3, channels: 2, modes: []Mode{ByQueue}, open: 1, rounds: 1, long: true},
+}
+
+func (s scene) String() string {
+	name := fmt.Sprintf("agents=%d,channels=%d,modes=%s,open=%d,rounds=%d", s.agents, s.channels, strings.Join(names(s.modes), "+"), s.open, s.rounds)
+	for i, word := range []string{"slow", "waits", "passes", "skips", "removes", "grants", "disables", "limits", "holds", "crashes", "quietly", "chats"} {
+		if s.can&(1<<i) != 0 {
+			name += "," + word
+		}
+	}
+	for i, is := range []bool{s.lead, s.deaf, s.detect} {
+		if is {
+			name += []string{",lead", ",deaf", ",detect"}[i]
+		}
+	}
+	return name
+}
+
+func names(modes []Mode) []string {
+	list := make([]string, 0, len(modes))
+	for _, mode := range modes {
+		list = append(list, string(mode))
+	}
+	return list
+}
+
+// print stands for a state that was seen: two hashes of it, by seeds of this run. That two states of
+// ten million share one is less likely than one in ten to the twenty-fourth.
+type print [2]uint64
+
+// walk is every state that a scene can come to, one step after the other.
+type walk struct {
+	scene
+	*form
+	t     *testing.T
+	seen  map[print]struct{}
+	seeds [2]maphash.Seed
+	todo  []string
+	steps int
+	held  bool // in the state that is looked at
+}
+
+// TestEveryState proves what holds of a channel in every state that it can come to. What holds is
+// written by hand (invariants_test.go): one holder at most, and a time for it; nobody overtaken,
+// nobody forgotten; no channel that is parked while somebody could answer; nothing late that
+// moves anything; nothing in one channel that moves another.
+func TestEveryState(t *testing.T) {
+	long := os.Getenv("FAIRLEAD_LONG") != ""
+	for _, s := range scenes {
+		t.Run(s.String(), func(t *testing.T) {
+			if s.long && !long {
+				t.Skip("FAIRLEAD_LONG=1 walks it")
+			}
+			if raced && (s.agents*s.channels > 2 || s.can == all) {
+				t.Skip("walked without the race detector, which has nothing to find here (.ci/run days)")
+			}
+			began := time.Now()
+			w := newWalk(t, s)
+			w.visit(w.start())
+			for len(w.todo) > 0 {
+				key := w.todo[len(w.todo)-1]
+				w.todo = w.todo[:len(w.todo)-1]
+				w.from(key)
+			}
+			var mem runtime.MemStats
+			runtime.ReadMemStats(&mem)
+			t.Logf("%d states, %d steps, %.1f s, %d MiB", len(w.seen), w.steps, time.Since(began).Seconds(), mem.Sys>>20)
+		})
+	}
+}
+
+func newWalk(t *testing.T, s scene) *walk {
+	set := DefaultSettings()
+	set.RoundsMax, set.AutoDetectEnd = s.rounds, s.detect
+	if s.lead {
+		set.Lead = "a0"
+	}
+	return &walk{scene: s, form: newForm(s.agents, s.channels, set, AgentSettings{Deaf: s.deaf}), t: t, seen: map[print]struct{}{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+}
+
+// start is a team of which nobody is there yet.
+func (w *walk) start() *Floor {
+	f := &Floor{}
+	for _, name := range w.form.agents {
+		w.must(f, AgentConfigured{name, w.own})
+	}
+	for _, id := range w.form.channels {
+		w.must(f, ChannelConfigured{id, w.settings})
+	}
+	return f
+}
+
+func (w *walk) must(f *Floor, in Input) {
+	changes, err := decide(w.t, f, in, w.now())
+	if err != nil || len(changes) == 0 {
+		w.t.Fatalf("%T %+v comes to nothing: %v", in, in, err)
+	}
+	for _, ch := range changes {
+		f.Apply(ch)
+	}
+}
+
+func (w *walk) now() Now { return Now{At: noon, Held: w.held} }
+
+func (w *walk) keyOf(f *Floor) string {
+	if w.held {
+		return "h" + w.key(f)
+	}
+	return "r" + w.key(f)
+}
+
+func (w *walk) visit(f *Floor) {
+	key := w.keyOf(f)
+	is := print{maphash.String(w.seeds[0], key), maphash.String(w.seeds[1], key)}
+	if _, seen := w.seen[is]; !seen {
+		w.seen[is] = struct{}{}
+		w.todo = append(w.todo, key)
+	}
+}
+
+// from does in one state all that can happen there.
+func (w *walk) from(key string) {
+	w.held = key[0] == 'h'
+	f := w.floor(key[1:])
+	if again := w.keyOf(f); again != key {
+		w.t.Fatalf("a canonical state has another canonical form:\n%x\n%x\n%s", key, again, snapshotText(w.t, f))
+	}
+	was := before(f)
+	for _, in := range w.inputs(f) {
+		if next := w.step(f, was, in); next != nil {
+			w.visit(next)
+		}
+	}
+	if w.can&holds != 0 {
+		w.held = !w.held
+		next := clone(f)
+		if !w.held {
+			next = w.step(f, was, Released{})
+		}
+		if next == nil {
+			next = f
+		}
+		w.visit(next)
+	}
+}
+
+// step does one thing in one state, and looks at what became of it; nil: nothing did.
+func (w *walk) step(f *Floor, was map[ChannelID]past, in Input) *Floor {
+	now := w.now()
+	if timer, ok := in.(TimerFired); ok {
+		now.At = timer.About.At
+	}
+	changes, err := decide(w.t, f, in, now)
+	if err != nil || len(changes) == 0 {
+		return nil
+	}
+	w.steps++
+	next := clone(f)
+	if !everywhere(in) {
+		next = touched(f, changes) // the others stay, and are not looked at again
+	}
+	for _, ch := range changes {
+		next.Apply(ch)
+	}
+	if w.can&slow == 0 {
+		w.tellAll(f, next, now)
+	}
+	for _, id := range w.form.channels {
+		if next.Channels[id] == f.Channels[id] {
+			continue
+		}
+		if err := sound(next, id, next.Channels[id], now); err != nil {
+			w.t.Fatalf("after %T %+v: #%s: %v\nfrom %s\nto %s", in, in, id, err, snapshotText(w.t, f), snapshotText(w.t, next))
+		}
+	}
+	if err := step(was, next, in, changes); err != nil {
+		w.t.Fatalf("%T %+v: %v\nfrom %s\nto %s", in, in, err, snapshotText(w.t, f), snapshotText(w.t, next))
+	}
+	if err := inOrder(f, changes); err != nil {
+		w.t.Fatalf("after %T %+v: %v\nfrom %s", in, in, err, snapshotText(w.t, f))
+	}
+	return next
+}
+
+// tellAll does every errand of what was touched, until there is none: of what was not, there is none.
+func (w *walk) tellAll(was, f *Floor, now Now) {
+	for _, id := range w.form.channels {
+		for range 20 {
+			todo := f.Todo(id, now)
+			if len(todo) == 0 || f.Channels[id] == was.Channels[id] {
+				break
+			}
+			w.must(f, Told{Token: todo[0].Token, Do: todo[0].Do, N: todo[0].N})
+		}
+	}
+}
+
+// inputs are all that can happen in a state, but for holds.
+func (w *walk) inputs(f *Floor) []Input {
+	var ins []Input
+	for _, name := range w.form.agents {
+		a := f.Agents[name]
+		if a.Connected {
+			ins = append(ins, AgentGone{name, Disconnected, ""})
+			if w.can&crashes != 0 {
+				ins = append(ins, AgentGone{name, Crashed, ""}, AgentBeatsMissed{Agent: name, Last: noon.Add(-time.Hour)})
+			}
+		} else {
+			ins = append(ins, AgentConnected{name})
+		}
+		if w.can&disables != 0 {
+			ins = append(ins, DisableAsked{name}, EnableAsked{name})
+		}
+		if w.can&limits != 0 {
+			ins = append(ins, LimitHit{name, "x"}, LimitLifted{name})
+		}
+	}
+	for _, id := range w.form.channels {
+		ins = w.people(ins, f, id)
+		ins = w.answers(ins, f, id)
+		ins = w.timers(ins, f, id)
+	}
+	return ins
+}
+
+// people is what people do in a channel.
+func (w *walk) people(ins []Input, f *Floor, id ChannelID) []Input {
+	c := f.Channels[id]
+	if len(c.Open) < w.open {
+		for _, mode := range w.modes {
+			ins = append(ins, HumanSpoke{Channel: id, By: "ada", Mode: mode, Bytes: 1})
+		}
+	}
+	for _, name := range w.form.agents {
+		s := c.Seats[name]
+		if s == nil || s.Gone || s.State == "" {
+			ins = append(ins, AssignAsked{id, name})
+		}
+		if s == nil || s.Gone {
+			continue
+		}
+		if w.can&removes != 0 {
+			ins = append(ins, RemoveAsked{id, name})
+		}
+		if w.can&grants != 0 && f.Agents[name].Online() && c.Head.Holder != name {
+			ins = append(ins, GrantAsked{id, name, true})
+		}
+	}
+	if c.Head.Holder != "" && w.can&skips != 0 {
+		ins = append(ins, SkipAsked{Channel: id}, SkipAsked{Channel: id, Turn: c.Head.Turn - 1})
+	}
+	if c.Head.Holder != "" && c.Seats[c.Head.Holder].State == Waiting && w.can&waits != 0 {
+		ins = append(ins, OverrideAsked{id, true}, OverrideAsked{id, false})
+	}
+	return ins
+}
+
+// answers is what agents do in a channel, under their turn, without it, and after it.
+func (w *walk) answers(ins []Input, f *Floor, id ChannelID) []Input {
+	c := f.Channels[id]
+	h := &c.Head
+	for _, t := range f.Todo(id, w.now()) {
+		ins = append(ins, Told{Token: t.Token, Do: t.Do, N: t.N})
+	}
+	for _, name := range w.form.agents {
+		if s := c.Seats[name]; s != nil {
+			for _, a := range s.Apart {
+				ins = append(ins, Said{Token: Token{Channel: id, Agent: name}, Bytes: 1, Ended: true, Re: a.N})
+				if w.can&quietly != 0 {
+					ins = append(ins, Said{Token: Token{Channel: id, Agent: name}, Bytes: 1, Re: a.N}, Said{Token: Token{Channel: id, Agent: name}, Ended: true, Re: a.N})
+				}
+			}
+		}
+	}
+	if h.Aside.Message != 0 {
+		ins = append(ins, Said{Token: Token{Channel: id, Agent: h.Aside.Agent}, Bytes: 1, Ended: true, Re: h.Aside.Message})
+	}
+	if h.Holder == "" {
+		return ins
+	}
+	token, old := Token{id, h.Holder, h.Turn}, Token{id, h.Holder, h.Turn - 1}
+	ins = append(ins, Said{Token: token, Bytes: 1, Complete: true})
+	if w.can&chats != 0 {
+		ins = append(ins, Said{Token: token, Bytes: 1})
+	}
+	ins = append(ins, Said{Token: old, Bytes: 1, Complete: true}, Told{Token: old, Do: TellTurn, N: old.Turn})
+	if w.can&quietly != 0 {
+		ins = append(ins, Said{Token: token, Complete: true}, Said{Token: token, Ended: true})
+	}
+	if w.can&passes != 0 {
+		ins = append(ins, PassAsked{token}, PassAsked{old})
+	}
+	if w.can&waits != 0 {
+		ins = append(ins, WaitAskedFor{Token: token}, WaitOver{token}, WaitAskedFor{Token: old}, WaitOver{old})
+	}
+	return ins
+}
+
+// timers are those that run, and each of them as it would come too late.
+func (w *walk) timers(ins []Input, f *Floor, id ChannelID) []Input {
+	f.Channels[id].deadlines(func(what Clock, n uint64, at time.Time) {
+		if !at.IsZero() {
+			about := Deadline{Channel: id, What: what, N: n, At: at}
+			late, wrong := about, about
+			late.N--
+			wrong.At = at.Add(-time.Second)
+			ins = append(ins, TimerFired{about}, TimerFired{late}, TimerFired{wrong})
+		}
+	})
+	return ins
+}
+
+// touched is a floor of its own where changes will touch it, and the same where they will not.
+func touched(f *Floor, changes []Change) *Floor {
+	n := &Floor{Agents: maps.Clone(f.Agents), Channels: maps.Clone(f.Channels)}
+	for i := range changes {
+		if id := changes[i].Channel; id != "" && n.Channels[id] == f.Channels[id] {
+			n.Channels[id] = f.Channels[id].clone()
+		}
+	}
+	return n
+}
+
+// clone is a floor of its own. Slices in seats and heads are never written to.
+func clone(f *Floor) *Floor {
+	n := &Floor{Agents: maps.Clone(f.Agents), Channels: make(map[ChannelID]*Channel, len(f.Channels))}
+	for id, c := range f.Channels {
+		n.Channels[id] = c.clone()
+	}
+	return n
+}
+
+func (c *Channel) clone() *Channel {
+	return &Channel{Settings: c.Settings, Head: c.Head, Seats: maps.Clone(c.Seats), Open: slices.Clone(c.Open), queue: slices.Clone(c.queue), busy: maps.Clone(c.busy)}
+}
+
+// Teams of every kind, to whom anything happens, with all that scenes leave out: what holds is
+// held at every step. And now and then, that from a state with all of its past, and from its
+// canonical form, the same steps lead to the same canonical states: so the walk visits all there
+// are. To see one again: -run 'CanonicalLosesNothing/seed=7$'
+func TestCanonicalLosesNothing(t *testing.T) {
+	seeds := uint64(200)
+	switch {
+	case raced:
+		seeds = 10
+	case os.Getenv("FAIRLEAD_LONG") != "":
+		seeds = 5000
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 77))
+			w := newWalk(t, someScene(rnd))
+			f := w.start()
+			for i := range 300 {
+				ins := w.inputs(f)
+				if next := w.step(f, before(f), ins[rnd.IntN(len(ins))]); next != nil {
+					f = next
+				}
+				if w.can&holds != 0 && rnd.IntN(30) == 0 {
+					if w.held = !w.held; !w.held {
+						w.release(f)
+					}
+				}
+				if i%25 == 0 {
+					w.alike(f)
+				}
+			}
+		})
+	}
+}
+
+func someScene(rnd *rand.Rand) scene {
+	s := scene{
+		agents: 1 + rnd.IntN(4), channels: 1 + rnd.IntN(2), modes: every, open: 1 + rnd.IntN(4), can: all, rounds: rnd.IntN(3),
+		lead: rnd.IntN(2) == 0, deaf: rnd.IntN(2) == 0, detect: rnd.IntN(2) == 0,
+	}
+	if rnd.IntN(3) == 0 {
+		s.can &^= slow
+	}
+	if rnd.IntN(2) == 0 {
+		s.can &^= disables | limits | holds | crashes
+	}
+	if rnd.IntN(2) == 0 {
+		s.can &^= removes | skips
+	}
+	return s
+}
+
+func (w *walk) alike(f *Floor) {
+	lean := w.floor(w.key(f))
+	a, b := w.follow(f), w.follow(lean)
+	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
+		w.t.Errorf("a state and its canonical form are not alike:\n%s\n%s", snapshotText(w.t, f), snapshotText(w.t, lean))
+		for key, in := range a {
+			if _, ok := b[key]; !ok {
+				w.t.Errorf("only the state: %T %+v: %x", in, in, key)
+			}
+		}
+		for key, in := range b {
+			if _, ok := a[key]; !ok {
+				w.t.Errorf("only its form: %T %+v: %x", in, in, key)
+			}
+		}
+		w.t.FailNow()
+	}
+}
+
+func (w *walk) release(f *Floor) {
+	changes, err := decide(w.t, f, Released{}, w.now())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, ch := range changes {
+		f.Apply(ch)
+	}
+}
+
+// follow is what can become of a state in one step.
+func (w *walk) follow(f *Floor) map[string]Input {
+	next := map[string]Input{}
+	was := before(f)
+	for _, in := range append(w.inputs(f), Released{}) {
+		if is := w.step(f, was, in); is != nil {
+			next[w.key(is)] = in
+		}
+	}
+	return next
+}

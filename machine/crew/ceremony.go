@@ -1,0 +1,338 @@
+package crew
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// act does one act of a rule to the lead.
+func (d *draft) act(l *Lead, act LeadAct, with step) error {
+	switch act {
+	case Configure:
+		if l.Agent != with.Conf.Agent { // whoever led the team does not any more
+			*l = Lead{Number: l.Number}
+		}
+		l.Agent, l.Size = with.Conf.Agent, with.Conf.Size
+		l.StatusMax, l.HatchMax = with.Conf.StatusMax, with.Conf.HatchMax
+	case TakeSession:
+		if l.Session != with.Session {
+			l.Again = nil
+		}
+		l.Session, l.UUID, l.Reported, l.Waits = with.Session, with.UUID, time.Time{}, time.Time{}
+	case DropSession:
+		l.Session, l.UUID, l.Reported, l.Waits, l.Again = "", "", time.Time{}, time.Time{}, nil
+	case Forget:
+		l.Reported, l.Waits = time.Time{}, time.Time{}
+	case DropAsks:
+		l.Asks = nil
+	case DropAsk:
+		d.dropAsk(l, with.Ask)
+	case AskStatus:
+		if l.Waits.IsZero() && !slices.ContainsFunc(l.Asks, func(a Ask) bool { return a.Do == TellStatus }) {
+			return d.ask(l, Ask{Do: TellStatus})
+		}
+	case AskSummon:
+		return d.ask(l, Ask{Do: TellSummon, Seats: with.Seats})
+	case AskWake:
+		l.Who, l.Ends = with.Wake, time.Time{}
+		return d.ask(l, Ask{Do: TellWake, Docs: with.Wake})
+	case NoteWho:
+		l.Who, l.Ends = with.Wake, l.Waits // it may have been asked before
+	case NarrowWake:
+		l.Who, l.Asks = with.Wake, slices.Clone(l.Asks)
+		for i := range l.Asks {
+			if l.Asks[i].Do == TellWake {
+				l.Asks[i].Docs = with.Wake
+			}
+		}
+	case AskRegister:
+		l.Again = append(slices.Clip(l.Again), with.Seats...)
+		return d.ask(l, Ask{Do: TellRegister, Seats: with.Seats, Names: with.Names})
+	case NoteReport:
+		l.Reported, l.Waits = d.now.At, time.Time{}
+		l.Asks = without(l.Asks, TellStatus) // it has said so unasked
+	case NoteSilence:
+		l.Waits = time.Time{}
+	case EndCeremony:
+		l.Asks = without(l.Asks, TellSummon, TellWake)
+		if d.lead.stage() == Asking && l.Session == "" { // a session that is open and was not heard is asked all the same (P6)
+			l.Asks = without(l.Asks, TellStatus)
+		}
+		l.Stage, l.Since, l.Ends, l.Who = "", time.Time{}, time.Time{}, nil
+	case MoreTime:
+		if !l.Ends.IsZero() {
+			l.Ends = d.patience(l)
+		}
+	}
+	return nil
+}
+
+// patience is how long a report may take from now on: a lead that goes on speaking has more
+// time, but not for ever.
+func (d *draft) patience(l *Lead) time.Time {
+	ends, last := d.now.At.Add(l.statusMax()), l.Since.Add(l.hatchMax())
+	if last.Before(ends) {
+		return last
+	}
+	return ends
+}
+
+func (d *draft) ask(l *Lead, ask Ask) error {
+	if len(l.Asks) >= asksMax {
+		return d.refuse(RegisterDue, "P9", fmt.Sprintf("%s is to be told %d things already", l.Agent, asksMax))
+	}
+	l.Number++
+	ask.N = l.Number
+	l.Asks = append(slices.Clip(l.Asks), ask)
+	return nil
+}
+
+// dropAsk takes in that the lead was told: from now on it may be late.
+func (d *draft) dropAsk(l *Lead, n uint64) {
+	ask, _ := l.AskOf(n)
+	l.Asks = slices.DeleteFunc(slices.Clone(l.Asks), func(a Ask) bool { return a.N == n })
+	if len(l.Asks) == 0 {
+		l.Asks = nil
+	}
+	switch ask.Do {
+	case TellStatus:
+		l.Waits = d.now.At.Add(l.statusMax())
+		if l.stage() == Asking {
+			l.Ends = l.Waits
+		}
+	case TellSummon, TellWake:
+		l.Ends = d.patience(l)
+	case TellRegister: // it may take its time
+	}
+}
+
+func without(asks []Ask, which ...Errand) []Ask {
+	var rest []Ask
+	for _, a := range asks {
+		if !slices.Contains(which, a.Do) {
+			rest = append(rest, a)
+		}
+	}
+	return rest
+}
+
+// pending says whether the lead is still to be told something of this kind.
+func (l *Lead) pending(which Errand) bool {
+	return slices.ContainsFunc(l.Asks, func(a Ask) bool { return a.Do == which })
+}
+
+func (d *draft) configure(in LeadConfigured) error {
+	in.StatusMax, in.HatchMax = cmp.Or(in.StatusMax, StatusMax), cmp.Or(in.HatchMax, HatchMax)
+	l := &d.lead
+	if l.Agent == in.Agent && l.Size == in.Size && (l.Agent == "" || l.StatusMax == in.StatusMax && l.HatchMax == in.HatchMax) {
+		return nil
+	}
+	if l.Agent != "" && l.Agent != in.Agent {
+		if err := d.ended(LeadEnded{Session: l.Session, Why: l.Agent + " does not lead the team any more"}); err != nil {
+			return err
+		}
+	}
+	return d.leadStep(Configured, step{Conf: in})
+}
+
+// daemonStarted is the seed's page load: who was awake is so no longer, until the lead says so.
+func (d *draft) daemonStarted() error {
+	if err := d.everybody(LeadUnheard, nil); err != nil {
+		return err
+	}
+	if err := d.hatched(); err != nil {
+		return err
+	}
+	l := &d.lead
+	if l.Session != "" && (!l.Reported.IsZero() || !l.Waits.IsZero() || !l.Ends.IsZero()) {
+		if err := d.leadStep(Forgotten, step{}); err != nil {
+			return err
+		}
+	}
+	return d.tooLate()
+}
+
+// seats are those that a team of a size has, beside the lead's.
+func seats(size int) []int {
+	var free []int
+	for seat := 0; seat <= SeatMax && len(free) < size; seat++ {
+		if seat != LeadSeat {
+			free = append(free, seat)
+		}
+	}
+	return free
+}
+
+// summon begins a team: once, before there is anybody.
+func (d *draft) summon() error {
+	if err := d.begins(SummonBegins, "P1"); err != nil {
+		return err
+	}
+	if here := d.visible(); len(here) > 0 {
+		takes := []string{"wake"}
+		if here[0].Status == Hatching && !slices.ContainsFunc(here, func(doc *Document) bool { return doc.Status != Hatching }) {
+			takes = nil
+		}
+		return d.refuse(SummonBegins, "P1", fmt.Sprintf("the team was summoned: %d are here", len(here)), takes...)
+	}
+	free := seats(d.lead.Size)
+	if len(d.crew.Docs)+len(free) > docsMax {
+		return d.refuse(SummonBegins, "P1", fmt.Sprintf("there are %d documents, expired ones among them; %d are the most", len(d.crew.Docs), docsMax))
+	}
+	for _, seat := range free {
+		id := d.newID()
+		if err := d.move(id, Summoned, named{Identity: Identity{Seat: seat}, Made: d.made}); err != nil {
+			return err
+		}
+	}
+	return d.leadStep(SummonBegins, step{Seats: free})
+}
+
+// newID names a document; none that came from elsewhere has the name.
+func (d *draft) newID() DocID {
+	for {
+		d.made++
+		if id := DocID(fmt.Sprintf("agent-%d", d.made)); d.doc(id) == nil {
+			return id
+		}
+	}
+}
+
+// wake has the lead wake who is not awake. Whoever was not heard yet in its session is asked
+// first who is there: nobody is woken twice.
+func (d *draft) wake(in WakeAsked) error {
+	if err := d.begins(WakeBegins, "P8"); err != nil {
+		return err
+	}
+	who, err := d.addressed(in.Docs)
+	if err != nil || len(who) == 0 {
+		return err
+	}
+	for _, id := range who {
+		if err := d.move(id, Woken, named{}); err != nil {
+			return err
+		}
+	}
+	if d.lead.Heard() {
+		return d.leadStep(WakeBegins, step{Wake: who})
+	}
+	return d.leadStep(WakeUnheard, step{Wake: who})
+}
+
+// addressed lists whom a wake is for: those named, or everybody, who is not alive.
+func (d *draft) addressed(docs []DocID) (who []DocID, err error) {
+	here := d.visible()
+	if len(here) == 0 {
+		return nil, d.refuse(WakeBegins, "P8", "nobody was ever summoned", "summon")
+	}
+	for _, id := range docs {
+		switch doc := d.doc(id); {
+		case doc == nil:
+			return nil, d.refuse(WakeBegins, "P8", fmt.Sprintf("there is no document %q", string(id)))
+		case doc.Status == Expired:
+			return nil, d.refuse(WakeBegins, "P7", fmt.Sprintf("%s expired: it never was anybody", id))
+		case doc.Status == Hatching:
+			return nil, d.refuse(WakeBegins, "P9", fmt.Sprintf("%s hatches: it is nobody yet", id))
+		}
+	}
+	hatching := 0
+	for _, doc := range here {
+		switch {
+		case doc.Status == Hatching:
+			hatching++
+		case doc.Status != Alive && (len(docs) == 0 || slices.Contains(docs, doc.ID)):
+			who = append(who, doc.ID)
+		}
+	}
+	if hatching == len(here) {
+		return nil, d.refuse(WakeBegins, "P8", "they hatch: nobody is there yet to be woken")
+	}
+	return who, nil
+}
+
+// began takes in a lead session: nobody knows who is awake in it until it says so.
+func (d *draft) began(in LeadBegan) error {
+	event := Began
+	if in.Adopted {
+		event = Adopted
+	} else if d.lead.Session == in.Session {
+		return nil
+	}
+	if err := d.everybody(LeadUnheard, nil); err != nil {
+		return err
+	}
+	return d.leadStep(event, step{Session: in.Session, UUID: in.UUID})
+}
+
+// ended takes in that a lead session is over, or cannot begin.
+func (d *draft) ended(in LeadEnded) error {
+	l := &d.lead
+	if l.Session != "" && in.Session != l.Session {
+		return nil
+	}
+	if l.Session == "" && !l.InProgress() && len(l.Asks) == 0 {
+		return nil
+	}
+	if l.Session != "" {
+		if err := d.everybody(LeadGone, nil); err != nil {
+			return err
+		}
+	}
+	var said *Notice
+	if l.InProgress() {
+		words := "%s ended in the middle of %s: %s"
+		if l.Session == "" {
+			words = "%s did not begin, so there is no %s: %s"
+		}
+		said = d.notice(NoticeLead, fmt.Sprintf(words, l.Agent, l.stage(), cmp.Or(in.Why, "it did not say why")), in.Session)
+	}
+	return d.leadStep(Ended, step{Notice: said})
+}
+
+func (d *draft) told(in AskTold) error {
+	if _, ok := d.lead.AskOf(in.N); !ok {
+		return nil
+	}
+	return d.leadStep(Told, step{Ask: in.N})
+}
+
+func (d *draft) timer() error {
+	if err := d.hatched(); err != nil {
+		return err
+	}
+	return d.tooLate()
+}
+
+// hatched has placeholders expire that nobody came for (P7).
+func (d *draft) hatched() error {
+	for _, doc := range d.visible() {
+		if doc.Status == Hatching && doc.Name == "" && !d.now.At.Before(doc.CreatedAt.Add(d.lead.hatchMax())) {
+			if err := d.move(doc.ID, HatchedNever, named{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tooLate ends what waits for a report that did not come.
+func (d *draft) tooLate() error {
+	l := &d.lead
+	due := func(at time.Time) bool { return !at.IsZero() && !d.now.At.Before(at) }
+	switch {
+	case l.InProgress() && (due(l.Ends) || due(l.Since.Add(l.hatchMax()))):
+		words := fmt.Sprintf("%s has not reported since it was told (%s); whoever it did not name is not known to be awake", l.Agent, l.stage())
+		if l.stage() == Asking {
+			words = fmt.Sprintf("%s was asked who is awake and has not said so; nobody was woken", l.Agent)
+		}
+		if l.pending(TellSummon) || l.pending(TellWake) || l.stage() == Asking && l.pending(TellStatus) {
+			words = fmt.Sprintf("%s could not be told in time (%s)", l.Agent, l.stage())
+		}
+		return d.leadStep(FellSilent, step{Notice: d.notice(NoticeSilent, words, l.Session)})
+	case due(l.Waits):
+		return d.leadStep(StatusMissing, step{Notice: d.notice(NoticeSilent, l.Agent+" was asked who is awake and has not said so; nobody knows", l.Session)})
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package crew
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Change is one fact that Decide found. Doc is whom it is about; empty: the lead.
+type Change struct {
+	At      time.Time
+	Row     string
+	Doc     DocID
+	From    string
+	To      string
+	Trigger string
+	Body    Body
+}
+
+// Body is what Apply needs. Every value in it is absolute, so that applying needs no table.
+type Body struct {
+	Doc    *DocSet `json:"doc,omitempty"`
+	Lead   *Lead   `json:"lead,omitempty"`
+	Notice *Notice `json:"notice,omitempty"`
+	Words  *Words  `json:"words,omitempty"` // said, and true of nothing but itself
+}
+
+// DocSet is an agent's document as it is now. What a soul says is in the journal once.
+type DocSet struct {
+	Status      Status          `json:"status"`
+	Identity    *Identity       `json:"identity,omitempty"` // where it is set
+	CreatedAt   time.Time       `json:"created_at,omitzero"`
+	LastAliveAt time.Time       `json:"last_alive_at,omitzero"`
+	LastSession string          `json:"last_session,omitempty"`
+	Extra       json.RawMessage `json:"extra,omitempty"`
+	Sum         string          `json:"sum,omitempty"`  // identity of the projection that this change makes
+	Made        uint64          `json:"made,omitempty"` // the number in its name, where we gave it one
+}
+
+// Words is what one speaker said in a lead session.
+type Words struct {
+	Session string `json:"session"` // its UUID
+	Speaker string `json:"speaker"`
+	Text    string `json:"text"`
+}
+
+// Apply makes a change true.
+func (c *Crew) Apply(ch Change) {
+	switch body := ch.Body; {
+	case body.Doc != nil:
+		c.setDoc(ch.Doc, body.Doc)
+	case body.Lead != nil:
+		c.Lead = *body.Lead
+	case body.Notice != nil, body.Words != nil:
+	default:
+		panic(fmt.Sprintf("presence: a change of %q by row %s says nothing", ch.Doc, ch.Row))
+	}
+	if ch.Body.Notice != nil {
+		c.Notices = append(c.Notices[:len(c.Notices):len(c.Notices)], *ch.Body.Notice)
+		if len(c.Notices) > noticesMax {
+			c.Notices = c.Notices[len(c.Notices)-noticesMax:]
+		}
+	}
+}
+
+func (c *Crew) setDoc(id DocID, set *DocSet) {
+	next := Document{ID: id}
+	if was := c.Docs[id]; was != nil {
+		next = *was
+	}
+	next.Status, next.CreatedAt, next.LastAliveAt, next.LastSession, next.Extra = set.Status, set.CreatedAt, set.LastAliveAt, set.LastSession, set.Extra
+	if set.Identity != nil {
+		next.Identity = *set.Identity
+	}
+	if set.Sum != "" && !slices.Contains(next.Sums, set.Sum) {
+		next.Sums = append(next.Sums[:len(next.Sums):len(next.Sums)], set.Sum)
+		if len(next.Sums) > sumsMax {
+			next.Sums = next.Sums[len(next.Sums)-sumsMax:]
+		}
+	}
+	if c.Docs == nil {
+		c.Docs = map[DocID]*Document{}
+	}
+	c.Docs[id] = &next
+	c.Made = max(c.Made, set.Made)
+}

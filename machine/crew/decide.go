@@ -1,0 +1,338 @@
+package crew
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// Decide says what an input leads to. It changes nothing: apply the changes for that. No changes
+// and no error means that it is so already. A refusal is a *machine.Refusal.
+func (c *Crew) Decide(in Input, now Now) ([]Change, error) {
+	d := &draft{crew: c, now: now, lead: c.Lead, made: c.Made}
+	if err := d.decide(in); err != nil {
+		return nil, err
+	}
+	return d.changes, nil
+}
+
+// draft collects the changes of one input, and what is true with them.
+type draft struct {
+	crew    *Crew
+	now     Now
+	lead    Lead
+	docs    map[DocID]*Document // those that changed
+	made    uint64
+	changes []Change
+}
+
+func (d *draft) decide(in Input) error {
+	switch in := in.(type) {
+	case LeadConfigured:
+		return d.configure(in)
+	case DaemonStarted:
+		return d.daemonStarted()
+	case SummonAsked:
+		return d.summon()
+	case WakeAsked:
+		return d.wake(in)
+	case LeadBegan:
+		return d.began(in)
+	case LeadEnded:
+		return d.ended(in)
+	case AskTold:
+		return d.told(in)
+	case Reported:
+		return d.reported(in)
+	case Registered:
+		return d.registered(in)
+	case Spoke:
+		return d.spoke(in)
+	case Faulty:
+		return d.faulty(in)
+	case Imported:
+		return d.imported(in)
+	case TimerFired:
+		return d.timer()
+	default:
+		panic(fmt.Sprintf("presence: no such input: %T", in))
+	}
+}
+
+// doc is a document as the changes so far have it.
+func (d *draft) doc(id DocID) *Document {
+	if doc := d.docs[id]; doc != nil {
+		return doc
+	}
+	return d.crew.Docs[id]
+}
+
+// visible lists the documents that people see, by seat.
+func (d *draft) visible() []*Document {
+	var docs []*Document
+	for id, doc := range d.crew.Docs { // a thousand may have expired, and eight are seen
+		if d.docs[id] == nil && doc.Visible() {
+			docs = append(docs, doc)
+		}
+	}
+	for _, doc := range d.docs {
+		if doc.Visible() {
+			docs = append(docs, doc)
+		}
+	}
+	slices.SortFunc(docs, func(a, b *Document) int { return cmp.Or(cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.ID, b.ID)) })
+	return docs
+}
+
+// onSeat is who has a seat; nil: nobody.
+func (d *draft) onSeat(seat int) *Document {
+	for _, doc := range d.visible() {
+		if doc.Seat == seat {
+			return doc
+		}
+	}
+	return nil
+}
+
+// named is what a document's rule says beside its status.
+type named struct {
+	Identity    Identity // of TakeIdentity
+	CreatedAt   time.Time
+	LastAliveAt time.Time // of a document from elsewhere
+	LastSession string
+	Extra       []byte
+	Made        uint64
+	Notice      string // of Refuse
+}
+
+// move has an event happen to a document. A rule that changes nothing is no change.
+func (d *draft) move(id DocID, event Event, with named) error {
+	was := d.doc(id)
+	if was == nil {
+		was = &Document{ID: id, Status: None, CreatedAt: d.now.At}
+	}
+	rule, err := Table.Look(string(id), was.Status, event)
+	if err != nil {
+		return err
+	}
+	if rule.To == was.Status && len(rule.Do) == 0 {
+		return nil
+	}
+	next, set, refused := *was, DocSet{}, (*Notice)(nil)
+	next.Status = rule.To
+	if was.Status == None {
+		next.Identity.Seat, set.Made = with.Identity.Seat, with.Made
+		next.CreatedAt = cmp.Or(with.CreatedAt, d.now.At)
+		set.Identity = &next.Identity
+	}
+	for _, act := range rule.Do {
+		switch act {
+		case TakeIdentity:
+			next.Identity = with.Identity
+			set.Identity = &next.Identity
+			if was.Status == None {
+				next.LastAliveAt, next.LastSession, next.Extra = with.LastAliveAt, with.LastSession, with.Extra
+			}
+		case NoteAlive:
+			next.LastAliveAt, next.LastSession = d.now.At, d.lead.UUID
+		case TakeExtra:
+			next.Extra = with.Extra
+		case Refuse:
+			refused = d.notice(NoticeRefused, with.Notice, d.lead.Session)
+		case AskToRegist: // the lead's change has it
+		}
+	}
+	if refused != nil {
+		d.add(Change{Row: rule.ID, Doc: id, From: string(was.Status), To: string(rule.To), Trigger: string(event), Body: Body{Notice: refused}})
+		return nil
+	}
+	if len(rule.Do) == 1 && rule.Do[0] == AskToRegist {
+		return nil
+	}
+	set.Status, set.CreatedAt, set.LastAliveAt, set.LastSession, set.Extra = next.Status, next.CreatedAt, next.LastAliveAt, next.LastSession, next.Extra
+	if d.crew.Render != nil {
+		set.Sum = d.crew.Render(&next)
+	}
+	if d.docs == nil {
+		d.docs = map[DocID]*Document{}
+	}
+	d.docs[id] = &next
+	d.add(Change{Row: rule.ID, Doc: id, From: string(was.Status), To: string(rule.To), Trigger: string(event), Body: Body{Doc: &set}})
+	return nil
+}
+
+func (d *draft) add(ch Change) {
+	ch.At = d.now.At
+	d.changes = append(d.changes, ch)
+}
+
+// everybody has an event happen to all whom people see and whose status takes it.
+func (d *draft) everybody(event Event, but map[DocID]bool) error {
+	for _, doc := range d.visible() {
+		if _, takes := Table[doc.Status][event]; !takes || but[doc.ID] {
+			continue
+		}
+		if err := d.move(doc.ID, event, named{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step is a change of the lead: the rule, and what it does.
+type step struct {
+	Session, UUID string // of TakeSession
+	Ask           uint64 // of DropAsk
+	Wake          []DocID
+	Seats         []int // of AskSummon and AskRegister
+	Names         []string
+	Conf          LeadConfigured
+	Notice        *Notice
+}
+
+// leadStep has an event happen to the lead.
+func (d *draft) leadStep(event LeadEvent, with step) error {
+	from := d.lead.stage()
+	rule, err := LeadTable.Look(cmp.Or(d.lead.Agent, "the team"), from, event)
+	if err != nil {
+		return err
+	}
+	next := d.lead
+	next.Stage = rule.To
+	if rule.To == Idle {
+		next.Stage = ""
+	}
+	if from == Idle && rule.To != Idle {
+		next.Since, next.Ends = d.now.At, time.Time{}
+	}
+	for _, act := range rule.Do {
+		if err := d.act(&next, act, with); err != nil {
+			return err
+		}
+	}
+	body := Body{Notice: with.Notice}
+	if !sameLead(&d.lead, &next) {
+		body.Lead = &next
+		d.lead = next
+	}
+	if body.Lead == nil && body.Notice == nil {
+		return nil
+	}
+	d.add(Change{Row: rule.ID, From: string(from), To: string(rule.To), Trigger: string(event), Body: body})
+	return nil
+}
+
+func sameLead(a, b *Lead) bool {
+	return a.Agent == b.Agent && a.Size == b.Size && a.StatusMax == b.StatusMax && a.HatchMax == b.HatchMax &&
+		a.Session == b.Session && a.UUID == b.UUID && a.Reported.Equal(b.Reported) && a.Waits.Equal(b.Waits) &&
+		a.Number == b.Number && slices.EqualFunc(a.Asks, b.Asks, sameAsk) && slices.Equal(a.Again, b.Again) &&
+		a.Stage == b.Stage && a.Since.Equal(b.Since) && a.Ends.Equal(b.Ends) && slices.Equal(a.Who, b.Who)
+}
+
+func sameAsk(a, b Ask) bool { return a.N == b.N && slices.Equal(a.Docs, b.Docs) }
+
+// notice is something for people, bounded.
+func (d *draft) notice(kind NoticeKind, text, session string) *Notice {
+	return &Notice{At: d.now.At, Kind: kind, Text: cut(text, noticeBytesMax), Session: session}
+}
+
+// cut shortens a text at a whole character.
+func cut(text string, bytes int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= bytes {
+		return text
+	}
+	for bytes > 0 && !utf8.RuneStart(text[bytes]) {
+		bytes--
+	}
+	return text[:bytes] + "…"
+}
+
+// refuse says no to a person, in words.
+func (d *draft) refuse(event LeadEvent, row, reason string, takes ...string) error {
+	return &machine.Refusal{
+		Subject: "the team", Event: string(event), State: string(d.lead.stage()), Row: row, Reason: reason, Takes: takes,
+	}
+}
+
+// begins says whether a person may begin a ceremony.
+func (d *draft) begins(event LeadEvent, row string) error {
+	switch l := &d.lead; {
+	case l.Agent == "":
+		return d.refuse(event, row, "nobody leads the team; name an agent as team.lead in fairlead.yaml and restart")
+	case d.now.Held:
+		return d.refuse(event, "X8", "the team is held, or Fairlead stops; release it first")
+	case d.now.Limit != "":
+		return d.refuse(event, "X9", fmt.Sprintf("%s may not work: limit reached: %s", l.Agent, d.now.Limit))
+	case l.InProgress():
+		return d.refuse(event, row, fmt.Sprintf("it is %s already, since %s", l.stage(), l.Since.Format(time.TimeOnly)))
+	}
+	return nil
+}
+
+// Deadline is the next moment at which the crew changes by itself; zero: never. TimerFired is
+// for then.
+func (c *Crew) Deadline() time.Time {
+	var next time.Time
+	earlier := func(at time.Time) {
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	for _, doc := range c.Docs {
+		if doc.Status == Hatching && doc.Name == "" {
+			earlier(doc.CreatedAt.Add(c.Lead.hatchMax()))
+		}
+	}
+	earlier(c.Lead.Waits)
+	if c.Lead.InProgress() {
+		earlier(c.Lead.Ends)
+		earlier(c.Lead.Since.Add(c.Lead.hatchMax()))
+	}
+	return next
+}
+
+func (l *Lead) hatchMax() time.Duration  { return cmp.Or(l.HatchMax, HatchMax) }
+func (l *Lead) statusMax() time.Duration { return cmp.Or(l.StatusMax, StatusMax) }
+
+// AskOf gives what the lead is to be told under a number; false: nothing any more.
+func (l *Lead) AskOf(n uint64) (Ask, bool) {
+	if i := slices.IndexFunc(l.Asks, func(a Ask) bool { return a.N == n }); i >= 0 {
+		return l.Asks[i], true
+	}
+	return Ask{}, false
+}
+
+// ByName finds the one whom people mean by an id or a name; an expired one has none any more.
+// It fails where nobody is meant, or where two are.
+func (c *Crew) ByName(name string) (*Document, error) {
+	if doc := c.Docs[DocID(name)]; doc != nil {
+		return doc, nil
+	}
+	var found []*Document
+	for _, doc := range c.InOrder() {
+		if doc.Visible() && doc.Name == name && name != "" {
+			found = append(found, doc)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, ErrNobody
+	case 1:
+		return found[0], nil
+	default:
+		return nil, &machine.Refusal{
+			Subject: name, Event: "named", State: "twice in the team", Row: "P4",
+			Reason: fmt.Sprintf("two have this name; say which by its id: %s (seat %d) or %s (seat %d)", found[0].ID, found[0].Seat, found[1].ID, found[1].Seat),
+		}
+	}
+}
+
+// ErrNobody says that nobody of the team has a name.
+var ErrNobody = errors.New("nobody of the team has this name")

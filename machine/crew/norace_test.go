@@ -1,0 +1,5 @@
+//go:build !race
+
+package crew
+
+const raced = false

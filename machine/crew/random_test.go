@@ -1,0 +1,304 @@
+package crew
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// Random orders of everything that can happen to a team, by a lead that does what it should, one
+// that does not, and people who press whatever there is. To see one again: -run
+// 'RandomOrders/seed=7$'
+func TestRandomOrders(t *testing.T) {
+	seeds := uint64(120)
+	switch {
+	case long():
+		seeds = 20000
+	case raced:
+		seeds = 30
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			w := newWorld(t, rand.New(rand.NewPCG(seed, 0)))
+			for i := range 250 {
+				w.happens(w.something())
+				if i%50 == 49 {
+					w.replays()
+				}
+			}
+			w.rests()
+		})
+	}
+}
+
+// world is a team to which anything happens.
+type world struct {
+	t        testing.TB
+	rnd      *rand.Rand
+	crew     *Crew
+	book     *book
+	now      Now
+	sessions int
+	good     bool // the lead knows what it does
+	journal  []Change
+}
+
+func newWorld(t testing.TB, rnd *rand.Rand) *world {
+	w := &world{t: t, rnd: rnd, crew: noLead(), now: Now{At: noon}, good: rnd.IntN(3) > 0}
+	w.book = newBook(t, w.crew)
+	w.happens(LeadConfigured{Agent: "julian", Size: 1 + rnd.IntN(8)})
+	return w
+}
+
+func (w *world) happens(in Input) {
+	w.t.Helper()
+	w.book.remember()
+	if w.rnd.IntN(8) == 0 {
+		answered(w.t, w.crew, in, w.now)
+	}
+	changes, err := decide(w.t, w.crew, in, w.now)
+	if begins(in) && err == nil && (w.now.Held || w.now.Limit != "") {
+		w.t.Fatalf("held %v, limit %q, and %T is taken", w.now.Held, w.now.Limit, in) // X8, X9
+	}
+	if err != nil {
+		return
+	}
+	for _, ch := range changes {
+		ch = journaled(w.t, ch)
+		w.journal = append(w.journal, ch)
+		w.crew.Apply(ch)
+	}
+	w.book.check(in, w.now, changes)
+}
+
+// begins says whether somebody wants something to begin.
+func begins(in Input) bool {
+	switch in.(type) {
+	case SummonAsked, WakeAsked:
+		return true
+	}
+	return false
+}
+
+// replays: what the journal tells is what is, and so is what a snapshot tells; and the machine is
+// stopped and started there.
+func (w *world) replays() {
+	same := func(what string, again *Crew) {
+		if diff := cmp.Diff(w.crew, again, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Crew{}, "Render")); diff != "" {
+			w.t.Fatalf("the %s does not tell the same story:\n%s", what, diff)
+		}
+	}
+	again := noLead()
+	for _, ch := range w.journal {
+		again.Apply(ch)
+	}
+	same("journal", again)
+	back := snapshot(w.t, w.crew)
+	same("snapshot", back)
+	w.crew, w.book.crew = back, back
+}
+
+// rests: when nobody does anything any more, the team comes to rest.
+func (w *world) rests() {
+	w.t.Helper()
+	for range 100 {
+		at := w.crew.Deadline()
+		if at.IsZero() {
+			if w.crew.Lead.InProgress() || slices.ContainsFunc(w.crew.InOrder(), func(d *Document) bool { return d.Status == Hatching }) {
+				w.t.Fatalf("it is not at rest, and nothing is to come: %s", snapshotText(w.t, w.crew))
+			}
+			return
+		}
+		if at.After(w.now.At) {
+			w.now.At = at
+		}
+		w.happens(TimerFired{})
+	}
+	w.t.Fatal("it never comes to rest")
+}
+
+// something is one of all that can happen.
+func (w *world) something() Input {
+	w.now.At = w.now.At.Add(time.Duration(w.rnd.IntN(8000)) * time.Millisecond)
+	if w.rnd.IntN(60) == 0 {
+		w.now.Held = !w.now.Held
+	}
+	if w.rnd.IntN(80) == 0 {
+		w.now.Limit = []string{"", "", "cost per day 5 USD"}[w.rnd.IntN(3)]
+	}
+	switch n := w.rnd.IntN(100); {
+	case n < 12:
+		return w.person()
+	case n < 20:
+		return w.session()
+	case n < 40:
+		if l := &w.crew.Lead; len(l.Asks) > 0 && l.Session != "" {
+			return AskTold{N: l.Asks[0].N}
+		}
+		return AskTold{N: w.crew.Lead.Number + 1} // nobody asked for it
+	case n < 58:
+		return w.report()
+	case n < 72:
+		return w.registers()
+	case n < 80:
+		return Spoke{Session: w.whose(), Text: []string{"", "words", "[Lyra]: hello\n[Kael]: hello"}[w.rnd.IntN(3)]}
+	case n < 84:
+		return Faulty{Agent: []string{"julian", "ada", ""}[w.rnd.IntN(3)], Session: w.whose(), Marker: "[AGENT_STATUS] {", Fault: []string{"", "unexpected end"}[w.rnd.IntN(2)]}
+	case n < 90:
+		return w.imports()
+	case n < 97:
+		return w.timer()
+	case n < 98:
+		return w.configures()
+	default:
+		return DaemonStarted{}
+	}
+}
+
+func (w *world) configures() Input {
+	in := LeadConfigured{Agent: w.crew.Lead.Agent, Size: 1 + w.rnd.IntN(8), StatusMax: time.Duration(10+w.rnd.IntN(50)) * time.Second, HatchMax: time.Duration(1+w.rnd.IntN(6)) * time.Minute}
+	if in.Agent == "" || w.rnd.IntN(4) == 0 {
+		in.Agent = []string{"julian", "juliet", ""}[w.rnd.IntN(3)]
+	}
+	if in.Agent != w.crew.Lead.Agent && w.book.open != "" { // whoever led does not any more
+		w.book.takes(LeadEnded{Session: w.book.open})
+	}
+	return in
+}
+
+func (w *world) person() Input {
+	if w.crew.Button() == SummonButton && w.rnd.IntN(4) > 0 || w.rnd.IntN(10) == 0 {
+		return SummonAsked{}
+	}
+	var in WakeAsked
+	for range w.rnd.IntN(3) {
+		in.Docs = append(in.Docs, w.anybody())
+	}
+	return in
+}
+
+func (w *world) anybody() DocID {
+	docs := w.crew.InOrder()
+	if len(docs) == 0 || w.rnd.IntN(20) == 0 {
+		return "nobody"
+	}
+	return docs[w.rnd.IntN(len(docs))].ID
+}
+
+func (w *world) session() Input {
+	open := w.crew.Lead.Session
+	switch n := w.rnd.IntN(10); {
+	case w.crew.Lead.Agent == "":
+		return TimerFired{}
+	case open == "" && n < 8:
+		w.sessions++
+		return LeadBegan{Session: fmt.Sprint("s", w.sessions), UUID: fmt.Sprint("u", w.sessions)}
+	case open == "":
+		return LeadEnded{Why: "no such program"}
+	case n < 3:
+		return LeadBegan{Session: open, UUID: w.crew.Lead.UUID, Adopted: n > 0}
+	case n < 5:
+		return LeadEnded{Session: "s0"}
+	default:
+		return LeadEnded{Session: open, Why: "it went"}
+	}
+}
+
+// whose is a session: mostly the lead's.
+func (w *world) whose() string {
+	if w.rnd.IntN(5) > 0 {
+		return w.crew.Lead.Session
+	}
+	return []string{"", "s0", "somebody"}[w.rnd.IntN(3)]
+}
+
+var someNames = []string{"Lyra", "Kael", "Vesper", "Orin", "Mira"}
+
+func (w *world) report() Input {
+	in := Reported{Session: w.whose()}
+	for _, doc := range w.crew.InOrder() {
+		if doc.Visible() && w.rnd.IntN(4) > 0 {
+			in.Agents = append(in.Agents, Listed{Name: doc.Name, Status: "alive", Seat: doc.Seat})
+		}
+	}
+	if w.good {
+		return in
+	}
+	for i := range in.Agents {
+		line := &in.Agents[i]
+		switch w.rnd.IntN(8) {
+		case 0:
+			line.Seat = w.rnd.IntN(11) - 1
+		case 1:
+			line.Seat = NoSeat
+		case 2:
+			line.Name = someNames[w.rnd.IntN(len(someNames))]
+		case 3:
+			line.Status = []string{"sleeping", "", "Alive"}[w.rnd.IntN(3)]
+		case 4:
+			line.Name = ""
+		}
+	}
+	if w.rnd.IntN(10) == 0 {
+		in.Agents = slices.Repeat([]Listed{{Name: "Lyra", Status: "alive", Seat: 0}}, listedMax+w.rnd.IntN(2))
+	}
+	return in
+}
+
+func (w *world) registers() Input {
+	in := Registered{Session: w.whose(), Identity: Identity{Name: someNames[w.rnd.IntN(len(someNames))], Seat: w.rnd.IntN(9), Color: "#abc", Soul: fmt.Sprint("soul ", w.rnd.IntN(100))}}
+	for _, doc := range w.crew.InOrder() {
+		if doc.Status == Hatching && w.rnd.IntN(3) == 0 {
+			in.Seat = doc.Seat
+		}
+	}
+	if !w.good && w.rnd.IntN(5) == 0 {
+		in.Seat, in.Name = w.rnd.IntN(13)-2, []string{"", " ", "Lyra"}[w.rnd.IntN(3)]
+	}
+	return in
+}
+
+func (w *world) imports() Input {
+	in := Imported{ID: DocID([]string{"agent-1", "agent-2", "agent-9", "lyra", "lead", "../up", ""}[w.rnd.IntN(7)]), Bare: w.rnd.IntN(4) == 0}
+	in.Document = Document{
+		Status:      []Status{Alive, Sleeping, Unknown, Hatching, Expired, "", "odd"}[w.rnd.IntN(7)],
+		Identity:    Identity{Name: append(someNames, "")[w.rnd.IntN(6)], Seat: w.rnd.IntN(11) - 1},
+		LastSession: []string{"", "elsewhere", w.crew.Lead.UUID}[w.rnd.IntN(3)],
+		Extra:       []json.RawMessage{nil, json.RawMessage(`{"mood":"blue"}`), json.RawMessage(`{"mood":"red"}`)}[w.rnd.IntN(3)],
+	}
+	for _, at := range []*time.Time{&in.Document.CreatedAt, &in.Document.LastAliveAt} {
+		if w.rnd.IntN(3) > 0 {
+			*at = w.now.At.Add(time.Duration(w.rnd.IntN(600)-300) * time.Second)
+		}
+	}
+	return in
+}
+
+// timer is one that comes in time, early, or late.
+func (w *world) timer() Input {
+	if at := w.crew.Deadline(); at.After(w.now.At) && w.rnd.IntN(3) > 0 {
+		w.now.At = at
+	}
+	return TimerFired{}
+}
+
+func TestDeadlineOfNothing(t *testing.T) {
+	if at := noLead().Deadline(); !at.IsZero() {
+		t.Errorf("nothing is to come, at %s", at)
+	}
+	c := aCrew(t, 8)
+	must(t, c, SummonAsked{}, Now{At: noon})
+	if got, want := c.Deadline(), noon.Add(HatchMax); !got.Equal(want) {
+		t.Errorf("the placeholders expire at %s, and not at %s", want, got)
+	}
+}
+
+// long says whether there is time.
+func long() bool { return os.Getenv("FAIRLEAD_LONG") != "" }

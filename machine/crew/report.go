@@ -1,0 +1,296 @@
+package crew
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// counts says whether a session's word about the team counts.
+func (d *draft) counts(session string) bool { return session != "" && d.lead.Session == session }
+
+// reported takes in the lead's list of who is alive. It decides about everybody whom people see:
+// who is not in it sleeps.
+func (d *draft) reported(in Reported) error {
+	if !d.counts(in.Session) {
+		return d.faulty(Faulty{Session: in.Session, Marker: "[AGENT_STATUS]"})
+	}
+	if len(in.Agents) > listedMax {
+		return d.faulty(Faulty{Agent: d.lead.Agent, Session: in.Session, Marker: "[AGENT_STATUS]", Fault: fmt.Sprintf("it lists %d agents; %d are the most", len(in.Agents), listedMax)})
+	}
+	alive, alone, wrong := d.match(in.Agents)
+	for _, doc := range d.visible() {
+		event := NotListed
+		switch {
+		case alive[doc.ID]:
+			event = ListedAlive
+		case alone[doc.ID]:
+			continue
+		}
+		if _, takes := Table[doc.Status][event]; !takes {
+			continue // asleep, and not listed
+		}
+		if err := d.move(doc.ID, event, named{}); err != nil {
+			return err
+		}
+	}
+	if err := d.reportEnds(); err != nil {
+		return err
+	}
+	if err := d.registerAgain(in.Agents, alive); err != nil {
+		return err
+	}
+	for _, words := range wrong {
+		if err := d.leadStep(Noticed, step{Notice: d.notice(NoticeRefused, words, in.Session)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// match finds whom a report means: alive, or to be left alone since the report contradicts
+// itself or us. wrong says what could not be.
+func (d *draft) match(listed []Listed) (alive, alone map[DocID]bool, wrong []string) {
+	alive, alone = map[DocID]bool{}, map[DocID]bool{}
+	for _, line := range listed {
+		doc, mixed, fault := d.meant(line)
+		for _, other := range mixed {
+			alone[other.ID] = true
+		}
+		switch {
+		case fault != "":
+			wrong = append(wrong, fault)
+		case line.Status == string(Alive):
+			alive[doc.ID] = true
+		default:
+			delete(alive, doc.ID)
+		}
+	}
+	for id := range alone {
+		delete(alive, id)
+	}
+	return alive, alone, wrong
+}
+
+// meant finds the document of one line: by its seat, then by its name. mixed are those that a
+// line with a fault may have meant.
+func (d *draft) meant(line Listed) (doc *Document, mixed []*Document, fault string) {
+	var same []*Document
+	for _, one := range d.visible() {
+		if one.Name == line.Name && line.Name != "" {
+			same = append(same, one)
+		}
+	}
+	if line.Seat == NoSeat {
+		switch {
+		case len(same) == 1:
+			return same[0], nil, ""
+		case len(same) > 1:
+			return nil, same, fmt.Sprintf("a report names %s without a seat, and two have this name", quoted(line.Name))
+		}
+		return nil, nil, fmt.Sprintf("a report names %s, who was never registered", quoted(line.Name))
+	}
+	if line.Seat < 0 || line.Seat > SeatMax || line.Seat == LeadSeat {
+		return nil, same, fmt.Sprintf("a report has %s on seat %d; there are 0 to %d, and %d is the lead's", quoted(line.Name), line.Seat, SeatMax, LeadSeat)
+	}
+	switch here := d.onSeat(line.Seat); {
+	case here != nil && (here.Status == Hatching || line.Name == "" || here.Name == line.Name):
+		return here, nil, ""
+	case here != nil:
+		return nil, append(same, here), fmt.Sprintf("a report has %s on seat %d, which is %s's", quoted(line.Name), line.Seat, quoted(here.Name))
+	case len(same) > 0:
+		return nil, same, fmt.Sprintf("a report has %s on seat %d; it sits on seat %d", quoted(line.Name), line.Seat, same[0].Seat)
+	default:
+		return nil, nil, fmt.Sprintf("a report has %s on seat %d, who was never registered", quoted(line.Name), line.Seat)
+	}
+}
+
+func quoted(name string) string { return fmt.Sprintf("%q", cut(name, 100)) }
+
+// reportEnds says what a report means for the ceremony under way.
+func (d *draft) reportEnds() error {
+	l := &d.lead
+	switch l.stage() {
+	case Asking:
+		if who := d.notAlive(l.Who); len(who) > 0 {
+			for _, id := range who {
+				if err := d.move(id, Woken, named{}); err != nil {
+					return err
+				}
+			}
+			return d.leadStep(ReportedSome, step{Wake: who})
+		}
+	case Waking:
+		if l.pending(TellWake) {
+			return d.reportEarly()
+		}
+	case Summoning:
+		if l.pending(TellSummon) {
+			return d.leadStep(ReportedEarly, step{})
+		}
+	case Idle:
+	}
+	return d.leadStep(ReportedAll, step{})
+}
+
+// reportEarly takes those out of a wake who turned out to be awake before the lead was told.
+func (d *draft) reportEarly() error {
+	who := d.notAlive(d.lead.Who)
+	if len(who) == 0 {
+		return d.leadStep(ReportedAll, step{})
+	}
+	for _, id := range who {
+		if err := d.move(id, Woken, named{}); err != nil {
+			return err
+		}
+	}
+	return d.leadStep(ReportedEarly, step{Wake: who})
+}
+
+func (d *draft) notAlive(docs []DocID) (who []DocID) {
+	for _, id := range docs {
+		if doc := d.doc(id); doc.Visible() && doc.Status != Alive {
+			who = append(who, id)
+		}
+	}
+	return who
+}
+
+// registerAgain has the lead register whom it listed on a placeholder's seat: once a seat and
+// session, since a lead that does not know how would be asked for ever.
+func (d *draft) registerAgain(listed []Listed, alive map[DocID]bool) error {
+	var with step
+	for _, doc := range d.visible() {
+		if doc.Status != Hatching || !alive[doc.ID] || slices.Contains(d.lead.Again, doc.Seat) {
+			continue
+		}
+		with.Seats = append(with.Seats, doc.Seat)
+		name := ""
+		for _, line := range listed {
+			if line.Seat == doc.Seat {
+				name = cut(line.Name, 200)
+			}
+		}
+		with.Names = append(with.Names, name)
+	}
+	if len(with.Seats) == 0 || len(d.lead.Asks) >= asksMax {
+		return nil
+	}
+	return d.leadStep(RegisterDue, with)
+}
+
+// registered takes in that somebody became someone.
+func (d *draft) registered(in Registered) error {
+	if !d.counts(in.Session) {
+		return d.faulty(Faulty{Session: in.Session, Marker: "[AGENT_REGISTERED] " + in.Name})
+	}
+	refused := func(words string) error {
+		return d.leadStep(Noticed, step{Notice: d.notice(NoticeRefused, words, in.Session)})
+	}
+	switch {
+	case in.Seat < 0 || in.Seat > SeatMax || in.Seat == LeadSeat:
+		return refused(fmt.Sprintf("%s was registered on seat %d; there are 0 to %d, and %d is the lead's", quoted(in.Name), in.Seat, SeatMax, LeadSeat))
+	case strings.TrimSpace(in.Name) == "":
+		return refused(fmt.Sprintf("somebody without a name was registered on seat %d", in.Seat))
+	}
+	if err := d.goOn(); err != nil {
+		return err
+	}
+	here := d.onSeat(in.Seat)
+	if here == nil {
+		if len(d.crew.Docs) >= docsMax {
+			return refused(fmt.Sprintf("%s was registered; there are %d documents already, which is the most", quoted(in.Name), docsMax))
+		}
+		id := d.newID()
+		return d.move(id, RegisteredHere, named{Identity: in.Identity, Made: d.made})
+	}
+	if here.Status != Hatching && here.Name != in.Name {
+		return d.move(here.ID, RegisteredOther, named{Notice: fmt.Sprintf("%s was registered on seat %d, which is %s's", quoted(in.Name), in.Seat, quoted(here.Name))})
+	}
+	if err := d.move(here.ID, RegisteredHere, named{Identity: in.Identity}); err != nil || !d.lead.pending(TellWake) {
+		return err
+	}
+	switch who := d.notAlive(d.lead.Who); {
+	case len(who) == 0:
+		return d.leadStep(AllAwakeEarly, step{})
+	case len(who) < len(d.lead.Who):
+		return d.leadStep(AwakeEarly, step{Wake: who})
+	}
+	return nil
+}
+
+// spoke keeps what was said, by whom, and gives a ceremony more time.
+func (d *draft) spoke(in Spoke) error {
+	session := in.Session
+	if d.counts(session) {
+		session = d.lead.UUID
+	}
+	for _, said := range few(Speakers(in.Text, d.lead.Agent, d.knows), d.lead.Agent) {
+		d.add(Change{Row: "L9", Trigger: "said", Body: Body{Words: &Words{Session: session, Speaker: said.Speaker, Text: said.Text}}})
+	}
+	if !d.counts(in.Session) {
+		return nil
+	}
+	return d.goOn()
+}
+
+// passagesMax is of one text: each passage is a change, and a journal that is kept for ever is no
+// place for ten thousand changes of a word each.
+const passagesMax = 256
+
+// few takes the last passages for one of the lead's, where there are too many: it says who speaks
+// in it as the lead said it, so that no word is lost.
+func few(said []Passage, lead string) []Passage {
+	if len(said) <= passagesMax {
+		return said
+	}
+	var rest strings.Builder
+	for i, one := range said[passagesMax-1:] {
+		if i > 0 {
+			rest.WriteByte('\n')
+		}
+		fmt.Fprintf(&rest, "[%s]: %s", one.Speaker, one.Text)
+	}
+	return append(said[:passagesMax-1:passagesMax-1], Passage{Speaker: lead, Text: rest.String()})
+}
+
+// knows says whether somebody of the team has this name.
+func (d *draft) knows(name string) bool {
+	for _, doc := range d.crew.Docs {
+		if doc.Name == name && name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// renewEvery is how often the lead's words put a deadline off: each time is a change.
+const renewEvery = time.Second
+
+func (d *draft) goOn() error {
+	l := &d.lead
+	if _, takes := LeadTable[l.stage()][SpokeOn]; !takes || l.Ends.IsZero() || d.patience(l).Sub(l.Ends) < renewEvery {
+		return nil
+	}
+	return d.leadStep(SpokeOn, step{})
+}
+
+// faulty keeps a marker that means nothing, for people to see.
+func (d *draft) faulty(in Faulty) error {
+	kind, words := NoticeFault, in.Fault
+	switch {
+	case in.Fault != "" && (in.Session == "" || d.counts(in.Session)):
+	case d.lead.Agent == "":
+		kind, words = NoticeIgnored, "nobody leads the team"
+	case in.Agent == d.lead.Agent:
+		kind, words = NoticeIgnored, "its lead session alone counts, and this is another one"
+	default:
+		kind, words = NoticeIgnored, "the word of "+d.lead.Agent+" alone counts, who leads the team"
+	}
+	text := words
+	if in.Marker != "" {
+		text += ": " + in.Marker
+	}
+	return d.leadStep(Noticed, step{Notice: d.notice(kind, text, in.Session)})
+}

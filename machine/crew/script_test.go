@@ -1,0 +1,409 @@
+package crew
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/golden"
+)
+
+// A script is a story: comments, lines of what happens, a rule of dashes, and what came of it. An
+// empty line ends a block; the team lives on into the next one, until `team` makes a new one. A
+// line may begin with the time of day; else it happens a second after the one before.
+//
+//	team [LEAD] [SIZE] [status=D] [hatch=D]    a new team, led by julian, of eight, and what is configured
+//	led by LEAD [SIZE] [status=D] [hatch=D]    configured again
+//	daemon starts                   a page load, in the seed's words
+//	person summons | wakes [NAME or ID …]
+//	hold | release | limit "words" | unlimited
+//	lead begins [UUID]              a session of its own: s1, s2 …    lead outlives the daemon   adopted
+//	lead ends ["why"]               lead cannot begin "why"           lead is told [one]
+//	lead registers NAME SEAT [soul="…"]
+//	lead reports nobody | NAME@SEAT[=STATUS] | NAME[=STATUS] | @SEAT …
+//	lead says "…" | works
+//	NAME registers … | reports … | says …      the same, from a session that is not the lead's
+//	lead garbles "marker" "fault"   NAME garbles …
+//	import ID SEAT [STATUS | bare] [name=N] [soul="…"] [extra={…}]
+//	time                            the next deadline passes
+func TestScripts(t *testing.T) {
+	golden.Stories(t, "*.script", func(t *testing.T, script string) string { return (&stage{t: t}).play(script) })
+}
+
+type stage struct {
+	t        *testing.T
+	crew     *Crew
+	now      Now
+	sessions int
+	asks     map[uint64]bool
+	shown    string
+	out      strings.Builder
+}
+
+// play gives the script back with the results that it really had.
+func (s *stage) play(script string) string {
+	var whole strings.Builder
+	for i, block := range strings.Split(strings.TrimSpace(script), "\n\n") {
+		if i > 0 {
+			whole.WriteByte('\n')
+		}
+		s.out.Reset()
+		told, _, _ := strings.Cut(block, "\n----")
+		happened := false
+		for line := range strings.SplitSeq(told, "\n") {
+			whole.WriteString(line + "\n")
+			if line == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			happened = true
+			s.line(line)
+		}
+		if happened {
+			s.show()
+			whole.WriteString("----\n" + s.out.String())
+		}
+	}
+	return whole.String()
+}
+
+func (s *stage) line(line string) {
+	words := fields(line)
+	s.now.At = s.now.At.Add(time.Second)
+	if at, err := time.Parse("15:04:05", words[0]); err == nil {
+		s.now.At = noon.Truncate(24 * time.Hour).Add(at.Sub(at.Truncate(24 * time.Hour)))
+		words = words[1:]
+	}
+	switch words[0] {
+	case "team":
+		s.crew, s.now, s.asks, s.sessions, s.shown = noLead(), Now{At: noon}, map[uint64]bool{}, 0, ""
+		s.quietly(s.configured(words[1:]))
+	case "led":
+		s.decide(s.configured(words[2:]))
+	case "daemon":
+		s.decide(DaemonStarted{})
+	case "person":
+		s.person(words[1:])
+	case "hold":
+		s.now.Held = true
+	case "release":
+		s.now.Held = false
+	case "limit":
+		s.now.Limit = words[1]
+	case "unlimited":
+		s.now.Limit = ""
+	case "import":
+		s.imports(words[1:])
+	case "time":
+		if s.now.At = s.crew.Deadline(); s.now.At.IsZero() {
+			s.t.Fatal("no deadline stands")
+		}
+		s.decide(TimerFired{})
+	case "lead":
+		s.lead(words[1:])
+	default:
+		s.says(words[0], "s-"+words[0], words[1:])
+	}
+}
+
+func (s *stage) configured(words []string) LeadConfigured {
+	in := LeadConfigured{Agent: "julian", Size: 8}
+	for _, word := range words {
+		key, value, has := strings.Cut(word, "=")
+		size, err := strconv.Atoi(word)
+		switch {
+		case has && key == "status":
+			in.StatusMax, _ = time.ParseDuration(value)
+		case has && key == "hatch":
+			in.HatchMax, _ = time.ParseDuration(value)
+		case word == "nobody":
+			in = LeadConfigured{}
+		case err == nil:
+			in.Size = size
+		default:
+			in.Agent = word
+		}
+	}
+	return in
+}
+
+func (s *stage) person(words []string) {
+	if words[0] == "summons" {
+		s.decide(SummonAsked{})
+		return
+	}
+	var in WakeAsked
+	for _, name := range words[1:] {
+		if doc, err := s.crew.ByName(name); err == nil {
+			name = string(doc.ID)
+		}
+		in.Docs = append(in.Docs, DocID(name))
+	}
+	s.decide(in)
+}
+
+func (s *stage) lead(words []string) {
+	session := s.crew.Lead.Session
+	switch words[0] {
+	case "begins":
+		s.sessions++
+		session = fmt.Sprint("s", s.sessions)
+		uuid := "uuid-" + session
+		if len(words) > 1 {
+			uuid = words[1]
+		}
+		s.decide(LeadBegan{Session: session, UUID: uuid})
+	case "outlives":
+		s.decide(LeadBegan{Session: session, UUID: s.crew.Lead.UUID, Adopted: true})
+	case "ends":
+		s.decide(LeadEnded{Session: session, Why: strings.Join(words[1:], " ")})
+	case "cannot":
+		s.decide(LeadEnded{Why: words[2]})
+	case "is":
+		s.tell(len(words) > 2)
+	default:
+		s.says("julian", cmp.Or(session, "s0"), words)
+	}
+}
+
+// tell tells the lead what it is to be told, in order, or the first thing of it.
+func (s *stage) tell(one bool) {
+	for range 100 {
+		asks := s.crew.Lead.Asks
+		if len(asks) == 0 {
+			return
+		}
+		fmt.Fprintf(&s.out, "  -> %s\n", askText(asks[0]))
+		if s.decide(AskTold{N: asks[0].N}); one {
+			return
+		}
+	}
+	s.t.Fatal("a hundred errands, and no end")
+}
+
+func askText(a Ask) string {
+	text := fmt.Sprintf("%s %d", a.Do, a.N)
+	for i, seat := range a.Seats {
+		text += fmt.Sprintf(" %d", seat)
+		if i < len(a.Names) {
+			text += "=" + a.Names[i]
+		}
+	}
+	for _, id := range a.Docs {
+		text += " " + string(id)
+	}
+	return text
+}
+
+func (s *stage) says(who, session string, words []string) {
+	switch words[0] {
+	case "registers":
+		seat, err := strconv.Atoi(words[2])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		in := Registered{Session: session, Identity: Identity{Name: words[1], Seat: seat, Color: "#c9b1e8"}}
+		in.Soul = cmp.Or(value(words, "soul"), "I am "+words[1]+".")
+		s.decide(in)
+	case "reports":
+		in := Reported{Session: session}
+		for _, word := range words[1:] {
+			if word != "nobody" {
+				in.Agents = append(in.Agents, listed(s.t, word))
+			}
+		}
+		s.decide(in)
+	case "says":
+		s.decide(Spoke{Session: session, Text: words[1]})
+	case "works":
+		s.decide(Spoke{Session: session})
+	case "garbles":
+		s.decide(Faulty{Agent: who, Session: session, Marker: words[1], Fault: words[2]})
+	default:
+		s.t.Fatalf("%s cannot do that: %v", who, words)
+	}
+}
+
+// listed reads NAME@SEAT=STATUS, of which all but one may be missing.
+func listed(t testing.TB, word string) Listed {
+	line := Listed{Status: "alive", Seat: NoSeat}
+	name, status, has := strings.Cut(word, "=")
+	if has {
+		line.Status = status
+	}
+	name, seat, has := strings.Cut(name, "@")
+	if line.Name = name; has {
+		n, err := strconv.Atoi(seat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line.Seat = n
+	}
+	return line
+}
+
+func value(words []string, key string) string {
+	for _, word := range words {
+		if v, ok := strings.CutPrefix(word, key+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+func (s *stage) imports(words []string) {
+	seat, err := strconv.Atoi(words[1])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	in := Imported{ID: DocID(words[0]), From: words[0] + ".json", Document: Document{
+		Status: Unknown, CreatedAt: s.now.At.Add(-time.Hour), LastAliveAt: s.now.At.Add(-time.Minute), LastSession: "another-device",
+		Identity: Identity{Name: value(words, "name"), Seat: seat, Soul: value(words, "soul")},
+	}}
+	if slices.Contains(words, "hatching") {
+		in.Document.CreatedAt = s.now.At
+	}
+	if extra := value(words, "extra"); extra != "" {
+		in.Document.Extra = json.RawMessage(extra)
+	}
+	for _, word := range words[2:] {
+		if word == "bare" {
+			in.Bare, in.Document.Status = true, ""
+		} else if !strings.Contains(word, "=") {
+			in.Document.Status = Status(word)
+		}
+	}
+	if is := s.crew.Docs[in.ID]; is != nil { // whoever writes its file writes the rest of it as it is
+		doc := *is
+		doc.Extra = in.Document.Extra
+		if word := value(words, "name"); word != "" {
+			doc.Name = word
+		}
+		if len(words) > 2 && !strings.Contains(words[2], "=") {
+			doc.Status = in.Document.Status
+		}
+		if word := value(words, "soul"); word != "" {
+			doc.Soul = word
+		}
+		doc.Seat = seat
+		in.Document = doc
+	}
+	s.decide(in)
+}
+
+func (s *stage) quietly(in Input) {
+	changes, err := decide(s.t, s.crew, in, s.now)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, ch := range changes {
+		s.crew.Apply(journaled(s.t, ch))
+	}
+}
+
+func (s *stage) decide(in Input) {
+	changes, err := decide(s.t, s.crew, in, s.now)
+	switch {
+	case err != nil:
+		fmt.Fprintf(&s.out, "refused: %v\n", err)
+	case len(changes) == 0:
+		s.out.WriteString("nothing\n")
+	}
+	for _, ch := range changes {
+		before := s.crew.Lead
+		s.crew.Apply(journaled(s.t, ch))
+		s.tellChange(&ch, &before)
+	}
+}
+
+func (s *stage) tellChange(ch *Change, before *Lead) {
+	who := cmp.Or(string(ch.Doc), "lead")
+	switch {
+	case ch.Body.Words != nil:
+		fmt.Fprintf(&s.out, "  %s, %s: %q\n", ch.Body.Words.Session, ch.Body.Words.Speaker, ch.Body.Words.Text)
+		return
+	case ch.From == ch.To:
+		fmt.Fprintf(&s.out, "%-34s %-4s %s\n", who+" "+ch.From, ch.Row, ch.Trigger)
+	default:
+		fmt.Fprintf(&s.out, "%-34s %-4s %s\n", fmt.Sprintf("%s %s -> %s", who, ch.From, ch.To), ch.Row, ch.Trigger)
+	}
+	if n := ch.Body.Notice; n != nil {
+		fmt.Fprintf(&s.out, "  %s: %s\n", n.Kind, n.Text)
+	}
+	if ch.Body.Lead == nil {
+		return
+	}
+	for _, a := range ch.Body.Lead.Asks {
+		if had, is := before.AskOf(a.N); !is {
+			fmt.Fprintf(&s.out, "  to be told: %s\n", askText(a))
+		} else if !slices.Equal(had.Docs, a.Docs) {
+			fmt.Fprintf(&s.out, "  to be told instead: %s\n", askText(a))
+		}
+	}
+	for _, a := range before.Asks {
+		if _, is := ch.Body.Lead.AskOf(a.N); !is && ch.Trigger != string(Told) {
+			fmt.Fprintf(&s.out, "  not to be told any more: %s\n", askText(a))
+		}
+	}
+}
+
+// show prints how the team stands, where that changed.
+func (s *stage) show() {
+	l := &s.crew.Lead
+	text := string(s.crew.Button())
+	switch {
+	case l.Session == "":
+		text += ", lead asleep"
+	case l.Heard():
+		text += ", lead " + l.Session + " heard"
+	default:
+		text += ", lead " + l.Session + " not heard"
+	}
+	if l.InProgress() {
+		text += ", " + string(l.Stage)
+	}
+	if d := s.crew.Deadline(); !d.IsZero() {
+		text += ", until " + d.Format("15:04:05")
+	}
+	for _, doc := range s.crew.InOrder() {
+		if !doc.Visible() {
+			text += fmt.Sprintf(" | (%s expired)", doc.ID)
+			continue
+		}
+		text += fmt.Sprintf(" | %d %s %s", doc.Seat, cmp.Or(doc.Name, string(doc.ID)), doc.Status)
+		if doc.LastSession != "" {
+			text += " " + doc.LastSession
+		}
+	}
+	if text != s.shown {
+		s.out.WriteString("= " + text + "\n")
+	}
+	s.shown = text
+}
+
+// fields splits a line at spaces, and leaves what stands in quotes in one piece.
+func fields(line string) []string {
+	var words []string
+	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
+		key := ""
+		if i := strings.IndexAny(line, " \""); i > 0 && line[i] == '"' && line[i-1] == '=' {
+			key, line = line[:i], line[i:]
+		}
+		if line[0] == '"' {
+			if quoted, err := strconv.QuotedPrefix(line); err == nil {
+				word, _ := strconv.Unquote(quoted)
+				words = append(words, key+word)
+				line = line[len(quoted):]
+				continue
+			}
+		}
+		word, after, _ := strings.Cut(line, " ")
+		words = append(words, key+word)
+		line = after
+	}
+	return words
+}

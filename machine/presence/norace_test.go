@@ -1,5 +1,0 @@
-//go:build !race
-
-package presence
-
-const raced = false
