@@ -57,18 +57,19 @@ var imports = []importRow{
 	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter"}, inTests: []string{"driver/*", "driver/drivertest/scriptmodel"}},
 	{pkg: "driver/drivertest/scriptmodel"},
 
+	{pkg: "loop", may: append([]string{"journal", "team"}, pure...), inTests: []string{"journal/*"}},
 	{
-		pkg: "engine", may: append([]string{"interop", "interop/*", "sandbox", "holder", "driver", "journal", "team", "config"}, pure...),
+		pkg: "engine", may: append([]string{"loop", "interop", "interop/*", "sandbox", "holder", "driver", "journal", "team", "config"}, pure...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
 
 	{pkg: "ui"},
 	{pkg: "ui/uitest", may: []string{"ui"}, inTests: []string{"ui/*"}},
 	{
-		pkg: "api", may: append([]string{"engine", "ui", "driver", "holder", "journal", "team", "config", "interop", "interop/*"}, pure...),
+		pkg: "api", may: append([]string{"engine", "loop", "ui", "driver", "holder", "journal", "team", "config", "interop", "interop/*"}, pure...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
-	{pkg: "sim", may: append([]string{"engine", "interop", "interop/*", "holder", "driver", "driver/*", "journal", "journal/*", "team", "config"}, pure...)},
+	{pkg: "sim", may: append([]string{"engine", "loop", "interop", "interop/*", "holder", "driver", "driver/*", "journal", "journal/*", "team", "config"}, pure...)},
 	{pkg: "cmd/*", may: []string{"*", "*/*"}, inTests: []string{"driver/drivertest/scriptmodel"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
 }

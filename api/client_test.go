@@ -6,9 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -91,7 +92,7 @@ func TestClientErrors(t *testing.T) {
 		t.Errorf("a name that is none came as %#v", err)
 	}
 	s.fake.do(func() { s.fake.closed = true })
-	if _, err = c.Team(ctx); !errors.As(err, &p) || p.Status != 503 || p.Detail != engine.ErrClosed.Error() {
+	if _, err = c.Team(ctx); !errors.As(err, &p) || p.Status != 503 || p.Detail != loop.ErrClosed.Error() {
 		t.Errorf("a closed engine came as %#v", err)
 	}
 	s.stop()

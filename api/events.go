@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
@@ -157,7 +158,7 @@ func (t *watcher) run(ctx context.Context) error {
 				return nil // the same
 			}
 		case <-t.s.ctx.Done():
-			return engine.ErrClosed
+			return loop.ErrClosed
 		case <-ctx.Done():
 			return nil
 		}
@@ -210,7 +211,7 @@ func (t *watcher) history(ctx context.Context) error {
 		t.place = head // the rest, up to there, is of no interest
 	}
 	if t.s.ctx.Err() != nil {
-		return engine.ErrClosed
+		return loop.ErrClosed
 	}
 	return nil
 }

@@ -14,9 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
@@ -404,8 +405,8 @@ func TestFeedKeepsTheNewest(t *testing.T) {
 	if n := len(f.frames); n > feedBytesMax>>20 || f.bytes > feedBytesMax {
 		t.Errorf("%d big frames are kept, %d bytes", n, f.bytes)
 	}
-	f.end(engine.ErrClosed)
-	if _, _, err := f.since(last + 40); !errors.Is(err, engine.ErrClosed) {
+	f.end(loop.ErrClosed)
+	if _, _, err := f.since(last + 40); !errors.Is(err, loop.ErrClosed) {
 		t.Errorf("at the end: %v", err)
 	}
 }
@@ -425,7 +426,7 @@ func TestFeedComesBack(t *testing.T) {
 	s.cancel()
 	<-f.ended
 	s.Close()
-	if _, err := s.live(0); !errors.Is(err, engine.ErrClosed) {
+	if _, err := s.live(0); !errors.Is(err, loop.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }

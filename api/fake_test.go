@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal"
@@ -97,7 +99,7 @@ func (f *fake) answer() error {
 		panic("a bug, on purpose")
 	}
 	if f.closed {
-		return engine.ErrClosed
+		return loop.ErrClosed
 	}
 	return f.fail
 }
@@ -195,7 +197,7 @@ func (f *fake) Changes(ctx context.Context, after uint64, entity string) iter.Se
 			}
 			f.mu.Unlock()
 			if closed {
-				yield(journal.Change{}, engine.ErrClosed)
+				yield(journal.Change{}, loop.ErrClosed)
 				return
 			}
 			for c, err := range f.j.Read(ctx, journal.Query{After: after, Entity: entity}) {
@@ -205,7 +207,7 @@ func (f *fake) Changes(ctx context.Context, after uint64, entity string) iter.Se
 				after = c.Seq
 			}
 			if lagged {
-				yield(journal.Change{}, engine.ErrLagged)
+				yield(journal.Change{}, loop.ErrLagged)
 				return
 			}
 			select {
@@ -221,7 +223,7 @@ func (f *fake) Session(_ context.Context, id string) (engine.SessionInfo, error)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return engine.SessionInfo{}, engine.ErrClosed
+		return engine.SessionInfo{}, loop.ErrClosed
 	}
 	s := f.sessions[id]
 	if s == nil {

@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
@@ -63,7 +64,7 @@ func (f *feed) run(ctx context.Context, changes func(context.Context, uint64, st
 	defer close(f.ended)
 	last := f.base
 	for {
-		err := engine.ErrClosed // a source that ends without a word, or ctx
+		err := loop.ErrClosed // a source that ends without a word, or ctx
 		for c, fault := range changes(ctx, last, "") {
 			if fault != nil {
 				err = fault
@@ -72,11 +73,11 @@ func (f *feed) run(ctx context.Context, changes func(context.Context, uint64, st
 			f.add(frameOf(c))
 			last = c.Seq
 		}
-		if errors.Is(err, engine.ErrLagged) && ctx.Err() == nil {
+		if errors.Is(err, loop.ErrLagged) && ctx.Err() == nil {
 			continue // we were too slow ourselves: the journal has what we missed
 		}
 		if ctx.Err() != nil {
-			err = engine.ErrClosed
+			err = loop.ErrClosed
 		}
 		f.end(err)
 		return
@@ -132,7 +133,7 @@ func (f *feed) end(err error) {
 func (f *feed) failed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.over != nil && !errors.Is(f.over, engine.ErrClosed)
+	return f.over != nil && !errors.Is(f.over, loop.ErrClosed)
 }
 
 // since gives the changes after a sequence, and a bell that rings when there are more. The

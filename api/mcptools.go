@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fairlead-dev/fairlead/engine"
@@ -256,7 +258,7 @@ func addTool[In, Out any](m *MCP, s *mcp.Server, t *mcp.Tool, do func(context.Co
 		defer func() { cancel(); <-beating }()
 		words, out, err := do(ctx, asked.who, in)
 		switch {
-		case errors.Is(err, engine.ErrClosed):
+		case errors.Is(err, loop.ErrClosed):
 			return nil, out, errors.New("fairlead is being stopped or started again; call again in a few seconds, nothing that was answered is lost")
 		case err != nil:
 			return nil, out, err

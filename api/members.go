@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
@@ -190,7 +192,7 @@ func (s *Server) errands(ctx context.Context, in *errandsIn) (*Errands, error) {
 	defer stop()
 	list, err := s.engine.AgentErrands(ctx, in.Name, wait)
 	if err != nil && s.ctx.Err() != nil {
-		err = engine.ErrClosed
+		err = loop.ErrClosed
 	}
 	return &Errands{Errands: some(fitErrands(list))}, err
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/engine"
@@ -138,7 +140,7 @@ func TestPollAtTheEnd(t *testing.T) {
 	answer := s.poll(t.Context(), t, "60s")
 	eventually(t, "it waits", func() bool { return s.fake.polling() == 1 })
 	s.stop()
-	if got := <-answer; !strings.HasPrefix(got, "503 ") || !strings.Contains(got, engine.ErrClosed.Error()) {
+	if got := <-answer; !strings.HasPrefix(got, "503 ") || !strings.Contains(got, loop.ErrClosed.Error()) {
 		t.Error(got)
 	}
 }

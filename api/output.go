@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/fairlead-dev/fairlead/engine"
 )
 
@@ -276,7 +278,7 @@ func (t *listener) relay(ctx context.Context, ping *time.Ticker) (engine.Session
 				return info, err
 			}
 		case <-t.s.ctx.Done():
-			return info, engine.ErrClosed
+			return info, loop.ErrClosed
 		case <-ctx.Done():
 			return info, errCut
 		}
@@ -294,7 +296,7 @@ func (t *listener) wait(ctx context.Context, ping *time.Ticker, until <-chan tim
 				return err
 			}
 		case <-t.s.ctx.Done():
-			return engine.ErrClosed
+			return loop.ErrClosed
 		case <-ctx.Done():
 			return errCut
 		}

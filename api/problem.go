@@ -10,9 +10,10 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
@@ -84,7 +85,7 @@ func problemOf(err error) *Problem {
 		return p
 	case errors.As(err, &faults):
 		return faulty(faults.List)
-	case errors.Is(err, engine.ErrClosed):
+	case errors.Is(err, loop.ErrClosed):
 		return problem(http.StatusServiceUnavailable, "%s", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return problem(http.StatusGatewayTimeout, "fairlead did not answer within %s; look at `fairlead ps`, it may still do what was asked", answerMax)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/google/go-cmp/cmp"
 )
@@ -196,7 +198,7 @@ func TestClosedAndBroken(t *testing.T) {
 	s.fake.do(func() { s.fake.closed = true })
 	for _, path := range []string{"/agents", "/agents/coder", "/status", "/sessions/coder-1/output", "/sessions/coder-1/output/stream"} {
 		text, h := s.want(t, 503, "GET", Base+path, "")
-		if p := problemText(t, text); h.Get("Retry-After") != "1" || p.Detail != engine.ErrClosed.Error() {
+		if p := problemText(t, text); h.Get("Retry-After") != "1" || p.Detail != loop.ErrClosed.Error() {
 			t.Errorf("%s: %s", path, text)
 		}
 	}

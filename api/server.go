@@ -14,13 +14,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
+
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
 // Backend is what the server asks of an engine. *engine.Engine is the real one. Its errors
-// are *machine.Refusal and *team.Unknown where the answer is no, engine.ErrClosed where
+// are *machine.Refusal and *team.Unknown where the answer is no, loop.ErrClosed where
 // nobody answers any more, and failures in words else.
 type Backend interface {
 	Team(ctx context.Context) (engine.TeamView, error)
@@ -137,7 +139,7 @@ func (s *Server) live(head uint64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone {
-		return nil, engine.ErrClosed
+		return nil, loop.ErrClosed
 	}
 	if s.feed == nil || s.feed.failed() {
 		s.feed = newFeed(head)

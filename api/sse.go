@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 const (
@@ -102,9 +102,9 @@ func (o *sse) send(b []byte) error {
 func (o *sse) bye(why error) {
 	reason := "failed"
 	switch {
-	case errors.Is(why, errLagged) || errors.Is(why, engine.ErrLagged):
+	case errors.Is(why, errLagged) || errors.Is(why, loop.ErrLagged):
 		reason = "lagged"
-	case errors.Is(why, engine.ErrClosed):
+	case errors.Is(why, loop.ErrClosed):
 		reason = "stopping"
 	}
 	_ = o.send(message("bye", "", Bye{Reason: reason, Detail: why.Error()}))
@@ -113,7 +113,7 @@ func (o *sse) bye(why error) {
 // enter counts a stream, or says that there are too many.
 func (s *Server) enter() error {
 	if s.ctx.Err() != nil {
-		return engine.ErrClosed
+		return loop.ErrClosed
 	}
 	if s.streams.Add(1) > streamsMax {
 		s.streams.Add(-1)

@@ -33,20 +33,20 @@ type adoption struct {
 // costs its time-out once, not once for each agent.
 func (e *Engine) adoptAll(ctx context.Context) []adoption {
 	return e.eachOpen(func(a *adoption) {
-		a.proc, a.found, a.err = e.opts.Host.Adopt(ctx, a.session.ID, e.team.Epoch)
+		a.proc, a.found, a.err = e.opts.Host.Adopt(ctx, a.session.ID, e.State().Epoch)
 	})
 }
 
 // eachOpen has every open session asked after, all at once: of agents by name, then of the bench.
 func (e *Engine) eachOpen(ask func(*adoption)) []adoption {
 	var open []adoption
-	for _, name := range e.team.Names() {
-		if s := e.team.Agents[name].Session; s != nil {
+	for _, name := range e.State().Names() {
+		if s := e.State().Agents[name].Session; s != nil {
 			open = append(open, adoption{session: *s, agent: name, m: e.members[name]})
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(e.team.Bench.Sessions)) {
-		s := e.team.Bench.Sessions[key]
+	for _, key := range slices.Sorted(maps.Keys(e.State().Bench.Sessions)) {
+		s := e.State().Bench.Sessions[key]
 		if m := e.benchSeat(s); m != nil {
 			open = append(open, adoption{session: *s, m: m})
 		}
@@ -73,7 +73,7 @@ func (e *Engine) resume(ctx context.Context, a adoption) error {
 	}
 	what := a.becomes(true)
 	if ended, is := what.(team.SessionEnded); is {
-		what = e.withReport(e.team, a.session, ended)
+		what = e.withReport(e.State(), a.session, ended)
 	}
 	if what != nil {
 		return e.tellOf(ctx, a.m, what)
@@ -91,14 +91,14 @@ func (e *Engine) pickUp(a adoption) {
 		m.begun(a.session.ID, "start/"+a.session.ID)
 		e.setSilent(a.session.ID, a.err)
 		e.log.Warn("a session's holder does not answer; it is asked again until it does", "session", a.session.ID, "error", a.err)
-		e.beside(func(ctx context.Context) { e.adopt(ctx, m, a.session.ID, nil) })
+		e.Go(func(ctx context.Context) { e.adopt(ctx, m, a.session.ID, nil) })
 	case a.neverBegan() || !a.follows():
 		a.close()
 	default:
 		m.begun(a.session.ID, "start/"+a.session.ID)
 		e.setProc(a.session.ID, a.proc)
 		e.log.Info("session found", "session", a.session.ID, "it", string(a.found))
-		e.beside(func(ctx context.Context) { e.follow(ctx, m, a.session, a.proc, a.found != Running) })
+		e.Go(func(ctx context.Context) { e.follow(ctx, m, a.session, a.proc, a.found != Running) })
 	}
 }
 
@@ -111,7 +111,7 @@ func (e *Engine) adopt(ctx context.Context, m *member, id string, failed error) 
 		a := adoption{agent: m.conf.Name, m: m}
 		var epoch uint64
 		open := false
-		if err := e.look(ctx, func(t *team.Team) {
+		if err := e.View(ctx, func(t *team.Team) {
 			epoch = t.Epoch
 			if s := m.sitting(t); s != nil && s.ID == id {
 				open, a.session = true, *s
@@ -161,7 +161,7 @@ func (e *Engine) takeOver(ctx context.Context, m *member, a adoption, failed err
 	}
 	what := a.becomes(atStart)
 	if ended, is := what.(team.SessionEnded); is {
-		if e.look(ctx, func(t *team.Team) { what = e.withReport(t, a.session, ended) }) != nil {
+		if e.View(ctx, func(t *team.Team) { what = e.withReport(t, a.session, ended) }) != nil {
 			return
 		}
 	}
@@ -225,7 +225,7 @@ func (e *Engine) fenced(err error) bool {
 	if !errors.As(err, &fenced) {
 		return false
 	}
-	e.stopFor(takenOver(err))
+	e.Fail(takenOver(err))
 	return true
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
@@ -35,7 +36,7 @@ type AgentCaller struct {
 type SessionOver struct{ AgentCaller }
 
 func (s *SessionOver) Error() string {
-	return fmt.Sprintf("session %s of %s is over, and its token with it; a new session gets one of its own", cutText(s.Session, actorBytesMax), cutText(s.Agent, actorBytesMax))
+	return fmt.Sprintf("session %s of %s is over, and its token with it; a new session gets one of its own", loop.CutText(s.Session, loop.ActorBytesMax), loop.CutText(s.Agent, loop.ActorBytesMax))
 }
 
 // byCaller is who acts, as the journal tells it.
@@ -62,7 +63,7 @@ func (e *Engine) acting(t *team.Team, c AgentCaller) (*member, *team.Session, er
 // ActOpen says whether the session is open: nil, or *SessionOver.
 func (e *Engine) ActOpen(ctx context.Context, c AgentCaller) error {
 	var over error
-	return cmp.Or(e.look(ctx, func(t *team.Team) { _, _, over = e.acting(t, c) }), over)
+	return cmp.Or(e.View(ctx, func(t *team.Team) { _, _, over = e.acting(t, c) }), over)
 }
 
 // untilSeen waits, a few seconds at most, until it is in the journal that the session's process was
@@ -72,7 +73,7 @@ func (e *Engine) untilSeen(ctx context.Context, c AgentCaller) {
 	defer cancel()
 	for {
 		opened := false
-		if e.look(ctx, func(t *team.Team) {
+		if e.View(ctx, func(t *team.Team) {
 			_, s, err := e.acting(t, c)
 			opened = err == nil && s.Phase == team.Opened
 		}) != nil || !opened || !rest(ctx, wordsEvery) {
@@ -83,9 +84,9 @@ func (e *Engine) untilSeen(ctx context.Context, c AgentCaller) {
 
 // act lays an act on the table. late: it was kept and moves nothing (N3).
 func (e *Engine) act(ctx context.Context, c AgentCaller, text string, what channel.Input, look func(*team.Team)) (late bool, err error) {
-	ev := eventBy(byCaller(c), "", what)
+	ev := loop.EventBy(byCaller(c), "", what)
 	ev.Text = text
-	_, err = e.ask(ctx, request{event: ev, look: look, found: func(changes []team.Change) {
+	_, err = e.Do(ctx, loop.Request{Event: ev, Look: look, Found: func(changes []team.Change) {
 		for i := range changes {
 			late = late || changes[i].Row == rowLate
 		}
@@ -116,7 +117,7 @@ func (e *Engine) turnOf(t *team.Team, c AgentCaller, channelName, event string) 
 	h.m = m
 	id := channel.AgentID(c.Agent)
 	if channelName != "" && t.Floor.Channels[channel.ChannelID(channelName)] == nil {
-		return h, &team.Unknown{What: "channel", Name: cutText(channelName, actorBytesMax), Known: t.Circle(c.Agent)}
+		return h, &team.Unknown{What: "channel", Name: loop.CutText(channelName, loop.ActorBytesMax), Known: t.Circle(c.Agent)}
 	}
 	in := func(ch channel.ChannelID) bool { return channelName == "" || string(ch) == channelName }
 	if talk := s.Talk; s.Talks() && talk != nil && !team.OfLead(talk.Token) && in(talk.Token.Channel) {
@@ -232,7 +233,7 @@ func (e *Engine) wordsFirst(ctx context.Context, c AgentCaller, tool string) {
 	}
 	for {
 		var have int64
-		if e.look(ctx, func(t *team.Team) {
+		if e.View(ctx, func(t *team.Team) {
 			have = need
 			if _, s, err := e.acting(t, c); err == nil && s.Talks() {
 				have = s.Offset
@@ -249,7 +250,7 @@ func (e *Engine) lastWords(ctx context.Context, c AgentCaller, proc Process, too
 	var from int64
 	var m *member
 	var session team.Session
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		if is, s, err := e.acting(t, c); err == nil {
 			m, session, from = is, *s, s.Offset
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -72,7 +73,7 @@ steps:
 	}
 	y.until("r1", "its process is there", func(RunView) bool {
 		pid := 0
-		if err := w.engine.look(t.Context(), func(tm *team.Team) {
+		if err := w.engine.View(t.Context(), func(tm *team.Team) {
 			if s := tm.Bench.Sessions["r1/check"]; s != nil {
 				pid = s.PID
 			}
@@ -90,7 +91,7 @@ steps:
 		"set_status": w.engine.ActSetStatus(t.Context(), check, "checking"),
 		"turn":       second(w.engine.ActTurnComplete(t.Context(), check, "", "")),
 	} {
-		if !isAnswer(err) {
+		if !loop.IsAnswer(err) {
 			t.Errorf("%s of a step without an agent: %v", what, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -44,7 +45,7 @@ func (e *Engine) ActReportStep(ctx context.Context, c AgentCaller, report AgentR
 	var f stepFacts
 	var no error
 	var begun time.Time
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		_, s, err := e.acting(t, c)
 		if no = err; err != nil {
 			return
@@ -115,7 +116,7 @@ func (f stepFacts) reportFile(report AgentReport, begun time.Time) ([]byte, erro
 // ActSetStatus says in a few words what the agent is at, for people.
 func (e *Engine) ActSetStatus(ctx context.Context, c AgentCaller, text string) error {
 	var no error
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		m, _, over := e.acting(t, c)
 		if no = over; over == nil && m.run != "" {
 			no = &machine.Refusal{Subject: c.Agent, Event: "set_status", State: "a step without an agent", Row: "S10", Reason: "only agents of fairlead.yaml have a status; print it instead, and the step's log has it"}
@@ -124,7 +125,7 @@ func (e *Engine) ActSetStatus(ctx context.Context, c AgentCaller, text string) e
 		return cmp.Or(err, no)
 	}
 	e.untilSeen(ctx, c)
-	_, err := e.submit(ctx, byCaller(c), c.Agent, team.StatusSaid{Session: c.Session, Text: firstLine(strings.TrimSpace(text))})
+	_, err := e.Submit(ctx, byCaller(c), c.Agent, team.StatusSaid{Session: c.Session, Text: firstLine(strings.TrimSpace(text))})
 	return err
 }
 
@@ -178,7 +179,7 @@ const (
 func (e *Engine) ActWhoIsHere(ctx context.Context, c AgentCaller, channel string) (ActHere, error) {
 	here := ActHere{Channels: []ActChannel{}, Agents: []ActAgent{}}
 	var no error
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		_, s, over := e.acting(t, c)
 		if no = over; over != nil {
 			return
@@ -194,7 +195,7 @@ func (e *Engine) ActWhoIsHere(ctx context.Context, c AgentCaller, channel string
 		slices.Sort(circle)
 		if channel != "" {
 			if !slices.Contains(circle, channel) {
-				no = &team.Unknown{What: "channel of yours", Name: cutText(channel, actorBytesMax), Known: circle}
+				no = &team.Unknown{What: "channel of yours", Name: loop.CutText(channel, loop.ActorBytesMax), Known: circle}
 				return
 			}
 			circle = []string{channel}
@@ -242,7 +243,7 @@ func (e *Engine) channelHere(t *team.Team, name string) ActChannel {
 func (e *Engine) agentHere(a *team.Agent) ActAgent {
 	view := ActAgent{Name: a.Name, Works: a.Session != nil}
 	if m := e.members[a.Name]; m != nil {
-		view.About = cutText(firstLine(m.conf.Description), aboutChars)
+		view.About = loop.CutText(firstLine(m.conf.Description), aboutChars)
 	}
 	if a.Says != nil {
 		view.Status = a.Says.Text

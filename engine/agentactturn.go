@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
@@ -44,7 +45,7 @@ func (e *Engine) ActSay(ctx context.Context, c AgentCaller, channelName, text st
 
 // actsIn is turnOf, from outside the loop.
 func (e *Engine) actsIn(ctx context.Context, c AgentCaller, channel, event string) (h holding, err error) {
-	if looked := e.look(ctx, func(t *team.Team) { h, err = e.turnOf(t, c, channel, event) }); looked != nil {
+	if looked := e.View(ctx, func(t *team.Team) { h, err = e.turnOf(t, c, channel, event) }); looked != nil {
 		return h, looked
 	}
 	return h, err
@@ -60,18 +61,18 @@ func lateCall(h holding, event string) error {
 
 // lateWords keeps what was said without the turn, as late, and gives the refusal back.
 func (e *Engine) lateWords(ctx context.Context, c AgentCaller, token channel.Token, text string, complete bool, no error) error {
-	if !isAnswer(no) {
+	if !loop.IsAnswer(no) {
 		return no
 	}
 	is := false
-	if err := e.look(ctx, func(t *team.Team) { is = memberOf(t, c.Agent, string(token.Channel)) }); err != nil || !is {
+	if err := e.View(ctx, func(t *team.Team) { is = memberOf(t, c.Agent, string(token.Channel)) }); err != nil || !is {
 		return no
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if e.roomFor(ctx, Speech{Channel: string(token.Channel), Agent: c.Agent}, len(text)) != nil {
 		return no
 	}
-	if _, err := e.act(ctx, c, text, channel.Said{Token: token, Bytes: len(text), Complete: complete}, nil); err != nil && !isAnswer(err) {
+	if _, err := e.act(ctx, c, text, channel.Said{Token: token, Bytes: len(text), Complete: complete}, nil); err != nil && !loop.IsAnswer(err) {
 		return err
 	}
 	return no
@@ -84,21 +85,21 @@ func (e *Engine) post(ctx context.Context, c AgentCaller, h holding, text string
 	if err := e.roomFor(ctx, Speech{Channel: spoken.Channel, Agent: c.Agent}, len(text)); err != nil {
 		return spoken, err
 	}
-	ev := eventBy(byCaller(c), "", channel.Said{Token: h.token, Bytes: len(text)})
+	ev := loop.EventBy(byCaller(c), "", channel.Said{Token: h.token, Bytes: len(text)})
 	ev.Text = text
 	events := []team.Event{*ev}
 	if h.state == channel.Waiting && !h.lease.Stopped {
-		events = append([]team.Event{*eventBy(byCaller(c), "", channel.WaitOver{Token: h.token})}, events...)
+		events = append([]team.Event{*loop.EventBy(byCaller(c), "", channel.WaitOver{Token: h.token})}, events...)
 	}
 	late := false
-	_, err := e.ask(ctx, request{events: events, found: func(changes []team.Change) {
+	_, err := e.Do(ctx, loop.Request{Events: events, Found: func(changes []team.Change) {
 		for i := range changes {
 			late = late || changes[i].Row == rowLate
 			if set := changes[i].Body.Turn; set != nil && set.Body.Post != nil {
 				spoken.Message = set.Body.Post.N
 			}
 		}
-	}, look: func(*team.Team) { h.goesOnItself() }})
+	}, Look: func(*team.Team) { h.goesOnItself() }})
 	if err == nil && late {
 		h.late = true
 		err = lateCall(h, "say")

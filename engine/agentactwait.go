@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/question"
@@ -84,7 +85,7 @@ func (e *Engine) ActWait(ctx context.Context, c AgentCaller, channelName, why st
 // pause has a turn wait (T10).
 func (e *Engine) pause(ctx context.Context, c AgentCaller, h holding, why string) error {
 	e.noteWait(c, true)
-	_, err := e.act(ctx, c, "", channel.WaitAskedFor{Token: h.token, Why: cutText(firstLine(why), whyShownMax)}, nil)
+	_, err := e.act(ctx, c, "", channel.WaitAskedFor{Token: h.token, Why: loop.CutText(firstLine(why), whyShownMax)}, nil)
 	return err
 }
 
@@ -137,13 +138,13 @@ func (e *Engine) goesOn(ctx context.Context, c AgentCaller, h holding, waited *A
 		}
 		by := byCaller(c)
 		events = []team.Event{
-			*eventBy(by, "", channel.WaitOver{Token: h.token}),
-			*eventBy(by, "", channel.Told{Token: h.token, Do: channel.TellMessage, N: waited.Message.N}),
+			*loop.EventBy(by, "", channel.WaitOver{Token: h.token}),
+			*loop.EventBy(by, "", channel.Told{Token: h.token, Do: channel.TellMessage, N: waited.Message.N}),
 		}
 	}
 	e.noteWait(c, false)
-	_, err := e.ask(ctx, request{events: events, agent: c.Agent, look: func(*team.Team) { h.goesOnItself() }})
-	if err != nil && !isAnswer(err) {
+	_, err := e.Do(ctx, loop.Request{Events: events, Agent: c.Agent, Look: func(*team.Team) { h.goesOnItself() }})
+	if err != nil && !loop.IsAnswer(err) {
 		return err
 	}
 	waited.Until = time.Time{}
@@ -165,7 +166,7 @@ func (e *Engine) untilSo(ctx context.Context, most time.Duration, entity string,
 	defer cancel()
 	for {
 		is, head := false, uint64(0)
-		if err := e.look(ctx, func(t *team.Team) { is, head = so(t), e.head }); err != nil || is {
+		if err := e.View(ctx, func(t *team.Team) { is, head = so(t), e.Head() }); err != nil || is {
 			return err
 		}
 		next, stop := iter.Pull2(e.Changes(waiting, head, entity))
@@ -177,8 +178,8 @@ func (e *Engine) untilSo(ctx context.Context, most time.Duration, entity string,
 		case waiting.Err() != nil:
 			return errTimeUp
 		case !more:
-			return e.closed()
-		case err != nil && !errors.Is(err, ErrLagged):
+			return e.Closed()
+		case err != nil && !errors.Is(err, loop.ErrLagged):
 			return err
 		}
 	}
@@ -214,7 +215,7 @@ func (e *Engine) ActAskHuman(ctx context.Context, c AgentCaller, ask AgentQuesti
 	answer := ActAnswer{ID: id, State: ActStillWaiting}
 	asked := func(t *team.Team) bool { return answer.read(t.Book.Questions[id]) }
 	over := false
-	if err := e.look(ctx, func(t *team.Team) { over = asked(t) }); err != nil {
+	if err := e.View(ctx, func(t *team.Team) { over = asked(t) }); err != nil {
 		return answer, err
 	}
 	var h *holding
@@ -230,7 +231,7 @@ func (e *Engine) ActAskHuman(ctx context.Context, c AgentCaller, ask AgentQuesti
 	if h == nil {
 		h = e.heldTurn(ctx, c)
 	}
-	if _, err := e.submit(ctx, byCaller(c), c.Agent, question.Hand{ID: id}); err != nil && !isAnswer(err) {
+	if _, err := e.Submit(ctx, byCaller(c), c.Agent, question.Hand{ID: id}); err != nil && !loop.IsAnswer(err) {
 		return answer, err
 	}
 	answer.Lost = !e.turnGoesOn(ctx, c, h)
@@ -268,7 +269,7 @@ func (e *Engine) questionOf(ctx context.Context, c AgentCaller, ask AgentQuestio
 	for i, label := range ask.Options {
 		q.Options = append(q.Options, question.Option{ID: strconv.Itoa(i + 1), Label: label})
 	}
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		m, _, over := e.acting(t, c)
 		switch is := t.Book.Questions[ask.ID]; {
 		case over != nil:
@@ -276,22 +277,22 @@ func (e *Engine) questionOf(ctx context.Context, c AgentCaller, ask AgentQuestio
 		case m.run != "":
 			no = &machine.Refusal{Subject: c.Agent, Event: "ask_human", State: "a step without an agent", Row: "Q1", Reason: "only an agent of fairlead.yaml asks people; have the step be human_in_the_loop, or report it as FAILED and say what is missing"}
 		case ask.ID != "" && (is == nil || is.Agent != c.Agent || is.Kind != question.Asked):
-			no = &team.Unknown{What: "question of yours", Name: cutText(ask.ID, actorBytesMax)}
+			no = &team.Unknown{What: "question of yours", Name: loop.CutText(ask.ID, loop.ActorBytesMax)}
 		case ask.ID != "":
 			id = ask.ID
 		default:
 			q.Ask = freeName(&t.Book, c.Session, ask)
 			if wait := m.conf.Permissions.Timeout; wait > 0 {
-				q.ExpiresAt = e.clock.now().Add(wait)
+				q.ExpiresAt = e.Now().Add(wait)
 			}
 		}
 	}); err != nil || no != nil || id != "" {
 		return id, cmp.Or(err, no)
 	}
-	if _, err := e.submit(ctx, byCaller(c), c.Agent, question.Ask{Question: q}); err != nil {
+	if _, err := e.Submit(ctx, byCaller(c), c.Agent, question.Ask{Question: q}); err != nil {
 		return "", err
 	}
-	err = e.look(ctx, func(t *team.Team) {
+	err = e.View(ctx, func(t *team.Team) {
 		if is := t.Book.Of(c.Session, q.Ask); is != nil {
 			id = is.ID
 		}
@@ -340,7 +341,7 @@ func (e *Engine) turnGoesOn(ctx context.Context, c AgentCaller, h *holding) bool
 	if h == nil {
 		return true
 	}
-	if err := e.look(ctx, func(t *team.Team) { h.see(t) }); err != nil || h.late {
+	if err := e.View(ctx, func(t *team.Team) { h.see(t) }); err != nil || h.late {
 		return false
 	}
 	e.noteWait(c, false)

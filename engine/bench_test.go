@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -153,7 +154,7 @@ func benchCommands(b *testing.B, callers int, disk time.Duration) {
 	slow.Store(int64(disk))
 	defer slow.Store(0)
 	e, _, appended := harbour(b, yaml.String())
-	if err := e.look(context.Background(), func(*team.Team) {
+	if err := e.View(context.Background(), func(*team.Team) {
 		for _, m := range e.members { // the files are not what this measures
 			m.crowded = true
 		}
@@ -168,11 +169,11 @@ func benchCommands(b *testing.B, callers int, disk time.Duration) {
 	was := spentSoFar(b)
 	for n := 0; b.Loop(); n++ {
 		for turn := range 2 { // who is first changes, too: the machine has other work
-			yields := int64((n + turn) % 2 * fillRounds)
+			yields := int64((n + turn) % 2 * loop.FillRounds)
 			for range 10 {
 				bares = append(bares, bare())
 			}
-			e.fill.Store(yields)
+			e.FillYields(yields)
 			appends := appended.Appends()
 			began := time.Now()
 			everybody(b, e, callers, perRound)
@@ -180,14 +181,14 @@ func benchCommands(b *testing.B, callers int, disk time.Duration) {
 			rates[yields] = append(rates[yields], float64(callers*perRound)/time.Since(began).Seconds())
 			shares[yields] = append(shares[yields], float64(callers*perRound)/float64(appended.Appends()-appends))
 		}
-		ratios = append(ratios, rates[fillRounds][n]/rates[0][n])
+		ratios = append(ratios, rates[loop.FillRounds][n]/rates[0][n])
 	}
 	was.report(b, given, "command")
 	sync := median(bares)
-	with := median(rates[fillRounds])
+	with := median(rates[loop.FillRounds])
 	b.ReportMetric(with, "commands/s")
 	b.ReportMetric(median(ratios), "with/without-yield")
-	b.ReportMetric(median(shares[fillRounds]), "commands/append")
+	b.ReportMetric(median(shares[loop.FillRounds]), "commands/append")
 	b.ReportMetric(median(shares[0]), "without:commands/append")
 	b.ReportMetric(with*sync.Seconds(), "commands/bare-sync")
 	b.ReportMetric(float64(sync.Microseconds()), "µs/bare-sync")

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
 	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -41,6 +42,8 @@ type bubble struct {
 	crashed bool // an engine has died
 
 	arrange func(*fakeFiles) // before each engine's start
+
+	unsaving bool // the journal refuses snapshots
 
 	sessions Sessions // session folders; nil: none
 
@@ -98,8 +101,12 @@ func (b *bubble) open(last int, undone bool) {
 		b.arrange(b.files)
 	}
 	conf := *b.conf
+	var history journal.Journal = mortal{b.faults, b.fate}
+	if b.unsaving {
+		history = unsaving{history}
+	}
 	e, err := Open(b.t.Context(), Options{
-		Name: "test", Config: &conf, Journal: mortal{b.faults, b.fate}, Files: b.files, Host: seat{b.host, b.fate},
+		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: seat{b.host, b.fate},
 		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false },
 		BootID: b.boot, Sessions: b.sessions, Elsewhere: b.elsewhere, Waited: b.waited, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
 	})
@@ -227,7 +234,7 @@ func (b *bubble) replayed() *team.Team {
 	t := team.New(renderSum)
 	t.Crew.Render = interop.DocumentSum
 	for _, rec := range b.history() {
-		ch, err := changeOf(rec)
+		ch, err := loop.ChangeOf(rec)
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/marker"
@@ -27,28 +28,28 @@ func byAgent(name string) Actor { return Actor{Kind: "agent", ID: name} }
 
 // asAgent has what an agent does for itself decided. Whatever a foreign one does is a sign of life.
 func (e *Engine) asAgent(ctx context.Context, agent, text string, what channel.Input) (uint64, error) {
-	return e.ask(ctx, e.agentActs(agent, text, what))
+	return e.Do(ctx, e.agentActs(agent, text, what))
 }
 
-func (e *Engine) agentActs(agent, text string, what channel.Input) request {
-	ev := eventBy(byAgent(agent), "", what)
+func (e *Engine) agentActs(agent, text string, what channel.Input) loop.Request {
+	ev := loop.EventBy(byAgent(agent), "", what)
 	ev.Text = text
-	return request{event: ev, look: func(*team.Team) { e.lives(agent) }}
+	return loop.Request{Event: ev, Look: func(*team.Team) { e.lives(agent) }}
 }
 
 // lives notes a sign of life; it runs in the loop.
 func (e *Engine) lives(agent string) {
 	if m := e.members[agent]; m != nil && e.joins(m) {
-		m.part.beat = e.clock.now()
+		m.part.beat = e.Now()
 	}
 }
 
 // joining refuses what only an agent may do that joins by itself; it runs in the loop.
 func (e *Engine) joining(agent, event string) error {
 	m := e.members[agent]
-	switch is := e.team.Floor.Agents[channel.AgentID(agent)]; {
+	switch is := e.State().Floor.Agents[channel.AgentID(agent)]; {
 	case m == nil:
-		return &team.Unknown{What: "agent", Name: agent, Known: e.team.Names()}
+		return &team.Unknown{What: "agent", Name: agent, Known: e.State().Names()}
 	case !e.joins(m):
 		return &machine.Refusal{
 			Subject: agent, Event: event, State: "run by fairlead", Row: "J3",
@@ -66,7 +67,7 @@ func (e *Engine) joining(agent, event string) error {
 // foreign has something decided that only a foreign agent may do.
 func (e *Engine) foreign(ctx context.Context, agent, event string, what channel.Input) (uint64, error) {
 	var no error
-	if err := e.look(ctx, func(*team.Team) { no = e.joining(agent, event) }); err != nil {
+	if err := e.View(ctx, func(*team.Team) { no = e.joining(agent, event) }); err != nil {
 		return 0, err
 	}
 	if no != nil {
@@ -88,7 +89,7 @@ func (e *Engine) AgentLeft(ctx context.Context, agent string) (uint64, error) {
 // AgentBeat is a heartbeat: every 10 seconds, three missed are T11. It is kept in memory alone.
 func (e *Engine) AgentBeat(ctx context.Context, agent string) error {
 	var no error
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		if no = e.joining(agent, "heartbeat"); no != nil {
 			return
 		}
@@ -119,13 +120,13 @@ func (e *Engine) AgentErrands(ctx context.Context, agent string, wait time.Durat
 		var plans []tell
 		var no error
 		var waits <-chan struct{}
-		if err := e.look(ctx, func(t *team.Team) {
+		if err := e.View(ctx, func(t *team.Team) {
 			if no = e.joining(agent, "errands"); no != nil {
 				return
 			}
 			e.lives(agent)
 			waits = e.waitFor(agent)
-			for _, todo := range t.TalkTodo(agent, e.clock.now()) {
+			for _, todo := range t.TalkTodo(agent, e.Now()) {
 				if len(plans) < errandsMax {
 					plans = append(plans, e.telling(todo, true))
 				}
@@ -141,8 +142,8 @@ func (e *Engine) AgentErrands(ctx context.Context, agent string, wait time.Durat
 		case <-time.After(errandBeatEvery):
 		case <-until.C:
 			return []ErrandView{}, nil
-		case <-e.quit:
-			return nil, e.closed()
+		case <-e.Quit():
+			return nil, e.Closed()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -196,14 +197,14 @@ func (e *Engine) errandViews(ctx context.Context, plans []tell, no error) ([]Err
 func (e *Engine) AgentTold(ctx context.Context, agent, key string) (uint64, error) {
 	todo, ok := team.ErrandOf(key)
 	if !ok || string(todo.Token.Agent) != agent {
-		return 0, &team.Unknown{What: "errand", Name: cutText(key, actorBytesMax)}
+		return 0, &team.Unknown{What: "errand", Name: loop.CutText(key, loop.ActorBytesMax)}
 	}
 	var unknown error
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		if t.Floor.Agents[channel.AgentID(agent)] == nil {
 			unknown = &team.Unknown{What: "agent", Name: agent, Known: t.Names()}
 		}
-		for _, one := range t.ChannelTodo(string(todo.Token.Channel), e.clock.now()) {
+		for _, one := range t.ChannelTodo(string(todo.Token.Channel), e.Now()) {
 			if one.Key == key {
 				todo = one
 			}
@@ -224,8 +225,8 @@ func (e *Engine) AgentSaid(ctx context.Context, s Speech) (uint64, error) {
 	said := e.agentActs(s.Agent, text, channel.Said{
 		Token: token(s.Channel, s.Agent, s.Turn), Bytes: len(text), Complete: s.Complete, Ended: s.Ended, Re: s.Re,
 	})
-	said.first = func() error { return e.room(s, len(text)) }
-	return e.ask(ctx, said)
+	said.First = func() error { return e.room(s, len(text)) }
+	return e.Do(ctx, said)
 }
 
 // flood is how much an agent has said for itself in a channel since the turn there changed last.
@@ -238,13 +239,13 @@ type flood struct {
 // turn, or of an answer, is always taken.
 func (e *Engine) roomFor(ctx context.Context, s Speech, bytes int) error {
 	var full error
-	err := e.look(ctx, func(*team.Team) { full = e.room(s, bytes) })
+	err := e.View(ctx, func(*team.Team) { full = e.room(s, bytes) })
 	return cmp.Or(err, full)
 }
 
 // room is roomFor in the loop.
 func (e *Engine) room(s Speech, bytes int) error {
-	m, c := e.members[s.Agent], e.team.Floor.Channels[channel.ChannelID(s.Channel)]
+	m, c := e.members[s.Agent], e.State().Floor.Channels[channel.ChannelID(s.Channel)]
 	if bytes == 0 || m == nil || c == nil {
 		return nil // who is not known is refused in other words
 	}
@@ -257,7 +258,7 @@ func (e *Engine) room(s Speech, bytes int) error {
 	}
 	if was.bytes += bytes; was.bytes > answerBytesMax {
 		return &machine.Refusal{
-			Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(e.team.Floor.StateOf(channel.AgentID(s.Agent), channel.ChannelID(s.Channel))),
+			Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(e.State().Floor.StateOf(channel.AgentID(s.Agent), channel.ChannelID(s.Channel))),
 			Reason: fmt.Sprintf("it has said %d bytes since the turn changed here, and %d are the most; put more into a file and name it, or complete the turn without text", was.bytes-bytes, answerBytesMax),
 		}
 	}
@@ -283,8 +284,8 @@ func (e *Engine) AgentGoesOn(ctx context.Context, channelName, agent string, num
 		return 0, err
 	}
 	var goOn []channel.Todo
-	if err := e.look(ctx, func(t *team.Team) {
-		goOn = slices.DeleteFunc(t.ChannelTodo(channelName, e.clock.now()), func(todo channel.Todo) bool { return todo.Do != channel.TellGoOn || todo.Token != is })
+	if err := e.View(ctx, func(t *team.Team) {
+		goOn = slices.DeleteFunc(t.ChannelTodo(channelName, e.Now()), func(todo channel.Todo) bool { return todo.Do != channel.TellGoOn || todo.Token != is })
 	}); err != nil || len(goOn) == 0 {
 		return seq, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
@@ -252,7 +253,7 @@ func TestWaitingForErrandsEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		waits.Wait()
-		if !errors.Is(gone, context.Canceled) || !errors.Is(closed, ErrClosed) {
+		if !errors.Is(gone, context.Canceled) || !errors.Is(closed, loop.ErrClosed) {
 			t.Errorf("they were told %v and %v", gone, closed)
 		}
 		var unknown *team.Unknown

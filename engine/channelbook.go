@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -178,7 +179,7 @@ func (e *Engine) makeBooks(ctx context.Context) error {
 	if b.isMade() {
 		return nil
 	}
-	if err := e.look(ctx, func(*team.Team) { b.begin(e.head) }); err != nil {
+	if err := e.View(ctx, func(*team.Team) { b.begin(e.Head()) }); err != nil {
 		return err
 	}
 	past := map[string]*book{}
@@ -186,7 +187,7 @@ func (e *Engine) makeBooks(ctx context.Context) error {
 	until := b.from - 1
 	b.mu.Unlock()
 	if until > 0 {
-		if err := readPast(ctx, e.opts.Journal, until, past); err != nil {
+		if err := readPast(ctx, e.Journal(), until, past); err != nil {
 			return err
 		}
 	}
@@ -200,8 +201,8 @@ func (e *Engine) makeBooksBeside() {
 		return
 	}
 	e.books.begun = true
-	e.beside(func(ctx context.Context) {
-		if err := e.makeBooks(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+	e.Go(func(ctx context.Context) {
+		if err := e.makeBooks(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, loop.ErrClosed) {
 			e.log.Warn("the past of the channels could not be read; it is tried again when somebody asks for it", "error", err)
 		}
 	})
@@ -298,12 +299,12 @@ const recentMax = 4096
 // recent gives those of the messages that the newest changes hold.
 func (e *Engine) recent(ctx context.Context, channel string, numbers []uint64) ([]ChannelEntry, error) {
 	var head uint64
-	if err := e.look(ctx, func(*team.Team) { head = e.head }); err != nil {
+	if err := e.View(ctx, func(*team.Team) { head = e.Head() }); err != nil {
 		return nil, err
 	}
 	var said []ChannelEntry
 	q := journal.Query{After: head - min(head, recentMax), Until: head, Entity: channelPrefix + channel}
-	for rec, err := range e.opts.Journal.Read(ctx, q) {
+	for rec, err := range e.Journal().Read(ctx, q) {
 		if err != nil {
 			return nil, fmt.Errorf("read what was said in %s: %w", channel, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -73,7 +74,7 @@ func (e *Engine) looksAfter(m *member, a *team.Agent, is *channel.Agent) {
 		return
 	}
 	m.part.probing = true
-	e.beside(func(ctx context.Context) { e.probe(ctx, m) })
+	e.Go(func(ctx context.Context) { e.probe(ctx, m) })
 }
 
 func (e *Engine) mayProbe(m *member, a *team.Agent, is *channel.Agent) bool {
@@ -87,7 +88,7 @@ func (e *Engine) probeAll() {
 	var all []*member
 	for _, name := range circleOrder(e.opts.Config) {
 		m := e.members[name]
-		a, is := e.team.Agents[m.conf.Name], e.team.Floor.Agents[channel.AgentID(m.conf.Name)]
+		a, is := e.State().Agents[m.conf.Name], e.State().Floor.Agents[channel.AgentID(m.conf.Name)]
 		if a != nil && is != nil && !e.joins(m) && e.mayProbe(m, a, is) {
 			m.part.probing = true
 			all = append(all, m)
@@ -96,7 +97,7 @@ func (e *Engine) probeAll() {
 	if len(all) == 0 {
 		return
 	}
-	e.beside(func(ctx context.Context) {
+	e.Go(func(ctx context.Context) {
 		found := make([]error, len(all))
 		var checks sync.WaitGroup
 		for i, m := range all {
@@ -106,15 +107,15 @@ func (e *Engine) probeAll() {
 		if ctx.Err() != nil {
 			return // that a check was broken off says nothing of its agent
 		}
-		req := request{look: func(*team.Team) {
+		req := loop.Request{Look: func(*team.Team) {
 			for i, m := range all {
 				e.probed(m, found[i])
 			}
 		}}
 		for i, m := range all {
-			req.events = append(req.events, *probeSays(m, found[i]))
+			req.Events = append(req.Events, *probeSays(m, found[i]))
 		}
-		_, _ = e.ask(ctx, req) // that nobody can be told means that the engine stops
+		_, _ = e.Do(ctx, req) // that nobody can be told means that the engine stops
 	})
 }
 
@@ -146,19 +147,19 @@ func (e *Engine) probe(ctx context.Context, m *member) {
 	if ctx.Err() != nil {
 		return
 	}
-	req := request{
-		event: probeSays(m, err), agent: m.conf.Name,
-		look: func(*team.Team) { e.probed(m, err) },
+	req := loop.Request{
+		Event: probeSays(m, err), Agent: m.conf.Name,
+		Look: func(*team.Team) { e.probed(m, err) },
 	}
-	_, _ = e.ask(ctx, req) // that nobody can be told means that the engine stops
+	_, _ = e.Do(ctx, req) // that nobody can be told means that the engine stops
 }
 
 func probeSays(m *member, err error) *team.Event {
 	name := channel.AgentID(m.conf.Name)
 	if err != nil {
-		return eventBy(byProbe, "", channel.AgentGone{Agent: name, How: channel.Disconnected, Why: err.Error()})
+		return loop.EventBy(byProbe, "", channel.AgentGone{Agent: name, How: channel.Disconnected, Why: err.Error()})
 	}
-	return eventBy(byProbe, "", channel.AgentConnected{Agent: name})
+	return loop.EventBy(byProbe, "", channel.AgentConnected{Agent: name})
 }
 
 func (e *Engine) check(ctx context.Context, m *member) error {
@@ -186,7 +187,7 @@ func (e *Engine) probed(m *member, err error) {
 		p.failed = false
 		return
 	}
-	p.probeAt = e.clock.now().Add(probeEvery)
+	p.probeAt = e.Now().Add(probeEvery)
 	if !p.failed {
 		e.log.Warn("an agent cannot take part in its channels; it is looked after again every 30 seconds", "agent", m.conf.Name, "error", err)
 	}

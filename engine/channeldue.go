@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -84,16 +85,16 @@ func (d *dues) past(now time.Time) []channel.Deadline {
 }
 
 // dueInChannels are the timers of channels, and of agents in them, that have run out.
-func (e *Engine) dueInChannels(now time.Time) []request {
-	var batch []request
+func (e *Engine) dueInChannels(now time.Time) []loop.Request {
+	var batch []loop.Request
 	for _, about := range e.dues.past(now) {
-		batch = append(batch, request{
-			event: eventBy(byTimer, "", channel.TimerFired{About: about}),
-			look:  func(t *team.Team) { e.dues.set(about.Channel, t.Floor.Deadline(about.Channel)) },
+		batch = append(batch, loop.Request{
+			Event: loop.EventBy(byTimer, "", channel.TimerFired{About: about}),
+			Look:  func(t *team.Team) { e.dues.set(about.Channel, t.Floor.Deadline(about.Channel)) },
 		})
 	}
-	for _, name := range e.team.Names() {
-		a, m := e.team.Agents[name], e.members[name]
+	for _, name := range e.State().Names() {
+		a, m := e.State().Agents[name], e.members[name]
 		if m == nil {
 			continue
 		}
@@ -103,21 +104,21 @@ func (e *Engine) dueInChannels(now time.Time) []request {
 		if e.joins(m) {
 			last := m.part.beat
 			m.part.beat = time.Time{}
-			batch = append(batch, request{event: eventBy(byTimer, "", channel.AgentBeatsMissed{Agent: channel.AgentID(name), Last: last})})
+			batch = append(batch, loop.Request{Event: loop.EventBy(byTimer, "", channel.AgentBeatsMissed{Agent: channel.AgentID(name), Last: last})})
 			continue
 		}
 		m.part.probeAt = time.Time{}
-		e.talkErrands(name)
+		batch = append(batch, loop.Request{Agent: name})
 	}
 	return batch
 }
 
 // partDue is when something is to be done about an agent's part in channels; zero: never.
 func (e *Engine) partDue(m *member, a *team.Agent) time.Time {
-	if e.holding || m.part.beat.IsZero() && m.part.probeAt.IsZero() {
+	if e.Holding() || m.part.beat.IsZero() && m.part.probeAt.IsZero() {
 		return time.Time{} // asked of every agent between two batches: most are seen by this
 	}
-	switch is := e.team.Floor.Agents[channel.AgentID(a.Name)]; {
+	switch is := e.State().Floor.Agents[channel.AgentID(a.Name)]; {
 	case is == nil:
 		return time.Time{}
 	case !e.joins(m):
@@ -129,55 +130,80 @@ func (e *Engine) partDue(m *member, a *team.Agent) time.Time {
 	}
 }
 
-// news collects what a batch has moved in channels.
-type news struct {
-	agents   map[string]bool
+// channelNews collects what a batch changed in channels.
+type channelNews struct {
 	channels map[channel.ChannelID]bool
-	all      bool
+	all      bool // a hold began or ended, which changes what every agent may be told
 }
 
-// note takes a change in, and says whether it was about channels.
-func (n *news) note(ch team.Change, t *team.Team) bool {
+// channelHooks are what the channels' controller does in the loop.
+func (e *Engine) channelHooks() loop.Hooks {
+	news := channelNews{channels: map[channel.ChannelID]bool{}}
+	return loop.Hooks{
+		Appended: e.books.note,
+		Note:     func(ch team.Change, t *loop.Touched) bool { return news.note(ch, t, e.State()) },
+		Spread: func(t *loop.Touched) {
+			e.channelsMoved(&news, t)
+			clear(news.channels)
+			news.all = false
+		},
+		Act: func(t *loop.Touched) {
+			for name := range t.Agents {
+				e.talkErrands(name)
+			}
+		},
+		Next: e.nextInChannels,
+		Due:  e.dueInChannels,
+	}
+}
+
+// nextInChannels is the next deadline of a channel, or of an agent's part in its channels.
+func (e *Engine) nextInChannels() time.Time {
+	next := e.dues.next()
+	for name, a := range e.State().Agents {
+		if m := e.members[name]; m != nil {
+			next = earlier(next, e.partDue(m, a))
+		}
+	}
+	return next
+}
+
+// note marks the agents and channels that a change concerns, and says whether it was about channels.
+func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) bool {
 	switch set := ch.Body.Turn; {
 	case set != nil:
 		if id, ok := strings.CutPrefix(ch.Entity, channelPrefix); ok {
-			n.channel(channel.ChannelID(id))
+			n.channels[channel.ChannelID(id)] = true
 		}
 		if set.Agent != "" {
-			n.agents[set.Agent] = true
+			touched.Agent(set.Agent)
 		}
 		if a := t.Floor.Agents[channel.AgentID(set.Agent)]; a != nil && set.Body.Agent != nil {
-			for _, id := range a.Channels { // who is there now, or deaf, or gone
-				n.channel(id)
+			for _, id := range a.Channels { // the agent came, left, or takes no input
+				n.channels[id] = true
 			}
 		}
 		return true
 	case ch.Body.Circle != nil:
 		return true
-	case ch.Body.Team != nil: // a hold, and its end, change what may be told to anybody
+	case ch.Body.Team != nil:
 		n.all = true
 	}
 	return false
 }
 
-func (n *news) channel(id channel.ChannelID) {
-	if n.channels == nil {
-		n.channels = map[channel.ChannelID]bool{}
-	}
-	n.channels[id] = true
-}
-
-// channelsMoved sets the timers of channels that moved, and names whom they ask something of.
-func (e *Engine) channelsMoved(n *news) {
+// channelsMoved sets the timers of the channels that changed, and marks the agents that these channels
+// ask something of.
+func (e *Engine) channelsMoved(n *channelNews, touched *loop.Touched) {
 	for id := range n.channels {
-		e.dues.set(id, e.team.Floor.Deadline(id))
-		for _, todo := range e.team.ChannelTodo(string(id), e.clock.now()) {
-			n.agents[string(todo.Token.Agent)] = true
+		e.dues.set(id, e.State().Floor.Deadline(id))
+		for _, todo := range e.State().ChannelTodo(string(id), e.Now()) {
+			touched.Agent(string(todo.Token.Agent))
 		}
 	}
 	if n.all {
-		for name := range e.team.Floor.Agents {
-			n.agents[string(name)] = true
+		for name := range e.State().Floor.Agents {
+			touched.Agent(string(name))
 		}
 	}
 }
@@ -185,11 +211,11 @@ func (e *Engine) channelsMoved(n *news) {
 // channelsBegin takes all channels up where they stood: deadlines are what they were, and a
 // heartbeat counts from now (SPEC, Turn).
 func (e *Engine) channelsBegin() {
-	for id := range e.team.Floor.Channels {
-		e.dues.set(id, e.team.Floor.Deadline(id))
+	for id := range e.State().Floor.Channels {
+		e.dues.set(id, e.State().Floor.Deadline(id))
 	}
 	for _, m := range e.members {
-		m.part.beat = e.clock.now()
+		m.part.beat = e.Now()
 	}
 	e.probeAll()
 }

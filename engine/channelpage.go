@@ -28,13 +28,13 @@ func (e *Engine) ChannelEntries(ctx context.Context, name string, q EntryQuery) 
 	q.Limit = min(cmp.Or(max(q.Limit, 0), pageDefault), pageMax)
 	open := map[uint64]string{}
 	var unknown error
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		c := t.Floor.Channels[channel.ChannelID(name)]
 		if c == nil {
 			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
 			return
 		}
-		page.Head = e.head
+		page.Head = e.Head()
 		e.makeBooksBeside()
 		for _, m := range c.Open {
 			open[m.N] = string(m.State)
@@ -78,7 +78,7 @@ func (e *Engine) newestPage(ctx context.Context, name string, q EntryQuery, page
 	}
 	var entries []ChannelEntry
 	lapsed := map[uint64]bool{}
-	for rec, err := range e.opts.Journal.Read(ctx, journal.Query{After: max(from, q.After), Until: page.Head, Entity: channelPrefix + name}) {
+	for rec, err := range e.Journal().Read(ctx, journal.Query{After: max(from, q.After), Until: page.Head, Entity: channelPrefix + name}) {
 		if err != nil {
 			return false, fmt.Errorf("read what was said in %s: %w", name, err)
 		}
@@ -175,7 +175,7 @@ func (e *Engine) older(ctx context.Context, name string, q EntryQuery, below uin
 	if until == 0 {
 		return nil, false, nil
 	}
-	for rec, err := range e.opts.Journal.Read(ctx, journal.Query{Until: until, Entity: channelPrefix + name}) {
+	for rec, err := range e.Journal().Read(ctx, journal.Query{Until: until, Entity: channelPrefix + name}) {
 		if err != nil {
 			return nil, false, fmt.Errorf("read what was said in %s: %w", name, err)
 		}
@@ -247,7 +247,7 @@ func (e *Engine) entriesAt(ctx context.Context, name string, seqs []uint64, move
 		}
 		wanted := seqs[:n]
 		seqs = seqs[n:]
-		for rec, err := range e.opts.Journal.Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1], Entity: channelPrefix + name}) {
+		for rec, err := range e.Journal().Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1], Entity: channelPrefix + name}) {
 			if err != nil {
 				return nil, fmt.Errorf("read what was said in %s: %w", name, err)
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -18,11 +19,11 @@ import (
 // Say posts a person's message; mode empty is the channel's. It returns when that is durable.
 func (e *Engine) Say(ctx context.Context, by Actor, channelName, text, mode string) (Spoken, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	ev := eventBy(by, "", channel.HumanSpoke{Channel: channel.ChannelID(channelName), Mode: channel.Mode(mode), Bytes: len(text)})
+	ev := loop.EventBy(by, "", channel.HumanSpoke{Channel: channel.ChannelID(channelName), Mode: channel.Mode(mode), Bytes: len(text)})
 	ev.What = channel.HumanSpoke{Channel: channel.ChannelID(channelName), By: ev.Actor.ID, Mode: channel.Mode(mode), Bytes: len(text)}
 	ev.Text = text
 	var spoken Spoken
-	seq, err := e.ask(ctx, request{event: ev, found: func(changes []team.Change) {
+	seq, err := e.Do(ctx, loop.Request{Event: ev, Found: func(changes []team.Change) {
 		for i := range changes {
 			set := changes[i].Body.Turn
 			if set == nil {
@@ -47,7 +48,7 @@ func (e *Engine) Say(ctx context.Context, by Actor, channelName, text, mode stri
 
 // inChannel has an order about channels decided.
 func (e *Engine) inChannel(ctx context.Context, by Actor, what channel.Input) (uint64, error) {
-	return e.submit(ctx, by, "", what)
+	return e.Submit(ctx, by, "", what)
 }
 
 // Grant gives an agent the turn: refused while somebody has it, unless now (T4, T23).
@@ -88,7 +89,7 @@ func (e *Engine) Enable(ctx context.Context, by Actor, agent string) (uint64, er
 // Channels are all channels, by name.
 func (e *Engine) Channels(ctx context.Context) ([]ChannelView, error) {
 	views := []ChannelView{}
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		for _, id := range t.ChannelIDs() {
 			views = append(views, e.channelView(id))
 		}
@@ -107,7 +108,7 @@ func (e *Engine) Channels(ctx context.Context) ([]ChannelView, error) {
 func (e *Engine) Channel(ctx context.Context, name string) (ChannelView, error) {
 	var view ChannelView
 	var unknown error
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		if t.Floor.Channels[channel.ChannelID(name)] == nil {
 			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
 			return
@@ -149,7 +150,7 @@ func (e *Engine) lastOf(ctx context.Context, view *ChannelView) error {
 
 // channelView runs in the loop.
 func (e *Engine) channelView(name string) ChannelView {
-	t := e.team
+	t := e.State()
 	c := t.Floor.Channels[channel.ChannelID(name)]
 	head, set := &c.Head, &c.Settings
 	circle, known := t.Circles[name]
@@ -231,15 +232,15 @@ func membersOf(c *channel.Channel, configured []string) []string {
 }
 
 func (e *Engine) memberView(channelName string, c *channel.Channel, name string) MemberView {
-	s, a := c.Seats[channel.AgentID(name)], e.team.Floor.Agents[channel.AgentID(name)]
-	view := MemberView{Name: name, State: string(e.team.Floor.StateOf(s.Agent, channel.ChannelID(channelName))), Owed: s.Owed}
+	s, a := c.Seats[channel.AgentID(name)], e.State().Floor.Agents[channel.AgentID(name)]
+	view := MemberView{Name: name, State: string(e.State().Floor.StateOf(s.Agent, channel.ChannelID(channelName))), Owed: s.Owed}
 	if s.TookFor == c.Head.Human {
 		view.Took = s.Took
 	}
 	if a != nil {
 		view.Connected, view.Disabled, view.Crashed, view.Limit = a.Connected, a.Disabled, a.Crashed, a.Limit
 	}
-	if is := e.team.Agents[name]; is != nil {
+	if is := e.State().Agents[name]; is != nil {
 		view.Foreign = is.Settings.Policy.Foreign
 		view.Working = is.Session.Answers() && string(is.Session.Talk.Token.Channel) == channelName
 	}
@@ -249,9 +250,9 @@ func (e *Engine) memberView(channelName string, c *channel.Channel, name string)
 // turnsOf is where an agent stands in each of its channels.
 func (e *Engine) turnsOf(agent string) map[string]string {
 	states := map[string]string{}
-	if a := e.team.Floor.Agents[channel.AgentID(agent)]; a != nil {
+	if a := e.State().Floor.Agents[channel.AgentID(agent)]; a != nil {
 		for _, id := range a.Channels {
-			states[string(id)] = string(e.team.Floor.StateOf(channel.AgentID(agent), id))
+			states[string(id)] = string(e.State().Floor.StateOf(channel.AgentID(agent), id))
 		}
 	}
 	return states

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -28,7 +29,7 @@ func partIn(t *team.Team, a *team.Agent) (list []partEvidence) {
 			one.at = c.Head.Lease.Since
 			one.text += fmt.Sprintf(": it has turn %d", c.Head.Turn)
 			if why := c.Head.Lease.Why; why != "" {
-				one.text += ", and waits: " + cutText(why, whyShownMax)
+				one.text += ", and waits: " + loop.CutText(why, whyShownMax)
 			}
 		case at == 0:
 			one.text += ": next in the queue"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
@@ -19,7 +19,7 @@ type Actor = team.Actor
 // that is durable, with the Seq of the last change that it made.
 // The error is a *machine.Refusal or a *team.Unknown where the answer is no.
 func (e *Engine) Command(ctx context.Context, by Actor, agent, desired, note string) (uint64, error) {
-	return e.ask(ctx, request{event: e.command(by, agent, desired, note)})
+	return e.Do(ctx, loop.Request{Event: e.command(by, agent, desired, note)})
 }
 
 func (e *Engine) command(by Actor, agent, desired, note string) *team.Event {
@@ -27,16 +27,16 @@ func (e *Engine) command(by Actor, agent, desired, note string) *team.Event {
 	if setBy != "agent" {
 		setBy = "human"
 	}
-	return eventBy(by, agent, control.Commanded{Desired: desired, By: setBy, Note: note})
+	return loop.EventBy(by, agent, control.Commanded{Desired: desired, By: setBy, Note: note})
 }
 
 // Order is Command, and gives the agent as it stands with the order, in the same breath: no
 // evidence is asked for, and what comes of the order later is not waited for.
 func (e *Engine) Order(ctx context.Context, by Actor, agent, desired, note string) (uint64, AgentView, error) {
 	var view AgentView
-	seq, err := e.ask(ctx, request{
-		event: e.command(by, agent, desired, note),
-		look: func(t *team.Team) {
+	seq, err := e.Do(ctx, loop.Request{
+		Event: e.command(by, agent, desired, note),
+		Look: func(t *team.Team) {
 			if a := t.Agents[agent]; a != nil {
 				view = e.agentView(a)
 			}
@@ -56,22 +56,22 @@ func (e *Engine) EndAgentSession(ctx context.Context, by Actor, agent string) (u
 			Reason: "a person ends a session; an agent may have another one paused, which lets it finish",
 		}
 	}
-	return e.submit(ctx, by, agent, team.EndAsked{})
+	return e.Submit(ctx, by, agent, team.EndAsked{})
 }
 
 // Hold stops everything from starting until it is released; what runs finishes (X8).
 func (e *Engine) Hold(ctx context.Context, by Actor, on bool, note string) (uint64, error) {
-	note = cutText(note, noteBytesMax)
+	note = loop.CutText(note, loop.NoteBytesMax)
 	if on {
-		return e.submit(ctx, by, "", team.HoldAsked{Note: note})
+		return e.Submit(ctx, by, "", team.HoldAsked{Note: note})
 	}
-	return e.submit(ctx, by, "", team.ReleaseAsked{Note: note})
+	return e.Submit(ctx, by, "", team.ReleaseAsked{Note: note})
 }
 
 // Stop lets sessions finish and nothing new begin; now ends them (C14). It returns when that
 // is durable; Stopped says when it is complete.
 func (e *Engine) Stop(ctx context.Context, by Actor, now bool) error {
-	_, err := e.submit(ctx, by, "", team.StopAsked{Now: now})
+	_, err := e.Submit(ctx, by, "", team.StopAsked{Now: now})
 	return err
 }
 
@@ -84,13 +84,10 @@ type Status struct {
 
 // Status asks the loop, so that an answer is also a sign of life.
 func (e *Engine) Status(ctx context.Context) (Status, error) {
-	status := Status{StartedAt: e.started.UTC(), Subscribers: e.hub.count()}
-	err := e.look(ctx, func(*team.Team) { status.Head = e.head })
+	status := Status{StartedAt: e.started.UTC(), Subscribers: e.Watchers()}
+	err := e.View(ctx, func(*team.Team) { status.Head = e.Head() })
 	return status, err
 }
-
-// Journal is the history itself, for reading.
-func (e *Engine) Journal() journal.Journal { return e.opts.Journal }
 
 // SessionInfo is how a session stands, whenever it was.
 type SessionInfo struct {
@@ -106,7 +103,7 @@ type SessionInfo struct {
 func (e *Engine) Session(ctx context.Context, id string) (SessionInfo, error) {
 	var info SessionInfo
 	found := false
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		name, a := ownerOf(t, id)
 		if a == nil {
 			return

@@ -191,9 +191,9 @@ func (b *bubble) engineTeamIsReplayed() error {
 	}
 	var live []byte
 	var head uint64
-	if err := b.engine.look(b.t.Context(), func(t *team.Team) {
+	if err := b.engine.View(b.t.Context(), func(t *team.Team) {
 		live, _ = json.Marshal(t)
-		head = b.engine.head
+		head = b.engine.Head()
 	}); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
@@ -287,7 +288,7 @@ func (c *throng) unanswered(people map[string]channel.MessageState) (answered in
 // read takes one change in: each thing said has the next number, a turn is told once, a message
 // that is answered stays so, and one agent at most has the turn.
 func (r *records) read(rec journal.Change) {
-	ch, err := changeOf(rec)
+	ch, err := loop.ChangeOf(rec)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/team"
@@ -65,6 +66,14 @@ func (d *folderSide) poke() {
 	}
 }
 
+// dispatchHooks are what the dispatch controller does in the loop.
+func (e *Engine) dispatchHooks() loop.Hooks {
+	return loop.Hooks{
+		Note: func(ch team.Change, _ *loop.Touched) bool { return e.folderMoved(ch) },
+		Act:  func(*loop.Touched) { e.errandsOfFolders() },
+	}
+}
+
 // folderMoved notes which folder a change was about.
 func (e *Engine) folderMoved(ch team.Change) bool {
 	if ch.Body.Dispatch == nil {
@@ -76,7 +85,7 @@ func (e *Engine) folderMoved(ch team.Change) bool {
 }
 
 func (e *Engine) noteHosted(name string) {
-	f := e.team.Folders[name]
+	f := e.State().Folders[name]
 	if f != nil && !f.Gone && f.Session.Host == dispatch.Fairlead && f.Session.Phase != dispatch.Closed {
 		e.folders.hosted[name] = true
 		return
@@ -90,19 +99,19 @@ func (e *Engine) noteHosted(name string) {
 // errandsOfFolders begins what session folders are to be told and nobody began. It is called after
 // every batch: there are few of them that are open.
 func (e *Engine) errandsOfFolders() {
-	if e.holding {
+	if e.Holding() {
 		return
 	}
 	for name := range e.folders.hosted {
-		todo := e.team.TodoFolder(name, e.clock.now())
+		todo := e.State().TodoFolder(name, e.Now())
 		e.forgetErrands(name, todo)
 		for _, one := range todo {
 			if e.folders.doing[one.Key] {
 				continue
 			}
 			e.folders.doing[one.Key] = true
-			path := e.team.Folders[name].Path
-			e.beside(func(ctx context.Context) { e.tellFolder(ctx, path, one) })
+			path := e.State().Folders[name].Path
+			e.Go(func(ctx context.Context) { e.tellFolder(ctx, path, one) })
 		}
 	}
 }
@@ -121,14 +130,14 @@ func errandOfFolder(key, name string) bool {
 
 // foldersBegin lets the folders be taken in and served. It runs when recovery is over.
 func (e *Engine) foldersBegin() {
-	for name := range e.team.Folders {
+	for name := range e.State().Folders {
 		e.noteHosted(name)
 	}
 	if e.opts.Sessions == nil {
 		return
 	}
 	e.sweepTemps()
-	e.beside(func(ctx context.Context) {
+	e.Go(func(ctx context.Context) {
 		p := &folderPen{e: e, from: e.opts.Sessions, known: map[string]*penFolder{}}
 		p.keep(ctx)
 	})
@@ -142,7 +151,7 @@ func (e *Engine) sweepTemps() {
 		e.log.Warn("temporary folders of old sessions cannot be looked for", "error", err)
 	}
 	for _, name := range names {
-		open := slices.ContainsFunc(slices.Collect(maps.Values(e.team.Agents)), func(a *team.Agent) bool { return a.Session != nil && a.Session.ID == name })
+		open := slices.ContainsFunc(slices.Collect(maps.Values(e.State().Agents)), func(a *team.Agent) bool { return a.Session != nil && a.Session.ID == name })
 		if open {
 			continue
 		}
@@ -164,7 +173,7 @@ func (e *Engine) tellFolder(ctx context.Context, path string, todo team.Todo) {
 			e.folders.poke()
 			return
 		}
-		if isAnswer(err) {
+		if loop.IsAnswer(err) {
 			e.log.Warn("a session folder does not take what it is told", "folder", path, "errand", todo.Key, "error", err)
 			e.folders.poke()
 			return
@@ -177,8 +186,8 @@ func (e *Engine) tellFolder(ctx context.Context, path string, todo team.Todo) {
 			return
 		}
 		still := false
-		if e.look(ctx, func(t *team.Team) {
-			still = slices.ContainsFunc(t.TodoFolder(todo.Folder, e.clock.now()), func(now team.Todo) bool { return now.Key == todo.Key })
+		if e.View(ctx, func(t *team.Team) {
+			still = slices.ContainsFunc(t.TodoFolder(todo.Folder, e.Now()), func(now team.Todo) bool { return now.Key == todo.Key })
 		}) != nil || !still {
 			return
 		}

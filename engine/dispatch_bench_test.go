@@ -42,7 +42,7 @@ func BenchmarkFolderLine(b *testing.B) {
 	for n := 0; b.Loop(); n++ {
 		bares = append(bares, bare())
 		var head uint64
-		if err := e.look(ctx, func(*team.Team) { head = e.head }); err != nil {
+		if err := e.View(ctx, func(*team.Team) { head = e.Head() }); err != nil {
 			b.Fatal(err)
 		}
 		var in dispatch.Input = dispatch.UserInput{Text: "good morning"}
@@ -52,7 +52,7 @@ func BenchmarkFolderLine(b *testing.B) {
 		}
 		watched := make(chan time.Time, 1)
 		go func() { watched <- awaitRow(head, row) }()
-		for e.hub.count() == 0 {
+		for e.Watchers() == 0 {
 			<-time.After(100 * time.Microsecond)
 		}
 		began := time.Now()

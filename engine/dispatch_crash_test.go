@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -198,7 +199,7 @@ func (b *bubble) sameAsFolder(f *sessionfolder.Folder) {
 	}
 	var kept []team.Change
 	for _, rec := range b.history() {
-		ch, err := changeOf(rec)
+		ch, err := loop.ChangeOf(rec)
 		if err != nil {
 			t.Fatal(err)
 		}

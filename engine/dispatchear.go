@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -193,7 +194,7 @@ func readDelegation(m *marker.Marker) (d delegation, fault string) {
 func (t *workEar) delegates(offset int64, m *marker.Marker) {
 	d, fault := readDelegation(m)
 	if fault != "" {
-		t.remark("delegated to nobody: %s: %s", fault, cutText(m.Text, 500))
+		t.remark("delegated to nobody: %s: %s", fault, loop.CutText(m.Text, 500))
 		return
 	}
 	by, done := t.act(offset, m.Text)
@@ -246,7 +247,7 @@ func (t *workEar) end(why string) {
 		return
 	}
 	t.why = why
-	t.e.beside(func(ctx context.Context) { t.e.end(ctx, t.m, t.s.ID, t.m.conf.Grace) })
+	t.e.Go(func(ctx context.Context) { t.e.end(ctx, t.m, t.s.ID, t.m.conf.Grace) })
 }
 
 // over adds to the end of a session what its folder is to be told of it. False: we stop.
@@ -256,7 +257,7 @@ func (t *workEar) over(ctx context.Context, what *team.SessionEnded) bool {
 	}
 	t.thinks()
 	others := false
-	if t.e.look(ctx, func(tm *team.Team) {
+	if t.e.View(ctx, func(tm *team.Team) {
 		for name, a := range tm.Agents {
 			others = others || name != t.m.conf.Name && a.Session != nil
 		}

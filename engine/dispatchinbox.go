@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -34,7 +35,7 @@ func (p *folderPen) serve(ctx context.Context) (again time.Duration, err error) 
 			continue
 		}
 		served, wait, err := p.e.serveInbox(ctx, path)
-		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+		if ctx.Err() != nil || errors.Is(err, loop.ErrClosed) {
 			return 0, err
 		}
 		if wait > 0 {
@@ -77,7 +78,7 @@ func (e *Engine) serveInbox(ctx context.Context, path string) (served bool, wait
 			return served, 0, err
 		}
 		now, err := e.folders.door(folder, sessionfolder.Actor(byFolders), in)
-		if isAnswer(err) {
+		if loop.IsAnswer(err) {
 			return served, 0, nil //nolint:nilerr // somebody else was at it: the next round looks again
 		}
 		if err != nil {

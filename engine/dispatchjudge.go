@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -159,7 +160,7 @@ func (t *workEar) deny(fact driver.Fact, call policy.Call, verdict policy.Verdic
 		reason = "it did not ask first: " + reason
 	}
 	in := dispatch.Deny{
-		Conversation: t.j.work.Conversation, Task: t.j.work.Task, Tool: call.Tool, Call: cutText(cmp.Or(shown(call.Input), fact.Text), 1000),
+		Conversation: t.j.work.Conversation, Task: t.j.work.Task, Tool: call.Tool, Call: loop.CutText(cmp.Or(shown(call.Input), fact.Text), 1000),
 		Row: cmp.Or(verdict.Row, "D8"), Reason: reason, Capability: verdict.Capability,
 	}
 	if verdict.Row != "X10" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -89,7 +90,7 @@ func colleaguesPrompt(b *strings.Builder, s *dispatch.Session, work dispatch.Wor
 		if d.Name == work.Agent && work.Task != 0 {
 			continue
 		}
-		line := fmt.Sprintf("- %s: %s\n", d.Name, cutText(inOneLine(d.Text), colleagueBytesMax))
+		line := fmt.Sprintf("- %s: %s\n", d.Name, loop.CutText(inOneLine(d.Text), colleagueBytesMax))
 		if room -= len(line); room < 0 {
 			fmt.Fprintf(b, "and %d more, in AGENT_DIRECTORY.md of the session.\n", len(s.Agents)-i)
 			return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -58,7 +59,7 @@ func (p *folderPen) keep(ctx context.Context) {
 		case <-again.C:
 		}
 		wait, err := p.round(ctx)
-		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+		if ctx.Err() != nil || errors.Is(err, loop.ErrClosed) {
 			return
 		}
 		if err != nil {
@@ -83,7 +84,7 @@ func (p *folderPen) round(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	held := false
-	if err := p.e.look(ctx, func(t *team.Team) { held = p.recall(t) }); err != nil {
+	if err := p.e.View(ctx, func(t *team.Team) { held = p.recall(t) }); err != nil {
 		return 0, err
 	}
 	paths = p.chosen(paths)
@@ -103,7 +104,7 @@ func (p *folderPen) round(ctx context.Context) (time.Duration, error) {
 			continue // it is only not followed
 		}
 		f.gone, f.file = true, nil
-		if _, err := p.e.submit(ctx, byFolders, "", team.FolderGone{Name: f.name}); err != nil && !isAnswer(err) {
+		if _, err := p.e.Submit(ctx, byFolders, "", team.FolderGone{Name: f.name}); err != nil && !loop.IsAnswer(err) {
 			return 0, err
 		}
 	}
@@ -182,8 +183,8 @@ func (p *folderPen) follow(ctx context.Context, path string) error {
 	}
 	if f.gone && !anew { // it was moved away and back
 		back := team.FolderSeen{Name: f.name, Path: path, From: f.read, To: f.read}
-		if _, err := p.e.submit(ctx, byFolders, "", back); err != nil {
-			if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+		if _, err := p.e.Submit(ctx, byFolders, "", back); err != nil {
+			if ctx.Err() != nil || errors.Is(err, loop.ErrClosed) {
 				return err
 			}
 			p.stuck(f, path, err)
@@ -212,8 +213,8 @@ func (p *folderPen) take(ctx context.Context, f *penFolder, path string, folder 
 		for _, part := range eventsOf(lines) {
 			what := team.FolderSeen{Name: f.name, Path: path, From: f.read, Anew: anew, Lines: part}
 			what.To = part[len(part)-1].End
-			if _, err := p.e.submit(ctx, byFolders, "", what); err != nil {
-				if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+			if _, err := p.e.Submit(ctx, byFolders, "", what); err != nil {
+				if ctx.Err() != nil || errors.Is(err, loop.ErrClosed) {
 					return err
 				}
 				p.stuck(f, path, err)

@@ -42,7 +42,7 @@ func (e *Engine) jobOf(ctx context.Context, s team.Session) (*job, error) {
 		panic("engine: no work of a session folder: " + s.For)
 	}
 	path := ""
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		if f := t.Folders[name]; f != nil {
 			path = f.Path
 		}

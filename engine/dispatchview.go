@@ -26,7 +26,7 @@ type FolderView struct {
 // asked for one by one.
 func (e *Engine) Folders(ctx context.Context) ([]FolderView, error) {
 	var views []FolderView
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		for _, name := range slices.Sorted(maps.Keys(t.Folders)) {
 			views = append(views, e.folderView(t, t.Folders[name]))
 		}
@@ -42,7 +42,7 @@ func (e *Engine) folderView(t *team.Team, f *team.Folder) FolderView {
 		return view
 	}
 	for _, w := range f.Session.Due() {
-		if why := t.WorkWaits(f.Name, w.Key(), e.clock.now()); why != "" {
+		if why := t.WorkWaits(f.Name, w.Key(), e.Now()); why != "" {
 			if view.Waits == nil {
 				view.Waits = map[string]string{}
 			}
@@ -56,7 +56,7 @@ func (e *Engine) folderView(t *team.Team, f *team.Folder) FolderView {
 func (e *Engine) Folder(ctx context.Context, name string) (FolderView, error) {
 	var view FolderView
 	var unknown error
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		f := t.Folders[name]
 		if f == nil {
 			unknown = &team.Unknown{What: "session", Name: name, Known: slices.Sorted(maps.Keys(t.Folders))}

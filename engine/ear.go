@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -197,7 +198,7 @@ func (l *ear) report(ctx context.Context) error {
 	default:
 		_, err = l.e.submitOf(ctx, byAgent(l.m.conf.Name), l.m, l.pending)
 	}
-	if err != nil && !isAnswer(err) {
+	if err != nil && !loop.IsAnswer(err) {
 		return err
 	}
 	l.s.Offset = max(l.s.Offset, l.pending.Offset)
@@ -227,7 +228,7 @@ func (l *ear) letGo() {
 		return
 	}
 	l.letting = true
-	l.e.beside(func(ctx context.Context) { l.e.letGo(ctx, l.m, l.s.ID, l.proc) })
+	l.e.Go(func(ctx context.Context) { l.e.letGo(ctx, l.m, l.s.ID, l.proc) })
 }
 
 // hears is note. What a session says that is told things belongs to what it was told last, so
@@ -266,7 +267,7 @@ func (l *ear) note(fact heldFact) bool {
 		}
 	case driver.Stopped:
 		l.stop = &fact.Stop
-		pending.Stop = &team.Stop{OK: fact.Stop.OK, Reason: cutText(fact.Stop.Reason, textBytesMax), Detail: cutText(fact.Stop.Detail, textBytesMax)}
+		pending.Stop = &team.Stop{OK: fact.Stop.OK, Reason: loop.CutText(fact.Stop.Reason, textBytesMax), Detail: loop.CutText(fact.Stop.Detail, textBytesMax)}
 	default:
 		return said
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 // A conversation belongs to the program that holds it, and we are not the only ones who can start that
@@ -65,7 +67,7 @@ func (p *process) sign(conversation string, argv []string) string {
 	}
 	for _, kv := range p.environ {
 		if name, value, _ := strings.Cut(kv, "="); own && value == conversation {
-			return "its environment names the conversation, as " + cutText(name, actorBytesMax)
+			return "its environment names the conversation, as " + loop.CutText(name, loop.ActorBytesMax)
 		}
 	}
 	if path := p.writes(conversation); path != "" {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 const (
@@ -136,9 +137,9 @@ func under(p *process) string {
 			}
 			return "tmux"
 		case "STY":
-			return "screen, session " + cutText(value, actorBytesMax)
+			return "screen, session " + loop.CutText(value, loop.ActorBytesMax)
 		case "ZELLIJ_SESSION_NAME":
-			return "zellij, session " + cutText(value, actorBytesMax)
+			return "zellij, session " + loop.CutText(value, loop.ActorBytesMax)
 		}
 	}
 	for pid, n := parentOf(p.pid), 0; pid > 1 && n < parentsMax; pid, n = parentOf(pid), n+1 {
@@ -182,7 +183,7 @@ func serviceOf(pid int) string {
 	}
 	for line := range strings.Lines(string(text)) {
 		if name := filepath.Base(strings.TrimSpace(line)); strings.HasSuffix(name, ".service") {
-			return "the service " + cutText(name, actorBytesMax)
+			return "the service " + loop.CutText(name, loop.ActorBytesMax)
 		}
 	}
 	return ""

@@ -2,19 +2,17 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
-	"github.com/fairlead-dev/fairlead/team"
 )
 
 // Options are what an engine stands on. All seams are given, so that a simulator can give others.
@@ -53,60 +51,39 @@ type Files interface {
 
 // Engine runs one team. Make it with Open, then call Run.
 type Engine struct {
+	*loop.Loop
 	opts    Options
 	log     *slog.Logger
-	hub     *hub
-	table   chan request // what the loop is asked
-	quit    chan struct{}
-	ready   chan struct{} // closed when recovery is over and the files say so
-	stopped chan struct{} // closed when a stop that was asked for is complete
 	started time.Time
 
-	// The loop's own; nobody else reads or writes these.
-	team     *team.Team
+	// Only the loop's goroutine reads or writes these.
 	members  map[string]*member
 	runs     map[string]*runMember
-	touched  team.Touched // whom changes were about, of which nothing has followed yet
-	head     uint64
-	versions map[string]uint64
-	batch    []request     // these two are room that the last batch had,
-	changes  []team.Change // for the next
-	clock    clock
-	unsaved  int // changes since the last snapshot
 	warned   map[string]bool
-	asked    map[string]bool // questions that people were told of, since our start
-	rebooted bool            // the machine was started anew since the last epoch
-	took     time.Duration   // the last append
-	holding  bool            // no errand begins: we are still looking, or going already
-	spun     bool            // the last deadline came to nothing
+	asked    map[string]bool // questions that people were notified of, since this start
+	rebooted bool            // the machine was booted since the last epoch
 	writers  int             // files that are being written
-	behind   uint64          // the epoch that holders had obeyed when the journal knew less; 0: it knew
-	// Sessions that the journal does not know, by whose they are: at first all, then those that run.
+	behind   uint64          // the epoch that shims had obeyed although the journal knew less; 0: it knew
+	// Sessions that the journal does not know, by agent: at first all, then those that run.
 	strangers map[string][]Trace
 	unwritten []*member // whose files wait to be written until others are
 	dues      dues      // the next moment of every channel
 
-	errands sync.WaitGroup
-	cancel  context.CancelFunc // ends errands
-	ctx     context.Context
 	pumping context.CancelFunc // ends the taking in of looks
-	pumped  chan struct{}      // closed when what was taken in is on the table
-	broken  chan error         // an errand found that we must stop
-	why     error              // we stopped; set before quit is closed
+	pumped  chan struct{}      // closed when every look that was taken in is in the queue
 
-	logBytesMax int64 // these two are the constants but in tests and benchmarks
-	fill        atomic.Int64
+	logBytesMax int64 // of the transition log; the constant except in tests and benchmarks
 
 	mu     sync.Mutex
 	procs  map[string]Process       // running sessions by id
-	silent map[string]string        // sessions whose holder does not answer, and what it was asked in vain
+	silent map[string]string        // sessions whose shim does not answer, and what it was asked in vain
 	voices map[string]*voice        // of sessions that take part in channels, while they are listened to
 	waits  map[string]chan struct{} // closed when there may be something new for an agent that fetches it
 
-	books   books         // where what was said in channels stands in the journal
-	crew    crewSide      // what is kept beside the team that sleeps and wakes
-	folders folderSide    // the same of session folders
-	probes  chan struct{} // has room for so many who are looked after at once
+	books   books         // where what was said in channels is in the journal
+	crew    crewSide      // what is kept beside the crew
+	folders folderSide    // what is kept beside the dispatch folders
+	probes  chan struct{} // limits the probes that run at once
 }
 
 // member is what the loop remembers of an agent and could look up again.
@@ -156,32 +133,18 @@ func (m *member) begun(session, key string) bool {
 	return before
 }
 
-const (
-	tableMax      = 256    // events that wait; then callers do
-	batchMax      = 256    // events that share a sync; with 1,000 changes a batch is cut, as the journal asks
-	changesKept   = 4096   // changes whose room the next batch takes over: more are rare, and would be held for ever
-	snapshotEvery = 20_000 // changes; a start reads no more than these
-	fillRounds    = 128    // yields after a batch, at most; see letFill
-	fillShare     = 4      // and no longer than this part of what the last append took
-)
-
-// ErrClosed is given to callers of an engine that has stopped.
-var ErrClosed = errors.New("fairlead has stopped; start it again with `fairlead up`")
-
 // Open replays the journal. Nothing is started, written or told before Run.
 func Open(ctx context.Context, opts Options) (*Engine, error) {
 	e := &Engine{
-		opts: opts, log: opts.Log, hub: newHub(),
-		table: make(chan request, tableMax), quit: make(chan struct{}), ready: make(chan struct{}), stopped: make(chan struct{}),
-		members: map[string]*member{}, runs: map[string]*runMember{}, versions: map[string]uint64{}, warned: map[string]bool{}, asked: map[string]bool{},
-		procs: map[string]Process{}, silent: map[string]string{}, started: time.Now(), holding: true,
+		Loop: loop.New(ctx, loop.Options{Journal: opts.Journal, Log: opts.Log, FileSum: renderSum, DocumentSum: documentSum}),
+		opts: opts, log: opts.Log,
+		members: map[string]*member{}, runs: map[string]*runMember{}, warned: map[string]bool{}, asked: map[string]bool{},
+		procs: map[string]Process{}, silent: map[string]string{}, started: time.Now(),
 		voices: map[string]*voice{}, waits: map[string]chan struct{}{}, probes: make(chan struct{}, probesMax),
 		books: books{making: make(chan struct{}, 1)}, crew: newCrewSide(), folders: newFolderSide(),
-		pumped: make(chan struct{}), broken: make(chan error, 1), logBytesMax: logBytesMax,
+		pumped: make(chan struct{}), logBytesMax: logBytesMax,
 	}
-	e.fill.Store(fillRounds)
-	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := e.replay(ctx); err != nil {
+	if err := e.Replay(ctx); err != nil {
 		return nil, err
 	}
 	for i := range opts.Config.Agents {
@@ -197,6 +160,7 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 		}
 		e.members[conf.Name] = m
 	}
+	e.registerAll()
 	return e, nil
 }
 
@@ -206,61 +170,21 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	defer func() { e.shutdown(err) }()
 	switch err := e.recover(ctx); {
 	case err != nil && ctx.Err() != nil:
-		return nil // told to go before it was over; the next start begins again
+		return nil // it was told to end before the recovery was over; the next start begins again
 	case err != nil:
 		return fmt.Errorf("recover the team: %w", err)
 	}
-	return e.loop(ctx)
+	return e.Loop.Run(ctx)
 }
 
-// Ready is closed when everything that was is found again, the files say what is true (or
-// cannot be written), and orders are taken.
-func (e *Engine) Ready() <-chan struct{} { return e.ready }
-
-// shutdown lets go of everything, in an order in which nobody waits for somebody who has gone.
+// shutdown ends the loop, then closes the connections to the sessions; they go on running.
 func (e *Engine) shutdown(why error) {
-	e.why = why
-	close(e.quit)
-	e.cancel()
-	e.hub.close(e.closed())
-	e.errands.Wait()
+	e.Shutdown(why)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, p := range e.procs {
-		_ = p.Close() // nothing is lost with our connection
+		_ = p.Close() // nothing is lost with the connection
 	}
-}
-
-// Stopped is closed when a stop is complete: nothing runs, and every file says so.
-func (e *Engine) Stopped() <-chan struct{} { return e.stopped }
-
-// closed is what callers are told when we have stopped; after quit is closed.
-func (e *Engine) closed() error {
-	if e.why != nil {
-		return fmt.Errorf("%w; it stopped because: %w", ErrClosed, e.why)
-	}
-	return ErrClosed
-}
-
-// Fail ends Run with an error that was found outside of the engine: nothing more is decided,
-// and agents go on running.
-func (e *Engine) Fail(err error) { e.stopFor(err) }
-
-// stopFor stops the engine, from an errand.
-func (e *Engine) stopFor(err error) {
-	select {
-	case e.broken <- err:
-	default: // somebody else found it too
-	}
-}
-
-// beside runs an errand beside the loop.
-func (e *Engine) beside(do func(ctx context.Context)) {
-	e.errands.Add(1)
-	go func() {
-		defer e.errands.Done()
-		do(e.ctx)
-	}()
 }
 
 func (e *Engine) proc(session string) Process {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -11,11 +12,11 @@ import (
 // errandsOf begins what the agent's state asks for and was not begun. It is called after
 // every change, so nothing has to remember to call it.
 func (e *Engine) errandsOf(name string) {
-	a, m := e.team.Agents[name], e.members[name]
-	if a == nil || m == nil || e.holding {
+	a, m := e.State().Agents[name], e.members[name]
+	if a == nil || m == nil || e.Holding() {
 		return
 	}
-	for todo := range e.team.Todo(a) {
+	for todo := range e.State().Todo(a) {
 		if todo.Do == team.WriteFile {
 			e.writeFile(m, a)
 			continue
@@ -25,15 +26,13 @@ func (e *Engine) errandsOf(name string) {
 		}
 		switch s := todo.Session; todo.Do {
 		case team.StartSession:
-			e.beside(func(ctx context.Context) { e.startSession(ctx, m, s) })
+			e.Go(func(ctx context.Context) { e.startSession(ctx, m, s) })
 		case team.EndSession:
-			e.beside(func(ctx context.Context) { e.endSession(ctx, m, s) })
+			e.Go(func(ctx context.Context) { e.endSession(ctx, m, s) })
 		default:
 			panic("engine: no such errand: " + string(todo.Do))
 		}
 	}
-	e.answersOf(m, a)
-	e.wanted(name)
 	e.writeNext()
 }
 
@@ -74,7 +73,7 @@ func (e *Engine) end(ctx context.Context, m *member, id string, grace time.Durat
 			return
 		}
 		open := false
-		err := e.look(ctx, func(t *team.Team) {
+		err := e.View(ctx, func(t *team.Team) {
 			s := m.sitting(t)
 			open = s != nil && s.ID == id
 		})
@@ -88,7 +87,7 @@ func (e *Engine) end(ctx context.Context, m *member, id string, grace time.Durat
 func (e *Engine) sessionEnded(ctx context.Context, m *member, what team.SessionEnded, by team.Actor) bool {
 	e.boxedTemp(m, what.Session)
 	_, err := e.submitOf(ctx, by, m, what)
-	return err == nil || isAnswer(err)
+	return err == nil || loop.IsAnswer(err)
 }
 
 // withdrawn takes back a session that is not wanted any more.

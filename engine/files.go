@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -88,7 +89,7 @@ func unpackExtra(packed string) []interop.Field {
 // of another sheet than what lies there, and is told of by nobody else: it is taken in
 // however late it comes, and its own time says whether it still counts.
 func (e *Engine) observe(seen interop.Seen) []team.Event {
-	m, a := e.members[seen.Name], e.team.Agents[seen.Name]
+	m, a := e.members[seen.Name], e.State().Agents[seen.Name]
 	if m == nil || a == nil || (m.known && seen.Seq <= m.seen && !seen.FromSwap) {
 		return nil
 	}
@@ -113,7 +114,7 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 			m.crowded = false
 			return nil
 		}
-		return lateStart(event(seen, e.fileRead(m, a, seen, first), actorOf(seen.State, a.Name)), absent && !e.holding)
+		return lateStart(event(seen, e.fileRead(m, a, seen, first), actorOf(seen.State, a.Name)), absent && !e.Holding())
 	case interop.KindMalformed:
 		if seen.FromSwap {
 			e.log.Warn("a write that ours replaced was no agent state", "agent", seen.Name, "fault", seen.Fault, "kept_as", seen.KeptAs)
@@ -130,6 +131,16 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 		e.log.Warn("agent_state.json cannot be looked at", "agent", seen.Name, "fault", seen.Fault)
 		return nil
 	}
+}
+
+// seenRequest takes one look at a file in. The file package may forget the look when it is in the
+// journal, or was no news.
+func (e *Engine) seenRequest(seen interop.Seen) loop.Request {
+	req := loop.Request{Agent: seen.Name, Derive: func() []team.Event { return e.observe(seen) }}
+	if e.opts.Files != nil { // nil: a dry run
+		req.After = func() { e.opts.Files.Took(seen) }
+	}
+	return req
 }
 
 // awaited is somebody who waits until a look has arrived.
@@ -162,7 +173,7 @@ func (e *Engine) lastLook(ctx context.Context, m *member) error {
 		return nil //nolint:nilerr // what cannot be read says nothing new; the journal's wish stands
 	}
 	at := make(chan struct{})
-	err = e.look(ctx, func(*team.Team) {
+	err = e.View(ctx, func(*team.Team) {
 		m.awaited = append(m.awaited, awaited{seq: seen.Seq, at: at})
 		m.arrived()
 	})
@@ -239,7 +250,7 @@ func (e *Engine) fileDue(m *member, a *team.Agent) bool {
 	if a == nil || m.conf.Workspace == "" || !m.known || m.crowded || a.Removed {
 		return false
 	}
-	file := e.team.File(a)
+	file := e.State().File(a)
 	if a.Control.State != control.Foreign {
 		want := stateOf(file)
 		return !file.Stamp.IsZero() && (m.unsure || m.disk != want.Sum() && !saysAlready(m, want))
@@ -276,7 +287,7 @@ func saysAlready(m *member, want interop.AgentState) bool {
 // saying is what the file is to say, its time and the fields of others apart. A new wish is
 // another saying though it has the same words.
 func (e *Engine) saying(a *team.Agent) string {
-	file, n := e.team.File(a), a.Control.Wish.N
+	file, n := e.State().File(a), a.Control.Wish.N
 	if a.Control.Wish.Rested {
 		n = 0 // nobody wished it: the file was deleted once more
 	}
@@ -285,7 +296,7 @@ func (e *Engine) saying(a *team.Agent) string {
 
 // contentOf is what is to be written.
 func (e *Engine) contentOf(m *member, a *team.Agent) interop.AgentState {
-	file := e.team.File(a)
+	file := e.State().File(a)
 	if a.Control.State == control.Foreign {
 		there := m.state
 		if file.Current != "" {
@@ -315,7 +326,7 @@ func (e *Engine) writeFile(m *member, a *team.Agent) {
 	}
 	m.again, m.quarrel = time.Time{}, false
 	if said == m.said {
-		now := e.clock.now()
+		now := e.Now()
 		if wait := m.fixes.wait(now, fixesMax, fixesEvery); wait > 0 {
 			m.again, m.quarrel = now.Add(wait), true
 			return
@@ -339,10 +350,12 @@ func (e *Engine) writeFile(m *member, a *team.Agent) {
 	if a.Control.State == control.Foreign {
 		newest = m.seen // all but the command is its own, and goes over nothing that it said since
 	}
-	e.beside(func(ctx context.Context) {
+	e.Go(func(ctx context.Context) {
 		err := e.opts.Files.Write(ctx, name, content, newest, ours)
 		// Nobody to tell means that the engine stops: the next start looks at the file.
-		_, _ = e.ask(ctx, request{wrote: &wrote{agent: name, state: state, sum: interop.SumOf(content), seen: begun, said: said, err: err}})
+		_, _ = e.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event {
+			return e.wroteFile(wrote{agent: name, state: state, sum: interop.SumOf(content), seen: begun, said: said, err: err})
+		}})
 	})
 }
 
@@ -352,7 +365,7 @@ func (e *Engine) writeNext() {
 		m := e.unwritten[0]
 		e.unwritten = e.unwritten[1:]
 		m.queued = false
-		if a := e.team.Agents[m.conf.Name]; a != nil {
+		if a := e.State().Agents[m.conf.Name]; a != nil {
 			e.writeFile(m, a)
 		}
 	}
@@ -379,7 +392,7 @@ func (e *Engine) wroteFile(w wrote) []team.Event {
 			e.log.Error("agent_state.json cannot be written; it is tried again every second", "agent", w.agent, "error", w.err)
 		}
 		m.failed, m.unsure = w.err.Error(), true
-		m.again, m.quarrel = e.clock.now().Add(fileRetry), false
+		m.again, m.quarrel = e.Now().Add(fileRetry), false
 		return nil
 	}
 	m.failed, m.unsure, m.missing, m.said = "", false, false, w.said
@@ -389,3 +402,6 @@ func (e *Engine) wroteFile(w wrote) []team.Event {
 	}
 	return nil
 }
+
+// renderSum is the identity of the bytes that a projection is written as.
+func renderSum(f control.File) string { return string(stateOf(f).Sum()) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -18,7 +19,7 @@ import (
 func (e *Engine) readFiles(ctx context.Context) error {
 	reads := map[string]interop.Seen{}
 	newest := uint64(0)
-	for _, name := range e.team.Names() {
+	for _, name := range e.State().Names() {
 		m := e.members[name]
 		if m == nil || m.conf.Workspace == "" {
 			continue
@@ -37,7 +38,7 @@ func (e *Engine) readFiles(ctx context.Context) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(reads)) {
 		seen := reads[name] // skipped where it came with the rest
-		if err := e.step(ctx, []request{{seen: &seen}}); err != nil {
+		if err := e.Step(ctx, []loop.Request{e.seenRequest(seen)}); err != nil {
 			return err
 		}
 	}
@@ -56,7 +57,7 @@ func (e *Engine) drain(ctx context.Context, until uint64) error {
 				return nil
 			}
 			got = seen.Seq
-			if err := e.step(ctx, []request{{seen: &seen}}); err != nil {
+			if err := e.Step(ctx, []loop.Request{e.seenRequest(seen)}); err != nil {
 				return err
 			}
 		case <-quiet.C:
@@ -103,19 +104,19 @@ func (e *Engine) cannotLook(m *member, err error) {
 		e.log.Error("agent_state.json cannot be read; the agent stays as it was, and it is tried again every second", "agent", m.conf.Name, "error", err)
 	}
 	m.failed = err.Error()
-	m.again, m.quarrel = e.clock.now().Add(fileRetry), false
+	m.again, m.quarrel = e.Now().Add(fileRetry), false
 }
 
 // lookAgain makes the first look that could not be made at the start.
 func (e *Engine) lookAgain(m *member) {
-	if m.writing || e.holding {
+	if m.writing || e.Holding() {
 		return
 	}
 	m.writing = true
 	name, folder, added := m.conf.Name, m.conf.Workspace, m.added
-	e.beside(func(ctx context.Context) {
+	e.Go(func(ctx context.Context) {
 		found := e.lookAtFile(name, folder, added)
-		_, _ = e.ask(ctx, request{looked: &found}) // nobody to tell means that the engine stops
+		_, _ = e.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event { return e.lookedAgain(found) }}) // nobody to tell means that the engine stops
 	})
 }
 
@@ -146,9 +147,7 @@ func (e *Engine) pump(ctx context.Context) {
 			if !ok {
 				return
 			}
-			select {
-			case e.table <- request{seen: &seen}:
-			case <-e.quit:
+			if e.Notify(e.seenRequest(seen)) != nil {
 				return
 			}
 		}

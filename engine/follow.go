@@ -137,7 +137,7 @@ func notResumedWords(launch *team.LaunchRecord) string {
 // deniedWords says what a session asked for and was not allowed; empty: nothing. A result that came of
 // it must not look like one that did not.
 func (e *Engine) deniedWords(ctx context.Context, m *member, session string) (text string, err error) {
-	err = e.look(ctx, func(t *team.Team) {
+	err = e.View(ctx, func(t *team.Team) {
 		if s := m.sitting(t); s != nil && s.ID == session {
 			text = deniedOf(s)
 		}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/crew"
@@ -42,7 +44,7 @@ func (e *Engine) mayTellLead(what any) error {
 	default:
 		return nil
 	}
-	m := e.members[e.team.Crew.Lead.Agent]
+	m := e.members[e.State().Crew.Lead.Agent]
 	if m == nil || e.joins(m) || driver.HearsAs(m.driver, known(*m.conf), driver.Lead) {
 		return nil // or the team says why not
 	}
@@ -58,12 +60,24 @@ func (e *Engine) mayTellLead(what any) error {
 	}
 }
 
-// leadMoved names the lead where a change may ask something of it, and says whether it was about
+// crewHooks are what the crew's controller does in the loop.
+func (e *Engine) crewHooks() loop.Hooks {
+	return loop.Hooks{
+		Check:    e.mayTellLead,
+		Appended: e.crew.note,
+		Note:     e.leadMoved,
+		Next:     func() time.Time { return e.State().Crew.Deadline() },
+		Due:      func(time.Time) []loop.Request { return e.leadDue() },
+		Settled:  func(stopping bool) bool { return !stopping || e.documentsSettled() },
+	}
+}
+
+// leadMoved marks the lead if a change may ask something of it, and says whether the change was about
 // the crew.
-func (e *Engine) leadMoved(ch team.Change, touched map[string]bool) bool {
-	crew, lead := ch.Body.Presence, e.team.Crew.Lead.Agent
+func (e *Engine) leadMoved(ch team.Change, t *loop.Touched) bool {
+	crew, lead := ch.Body.Presence, e.State().Crew.Lead.Agent
 	if lead != "" && (crew != nil && crew.Words == nil || ch.Body.Team != nil) { // the end of a hold
-		touched[lead] = true
+		t.Agent(lead)
 	}
 	return crew != nil
 }
@@ -74,7 +88,7 @@ func (e *Engine) leadPrompt(ctx context.Context, todo channel.Todo, atStart bool
 	var ask crew.Ask
 	var docs []*crew.Document // never changed, only replaced
 	still, lead := false, ""
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		if ask, still = t.AskOf(todo); !still {
 			return
 		}
@@ -117,8 +131,8 @@ const wakeTranscriptMax = 32 << 10
 
 // leadTold acknowledges an errand of the lead that needed nothing written.
 func (e *Engine) leadTold(ctx context.Context, m *member, n uint64) error {
-	_, err := e.ask(ctx, request{event: eventBy(byHolder, "", crew.AskTold{N: n}), agent: m.conf.Name, look: e.untell(m)})
-	if isAnswer(err) {
+	_, err := e.Do(ctx, loop.Request{Event: loop.EventBy(byHolder, "", crew.AskTold{N: n}), Agent: m.conf.Name, Look: e.untell(m)})
+	if loop.IsAnswer(err) {
 		return nil
 	}
 	return err
@@ -139,9 +153,9 @@ func leadWords(do channel.Errand) string {
 }
 
 // leadDue are the timers of the team that have run out.
-func (e *Engine) leadDue() []request {
-	if at := e.team.Crew.Deadline(); at.IsZero() || e.clock.now().Before(at) {
+func (e *Engine) leadDue() []loop.Request {
+	if at := e.State().Crew.Deadline(); at.IsZero() || e.Now().Before(at) {
 		return nil
 	}
-	return []request{{event: eventBy(byTimer, "", crew.TimerFired{})}}
+	return []loop.Request{{Event: loop.EventBy(byTimer, "", crew.TimerFired{})}}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/marker"
 	"github.com/fairlead-dev/fairlead/team"
@@ -149,8 +150,8 @@ var urgentKinds = []driver.FactKind{driver.Stopped, driver.PermissionAsked, driv
 // spoke says that the lead is not silent. It says nothing of a place in the output: to say it
 // again does no harm.
 func (l *ear) spoke(ctx context.Context) error {
-	_, err := l.e.ask(ctx, request{event: eventBy(byAgent(l.m.conf.Name), "", crew.Spoke{Session: l.s.ID})})
-	if isAnswer(err) {
+	_, err := l.e.Do(ctx, loop.Request{Event: loop.EventBy(byAgent(l.m.conf.Name), "", crew.Spoke{Session: l.s.ID})})
+	if loop.IsAnswer(err) {
 		return nil
 	}
 	return err
@@ -240,7 +241,7 @@ func (t *talkEar) faulty(m *marker.Marker, fault string) crew.Input {
 
 // tell adds something to the report that is not about a channel.
 func (t *talkEar) tell(what crew.Input, text string) {
-	ev := eventBy(byAgent(t.agent), "", what)
+	ev := loop.EventBy(byAgent(t.agent), "", what)
 	ev.Text = text
 	t.events = append(t.events, *ev)
 }
@@ -263,8 +264,8 @@ func (l *ear) strays(fact driver.Fact) (some bool) {
 			continue
 		}
 		l.strayed++
-		l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), "", crew.Faulty{
-			Agent: l.m.conf.Name, Session: l.s.ID, Marker: cutText(strings.TrimSpace(line), strayShown),
+		l.stray = append(l.stray, *loop.EventBy(byAgent(l.m.conf.Name), "", crew.Faulty{
+			Agent: l.m.conf.Name, Session: l.s.ID, Marker: loop.CutText(strings.TrimSpace(line), strayShown),
 		}))
 		some = true
 	}
@@ -279,6 +280,6 @@ func isLeadMarker(line string) bool {
 // reportWith has strays put into the journal with the report that they belong to.
 func (l *ear) reportWith(ctx context.Context, events []team.Event) error {
 	events = append(events, *l.m.event(byAgent(l.m.conf.Name), l.pending))
-	_, err := l.e.ask(ctx, request{events: events})
+	_, err := l.e.Do(ctx, loop.Request{Events: events})
 	return err
 }

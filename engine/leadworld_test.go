@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -173,7 +174,7 @@ func (b *bubble) wakes(who ...string) {
 func (b *bubble) keptWords() (kept []string) {
 	b.t.Helper()
 	for _, rec := range b.history() {
-		ch, err := changeOf(rec)
+		ch, err := loop.ChangeOf(rec)
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -207,21 +207,8 @@ func TestHostileNumbers(t *testing.T) {
 	}
 }
 
-// A clock that was set back, or forward, gives times that grow, and timers that fire.
+// After the clock was set back, or forward, timers fire.
 func TestClock(t *testing.T) {
-	var c clock
-	c.seed(time.Now().Add(time.Hour)) // the journal is from a clock that was ahead
-	first := c.now()
-	if d := time.Until(first); d < 59*time.Minute {
-		t.Errorf("it went back by %v", time.Hour-d)
-	}
-	for range 1000 {
-		next := c.now()
-		if next.Before(first) || next.Location() != time.UTC {
-			t.Fatalf("%v after %v", next, first)
-		}
-		first = next
-	}
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.host.play = func(s *fakeSession) { s.exit(1) }

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -52,7 +53,7 @@ func still(b *testing.B, yaml string, channels []config.Channel) *Engine {
 	for _, m := range e.members {
 		m.crowded = true // the files are not what this measures
 	}
-	to.last = e.head
+	to.last = e.Head()
 	b.Cleanup(func() {
 		e.shutdown(nil)
 		_ = files.Close()
@@ -83,7 +84,7 @@ func BenchmarkLoop(b *testing.B) {
 	b.Run("commands", func(b *testing.B) {
 		var yaml strings.Builder
 		yaml.WriteString("version: 1\nagents:\n")
-		for n := range batchMax {
+		for n := range loop.BatchMax {
 			fmt.Fprintf(&yaml, "  a%d: {driver: exec, command: [\"true\"], workspace: a%d}\n", n, n)
 		}
 		e := still(b, yaml.String(), nil)
@@ -95,29 +96,29 @@ func BenchmarkLoop(b *testing.B) {
 		for n := range 100 {
 			fmt.Fprintf(&yaml, "  a%d: {driver: exec, loop: foreign, workspace: a%d}\n", n, n)
 		}
-		channels := make([]config.Channel, 0, batchMax)
-		for c := range batchMax {
+		channels := make([]config.Channel, 0, loop.BatchMax)
+		for c := range loop.BatchMax {
 			names := []string{fmt.Sprintf("a%d", 3*c%100), fmt.Sprintf("a%d", (3*c+1)%100), fmt.Sprintf("a%d", (3*c+2)%100)}
 			channels = append(channels, config.Channel{Name: benchChannel(c), Agents: names, HumanInterruptMode: config.Inject, WaitTimeout: time.Minute})
 		}
 		e := still(b, yaml.String(), channels)
 		tell := func(ev *team.Event) {
-			if err := e.step(context.Background(), []request{{event: ev}}); err != nil {
+			if err := e.Step(context.Background(), []loop.Request{{Event: ev}}); err != nil {
 				b.Fatal(err)
 			}
 		}
 		for n := range 100 {
-			tell(eventBy(human, "", channel.AgentConnected{Agent: channel.AgentID(fmt.Sprintf("a%d", n))}))
+			tell(loop.EventBy(human, "", channel.AgentConnected{Agent: channel.AgentID(fmt.Sprintf("a%d", n))}))
 		}
-		for c := range batchMax {
-			tell(eventBy(human, "", channel.HumanSpoke{Channel: channel.ChannelID(benchChannel(c)), By: "ada", Mode: channel.ByQueue, Bytes: 2}))
+		for c := range loop.BatchMax {
+			tell(loop.EventBy(human, "", channel.HumanSpoke{Channel: channel.ChannelID(benchChannel(c)), By: "ada", Mode: channel.ByQueue, Bytes: 2}))
 		}
 		benchLoop(b, e, "hand-off", func(n int) *team.Event {
-			head := e.team.Floor.Channels[channel.ChannelID(benchChannel(n))].Head
+			head := e.State().Floor.Channels[channel.ChannelID(benchChannel(n))].Head
 			if head.Holder == "" {
 				b.Fatal("nobody has the turn in ", benchChannel(n), head.Parked)
 			}
-			return eventBy(team.Actor{Kind: "agent", ID: string(head.Holder)}, "", channel.Said{
+			return loop.EventBy(team.Actor{Kind: "agent", ID: string(head.Holder)}, "", channel.Said{
 				Token: channel.Token{Channel: channel.ChannelID(benchChannel(n)), Agent: head.Holder, Turn: head.Turn}, Bytes: 8, Complete: true,
 			})
 		})
@@ -137,7 +138,7 @@ func BenchmarkUntilDue(b *testing.B) {
 	fastest := time.Duration(0)
 	for b.Loop() {
 		began := time.Now()
-		if e.untilDue() <= 0 {
+		if e.UntilDue() <= 0 {
 			b.Fatal("something is due")
 		}
 		if took := time.Since(began); fastest == 0 || took < fastest {
@@ -149,26 +150,26 @@ func BenchmarkUntilDue(b *testing.B) {
 }
 
 func benchLoop(b *testing.B, e *Engine, what string, next func(n int) *team.Event) {
-	fastest, batch := time.Duration(0), make([]request, batchMax)
-	was, head := spentSoFar(b), e.head
+	fastest, batch := time.Duration(0), make([]loop.Request, loop.BatchMax)
+	was, head := spentSoFar(b), e.Head()
 	for b.Loop() {
 		for n := range batch {
-			batch[n] = request{event: next(n)}
+			batch[n] = loop.Request{Event: next(n)}
 		}
-		began, before := time.Now(), e.head
-		e.untilDue()
-		if err := e.step(context.Background(), batch); err != nil {
+		began, before := time.Now(), e.Head()
+		e.UntilDue()
+		if err := e.Step(context.Background(), batch); err != nil {
 			b.Fatal(err)
 		}
 		if took := time.Since(began); fastest == 0 || took < fastest {
 			fastest = took
 		}
-		if e.head < before+batchMax {
-			b.Fatalf("%d of %d events changed something", e.head-before, batchMax)
+		if e.Head() < before+loop.BatchMax {
+			b.Fatalf("%d of %d events changed something", e.Head()-before, loop.BatchMax)
 		}
 	}
-	was.report(b, b.N*batchMax, what)
-	b.ReportMetric(float64(fastest.Nanoseconds())/1000/batchMax, "best-µs/"+what)
-	b.ReportMetric(float64(e.head-head)/float64(b.N*batchMax), "changes/"+what)
+	was.report(b, b.N*loop.BatchMax, what)
+	b.ReportMetric(float64(fastest.Nanoseconds())/1000/loop.BatchMax, "best-µs/"+what)
+	b.ReportMetric(float64(e.Head()-head)/float64(b.N*loop.BatchMax), "changes/"+what)
 	b.ReportMetric(0, "ns/op")
 }

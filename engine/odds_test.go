@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
-	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -189,7 +189,7 @@ func TestHoldOfThousands(t *testing.T) {
 		for len(changes) > 0 {
 			part := changes[:min(500, len(changes))]
 			changes = changes[len(part):]
-			records, err := appendRecords(nil, part)
+			records, err := loop.AppendRecords(nil, part)
 			if err == nil {
 				_, err = b.slate.Append(t.Context(), records)
 			}
@@ -218,45 +218,11 @@ func TestHoldOfThousands(t *testing.T) {
 	})
 }
 
-// Appends are parted where an event is whole; else where an agent is.
-func TestWhereBatchesAreParted(t *testing.T) {
-	d := draft{}
-	add := func(entities ...string) {
-		for _, entity := range entities {
-			d.records = append(d.records, journal.Change{Entity: entity, Data: []byte("{}")})
-		}
-		d.ends = append(d.ends, len(d.records))
-	}
-	for range 400 {
-		add("session/a", "control/a", "session/a") // the next event is about the same agent
-	}
-	if to := d.part(0); to != 999 || d.part(to) != 1200 {
-		t.Errorf("%d, %d", to, d.part(to))
-	}
-	add()
-	var all []string
-	for i := range 900 {
-		all = append(all, fmt.Sprintf("control/b%d", i), fmt.Sprintf("session/b%d", i))
-	}
-	add(all...)
-	if to := d.part(1200); to != 1200+1000 {
-		t.Errorf("an agent's part is torn at %d", to)
-	}
-	d = draft{}
-	for range 4 {
-		d.records = append(d.records, journal.Change{Entity: "control/a", Data: make([]byte, partBytesMax-1)})
-		d.ends = append(d.ends, len(d.records))
-	}
-	if to := d.part(0); to != 1 {
-		t.Errorf("%d changes of 32 MB in one append", to)
-	}
-}
-
 // A deadline of which nothing comes is a fault; it does not take a whole processor.
 func TestDeadlineThatComesToNothing(t *testing.T) {
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
-		if err := b.engine.look(t.Context(), func(all *team.Team) { // as no rule leaves it
+		if err := b.engine.View(t.Context(), func(all *team.Team) { // as no rule leaves it
 			a := all.Agents["coder"]
 			a.Control.State = control.Resting
 			a.Settings.Limits.Session = time.Second
@@ -265,7 +231,7 @@ func TestDeadlineThatComesToNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.after(10 * time.Second)
-		if n := strings.Count(b.logged.String(), "came to nothing"); n != 1 {
+		if n := strings.Count(b.logged.String(), "changed nothing"); n != 1 {
 			t.Errorf("said %d times", n)
 		}
 	})
@@ -322,7 +288,7 @@ func TestLastLooksAreTakenIn(t *testing.T) {
 			b.start()
 			words := map[uint64]string{}
 			_, release := b.faults.Hold() // the loop is in an append while they come
-			for n := range batchMax + 50 {
+			for n := range loop.BatchMax + 50 {
 				note := fmt.Sprintf("word %d of round %d", n, round)
 				b.disk.wish("coder", "pause", note, time.Now().Add(time.Duration(n+1)*time.Millisecond))
 				words[b.files.seq] = note

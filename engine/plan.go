@@ -399,7 +399,7 @@ func (e *Engine) plan(before *team.Team, found []adoption) Plan {
 		}
 		seen[a.agent] = s
 	}
-	plan := planOf(before, e.team, seen, e.rebooted, e.clock.now())
+	plan := planOf(before, e.State(), seen, e.rebooted, e.Now())
 	e.addStrangers(&plan)
 	e.addRuns(&plan, found)
 	return plan

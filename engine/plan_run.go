@@ -16,10 +16,10 @@ func (e *Engine) addRuns(plan *Plan, found []adoption) {
 			plan.Lines = append(plan.Lines, e.planOfStep(a))
 		}
 	}
-	for _, id := range e.team.RunIDs() {
-		r := e.team.Runs[id]
+	for _, id := range e.State().RunIDs() {
+		r := e.State().Runs[id]
 		begins := 0
-		for todo := range r.Todo(workflow.Now{At: e.clock.now()}) {
+		for todo := range r.Todo(workflow.Now{At: e.Now()}) {
 			if todo.Do == workflow.StartIt {
 				begins++
 			}
@@ -28,12 +28,12 @@ func (e *Engine) addRuns(plan *Plan, found []adoption) {
 			continue
 		}
 		step := PlanStep{Do: DoStart, Session: fmt.Sprintf("%d of its steps", begins), Why: "what they need is done"}
-		if e.team.Hold.On {
+		if e.State().Hold.On {
 			step = PlanStep{Do: DoRest, Why: fmt.Sprintf("the team is held; %d of its steps wait for the release", begins)}
 		}
 		plan.Lines = append(plan.Lines, PlanLine{
 			Agent: "run/" + id, Steps: []PlanStep{step},
-			Why: []Evidence{{Source: "journal", What: fmt.Sprintf("run %s of %s is %s", id, r.Plan.Name, r.Status()), Holds: true, AgeMS: age(e.clock.now(), r.UpdatedAt)}},
+			Why: []Evidence{{Source: "journal", What: fmt.Sprintf("run %s of %s is %s", id, r.Plan.Name, r.Status()), Holds: true, AgeMS: age(e.Now(), r.UpdatedAt)}},
 		})
 	}
 }
@@ -58,7 +58,7 @@ func (e *Engine) planOfStep(a *adoption) PlanLine {
 	}
 	line.Steps = []PlanStep{do}
 	what := fmt.Sprintf("step %s of run %s, lease %d, was %s", step, run, s.Lease, s.Phase)
-	line.Why = []Evidence{{Source: "journal", What: what, Holds: true, AgeMS: age(e.clock.now(), s.OpenedAt)}}
+	line.Why = []Evidence{{Source: "journal", What: what, Holds: true, AgeMS: age(e.Now(), s.OpenedAt)}}
 	if a.proc != nil && a.found == Running {
 		line.Why = append(line.Why, Evidence{Source: "holder", What: fmt.Sprintf("process %d runs", a.proc.PID()), Holds: true})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
@@ -20,7 +21,7 @@ import (
 
 // Summon has the lead bring a team into being (P1).
 func (e *Engine) Summon(ctx context.Context, by Actor) (uint64, error) {
-	return e.submit(ctx, by, "", crew.SummonAsked{})
+	return e.Submit(ctx, by, "", crew.SummonAsked{})
 }
 
 // Wake has the lead wake those who are not awake (P8): who is named by an id or a name, or
@@ -31,7 +32,7 @@ func (e *Engine) Wake(ctx context.Context, by Actor, who []string) (uint64, erro
 	}
 	var docs []crew.DocID
 	var answer error
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		for _, name := range who {
 			doc, err := t.MemberOf(name)
 			if err != nil {
@@ -43,14 +44,14 @@ func (e *Engine) Wake(ctx context.Context, by Actor, who []string) (uint64, erro
 	}); err != nil || answer != nil {
 		return 0, cmp.Or(err, answer)
 	}
-	return e.submit(ctx, by, "", crew.WakeAsked{Docs: docs})
+	return e.Submit(ctx, by, "", crew.WakeAsked{Docs: docs})
 }
 
 const wakeNamesMax = 64 // of one order: more than the seats that there are
 
 // Sleep ends the lead's session, and with it everybody sleeps (P3).
 func (e *Engine) Sleep(ctx context.Context, by Actor) (uint64, error) {
-	return e.submit(ctx, by, "", team.SleepAsked{})
+	return e.Submit(ctx, by, "", team.SleepAsked{})
 }
 
 // BadDocument says that what was handed in is no agent's document.
@@ -75,7 +76,7 @@ func (e *Engine) ImportDocument(ctx context.Context, by Actor, data []byte) (Doc
 		return DocumentView{}, &BadDocument{Why: err}
 	}
 	full := false
-	if err := e.look(ctx, func(t *team.Team) { full = weight(t.Crew.Docs)+len(doc.Soul)+len(doc.Extra) > documentBytesAll }); err != nil {
+	if err := e.View(ctx, func(t *team.Team) { full = weight(t.Crew.Docs)+len(doc.Soul)+len(doc.Extra) > documentBytesAll }); err != nil {
 		return DocumentView{}, err
 	}
 	if full {
@@ -83,16 +84,16 @@ func (e *Engine) ImportDocument(ctx context.Context, by Actor, data []byte) (Doc
 	}
 	var id crew.DocID
 	var view DocumentView
-	_, err = e.ask(ctx, request{
-		event: eventBy(by, "", crew.Imported{Document: doc, Bare: bare}),
-		found: func(changes []team.Change) {
+	_, err = e.Do(ctx, loop.Request{
+		Event: loop.EventBy(by, "", crew.Imported{Document: doc, Bare: bare}),
+		Found: func(changes []team.Change) {
 			for i := range changes {
 				if body := changes[i].Body.Presence; body != nil && body.Doc != nil {
-					id = crew.DocID(agentOf(changes[i].Entity))
+					id = crew.DocID(loop.AgentOf(changes[i].Entity))
 				}
 			}
 		},
-		look: func(t *team.Team) {
+		Look: func(t *team.Team) {
 			if is := t.Crew.Docs[id]; is != nil {
 				view = documentView(is)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -31,7 +32,7 @@ func crewHarbour(b *testing.B) (*Engine, string) {
 			Name: listed.Name, Seat: listed.Seat, Color: "#c9b1e8", Soul: strings.Repeat("I am "+listed.Name+". ", 300),
 		}}})
 	}
-	if _, err := e.ask(ctx, request{events: said}); err != nil {
+	if _, err := e.Do(ctx, loop.Request{Events: said}); err != nil {
 		b.Fatal(err)
 	}
 	return e, dir
@@ -54,7 +55,7 @@ func BenchmarkReport(b *testing.B) {
 	for n := 0; b.Loop(); n++ {
 		bares = append(bares, bare())
 		var head uint64
-		if err := e.look(ctx, func(*team.Team) { head = e.head }); err != nil {
+		if err := e.View(ctx, func(*team.Team) { head = e.Head() }); err != nil {
 			b.Fatal(err)
 		}
 		watched := make(chan time.Time, 1)
@@ -74,7 +75,7 @@ func BenchmarkReport(b *testing.B) {
 			}
 			watched <- time.Now()
 		}()
-		for e.hub.count() == 0 {
+		for e.Watchers() == 0 {
 			<-time.After(100 * time.Microsecond)
 		}
 		listed := everybodyListed()
@@ -82,7 +83,7 @@ func BenchmarkReport(b *testing.B) {
 			listed = nil
 		}
 		began := time.Now()
-		if _, err := e.submit(ctx, byHolder, "", crew.Reported{Session: "julian-1", Agents: listed}); err != nil {
+		if _, err := e.Submit(ctx, byHolder, "", crew.Reported{Session: "julian-1", Agents: listed}); err != nil {
 			b.Fatal(err)
 		}
 		durable = append(durable, time.Since(began))
@@ -103,7 +104,7 @@ func BenchmarkReport(b *testing.B) {
 func awaitFiles(b *testing.B, e *Engine, dir string) {
 	b.Helper()
 	want := map[string]interop.Sum{}
-	if err := e.look(context.Background(), func(t *team.Team) {
+	if err := e.View(context.Background(), func(t *team.Team) {
 		for id, doc := range t.Crew.Docs {
 			want[string(id)] = interop.SumOf(interop.WriteDocument(doc))
 		}
@@ -183,7 +184,7 @@ func BenchmarkTranscript(b *testing.B) {
 				Session: "julian-1", Text: fmt.Sprintf("[%s]: message %d of a long day, in which the tide came in and went out", names[i%8].Name, 400*n+i),
 			}})
 		}
-		if _, err := e.ask(ctx, request{events: said}); err != nil {
+		if _, err := e.Do(ctx, loop.Request{Events: said}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -193,7 +194,7 @@ func BenchmarkTranscript(b *testing.B) {
 	// what was said since the start is in the index by itself: make it anew, as after a start
 	e.crew.said.mu.Lock()
 	e.crew.said.made, e.crew.said.places, e.crew.said.newest, e.crew.said.bytes = false, nil, nil, 0
-	e.crew.said.from = e.head + 1
+	e.crew.said.from = e.Head() + 1
 	e.crew.said.mu.Unlock()
 	began := time.Now()
 	if page, err := e.Transcript(ctx, TranscriptQuery{}); err != nil || len(page.Messages) < 100 {
@@ -216,7 +217,7 @@ func BenchmarkTranscript(b *testing.B) {
 	var newest, speaker, found, absent, tail, bares []time.Duration
 	for b.Loop() {
 		began := time.Now()
-		for _, err := range e.opts.Journal.Read(ctx, journal.Query{After: e.head - 100, Until: e.head}) {
+		for _, err := range e.Journal().Read(ctx, journal.Query{After: e.Head() - 100, Until: e.Head()}) {
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -39,7 +40,7 @@ func (e *Engine) documentsBegin() {
 	if e.opts.Documents == nil {
 		return
 	}
-	e.beside(func(ctx context.Context) {
+	e.Go(func(ctx context.Context) {
 		p := &documentPen{e: e, files: e.opts.Documents, papers: map[string]*documentPaper{}}
 		p.keep(ctx)
 	})
@@ -85,9 +86,9 @@ func (p *documentPen) keep(ctx context.Context) {
 		changed := p.e.crew.changed.Load()
 		wait, err := p.round(ctx)
 		if !p.behind && p.e.crew.filed.Swap(changed) != changed && err == nil {
-			err = p.e.look(ctx, func(*team.Team) {}) // a stop may have waited for this
+			err = p.e.View(ctx, func(*team.Team) {}) // a stop may have waited for this
 		}
-		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+		if ctx.Err() != nil || errors.Is(err, loop.ErrClosed) {
 			return
 		}
 		if err != nil {
@@ -107,7 +108,7 @@ func (p *documentPen) keep(ctx context.Context) {
 
 // known is every document, as of one moment. Nobody changes a document that is in the journal.
 func (p *documentPen) known(ctx context.Context) (docs map[crew.DocID]*crew.Document, err error) {
-	err = p.e.look(ctx, func(t *team.Team) { docs, p.leads = maps.Clone(t.Crew.Docs), t.Crew.Lead.Agent != "" })
+	err = p.e.View(ctx, func(t *team.Team) { docs, p.leads = maps.Clone(t.Crew.Docs), t.Crew.Lead.Agent != "" })
 	return docs, err
 }
 
@@ -173,7 +174,7 @@ func (p *documentPen) paper(stem string) *documentPaper {
 // we can use; that is put aside.
 func (p *documentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Document, sight interop.DocumentSight) (wait time.Duration, err error) {
 	var offered []interop.FoundDocument
-	var reqs []request
+	var reqs []loop.Request
 	var aside []string
 	at, taken := time.Now(), weight(docs)
 	for _, found := range sight.Found {
@@ -204,11 +205,11 @@ func (p *documentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Docu
 		default:
 			taken += size
 			offered = append(offered, found)
-			reqs = append(reqs, request{event: eventBy(byDocument(found.Name), "", in)})
+			reqs = append(reqs, loop.Request{Event: loop.EventBy(byDocument(found.Name), "", in)})
 		}
 	}
 	now := docs
-	answers, err := p.e.askAll(ctx, reqs)
+	answers, err := p.e.doAll(ctx, reqs)
 	if err != nil {
 		return wait, err
 	}
@@ -219,10 +220,10 @@ func (p *documentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Docu
 	}
 	for i, found := range offered {
 		var never *journal.Refused // there is no room for it in one change
-		switch err := answers[i].err; {
-		case errors.Is(err, ErrClosed):
+		switch err := answers[i].Err; {
+		case errors.Is(err, loop.ErrClosed):
 			return wait, err
-		case isAnswer(err) || errors.As(err, &never):
+		case loop.IsAnswer(err) || errors.As(err, &never):
 			aside = append(aside, p.putAside(found, "refused", err.Error()))
 		case err != nil:
 			return wait, err
@@ -302,7 +303,7 @@ func (p *documentPen) say(ctx context.Context, aside []string) error {
 	var said []string
 	for _, words := range aside {
 		if words != "" {
-			said = append(said, cutText(words, whyShownMax))
+			said = append(said, loop.CutText(words, whyShownMax))
 		}
 	}
 	if len(said) == 0 {
@@ -313,8 +314,8 @@ func (p *documentPen) say(ctx context.Context, aside []string) error {
 		text = fmt.Sprintf("%d documents were not taken in, among them: ", len(said))
 		said = said[:documentNamed]
 	}
-	_, err := p.e.submit(ctx, byEngine, "", crew.Faulty{Fault: text + strings.Join(said, " | ")})
-	if isAnswer(err) {
+	_, err := p.e.Submit(ctx, byEngine, "", crew.Faulty{Fault: text + strings.Join(said, " | ")})
+	if loop.IsAnswer(err) {
 		return nil
 	}
 	return err
@@ -380,27 +381,22 @@ func (p *documentPen) still(paper *documentPaper, content []byte) interop.Sum {
 // used says whether nothing need be remembered of a file of nobody.
 func (d *documentPaper) used(now time.Time) bool { return now.Sub(d.news.since) > time.Minute }
 
-// askAll lays requests on the table one after the other, so that they are decided in this order,
-// and waits for all of them.
-func (e *Engine) askAll(ctx context.Context, reqs []request) ([]answer, error) {
-	answers := make([]answer, len(reqs))
-	for i := range reqs {
-		reqs[i].answer = make(chan answer, 1)
-		select {
-		case e.table <- reqs[i]:
-		case <-e.quit:
-			return nil, e.closed()
-		case <-ctx.Done():
-			return nil, ctx.Err()
+// doAll submits requests one after the other, so that they are decided in this order, and waits for
+// all answers.
+func (e *Engine) doAll(ctx context.Context, reqs []loop.Request) ([]loop.Answer, error) {
+	waits := make([]func(context.Context) (uint64, error), len(reqs))
+	for i, req := range reqs {
+		wait, err := e.Post(ctx, req)
+		if err != nil {
+			return nil, err
 		}
+		waits[i] = wait
 	}
-	for i := range reqs {
-		select {
-		case answers[i] = <-reqs[i].answer:
-		case <-e.quit:
-			return nil, e.closed()
-		case <-ctx.Done():
-			return nil, ctx.Err()
+	answers := make([]loop.Answer, len(reqs))
+	for i, wait := range waits {
+		answers[i].Seq, answers[i].Err = wait(ctx)
+		if ctx.Err() != nil || errors.Is(answers[i].Err, loop.ErrClosed) {
+			return nil, answers[i].Err
 		}
 	}
 	return answers, nil

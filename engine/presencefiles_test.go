@@ -34,7 +34,7 @@ func newCrew(t *testing.T) *world {
 
 func (w *world) happens(what crew.Input) {
 	w.t.Helper()
-	if _, err := w.engine.submit(context.Background(), byHolder, "", what); err != nil {
+	if _, err := w.engine.Submit(context.Background(), byHolder, "", what); err != nil {
 		w.t.Fatalf("%T: %v", what, err)
 	}
 }
@@ -89,7 +89,7 @@ func (w *world) filed(id string) crew.Document {
 			return false, err.Error()
 		}
 		var want []byte
-		_ = w.engine.look(context.Background(), func(t *team.Team) {
+		_ = w.engine.View(context.Background(), func(t *team.Team) {
 			if is := t.Crew.Docs[crew.DocID(id)]; is != nil {
 				want = interop.WriteDocument(is)
 			}

@@ -83,7 +83,7 @@ const documentType = "agent-identity"
 // documents are not in it.
 func (e *Engine) Crew(ctx context.Context, all bool) (CrewView, error) {
 	var view CrewView
-	err := e.look(ctx, func(t *team.Team) { view = e.crewView(t, all) })
+	err := e.View(ctx, func(t *team.Team) { view = e.crewView(t, all) })
 	return view, err
 }
 
@@ -92,7 +92,7 @@ func (e *Engine) Crew(ctx context.Context, all bool) (CrewView, error) {
 func (e *Engine) Document(ctx context.Context, name string) (DocumentView, error) {
 	var view DocumentView
 	var answer error
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		var doc *crew.Document
 		if doc, answer = t.MemberOf(name); answer == nil {
 			view = documentView(doc)
@@ -108,7 +108,7 @@ func (e *Engine) crewView(t *team.Team, all bool) CrewView {
 	crew := &t.Crew
 	view := CrewView{
 		Button: string(crew.Button()), Agents: []DocumentView{}, Lead: e.leadView(t), Size: crew.Lead.Size,
-		Notices: make([]NoticeView, 0, len(crew.Notices)), Head: e.head,
+		Notices: make([]NoticeView, 0, len(crew.Notices)), Head: e.Head(),
 	}
 	if crew.Lead.InProgress() {
 		view.InProgress = string(crew.Lead.Stage)
@@ -143,7 +143,7 @@ func (e *Engine) leadView(t *team.Team) LeadView {
 			view.State = LeadUnheard
 		}
 	case len(lead.Asks) > 0:
-		view.State, view.Why = LeadWaits, t.LeadWaits(e.clock.now())
+		view.State, view.Why = LeadWaits, t.LeadWaits(e.Now())
 	}
 	return view
 }
@@ -234,7 +234,7 @@ func eachField(object json.RawMessage, field func(name string, value json.RawMes
 // presenceOf is how an agent of ours stands with the team: the lead leads it, and one whose name
 // a document bears is as that says.
 func (e *Engine) presenceOf(name string) string {
-	members := &e.team.Crew
+	members := &e.State().Crew
 	if name == members.Lead.Agent {
 		return "lead"
 	}

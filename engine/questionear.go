@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/team"
@@ -53,7 +54,7 @@ func (p *pastRules) called(call policy.Call, rule string) {
 		p.open = map[string]string{}
 	}
 	if len(p.open) < notesMax {
-		p.open[callName(call)] = cutText(strings.TrimSpace(call.Tool+" "+shown(call.Input)), whyShownMax) + " (" + cutText(rule, whyShownMax) + ")"
+		p.open[callName(call)] = loop.CutText(strings.TrimSpace(call.Tool+" "+shown(call.Input)), whyShownMax) + " (" + loop.CutText(rule, whyShownMax) + ")"
 	}
 }
 
@@ -118,11 +119,11 @@ func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	ask.Question = q
 	ruled = ask.Verdict.Rule != "" && q.CanSay(ask.Verdict.Allow)
 	l.past.asked(call)
-	err = l.e.look(ctx, func(t *team.Team) {
+	err = l.e.View(ctx, func(t *team.Team) {
 		stands := t.Book.Covering(q.Agent, q.Session, q.Tool, q.Key)
 		ruled = ruled || stands != nil && q.CanSay(stands.Allow)
 		if wait := conf.Permissions.Timeout; wait > 0 {
-			ask.Question.ExpiresAt = l.e.clock.now().Add(wait)
+			ask.Question.ExpiresAt = l.e.Now().Add(wait)
 		}
 	})
 	l.also = append(l.also, *l.m.event(byAgent(conf.Name), ask))
@@ -141,7 +142,7 @@ func cutIn(fact driver.Fact) (names []string) {
 	}
 	for _, name := range event.Cut {
 		if !slices.Contains(contentOf[fact.Tool], name) {
-			names = append(names, cutText(name, actorBytesMax))
+			names = append(names, loop.CutText(name, loop.ActorBytesMax))
 		}
 	}
 	return names
@@ -267,7 +268,7 @@ func (l *ear) noteQuestion(ctx context.Context, fact *heldFact) (some bool, err 
 func (l *ear) unheard(ctx context.Context, asks []driver.Ask) {
 	for _, ask := range asks {
 		there := true
-		if l.e.look(ctx, func(t *team.Team) { there = t.Book.Of(l.s.ID, ask.ID) != nil }) != nil || there {
+		if l.e.View(ctx, func(t *team.Team) { there = t.Book.Of(l.s.ID, ask.ID) != nil }) != nil || there {
 			continue
 		}
 		l.e.log.Warn("an agent's question was not taken, and is answered with no", "session", l.s.ID, "question", ask.ID)

@@ -12,7 +12,7 @@ import (
 // Questions are those that wait for a person, the oldest first.
 func (e *Engine) Questions(ctx context.Context) ([]QuestionView, error) {
 	views := []QuestionView{}
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		for _, q := range t.Book.Open("") {
 			views = append(views, *e.inboxQuestion(t, q).Question)
 		}
@@ -24,7 +24,7 @@ func (e *Engine) Questions(ctx context.Context) ([]QuestionView, error) {
 // *team.Unknown for an id that nobody has, or that only the journal knows any more.
 func (e *Engine) QuestionByID(ctx context.Context, id string) (view QuestionView, err error) {
 	var unknown error
-	err = e.look(ctx, func(t *team.Team) {
+	err = e.View(ctx, func(t *team.Team) {
 		q := t.Book.Questions[id]
 		if q == nil {
 			unknown = unknownQuestion(t, id)
@@ -52,20 +52,20 @@ func unknownQuestion(t *team.Team, id string) error {
 // or a *team.Unknown.
 func (e *Engine) AnswerQuestion(ctx context.Context, by Actor, id string, a QuestionAnswer) (uint64, error) {
 	var unknown error
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		if t.Book.Questions[id] == nil {
 			unknown = unknownQuestion(t, id)
 		}
 	}); err != nil || unknown != nil {
 		return 0, cmp.Or(err, unknown)
 	}
-	return e.submit(ctx, by, "", question.Answer{ID: id, Allow: a.Allow, Option: a.Option, Text: a.Text, Scope: question.Scope(a.Scope)})
+	return e.Submit(ctx, by, "", question.Answer{ID: id, Allow: a.Allow, Option: a.Option, Text: a.Text, Scope: question.Scope(a.Scope)})
 }
 
 // Standing lists the answers that stand, the oldest first.
 func (e *Engine) Standing(ctx context.Context) ([]StandingView, error) {
 	views := []StandingView{}
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		for _, s := range t.Book.List() {
 			views = append(views, viewStanding(s))
 		}
@@ -76,7 +76,7 @@ func (e *Engine) Standing(ctx context.Context) ([]StandingView, error) {
 // RevokeStanding has an answer stand no longer. Errors are as AnswerQuestion's.
 func (e *Engine) RevokeStanding(ctx context.Context, by Actor, id string) (uint64, error) {
 	var unknown error
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		if t.Book.Standing[id] == nil {
 			u := &team.Unknown{What: "answer that stands", Name: id, Known: []string{}}
 			for _, s := range t.Book.List() {
@@ -90,7 +90,7 @@ func (e *Engine) RevokeStanding(ctx context.Context, by Actor, id string) (uint6
 	}); err != nil || unknown != nil {
 		return 0, cmp.Or(err, unknown)
 	}
-	return e.submit(ctx, by, "", question.Revoke{ID: id})
+	return e.Submit(ctx, by, "", question.Revoke{ID: id})
 }
 
 // inboxQuestion is a question as people see it. It runs in the loop.
@@ -126,14 +126,14 @@ func (e *Engine) wanted(agent string) {
 	if e.opts.Waited == nil {
 		return
 	}
-	for _, q := range e.team.Book.Open(agent) {
+	for _, q := range e.State().Book.Open(agent) {
 		if e.asked[q.ID] {
 			continue
 		}
 		e.asked[q.ID] = true
-		item := e.inboxQuestion(e.team, q)
+		item := e.inboxQuestion(e.State(), q)
 		item.Question, item.Why = nil, plainWords(q)
-		e.beside(func(context.Context) { e.opts.Waited(item) })
+		e.Go(func(context.Context) { e.opts.Waited(item) })
 	}
 }
 
@@ -158,5 +158,5 @@ func (e *Engine) LiftLimit(ctx context.Context, by Actor, agent string) (uint64,
 			Reason: "what a provider refuses is tried again by its time, or by a person's word",
 		}
 	}
-	return e.submit(ctx, by, agent, team.LimitLifted{})
+	return e.Submit(ctx, by, agent, team.LimitLifted{})
 }

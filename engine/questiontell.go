@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -17,18 +18,18 @@ func (e *Engine) answersOf(m *member, a *team.Agent) {
 	if s == nil || s.Phase != team.Running {
 		return
 	}
-	for _, q := range e.team.Book.Untold(a.Name) {
+	for _, q := range e.State().Book.Untold(a.Name) {
 		if q.Session != s.ID || q.Kind != question.Permission || m.begun(s.ID, "answer/"+q.ID) {
 			continue
 		}
 		session, answer := *s, *q
 		m.answers++
-		e.beside(func(ctx context.Context) {
-			done := request{look: func(*team.Team) { m.answers-- }}
+		e.Go(func(ctx context.Context) {
+			done := loop.Request{Look: func(*team.Team) { m.answers-- }}
 			if e.tellAnswer(ctx, m, session, answer) {
-				done.event = m.event(byHolder, question.Hand{ID: answer.ID})
+				done.Event = m.event(byHolder, question.Hand{ID: answer.ID})
 			}
-			_, _ = e.ask(ctx, done) // that nobody takes it means that the engine stops, and the next start tells it once more
+			_, _ = e.Do(ctx, done) // that nobody takes it means that the engine stops, and the next start tells it once more
 		})
 	}
 }
@@ -38,7 +39,7 @@ func (e *Engine) answersOf(m *member, a *team.Agent) {
 func (e *Engine) answersTold(ctx context.Context, m *member) bool {
 	for {
 		under := 0
-		if e.look(ctx, func(*team.Team) { under = m.answers }) != nil {
+		if e.View(ctx, func(*team.Team) { under = m.answers }) != nil {
 			return false
 		}
 		if under == 0 {
@@ -73,7 +74,7 @@ func (e *Engine) tellAnswer(ctx context.Context, m *member, s team.Session, q qu
 			return false
 		}
 		open := false
-		if err := e.look(ctx, func(t *team.Team) {
+		if err := e.View(ctx, func(t *team.Team) {
 			now := m.sitting(t)
 			open = now != nil && now.ID == s.ID
 		}); err != nil || !open {

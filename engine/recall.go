@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -36,14 +37,14 @@ func (e *Engine) archivedRun(ctx context.Context, id string) (*workflow.Run, tea
 	var settings team.RunSettings
 	past, key := team.New(renderSum), "run/"+id
 	var r *workflow.Run
-	for rec, err := range e.opts.Journal.Read(ctx, journal.Query{}) {
+	for rec, err := range e.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
 			return nil, settings, fmt.Errorf("read the journal for run %s: %w", id, err)
 		}
 		if rec.Entity != key && !strings.HasPrefix(rec.Entity, key+"/") {
 			continue
 		}
-		ch, err := changeOf(rec)
+		ch, err := loop.ChangeOf(rec)
 		if err != nil {
 			return nil, settings, err
 		}

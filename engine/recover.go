@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -13,7 +12,7 @@ import (
 // recover brings the team and the world together again: it looks first (processes, then
 // files), and only then lets anything begin. It runs before the loop, in its goroutine.
 func (e *Engine) recover(ctx context.Context) error {
-	before := e.team.Copy()
+	before := e.State().Copy()
 	found, err := e.reckon(ctx, e.opts.Host, e.adoptAll, e.readFiles)
 	if err == nil {
 		err = ctx.Err()
@@ -38,23 +37,16 @@ func (e *Engine) recover(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	e.holding = false
-	if err := e.goOn(ctx); err != nil {
+	if err := e.Begin(ctx); err != nil {
 		return err
 	}
 	e.channelsBegin()
-	for _, name := range e.team.Names() {
-		e.errandsOf(name)
-		e.talkErrands(name)
-	}
-	for _, id := range e.team.RunIDs() {
-		e.errandsOfRun(id)
-	}
+	e.ActOnAll()
 	e.documentsBegin()
 	e.foldersBegin()
-	pumping, stop := context.WithCancel(e.ctx)
+	pumping, stop := context.WithCancel(e.Context())
 	e.pumping = stop
-	e.beside(func(context.Context) { e.pump(pumping) })
+	e.Go(func(context.Context) { e.pump(pumping) })
 	return nil
 }
 
@@ -65,7 +57,7 @@ func (e *Engine) reckon(ctx context.Context, witness any, sessions func(context.
 	if err := e.trace(ctx, witness); err != nil {
 		return nil, err
 	}
-	e.rebooted = e.team.BootID != "" && e.team.BootID != e.opts.BootID
+	e.rebooted = e.State().BootID != "" && e.State().BootID != e.opts.BootID
 	if err := e.tell(ctx, "", team.DaemonStarted{BootID: e.opts.BootID}); err != nil {
 		return nil, err
 	}
@@ -82,7 +74,7 @@ func (e *Engine) reckon(ctx context.Context, witness any, sessions func(context.
 			return found, err
 		}
 	}
-	for _, name := range e.team.Names() {
+	for _, name := range e.State().Names() {
 		if err := e.tell(ctx, name, control.Started{}); err != nil {
 			return found, err
 		}
@@ -104,24 +96,12 @@ func (e *Engine) sweep(ctx context.Context) {
 
 // tell has one event decided before the loop runs.
 func (e *Engine) tell(ctx context.Context, agent string, what any) error {
-	return e.tellEvent(ctx, &team.Event{Actor: byRecovery, Agent: agent, What: what})
+	return e.Loop.Tell(ctx, &team.Event{Actor: byRecovery, Agent: agent, What: what})
 }
 
 // tellOf is tell about a seat.
 func (e *Engine) tellOf(ctx context.Context, m *member, what any) error {
-	return e.tellEvent(ctx, m.event(byRecovery, what))
-}
-
-func (e *Engine) tellEvent(ctx context.Context, ev *team.Event) error {
-	var refused error
-	req := request{event: ev, answer: make(chan answer, 1)}
-	if err := e.step(ctx, []request{req}); err != nil {
-		return err
-	}
-	if refused = (<-req.answer).err; refused != nil {
-		return fmt.Errorf("recovery was refused, which is a fault in fairlead: %w", refused)
-	}
-	return nil
+	return e.Loop.Tell(ctx, m.event(byRecovery, what))
 }
 
 // configured is what the team may know of the configuration. hears says whether an agent reads
@@ -147,8 +127,8 @@ func configured(conf *config.Config, hears func(config.Agent) bool) team.Configu
 
 // addRemoved keeps who is configured no more at the table while his session lasts.
 func (e *Engine) addRemoved() {
-	for _, name := range e.team.Names() {
-		if a := e.team.Agents[name]; e.members[name] == nil && a.Session != nil {
+	for _, name := range e.State().Names() {
+		if a := e.State().Agents[name]; e.members[name] == nil && a.Session != nil {
 			d, ok := e.opts.Drivers[a.Settings.Driver]
 			if !ok {
 				e.log.Warn("a session is of an agent whose driver this build of fairlead does not have; it is only waited for", "agent", name, "driver", a.Settings.Driver)

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -48,7 +49,7 @@ func BenchmarkRecover(b *testing.B) {
 		withouts = append(withouts, took)
 	}
 	e, _ := open()
-	snap, err := e.snapshot(ctx)
+	snap, err := e.Snapshot(ctx)
 	if err == nil {
 		err = j.SaveSnapshot(ctx, snap)
 	}
@@ -85,7 +86,7 @@ func decodeAll(b *testing.B, j journal.Journal) time.Duration {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := changeOf(rec); err != nil {
+		if _, err := loop.ChangeOf(rec); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -104,7 +105,7 @@ func live(b *testing.B, j journal.Journal, changes int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		records, err := appendRecords(nil, made)
+		records, err := loop.AppendRecords(nil, made)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 // Onlooker sees what a recovery would see, and touches nothing.
@@ -43,9 +44,9 @@ func Rehearse(ctx context.Context, opts Options, look Onlooker) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	defer e.cancel()
-	e.unsaved = 0 // no snapshot is due in a rehearsal
-	before := e.team.Copy()
+	defer e.Shutdown(nil)
+	e.NoSnapshots()
+	before := e.State().Copy()
 	found, err := e.reckon(ctx, look, func(ctx context.Context) []adoption { return e.lookAll(ctx, look) }, func(ctx context.Context) error {
 		return e.glance(ctx, look)
 	})
@@ -59,7 +60,7 @@ func Rehearse(ctx context.Context, opts Options, look Onlooker) (Plan, error) {
 func (e *Engine) lookAll(ctx context.Context, look Onlooker) []adoption {
 	return e.eachOpen(func(a *adoption) {
 		var pid int
-		a.found, pid, a.err = look.Session(ctx, a.session.ID, e.team.Epoch)
+		a.found, pid, a.err = look.Session(ctx, a.session.ID, e.State().Epoch)
 		if a.err == nil {
 			a.proc = glimpse{pid: pid}
 		}
@@ -76,7 +77,7 @@ func (e *Engine) glance(ctx context.Context, look Onlooker) error {
 	slots := make(chan struct{}, glancesMax)
 	var looking sync.WaitGroup
 	for name, m := range e.members {
-		if e.team.Agents[name] == nil || m.conf.Workspace == "" {
+		if e.State().Agents[name] == nil || m.conf.Workspace == "" {
 			continue
 		}
 		p := &page{}
@@ -96,7 +97,7 @@ func (e *Engine) glance(ctx context.Context, look Onlooker) error {
 		}
 		for i := range p.looks {
 			p.looks[i].Name, p.looks[i].Seq = name, uint64(i)+1
-			if err := e.step(ctx, []request{{seen: &p.looks[i]}}); err != nil {
+			if err := e.Step(ctx, []loop.Request{e.seenRequest(p.looks[i])}); err != nil {
 				return err
 			}
 		}

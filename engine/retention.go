@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
@@ -110,8 +111,8 @@ func (e *Engine) oldRuns(ctx context.Context) (runs, halves []oldRun, now time.T
 		return nil, nil, now, err
 	}
 	repos, archived := map[string]bool{here: true}, map[string]time.Time{}
-	err = e.look(ctx, func(t *team.Team) {
-		now = e.clock.now()
+	err = e.View(ctx, func(t *team.Team) {
+		now = e.Now()
 		maps.Copy(archived, t.Archive)
 		for _, id := range t.RunIDs() {
 			r := t.Runs[id]
@@ -143,14 +144,14 @@ func (e *Engine) putAway(ctx context.Context, by Actor, r *oldRun, dry bool) (er
 		r.To, err = toArchive(r.repo, r.ID, true)
 		return err
 	}
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		if now := t.Runs[r.ID]; now != nil {
 			r.file = interop.RunStateOf(now)
 		}
 	}); err != nil {
 		return err
 	}
-	if _, err := e.submitRun(ctx, by, r.ID, team.RunArchived{}); isAnswer(err) {
+	if _, err := e.submitRun(ctx, by, r.ID, team.RunArchived{}); loop.IsAnswer(err) {
 		r.Why = err.Error() // it went on, or somebody else put it away
 		return nil
 	} else if err != nil {

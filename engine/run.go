@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
@@ -60,7 +61,7 @@ func prepareRun(flags RunFlags, conf *config.Config) (*runRequest, error) {
 	}
 	req := &runRequest{id: cmp.Or(flags.RunID, newRunID()), repo: repo, env: map[string]string{}}
 	if !nameOfRun.MatchString(req.id) {
-		return nil, refuseRun(cutText(req.id, 64), "a run's name is made of letters, digits, dot, dash and underscore, begins with no dot or dash, and has 48 characters at most")
+		return nil, refuseRun(loop.CutText(req.id, 64), "a run's name is made of letters, digits, dot, dash and underscore, begins with no dot or dash, and has 48 characters at most")
 	}
 	req.how = howRun{
 		Workflow: in(flags.Workflow), Wrapper: in(flags.Wrapper), WrapperArgs: flags.WrapperArgs, Template: flags.CommandTemplate,
@@ -70,7 +71,7 @@ func prepareRun(flags RunFlags, conf *config.Config) (*runRequest, error) {
 	for _, pair := range flags.Env {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || strings.ContainsRune(pair, 0) {
-			return nil, refuseRun(req.id, fmt.Sprintf("--env %q is not NAME=VALUE", cutText(name, 64)))
+			return nil, refuseRun(req.id, fmt.Sprintf("--env %q is not NAME=VALUE", loop.CutText(name, 64)))
 		}
 		req.env[name] = value
 		req.how.EnvNames = append(req.how.EnvNames, name)
@@ -230,7 +231,7 @@ func (e *Engine) begin(ctx context.Context, by Actor, req *runRequest, asked wor
 		return RunView{}, err
 	}
 	req.settings.How = string(how)
-	if err := e.look(ctx, func(*team.Team) {
+	if err := e.View(ctx, func(*team.Team) {
 		m := e.runMember(req.id)
 		for name, value := range req.env {
 			m.env[name] = value
@@ -262,7 +263,7 @@ func (e *Engine) ResumeRun(ctx context.Context, by Actor, id string, flags RunFl
 	}
 	var was *runRequest
 	archived := false
-	if err := e.look(ctx, func(t *team.Team) { _, archived = t.Archive[id] }); err != nil {
+	if err := e.View(ctx, func(t *team.Team) { _, archived = t.Archive[id] }); err != nil {
 		return RunView{}, err
 	}
 	if archived {
@@ -270,7 +271,7 @@ func (e *Engine) ResumeRun(ctx context.Context, by Actor, id string, flags RunFl
 			return RunView{}, err
 		}
 	}
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil {
 			was = &runRequest{id: id, repo: r.RepoDir, options: r.Options, settings: t.Notes[id].Settings, how: howOf(t, id), env: map[string]string{}}
 		}
@@ -354,7 +355,7 @@ func (e *Engine) importRun(ctx context.Context, by Actor, id, repo string, flags
 		return RunView{}, err
 	}
 	if state.RunID != id {
-		return RunView{}, refuseRun(id, fmt.Sprintf("its file says that it is run %q; give its folder that name, or put the right file there", cutText(state.RunID, 64)))
+		return RunView{}, refuseRun(id, fmt.Sprintf("its file says that it is run %q; give its folder that name, or put the right file there", loop.CutText(state.RunID, 64)))
 	}
 	found, err := interop.StateFoundOf(state, req.plan, req.options, by.ID)
 	if err != nil {
@@ -380,8 +381,8 @@ func (e *Engine) importRun(ctx context.Context, by Actor, id, repo string, flags
 func (e *Engine) untilLooked(ctx context.Context, id string) error {
 	for {
 		looking := false
-		if err := e.look(ctx, func(t *team.Team) {
-			for _, todo := range t.TodoRun(id, e.clock.now()) {
+		if err := e.View(ctx, func(t *team.Team) {
+			for _, todo := range t.TodoRun(id, e.Now()) {
 				looking = looking || todo.Do == team.LookForIt
 			}
 		}); err != nil || !looking {
@@ -394,7 +395,7 @@ func (e *Engine) untilLooked(ctx context.Context, id string) error {
 }
 
 func (e *Engine) knownRuns(ctx context.Context) (ids []string) {
-	_ = e.look(ctx, func(t *team.Team) { ids = t.RunIDs() })
+	_ = e.View(ctx, func(t *team.Team) { ids = t.RunIDs() })
 	return ids
 }
 
@@ -416,29 +417,29 @@ func newestRun(repo string) (string, error) {
 
 // CancelRun ends a run, or one of its steps (W14).
 func (e *Engine) CancelRun(ctx context.Context, by Actor, id, step, why string) (uint64, error) {
-	return e.submitRun(ctx, by, id, workflow.CancelAsked{Step: workflow.StepID(step), By: by.ID, Why: cutText(why, noteBytesMax)})
+	return e.submitRun(ctx, by, id, workflow.CancelAsked{Step: workflow.StepID(step), By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
 }
 
 // PauseRun stops a run's steps from starting; what is under way finishes.
 func (e *Engine) PauseRun(ctx context.Context, by Actor, id, why string) (uint64, error) {
-	return e.submitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: cutText(why, noteBytesMax)})
+	return e.submitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
 }
 
 // ReleaseRun ends a pause.
 func (e *Engine) ReleaseRun(ctx context.Context, by Actor, id, why string) (uint64, error) {
-	return e.submitRun(ctx, by, id, workflow.ReleaseAsked{By: by.ID, Why: cutText(why, noteBytesMax)})
+	return e.submitRun(ctx, by, id, workflow.ReleaseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
 }
 
 // Answer is what a person says to a step that waits (W9). It is put into the file that the
 // step's agent may read, and decided.
 func (e *Engine) Answer(ctx context.Context, by Actor, id, step string, answer StepAnswer) (uint64, error) {
 	var q *stepQuestion
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		r := t.Runs[id]
 		if r == nil {
 			return
 		}
-		for _, todo := range t.TodoRun(id, e.clock.now()) {
+		for _, todo := range t.TodoRun(id, e.Now()) {
 			if s := todo.Step.Lease.Step; todo.Do == team.AskThem && string(s) == step {
 				plan, _, _ := r.Find(s)
 				q = &stepQuestion{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}
@@ -484,7 +485,7 @@ func (e *Engine) noQuestion(ctx context.Context, id, step string) error {
 			}
 		}
 	}
-	return &team.Unknown{What: "step of run " + id, Name: cutText(step, 64), Known: known[:min(len(known), 50)]}
+	return &team.Unknown{What: "step of run " + id, Name: loop.CutText(step, 64), Known: known[:min(len(known), 50)]}
 }
 
 func refuseAnswer(id, step string, err error) error {

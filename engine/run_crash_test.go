@@ -137,7 +137,7 @@ func surviveRun(t *testing.T, steps, die int, done bool) (appends int) {
 	go func() {
 		select {
 		case <-e.Ready():
-		case <-e.quit:
+		case <-e.Quit():
 		}
 		_, err := e.StartRun(context.Background(), human, RunFlags{Workflow: "flow.yaml", RunID: "r"})
 		started <- err
@@ -191,7 +191,7 @@ func awaitRun(t *testing.T, e *Engine) RunView {
 			return view
 		}
 		select {
-		case <-e.quit:
+		case <-e.Quit():
 			return last
 		case <-late:
 			t.Fatalf("in vain: %+v", last)

@@ -176,7 +176,7 @@ func TestStepsThatDoNotGo(t *testing.T) {
 // impatient lets a step have less time between SIGTERM and SIGKILL.
 func (y *yard) impatient(run, step string) {
 	y.t.Helper()
-	if err := y.look(y.t.Context(), func(*team.Team) {
+	if err := y.View(y.t.Context(), func(*team.Team) {
 		y.benchSeat(&team.Session{For: "run/" + run + "/" + step}).conf.Grace = 200 * time.Millisecond
 	}); err != nil {
 		y.t.Fatal(err)

@@ -196,12 +196,12 @@ func TestRunWithoutItsFolder(t *testing.T) {
 	y.file("go", "")
 	y.until("g", "it completes", over)
 	y.clear(dir)
-	if err := y.look(t.Context(), func(*team.Team) { y.projectRun(y.runMember("g")) }); err != nil {
+	if err := y.View(t.Context(), func(*team.Team) { y.projectRun(y.runMember("g")) }); err != nil {
 		t.Fatal(err)
 	}
 	late := time.After(waitMax)
 	for gone := false; !gone; {
-		if err := y.look(t.Context(), func(t *team.Team) { _, gone = t.Archive["g"] }); err != nil {
+		if err := y.View(t.Context(), func(t *team.Team) { _, gone = t.Archive["g"] }); err != nil {
 			t.Fatal(err)
 		}
 		select {

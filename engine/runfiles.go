@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -35,9 +36,9 @@ func (e *Engine) projectRun(m *runMember) {
 	if m.dirty == nil {
 		m.dirty = make(chan struct{}, 1)
 		dirty := m.dirty
-		ctx, end := context.WithCancel(e.ctx)
+		ctx, end := context.WithCancel(e.Context())
 		m.pen = end
-		e.beside(func(context.Context) { (&statePen{e: e, m: m}).keep(ctx, dirty) })
+		e.Go(func(context.Context) { (&statePen{e: e, m: m}).keep(ctx, dirty) })
 	}
 	m.due++
 	m.rouse()
@@ -92,7 +93,7 @@ func (p *statePen) write(ctx context.Context) (err error) {
 	var path string
 	var due uint64
 	over := false
-	err = p.e.look(ctx, func(t *team.Team) {
+	err = p.e.View(ctx, func(t *team.Team) {
 		if r := t.Runs[p.m.id]; r != nil {
 			state, path, due, over = interop.RunStateOf(r), stateFile(r), p.m.due, atEnd(r)
 		}
@@ -137,7 +138,7 @@ func (p *statePen) withoutFolder(ctx context.Context, dir string, over bool) err
 		p.m.rouse()
 		return nil
 	}
-	if _, err := p.e.submitRun(ctx, byEngine, p.m.id, team.RunArchived{}); err != nil && !isAnswer(err) {
+	if _, err := p.e.submitRun(ctx, byEngine, p.m.id, team.RunArchived{}); err != nil && !loop.IsAnswer(err) {
 		return err
 	}
 	p.e.log.Info("the folder of a run that is over is gone: the run counts as put away", "run", p.m.id)
@@ -208,14 +209,14 @@ func replaceFile(path string, content []byte, mode fs.FileMode) (err error) {
 // lookAfter begins or ends the look after files that others write for a run: the gates, and
 // people's answers while they are asked.
 func (e *Engine) lookAfter(m *runMember, r *workflow.Run, asks bool) {
-	how := howOf(e.team, m.id)
+	how := howOf(e.State(), m.id)
 	wanted := asks || how.GateFile != "" && r.Stage == workflow.Driven && !atEnd(r)
 	switch {
 	case wanted && m.watch == nil:
-		ctx, stop := context.WithCancel(e.ctx)
+		ctx, stop := context.WithCancel(e.Context())
 		m.watch = stop
 		w := &runWatch{e: e, id: m.id, how: how, judged: map[uint64]fs.FileInfo{}}
-		e.beside(func(context.Context) { w.run(ctx) })
+		e.Go(func(context.Context) { w.run(ctx) })
 	case !wanted && m.watch != nil:
 		m.watch()
 		m.watch = nil
@@ -269,7 +270,7 @@ func (w *runWatch) gates(ctx context.Context) {
 	if w.seen && slices.Equal(open, w.open) {
 		return
 	}
-	if _, err := w.e.submitRun(ctx, byEngine, w.id, workflow.GatesSeen{Open: open}); err == nil || isAnswer(err) {
+	if _, err := w.e.submitRun(ctx, byEngine, w.id, workflow.GatesSeen{Open: open}); err == nil || loop.IsAnswer(err) {
 		w.seen, w.open = true, open
 	}
 }
@@ -285,12 +286,12 @@ type stepQuestion struct {
 // answers takes in what people have written.
 func (w *runWatch) answers(ctx context.Context) {
 	var asked []stepQuestion
-	if w.e.look(ctx, func(t *team.Team) {
+	if w.e.View(ctx, func(t *team.Team) {
 		r := t.Runs[w.id]
 		if r == nil {
 			return
 		}
-		for _, todo := range t.TodoRun(w.id, w.e.clock.now()) {
+		for _, todo := range t.TodoRun(w.id, w.e.Now()) {
 			if todo.Do == team.AskThem {
 				step := todo.Step.Lease.Step
 				plan, p, _ := r.Find(step)
@@ -334,7 +335,7 @@ func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
 
 // answerRun weighs the loop's condition with an answer, and has it decided.
 func (e *Engine) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil && what.Fault == "" {
 			what.Until = interop.WeighUntil(r, what.Lease.Step, interop.ReportSoFar(r, what.Lease.Step))
 		}

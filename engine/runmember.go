@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -95,21 +96,21 @@ func logFile(r *workflow.Run, how howRun, step workflow.StepID, attempt int) str
 
 // errandsOfRun begins what a run's state asks for and was not begun, and lets its file follow.
 func (e *Engine) errandsOfRun(id string) {
-	r := e.team.Runs[id]
-	if r == nil || e.holding {
+	r := e.State().Runs[id]
+	if r == nil || e.Holding() {
 		e.forgetRun(id)
 		return
 	}
 	m := e.runMember(id)
 	listed := map[string]bool{}
 	asks := false
-	for _, todo := range e.team.TodoRun(id, e.clock.now()) {
+	for _, todo := range e.State().TodoRun(id, e.Now()) {
 		if todo.Do == team.AskThem {
 			asks = true
 			listed[todo.Key] = true
 			if !m.doing[todo.Key] && e.opts.Waited != nil {
 				item := inboxItem(r, todo.Step.Lease.Step)
-				e.beside(func(context.Context) { e.opts.Waited(item) })
+				e.Go(func(context.Context) { e.opts.Waited(item) })
 			}
 			m.doing[todo.Key] = true
 			continue
@@ -125,13 +126,13 @@ func (e *Engine) errandsOfRun(id string) {
 		m.doing[todo.Key] = true
 		e.errandOfStep(r, todo)
 	}
-	if how := howOf(e.team, id); how.Worktree != "" && runIsDone(r) {
+	if how := howOf(e.State(), id); how.Worktree != "" && runIsDone(r) {
 		key := "worktree/" + id
 		listed[key] = true
 		if !m.doing[key] {
 			m.doing[key] = true
 			repo := r.RepoDir
-			e.beside(func(ctx context.Context) {
+			e.Go(func(ctx context.Context) {
 				if _, err := e.retireWorktree(ctx, id, repo, how); err != nil && ctx.Err() == nil {
 					e.log.Error("the worktree of a run could not be taken away; nothing of it is lost, and the next start tries again", "run", id, "error", err)
 				}
@@ -166,7 +167,7 @@ func runIsDone(r *workflow.Run) bool {
 // forgetRun ends what was done for a run that has left the value.
 func (e *Engine) forgetRun(id string) {
 	m := e.runs[id]
-	if m == nil || e.holding {
+	if m == nil || e.Holding() {
 		return
 	}
 	if m.watch != nil {
@@ -185,10 +186,10 @@ func (e *Engine) errandOnBench(todo team.Todo) {
 		return
 	}
 	if todo.Do == team.StartSession {
-		e.beside(func(ctx context.Context) { e.startSession(ctx, m, s) })
+		e.Go(func(ctx context.Context) { e.startSession(ctx, m, s) })
 		return
 	}
-	e.beside(func(ctx context.Context) { e.endSession(ctx, m, s) })
+	e.Go(func(ctx context.Context) { e.endSession(ctx, m, s) })
 }
 
 // errandOfStep does what the world has to say to a run. What is only reckoned is reckoned
@@ -198,10 +199,10 @@ func (e *Engine) errandOfStep(r *workflow.Run, todo team.Todo) {
 	switch todo.Do {
 	case team.WeighIt:
 		what := workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: interop.WeighWhen(r, step)}
-		e.beside(func(ctx context.Context) { _, _ = e.submitRun(ctx, byEngine, id, what) }) // a refusal: it is moot
+		e.Go(func(ctx context.Context) { _, _ = e.submitRun(ctx, byEngine, id, what) }) // a refusal: it is moot
 	case team.FindItems:
 		plan, _, _ := r.Find(step)
-		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: workedOn(r.RepoDir, howOf(e.team, id))}
+		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: workedOn(r.RepoDir, howOf(e.State(), id))}
 		switch {
 		case plan.Loop.ItemsFromStep != "":
 			if _, p, ok := r.Find(plan.Loop.ItemsFromStep); ok {
@@ -210,10 +211,10 @@ func (e *Engine) errandOfStep(r *workflow.Run, todo team.Todo) {
 		default:
 			ask.file = plan.Loop.ItemsFromArtifact
 		}
-		e.beside(func(ctx context.Context) { _, _ = e.submitRun(ctx, byEngine, id, ask.find()) }) // the same
+		e.Go(func(ctx context.Context) { _, _ = e.submitRun(ctx, byEngine, id, ask.find()) }) // the same
 	case team.LookForIt:
-		lease, f := todo.Step.Lease, stepFacts{cmd: interop.StepCommand{RunID: id, StepID: string(step)}, how: howOf(e.team, id), report: r.ReportFile(step)}
-		e.beside(func(ctx context.Context) { e.lookForReport(ctx, id, lease, f) })
+		lease, f := todo.Step.Lease, stepFacts{cmd: interop.StepCommand{RunID: id, StepID: string(step)}, how: howOf(e.State(), id), report: r.ReportFile(step)}
+		e.Go(func(ctx context.Context) { e.lookForReport(ctx, id, lease, f) })
 	default:
 		panic("engine: no such errand of a run: " + string(todo.Do))
 	}
@@ -223,7 +224,7 @@ var byEngine = team.Actor{Kind: "engine", ID: "run"}
 
 // submitRun has an event of a run decided. A refusal is an answer: what it was about is over.
 func (e *Engine) submitRun(ctx context.Context, by team.Actor, id string, what any) (uint64, error) {
-	ev := eventBy(by, "", what)
+	ev := loop.EventBy(by, "", what)
 	ev.Run = id
-	return e.ask(ctx, request{event: ev})
+	return e.Do(ctx, loop.Request{Event: ev})
 }

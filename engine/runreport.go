@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/marker"
 	"github.com/fairlead-dev/fairlead/team"
@@ -18,7 +19,7 @@ import (
 // cost itself. False: we stop.
 func (e *Engine) reportCost(ctx context.Context, m *member, s team.Session, bytes int64, cost float64) bool {
 	told := false
-	if e.look(ctx, func(t *team.Team) {
+	if e.View(ctx, func(t *team.Team) {
 		if now := m.sitting(t); now != nil {
 			told = now.Usage.CostUSD > 0
 			bytes = max(bytes, now.Offset)
@@ -32,7 +33,7 @@ func (e *Engine) reportCost(ctx context.Context, m *member, s team.Session, byte
 	_, err := e.submitOf(ctx, team.Actor{Kind: "agent", ID: m.conf.Name}, m, team.SessionReported{
 		Session: s.ID, Offset: bytes + 1, Usage: team.Usage{CostUSD: min(cost, costReportMax)}, // behind all that it said
 	})
-	return err == nil || isAnswer(err)
+	return err == nil || loop.IsAnswer(err)
 }
 
 // reportOf finds a step's report: in its file, else between the markers in its output. Neither
@@ -188,7 +189,7 @@ func (e *Engine) lookForReport(ctx context.Context, id string, lease workflow.Le
 		return
 	}
 	what := workflow.ReportRead{Lease: lease, Report: report.Report, Over: true}
-	if e.look(ctx, func(t *team.Team) {
+	if e.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil {
 			what.Until = interop.WeighUntil(r, lease.Step, report.Report)
 		}

@@ -14,7 +14,7 @@ import (
 // Runs are all runs that are not archived, those that changed last first, without their steps.
 func (e *Engine) Runs(ctx context.Context) ([]RunView, error) {
 	views := []RunView{}
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		for _, id := range t.RunIDs() {
 			views = append(views, e.runView(t, t.Runs[id]))
 		}
@@ -27,7 +27,7 @@ func (e *Engine) Runs(ctx context.Context) ([]RunView, error) {
 func (e *Engine) RunByID(ctx context.Context, id string) (RunView, error) {
 	var view RunView
 	var unknown error
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		r := t.Runs[id]
 		if r == nil {
 			unknown = &team.Unknown{What: "run", Name: id, Known: t.RunIDs()}
@@ -52,7 +52,7 @@ func (e *Engine) runView(t *team.Team, r *workflow.Run) RunView {
 	if view.Waits == nil {
 		view.Waits = []string{}
 	}
-	if usage := t.Notes[id].Usage; usage.Day == e.clock.now().UTC().Format(time.DateOnly) {
+	if usage := t.Notes[id].Usage; usage.Day == e.Now().UTC().Format(time.DateOnly) {
 		view.CostUSD = usage.CostUSD
 	}
 	if m := e.runs[id]; m != nil {
@@ -144,10 +144,10 @@ func some(list []string) []string {
 // Inbox is everything that waits for a person, the oldest first.
 func (e *Engine) Inbox(ctx context.Context) ([]InboxItem, error) {
 	items := []InboxItem{}
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		for _, id := range t.RunIDs() {
 			r := t.Runs[id]
-			for _, todo := range t.TodoRun(id, e.clock.now()) {
+			for _, todo := range t.TodoRun(id, e.Now()) {
 				if todo.Do != team.AskThem {
 					continue
 				}

@@ -64,7 +64,7 @@ func (e *Engine) factsOf(t *team.Team, s team.Session, run string, step workflow
 func (e *Engine) prepareStep(ctx context.Context, m *member, s team.Session, run string, step workflow.StepID) (readied, error) {
 	var f stepFacts
 	ok := false
-	if err := e.look(ctx, func(t *team.Team) { f, ok = e.factsOf(t, s, run, step) }); err != nil {
+	if err := e.View(ctx, func(t *team.Team) { f, ok = e.factsOf(t, s, run, step) }); err != nil {
 		return readied{}, err
 	}
 	if !ok {
@@ -194,10 +194,10 @@ func (e *Engine) keepLog(m *member, s team.Session, proc Process) <-chan struct{
 		return nil
 	}
 	done := make(chan struct{})
-	e.beside(func(ctx context.Context) {
+	e.Go(func(ctx context.Context) {
 		defer close(done)
 		var f stepFacts
-		if err := e.look(ctx, func(t *team.Team) { f, _ = e.factsOf(t, s, run, workflow.StepID(step)) }); err != nil || f.log == "" {
+		if err := e.View(ctx, func(t *team.Team) { f, _ = e.factsOf(t, s, run, workflow.StepID(step)) }); err != nil || f.log == "" {
 			return
 		}
 		if err := copyLog(ctx, f.log, proc); err != nil && ctx.Err() == nil {
@@ -241,7 +241,7 @@ func (e *Engine) stepOver(ctx context.Context, m *member, s team.Session, run st
 	}
 	var f stepFacts
 	ok := false
-	if err := e.look(ctx, func(t *team.Team) { f, ok = e.factsOf(t, s, run, step) }); err != nil {
+	if err := e.View(ctx, func(t *team.Team) { f, ok = e.factsOf(t, s, run, step) }); err != nil {
 		return false
 	}
 	if !ok {
@@ -258,7 +258,7 @@ func (e *Engine) stepOver(ctx context.Context, m *member, s team.Session, run st
 		return false
 	}
 	what.Report = &team.StepReport{Report: report.Report}
-	err = e.look(ctx, func(t *team.Team) {
+	err = e.View(ctx, func(t *team.Team) {
 		if r := t.Runs[run]; r != nil {
 			what.Report.Until = interop.WeighUntil(r, step, report.Report)
 		}

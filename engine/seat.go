@@ -2,11 +2,11 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -17,16 +17,16 @@ import (
 // event is something that happened in this seat.
 func (m *member) event(by team.Actor, what any) *team.Event {
 	if m.run != "" {
-		ev := eventBy(by, "", what)
+		ev := loop.EventBy(by, "", what)
 		ev.Run = m.run
 		return ev
 	}
-	return eventBy(by, m.conf.Name, what)
+	return loop.EventBy(by, m.conf.Name, what)
 }
 
 // submitOf has an event in a seat decided.
 func (e *Engine) submitOf(ctx context.Context, by team.Actor, m *member, what any) (uint64, error) {
-	return e.ask(ctx, request{event: m.event(by, what)})
+	return e.Do(ctx, loop.Request{Event: m.event(by, what)})
 }
 
 // sitting is the session that is open in this seat, or nil.
@@ -75,57 +75,16 @@ func stepParts(name string) (run, step string, ok bool) {
 
 // pastStep says whether a step's own session is over by the journal.
 func (e *Engine) pastStep(run, step string, n uint64, session string) bool {
-	if s := e.team.Bench.Sessions[run+"/"+step]; s != nil && s.ID == session {
+	if s := e.State().Bench.Sessions[run+"/"+step]; s != nil && s.ID == session {
 		return false
 	}
-	if _, gone := e.team.Archive[run]; gone {
+	if _, gone := e.State().Archive[run]; gone {
 		return true
 	}
-	r := e.team.Runs[run]
+	r := e.State().Runs[run]
 	if r == nil {
 		return false
 	}
 	_, p, known := r.Find(workflow.StepID(step))
 	return !known || n <= p.N // a step that the workflow has no more has had its sessions
-}
-
-// runOf is the run that a change is about.
-func runOf(ch team.Change) (id string, is bool) {
-	key, is := strings.CutPrefix(ch.Entity, "run/")
-	id, _, _ = strings.Cut(key, "/")
-	if !is && ch.Body.Session != nil { // of an agent, who has it for a step
-		id, _, is = team.StepOf(ch.Body.Session.For)
-	}
-	return id, is
-}
-
-// follows decides what follows from what was just decided, for the same append: a seat that
-// is free goes to who is first in line, a step that may begin begins.
-func (e *Engine) follows(made *draft) {
-	if e.holding {
-		return // nothing may begin before everything was looked at
-	}
-	for {
-		ev, some := e.team.Next(&e.touched, e.clock.now())
-		if !some {
-			return
-		}
-		if err := e.decide(ev, made); err != nil {
-			e.log.Error("what follows from the state was refused, which is a fault in fairlead", "run", ev.Run, "agent", ev.Agent, "what", fmt.Sprintf("%T", ev.What), "error", err)
-			e.touched = team.Touched{}
-			return
-		}
-	}
-}
-
-// goOn lets everything follow that had to when the daemon before us died.
-func (e *Engine) goOn(ctx context.Context) error {
-	e.touched.All()
-	var made draft
-	e.follows(&made)
-	if err := e.commit(ctx, &made); err != nil {
-		return err
-	}
-	e.announce(&made, map[string]bool{})
-	return nil
 }

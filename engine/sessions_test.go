@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -161,7 +162,7 @@ func (b *bubble) slateDriver(agent, driver string) {
 	a := b.replayed().Agents[agent]
 	settings := a.Settings
 	settings.Driver = driver
-	records, err := appendRecords(nil, []team.Change{{
+	records, err := loop.AppendRecords(nil, []team.Change{{
 		Machine: "team", Entity: "agent/" + agent, Row: "E3", From: "configured", To: "configured", Trigger: "agent_configured",
 		At: time.Now(), Actor: byRecovery, Body: team.Body{Agent: &team.AgentSet{Settings: settings}},
 	}})

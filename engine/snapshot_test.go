@@ -42,7 +42,7 @@ func TestSnapshots(t *testing.T) {
 				}
 				b.start()
 				read := 0
-				if err := b.engine.look(t.Context(), func(*team.Team) { read = b.engine.unsaved }); err != nil {
+				if err := b.engine.View(t.Context(), func(*team.Team) { read = b.engine.Unsaved() }); err != nil {
 					t.Fatal(err)
 				}
 				b.after(10 * time.Second)
@@ -62,9 +62,9 @@ func TestSnapshots(t *testing.T) {
 // The journal says no to a snapshot: the engine goes on.
 func TestSnapshotThatIsRefused(t *testing.T) {
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.unsaving = true
 		b.start()
-		b.engine.opts.Journal = unsaving{b.engine.opts.Journal}
-		if err := b.engine.look(t.Context(), func(*team.Team) { b.engine.unsaved = snapshotEvery }); err != nil {
+		if err := b.engine.View(t.Context(), func(*team.Team) { b.engine.SnapshotNow() }); err != nil {
 			t.Fatal(err)
 		}
 		b.command("coder", "pause")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
@@ -69,8 +70,8 @@ func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
 // it where it is not.
 func (e *Engine) mayStart(ctx context.Context, m *member, s team.Session) (epoch uint64, may bool) {
 	why := ""
-	err := e.look(ctx, func(t *team.Team) {
-		may, why = m.mayStart(t, s.ID, e.clock.now())
+	err := e.View(ctx, func(t *team.Team) {
+		may, why = m.mayStart(t, s.ID, e.Now())
 		epoch = t.Epoch
 	})
 	if err != nil {
@@ -86,7 +87,7 @@ func (e *Engine) mayStart(ctx context.Context, m *member, s team.Session) (epoch
 func (e *Engine) takeCare(ctx context.Context, m *member, s team.Session, proc Process) {
 	e.setProc(s.ID, proc)
 	if _, err := e.submitOf(ctx, byHolder, m, team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc), Launch: s.Launch}); err != nil {
-		if isAnswer(err) {
+		if loop.IsAnswer(err) {
 			e.log.Error("a process was started for a session that is over, which is a fault in fairlead; it is ended", "session", s.ID, "error", err)
 			_ = proc.End(ctx, 0) // where that fails the next start's sweep finds it
 		}

@@ -52,7 +52,7 @@ func (e *Engine) past(session string) bool {
 	if run, step, ofStep := stepParts(name); ofStep {
 		return e.pastStep(run, step, n, session)
 	}
-	a := e.team.Agents[name]
+	a := e.State().Agents[name]
 	return a != nil && n <= a.Opened && (a.Session == nil || a.Session.ID != session)
 }
 
@@ -80,24 +80,24 @@ func (e *Engine) trace(ctx context.Context, who any) error {
 	e.behind = 0
 	e.strangers = map[string][]Trace{}
 	for _, t := range traces {
-		if t.Epoch > e.team.Epoch {
+		if t.Epoch > e.State().Epoch {
 			e.behind = max(e.behind, t.Epoch)
 		}
 		name, _, _ := nameParts(t.Session)
 		if run, step, ofStep := stepParts(name); ofStep {
-			if s := e.team.Bench.Sessions[run+"/"+step]; s == nil || s.ID != t.Session {
+			if s := e.State().Bench.Sessions[run+"/"+step]; s == nil || s.ID != t.Session {
 				e.strangers[name] = append(e.strangers[name], t)
 			}
 			continue
 		}
-		if a := e.team.Agents[name]; a == nil || a.Session == nil || a.Session.ID != t.Session {
+		if a := e.State().Agents[name]; a == nil || a.Session == nil || a.Session.ID != t.Session {
 			e.strangers[name] = append(e.strangers[name], t)
 		}
 	}
 	if e.behind > 0 {
 		e.log.Warn("the journal is behind: it is a new one, or an old copy; what it does not know is not made up, and nothing is started beside what still runs",
-			"journal_epoch", e.team.Epoch, "holders_obeyed", e.behind)
-		e.team.Epoch = e.behind // as the world has it; the change that begins the next one makes it durable
+			"journal_epoch", e.State().Epoch, "holders_obeyed", e.behind)
+		e.State().Epoch = e.behind // as the world has it; the change that begins the next one makes it durable
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (e *Engine) settleStrangers(ctx context.Context) error {
 	e.strangers = map[string][]Trace{}
 	for name, traces := range traced {
 		for _, t := range traces {
-			proc, found, err := e.opts.Host.Adopt(ctx, t.Session, e.team.Epoch) // whoever drove it is fenced now
+			proc, found, err := e.opts.Host.Adopt(ctx, t.Session, e.State().Epoch) // whoever drove it is fenced now
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
@@ -130,7 +130,7 @@ func (e *Engine) settleStrangers(ctx context.Context) error {
 			}
 			e.strangers[name] = append(e.strangers[name], t)
 			e.log.Warn("a session runs that the journal does not know", "agent", name, "what", strangeWords(t))
-			e.beside(func(ctx context.Context) { e.outlive(ctx, name, t, proc) })
+			e.Go(func(ctx context.Context) { e.outlive(ctx, name, t, proc) })
 		}
 	}
 	return nil
@@ -160,11 +160,11 @@ func (e *Engine) outlive(ctx context.Context, name string, t Trace, proc Process
 		}
 	}
 	if err := e.putAside(t.Session); err != nil {
-		e.stopFor(err) // its name could be given to another
+		e.Fail(err) // its name could be given to another
 		return
 	}
 	e.log.Info("a session that the journal did not know is over", "session", t.Session)
-	_ = e.look(ctx, func(*team.Team) { // nobody to tell means that the engine stops
+	_ = e.View(ctx, func(*team.Team) { // nobody to tell means that the engine stops
 		rest := e.strangers[name][:0]
 		for _, other := range e.strangers[name] {
 			if other.Session != t.Session {
@@ -182,7 +182,7 @@ func (e *Engine) outlive(ctx context.Context, name string, t Trace, proc Process
 func (e *Engine) alone(ctx context.Context, m *member, s team.Session) bool {
 	for {
 		strange := ""
-		if e.look(ctx, func(*team.Team) { strange = e.strange(m.conf.Name) }) != nil {
+		if e.View(ctx, func(*team.Team) { strange = e.strange(m.conf.Name) }) != nil {
 			return false
 		}
 		if strange == "" {
@@ -199,7 +199,7 @@ func (e *Engine) alone(ctx context.Context, m *member, s team.Session) bool {
 const strangerEvery = 200 * time.Millisecond
 
 func (e *Engine) epochNow(ctx context.Context) (epoch uint64) {
-	_ = e.look(ctx, func(t *team.Team) { epoch = t.Epoch }) // 0 is refused, and means that we stop
+	_ = e.View(ctx, func(t *team.Team) { epoch = t.Epoch }) // 0 is refused, and means that we stop
 	return epoch
 }
 
@@ -228,7 +228,7 @@ func (e *Engine) strange(name string) string {
 // addStrangers puts what the journal does not know into a plan.
 func (e *Engine) addStrangers(plan *Plan) {
 	plan.Behind = e.behind
-	now := e.clock.now()
+	now := e.Now()
 	for _, name := range slices.Sorted(maps.Keys(e.strangers)) {
 		at := slices.IndexFunc(plan.Lines, func(l PlanLine) bool { return l.Agent == name })
 		if at < 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
@@ -48,7 +49,7 @@ func (e *Engine) takenUp(ctx context.Context, m *member, s team.Session, agent d
 	}
 	var was team.Conversation
 	wanted := false
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		a := t.Agents[m.conf.Name]
 		if c := a.Conversations[s.For]; c != nil && c.Session != s.ID {
 			was = *c
@@ -195,7 +196,7 @@ func (e *Engine) takeUpAsked(ctx context.Context, m *member, s team.Session, was
 	raised := question.Ask{Question: question.Question{
 		Kind: question.Resume, Agent: m.conf.Name, Session: s.ID, Ask: ask, What: about.what, Why: about.why, Paths: about.list, Default: anew,
 		Options: []question.Option{
-			{ID: goOn, Label: "go on with conversation " + cutText(was.ID, whyShownMax)},
+			{ID: goOn, Label: "go on with conversation " + loop.CutText(was.ID, whyShownMax)},
 			{ID: anew, Label: "begin a new one"},
 		},
 	}}
@@ -203,12 +204,12 @@ func (e *Engine) takeUpAsked(ctx context.Context, m *member, s team.Session, was
 	for first := true; ; first = false {
 		var q *question.Question
 		open := false
-		if err := e.look(ctx, func(t *team.Team) {
+		if err := e.View(ctx, func(t *team.Team) {
 			now := m.sitting(t)
 			open = now != nil && now.ID == s.ID && now.Ending == ""
 			q = takeUpAnswer(t, m.conf.Name, s.ID, ask, about.once)
 			if wait := m.conf.Permissions.Timeout; wait > 0 && q == nil {
-				raised.Question.ExpiresAt = e.clock.now().Add(wait)
+				raised.Question.ExpiresAt = e.Now().Add(wait)
 			}
 		}); err != nil {
 			return false, err
@@ -218,7 +219,7 @@ func (e *Engine) takeUpAsked(ctx context.Context, m *member, s team.Session, was
 			_, _ = e.mayStart(ctx, m, s) // withdraws it, where nobody has yet
 			return false, errLeft
 		case q == nil && first:
-			if _, err := e.submitOf(ctx, byEngine, m, raised); err != nil && !isAnswer(err) {
+			if _, err := e.submitOf(ctx, byEngine, m, raised); err != nil && !loop.IsAnswer(err) {
 				return false, err
 			}
 			continue
@@ -226,7 +227,7 @@ func (e *Engine) takeUpAsked(ctx context.Context, m *member, s team.Session, was
 			return false, nil // it could not be asked: a new conversation harms nobody
 		case q.State == question.Answered || q.State == question.Told:
 			if q.State == question.Answered {
-				if _, err := e.submitOf(ctx, byEngine, m, question.Hand{ID: q.ID}); err != nil && !isAnswer(err) {
+				if _, err := e.submitOf(ctx, byEngine, m, question.Hand{ID: q.ID}); err != nil && !loop.IsAnswer(err) {
 					return false, err
 				}
 			}
@@ -274,7 +275,7 @@ func copyOf(q *question.Question) *question.Question {
 
 // stillWanted is mayStart, and withdraws nothing.
 func (e *Engine) stillWanted(ctx context.Context, m *member, s team.Session) (wanted bool) {
-	_ = e.look(ctx, func(t *team.Team) { wanted, _ = m.mayStart(t, s.ID, e.clock.now()) }) // false: we stop
+	_ = e.View(ctx, func(t *team.Team) { wanted, _ = m.mayStart(t, s.ID, e.Now()) }) // false: we stop
 	return wanted
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -92,11 +93,11 @@ func (e *Engine) setVoice(session string, v *voice) {
 // talkErrands has an agent told what its channels ask for now. It is called after every change,
 // so nothing has to remember to call it.
 func (e *Engine) talkErrands(name string) {
-	m, a, is := e.members[name], e.team.Agents[name], e.team.Floor.Agents[channel.AgentID(name)]
-	if m == nil || a == nil || is == nil && !a.Session.Leads() || e.holding {
+	m, a, is := e.members[name], e.State().Agents[name], e.State().Floor.Agents[channel.AgentID(name)]
+	if m == nil || a == nil || is == nil && !a.Session.Leads() || e.Holding() {
 		return // a lead need not be in a channel
 	}
-	todo := e.team.TalkTodo(name, e.clock.now())
+	todo := e.State().TalkTodo(name, e.Now())
 	if e.joins(m) {
 		if len(todo) > 0 {
 			e.rouse(name)
@@ -118,7 +119,7 @@ func (e *Engine) talkErrands(name string) {
 	}
 	m.part.telling = next.Key
 	plan, session := e.telling(next, false), *s
-	e.beside(func(ctx context.Context) {
+	e.Go(func(ctx context.Context) {
 		if resumes {
 			e.told(ctx, m, channel.Told{Token: next.Token, Do: next.Do, N: next.N}, e.untell(m))
 			return
@@ -138,7 +139,7 @@ func (e *Engine) nextToTell(m *member, s *team.Session, todo []channel.Todo) (ne
 			stops[one.Token.Channel] = true
 		}
 	}
-	held := e.team.Hold.On || e.team.Stopping
+	held := e.State().Hold.On || e.State().Stopping
 	for _, one := range todo {
 		same := one.Token.Turn != 0 && one.Token == s.Talk.Token
 		switch {
@@ -156,7 +157,7 @@ func (e *Engine) nextToTell(m *member, s *team.Session, todo []channel.Todo) (ne
 
 // told acknowledges an errand that needed nothing written.
 func (e *Engine) told(ctx context.Context, m *member, what channel.Told, then func(*team.Team)) {
-	_, _ = e.ask(ctx, request{event: eventBy(byHolder, "", what), agent: m.conf.Name, look: then}) // that nobody can be told means that the engine stops
+	_, _ = e.Do(ctx, loop.Request{Event: loop.EventBy(byHolder, "", what), Agent: m.conf.Name, Look: then}) // that nobody can be told means that the engine stops
 }
 
 // untell notes, in the loop, that nothing is being told to an agent any more.
@@ -187,7 +188,7 @@ func (e *Engine) tellTalk(ctx context.Context, m *member, s team.Session, plan t
 		e.log.Error("an agent could not be told something; it is tried again", "session", s.ID, "errand", plan.todo.Key, "error", err)
 		rest(ctx, retryMax)
 	}
-	_, _ = e.ask(ctx, request{agent: m.conf.Name, look: e.untell(m)}) // that nobody can be told means that the engine stops
+	_, _ = e.Do(ctx, loop.Request{Agent: m.conf.Name, Look: e.untell(m)}) // that nobody can be told means that the engine stops
 }
 
 // errOvertaken says that an errand is not to be done any more.
@@ -197,9 +198,9 @@ var errOvertaken = errors.New("it is not to be told any more")
 // the pen may have taken longer than the turn.
 func (e *Engine) stillToTell(ctx context.Context, m *member, s team.Session, key string) error {
 	still := false
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		if now := m.sitting(t); now != nil && now.ID == s.ID && now.Phase == team.Running && now.Ending == "" && now.Stop == nil {
-			next, _, ok := e.nextToTell(m, now, t.TalkTodo(m.conf.Name, e.clock.now()))
+			next, _, ok := e.nextToTell(m, now, t.TalkTodo(m.conf.Name, e.Now()))
 			still = ok && next.Key == key
 		}
 	}); err != nil {
@@ -240,11 +241,11 @@ func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo chan
 	}
 	input, _ := typist.Input()
 	v.heardOf(input)
-	_, err = e.ask(ctx, request{
-		event: m.event(byHolder, team.TalkTold{Session: s.ID, Errand: todo, Input: input}), agent: m.conf.Name,
-		look: e.untell(m),
+	_, err = e.Do(ctx, loop.Request{
+		Event: m.event(byHolder, team.TalkTold{Session: s.ID, Errand: todo, Input: input}), Agent: m.conf.Name,
+		Look: e.untell(m),
 	})
-	if isAnswer(err) {
+	if loop.IsAnswer(err) {
 		return nil // it is over; what it was told is told to the one after it
 	}
 	return err
@@ -293,7 +294,7 @@ func (e *Engine) stopWork(m *member, a *team.Agent, todo []channel.Todo) {
 		}
 		m.part.stops[at] = true
 		if !begun[at] {
-			e.beside(do)
+			e.Go(do)
 		}
 	}
 }
@@ -304,8 +305,8 @@ func (e *Engine) worksOn(s *team.Session, stop channel.Todo) bool {
 	if !s.Answers() || s.Talk.Token.Channel != stop.Token.Channel {
 		return false
 	}
-	seat := e.team.Floor.Channels[stop.Token.Channel].Seats[stop.Token.Agent]
-	return s.Talk.Re == 0 || seat == nil || seat.Gone || !e.team.Floor.Agents[stop.Token.Agent].Online()
+	seat := e.State().Floor.Channels[stop.Token.Channel].Seats[stop.Token.Agent]
+	return s.Talk.Re == 0 || seat == nil || seat.Gone || !e.State().Floor.Agents[stop.Token.Agent].Online()
 }
 
 // cancelTalk has a session stop what it is doing; one that takes no such order, or does not obey
@@ -330,7 +331,7 @@ func (e *Engine) cancelTalk(ctx context.Context, m *member, s team.Session) {
 		}
 	}
 	still := false
-	if err := e.look(ctx, func(t *team.Team) {
+	if err := e.View(ctx, func(t *team.Team) {
 		now := m.sitting(t)
 		still = now != nil && now.ID == s.ID && now.Answers() && now.Talk.Key == s.Talk.Key
 	}); err == nil && still {

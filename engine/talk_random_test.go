@@ -167,13 +167,13 @@ func (b *bubble) comesToRest(agents, channels []string) {
 		b.after(10 * time.Second)
 		b.alive()
 	}
-	if err := b.engine.look(t.Context(), func(tm *team.Team) {
+	if err := b.engine.View(t.Context(), func(tm *team.Team) {
 		for _, id := range channels {
 			c := tm.Floor.Channels[channel.ChannelID(id)]
 			if c.Head.Holder != "" || c.Head.Aside.Message != 0 {
 				t.Errorf("%s still has the turn in %s: %+v", c.Head.Holder, id, c.Head)
 			}
-			for _, todo := range tm.ChannelTodo(id, b.engine.clock.now()) {
+			for _, todo := range tm.ChannelTodo(id, b.engine.Now()) {
 				t.Errorf("still to be done in %s: %+v", id, todo)
 			}
 		}

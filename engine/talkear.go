@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/marker"
@@ -82,7 +83,7 @@ func (u *utterance) room(text string) string {
 	}
 	u.cut = true
 	left := max(0, len(text)-(u.posted-answerBytesMax))
-	return cutText(text, left) + fmt.Sprintf("\n[more than %d bytes in one answer: the rest is not shown here; the output of the session has it]", answerBytesMax)
+	return loop.CutText(text, left) + fmt.Sprintf("\n[more than %d bytes in one answer: the rest is not shown here; the output of the session has it]", answerBytesMax)
 }
 
 // talksFrom begins to listen to a session for channels: what was written to it and is not known
@@ -109,7 +110,7 @@ func (e *Engine) talksFrom(ctx context.Context, m *member, s team.Session, proc 
 			return true
 		}
 		written, _ = team.ErrandOf(label)
-		for _, todo := range tm.TalkTodo(m.conf.Name, e.clock.now()) {
+		for _, todo := range tm.TalkTodo(m.conf.Name, e.Now()) {
 			if todo.Key == label {
 				written = todo
 			}
@@ -125,19 +126,19 @@ func (e *Engine) talksFrom(ctx context.Context, m *member, s team.Session, proc 
 		v.heardOf(input)
 	}
 	is := false
-	if err := e.look(ctx, func(tm *team.Team) { is = find(tm, label) }); err != nil || !is {
+	if err := e.View(ctx, func(tm *team.Team) { is = find(tm, label) }); err != nil || !is {
 		return nil
 	}
 	if written.Key != "" {
 		if _, err := e.submitOf(ctx, byHolder, m, team.TalkTold{Session: s.ID, Errand: written, Input: input}); err != nil {
 			return nil
 		}
-		if err := e.look(ctx, func(tm *team.Team) { is = find(tm, "") }); err != nil || !is {
+		if err := e.View(ctx, func(tm *team.Team) { is = find(tm, "") }); err != nil || !is {
 			return nil
 		}
 	}
 	e.setVoice(s.ID, v)
-	if _, err := e.ask(ctx, request{agent: m.conf.Name}); err != nil { // it can be told more from now on
+	if _, err := e.Do(ctx, loop.Request{Agent: m.conf.Name}); err != nil { // it can be told more from now on
 		return nil
 	}
 	return t
@@ -227,10 +228,10 @@ func (t *talkEar) note(fact heldFact, pending *team.SessionReported) bool {
 			return true
 		}
 		if t.toTeam() {
-			t.tell(crew.Faulty{Agent: t.agent, Session: t.session, Fault: askWords + cutText(firstLine(fact.Text), whyShownMax)}, "")
+			t.tell(crew.Faulty{Agent: t.agent, Session: t.session, Fault: askWords + loop.CutText(firstLine(fact.Text), whyShownMax)}, "")
 			break
 		}
-		t.add(channel.WaitAskedFor{Token: t.v.answers().Token, Why: askWords + cutText(firstLine(fact.Text), whyShownMax)}, "")
+		t.add(channel.WaitAskedFor{Token: t.v.answers().Token, Why: askWords + loop.CutText(firstLine(fact.Text), whyShownMax)}, "")
 		t.asks = true
 	case driver.Listening, driver.Stopped:
 		if fact.Kind == driver.Listening && fact.Input != 0 && fact.Input < t.v.written() {
@@ -286,7 +287,7 @@ func (t *talkEar) goesOn(speaks bool) {
 
 func (t *talkEar) add(what channel.Input, text string) {
 	agent := string(t.v.answers().Token.Agent)
-	ev := eventBy(byAgent(agent), "", what)
+	ev := loop.EventBy(byAgent(agent), "", what)
 	ev.Text = text
 	t.events = append(t.events, *ev)
 }
@@ -329,7 +330,7 @@ func (t *talkEar) flush(ended bool) {
 	case turnWord && word == marker.TurnPass:
 		t.add(channel.PassAsked{Token: is.Token}, "")
 	case turnWord:
-		t.add(channel.WaitAskedFor{Token: is.Token, Why: cutText(finalLine(text), whyShownMax)}, "")
+		t.add(channel.WaitAskedFor{Token: is.Token, Why: loop.CutText(finalLine(text), whyShownMax)}, "")
 		t.waits = true
 		so.waits++
 	case len(posts) == 0 && (ended || word == marker.TurnComplete):
@@ -397,7 +398,7 @@ func (l *ear) reportTalk(ctx context.Context) error {
 	}
 	events := append(slices.Concat(t.events, l.also, l.stray), *l.m.event(byAgent(l.m.conf.Name), l.pending))
 	resume := t.resume
-	_, err := l.e.ask(ctx, request{events: events, look: func(*team.Team) {
+	_, err := l.e.Do(ctx, loop.Request{Events: events, Look: func(*team.Team) {
 		for _, token := range resume {
 			l.m.part.resumed = token
 		}

@@ -25,13 +25,13 @@ func (e *Engine) telling(todo channel.Todo, http bool) tell {
 	if team.OfLead(token) {
 		return tell{todo: todo} // its words are made when it is written
 	}
-	c := e.team.Floor.Channels[token.Channel]
+	c := e.State().Floor.Channels[token.Channel]
 	plan := tell{todo: todo, told: interop.TurnTold{
 		Channel: string(token.Channel), Agent: string(token.Agent), Turn: token.Turn, Holder: string(c.Head.Holder), HTTP: http,
-		Members: membersOf(c, e.team.Circles[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
+		Members: membersOf(c, e.State().Circles[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
 	}}
 	full := c.Settings.DefaultTimeout
-	if a := e.team.Floor.Agents[token.Agent]; a != nil && a.Timeout > 0 {
+	if a := e.State().Floor.Agents[token.Agent]; a != nil && a.Timeout > 0 {
 		full = a.Timeout
 	}
 	switch todo.Do {
@@ -39,7 +39,7 @@ func (e *Engine) telling(todo channel.Todo, http bool) tell {
 		plan.told.Waits, plan.deadline = full, c.Head.Lease.Ends
 	case channel.TellGoOn:
 		if ends := c.Head.Lease.Ends; !ends.IsZero() {
-			plan.told.Waits, plan.deadline = max(ends.Sub(e.clock.now()), time.Second), ends
+			plan.told.Waits, plan.deadline = max(ends.Sub(e.Now()), time.Second), ends
 		}
 	case channel.TellAside:
 		plan.told.Waits, plan.deadline = full, deadlineOf(c)
@@ -112,8 +112,8 @@ func (e *Engine) firstPrompt(ctx context.Context, s team.Session) (string, error
 		return text, err
 	}
 	var plan *tell
-	if err := e.look(ctx, func(t *team.Team) {
-		for _, todo := range t.TalkTodo(string(s.Talk.Token.Agent), e.clock.now()) {
+	if err := e.View(ctx, func(t *team.Team) {
+		for _, todo := range t.TalkTodo(string(s.Talk.Token.Agent), e.Now()) {
 			if todo.Key == s.Talk.Key {
 				is := e.telling(todo, false)
 				plan = &is

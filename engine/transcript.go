@@ -63,8 +63,8 @@ func (e *Engine) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptP
 		return page, fmt.Errorf("%d bytes are too many to look for: name fewer than %d", len(q.Text), transcriptTextMax)
 	}
 	s := search{e: e, q: q, text: strings.ToLower(q.Text)}
-	if err := e.look(ctx, func(t *team.Team) {
-		page.Head = e.head
+	if err := e.View(ctx, func(t *team.Team) {
+		page.Head = e.Head()
 		s.whom, s.q.Session = whomOf(t), inTranscripts(t, q.Session)
 		e.makeTranscriptBeside()
 	}); err != nil {
@@ -283,7 +283,7 @@ func (s *search) older(ctx context.Context) (more bool, err error) {
 
 // stretch reads what was said between two places of the journal, in the direction of the search.
 func (s *search) stretch(ctx context.Context, from, until uint64) (said []spoken, err error) {
-	for rec, err := range s.e.opts.Journal.Read(ctx, journal.Query{After: from, Until: until}) {
+	for rec, err := range s.e.Journal().Read(ctx, journal.Query{After: from, Until: until}) {
 		if err != nil {
 			return nil, fmt.Errorf("read what was said: %w", err)
 		}
@@ -340,7 +340,7 @@ func (e *Engine) messagesFor(ctx context.Context, session, speaker string) (mess
 		return nil, 0, err
 	}
 	s := search{e: e, q: TranscriptQuery{Session: session, Speaker: speaker, Limit: pageMax}}
-	if err := e.look(ctx, func(t *team.Team) { s.whom, s.until = whomOf(t), e.head }); err != nil {
+	if err := e.View(ctx, func(t *team.Team) { s.whom, s.until = whomOf(t), e.Head() }); err != nil {
 		return nil, 0, err
 	}
 	for s.until > 0 && s.bytes <= transcriptTailMax {

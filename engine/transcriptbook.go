@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
@@ -253,14 +254,14 @@ func (e *Engine) makeTranscript(ctx context.Context) error {
 	}
 	var until uint64
 	var entities []string
-	if err := e.look(ctx, func(*team.Team) {
+	if err := e.View(ctx, func(*team.Team) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.from == 0 {
-			t.from = e.head + 1
+			t.from = e.Head() + 1
 		}
 		until = t.from - 1
-		for entity := range e.versions {
+		for entity := range e.Entities() {
 			if entity == wordsOfLead || strings.HasPrefix(entity, channelPrefix) {
 				entities = append(entities, entity)
 			}
@@ -273,7 +274,7 @@ func (e *Engine) makeTranscript(ctx context.Context) error {
 		if until == 0 {
 			break
 		}
-		for rec, err := range e.opts.Journal.Read(ctx, journal.Query{Until: until, Entity: entity}) {
+		for rec, err := range e.Journal().Read(ctx, journal.Query{Until: until, Entity: entity}) {
 			if err != nil {
 				return fmt.Errorf("read what was said: %w", err)
 			}
@@ -348,7 +349,7 @@ func (e *Engine) spokenAt(ctx context.Context, seqs []uint64) ([]spoken, error) 
 		}
 		wanted := rest[:n]
 		rest = rest[n:]
-		for rec, err := range e.opts.Journal.Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1]}) {
+		for rec, err := range e.Journal().Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1]}) {
 			if err != nil {
 				return nil, fmt.Errorf("read what was said: %w", err)
 			}
@@ -374,8 +375,8 @@ func (e *Engine) makeTranscriptBeside() {
 		return
 	}
 	e.crew.begun = true
-	e.beside(func(ctx context.Context) {
-		if err := e.makeTranscript(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+	e.Go(func(ctx context.Context) {
+		if err := e.makeTranscript(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, loop.ErrClosed) {
 			e.log.Warn("what was said could not be read; it is tried again when somebody asks for it", "error", err)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -57,9 +58,9 @@ func (e *Engine) writeLog(ctx context.Context, l transitionLog) error {
 		err := e.logTo(ctx, l)
 		var refused *notOurLog
 		switch {
-		case ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, journal.ErrClosed):
+		case ctx.Err() != nil, errors.Is(err, loop.ErrClosed), errors.Is(err, journal.ErrClosed):
 			return nil //nolint:nilerr // we stop; the next start goes on after the last whole line
-		case errors.Is(err, ErrLagged), errors.Is(err, errLogAnew):
+		case errors.Is(err, loop.ErrLagged), errors.Is(err, errLogAnew):
 			continue // it goes on from the journal, or in a new file
 		case err == nil, errors.As(err, &refused):
 			return err
@@ -157,7 +158,7 @@ func (e *Engine) transitionLines(ctx context.Context, ch journal.Change) ([][]by
 			return nil, fmt.Errorf("read change %d of %s: %w", ch.Seq, ch.Entity, err)
 		}
 		agents = map[string]string{}
-		_ = e.look(ctx, func(t *team.Team) { // when we go nobody answers, and steps stand for themselves
+		_ = e.View(ctx, func(t *team.Team) { // when we go nobody answers, and steps stand for themselves
 			team.Lines(fact, func(run, step string) string {
 				agents[step] = t.StepAgent(run, step)
 				return ""
@@ -209,7 +210,7 @@ func (e *Engine) goesOnAfter(ctx context.Context, l transitionLog, last []byte) 
 	if told.Seq == 0 {
 		return logPlace{}, &notOurLog{l.path, errors.New("it has no seq")}
 	}
-	for ch, err := range e.opts.Journal.Read(ctx, journal.Query{After: told.Seq - 1, Until: told.Seq}) {
+	for ch, err := range e.Journal().Read(ctx, journal.Query{After: told.Seq - 1, Until: told.Seq}) {
 		if err != nil {
 			return logPlace{}, err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	machineturn "github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -153,7 +154,7 @@ func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 func (b *bubble) chat(ctx context.Context, rnd *rand.Rand) {
 	tell := func(ev team.Event) {
 		ev.Actor = team.Actor(human)
-		_, _ = b.engine.ask(ctx, request{event: &ev}) // a refusal is an answer, and so is its end
+		_, _ = b.engine.Do(ctx, loop.Request{Event: &ev}) // a refusal is an answer, and so is its end
 	}
 	conf := configured(b.conf, func(config.Agent) bool { return true })
 	conf.Turns = map[string]machineturn.AgentSettings{"coder": {}, "pm": {}}
@@ -165,7 +166,7 @@ func (b *bubble) chat(ctx context.Context, rnd *rand.Rand) {
 	}
 	for range 6 {
 		var token machineturn.Token
-		_ = b.engine.look(ctx, func(t *team.Team) {
+		_ = b.engine.View(ctx, func(t *team.Team) {
 			if c := t.Floor.Channels["reviews"]; c != nil {
 				token = machineturn.Token{Channel: "reviews", Agent: c.Head.Holder, Turn: c.Head.Turn}
 			}

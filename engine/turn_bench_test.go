@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -49,7 +50,7 @@ func newRound(b *testing.B, channels, inEach int) *round {
 	}
 	r.e, _, _ = harbour(b, yaml.String(), func(c *config.Config) { c.Channels = conf })
 	ctx := context.Background()
-	if err := r.e.look(ctx, func(*team.Team) {
+	if err := r.e.View(ctx, func(*team.Team) {
 		for _, m := range r.e.members { // the files are not what this measures
 			m.crowded = true
 		}
@@ -274,7 +275,7 @@ func BenchmarkPage(b *testing.B) {
 			})
 			n++
 		}
-		records, err := appendRecords(nil, batch)
+		records, err := loop.AppendRecords(nil, batch)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -20,7 +21,7 @@ import (
 func (e *Engine) Usage(ctx context.Context, archived bool) (UsageTable, error) {
 	table := UsageTable{Agents: []UsageRow{}, Days: []UsageRow{}, Runs: []UsageRow{}}
 	gone := map[string]time.Time{}
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		gone, table.Archived = maps.Clone(t.Archive), len(t.Archive)
 		for _, name := range e.order(t) {
 			a := t.Agents[name]
@@ -67,11 +68,11 @@ func usageOfRun(t *team.Team, id string) UsageRow {
 // journal is played again, as by a start without a snapshot.
 func (e *Engine) archivedUsage(ctx context.Context, gone map[string]time.Time) ([]UsageRow, error) {
 	past, found := team.New(renderSum), map[string]UsageRow{}
-	for rec, err := range e.opts.Journal.Read(ctx, journal.Query{}) {
+	for rec, err := range e.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read the journal for what archived runs have used: %w", err)
 		}
-		ch, err := changeOf(rec)
+		ch, err := loop.ChangeOf(rec)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +104,7 @@ func (r *UsageRow) add(u team.Usage) {
 // viewTalk adds what an agent asks, what its provider says, and the conversation with its program. It
 // runs in the loop.
 func (e *Engine) viewTalk(view *AgentView, a *team.Agent) {
-	if open := e.team.Book.Open(a.Name); len(open) > 0 {
+	if open := e.State().Book.Open(a.Name); len(open) > 0 {
 		view.Asks, view.AsksWhat = len(open), wantedWords(open[0])
 	}
 	if a.Waits() {

@@ -95,8 +95,8 @@ const evidenceWait = 500 * time.Millisecond
 // Team is the whole team, in the order of fairlead.yaml, with evidence asked for just now.
 func (e *Engine) Team(ctx context.Context) (TeamView, error) {
 	var view TeamView
-	err := e.look(ctx, func(t *team.Team) {
-		view = TeamView{Hold: t.Hold.On, Note: t.Hold.Note, Stopping: t.Stopping, Head: e.head, Team: e.name()}
+	err := e.View(ctx, func(t *team.Team) {
+		view = TeamView{Hold: t.Hold.On, Note: t.Hold.Note, Stopping: t.Stopping, Head: e.Head(), Team: e.name()}
 		view.Agents = make([]AgentView, 0, len(t.Agents))
 		for _, name := range e.order(t) {
 			view.Agents = append(view.Agents, e.agentView(t.Agents[name]))
@@ -119,7 +119,7 @@ func (e *Engine) Team(ctx context.Context) (TeamView, error) {
 func (e *Engine) Agent(ctx context.Context, name string) (AgentView, error) {
 	var view AgentView
 	var unknown error
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
 		if !ok {
 			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
@@ -152,8 +152,8 @@ func (e *Engine) order(t *team.Team) []string {
 
 // agentView runs in the loop.
 func (e *Engine) agentView(a *team.Agent) AgentView {
-	file := e.team.File(a)
-	day := e.clock.now().Format(time.DateOnly)
+	file := e.State().File(a)
+	day := e.Now().Format(time.DateOnly)
 	view := AgentView{
 		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: e.turnsOf(a.Name),
 		DesiredState: file.Desired, CurrentState: file.Current, Badge: BadgeIdle,
@@ -178,7 +178,7 @@ func (e *Engine) agentView(a *team.Agent) AgentView {
 	if a.Usage.Day == day {
 		view.UsageToday = UsageView{InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens, CostUSD: a.Usage.CostUSD}
 	}
-	view.WaitingBehind = e.team.ControlWaits(a.Name)
+	view.WaitingBehind = e.State().ControlWaits(a.Name)
 	if retry := a.Control.RetryAt; !retry.IsZero() && a.Session == nil {
 		view.RetryAt = &retry
 	}

@@ -61,14 +61,14 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		leads   []leadEvidence
 		asks    []question.Question
 	)
-	err := e.look(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
 		if !ok {
 			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
 			return
 		}
-		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.clock.now())
-		part, leads = partIn(t, a), append(leadIn(t, a, e.clock.now()), e.workIn(t, a, e.clock.now())...)
+		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.Now())
+		part, leads = partIn(t, a), append(leadIn(t, a, e.Now()), e.workIn(t, a, e.Now())...)
 		for _, q := range t.Book.Open(name) {
 			asks = append(asks, *q)
 		}

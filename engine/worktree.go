@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -51,7 +52,7 @@ func refuseWorktree(id, reason string) error { return refuseRun(id, "--git-workt
 func (e *Engine) makeWorktree(ctx context.Context, req *runRequest, flags RunFlags) error {
 	no := func(format string, args ...any) error { return refuseWorktree(req.id, fmt.Sprintf(format, args...)) }
 	if !nameOfRun.MatchString(req.id) {
-		return no("the run's name %q cannot name a folder; choose another --run-id", cutText(req.id, 64))
+		return no("the run's name %q cannot name a folder; choose another --run-id", loop.CutText(req.id, 64))
 	}
 	g := git{req.repo}
 	top, err := g.ask(ctx, "rev-parse", "--show-toplevel")
@@ -94,7 +95,7 @@ func (g git) namesFor(ctx context.Context, id, prefix string, flags RunFlags) (f
 	branch = cmp.Or(flags.WorktreeBranch, branchPrefix+id)
 	for _, name := range []string{ref, branch} {
 		if len(name) > refBytesMax || strings.HasPrefix(name, "-") || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-			return "", "", no("%q is no name of a branch or a commit", cutText(name, 64))
+			return "", "", no("%q is no name of a branch or a commit", loop.CutText(name, 64))
 		}
 	}
 	for _, name := range []string{"refs/heads/" + branch, keptRefs + id} {
@@ -249,7 +250,7 @@ func (e *Engine) retireWorktree(ctx context.Context, id, repo string, how howRun
 	}
 	defer release()
 	done := false
-	if err := e.look(ctx, func(t *team.Team) { done = t.Runs[id] == nil || runIsDone(t.Runs[id]) }); err != nil || !done {
+	if err := e.View(ctx, func(t *team.Team) { done = t.Runs[id] == nil || runIsDone(t.Runs[id]) }); err != nil || !done {
 		return end, err
 	}
 	return e.endWorktree(ctx, id, repo, how)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 const (
@@ -270,7 +272,7 @@ func (w *checkout) beyond(ctx context.Context, commit string, files map[string]f
 		fields, path, _ := strings.Cut(line, "\t")
 		words := strings.Fields(fields)
 		if len(words) != 4 {
-			return nil, nil, fmt.Errorf("git ls-files: a line that is none: %q", cutText(line, 200))
+			return nil, nil, fmt.Errorf("git ls-files: a line that is none: %q", loop.CutText(line, 200))
 		}
 		if words[3] != "0" {
 			return nil, nil, stays("a merge is half done in it: " + path)

@@ -1,4 +1,4 @@
-package engine
+package loop
 
 import (
 	"context"
@@ -6,27 +6,28 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
-// tower is an engine with nothing but a journal and a hub.
-func tower() *Engine { return &Engine{hub: newHub(), opts: Options{Journal: memory.New()}} }
+// tower is a loop with only a journal and a hub.
+func tower() *Loop { return &Loop{hub: newHub(), opts: Options{Journal: memory.New()}} }
 
-func (e *Engine) append(t *testing.T, entity string, n int) {
+func (l *Loop) append(t *testing.T, entity string, n int) {
 	batch := make([]journal.Change, n)
 	for i := range batch {
-		batch[i] = journal.Change{Time: testTime, Machine: "control", Entity: entity, Row: "C2", From: "a", To: "b", Trigger: "c", Actor: journal.Actor{Kind: "human", ID: "x"}}
+		batch[i] = journal.Change{Time: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Machine: "control", Entity: entity, Row: "C2", From: "a", To: "b", Trigger: "c", Actor: journal.Actor{Kind: "human", ID: "x"}}
 	}
-	last, err := e.opts.Journal.Append(context.Background(), batch)
+	last, err := l.opts.Journal.Append(context.Background(), batch)
 	if err != nil {
 		t.Error(err)
 	}
 	for i := range batch {
 		batch[i].Seq = last - uint64(n) + 1 + uint64(i)
 	}
-	e.hub.publish(batch)
+	l.hub.publish(batch)
 }
 
 // No gap and no double, whenever one begins to watch, however one lags, and from wherever

@@ -1,4 +1,4 @@
-package engine
+package loop
 
 import (
 	"context"
@@ -9,21 +9,21 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
-// subscriberLagMax bounds what one slow watcher may keep in memory; then its stream is
-// closed, and it resumes from the journal by the last Seq that it had.
+// subscriberLagMax bounds how many changes one slow watcher may leave in memory. At the limit its
+// stream is closed, and it resumes from the journal after the last Seq that it had.
 const subscriberLagMax = 1024
 
-// ErrLagged ends the stream of a watcher that read too slowly. It may ask again from where it was.
+// ErrLagged ends the stream of a watcher that read too slowly. The watcher may resume where it was.
 var ErrLagged = errors.New("this watcher fell more than 1,024 changes behind; ask again after the last sequence that it has")
 
-// hub tells watchers what was appended. It never waits for one.
+// hub tells watchers what was appended. It never waits for a watcher.
 type hub struct {
 	mu     sync.Mutex
 	subs   map[*subscriber]struct{}
 	closed error // why nothing more comes
 }
 
-// subscriber is one watcher's tray. The hub's lock guards it.
+// subscriber is the buffer of one watcher. The hub's lock guards it.
 type subscriber struct {
 	waiting []journal.Change // not taken yet, in order
 	over    error            // nothing more comes, and why
@@ -32,7 +32,7 @@ type subscriber struct {
 
 func newHub() *hub { return &hub{subs: map[*subscriber]struct{}{}} }
 
-// publish lays a batch on every tray. Nobody may change the batch any more.
+// publish adds a batch to every buffer. The batch must not be changed afterwards.
 func (h *hub) publish(batch []journal.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,7 +53,7 @@ func (h *hub) publish(batch []journal.Change) {
 func (s *subscriber) ring() {
 	select {
 	case s.wake <- struct{}{}:
-	default: // it was rung for already
+	default: // a wake-up is pending
 	}
 }
 
@@ -76,7 +76,7 @@ func (h *hub) unsubscribe(sub *subscriber) {
 	delete(h.subs, sub)
 }
 
-// take empties a tray. What lies on it comes before what it ends with.
+// take empties a buffer. Its changes come before the error that ends it.
 func (h *hub) take(sub *subscriber) ([]journal.Change, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,15 +102,15 @@ func (h *hub) close(why error) {
 	}
 }
 
-// Changes yields what the journal holds after a Seq, then what comes, each change once
-// and in order. Entity empty means all. It ends with ctx, with ErrLagged, or with ErrClosed.
-// What comes live has no Hash yet: the journal has it.
-func (e *Engine) Changes(ctx context.Context, after uint64, entity string) iter.Seq2[journal.Change, error] {
+// Changes yields what the journal holds after a Seq, then what is appended, each change once and in
+// order. An empty entity means all. It ends with ctx, with ErrLagged, or with ErrClosed. A change that
+// comes live has no Hash; the journal has it.
+func (l *Loop) Changes(ctx context.Context, after uint64, entity string) iter.Seq2[journal.Change, error] {
 	return func(yield func(journal.Change, error) bool) {
 		after := after           // the same sequence may be ranged over twice
-		sub := e.hub.subscribe() // before the journal is read, so that nothing falls between
-		defer e.hub.unsubscribe(sub)
-		for ch, err := range e.opts.Journal.Read(ctx, journal.Query{After: after, Entity: entity}) {
+		sub := l.hub.subscribe() // before the journal is read, so that no change is missed in between
+		defer l.hub.unsubscribe(sub)
+		for ch, err := range l.opts.Journal.Read(ctx, journal.Query{After: after, Entity: entity}) {
 			if err != nil {
 				yield(journal.Change{}, err)
 				return
@@ -126,7 +126,7 @@ func (e *Engine) Changes(ctx context.Context, after uint64, entity string) iter.
 				return
 			case <-sub.wake:
 			}
-			batch, over := e.hub.take(sub)
+			batch, over := l.hub.take(sub)
 			for _, ch := range batch {
 				if ch.Seq <= after || (entity != "" && ch.Entity != entity) {
 					continue

@@ -1,10 +1,10 @@
-package engine
+package loop
 
 import "time"
 
-// clock gives times that never go back, though the machine's may: it is set by hand, by
-// NTP, by a virtual machine that is resumed. While the wall clock is behind what was
-// said already, time goes on from there by the monotonic one, so that timers still run.
+// clock gives times that never go back, although the system clock may: a person, NTP or a resumed
+// virtual machine can set it. While the system clock is behind the last time that was given out, time
+// goes on from there by the monotonic clock, so that timers still run.
 type clock struct {
 	last time.Time // as given out
 	mono time.Time // when that was

@@ -1,4 +1,4 @@
-package engine
+package loop
 
 import (
 	"context"
@@ -14,18 +14,18 @@ func TestLookIsOverWhenItReturns(t *testing.T) {
 	for name, taken := range map[string]bool{"before the loop took it": false, "while the loop is at it": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := &Engine{table: make(chan request, 1), quit: make(chan struct{})}
+				l := &Loop{queue: make(chan Request, 1), quit: make(chan struct{})}
 				ctx, giveUp := context.WithCancel(t.Context())
 				release, over, returned := make(chan struct{}), false, make(chan error, 1)
 				go func() {
-					returned <- e.look(ctx, func(*team.Team) {
+					returned <- l.View(ctx, func(*team.Team) {
 						<-release
 						over = true
 					})
 				}()
-				req := <-e.table
+				req := <-l.queue
 				if taken {
-					go req.look(nil)
+					go req.Look(nil)
 				}
 				synctest.Wait()
 				giveUp()
@@ -42,7 +42,7 @@ func TestLookIsOverWhenItReturns(t *testing.T) {
 					t.Fatalf("look says %v, and was carried out: %v", err, over)
 				}
 				if !taken {
-					req.look(nil)
+					req.Look(nil)
 				}
 				if over != taken {
 					t.Fatal("it was carried out after look had returned")

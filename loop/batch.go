@@ -1,0 +1,241 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// draft is what a batch has led to, not yet in the journal.
+type draft struct {
+	changes []team.Change
+	records []journal.Change
+	ends    []int // after so many records an event is complete
+	room    int   // records that are expected; watchers keep them, so every batch has its own
+}
+
+// Step decides a batch, appends it, and only then answers, notifies and acts. Recovery calls it
+// before Run; afterwards only Run does.
+func (l *Loop) Step(ctx context.Context, batch []Request) error {
+	made := draft{changes: l.changes[:0], room: len(batch)}
+	touched := newTouched()
+	answers := l.decideAll(batch, &made, touched)
+	head := l.head
+	err := l.commit(ctx, &made)
+	l.answer(batch, answers, head, err)
+	if err != nil {
+		return err
+	}
+	for _, req := range batch {
+		if req.After != nil {
+			req.After()
+		}
+	}
+	l.announce(&made, touched)
+	clear(made.changes)
+	if l.changes = made.changes; cap(l.changes) > changesKept {
+		l.changes = nil
+	}
+	return nil
+}
+
+func (l *Loop) decideAll(batch []Request, made *draft, touched *Touched) []Answer {
+	answers := make([]Answer, len(batch))
+	for i, req := range batch {
+		if req.First != nil {
+			if answers[i].Err = req.First(); answers[i].Err != nil {
+				continue
+			}
+		}
+		ends := len(made.ends)
+		for _, ev := range req.events(touched) {
+			from := len(made.changes)
+			if err := l.decide(ev, made); err != nil {
+				answers[i].Err = err
+				if req.Events != nil && IsAnswer(err) {
+					continue
+				}
+				break
+			}
+			answers[i].Seq = uint64(len(made.records)) // becomes a sequence number in answer
+			if req.Found != nil {
+				req.Found(made.changes[from:])
+			}
+			l.follows(made)
+		}
+		if req.Events != nil && len(made.ends) > ends {
+			made.ends = append(made.ends[:ends], len(made.records)) // no crash separates them
+		}
+	}
+	return answers
+}
+
+func (l *Loop) answer(batch []Request, answers []Answer, head uint64, failed error) {
+	for i, req := range batch {
+		if failed != nil {
+			answers[i].Err = failed
+		}
+		answers[i].Seq += head
+		if answers[i].Seq == head {
+			answers[i].Seq = l.head
+		}
+		if req.Look != nil && failed == nil {
+			req.Look(l.team)
+		}
+		if req.answer != nil {
+			req.answer <- answers[i]
+		} else if failed == nil && answers[i].Err != nil {
+			l.log.Error("an event without a waiting caller was refused", "error", answers[i].Err)
+		}
+	}
+}
+
+// events are what the team decides for a request.
+func (req *Request) events(touched *Touched) []team.Event {
+	if req.Agent != "" {
+		touched.Agent(req.Agent)
+	}
+	switch {
+	case req.Event != nil:
+		return []team.Event{*req.Event}
+	case req.Events != nil:
+		return req.Events
+	case req.Derive != nil:
+		return req.Derive()
+	default:
+		return nil
+	}
+}
+
+// decide decides one event and applies the changes. Until the batch is committed only the loop sees
+// them. What the journal would refuse is not applied: its caller gets the error, and no other request
+// is affected.
+func (l *Loop) decide(ev team.Event, made *draft) error {
+	ev.At = l.clock.now()
+	for _, h := range l.hooks {
+		if h.Check == nil {
+			continue
+		}
+		if err := h.Check(ev.What); err != nil {
+			return err
+		}
+	}
+	changes, err := l.team.Decide(ev)
+	if err != nil {
+		return err
+	}
+	if made.records == nil {
+		made.records = make([]journal.Change, 0, max(made.room, len(changes)))
+	}
+	if made.records, err = AppendRecords(made.records, changes); err != nil {
+		return err
+	}
+	for _, ch := range changes {
+		l.team.Apply(ch)
+		if ch.Body.Control == nil || len(l.team.Agents[AgentOf(ch.Entity)].Line) > 0 { // a desired state moves nobody where no request waits
+			l.touched.Note(ch)
+		}
+	}
+	made.changes = append(made.changes, changes...)
+	made.ends = append(made.ends, len(made.records))
+	return nil
+}
+
+// follows decides what follows from the last decision, for the same append: a free slot goes to the
+// first request in its queue, and a step that may begin begins.
+func (l *Loop) follows(made *draft) {
+	if l.holding {
+		return // nothing begins before the recovery has seen everything
+	}
+	for {
+		ev, some := l.team.Next(&l.touched, l.clock.now())
+		if !some {
+			return
+		}
+		if err := l.decide(ev, made); err != nil {
+			l.log.Error("what follows from the state was refused, which is a fault in fairlead", "run", ev.Run, "agent", ev.Agent, "what", fmt.Sprintf("%T", ev.What), "error", err)
+			l.touched = team.Touched{}
+			return
+		}
+	}
+}
+
+// announce notifies watchers, and lets the controllers start actions.
+func (l *Loop) announce(made *draft, touched *Touched) {
+	if len(made.records) > 0 {
+		l.hub.publish(made.records)
+	}
+	for _, ch := range made.changes {
+		if id, isRun := RunOf(ch); isRun {
+			touched.Run(id)
+		}
+		for _, h := range l.hooks {
+			if h.Note != nil && h.Note(ch, touched) {
+				break
+			}
+		}
+	}
+	l.act(touched)
+	if l.unsaved >= SnapshotEvery {
+		l.snapshotBeside()
+	}
+}
+
+func (l *Loop) act(touched *Touched) {
+	for _, h := range l.hooks {
+		if h.Spread != nil {
+			h.Spread(touched)
+		}
+	}
+	for _, h := range l.hooks {
+		if h.Act != nil {
+			h.Act(touched)
+		}
+	}
+}
+
+// letFill yields after a batch that several callers waited for: with their answers they submit their
+// next requests, which then share the next sync. Without it the first of them has a sync alone and the
+// others wait for two. A single caller is not delayed, and letFill never costs more than a small share
+// of the sync that it may save.
+func (l *Loop) letFill(batch []Request) {
+	waited := 0
+	for _, req := range batch {
+		if req.answer != nil && req.Event != nil {
+			waited++
+		}
+	}
+	if waited < 2 {
+		return
+	}
+	began, most := time.Now(), l.took/fillShare
+	for range l.fill.Load() {
+		if len(l.queue) >= waited || time.Since(began) > most {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// RunOf is the run that a change concerns.
+func RunOf(ch team.Change) (id string, is bool) {
+	key, is := strings.CutPrefix(ch.Entity, "run/")
+	id, _, _ = strings.Cut(key, "/")
+	if !is && ch.Body.Session != nil { // of an agent that plays a step
+		id, _, is = team.StepOf(ch.Body.Session.For)
+	}
+	return id, is
+}
+
+// AgentOf is the agent that an entity names.
+func AgentOf(entity string) string {
+	if _, name, ok := strings.Cut(entity, "/"); ok {
+		return name
+	}
+	return entity
+}
