@@ -24,7 +24,7 @@ import (
 	"strings"
 )
 
-//go:embed static/*.html static/*.js static/*.svg static/components static/css static/vendor
+//go:embed static/*.html static/*.js static/*.svg static/*/*.js static/*/*.css static/vendor
 var embedded embed.FS
 
 // Policy is the content security policy of the page and all its assets: its own

@@ -35,8 +35,8 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 		{"GET", "/vendor/preact.mjs", 200},
 		{"GET", "/nowhere", 404},
 		{"GET", "/static/app.js", 404},
-		{"GET", "/css/../ui.go", 404},
-		{"GET", "/lib.d.ts", 404},
+		{"GET", "/shell/../ui.go", 404},
+		{"GET", "/shell/lib.d.ts", 404},
 		{"GET", "/vendor", 404},
 		{"POST", "/", 405},
 	} {
@@ -72,7 +72,7 @@ func TestAssetsAreNamedByTheirContent(t *testing.T) {
 	if w := get(t, "GET", "/app.js", "If-None-Match", `"other"`); w.Code != http.StatusOK {
 		t.Errorf("another tag: %d, want 200", w.Code)
 	}
-	if other := get(t, "GET", "/feed.js").Header().Get("ETag"); other == tag {
+	if other := get(t, "GET", "/shell/feed.js").Header().Get("ETag"); other == tag {
 		t.Error("two files have one ETag")
 	}
 }

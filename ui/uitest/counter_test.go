@@ -90,7 +90,7 @@ func TestAskParsers(t *testing.T) {
 	p.Open(uitest.NewFake("t").Serve(t))
 	for name, script := range map[string]string{
 		"calls": `
-			const { callOf, block } = await import('/askwords.js');
+			const { callOf, block } = await import('/inbox/words.js');
 			for (const [call, chief, rest] of [['', '', ''], [undefined, '', ''], [3, '', ''], ['ls -l', 'ls -l', ''], ['[1]', '[1]', ''], ['null', 'null', ''], ['{"command":"ls"}', 'ls', ''],
 				['{"file_path":"a","content":"b"}', 'a', 'b'], ['{"command":3}', '', '{\n  "command": 3\n}'], ['{}', '', ''], ['{"toString":"x"}', '', '{\n  "toString": "x"\n}']]) {
 				const got = callOf(call);
@@ -100,7 +100,7 @@ func TestAskParsers(t *testing.T) {
 			if (block('x\n'.repeat(1000)).split('\n').length > 202 || block('y'.repeat(1e6)).length > 12100) return 'a long call is not cut';
 			return '';`,
 		"choices": `
-			const { choices, wants, untilWhen, limitedUntil, maySayYes } = await import('/askwords.js');
+			const { choices, wants, untilWhen, limitedUntil, maySayYes } = await import('/inbox/words.js');
 			if (!maySayYes({options: [{id: 'a', kind: 'allow_once'}]}) || maySayYes({options: [{id: 'a', kind: 'allow_once_and_mode'}]}) || maySayYes({})) return 'a plain yes';
 			const q = (kind, ...options) => ({ id: 'q1', kind, agent: 'a', state: 'open', asked_at: '', options });
 			const ids = (x) => choices(x).map(c => c.id + c.allow).join(' ');

@@ -14,7 +14,7 @@ func TestCrewOnAnyDocuments(t *testing.T) {
 	p.Open(uitest.NewFake("t").Serve(t))
 	for name, script := range map[string]string{
 		"faces": `
-			const { colorOf, cutOf, eyesOf, mouthOf, paletteOf, lightness, EYES, MOUTHS, CUTS } = await import('/face.js');
+			const { colorOf, cutOf, eyesOf, mouthOf, paletteOf, lightness, EYES, MOUTHS, CUTS } = await import('/crew/face.js');
 			const alphabet = ['wide', 'Soft', ' ', '-', '__proto__', 'constructor', '<b>', '\u202e', '\x00', 'ü', '#', 'c9b1e8', 'FFF', ';', 'url(x)', 'toString', '\n'];
 			for (let seed = 1; seed <= 1000; seed++) {
 				const rnd = random(seed); const s = make(rnd, alphabet, Math.floor(rnd() * 40));
@@ -33,7 +33,7 @@ func TestCrewOnAnyDocuments(t *testing.T) {
 			const told = [eyesOf('standard'), mouthOf('gentle'), eyesOf('WINKING'), mouthOf('a wry smile'), eyesOf(''), colorOf('#C9B1E8', 'Lyra')].join();
 			return told === 'standard,gentle,wink,smirk,standard,#c9b1e8' ? '' : told;`,
 		"crew": `
-			const crew = await import('/crew.js'); const { evidenceOf, headline, leadWords, nameOf } = await import('/crewwords.js');
+			const crew = await import('/crew/state.js'); const { evidenceOf, headline, leadWords, nameOf } = await import('/crew/words.js');
 			const statuses = ['hatching', 'alive', 'sleeping', 'unknown', 'expired', 'dancing', '', 7, null];
 			const any = [null, undefined, 7, '', 'Lyra', '\u202e', {}, [], '2026-02-16T00:00:00.000Z', true];
 			for (let seed = 1; seed <= 300; seed++) {

@@ -67,7 +67,7 @@ func TestPictureOfFaces(t *testing.T) {
 	p.Open(uitest.NewFake("t").Serve(t))
 	p.Resize(uitest.Size{Width: 1280, Height: 1180})
 	uitest.Eval[bool](p, `(async () => {
-		const { Face } = await import('/components/face.js'); const { EYES, MOUTHS } = await import('/face.js'); const { html, render } = await import('/lib.js');
+		const { Face } = await import('/crew/facedrawing.js'); const { EYES, MOUTHS } = await import('/crew/face.js'); const { html, render } = await import('/shell/lib.js');
 		const colors = ['#c9b1e8', '#3b6ea5', '#f2b705', '#7fb685', '#f2784b', '#1f2440', '#e8c39e', '#d94f70', '#8ad0d0', '#000000', '#ffffff', '#808080'];
 		const all = []; let n = 0;
 		for (let i = 0; i < 98; i++) all.push(html`+"`<div style=${{ width: '84px', height: '84px', margin: '4px' }}><${Face} color=${colors[i % 12]} eyes=${EYES[i % EYES.length]} mouth=${MOUTHS[(i * 3 + Math.floor(i / 15)) % MOUTHS.length]} name=${'n' + i * 7} /></div>`"+`);

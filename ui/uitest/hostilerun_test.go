@@ -85,7 +85,7 @@ func TestRunParsers(t *testing.T) {
 	p.Open(uitest.NewFake("t").Serve(t))
 	for name, script := range map[string]string{
 		"forms": `
-			const { formOf, answerOf, touched } = await import('/form.js');
+			const { formOf, answerOf, touched } = await import('/inbox/form.js');
 			for (const none of ['{', '[]', 'null', '3', '{"type":"array"}', '{"type":"object","properties":{"a":{"type":"object"}}}', '{"properties":{"a":{"enum":[{}]}}}',
 				'{"anyOf":[],"properties":{}}', '{"properties":{"a":true}}', '{"properties":[]}', JSON.stringify({properties: Object.fromEntries([...Array(41).keys()].map(i => ['f' + i, {type: 'string'}]))})])
 				if (formOf(none) !== null) return none + ' became a form';
@@ -99,7 +99,7 @@ func TestRunParsers(t *testing.T) {
 			if (touched(f.fields, {}) || !touched(f.fields, {n: '1'})) return 'touched';
 			return '';`,
 		"drawings": `
-			const { draw, NODE, pathOf, middle } = await import('/graph.js');
+			const { draw, NODE, pathOf, middle } = await import('/runs/graph.js');
 			let seed = 7; const rnd = () => { seed = (seed * 1664525 + 1013904223) >>> 0; return seed / 4294967296; };
 			for (const n of [0, 1, 2, 30, 119, 121, 1500]) for (const down of [true, false]) {
 				const nodes = [...Array(n).keys()].map(i => ({ id: 's' + i, loop: i > 2 && rnd() < 0.05 ? 's' + Math.floor(rnd() * i) : '', needs: i === 0 ? ['nobody'] : [...new Set([...Array(Math.floor(rnd() * 3)).keys()].map(() => 's' + Math.floor(rnd() * i)))] }));
@@ -117,7 +117,7 @@ func TestRunParsers(t *testing.T) {
 			const circle = await draw([...Array(200).keys()].map(i => ({ id: 'c' + i, needs: ['c' + ((i + 1) % 200)], loop: '' })), false);
 			return circle.places.size === 200 ? '' : 'a circle is not drawn';`,
 		"spans": `
-			const { addTrail, spans, movesOf, forgetTrail } = await import('/trail.js');
+			const { addTrail, spans, movesOf, forgetTrail } = await import('/runs/trail.js');
 			for (const odd of [{entity: 'run/r'}, {entity: 'run'}, {entity: 'run/r/s', data: {run: {}}}, {entity: 'run/r', data: {run: {reset: {moves: 3}}}}, {entity: 'run/r/s', data: null}])
 				if (movesOf(odd).length) return 'something was read in ' + JSON.stringify(odd);
 			let seq = 1; const at = (s) => new Date(1e12 + s * 1000).toISOString();

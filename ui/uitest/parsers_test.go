@@ -20,7 +20,7 @@ func TestParsersOnAnyBytes(t *testing.T) {
 	p.Open(uitest.NewFake("t").Serve(t))
 	for name, script := range map[string]string{
 		"terminal": `
-			const { Terminal, LINE_CHARS_MAX } = await import('/ansi.js');
+			const { Terminal, LINE_CHARS_MAX } = await import('/agents/ansi.js');
 			const alphabet = ['a', 'ü', '☂', '\n', '\r', '\b', '\x1b', '[', ']', '31', 'm', ';', '\x07', '\\', 'P', '\x9b', '\x90', '\x9c', '\u202e', '\x00', '\t', '(', 'B', '<b>'];
 			const read = (parts) => { const t = new Terminal(); const lines = parts.flatMap(x => t.write(x)); return JSON.stringify([lines, t.line]); };
 			for (let seed = 1; seed <= 1000; seed++) {
@@ -33,7 +33,7 @@ func TestParsersOnAnyBytes(t *testing.T) {
 			if (long.line.text.length > LINE_CHARS_MAX || long.line.more + long.line.text.length !== 1e7) return 'a long line is not counted right: ' + long.line.text.length + ' + ' + long.line.more;
 			return '';`,
 		"events": `
-			const { Parser } = await import('/sse.js');
+			const { Parser } = await import('/shell/sse.js');
 			const alphabet = ['data: ', 'data:', 'id: 7', 'event: change', ': ping', '\n', '\n\n', '\r\n', '{"a":1}', ':', 'x', ' '];
 			const read = (parts) => { const p = new Parser(); return JSON.stringify(parts.flatMap(x => p.write(x))); };
 			for (let seed = 1; seed <= 1000; seed++) {
@@ -44,7 +44,7 @@ func TestParsersOnAnyBytes(t *testing.T) {
 			if (ok !== '[{"event":"change","id":"3","data":"{\\"a\\":\\n1}"},{"event":"message","id":"3","data":"y"}]') return 'read wrong: ' + ok;
 			try { const p = new Parser(); for (;;) p.write('x'.repeat(1 << 20)); } catch (e) { return e.message.includes('longer') ? '' : String(e); }`,
 		"talk": `
-			const { blocksOf, piecesOf, turnLine, initials } = await import('/talkwords.js');
+			const { blocksOf, piecesOf, turnLine, initials } = await import('/channels/words.js');
 			const kinds = ['human', 'turn', 'aside', 'late', 'moved', 'moved', 'moved', 'notice', 'warning', 'strange'];
 			const rows = ['T1', 'T2', 'T4', 'T5', 'T7', 'T9', 'T10', 'T11', 'T12', 'T15', 'T17', 'T22', 'T23', 'N3', ''];
 			const states = ['OFFLINE', 'IDLE', 'QUEUED', 'ACTIVE', 'WAITING', ''];
@@ -70,7 +70,7 @@ func TestParsersOnAnyBytes(t *testing.T) {
 			const told = JSON.stringify(line);
 			return told === '{"turn":"turns 3–4","chain":["coder","reviewer","tester"],"notes":["coder out of time","reviewer passed"]}' ? '' : told;`,
 		"text": `
-			const { plain, reveal } = await import('/text.js');
+			const { plain, reveal } = await import('/shell/text.js');
 			for (let code = 0; code < 0x11000; code++) {
 				if (code >= 0xd800 && code <= 0xdfff) continue;
 				const shown = reveal(String.fromCodePoint(code));

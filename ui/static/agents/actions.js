@@ -1,0 +1,76 @@
+// What the user asks for. Nothing is shown as done before the journal says so:
+// until then it is pending, and a refusal is shown in its own words.
+
+import * as api from '../shell/api.js';
+import { markStale } from '../shell/feed.js';
+import { cell, head, holdPending, live, setTeam } from './state.js';
+import { plain } from '../shell/text.js';
+import { notes, spoken } from '../shell/router.js';
+
+/** @typedef {import('../shell/api.js').Verb} Verb */
+
+/** @type {Record<Verb, string>} */
+export const LABELS = { start: 'Start Agent', stop: 'Stop Agent', once: 'Run Single Session', cleanup: 'Run Cleanup Session' };
+
+/** The note that goes with an order, as the seed's own example has it. @type {Record<Verb, string>} */
+const NOTES = { start: 'Started via Mission Control', stop: 'Stopped via Mission Control', once: 'Single session via Mission Control', cleanup: 'Cleanup session via Mission Control' };
+
+/** Notes on screen at a time; the oldest gives way. */
+const NOTES_MAX = 4;
+let noteID = 0;
+
+/** @param {string} words */
+const sentence = (words) => (/[.!?]$/.test(words) ? words : words + '.');
+
+/** Says what came of an order that was not done. @param {string} what @param {unknown} err */
+export function tell(what, err) {
+  const refusal = err instanceof api.Refusal;
+  const body = refusal ? err.body : {};
+  const text = plain(body.reason || (err instanceof Error ? err.message : err));
+  const takes = Array.isArray(body.takes) && body.takes.length ? `What it takes now: ${body.takes.map((t) => plain(t, 60)).join(', ')}.` : '';
+  const row = body.row ? ` (${plain(body.row, 20)})` : '';
+  const note = {
+    id: ++noteID,
+    kind: /** @type {'refusal' | 'failure'} */ (refusal ? 'refusal' : 'failure'),
+    title: refusal ? `Refused: ${what}${row}` : `Failed: ${what}`,
+    text,
+    more: [refusal && body.reason && err instanceof Error && err.message !== body.reason ? sentence(plain(err.message)) : '', takes].filter(Boolean).join(' '),
+  };
+  notes.value = [...notes.value, note].slice(-NOTES_MAX);
+}
+
+/** @param {number} id */
+export const dismiss = (id) => { notes.value = notes.value.filter((n) => n.id !== id); };
+
+/** @param {string} name @param {Verb} verb @param {string} [note] */
+export async function command(name, verb, note = NOTES[verb]) {
+  const c = cell(name);
+  if (!c || c.pending.peek() || !live.peek()) return;
+  c.pending.value = { verb, seq: null };
+  try {
+    const { seq } = await api.command(name, verb, note);
+    if (c.asOf >= seq) c.pending.value = null; // a snapshot was faster than the answer
+    else c.pending.value = { verb, seq };
+    if (head.peek() >= seq) markStale([name]);
+    spoken.value = `${LABELS[verb]}: ${plain(name, 80)}`;
+  } catch (err) {
+    c.pending.value = null;
+    tell(`${LABELS[verb]}, ${plain(name, 80)}`, err);
+  }
+}
+
+/** @param {boolean} on @param {string} note */
+export async function hold(on, note) {
+  if (holdPending.peek() || !live.peek()) return;
+  holdPending.value = true;
+  try {
+    await api.hold(on, note);
+    const snapshot = await api.team();
+    setTeam(snapshot);
+    markStale((snapshot.agents ?? []).map((a) => a.name));
+  } catch (err) {
+    tell(on ? 'hold the team' : 'release the team', err);
+  } finally {
+    holdPending.value = false;
+  }
+}

@@ -1,0 +1,116 @@
+// What the driver understood of the output: the same session, as facts, live.
+
+import { Terminal } from './ansi.js';
+import * as api from '../shell/api.js';
+import { moment, tokens } from '../shell/format.js';
+import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
+import { Output } from './output.js';
+import { plain } from '../shell/text.js';
+import { End, Jump, useFollow } from '../shell/follow.js';
+
+/** @typedef {import('../shell/api.js').Fact} Fact */
+
+/** Between two readings while the agent speaks; the server listens a while itself. */
+const AGAIN_MS = 300;
+/** Longest fact shown, in characters. */
+const FACT_CHARS_MAX = 4000;
+
+/** @type {Record<string, string>} */
+const WORDS = { said: 'said', thought: 'thought', tool_called: 'tool', permission_asked: 'asked', permission_answered: 'answered', permission_withdrawn: 'withdrawn', conversation_named: 'conversation', rate_limited: 'limited', usage_reported: 'usage', stopped: 'stopped', faulted: 'fault' };
+
+/** @param {any} usage */
+function usageWords(usage) {
+  if (!usage || typeof usage !== 'object') return '';
+  const words = [];
+  if (usage.input_tokens) words.push(`${tokens(Number(usage.input_tokens))} tokens in`);
+  if (usage.output_tokens) words.push(`${tokens(Number(usage.output_tokens))} out`);
+  if (usage.cost_usd) words.push(`$${Number(usage.cost_usd).toFixed(3)}`);
+  return words.join(', ');
+}
+
+/** What a program says of the conversation. @param {any} c */
+function conversationWords(c) {
+  if (!c || typeof c !== 'object') return '';
+  return [c.id, c.program, c.model && `model ${c.model}`, c.mode && `mode ${c.mode}`, c.resumed && 'gone on with', c.enforced].filter(Boolean).map((w) => plain(w, 200)).join(', ');
+}
+
+/** @param {{ok: boolean, reason?: string, detail?: string}} stop */
+function stopWords(stop) {
+  return [stop.ok ? 'done' : 'not done', plain(stop.reason ?? '', 120), plain(stop.detail ?? '', 400)].filter(Boolean).join(', ');
+}
+
+/** Words that came in parts, in one piece. @param {Fact[]} facts @returns {Fact[]} */
+function join(facts) {
+  /** @type {Fact[]} */
+  const whole = [];
+  for (const f of facts) {
+    const last = whole[whole.length - 1];
+    if (last?.part && last.kind === f.kind) whole[whole.length - 1] = { ...f, offset: last.offset, text: (last.text ?? '') + (f.text ?? '') };
+    else whole.push(f);
+  }
+  return whole;
+}
+
+/** A text of many lines, read as a terminal's: breaks and tabs stay, nothing else that acts. @param {string} text */
+function prose(text) {
+  const terminal = new Terminal();
+  const lines = terminal.write(text.slice(0, FACT_CHARS_MAX));
+  return [...lines, terminal.line].map((l) => l.text).join('\n').trimEnd() + (text.length > FACT_CHARS_MAX ? '\u2026' : '');
+}
+
+/** @param {{fact: Fact}} props */
+function Row({ fact: f }) {
+  // What is said on behalf of a tool is that tool's output.
+  const kind = f.kind === 'said' && f.tool ? 'result' : WORDS[f.kind] ?? 'other';
+  return html`<li class="fact fact-${kind}"><span class="fact-kind">${kind === 'other' ? plain(f.kind, 30) : kind === 'result' ? '' : kind}</span>
+    <span class="fact-text">${f.tool && kind !== 'result' ? html`<code class="fact-tool">${plain(f.tool, 80)}</code> ` : ''}${f.stop ? stopWords(f.stop) : prose(f.text ?? '')}${usageWords(f.usage)}${conversationWords(f.conversation)}${f.until ? ` until ${moment(Date.parse(f.until), Date.now())}` : ''}</span></li>`;
+}
+
+/** @param {{session: string, onFollow: (following: boolean, jumped: boolean) => void}} props */
+export function Facts({ session, onFollow }) {
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const facts = useSignal(/** @type {Fact[] | null} */ (null));
+  const wrong = useSignal('');
+  const end = useSignal(/** @type {{outcome: string, why: string} | null} */ (null));
+  const follow = useFollow(box, onFollow);
+
+  useEffect(() => {
+    const stop = new AbortController();
+    let reading = false, again = false;
+    const read = async () => {
+      if (reading) { again = true; return; }
+      reading = true;
+      again = false;
+      try {
+        const whole = join((await api.facts(session, stop.signal)).facts ?? []);
+        follow.drawn(0);
+        const added = whole.length - (facts.peek()?.length ?? 0);
+        facts.value = whole;
+        wrong.value = '';
+        if (!follow.following.peek()) follow.drawn(Math.max(0, added));
+      } catch (err) {
+        if (!stop.signal.aborted) wrong.value = err instanceof Error ? err.message : String(err);
+      }
+      reading = false;
+      if (again && !stop.signal.aborted) setTimeout(read, AGAIN_MS);
+    };
+    // The output itself is the bell: facts are read again when there is more of it.
+    const bell = new Output(session, () => {
+      if (bell.over) end.value = { outcome: bell.outcome, why: bell.why };
+      void read();
+    });
+    void read();
+    return () => { bell.close(); stop.abort(); };
+  }, [session]);
+  useLayoutEffect(() => { follow.drawn(0); }, [facts.value, end.value]);
+
+  if (wrong.value && !facts.value) return html`<div class="quiet-note"><p>${plain(wrong.value)}</p></div>`;
+  if (!facts.value) return html`<div class="quiet-note"><p>Reading\u2026</p></div>`;
+  return html`<div class="tape-frame">
+    <div class="facts tape" ref=${box} onScroll=${follow.onScroll} tabIndex=${0} role="region" aria-label="What session ${plain(session, 60)} did">
+      ${facts.value.length === 0 && html`<p class="tape-note">The driver has understood nothing of this output yet; see it as it was said.</p>`}
+      <ol>${facts.value.map((f) => html`<${Row} key=${`${f.offset} ${f.kind} ${f.tool ?? ''}`} fact=${f} />`)}</ol>
+      ${end.value && html`<${End} ...${end.value} />`}
+    </div><${Jump} follow=${follow} />
+  </div>`;
+}

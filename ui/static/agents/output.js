@@ -1,0 +1,107 @@
+// One session's output, kept up with.
+//
+// It starts near the end, follows, and takes the stream up again by its offset
+// when the line breaks. What it keeps is limited; what was left out is counted,
+// so that the page can say so.
+
+import * as api from '../shell/api.js';
+import { Terminal } from './ansi.js';
+import { StreamRefused, readStream } from '../shell/sse.js';
+
+/** @typedef {import('./ansi.js').Line & {key: number}} Line */
+
+/** The first look goes this far back. */
+export const TAIL_BYTES = 128 * 1024;
+/** "Earlier output" goes this much further back each time. */
+const EARLIER_BYTES = 512 * 1024;
+/** Lines kept; more make the page slow and nobody reads them here. */
+export const LINES_MAX = 5000;
+const RETRY_MS = 1500;
+
+export class Output {
+  terminal = new Terminal();
+  /** @type {Line[]} */ lines = [];
+  dropped = 0;      // lines that were let go at the top
+  key = 0;          // of the next line
+  start = -1;       // offset of the first byte we have
+  end = 0;          // offset after the last byte we have
+  over = false;
+  outcome = '';
+  why = '';
+  missing = false;  // the server has no output for it
+  version = 0;      // counts up when the lines start anew
+  line = new AbortController();
+
+  /** @param {string} session @param {() => void} changed called after anything changed, often */
+  constructor(session, changed) {
+    this.session = session;
+    this.changed = changed;
+    void this.#follow({ tail: TAIL_BYTES });
+  }
+
+  #reset() {
+    this.terminal = new Terminal();
+    this.lines = [];
+    this.dropped = 0;
+    this.key = 0;
+    this.start = -1;
+    this.end = 0;
+    this.over = false;
+    this.version++;
+  }
+
+  /** The unfinished line, as it stands. */
+  get partial() { return this.terminal.line; }
+
+  close() { this.line.abort(); }
+
+  /** Goes further back. */
+  earlier() {
+    if (this.start <= 0) return;
+    const from = Math.max(0, this.start - EARLIER_BYTES);
+    this.line.abort();
+    this.line = new AbortController();
+    this.#reset();
+    void this.#follow({ from });
+  }
+
+  /** @param {{from: number} | {tail: number}} where */
+  async #follow(where) {
+    const { signal } = this.line;
+    while (!signal.aborted && !this.over) {
+      try {
+        await readStream(api.outputURL(this.session, where), { signal, onMessage: (m) => this.#take(m) });
+      } catch (err) {
+        if (signal.aborted) return;
+        if (err instanceof StreamRefused && err.status === 404) {
+          this.missing = true;
+          this.changed();
+          return;
+        }
+      }
+      if (this.start >= 0) where = { from: this.end };
+      await new Promise((go) => { setTimeout(go, RETRY_MS); });
+    }
+  }
+
+  /** @param {import('../shell/sse.js').Message} message */
+  #take(message) {
+    const data = JSON.parse(message.data);
+    if (message.event === 'end') {
+      this.over = true;
+      this.outcome = String(data.outcome ?? '');
+      this.why = String(data.why ?? '');
+    } else if (message.event === 'output') {
+      if (data.end <= this.end && this.start >= 0) return; // told twice
+      if (this.start < 0) this.start = data.offset;
+      this.end = data.end;
+      for (const line of this.terminal.write(data.text)) this.lines.push({ ...line, key: this.key++ });
+      if (this.lines.length > LINES_MAX) {
+        const extra = this.lines.length - LINES_MAX;
+        this.lines.splice(0, extra);
+        this.dropped += extra;
+      }
+    }
+    this.changed();
+  }
+}

@@ -1,0 +1,71 @@
+// From an agent's facts to the words and colours it is shown with. Pure.
+
+import { shortClock } from '../shell/format.js';
+
+/** @typedef {import('../shell/api.js').Agent} Agent */
+
+/** The seed's table: the badge comes from current_state alone. @param {Agent} a */
+export const running = (a) => a.current_state === 'continuous' || a.current_state === 'run_once' || a.current_state === 'run_cleanup';
+
+/** @type {Record<string, string>} */
+export const STATE_WORDS = { continuous: 'keep running', run_once: 'run once', run_cleanup: 'cleanup session', pause: 'stop' };
+
+/** @type {Record<string, string>} */
+const DOING = { continuous: 'Runs session after session', run_once: 'Runs a single session', run_cleanup: 'Runs a cleanup session' };
+
+/**
+ * Where what is wanted and what is differ, one phrase; else an empty one.
+ * @param {Agent} a @param {boolean} hold @param {number} nowMs @returns {string}
+ */
+export function intent(a, hold, nowMs) {
+  const want = a.desired_state;
+  if (!(want in STATE_WORDS)) return `desired state is not known: ${want}`;
+  const retry = a.retry_at ? Date.parse(a.retry_at) - nowMs : NaN;
+  if (a.session?.ending) return `ending this session: ${a.session.ending}`;
+  if (a.limited_until && Date.parse(a.limited_until) > nowMs) return `rate limited until ${shortClock(Date.parse(a.limited_until))}`;
+  if (running(a)) {
+    if (Number.isFinite(retry)) return retry > 0 ? `tries again in ${Math.ceil(retry / 1000)} s` : 'tries again now';
+    if (hold && a.desired_state !== 'pause') return 'held after this session';
+    if (want === a.current_state) return '';
+    if (want === 'pause') return 'stopping after this session';
+    return `then: ${STATE_WORDS[want]}`;
+  }
+  if (want === 'pause') return '';
+  if (hold) return `held; ${want === 'continuous' ? 'starts' : STATE_WORDS[want]} on release`;
+  if (Number.isFinite(retry)) return retry > 0 ? `tries again in ${Math.ceil(retry / 1000)} s` : 'tries again now';
+  if (a.waiting_behind) return `waiting behind ${a.waiting_behind}`;
+  return want === 'continuous' ? 'starting' : `starting: ${STATE_WORDS[want]}`;
+}
+
+/** What it does now, as one sentence. @param {Agent} a */
+export function doing(a) {
+  if (running(a)) return a.session || a.loop === 'foreign' ? DOING[a.current_state] : DOING[a.current_state] + '; no session right now';
+  if (!a.session) return 'At rest';
+  return a.session.kind === 'turn' ? 'At rest; takes part in a channel' : 'At rest; a session is still open';
+}
+
+/**
+ * Why a person should look at this agent; empty where nobody need.
+ * @param {Agent} a @returns {string[]}
+ */
+export function concerns(a) {
+  const list = [];
+  if (a.doubt) list.push(a.doubt);
+  if (a.failures) list.push(a.failures === 1 ? 'the last session failed' : `${a.failures} sessions failed in a row`);
+  if (a.waiting_behind && a.desired_state !== 'pause') list.push(`waiting behind ${a.waiting_behind}`);
+  if (running(a) !== (a.badge === 'RUNNING')) list.push(`the badge says ${a.badge}, current_state says ${a.current_state}`);
+  return list;
+}
+
+/** How a session ended, and how that looks. @type {Record<string, {label: string, look: string, mark: string}>} */
+const OUTCOMES = {
+  '': { label: 'running', look: 'live', mark: '\u25b6' },
+  ok: { label: 'ok', look: 'ok', mark: '\u2713' },
+  failed: { label: 'failed', look: 'failed', mark: '\u2715' },
+  lost: { label: 'lost', look: 'lost', mark: '?' },
+  interrupted: { label: 'interrupted', look: 'cut', mark: '\u2013' },
+  withdrawn: { label: 'withdrawn', look: 'cut', mark: '\u2013' },
+};
+
+/** @param {string | undefined} outcome */
+export const outcomeOf = (outcome) => OUTCOMES[outcome ?? ''] ?? { label: outcome ?? '', look: 'ok', mark: '\u00b7' };

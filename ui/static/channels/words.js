@@ -1,0 +1,218 @@
+// From what a channel holds to words: who has the turn, how a message stands, and a
+// conversation folded into blocks. Pure.
+
+import { plural } from '../shell/format.js';
+import { plain, reveal } from '../shell/text.js';
+
+/** @typedef {import('../shell/api.js').Channel} Channel */
+/** @typedef {import('../shell/api.js').Entry} Entry */
+/** @typedef {import('../shell/api.js').Member} Member */
+
+/** Who says something again within so long, says it in the same breath. */
+const BREATH_MS = 5 * 60_000;
+/** Names that are told one by one in a line about turns. */
+const NAMES_MAX = 6;
+
+/** @type {Record<string, string>} */
+const PARKED = {
+  quiet: 'At rest until somebody says something', passed: 'Everybody passed', rounds: 'The agents have had their rounds; it waits for a person',
+  nobody: 'No agent is in the circle', held: 'The team is held', limited: 'Whoever has something to answer is at a limit',
+};
+
+/** Why nobody has the turn. @param {Channel} c */
+export function parkedWords(c) {
+  if (c.parked === 'rounds' && c.rounds_max > 0) return `The agents have had their ${plural(c.rounds_max, 'round')}; it waits for a person`;
+  return PARKED[c.parked] ?? (plain(c.why || c.parked, 200) || 'Nobody has the turn');
+}
+
+/** @type {Record<string, string>} */
+const PARKED_SHORT = { quiet: 'at rest', passed: 'everybody passed', rounds: 'waits for a person', nobody: 'nobody in the circle', held: 'the team is held', limited: 'at a limit' };
+
+/** The same where there is little room. @param {Channel} c */
+export const parkedShort = (c) => PARKED_SHORT[c.parked] ?? parkedWords(c);
+
+/** How a channel stands, in a word and a look. @param {Channel} c @returns {{look: string, mark: string, label: string}} */
+export function channelLook(c) {
+  if (c.holder && c.state === 'WAITING') return { look: 'wait', mark: '\u2016', label: 'waiting' };
+  if (c.holder) return { look: 'live', mark: '\u25b6\ufe0e', label: 'active' };
+  if (c.parked === 'rounds' || c.parked === 'limited' || c.parked === 'nobody') return { look: 'wait', mark: '!', label: 'parked' };
+  return { look: 'rest', mark: '\u2013', label: 'parked' };
+}
+
+/** @type {Record<string, {name: string, about: string}>} */
+export const MODES = {
+  inject: { name: 'Inject', about: 'Handed to whoever has the turn, at once.' },
+  queue: { name: 'Queue', about: 'Waits for the end of the turn; the next agent gets it.' },
+  interrupt: { name: 'Interrupt', about: 'Stops the turn until you have an answer; then it goes on.' },
+  parallel: { name: 'Parallel', about: 'To everybody at once; their answers need no turn.' },
+};
+
+/** How a person's message stands. @type {Record<string, {mark: string, words: string}>} */
+export const STATES = {
+  queued: { mark: '\u25cb', words: 'queued' },
+  delivered: { mark: '\u25d0', words: 'delivered' },
+  answered: { mark: '\u2713', words: 'answered' },
+  lapsed: { mark: '\u2715', words: 'lapsed: nobody answered in time' },
+};
+
+/** The circle in order: who has the turn, who is next, and then who is not in the queue. @param {Channel} c */
+export function circleOf(c) {
+  const members = c.agents ?? [];
+  const byName = new Map(members.map((m) => [m.name, m]));
+  const holder = c.holder ? byName.get(c.holder) : undefined;
+  const queue = (c.queue ?? []).map((n) => byName.get(n)).filter((m) => m !== undefined && m !== holder);
+  const inIt = new Set([holder, ...queue]);
+  return { holder, queue: /** @type {Member[]} */ (queue), others: members.filter((m) => !inIt.has(m)) };
+}
+
+/** What a member that has no turn and no place is at. @param {Member} m */
+export function memberWords(m) {
+  const words = [];
+  if (m.disabled) words.push('disabled');
+  else if (m.crashed && !m.connected) words.push('crashed');
+  else if (!m.connected) words.push('not connected');
+  else if (m.state === 'IDLE') words.push(m.crashed ? 'idle since it crashed' : 'idle');
+  if (m.owed) words.push('queued when it connects');
+  if (m.limit) words.push(`at its limit: ${plain(m.limit, 80)}`);
+  return words.join(', ');
+}
+
+/** A name in two or three signs: its letters, or a letter and its number. @param {string} name */
+export function initials(name) {
+  const parts = name.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+  const head = parts[0] ?? '?', tail = parts[parts.length - 1] ?? '?';
+  const number = parts.length > 1 ? tail.match(/^0*(\d{1,2})$/)?.[1] : undefined;
+  if (number) return ([...head][0] + number).toUpperCase();
+  return (parts.length > 1 ? [...head][0] + [...tail][0] : [...head].slice(0, 2).join('')).toUpperCase();
+}
+
+// --- a message as pieces ----------------------------------------------------------------
+
+/** @typedef {{code: boolean, text: string}} Piece */
+
+/** Text of several lines made safe to look at, its lines and tabs kept. @param {string} text */
+export const revealLines = (text) => text.replace(/\r\n/g, '\n').split(/([\n\t])/).map((part) => (part === '\n' || part === '\t' ? part : reveal(part))).join('');
+
+/**
+ * A message as text and code, told apart by their fences. Whatever it says stays text.
+ * @param {string} text @returns {Piece[]}
+ */
+export function piecesOf(text) {
+  /** @type {Piece[]} */
+  const pieces = [];
+  /** @type {string[]} */
+  let lines = [];
+  let code = false;
+  const close = () => {
+    const all = lines.join('\n').replace(/^\n+|\n+$/g, '');
+    if (all) pieces.push({ code, text: revealLines(all) });
+    lines = [];
+  };
+  for (const line of text.split('\n')) {
+    if (/^\s{0,3}```/.test(line)) { close(); code = !code; } else lines.push(line);
+  }
+  close();
+  return pieces;
+}
+
+// --- a conversation as blocks -------------------------------------------------------------
+
+/**
+ * @typedef {{type: 'day', key: string, at: string}
+ *   | {type: 'words', key: string, kind: string, by: string, turn: number, re: number, at: string, list: Entry[]}
+ *   | {type: 'turns', key: string, list: Entry[]}
+ *   | {type: 'notice', key: string, entry: Entry}} Block
+ */
+
+const SPOKEN = new Set(['human', 'turn', 'aside', 'late']);
+
+/** @param {Extract<Block, {type: 'words'}>} w @param {Entry} e */
+const sameBreath = (w, e) => w.kind === e.kind && w.by === (e.by ?? '') && w.turn === (e.turn ?? 0) && w.re === (e.re ?? 0)
+  && Date.parse(e.at) - Date.parse(w.list[w.list.length - 1].at) < BREATH_MS;
+
+/**
+ * Words of one speaker in one turn stand together; what moved between two of them is one
+ * quiet line, behind what was announced meanwhile.
+ * @param {Entry[]} list @returns {Block[]}
+ */
+export function blocksOf(list) {
+  /** @type {Block[]} */
+  const blocks = [];
+  /** @type {Entry[]} */
+  let moves = [];
+  let day = '';
+  const fold = () => {
+    if (moves.length > 0 && turnLine(moves)) blocks.push({ type: 'turns', key: `t${moves[0].seq}/${moves[0].agent ?? ''}`, list: moves });
+    moves = [];
+  };
+  for (const e of list) {
+    if (e.kind === 'moved') { moves.push(e); continue; }
+    const on = new Date(e.at).toDateString();
+    if (on !== day && Number.isFinite(Date.parse(e.at))) {
+      fold();
+      if (day || new Date().toDateString() !== on) blocks.push({ type: 'day', key: `d${e.seq}`, at: e.at });
+      day = on;
+    }
+    if (!SPOKEN.has(e.kind)) {
+      blocks.push({ type: 'notice', key: `n${e.seq}/${e.kind}`, entry: e });
+      continue;
+    }
+    fold();
+    const last = blocks[blocks.length - 1];
+    if (last?.type === 'words' && sameBreath(last, e)) last.list.push(e);
+    else blocks.push({ type: 'words', key: `w${e.seq}/${e.n ?? 0}`, kind: e.kind, by: e.by ?? '', turn: e.turn ?? 0, re: e.re ?? 0, at: e.at, list: [e] });
+  }
+  fold();
+  return blocks;
+}
+
+const HOLDS = new Set(['ACTIVE', 'WAITING']);
+
+/** How a turn ended, where not by being done. @type {Record<string, string>} */
+const ENDS = { T9: 'out of time', T11: 'gone', T13: 'waited too long', T14: 'gone', T15: 'wait ended by hand', T16: 'removed', T20: 'disabled', T22: 'passed', T23: 'skipped' };
+/** Ends that a person asked for. */
+const BY_HAND = new Set(['T16', 'T20', 'T23']);
+/** @type {Record<string, string>} */
+const PAUSES = { T10: 'waits', T12: 'goes on', T15: 'sent on', T17: 'stopped to hear a person' };
+/** @type {Record<string, string>} */
+const COMES = { T1: 'connected', T2: 'joined', T5: 'left', T3: 'went offline', T6: 'went offline', T18: 'is back', T20: 'disabled', T21: 'enabled' };
+
+/** @param {string[]} list */
+const naming = (list) => {
+  const names = [...new Set(list)];
+  const shown = names.slice(0, NAMES_MAX).map((n) => plain(n, 60));
+  return names.length > NAMES_MAX ? `${shown.join(', ')} and ${names.length - NAMES_MAX} more` : shown.join(', ').replace(/, ([^,]*)$/, ' and $1');
+};
+
+/**
+ * Several transitions as one line: who handed the turn to whom, and what else there was.
+ * @param {Entry[]} list @returns {{turn: string, chain: string[], notes: string[]} | null} null where it tells nothing
+ */
+export function turnLine(list) {
+  /** @type {string[]} */ const chain = [];
+  /** @type {string[]} */ const notes = [];
+  /** @type {Record<string, string[]>} */ const comes = {};
+  /** @type {number[]} */ const turns = [];
+  let ended = '';
+  for (const e of list) {
+    const row = e.row ?? '', who = e.agent ?? '', from = e.from ?? '', to = e.to ?? '';
+    if (HOLDS.has(from) && !HOLDS.has(to)) {
+      ended = who;
+      if (chain.length === 0) chain.push(who);
+      if (ENDS[row]) notes.push(`${plain(who, 60)} ${ENDS[row]}${BY_HAND.has(row) && e.by ? ` by ${plain(e.by, 60)}` : ''}`);
+    } else if (from === 'QUEUED' && to === 'ACTIVE') {
+      if (chain.length > 0 && ended !== chain[chain.length - 1]) chain.length = 0;
+      chain.push(who);
+      if (e.turn) turns.push(e.turn);
+      ended = '';
+    } else if (row === 'T17' && to === 'ACTIVE') notes.push(`${plain(who, 60)} answers first`);
+    else if (PAUSES[row] && HOLDS.has(from)) notes.push(`${plain(who, 60)} ${PAUSES[row]}${row === 'T10' && e.text ? `: ${plain(e.text, 160)}` : ''}`);
+    else if (COMES[row] && from !== to) (comes[COMES[row]] ??= []).push(who);
+  }
+  for (const [words, who] of Object.entries(comes)) notes.push(`${naming(who)} ${words}`);
+  if (chain.length === 1 && ended === chain[0] && notes.length === 0) notes.push(`${plain(chain[0], 60)} is done`);
+  const shown = chain.length === 1 && ended === chain[0] ? [] : chain;
+  if (shown.length === 0 && notes.length === 0) return null;
+  const turn = turns.length === 0 ? '' : turns.length === 1 ? `turn ${turns[0]}` : `turns ${turns[0]}\u2013${turns[turns.length - 1]}`;
+  return { turn, chain: shown, notes };
+}

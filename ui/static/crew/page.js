@@ -1,0 +1,163 @@
+// The crew on its nine seats, the lead in the middle, and the one button.
+
+import { crew, crewKnown, crewWrong, documentCell, lead, LEAD_SEAT, members, onSeat, seatless, SEATS, tally } from './state.js';
+import { imported, importFiles, importing, sleep, summon, wake } from './actions.js';
+import { evidenceOf, headline, leadLook, leadWords, lookOf, nameOf, NOTICES, ago } from './words.js';
+import { skew } from '../shell/api.js';
+import { html, signal, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
+import { asked, faults } from '../shell/orders.js';
+import { live, seenUntil } from '../agents/state.js';
+import { plain } from '../shell/text.js';
+import { LEAD, member, showMember } from '../shell/router.js';
+import { Act, Fault } from '../shell/orderbutton.js';
+import { Egg, Face, LeadFace, NoFace } from './facedrawing.js';
+import { Icon } from '../shell/icons.js';
+import { Portrait } from './member.js';
+
+/** Notices older than this are history: the lead's own page lists them. */
+const FRESH_MS = 15 * 60_000;
+
+/** The newest notice that a person has put away on this page. */
+const putAway = signal('');
+
+/** By the server's clock. */
+const serverNow = () => seenUntil.value + skew.ms;
+
+/** Who is looked at; on a wide page that is somebody always. */
+export const shownMember = () => member.value || LEAD;
+
+/** @param {{look: string}} props */
+const Dot = ({ look }) => html`<span class="seat-dot seat-dot-${look}" aria-hidden="true"></span>`;
+
+/** @param {{id: string, seat: number, roving: boolean}} props */
+function Seat({ id, seat, roving }) {
+  const d = documentCell(id)?.value;
+  if (!d) return null;
+  const look = lookOf(d.status, live.value);
+  const shown = shownMember() === id;
+  return html`<li class="seat seat-${look} ${shown ? 'seat-shown' : ''}" data-seat=${seat} data-status=${plain(d.status, 12)}>
+    <span class="seat-face">${look === 'egg' ? html`<${Egg} seat=${seat} />` : html`<${Face} color=${d.color} eyes=${d.faceVariant?.eyes} mouth=${d.faceVariant?.mouth} name=${d.name ?? d.id} />`}<${Dot} look=${look} /></span>
+    <button type="button" class="seat-name" tabIndex=${roving ? 0 : -1} aria-current=${shown ? 'true' : undefined} onClick=${() => showMember(id)}><bdi>${nameOf(d)}</bdi>${!d.name && html`<span class="hidden"> on seat ${d.gridPosition}</span>`}</button>
+    ${d.colorName && html`<span class="seat-color"><bdi>${plain(d.colorName, 60)}</bdi></span>`}
+    <span class="seat-words num">${evidenceOf(d, live.value, serverNow())}</span>
+  </li>`;
+}
+
+/** @param {{roving: boolean}} props */
+function LeadSeat({ roving }) {
+  const l = lead.value;
+  if (!l.agent) return html`<li class="seat seat-free" data-seat=${LEAD_SEAT}><span class="seat-face"><${NoFace} /></span><span class="seat-words">the lead's seat</span></li>`;
+  const look = leadLook(l, live.value);
+  const shown = shownMember() === LEAD;
+  return html`<li class="seat seat-lead seat-${look} ${shown ? 'seat-shown' : ''}" data-seat=${LEAD_SEAT} data-status=${plain(l.state, 12)}>
+    <span class="seat-face"><${LeadFace} asleep=${look === 'dim'} /><${Dot} look=${look} /></span>
+    <button type="button" class="seat-name" tabIndex=${roving ? 0 : -1} aria-current=${shown ? 'true' : undefined} onClick=${() => showMember(LEAD)}><bdi>${plain(l.agent, 64)}</bdi></button>
+    <span class="seat-color">lead</span><span class="seat-words num">${leadWords(l, live.value, serverNow())}</span>
+  </li>`;
+}
+
+/** Arrow keys walk the seats as they stand. @param {KeyboardEvent & {currentTarget: HTMLElement}} e */
+function walk(e) {
+  /** @type {Record<string, [number, number]>} */
+  const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const step = by[e.key];
+  const from = e.target instanceof Element ? e.target.closest('.seat') : null;
+  if (!step || !(from instanceof HTMLElement)) return;
+  e.preventDefault();
+  let at = Number(from.dataset.seat);
+  for (;;) {
+    const x = (at % 3) + step[0], y = Math.floor(at / 3) + step[1];
+    if (x < 0 || x > 2 || y < 0 || y > 2) return;
+    at = y * 3 + x;
+    const there = e.currentTarget.querySelector(`.seat[data-seat="${at}"] .seat-name`);
+    if (there instanceof HTMLElement) { there.focus(); return; }
+  }
+}
+
+function Seats() {
+  const ids = SEATS.map((s) => (s === LEAD_SEAT ? LEAD : onSeat(s)));
+  const rover = ids.includes(shownMember()) ? shownMember() : LEAD;
+  return html`<ol class="seats" aria-label="Seats" onKeyDown=${walk}>${SEATS.map((s) => (s === LEAD_SEAT ? html`<${LeadSeat} key="lead" roving=${rover === LEAD} />`
+    : ids[s] ? html`<${Seat} key=${ids[s]} id=${ids[s]} seat=${s} roving=${rover === ids[s]} />`
+    : html`<li key=${`free${s}`} class="seat seat-free" data-seat=${s}><span class="seat-face"><${NoFace} /></span><span class="seat-words">free</span></li>`))}</ol>
+    ${seatless.value.length > 0 && html`<h3 class="seatless-title">Without a seat of their own</h3><ul class="seats">${seatless.value.map((id) => html`<${Seat} key=${id} id=${id} seat=${-1} roving=${true} />`)}</ul>`}`;
+}
+
+/** The one button, as the server says. */
+function Button() {
+  const word = crew.value.button;
+  if (word === 'SUMMON') return html`<${Act} look="start crew-button" icon="spark" label="SUMMON" at="crew" act=${summon} hint="For the first time: an egg on each free seat, and the lead calls them into being" />`;
+  if (word === 'WAKE') return html`<${Act} look="start crew-button" icon="sun" label="WAKE" at="crew" act=${wake} hint="The lead is asked who is awake, and wakes the others with what they were" />`;
+  if (word === 'none' || !word) return null;
+  return html`<button type="button" class="order order-start crew-button" aria-disabled="true" aria-busy="true"><${Icon} name="sun" /><span>${plain(word, 20)}</span></button>`;
+}
+
+/** The quiet one: everybody to bed. It is asked twice, because it ends a session. */
+function Sleep() {
+  const sure = useSignal(false);
+  const open = lead.value.session !== '';
+  const here = useRef(/** @type {HTMLElement | null} */ (null));
+  const asks = useRef(false);
+  useEffect(() => { if (!open) sure.value = false; }, [open]);
+  // before the page is drawn: a focus that moves later would take the answer from under a key
+  useLayoutEffect(() => { if (asks.current !== sure.value) here.current?.querySelector('button')?.focus(); asks.current = sure.value; }, [sure.value]);
+  if (!open) return null;
+  if (!sure.value) {
+    const off = !live.value || asked.value !== '';
+    return html`<span ref=${here}><button type="button" class="order order-quiet" aria-disabled=${off ? 'true' : undefined} title="Ends the lead's session; nobody is lost" onClick=${() => { if (!off) sure.value = true; }}><${Icon} name="moon" /><span>Sleep\u2026</span></button></span>`;
+  }
+  return html`<span ref=${here} class="sure" role="group" aria-label="End the lead's session?"><span>End ${plain(lead.value.agent, 40)}\u2019s session? Everybody sleeps; nobody is lost.</span>
+    <button type="button" class="order order-quiet" onClick=${() => { sure.value = false; }}>No</button>
+    <${Act} look="plain" icon="moon" label="Yes, sleep" at="crew" act=${() => sleep().then((done) => { sure.value = false; return done; })} /></span>`;
+}
+
+/** What was noticed last, until somebody puts it away. */
+function Noticed() {
+  const list = crew.value.notices;
+  const last = list[list.length - 1];
+  if (!last || last.at <= putAway.value || serverNow() - Date.parse(last.at) > FRESH_MS) return null;
+  const count = list.filter((n) => n.at > putAway.value && serverNow() - Date.parse(n.at) <= FRESH_MS).length;
+  return html`<p class="noticed"><${Icon} name="look" /><span><b>${NOTICES[last.kind] ?? plain(last.kind, 20)}</b> ${plain(last.text, 240)} <span class="soft num">${ago(last.at, serverNow())}</span></span>
+    ${count > 1 && html`<button type="button" class="link" onClick=${() => showMember(LEAD, 'soul')}>all ${count}</button>`}
+    <button type="button" class="icon-button" aria-label="Put away" onClick=${() => { putAway.value = last.at; }}><${Icon} name="close" /></button></p>`;
+}
+
+/** What came of files that were dropped. */
+function Imported() {
+  const list = imported.value;
+  return html`<div class="imported" role="status">${importing.value && html`<p class="soft">Reading\u2026</p>`}${list.length > 0 && html`<ul>${list.map((r, i) => html`<li key=${i} class=${r.ok ? 'import-ok' : 'import-no'}><${Icon} name=${r.ok ? 'check' : 'look'} /><span><b><bdi>${r.file}</bdi></b> ${r.words}</span></li>`)}</ul>
+    <button type="button" class="icon-button" aria-label="Put away" onClick=${() => { imported.value = []; }}><${Icon} name="close" /></button>`}</div>`;
+}
+
+function Import() {
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const off = !live.value || importing.value;
+  return html`<span class="take-in"><input ref=${input} type="file" accept=".json,application/json" multiple hidden onChange=${() => { const el = /** @type {HTMLInputElement} */ (input.current); void importFiles([...(el.files ?? [])]).then(() => { el.value = ''; }); }} />
+    <button type="button" class="order order-quiet" aria-disabled=${off ? 'true' : undefined} title="Documents from another device; or drop them here" onClick=${() => { if (!off) input.current?.click(); }}><${Icon} name="save" /><span>Take in a document\u2026</span></button></span>`;
+}
+
+/** @param {DragEvent} e */
+const hasFiles = (e) => [...(e.dataTransfer?.types ?? [])].includes('Files');
+
+const NoLead = () => html`<div class="empty crew-empty"><h3>Nobody leads this team yet</h3><p>Name one of your agents in <code>fairlead.yaml</code>, and start Fairlead again. It is told what a lead does by the file that <code>fairlead init --lead</code> writes.</p>
+  <pre class="sample">team:
+  lead: julian
+  size: 8</pre></div>`;
+
+export function CrewPage() {
+  const over = useSignal(0); // dragenter and dragleave come for each element that is crossed
+  useEffect(() => { faults.value = {}; }, []);
+  const body = !crewKnown.value ? html`<div class="empty"><p>${crewWrong.value ? plain(crewWrong.value, 400) : 'Asking Fairlead for the crew\u2026'}</p></div>`
+    : !lead.value.agent && members.value.length === 0 ? html`<${NoLead} />` : html`<${Seats} />`;
+  return html`<section class="crew ${over.value > 0 ? 'crew-over' : ''}" aria-labelledby="crew-title"
+      onDragEnter=${(/** @type {DragEvent} */ e) => { if (hasFiles(e)) { e.preventDefault(); over.value++; } }}
+      onDragOver=${(/** @type {DragEvent} */ e) => { if (hasFiles(e)) e.preventDefault(); }}
+      onDragLeave=${(/** @type {DragEvent} */ e) => { if (hasFiles(e)) over.value = Math.max(0, over.value - 1); }}
+      onDrop=${(/** @type {DragEvent} */ e) => { if (!hasFiles(e)) return; e.preventDefault(); over.value = 0; void importFiles([...(e.dataTransfer?.files ?? [])]); }}>
+    <header class="crew-head"><div><h2 id="crew-title" tabIndex=${-1}>Crew</h2><p class="crew-line">${crewKnown.value && headline(crew.value, lead.value, tally.value, live.value)}</p></div><${Button} /></header>
+    <${Fault} at="crew" /><${Noticed} /><${Imported} />
+    <div class="crew-grid">${body}</div>
+    ${crewKnown.value && lead.value.agent && html`<footer class="crew-foot"><${Import} /><${Sleep} /></footer>`}
+    <div class="crew-drop" aria-hidden="true"><p>Drop a document to take it in</p></div>
+  </section><${Portrait} who=${shownMember()} />`;
+}

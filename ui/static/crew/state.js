@@ -1,0 +1,171 @@
+// What this page knows of the crew: who of the team that a lead answers for exists, and who
+// is awake.
+//
+// The journal's changes carry whole documents, so a face changes with the change itself.
+// What the server derives (the button, how the lead is, what was noticed) is asked for
+// again, at most one question at a time. Each document is a signal of its own.
+
+import * as api from '../shell/api.js';
+import { batch, computed, signal } from '../shell/lib.js';
+import { Question } from '../shell/refetch.js';
+import { live } from '../agents/state.js';
+import { place } from '../shell/router.js';
+import { hearMoreSaid } from './transcript.js';
+
+/** @typedef {import('../shell/api.js').Change} Change */
+/** @typedef {import('../shell/api.js').Document} Document */
+/** @typedef {import('../shell/lib.js').Signal<Document>} DocumentCell */
+
+/** Where nobody looks at the crew, only how many are awake is shown. */
+const ASIDE_REST_MS = 3000;
+
+/** The lead's seat, in the middle. */
+export const LEAD_SEAT = 4;
+export const SEATS = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+
+const NOBODY = { agent: '', session: '', state: 'asleep', why: '', reported_at: null, seat: LEAD_SEAT };
+
+/** @type {Map<string, DocumentCell>} */
+const cells = new Map();
+let asOf = 0;    // the journal's place that everything is known at
+let touched = 0; // the last change seen
+
+export const crewKnown = signal(false);
+export const crewWrong = signal('');
+export const crew = signal({ button: 'none', inProgress: '', size: 8, soulsLeftOut: 0, notices: /** @type {api.CrewNotice[]} */ ([]) });
+export const lead = signal(/** @type {api.CrewLead} */ (NOBODY));
+/** Who is not expired, by seat. */
+export const members = signal(/** @type {string[]} */ ([]));
+
+/** @param {string} id @returns {DocumentCell | undefined} */
+export const documentCell = (id) => cells.get(id);
+
+/** Who sits there. @param {number} seat */
+export const onSeat = (seat) => members.value.find((id) => cells.get(id)?.value.gridPosition === seat) ?? '';
+
+/** Those for whom there is no seat of their own; no daemon of ours gives any. */
+export const seatless = computed(() => members.value.filter((id) => {
+  const seat = cells.get(id)?.value.gridPosition ?? -1;
+  return seat === LEAD_SEAT || !SEATS.includes(seat) || onSeat(seat) !== id;
+}));
+
+export const tally = computed(() => {
+  const n = { alive: 0, sleeping: 0, unknown: 0, hatching: 0, all: members.value.length };
+  for (const id of members.value) {
+    const status = cells.get(id)?.value.status;
+    if (status === 'alive' || status === 'sleeping' || status === 'hatching') n[status]++; else n.unknown++;
+  }
+  return n;
+});
+
+/** What is known as long as this page hears the journal. */
+export const awake = computed(() => (live.value ? tally.value.alive : 0));
+
+/** @param {Document} a @param {Document} b */
+const same = (a, b) => /** @type {(keyof Document)[]} */ (Object.keys({ ...a, ...b })).every((k) => (k === 'faceVariant' ? a[k]?.eyes === b[k]?.eyes && a[k]?.mouth === b[k]?.mouth : a[k] === b[k]));
+
+/** @param {Document} doc */
+function put(doc) {
+  const c = cells.get(doc.id);
+  if (!c) cells.set(doc.id, signal(doc));
+  else if (!same(c.peek(), doc)) c.value = doc;
+}
+
+function seatAll() {
+  const order = [...cells.values()].map((c) => c.peek()).filter((d) => d.status !== 'expired')
+    .sort((a, b) => a.gridPosition - b.gridPosition || (a.id < b.id ? -1 : 1)).map((d) => d.id);
+  if (order.join('\n') !== members.peek().join('\n')) members.value = order;
+}
+
+/** The whole crew as of one place in the journal, unless something newer is known. @param {api.Crew} view */
+export function applyCrew(view) {
+  if (view.head < touched || view.head < asOf) return;
+  asOf = view.head;
+  batch(() => {
+    const docs = view.agents ?? [];
+    const ids = new Set(docs.map((d) => d.id));
+    for (const id of cells.keys()) if (!ids.has(id)) cells.delete(id);
+    for (const d of docs) put(soulKept(d, view));
+    seatAll();
+    crew.value = { button: view.button, inProgress: view.in_progress, size: view.size, soulsLeftOut: view.souls_left_out ?? 0, notices: view.notices ?? [] };
+    lead.value = view.lead ?? NOBODY;
+    crewKnown.value = true;
+    crewWrong.value = '';
+  });
+}
+
+/** A soul that was left out, and is known: it never changes. @param {Document} d @param {api.Crew} view */
+const soulKept = (d, view) => (view.souls_left_out && !d.individuationArtifact ? { ...d, individuationArtifact: cells.get(d.id)?.peek().individuationArtifact ?? '' } : d);
+
+const list = new Question(async () => {
+  try { applyCrew(await api.crew()); } catch (err) {
+    if (!crewKnown.peek()) crewWrong.value = err instanceof Error ? err.message : String(err);
+    throw err;
+  }
+});
+const aside = new Question(async () => { await list.ask(); }, ASIDE_REST_MS);
+
+/** Ask again, because something may have changed; soon: somebody waits for it. @param {boolean} [soon] */
+export function refreshCrew(soon = false) {
+  list.want(soon);
+  hearMoreSaid();
+}
+
+export const lookAtCrew = () => list.want(true);
+
+export function forgetCrew() {
+  batch(() => {
+    cells.clear();
+    asOf = touched = 0;
+    members.value = [];
+    lead.value = NOBODY;
+    crewKnown.value = false;
+  });
+}
+
+/** The document after a change, which has what is true of it as a whole; who it is only where that is set. @param {string} id @param {any} set @returns {Document} */
+function reduce(id, set) {
+  const was = cells.get(id)?.peek() ?? { id, status: '', name: null, color: '', colorName: '', gender: '', gridPosition: -1, faceVariant: null, individuationArtifact: '', createdAt: '', lastAliveAt: null, lastSessionId: null };
+  const who = set.identity;
+  const text = (/** @type {unknown} */ v) => (typeof v === 'string' ? v : '');
+  return {
+    ...was, status: text(set.status), createdAt: text(set.created_at) || was.createdAt, lastAliveAt: text(set.last_alive_at) || null, lastSessionId: text(set.last_session) || null,
+    ...(who && {
+      name: text(who.name) || null, color: text(who.color), colorName: text(who.color_name), gender: text(who.gender), gridPosition: Number(who.seat),
+      faceVariant: { eyes: text(who.face?.eyes), mouth: text(who.face?.mouth) }, individuationArtifact: text(who.soul),
+    }),
+  };
+}
+
+const STAGES = new Set(['summoning', 'asking', 'waking']);
+
+/** What a change says for certain of the lead; the button and the rest come with the next answer. @param {any} told */
+function noteLead(told) {
+  const now = lead.peek(), reported = typeof told.reported === 'string' ? told.reported : null;
+  crew.value = { ...crew.peek(), inProgress: STAGES.has(told.stage) ? told.stage : '' };
+  if (reported && told.session && told.session === now.session) lead.value = { ...now, state: 'heard', reported_at: reported };
+}
+
+/** Changes of the journal, as they come. @param {Change[]} changes */
+export function noteCrew(changes) {
+  let mine = false, words = false;
+  batch(() => {
+    const { agent, state } = lead.peek();
+    for (const ch of changes) {
+      if (ch.entity.startsWith('presence/')) {
+        if (ch.data?.presence?.words) { words = true; continue; }
+        mine = true;
+        touched = Math.max(touched, ch.seq);
+        const set = ch.data?.presence?.doc;
+        const told = ch.data?.presence?.lead;
+        if (set && crewKnown.peek() && ch.seq > asOf) put(reduce(ch.entity.slice('presence/'.length), set));
+        if (told && crewKnown.peek() && ch.seq > asOf) noteLead(told);
+      } else if (ch.entity.startsWith('session/')) {
+        if (agent && (state === 'waits' || ch.entity === `session/${agent}`)) mine = true;
+      } else if (ch.machine === 'turn') words = true;
+    }
+    if (mine) seatAll();
+  });
+  if (words) hearMoreSaid();
+  if (mine) (place.peek() === 'crew' ? list : aside).want();
+}

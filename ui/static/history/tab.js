@@ -1,0 +1,75 @@
+// What happened to one agent: its sessions, and every change with the rule that
+// made it and who asked for it.
+
+import * as api from '../shell/api.js';
+import { outcomeOf } from '../agents/words.js';
+import { moment, size, span } from '../shell/format.js';
+import { html, signal, useSignal } from '../shell/lib.js';
+import { now } from '../agents/state.js';
+import { plain } from '../shell/text.js';
+import { showSession } from '../shell/router.js';
+
+/** @typedef {import('../shell/api.js').Change} Change */
+
+/** Rows of the list drawn at first. */
+const PAGE = 60;
+
+/** Why a rule exists, by machine, row, state and event; from the server's own tables, read once. */
+const reasons = signal(/** @type {Map<string, string>} */ (new Map()));
+let asked = false;
+
+async function learnReasons() {
+  if (asked) return;
+  asked = true;
+  try {
+    const { machines } = await api.machines();
+    const map = new Map();
+    for (const m of machines ?? []) for (const r of m.rows ?? []) if (r.why) map.set(`${m.name} ${r.id} ${r.from} ${r.event}`, r.why);
+    reasons.value = map;
+  } catch { asked = false; /* without reasons the list stands too */ }
+}
+
+/** @param {{sessions: import('../shell/api.js').Session[]}} props */
+function Sessions({ sessions }) {
+  if (sessions.length === 0) return html`<p class="quiet-note">No session yet.</p>`;
+  return html`<table class="sheet-table"><caption class="hidden">Sessions</caption>
+    <thead><tr><th scope="col">Session</th><th scope="col">Ended</th><th scope="col">Began</th><th scope="col" class="right">Took</th><th scope="col" class="right">Said</th></tr></thead>
+    <tbody>${sessions.map((s) => {
+      const o = s.ended_at ? outcomeOf(s.outcome || 'ok') : outcomeOf('');
+      const from = Date.parse(s.started_at ?? s.opened_at ?? '');
+      const to = s.ended_at ? Date.parse(s.ended_at) : now.value;
+      return html`<tr key=${s.id}>
+        <td><button type="button" class="link" onClick=${() => showSession(s.id)} title="Show its output">${plain(s.id, 60)}</button>${s.kind === 'cleanup' ? html` <span class="soft">cleanup</span>` : ''}</td>
+        <td class="wide"><span class="outcome outcome-${o.look}"><i aria-hidden="true">${o.mark}</i>${plain(o.label, 30)}</span>${s.why ? html` <span class="soft">${plain(s.why, 200)}</span>` : ''}</td>
+        <td class="num">${moment(from, now.value)}</td><td class="num right">${Number.isFinite(from) ? span(to - from) : '\u2013'}</td><td class="num right">${size(s.bytes ?? 0)}</td></tr>`;
+    })}</tbody></table>`;
+}
+
+/** @param {{change: Change}} props */
+function ChangeRow({ change: ch }) {
+  const why = reasons.value.get(`${ch.machine} ${ch.row} ${ch.from} ${ch.trigger}`);
+  return html`<li class="change change-${ch.machine === 'session' ? 'session' : 'control'}">
+    <time class="num soft">${moment(Date.parse(ch.time), now.value)}</time>
+    <code class="rule" title=${why ? plain(why, 300) : undefined}>${plain(ch.row, 12) || '\u2013'}</code>
+    <span class="change-what"><b>${plain(ch.from, 40) || 'nothing'}</b><span aria-hidden="true"> \u2192 </span><span class="hidden"> to </span><b>${plain(ch.to, 40)}</b>${' '}
+      <span class="soft">${ch.machine === 'session' && ch.data?.session?.id ? plain(ch.data.session.id, 60) + ', ' : ''}${plain(ch.trigger, 160).replaceAll('_', ' ')}</span>
+      ${why && html`<span class="change-why">${plain(why, 300)}</span>`}</span>
+    <span class="soft who">${plain(ch.actor?.kind ?? '', 20)}${ch.actor?.id && ch.actor.id !== ch.actor.kind ? ` ${plain(ch.actor.id, 40)}` : ''}</span>
+    <span class="num soft seq">#${ch.seq}</span>
+  </li>`;
+}
+
+/** @param {{cell: import('../agents/state.js').Cell, sessions: import('../shell/api.js').Session[]}} props */
+export function HistoryTab({ cell: c, sessions }) {
+  const more = useSignal(PAGE);
+  void learnReasons();
+  const trail = c.trail.value;
+  const newest = trail.slice(-more.value).reverse();
+  return html`<div class="history">
+    <h3>Changes</h3>
+    ${newest.length === 0 ? html`<p class="quiet-note">Nothing has changed yet.</p>` : html`<ol class="changes">${newest.map((ch) => html`<${ChangeRow} key=${ch.seq} change=${ch} />`)}</ol>`}
+    ${trail.length > more.value && html`<button type="button" class="plain-button" onClick=${() => { more.value += PAGE * 2; }}>Show older changes</button>`}
+    <h3>Sessions</h3>
+    <${Sessions} sessions=${sessions} />
+  </div>`;
+}

@@ -1,0 +1,44 @@
+// Everything that waits for a person: steps of runs and questions of agents, what is
+// asked, since when, and the form to answer it.
+
+import * as api from '../shell/api.js';
+import { span } from '../shell/format.js';
+import { html } from '../shell/lib.js';
+import { inbox, runsKnown } from '../runs/state.js';
+import { seenUntil } from '../agents/state.js';
+import { plain } from '../shell/text.js';
+import { showRun } from '../shell/router.js';
+import { Answer } from './approval.js';
+import { AskItem } from './question.js';
+import { StandingList } from './savedanswers.js';
+
+/** Questions drawn at a time; nobody answers more at once. */
+const SHOWN_MAX = 50;
+const ARTIFACTS_MAX = 12;
+const LOGS_MAX = 6;
+
+/** @param {{item: import('../shell/api.js').InboxItem, index: number}} props */
+function Item({ item: i, index }) {
+  const artifacts = i.artifacts ?? [], logs = i.logs ?? [];
+  const since = Date.parse(i.since);
+  return html`<li class="inbox-item"><article aria-labelledby="inbox-${index}">
+    <header class="inbox-head"><h3 id="inbox-${index}"><button type="button" class="link" onClick=${() => showRun(i.run_id, i.step_id)}><bdi>${plain(i.step_id, 64)}</bdi></button></h3>
+      <span class="soft">${plain(i.workflow_name, 80)}, <code>${plain(i.run_id, 48)}</code></span>
+      ${Number.isFinite(since) && html`<span class="soft num inbox-since">for ${span(seenUntil.value + api.skew.ms - since)}</span>`}</header>
+    ${i.why && html`<p>${plain(i.why, 400)}</p>`}
+    ${artifacts.length > 0 && html`<ul class="texts">${artifacts.slice(0, ARTIFACTS_MAX).map((a, n) => html`<li key=${n}><code>${plain(a, 300)}</code></li>`)}${artifacts.length > ARTIFACTS_MAX && html`<li class="soft">and ${artifacts.length - ARTIFACTS_MAX} more</li>`}</ul>`}
+    ${logs.length > 0 && html`<ul class="texts soft">${logs.slice(-LOGS_MAX).map((l, n) => html`<li key=${n}>${plain(l, 300)}</li>`)}</ul>`}
+    <${Answer} run=${i.run_id} step=${i.step_id} schema=${i.input_schema} bad=${i.bad_input} path=${i.manual_input_path} id="inbox-${index}-answer" />
+  </article></li>`;
+}
+
+export function InboxPage() {
+  const list = inbox.value;
+  return html`<div class="inbox"><h2 id="inbox-title" tabIndex=${-1}>Inbox</h2>
+    ${!runsKnown.value ? html`<p class="quiet-note">Asking Fairlead what waits\u2026</p>`
+      : list.length === 0 ? html`<p class="quiet-note">Nothing waits for you. A step or an agent that needs a person appears here.</p>`
+      : html`<ul class="inbox-list">${list.slice(0, SHOWN_MAX).map((i, n) => (i.question ? html`<${AskItem} key=${i.question.id} item=${i} q=${i.question} index=${n} />` : html`<${Item} key=${`${i.run_id}/${i.step_id}`} item=${i} index=${n} />`))}</ul>`}
+    ${list.length > SHOWN_MAX && html`<p class="quiet-note">and ${list.length - SHOWN_MAX} more, shown as these are answered</p>`}
+    <${StandingList} />
+  </div>`;
+}

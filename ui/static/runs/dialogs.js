@@ -1,0 +1,128 @@
+// The questions before a run is started, cancelled or resumed.
+
+import * as api from '../shell/api.js';
+import { html, useSignal } from '../shell/lib.js';
+import { cancelRun, resumeRun, startRun } from './actions.js';
+import { plain } from '../shell/text.js';
+import { dialog, runID, stepID } from '../shell/router.js';
+import { Sheet } from '../shell/dialogs.js';
+import { Icon } from '../shell/icons.js';
+
+const NOTE_MAX = 1000;
+/** Faults of a workflow that are listed here; the command line lists them all. */
+const FAULTS_MAX = 60;
+
+/** @typedef {{name: string, label: string, kind: 'text' | 'count' | 'money' | 'check' | 'choice', hint?: string, choices?: string[]}} Flag */
+
+/** @type {Flag[]} */
+const FLAGS = [
+  { name: 'workflow', label: 'Workflow', kind: 'text', hint: 'workflows/plan-code-review.yaml' },
+  { name: 'pause_for_human_input', label: 'Wait for people where the workflow asks for them', kind: 'check' },
+];
+/** @type {Flag[]} */
+const MORE = [
+  { name: 'run_id', label: 'Name of the run', kind: 'text', hint: 'one is made' },
+  { name: 'repo', label: 'Repository', kind: 'text', hint: 'the one Fairlead runs in' },
+  { name: 'start_at_step', label: 'Start at step', kind: 'text', hint: 'the first' },
+  { name: 'wrapper', label: 'Wrapper', kind: 'text', hint: 'none: agents do the steps' },
+  { name: 'max_attempts', label: 'Attempts per round', kind: 'count', hint: '2' },
+  { name: 'max_iterations', label: 'Loop-backs per gate', kind: 'count', hint: '4' },
+  { name: 'side_by_side', label: 'Steps side by side', kind: 'count', hint: 'as many as CPUs' },
+  { name: 'gate_state_file', label: 'Gate state file', kind: 'text', hint: 'none: all gates are open' },
+  { name: 'daily_cost_limit', label: 'USD a day', kind: 'money', hint: 'no limit' },
+  { name: 'cost_limit_action', label: 'At that limit', kind: 'choice', choices: ['warn', 'pause', 'fail'] },
+  { name: 'git_worktree', label: 'Work in a git worktree of its own', kind: 'check' },
+];
+
+/** @param {{flag: Flag, value: string | boolean, set: (v: string | boolean) => void}} props */
+function Entry({ flag: f, value, set }) {
+  if (f.kind === 'check') return html`<label class="check"><input type="checkbox" name=${f.name} checked=${value === true} onChange=${(/** @type {any} */ e) => set(e.target.checked)} /><span>${f.label}</span></label>`;
+  if (f.kind === 'choice') {
+    return html`<label class="stack"><span>${f.label}</span><select name=${f.name} value=${value} onChange=${(/** @type {any} */ e) => set(e.target.value)}><option value="">\u2013</option>${(f.choices ?? []).map((c) => html`<option key=${c} value=${c}>${c}</option>`)}</select></label>`;
+  }
+  return html`<label class="stack"><span>${f.label}</span><input type="text" name=${f.name} autofocus=${f.name === 'workflow'} inputmode=${f.kind === 'text' ? 'text' : 'decimal'} autocomplete="off" spellcheck=${false} maxlength="4096" placeholder=${f.hint ?? ''}
+    value=${value} onInput=${(/** @type {any} */ e) => set(e.target.value)} /></label>`;
+}
+
+/** What was typed, as flags, or what is wrong with it. @param {Record<string, string | boolean>} values @returns {api.RunFlags | string} */
+function flagsOf(values) {
+  /** @type {api.RunFlags} */
+  const flags = {};
+  for (const f of [...FLAGS, ...MORE]) {
+    const v = values[f.name];
+    if (v === undefined || v === '' || v === false) continue;
+    if (f.kind === 'count' || f.kind === 'money') {
+      const n = Number(v);
+      if (!Number.isFinite(n) || n < 0 || (f.kind === 'count' && !Number.isInteger(n))) return `${f.label}: ${f.kind === 'count' ? 'a whole number' : 'a number'}, please`;
+      flags[f.name] = n;
+    } else flags[f.name] = typeof v === 'string' ? v.trim() : v;
+  }
+  return flags.workflow ? flags : 'Name the workflow: a YAML file in the repository.';
+}
+
+function StartSheet() {
+  const values = useSignal(/** @type {Record<string, string | boolean>} */ ({ pause_for_human_input: true }));
+  const busy = useSignal(false);
+  const wrong = useSignal('');
+  const faults = useSignal(/** @type {api.Fault[]} */ ([]));
+  const send = async () => {
+    if (busy.value) return;
+    const flags = flagsOf(values.value);
+    faults.value = [];
+    if (typeof flags === 'string') { wrong.value = flags; return; }
+    wrong.value = '';
+    busy.value = true;
+    try {
+      await startRun(flags);
+      dialog.value = '';
+    } catch (err) {
+      wrong.value = err instanceof Error ? err.message : String(err);
+      faults.value = err instanceof api.Failure ? err.faults : [];
+    } finally { busy.value = false; }
+  };
+  const entry = (/** @type {Flag} */ f) => html`<${Entry} key=${f.name} flag=${f} value=${values.value[f.name] ?? ''} set=${(/** @type {string | boolean} */ v) => { values.value = { ...values.value, [f.name]: v }; }} />`;
+  return html`<${Sheet} title="Start a run">
+    <form class="start-form" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void send(); }}>
+      ${FLAGS.map(entry)}
+      <details><summary>More</summary><div class="start-more">${MORE.map(entry)}</div></details>
+      <div role="alert">${wrong.value && html`<div class="faults"><p><${Icon} name="look" />${faults.value.length > 0 ? 'The workflow cannot be started. Nothing has begun.' : plain(wrong.value, 600)}</p>
+        ${faults.value.length > 0 && html`<ul>${faults.value.slice(0, FAULTS_MAX).map((f, i) => html`<li key=${i}>${f.location && html`<code>${plain(f.location, 200)}</code> `}${plain(f.message, 400)}</li>`)}</ul>`}
+        ${faults.value.length > FAULTS_MAX && html`<p>and ${faults.value.length - FAULTS_MAX} more; <code>fairlead run --check</code> lists all of them</p>`}</div>`}</div>
+      <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Not now</button>
+        <button type="submit" class="order order-start" aria-disabled=${busy.value ? 'true' : undefined} aria-busy=${busy.value ? 'true' : undefined}><${Icon} name="play" /><span>Start</span></button></div>
+    </form><//>`;
+}
+
+/** @param {{step: string}} props */
+function CancelSheet({ step }) {
+  const note = useSignal('');
+  const run = runID.peek();
+  const send = () => { dialog.value = ''; void cancelRun(run, step, note.value.trim()); };
+  return html`<${Sheet} title=${step ? `Cancel ${plain(step, 64)}?` : 'Cancel the run?'}>
+    <ul class="plain-list"><li>${step ? 'Its process is ended, and the step has failed.' : 'Every process of it is ended. What was completed stays completed.'}</li><li>It can be resumed.</li></ul>
+    <label class="stack"><span>Note, for the journal</span><input type="text" maxlength=${NOTE_MAX} value=${note.value} onInput=${(/** @type {any} */ e) => { note.value = e.target.value; }}
+      onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === 'Enter') { e.preventDefault(); send(); } }} /></label>
+    <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Let it be</button>
+      <button type="button" class="order order-stop" onClick=${send}>${step ? 'End the Step' : 'End the Run'}</button></div><//>`;
+}
+
+/** @param {{step: string}} props */
+function ResumeSheet({ step }) {
+  const run = runID.peek();
+  const send = () => { dialog.value = ''; void resumeRun(run, step); };
+  return html`<${Sheet} title="Resume the run?">
+    <p>${step ? html`It goes on from <b>${plain(step, 64)}</b>. That step and everything after it is done again; what lies before it is kept.` : 'It goes on from whatever failed. What was completed is kept.'}</p>
+    <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Not now</button>
+      <button type="button" class="order order-start" onClick=${send}><${Icon} name="play" /><span>Resume it</span></button></div><//>`;
+}
+
+export function RunDialogs() {
+  switch (dialog.value) {
+    case 'start': return html`<${StartSheet} />`;
+    case 'cancel': return html`<${CancelSheet} step="" />`;
+    case 'cancel-step': return html`<${CancelSheet} step=${stepID.peek()} />`;
+    case 'resume': return html`<${ResumeSheet} step="" />`;
+    case 'resume-step': return html`<${ResumeSheet} step=${stepID.peek()} />`;
+    default: return null;
+  }
+}

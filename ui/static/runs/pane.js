@@ -1,0 +1,65 @@
+// The run that is looked at: how it stands, what it waits for, and its steps.
+
+import { money, moment } from '../shell/format.js';
+import { html, useSignal } from '../shell/lib.js';
+import { asking, keyOf, pauseRun } from './actions.js';
+import { isOver, shown, shownWrong } from './state.js';
+import { runLook, standing } from './words.js';
+import { live, now } from '../agents/state.js';
+import { plain } from '../shell/text.js';
+import { dialog, go, runID, stepID } from '../shell/router.js';
+import { Icon } from '../shell/icons.js';
+import { RunGraph } from './graphdrawing.js';
+import { Bar, Mark } from './list.js';
+import { RunTimeline } from './timeline.js';
+import { StepDetail } from './step.js';
+
+/** Sentences about what a run waits for that are drawn. */
+const WAITS_MAX = 8;
+
+/** @param {{run: import('../shell/api.js').RunView}} props */
+function Orders({ run }) {
+  const off = !live.value || asking.value !== '';
+  const button = (/** @type {string} */ look, /** @type {string} */ icon, /** @type {string} */ label, /** @type {() => void} */ act, verb = '') => html`<button type="button" key=${label} class="order order-${look}"
+    aria-disabled=${off ? 'true' : undefined} aria-busy=${verb && asking.value === keyOf(verb, run.run_id) ? 'true' : undefined} onClick=${() => { if (!off) act(); }}><${Icon} name=${icon} /><span>${label}</span></button>`;
+  if (isOver(run)) return html`<div class="orders">${button('start', 'play', 'Resume', () => { dialog.value = 'resume'; }, 'resume')}</div>`;
+  return html`<div class="orders">
+    ${run.stage === 'paused' ? button('start', 'play', 'Release', () => void pauseRun(run.run_id, 'release'), 'release') : button('plain', 'hold', 'Pause', () => void pauseRun(run.run_id, 'pause'), 'pause')}
+    ${button('quiet', 'cross', 'Cancel run', () => { dialog.value = 'cancel'; }, 'cancel')}</div>`;
+}
+
+/** @param {{run: import('../shell/api.js').RunView}} props */
+function Head({ run }) {
+  const waits = run.waits ?? [];
+  return html`<header class="run-head">
+    <button type="button" class="back" onClick=${() => go('runs')}><${Icon} name="back" />Runs</button>
+    <div class="agent-title"><h2 id="run-title" tabIndex=${-1}><bdi>${plain(run.workflow_name, 80) || 'unnamed'}</bdi></h2><${Mark} look=${runLook(run)} /></div>
+    <p class="about"><code>${plain(run.run_id, 48)}</code><span>${standing(run.counts)}</span>
+      <span class="soft">begun <time class="num">${moment(Date.parse(run.created_at), now.value)}</time>, changed <time class="num">${moment(Date.parse(run.updated_at), now.value)}</time></span>
+      ${run.cost_usd_today ? html`<span class="num soft">${money(run.cost_usd_today)} today</span>` : ''}</p>
+    <${Bar} counts=${run.counts} />
+    <${Orders} run=${run} />
+    ${run.why && html`<p class="soft">${run.by ? `${plain(run.by, 60)}: ` : ''}${plain(run.why, 300)}</p>`}
+    ${waits.length > 0 && html`<ul class="waits">${waits.slice(0, WAITS_MAX).map((w, i) => html`<li key=${i}>${plain(w, 300)}</li>`)}${waits.length > WAITS_MAX && html`<li>and ${waits.length - WAITS_MAX} more</li>`}</ul>`}
+  </header>`;
+}
+
+const FORMS = /** @type {const} */ ([['graph', 'Graph'], ['time', 'Timeline']]);
+
+export function RunPane() {
+  const form = useSignal(/** @type {'graph' | 'time'} */ ('graph'));
+  const run = shown.value;
+  const id = runID.value;
+  if (!id) return html`<section class="run-pane run-none" aria-label="Chosen run"><div class="empty"><p>Choose a run to see its steps, or start one.</p></div></section>`;
+  if (!run || run.run_id !== id) {
+    return html`<section class="run-pane run-none" aria-label="Chosen run"><button type="button" class="back" onClick=${() => go('runs')}><${Icon} name="back" />Runs</button>
+      <div class="empty">${shownWrong.value ? html`<h2>No such run</h2><p>${plain(shownWrong.value, 400)}</p>` : html`<p>Asking Fairlead for this run\u2026</p>`}</div></section>`;
+  }
+  return html`<section class="run-pane" aria-labelledby="run-title" key=${id}>
+    <${Head} run=${run} />
+    <div class="run-forms"><span class="seg" role="group" aria-label="Form">${FORMS.map(([key, label]) => html`<button type="button" key=${key} aria-pressed=${form.value === key ? 'true' : 'false'} onClick=${() => { form.value = key; }}>${label}</button>`)}</span>
+      ${shownWrong.value && html`<span class="soft">${plain(shownWrong.value, 200)}</span>`}</div>
+    ${form.value === 'graph' ? html`<${RunGraph} run=${id} />` : html`<${RunTimeline} run=${id} />`}
+    ${stepID.value && html`<${StepDetail} key=${stepID.value} run=${id} />`}
+  </section>`;
+}

@@ -1,0 +1,226 @@
+// The line to the journal.
+//
+// One stream carries every change in order. When it breaks it is taken up again
+// where it stopped, so that no reload is ever needed; a hole in the sequence is
+// seen and closed; and what the server derives (ages, doubts, countdowns) is
+// asked for again about those agents that changed. What arrives is drawn at
+// most once a frame.
+
+import * as api from './api.js';
+import { forgetAsks, noteAsks, refreshAsks } from '../inbox/state.js';
+import { forgetChannels, noteTurns, refreshChannels } from '../channels/state.js';
+import { forgetCrew, noteCrew, refreshCrew } from '../crew/state.js';
+import { batch } from './lib.js';
+import { forgetRuns, noteChanges, refreshRuns } from '../runs/state.js';
+import { forgetSessions, noteSessions, refreshSessions } from '../dispatch/state.js';
+import { StreamRefused, readStream } from './sse.js';
+import { addHistory, agentOf, applyAgent, applyChanges, applyTeam, cell, connection, forget, head, live, loaded } from '../agents/state.js';
+import { forgetUsage, refreshUsage } from '../usage/state.js';
+
+/** @typedef {import('./api.js').Change} Change */
+
+const BACKOFF_FIRST_MS = 400;
+const BACKOFF_MAX_MS = 10_000;
+/** Further behind than this, replaying costs more than starting from a snapshot. */
+const REPLAY_MAX = 20_000;
+/** Changes that are read once at the start, for the traces. */
+const HISTORY_TAIL = 1000;
+/** With more agents changed than this, the whole team is asked for in one request. */
+const SINGLE_REFRESH_MAX = 6;
+const REFRESH_AFTER_MS = 40;
+/** Ages and doubts change without a change in the journal. */
+const POLL_MS = 15_000;
+/** A hidden page gets no frames; it keeps up more slowly. */
+const HIDDEN_FLUSH_MS = 500;
+
+let place = 0;       // the last change we have
+let toleratedGap = 0; // a hole that stayed after asking again: the server skips numbers there
+/** @type {Change[]} */
+let queue = [];
+let flushing = false;
+let farewell = '';   // why the server ended the stream, where it said so
+let wake = () => {};
+
+function flush() {
+  flushing = false;
+  const changes = queue;
+  queue = [];
+  if (changes.length === 0) return;
+  markStale(applyChanges(changes));
+  markStale(noteAsks(changes));
+  noteChanges(changes);
+  noteTurns(changes);
+  noteCrew(changes);
+  noteSessions(changes);
+  refreshUsage();
+}
+
+/** @param {Change} change */
+function enqueue(change) {
+  queue.push(change);
+  if (flushing) return;
+  flushing = true;
+  if (document.hidden) setTimeout(flush, HIDDEN_FLUSH_MS);
+  else requestAnimationFrame(flush);
+}
+
+// --- derived facts, asked for again -----------------------------------------
+
+/** @type {Set<string>} */
+const stale = new Set();
+let refreshing = false;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let refreshTimer;
+
+
+/** @param {Iterable<string>} agents */
+export function markStale(agents) {
+  for (const a of agents) stale.add(a);
+  if (!refreshTimer) refreshTimer = setTimeout(refresh, REFRESH_AFTER_MS);
+}
+
+async function refresh() {
+  refreshTimer = undefined;
+  if (refreshing || !stale.size || !live.peek()) return;
+  refreshing = true;
+  const wanted = [...stale];
+  stale.clear();
+  const asOf = head.peek();
+  const unknown = wanted.some((a) => !cell(a) || !cell(a)?.agent.peek().driver);
+  try {
+    if (unknown || wanted.length > SINGLE_REFRESH_MAX) applyTeam(await api.team());
+    else {
+      const answers = await Promise.all(wanted.map((a) => api.why(a)));
+      batch(() => answers.forEach((w) => applyAgent(w.agent, asOf)));
+    }
+  } catch (err) {
+    // The line itself tells about a lost server; one agent that is gone (404)
+    // is told by the next snapshot of the team.
+    if (err instanceof api.Failure && err.status === 404) await api.team().then(applyTeam, () => {});
+  } finally {
+    refreshing = false;
+    if (stale.size && !refreshTimer) refreshTimer = setTimeout(refresh, REFRESH_AFTER_MS);
+  }
+}
+
+async function poll() {
+  if (!live.peek() || document.hidden || refreshing) return;
+  try { applyTeam(await api.team()); } catch { /* the line itself tells */ }
+}
+
+// --- the line ----------------------------------------------------------------
+
+/** @param {Partial<import('../agents/state.js').Connection>} part */
+function set(part) {
+  connection.value = { ...connection.peek(), ...part };
+}
+
+/** Where do we stand, and from where does the stream go on? */
+async function catchUp() {
+  const snapshot = await api.team();
+  const another = snapshot.head < place;
+  if (another) { forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetSessions(); forgetAsks(); forgetUsage(); }
+  const first = place === 0 || another || snapshot.head - place > REPLAY_MAX;
+  if (first) {
+    place = snapshot.head;
+    head.value = snapshot.head;
+  }
+  applyTeam(snapshot);
+  if (first) void readHistory();
+}
+
+/** The past, for the traces; the page works without it. */
+async function readHistory() {
+  try {
+    const { changes } = await api.journal({ tail: HISTORY_TAIL });
+    /** @type {Map<string, Change[]>} */
+    const byAgent = new Map();
+    for (const ch of changes ?? []) {
+      if (!/^(control|session)\//.test(ch.entity)) continue;
+      const name = agentOf(ch.entity);
+      byAgent.set(name, [...(byAgent.get(name) ?? []), ch]);
+    }
+    batch(() => byAgent.forEach((list, name) => { const c = cell(name); if (c) addHistory(c, list); }));
+  } catch { /* the line itself tells */ }
+}
+
+/** @param {import('./sse.js').Message} message @param {AbortController} line */
+function take(message, line) {
+  if (message.event === 'bye') farewell = String(JSON.parse(message.data).reason ?? '');
+  if (message.event !== 'change') return;
+  /** @type {Change} */
+  const change = JSON.parse(message.data);
+  if (change.seq <= place) return; // told twice
+  if (change.seq > place + 1 && place !== toleratedGap) {
+    toleratedGap = place;
+    line.abort(new Error('a change is missing'));
+    return;
+  }
+  place = change.seq;
+  enqueue(change);
+}
+
+/** One life of the stream. Returns when the server closed it in good order. */
+async function listen() {
+  const line = new AbortController();
+  await catchUp();
+  await readStream(api.eventsURL(place), {
+    signal: line.signal,
+    onOpen: () => {
+      farewell = '';
+      set({ phase: 'live', since: Date.now(), trying: false, words: '' });
+      markStale([]);
+      refreshRuns(true);
+      refreshChannels(true);
+      refreshCrew(true);
+      refreshSessions(true);
+      refreshAsks(true);
+      refreshUsage();
+    },
+    onMessage: (m) => { if (!line.signal.aborted) take(m, line); },
+  });
+}
+
+/** @param {unknown} err */
+function lost(err) {
+  const status = err instanceof api.Failure || err instanceof StreamRefused ? err.status : 0;
+  const denied = status === 401 || status === 403;
+  const before = connection.peek();
+  set({
+    phase: denied ? 'denied' : before.phase === 'connecting' && !loaded.peek() ? 'connecting' : 'lost',
+    since: before.phase === 'live' ? Date.now() : before.since,
+    trying: false,
+    words: farewell === 'stopping' ? 'Fairlead was stopped.' : err instanceof Error && before.phase === 'connecting' ? err.message : '',
+  });
+}
+
+/** Keeps the line up until the page goes away. */
+export async function keepListening() {
+  setInterval(poll, POLL_MS);
+  addEventListener('online', () => wake());
+  let failures = 0;
+  for (;;) {
+    const started = performance.now();
+    try {
+      set({ trying: true });
+      await listen();
+      // Closed in good order, as the server does with one that lags: go on at
+      // once, and call nothing lost unless that fails.
+      failures = 0;
+      if (performance.now() - started > 1000) continue;
+    } catch (err) {
+      if (live.peek()) failures = 0;
+      lost(err);
+    }
+    failures++;
+    const wait = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (failures - 1)) * (0.8 + 0.4 * Math.random());
+    set({ retryAt: Date.now() + wait });
+    await /** @type {Promise<void>} */ (new Promise((go) => {
+      const timer = setTimeout(go, wait);
+      wake = () => { clearTimeout(timer); go(); };
+    }));
+  }
+}
+
+/** Do not wait for the next attempt. */
+export const retryNow = () => wake();

@@ -1,0 +1,77 @@
+// Following what grows: the newest stays in sight until somebody scrolls back,
+// and then nothing moves under his eyes until he asks for it.
+
+import { count } from './format.js';
+import { outcomeOf } from '../agents/words.js';
+import { html, useEffect, useRef, useSignal } from './lib.js';
+import { plain } from './text.js';
+import { Icon } from './icons.js';
+
+/** This close to the end counts as the end. */
+const NEAR_END_PX = 24;
+
+/**
+ * @param {{current: HTMLElement | null}} box what scrolls
+ * @param {(following: boolean, jumped: boolean) => void} onFollow told when the reader turns back, comes back, or jumps
+ */
+export function useFollow(box, onFollow) {
+  const following = useSignal(true);
+  const unseen = useSignal(0);
+  const shape = useRef(''); // of the box and of what is in it, when we last looked
+  const shapeOf = (/** @type {HTMLElement} */ el) => `${el.clientWidth} ${el.clientHeight} ${el.scrollHeight}`;
+  const toEnd = () => {
+    const el = box.current;
+    if (!el) return;
+    el.scrollTop = el.scrollHeight;
+    shape.current = shapeOf(el);
+  };
+  useEffect(() => {
+    const el = box.current;
+    if (!el) return undefined;
+    const watch = new ResizeObserver(() => { if (following.peek()) toEnd(); });
+    watch.observe(el);
+    return () => watch.disconnect();
+  }, [box.current]);
+  return {
+    following,
+    unseen,
+    restart() { following.value = true; unseen.value = 0; },
+    /** Something was drawn. @param {number} added */
+    drawn(added) {
+      if (following.peek()) toEnd();
+      else if (added > 0) unseen.value += added;
+    },
+    onScroll() {
+      const el = box.current;
+      if (!el) return; // the last scroll of a tape that was put away
+      const near = el.scrollHeight - el.scrollTop - el.clientHeight < NEAR_END_PX;
+      if (near) unseen.value = 0;
+      if (near === following.peek()) return;
+      const reshaped = shape.current !== shapeOf(el);
+      shape.current = shapeOf(el);
+      if (!near && reshaped) { toEnd(); return; } // the window was resized; nobody turned back
+      following.value = near;
+      onFollow(near, false);
+    },
+    jump() {
+      following.value = true;
+      unseen.value = 0;
+      toEnd();
+      onFollow(true, true);
+    },
+  };
+}
+
+/** @param {{follow: ReturnType<typeof useFollow>}} props */
+export function Jump({ follow }) {
+  if (follow.following.value) return null;
+  const n = follow.unseen.value;
+  return html`<button type="button" class="jump" data-jump onClick=${follow.jump}><${Icon} name="down" />
+    ${n > 0 ? html`<span><span class="num">${count(n)}</span> new, jump to newest</span>` : html`<span>Jump to newest</span>`}</button>`;
+}
+
+/** How a session ended. @param {{outcome: string, why: string}} props */
+export function End({ outcome, why }) {
+  const end = outcomeOf(outcome || 'ok');
+  return html`<p class="tape-end tape-${end.look}"><span aria-hidden="true">${end.mark}</span> Session ended: ${plain(end.label, 40)}${why ? html`<span class="tape-why">${plain(why, 300)}</span>` : ''}</p>`;
+}

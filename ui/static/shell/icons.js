@@ -1,0 +1,44 @@
+// The few drawings of the page.
+
+import { html } from './lib.js';
+
+/** A fairlead: lines come from everywhere, pass the ring, and leave in order. */
+export const Fairlead = () => html`
+  <svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+    <g fill="none" stroke-linecap="round" stroke-width="2">
+      <path class="mark-ring" d="M18 4 A6.5 12 0 0 0 18 28" stroke-width="3" />
+      <path class="mark-line" d="M1.5 4.5 C8 4.5 9 11.5 16 11.5 H30.5" />
+      <path class="mark-line" d="M1.5 16 H30.5" />
+      <path class="mark-line" d="M1.5 27.5 C8 27.5 9 20.5 16 20.5 H30.5" />
+      <path class="mark-ring" d="M18 4 A6.5 12 0 0 1 18 28" stroke-width="3" />
+    </g>
+  </svg>`;
+
+/** @type {Record<string, string>} */
+const PATHS = {
+  play: 'M5 3.5 L12.5 8 L5 12.5 Z',
+  stop: 'M4 4 H12 V12 H4 Z',
+  once: 'M4 3.5 L10 8 L4 12.5 Z M12 3.5 V12.5',
+  broom: 'M13 3 L8 8 M5.5 7 L9 10.5 C8 12.5 6 13.5 3 13.5 C3 10.5 3.5 8 5.5 7 Z',
+  hold: 'M5.5 3.5 V12.5 M10.5 3.5 V12.5',
+  back: 'M10 3.5 L5.5 8 L10 12.5',
+  look: 'M8 2.5 L14 13 H2 Z M8 6.5 V9.5 M8 11.2 V11.4',
+  search: 'M7 3 A4 4 0 1 1 7 11 A4 4 0 1 1 7 3 M10 10 L13.5 13.5',
+  spark: 'M8 2 Q8.6 7.4 14 8 Q8.6 8.6 8 14 Q7.4 8.6 2 8 Q7.4 7.4 8 2 Z',
+  sun: 'M8 5.2 A2.8 2.8 0 1 1 8 10.8 A2.8 2.8 0 1 1 8 5.2 M8 1.5 V2.6 M8 13.4 V14.5 M1.5 8 H2.6 M13.4 8 H14.5 M3.4 3.4 L4.2 4.2 M11.8 11.8 L12.6 12.6 M3.4 12.6 L4.2 11.8 M11.8 4.2 L12.6 3.4',
+  moon: 'M12.8 9.8 A5.6 5.6 0 1 1 6.2 3.2 A4.6 4.6 0 0 0 12.8 9.8 Z',
+  auto: 'M8 2.5 A5.5 5.5 0 1 1 8 13.5 A5.5 5.5 0 1 1 8 2.5 M8 2.5 V13.5 M8 5 H11.5 M8 8 H13 M8 11 H11.5',
+  close: 'M4 4 L12 12 M12 4 L4 12',
+  down: 'M8 3 V12.5 M4 8.5 L8 12.5 L12 8.5',
+  save: 'M8 2.5 V10 M5 7.2 L8 10.2 L11 7.2 M3 13 H13',
+  send: 'M2.5 8 L13.5 3 L10.5 13 L7.5 9.5 Z M7.5 9.5 L13.5 3',
+  clock: 'M8 2.5 A5.5 5.5 0 1 1 8 13.5 A5.5 5.5 0 1 1 8 2.5 M8 5 V8 L10 9.5',
+  check: 'M3.5 8.5 L6.5 11.5 L12.5 4.5',
+  cross: 'M4.5 4.5 L11.5 11.5 M11.5 4.5 L4.5 11.5',
+};
+
+/** @param {{name: string}} props */
+export const Icon = ({ name }) => html`
+  <svg class="icon icon-${name}" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+    <path d=${PATHS[name]} fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" />
+  </svg>`;

@@ -1,0 +1,112 @@
+// The keyboard. Arrow keys walk the team while the team has the focus; single
+// letters can be switched off (they get in the way of speech input).
+
+import { command } from '../agents/actions.js';
+import { running } from '../agents/words.js';
+import { letterKeys, nextTheme } from './prefs.js';
+import { cell, live, team } from '../agents/state.js';
+import { backToTeam, channelName, choose, chosen, conversationN, dialog, go, member, opened, place, runID, search, sessionName, shownNames, showRun, showSessionFolder, showTab, stepID, TABS } from './router.js';
+
+/** Agents that Page Up and Page Down pass. */
+const PAGE = 6;
+
+/** @param {KeyboardEvent} e */
+function walk(e) {
+  const list = shownNames.value;
+  const at = list.indexOf(chosen.value);
+  /** @type {Record<string, number>} */
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: list.length - 1, PageDown: at + PAGE, PageUp: at - PAGE };
+  if (!(e.key in to) || list.length === 0) return false;
+  choose(list[Math.min(list.length - 1, Math.max(0, to[e.key]))], false);
+  return true;
+}
+
+/** @param {string} key */
+function order(key) {
+  const a = cell(chosen.value)?.agent.value;
+  if (!a) return false;
+  if (key === 's' && (!running(a) || a.desired_state !== 'continuous')) void command(a.name, 'start');
+  else if (key === 'x' && (running(a) || a.desired_state !== 'pause')) void command(a.name, 'stop');
+  else if (key === 'o') void command(a.name, 'once');
+  else if (key === 'c') void command(a.name, 'cleanup');
+  else return false;
+  return true;
+}
+
+function focusSearch() {
+  const field = document.getElementById('search');
+  if (field instanceof HTMLInputElement) { field.focus(); field.select(); }
+}
+
+/** Where a person writes, in a channel or to a session. */
+function focusWords() {
+  const field = (place.value === 'channels' || place.value === 'sessions') && document.getElementById('words');
+  if (!(field instanceof HTMLTextAreaElement) || !field.checkVisibility()) return false;
+  field.focus();
+  return true;
+}
+
+/** Where a person looks for what somebody of the crew said. */
+function focusSaid() {
+  const field = place.value === 'crew' && document.getElementById('said-search');
+  if (!(field instanceof HTMLInputElement) || !field.checkVisibility()) return false;
+  field.focus();
+  return true;
+}
+
+function focusAgent() {
+  requestAnimationFrame(() => document.getElementById('agent-title')?.focus());
+}
+
+/** @param {KeyboardEvent} e @param {Element} at @returns {boolean} handled */
+function handle(e, at) {
+  const onTeam = place.value === 'team';
+  const inRoster = onTeam && (at.closest('.roster-scroll') !== null || at === document.body);
+  if (e.key === 'Escape' && onTeam && opened.value) { backToTeam(); return true; }
+  if (e.key === 'Escape' && runID.value) { if (stepID.value) showRun(runID.value); else go('runs'); return true; }
+  if (e.key === 'Escape' && channelName.value) { go('channels'); return true; }
+  if (e.key === 'Escape' && sessionName.value) { if (conversationN.value) showSessionFolder(sessionName.value); else go('sessions'); return true; }
+  if (e.key === 'Escape' && member.value) { go('crew'); return true; }
+  if (inRoster && walk(e)) return true;
+  if (e.key === 'Enter' && at.classList.contains('row-name')) { choose(chosen.value); focusAgent(); return true; }
+  if (letterKeys.value !== 'on') return false;
+  const key = e.key.toLowerCase();
+  switch (key) {
+    case '?': dialog.value = 'help'; return true;
+    case 'a': go('team'); return true;
+    case 'w': go('crew'); return true;
+    case 'r': go('runs'); return true;
+    case 'm': go('channels'); return true;
+    case 'd': go('sessions'); return true;
+    case 'i': go('inbox'); return true;
+    case 'u': go('usage'); return true;
+    case 't': nextTheme(); return true;
+    case 'h': if (live.value) dialog.value = team.value.hold ? 'release' : 'hold'; return true;
+    case 'n': /** @type {HTMLElement | null} */ (document.querySelector('[data-jump]'))?.click(); return true;
+    case '/': if (focusWords() || focusSaid()) return true; break;
+    default:
+  }
+  return onTeam && teamKey(e, key);
+}
+
+/** Keys that mean the chosen agent; where it is not in sight they mean nothing. @param {KeyboardEvent} e @param {string} key */
+function teamKey(e, key) {
+  switch (key) {
+    case '/': focusSearch(); return true;
+    case '1': case '2': case '3': showTab(TABS[Number(key) - 1]); return true;
+    default: return !e.repeat && order(key);
+  }
+}
+
+export function startKeys() {
+  addEventListener('keydown', (e) => {
+    const at = e.target instanceof Element ? e.target : document.body;
+    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || dialog.value) return;
+    if (at.matches('input, textarea, select')) {
+      if (e.key === 'Escape' && (at.id === 'words' || at.id === 'said-search')) { /** @type {HTMLElement} */ (at).blur(); e.preventDefault(); }
+      if (e.key === 'Escape' && at.id === 'search') { search.value = ''; /** @type {HTMLElement} */ (at).blur(); e.preventDefault(); }
+      return;
+    }
+    if (handle(e, at)) e.preventDefault();
+  });
+}

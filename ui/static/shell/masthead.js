@@ -1,0 +1,64 @@
+// The top of the page: whose team this is, whether it is held, and whether what
+// you see is live.
+
+import { moment } from './format.js';
+import { html } from './lib.js';
+import { retryNow } from './feed.js';
+import { shown } from '../runs/state.js';
+import { connection, holdPending, live, now, team } from '../agents/state.js';
+import { plain } from './text.js';
+import { nextTheme, theme } from './prefs.js';
+import { channelName, counts, dialog, place, sessionName } from './router.js';
+import { Fairlead, Icon } from './icons.js';
+import { Places } from './nav.js';
+
+/** @type {Record<string, string>} */
+const PHASES = { live: 'Live', connecting: 'Connecting', lost: 'Cut off', denied: 'Signed out' };
+
+function Line() {
+  const { phase } = connection.value;
+  return html`<span class="line-state line-${phase}" role="status"><i aria-hidden="true"></i>${PHASES[phase]}</span>`;
+}
+
+function Hold() {
+  const held = team.value.hold;
+  const off = !live.value || holdPending.value;
+  return html`<button type="button" class="hold ${held ? 'hold-on' : ''}" aria-pressed=${held ? 'true' : 'false'} aria-disabled=${off ? 'true' : undefined}
+    title=${held ? 'The team is held: nothing starts' : 'Stop anything new from starting'}
+    onClick=${() => { if (!off) dialog.value = held ? 'release' : 'hold'; }}><${Icon} name="hold" /><span>${held ? 'Held' : 'Hold team'}</span></button>`;
+}
+
+export function Masthead() {
+  const n = counts.value;
+  const t = theme.value;
+  const content = place.value === 'inbox' ? 'inbox-title' : place.value === 'usage' ? 'usage-title' : place.value === 'crew' ? 'crew-title' : place.value === 'sessions' ? (sessionName.value ? 'session-title' : 'sessions-title') : place.value === 'channels' ? (channelName.value ? 'channel-title' : 'channels-title') : place.value === 'team' ? 'agent-title' : shown.value ? 'run-title' : 'runs-title';
+  return html`<header class="masthead">
+    <a class="skip" href="#${content}" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(content)?.focus(); }}>Skip to ${place.value === 'team' ? 'the chosen agent' : 'the content'}</a>
+    <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
+    ${place.value === 'team' && html`<p class="tally ${live.value ? '' : 'tally-stale'}"><span class="tally-run"><b class="num">${n.running}</b> running</span><span><b class="num">${n.idle}</b> idle</span>
+      ${n.look > 0 && html`<span class="tally-look"><${Icon} name="look" /><b class="num">${n.look}</b> to look at</span>`}</p>`}
+    <${Places} />
+    <div class="masthead-side">
+      <${Line} /><${Hold} />
+      <button type="button" class="icon-button" onClick=${nextTheme} title="Theme: ${t}" aria-label="Theme: ${t}. Change"><${Icon} name=${t === 'auto' ? 'auto' : t === 'dark' ? 'moon' : 'sun'} /></button>
+      <button type="button" class="icon-button help-button" onClick=${() => { dialog.value = 'help'; }} title="Keys and words (?)" aria-label="Help: keys and words">?</button>
+    </div>
+  </header>`;
+}
+
+/** What everybody must know before anything else on the page. */
+export function Banners() {
+  const c = connection.value;
+  const wait = Math.max(0, Math.ceil((c.retryAt - now.value) / 1000));
+  return html`<div class="banners">
+    ${c.phase === 'lost' && html`<div class="banner banner-lost"><p><b>Cut off since <time class="num">${moment(c.since, now.value)}</time>.</b>${' '}
+      <span>${c.words ? plain(c.words, 120) + ' ' : ''}What you see is what was known then. ${c.trying ? 'Trying now\u2026' : wait > 0 ? `Trying again in ${wait} s.` : 'Trying again\u2026'}</span></p>
+      <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
+    ${c.phase === 'connecting' && !c.trying && html`<div class="banner banner-lost"><p><b>No answer yet.</b> <span>${plain(c.words, 200)}</span></p>
+      <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
+    ${c.phase === 'denied' && html`<div class="banner banner-lost"><p><b>This page is no longer signed in.</b> <span>Open the address that <code>fairlead up</code> printed once more.</span></p></div>`}
+    ${team.value.stopping && html`<div class="banner banner-hold"><p><b>Fairlead is stopping.</b> <span>Sessions under way finish; nothing new starts.</span></p></div>`}
+    ${team.value.hold && !team.value.stopping && html`<div class="banner banner-hold"><p><b>The team is held.</b> <span>Nothing new starts; what is under way finishes.${team.value.note ? html` <q>${plain(team.value.note, 200)}</q>` : ''}</span></p>
+      <button type="button" class="plain-button" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'release'; }}>Release</button></div>`}
+  </div>`;
+}

@@ -1,0 +1,48 @@
+// A field in which somebody writes, for wherever something is said: it grows with its words, and
+// they stay while the page lives.
+
+import { useLayoutEffect, useRef, useSignal } from './lib.js';
+
+const HEIGHT_MAX_PX = 180;
+const touch = matchMedia('(pointer: coarse)');
+
+/** Enter sends, but where it is a touch away: there it makes a line. @param {KeyboardEvent} e */
+const isSend = (e) => e.key === 'Enter' && !e.isComposing && !e.shiftKey && (!touch.matches || e.ctrlKey || e.metaKey);
+
+/**
+ * Words under way. Offer sends them and says whether they were taken; those that were not come back into the
+ * field, before what was written meanwhile.
+ * @param {Map<string, string>} drafts what was begun and not sent
+ * @param {string} name of whom it is said to
+ * @param {number} bytesMax
+ * @param {(words: string) => Promise<boolean>} offer
+ */
+export function useWords(drafts, name, bytesMax, offer) {
+  const text = useSignal(drafts.get(name) ?? '');
+  const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  const size = text.value.length * 3 > bytesMax ? new TextEncoder().encode(text.value).length : 0;
+
+  useLayoutEffect(() => {
+    const el = field.current;
+    if (!el) return;
+    el.style.height = 'auto';
+    el.style.height = `${Math.min(HEIGHT_MAX_PX, el.scrollHeight + 2)}px`;
+  }, [text.value]);
+
+  const write = (/** @type {string} */ words) => {
+    text.value = words;
+    if (words) drafts.set(name, words); else drafts.delete(name);
+  };
+  const send = async () => {
+    const words = text.value;
+    write('');
+    if (!await offer(words)) write(words + (text.value ? `\n${text.value}` : '')); // nothing is lost that was not taken
+    field.current?.focus();
+  };
+  /** What the keys of the field do. @param {() => Promise<void>} go */
+  const keys = (go) => ({
+    onKeyDown: (/** @type {KeyboardEvent} */ e) => { if (isSend(e)) { e.preventDefault(); void go(); } },
+    onKeyPress: (/** @type {KeyboardEvent} */ e) => { if (isSend(e)) e.preventDefault(); },
+  });
+  return { text, field, size, long: size > bytesMax, write, send, keys };
+}
