@@ -64,13 +64,13 @@ var imports = []importRow{
 	},
 
 	{pkg: "ui"},
-	{pkg: "ui/uitest", may: []string{"ui"}, inTests: []string{"ui/*"}},
+	{pkg: "internal/test/uitest", may: []string{"ui"}, inTests: []string{"internal/test/uitest"}},
 	{
 		pkg: "api", may: append([]string{"engine", "loop", "ui", "driver", "holder", "journal", "team", "config", "interop", "interop/*"}, pure...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
 	{pkg: "sim", may: append([]string{"engine", "loop", "interop", "interop/*", "holder", "driver", "driver/*", "journal", "journal/*", "team", "config"}, pure...)},
-	{pkg: "cmd/*", may: []string{"*", "*/*"}, inTests: []string{"driver/drivertest/scriptmodel"}},
+	{pkg: "cmd/*", may: []string{"*", "*/*"}, inTests: []string{"driver/drivertest/scriptmodel", "internal/test/*"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
 }
 

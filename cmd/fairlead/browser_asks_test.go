@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // askingScript asks as often as it is told to, and says what became of it.

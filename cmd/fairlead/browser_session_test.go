@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // The page of sessions on the real daemon. In one story agents of fairlead.yaml do the work, those

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/examples"
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // talking says what is put into a file beside it, until another file says that it is done.
@@ -33,7 +33,7 @@ var fakesOnly = []string{
 	"permission_given", "permission_standing", "asked_in_words", "an_answer_refused", "asks_by_keyboard", "hostile_asks", "what_is_known_of_a_program", "usage", "asks_accessible",
 }
 
-// The page on the real daemon, with a real agent: the stories that ui/uitest tells of a
+// The page on the real daemon, with a real agent: the stories that internal/test/uitest tells of a
 // fake one, each in one size; FAIRLEAD_LONG=1 tells each in both, and beside the race detector, which
 // is not in the daemon here, every fourth is told. What only a fake can be
 // made to do (a refusal, an agent whose very name is hostile) is skipped here and runs there.

@@ -4,14 +4,14 @@ import (
 	"os"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // TestAgainst tells the stories to a daemon that runs already, with an agent
 // whose sessions end by themselves and begin with known words, as those of
 // fairlead demo do:
 //
-//	PAGE='http://127.0.0.1:7466/?token=…' AGENT=coder SAYS=Session go test -count=1 -run TestAgainst ./ui/uitest
+//	PAGE='http://127.0.0.1:7466/?token=…' AGENT=coder SAYS=Session go test -count=1 -run TestAgainst ./internal/test/uitest
 //
 // With WORKFLOW, a file whose run goes on by itself as that of fakeWorkflow does, those of runs too.
 func TestAgainst(t *testing.T) {
@@ -45,7 +45,7 @@ func rest(t *testing.T, page, agent string) {
 // TestAgainstCrew tells the story of a crew to a daemon that runs already and has never summoned
 // one, with a lead that answers by itself, as that of examples/crew does:
 //
-//	PAGE='http://127.0.0.1:7466/?token=…' CREW=julian go test -count=1 -run TestAgainstCrew ./ui/uitest
+//	PAGE='http://127.0.0.1:7466/?token=…' CREW=julian go test -count=1 -run TestAgainstCrew ./internal/test/uitest
 //
 // STORY names another story of a crew; each wants a fresh daemon. With PICTURE, a file, it draws
 // the crew at the end.

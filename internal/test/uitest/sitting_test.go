@@ -1,6 +1,6 @@
 package uitest_test
 
-import "github.com/fairlead-dev/fairlead/ui/uitest"
+import "github.com/fairlead-dev/fairlead/internal/test/uitest"
 
 // fakeSitting is a session on the fake, in which everything happens as a test says.
 func fakeSitting(fake *uitest.Fake) *uitest.Sitting {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // Ten thousand entries must leave the page usable: a window onto them is drawn, it moves with the

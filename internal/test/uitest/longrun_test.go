@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // A run of a thousand steps, and all of them changing, must leave the page usable.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 )
 
@@ -18,12 +17,23 @@ func quote(s string) string {
 	return string(b)
 }
 
+// uiDir is the folder ui of the repository. Tests run in the folder of their package, so
+// the root is the first parent that holds go.mod.
 func uiDir() string {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		panic("uitest: the compiler left out where this file lies")
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(fmt.Sprintf("uitest: find the working folder: %v", err))
 	}
-	return filepath.Join(filepath.Dir(file), "..")
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, "ui")
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			panic("uitest: no parent of the working folder holds go.mod")
+		}
+		dir = parent
+	}
 }
 
 // Axe runs axe-core over the page and fails for each rule that is broken, with

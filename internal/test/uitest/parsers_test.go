@@ -3,7 +3,7 @@ package uitest_test
 import (
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // prelude is what the scripts below draw from: numbers of a seed, texts, and cuts of them.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // TestPicturesOfCrew draws the crew in all its states, for a person to look at; where, as in

@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // TestPictures draws the page in all its states, for a person to look at:
 //
-//	PICTURES=folder go test -run TestPictures ./ui/uitest
+//	PICTURES=folder go test -run TestPictures ./internal/test/uitest
 func TestPictures(t *testing.T) {
 	dir := os.Getenv("PICTURES")
 	if dir == "" {

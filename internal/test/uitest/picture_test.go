@@ -4,13 +4,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // TestPictureOf draws a running Mission Control, a real one, into a file:
 //
 //	PAGE='http://127.0.0.1:7466/?token=…' PICTURE=$PWD/doc/img/mission-control.png \
-//	  go test -count=1 -run TestPictureOf ./ui/uitest
+//	  go test -count=1 -run TestPictureOf ./internal/test/uitest
 //
 // AGENT chooses an agent, SCHEME=light the other theme.
 func TestPictureOf(t *testing.T) {

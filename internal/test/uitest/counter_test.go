@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // fakeCounter plays an agent that asks.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // TestPicturesOfChannels draws channels in all their states, for a person to look at; where, as

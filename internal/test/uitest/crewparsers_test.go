@@ -3,7 +3,7 @@ package uitest_test
 import (
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/ui/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // Whatever a document says, there is a face for it, the same each time, and its eyes can be
