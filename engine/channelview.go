@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// ChannelView is a channel as `fairlead channels --json` and GET /channels show it.
+// ChannelView is a channel as `fairlead channel list --json` and GET /channels show it.
 type ChannelView struct {
 	Name       string        `json:"name"`
 	Queue      []string      `json:"queue" doc:"Who gets the turn after the holder, in order"`

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// CrewView is who of the team exists and who is awake, as `fairlead team --json` and GET /team
+// CrewView is who of the team exists and who is awake, as `fairlead crew --json` and GET /team
 // show it.
 type CrewView struct {
 	Button       string         `json:"button" doc:"SUMMON, WAKE, WAKING… (disabled) or none: what a person can press now"`

@@ -187,7 +187,7 @@ func (e *Engine) StartRun(ctx context.Context, by Actor, flags RunFlags) (RunVie
 	}
 	dir := filepath.Join(runsDir(req.repo), req.id)
 	if _, err := os.Lstat(filepath.Join(dir, interop.RunStateName)); err == nil {
-		return RunView{}, refuseRun(req.id, "there is a run of that name already; `fairlead resume "+req.id+"` goes on with it, or choose another --run-id")
+		return RunView{}, refuseRun(req.id, "there is a run of that name already; `fairlead run resume "+req.id+"` goes on with it, or choose another --run-id")
 	}
 	if flags.GitWorktree {
 		if err := e.makeWorktree(ctx, req, flags); err != nil {

@@ -128,7 +128,7 @@ func atEnd(r *workflow.Run) bool {
 }
 
 // withoutFolder is for a run whose folder is gone. Somebody put the run away, or took its
-// folder away by hand: what is over leaves the value, as by `fairlead runs prune`; what goes
+// folder away by hand: what is over leaves the value, as by `fairlead run prune`; what goes
 // on gets its folder again.
 func (p *statePen) withoutFolder(ctx context.Context, dir string, over bool) error {
 	if !over {

@@ -201,7 +201,7 @@ func (e *Engine) keepLog(m *member, s team.Session, proc Process) <-chan struct{
 			return
 		}
 		if err := copyLog(ctx, f.log, proc); err != nil && ctx.Err() == nil {
-			e.log.Warn("the log of a step is not whole; `fairlead runs` shows the session's own output", "session", s.ID, "log", f.log, "error", err)
+			e.log.Warn("the log of a step is not whole; `fairlead run list` shows the session's own output", "session", s.ID, "log", f.log, "error", err)
 		}
 	})
 	return done

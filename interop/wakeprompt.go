@@ -171,7 +171,7 @@ func (e *wakeElement) write(b *strings.Builder, most int) {
 	}
 	b.WriteString(soul + "\n  </soul>\n")
 	if left := e.soulBytes - len(plain); left > 0 {
-		fmt.Fprintf(b, "  (That is not all of it: %d bytes of this soul are left out. `fairlead soul %s` prints it whole.)\n", left, escapeText(shortLine(string(e.id))))
+		fmt.Fprintf(b, "  (That is not all of it: %d bytes of this soul are left out. `fairlead crew show %s` prints it whole.)\n", left, escapeText(shortLine(string(e.id))))
 	}
 	b.WriteString("  <transcript>\n")
 	said, leftOut := e.newest(most)

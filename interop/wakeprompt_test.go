@@ -200,7 +200,7 @@ func TestWakePromptIsBounded(t *testing.T) {
 	for i, a := range agents {
 		soul := visible(wakes[i].Document.Soul)
 		notes := strings.Join(a.Notes, "\n")
-		if !strings.HasPrefix(soul, a.Soul) || (len(a.Soul) < len(soul)) != strings.Contains(notes, fmt.Sprintf("%d bytes of this soul are left out. `fairlead soul agent-1` prints it whole.", len(soul)-len(a.Soul))) {
+		if !strings.HasPrefix(soul, a.Soul) || (len(a.Soul) < len(soul)) != strings.Contains(notes, fmt.Sprintf("%d bytes of this soul are left out. `fairlead crew show agent-1` prints it whole.", len(soul)-len(a.Soul))) {
 			t.Errorf("agent %d has %d of %d bytes of its soul, and the notes %q", i, len(a.Soul), len(soul), notes)
 		}
 		if i == 3 {

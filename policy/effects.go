@@ -87,29 +87,42 @@ func (s *shell) release(base string, args []value) *denial {
 	return nil
 }
 
-// mayAskFairlead says whether a call of fairlead only looks. A flag before the verb may take a word
-// that looks like one, unless its value is attached.
+// groupsThatLook are the commands of fairlead with commands of their own, and which of those only
+// look. The old names (session, policy, runs, standing) work for one more release.
+var groupsThatLook = map[string]string{
+	"channel": "list watch", "crew": "show transcript", "dispatch": "status list route policy", "question": "saved", "run": "list show",
+	"policy": "check", "runs": "", "session": "status list", "standing": "",
+}
+
+// mayAskFairlead says whether a call of fairlead only looks. A flag before the command may take a
+// word that looks like one, unless its value is attached.
 func mayAskFairlead(args []value) bool {
 	var words []string
 	for _, v := range args {
+		group := len(words) == 1 && isGroup(words[0])
 		switch {
 		case !v.static():
 			return false
 		case !strings.HasPrefix(v.text, "-"):
 			words = append(words, v.text)
-		case len(words) == 0 && !has("--json --help -h --version", v.text) && !strings.HasPrefix(v.text, "--dir="):
+		case len(words) == 0 && !has("--json --help -h --version --verbose -v", v.text) && !strings.HasPrefix(v.text, "--dir="):
 			return false
-		case len(words) == 1 && has("session policy", words[0]) && !has("--json --help -h", v.text) && !strings.HasPrefix(v.text, "--path="):
+		case group && !has("--json --help -h --verbose -v", v.text) && !strings.HasPrefix(v.text, "--path="):
 			return false
 		}
 	}
 	switch {
 	case len(words) == 0:
 		return true
-	case has("session policy", words[0]):
-		return len(words) == 1 || words[0] == "session" && has("status list", words[1]) || words[0] == "policy" && words[1] == "check"
+	case isGroup(words[0]):
+		return len(words) == 1 || has(groupsThatLook[words[0]], words[1]) || words[0] == "runs" && words[1] != "prune"
 	}
-	return has("status ps why watch events docs route version help log doctor runs", words[0])
+	return has("status ps why watch events usage inbox docs route version help log doctor", words[0])
+}
+
+func isGroup(verb string) bool {
+	_, is := groupsThatLook[verb]
+	return is
 }
 
 // writes judges one word that is a file to be written.

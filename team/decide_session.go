@@ -130,11 +130,11 @@ func (d *draft) endAsked(a *Agent) error {
 		return no
 	}
 	if run, step, ok := StepOf(a.Session.For); ok {
-		no.Reason = "it does step " + step + " of run " + run + "; cancel that: `fairlead cancel " + run + " " + step + "`"
+		no.Reason = "it does step " + step + " of run " + run + "; cancel that: `fairlead run cancel " + run + " " + step + "`"
 		return no
 	}
 	if a.Session.Leads() {
-		no.Reason = "its session leads the team; `fairlead sleep` ends that"
+		no.Reason = "its session leads the team; `fairlead crew sleep` ends that"
 		return no
 	}
 	return d.endSession(a, "ended by "+d.ev.Actor.ID, a.Session.Ending != "")

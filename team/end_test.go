@@ -54,7 +54,7 @@ func TestEndAskedOfStep(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet})
 	c.runs("r1", RunSettings{}, "build ada")
 	_, err := c.try("ada", EndAsked{})
-	if err == nil || !strings.Contains(err.Error(), "fairlead cancel r1 build") {
+	if err == nil || !strings.Contains(err.Error(), "fairlead run cancel r1 build") {
 		t.Errorf("%v", err)
 	}
 }

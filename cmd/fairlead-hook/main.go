@@ -7,7 +7,7 @@
 //
 //	fairlead-hook EVENT   reads the event on standard input, answers on standard output
 //
-// `fairlead install claude` uses it where it lies beside fairlead.
+// `fairlead claude install` uses it where it lies beside fairlead.
 //
 // The one promise: it answers as `fairlead hook` does, only sooner.
 package main

@@ -26,7 +26,7 @@ options, or words of your own with --text; where an agent offers an option that 
 no itself, that one is meant. It returns when the answer is safe on disk; the agent is told then.
 
 With --for session an answer stands for every call exactly like this one until the agent's session
-ends, with --for always until ` + "`fairlead standing revoke`" + ` takes it back.
+ends, with --for always until ` + "`fairlead question revoke`" + ` takes it back.
 A call is like another where its arguments are the same; of what writes files, where the files are,
 whatever is written into them.
 
@@ -143,7 +143,7 @@ func saidAnswer(asked engine.QuestionView, answer engine.QuestionAnswer) string 
 	case question.Session:
 		said += ", as is " + likeWords(asked.Tool) + " in " + plain(asked.Session)
 	case question.Always:
-		said += ", as is " + likeWords(asked.Tool) + " from now on; `fairlead standing` lists what stands"
+		said += ", as is " + likeWords(asked.Tool) + " from now on; `fairlead question saved` lists what stands"
 	case question.Once:
 	}
 	return said

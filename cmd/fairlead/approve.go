@@ -96,7 +96,7 @@ func (a *app) answer(ctx context.Context, id, step string, answer engine.StepAns
 	client, err := a.dial()
 	var none *api.NoDaemon
 	if errors.As(err, &none) {
-		return &coded{exitNoDaemon, fmt.Errorf("%w, or let the run go on here with `fairlead resume %s`, and answer then", err, plain(id))}
+		return &coded{exitNoDaemon, fmt.Errorf("%w, or let the run go on here with `fairlead run resume %s`, and answer then", err, plain(id))}
 	}
 	if err != nil {
 		return err
@@ -127,11 +127,12 @@ func (a *app) cancelVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel RUN [STEP]",
 		Short: "Cancel a run, or one of its steps",
-		Long: `Processes are ended, with all that they started; what is done stays done, and
-` + "`fairlead resume RUN`" + ` goes on all the same. It returns when nothing of it runs any more. Of a
-step that has not begun the run is cancelled with it.
+		Long: `It ends the processes of the run and everything that they started, and returns when they are gone.
+Completed steps stay completed, and ` + "`fairlead run resume RUN`" + ` can still continue the run. Cancelling
+a step that has not started cancels the run.
 
-Without a daemon it does so itself, also for steps that outlived the one who had started them.`,
+It also works without a daemon, also for steps that outlived the process that started them.`,
+		Example:           `  fairlead run cancel 20260801-101500-build --note "wrong branch"`,
 		Args:              args(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, words []string) error {

@@ -78,7 +78,7 @@ func (m *meeting) neverReads(bad string) {
 	}
 }
 
-// channel is what `fairlead channels reviews --json` says.
+// channel is what `fairlead channel list reviews --json` says.
 func (m *meeting) channel() (v engine.ChannelView) {
 	m.t.Helper()
 	if err := json.Unmarshal([]byte(m.must("channels", "reviews", "--json")), &v); err != nil {

@@ -16,13 +16,28 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
-func (a *app) channelsVerb() *cobra.Command {
+// channelVerb is everything about channels: rooms in which agents take turns.
+func (a *app) channelVerb() *cobra.Command {
+	return noun(&cobra.Command{
+		Use:   "channel",
+		Short: "Talk with agents in channels, and control whose turn it is",
+		Long: `A channel is a conversation between agents of fairlead.yaml and you. One agent at a time has the
+turn; then the next one in the rotation gets it.`,
+		Example: `  fairlead channel list
+  fairlead channel say reviews "please look at the parser first"
+  fairlead channel watch reviews`,
+	}, a.channelListVerb(), a.sayVerb(), a.channelWatchVerb(), a.grantVerb(), a.skipVerb(), a.overrideVerb(), a.assignVerb(), a.removeVerb(), a.enableVerb(), a.disableVerb())
+}
+
+func (a *app) channelListVerb() *cobra.Command {
 	return &cobra.Command{
-		Use:   "channels [CHANNEL]",
-		Short: "List the channels: who has the turn in each, who is next, what waits",
-		Long: `Without a name: a line for each channel of fairlead.yaml. With one: who is in it and how each
-stands, and the messages of people that nobody has answered. What was said there is shown by
-` + "`fairlead watch CHANNEL`" + `.`,
+		Use:   "list [CHANNEL]",
+		Short: "List the channels: which agent has the turn, which is next, what waits",
+		Long: `Without a name it prints a line for each channel of fairlead.yaml. With a name it prints the
+agents of that channel with their states, and the messages of people that no agent has answered
+yet. ` + "`fairlead channel watch CHANNEL`" + ` shows the conversation.`,
+		Example: `  fairlead channel list
+  fairlead channel list reviews --json`,
 		Args:              args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: a.completeChannel,
 		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
@@ -206,7 +221,7 @@ func memberRemarks(m engine.MemberView) string {
 		}
 	}
 	add(m.Working, "is answering")
-	add(m.Disabled, "disabled: `fairlead enable "+plain(m.Name)+"` lets it take part again")
+	add(m.Disabled, "disabled: `fairlead channel enable "+plain(m.Name)+"` lets it take part again")
 	add(m.Crashed && !m.Connected, "crashed")
 	add(!m.Connected && !m.Disabled && !m.Crashed, "not connected")
 	add(m.Limit != "", "at a limit: "+line(m.Limit, remarkWidth))

@@ -140,7 +140,7 @@ func (a *app) saidCommand(verb string, answer api.Commanded, now bool) error {
 // waitFor follows the journal from the command on, until the command has taken effect.
 func (a *app) waitFor(ctx context.Context, client *api.Client, verb, name string, seq uint64) error {
 	if view, err := client.Team(ctx); err == nil && view.Hold && verb != "stop" && !a.json {
-		fmt.Fprintf(a.err, "the team is held%s: %s waits for `fairlead release`\n", orNote(view.Note), name)
+		fmt.Fprintf(a.err, "the team is held%s: %s waits for `fairlead unhold`\n", orNote(view.Note), name)
 	}
 	for {
 		why, err := client.Why(ctx, name)
@@ -225,21 +225,25 @@ func tookEffect(verb string, why engine.WhyView) (bool, error) {
 }
 
 func (a *app) holdVerb() *cobra.Command {
-	return a.switchVerb("hold", "Stop everything from starting; what runs finishes",
-		"the team is held: nothing new starts until `fairlead release`", (*api.Client).Hold)
+	return a.switchVerb("hold", "Start no new sessions; running ones finish",
+		"The hold applies to the whole team and survives a restart. `fairlead unhold` ends it.",
+		"the team is held: no session starts until `fairlead unhold`", (*api.Client).Hold)
 }
 
-func (a *app) releaseVerb() *cobra.Command {
-	return a.switchVerb("release", "End the hold: what is wanted starts again",
-		"the hold is released", (*api.Client).Release)
+func (a *app) unholdVerb() *cobra.Command {
+	return a.switchVerb("unhold", "End the hold: agents start again",
+		"Agents whose desired state asks for a session start it now.",
+		"the hold is lifted", (*api.Client).Release)
 }
 
-func (a *app) switchVerb(verb, short, said string, give func(*api.Client, context.Context, string) (api.Held, error)) *cobra.Command {
+func (a *app) switchVerb(verb, short, long, said string, give func(*api.Client, context.Context, string) (api.Held, error)) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
-		Use:   verb,
-		Short: short,
-		Args:  args(cobra.NoArgs),
+		Use:     verb,
+		Short:   short,
+		Long:    long,
+		Example: "  fairlead " + verb + ` --note "release freeze"`,
+		Args:    args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
 			answer, err := give(client, ctx, note)
 			if err != nil {

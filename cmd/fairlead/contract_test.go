@@ -230,7 +230,7 @@ lead:
 			t.Errorf("a lead without %s: %v", field, crew.Lead)
 		}
 	}
-	// The document is the seed's, as `fairlead soul --json` and the file have it, and its id.
+	// The document is the seed's, as `fairlead crew show --json` and the file have it, and its id.
 	var one, file map[string]json.RawMessage
 	text, err := os.ReadFile(filepath.Join(s.dir, ".fairlead", "agents", "agent-1.json"))
 	if err := errors.Join(err, json.Unmarshal(text, &file), json.Unmarshal([]byte(s.must("soul", "Lyra", "--json")), &one)); err != nil {

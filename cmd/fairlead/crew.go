@@ -15,17 +15,23 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-func (a *app) teamVerb() *cobra.Command {
+// crewVerb shows the crew, and groups the commands about it; subs names those that it has, or
+// all where there are none.
+func (a *app) crewVerb(subs ...string) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "team",
-		Short: "Show who is in the lead's team: who is awake, who sleeps, and who says so",
-		Long: `A line for each seat, the lead's in the middle. What is known of the others is what the lead
-says; where it has not said anything in its session yet, nobody knows, and that is shown as
-unknown. Below stands what can be done, and what went wrong last.
+		Use:   "crew",
+		Short: "Show the lead and its crew, and summon, wake or look at its members",
+		Long: `The crew is an agent that leads (team.lead in fairlead.yaml) and the members that it summoned.
+` + "`fairlead crew`" + ` prints a line for each seat, with the lead in the middle. Which members are
+awake is what the lead reported; a member that it has not reported on in its session is shown as
+unknown. Below the list it prints what you can do next, and the latest problems.
 
-Expired ones (somebody was summoned and never came) are shown with --all.`,
-		Args: args(cobra.NoArgs),
+--all also shows expired members: they were summoned and never came.`,
+		Example: `  fairlead crew
+  fairlead crew summon --wait
+  fairlead crew show Wren`,
+		Args: knownVerb,
 		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
 			view, err := client.Crew(ctx, all)
 			if err != nil {
@@ -37,9 +43,8 @@ Expired ones (somebody was summoned and never came) are shown with --all.`,
 			return a.printCrew(view)
 		}),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also those who expired")
-	cmd.AddCommand(a.importVerb())
-	return cmd
+	cmd.Flags().BoolVar(&all, "all", false, "also show expired members")
+	return noun(cmd, only(subs, a.summonVerb(), a.wakeVerb(), a.sleepVerb(), a.crewShowVerb(), a.transcriptVerb(), a.importVerb())...)
 }
 
 // What of a name and a colour stands in a line that has to fit into 80 columns.
@@ -48,7 +53,7 @@ const (
 	crewStatusWidth = 8 // the longest status
 	crewIDWidth     = 12
 	evidenceWidth   = 40
-	sleepersWidth   = 54 // behind "`fairlead wake` wakes 8: "
+	sleepersWidth   = 54 // behind "`fairlead crew wake` wakes 8: "
 	noticeWidth     = 200
 	noticesShown    = 5 // the newest; the journal has them all
 )
@@ -210,13 +215,13 @@ func (a *app) whatNow(view engine.CrewView) string {
 	}
 	switch crew.Button(view.Button) {
 	case crew.SummonButton:
-		return fmt.Sprintf("nobody is here yet; `fairlead summon` summons %d", view.Size)
+		return fmt.Sprintf("nobody is here yet; `fairlead crew summon` summons %d", view.Size)
 	case crew.WakeButton:
-		return fmt.Sprintf("`fairlead wake` wakes %d: %s", len(asleep), line(strings.Join(asleep, ", "), sleepersWidth))
+		return fmt.Sprintf("`fairlead crew wake` wakes %d: %s", len(asleep), line(strings.Join(asleep, ", "), sleepersWidth))
 	case crew.WakingButton:
 		return a.paint(yellow, underway[view.InProgress])
 	default:
-		return "everybody is awake; `fairlead sleep` lets them sleep"
+		return "everybody is awake; `fairlead crew sleep` lets them sleep"
 	}
 }
 

@@ -40,7 +40,7 @@ func TestCrewEmptyName(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, crewFiles(quickTimes, ""))
 	for _, verb := range []string{"wake", "soul"} {
-		if out, code := s.fairlead(verb, ""); code != exitUsage || !strings.Contains(out, "`fairlead team` shows who is there") {
+		if out, code := s.fairlead(verb, ""); code != exitUsage || !strings.Contains(out, "`fairlead crew` shows who is there") {
 			t.Errorf("fairlead %s \"\": exit code %d, %s", verb, code, out)
 		}
 	}

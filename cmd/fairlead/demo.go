@@ -225,9 +225,9 @@ and one summons a team of eight. Mission Control is at the address above.
 
 Try, in another terminal:
   fairlead watch %[3]s --dir %[1]s  the two that talk
-  fairlead say %[3]s --dir %[1]s 'how far are you?'
-  fairlead team --dir %[1]s        the eight, and who of them is awake
-  fairlead say crew --dir %[1]s 'Mira, where is the key?'
+  fairlead channel say %[3]s --dir %[1]s 'how far are you?'
+  fairlead crew --dir %[1]s        the eight, and who of them is awake
+  fairlead channel say crew --dir %[1]s 'Mira, where is the key?'
   fairlead ps --dir %[1]s          who does what
   fairlead why flaky --dir %[1]s   the evidence for it
   fairlead stop coder --dir %[1]s  it finishes its session first

@@ -35,7 +35,7 @@ func (a *app) docsVerb(root *cobra.Command) *cobra.Command {
 config: the JSON Schema of fairlead.yaml, for editors.
 workflow: the JSON Schema of workflows, for editors.
 api: the OpenAPI description of the HTTP interface.
-cli: every verb with its flags.`,
+cli: every command with its flags.`,
 		ValidArgs: []string{"machines", "config", "workflow", "api", "cli"},
 		Args:      args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {
@@ -60,11 +60,20 @@ func (a *app) docsMachines() error {
 func cliPage(root *cobra.Command) string {
 	var page strings.Builder
 	page.WriteString("<!-- Code generated from the program by UPDATE=1 go test ./cmd/fairlead; DO NOT EDIT. -->\n\n# The command line\n\n")
-	page.WriteString(root.Long + "\n\nEvery verb takes `--dir DIR` (the repository, by default the folder it is called in) and `--json`.\n")
+	page.WriteString(root.Short + `.
+
+Every command takes these flags:
+
+` + "```\n" + root.PersistentFlags().FlagUsages() + "```" + `
+
+The workspace is the folder with fairlead.yaml or .fairlead: the current folder or the nearest one
+above it. Exit codes:
+
+` + "```\n" + exitCodes + "\n```\n")
 	for _, group := range root.Groups() {
 		page.WriteString("\n# " + strings.TrimSuffix(group.Title, ":") + "\n")
 		for _, verb := range root.Commands() {
-			if verb.GroupID == group.ID && !verb.Hidden {
+			if verb.GroupID == group.ID {
 				cliVerb(&page, verb)
 			}
 		}
@@ -77,11 +86,14 @@ func cliVerb(page *strings.Builder, verb *cobra.Command) {
 	if verb.Long != "" {
 		fmt.Fprintf(page, "\n%s\n", verb.Long)
 	}
+	if verb.Example != "" {
+		fmt.Fprintf(page, "\n```\n%s\n```\n", strings.ReplaceAll("\n"+verb.Example, "\n  ", "\n")[1:])
+	}
 	if flags := verb.LocalNonPersistentFlags().FlagUsages(); flags != "" {
 		fmt.Fprintf(page, "\n```\n%s```\n", flags)
 	}
 	for _, sub := range verb.Commands() {
-		if verb.Name() != "completion" { // the shells' own words are long, and no news
+		if !sub.Hidden && verb.Name() != "completion" { // the shells' own words are long, and no news
 			cliVerb(page, sub)
 		}
 	}

@@ -12,8 +12,9 @@ import (
 
 func (a *app) hookVerb() *cobra.Command {
 	return &cobra.Command{
-		Use:   "hook EVENT",
-		Short: "Answer a hook of Claude Code, as `fairlead install claude` has it ask",
+		Use:    "hook EVENT",
+		Hidden: true, // programs call it
+		Short:  "Answer a hook of Claude Code, as `fairlead claude install` has it ask",
 		Long: `Reads the event as JSON on standard input, and answers in the form that Claude Code documents.
 The events are ` + strings.Join(claude.Names(), ", ") + `; others are passed over.
 

@@ -65,8 +65,8 @@ func (a *app) inboxOfFiles(none error) error {
 	for _, item := range items {
 		run, step := plain(item.Run), plain(item.Step)
 		fmt.Fprintf(a.out, "%s  %s of run %s, %s ago\n", a.paint(bold, step), line(item.Workflow, stepWidth), run, ago(max(0, time.Since(item.Since))))
-		fmt.Fprintf(a.out, "  answer  fairlead resume %s, and then in another terminal: fairlead approve %s %s\n", run, run, step)
-		fmt.Fprintf(a.out, "  or put  {\"approved\": true} into %s, and fairlead resume %s\n\n", plain(item.Path), run)
+		fmt.Fprintf(a.out, "  answer  fairlead run resume %s, and then in another terminal: fairlead approve %s %s\n", run, run, step)
+		fmt.Fprintf(a.out, "  or put  {\"approved\": true} into %s, and fairlead run resume %s\n\n", plain(item.Path), run)
 	}
 	_, err := fmt.Fprintln(a.out, a.paint(dim, "no daemon runs here: this is what the files say; what agents ask is not among it"))
 	return err

@@ -17,8 +17,9 @@ func (a *app) initVerb() *cobra.Command {
 	var lead, alone bool
 	var agents []string
 	cmd := &cobra.Command{
-		Use:   "init",
-		Short: "Write a fairlead.yaml to begin with, and an agent that works at once",
+		Use:         "init",
+		Annotations: map[string]string{hereOnly: "a workspace is made in the current folder"},
+		Short:       "Write a fairlead.yaml to begin with, and an agent that works at once",
 		Long: `Writes a commented fairlead.yaml and the script of a first agent into the repository.
 Nothing that is there already is changed.
 

@@ -66,36 +66,49 @@ func (w *where) named(dir string) (claude.Place, error) {
 	return place, nil
 }
 
-func (a *app) installVerb() *cobra.Command {
+// claudeVerb is about Claude Code's own settings.
+func (a *app) claudeVerb() *cobra.Command {
+	return noun(&cobra.Command{
+		Use:   "claude",
+		Short: "Install Fairlead's hooks in Claude Code, or remove them",
+		Long: `The hooks let Claude Code run a dispatch on its own: /agent-state-machine starts one, and the hooks
+enforce what each agent may do.`,
+		Example: `  fairlead claude install
+  fairlead claude uninstall`,
+	}, a.claudeInstallVerb(), a.claudeUninstallVerb())
+}
+
+func (a *app) claudeInstallVerb() *cobra.Command {
 	var w where
 	cmd := &cobra.Command{
-		Use:   "install claude",
-		Short: "Have Claude Code's hooks enforce sessions, and give it /agent-state-machine",
-		Long: `Adds hooks to the project's .claude/settings.json, and the slash command to
-.claude/commands. What stands in the settings stays as it is, to the byte; a copy of them is kept.
-Called again it changes nothing. ` + "`fairlead uninstall claude`" + ` removes exactly what was added.
+		Use:   "install",
+		Short: "Install the hooks and the command /agent-state-machine in Claude Code",
+		Long: `It adds hooks to the project's .claude/settings.json, and the slash command to .claude/commands. It
+changes no other byte of the settings and keeps a copy of them. A second call changes nothing.
+` + "`fairlead claude uninstall`" + ` removes exactly what was added.
 
-The hooks call fairlead-hook where it lies beside this program, else ` + "`fairlead hook`" + `, by its
-absolute path. For people who have no such program they do nothing.`,
-		ValidArgs: []string{"claude"},
-		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		RunE:      func(cmd *cobra.Command, _ []string) error { return a.install(cmd, w) },
+The hooks call the program fairlead-hook if it is in the same folder as this program, otherwise
+` + "`fairlead hook`" + `, by absolute path. On a machine without that program they do nothing.`,
+		Example: `  fairlead claude install
+  fairlead claude install --project ../shop --dry-run`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.install(cmd, w) },
 	}
 	w.flags(cmd)
 	return cmd
 }
 
-func (a *app) uninstallVerb() *cobra.Command {
+func (a *app) claudeUninstallVerb() *cobra.Command {
 	var w where
 	cmd := &cobra.Command{
-		Use:   "uninstall claude",
-		Short: "Remove exactly what `fairlead install claude` added",
-		Long: `Takes the hooks out of the settings, wherever they stand by now, and removes the slash command.
-What you wrote around them stays. A file that you changed since it was written is left, and named.
-Name the same place as with install: --project, --local, --user or --plugin.`,
-		ValidArgs: []string{"claude"},
-		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		RunE:      func(cmd *cobra.Command, _ []string) error { return a.uninstall(cmd, w) },
+		Use:   "uninstall",
+		Short: "Remove exactly what `fairlead claude install` added",
+		Long: `It takes the hooks out of the settings and removes the slash command. Your own settings stay. A
+file that you changed after the installation is not removed; its name is printed. Pass the same
+place as to install: --project, --local, --user or --plugin.`,
+		Example: "  fairlead claude uninstall",
+		Args:    args(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.uninstall(cmd, w) },
 	}
 	w.flags(cmd)
 	return cmd

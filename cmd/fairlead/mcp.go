@@ -17,8 +17,9 @@ const (
 
 func (a *app) mcpVerb() *cobra.Command {
 	return &cobra.Command{
-		Use:   "mcp",
-		Short: "Give a program the tools of its team, over standard input and output",
+		Use:    "mcp",
+		Hidden: true, // programs call it
+		Short:  "Give a program the tools of its team, over standard input and output",
 		Long: `Speaks the Model Context Protocol on standard input and output, for programs that know no other
 way: it passes on what the daemon offers at /mcp. A session that fairlead started has what is
 needed in its environment (` + mcpTokenVar + `, ` + mcpURLVar + `); the daemon of --dir is

@@ -161,7 +161,7 @@ func (a *app) printPlan(said planned) error {
 		fmt.Fprintln(a.out, "the machine was started anew since the last daemon: no process of before can be alive")
 	}
 	if said.Hold {
-		fmt.Fprintln(a.out, a.paint(yellow, "the team is held")+": nothing new starts until `fairlead release`")
+		fmt.Fprintln(a.out, a.paint(yellow, "the team is held")+": nothing new starts until `fairlead unhold`")
 	}
 	quiet := 0
 	for _, l := range said.Lines {

@@ -15,38 +15,38 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-func (a *app) policyVerb() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:                        "policy",
-		Short:                      "Ask what a state may do",
-		SuggestionsMinimumDistance: 2,
-		Args:                       knownVerb,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(a.policyCheckVerb())
-	return cmd
+func (a *app) policyVerb(path *string) *cobra.Command {
+	return noun(&cobra.Command{
+		Use:     "policy",
+		Short:   "Ask what an agent may do",
+		Long:    "It asks the same rules that are enforced when an agent runs.",
+		Example: `  fairlead dispatch policy check --tool Bash --input '{"command":"git push"}'`,
+	}, a.policyCheckVerb(path))
 }
 
 // policyAsked is a tool call that somebody thinks of.
 type policyAsked struct{ state, agent, tool, input, session, dir string }
 
-func (a *app) policyCheckVerb() *cobra.Command {
+func (a *app) policyCheckVerb(path *string) *cobra.Command {
 	var asked policyAsked
 	cmd := &cobra.Command{
 		Use:   "check --tool TOOL --input JSON",
-		Short: "Say whether a state, or an agent, may make a tool call; nothing is run",
-		Long: `It answers as a session's hooks, drivers and sandbox checks do: the same rules, the same words.
---state is MAIN or an agent. --tool and --input are the tool and its arguments as the agent program
-has them: Bash {"command":…}, Write {"file_path":…,"content":…}, Edit, NotebookEdit, mcp__… .
+		Short: "Print whether a tool call would be allowed; nothing is run",
+		Long: `It uses the same rules as the hooks, the drivers and the sandbox. --state is MAIN or an agent.
+--tool and --input are the tool and its arguments as the agent program names them:
+Bash {"command":…}, Write {"file_path":…,"content":…}, Edit, NotebookEdit, mcp__… .
 
-It goes by the session that is open, or that --session names: its outputs, the paths that its input
-named. Where none is open only the state's own rules are asked, and not where files belong.
+It applies the rules of the open dispatch, or of the one that --path names, including its output
+folder and the paths that its input named. If no dispatch is open, only the rules of the state
+apply, not those about where files belong.
 
-With --agent it goes by the permissions of an agent in fairlead.yaml instead: what its program is answered
-when it asks, by its bounds (can_write and its like) and its patterns (allow, deny). No session is
-looked at, and no answer that a person gave before. Where neither says anything a person is asked.
+With --agent it applies the permissions of an agent in fairlead.yaml: its bounds (such as can_write)
+and its patterns (allow, deny). It then ignores dispatches and saved answers. If no rule matches,
+a person would be asked.
 
-Exit code 0 says allowed, 3 denied, 4 that a person would be asked.`,
+Exit codes: 0 allowed, 3 denied, 4 a person would be asked.`,
+		Example: `  fairlead dispatch policy check --state MAIN --tool Write --input '{"file_path":"a.go","content":""}'
+  fairlead dispatch policy check --agent coder --tool Bash --input '{"command":"git push"}'`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -54,11 +54,12 @@ Exit code 0 says allowed, 3 denied, 4 that a person would be asked.`,
 				return usage(cmd, errors.New("--tool is missing: Bash, Write, Edit, Read, …"))
 			case !isObject(asked.input):
 				return usage(cmd, errors.New(`--input is no JSON object; for Bash it is {"command":"git status"}`))
-			case asked.agent != "" && (cmd.Flags().Changed("state") || asked.session != ""):
-				return usage(cmd, errors.New("--agent stands alone: without --state and --session"))
+			case asked.agent != "" && (cmd.Flags().Changed("state") || *path != ""):
+				return usage(cmd, errors.New("--agent cannot be combined with --state or --path"))
 			case asked.agent != "":
 				return a.agentCheck(cmd, asked)
 			}
+			asked.session = *path
 			return a.policyCheck(cmd, asked)
 		},
 	}
@@ -66,7 +67,7 @@ Exit code 0 says allowed, 3 denied, 4 that a person would be asked.`,
 	cmd.Flags().StringVar(&asked.agent, "agent", "", "an agent of fairlead.yaml, by whose permissions it is answered")
 	cmd.Flags().StringVar(&asked.tool, "tool", "", "the tool's name")
 	cmd.Flags().StringVar(&asked.input, "input", "{}", "its arguments, a JSON object")
-	cmd.Flags().StringVar(&asked.session, "session", "", "the session's folder, or its name (default: the open one that was begun last)")
+	oldPath(cmd, path)
 	cmd.Flags().StringVar(&asked.dir, "cwd", "", "the folder in which the call is made (default: the repository)")
 	return cmd
 }
@@ -77,7 +78,7 @@ func isObject(text string) bool {
 	return json.Unmarshal([]byte(text), &fields) == nil && fields != nil
 }
 
-// policyAnswer is what `fairlead policy check --json` prints.
+// policyAnswer is what `fairlead dispatch policy check --json` prints.
 type policyAnswer struct {
 	Decision   string `json:"decision"` // allow, deny or, of an agent, ask
 	Reason     string `json:"reason"`
@@ -95,7 +96,7 @@ func (a *app) policyCheck(cmd *cobra.Command, asked policyAsked) error {
 	asked.state = stateNamed(is, asked.state)
 	main := asked.state == dispatch.Main || asked.state == dispatch.Desk
 	if !main && folder != nil && !is.Knows(asked.state) {
-		return usage(cmd, fmt.Errorf("the session has no agent %q; `fairlead session status --json` names them", line(asked.state, stepWidth)))
+		return usage(cmd, fmt.Errorf("the dispatch has no agent %q; `fairlead dispatch status --json` names them", line(asked.state, stepWidth)))
 	}
 	call := policy.Call{Tool: asked.tool, Input: json.RawMessage(asked.input), Dir: asked.dir}
 	repo := a.dir

@@ -41,7 +41,7 @@ func (a *app) psVerb() *cobra.Command {
 // it takes.
 func (a *app) printTeam(out io.Writer, view engine.TeamView, width int) error {
 	if view.Hold {
-		fmt.Fprintln(out, a.paint(yellow, "the team is held")+orNote(view.Note)+": nothing new starts until `fairlead release`")
+		fmt.Fprintln(out, a.paint(yellow, "the team is held")+orNote(view.Note)+": nothing new starts until `fairlead unhold`")
 	}
 	if view.Stopping {
 		fmt.Fprintln(out, a.paint(yellow, "fairlead is stopping")+": what runs finishes")

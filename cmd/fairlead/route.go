@@ -12,22 +12,21 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-func (a *app) routeVerb() *cobra.Command {
-	var path string
+func (a *app) routeVerb(path *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "route TEXT...",
-		Short: "Show whose description fits an input, and why",
-		Long: `It ranks the descriptions of the session that is open; where none is, those of the agents that a
-session begun now would find. Nothing is changed. Words that an input and a description share
-count, rare ones more than common ones; below the threshold nobody fits, and MAIN keeps the
-input.`,
-		Args: args(cobra.MinimumNArgs(1)),
+		Short: "Show which agent's description fits an input, and why",
+		Long: `It ranks the agents of the open dispatch; if none is open, the agents that a new dispatch would have.
+It changes nothing. Words that an input and a description share count; rare words count more.
+If no agent reaches the threshold, MAIN keeps the input. As TEXT - reads standard input.`,
+		Example: `  fairlead dispatch route "optimize the SQL query"`,
+		Args:    args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			text, err := a.spoken(words)
 			if err != nil {
 				return usage(cmd, err)
 			}
-			is, _, err := a.sessionOrNew(path)
+			is, _, err := a.sessionOrNew(*path)
 			if err != nil {
 				return err
 			}
@@ -41,7 +40,7 @@ input.`,
 			return a.printRanking(ranking, len(is.Agents))
 		},
 	}
-	cmd.Flags().StringVar(&path, "session", "", "the session's folder, or its name (default: the open one that was begun last)")
+	oldPath(cmd, path)
 	return cmd
 }
 

@@ -16,29 +16,37 @@ import (
 func (a *app) runVerb() *cobra.Command {
 	var opts runOptions
 	cmd := &cobra.Command{
-		Use:   "run --workflow FILE",
-		Short: "Take a workflow through its steps",
-		Long: `Starts a run of a workflow and follows it to its end: steps with their agents or commands,
-gates that send the run back, people who approve. Every fault of the file is listed before
-anything starts; --check does only that.
+		Use:   "run FILE",
+		Short: "Run a workflow: steps, gates and approvals in order",
+		Long: `It starts a run of the workflow in FILE and follows the run to its end. A run executes steps with
+agents or commands, checks gates that can send it back, and waits for people who approve. Before
+anything starts it lists every fault in the file; --check does only that.
 
-Where a daemon runs on the repository, the daemon does the work, and this verb only looks on:
-Ctrl-C stops the looking, and the run goes on. Without one this verb is the daemon for as long
-as it lasts, also for the agents of fairlead.yaml. Ctrl-C then pauses the run and waits for
-what is at work to finish; a second one cancels the run and ends that; a third leaves it to
-whoever comes next. However it ends, also by kill -9, nothing is lost: ` + "`fairlead resume RUN`" + `
-goes on where it stopped, and a step that still works is found, not started again.
+A subcommand wins over a file of the same name; --workflow FILE always means the file.
 
-With --start-at-step an earlier run goes on from that step: the one that --run-id names, or
-the one that changed last. Paths are relative to the folder you are in; where there is no such
-file, to the repository.
+If a daemon runs here, the daemon does the work and this command only follows it: Ctrl-C stops
+following, and the run continues. Without a daemon this command is the daemon until the run ends,
+also for the agents of fairlead.yaml. Ctrl-C then pauses the run and waits for running steps to
+finish; a second Ctrl-C cancels the run and ends its steps; a third one leaves them running. In
+each case, even after kill -9, ` + "`fairlead run resume RUN`" + ` continues where the run stopped; a step
+that still runs is adopted, not started again.
 
-On a terminal it shows the steps live, elsewhere a line for what happens, with --json each
-change of the journal and at last a line with run_id, status and run_state. Exit codes: 0 the
+--start-at-step continues an earlier run from that step: the run that --run-id names, or else the
+run that changed last. Paths are relative to the current folder; if no such file exists there, to
+the repository.
+
+On a terminal it shows the steps live. Elsewhere it prints a line for each change; with --json,
+each change of the journal and a last line with run_id, status and run_state. Exit codes: 0 the
 run completed, 1 it failed, 2 the workflow has faults, 4 it waits and --no-wait was given,
-5 cancelled, or left with Ctrl-C.`,
-		Args: args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+5 it was cancelled or left with Ctrl-C.`,
+		Example: `  fairlead run build.yaml
+  fairlead run build.yaml --check
+  fairlead run --workflow list     (a file whose name is a subcommand)`,
+		Args: oneWorkflow(&opts),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			if len(words) == 1 {
+				opts.flags.Workflow = words[0]
+			}
 			if err := a.takeRun(cmd, &opts); err != nil {
 				return err
 			}
@@ -48,7 +56,18 @@ run completed, 1 it failed, 2 the workflow has faults, 4 it waits and --no-wait 
 	opts.addRunFlags(cmd.Flags())
 	cmd.Flags().StringVar(&opts.flags.RunID, "run-id", "", "the run's name (default: one is made)")
 	cmd.Flags().BoolVar(&opts.check, "check", false, "list every fault of the workflow, and start nothing")
+	cmd.AddCommand(a.runListVerb(), a.runShowVerb(), a.resumeVerb(), a.cancelVerb(), a.pruneVerb())
 	return cmd
+}
+
+// oneWorkflow checks that the workflow is named once, as an argument or with --workflow.
+func oneWorkflow(o *runOptions) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, words []string) error {
+		if len(words) == 1 && o.flags.Workflow != "" {
+			return usage(cmd, fmt.Errorf("the workflow is given twice: %s, and --workflow %s; give one", line(words[0], pathWidth), line(o.flags.Workflow, pathWidth)))
+		}
+		return args(cobra.MaximumNArgs(1))(cmd, words)
+	}
 }
 
 // takeRun takes the flags of a run in. The repository that is worked on is the one whose
@@ -67,7 +86,7 @@ func (a *app) run(cmd *cobra.Command, o *runOptions) error {
 	f := o.flags
 	switch {
 	case f.Workflow == "" && (f.StartAtStep == "" || o.check):
-		return usage(cmd, errors.New("--workflow FILE is missing: which workflow?"))
+		return usage(cmd, errors.New("no workflow was given; name its file, as in `fairlead run build.yaml`"))
 	case f.Workflow != "" && !exists(f.Workflow):
 		return usage(cmd, fmt.Errorf("there is no workflow %s", line(f.Workflow, pathWidth)))
 	case o.check:
@@ -108,13 +127,14 @@ func (a *app) resumeVerb() *cobra.Command {
 	var opts runOptions
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Let a run go on that has failed, was cancelled, paused or interrupted",
-		Long: `What failed is done again; with --start-at-step that step and all that hang on it; what is
-done stays done. The workflow is read again, so that a step can be mended first. A run that is
-paused is released, one that is still at work only followed. One that another program left,
-with a run_state.json as Fairlead writes it, is taken in and goes on like one of our own.
+		Short: "Continue a run that failed, was cancelled, paused or interrupted",
+		Long: `Failed steps run again; with --start-at-step that step and every step that depends on it. Completed
+steps stay completed. The workflow file is read again, so you can correct a step first. A paused
+run is released; a run that is still running is only followed. A run that another program left,
+with a run_state.json in Fairlead's format, is imported and continues.
 
-Flags that are left out stay what they were. For the rest see ` + "`fairlead run`" + `.`,
+Flags that you leave out keep their values. For the other flags see ` + "`fairlead run --help`" + `.`,
+		Example:           "  fairlead run resume 20260801-101500-build",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, words []string) error {
@@ -141,7 +161,7 @@ func (a *app) resume(ctx context.Context, o *runOptions, id string) error {
 		case o.flags.StartAtStep != "":
 			return h.ResumeRun(ctx, id, o.flags)
 		case (view.Stage == string(workflow.Paused) || busy(view)) && o.given:
-			return view, &coded{exitUsage, fmt.Errorf("run %s is %s, and goes on as it was begun: leave the flags out, or first `fairlead cancel %s`", id, orElse(pausedWord(view), view.Status), id)}
+			return view, &coded{exitUsage, fmt.Errorf("run %s is %s, and goes on as it was begun: leave the flags out, or first `fairlead run cancel %s`", id, orElse(pausedWord(view), view.Status), id)}
 		case view.Stage == string(workflow.Paused):
 			if _, err := h.ReleaseRun(ctx, id, "resumed at the keyboard"); err != nil {
 				return view, err
@@ -242,11 +262,11 @@ func (v *voyage) ending(view engine.RunView) error {
 	case status == workflow.IsCompleted:
 		return nil
 	case status == workflow.IsFailed:
-		return &coded{exitFailed, fmt.Errorf("run %s has failed%s; see `fairlead runs %s`, and go on with `fairlead resume %s`", id, failures(view), id, id)}
+		return &coded{exitFailed, fmt.Errorf("run %s has failed%s; see `fairlead run show %s`, and go on with `fairlead run resume %s`", id, failures(view), id, id)}
 	case status == workflow.IsCancelled:
-		return &coded{exitCancelled, fmt.Errorf("run %s was cancelled%s; go on all the same with `fairlead resume %s`", id, why(line(view.Why, errorWidth)), id)}
+		return &coded{exitCancelled, fmt.Errorf("run %s was cancelled%s; go on all the same with `fairlead run resume %s`", id, why(line(view.Why, errorWidth)), id)}
 	case v.asked > 0:
-		return &coded{exitCancelled, fmt.Errorf("run %s is paused; go on with `fairlead resume %s`", id, id)}
+		return &coded{exitCancelled, fmt.Errorf("run %s is paused; go on with `fairlead run resume %s`", id, id)}
 	}
 	text := "it waits"
 	if len(view.Waits) > 0 {
@@ -255,7 +275,7 @@ func (v *voyage) ending(view engine.RunView) error {
 	if more := len(view.Waits) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}
-	return &coded{exitWaits, fmt.Errorf("run %s is not over: %s; go on with `fairlead resume %s`", id, text, id)}
+	return &coded{exitWaits, fmt.Errorf("run %s is not over: %s; go on with `fairlead run resume %s`", id, text, id)}
 }
 
 // failures quotes the first step that failed, and counts the others.

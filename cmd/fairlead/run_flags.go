@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/engine"
 )
 
-// runOptions are the flags of `fairlead run` and `fairlead resume` as they are typed.
+// runOptions are the flags of `fairlead run` and `fairlead run resume` as they are typed.
 type runOptions struct {
 	flags  engine.RunFlags
 	check  bool

@@ -187,7 +187,7 @@ func (v *voyage) again() time.Duration {
 // the third leaves everything as it is to whoever comes next.
 func (v *voyage) signal(ctx context.Context, _ os.Signal) error {
 	if v.h.own == nil {
-		v.face.say("the run goes on in the daemon: `fairlead runs %[1]s` shows it, `fairlead cancel %[1]s` ends it", v.id)
+		v.face.say("the run goes on in the daemon: `fairlead run show %[1]s` shows it, `fairlead run cancel %[1]s` ends it", v.id)
 		return errLeft
 	}
 	v.asked++
@@ -196,13 +196,13 @@ func (v *voyage) signal(ctx context.Context, _ os.Signal) error {
 	case 1:
 		_, err = v.h.PauseRun(ctx, v.id, "interrupted at the keyboard")
 		if at := atWork(v.view); len(at) > 0 {
-			v.face.say("paused; waiting for %s to finish. Once more ends that and cancels the run. To go on later: `fairlead resume %s`", strings.Join(at, ", "), v.id)
+			v.face.say("paused; waiting for %s to finish. Once more ends that and cancels the run. To go on later: `fairlead run resume %s`", strings.Join(at, ", "), v.id)
 		}
 	case 2:
 		_, err = v.h.CancelRun(ctx, v.id, "", "interrupted twice at the keyboard")
-		v.face.say("cancelled; ending what is at work. To go on later all the same: `fairlead resume %s`", v.id)
+		v.face.say("cancelled; ending what is at work. To go on later all the same: `fairlead run resume %s`", v.id)
 	default:
-		v.face.say("going now; what still runs goes on, and `fairlead resume %s` or `fairlead up` finds it", v.id)
+		v.face.say("going now; what still runs goes on, and `fairlead run resume %s` or `fairlead up` finds it", v.id)
 		return errLeft
 	}
 	var refused *api.Refused

@@ -38,7 +38,7 @@ mv $REPORT_PATH.new $REPORT_PATH
 	return flow.String()
 }
 
-// `fairlead run` without a daemon is killed at random moments, and `fairlead resume` after it,
+// `fairlead run` without a daemon is killed at random moments, and `fairlead run resume` after it,
 // again and again: each step is done once, and what is left is what a run undisturbed leaves.
 func TestRunKilledAtRandom(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -121,7 +121,7 @@ func TestInterruptedRun(t *testing.T) {
 	}
 	d.write("go", "")
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitCancelled || !strings.Contains(said.String(), "fairlead resume r1") {
+	if code := cmd.ProcessState.ExitCode(); code != exitCancelled || !strings.Contains(said.String(), "fairlead run resume r1") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	if out, code := d.fairlead("runs", "r1"); !strings.Contains(out, "two   PENDING") {

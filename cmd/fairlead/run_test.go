@@ -154,7 +154,7 @@ func TestRunExitCodes(t *testing.T) {
 		{"completed", 0, exitDone, ""},
 		{"failed", 0, exitFailed, "code: it broke (and 1 more steps)"},
 		{"waiting", 0, exitWaits, "it waits for review: people are asked"},
-		{"waiting", 1, exitCancelled, "is paused; go on with `fairlead resume r1`"},
+		{"waiting", 1, exitCancelled, "is paused; go on with `fairlead run resume r1`"},
 		{"cancelled", 2, exitCancelled, "was cancelled: enough"},
 	} {
 		view := engine.RunView{ID: "r1", Status: c.status, Why: "enough", Waits: []string{"review: people are asked"}, Steps: []engine.StepView{

@@ -21,27 +21,30 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-func (a *app) runsVerb() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "runs [RUN]",
-		Short: "List the runs of workflows, or show one with its steps",
-		Long: `Without a name: every run, the newest first. With one: its steps, what each waits for, and
-where its report and its log are. Without a daemon it reads the files that runs leave in
-.agents/runs, which say how far each had come when they were written.`,
-		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: a.completeRuns,
-		RunE: func(cmd *cobra.Command, words []string) error {
-			if len(words) == 1 {
-				return a.showRun(cmd.Context(), words[0])
-			}
-			return a.listRuns(cmd.Context())
-		},
+func (a *app) runListVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the runs of workflows, the newest first",
+		Long:    "It prints a line for each run: its workflow, its status, and how many of its steps are done.",
+		Example: "  fairlead run list",
+		Args:    args(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listRuns(cmd.Context()) },
 	}
-	cmd.AddCommand(a.pruneVerb())
-	return cmd
 }
 
-// listed is what `fairlead runs --json` prints.
+func (a *app) runShowVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:               "show RUN",
+		Short:             "Show the steps of a run, and what each one waits for",
+		Long:              "It prints each step with its status, its attempts, and where its report and its log are.",
+		Example:           "  fairlead run show 20260801-101500-build",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeRuns,
+		RunE:              func(cmd *cobra.Command, words []string) error { return a.showRun(cmd.Context(), words[0]) },
+	}
+}
+
+// listed is what `fairlead run list --json` prints.
 type listed struct {
 	Runs   []engine.RunView `json:"runs"`
 	Faults []string         `json:"faults,omitempty"` // of files that could not be read
@@ -60,7 +63,7 @@ func (a *app) listRuns(ctx context.Context) error {
 		fmt.Fprintln(a.err, "fairlead: "+plain(fault))
 	}
 	if len(all.Runs) == 0 {
-		_, err := fmt.Fprintln(a.out, "no runs; begin one with `fairlead run --workflow FILE`")
+		_, err := fmt.Fprintln(a.out, "no runs; start one with `fairlead run FILE`")
 		return err
 	}
 	table := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
@@ -255,7 +258,7 @@ func readRun(repo, id string) (interop.RunState, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || id != filepath.Base(id):
-		return interop.RunState{}, &coded{exitUsage, fmt.Errorf("there is no run %q in %s; `fairlead runs` lists them", line(id, stepWidth), filepath.Join(repo, ".agents", "runs"))}
+		return interop.RunState{}, &coded{exitUsage, fmt.Errorf("there is no run %q in %s; `fairlead run list` lists them", line(id, stepWidth), filepath.Join(repo, ".agents", "runs"))}
 	case err != nil:
 		return interop.RunState{}, fmt.Errorf("read run %s: %w", id, err)
 	case !info.Mode().IsRegular() || info.Size() > runStateMost:
@@ -284,6 +287,9 @@ func newestRun(repo string) (string, error) {
 // completeRuns offers the runs that have files.
 func (a *app) completeRuns(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(words) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	if a.place(nil) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	found, _ := runFiles(a.dir)

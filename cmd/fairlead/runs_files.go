@@ -80,7 +80,7 @@ func statusOf(c engine.Counts) workflow.Status {
 // stands in the journal alone.
 func filesInbox(dir string) []engine.InboxItem {
 	items := []engine.InboxItem{}
-	found, _ := runFiles(dir) // a file that cannot be read is told of by `fairlead runs`
+	found, _ := runFiles(dir) // a file that cannot be read is told of by `fairlead run list`
 	for _, r := range found {
 		for _, step := range fileView(r).Steps {
 			if step.Status != interop.StepWaiting {

@@ -26,12 +26,14 @@ func (a *app) pruneVerb() *cobra.Command {
 	var opts pruneOptions
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Put old runs away: by age, by number, or both",
-		Long: `Moves the folders of completed runs from .agents/runs to .agents/archive/runs. With
---older-than those that have not changed for so long, with --keep all but the newest so many;
-with both, what both say. Nothing is deleted unless --delete is given, and a run that has failed
-or was cancelled stays where it is unless --all is. One that is not over is never touched.
-` + "`fairlead resume RUN`" + ` brings an archived run back.`,
+		Short: "Archive old runs: by age, by number, or both",
+		Long: `It moves the folders of completed runs from .agents/runs to .agents/archive/runs. --older-than
+selects runs that have not changed for that long, --keep all but that many of the newest; with
+both flags a run must match both. Nothing is deleted without --delete. Failed and cancelled runs
+stay in place without --all. A run that is not over is never moved.
+` + "`fairlead run resume RUN`" + ` brings an archived run back.`,
+		Example: `  fairlead run prune --older-than 30d --dry-run
+  fairlead run prune --keep 20`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.older == 0 && !cmd.Flags().Changed("keep") {
@@ -100,7 +102,7 @@ func (a *app) helmToPrune(ctx context.Context) (*helm, error) {
 		for _, state := range found {
 			if fileView(state).Counts.Running > 0 {
 				id := plain(state.RunID)
-				return nil, &coded{exitRefused, fmt.Errorf("run %s was interrupted at work, and would go on: first `fairlead resume %s`, or `fairlead cancel %s`", id, id, id)}
+				return nil, &coded{exitRefused, fmt.Errorf("run %s was interrupted at work, and would go on: first `fairlead run resume %s`, or `fairlead run cancel %s`", id, id, id)}
 			}
 		}
 	}

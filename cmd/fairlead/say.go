@@ -89,7 +89,7 @@ func (a *app) spoken(words []string) (string, error) {
 	return text, nil
 }
 
-// said is what `fairlead say --json` prints.
+// said is what `fairlead channel say --json` prints.
 type said struct {
 	engine.Spoken
 	Answers []engine.ChannelEntry `json:"answers,omitempty"` // with --wait: what agents said until then

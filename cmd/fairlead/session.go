@@ -24,28 +24,36 @@ const usualPlace = ".claude/agent-state-machine"
 // byHand is who writes into a session's folder from the command line.
 var byHand = sessionfolder.Actor{Kind: "human", ID: "cli"}
 
-func (a *app) sessionVerb() *cobra.Command {
+// dispatchVerb groups the commands about a dispatch; subs names those that it has, or all where
+// there are none.
+func (a *app) dispatchVerb(subs ...string) *cobra.Command {
 	var path string
-	cmd := &cobra.Command{
-		Use:   "session",
-		Short: "Have one agent coordinate, and others do the work by their descriptions",
-		Long: `A session is a folder, by default .claude/agent-state-machine/ and the time. In it MAIN
-coordinates and touches no code; each input is a conversation with a folder of its own, and the
-agent whose description fits takes it over. The folder alone says where things stand, so all of
-this works without a daemon too; with one, agents of fairlead.yaml do the work.
+	cmd := noun(&cobra.Command{
+		Use:   "dispatch",
+		Short: "Send requests to the agents whose descriptions fit, through a coordinator",
+		Long: `A dispatch is a folder, by default in .claude/agent-state-machine. Its coordinator (MAIN) changes no
+code. Each input starts a conversation with a folder of its own, and goes to the agent whose
+description fits best. All state is in the folder, so these commands work without a daemon too; if
+a daemon runs, agents of fairlead.yaml do the work.
 
-The verbs below are for the session that was begun last and is open; --path names another one, by
-its folder or by the folder's name.`,
-		SuggestionsMinimumDistance: 2,
-		Args:                       knownVerb,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.PersistentFlags().StringVar(&path, "path", "", "the session's folder, or its name (default: the open one that was begun last)")
-	cmd.AddCommand(
-		a.sessionStartVerb(&path), a.sessionInputVerb(&path), a.sessionDelegateVerb(&path), a.sessionDoneVerb(&path),
-		a.sessionRespondVerb(&path), a.sessionStatusVerb(&path), a.sessionListVerb(), a.sessionEndVerb(&path), a.sessionLogVerb(&path),
-	)
+The commands act on the open dispatch that was started last; --path names another one.`,
+		Example: `  fairlead dispatch start
+  fairlead dispatch input "write a hello world in Python" --wait
+  fairlead dispatch status`,
+	}, only(
+		subs, a.sessionStartVerb(&path), a.sessionInputVerb(&path), a.sessionDelegateVerb(&path), a.sessionDoneVerb(&path), a.sessionRespondVerb(&path),
+		a.sessionStatusVerb(&path), a.sessionListVerb(), a.sessionEndVerb(&path), a.sessionLogVerb(&path), a.routeVerb(&path), a.policyVerb(&path),
+	)...)
+	cmd.PersistentFlags().StringVar(&path, "path", "", "the dispatch `folder`, or its name (default: the open one that was started last)")
 	return cmd
+}
+
+// oldPath adds --session, which some commands had in place of --path.
+func oldPath(cmd *cobra.Command, path *string) {
+	cmd.Flags().StringVar(path, "session", "", "the dispatch folder, or its name")
+	if err := cmd.Flags().MarkHidden("session"); err != nil {
+		panic("fairlead: " + err.Error())
+	}
 }
 
 // openSession is the session that a verb is about, as it stands.
@@ -61,7 +69,7 @@ func (a *app) session(path string) (openSession, error) {
 	if path == "" {
 		found.Folder, err = sessionfolder.Current(a.dir)
 		if err == nil && found.Folder == nil {
-			return found, &coded{exitRefused, fmt.Errorf("no session is open in %s; begin one with `fairlead session start`, or name its folder with --path", a.dir)}
+			return found, &coded{exitRefused, fmt.Errorf("no dispatch is open in %s; start one with `fairlead dispatch start`, or name its folder with --path", a.dir)}
 		}
 	} else {
 		found.Folder, err = sessionfolder.Open(a.sessionPath(path))
@@ -69,7 +77,7 @@ func (a *app) session(path string) (openSession, error) {
 	if err != nil {
 		var none *sessionfolder.NotASession
 		if errors.As(err, &none) {
-			return found, &coded{exitUsage, fmt.Errorf("%w; `fairlead session list` shows those there are", err)}
+			return found, &coded{exitUsage, fmt.Errorf("%w; `fairlead dispatch list` shows those there are", err)}
 		}
 		return found, err
 	}

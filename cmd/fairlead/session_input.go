@@ -24,7 +24,7 @@ func (a *app) sessionInputVerb(path *string) *cobra.Command {
 		Use:   "input TEXT...",
 		Short: "Say something: it becomes a conversation with a folder of its own",
 		Long: `The agent whose description fits takes it over; where nobody's does, MAIN keeps it.
-` + "`fairlead route`" + ` shows the ranking. Paths that you name may be written; everything else that is
+` + "`fairlead dispatch route`" + ` shows the ranking. Paths that you name may be written; everything else that is
 made goes to the conversation's outputs/. As TEXT - reads standard input; several words are one
 text. An input that comes while another one is open waits for its turn, or, with --over, ends that
 one as interrupted.
@@ -56,16 +56,16 @@ func (a *app) saying(path, event string, by ...dispatch.Host) (openSession, erro
 	no := &machine.Refusal{Subject: found.Name(), Event: event, State: string(found.is.Phase)}
 	switch {
 	case over:
-		no.Reason = "it is over; begin another one: fairlead session start"
+		no.Reason = "it is over; begin another one: fairlead dispatch start"
 	case found.is.Host == dispatch.Fairlead:
-		no.Reason = "agents of fairlead.yaml do what is done in it, and their sessions say so; give it an input, or end it: fairlead session end"
+		no.Reason = "agents of fairlead.yaml do what is done in it, and their sessions say so; give it an input, or end it: fairlead dispatch end"
 	default:
-		no.Reason = "Claude Code does what is done in it, and its hooks say so; say it there, or end it: fairlead session end"
+		no.Reason = "Claude Code does what is done in it, and its hooks say so; say it there, or end it: fairlead dispatch end"
 	}
 	return found, no
 }
 
-// moved is what `fairlead session input --json` and its fellows print: where the session stands.
+// moved is what `fairlead dispatch input --json` and its fellows print: where the session stands.
 type moved struct {
 	Conversation string          `json:"conversation_id,omitempty"`
 	State        string          `json:"state"`
@@ -185,11 +185,11 @@ func (a *app) printMoved(done moved, was dispatch.Session) error {
 	switch {
 	case is.Host != dispatch.Nobody:
 	case slices.ContainsFunc(done.changes, func(ch dispatch.Change) bool { return ch.Event == dispatch.InputWaits }):
-		fmt.Fprintln(a.err, "`fairlead session status` shows what is open; `fairlead session respond TEXT` answers it, and begins the next one")
+		fmt.Fprintln(a.err, "`fairlead dispatch status` shows what is open; `fairlead dispatch respond TEXT` answers it, and begins the next one")
 	case is.Phase == dispatch.Talking:
-		fmt.Fprintln(a.err, "MAIN has it; `fairlead session respond TEXT` answers, `fairlead session delegate AGENT TEXT` lets an agent do it")
+		fmt.Fprintln(a.err, "MAIN has it; `fairlead dispatch respond TEXT` answers, `fairlead dispatch delegate AGENT TEXT` lets an agent do it")
 	case is.Phase == dispatch.Working && was.State() != is.State():
-		fmt.Fprintln(a.err, "its files belong to "+plain(done.Workspace)+"; `fairlead session done` says that it is done")
+		fmt.Fprintln(a.err, "its files belong to "+plain(done.Workspace)+"; `fairlead dispatch done` says that it is done")
 	}
 	return nil
 }
@@ -296,7 +296,7 @@ func taskOf(is dispatch.Session, agent string) (uint64, error) {
 			}
 		}
 	}
-	return 0, &coded{exitRefused, fmt.Errorf("%s is not at work; `fairlead session status` shows who is", line(agent, stepWidth))}
+	return 0, &coded{exitRefused, fmt.Errorf("%s is not at work; `fairlead dispatch status` shows who is", line(agent, stepWidth))}
 }
 
 func (a *app) sessionDoneVerb(path *string) *cobra.Command {
@@ -334,7 +334,7 @@ func (a *app) sessionDone(path, agent, text string, failed bool) error {
 	}
 	c := found.is.Open
 	if c == nil || len(c.Tasks) == 0 {
-		return &coded{exitRefused, errors.New("no agent is at work; `fairlead session respond TEXT` answers an input that MAIN has")}
+		return &coded{exitRefused, errors.New("no agent is at work; `fairlead dispatch respond TEXT` answers an input that MAIN has")}
 	}
 	task := c.Tasks[len(c.Tasks)-1]
 	if agent != "" {
@@ -388,6 +388,9 @@ in its line of messages.jsonl. An input that waits is begun then. As TEXT - read
 // completeSessionAgent offers the agents of the session.
 func (a *app) completeSessionAgent(path *string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if a.place(nil) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
 		found, err := a.session(*path)
 		if err != nil || len(words) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp

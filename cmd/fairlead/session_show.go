@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// sessionStatus is what `fairlead session status --json` prints.
+// sessionStatus is what `fairlead dispatch status --json` prints.
 type sessionStatus struct {
 	Name          string              `json:"name"`
 	Path          string              `json:"path"`
@@ -207,10 +207,10 @@ func nothingYet(s sessionStatus) string {
 	case s.Host == string(dispatch.Claude):
 		return "no conversation yet; what is typed into Claude Code begins one"
 	}
-	return "no conversation yet; `fairlead session input TEXT` begins one"
+	return "no conversation yet; `fairlead dispatch input TEXT` begins one"
 }
 
-// sessionListed is one line of `fairlead session list --json`.
+// sessionListed is one line of `fairlead dispatch list --json`.
 type sessionListed struct {
 	Name  string    `json:"name"`
 	Path  string    `json:"path"`
@@ -269,7 +269,7 @@ func sessionListedOf(f sessionfolder.Found) sessionListed {
 
 func (a *app) printSessions(list []sessionListed) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.out, "there is no session here; `fairlead session start` begins one")
+		_, err := fmt.Fprintln(a.out, "there is no session here; `fairlead dispatch start` begins one")
 		return err
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)

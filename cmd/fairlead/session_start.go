@@ -63,7 +63,7 @@ fairlead.yaml names session.main or describes an agent, otherwise none.`,
 	return cmd
 }
 
-// sessionBegun is what `fairlead session start --json` prints.
+// sessionBegun is what `fairlead dispatch start --json` prints.
 type sessionBegun struct {
 	Path   string   `json:"path"`
 	State  string   `json:"state"`
@@ -210,5 +210,5 @@ func (a *app) otherOpen() []string {
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{"open already, and now meant by --path alone: " + strings.Join(names, ", ") + "; `fairlead session end --path NAME` ends one"}
+	return []string{"open already, and now meant by --path alone: " + strings.Join(names, ", ") + "; `fairlead dispatch end --path NAME` ends one"}
 }

@@ -20,8 +20,9 @@ type simOptions struct {
 func (a *app) simVerb() *cobra.Command {
 	var opts simOptions
 	cmd := &cobra.Command{
-		Use:   "sim",
-		Short: "Play a team's day with faults, from a seed, and watch for a broken promise",
+		Use:    "sim",
+		Hidden: true,
+		Short:  "Play a team's day with faults, from a seed, and watch for a broken promise",
 		Long: `Plays whole days of a team in this process, with a journal in memory and in played time:
 orders, foreign writes, crashes, faults and a second engine, as a seed chooses them. Nothing
 outside of the process is touched. One seed prints its trace; many print only what fails,

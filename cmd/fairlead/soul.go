@@ -17,12 +17,13 @@ import (
 	"github.com/fairlead-dev/fairlead/engine"
 )
 
-func (a *app) soulVerb() *cobra.Command {
+func (a *app) crewShowVerb() *cobra.Command {
 	return &cobra.Command{
-		Use:   "soul AGENT",
-		Short: "Print who an agent of the team is, in its own words",
-		Long: `What it said when it took its name. It is given back to it whenever it wakes, and never
-changed. A program that reads it gets it as it is; on a terminal it is made harmless.`,
+		Use:   "show NAME",
+		Short: "Print how a crew member described itself (its soul)",
+		Long: `It prints the text that the member wrote when it took its name. The member gets this text back
+each time it wakes, and it never changes. On a terminal, control characters are replaced.`,
+		Example:           "  fairlead crew show Wren",
 		Args:              args(cobra.MatchAll(cobra.ExactArgs(1), namesSomebody)),
 		ValidArgsFunction: a.completeCrew,
 		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
@@ -57,12 +58,12 @@ const documentMost = 2 << 20
 func (a *app) importVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "import FILE|FOLDER...",
-		Short: "Take in agents of a team from elsewhere: their documents",
-		Long: `A file is one agent, as .fairlead/agents has it; of a folder, as another device's
-.fairlead/agents, all that end in .json are taken in. Whether somebody is awake there says
-nothing here: it is unknown until the lead reports. Whose seat is taken, or who is here already,
-is refused. - reads standard input.`,
-		Args: args(cobra.MinimumNArgs(1)),
+		Short: "Import crew members from the documents of another machine",
+		Long: `A file is the document of one member, as .fairlead/agents keeps it. Of a folder, every file that
+ends in .json is imported. An imported member is unknown until the lead reports on it. A member
+that is here already, or whose seat is taken, is refused. - reads standard input.`,
+		Example: "  fairlead crew import ../laptop/.fairlead/agents",
+		Args:    args(cobra.MinimumNArgs(1)),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {
 			var errs []error
 			for _, name := range names {
@@ -144,7 +145,7 @@ func (a *app) document(name string) ([]byte, error) {
 	return data, nil
 }
 
-// saidIn is what `fairlead transcript` was asked for.
+// saidIn is what `fairlead crew transcript` was asked for.
 type saidIn struct {
 	speaker, session, search string
 	limit                    int
@@ -159,9 +160,11 @@ func (a *app) transcriptVerb() *cobra.Command {
 	var asked saidIn
 	cmd := &cobra.Command{
 		Use:   "transcript",
-		Short: "Show what was said, by whom and in which session",
-		Long: `Everything that agents and people said: in channels, and in the sessions of the lead. The
-newest lines, oldest first. It is kept in the journal, and so outlives the sessions.`,
+		Short: "Print what agents and people said, with speaker and session",
+		Long: `It covers all channels and the sessions of the lead. It prints the newest lines, oldest first.
+The journal keeps them, so they outlive the sessions.`,
+		Example: `  fairlead crew transcript --limit 20
+  fairlead crew transcript --speaker Wren --search parser`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if asked.limit < 1 {

@@ -12,29 +12,46 @@ import (
 	"github.com/fairlead-dev/fairlead/engine"
 )
 
-func (a *app) standingVerb() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "standing",
-		Short: "List the answers that stand: what is allowed or denied without asking again",
-		Long: `An answer that was given with ` + "`--for session`" + ` or ` + "`--for always`" + ` answers every call exactly like
-the one that it was given to, without anybody being asked. What fairlead.yaml allows and denies
-(permissions) is not among them: it stands there.`,
-		Args: args(cobra.NoArgs),
+// questionVerb is about answers that were saved. Questions themselves are in the inbox.
+func (a *app) questionVerb() *cobra.Command {
+	return noun(&cobra.Command{
+		Use:   "question",
+		Short: "List and revoke saved answers",
+		Long: `An answer to an agent's question can be saved: it then answers the same question again without
+asking you. ` + "`fairlead inbox`" + ` lists open questions, ` + "`fairlead answer`" + ` answers them.`,
+		Example: `  fairlead question saved
+  fairlead question revoke s3`,
+	}, a.savedVerb(), a.revokeVerb())
+}
+
+func (a *app) savedVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "saved",
+		Short: "List the saved answers: what is allowed or denied without asking again",
+		Long: `An answer that was given with ` + "`--for session`" + ` or ` + "`--for always`" + ` answers every identical call
+without asking. The rules of fairlead.yaml (permissions) are not in this list.`,
+		Example: "  fairlead question saved",
+		Args:    args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
 			list, err := client.Standing(ctx)
 			if err != nil {
 				return err
 			}
 			if a.json {
-				return a.printJSON(map[string]any{"standing": append([]engine.StandingView{}, list...)})
+				return a.printJSON(map[string]any{"saved": append([]engine.StandingView{}, list...)})
 			}
 			return a.printStanding(list)
 		}),
 	}
-	cmd.AddCommand(&cobra.Command{
-		Use:   "revoke ID",
-		Short: "Have an answer stand no longer: the next call like it is asked about",
-		Args:  args(cobra.ExactArgs(1)),
+}
+
+func (a *app) revokeVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:     "revoke ID",
+		Short:   "Delete a saved answer: the next such call is asked about again",
+		Long:    "ID is as `fairlead question saved` prints it.",
+		Example: "  fairlead question revoke s3",
+		Args:    args(cobra.ExactArgs(1)),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
 			done, err := client.RevokeStanding(ctx, words[0])
 			if err != nil {
@@ -43,16 +60,15 @@ the one that it was given to, without anybody being asked. What fairlead.yaml al
 			if a.json {
 				return a.printJSON(map[string]any{"seq": done.Seq, "id": words[0]})
 			}
-			_, err = fmt.Fprintf(a.out, "%s stands no longer\n", plain(words[0]))
+			_, err = fmt.Fprintf(a.out, "%s is revoked\n", plain(words[0]))
 			return err
 		}),
-	})
-	return cmd
+	}
 }
 
 func (a *app) printStanding(list []engine.StandingView) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.out, "no answer stands; give one with `fairlead answer ID yes --for session` or `--for always`")
+		_, err := fmt.Fprintln(a.out, "no saved answers; save one with `fairlead answer ID yes --for session` or `--for always`")
 		return err
 	}
 	table := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)

@@ -21,7 +21,7 @@ func (a *app) summonVerb() *cobra.Command {
 		Short: "Let the lead summon its team: as many agents as team.size says",
 		Long: `The lead is told which seats are free; on each somebody hatches, and is alive when the lead has
 registered it. Who has not come after team.hatch_timeout expires. It is done once: a team that
-exists is woken, with ` + "`fairlead wake`" + `.
+exists is woken, with ` + "`fairlead crew wake`" + `.
 
 With --wait it returns when nobody hatches any more; exit code 1 says that somebody did not come.`,
 		Args: args(cobra.NoArgs),
@@ -33,7 +33,7 @@ With --wait it returns when nobody hatches any more; exit code 1 says that someb
 			if wait {
 				return a.awaitCrew(ctx, client, done, everybodyOf(done.Team), hatched)
 			}
-			return a.toldLead(done, fmt.Sprintf("is to summon %s; `fairlead team` shows who comes", howMany(len(done.Team.Agents), "agent", "agents")))
+			return a.toldLead(done, fmt.Sprintf("is to summon %s; `fairlead crew` shows who comes", howMany(len(done.Team.Agents), "agent", "agents")))
 		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when everybody has come, or expired")
@@ -47,7 +47,7 @@ func (a *app) wakeVerb() *cobra.Command {
 		Short: "Wake those of the team who sleep: all of them, or some by name",
 		Long: `The lead is started where it has no session, and asked who is with it. Who is not is woken: the
 lead gets each one's soul and what it said last. Awake is who the lead says is awake.
-Two agents may have one name; each has an id, which ` + "`fairlead team --json`" + ` shows.
+Two agents may have one name; each has an id, which ` + "`fairlead crew --json`" + ` shows.
 
 With --wait it returns when the lead has reported, or was silent for too long; exit code 1 says
 that somebody is not awake.`,
@@ -69,7 +69,7 @@ that somebody is not awake.`,
 			if len(asleep) == 0 {
 				return a.toldLead(done, "is asked who is awake: everybody was, by its last word")
 			}
-			return a.toldLead(done, "is to wake "+line(namesOf(done.Team, asleep), errorWidth)+"; `fairlead team` shows who does")
+			return a.toldLead(done, "is to wake "+line(namesOf(done.Team, asleep), errorWidth)+"; `fairlead crew` shows who does")
 		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the lead has said who is awake")
@@ -82,7 +82,7 @@ func (a *app) sleepVerb() *cobra.Command {
 		Use:   "sleep",
 		Short: "Let the team sleep: the lead's session ends",
 		Long: `The agents of the team live in the lead's session, so they sleep when it ends. Who they are and
-what they said stays; ` + "`fairlead wake`" + ` gives it back to them.
+what they said stays; ` + "`fairlead crew wake`" + ` gives it back to them.
 
 With --wait it returns when the session is over.`,
 		Args: args(cobra.NoArgs),
@@ -107,7 +107,7 @@ With --wait it returns when the session is over.`,
 // namesSomebody refuses an empty name, which is mostly a variable of a script that is not set.
 func namesSomebody(_ *cobra.Command, names []string) error {
 	if slices.Contains(names, "") {
-		return errors.New("an empty name names nobody; `fairlead team` shows who is there")
+		return errors.New("an empty name names nobody; `fairlead crew` shows who is there")
 	}
 	return nil
 }

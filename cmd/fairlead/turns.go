@@ -75,7 +75,7 @@ func (a *app) assignVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "assign CHANNEL AGENT",
 		Short: "Let an agent join a channel, at the end of its queue",
-		Long: `It stays in it until ` + "`fairlead remove`" + `, also over restarts, whatever fairlead.yaml says. Who is
+		Long: `It stays in it until ` + "`fairlead channel remove`" + `, also over restarts, whatever fairlead.yaml says. Who is
 not connected is in the channel at once, and in its queue when it connects.`,
 		Args:              args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
@@ -91,7 +91,7 @@ func (a *app) removeVerb() *cobra.Command {
 		Use:   "remove CHANNEL AGENT",
 		Short: "Let an agent leave a channel",
 		Long: `A turn that it has there ends; its places in other channels stay. It is not let in again by a
-restart: ` + "`fairlead assign`" + ` does that.`,
+restart: ` + "`fairlead channel assign`" + ` does that.`,
 		Args:              args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
@@ -122,7 +122,7 @@ func (a *app) disableVerb() *cobra.Command {
 
 func (a *app) enableVerb() *cobra.Command {
 	return a.ableVerb("enable", "Let agents take part in channels again",
-		`It undoes `+"`fairlead disable`"+`. An agent that was in a queue is not put back into it: `+"`fairlead assign`"+`
+		`It undoes `+"`fairlead channel disable`"+`. An agent that was in a queue is not put back into it: `+"`fairlead channel assign`"+`
 does that.`,
 		"takes part in channels again", (*api.Client).Enable)
 }

@@ -28,8 +28,8 @@ With a channel: what was said in it last, who has the turn, and then what comes,
 where an agent has the same name, '#CHANNEL' is the channel. What agents say is shown as text:
 escape sequences do nothing.`,
 		Args: func(cmd *cobra.Command, words []string) error {
-			if opts.last < 1 || opts.last > entriesMost {
-				return usage(cmd, fmt.Errorf("--last is a number from 1 to %d", entriesMost))
+			if err := opts.valid(); err != nil {
+				return usage(cmd, err)
 			}
 			if len(words) == 0 && opts != (watched{last: watchLast}) {
 				return usage(cmd, errors.New("--no-follow, --moves and --last are for channels: name one"))
@@ -47,9 +47,7 @@ escape sequences do nothing.`,
 			return a.watchTeam(ctx, client)
 		}),
 	}
-	cmd.Flags().BoolVar(&opts.noFollow, "no-follow", false, "of a channel: show what there is, and return")
-	cmd.Flags().BoolVar(&opts.moves, "moves", false, "of a channel: every move of an agent")
-	cmd.Flags().IntVar(&opts.last, "last", watchLast, "of a channel: begin with the newest so many lines")
+	opts.flags(cmd, "of a channel: ")
 	return cmd
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
 )
@@ -137,6 +139,44 @@ func (a *app) agentToo(ctx context.Context, client *api.Client, name string) boo
 	return true
 }
 
+func (a *app) channelWatchVerb() *cobra.Command {
+	var opts watched
+	cmd := &cobra.Command{
+		Use:   "watch CHANNEL",
+		Short: "Show the conversation of a channel, and follow it",
+		Long: `It prints the newest lines and the agent that has the turn, and then what comes, until Ctrl-C.
+Escape sequences in what agents say have no effect.`,
+		Example: `  fairlead channel watch reviews
+  fairlead channel watch reviews --no-follow --last 20`,
+		Args: func(cmd *cobra.Command, words []string) error {
+			if err := opts.valid(); err != nil {
+				return usage(cmd, err)
+			}
+			return args(cobra.ExactArgs(1))(cmd, words)
+		},
+		ValidArgsFunction: a.completeChannel,
+		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+			return a.watchChannel(ctx, client, strings.TrimPrefix(words[0], "#"), opts)
+		}),
+	}
+	opts.flags(cmd, "")
+	return cmd
+}
+
+// flags adds the flags for how a channel is shown.
+func (w *watched) flags(cmd *cobra.Command, of string) {
+	cmd.Flags().BoolVar(&w.noFollow, "no-follow", false, of+"print what there is, and return")
+	cmd.Flags().BoolVar(&w.moves, "moves", false, of+"also show every change of an agent's state")
+	cmd.Flags().IntVar(&w.last, "last", watchLast, of+"how many of the newest lines to begin with")
+}
+
+func (w *watched) valid() error {
+	if w.last < 1 || w.last > entriesMost {
+		return fmt.Errorf("--last %d is out of range; give a number from 1 to %d", w.last, entriesMost)
+	}
+	return nil
+}
+
 // unknown says that there is nothing of that name, or that the daemon is of a version which
 // has no channels at all.
 func unknown(err error) bool {
@@ -180,7 +220,7 @@ func (a *app) watchChannel(ctx context.Context, client *api.Client, name string,
 		return err
 	}
 	if !a.json && len(first.Entries) == 0 {
-		fmt.Fprintln(a.err, a.paint(dim, "nothing was said yet; `fairlead say "+plain(name)+" TEXT` says something"))
+		fmt.Fprintln(a.err, a.paint(dim, "nothing was said yet; `fairlead channel say "+plain(name)+" TEXT` says something"))
 	}
 	w := channelWatch{client: client, channel: name, moves: moves, after: first.Head}
 	if n := len(first.Entries); n > 0 {

@@ -97,7 +97,7 @@ answer() {
 		;;
 	*)
 		if [ ! -s "$awake" ]; then
-			echo "$1: nobody of the team is awake; \`fairlead wake\` wakes them."
+			echo "$1: nobody of the team is awake; \`fairlead crew wake\` wakes them."
 		elif [ -n "$meant" ]; then
 			printf '[%s]: %s, you said: %s I shall remember that.\n' "$meant" "$1" "$2"
 		else

@@ -25,7 +25,7 @@ The hook of Fairlead has carried this out already, and has told you what came of
 
 - It began a session: show the user the status block that it gave you, as it is, and wait for the first input.
 - It ended one: say so in a sentence.
-- It told you nothing about a session: the hooks are not active, so nothing is recorded and nothing is enforced. Say that, and that ` + "`fairlead install claude`" + ` and a restart of the program mend it. Do not behave as if there were a session, and write none of its files.
+- It told you nothing about a session: the hooks are not active, so nothing is recorded and nothing is enforced. Say that, and that ` + "`fairlead claude install`" + ` and a restart of the program mend it. Do not behave as if there were a session, and write none of its files.
 `
 
 // The slash command's file ends with a line that says who wrote it, and what: a file that was

@@ -55,7 +55,7 @@ func (h Hook) Answer(name string, in io.Reader) Answer {
 		}
 		return h.outside(is)
 	case is.Name != name:
-		return failed(name, fmt.Errorf("the hook is installed for %s, and was asked about %s; install it anew with fairlead install claude", name, is.Name))
+		return failed(name, fmt.Errorf("the hook is installed for %s, and was asked about %s; install it anew with fairlead claude install", name, is.Name))
 	case speaks(name):
 		if why := h.modelSays(Event{}); why != "" {
 			return failed(name, fmt.Errorf("%s, and nobody speaks there for the person or the program whose session this is (X10)", why))
@@ -96,7 +96,7 @@ func (h Hook) visit(is Event) (*visit, error) {
 	case s.Phase == dispatch.Closed:
 		return nil, nil
 	case s.Program != is.Session:
-		return nil, fmt.Errorf("%s is the session of another conversation of the program (%q); end it there, or with fairlead session end --path", folder.Path(), s.Program)
+		return nil, fmt.Errorf("%s is the session of another conversation of the program (%q); end it there, or with fairlead dispatch end --path", folder.Path(), s.Program)
 	}
 	return &visit{Hook: h, Event: is, folder: folder, session: s}, nil
 }

@@ -19,7 +19,7 @@ func (h Hook) command(is Event, args string) Answer {
 		return refusePrompt("Fairlead: " + errNoSession.Error() + ", so it cannot be found again; nothing was begun or ended")
 	}
 	if why := h.modelSays(is); why != "" {
-		return refusePrompt("Fairlead: " + why + ", and nobody begins or ends a session for himself (X10); do it from a terminal outside: fairlead session end")
+		return refusePrompt("Fairlead: " + why + ", and nobody begins or ends a session for himself (X10); do it from a terminal outside: fairlead dispatch end")
 	}
 	v, err := h.visit(is)
 	switch {
@@ -77,7 +77,7 @@ func (h Hook) start(is Event, cmd command) Answer {
 // end ends it (D10).
 func (h Hook) end(v *visit, cmd command) Answer {
 	if v == nil {
-		return refusePrompt("Fairlead: this conversation is in no session, so there is none to end; one that another conversation began is ended there, or with fairlead session end --path")
+		return refusePrompt("Fairlead: this conversation is in no session, so there is none to end; one that another conversation began is ended there, or with fairlead dispatch end --path")
 	}
 	if cmd.path != "" && filepath.Clean(absolute(cmd.path, v.Dir)) != v.folder.Path() {
 		return refusePrompt(fmt.Sprintf("Fairlead: this conversation's session is in %s, not in %s; leave --path out", v.folder.Path(), cmd.path))

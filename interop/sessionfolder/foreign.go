@@ -77,7 +77,7 @@ func foldInto(s *dispatch.Session, now *dispatch.Now, r record, ch *dispatch.Cha
 		return foldTransition(s, now, r, ch)
 	case "session_end":
 		if s.Host != dispatch.Nobody {
-			return "a session that is enforced is not ended by a line in its file; a person ends it (fairlead session end)"
+			return "a session that is enforced is not ended by a line in its file; a person ends it (fairlead dispatch end)"
 		}
 		ch.Row, ch.Event = "D10", dispatch.EndAsked
 		now.Open, now.Waiting, now.Phase, now.Ended = nil, nil, dispatch.Closed, "ended by a line in state.jsonl"

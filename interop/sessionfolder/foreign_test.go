@@ -272,7 +272,7 @@ func TestWhatIsNoSession(t *testing.T) {
 	dir := t.TempDir()
 	var no *NotASession
 	for _, path := range []string{dir, filepath.Join(dir, "none")} {
-		if _, err := Open(path); !errors.As(err, &no) || !strings.Contains(err.Error(), "fairlead session start") {
+		if _, err := Open(path); !errors.As(err, &no) || !strings.Contains(err.Error(), "fairlead dispatch start") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

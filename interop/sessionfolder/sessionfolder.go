@@ -44,7 +44,7 @@ func (f *Folder) notASession(err error) error {
 	var odd *notPlain
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &NotASession{Path: f.path, Why: "it has no state.jsonl; begin one there with fairlead session start --path", Err: err}
+		return &NotASession{Path: f.path, Why: "it has no state.jsonl; begin one there with fairlead dispatch start --path", Err: err}
 	case errors.As(err, &odd):
 		return &NotASession{Path: f.path, Why: odd.fault, Err: err}
 	}

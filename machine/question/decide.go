@@ -361,7 +361,7 @@ func (d *draft) takeBack(in TakeBack) error {
 
 func (d *draft) revoke(id string) error {
 	if d.book.Standing[id] == nil {
-		return refusal(id, Revoked, None, "Q7", "no such answer stands; `fairlead standing` lists them")
+		return refusal(id, Revoked, None, "Q7", "no such answer stands; `fairlead question saved` lists them")
 	}
 	d.endStanding(id)
 	return nil

@@ -34,7 +34,7 @@ export function SessionList() {
     <div class="run-scroll">
       ${!sessionsKnown.value ? html`<div class="empty"><p>${sessionsWrong.value ? plain(sessionsWrong.value, 400) : 'Asking Fairlead for the sessions\u2026'}</p></div>`
         : list.length === 0 ? html`<div class="empty"><h2>No sessions yet</h2><p>In a session MAIN coordinates and may not touch code: whoever\u2019s description fits an input does the work, and what is forbidden is denied by the machine.</p>
-          <p>Start one here, in Claude Code with <code>/agent-state-machine</code>, or in a terminal: <code>fairlead session start</code></p></div>`
+          <p>Start one here, in Claude Code with <code>/agent-state-machine</code>, or in a terminal: <code>fairlead dispatch start</code></p></div>`
         : html`<ul class="run-rows" aria-label="Sessions, the open ones first">${list.slice(0, more.value).map((s) => html`<${Row} key=${s.name} s=${s} />`)}</ul>`}
       ${list.length > more.value && html`<button type="button" class="plain-button run-more" onClick=${() => { more.value += PAGE; }}>Show older sessions</button>`}
     </div>

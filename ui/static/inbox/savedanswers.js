@@ -27,5 +27,5 @@ export function StandingList() {
   return html`<section class="standings" aria-labelledby="standing-title"><h2 id="standing-title" tabIndex=${-1}>Answers that stand</h2>
     <p class="soft">They answer calls like these, without anybody being asked again.</p>
     <ul>${list.slice(0, SHOWN_MAX).map((s) => html`<${Row} key=${s.id} s=${s} />`)}</ul>
-    ${list.length > SHOWN_MAX && html`<p class="quiet-note">and ${list.length - SHOWN_MAX} more: <code>fairlead standing</code></p>`}</section>`;
+    ${list.length > SHOWN_MAX && html`<p class="quiet-note">and ${list.length - SHOWN_MAX} more: <code>fairlead question saved</code></p>`}</section>`;
 }

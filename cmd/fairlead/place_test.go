@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The workspace is found from any folder below it; an agent's worktree inside of .fairlead is
+// part of the workspace around it.
+func TestWorkspaceOf(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"team/deep/er", "team/.fairlead/worktrees/coder/src", "bare/.fairlead", "bare/sub", "plain/sub"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"team/fairlead.yaml", "team/.fairlead/worktrees/coder/fairlead.yaml"} {
+		if err := os.WriteFile(filepath.Join(root, file), []byte("version: 1\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, want := range map[string]string{
+		"team":                               "team",
+		"team/deep/er":                       "team",
+		"team/.fairlead":                     "team",
+		"team/.fairlead/worktrees/coder/src": "team",
+		"bare/sub":                           "bare",
+		"plain/sub":                          "plain/sub",
+	} {
+		if got := workspaceOf(filepath.Join(root, from)); got != filepath.Join(root, want) {
+			t.Errorf("from %s: %s, not %s", from, got, want)
+		}
+	}
+}

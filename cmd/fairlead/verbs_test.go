@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// renamed are the old names of commands, and what each is now.
+var renamed = []struct{ old, now string }{
+	{"release", "unhold"},
+	{"team", "crew"},
+	{"team import", "crew import"},
+	{"soul", "crew show"},
+	{"summon", "crew summon"},
+	{"wake", "crew wake"},
+	{"sleep", "crew sleep"},
+	{"transcript", "crew transcript"},
+	{"channels", "channel list"},
+	{"say", "channel say"},
+	{"grant", "channel grant"},
+	{"skip", "channel skip"},
+	{"override", "channel override"},
+	{"assign", "channel assign"},
+	{"remove", "channel remove"},
+	{"enable", "channel enable"},
+	{"disable", "channel disable"},
+	{"runs", "run list"},
+	{"runs RUN", "run show RUN"},
+	{"runs prune", "run prune"},
+	{"resume", "run resume"},
+	{"cancel", "run cancel"},
+	{"session", "dispatch"},
+	{"session start", "dispatch start"},
+	{"session input", "dispatch input"},
+	{"session delegate", "dispatch delegate"},
+	{"session done", "dispatch done"},
+	{"session respond", "dispatch respond"},
+	{"session status", "dispatch status"},
+	{"session list", "dispatch list"},
+	{"session end", "dispatch end"},
+	{"session log", "dispatch log"},
+	{"route", "dispatch route"},
+	{"policy", "dispatch policy"},
+	{"policy check", "dispatch policy check"},
+	{"standing", "question saved"},
+	{"standing revoke", "question revoke"},
+	{"install claude", "claude install"},
+	{"uninstall claude", "claude uninstall"},
+}
+
+// wordsFor are arguments with which a command gets past its own checks, in a folder without
+// anything. Each has its effect then: the same answer under both names.
+var wordsFor = map[string][]string{
+	"crew import":           {"nowhere.json"},
+	"crew show":             {"Wren"},
+	"channel say":           {"reviews", "hello"},
+	"channel grant":         {"reviews", "coder"},
+	"channel skip":          {"reviews"},
+	"channel override":      {"reviews", "--end"},
+	"channel assign":        {"reviews", "coder"},
+	"channel remove":        {"reviews", "coder"},
+	"channel enable":        {"coder"},
+	"channel disable":       {"coder"},
+	"run prune":             {"--keep", "1"},
+	"run resume":            {"r1"},
+	"run cancel":            {"r1"},
+	"dispatch delegate":     {"coder", "do it"},
+	"dispatch input":        {"hello"},
+	"dispatch respond":      {"hello"},
+	"dispatch route":        {"hello"},
+	"dispatch policy check": {"--tool", "Bash", "--input", `{"command":"ls"}`},
+	"question revoke":       {"s1"},
+	"claude install":        {"--dry-run"},
+	"claude uninstall":      {"--dry-run"},
+}
+
+// An old name warns on standard error, and does what the new name does: the same output, the same
+// exit code, and no other word.
+func TestOldVerbs(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	for _, r := range renamed {
+		t.Run(strings.ReplaceAll(r.old, " ", "-"), func(t *testing.T) {
+			now, more := strings.TrimSuffix(r.now, " RUN"), wordsFor[r.now]
+			if now != r.now {
+				more = []string{"r1"}
+			}
+			call := func(name string) (int, string, string) {
+				var out, errs bytes.Buffer
+				dir := t.TempDir()
+				words := append(strings.Fields(strings.TrimSuffix(name, " RUN")), more...)
+				code := run(append(words, "--dir", dir), strings.NewReader("{}"), &out, &errs)
+				return code, strings.ReplaceAll(out.String(), dir, "DIR"), strings.ReplaceAll(errs.String(), dir, "DIR")
+			}
+			wantCode, wantOut, wantErr := call(now)
+			code, out, errs := call(r.old)
+			warning := "`fairlead " + r.old + "` is now `fairlead " + r.now + "`; it works for one more release\n"
+			errs, warned := strings.CutPrefix(errs, warning)
+			if !warned {
+				t.Errorf("it does not begin with %q: %s", warning, errs)
+			}
+			if strings.Contains(wantErr, "usage: ") {
+				t.Errorf("the new name was called wrongly: %s", wantErr)
+			}
+			blank := func(s string) string { // times and names that are made differ
+				if strings.Contains(s, "DIR/.claude/agent-state-machine/") {
+					return "a dispatch folder"
+				}
+				s, _, _ = strings.Cut(s, "\nUsage:") // the help of a group names the group
+				return strings.ReplaceAll(s, r.old, now)
+			}
+			if code != wantCode || blank(out) != blank(wantOut) || blank(errs) != blank(wantErr) {
+				t.Errorf("exit code %d, not %d\nout: %s\nnot: %s\nerr: %s\nnot: %s", code, wantCode, out, wantOut, errs, wantErr)
+			}
+		})
+	}
+}
+
+// Every old name is in the table above, and hidden.
+func TestOldVerbsAreAllTested(t *testing.T) {
+	a := &app{}
+	var tested []string
+	for _, r := range renamed {
+		tested = append(tested, strings.TrimSuffix(strings.TrimSuffix(r.old, " RUN"), " claude"))
+	}
+	var walk func(cmd *cobra.Command, above string)
+	walk = func(cmd *cobra.Command, above string) {
+		name := strings.TrimSpace(above + " " + cmd.Name())
+		if !slices.Contains(tested, name) {
+			t.Errorf("`fairlead %s` has a new name, and no row in this test", name)
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub, name)
+		}
+	}
+	for _, cmd := range a.oldVerbs() {
+		if !cmd.Hidden {
+			t.Errorf("`fairlead %s` is an old name, and is not hidden", cmd.Name())
+		}
+		walk(cmd, "")
+	}
+}
+
+// The first screen is what a newcomer sees: it fits on a terminal, and has the daily commands.
+func TestFirstScreen(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run([]string{"--help"}, nil, &out, &errs); code != exitDone {
+		t.Fatal(errs.String())
+	}
+	if n := strings.Count(out.String(), "\n"); n > 64 {
+		t.Errorf("the help has %d lines:\n%s", n, &out)
+	}
+	for _, word := range []string{"init", "up", "down", "demo", "ps", "why", "inbox", "channel", "run", "dispatch"} {
+		if !strings.Contains(out.String(), "\n  "+word+" ") {
+			t.Errorf("the help does not list %s:\n%s", word, &out)
+		}
+	}
+	for _, r := range renamed {
+		if strings.Contains(out.String(), "\n  "+r.old+" ") {
+			t.Errorf("the help lists %s, which is an old name", r.old)
+		}
+	}
+}
+
+// A subcommand wins over a file of its name; --workflow means the file.
+func TestSubcommandBeforeFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		words []string
+		code  int
+		says  string
+	}{
+		{[]string{"run", "list"}, exitDone, "no runs"},
+		{[]string{"run", "--workflow", "list", "--check"}, exitUsage, "there is no workflow"},
+		{[]string{"run", "nothing.yaml", "--check"}, exitUsage, "there is no workflow"},
+		{[]string{"run", "nothing.yaml", "--workflow", "list"}, exitUsage, "given twice"},
+		{[]string{"run", "one.yaml", "two.yaml"}, exitUsage, "usage: fairlead run FILE"},
+	} {
+		var out, errs bytes.Buffer
+		code := run(append(c.words, "--dir", dir), nil, &out, &errs)
+		if code != c.code || !strings.Contains(out.String()+errs.String(), c.says) {
+			t.Errorf("%v: exit code %d, not %d: %s%s", c.words, code, c.code, &out, &errs)
+		}
+	}
+}
