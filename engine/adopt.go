@@ -7,16 +7,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
-)
-
-// The pause before something that a host could not do is tried again; it doubles.
-const (
-	retryFirst = 10 * time.Millisecond // often it was only not there yet
-	retryMax   = 5 * time.Second       // a host that hangs must not be hammered at
 )
 
 // adoption is what became of a session that may have been started.
@@ -107,7 +101,7 @@ func (e *Engine) pickUp(a adoption) {
 // is why it could not be started just now; nil: we found it open when we came.
 func (e *Engine) adopt(ctx context.Context, m *member, id string, failed error) {
 	warned := false
-	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
+	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		a := adoption{agent: m.conf.Name, m: m}
 		var epoch uint64
 		open := false
@@ -137,7 +131,7 @@ func (e *Engine) adopt(ctx context.Context, m *member, id string, failed error) 
 			warned = true
 			e.log.Error("what became of a session is not known; its holder is asked until it answers", "session", id, "error", a.err)
 		}
-		if !rest(ctx, pause) {
+		if !loop.Rest(ctx, pause) {
 			return
 		}
 	}
@@ -204,18 +198,6 @@ func (a *adoption) becomes(atStart bool) any {
 func (a *adoption) close() {
 	if a.proc != nil {
 		_ = a.proc.Close() // nothing was asked of it
-	}
-}
-
-// rest waits, and says whether we go on.
-func rest(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -76,7 +76,7 @@ func (e *Engine) untilSeen(ctx context.Context, c AgentCaller) {
 		if e.View(ctx, func(t *team.Team) {
 			_, s, err := e.acting(t, c)
 			opened = err == nil && s.Phase == team.Opened
-		}) != nil || !opened || !rest(ctx, wordsEvery) {
+		}) != nil || !opened || !loop.Rest(ctx, wordsEvery) {
 			return
 		}
 	}
@@ -219,7 +219,7 @@ func (e *Engine) wordsFirst(ctx context.Context, c AgentCaller, tool string) {
 	e.untilSeen(ctx, c)
 	proc := e.proc(c.Session)
 	for proc == nil { // it is found again in a moment: the daemon was just started
-		if !rest(ctx, wordsEvery) {
+		if !loop.Rest(ctx, wordsEvery) {
 			return
 		}
 		proc = e.proc(c.Session)
@@ -227,7 +227,7 @@ func (e *Engine) wordsFirst(ctx context.Context, c AgentCaller, tool string) {
 	var need int64
 	for until := time.Now().Add(callWait); ; {
 		last, seen := e.lastWords(ctx, c, proc, tool)
-		if need = last; seen || time.Now().After(until) || !rest(ctx, wordsEvery) {
+		if need = last; seen || time.Now().After(until) || !loop.Rest(ctx, wordsEvery) {
 			break
 		}
 	}
@@ -238,7 +238,7 @@ func (e *Engine) wordsFirst(ctx context.Context, c AgentCaller, tool string) {
 			if _, s, err := e.acting(t, c); err == nil && s.Talks() {
 				have = s.Offset
 			}
-		}) != nil || have >= need || !rest(ctx, wordsEvery) {
+		}) != nil || have >= need || !loop.Rest(ctx, wordsEvery) {
 			return
 		}
 	}

@@ -125,7 +125,7 @@ func (e *Engine) ActSetStatus(ctx context.Context, c AgentCaller, text string) e
 		return cmp.Or(err, no)
 	}
 	e.untilSeen(ctx, c)
-	_, err := e.Submit(ctx, byCaller(c), c.Agent, team.StatusSaid{Session: c.Session, Text: firstLine(strings.TrimSpace(text))})
+	_, err := e.Submit(ctx, byCaller(c), c.Agent, team.StatusSaid{Session: c.Session, Text: loop.FirstLine(strings.TrimSpace(text))})
 	return err
 }
 
@@ -243,7 +243,7 @@ func (e *Engine) channelHere(t *team.Team, name string) ActChannel {
 func (e *Engine) agentHere(a *team.Agent) ActAgent {
 	view := ActAgent{Name: a.Name, Works: a.Session != nil}
 	if m := e.members[a.Name]; m != nil {
-		view.About = loop.CutText(firstLine(m.conf.Description), aboutChars)
+		view.About = loop.CutText(loop.FirstLine(m.conf.Description), aboutChars)
 	}
 	if a.Says != nil {
 		view.Status = a.Says.Text

@@ -99,7 +99,7 @@ func (e *Engine) post(ctx context.Context, c AgentCaller, h holding, text string
 				spoken.Message = set.Body.Post.N
 			}
 		}
-	}, Look: func(*team.Team) { h.goesOnItself() }})
+	}, Look: func(*team.Team) { e.goesOnItself(&h) }})
 	if err == nil && late {
 		h.late = true
 		err = lateCall(h, "say")
@@ -108,7 +108,7 @@ func (e *Engine) post(ctx context.Context, c AgentCaller, h holding, text string
 }
 
 // goesOnItself notes, in the loop, that the agent need not be told that its turn goes on.
-func (h *holding) goesOnItself() { h.m.part.resumed = h.token }
+func (e *Engine) goesOnItself(h *holding) { e.partOf(h.m).resumed = h.token }
 
 // ActTurnComplete ends the agent's turn (T7, T8), with a last message where there is one. What it
 // still says in the answer that is under way belongs to the turn. From an agent that does not hold

@@ -85,7 +85,7 @@ func (e *Engine) ActWait(ctx context.Context, c AgentCaller, channelName, why st
 // pause has a turn wait (T10).
 func (e *Engine) pause(ctx context.Context, c AgentCaller, h holding, why string) error {
 	e.noteWait(c, true)
-	_, err := e.act(ctx, c, "", channel.WaitAskedFor{Token: h.token, Why: loop.CutText(firstLine(why), whyShownMax)}, nil)
+	_, err := e.act(ctx, c, "", channel.WaitAskedFor{Token: h.token, Why: loop.CutText(loop.FirstLine(why), whyShownMax)}, nil)
 	return err
 }
 
@@ -143,7 +143,7 @@ func (e *Engine) goesOn(ctx context.Context, c AgentCaller, h holding, waited *A
 		}
 	}
 	e.noteWait(c, false)
-	_, err := e.Do(ctx, loop.Request{Events: events, Agent: c.Agent, Look: func(*team.Team) { h.goesOnItself() }})
+	_, err := e.Do(ctx, loop.Request{Events: events, Agent: c.Agent, Look: func(*team.Team) { e.goesOnItself(&h) }})
 	if err != nil && !loop.IsAnswer(err) {
 		return err
 	}
@@ -348,6 +348,6 @@ func (e *Engine) turnGoesOn(ctx context.Context, c AgentCaller, h *holding) bool
 	if h.state != channel.Waiting || h.lease.Stopped {
 		return true
 	}
-	_, _ = e.act(ctx, c, "", channel.WaitOver{Token: h.token}, func(*team.Team) { h.goesOnItself() }) // a turn that waits on runs out at its own time
+	_, _ = e.act(ctx, c, "", channel.WaitOver{Token: h.token}, func(*team.Team) { e.goesOnItself(h) }) // a turn that waits on runs out at its own time
 	return true
 }

@@ -52,12 +52,12 @@ func (e *Engine) confined(ctx context.Context, m *member, s team.Session, ready 
 
 // noSandbox says why there is no sandbox on this machine; empty: it was tried, and holds.
 func (e *Engine) noSandbox(ctx context.Context) string {
-	e.folders.boxed.once.Do(func() {
+	e.boxed.once.Do(func() {
 		if err := sandbox.Probe(context.WithoutCancel(ctx)); err != nil {
-			e.folders.boxed.why = "there is no sandbox here: " + err.Error()
+			e.boxed.why = "there is no sandbox here: " + err.Error()
 		}
 	})
-	return e.folders.boxed.why
+	return e.boxed.why
 }
 
 // envWithout is an environment with one variable less.

@@ -194,7 +194,7 @@ agents:
   coder: {workspace: coder, failures_max: 1, command: [sh, -c, "touch ran"], `+c.agent+`}
 `, nil)
 			if c.without != "" {
-				w.engine.folders.boxed.once.Do(func() { w.engine.folders.boxed.why = c.without })
+				w.engine.boxed.once.Do(func() { w.engine.boxed.why = c.without })
 			}
 			w.command("coder", "run_once")
 			w.until("coder", "it could not be started", func(v AgentView) bool { return v.Session == nil && strings.Contains(v.Note, c.want) })

@@ -155,7 +155,7 @@ func benchCommands(b *testing.B, callers int, disk time.Duration) {
 	defer slow.Store(0)
 	e, _, appended := harbour(b, yaml.String())
 	if err := e.View(context.Background(), func(*team.Team) {
-		for _, m := range e.members { // the files are not what this measures
+		for _, m := range e.files { // the files are not what this measures
 			m.crowded = true
 		}
 	}); err != nil {

@@ -40,7 +40,7 @@ func (e *Engine) agentActs(agent, text string, what channel.Input) loop.Request 
 // lives notes a sign of life; it runs in the loop.
 func (e *Engine) lives(agent string) {
 	if m := e.members[agent]; m != nil && e.joins(m) {
-		m.part.beat = e.Now()
+		e.partOf(m).beat = e.Now()
 	}
 }
 
@@ -152,8 +152,8 @@ func (e *Engine) AgentErrands(ctx context.Context, agent string, wait time.Durat
 
 // waitFor is closed when there may be something new for an agent.
 func (e *Engine) waitFor(agent string) <-chan struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.talkMu.Lock()
+	defer e.talkMu.Unlock()
 	if e.waits[agent] == nil {
 		e.waits[agent] = make(chan struct{})
 	}
@@ -162,8 +162,8 @@ func (e *Engine) waitFor(agent string) <-chan struct{} {
 
 // rouse wakes whoever waits for an agent's errands.
 func (e *Engine) rouse(agent string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.talkMu.Lock()
+	defer e.talkMu.Unlock()
 	if waits := e.waits[agent]; waits != nil {
 		close(waits)
 		delete(e.waits, agent)
@@ -249,10 +249,10 @@ func (e *Engine) room(s Speech, bytes int) error {
 	if bytes == 0 || m == nil || c == nil {
 		return nil // who is not known is refused in other words
 	}
-	if m.part.said == nil {
-		m.part.said = map[string]flood{}
+	if e.partOf(m).said == nil {
+		e.partOf(m).said = map[string]flood{}
 	}
-	was := m.part.said[s.Channel]
+	was := e.partOf(m).said[s.Channel]
 	if was.turn != c.Head.Turn {
 		was = flood{turn: c.Head.Turn}
 	}
@@ -262,7 +262,7 @@ func (e *Engine) room(s Speech, bytes int) error {
 			Reason: fmt.Sprintf("it has said %d bytes since the turn changed here, and %d are the most; put more into a file and name it, or complete the turn without text", was.bytes-bytes, answerBytesMax),
 		}
 	}
-	m.part.said[s.Channel] = was
+	e.partOf(m).said[s.Channel] = was
 	return nil
 }
 

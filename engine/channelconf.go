@@ -68,17 +68,27 @@ type part struct {
 	resumed channel.Token    // the turn in which a wait of its own is over, since it goes on by itself
 }
 
+// partOf is what is kept of an agent's part in its channels. It runs in the loop.
+func (e *Engine) partOf(m *member) *part {
+	p := e.parts[m.conf.Name]
+	if p == nil {
+		p = &part{}
+		e.parts[m.conf.Name] = p
+	}
+	return p
+}
+
 // looksAfter has an agent of ours probed that is not known to be able to take part (J3).
 func (e *Engine) looksAfter(m *member, a *team.Agent, is *channel.Agent) {
 	if !e.mayProbe(m, a, is) {
 		return
 	}
-	m.part.probing = true
+	e.partOf(m).probing = true
 	e.Go(func(ctx context.Context) { e.probe(ctx, m) })
 }
 
 func (e *Engine) mayProbe(m *member, a *team.Agent, is *channel.Agent) bool {
-	p := &m.part
+	p := e.partOf(m)
 	return !p.probing && !a.Removed && m.conf.Workspace != "" && !(p.probed && is.Connected) && p.probeAt.IsZero()
 }
 
@@ -90,7 +100,7 @@ func (e *Engine) probeAll() {
 		m := e.members[name]
 		a, is := e.State().Agents[m.conf.Name], e.State().Floor.Agents[channel.AgentID(m.conf.Name)]
 		if a != nil && is != nil && !e.joins(m) && e.mayProbe(m, a, is) {
-			m.part.probing = true
+			e.partOf(m).probing = true
 			all = append(all, m)
 		}
 	}
@@ -181,7 +191,7 @@ func (e *Engine) check(ctx context.Context, m *member) error {
 
 // probed runs in the loop.
 func (e *Engine) probed(m *member, err error) {
-	p := &m.part
+	p := e.partOf(m)
 	p.probing, p.probed, p.probeAt = false, true, time.Time{}
 	if err == nil {
 		p.failed = false

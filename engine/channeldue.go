@@ -102,12 +102,12 @@ func (e *Engine) dueInChannels(now time.Time) []loop.Request {
 			continue
 		}
 		if e.joins(m) {
-			last := m.part.beat
-			m.part.beat = time.Time{}
+			last := e.partOf(m).beat
+			e.partOf(m).beat = time.Time{}
 			batch = append(batch, loop.Request{Event: loop.EventBy(byTimer, "", channel.AgentBeatsMissed{Agent: channel.AgentID(name), Last: last})})
 			continue
 		}
-		m.part.probeAt = time.Time{}
+		e.partOf(m).probeAt = time.Time{}
 		batch = append(batch, loop.Request{Agent: name})
 	}
 	return batch
@@ -115,18 +115,19 @@ func (e *Engine) dueInChannels(now time.Time) []loop.Request {
 
 // partDue is when something is to be done about an agent's part in channels; zero: never.
 func (e *Engine) partDue(m *member, a *team.Agent) time.Time {
-	if e.Holding() || m.part.beat.IsZero() && m.part.probeAt.IsZero() {
+	p := e.parts[a.Name]
+	if e.Holding() || p == nil || p.beat.IsZero() && p.probeAt.IsZero() {
 		return time.Time{} // asked of every agent between two batches: most are seen by this
 	}
 	switch is := e.State().Floor.Agents[channel.AgentID(a.Name)]; {
 	case is == nil:
 		return time.Time{}
 	case !e.joins(m):
-		return m.part.probeAt
-	case !is.Connected || m.part.beat.IsZero():
+		return p.probeAt
+	case !is.Connected || p.beat.IsZero():
 		return time.Time{}
 	default:
-		return m.part.beat.Add(channel.BeatsMissedMax * channel.BeatEvery)
+		return p.beat.Add(channel.BeatsMissedMax * channel.BeatEvery)
 	}
 }
 
@@ -162,7 +163,7 @@ func (e *Engine) nextInChannels() time.Time {
 	next := e.dues.next()
 	for name, a := range e.State().Agents {
 		if m := e.members[name]; m != nil {
-			next = earlier(next, e.partDue(m, a))
+			next = loop.Earlier(next, e.partDue(m, a))
 		}
 	}
 	return next
@@ -215,7 +216,7 @@ func (e *Engine) channelsBegin() {
 		e.dues.set(id, e.State().Floor.Deadline(id))
 	}
 	for _, m := range e.members {
-		m.part.beat = e.Now()
+		e.partOf(m).beat = e.Now()
 	}
 	e.probeAll()
 }

@@ -43,7 +43,6 @@ type folderSide struct {
 	mu     sync.Mutex
 	before map[string]*treeState // by agent: what lay in the workspace when its session as MAIN began
 	layers map[string][]Layer    // what holds in MAIN's newest session, by folder
-	boxed  sandboxProof
 }
 
 func newFolderSide() folderSide {
@@ -167,7 +166,7 @@ const tempsMax = 1000 // that one start removes; there is one for each session o
 // hangs, or its disk may be full.
 func (e *Engine) tellFolder(ctx context.Context, path string, todo team.Todo) {
 	warned := ""
-	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
+	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		err := e.tellOnce(ctx, path, todo)
 		if err == nil || ctx.Err() != nil {
 			e.folders.poke()
@@ -182,7 +181,7 @@ func (e *Engine) tellFolder(ctx context.Context, path string, todo team.Todo) {
 			warned = err.Error()
 			e.log.Error("a session folder could not be told how its work went; it is told again", "folder", path, "errand", todo.Key, "error", err)
 		}
-		if !rest(ctx, pause) {
+		if !loop.Rest(ctx, pause) {
 			return
 		}
 		still := false

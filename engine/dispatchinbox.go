@@ -39,7 +39,7 @@ func (p *folderPen) serve(ctx context.Context) (again time.Duration, err error) 
 			return 0, err
 		}
 		if wait > 0 {
-			again = sooner(again, wait)
+			again = loop.Sooner(again, wait)
 		}
 		if err != nil {
 			p.stuck(f, path, err)

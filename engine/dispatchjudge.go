@@ -77,7 +77,7 @@ func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 	call.Dir = t.m.conf.Workspace
 	verdict := sessionfolder.JudgeAs(s, t.j.folder, t.e.opts.Config.Dir, t.j.main(), call)
 	if verdict.Allow {
-		verdict = sessionfolder.Narrowed(verdict, t.m.rules.Bounds, s, t.j.folder, t.m.conf.Workspace, t.j.main(), call, fact.Ask.Paths)
+		verdict = sessionfolder.Narrowed(verdict, t.e.rules[t.m.conf.Name].Bounds, s, t.j.folder, t.m.conf.Workspace, t.j.main(), call, fact.Ask.Paths)
 	}
 	return call, verdict
 }

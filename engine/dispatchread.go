@@ -70,7 +70,7 @@ func (p *folderPen) keep(ctx context.Context) {
 			}
 		} else {
 			p.warned = ""
-			wait = sooner(wait, foldersLookMost)
+			wait = loop.Sooner(wait, foldersLookMost)
 		}
 		again.Reset(wait)
 	}

@@ -108,7 +108,7 @@ func (e *Engine) prepareWork(ctx context.Context, m *member, s team.Session) (re
 		ready.writes = places
 		return ready, err
 	}
-	box, layers, err := e.boxed(ctx, s, j)
+	box, layers, err := e.mainBoxed(ctx, s, j)
 	if err != nil {
 		return readied{}, err
 	}
@@ -148,9 +148,9 @@ type sandboxProof struct {
 	why  string // why there is none; empty: it holds
 }
 
-// boxed says whether MAIN's process is kept from writing by the kernel. Nil: it is not, and the layer
+// mainBoxed says whether MAIN's process is kept from writing by the kernel. Nil: it is not, and the layer
 // says why.
-func (e *Engine) boxed(ctx context.Context, s team.Session, j *job) (*mainBox, []Layer, error) {
+func (e *Engine) mainBoxed(ctx context.Context, s team.Session, j *job) (*mainBox, []Layer, error) {
 	rules := Layer{Name: "rules", Holds: true, Text: "what it asks for, and what it is seen to call, is judged by the permissions of " + dispatch.Main}
 	want := cmp.Or(e.opts.Config.Session.Sandbox, config.SandboxAuto)
 	no := func(why string) (*mainBox, []Layer, error) {

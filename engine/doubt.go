@@ -25,7 +25,7 @@ func (v *AgentView) contradicted(format string, args ...any) {
 
 // doubtFile compares the file, as it was last met, with what it is to say. That it differs
 // for a moment is how files work; it counts where we cannot mend it. Runs in the loop.
-func (e *Engine) doubtFile(view *AgentView, m *member, a *team.Agent) {
+func (e *Engine) doubtFile(view *AgentView, m *agentFile, a *team.Agent) {
 	if m.failed != "" {
 		view.Doubt = interop.FileName + ": " + m.failed
 	}

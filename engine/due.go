@@ -93,7 +93,7 @@ func (e *Engine) runHooks() loop.Hooks {
 		Next: func() time.Time {
 			var next time.Time
 			for id := range e.State().Runs {
-				next = earlier(next, e.State().DeadlineRun(id))
+				next = loop.Earlier(next, e.State().DeadlineRun(id))
 			}
 			return next
 		},
@@ -109,20 +109,12 @@ func (e *Engine) runHooks() loop.Hooks {
 	}
 }
 
-// earlier is the earlier of two times; the zero time means never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 func (e *Engine) nextOfAgents() time.Time {
 	var next time.Time
 	for name, a := range e.State().Agents {
-		next = earlier(next, e.deadline(a))
-		if m := e.members[name]; m != nil {
-			next = earlier(next, m.again)
+		next = loop.Earlier(next, e.deadline(a))
+		if m := e.files[name]; m != nil {
+			next = loop.Earlier(next, m.again)
 		}
 	}
 	return next
@@ -136,7 +128,7 @@ func (e *Engine) dueOfAgents(now time.Time) []loop.Request {
 		if at := e.deadline(a); !at.IsZero() && !now.Before(at) {
 			batch = append(batch, loop.Request{Event: &team.Event{Actor: byTimer, Agent: name, What: team.TimerFired{}}})
 		}
-		if m := e.members[name]; m != nil && !m.again.IsZero() && !now.Before(m.again) {
+		if m := e.files[name]; m != nil && !m.again.IsZero() && !now.Before(m.again) {
 			m.again = time.Time{}
 			if !m.known {
 				e.lookAgain(m)
@@ -162,7 +154,7 @@ func (e *Engine) deadline(a *team.Agent) time.Time {
 
 // filesSettled says whether every file says what it is to say, or cannot be made to at present.
 func (e *Engine) filesSettled() bool {
-	for name, m := range e.members {
+	for name, m := range e.files {
 		waits := m.failed != "" || !m.again.IsZero()
 		if m.writing || (!waits && e.fileDue(m, e.State().Agents[name])) {
 			return false
@@ -173,11 +165,11 @@ func (e *Engine) filesSettled() bool {
 
 // releaseMemory gives back what the start of a large team has used.
 func (e *Engine) releaseMemory() {
-	if len(e.members) < crowd {
+	if len(e.files) < crowd {
 		return
 	}
 	e.Go(func(ctx context.Context) {
-		if rest(ctx, calmAfter) {
+		if loop.Rest(ctx, calmAfter) {
 			debug.FreeOSMemory()
 		}
 	})
@@ -187,21 +179,4 @@ func (e *Engine) releaseMemory() {
 // copies them after a stop copies what was true.
 func (e *Engine) documentsSettled() bool {
 	return e.opts.Documents == nil || e.crew.filed.Load() == e.crew.changed.Load()
-}
-
-// bucket allows a few of something at once, and then one now and again.
-type bucket struct {
-	used  float64
-	since time.Time
-}
-
-// wait takes one, or says how long until there is one.
-func (b *bucket) wait(now time.Time, most float64, every time.Duration) time.Duration {
-	b.used = max(0, b.used-float64(now.Sub(b.since))/float64(every))
-	b.since = now
-	if b.used+1 <= most {
-		b.used++
-		return 0
-	}
-	return max(time.Millisecond, time.Duration((b.used+1-most)*float64(every)))
 }

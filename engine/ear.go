@@ -55,7 +55,7 @@ func (l *ear) listen(ctx context.Context) error {
 		l.letGo()
 	}
 	warned := false
-	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
+	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		over := isDone(l.proc) // asked first: what it said before its end is then all there
 		broken, err := l.hear(ctx)
 		if err == nil {
@@ -74,7 +74,7 @@ func (l *ear) listen(ctx context.Context) error {
 		if over {
 			return nil
 		}
-		if !rest(ctx, pause) {
+		if !loop.Rest(ctx, pause) {
 			return ctx.Err()
 		}
 	}

@@ -57,17 +57,21 @@ type Engine struct {
 	started time.Time
 
 	// Only the loop's goroutine reads or writes these.
-	members  map[string]*member
-	runs     map[string]*runMember
-	warned   map[string]bool
-	asked    map[string]bool // questions that people were notified of, since this start
-	rebooted bool            // the machine was booted since the last epoch
-	writers  int             // files that are being written
-	behind   uint64          // the epoch that shims had obeyed although the journal knew less; 0: it knew
+	members   map[string]*member
+	files     map[string]*agentFile // of agents with a workspace
+	parts     map[string]*part      // of agents in channels
+	rules     map[string]rulebook   // of agents
+	answering map[string]int        // answers that are being told, by slot
+	runs      map[string]*runMember
+	warned    map[string]bool
+	asked     map[string]bool // questions that people were notified of, since this start
+	rebooted  bool            // the machine was booted since the last epoch
+	writers   int             // files that are being written
+	behind    uint64          // the epoch that shims had obeyed although the journal knew less; 0: it knew
 	// Sessions that the journal does not know, by agent: at first all, then those that run.
 	strangers map[string][]Trace
-	unwritten []*member // whose files wait to be written until others are
-	dues      dues      // the next moment of every channel
+	unwritten []*agentFile // whose files wait to be written until others are
+	dues      dues         // the next moment of every channel
 
 	pumping context.CancelFunc // ends the taking in of looks
 	pumped  chan struct{}      // closed when every look that was taken in is in the queue
@@ -75,47 +79,35 @@ type Engine struct {
 	logBytesMax int64 // of the transition log; the constant except in tests and benchmarks
 
 	mu     sync.Mutex
-	procs  map[string]Process       // running sessions by id
-	silent map[string]string        // sessions whose shim does not answer, and what it was asked in vain
+	procs  map[string]Process // running sessions by id
+	silent map[string]string  // sessions whose shim does not answer, and what it was asked in vain
+
+	talkMu sync.Mutex
 	voices map[string]*voice        // of sessions that take part in channels, while they are listened to
 	waits  map[string]chan struct{} // closed when there may be something new for an agent that fetches it
 
-	books   books         // where what was said in channels is in the journal
-	crew    crewSide      // what is kept beside the crew
+	books   books    // where what was said in channels is in the journal
+	crew    crewSide // what is kept beside the crew
+	boxed   sandboxProof
 	folders folderSide    // what is kept beside the dispatch folders
 	probes  chan struct{} // limits the probes that run at once
 }
 
-// member is what the loop remembers of an agent and could look up again.
+// member is a place where a session runs: an agent's, or that of one step of a run, which a wrapper or
+// a command plays.
 type member struct {
-	conf     *config.Agent
-	driver   driver.Driver
-	rules    rulebook
-	run      string          // whose step has this seat to itself; empty: it is an agent's
-	step     workflow.StepID //
-	session  string          // whose errands these are:
-	doing    map[string]bool // errands that were begun, by key
-	answers  int             // to its questions, that are being told
-	seen     uint64          // Seq of the last look that was taken in
-	changed  uint64          // Seq of a look that a write met and that has not arrived
-	awaited  []awaited
-	disk     interop.Sum // what is known to lie in the file's place
-	state    interop.AgentState
-	own      bool // it is what we wrote
-	missing  bool
-	missedAt time.Time // the wish's stamp when the file was found missing
-	writing  bool
-	queued   bool      // it stands in unwritten
-	failed   string    // why the file cannot be written at present
-	again    time.Time // when that is tried again
-	added    bool      // the file is watched
-	known    bool      // the file was looked at since the start
-	crowded  bool      // the file holds more unknown fields than are taken in: it is not written over
-	said     string    // what our last write said, its time apart
-	fixes    bucket    // writes that said the same again
-	quarrel  bool      // again is for another of those
-	unsure   bool      // a write failed, and may have been done all the same: what lies there is not known
-	part     part      // of the agent in channels
+	conf    *config.Agent
+	driver  driver.Driver
+	run     string          // the run whose step has this slot; empty: it is an agent's
+	step    workflow.StepID // of that run
+	session string          // whose actions doing holds
+	doing   map[string]bool // actions that were started, by key
+}
+
+// addMember adds an agent's slot and what is kept of its file.
+func (e *Engine) addMember(m *member) {
+	e.members[m.conf.Name] = m
+	e.files[m.conf.Name] = &agentFile{member: m}
 }
 
 func newMember(conf *config.Agent, d driver.Driver) *member {
@@ -138,7 +130,8 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 	e := &Engine{
 		Loop: loop.New(ctx, loop.Options{Journal: opts.Journal, Log: opts.Log, FileSum: renderSum, DocumentSum: documentSum}),
 		opts: opts, log: opts.Log,
-		members: map[string]*member{}, runs: map[string]*runMember{}, warned: map[string]bool{}, asked: map[string]bool{},
+		members: map[string]*member{}, files: map[string]*agentFile{}, parts: map[string]*part{}, rules: map[string]rulebook{}, answering: map[string]int{},
+		runs: map[string]*runMember{}, warned: map[string]bool{}, asked: map[string]bool{},
 		procs: map[string]Process{}, silent: map[string]string{}, started: time.Now(),
 		voices: map[string]*voice{}, waits: map[string]chan struct{}{}, probes: make(chan struct{}, probesMax),
 		books: books{making: make(chan struct{}, 1)}, crew: newCrewSide(), folders: newFolderSide(),
@@ -154,11 +147,12 @@ func Open(ctx context.Context, opts Options) (*Engine, error) {
 			return nil, fmt.Errorf("agent %s: this build of fairlead has no driver %q", conf.Name, conf.Driver)
 		}
 		m := newMember(conf, d)
-		var err error
-		if m.rules, err = bookOf(conf); err != nil {
+		rules, err := bookOf(conf)
+		if err != nil {
 			return nil, err
 		}
-		e.members[conf.Name] = m
+		e.addMember(m)
+		e.rules[conf.Name] = rules
 	}
 	e.registerAll()
 	return e, nil

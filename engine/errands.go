@@ -18,7 +18,7 @@ func (e *Engine) errandsOf(name string) {
 	}
 	for todo := range e.State().Todo(a) {
 		if todo.Do == team.WriteFile {
-			e.writeFile(m, a)
+			e.writeFile(e.files[name], a)
 			continue
 		}
 		if m.begun(todo.Session.ID, todo.Key) {
@@ -58,7 +58,7 @@ func (e *Engine) endSession(ctx context.Context, m *member, s team.Session) {
 // who follows it.
 func (e *Engine) end(ctx context.Context, m *member, id string, grace time.Duration) {
 	warned := false
-	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
+	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		if proc := e.proc(id); proc != nil {
 			err := proc.End(ctx, grace)
 			if err == nil || ctx.Err() != nil || e.fenced(err) {
@@ -69,7 +69,7 @@ func (e *Engine) end(ctx context.Context, m *member, id string, grace time.Durat
 				e.log.Error("a session could not be told to end; it is told again", "session", id, "error", err)
 			}
 		}
-		if !rest(ctx, pause) {
+		if !loop.Rest(ctx, pause) {
 			return
 		}
 		open := false

@@ -28,7 +28,31 @@ const (
 	fixesEvery = time.Second
 )
 
-// wrote is what came of writing a file.
+// agentFile is what the loop remembers of an agent's agent_state.json and could look up again.
+type agentFile struct {
+	*member
+	seen     uint64 // Seq of the last look that was taken in
+	changed  uint64 // Seq of a look that a write met and that has not arrived
+	awaited  []awaited
+	disk     interop.Sum // what is known to be in the file's place
+	state    interop.AgentState
+	own      bool // Fairlead wrote it
+	missing  bool
+	missedAt time.Time // the desired state's stamp when the file was found missing
+	writing  bool
+	queued   bool        // it waits in unwritten
+	failed   string      // why the file cannot be written at present
+	again    time.Time   // when that is tried again
+	added    bool        // the file is watched
+	known    bool        // the file was looked at since the start
+	crowded  bool        // the file holds more unknown fields than are taken in: it is not written over
+	said     string      // what the last write said, its time apart
+	fixes    loop.Bucket // writes that said the same again
+	quarrel  bool        // again is for another of those
+	unsure   bool        // a write failed and may have been done all the same: the content is not known
+}
+
+// wrote is the result of writing a file.
 type wrote struct {
 	agent string
 	state interop.AgentState
@@ -89,7 +113,7 @@ func unpackExtra(packed string) []interop.Field {
 // of another sheet than what lies there, and is told of by nobody else: it is taken in
 // however late it comes, and its own time says whether it still counts.
 func (e *Engine) observe(seen interop.Seen) []team.Event {
-	m, a := e.members[seen.Name], e.State().Agents[seen.Name]
+	m, a := e.files[seen.Name], e.State().Agents[seen.Name]
 	if m == nil || a == nil || (m.known && seen.Seq <= m.seen && !seen.FromSwap) {
 		return nil
 	}
@@ -150,7 +174,7 @@ type awaited struct {
 }
 
 // arrived tells who waited for a look that it was taken in.
-func (m *member) arrived() {
+func (m *agentFile) arrived() {
 	rest := m.awaited[:0]
 	for _, w := range m.awaited {
 		if w.seq > m.seen {
@@ -164,8 +188,9 @@ func (m *member) arrived() {
 
 // lastLook reads the file once more, and returns when what it says is taken in: nobody is
 // started against a wish that stands in the file already.
-func (e *Engine) lastLook(ctx context.Context, m *member) error {
-	if m.conf.Workspace == "" {
+func (e *Engine) lastLook(ctx context.Context, slot *member) error {
+	m := e.files[slot.conf.Name] // the map does not change while sessions start
+	if m == nil || m.conf.Workspace == "" {
 		return nil
 	}
 	seen, err := e.opts.Files.Read(m.conf.Name)
@@ -208,7 +233,7 @@ func event(seen interop.Seen, in control.Input, by team.Actor) []team.Event {
 
 // fileRead is what somebody else wrote. More unknown fields than are taken in are left in
 // the file, which is then not written over; the wish beside them counts like any other.
-func (e *Engine) fileRead(m *member, a *team.Agent, seen interop.Seen, first bool) control.FileRead {
+func (e *Engine) fileRead(m *agentFile, a *team.Agent, seen interop.Seen, first bool) control.FileRead {
 	stamp, err := seen.State.Time()
 	if err != nil || stamp.Year() < yearMin || stamp.Year() > yearMax {
 		stamp = time.Time{} // nobody can say when: it is newer only by what it says
@@ -246,7 +271,7 @@ func actorOf(state interop.AgentState, agent string) team.Actor {
 }
 
 // fileDue says whether the file does not say yet what it is to say.
-func (e *Engine) fileDue(m *member, a *team.Agent) bool {
+func (e *Engine) fileDue(m *agentFile, a *team.Agent) bool {
 	if a == nil || m.conf.Workspace == "" || !m.known || m.crowded || a.Removed {
 		return false
 	}
@@ -272,7 +297,7 @@ func (e *Engine) fileDue(m *member, a *team.Agent) bool {
 
 // saysAlready says whether what somebody else wrote is what we would: then it stays, and
 // two programs that agree do not write over each other for ever. Its timestamp is its own.
-func saysAlready(m *member, want interop.AgentState) bool {
+func saysAlready(m *agentFile, want interop.AgentState) bool {
 	if m.disk == "" {
 		return false // nobody knows what lies there
 	}
@@ -295,7 +320,7 @@ func (e *Engine) saying(a *team.Agent) string {
 }
 
 // contentOf is what is to be written.
-func (e *Engine) contentOf(m *member, a *team.Agent) interop.AgentState {
+func (e *Engine) contentOf(m *agentFile, a *team.Agent) interop.AgentState {
 	file := e.State().File(a)
 	if a.Control.State == control.Foreign {
 		there := m.state
@@ -309,7 +334,7 @@ func (e *Engine) contentOf(m *member, a *team.Agent) interop.AgentState {
 
 // writeFile begins a write, one at a time for each agent. What becomes true meanwhile is
 // written by the next one: a projection has no history, the journal has.
-func (e *Engine) writeFile(m *member, a *team.Agent) {
+func (e *Engine) writeFile(m *agentFile, a *team.Agent) {
 	if m.writing || m.seen < m.changed || !e.fileDue(m, a) {
 		return
 	}
@@ -327,7 +352,7 @@ func (e *Engine) writeFile(m *member, a *team.Agent) {
 	m.again, m.quarrel = time.Time{}, false
 	if said == m.said {
 		now := e.Now()
-		if wait := m.fixes.wait(now, fixesMax, fixesEvery); wait > 0 {
+		if wait := m.fixes.Wait(now, fixesMax, fixesEvery); wait > 0 {
 			m.again, m.quarrel = now.Add(wait), true
 			return
 		}
@@ -377,7 +402,7 @@ func (e *Engine) writeNext() {
 // wroteFile notes what came of a write. Somebody else's content that was in the way is
 // an event, and what it leads to is written in its place.
 func (e *Engine) wroteFile(w wrote) []team.Event {
-	m := e.members[w.agent]
+	m := e.files[w.agent]
 	m.writing = false
 	e.writers--
 	var changed *interop.Changed

@@ -20,7 +20,7 @@ func (e *Engine) readFiles(ctx context.Context) error {
 	reads := map[string]interop.Seen{}
 	newest := uint64(0)
 	for _, name := range e.State().Names() {
-		m := e.members[name]
+		m := e.files[name]
 		if m == nil || m.conf.Workspace == "" {
 			continue
 		}
@@ -99,7 +99,7 @@ func (e *Engine) lookAtFile(name, folder string, added bool) looked {
 }
 
 // cannotLook notes that a file could not be looked at; that is tried again.
-func (e *Engine) cannotLook(m *member, err error) {
+func (e *Engine) cannotLook(m *agentFile, err error) {
 	if m.failed != err.Error() {
 		e.log.Error("agent_state.json cannot be read; the agent stays as it was, and it is tried again every second", "agent", m.conf.Name, "error", err)
 	}
@@ -108,7 +108,7 @@ func (e *Engine) cannotLook(m *member, err error) {
 }
 
 // lookAgain makes the first look that could not be made at the start.
-func (e *Engine) lookAgain(m *member) {
+func (e *Engine) lookAgain(m *agentFile) {
 	if m.writing || e.Holding() {
 		return
 	}
@@ -122,7 +122,7 @@ func (e *Engine) lookAgain(m *member) {
 
 // lookedAgain takes that look in. One that was numbered comes by itself, after those before it.
 func (e *Engine) lookedAgain(l looked) []team.Event {
-	m := e.members[l.agent]
+	m := e.files[l.agent]
 	m.writing, m.added = false, l.added
 	if l.err != nil {
 		e.cannotLook(m, l.err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 // Holders is the Host of real life: a holder beside every agent, a folder for every session.
@@ -191,7 +192,7 @@ func (p *held) seen(ctx context.Context) (s holder.Status, against string, err e
 		if time.Since(began) > reapedWithin {
 			return s, fmt.Sprintf("its holder says that it runs as process %d, and that process %s", s.AgentPID, lifeWords[life]), nil
 		}
-		if !rest(ctx, reapedWithin/20) {
+		if !loop.Rest(ctx, reapedWithin/20) {
 			return s, "", ctx.Err()
 		}
 	}

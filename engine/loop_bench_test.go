@@ -50,7 +50,7 @@ func still(b *testing.B, yaml string, channels []config.Channel) *Engine {
 	if err := e.recover(ctx); err != nil {
 		b.Fatal(err)
 	}
-	for _, m := range e.members {
+	for _, m := range e.files {
 		m.crowded = true // the files are not what this measures
 	}
 	to.last = e.Head()

@@ -382,7 +382,7 @@ func (e *Engine) plan(before *team.Team, found []adoption) Plan {
 	seen := map[string]sight{}
 	for name, m := range e.members {
 		s := sight{resumes: m.resumption()}
-		s.file, s.fileOK = m.sheet()
+		s.file, s.fileOK = e.files[name].sheet()
 		seen[name] = s
 	}
 	for _, a := range found {
@@ -406,7 +406,7 @@ func (e *Engine) plan(before *team.Team, found []adoption) Plan {
 }
 
 // sheet is an agent's file in words, as it was met at the start.
-func (m *member) sheet() (text string, ok bool) {
+func (m *agentFile) sheet() (text string, ok bool) {
 	switch {
 	case m.conf.Workspace == "" || m.conf.Loop == config.LoopForeign && !m.known:
 		return "", true

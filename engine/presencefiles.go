@@ -65,7 +65,7 @@ type documentPaper struct {
 	want   interop.Sum
 	agrees interop.Sum // what somebody else wrote says the same in other bytes: it stays
 	stays  interop.Sum // what cannot be put aside, and why it should be: people know
-	news   bucket      // contents of others
+	news   loop.Bucket // contents of others
 	next   time.Time   // no content of others is taken in before
 }
 
@@ -143,21 +143,13 @@ func (p *documentPen) round(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		wait = sooner(wait, more)
+		wait = loop.Sooner(wait, more)
 		if docs, err = p.known(ctx); err != nil {
 			return 0, err
 		}
 	}
 	late, err := p.write(docs, sight)
-	return sooner(wait, late), err
-}
-
-// sooner is the shorter of two times of which 0 is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
+	return loop.Sooner(wait, late), err
 }
 
 // paper is what is remembered of a file.
@@ -180,16 +172,16 @@ func (p *documentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Docu
 	for _, found := range sight.Found {
 		paper := p.paper(found.Stem)
 		if paper.next.After(at) { // a program that writes without end must not fill the journal
-			wait = sooner(wait, paper.next.Sub(at))
+			wait = loop.Sooner(wait, paper.next.Sub(at))
 			continue
 		}
 		if len(offered)+len(aside) >= documentsRound {
 			wait = time.Nanosecond
 			break
 		}
-		if rest := paper.news.wait(at, fixesMax, fixesEvery); rest > 0 {
+		if rest := paper.news.Wait(at, fixesMax, fixesEvery); rest > 0 {
 			paper.next = at.Add(rest)
-			wait = sooner(wait, rest)
+			wait = loop.Sooner(wait, rest)
 			continue
 		}
 		in, agrees, fault := p.read(found, docs)
@@ -349,10 +341,10 @@ func (p *documentPen) write(docs map[crew.DocID]*crew.Document, sight interop.Do
 		err := p.files.Write(stem, content, lies, func(sum interop.Sum) bool { return doc.Ours(string(sum)) })
 		switch {
 		case errors.Is(err, interop.ErrDocumentChanged):
-			p.behind, wait = true, sooner(wait, time.Millisecond)
+			p.behind, wait = true, loop.Sooner(wait, time.Millisecond)
 		case err != nil:
 			stuck[stem] = err.Error()
-			wait = sooner(wait, fileRetry)
+			wait = loop.Sooner(wait, fileRetry)
 		}
 	}
 	for stem, why := range stuck {
@@ -379,7 +371,7 @@ func (p *documentPen) still(paper *documentPaper, content []byte) interop.Sum {
 }
 
 // used says whether nothing need be remembered of a file of nobody.
-func (d *documentPaper) used(now time.Time) bool { return now.Sub(d.news.since) > time.Minute }
+func (d *documentPaper) used(now time.Time) bool { return now.Sub(d.news.Since) > time.Minute }
 
 // doAll submits requests one after the other, so that they are decided in this order, and waits for
 // all answers.

@@ -107,7 +107,7 @@ func (l *ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	}
 	var ask question.Ask
 	var doubt string
-	if ask.Verdict, doubt = l.m.rules.verdict(call, fact.Ask.Paths, call.Dir); doubt != "" {
+	if ask.Verdict, doubt = l.e.rules[l.m.conf.Name].verdict(call, fact.Ask.Paths, call.Dir); doubt != "" {
 		q.Why, q.Otherwise = inDoubt+doubt, false
 	}
 	if cut := cutIn(fact); len(cut) > 0 {
@@ -231,7 +231,7 @@ func (l *ear) noteQuestion(ctx context.Context, fact *heldFact) (some bool, err 
 	case driver.ToolCalled:
 		if l.work == nil {
 			call := l.callIn(fact.Fact)
-			if v, _ := l.m.rules.verdict(call, nil, call.Dir); v.Rule != "" && !v.Allow {
+			if v, _ := l.e.rules[l.m.conf.Name].verdict(call, nil, call.Dir); v.Rule != "" && !v.Allow {
 				l.past.called(call, v.Rule)
 			}
 		}

@@ -23,9 +23,9 @@ func (e *Engine) answersOf(m *member, a *team.Agent) {
 			continue
 		}
 		session, answer := *s, *q
-		m.answers++
+		e.answering[m.conf.Name]++
 		e.Go(func(ctx context.Context) {
-			done := loop.Request{Look: func(*team.Team) { m.answers-- }}
+			done := loop.Request{Look: func(*team.Team) { e.answering[m.conf.Name]-- }}
 			if e.tellAnswer(ctx, m, session, answer) {
 				done.Event = m.event(byHolder, question.Hand{ID: answer.ID})
 			}
@@ -39,13 +39,13 @@ func (e *Engine) answersOf(m *member, a *team.Agent) {
 func (e *Engine) answersTold(ctx context.Context, m *member) bool {
 	for {
 		under := 0
-		if e.View(ctx, func(*team.Team) { under = m.answers }) != nil {
+		if e.View(ctx, func(*team.Team) { under = e.answering[m.conf.Name] }) != nil {
 			return false
 		}
 		if under == 0 {
 			return true
 		}
-		if !rest(ctx, retryFirst) {
+		if !loop.Rest(ctx, loop.RetryFirst) {
 			return false
 		}
 	}
@@ -55,7 +55,7 @@ func (e *Engine) answersTold(ctx context.Context, m *member) bool {
 // questions are over.
 func (e *Engine) tellAnswer(ctx context.Context, m *member, s team.Session, q question.Question) (told bool) {
 	warned := false
-	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
+	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		if proc := e.proc(s.ID); proc != nil {
 			conv := m.driver.Converse(known(*m.conf), sessionFor(m, s), proc)
 			err := answerWith(ctx, conv, q.Ask, q.Option)
@@ -70,7 +70,7 @@ func (e *Engine) tellAnswer(ctx context.Context, m *member, s team.Session, q qu
 				e.log.Error("an agent could not be told what was answered; it is told again", "session", s.ID, "question", q.ID, "error", err)
 			}
 		}
-		if !rest(ctx, pause) {
+		if !loop.Rest(ctx, pause) {
 			return false
 		}
 		open := false

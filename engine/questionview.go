@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -139,7 +140,7 @@ func wantedWords(q *question.Question) string {
 	case question.Resume:
 		return q.Agent + " waits: " + q.What
 	default:
-		return q.Agent + " asks: " + firstLine(q.What)
+		return q.Agent + " asks: " + loop.FirstLine(q.What)
 	}
 }
 

@@ -35,7 +35,7 @@ func (e *Engine) recallRun(ctx context.Context, by Actor, id string) error {
 // read for it: that is rare, and as quick as a start without a snapshot.
 func (e *Engine) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunSettings, error) {
 	var settings team.RunSettings
-	past, key := team.New(renderSum), "run/"+id
+	past, key := e.NewTeam(), "run/"+id
 	var r *workflow.Run
 	for rec, err := range e.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {

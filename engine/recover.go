@@ -134,7 +134,7 @@ func (e *Engine) addRemoved() {
 				e.log.Warn("a session is of an agent whose driver this build of fairlead does not have; it is only waited for", "agent", name, "driver", a.Settings.Driver)
 				d = deaf{}
 			}
-			e.members[name] = newMember(&config.Agent{Name: name, Driver: a.Settings.Driver, Grace: config.GraceDefault}, d)
+			e.addMember(newMember(&config.Agent{Name: name, Driver: a.Settings.Driver, Grace: config.GraceDefault}, d))
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (e *Engine) glance(ctx context.Context, look Onlooker) error {
 	pages := map[string]*page{}
 	slots := make(chan struct{}, glancesMax)
 	var looking sync.WaitGroup
-	for name, m := range e.members {
+	for name, m := range e.files {
 		if e.State().Agents[name] == nil || m.conf.Workspace == "" {
 			continue
 		}
@@ -92,7 +92,7 @@ func (e *Engine) glance(ctx context.Context, look Onlooker) error {
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		p := pages[name]
 		if p.err != nil {
-			e.cannotLook(e.members[name], p.err)
+			e.cannotLook(e.files[name], p.err)
 			continue
 		}
 		for i := range p.looks {
@@ -229,7 +229,7 @@ func settled(ctx context.Context, path string) (interop.Seen, error) {
 		if time.Since(since) >= patience {
 			return s, nil
 		}
-		if !rest(ctx, tornLook) {
+		if !loop.Rest(ctx, tornLook) {
 			return s, ctx.Err()
 		}
 	}

@@ -388,7 +388,7 @@ func (e *Engine) untilLooked(ctx context.Context, id string) error {
 		}); err != nil || !looking {
 			return err
 		}
-		if !rest(ctx, 5*time.Millisecond) {
+		if !loop.Rest(ctx, 5*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 // A step that says a gigabyte (FAIRLEAD_LONG=1; else 64 MiB, with the race detector 8 MiB, of
@@ -245,7 +246,7 @@ func (y *yard) wholeState(path, status string) []byte {
 				return text
 			}
 		}
-		if !rest(ctx, 2*time.Millisecond) {
+		if !loop.Rest(ctx, 2*time.Millisecond) {
 			y.t.Fatalf("%s never said %s: %s, %v", path, status, text, err)
 		}
 	}

@@ -73,14 +73,14 @@ func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
 				p.warned = true
 				p.e.log.Error("run_state.json cannot be written; it is tried again, and the journal has everything", "run", p.m.id, "error", err)
 			}
-			if !rest(ctx, time.Second) {
+			if !loop.Rest(ctx, time.Second) {
 				return
 			}
 			p.m.rouse()
 			continue
 		}
 		p.warned = false
-		if !rest(ctx, max(stateEvery, min(stateShare*time.Since(began), stateLate))) {
+		if !loop.Rest(ctx, max(stateEvery, min(stateShare*time.Since(began), stateLate))) {
 			return
 		}
 	}

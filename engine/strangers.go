@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -138,13 +139,13 @@ func (e *Engine) settleStrangers(ctx context.Context) error {
 
 // outlive waits for a stranger's end, and lets its agent go on then.
 func (e *Engine) outlive(ctx context.Context, name string, t Trace, proc Process) {
-	for pause := retryFirst; proc == nil; pause = min(2*pause, retryMax) {
+	for pause := loop.RetryFirst; proc == nil; pause = min(2*pause, loop.RetryMax) {
 		var found Found
 		var err error
 		if proc, found, err = e.opts.Host.Adopt(ctx, t.Session, e.epochNow(ctx)); err == nil && (proc == nil || found != Running) {
 			break // it is over
 		}
-		if e.fenced(err) || (proc == nil && !rest(ctx, pause)) {
+		if e.fenced(err) || (proc == nil && !loop.Rest(ctx, pause)) {
 			return
 		}
 	}
@@ -188,7 +189,7 @@ func (e *Engine) alone(ctx context.Context, m *member, s team.Session) bool {
 		if strange == "" {
 			return true
 		}
-		if _, may := e.mayStart(ctx, m, s); !may || !rest(ctx, strangerEvery) {
+		if _, may := e.mayStart(ctx, m, s); !may || !loop.Rest(ctx, strangerEvery) {
 			return false
 		}
 	}

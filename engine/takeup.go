@@ -239,7 +239,7 @@ func (e *Engine) takeUpAsked(ctx context.Context, m *member, s team.Session, was
 				return true, err
 			}
 		}
-		if !rest(ctx, takeUpEvery) {
+		if !loop.Rest(ctx, takeUpEvery) {
 			return false, errLeft
 		}
 	}

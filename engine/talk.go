@@ -75,14 +75,14 @@ func (v *voice) setWaits(waits bool) {
 }
 
 func (e *Engine) voice(session string) *voice {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.talkMu.Lock()
+	defer e.talkMu.Unlock()
 	return e.voices[session]
 }
 
 func (e *Engine) setVoice(session string, v *voice) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.talkMu.Lock()
+	defer e.talkMu.Unlock()
 	if v == nil {
 		delete(e.voices, session)
 		return
@@ -110,14 +110,14 @@ func (e *Engine) talkErrands(name string) {
 	e.stopWork(m, a, todo)
 	s := a.Session
 	deaf := is != nil && is.Deaf && !s.Leads() // whoever leads is known to hear
-	if m.part.telling != "" || deaf || !s.Talks() || s.Phase != team.Running || s.Ending != "" || s.Stop != nil || e.voice(s.ID) == nil {
+	if e.partOf(m).telling != "" || deaf || !s.Talks() || s.Phase != team.Running || s.Ending != "" || s.Stop != nil || e.voice(s.ID) == nil {
 		return
 	}
 	next, resumes, ok := e.nextToTell(m, s, todo)
 	if !ok {
 		return
 	}
-	m.part.telling = next.Key
+	e.partOf(m).telling = next.Key
 	plan, session := e.telling(next, false), *s
 	e.Go(func(ctx context.Context) {
 		if resumes {
@@ -148,7 +148,7 @@ func (e *Engine) nextToTell(m *member, s *team.Session, todo []channel.Todo) (ne
 			return one, false, true
 		case same && s.Talk.Re == 0 && one.Do == channel.TellMessage && driver.Steers(m.driver):
 			return one, false, true
-		case same && s.Talk.Re == 0 && one.Do == channel.TellGoOn && m.part.resumed == one.Token:
+		case same && s.Talk.Re == 0 && one.Do == channel.TellGoOn && e.partOf(m).resumed == one.Token:
 			return one, true, true
 		}
 	}
@@ -162,7 +162,7 @@ func (e *Engine) told(ctx context.Context, m *member, what channel.Told, then fu
 
 // untell notes, in the loop, that nothing is being told to an agent any more.
 func (e *Engine) untell(m *member) func(*team.Team) {
-	return func(*team.Team) { m.part.telling = "" }
+	return func(*team.Team) { e.partOf(m).telling = "" }
 }
 
 // tellTalk writes an errand into a running session, once, and has the journal know it before
@@ -186,7 +186,7 @@ func (e *Engine) tellTalk(ctx context.Context, m *member, s team.Session, plan t
 		e.letGo(ctx, m, s.ID, proc) // it is told in the session after this one
 	default:
 		e.log.Error("an agent could not be told something; it is tried again", "session", s.ID, "errand", plan.todo.Key, "error", err)
-		rest(ctx, retryMax)
+		loop.Rest(ctx, loop.RetryMax)
 	}
 	_, _ = e.Do(ctx, loop.Request{Agent: m.conf.Name, Look: e.untell(m)}) // that nobody can be told means that the engine stops
 }
@@ -272,8 +272,8 @@ func (n named) Send(ctx context.Context, input []byte) error {
 // stopWork has an agent stop what is not wanted any more, and says so when it has: at once where
 // it was not at work on that. It never waits behind what the agent is to be told.
 func (e *Engine) stopWork(m *member, a *team.Agent, todo []channel.Todo) {
-	begun := m.part.stops
-	m.part.stops = nil
+	begun := e.partOf(m).stops
+	e.partOf(m).stops = nil
 	for _, one := range todo {
 		if one.Do != channel.StopWork {
 			continue
@@ -289,10 +289,10 @@ func (e *Engine) stopWork(m *member, a *team.Agent, todo []channel.Todo) {
 			session := *s
 			at, do = at+" "+s.ID, func(ctx context.Context) { e.cancelTalk(ctx, m, session) }
 		}
-		if m.part.stops == nil {
-			m.part.stops = map[string]bool{}
+		if e.partOf(m).stops == nil {
+			e.partOf(m).stops = map[string]bool{}
 		}
-		m.part.stops[at] = true
+		e.partOf(m).stops[at] = true
 		if !begun[at] {
 			e.Go(do)
 		}

@@ -228,10 +228,10 @@ func (t *talkEar) note(fact heldFact, pending *team.SessionReported) bool {
 			return true
 		}
 		if t.toTeam() {
-			t.tell(crew.Faulty{Agent: t.agent, Session: t.session, Fault: askWords + loop.CutText(firstLine(fact.Text), whyShownMax)}, "")
+			t.tell(crew.Faulty{Agent: t.agent, Session: t.session, Fault: askWords + loop.CutText(loop.FirstLine(fact.Text), whyShownMax)}, "")
 			break
 		}
-		t.add(channel.WaitAskedFor{Token: t.v.answers().Token, Why: askWords + loop.CutText(firstLine(fact.Text), whyShownMax)}, "")
+		t.add(channel.WaitAskedFor{Token: t.v.answers().Token, Why: askWords + loop.CutText(loop.FirstLine(fact.Text), whyShownMax)}, "")
 		t.asks = true
 	case driver.Listening, driver.Stopped:
 		if fact.Kind == driver.Listening && fact.Input != 0 && fact.Input < t.v.written() {
@@ -378,11 +378,6 @@ func parts(text string) (posts []string) {
 
 func isSpaceByte(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
-}
-
 func finalLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
 // reportTalk has what was said put into the journal, with the place in the output up to which it
@@ -400,7 +395,7 @@ func (l *ear) reportTalk(ctx context.Context) error {
 	resume := t.resume
 	_, err := l.e.Do(ctx, loop.Request{Events: events, Look: func(*team.Team) {
 		for _, token := range resume {
-			l.m.part.resumed = token
+			l.e.partOf(l.m).resumed = token
 		}
 	}})
 	return err

@@ -69,7 +69,7 @@ func (e *Engine) writeLog(ctx context.Context, l transitionLog) error {
 			warned = true
 			e.log.Error(l.what+" cannot be written; it is tried again, and nothing is left out", "error", err)
 		}
-		if !rest(ctx, logRetry) {
+		if !loop.Rest(ctx, logRetry) {
 			return nil
 		}
 	}

@@ -51,7 +51,7 @@ func newRound(b *testing.B, channels, inEach int) *round {
 	r.e, _, _ = harbour(b, yaml.String(), func(c *config.Config) { c.Channels = conf })
 	ctx := context.Background()
 	if err := r.e.View(ctx, func(*team.Team) {
-		for _, m := range r.e.members { // the files are not what this measures
+		for _, m := range r.e.files { // the files are not what this measures
 			m.crowded = true
 		}
 	}); err != nil {
@@ -83,7 +83,7 @@ func (r *round) beats(agents int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var beating sync.WaitGroup
 	beating.Go(func() {
-		for rest(ctx, channel.BeatEvery) {
+		for loop.Rest(ctx, channel.BeatEvery) {
 			for n := range agents {
 				_ = r.e.AgentBeat(ctx, fmt.Sprintf("a%d", n))
 			}

@@ -67,7 +67,7 @@ func usageOfRun(t *team.Team, id string) UsageRow {
 // of them first. What an agent used for a run stands with the agent's session, so that all of the
 // journal is played again, as by a start without a snapshot.
 func (e *Engine) archivedUsage(ctx context.Context, gone map[string]time.Time) ([]UsageRow, error) {
-	past, found := team.New(renderSum), map[string]UsageRow{}
+	past, found := e.NewTeam(), map[string]UsageRow{}
 	for rec, err := range e.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read the journal for what archived runs have used: %w", err)

@@ -190,7 +190,7 @@ func (e *Engine) agentView(a *team.Agent) AgentView {
 	}
 	e.viewTalk(&view, a)
 	view.Presence = e.presenceOf(a.Name)
-	if m := e.members[a.Name]; m != nil {
+	if m := e.files[a.Name]; m != nil {
 		view.Description = m.conf.Description
 		view.FileBehind = m.writing || e.fileDue(m, a)
 		e.doubtFile(&view, m, a)

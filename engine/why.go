@@ -73,7 +73,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 			asks = append(asks, *q)
 		}
 		view.Agent, strange = e.agentView(a), e.strange(name)
-		if known := e.members[name]; known != nil {
+		if known := e.files[name]; known != nil {
 			written = !known.writing && !e.fileDue(known, a)
 			conf, drives = *known.conf, known.driver // fixed since the start; the rest is the loop's own
 		}

@@ -18,6 +18,13 @@ type snapshot struct {
 	Versions map[string]uint64 `json:"versions"`
 }
 
+// NewTeam is an empty team that renders files as this loop's team does.
+func (l *Loop) NewTeam() *team.Team {
+	t := team.New(l.opts.FileSum)
+	t.Crew.Render = l.opts.DocumentSum
+	return t
+}
+
 // Replay makes the team as the journal has it.
 func (l *Loop) Replay(ctx context.Context) error {
 	l.team = team.New(l.opts.FileSum)

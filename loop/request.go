@@ -163,3 +163,9 @@ func CutText(s string, most int) string {
 	}
 	return s[:most] + "…"
 }
+
+// FirstLine is the first line of a text.
+func FirstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
