@@ -403,7 +403,7 @@ func TestStatusAndWhoIsHere(t *testing.T) {
 		b.must(err, "say")
 		b.after(time.Second)
 		is := <-here
-		if is.You.Agent != "ada" || is.You.Channel != "reviews" || is.You.Turn != 1 || is.You.For != team.ForChannels || len(is.Agents) != 2 {
+		if is.You.Agent != "ada" || is.You.Channel != "reviews" || is.You.Turn != 1 || is.You.For != team.ForChannels.String() || len(is.Agents) != 2 {
 			t.Errorf("it sees %+v", is)
 		}
 		if c := is.Channels; len(c) != 1 || c[0].Holder != "ada" || c[0].States["bob"] != string(channel.Queued) || !slices.Equal(c[0].Queue, []string{"bob"}) {

@@ -58,7 +58,7 @@ func (e *Engine) ActReportStep(ctx context.Context, c AgentCaller, report AgentR
 		}
 		switch {
 		case !isStep:
-			no = &machine.Refusal{Subject: c.Agent, Event: "report_step", State: "session for " + s.For, Row: "W3", Reason: "this session is for no step of a run; there is nothing to report here, end your answer when you are done"}
+			no = &machine.Refusal{Subject: c.Agent, Event: "report_step", State: "session for " + s.For.String(), Row: "W3", Reason: "this session is for no step of a run; there is nothing to report here, end your answer when you are done"}
 		case !ok:
 			no = &machine.Refusal{Subject: "step " + step + " of run " + run, Event: "report_step", State: "over", Row: "W3", Reason: "this attempt is over; what it reports now is late"}
 		}
@@ -213,7 +213,7 @@ func (e *Engine) ActWhoIsHere(ctx context.Context, c AgentCaller, channel string
 }
 
 func youOf(t *team.Team, c AgentCaller, s *team.Session) ActYou {
-	you := ActYou{Agent: c.Agent, Session: c.Session, For: s.For}
+	you := ActYou{Agent: c.Agent, Session: c.Session, For: s.For.String()}
 	you.Run, you.Step, _ = team.StepOf(s.For)
 	if s.Talks() && s.Talk != nil && !team.OfLead(s.Talk.Token) {
 		h := holding{token: s.Talk.Token}

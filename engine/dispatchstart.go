@@ -39,7 +39,7 @@ func (j *job) main() bool { return j.work.Task == 0 }
 func (e *Engine) jobOf(ctx context.Context, s team.Session) (*job, error) {
 	name, work, ok := team.WorkOf(s.For)
 	if !ok {
-		panic("engine: no work of a session folder: " + s.For)
+		panic("engine: no work of a session folder: " + s.For.String())
 	}
 	path := ""
 	if err := e.View(ctx, func(t *team.Team) {

@@ -292,7 +292,7 @@ func (p *planner) rest(a *team.Agent) PlanStep {
 	case a.Control.State == control.Foreign && !a.Control.Policy.Program:
 		return PlanStep{Do: DoLeave, Why: held + wishOf(a, p.at)}
 	case !retry.IsZero() && held == "":
-		return PlanStep{Do: DoWait, Why: fmt.Sprintf("%d failed in a row; the next try is at %s", a.Control.Failures, retry.UTC().Format(time.RFC3339)), Talk: p.takeUp(a, &team.Session{Kind: control.Work, For: forControl})}
+		return PlanStep{Do: DoWait, Why: fmt.Sprintf("%d failed in a row; the next try is at %s", a.Control.Failures, retry.UTC().Format(time.RFC3339)), Talk: p.takeUp(a, &team.Session{Kind: control.Work, For: team.ForControl})}
 	}
 	return PlanStep{Do: DoRest, Why: held + wishOf(a, p.at)}
 }

@@ -41,7 +41,7 @@ func (e *Engine) addRuns(plan *Plan, found []adoption) {
 func (e *Engine) planOfStep(a *adoption) PlanLine {
 	s := a.session
 	run, step, _ := team.StepOf(s.For)
-	line := PlanLine{Agent: s.For, Session: s.ID, Found: string(a.found)}
+	line := PlanLine{Agent: s.For.String(), Session: s.ID, Found: string(a.found)}
 	do := PlanStep{Session: s.ID}
 	switch {
 	case a.err != nil:

@@ -76,7 +76,7 @@ func (p *planner) takeUp(a *team.Agent, s *team.Session) *PlanTalk {
 		return &PlanTalk{Do: anew, Why: why}
 	}
 	differs := otherwise(c, r.record)
-	if len(differs) == 0 || s.For != forControl && !s.Talks() {
+	if len(differs) == 0 || s.For != team.ForControl && !s.Talks() {
 		return &PlanTalk{Do: goOn, ID: c.ID}
 	}
 	q := takeUpAnswer(p.team, a.Name, s.ID, takeUpAsk(c.ID, differs), false)

@@ -27,7 +27,7 @@ func (p *planner) talk(a *team.Agent) (PlanStep, bool) {
 }
 
 // next is the session that an agent will take its seat for next.
-func (p *planner) next(a *team.Agent, kind control.Kind, forWhom, why string) PlanStep {
+func (p *planner) next(a *team.Agent, kind control.Kind, forWhom team.Purpose, why string) PlanStep {
 	s := team.Session{ID: fmt.Sprintf("%s-%d", a.Name, a.Opened+1), Kind: kind, For: forWhom}
 	return PlanStep{Do: DoStart, Session: s.ID, Kind: string(kind), Why: why, Talk: p.takeUp(a, &s)}
 }

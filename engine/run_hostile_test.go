@@ -177,7 +177,7 @@ func TestStepsThatDoNotGo(t *testing.T) {
 func (y *yard) impatient(run, step string) {
 	y.t.Helper()
 	if err := y.View(y.t.Context(), func(*team.Team) {
-		y.benchSeat(&team.Session{For: "run/" + run + "/" + step}).conf.Grace = 200 * time.Millisecond
+		y.benchSeat(&team.Session{For: team.Purpose{Kind: team.PurposeStep, Run: run, Step: step}}).conf.Grace = 200 * time.Millisecond
 	}); err != nil {
 		y.t.Fatal(err)
 	}

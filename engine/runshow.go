@@ -114,7 +114,7 @@ func (e *Engine) stepView(t *team.Team, r *workflow.Run, how howRun, i int) Step
 func lastSession(t *team.Team, run string, plan *workflow.Step, p *workflow.Progress) string {
 	if a := t.Agents[plan.Agent]; a != nil && len(plan.Command) == 0 && !t.Notes[run].Settings.Wrapped {
 		for i := len(a.Past) - 1; i >= 0; i-- {
-			if a.Past[i].For == "run/"+run+"/"+string(plan.ID) {
+			if a.Past[i].For == team.ForStep(run, plan.ID) {
 				return a.Past[i].ID
 			}
 		}

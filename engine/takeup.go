@@ -91,7 +91,7 @@ func takesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Re
 		return true, true, "" // the program died; once, since a conversation may be what kills it
 	case before.Outcome == control.Failed && before.Stop != nil && before.Stop.Reason == driver.ReasonNotSignedIn:
 		return true, true, "" // somebody has signed in since, or it fails once more
-	case before.Outcome == control.OK && s.For == forControl && how == config.ResumeAlways:
+	case before.Outcome == control.OK && s.For == team.ForControl && how == config.ResumeAlways:
 		return true, false, ""
 	case before.Outcome == control.OK:
 		return false, false, c.ID + " ended well"
@@ -128,9 +128,6 @@ func givenUp(a *team.Agent, c *team.Conversation) bool {
 	}
 	return failed >= resumesMax
 }
-
-// forControl is whom control's sessions are for, as the team has it.
-const forControl = "control"
 
 // asItWas asks a person where a conversation would go on under other conditions.
 func (e *Engine) asItWas(ctx context.Context, m *member, s team.Session, was *team.Conversation, _ driver.Agent, record *team.LaunchRecord) (bool, error) {

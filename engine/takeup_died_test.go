@@ -40,8 +40,8 @@ func TestTakesUpWhatDied(t *testing.T) {
 		"it failed":        {&team.Stop{Reason: "failed"}, false},
 		"its key was bad":  {&team.Stop{Reason: "not_signed_in"}, true},
 	} {
-		a := &team.Agent{Past: []team.Session{{ID: "a-1", For: forControl, Outcome: control.Failed, Stop: c.stop}}}
-		got, cut, _ := takesUp(a, &team.Session{ID: "a-2", For: forControl}, &team.Conversation{Session: "a-1", For: forControl}, config.ResumeInterrupted)
+		a := &team.Agent{Past: []team.Session{{ID: "a-1", For: team.ForControl, Outcome: control.Failed, Stop: c.stop}}}
+		got, cut, _ := takesUp(a, &team.Session{ID: "a-2", For: team.ForControl}, &team.Conversation{Session: "a-1", For: team.ForControl}, config.ResumeInterrupted)
 		if got != c.want || cut != c.want {
 			t.Errorf("%s: %t, cut %t; want %t", name, got, cut, c.want)
 		}

@@ -559,12 +559,12 @@ func TestATalkThatKills(t *testing.T) {
 	past := func(outcomes ...control.Outcome) (a *team.Agent) {
 		a = &team.Agent{}
 		for i, o := range outcomes {
-			a.Past = append(a.Past, team.Session{ID: fmt.Sprint("ada-", i+1), For: "channels", Outcome: o})
+			a.Past = append(a.Past, team.Session{ID: fmt.Sprint("ada-", i+1), For: team.ForChannels, Outcome: o})
 		}
 		return a
 	}
 	said := func(session string, resumed bool) *team.Conversation {
-		return &team.Conversation{Conversed: team.Conversed{ID: "t", Resumed: resumed}, Session: session, For: "channels"}
+		return &team.Conversation{Conversed: team.Conversed{ID: "t", Resumed: resumed}, Session: session, For: team.ForChannels}
 	}
 	const ok, bad = control.OK, control.Failed
 	for _, tt := range []struct {

@@ -126,7 +126,7 @@ func (e *Engine) viewTalk(view *AgentView, a *team.Agent) {
 // conversationOf is the one that is open, or the newest.
 func conversationOf(a *team.Agent) *team.Conversation {
 	var newest *team.Conversation
-	for _, key := range slices.Sorted(maps.Keys(a.Conversations)) {
+	for _, key := range slices.SortedFunc(maps.Keys(a.Conversations), team.Purpose.Compare) {
 		c := a.Conversations[key]
 		if a.Session != nil && c.Session == a.Session.ID {
 			return c

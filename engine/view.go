@@ -60,13 +60,13 @@ type AgentView struct {
 
 // SessionView is the session that is open.
 type SessionView struct {
-	ID        string     `json:"id"`
-	PID       int        `json:"pid"`
-	StartedAt *time.Time `json:"started_at"`
-	Kind      string     `json:"kind"`
-	Phase     string     `json:"phase"`
-	Ending    string     `json:"ending,omitempty"`
-	For       string     `json:"for" doc:"Who asked for it: control, or run/ID/STEP"`
+	ID        string       `json:"id"`
+	PID       int          `json:"pid"`
+	StartedAt *time.Time   `json:"started_at"`
+	Kind      string       `json:"kind"`
+	Phase     string       `json:"phase"`
+	Ending    string       `json:"ending,omitempty"`
+	For       team.Purpose `json:"for" doc:"What it is for: control, channels, lead, run/RUN/STEP or dispatch/FOLDER/WORK"`
 }
 
 // UsageView is what an agent said it used on this day (UTC).

@@ -216,7 +216,7 @@ func (t *Team) applyRun(ch Change) {
 }
 
 // useRun counts what a session used for the run that it was for.
-func (t *Team) useRun(forWhom string, used Usage) {
+func (t *Team) useRun(forWhom Purpose, used Usage) {
 	id, _, ok := StepOf(forWhom)
 	if !ok {
 		return

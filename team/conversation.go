@@ -34,7 +34,7 @@ type Conversed struct {
 type Conversation struct {
 	Conversed
 	Session string        `json:"session"` // the last one in which it was held
-	For     string        `json:"for"`     // who asked for that session: control, channels, lead, …
+	For     Purpose       `json:"for"`     // of that session
 	At      time.Time     `json:"at"`
 	Launch  *LaunchRecord `json:"launch,omitempty"`
 	Before  string        `json:"before,omitempty"` // its id until then, where the program has changed it
@@ -151,13 +151,13 @@ func differ(what string, was, is []string) []string {
 func (a *Agent) converses(c Conversation) {
 	next := maps.Clone(a.Conversations)
 	if next == nil {
-		next = map[string]*Conversation{}
+		next = map[Purpose]*Conversation{}
 	}
 	next[c.For] = &c
 	for len(next) > conversationsMax {
-		oldest := ""
+		oldest := Purpose{}
 		for key, is := range next {
-			if key != c.For && (oldest == "" || is.At.Before(next[oldest].At) || is.At.Equal(next[oldest].At) && key < oldest) {
+			if key != c.For && (oldest == Purpose{} || is.At.Before(next[oldest].At) || is.At.Equal(next[oldest].At) && key.Compare(oldest) < 0) {
 				oldest = key
 			}
 		}

@@ -14,10 +14,6 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-// ForLead is whom a session is for in which the lead answers for the team. It stays, and what the
-// lead is to be told in its channels it is told there, too.
-const ForLead = "lead"
-
 const (
 	presencePrefix = "presence/"
 	leadEntity     = presencePrefix + "lead"

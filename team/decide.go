@@ -207,7 +207,7 @@ func (d *draft) control(a *Agent, in control.Input) error {
 				return err
 			}
 		}
-		if ch.End != "" && a.Session != nil && a.Session.For == forControl {
+		if ch.End != "" && a.Session != nil && a.Session.For == ForControl {
 			if err := d.endSession(a, "limit reached: "+ch.End, false); err != nil {
 				return err
 			}

@@ -179,7 +179,7 @@ func (d *draft) addRun(id string, changes []workflow.Change) {
 		ch := &changes[i]
 		entity, kind := runPrefix+id, "workflow"
 		if ch.Step != "" {
-			entity = forStep(id, ch.Step)
+			entity = stepEntity(id, ch.Step)
 		}
 		if ch.Body.Head != nil {
 			kind = "run"
@@ -228,7 +228,7 @@ func (d *draft) openSteps(id string, r *workflow.Run, changes []workflow.Change)
 		if !d.team.open(a) {
 			panic(fmt.Sprintf("team: step %s of run %s begins, and its seat is not free", step, id))
 		}
-		if err := d.openSession(a, Session{Kind: control.Work, For: forStep(id, step), Lease: v.Proc}); err != nil {
+		if err := d.openSession(a, Session{Kind: control.Work, For: ForStep(id, step), Lease: v.Proc}); err != nil {
 			return err
 		}
 	}
@@ -269,7 +269,7 @@ func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
 		return d.runDecides(id, r, workflow.PauseAsked{By: byLimit, Why: limitWords + limit})
 	}
 	if !first && (!d.team.open(a) || len(d.team.line(a)) > 0) {
-		return d.claim(a, Claim{For: forStep(id, step), N: p.N + 1, Kind: control.Work, At: d.ev.At})
+		return d.claim(a, Claim{For: ForStep(id, step), N: p.N + 1, Kind: control.Work, At: d.ev.At})
 	}
 	d.addRun(id, changes)
 	return d.openSteps(id, r, changes)

@@ -27,7 +27,7 @@ func (d *draft) setSession(a *Agent, event sessionEvent, s Session) error {
 
 // open takes the agent's seat for its control. Its session before is over by then.
 func (d *draft) open(a *Agent, kind control.Kind) error {
-	return d.openSession(a, Session{Kind: kind, For: forControl})
+	return d.openSession(a, Session{Kind: kind, For: ForControl})
 }
 
 // openSession takes a seat that is free. That it is not is a bug of who looked.
@@ -53,7 +53,7 @@ func (d *draft) openOrWait(a *Agent, kind control.Kind) error {
 	if a.Session == nil && len(a.Line) == 0 && !a.Waits() {
 		return d.open(a, kind)
 	}
-	return d.claim(a, Claim{For: forControl, Kind: kind, At: d.ev.At})
+	return d.claim(a, Claim{For: ForControl, Kind: kind, At: d.ev.At})
 }
 
 // ours finds the session that an event names, or refuses an event about one that is over:

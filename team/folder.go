@@ -77,20 +77,6 @@ const (
 // dialogue.md.
 const wordsKept = 500
 
-// WorkOf says which work of which session folder a session or a claim is for; false: for none.
-func WorkOf(forWhom string) (folder string, work dispatch.Work, ok bool) {
-	rest, ok := strings.CutPrefix(forWhom, folderPrefix)
-	if !ok {
-		return "", dispatch.Work{}, false
-	}
-	folder, key, _ := strings.Cut(rest, "/")
-	work, ok = dispatch.WorkOf(key)
-	return folder, work, ok
-}
-
-// ForWork is whom a session is for that does a work of a session folder.
-func ForWork(folder, key string) string { return folderPrefix + folder + "/" + key }
-
 // due finds a work that is to be done now.
 func (f *Folder) due(key string) (dispatch.Work, bool) {
 	if f == nil || f.Gone {
@@ -127,7 +113,7 @@ func (t *Team) TodoFolder(name string, at time.Time) (todo []Todo) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Ends)) {
 		end := f.Ends[key]
-		todo = append(todo, Todo{Key: "told/" + ForWork(name, key), Do: TellFolder, Agent: end.Agent, Folder: name, Work: key, End: end})
+		todo = append(todo, Todo{Key: "told/" + ForWork(name, key).String(), Do: TellFolder, Agent: end.Agent, Folder: name, Work: key, End: end})
 	}
 	for _, w := range f.Session.Due() {
 		key := w.Key()
@@ -136,14 +122,14 @@ func (t *Team) TodoFolder(name string, at time.Time) (todo []Todo) {
 		}
 		if why := t.cannotWork(w.Agent, at); why != "" {
 			end := WorkEnd{Agent: w.Agent, Outcome: control.CannotStart, Why: why}
-			todo = append(todo, Todo{Key: "told/" + ForWork(name, key), Do: TellFolder, Agent: w.Agent, Folder: name, Work: key, End: end})
+			todo = append(todo, Todo{Key: "told/" + ForWork(name, key).String(), Do: TellFolder, Agent: w.Agent, Folder: name, Work: key, End: end})
 		}
 	}
 	return todo
 }
 
 // sits says whether an agent has a session for this.
-func (t *Team) sits(agent, forWhom string) bool {
+func (t *Team) sits(agent string, forWhom Purpose) bool {
 	a := t.Agents[agent]
 	return a != nil && a.Session != nil && a.Session.For == forWhom
 }
@@ -224,7 +210,7 @@ func (d *draft) work(a *Agent, due workDue) error {
 
 // mayTakeWork says whether a claim for a session folder stands, or why not. While the team is held
 // it keeps its place (X8).
-func (t *Team) mayTakeWork(a *Agent, forWhom string, at time.Time) (ok bool, why string) {
+func (t *Team) mayTakeWork(a *Agent, forWhom Purpose, at time.Time) (ok bool, why string) {
 	if why := t.cannotWork(a.Name, at); why != "" {
 		return false, why
 	}

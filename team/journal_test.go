@@ -88,7 +88,7 @@ func TestBodiesAreSpelledOut(t *testing.T) {
 	for want, body := range map[string]Body{
 		`{"run":{"step":{"value":{"state":"PENDING"}}}}`: {Run: &workflow.Body{Step: &workflow.StepSet{Value: workflow.Value{State: workflow.Pending}}}},
 		`{"line":{}}`: {Line: &LineSet{}},
-		`{"line":{"claims":[{"for":"run/r/a","n":2,"kind":"session","at":"2026-11-20T12:00:00Z"}]}}`: {Line: &LineSet{Claims: []Claim{{For: "run/r/a", N: 2, Kind: control.Work, At: noon}}}},
+		`{"line":{"claims":[{"for":"run/r/a","n":2,"kind":"session","at":"2026-11-20T12:00:00Z"}]}}`: {Line: &LineSet{Claims: []Claim{{For: ForStep("r", "a"), N: 2, Kind: control.Work, At: noon}}}},
 		`{"note":{"settings":{"wrapped":true,"cost_per_day_usd":2,"at_limit":"pause"},"waived":"2026-11-20"}}`: {Note: &NoteSet{
 			Settings: RunSettings{Wrapped: true, CostPerDayUSD: 2, AtLimit: LimitPauses}, Waived: "2026-11-20",
 		}},

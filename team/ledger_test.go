@@ -152,7 +152,7 @@ func (l *ledger) mayOpen(w *world, name string, ch Change) {
 	case !configured || w.team.Agents[name].Removed:
 		w.t.Fatalf("%s is opened for an agent that is configured no more", ch.Body.Session.ID)
 	}
-	if over := l.over(w, name); over != "" && ch.Body.Session.For == forControl { // a step begins, and fails at once with the limit's name
+	if over := l.over(w, name); over != "" && ch.Body.Session.For == ForControl { // a step begins, and fails at once with the limit's name
 		w.t.Fatalf("%s is opened over %s", ch.Body.Session.ID, over)
 	}
 }
@@ -275,12 +275,12 @@ func (l *ledger) checkSeat(w *world, a *Agent) {
 	working := c.State == control.Continuous || c.State == control.RunOnce || c.State == control.RunCleanup
 	program := c.State == control.Foreign && c.Running
 	own := a.Session
-	if own != nil && own.For != forControl {
+	if own != nil && own.For != ForControl {
 		own = nil
 	}
 	inLine := 0
 	for _, c := range a.Line {
-		if c.For == forControl {
+		if c.For == ForControl {
 			inLine++
 		}
 	}

@@ -23,7 +23,7 @@ func newFolderBook() *folderBook {
 }
 
 // workID tells works of one name apart, where their folder was replaced by another one.
-func (w *world) workID(forWhom string) string {
+func (w *world) workID(forWhom Purpose) string {
 	folder, _, _ := WorkOf(forWhom)
 	return fmt.Sprint(forWhom, " since ", w.team.Folders[folder].Session.Began.UnixNano())
 }

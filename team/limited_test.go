@@ -90,7 +90,7 @@ func TestConversations(t *testing.T) {
 	c.must("ada", SessionStarted{Session: id, PID: 4711, Launch: was})
 	c.must("ada", ConversationNamed{Session: id, Conversed: Conversed{ID: "ses_1", Program: "opencode 1.18.33"}})
 	c.must("ada", ConversationNamed{Session: id, Conversed: Conversed{ID: "ses_2", Program: "opencode 1.18.33"}})
-	is := c.Agents["ada"].Conversations["control"]
+	is := c.Agents["ada"].Conversations[ForControl]
 	if is == nil || is.ID != "ses_2" || is.Before != "ses_1" || is.Launch == nil || is.Launch.Model != "m1" {
 		t.Fatalf("%+v", is)
 	}
@@ -107,7 +107,7 @@ func TestConversations(t *testing.T) {
 		t.Errorf("it differs in %q", got)
 	}
 	for i := range 40 {
-		c.Agents["ada"].converses(Conversation{For: "run/r/" + strings.Repeat("x", i), At: noon.Add(time.Duration(i) * time.Second)})
+		c.Agents["ada"].converses(Conversation{For: Purpose{Kind: PurposeStep, Run: "r", Step: strings.Repeat("x", i)}, At: noon.Add(time.Duration(i) * time.Second)})
 	}
 	if n := len(c.Agents["ada"].Conversations); n != conversationsMax {
 		t.Errorf("%d conversations are kept", n)

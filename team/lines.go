@@ -67,7 +67,7 @@ func Lines(ch Change, agentOf func(run, step string) string) []Line {
 	lines := make([]Line, 0, len(moves))
 	for _, move := range moves {
 		lines = append(lines, Line{
-			Entity: forStep(run, move.Step), Agent: who(run, string(move.Step)), From: string(move.From), To: ch.To,
+			Entity: stepEntity(run, move.Step), Agent: who(run, string(move.Step)), From: string(move.From), To: ch.To,
 		})
 	}
 	return lines

@@ -122,7 +122,7 @@ func (x *Touched) folderWorkers(t *Team) {
 		}
 	}
 	for name, a := range t.Agents {
-		if a.Session.works() || slices.ContainsFunc(a.Line, func(c Claim) bool { return strings.HasPrefix(c.For, folderPrefix) }) {
+		if a.Session.works() || slices.ContainsFunc(a.Line, func(c Claim) bool { return c.For.Kind == PurposeDispatch }) {
 			x.agent(name)
 		}
 	}
@@ -246,7 +246,7 @@ func (t *Team) nextOfStep(id string, r *workflow.Run, todo workflow.Todo, at tim
 		return workflow.SkipsDue{}
 	case workflow.StartIt:
 		plan, _, _ := r.Find(step)
-		if !isIn(t.line(t.seat(id, plan)), forStep(id, step)) {
+		if !isIn(t.line(t.seat(id, plan)), ForStep(id, step)) {
 			return stepDue{step}
 		}
 	case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem: // the world's
@@ -254,7 +254,7 @@ func (t *Team) nextOfStep(id string, r *workflow.Run, todo workflow.Todo, at tim
 	return nil
 }
 
-func isIn(line []Claim, forWhom string) bool {
+func isIn(line []Claim, forWhom Purpose) bool {
 	return slices.ContainsFunc(line, func(c Claim) bool { return c.For == forWhom })
 }
 

@@ -152,7 +152,7 @@ func TestLeadWaitsInLine(t *testing.T) {
 	}
 	c.must("", SleepAsked{})
 	c.ends("ada", control.OK)
-	if s := c.Agents["ada"].Session; s == nil || s.For != forControl {
+	if s := c.Agents["ada"].Session; s == nil || s.For != ForControl {
 		t.Errorf("the lead is gone, and the seat has %+v", s)
 	}
 }

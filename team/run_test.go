@@ -121,7 +121,7 @@ var good = &workflow.Report{}
 func TestStepsTakeSeats(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "build ada", "test bob needs build", "pack ! needs test")
-	if s := c.sit("r", "build"); s.ID != "ada-1" || s.For != "run/r/build" || s.Lease != 1 || s.Kind != control.Work {
+	if s := c.sit("r", "build"); s.ID != "ada-1" || s.For != ForStep("r", "build") || s.Lease != 1 || s.Kind != control.Work {
 		t.Errorf("the session is %+v", s)
 	}
 	c.stepStarts("r", "build")
@@ -183,7 +183,7 @@ func TestTheLine(t *testing.T) {
 	c.does("r", "one", good, control.OK)
 	c.steps("r", "one:COMPLETED two:RUNNING")
 	c.does("r", "two", good, control.OK)
-	if s := c.Agents["ada"].Session; s == nil || s.For != "control" || s.ID != "ada-4" || c.Agents["ada"].Line != nil {
+	if s := c.Agents["ada"].Session; s == nil || s.For != ForControl || s.ID != "ada-4" || c.Agents["ada"].Line != nil {
 		t.Errorf("then the seat is %+v", s)
 	}
 }
@@ -218,7 +218,7 @@ func TestHoldAndSteps(t *testing.T) {
 	c.wants("ada", "run_once")
 	c.must("", HoldAsked{})
 	c.says("ada", control.Resting, "run_once")
-	if line := c.Agents["ada"].Line; len(line) != 1 || line[0].For != "run/r/two" {
+	if line := c.Agents["ada"].Line; len(line) != 1 || line[0].For != ForStep("r", "two") {
 		t.Errorf("the line is %+v", line)
 	}
 	if ok, why := c.MayStart("ada", "ada-1", c.at); ok || why != "the team is held" {

@@ -14,7 +14,7 @@ import (
 // Claim is somebody who stands in line for a seat (J1). Control has changed its state when it
 // claims, since a wish is obeyed by then; a step begins only when it has the seat (W2).
 type Claim struct {
-	For  string       `json:"for"`         // control, channels, lead, or run/f8c1/build
+	For  Purpose      `json:"for"`
 	N    uint64       `json:"n,omitempty"` // of a step: the lease to come, so that a claim names the attempt that it is about
 	Kind control.Kind `json:"kind"`
 	At   time.Time    `json:"at"`
@@ -31,21 +31,12 @@ type Bench struct {
 }
 
 const (
-	forControl  = "control"
 	runPrefix   = "run/"
 	benchEntity = "team/bench"
 )
 
-// StepOf says which step a session or a claim is for; false: it is for none.
-func StepOf(forWhom string) (run, step string, ok bool) {
-	key, ok := strings.CutPrefix(forWhom, runPrefix)
-	if !ok {
-		return "", "", false
-	}
-	return strings.Cut(key, "/")
-}
-
-func forStep(run string, step workflow.StepID) string { return runPrefix + run + "/" + string(step) }
+// stepEntity is the journal's name of a step, and of a session that the step has for itself.
+func stepEntity(run string, step workflow.StepID) string { return runPrefix + run + "/" + string(step) }
 
 // own is the seat of a step that has no agent of ours.
 func (t *Team) own(key string) *Agent {
@@ -107,7 +98,9 @@ func (t *Team) SessionOf(run, step string) (agent string, s Session, ok bool) {
 	if own := t.Bench.Sessions[run+"/"+step]; own != nil {
 		return "", *own, true
 	}
-	is := func(a *Agent) bool { return a != nil && a.Session != nil && a.Session.For == runPrefix+run+"/"+step }
+	is := func(a *Agent) bool {
+		return a != nil && a.Session != nil && a.Session.For == ForStep(run, workflow.StepID(step))
+	}
 	if r := t.Runs[run]; r != nil {
 		if plan, _, known := r.Find(workflow.StepID(step)); known && is(t.Agents[plan.Agent]) {
 			return plan.Agent, *t.Agents[plan.Agent].Session, true
@@ -127,7 +120,7 @@ func (t *Team) ControlWaits(agent string) string {
 	if a == nil {
 		return ""
 	}
-	return behind(a.Line, forControl, a.taken())
+	return behind(a.Line, ForControl, a.taken())
 }
 
 // StepWaits says what keeps a step: what the run says, else behind whom it stands (J1); empty:
@@ -146,13 +139,13 @@ func (t *Team) StepWaits(run, step string) string {
 	}
 	a := t.seat(run, plan)
 	if a.step == "" {
-		return behind(a.Line, runPrefix+run+"/"+step, a.taken())
+		return behind(a.Line, ForStep(run, workflow.StepID(step)), a.taken())
 	}
 	taken := ""
 	if !t.open(a) {
 		taken = fmt.Sprintf("%d steps without an agent, which are as many as there are places", len(t.Bench.Sessions))
 	}
-	return behind(t.Bench.Line, runPrefix+run+"/"+step, taken)
+	return behind(t.Bench.Line, ForStep(run, workflow.StepID(step)), taken)
 }
 
 // taken is who keeps a seat: who sits there, or the agent's provider.
@@ -167,13 +160,13 @@ func sitting(s *Session) string {
 	if s == nil {
 		return ""
 	}
-	return s.For + " (" + s.ID + ")"
+	return s.For.String() + " (" + s.ID + ")"
 }
 
 // behindShown is how many of a line are named: more nobody reads.
 const behindShown = 5
 
-func behind(line []Claim, forWhom, first string) string {
+func behind(line []Claim, forWhom Purpose, first string) string {
 	at := slices.IndexFunc(line, func(c Claim) bool { return c.For == forWhom })
 	if at < 0 {
 		return ""
@@ -183,7 +176,7 @@ func behind(line []Claim, forWhom, first string) string {
 		before = append(before, first)
 	}
 	for _, c := range line[:min(at, behindShown)] {
-		before = append(before, c.For)
+		before = append(before, c.For.String())
 	}
 	if more := at - behindShown; more > 0 {
 		before = append(before, fmt.Sprintf("%d more", more))
@@ -272,7 +265,7 @@ func (b *begins) stands(a *Agent, c *Claim) (ok bool, why string) {
 		return t.mayTalk(a, b.at)
 	case c.For == ForLead:
 		return t.mayTakeLead(a, b.at)
-	case strings.HasPrefix(c.For, folderPrefix):
+	case c.For.Kind == PurposeDispatch:
 		return t.mayTakeWork(a, c.For, b.at)
 	case !isStep:
 		return t.mayControl(a, b.at)
@@ -310,7 +303,7 @@ func (d *draft) seatMoves(a *Agent) error {
 		switch {
 		case ok:
 			line = append(line, c)
-		case c.For == forControl:
+		case c.For == ForControl:
 			control, why = &d.team.line(a)[i], no
 		}
 	}
@@ -330,7 +323,7 @@ func (d *draft) seatMoves(a *Agent) error {
 	if todo := d.team.leadTodo(a.Name); len(todo) > 0 && line[0].For == ForLead {
 		return d.openLead(a, todo[0])
 	}
-	if strings.HasPrefix(line[0].For, folderPrefix) {
+	if line[0].For.Kind == PurposeDispatch {
 		return d.openSession(a, Session{Kind: line[0].Kind, For: line[0].For})
 	}
 	if !isStep {

@@ -81,7 +81,7 @@ func TestPauseStopsControlSessions(t *testing.T) {
 	}
 	// The seat is for whoever asks; a session of another machine is not control's to pause.
 	turn := *c.Agents["ada"].Session
-	turn.For = "turn"
+	turn.For = Purpose{Kind: "turn"}
 	c.Agents["ada"].Session = &turn
 	if ok, why := c.MayStart("ada", "ada-1", c.at); !ok {
 		t.Errorf("pause stops a turn: %s", why)

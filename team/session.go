@@ -11,10 +11,10 @@ import (
 
 // Session is one life of an agent's process.
 type Session struct {
-	ID        string          `json:"id"`              // coder-17; of a step without an agent of ours: build@f8c1-3
-	N         uint64          `json:"n"`               // 17
-	Kind      control.Kind    `json:"kind"`            //
-	For       string          `json:"for"`             // who asked for it: control, channels, lead, or run/f8c1/build
+	ID        string          `json:"id"`   // coder-17; of a step without an agent of ours: build@f8c1-3
+	N         uint64          `json:"n"`    // 17
+	Kind      control.Kind    `json:"kind"` //
+	For       Purpose         `json:"for"`
 	Lease     uint64          `json:"lease,omitempty"` // of the step that asked: which attempt it is
 	Phase     Phase           `json:"phase"`
 	OpenedAt  time.Time       `json:"opened_at"`
@@ -140,12 +140,12 @@ func (a *Agent) cutsOff(s *Session, why string, now bool) bool {
 		return false
 	}
 	wish := a.Control.Wish
-	return s.For != forControl || wish.Desired != control.WordPause && !wish.Unknown && !wish.Rested
+	return s.For != ForControl || wish.Desired != control.WordPause && !wish.Unknown && !wish.Rested
 }
 
 // controls says whether control has a session here, or stands in line for one.
 func (a *Agent) controls() bool {
-	return a.Session != nil && a.Session.For == forControl || slices.ContainsFunc(a.Line, func(c Claim) bool { return c.For == forControl })
+	return a.Session != nil && a.Session.For == ForControl || slices.ContainsFunc(a.Line, func(c Claim) bool { return c.For == ForControl })
 }
 
 // sessionLimit is the wall-clock that a session of this agent may take: the shorter of its own and the team's.

@@ -11,9 +11,6 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
-// ForChannels is whom a session is for in which an agent takes part in its channels.
-const ForChannels = "channels"
-
 // talkOverWords is why such a session is asked to go.
 const talkOverWords = "nobody has anything to tell it in a channel"
 

@@ -155,7 +155,7 @@ func TestTalkStandsInLine(t *testing.T) {
 		t.Errorf("somebody else stands in line, and ada's session is to go because %q", s.Ending)
 	}
 	c.ends("ada", control.OK)
-	if s := c.Agents["ada"].Session; s.For != forControl {
+	if s := c.Agents["ada"].Session; s.For != ForControl {
 		t.Errorf("ada's seat went to %+v", s)
 	}
 	c.stands("ada QUEUED, bob ACTIVE")

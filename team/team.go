@@ -77,9 +77,9 @@ type Agent struct {
 	Settings Settings        `json:"settings"`
 	Removed  bool            `json:"removed,omitempty"` // gone from the configuration; never from here (X5)
 
-	Limited       *Limited                 `json:"limited,omitempty"`       // what its provider said last; nil: nothing yet
-	Conversations map[string]*Conversation `json:"conversations,omitempty"` // with its program, by whom they were for; the newest of each
-	Says          *Says                    `json:"says,omitempty"`          // of itself
+	Limited       *Limited                  `json:"limited,omitempty"`       // what its provider said last; nil: nothing yet
+	Conversations map[Purpose]*Conversation `json:"conversations,omitempty"` // with its program, by whom they were for; the newest of each
+	Says          *Says                     `json:"says,omitempty"`          // of itself
 
 	step string // of a seat made for one decision: RUN/STEP, a step that is its own seat
 }

@@ -94,7 +94,7 @@ func (t *Team) mayStart(a *Agent, at time.Time) (ok bool, why string) {
 		return false, "the run is over"
 	case isStep:
 		return t.Runs[run].Wanted(workflow.Lease{Step: workflow.StepID(step), N: a.Session.Lease}, workflow.Now{At: at})
-	case a.Session.For == forControl:
+	case a.Session.For == ForControl:
 		return t.mayControl(a, at)
 	case a.Session.Leads():
 		return t.stillToLead(a, a.Session.Talk.Key)

@@ -54,7 +54,7 @@ type world struct {
 type proc struct {
 	agent  string // empty: of a step on the bench
 	run    string
-	what   string // whom it is for
+	what   Purpose
 	lease  uint64
 	kind   control.Kind
 	alive  bool
@@ -288,7 +288,7 @@ func (w *world) ends(id string, how control.Outcome) {
 // sessionOf is the session that sits where a process has its seat.
 func (w *world) sessionOf(p *proc) *Session {
 	if p.agent == "" {
-		return w.team.Bench.Sessions[p.what[len("run/"):]]
+		return w.team.Bench.Sessions[p.what.Run+"/"+p.what.Step]
 	}
 	return w.team.Agents[p.agent].Session
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -198,7 +197,7 @@ func (w *world) reportOf(p *proc) *StepReport {
 func (w *world) reportLive(how uint64) {
 	var ids []string
 	for _, id := range w.alive() {
-		if strings.HasPrefix(w.procs[id].what, runPrefix) {
+		if w.procs[id].what.Kind == PurposeStep {
 			ids = append(ids, id)
 		}
 	}
@@ -257,7 +256,7 @@ func (w *world) runsSettled() string {
 		blocked := false
 		for _, a := range w.team.Agents {
 			program := a.Session != nil && a.Session.Kind == control.Program
-			blocked = blocked || program && slices.ContainsFunc(a.Line, func(c Claim) bool { return strings.HasPrefix(c.For, runPrefix+id+"/") })
+			blocked = blocked || program && slices.ContainsFunc(a.Line, func(c Claim) bool { return c.For.Kind == PurposeStep && c.For.Run == id })
 		}
 		if status := r.Status(); !blocked && (status == workflow.IsRunning || status == workflow.IsWaiting) {
 			return fmt.Sprintf("run %s is %s (%s): %v", id, status, r.Stage, r.Waits())
@@ -368,17 +367,17 @@ func (l *ledger) stepStarted(w *world, todo Todo) {
 // checkRuns is J1 for steps: who is RUNNING has exactly one session, of its lease; who has a
 // session is at work or was sent to its end; the bench has no more than its places.
 func (l *ledger) checkRuns(w *world) {
-	sessions := map[string]*Session{}
+	sessions := map[Purpose]*Session{}
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
 		l.checkLine(w, a.Line, a.Session)
-		if s := a.Session; s != nil && s.For != forControl && !s.Talks() && !s.works() {
+		if s := a.Session; s != nil && s.For != ForControl && !s.Talks() && !s.works() {
 			sessions[s.For] = s
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(w.team.Bench.Sessions)) {
 		s := w.team.Bench.Sessions[key]
-		if s.For != runPrefix+key || l.open[runPrefix+key] != s.ID || sessions[s.For] != nil {
+		if s.For.String() != runPrefix+key || l.open[runPrefix+key] != s.ID || sessions[s.For] != nil {
 			w.t.Fatalf("on the bench %s has %+v, and open are %q and %+v", key, s, l.open[runPrefix+key], sessions[s.For])
 		}
 		sessions[s.For] = s
@@ -391,8 +390,8 @@ func (l *ledger) checkRuns(w *world) {
 		r := w.team.Runs[id]
 		for i := range r.Steps {
 			step, p := r.Plan.Steps[i].ID, &r.Steps[i]
-			s := sessions[forStep(id, step)]
-			delete(sessions, forStep(id, step))
+			s := sessions[ForStep(id, step)]
+			delete(sessions, ForStep(id, step))
 			switch {
 			case (p.Proc != 0) != (s != nil) || s != nil && s.Lease != p.Proc:
 				w.t.Fatalf("step %s of %s has lease %d, and its session is %+v", step, id, p.Proc, s)
@@ -410,7 +409,7 @@ func (l *ledger) checkRuns(w *world) {
 }
 
 func (l *ledger) checkLine(w *world, line []Claim, s *Session) {
-	seen := map[string]bool{}
+	seen := map[Purpose]bool{}
 	for _, c := range line {
 		if seen[c.For] || s != nil && s.For == c.For {
 			w.t.Fatalf("%s stands in line twice, or sits already: %+v, %+v", c.For, line, s)

@@ -89,7 +89,7 @@ func (b *words) check(w *world) {
 	}
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
-		if s := a.Session; s.Talks() && (s.Talk == nil || s.Kind != map[string]control.Kind{ForChannels: control.Talk, ForLead: control.Lead}[s.For] || a.Settings.Policy.Foreign && !s.Answers() && s.Ending == "" && !w.starting) {
+		if s := a.Session; s.Talks() && (s.Talk == nil || s.Kind != map[Purpose]control.Kind{ForChannels: control.Talk, ForLead: control.Lead}[s.For] || a.Settings.Policy.Foreign && !s.Answers() && s.Ending == "" && !w.starting) {
 			w.t.Fatalf("%s has a session for channels: %+v, %+v", name, s, s.Talk)
 		}
 	}

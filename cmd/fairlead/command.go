@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // commands are the four verbs of seed 000's buttons.
@@ -208,7 +209,7 @@ func tookEffect(verb string, why engine.WhyView) (bool, error) {
 		if agent.DesiredState == "pause" {
 			return true, fmt.Errorf("%s does not run: %s", agent.Name, line(agent.Note, 200))
 		}
-		return agent.Session != nil && agent.Session.Phase == "running" && agent.Session.For == "control", nil
+		return agent.Session != nil && agent.Session.Phase == "running" && agent.Session.For == team.ForControl, nil
 	case "stop":
 		return agent.CurrentState == "pause", nil
 	}

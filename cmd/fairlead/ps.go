@@ -166,15 +166,14 @@ func remarks(agent engine.AgentView) string {
 
 // busyWith is what a session is for that nobody started an agent for: its badge is IDLE, as
 // agent_state.json is about the agent's own work alone, and yet there is a process.
-func busyWith(what string) string {
-	run, step, _ := strings.Cut(strings.TrimPrefix(what, "run/"), "/")
-	switch {
-	case what == team.ForChannels:
+func busyWith(what team.Purpose) string {
+	switch what.Kind {
+	case team.PurposeChannels:
 		return "takes part in its channels"
-	case what == team.ForLead:
+	case team.PurposeLead:
 		return "leads its team"
-	case strings.HasPrefix(what, "run/"):
-		return line("does step "+step+" of run "+run, 80)
+	case team.PurposeStep:
+		return line("does step "+what.Step+" of run "+what.Run, 80)
 	default:
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // Every verb that is offered for a word of another program exists.
@@ -54,8 +55,8 @@ func TestDumb(t *testing.T) {
 
 // Who has a process beside the badge IDLE is said to have it for something.
 func TestBusyWith(t *testing.T) {
-	for what, want := range map[string]string{
-		"control": "", "channels": "takes part in its channels", "lead": "leads its team", "run/f8c1/build": "does step build of run f8c1",
+	for what, want := range map[team.Purpose]string{
+		team.ForControl: "", team.ForChannels: "takes part in its channels", team.ForLead: "leads its team", team.ForStep("f8c1", "build"): "does step build of run f8c1",
 	} {
 		agent := engine.AgentView{Note: "no agent_state.json: created", Session: &engine.SessionView{For: what}}
 		if got := remarks(agent); got != want && (want != "" || got != agent.Note) {

@@ -224,7 +224,7 @@ func (w *ward) auditFiles(f *faultsOfWard, lines []sessionfolder.Line, exact boo
 // each work.
 func (w *ward) auditJournal(f *faultsOfWard, client *api.Client, lines []sessionfolder.Line) {
 	w.t.Helper()
-	at, works := 0, map[string]map[string]bool{}
+	at, works := 0, map[team.Purpose]map[string]bool{}
 	for after := uint64(0); ; {
 		ctx, cancel := contextFor(shipWait)
 		page, err := client.Journal(ctx, api.JournalQuery{After: after})
@@ -250,7 +250,7 @@ func (w *ward) auditJournal(f *faultsOfWard, client *api.Client, lines []session
 				}
 				at++
 			}
-			if s := data.Session; s != nil && ch.To == "running" && strings.HasPrefix(s.For, "dispatch/") {
+			if s := data.Session; s != nil && ch.To == "running" && s.For.Kind == team.PurposeDispatch {
 				if works[s.For] == nil {
 					works[s.For] = map[string]bool{}
 				}
