@@ -26,7 +26,7 @@ type mutant struct {
 	run      string // which of them; empty: simulated days
 }
 
-// mutants are all of them. doc/testing.md says what caught each.
+// mutants are all of them. With -v the test prints what noticed each fault.
 var mutants = slices.Concat(ofAgents, ofChannels, ofCrew, ofQuestions)
 
 // ofAgents are faults in what agents do each for itself.

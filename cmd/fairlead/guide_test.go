@@ -99,11 +99,11 @@ func TestChannelGuide(t *testing.T) {
 	}
 }
 
-// The same of doc/presence.md: a team is summoned, sleeps, wakes as itself, loses one, and
+// The same of doc/crew.md: a team is summoned, sleeps, wakes as itself, loses one, and
 // moves to another device.
-func TestPresenceGuide(t *testing.T) {
+func TestCrewGuide(t *testing.T) {
 	t.Parallel() // it mostly waits
-	_, seen := follow(t, "presence.md", "awk")
+	_, seen := follow(t, "crew.md", "awk")
 	inOrder(t, seen,
 		"8 of 8 are awake: Lyra, Kael", "julian leads: it is here", "everybody is awake",
 		"I took Lyra, after the small constellation", "the blue door is locked", "session is over; the team sleeps", "wakes 8: Lyra",

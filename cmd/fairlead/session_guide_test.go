@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// Everything that doc/sessions.md lets people type works as it stands, in the order in which it
+// Everything that doc/dispatch.md lets people type works as it stands, in the order in which it
 // stands there, and what it says of it is what is seen.
 func TestSessionGuide(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
-	dir, seen := follow(t, "sessions.md", "git", "python3")
+	dir, seen := follow(t, "dispatch.md", "git", "python3")
 	inOrder(t, seen,
 		"Agent State Machine Initialized", "[State: MAIN]", "Available Agents: 2 agents loaded", "Waiting for first user input to create conversation...",
 		"[State: MAIN] [Conv: 001] I can help with planning",
