@@ -45,6 +45,7 @@ var imports = []importRow{
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
 	{pkg: "golden"},   // of tests, for tests
 	{pkg: "leftover"}, // the same
+	{pkg: "internal/test/testsize"},
 
 	{pkg: "config", may: []string{"policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "holder"},
@@ -217,7 +218,7 @@ func (r *tree) imports(t *testing.T) {
 		}
 		may := slices.Concat(imports[row].may, []string{dir})
 		if r.goes[p].test {
-			may = append(append(may, "golden", "leftover"), imports[row].inTests...) // pages are everybody's tests', and so is their end
+			may = append(append(may, "golden", "leftover", "internal/test/testsize"), imports[row].inTests...) // pages are everybody's tests', and so is their end
 		}
 		for _, spec := range r.goes[p].Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)

@@ -17,6 +17,7 @@ import (
 // an answer whose turn ended by a call is late unless somebody else ended that turn, and in the end
 // nothing hangs. A failing one is played again with -run 'TestRandomActs/seed=7$'.
 func TestRandomActs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for seed := range talkSeeds() {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 // the last good one counts when the session has ended; a step without an agent of ours can, too; and who
 // works on no step, or whose attempt is over, cannot.
 func TestReportStep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "version: 1\nagents:\n  ada: {driver: exec, command: [sh, -c, 'while [ ! -e go ]; do sleep 0.02; done']}\n", map[string]string{
 		".agents/prompts/work.md": "do the work",
 		"flow.yaml": `name: shared

@@ -71,6 +71,7 @@ func reason(err error) string {
 // SPEC T7, T22, N3: a turn that ends by a call has all the words of its answer, those behind the call
 // among them; a pass posts nothing; what comes without the turn is late, and says so.
 func TestTurnEndsByCall(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		h := &hands{}
 		b.circle("ada", "bob")
@@ -115,6 +116,7 @@ func TestTurnEndsByCall(t *testing.T) {
 
 // A call that is not the caller's to make is refused with its reason, whoever it says that it is.
 func TestActsOfNobody(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		h := &hands{}
 		b.circle("ada")
@@ -176,6 +178,7 @@ func second[T any](_ T, err error) error { return err }
 // SPEC T10, T12, T13, T15: a turn that waits by a call goes on when a person writes or says so, and is
 // forfeited when its time is up; whoever speaks goes on, too.
 func TestWaitByCall(t *testing.T) {
+	t.Parallel()
 	type end struct {
 		waited ActWaited
 		err    error
@@ -279,6 +282,7 @@ func (b *bubble) channelHolder(name string) string {
 // A question to a person waits in the inbox, has the turn wait, and is the same one however often it is
 // asked; its answer reaches who asked, also over a restart of the daemon, and is told once it was given.
 func TestAskHuman(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {
 		h, ended := &hands{}, make(chan ActAnswer, 8)
 		b.circle("ada")
@@ -348,6 +352,7 @@ func TestAskHuman(t *testing.T) {
 
 // Nobody reads another one's answers, and who is gone gets none.
 func TestAskHumanOfOthers(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		h := &hands{}
 		b.host.play = func(s *fakeSession) { <-s.asked; s.say("stop ok") }
@@ -384,6 +389,7 @@ func TestAskHumanOfOthers(t *testing.T) {
 
 // What an agent says that it is at is shown, and who is there it can ask.
 func TestStatusAndWhoIsHere(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		h, here := &hands{}, make(chan ActHere, 1)
 		b.circle("ada", "bob")

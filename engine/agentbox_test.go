@@ -180,6 +180,7 @@ agents:
 
 // Where there is no sandbox, or no place of those that it needs, the agent is not started, and says why.
 func TestNoSandboxNoAgent(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ without, agent, want string }{
 		"no Landlock":   {"there is no sandbox here: old kernel", "sandbox: workspace", "old kernel"},
 		"no such place": {"", "sandbox: {write: [nowhere]}", "nowhere, which does not exist"},
@@ -207,6 +208,7 @@ agents:
 
 // can_write of plain folders narrows the sandbox to them; a link that the agent laid is not followed.
 func TestPlacesOfASandbox(t *testing.T) {
+	t.Parallel()
 	for entries, want := range map[string]string{
 		"src/**":         "src",
 		"src/ docs/a/**": "src docs/a",
@@ -250,6 +252,7 @@ func TestPlacesOfASandbox(t *testing.T) {
 
 // A file .git that the agent wrote grants it nothing but what the repository knows.
 func TestForgedCheckout(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -281,6 +284,7 @@ func TestForgedCheckout(t *testing.T) {
 
 // Programs' own folders, by the names that their commands have and what the environment says.
 func TestProgramPlaces(t *testing.T) {
+	t.Parallel()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -318,6 +322,7 @@ func TestProgramPlaces(t *testing.T) {
 // What is granted below a place that the agent may write is spelled out: a link that it laid there, for
 // its next session, leads to nothing. Links elsewhere are a person's.
 func TestLinksOfTheAgentGrantNothing(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -35,6 +35,7 @@ func (b *bubble) foreign(agents ...string) {
 // SPEC T1, T4, T7, T10, T12, T22: foreign agents fetch what they are told, and act under the
 // numbers of their turns. What they say under another is late.
 func TestForeignAgentsTakeTurns(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		ctx := t.Context()
 		b.circle("ada", "bob")
@@ -103,6 +104,7 @@ func TestForeignAgentsTakeTurns(t *testing.T) {
 
 // SPEC T11: three heartbeats missed are a disconnect; after a restart they count from the start.
 func TestForeignAgentFallsSilent(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		ctx := t.Context()
 		b.circle("ada", "bob")
@@ -149,6 +151,7 @@ func TestForeignAgentFallsSilent(t *testing.T) {
 
 // An agent that cannot be started is not connected; it is as soon as it can be (J3).
 func TestAgentsAreProbed(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		b.circle("ada", "bob")
 		b.driver.check.set(func(string) error { return errors.New("it is not installed") })
@@ -171,6 +174,7 @@ func TestAgentsAreProbed(t *testing.T) {
 
 // A page of a conversation holds whole changes, in order, however it is asked for.
 func TestPagesOfAConversation(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		ctx := t.Context()
 		b.circle("ada", "bob")
@@ -234,6 +238,7 @@ func TestPagesOfAConversation(t *testing.T) {
 
 // Who waits for errands is let go with whoever asked, and with the engine.
 func TestWaitingForErrandsEnds(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {
 		b.circle("ada")
 		b.foreign("ada")

@@ -107,6 +107,7 @@ func parked(v ChannelView) bool { return v.Holder == "" && v.Parked != "" }
 // SPEC T2, T4, T7, J1: two agents answer a person and each other, each in one session, until
 // they have had their rounds.
 func TestAgentsTalk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, circleYAML, map[string]string{
 		"ada.yaml": talker(`say: "I have read it. TURN_COMPLETE"`), "bob.yaml": talker(`say: "So have I. TURN_COMPLETE"`),
 	})
@@ -140,6 +141,7 @@ func TestAgentsTalk(t *testing.T) {
 
 // SPEC T22, T8, T19, T10, T12: an agent passes; one alone rests; one waits and goes on.
 func TestAgentsPassAndWait(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, strings.Replace(circleYAML, "[ada, bob]", "[ada]", 1), map[string]string{
 		"ada.yaml": talker(
 			`say: "I build it. TURN_WAIT"`,
@@ -171,6 +173,7 @@ func TestAgentsPassAndWait(t *testing.T) {
 
 // Seed 003, edge case 1: the agent that has the turn crashes; the next has it at once.
 func TestAgentCrashesInItsTurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, circleYAML, map[string]string{
 		"ada.yaml": talker(`say: "I begin"`, `{crash: SIGKILL}`), "bob.yaml": talker(`say: "I am here. TURN_COMPLETE"`),
 	})
@@ -192,6 +195,7 @@ func TestAgentCrashesInItsTurn(t *testing.T) {
 
 // Seed 003, edge case 2: it does not say that it is done; its time runs out, its work is stopped.
 func TestAgentIsTooSlow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, strings.Replace(circleYAML, "defaultTimeoutSeconds: 30", "defaultTimeoutSeconds: 1", 1), map[string]string{
 		"ada.yaml": talker(`say: "hm"`, `{hang: it thinks}`), "bob.yaml": talker(`say: "I am here. TURN_COMPLETE"`),
 	})
@@ -208,6 +212,7 @@ func TestAgentIsTooSlow(t *testing.T) {
 
 // Seed 003, edge case 3: a person interrupts, is answered first, and the turn goes on.
 func TestPersonInterrupts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, circleYAML, map[string]string{
 		"ada.yaml": `
 turn:
@@ -237,6 +242,7 @@ steps: [{say: x}]
 
 // SPEC T, mode inject: a message goes into the middle of an answer.
 func TestPersonInjects(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, circleYAML, map[string]string{
 		"ada.yaml": talker(`say: "I begin"`, `expect_prompt`, `{append: ledger, content: "{session} {prompt}\n"}`, `say: "I have heard it. TURN_COMPLETE"`),
 		"bob.yaml": talker(`say: TURN_PASS`),
@@ -254,6 +260,7 @@ func TestPersonInjects(t *testing.T) {
 
 // Seed 003, edge cases 4 to 6: an agent joins a conversation, one leaves it, and all are away.
 func TestAgentsComeAndGo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, circleYAML, map[string]string{
 		"ada.yaml": talker(`say: "I begin"`, `{hang: it thinks}`), "bob.yaml": talker(`say: "I am here. TURN_COMPLETE"`),
 	})
@@ -308,6 +315,7 @@ func TestAgentsComeAndGo(t *testing.T) {
 // The engine goes and comes back again and again in the middle of a conversation of real agents:
 // every turn is told once, and every word is kept once.
 func TestRestartsInAConversation(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, strings.Replace(circleYAML, "reviews: {agents: [ada, bob]}", "reviews: {agents: [ada, bob], maxRounds: 6}", 1), map[string]string{
 		"ada.yaml": talker(`sleep: 60ms`, `say: "ada {i} begins"`, `sleep: 60ms`, `say: "ada {i} ends. TURN_COMPLETE"`),
 		"bob.yaml": talker(`sleep: 60ms`, `say: "bob {i} begins"`, `sleep: 60ms`, `say: "bob {i} ends. TURN_COMPLETE"`),
@@ -348,6 +356,7 @@ func TestRestartsInAConversation(t *testing.T) {
 // An agent whose program takes no input is told each turn in a session of its own; what a person
 // says in the middle of its turn it has at the turn's end (SPEC, Turn, decided pairs).
 func TestDeafAgentsTalk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `
 version: 1
 agents:

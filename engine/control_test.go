@@ -66,6 +66,7 @@ const gated = `echo begun; until [ -e ../go ]; do sleep 0.01; done; echo done`
 
 // SPEC C1, C3, C8: a one-shot, from the first file to the last.
 func TestRunOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.fileSays("pause and pause", says("pause", "pause"))
 	w.command("coder", "run_once")
@@ -85,6 +86,7 @@ func TestRunOnce(t *testing.T) {
 
 // SPEC C4, C9: a cleanup session has the flag, and only that one.
 func TestRunCleanup(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "version: 1\nagents:\n  coder:\n    driver: exec\n    command: [sh, -c, 'echo \"$0 $@\"']\n    workspace: coder\n", nil)
 	w.command("coder", "run_cleanup")
 	w.until("coder", "it has run", func(a AgentView) bool { return idle(a) && len(w.sessions()) == 1 })
@@ -115,6 +117,7 @@ func (w *world) output(session string) string {
 
 // SPEC C2, C5, C6, C11: session after session, and none is cut short by a stop.
 func TestContinuous(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "continuous")
 	w.until("coder", "the first session runs", running)
@@ -132,6 +135,7 @@ func TestContinuous(t *testing.T) {
 
 // SPEC C16, C20: failures in a row back off, then stop; a one-shot that fails is spent.
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML("exit 3", "failures_max: 3", "backoff: {first: 10ms, max: 20ms}"), nil)
 	w.command("coder", "continuous")
 	a := w.until("coder", "it has given up", func(a AgentView) bool { return idle(a) && a.DesiredState == "pause" })
@@ -151,6 +155,7 @@ func TestFailures(t *testing.T) {
 
 // SPEC C20: a command that does not exist says so, and nothing hangs.
 func TestCannotStart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "version: 1\nagents:\n  coder:\n    driver: exec\n    command: [./gone.sh]\n    workspace: coder\n",
 		map[string]string{"coder/gone.sh": "#!/bin/sh\n"})
 	if err := os.Chmod(w.path("coder/gone.sh"), 0o755); err != nil {
@@ -173,6 +178,7 @@ func TestCannotStart(t *testing.T) {
 
 // SPEC C17, X9: a session that takes too long is ended, with its whole tree.
 func TestSessionLimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML("sleep 1000 & echo $!; wait", "limits: {session: 300ms}", "grace: 1s"), nil)
 	w.command("coder", "continuous")
 	a := w.until("coder", "the limit has ended it", func(a AgentView) bool { return idle(a) && a.DesiredState == "pause" })
@@ -185,6 +191,7 @@ func TestSessionLimit(t *testing.T) {
 
 // SPEC C18, X8: a hold lets finish what runs, keeps the wish, and survives a restart.
 func TestHold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "continuous")
 	w.until("coder", "it runs", running)
@@ -212,6 +219,7 @@ func TestHold(t *testing.T) {
 
 // SPEC C14: a stop lets the session finish; the wish stays, and the next start obeys it (C15).
 func TestStopKeepsTheWish(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "continuous")
 	w.until("coder", "it runs", running)
@@ -236,6 +244,7 @@ func TestStopKeepsTheWish(t *testing.T) {
 
 // SPEC C15: a session outlives the daemon; it is adopted, and heard to its end.
 func TestAdoption(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "run_once")
 	pid := w.until("coder", "it runs", running).Session.PID
@@ -260,6 +269,7 @@ func TestAdoption(t *testing.T) {
 // Intent is checked last: what was written into the file while nobody looked is obeyed
 // before anything is started, and a paused agent stays paused.
 func TestPauseWhileDown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "continuous")
 	w.until("coder", "it runs", running)
@@ -297,6 +307,7 @@ func (w *world) foreign(edit func(*interop.AgentState)) {
 
 // A foreign Mission Control: SPEC C3 by file, C22, X7, C13, C12, C21.
 func TestForeignWriters(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.fileSays("pause", says("pause", "pause"))
 
@@ -342,6 +353,7 @@ func TestForeignWriters(t *testing.T) {
 
 // SPEC X4: an order that makes no sense is refused in words and changes nothing.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML("true"), nil)
 	_, err := w.engine.Command(context.Background(), human, "codr", "continuous", "")
 	if err == nil || !strings.Contains(err.Error(), "coder") {

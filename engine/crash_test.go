@@ -210,6 +210,7 @@ func (b *bubble) engineTeamIsReplayed() error {
 // A crash at every single act of an engine, the act done or not: nothing is started twice,
 // nothing is lost, no wish is forgotten, and in the end the files say what is true.
 func TestCrashAtEveryStep(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	play := func(t *testing.T, c cut) (acts int) {
 		synctest.Test(t, func(t *testing.T) {
@@ -261,6 +262,7 @@ func everyCut(t *testing.T, acts int, play func(t *testing.T, c cut)) {
 // Random orders over everything that can happen. A failing day is played again with
 // -run 'TestRandomDays/seed=7$'.
 func TestRandomDays(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for seed := range randomSeeds() {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

@@ -32,6 +32,7 @@ type throng struct {
 
 // TestCrowd: no promise of the channels is broken, and no message is lost or doubled.
 func TestCrowd(t *testing.T) {
+	t.Parallel()
 	seeds, size := uint64(1), 150
 	switch {
 	case os.Getenv("FAIRLEAD_LONG") != "":

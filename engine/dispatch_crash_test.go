@@ -111,6 +111,7 @@ func dayOfSessions(b *bubble, s pokedSessions, f *sessionfolder.Folder) {
 // Whatever an engine dies of in a day of sessions: every input is answered once, nobody is started or told
 // twice, and what the journal says is what the folder says.
 func TestHostedCrashAtEveryStep(t *testing.T) {
+	t.Parallel()
 	play := func(t *testing.T, dir string, c cut) (acts int) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBubble(t, dir, "coordinator", "engineer", "reviewer")

@@ -84,6 +84,7 @@ func judgedWorld(t *testing.T) func(text string, n int) (string, FolderView) {
 // What MAIN asks for is answered by the rules (D8, D9): what it may do is allowed, what it may not is denied
 // with who could do it, and recorded, and what was done instead stands beside it.
 func TestMainIsJudgedWhenItAsks(t *testing.T) {
+	t.Parallel()
 	tell := judgedWorld(t)
 	dialogue, view := tell("Please ask first, as you should", 1)
 	denials := denialsIn(t, view.Path)
@@ -103,6 +104,7 @@ func TestMainIsJudgedWhenItAsks(t *testing.T) {
 // What MAIN does without asking is recorded, and its round is over with words; where nothing tells of it, the
 // look at the disk afterwards does.
 func TestMainGoesPastTheRules(t *testing.T) {
+	t.Parallel()
 	tell := judgedWorld(t)
 	dialogue, view := tell("just do it", 1)
 	denials := denialsIn(t, view.Path)
@@ -139,6 +141,7 @@ func secretMain(t *testing.T, box string) (*world, string, FolderView) {
 
 // Where there is no sandbox, the look at the disk afterwards finds what nobody told.
 func TestMainIsLookedAfter(t *testing.T) {
+	t.Parallel()
 	_, _, view := secretMain(t, "off")
 	denials := denialsIn(t, view.Path)
 	if len(denials) != 1 {
@@ -151,6 +154,7 @@ func TestMainIsLookedAfter(t *testing.T) {
 
 // In a sandbox what slips past everything else cannot write (DESIGN, MAIN's sandbox), and why says so.
 func TestMainInItsSandbox(t *testing.T) {
+	t.Parallel()
 	if _, why := sandbox.Supported(); why != "" {
 		t.Skip(why)
 	}
@@ -171,6 +175,7 @@ func TestMainInItsSandbox(t *testing.T) {
 
 // One answer among those that are offered: once before always, and none that is not understood.
 func TestOptionFor(t *testing.T) {
+	t.Parallel()
 	all := []driver.Option{{ID: "1", Kind: "allow_always"}, {ID: "2", Kind: "reject_always"}, {ID: "3", Kind: "allow_once"}, {ID: "4", Kind: "reject_once"}, {ID: "5", Kind: "allow"}}
 	for _, c := range []struct {
 		options []driver.Option
@@ -187,6 +192,7 @@ func TestOptionFor(t *testing.T) {
 
 // A tool call is read out of what the programs say that there are.
 func TestCallOf(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ tool, raw, text, want string }{
 		{"Bash", `{"args":{"command":"ls"}}`, "", `Bash {"command":"ls"}`},
 		{"Bash", `{"tool_input":{"command":"ls"}}`, "", `Bash {"command":"ls"}`},
@@ -207,6 +213,7 @@ func TestCallOf(t *testing.T) {
 
 // What changed is found by name; a workspace that is too large is not looked at, and that is said.
 func TestLookAtTree(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	put := func(name, text string) {
 		t.Helper()
@@ -267,6 +274,7 @@ func FuzzWorkWords(f *testing.F) {
 // Of a call of which only the beginning is known nobody can say that it is harmless: MAIN is denied it,
 // though what is there of it would be allowed; a content that is cut is no part of who may write.
 func TestMainAsksForWhatIsCut(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, dir, "coordinator")

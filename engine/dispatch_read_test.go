@@ -63,6 +63,7 @@ func (b *bubble) folderIs(name string) *team.Folder {
 // Everything that anybody writes into a folder is in the journal, once: what was there before the daemon,
 // what comes while it is up and while it is down, and what other programs write by the seed's words.
 func TestFolderIsTakenIn(t *testing.T) {
+	t.Parallel()
 	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
 		f := ofCLI(t, dir, filepath.Join(dir, sessionsFolder, "20261121_100000"))
 		do(t, f, dispatch.UserInput{Text: "before"})
@@ -105,6 +106,7 @@ func TestFolderIsTakenIn(t *testing.T) {
 
 // A history that was replaced or cut is read anew, and said; one that is gone is gone, and may come back.
 func TestFolderIsReplaced(t *testing.T) {
+	t.Parallel()
 	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
 		path := filepath.Join(dir, sessionsFolder, "20261121_100000")
 		f := ofCLI(t, dir, path)
@@ -142,6 +144,7 @@ func TestFolderIsReplaced(t *testing.T) {
 
 // Two folders of one name, one of them elsewhere, are two sessions, and their names stay.
 func TestFolderNames(t *testing.T) {
+	t.Parallel()
 	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
 		one := ofCLI(t, dir, filepath.Join(dir, sessionsFolder, "same"))
 		two := ofCLI(t, dir, filepath.Join(dir, "elsewhere", "same"))
@@ -174,6 +177,7 @@ func TestFolderNames(t *testing.T) {
 
 // The newest folders are followed, and those that we have agents at work for.
 func TestChosenFolders(t *testing.T) {
+	t.Parallel()
 	p := &folderPen{e: &Engine{log: slogNone()}, known: map[string]*penFolder{}}
 	var paths []string
 	for i := range foldersMax + 50 {
@@ -190,6 +194,7 @@ func TestChosenFolders(t *testing.T) {
 // A held team keeps an input, and says why it waits; what it asks for begins with the release (X8). A message
 // of an inbox stays there as long.
 func TestHostedSessionIsHeld(t *testing.T) {
+	t.Parallel()
 	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
 		f := beginSession(t, dir, dispatch.Orchestrator)
 		b.start()
@@ -219,6 +224,7 @@ func TestHostedSessionIsHeld(t *testing.T) {
 // A session whose process is lost for good ends its conversation as interrupted (D11), and one that is ended by
 // its limit fails with the limit's name (X9).
 func TestHostedWorkIsLostOrOverItsLimit(t *testing.T) {
+	t.Parallel()
 	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
 		f := beginSession(t, dir, dispatch.Orchestrator)
 		b.host.play = func(s *fakeSession) {

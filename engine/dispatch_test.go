@@ -135,6 +135,7 @@ func holds(t *testing.T, what, text string, words ...string) {
 // has the task and MAIN has it back (D3, D4), what fails is told (task failed), who is only described is
 // said to be so, and each input has a conversation of its own.
 func TestHostedSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sessionYAML, sessionScripts)
 	f := w.session(dispatch.Orchestrator)
 
@@ -168,6 +169,7 @@ func TestHostedSession(t *testing.T) {
 
 // In mode interactive an agent asks another one for help, is told what came of it, and MAIN has it last (D5).
 func TestHostedInteractive(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sessionYAML, sessionScripts)
 	f := w.session(dispatch.Interactive)
 	tellSession(t, f, "Write a Python script, looked at by a friend")
@@ -178,6 +180,7 @@ func TestHostedInteractive(t *testing.T) {
 // In mode response messages are served one after the other, in the order of their names, and what fits
 // nobody is put aside (D6).
 func TestHostedInbox(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sessionYAML, sessionScripts)
 	f := w.session(dispatch.Response)
 	for name, text := range map[string]string{
@@ -200,6 +203,7 @@ func TestHostedInbox(t *testing.T) {
 
 // An agent works on while the daemon is down: it is adopted, and what it said meanwhile is its result.
 func TestHostedWorkOutlivesTheDaemon(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sessionYAML, map[string]string{
 		"coordinator.yaml": sessionScripts["coordinator.yaml"], "reviewer.yaml": sessionScripts["reviewer.yaml"],
 		"engineer.yaml": `

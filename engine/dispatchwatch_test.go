@@ -41,6 +41,7 @@ func watching(t *testing.T, repo string) *SessionFolders {
 // Folders are found below the repository and where they are registered, the newest first; links, files
 // and folders without a history are none.
 func TestSessionFoldersAreFound(t *testing.T) {
+	t.Parallel()
 	repo, far := t.TempDir(), filepath.Join(t.TempDir(), "far")
 	root := filepath.Join(repo, sessionsFolder)
 	now := time.Now()
@@ -74,6 +75,7 @@ func TestSessionFoldersAreFound(t *testing.T) {
 // A folder that is made where there was nothing, and a line behind the last one, are news long before
 // anybody looks by himself.
 func TestSessionFolderNews(t *testing.T) {
+	t.Parallel()
 	repo := t.TempDir()
 	w := watching(t, repo)
 	news := func(what string) {

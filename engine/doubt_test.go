@@ -48,6 +48,7 @@ func (w *world) holderOf(session string) int {
 // A holder that was stopped says nothing: within a second the status is unknown, and says
 // why; the badge stays. When the holder goes on there is no doubt any more.
 func TestStoppedHolder(t *testing.T) {
+	t.Parallel()
 	if evidenceWait >= time.Second { // each look at a status asks for so long, and no longer
 		t.Errorf("a holder is given %v to answer", evidenceWait)
 	}
@@ -78,6 +79,7 @@ func TestStoppedHolder(t *testing.T) {
 // An agent that is killed while its holder is stopped: nobody can say how it ended, but that
 // its process is gone is seen.
 func TestDeathBehindAStoppedHolder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "run_once")
 	pid := w.until("coder", "it runs", running).Session.PID
@@ -100,6 +102,7 @@ func TestDeathBehindAStoppedHolder(t *testing.T) {
 // An agent that was stopped is not dead: it says nothing, for longer and longer, and that it
 // is stopped is seen. It goes on where it was.
 func TestStoppedAgent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "run_once")
 	pid := w.until("coder", "it runs", running).Session.PID
@@ -137,6 +140,7 @@ func TestStoppedAgent(t *testing.T) {
 
 // What contradicts the badge, of whatever kind, makes the status unknown and stands in why.
 func TestContradictions(t *testing.T) {
+	t.Parallel()
 	cases := map[string]func(*Proof) string{
 		"another process": func(p *Proof) string { p.PID = 4711; return "as process 1007, and its holder holds process 4711" },
 		"its number is reused": func(p *Proof) string {
@@ -184,6 +188,7 @@ func (l liar) Evidence(ctx context.Context) (Proof, error) {
 
 // Whether a session that was opened was ever started nobody knows while its holder is silent.
 func TestSilentSinceTheStart(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		leads(b, "never", twist{first: "run_once"})
 		b.host.adopts.set(func(string) error { return errors.New("it hangs") })
@@ -201,6 +206,7 @@ func TestSilentSinceTheStart(t *testing.T) {
 
 // A file that cannot be mended and says something else than is the case.
 func TestFileSaysOtherwise(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.arrange = func(f *fakeFiles) {
 			f.writing.set(func(string) error { return errors.New("the disk is full") })

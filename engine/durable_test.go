@@ -16,6 +16,7 @@ import (
 
 // SPEC X2: while an append is under way nothing is answered, told, written or started.
 func TestNothingBeforeTheAppend(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		var told []journal.Change
@@ -66,6 +67,7 @@ func TestNothingBeforeTheAppend(t *testing.T) {
 
 // One sync serves everybody who waits.
 func TestOneAppendForMany(t *testing.T) {
+	t.Parallel()
 	const callers = 100
 	names := make([]string, callers)
 	for i := range names {
@@ -109,6 +111,7 @@ func TestOneAppendForMany(t *testing.T) {
 // A failed append stops the engine with words; everybody who waits is told; nothing starts.
 // The next start goes on from what the journal holds, whether the batch is in it or not.
 func TestFailedAppend(t *testing.T) {
+	t.Parallel()
 	for _, stored := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stored=%v", stored), func(t *testing.T) {
 			inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
@@ -187,6 +190,7 @@ func (b *bubble) failed() error {
 // Another daemon's start is in the journal: this one writes nothing more, about anybody, and
 // drives nobody.
 func TestOvertakenByAnother(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 		b.start()
 		first, files, fate, cancel, ran := b.engine, b.files, b.fate, b.cancel, b.ran
@@ -209,6 +213,7 @@ func TestOvertakenByAnother(t *testing.T) {
 
 // A host that says fenced stops the engine, whatever it was asked.
 func TestFenced(t *testing.T) {
+	t.Parallel()
 	for _, when := range []string{"start", "end", "ended", "adopt"} {
 		t.Run(when, func(t *testing.T) {
 			inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -262,6 +267,7 @@ func TestFenced(t *testing.T) {
 // Many files are not written all at once, each with a thread of its own; and those that wait
 // their turn say then what is true then.
 func TestWritersAtATime(t *testing.T) {
+	t.Parallel()
 	const many = 3 * writersMax
 	var names []string
 	for i := range many {
@@ -308,6 +314,7 @@ func TestWritersAtATime(t *testing.T) {
 // What somebody else wrote is not written over before it is in the journal: the append of it
 // may fail, and then it is found in its place by the next start.
 func TestForeignWriteOutlivesAFailedAppend(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.settle()

@@ -52,6 +52,7 @@ func program(t *testing.T, name, more string) string {
 // Issue 8, item 8: a conversation that somebody else has open is found by what real processes show,
 // with whom they run under; our own sessions, readers and namesakes are not taken for that.
 func TestElsewhere(t *testing.T) {
+	t.Parallel()
 	space := t.TempDir()
 	file := filepath.Join(t.TempDir(), "rollout-"+talkID+".jsonl")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

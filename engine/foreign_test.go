@@ -79,6 +79,7 @@ func foreignLoop() {
 // A foreign loop that runs the seed's loop itself, as a real program on a real file: we command
 // and watch, keep it running from up to down, and never touch what is its own.
 func TestForeignLoop(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -172,6 +173,7 @@ agents:
 
 // A foreign program that dies is started again, and what was wanted of it stands.
 func TestForeignLoopThatDies(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

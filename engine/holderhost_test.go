@@ -10,6 +10,7 @@ import (
 // A holder branches off before the rest of the program is initialised: every session's start
 // waits for it, and the library that checks fairlead.yaml alone takes longer than all of it.
 func TestHolderIsLean(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(os.Args[0], "__holder", "coder-1", t.TempDir()) //nolint:gosec // ourselves
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	said, _ := cmd.CombinedOutput() // it says that it was started by hand

@@ -12,6 +12,7 @@ import (
 // Intent is checked last. Whatever is said between the decision to start and the process
 // takes the session back, at whatever moment of the way it comes.
 func TestIntentIsCheckedLast(t *testing.T) {
+	t.Parallel()
 	moments := map[string]func(b *bubble, at func()){
 		"while it is made ready":    func(b *bubble, at func()) { b.driver.check.set(func(string) error { at(); return nil }) },
 		"just before the last look": func(b *bubble, at func()) { b.files.reading.set(func(string) error { at(); return nil }) },
@@ -77,6 +78,7 @@ func TestIntentIsCheckedLast(t *testing.T) {
 
 // A pause that stands in the file is waited for however long the loop is held up.
 func TestIntentWaitsForTheLoop(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		var release func()
@@ -102,6 +104,7 @@ func TestIntentWaitsForTheLoop(t *testing.T) {
 
 // SPEC C11: once the process is there nothing is interrupted.
 func TestPauseAfterTheStart(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.host.play = func(s *fakeSession) { s.lasts(time.Minute) }
@@ -123,6 +126,7 @@ func TestPauseAfterTheStart(t *testing.T) {
 // A session that is open when we come, and was never started, asks like any other whether it
 // is wanted still.
 func TestPauseWhileDownBeforeTheStart(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.driver.check.set(func(string) error { // it is opened, and we go before it is started
@@ -153,6 +157,7 @@ func TestPauseWhileDownBeforeTheStart(t *testing.T) {
 // A holder that does not answer is asked again; its agent is neither doubled nor taken for
 // dead, and an order to end it is given as soon as it can be.
 func TestHolderThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 		b.start()
 		b.command("coder", "continuous")
@@ -201,6 +206,7 @@ func TestHolderThatDoesNotAnswer(t *testing.T) {
 // A start that failed in an unknown way is looked after until it is known, and then is what
 // it was: a start, or none.
 func TestStartThatFailsHalfway(t *testing.T) {
+	t.Parallel()
 	for _, began := range []bool{true, false} {
 		inBubble(t, "coder", func(t *testing.T, b *bubble) {
 			b.start()

@@ -113,6 +113,7 @@ func (l *leader) crewOnce(b *bubble) {
 // told once, everybody is registered once, every word is kept once, and whoever was asleep is
 // awake in the end.
 func TestLeadCrashAtEveryStep(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	play := func(t *testing.T, c cut) (acts int) {
 		synctest.Test(t, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 // A lead that reports many times a second, each time by itself, is heard once a second after a
 // while, and its last word counts.
 func TestReportsWithoutEnd(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		l := newLeader()
@@ -44,6 +45,7 @@ func TestReportsWithoutEnd(t *testing.T) {
 // A lead that said more than one answer may have is heard again later, though it is told nothing:
 // its session stays, and its team lives in it.
 func TestLeadThatTalksForDays(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		l := newLeader()

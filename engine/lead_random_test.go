@@ -17,6 +17,7 @@ import (
 // no placeholder is older than its limit. A failing day is played again with
 // -run 'TestRandomLeads/seed=7$'.
 func TestRandomLeads(t *testing.T) {
+	t.Parallel()
 	dir, seeds := t.TempDir(), uint64(80)
 	switch {
 	case os.Getenv("FAIRLEAD_LONG") != "":

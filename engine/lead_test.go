@@ -12,6 +12,7 @@ import (
 // A whole summon, the end of the lead's session, and a whole wake; and nothing is sent to who is
 // already here.
 func TestSummonAndWake(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		l := newLeader()
@@ -77,6 +78,7 @@ func TestSummonAndWake(t *testing.T) {
 
 // A lead that says nothing has 30 seconds; one that works without a word, or speaks, has longer.
 func TestSilentLead(t *testing.T) {
+	t.Parallel()
 	for name, play := range map[string]struct {
 		ill  func(s *fakeSession, prompt string) bool
 		over time.Duration
@@ -132,6 +134,7 @@ func repeats(first string, then ...string) func(*fakeSession, string) bool {
 
 // A lead that ends in the middle of a summon or a wake ends it, and people are told.
 func TestLeadEndsInTheMiddle(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		l := newLeader()
@@ -161,6 +164,7 @@ func TestLeadEndsInTheMiddle(t *testing.T) {
 // Whoever outlives a daemon is asked who is awake as soon as it listens, unless it says so before;
 // what it was told already it is not told again.
 func TestAdoptedLead(t *testing.T) {
+	t.Parallel()
 	for name, at := range map[string]time.Duration{"told": 0, "first": 1500 * time.Millisecond, "last": 3500 * time.Millisecond, "over": 20 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "julian", func(t *testing.T, b *bubble) {
@@ -206,6 +210,7 @@ func (s *fakeSession) put(text string) {
 // What a lead says is cut at every byte by the death of the daemon: every marker counts once, and
 // every word is kept once.
 func TestMarkerCutByACrash(t *testing.T) {
+	t.Parallel()
 	stream := "Now.\n" + registering(0) + "\n[Lyra]: Here.\nAnd [AGENT_STATUS] {\"agents\":[{\"name\":\"Lyra\",\"status\":\"alive\",\"gridPosition\":0}]}\nDone.\n"
 	step := 1
 	if testing.Short() || raced {
@@ -250,6 +255,7 @@ func TestMarkerCutByACrash(t *testing.T) {
 // A marker from anybody but the lead in its lead session is seen by people, three times a session,
 // and changes nothing.
 func TestMarkersOfOthers(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian coder", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		b.host.play = func(s *fakeSession) {
@@ -280,6 +286,7 @@ func TestMarkersOfOthers(t *testing.T) {
 
 // What cannot be read is said, and the stream goes on; too many markers at once are not read.
 func TestBrokenMarkers(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		l := newLeader()
@@ -311,6 +318,7 @@ func TestBrokenMarkers(t *testing.T) {
 // A marker that begins behind much else is heard; one of more lines than any document has is
 // broken, and what comes after it is heard.
 func TestMarkersOfManyLines(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		l := newLeader()
@@ -333,6 +341,7 @@ func TestMarkersOfManyLines(t *testing.T) {
 // The lead takes part in its channels in its lead session, and what is said there is a post; a
 // marker in it counts, and is not shown.
 func TestLeadInAChannel(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.circle("julian")
 		b.led("julian")
@@ -390,6 +399,7 @@ func TestLeadInAChannel(t *testing.T) {
 
 // Whoever is not heard cannot lead: it is refused in words.
 func TestDeafLead(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		b.driver.talks = false
@@ -408,6 +418,7 @@ func TestDeafLead(t *testing.T) {
 
 // The lead waits in line behind itself (J1), and people see behind whom.
 func TestLeadWaitsInLine(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		l := newLeader()
@@ -438,6 +449,7 @@ func TestLeadWaitsInLine(t *testing.T) {
 
 // A start says what it will do with a lead session, and that one is started.
 func TestPlanOfALead(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		l := newLeader()
@@ -461,6 +473,7 @@ func TestPlanOfALead(t *testing.T) {
 
 // A daemon that is asked to stop lets the lead go, and its team sleeps.
 func TestStopWithALead(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		l := newLeader()
@@ -486,6 +499,7 @@ func TestStopWithALead(t *testing.T) {
 
 // While the team is held the lead is told nothing new; it is told when the team is released.
 func TestHeldLead(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		l := newLeader()
@@ -518,6 +532,7 @@ func TestHeldLead(t *testing.T) {
 
 // A lead that asks for permission is shown to people, and its limit ends its session.
 func TestLimitedLead(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		b.agent("julian").Limits.Session = time.Minute

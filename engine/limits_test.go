@@ -14,6 +14,7 @@ var testTime = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // SPEC X9, C17: what an agent says it used ends its session, and keeps it from the next.
 func TestLimitsByReports(t *testing.T) {
+	t.Parallel()
 	for name, say := range map[string]string{
 		"tokens_per_day":   "usage 600 500 0",
 		"cost_per_day_usd": "usage 1 1 11.5",
@@ -55,6 +56,7 @@ func TestLimitsByReports(t *testing.T) {
 
 // SPEC X9: the wall clock of a session, also over a restart.
 func TestSessionLimitOverARestart(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.agent("coder").Limits.Session = time.Hour
 		b.start()
@@ -75,6 +77,7 @@ func TestSessionLimitOverARestart(t *testing.T) {
 
 // What was reported before a restart is not counted again, and what was said meanwhile is.
 func TestReportsAreCountedOnce(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"usage", "turn"} {
 		t.Run(how, func(t *testing.T) {
 			inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -120,6 +123,7 @@ func TestReportsAreCountedOnce(t *testing.T) {
 // A report never names a place in the middle of a line, however long a driver takes over it:
 // what was said there would be counted twice, or not at all.
 func TestNoReportInTheMiddleOfALine(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) { <-s.asked }
 		b.driver.between.set(func(string) error {
@@ -150,6 +154,7 @@ func TestNoReportInTheMiddleOfALine(t *testing.T) {
 
 // A session that ended before it was ever seen to run has run all the same: its use counts.
 func TestUseOfASessionThatWasNeverSeen(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) { s.say("usage 10 10 1") }
 		b.start()
@@ -176,6 +181,7 @@ func TestUseOfASessionThatWasNeverSeen(t *testing.T) {
 
 // What an agent says of itself may be anything.
 func TestHostileNumbers(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.agent("coder").Limits.CostPerDayUSD = 1e12
 		b.host.play = func(s *fakeSession) {
@@ -209,6 +215,7 @@ func TestHostileNumbers(t *testing.T) {
 
 // After the clock was set back, or forward, timers fire.
 func TestClock(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.host.play = func(s *fakeSession) { s.exit(1) }

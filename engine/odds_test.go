@@ -16,6 +16,7 @@ import (
 
 // What others write, and who they say they are, stops nobody but themselves.
 func TestHostileInput(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 		b.start()
 		by := Actor{Kind: strings.Repeat("human", 100), ID: "me\n\x00\xff" + strings.Repeat("<é>", 1000)}
@@ -44,6 +45,7 @@ func TestHostileInput(t *testing.T) {
 // A file with more unknown fields than are taken in: its wish counts, it is not written over,
 // people are told, and the start after it is a start like any other.
 func TestCrowdedFile(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.command("coder", "continuous")
@@ -87,6 +89,7 @@ func TestCrowdedFile(t *testing.T) {
 // A program that answers every write of ours with one of its own does not make us write, and
 // keep a journal of it, as fast as both can.
 func TestWritersThatDisagree(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		stubborn := func() {
@@ -115,6 +118,7 @@ func TestWritersThatDisagree(t *testing.T) {
 
 // A file that cannot be watched, or read, or written, is tried again until it can.
 func TestFilesThatCannot(t *testing.T) {
+	t.Parallel()
 	fails := func(string) error { return errors.New("the disk is away") }
 	for what, hook := range map[string]func(*fakeFiles) *hook{
 		"be watched": func(w *fakeFiles) *hook { return &w.adding },
@@ -164,6 +168,7 @@ func TestFilesThatCannot(t *testing.T) {
 // A hold of more agents than the journal takes in one append is one order, and each agent's
 // part of it is whole whatever happens between two appends.
 func TestHoldOfThousands(t *testing.T) {
+	t.Parallel()
 	const agents = 3000
 	names := make([]string, agents)
 	for i := range names {
@@ -220,6 +225,7 @@ func TestHoldOfThousands(t *testing.T) {
 
 // A deadline of which nothing comes is a fault; it does not take a whole processor.
 func TestDeadlineThatComesToNothing(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		if err := b.engine.View(t.Context(), func(all *team.Team) { // as no rule leaves it
@@ -239,6 +245,7 @@ func TestDeadlineThatComesToNothing(t *testing.T) {
 
 // To be told to go during the start is no failure; what was begun is begun again.
 func TestGoingDuringTheStart(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.command("coder", "continuous")
@@ -283,6 +290,7 @@ func TestGoingDuringTheStart(t *testing.T) {
 // A look that was handed over while we go is in the journal before we are gone: its file may
 // be let go of then.
 func TestLastLooksAreTakenIn(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		for round := range 8 { // whether the loop sees first that it is to go is chance
 			b.start()
@@ -310,6 +318,7 @@ func TestLastLooksAreTakenIn(t *testing.T) {
 
 // A write that met somebody else's words waits until they are taken in, and is decided anew.
 func TestWriteWaitsForWhatItMet(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.files.handing.set(func(string) error { // it is a slow road

@@ -205,6 +205,7 @@ func uses(b *bubble) {
 
 // What is planned is what is done: every situation that a start can meet.
 func TestPlanIsWhatHappens(t *testing.T) {
+	t.Parallel()
 	for fate := range fates {
 		for name, twist := range turns {
 			t.Run(fate+"/"+name, func(t *testing.T) {
@@ -342,6 +343,7 @@ func compareDeeds(t *testing.T, b *bubble, fate string, line PlanLine, done deed
 
 // A team that was stopped in good order has nothing to recover.
 func TestQuietPlan(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 		if plan := b.rehearse(); len(plan.Lines) != 2 || !plan.Lines[0].Quiet() || !plan.Lines[1].Quiet() {
 			t.Errorf("before the first start: %v", plan.Lines)

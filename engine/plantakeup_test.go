@@ -30,6 +30,7 @@ func asked(s *fakeSession) { <-s.asked }
 // What `down --now` cuts off goes on like what a crash cut off: with its conversation, and told that
 // it was interrupted. What was told to stop, or had ended well, does not.
 func TestDownNowCutsOff(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		life  func(*fakeSession)
 		first string
@@ -94,6 +95,7 @@ func talks(plan Plan) []PlanTalk {
 
 // A plan says with which conversation a session goes on, and what it says is what happens.
 func TestPlanOfConversations(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		how   config.Resume
 		down  func(b *bubble) // while nobody looks
@@ -146,6 +148,7 @@ func loses(b *bubble) {
 
 // What a person has answered is in the plan.
 func TestPlanKnowsTheAnswer(t *testing.T) {
+	t.Parallel()
 	for option, want := range map[string]PlanTalk{
 		goOn: {Do: goOn, ID: "talk-coder-1"},
 		anew: {Do: anew, Why: "a person said so, of talk-coder-1"},
@@ -172,6 +175,7 @@ func TestPlanKnowsTheAnswer(t *testing.T) {
 
 // Who talks in a channel goes on with the conversation that he had there.
 func TestPlanOfATalk(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		b.circle("ada", "bob")
 		b.conversing(config.ResumeInterrupted, talksOn)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestCrewIsShown(t *testing.T) {
+	t.Parallel()
 	w := newCrew(t)
 	ctx := context.Background()
 	if got := w.crew(false); got.Button != "SUMMON" || got.Size != 3 || got.Lead.Agent != "julian" || got.Lead.State != LeadAsleep || got.Lead.Seat != 4 || got.Agents == nil || got.Notices == nil {

@@ -127,6 +127,7 @@ func doc(name string, seat int, more string) string {
 }
 
 func TestDocumentsFollowTheJournal(t *testing.T) {
+	t.Parallel()
 	w := newCrew(t)
 	w.leads("Lyra", "Kael")
 	w.happens(crew.Reported{Session: "julian-1", Agents: []crew.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
@@ -173,6 +174,7 @@ func TestDocumentsFollowTheJournal(t *testing.T) {
 }
 
 func TestFilesOfOthersAreTakenIn(t *testing.T) {
+	t.Parallel()
 	w := newCrew(t)
 	w.leads("Lyra")
 	w.filed("agent-1")
@@ -231,6 +233,7 @@ func TestFilesOfOthersAreTakenIn(t *testing.T) {
 }
 
 func TestHostileFilesHurtNobody(t *testing.T) {
+	t.Parallel()
 	w := newCrew(t)
 	w.leads("Lyra")
 	w.filed("agent-1")
@@ -278,6 +281,7 @@ func TestHostileFilesHurtNobody(t *testing.T) {
 
 // A program that writes a document while we do loses no field of its own.
 func TestDocumentsOfTwoPens(t *testing.T) {
+	t.Parallel()
 	w := newCrew(t)
 	w.leads("Lyra")
 	w.filed("agent-1")
@@ -308,6 +312,7 @@ func TestDocumentsOfTwoPens(t *testing.T) {
 }
 
 func TestImportDocument(t *testing.T) {
+	t.Parallel()
 	w := newCrew(t)
 	ctx := context.Background()
 	view, err := w.engine.ImportDocument(ctx, human, []byte(doc("Mira", 5, `,"id":"elsewhere-7","mood":"<calm>","status":"alive"`)))
@@ -338,6 +343,7 @@ func TestImportDocument(t *testing.T) {
 
 // Files that come together are taken in up to the same most as one after the other.
 func TestDocumentsThatComeTogetherHaveOneMost(t *testing.T) {
+	t.Parallel()
 	if raced {
 		t.Skip("17 MiB of JSON take half a minute with the race detector, and one hand reads them")
 	}
@@ -384,6 +390,7 @@ func (stuckDocuments) PutAside(interop.FoundDocument, string) (string, error) {
 
 // What can neither be taken in nor be put aside is found again by every look, and said once.
 func TestWhatCannotBePutAsideIsSaidOnce(t *testing.T) {
+	t.Parallel()
 	p := &documentPen{e: newCrew(t).engine, files: stuckDocuments{}, papers: map[string]*documentPaper{}}
 	found := interop.FoundDocument{Name: "mira.json", Stem: "mira", Sum: "1"}
 	said := 0

@@ -23,6 +23,7 @@ func (d slowDocuments) Write(stem string, content []byte, seen interop.Sum, ours
 
 // A stop is complete when the documents' files say what is true: people copy them then.
 func TestStopWaitsForTheDocuments(t *testing.T) {
+	t.Parallel()
 	let := make(chan struct{})
 	w := &world{t: t, dir: t.TempDir(), documents: func(d Documents) Documents { return slowDocuments{d, let} }}
 	w.write("fairlead.yaml", crewYAML)

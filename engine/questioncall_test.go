@@ -7,6 +7,7 @@ import (
 )
 
 func TestCallShown(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("ä", 5000)
 	whole := func(args map[string]any) json.RawMessage {
 		text, err := json.Marshal(args)

@@ -15,6 +15,7 @@ import (
 // An agent's own bounds come before patterns, before an answer that stands and before persons (Q2); what
 // nobody can tell is for a person, and time answers it with no, whatever `otherwise` says (Q4).
 func TestPermissionByBounds(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct{ call, want, rows, rule string }{
 		"within":               {`Write {"file_path":"src/a.go","content":"x"}`, "yes", "Q2 Q6", "allow Write(**)"},
 		"not listed":           {`Write {"file_path":"a.go","content":"x"}`, "no", "Q2 Q6", "bounds: a.go: can_write does not list it"},
@@ -54,6 +55,7 @@ func TestPermissionByBounds(t *testing.T) {
 
 // What a person allowed for good does not stand against bounds that were drawn afterwards.
 func TestBoundsBeforeStandingAnswers(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		r := &replies{}
 		b.host.play = r.asksFor(makeCall)
@@ -76,6 +78,7 @@ func TestBoundsBeforeStandingAnswers(t *testing.T) {
 
 // An agent at work in a session keeps to its own bounds, too: the narrower one counts (D9).
 func TestBoundsInASession(t *testing.T) {
+	t.Parallel()
 	yaml := strings.Replace(sessionYAML, `engineer: {`, `engineer: {permissions: {cannot_execute: [make], cannot_write: ["*.secret"]}, `, 1)
 	files := map[string]string{"coordinator.yaml": sessionScripts["coordinator.yaml"], "reviewer.yaml": sessionScripts["reviewer.yaml"], "engineer.yaml": `
 steps:

@@ -58,6 +58,7 @@ func questionScenario(b *bubble) {
 // A crash of the engine at every single act of it: every question is asked once, stands in the journal
 // with one answer, and its program is told that and nothing else; nothing is denied that was not.
 func TestQuestionCrashAtEveryStep(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	play := func(t *testing.T, c cut) (acts int) {
 		synctest.Test(t, func(t *testing.T) {
@@ -121,6 +122,7 @@ func (b *bubble) askedOnce() {
 // Random orders over everything that can happen to questions: crashes, answers of people, of time, of
 // what stands, other settings, somebody else in the conversation, a provider that takes no more.
 func TestQuestionRandomOrders(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for seed := range randomSeeds() / 3 { // its days are long
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

@@ -106,6 +106,7 @@ const makeCall = `Bash {"command":"make"}`
 // A question for permission waits in the inbox, says who wants what, and its answer reaches the
 // program; a second answer, and one of an agent, are refused (Q1, Q3, Q6, X10).
 func TestPermissionByAPerson(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		r, waited := &replies{}, make(chan InboxItem, 10)
 		b.host.play, b.waited = r.asksFor(makeCall), func(item InboxItem) { waited <- item }
@@ -157,6 +158,7 @@ func TestPermissionByAPerson(t *testing.T) {
 // Rules answer at once, a denial before an allowance and X10 before both (Q2); what no rule knows is
 // answered by time (Q4). What was denied stands in the session's result.
 func TestPermissionByRules(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		call      string
 		otherwise config.Otherwise
@@ -208,6 +210,7 @@ func TestPermissionByRules(t *testing.T) {
 // An answer that stands answers the next question like it: in this session, or always, until it is
 // taken back (Q2, Q7).
 func TestStandingAnswers(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		r := &replies{}
 		b.host.play = r.asksFor(makeCall, makeCall, `Bash {"command":"make clean"}`)
@@ -242,6 +245,7 @@ func TestStandingAnswers(t *testing.T) {
 
 // A question goes with who asked it: the program takes it back, or its session ends (Q5).
 func TestQuestionWithdrawn(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) {
 			s.say("wants %s", makeCall)
@@ -272,6 +276,7 @@ func TestQuestionWithdrawn(t *testing.T) {
 
 // Whoever asks more than anybody can answer is told no at once: it would wait for ever.
 func TestTooManyQuestions(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		const many = 70
 		r := &replies{}
@@ -298,6 +303,7 @@ func TestTooManyQuestions(t *testing.T) {
 
 // A question in mid-turn is T10 and ends with its answer; one that a rule answers stops nobody.
 func TestQuestionInATurn(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		b.circle("ada", "bob")
 		b.agent("ada").Permissions = config.Permissions{Allow: []string{"Read"}}
@@ -339,6 +345,7 @@ func TestQuestionInATurn(t *testing.T) {
 
 // What makes a command another one is part of what an answer stands for, and what is only said of it is not.
 func TestKeyOf(t *testing.T) {
+	t.Parallel()
 	same := func(a, b string) bool {
 		key := func(text string) string {
 			tool, args, _ := strings.Cut(text, " ")
@@ -371,6 +378,7 @@ func TestKeyOf(t *testing.T) {
 // An answer stands for the files that were asked about, where they were then, and for no others; and for
 // no tool whose name nobody knows.
 func TestKeyOfOtherFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	key := func(paths ...string) string {
 		return keyOf(policy.Call{Tool: "Edit", Dir: dir, Input: []byte(`{"file_path":"a"}`)}, paths)
@@ -392,6 +400,7 @@ func TestKeyOfOtherFiles(t *testing.T) {
 
 // The team's own tools run unasked where they are offered, and no others of that server's name.
 func TestOwnTools(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		tool    string
 		offered bool
@@ -417,6 +426,7 @@ func TestOwnTools(t *testing.T) {
 // A program that does not ask for what its rules deny is told of in the session's result; one that
 // tells of a call before it asks for it has asked.
 func TestCallsWithoutAsking(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		r := &replies{}
 		asks := r.asksFor(`Bash {"command":"git push"}`)

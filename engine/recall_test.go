@@ -13,6 +13,7 @@ import (
 
 // A run that was put away comes back as it was, with its folder, and goes on.
 func TestRecallRun(t *testing.T) {
+	t.Parallel()
 	y := archive(t)
 	was, err := y.RunByID(t.Context(), "bad")
 	if err != nil {
@@ -56,6 +57,7 @@ func TestRecallRun(t *testing.T) {
 
 // Back goes the folder that is the run's, and none else.
 func TestFromArchive(t *testing.T) {
+	t.Parallel()
 	y := archive(t)
 	if got := y.prune(0, 0, false, false); got != "old-2 old-1" {
 		t.Fatalf("%q was put away", got)

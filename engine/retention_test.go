@@ -55,6 +55,7 @@ func (y *yard) prune(keep int, olderThan time.Duration, all, dry bool) string {
 }
 
 func TestPruneRuns(t *testing.T) {
+	t.Parallel()
 	y := archive(t)
 	for _, c := range []struct {
 		keep     int
@@ -107,6 +108,7 @@ func TestPruneRuns(t *testing.T) {
 // A crash after the journal has it and before the folder has moved; a name that is taken; a
 // folder that somebody else has made since; a link.
 func TestPruneRunsAfterACrash(t *testing.T) {
+	t.Parallel()
 	y := archive(t)
 	for _, id := range []string{"old-1", "old-2"} {
 		if _, err := y.submitRun(t.Context(), human, id, team.RunArchived{}); err != nil {

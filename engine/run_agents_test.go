@@ -15,6 +15,7 @@ import (
 // step at a time, finds the prompt and the contract's variables, and reports in the
 // file. A hold lets nothing begin.
 func TestScriptedAgentsPlayRuns(t *testing.T) {
+	t.Parallel()
 	const play = `
 if ! mkdir "busy.$AGENT_ID"; then echo "overlap $RUN_ID/$STEP_ID" >> overlaps; fi
 echo "$RUN_ID/$STEP_ID $AGENT_ID $STEP_ATTEMPT" >> "$REPO_DIR/played"
@@ -76,6 +77,7 @@ steps:
 // An agent whose output is a protocol reports in what it says, word for word as it comes, and
 // not in what its tools print.
 func TestReportThatIsSaid(t *testing.T) {
+	t.Parallel()
 	const reportText = `{"schema":"v0","run_id":"said","step_id":"one","agent":"ada","status":"STATUS","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z","logs":["WHO said so"]}`
 	in := func(status, who string) string {
 		return "<<<RUN_REPORT_JSON\n" + strings.NewReplacer("STATUS", status, "WHO", who).Replace(reportText) + "\nRUN_REPORT_JSON>>>"

@@ -94,6 +94,7 @@ func (c *cutOff) Append(ctx context.Context, batch []journal.Change, expect ...j
 // goes on with the next engine: every step is done once, and what it leaves is what it leaves
 // undisturbed.
 func TestRunSurvivesEveryAppend(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a thousand processes")
 	}

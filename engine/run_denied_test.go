@@ -8,6 +8,7 @@ import (
 // A step that was denied something says so, in its logs where it went well, and is reported all the same
 // (issue 8, item 4); what nobody answers in time is denied, too.
 func TestStepThatWasDenied(t *testing.T) {
+	t.Parallel()
 	const script = `
 sessions:
   - steps:

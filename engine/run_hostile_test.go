@@ -56,6 +56,7 @@ func (y *yard) report(run, step string) string {
 // SPEC Workflow: what a report is, and what is none, whoever wrote it and however. A fault is
 // quoted, and none of them costs another step anything.
 func TestReportsThatLie(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	list := []deed{
 		{id: "half_then_whole", does: `say COMPLETED | head -c 60 > "$REPORT_PATH"; sleep 0.1; say COMPLETED > "$REPORT_PATH"; sleep 0.1`, status: "COMPLETED"},
@@ -102,6 +103,7 @@ func TestReportsThatLie(t *testing.T) {
 // A report that comes when its attempt is over is nobody's: not the next attempt's, and not
 // the step's that has failed.
 func TestReportsThatAreLate(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	const late = `{"schema":"run_report@v0","run_id":"late","step_id":"one","agent":"a","status":"COMPLETED","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"}`
 	flow := y.deeds([]deed{{id: "one", does: `test ! -e "$REPORT_PATH" || say COMPLETED > "$REPORT_PATH"`}})
@@ -128,6 +130,7 @@ func TestReportsThatAreLate(t *testing.T) {
 // W6 while a step downstream is at work: its process is ended with all that it started, and
 // its report, which is there already, counts for nothing.
 func TestLoopBackOverTakesAReport(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	list := []deed{
 		{id: "code", does: `say COMPLETED > "$REPORT_PATH"`},

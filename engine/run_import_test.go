@@ -87,6 +87,7 @@ func TestSeedExamplesGoOn(t *testing.T) {
 
 // A name of a run is no way out of the folder of runs.
 func TestRunNamesThatLeadElsewhere(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	flow := y.deeds([]deed{{id: "one", does: "true"}})
 	for _, id := range []string{"..", ".", "../up", "../../../up", "a/b", "/tmp/x", "a\x00b", "a b", "-x", "ü", strings.Repeat("r", 49)} {
@@ -111,6 +112,7 @@ func TestRunNamesThatLeadElsewhere(t *testing.T) {
 // --schema holds for every report that is believed: of a step at work, and of one that was
 // RUNNING by somebody else's word.
 func TestReportsHaveToFitTheSchema(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	y.file("report.schema.json", `{"type": "object", "required": ["reviewed_by"], "properties": {"reviewed_by": {"type": "string"}}}`)
 	list := []deed{

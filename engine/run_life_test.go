@@ -14,6 +14,7 @@ import (
 
 // A gate that fails sends the run back, and then lets it through: twice the coder, twice the gate.
 func TestRunLoopsBack(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	flow := y.file("flow.yaml", fmt.Sprintf(`name: loop
 steps:
@@ -93,6 +94,7 @@ func (y *yard) logUntil(path, text string) string {
 
 // A step that fails is tried again and then fails for good; what needs it never starts.
 func TestRunFails(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	flow := y.file("flow.yaml", fmt.Sprintf("name: bad\nsteps:\n  - id: one\n    command: %s\n  - id: two\n    needs: [one]\n    command: %s\n",
 		quoted("echo no; exit 3"), quoted(report(``))))
@@ -114,6 +116,7 @@ func TestRunFails(t *testing.T) {
 
 // People are asked after the step has prepared; what they answer decides.
 func TestRunAsksPeople(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	flow := y.file("flow.yaml", fmt.Sprintf("name: ask\nsteps:\n  - id: draft\n    human_in_the_loop: true\n    command: %s\n  - id: ship\n    needs: [draft]\n    command: %s\n",
 		quoted(report(``)), quoted(report(``))))
@@ -146,6 +149,7 @@ func TestRunAsksPeople(t *testing.T) {
 
 // A person cancels: what is at work is ended, and the run says by whom.
 func TestRunIsCancelled(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	flow := y.file("flow.yaml", fmt.Sprintf("name: long\nsteps:\n  - id: sleep\n    command: %s\n", quoted("sleep 1000")))
 	y.start(RunFlags{Workflow: flow, RunID: "r5"})
@@ -161,6 +165,7 @@ func TestRunIsCancelled(t *testing.T) {
 
 // A report between the markers in the output counts as one in the file.
 func TestRunReportsInItsOutput(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	flow := y.file("flow.yaml", fmt.Sprintf("name: said\nsteps:\n  - id: one\n    command: %s\n",
 		quoted(`echo hello; echo '<<<RUN_REPORT_JSON'; echo '{"schema":"run_report@v0","run_id":"r6","step_id":"one","agent":"a","status":"done","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z","artifacts":["a.txt"]}'; echo 'RUN_REPORT_JSON>>>'`)))
@@ -174,6 +179,7 @@ func TestRunReportsInItsOutput(t *testing.T) {
 // A run whose folder somebody took away: over, it counts as put away; at work, it gets the
 // folder again.
 func TestRunWithoutItsFolder(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	flow := y.file("flow.yaml", fmt.Sprintf("name: gone\nsteps:\n  - id: one\n    command: %s\n", quoted("touch began; until test -e go; do sleep 0.01; done; "+report(``))))
 	y.start(RunFlags{Workflow: flow, RunID: "g"})

@@ -15,6 +15,7 @@ import (
 // Loops over what is given, over what another step made, over a file, over nothing, and until
 // something holds; conditions on what was measured; each with real processes.
 func TestLoopsAndConditions(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	const each = `echo "$STEP_ID $LOOP_ITEM $LOOP_INDEX" >> ran; say COMPLETED ",\"artifacts\":[\"$STEP_ID.$LOOP_INDEX\"]" > "$REPORT_PATH"`
 	outside := filepath.Join(t.TempDir(), "list.json")
@@ -79,6 +80,7 @@ func TestLoopsAndConditions(t *testing.T) {
 // Gates of a file: closed while it is not there, or says so, or cannot be read; opened later.
 // Until then the run waits, and says for what.
 func TestGatesOpenLater(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	list := []deed{
 		{id: "free", does: `say COMPLETED > "$REPORT_PATH"`, status: "COMPLETED"},
@@ -103,6 +105,7 @@ func TestGatesOpenLater(t *testing.T) {
 
 // Misspelt names are faults of the file, with line and column, and not false.
 func TestMisspeltConditions(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	for name, c := range map[string]struct{ more, says string }{
 		"field":   {`when: 'steps.make.statsu == "COMPLETED"'`, "statsu"},

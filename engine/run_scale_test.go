@@ -100,6 +100,7 @@ func (y *yard) repeats(step, text string, size int64) {
 // While steps end as fast as they can, in a run whose file is long, whoever reads the file finds
 // it whole each time, and hardly behind the journal.
 func TestStateFileUnderLoad(t *testing.T) {
+	t.Parallel()
 	quick, idle := 60, 1500
 	if raced {
 		quick, idle = 20, 300
@@ -176,6 +177,7 @@ func updated(text []byte) string {
 // SPEC Workflow: what somebody else writes into the file of an active run is kept aside, byte
 // for byte, and ours is written anew; he who takes it away gets it back.
 func TestStateFileEdited(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	for name, edit := range map[string]func(path string, was []byte) (kept string, err error){
 		"edited": func(path string, was []byte) (string, error) {
@@ -255,6 +257,7 @@ func (y *yard) wholeState(path, status string) []byte {
 // What was edited while no engine lived is kept aside by the next one, also where the person
 // left updated_at as it was; what the last engine wrote is not.
 func TestStateFileEditedBetweenLives(t *testing.T) {
+	t.Parallel()
 	for name, edit := range map[string]func(was string) string{
 		"nobody": func(was string) string { return was },
 		"older":  func(was string) string { return "" },
@@ -318,6 +321,7 @@ func TestStateFileEditedBetweenLives(t *testing.T) {
 // A file that is torn or broken is refused with its line when somebody wants to go on with it,
 // and is left as it is.
 func TestStateFileThatIsBroken(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	whole, err := os.ReadFile(filepath.Join("..", "interop", "testdata", "run_state_3.json"))
 	if err != nil {

@@ -85,6 +85,7 @@ func quoted(script string) string {
 // A run of three steps, one after the other, is carried out with real processes, and its file
 // says so.
 func TestRunOfCommands(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	flow := y.file("flow.yaml", fmt.Sprintf(`name: three
 steps:

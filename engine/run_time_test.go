@@ -65,6 +65,7 @@ const oneStep = "name: one\nsteps:\n  - {id: build, agent: coder, prompt: p.md%s
 // W4: a step that fails is tried again after one second, two, four; also when the engine was
 // away for a part of that, and not before.
 func TestBackoffOfSteps(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(*fakeSession) {}
 		b.start()
@@ -89,6 +90,7 @@ func TestBackoffOfSteps(t *testing.T) {
 // A step's time counts from when it was begun, also over a restart; then it is ended, and
 // tried again.
 func TestTimeoutOfSteps(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) { <-s.asked }
 		b.start()
@@ -116,6 +118,7 @@ func TestTimeoutOfSteps(t *testing.T) {
 // Two runs want one agent: its steps take turns in its one seat, and who waits says behind
 // whom. A hold lets nothing begin, and what is at work finish.
 func TestRunsShareAnAgent(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) {
 			for _, id := range []string{"a", "b"} {
@@ -162,6 +165,7 @@ func TestRunsShareAnAgent(t *testing.T) {
 // X9: an agent that uses up its day fails the step that it is at, with the limit named, and no
 // try is left for it; what needs the step never starts.
 func TestLimitFailsAStep(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 		b.agent("coder").Limits.CostPerDayUSD = 10
 		b.host.play = func(s *fakeSession) {

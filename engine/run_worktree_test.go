@@ -12,6 +12,7 @@ import (
 // A run with a worktree works there and nowhere else. When it is done the checkout is gone,
 // and what was not committed is kept under a ref.
 func TestRunInAWorktree(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	git := func(args ...string) string {
 		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.invalid"}, args...)...)

@@ -36,6 +36,7 @@ with open(words["--report"], "w") as f:
 // SPEC Workflow, the wrappers' contract: a wrapper that is a .py file without a mode bit is
 // told everything that the seed's tool tells it, word for word.
 func TestWrapperContract(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")
 	}
@@ -77,6 +78,7 @@ steps:
 
 // --command-template: a whole command, which no shell reads unless it names one.
 func TestCommandTemplate(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	y.settled()
 	y.file("tell.sh", saying+`{ echo "in $(pwd)"; for w in "$@"; do echo "  <$w>"; done; } > "told.$STEP_ID"; say COMPLETED > "$REPORT_PATH"`)
@@ -120,6 +122,7 @@ func (y *yard) told(pattern string) string {
 // SPEC Workflow: prompts resolve within the repository; only an absolute path leads out of it,
 // and no link does, also one that was laid after the workflow was looked at.
 func TestPromptsOutside(t *testing.T) {
+	t.Parallel()
 	y := newYard(t)
 	y.settled()
 	outside := filepath.Join(t.TempDir(), "secret.md")

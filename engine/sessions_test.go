@@ -16,6 +16,7 @@ import (
 
 // Ids that lie name nobody, and reach no folder.
 func TestSessionIDsThatLie(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.command("coder", "run_once")
@@ -43,6 +44,7 @@ func TestSessionIDsThatLie(t *testing.T) {
 
 // Output and facts of a session that runs, that has ended, and that is long forgotten.
 func TestOutputAndFacts(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) {
 			for range 30 {
@@ -114,6 +116,7 @@ func TestOutputAndFacts(t *testing.T) {
 // An agent that is configured no more finishes, is listened to, and starts nothing; so is one
 // whose driver is gone.
 func TestRemovedAgent(t *testing.T) {
+	t.Parallel()
 	for _, driverGone := range []bool{false, true} {
 		inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 			b.start()
@@ -177,6 +180,7 @@ func (b *bubble) slateDriver(agent, driver string) {
 // An agent whose loop changes hands between two starts, in both directions, with something
 // running: what runs is ended or finishes, and nothing runs beside it.
 func TestLoopChangesHands(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) { <-s.asked }
 		coder := b.agent("coder")
@@ -224,6 +228,7 @@ func TestLoopChangesHands(t *testing.T) {
 
 // SPEC C14: a session without an end keeps a stop waiting, whatever else happens, until the second one.
 func TestStopOfASessionWithoutEnd(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.command("coder", "continuous")

@@ -13,6 +13,7 @@ import (
 // A snapshot and what came after it are the whole story; one that is damaged, of another
 // form or of another history is passed over.
 func TestSnapshots(t *testing.T) {
+	t.Parallel()
 	spoil := map[string]func(s *journal.Snapshot){
 		"whole":          func(*journal.Snapshot) {},
 		"another form":   func(s *journal.Snapshot) { s.Format = "team/0"; s.Data = []byte(`{"team":{"agents":{"ghost":{}}}}`) },
@@ -61,6 +62,7 @@ func TestSnapshots(t *testing.T) {
 
 // The journal says no to a snapshot: the engine goes on.
 func TestSnapshotThatIsRefused(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.unsaving = true
 		b.start()

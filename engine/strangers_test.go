@@ -84,6 +84,7 @@ func (w *world) plan() Plan {
 // The journal was taken away, or an old copy put back, while an agent runs: the next start
 // goes beyond every epoch that was obeyed, starts nothing beside it, and loses none of it.
 func TestStrangers(t *testing.T) {
+	t.Parallel()
 	for name, old := range map[string]bool{"no journal": false, "an old journal": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, lonely, nil)
@@ -147,6 +148,7 @@ func TestStrangers(t *testing.T) {
 
 // One that is over keeps nobody waiting, and its end is not taken for that of another.
 func TestDeadStrangers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, strings.Replace(lonely, "exec sleep 600", "exit 3", 1), nil)
 	w.command("coder", "run_once")
 	w.until("coder", "that it is over", func(v AgentView) bool { return v.Session == nil && v.CurrentState == "pause" })
@@ -165,6 +167,7 @@ func TestDeadStrangers(t *testing.T) {
 
 // Where a folder is no session's, it is left alone.
 func TestNameParts(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{"coder-1": "coder 1", "a-b-12": "a-b 12", "coder": "", "-1": "", "coder-0": "", "coder-x": "", "coder-": "", "": ""} {
 		agent, n, is := nameParts(name)
 		got := ""
@@ -180,6 +183,7 @@ func TestNameParts(t *testing.T) {
 // An old copy of the journal that knows the session: it is adopted, though its holder has
 // obeyed epochs that the copy never heard of.
 func TestAdoptionByAnOldJournal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, lonely, nil)
 	w.command("coder", "continuous")
 	w.until("coder", "that it runs", running)
@@ -202,6 +206,7 @@ func TestAdoptionByAnOldJournal(t *testing.T) {
 
 // What cannot be read keeps its own agent waiting, and says how to go on; nobody else waits.
 func TestDamagedStranger(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, lonely+"  other: {driver: exec, command: [sleep, '600'], workspace: other}\n", nil)
 	w.stop()
 	folder := filepath.Join(w.dir, ".fairlead", "sessions", "coder-9")

@@ -13,6 +13,7 @@ import (
 // A key that the provider refuses is not tried again and again: one session, then it rests, and says
 // how to sign in. A person's next word tries once more.
 func TestKeyRefused(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.agent("coder").Command = []string{"opencode", "acp"}
 		b.host.play = func(s *fakeSession) { s.say("stop not_signed_in") }
@@ -31,6 +32,7 @@ func TestKeyRefused(t *testing.T) {
 // A program that died in the middle of its work is gone on with, whether its adapter could still say so
 // or died with it; one that failed by itself begins anew.
 func TestTakesUpWhatDied(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		stop *team.Stop
 		want bool

@@ -66,6 +66,7 @@ func (b *bubble) resumedBy(session string) string {
 // What was cut off goes on with its conversation; what ended well begins anew, but where the
 // configuration has it go on; with never nothing does.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	died := func(s *fakeSession) {
 		s.lasts(time.Minute)
 		s.exit(137)
@@ -113,6 +114,7 @@ func TestResume(t *testing.T) {
 
 // A conversation that dies once more when it is gone on with is not gone on with for ever.
 func TestResumeDoesNotSpin(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.conversing(config.ResumeInterrupted, func(s *fakeSession) { s.exit(139) })
 		b.start()
@@ -129,6 +131,7 @@ func TestResumeDoesNotSpin(t *testing.T) {
 // A conversation that would go on otherwise waits for a person's word, through restarts, and is
 // begun anew where nobody says anything. What would differ is named.
 func TestResumeThatDiffers(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		answer string
 		want   string
@@ -190,6 +193,7 @@ func TestResumeThatDiffers(t *testing.T) {
 
 // While the question waits the wish may change: nothing is started, and nobody is asked any more.
 func TestResumeNotWantedAnyMore(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.conversing(config.ResumeInterrupted, lost)
 		b.start()
@@ -215,6 +219,7 @@ func TestResumeNotWantedAnyMore(t *testing.T) {
 // Whoever talks in a channel goes on with the conversation of before; a turn that passes while a
 // person is waited for asks nobody twice.
 func TestResumeOfATalk(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		b.circle("ada", "bob")
 		b.conversing(config.ResumeInterrupted, talksOn)
@@ -254,6 +259,7 @@ func TestResumeOfATalk(t *testing.T) {
 
 // Nobody resumes what somebody else has open: a person says what is to be, or the other leaves.
 func TestResumeElsewhere(t *testing.T) {
+	t.Parallel()
 	for _, leaves := range []bool{true, false} {
 		t.Run(fmt.Sprintf("leaves=%v", leaves), func(t *testing.T) {
 			inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -299,6 +305,7 @@ func TestResumeElsewhere(t *testing.T) {
 
 // A program that does not find its conversation begins a new one, and that is said.
 func TestConversationNotFound(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.driver.resumes = true
 		b.host.play = func(s *fakeSession) {
@@ -326,6 +333,7 @@ func TestConversationNotFound(t *testing.T) {
 // A provider that takes no more ends a session and nobody's record: the wish stays, nothing of the
 // agent starts before its time, and it is said everywhere (R1, R2).
 func TestRateLimited(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) {
 			if s.id == "coder-1" {
@@ -375,6 +383,7 @@ func TestRateLimited(t *testing.T) {
 
 // A program that does not hear what it is told in mid-answer is told when the answer is over.
 func TestInjectIsKept(t *testing.T) {
+	t.Parallel()
 	for _, plods := range []bool{true, false} {
 		t.Run(fmt.Sprintf("plods=%v", plods), func(t *testing.T) {
 			inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
@@ -423,6 +432,7 @@ func TestInjectIsKept(t *testing.T) {
 // A program that says that it does not know the conversation any more, and does nothing, has failed
 // nobody: what it was to do is done in a new one, at once, and the lost one is asked for no more.
 func TestNotResumed(t *testing.T) {
+	t.Parallel()
 	for _, word := range []string{control.WordContinuous, control.WordRunOnce} {
 		t.Run(word, func(t *testing.T) {
 			inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -465,6 +475,7 @@ func TestNotResumed(t *testing.T) {
 // conversation. (What it had been told in the turn that came to nothing counts as told: the floor knows
 // no better.)
 func TestNotResumedInATalk(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		b.circle("ada", "bob")
 		b.driver.resumes = true
@@ -505,6 +516,7 @@ func TestNotResumedInATalk(t *testing.T) {
 // A program that does not go on with what it was never asked to go on with has failed, and is not started
 // again and again as if nothing had been.
 func TestNotResumedOfNothing(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.driver.resumes = true
 		b.host.play = func(s *fakeSession) {
@@ -523,6 +535,7 @@ func TestNotResumedOfNothing(t *testing.T) {
 // A conversation that is too long, or that somebody else holds, is gone on with once at most; one that
 // kills its program is begun anew, also in a channel.
 func TestConversationsThatDoNotGo(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		life func(s *fakeSession)
 		want []string
@@ -556,6 +569,7 @@ func TestConversationsThatDoNotGo(t *testing.T) {
 
 // In a channel every session goes on with the conversation, until that has killed two in a row.
 func TestATalkThatKills(t *testing.T) {
+	t.Parallel()
 	past := func(outcomes ...control.Outcome) (a *team.Agent) {
 		a = &team.Agent{}
 		for i, o := range outcomes {

@@ -235,6 +235,7 @@ func (l *ledger) check(b *bubble) {
 // The floor is what it was after a crash: in the middle of a turn, of a wait, of an interruption,
 // with messages that nobody has (SPEC, Turn). And a late timer of before ends nothing.
 func TestCrashKeepsTheFloor(t *testing.T) {
+	t.Parallel()
 	lives := map[string]func(b *bubble, l *ledger, s *fakeSession){
 		"turn": func(_ *bubble, l *ledger, s *fakeSession) { l.say(s, "I begin") },
 		"wait": func(_ *bubble, l *ledger, s *fakeSession) { l.say(s, "a build TURN_WAIT") },
@@ -292,6 +293,7 @@ func TestCrashKeepsTheFloor(t *testing.T) {
 // and message is told exactly once, every word is kept exactly once, and the conversation comes
 // to its end.
 func TestTalkCrashAtEveryStep(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	play := func(t *testing.T, c cut) (acts int) {
 		synctest.Test(t, func(t *testing.T) {

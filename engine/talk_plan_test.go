@@ -10,6 +10,7 @@ import (
 // The plan of a start says what becomes of sessions for channels, and why one is started; and the
 // start does so.
 func TestPlanOfTalks(t *testing.T) {
+	t.Parallel()
 	plays := map[string]struct {
 		down   func(b *bubble)
 		plan   string
@@ -50,6 +51,7 @@ func TestPlanOfTalks(t *testing.T) {
 
 // A session that was opened and never began is started with what is still to be told.
 func TestPlanOfATalkThatNeverBegan(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {
 		b.circle("ada")
 		b.host.play = func(s *fakeSession) { <-s.asked }

@@ -20,6 +20,7 @@ func talkSeeds() uint64 { return randomSeeds() / 4 }
 // the turn, and in the end nothing hangs. A failing one is played again with
 // -run 'TestRandomTalks/seed=7$'.
 func TestRandomTalks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for seed := range talkSeeds() {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

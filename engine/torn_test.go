@@ -18,6 +18,7 @@ import (
 // orders of our own: what it left standing is always heard, ours are all in the journal,
 // and nothing half-written is ever called malformed (SPEC, Control; X3).
 func TestWriterInATightLoop(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML("true"), nil)
 	w.fileSays("pause", says("pause", "pause"))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -128,6 +129,7 @@ func (stuck) Write(ctx context.Context, _ string, _ []byte, _ uint64, _ func(int
 // the file, and the file still holds somebody's order from before: that one was taken in
 // already (X3).
 func TestOrderThatNeverReachedTheFile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.fileSays("pause", says("pause", "pause"))
 	w.stop()

@@ -60,6 +60,7 @@ func (w *world) all(q TranscriptQuery) (all []Message, pages int) {
 }
 
 func TestTranscriptTakesALeadsWordsApart(t *testing.T) {
+	t.Parallel()
 	w := newTalkingCrew(t)
 	w.happens(crew.Spoke{Session: "julian-1", Text: "Hello.\n[Lyra]: I am here,\nand well.\n[Nobody]: who?\n[Kael]: so am I\n[julian]: Good."})
 	if _, err := w.engine.Say(context.Background(), human, "plan", "[Lyra]: this is a person's", ""); err != nil {
@@ -90,6 +91,7 @@ func TestTranscriptTakesALeadsWordsApart(t *testing.T) {
 
 // What a lead says in a channel is one change, and may be of several speakers.
 func TestTranscriptOfALeadsPost(t *testing.T) {
+	t.Parallel()
 	post := team.Change{Entity: "channel/plan", Body: team.Body{Turn: &team.TurnSet{
 		Body: channel.Body{Post: &channel.Post{N: 1, Kind: channel.OfTurn, By: "julian"}}, Session: leadUUID,
 		Text: "We begin.\n[Lyra]: I take the first.\n[Later]: not born yet",
@@ -114,6 +116,7 @@ func TestTranscriptOfALeadsPost(t *testing.T) {
 }
 
 func TestTranscriptPagesAndFinds(t *testing.T) {
+	t.Parallel()
 	w := newTalkingCrew(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	speakers := []string{"julian", "Lyra", "Kael"}
@@ -199,6 +202,7 @@ func TestTranscriptPagesAndFinds(t *testing.T) {
 // So much was said before anybody asked that its beginning fell out of the book: then the past is
 // not put before the gap, where a search would pass over what is missing.
 func TestTranscriptBookHasNoGap(t *testing.T) {
+	t.Parallel()
 	book := transcript{ids: map[string]uint32{}}
 	const began = 1000
 	for n := range uint64(transcriptMax + 1) {
@@ -224,6 +228,7 @@ func TestTranscriptBookHasNoGap(t *testing.T) {
 
 // People know a lead's session by the name that stands in every list.
 func TestTranscriptKnowsASessionByBothNames(t *testing.T) {
+	t.Parallel()
 	tm := team.New(nil)
 	tm.Agents["julian"] = &team.Agent{
 		Name: "julian", Session: &team.Session{ID: "julian-2", UUID: "u2"},

@@ -53,6 +53,7 @@ func logged(t *testing.T, path string) []uint64 {
 
 // SPEC X6: every transition is in the log once, over restarts, torn lines and full files.
 func TestTransitionLog(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log", "transitions.jsonl")
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		for round := range 6 {
@@ -111,6 +112,7 @@ func TestTransitionLog(t *testing.T) {
 
 // A log that somebody else wrote into is not guessed at; a folder that takes nothing is tried again.
 func TestTransitionLogFaults(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
@@ -167,6 +169,7 @@ func (b *bubble) journalTells(path string) {
 // SPEC X6: an engine that is cut off at any moment, also in the middle of a line, leaves out
 // nothing and tells nothing twice.
 func TestTransitionLogIsWholeAfterEveryCut(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log", "transitions.jsonl")
@@ -221,6 +224,7 @@ func tear(t *testing.T, path string, rnd *rand.Rand) {
 // A log whose last line is of a change that this journal does not have is of another journal:
 // it is kept, and the log of this one is whole all the same.
 func TestTransitionLogOfALostJournal(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "transitions.jsonl")
 	run := func(t *testing.T, b *bubble, orders int) {
 		b.start()

@@ -32,6 +32,7 @@ const seedExample = `{
 
 // The seed's seven fields are its example's, byte for byte; ours follow. Both logs have them.
 func TestTurnLogIsTheSeeds(t *testing.T) {
+	t.Parallel()
 	ch := journal.Change{
 		Seq: 41, Time: time.Date(2026, 2, 4, 21, 0, 0, 0, time.UTC), Machine: "turn", Entity: "channel/reviews", Row: "T7",
 		From: "ACTIVE", To: "QUEUED", Trigger: string(machineturn.Completed), Actor: journal.Actor{Kind: "agent", ID: "pm"},
@@ -107,6 +108,7 @@ func (b *bubble) movedSeqs() (seqs []uint64) {
 
 // A log of turns tells of each move once, whenever its engine was cut off, and of nothing else.
 func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
+	t.Parallel()
 	told := 0
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

@@ -17,6 +17,7 @@ const (
 
 // However a session ends, everybody is told: nobody looks for it now and again.
 func TestEndsAreToldNotFound(t *testing.T) {
+	t.Parallel()
 	kill := func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
 	for name, c := range map[string]struct {
 		end  func(w *world, agent int) error
@@ -48,6 +49,7 @@ func TestEndsAreToldNotFound(t *testing.T) {
 
 // Every piece of evidence has a time and the age that belongs to it, and every witness is heard.
 func TestEvidenceHasItsAge(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "run_once")
 	w.until("coder", "it runs, and its holder says so", func(v AgentView) bool { return running(v) && v.EvidenceAgeMS != nil })

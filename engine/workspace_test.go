@@ -11,6 +11,7 @@ import (
 
 // One daemon works on a folder; the second is told who has it.
 func TestWorkspaceIsTaken(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first, err := OpenWorkspace(dir)
 	if err != nil {
@@ -38,6 +39,7 @@ func TestWorkspaceIsTaken(t *testing.T) {
 
 // Whose folder was cleaned away, or replaced, knows it.
 func TestWorkspaceIsLost(t *testing.T) {
+	t.Parallel()
 	for _, replaced := range []bool{false, true} {
 		dir := t.TempDir()
 		first, err := OpenWorkspace(dir)
@@ -74,6 +76,7 @@ func TestWorkspaceIsLost(t *testing.T) {
 
 // A repository that brings a .fairlead of its own leads nothing elsewhere.
 func TestWorkspaceFollowsNoLink(t *testing.T) {
+	t.Parallel()
 	elsewhere := t.TempDir()
 	dir := t.TempDir()
 	if err := os.Symlink(elsewhere, filepath.Join(dir, ".fairlead")); err != nil {
@@ -102,6 +105,7 @@ func TestWorkspaceFollowsNoLink(t *testing.T) {
 
 // A pipe in the place of a file of ours keeps nobody waiting.
 func TestPlantedPipes(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"lock", "daemon.json", "daemon.json.part", "journal.db"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

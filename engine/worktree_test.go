@@ -32,8 +32,6 @@ func newGitYard(t *testing.T) *gitYard {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}
-	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
-	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -154,6 +152,7 @@ func TestWorktreeIsMade(t *testing.T) {
 
 // A fairlead that works on a folder of a larger repository works on that folder of the checkout.
 func TestWorktreeOfAFolder(t *testing.T) {
+	t.Parallel()
 	y := newGitYard(t)
 	req := &runRequest{id: "r1", repo: filepath.Join(y.dir, "sub")}
 	if err := y.engine.makeWorktree(t.Context(), req, RunFlags{}); err != nil {
@@ -228,6 +227,7 @@ func TestWorktreeIsRefused(t *testing.T) {
 // Somebody took the checkout away by hand: the run's own branch is there. Without that there is
 // nothing to go on from, and that is said.
 func TestWorktreeTakenAwayByHand(t *testing.T) {
+	t.Parallel()
 	y := newGitYard(t)
 	req := y.make("r1", RunFlags{WorktreeKeep: true})
 	dir := req.how.Worktree
@@ -255,6 +255,7 @@ func TestWorktreeTakenAwayByHand(t *testing.T) {
 
 // Runs that end side by side do not disturb each other.
 func TestWorktreesSideBySide(t *testing.T) {
+	t.Parallel()
 	y := newGitYard(t)
 	var all sync.WaitGroup
 	for n := range 6 {
@@ -279,6 +280,7 @@ func TestWorktreesSideBySide(t *testing.T) {
 }
 
 func TestTakeCheckout(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release, err := takeCheckout(t.Context(), "/a")
 		if err != nil {

@@ -68,6 +68,7 @@ func isUntidy(y *gitYard, ref string) {
 }
 
 func TestWorktreeEndKeepsEverything(t *testing.T) {
+	t.Parallel()
 	y := newGitYard(t)
 	// Filters would change what is kept, and one fails.
 	y.git(y.dir, "config", "core.autocrlf", "input")
@@ -106,6 +107,7 @@ func TestWorktreeEndKeepsEverything(t *testing.T) {
 
 // A run that goes on has everything again; what it is kept as then holds what was kept before.
 func TestWorktreeComesBack(t *testing.T) {
+	t.Parallel()
 	for _, taken := range []bool{false, true} {
 		y := newGitYard(t)
 		req := y.make("r1", RunFlags{})
@@ -142,6 +144,7 @@ func TestWorktreeComesBack(t *testing.T) {
 }
 
 func TestWorktreeStays(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(y *gitYard, dir string)
 		why   string
@@ -208,6 +211,7 @@ func TestWorktreeStays(t *testing.T) {
 
 // Whatever a crash leaves is found by the next call, and nothing of it is lost.
 func TestWorktreeEndAfterACrash(t *testing.T) {
+	t.Parallel()
 	kept := func(y *gitYard, w *checkout) {
 		files, err := walkTree(y.t.Context(), w.git.dir)
 		if err == nil {
@@ -253,6 +257,7 @@ func TestWorktreeEndAfterACrash(t *testing.T) {
 
 // What is written while it is kept is not deleted.
 func TestWorktreeIsStillWrittenTo(t *testing.T) {
+	t.Parallel()
 	y := newGitYard(t)
 	req := y.make("r1", RunFlags{})
 	dir := req.how.Worktree
@@ -276,6 +281,7 @@ func TestWorktreeIsStillWrittenTo(t *testing.T) {
 }
 
 func TestWorktreeOfNoCommit(t *testing.T) {
+	t.Parallel()
 	y := newGitYard(t)
 	req := y.make("r1", RunFlags{})
 	dir := req.how.Worktree
@@ -293,6 +299,7 @@ func TestWorktreeOfNoCommit(t *testing.T) {
 }
 
 func TestGitPath(t *testing.T) {
+	t.Parallel()
 	for path, want := range map[string]string{"a b": `"a b"`, "a\"\\\n": `"a\"\\\012"`, "é\xff": "\"é\xff\""} {
 		if got := gitPath(path); got != want {
 			t.Errorf("%q is quoted as %s, not %s", path, got, want)
