@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine/control"
@@ -233,25 +233,25 @@ func TestCrashAtEveryStep(t *testing.T) {
 	everyCut(t, acts, func(t *testing.T, c cut) { play(t, c) })
 }
 
-// randomSeeds is how many days are played: some at every test, fewer with the race detector, many
-// with FAIRLEAD_LONG=1.
+// randomSeeds is how many random days a test plays.
 func randomSeeds() uint64 {
 	switch {
-	case os.Getenv("FAIRLEAD_LONG") != "":
+	case testsize.Long():
 		return 5000
-	case raced:
+	case raced, !testsize.CI():
 		return 48
 	}
 	return 200
 }
 
-// everyCut plays a scenario once for each end of the engine in it: before and after each act, and
-// with the race detector before the one and after the next.
+// everyCut plays a scenario once for each end of the engine in it: with FAIRLEAD_LONG=ci before
+// and after each act, else and with the race detector before one act and after the next.
 func everyCut(t *testing.T, acts int, play func(t *testing.T, c cut)) {
 	t.Helper()
+	half := raced || !testsize.CI()
 	for last := 1; last <= acts; last++ {
 		for _, undone := range []bool{false, true} {
-			if raced && undone == (last%2 == 0) {
+			if half && undone == (last%2 == 0) {
 				continue
 			}
 			t.Run(fmt.Sprintf("act=%d,undone=%v", last, undone), func(t *testing.T) { play(t, cut{last, undone}) })

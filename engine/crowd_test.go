@@ -3,13 +3,13 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
@@ -18,8 +18,8 @@ import (
 // throng is a thousand channels with eight foreign agents each, under random load: people speak in
 // all modes, agents answer, pass, wait, fall silent, come too late and disappear, and the
 // engine dies again and again. Its book is kept by hand: what was taken is in the journal
-// once, what was not is there once or not at all. Ordinary runs have a smaller one;
-// FAIRLEAD_LONG=1 has the thousand, three times, and takes some minutes.
+// once, what was not is there once or not at all. Shorter sizes have fewer
+// channels; FAIRLEAD_LONG=1 has the thousand, three times, and takes some minutes.
 type throng struct {
 	*bubble
 	rnd      *rand.Rand
@@ -35,9 +35,9 @@ func TestCrowd(t *testing.T) {
 	t.Parallel()
 	seeds, size := uint64(1), 150
 	switch {
-	case os.Getenv("FAIRLEAD_LONG") != "":
+	case testsize.Long():
 		seeds, size = 3, 1000
-	case testing.Short() || raced:
+	case raced, !testsize.CI():
 		size = 40
 	}
 	dir := t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -134,10 +135,10 @@ func TestHostedCrashAtEveryStep(t *testing.T) {
 	}
 	t.Logf("%d acts", acts)
 	step := 1
-	if os.Getenv("FAIRLEAD_LONG") == "" {
-		step = 7 // from act to act it is often the same
-		if raced {
-			step = 19
+	if !testsize.Long() { // from act to act it is often the same
+		step = 19
+		if testsize.CI() && !raced {
+			step = 7
 		}
 	}
 	for last := 1; last <= acts; last += step {

@@ -3,12 +3,12 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
@@ -20,9 +20,9 @@ func TestRandomLeads(t *testing.T) {
 	t.Parallel()
 	dir, seeds := t.TempDir(), uint64(80)
 	switch {
-	case os.Getenv("FAIRLEAD_LONG") != "":
+	case testsize.Long():
 		seeds = 3000
-	case raced:
+	case raced, !testsize.CI():
 		seeds = 20
 	}
 	for seed := range seeds {

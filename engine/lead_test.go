@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // A whole summon, the end of the lead's session, and a whole wake; and nothing is sent to who is
@@ -213,7 +215,7 @@ func TestMarkerCutByACrash(t *testing.T) {
 	t.Parallel()
 	stream := "Now.\n" + registering(0) + "\n[Lyra]: Here.\nAnd [AGENT_STATUS] {\"agents\":[{\"name\":\"Lyra\",\"status\":\"alive\",\"gridPosition\":0}]}\nDone.\n"
 	step := 1
-	if testing.Short() || raced {
+	if raced || !testsize.CI() {
 		step = 7
 	}
 	for at := 0; at <= len(stream); at += step {

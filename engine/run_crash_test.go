@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
@@ -89,10 +90,9 @@ func (c *cutOff) Append(ctx context.Context, batch []journal.Change, expect ...j
 	return 0, errors.New("the journal is cut off")
 }
 
-// A run of twenty steps in two branches is killed at its appends (FAIRLEAD_LONG=1: at each of
-// them, before it and after it; else at every fourth, with the race detector at every 16th), and
-// goes on with the next engine: every step is done once, and what it leaves is what it leaves
-// undisturbed.
+// A run of twenty steps in two branches is killed at its appends: at every 16th, with
+// FAIRLEAD_LONG=ci at every fourth, with FAIRLEAD_LONG=1 before and after each of them. The next
+// engine finishes the run: every step is done once, and leaves what it leaves without a crash.
 func TestRunSurvivesEveryAppend(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -100,10 +100,10 @@ func TestRunSurvivesEveryAppend(t *testing.T) {
 	}
 	const steps = 20
 	appends := surviveRun(t, steps, 0, false)
-	if os.Getenv("FAIRLEAD_LONG") == "" {
-		every := 4
-		if raced {
-			every = 16
+	if !testsize.Long() {
+		every := 16
+		if testsize.CI() && !raced {
+			every = 4
 		}
 		for n := 1 + int(time.Now().Unix()%int64(every)); n <= appends; n += every { // others each second
 			surviveRun(t, steps, n, n%(2*every) < every)

@@ -14,23 +14,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// A step that says a gigabyte (FAIRLEAD_LONG=1; else 64 MiB, with the race detector 8 MiB, of
-// which every byte costs ten times as much), in lines and in one line without an end, costs no
-// memory to speak of, is kept whole, and is done like any other.
+// A step that writes a gigabyte (FAIRLEAD_LONG=1; with FAIRLEAD_LONG=ci 64 MiB, else and with the
+// race detector 8 MiB), in lines and in one line without an end, needs little memory, is kept
+// whole, and completes like any other.
 func TestLogOfAGigabyte(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes much")
 	}
-	size := int64(32 << 20)
-	switch {
-	case os.Getenv("FAIRLEAD_LONG") != "":
-		size = 512 << 20
-	case raced:
+	size := testsize.Pick[int64](4<<20, 32<<20, 512<<20)
+	if raced && !testsize.Long() {
 		size = 4 << 20
 	}
 	const heapMax = 64 << 20 // more than the engine takes with all its buffers, and far less than a log
@@ -102,7 +100,7 @@ func (y *yard) repeats(step, text string, size int64) {
 func TestStateFileUnderLoad(t *testing.T) {
 	t.Parallel()
 	quick, idle := 60, 1500
-	if raced {
+	if raced || !testsize.CI() {
 		quick, idle = 20, 300
 	}
 	y := newYard(t)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // untidy leaves work of every kind in a checkout.
@@ -327,9 +329,10 @@ func shim(t *testing.T, script string) (calls func() int) {
 	}
 }
 
-// At each call of git in turn the machine goes down; the next one finishes, and all is kept.
+// The machine goes down at one call of git (with FAIRLEAD_LONG=ci at each of them in turn, else at
+// every third); the next engine finishes, and all is kept.
 func TestWorktreeEndKilledAnywhere(t *testing.T) {
-	for n, over := 1, false; !over; n++ {
+	for n, over := 1, false; !over; n += testsize.Pick(3, 1, 1) {
 		t.Run(fmt.Sprint("call=", n), func(t *testing.T) {
 			y := newGitYard(t)
 			req := y.make("r1", RunFlags{})
