@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -26,7 +27,7 @@ type gitYard struct {
 	logged bytes.Buffer
 }
 
-// newGitYard makes one in which git knows nobody's name, and has hooks that spoil everything.
+// newGitYard returns a yard in which git has no user name, and in which every hook fails.
 func newGitYard(t *testing.T) *gitYard {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -38,7 +39,37 @@ func newGitYard(t *testing.T) *gitYard {
 	}
 	y := &gitYard{t: t, dir: dir}
 	y.engine = &Engine{log: slog.New(slog.NewTextHandler(&y.logged, nil))}
-	y.git(dir, "init", "-q", "-b", "main")
+	yardOnce.Do(func() { yardFiles = y.fill() })
+	for path, file := range yardFiles {
+		to := filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, file.data, file.mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	y.git(dir, "status", "-s") // the copied files have new times: the index learns them
+	return y
+}
+
+// yardFiles is the repository of each yard by path. git makes it once, since each of its dozen
+// processes costs as much as all of the copies.
+var (
+	yardOnce  sync.Once
+	yardFiles map[string]yardFile
+)
+
+type yardFile struct {
+	data []byte
+	mode fs.FileMode
+}
+
+// fill makes the repository of a yard, and returns its files.
+func (y *gitYard) fill() map[string]yardFile {
+	y.t.Helper()
+	dir := filepath.Join(y.dir, ".first")
+	y.git(y.dir, "init", "-q", "-b", "main", dir)
 	y.write(dir, "kept.txt", "as it was\n")
 	y.write(dir, "changed.txt", "before\n")
 	y.write(dir, "deleted.txt", "I go\n")
@@ -49,10 +80,29 @@ func newGitYard(t *testing.T) *gitYard {
 	for _, hook := range []string{"pre-commit", "post-checkout", "reference-transaction", "commit-msg"} {
 		y.write(dir, ".git/hooks/"+hook, "#!/bin/sh\necho spoiled by "+hook+" >&2\nexit 1\n")
 		if err := os.Chmod(filepath.Join(dir, ".git/hooks", hook), 0o700); err != nil {
-			t.Fatal(err)
+			y.t.Fatal(err)
 		}
 	}
-	return y
+	files := map[string]yardFile{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(path, ".sample") {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files[strings.TrimPrefix(path, dir+"/")] = yardFile{data, info.Mode()}
+		return err
+	})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		y.t.Fatal(err)
+	}
+	return files
 }
 
 func (y *gitYard) git(dir string, args ...string) string {
@@ -279,8 +329,7 @@ func TestWorktreesSideBySide(t *testing.T) {
 	}
 }
 
-func TestTakeCheckout(t *testing.T) {
-	t.Parallel()
+func TestTakeCheckout(t *testing.T) { // not parallel: it looks at a list that all engines of the process share
 	synctest.Test(t, func(t *testing.T) {
 		release, err := takeCheckout(t.Context(), "/a")
 		if err != nil {
