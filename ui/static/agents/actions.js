@@ -2,8 +2,8 @@
 // until then it is pending, and a refusal is shown in its own words.
 
 import * as api from '../shell/api.js';
-import { markStale } from '../shell/feed.js';
-import { cell, head, holdPending, live, setTeam } from './state.js';
+import { live } from '../shell/connection.js';
+import { cell, holdPending, ordered } from './state.js';
 import { plain } from '../shell/text.js';
 import { notes, spoken } from '../shell/router.js';
 
@@ -49,9 +49,7 @@ export async function command(name, verb, note = NOTES[verb]) {
   c.pending.value = { verb, seq: null };
   try {
     const { seq } = await api.command(name, verb, note);
-    if (c.asOf >= seq) c.pending.value = null; // a snapshot was faster than the answer
-    else c.pending.value = { verb, seq };
-    if (head.peek() >= seq) markStale([name]);
+    ordered(c, verb, seq);
     spoken.value = `${LABELS[verb]}: ${plain(name, 80)}`;
   } catch (err) {
     c.pending.value = null;
@@ -59,15 +57,12 @@ export async function command(name, verb, note = NOTES[verb]) {
   }
 }
 
-/** @param {boolean} on @param {string} note */
+/** Sets or lifts the hold; the feed brings the change. @param {boolean} on @param {string} note */
 export async function hold(on, note) {
   if (holdPending.peek() || !live.peek()) return;
   holdPending.value = true;
   try {
     await api.hold(on, note);
-    const snapshot = await api.team();
-    setTeam(snapshot);
-    markStale((snapshot.agents ?? []).map((a) => a.name));
   } catch (err) {
     tell(on ? 'hold the team' : 'release the team', err);
   } finally {

@@ -6,7 +6,7 @@ import { asksOf, limitedUntil } from '../inbox/words.js';
 import { skew } from '../shell/api.js';
 import { moment, shortClock, span } from '../shell/format.js';
 import { html } from '../shell/lib.js';
-import { now, seenUntil } from './state.js';
+import { now, seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { go } from '../shell/router.js';
 import { Act, Fault } from '../shell/orderbutton.js';

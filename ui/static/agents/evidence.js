@@ -3,7 +3,7 @@
 
 import { age } from '../shell/format.js';
 import { html } from '../shell/lib.js';
-import { now } from './state.js';
+import { now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { Icon } from '../shell/icons.js';
 

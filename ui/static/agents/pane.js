@@ -4,7 +4,8 @@ import * as api from '../shell/api.js';
 import { concerns, running } from './words.js';
 import { clock, money, span, tokens } from '../shell/format.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
-import { addHistory, applyAgent, head, live, loaded, mergeSessions, names, seenUntil } from './state.js';
+import { head, live, seenUntil } from '../shell/connection.js';
+import { addHistory, applyAgent, loaded, mergeSessions, names } from './state.js';
 import { plain } from '../shell/text.js';
 import { backToTeam, chosen, chosenCell, opened, showTab, tab, TABS } from '../shell/router.js';
 import { Badge, Intent, Orders } from './controls.js';
@@ -120,8 +121,9 @@ function Known({ cell: c }) {
   const readAt = useSignal(0);
   const wrong = useSignal('');
   const trail = c.trail.value;
-  const last = trail.length ? trail[trail.length - 1].seq : 0;
   const watching = tab.value === 'evidence';
+  // Evidence is not in the journal: while somebody looks at it, every change asks for it again.
+  const last = watching && trail.length ? trail[trail.length - 1].seq : 0;
 
   useEffect(() => {
     if (!live.value) return undefined;
@@ -134,7 +136,7 @@ function Known({ cell: c }) {
         readAt.value = Date.now();
         wrong.value = '';
         applyAgent(answer.agent, asOf);
-        mergeSessions(c, answer.sessions ?? []);
+        mergeSessions(c, answer.sessions ?? [], asOf);
       } catch (err) {
         if (!stop.signal.aborted) wrong.value = err instanceof Error ? err.message : String(err);
       }
@@ -152,7 +154,7 @@ function Known({ cell: c }) {
     }
   }, [c]);
 
-  const sessions = why.value?.sessions ?? [];
+  const sessions = c.sessions.value;
   return html`<${Tabs} />
     <div id="panel" class="panel panel-${tab.value}" role="tabpanel" aria-labelledby="tab-${tab.value}">
       ${tab.value === 'output' && html`<${OutputTab} cell=${c} sessions=${sessions} />`}

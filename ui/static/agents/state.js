@@ -1,39 +1,42 @@
-// What this page knows: a team, as signals.
+// The agents and the team, as signals.
 //
-// Two sources, with an order between them. A snapshot says what the server
-// derived as of one place in the journal; changes say what happened since. A
-// change never moves an agent back behind the snapshot it was shown with.
+// There are two sources. A snapshot (GET /api/v1/agents) says what is true as of one place in
+// the journal. Changes say what happened after it, and shell/reducer.js applies them. A change
+// never moves an agent back behind the snapshot that it is shown with.
 
-import { batch, computed, signal } from '../shell/lib.js';
+import { head } from '../shell/connection.js';
+import { batch, signal } from '../shell/lib.js';
+import { agentOf, fromSnapshot, isOpen, reduce, reduceHold, reduceSessions, teamOf } from '../shell/reducer.js';
 
 /** @typedef {import('../shell/api.js').Agent} Agent */
 /** @typedef {import('../shell/api.js').Change} Change */
+/** @typedef {import('../shell/api.js').Session} Session */
 /** @typedef {import('../shell/api.js').Verb} Verb */
 
-/** Changes kept per agent for the history; older ones are fetched when somebody looks. */
+/** Changes kept per agent for its history; the history tab reads older ones from the journal. */
 export const TRAIL_MAX = 300;
-/** Sessions kept per agent for the small trace in its row. */
+/** Sessions kept per agent for the timeline in its row. */
 const RUNS_MAX = 64;
 
-/** @typedef {{id: string, from: number, to: number | null, outcome: string, kind: string}} Run times in ms since 1970 */
-/** @typedef {{verb: Verb, seq: number | null}} Pending asked, and not yet in the journal */
+/** @typedef {{id: string, from: number, to: number | null, outcome: string, kind: string}} Run a session on the timeline; times in ms since 1970 */
+/** @typedef {{verb: Verb, seq: number | null}} Pending an order that is not in the journal yet; seq: null until the server has answered */
 
-/** One agent's cell: each part is a signal, so that a change draws one row again and no other. */
+/** One agent. Each part is a signal, so that a change redraws one row and no other. */
 export class Cell {
   /** @param {string} name */
   constructor(name) {
     this.name = name;
-    this.agent = signal(/** @type {Agent} */ ({ name, driver: '', desired_state: 'pause', current_state: 'pause', badge: 'IDLE' }));
+    this.known = fromSnapshot(/** @type {Agent} */ ({ name, driver: '', desired_state: 'pause', current_state: 'pause', badge: 'IDLE' }));
+    this.agent = signal(this.known.agent);
     this.trail = signal(/** @type {Change[]} */ ([]));
     this.runs = signal(/** @type {Run[]} */ ([]));
+    this.sessions = signal(/** @type {Session[]} */ ([])); // the newest first
     this.pending = signal(/** @type {Pending | null} */ (null));
-    this.asOf = 0;    // the journal's place that agent is known at
-    this.touched = 0; // the last change seen about it
-    this.readAt = 0;  // our clock when evidence_age_ms was true
+    this.asOf = 0;    // the sequence of the snapshot
+    this.touched = 0; // the sequence of the last change
+    this.readAt = 0;  // the browser's clock when evidence_age_ms was true
   }
 }
-
-/** @typedef {{phase: 'connecting' | 'live' | 'lost' | 'denied', since: number, retryAt: number, trying: boolean, words: string}} Connection */
 
 /** @type {Map<string, Cell>} */
 const cells = new Map();
@@ -42,18 +45,8 @@ export const names = signal(/** @type {string[]} */ ([]));
 export const loaded = signal(false);
 export const team = signal({ name: '', hold: false, note: '', stopping: false });
 export const holdPending = signal(false);
-export const connection = signal(/** @type {Connection} */ ({ phase: 'connecting', since: Date.now(), retryAt: 0, trying: true, words: '' }));
-export const head = signal(0);
-/** When the first thing happened that we know of. */
+/** When the first change happened that the page knows, in ms since 1970. */
 export const oldest = signal(Date.now());
-/** Ticks once a second while somebody looks; everything that ages reads it. */
-export const now = signal(Date.now());
-export const live = computed(() => connection.value.phase === 'live');
-/** Up to here we know what happened: now, or when the line was cut. */
-export const seenUntil = computed(() => {
-  const c = connection.value;
-  return c.phase === 'lost' || c.phase === 'denied' ? c.since : now.value;
-});
 
 /** @param {string} name @returns {Cell | undefined} */
 export const cell = (name) => cells.get(name);
@@ -68,7 +61,7 @@ function cellFor(name) {
 let teamAsOf = 0;
 
 /** What a snapshot says about the team itself. @param {import('../shell/api.js').Team} s */
-export function setTeam(s) {
+function setTeam(s) {
   if (s.head < teamAsOf) return;
   teamAsOf = s.head;
   team.value = { name: s.team ?? '', hold: s.hold, note: s.hold_note ?? '', stopping: s.stopping };
@@ -90,21 +83,36 @@ export function applyTeam(snapshot) {
 }
 
 /**
- * One agent as the server derived it, unless we know something newer.
- * @param {Agent} agent @param {number} asOf @returns {boolean} false where it came too late
+ * One agent as the server derived it, unless the page knows something newer.
+ * @param {Agent} agent @param {number} asOf the sequence that it is true at @returns {boolean} false: the page knows something newer
  */
 export function applyAgent(agent, asOf) {
   const c = cellFor(agent.name);
   if (asOf < c.touched || asOf < c.asOf) return false;
   c.asOf = asOf;
   c.readAt = Date.now();
+  const fresh = fromSnapshot(agent);
+  // A snapshot ahead of the feed contains changes that the page has not seen, so what earlier
+  // changes said may be out of date.
+  const seen = head.peek() >= asOf;
+  c.known = seen ? { ...fresh, control: c.known.control, limited: c.known.limited, queue: fresh.queue ?? c.known.queue, open: fresh.open ?? c.known.open } : fresh;
   c.agent.value = agent;
-  const p = c.pending.peek();
-  if (p && p.seq !== null && asOf >= p.seq) c.pending.value = null;
+  settle(c, asOf);
   return true;
 }
 
-/** Forget everything: the journal behind the page is another one. */
+/** Removes the mark of an order that the journal holds by now. @param {Cell} c @param {number} seq */
+function settle(c, seq) {
+  const p = c.pending.peek();
+  if (p && p.seq !== null && seq >= p.seq) c.pending.value = null;
+}
+
+/** The server answered an order with its place in the journal. @param {Cell} c @param {Verb} verb @param {number} seq */
+export function ordered(c, verb, seq) {
+  c.pending.value = head.peek() >= seq || c.asOf >= seq ? null : { verb, seq };
+}
+
+/** Forgets everything: the server has another journal than before. */
 export function forget() {
   batch(() => {
     cells.clear();
@@ -114,95 +122,80 @@ export function forget() {
   });
 }
 
-/** @type {Record<string, string>} */
-const CURRENT = { resting: 'pause', continuous: 'continuous', run_once: 'run_once', run_cleanup: 'run_cleanup', backing_off: 'continuous' };
-const STATES = new Set(['pause', 'continuous', 'run_once', 'run_cleanup']);
-
-/** Does a session go on after this change? @param {Change} ch */
-const going = (ch) => ch.to === 'opened' || ch.to === 'running';
-/** Reports of usage say nothing about what state anything is in. @param {Change} ch */
+/** Reports of usage change no state, so the history leaves them out. @param {Change} ch */
 const isReport = (ch) => ch.from === ch.to && ch.trigger === 'reported';
 
-/** @param {string} entity */
-export const agentOf = (entity) => entity.slice(entity.indexOf('/') + 1);
-
 /**
- * A batch of changes, in order. Draws at most once.
+ * A batch of changes, in order. Redraws at most once.
  * @param {Change[]} changes
- * @returns {Set<string>} the agents they are about
+ * @returns {string[]} the agents about which the changes do not say everything; ask the server for them
  */
 export function applyChanges(changes) {
+  /** @type {Set<Cell>} */
+  const touched = new Set();
   /** @type {Map<Cell, Change[]>} */
-  const byCell = new Map();
+  const history = new Map();
   let last = head.peek();
   batch(() => {
     for (const ch of changes) {
       if (ch.seq > last) last = ch.seq;
-      if (ch.machine === 'team' || ch.entity.startsWith('team/')) applyTeamChange(ch);
+      const set = teamOf(ch);
+      if (set) applyTeamChange(ch, set).forEach((c) => touched.add(c));
+      const name = agentOf(ch);
+      if (!name) continue;
+      const c = cellFor(name);
+      touched.add(c);
+      applyToCell(c, ch);
       if (!/^(control|session)\//.test(ch.entity)) continue;
-      const c = cellFor(agentOf(ch.entity));
-      const list = byCell.get(c);
-      if (list) list.push(ch); else byCell.set(c, [ch]);
+      const list = history.get(c);
+      if (list) list.push(ch); else history.set(c, [ch]);
     }
-    for (const [c, list] of byCell) applyToCell(c, list);
+    history.forEach((list, c) => addHistory(c, list));
+    for (const c of touched) if (c.known.agent !== c.agent.peek()) c.agent.value = c.known.agent;
     head.value = last;
+    for (const c of cells.values()) if (c.pending.peek()) settle(c, last);
   });
-  return new Set([...byCell.keys()].map((c) => c.name));
+  return [...touched].filter((c) => !c.known.complete || !c.known.agent.driver).map((c) => c.name);
 }
 
-/** @param {Change} ch */
-function applyTeamChange(ch) {
-  const set = ch.data?.team;
-  if (!set || ch.seq <= teamAsOf) return;
-  team.value = { ...team.peek(), hold: set.hold?.on === true, note: String(set.hold?.note ?? ''), stopping: set.stopping === true };
+/** @param {Change} ch @param {{hold: boolean, note: string, stopping: boolean}} set @returns {Cell[]} the agents that look different under the hold */
+function applyTeamChange(ch, set) {
+  if (ch.seq <= teamAsOf) return [];
+  const held = team.peek().hold;
+  team.value = { ...team.peek(), ...set };
+  if (held === set.hold) return [];
+  const all = [...cells.values()].filter((c) => ch.seq > c.asOf);
+  for (const c of all) c.known = reduceHold(c.known, set);
+  return all;
 }
 
-/** @param {Cell} c @param {Change[]} list */
-function applyToCell(c, list) {
-  addHistory(c, list);
-  let agent = c.agent.peek();
-  for (const ch of list) {
-    c.touched = Math.max(c.touched, ch.seq);
-    if (ch.seq > c.asOf) agent = reduce(agent, ch);
-  }
-  if (agent !== c.agent.peek()) c.agent.value = agent;
+/** @param {Cell} c @param {Change} ch */
+function applyToCell(c, ch) {
+  c.touched = Math.max(c.touched, ch.seq);
+  c.sessions.value = reduceSessions(c.sessions.peek(), ch);
+  if (ch.seq <= c.asOf) return;
+  const was = c.known.agent;
+  c.known = reduce(c.known, ch, team.peek());
+  if (c.known.agent.evidence_age_ms !== was.evidence_age_ms) c.readAt = Date.now();
 }
 
-/**
- * What one change says for certain about an agent; the rest comes with the next
- * snapshot of it.
- * @param {Agent} agent @param {Change} ch @returns {Agent}
- */
-function reduce(agent, ch) {
-  if (ch.entity.startsWith('session/')) {
-    if (!going(ch)) return { ...agent, session: null };
-    const s = ch.data?.session;
-    if (typeof s?.id !== 'string') return agent;
-    return { ...agent, session: { id: s.id, kind: String(s.kind ?? ''), pid: s.pid, started_at: s.started_at ?? null, phase: ch.to } };
-  }
-  const value = ch.data?.control?.value;
-  const current = CURRENT[ch.to] ?? (STATES.has(value?.reported) ? value.reported : undefined);
-  const desired = STATES.has(value?.wish?.desired) ? value.wish.desired : agent.desired_state;
-  if (!current || (current === agent.current_state && desired === agent.desired_state)) return agent;
-  return { ...agent, current_state: current, desired_state: desired, badge: current === 'pause' ? 'IDLE' : 'RUNNING' };
-}
+/** @typedef {{channel: string, to: string, seq: number}} TurnMove to: empty if the agent left the channel */
 
-/** @typedef {{channel: string, to: string, seq: number}} TurnMove to: empty where it is no longer in the channel */
-
-/** Where an agent stands in its channels now, as changes say it. @param {string} name @param {TurnMove[]} moves in order */
+/** The agent's state in its channels, from changes. @param {string} name @param {TurnMove[]} moves in order */
 export function setTurns(name, moves) {
   const c = cells.get(name);
   const fresh = c ? moves.filter((m) => m.seq > c.asOf) : [];
   if (!c || fresh.length === 0) return;
-  const turn = { ...c.agent.peek().turn };
+  const turn = { ...c.known.agent.turn };
   for (const m of fresh) {
     if (m.to) turn[m.channel] = m.to; else delete turn[m.channel];
   }
-  c.agent.value = { ...c.agent.peek(), turn };
+  c.known = { ...c.known, agent: { ...c.known.agent, turn } };
+  c.agent.value = c.known.agent;
 }
 
 /**
- * History only: the trail and the trace, from the feed or from the journal.
+ * Adds changes to the history and the timeline only; they come from the feed or from the journal.
  * @param {Cell} c @param {Change[]} list
  */
 export function addHistory(c, list) {
@@ -227,17 +220,18 @@ function traceOf(list, runs) {
     if (typeof s?.id !== 'string') continue;
     const at = Date.parse(ch.time);
     const known = runs.find((r) => r.id === s.id);
-    if (going(ch) && !known) runs = [...runs, { id: s.id, from: at, to: null, outcome: '', kind: String(s.kind ?? '') }].sort((a, b) => a.from - b.from);
-    if (!going(ch) && known) runs = runs.map((r) => (r === known ? { ...r, to: at, outcome: String(s.outcome || 'ended') } : r));
+    if (isOpen(ch) && !known) runs = [...runs, { id: s.id, from: at, to: null, outcome: '', kind: String(s.kind ?? '') }].sort((a, b) => a.from - b.from);
+    if (!isOpen(ch) && known) runs = runs.map((r) => (r === known ? { ...r, to: at, outcome: String(s.outcome || 'ended') } : r));
   }
   return runs;
 }
 
 /**
- * Sessions as the server lists them; they know more than the feed does.
- * @param {Cell} c @param {import('../shell/api.js').Session[]} sessions
+ * Sessions as the server lists them, the newest first.
+ * @param {Cell} c @param {Session[]} sessions @param {number} asOf the sequence that they are true at
  */
-export function mergeSessions(c, sessions) {
+export function mergeSessions(c, sessions, asOf) {
+  if (asOf >= c.touched) c.sessions.value = sessions;
   const byId = new Map(c.runs.peek().map((r) => [r.id, r]));
   for (const s of sessions) {
     const from = Date.parse(s.started_at ?? s.opened_at ?? '');

@@ -4,7 +4,7 @@ import { say } from './actions.js';
 import { count, plural } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { asked, forgive } from '../shell/orders.js';
-import { live } from '../agents/state.js';
+import { live } from '../shell/connection.js';
 import { MODES, STATES } from './words.js';
 import { plain } from '../shell/text.js';
 import { Fault } from '../shell/orderbutton.js';

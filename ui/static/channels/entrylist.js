@@ -4,7 +4,7 @@
 import { haveRead } from './state.js';
 import { moment, shortClock } from '../shell/format.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal } from '../shell/lib.js';
-import { now } from '../agents/state.js';
+import { now } from '../shell/connection.js';
 import { entries, following, keyOf, newer, newest, older, reader, talk } from './entries.js';
 import { blocksOf, initials, MODES, piecesOf, STATES, turnLine } from './words.js';
 import { plain } from '../shell/text.js';

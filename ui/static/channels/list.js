@@ -4,7 +4,7 @@ import { skew } from '../shell/api.js';
 import { channelCell, channelNames, channelsKnown, unread } from './state.js';
 import { count, plural, span } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
-import { seenUntil } from '../agents/state.js';
+import { seenUntil } from '../shell/connection.js';
 import { channelLook, parkedShort } from './words.js';
 import { plain } from '../shell/text.js';
 import { channelName, showChannel } from '../shell/router.js';

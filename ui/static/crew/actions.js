@@ -5,7 +5,7 @@ import { applyCrew, refreshCrew } from './state.js';
 import { size } from '../shell/format.js';
 import { batch, signal } from '../shell/lib.js';
 import { order, wordsOf } from '../shell/orders.js';
-import { live } from '../agents/state.js';
+import { live } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { spoken } from '../shell/router.js';
 

@@ -6,7 +6,7 @@ import { wakeOne } from './actions.js';
 import { ago, evidenceOf, leadLook, leadWords, lookOf, nameOf, NOTICES, shortSession } from './words.js';
 import { moment } from '../shell/format.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
-import { live, now, seenUntil } from '../agents/state.js';
+import { live, now, seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { go, LEAD, member, memberSide, showMember, SIDES } from '../shell/router.js';
 import { Act, Fault } from '../shell/orderbutton.js';

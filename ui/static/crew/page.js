@@ -6,7 +6,7 @@ import { evidenceOf, headline, leadLook, leadWords, lookOf, nameOf, NOTICES, ago
 import { skew } from '../shell/api.js';
 import { html, signal, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
 import { asked, faults } from '../shell/orders.js';
-import { live, seenUntil } from '../agents/state.js';
+import { live, seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { LEAD, member, showMember } from '../shell/router.js';
 import { Act, Fault } from '../shell/orderbutton.js';

@@ -8,7 +8,7 @@
 import * as api from '../shell/api.js';
 import { batch, computed, signal } from '../shell/lib.js';
 import { Question } from '../shell/refetch.js';
-import { live } from '../agents/state.js';
+import { live } from '../shell/connection.js';
 import { place } from '../shell/router.js';
 import { hearMoreSaid } from './transcript.js';
 

@@ -3,7 +3,7 @@
 import { moment, shortClock } from '../shell/format.js';
 import { shortSession } from './words.js';
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
-import { now } from '../agents/state.js';
+import { now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { hear, hearing, olderSaid, said, saidReader } from './transcript.js';
 import { Jump, useFollow } from '../shell/follow.js';

@@ -5,7 +5,7 @@ import { moment, plural, size } from '../shell/format.js';
 import { html, useEffect, useMemo, useSignal } from '../shell/lib.js';
 import { refreshTalk, shownTalk, talkWrong } from './state.js';
 import { sectionsOf } from './words.js';
-import { live, now } from '../agents/state.js';
+import { live, now } from '../shell/connection.js';
 import { revealLines } from '../channels/words.js';
 import { plain } from '../shell/text.js';
 import { showSessionFolder } from '../shell/router.js';

@@ -5,7 +5,7 @@ import { html } from '../shell/lib.js';
 import { asked, forgive } from '../shell/orders.js';
 import { sayTo } from './actions.js';
 import { mute } from './words.js';
-import { live } from '../agents/state.js';
+import { live } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { Icon } from '../shell/icons.js';
 import { useWords } from '../shell/textfield.js';

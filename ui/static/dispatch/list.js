@@ -4,7 +4,7 @@ import { moment, plural } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { sessions, sessionsKnown, sessionsWrong } from './state.js';
 import { display, sessionLook } from './words.js';
-import { live, now } from '../agents/state.js';
+import { live, now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { dialog, sessionName, showSessionFolder } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';

@@ -7,7 +7,7 @@ import { asked, faults } from '../shell/orders.js';
 import { endSession } from './actions.js';
 import { sessionWrong, shownSession } from './state.js';
 import { cameBy, display, HOSTS, isOpen, MODES, PERMISSIONS, permissionWords, sessionLook } from './words.js';
-import { live } from '../agents/state.js';
+import { live } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { conversationN, go, sessionName, showSessionFolder } from '../shell/router.js';
 import { Act, Fault } from '../shell/orderbutton.js';

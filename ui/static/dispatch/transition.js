@@ -2,7 +2,7 @@
 
 import { moment } from '../shell/format.js';
 import { html } from '../shell/lib.js';
-import { now } from '../agents/state.js';
+import { now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 
 /** @typedef {import('../shell/api.js').DispatchLine} Line */

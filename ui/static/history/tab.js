@@ -5,7 +5,7 @@ import * as api from '../shell/api.js';
 import { outcomeOf } from '../agents/words.js';
 import { moment, size, span } from '../shell/format.js';
 import { html, signal, useSignal } from '../shell/lib.js';
-import { now } from '../agents/state.js';
+import { now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { showSession } from '../shell/router.js';
 

@@ -3,7 +3,8 @@
 import { outcomeOf } from '../agents/words.js';
 import { clock, shortClock, span } from '../shell/format.js';
 import { computed, html, useSignal } from '../shell/lib.js';
-import { oldest, seenUntil } from '../agents/state.js';
+import { seenUntil } from '../shell/connection.js';
+import { oldest } from '../agents/state.js';
 import { plain } from '../shell/text.js';
 import { showSession } from '../shell/router.js';
 

@@ -3,7 +3,6 @@
 
 import * as api from '../shell/api.js';
 import { refreshAsks } from './state.js';
-import { markStale } from '../shell/feed.js';
 import { order } from '../shell/orders.js';
 import { plain } from '../shell/text.js';
 
@@ -23,9 +22,9 @@ export const revokeStanding = (id) => order(revokeKey(id), `${plain(id, 40)} sta
 /** @param {string} agent */
 export const endKey = (agent) => `end ${agent}`;
 /** @param {string} agent whose session is not waited for any longer */
-export const endSession = (agent) => order(endKey(agent), `the session of ${plain(agent, 60)} is being ended`, () => api.endAgentSession(agent), { after: () => markStale([agent]) });
+export const endSession = (agent) => order(endKey(agent), `the session of ${plain(agent, 60)} is being ended`, () => api.endAgentSession(agent), { after: () => { /* the feed brings the change */ } });
 
 /** @param {string} agent */
 export const retryKey = (agent) => `retry ${agent}`;
 /** @param {string} agent whose provider takes nothing more for now */
-export const retryAgent = (agent) => order(retryKey(agent), `${plain(agent, 60)} is tried again`, () => api.retryAgent(agent), { after: () => markStale([agent]) });
+export const retryAgent = (agent) => order(retryKey(agent), `${plain(agent, 60)} is tried again`, () => api.retryAgent(agent), { after: () => { /* the feed brings the change */ } });

@@ -4,7 +4,7 @@
 import { answerOf, formOf, held, TITLE_MAX, touched } from './form.js';
 import { html, useMemo, useSignal } from '../shell/lib.js';
 import { answerStep, asking, keyOf } from '../runs/actions.js';
-import { live } from '../agents/state.js';
+import { live } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { Icon } from '../shell/icons.js';
 

@@ -5,7 +5,7 @@ import * as api from '../shell/api.js';
 import { span } from '../shell/format.js';
 import { html } from '../shell/lib.js';
 import { inbox, runsKnown } from '../runs/state.js';
-import { seenUntil } from '../agents/state.js';
+import { seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { showRun } from '../shell/router.js';
 import { Answer } from './approval.js';

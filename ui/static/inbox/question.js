@@ -5,7 +5,7 @@ import { block, callOf, choices, maySayYes, untilWhen, wants } from './words.js'
 import * as api from '../shell/api.js';
 import { span } from '../shell/format.js';
 import { html, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
-import { seenUntil } from '../agents/state.js';
+import { seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { choose, go, showRun } from '../shell/router.js';
 import { Act, Fault } from '../shell/orderbutton.js';

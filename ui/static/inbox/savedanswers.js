@@ -5,7 +5,7 @@ import { callOf } from './words.js';
 import { standing } from './state.js';
 import { moment } from '../shell/format.js';
 import { html } from '../shell/lib.js';
-import { now } from '../agents/state.js';
+import { now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { Act, Fault } from '../shell/orderbutton.js';
 

@@ -5,7 +5,7 @@ import * as api from '../shell/api.js';
 import { tell } from '../agents/actions.js';
 import { signal } from '../shell/lib.js';
 import { refreshRuns } from './state.js';
-import { live } from '../agents/state.js';
+import { live } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { showRun, spoken } from '../shell/router.js';
 

@@ -4,7 +4,7 @@ import { moment } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { runs, runsKnown } from './state.js';
 import { runLook, standing, total } from './words.js';
-import { live, now } from '../agents/state.js';
+import { live, now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { dialog, runID, showRun } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';

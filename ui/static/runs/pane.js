@@ -5,7 +5,7 @@ import { html, useSignal } from '../shell/lib.js';
 import { asking, keyOf, pauseRun } from './actions.js';
 import { isOver, shown, shownWrong } from './state.js';
 import { runLook, standing } from './words.js';
-import { live, now } from '../agents/state.js';
+import { live, now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { dialog, go, runID, stepID } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';

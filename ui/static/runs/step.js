@@ -6,7 +6,7 @@ import { moment, span } from '../shell/format.js';
 import { html, useEffect, useRef, useSignal } from '../shell/lib.js';
 import { isOver, shown, step, stepIDs } from './state.js';
 import { stepLook, tries } from './words.js';
-import { live, now, seenUntil } from '../agents/state.js';
+import { live, now, seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { readPast, sessionOf, trailed } from './trail.js';
 import { dialog, showRun, stepID } from '../shell/router.js';

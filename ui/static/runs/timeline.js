@@ -6,7 +6,7 @@ import { clock, moment, span } from '../shell/format.js';
 import { html, useEffect, useRef, useSignal } from '../shell/lib.js';
 import { isOver, shown, step, stepIDs } from './state.js';
 import { stepLook, tries } from './words.js';
-import { now, seenUntil } from '../agents/state.js';
+import { now, seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { spans, trailed } from './trail.js';
 import { showRun, stepID } from '../shell/router.js';

@@ -37,7 +37,7 @@ const BASE = '/api/v1';
  * @property {string | null} [limited_until] its provider takes no more until then
  * @property {string} [limited_why]
  * @property {{text: string, at: string} | null} [says] what it says it is at
- * @property {{id?: string, model?: string, mode?: string, program?: string, enforced?: string, resumed?: boolean, at?: string} | null} [conversation]
+ * @property {{id?: string, session_id?: string, model?: string, mode?: string, program?: string, enforced?: string, resumed?: boolean, at?: string} | null} [conversation]
  * @property {number} [denied] what it was denied in the session that is open
  */
 

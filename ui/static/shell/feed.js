@@ -1,10 +1,9 @@
-// The line to the journal.
+// The feed: one stream carries every change of the journal, in order.
 //
-// One stream carries every change in order. When it breaks it is taken up again
-// where it stopped, so that no reload is ever needed; a hole in the sequence is
-// seen and closed; and what the server derives (ages, doubts, countdowns) is
-// asked for again about those agents that changed. What arrives is drawn at
-// most once a frame.
+// A broken stream continues where it stopped, so the page never reloads. A gap in the sequence
+// is detected and closed. The reducer applies each change, so a new status of an agent needs no
+// request. Two things are not in the journal and come with a snapshot every POLL_MS: the age of
+// the evidence, and what contradicts a status. Changes are drawn at most once a frame.
 
 import * as api from './api.js';
 import { forgetAsks, noteAsks, refreshAsks } from '../inbox/state.js';
@@ -13,8 +12,10 @@ import { forgetCrew, noteCrew, refreshCrew } from '../crew/state.js';
 import { batch } from './lib.js';
 import { forgetRuns, noteChanges, refreshRuns } from '../runs/state.js';
 import { forgetSessions, noteSessions, refreshSessions } from '../dispatch/state.js';
+import { nameOf } from './reducer.js';
 import { StreamRefused, readStream } from './sse.js';
-import { addHistory, agentOf, applyAgent, applyChanges, applyTeam, cell, connection, forget, head, live, loaded } from '../agents/state.js';
+import { connection, head, live } from './connection.js';
+import { addHistory, applyChanges, applyTeam, cell, forget, loaded, names } from '../agents/state.js';
 import { forgetUsage, refreshUsage } from '../usage/state.js';
 
 /** @typedef {import('./api.js').Change} Change */
@@ -25,10 +26,9 @@ const BACKOFF_MAX_MS = 10_000;
 const REPLAY_MAX = 20_000;
 /** Changes that are read once at the start, for the traces. */
 const HISTORY_TAIL = 1000;
-/** With more agents changed than this, the whole team is asked for in one request. */
-const SINGLE_REFRESH_MAX = 6;
+/** Between a change that does not say everything and the snapshot that does. */
 const REFRESH_AFTER_MS = 40;
-/** Ages and doubts change without a change in the journal. */
+/** Between two snapshots: the age of evidence and doubts change without a change in the journal. */
 const POLL_MS = 15_000;
 /** A hidden page gets no frames; it keeps up more slowly. */
 const HIDDEN_FLUSH_MS = 500;
@@ -46,8 +46,8 @@ function flush() {
   const changes = queue;
   queue = [];
   if (changes.length === 0) return;
-  markStale(applyChanges(changes));
-  markStale(noteAsks(changes));
+  if (applyChanges(changes).length > 0) refreshSoon();
+  noteAsks(changes);
   noteChanges(changes);
   noteTurns(changes);
   noteCrew(changes);
@@ -64,43 +64,28 @@ function enqueue(change) {
   else requestAnimationFrame(flush);
 }
 
-// --- derived facts, asked for again -----------------------------------------
+// --- snapshots ----------------------------------------------------------------
 
-/** @type {Set<string>} */
-const stale = new Set();
 let refreshing = false;
+let wanted = false;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let refreshTimer;
 
-
-/** @param {Iterable<string>} agents */
-export function markStale(agents) {
-  for (const a of agents) stale.add(a);
+/** Asks for a snapshot: a change did not say everything, as that of a new agent. */
+function refreshSoon() {
+  wanted = true;
   if (!refreshTimer) refreshTimer = setTimeout(refresh, REFRESH_AFTER_MS);
 }
 
 async function refresh() {
   refreshTimer = undefined;
-  if (refreshing || !stale.size || !live.peek()) return;
+  if (refreshing || !live.peek()) return;
   refreshing = true;
-  const wanted = [...stale];
-  stale.clear();
-  const asOf = head.peek();
-  const unknown = wanted.some((a) => !cell(a) || !cell(a)?.agent.peek().driver);
-  try {
-    if (unknown || wanted.length > SINGLE_REFRESH_MAX) applyTeam(await api.team());
-    else {
-      const answers = await Promise.all(wanted.map((a) => api.why(a)));
-      batch(() => answers.forEach((w) => applyAgent(w.agent, asOf)));
-    }
-  } catch (err) {
-    // The line itself tells about a lost server; one agent that is gone (404)
-    // is told by the next snapshot of the team.
-    if (err instanceof api.Failure && err.status === 404) await api.team().then(applyTeam, () => {});
-  } finally {
-    refreshing = false;
-    if (stale.size && !refreshTimer) refreshTimer = setTimeout(refresh, REFRESH_AFTER_MS);
-  }
+  wanted = false;
+  try { applyTeam(await api.team()); } catch { /* the stream reports a lost server */ }
+  refreshing = false;
+  // A snapshot older than a change about an agent says nothing of it.
+  if (wanted || names.peek().some((n) => cell(n)?.known.complete === false)) refreshSoon();
 }
 
 async function poll() {
@@ -110,7 +95,7 @@ async function poll() {
 
 // --- the line ----------------------------------------------------------------
 
-/** @param {Partial<import('../agents/state.js').Connection>} part */
+/** @param {Partial<import('./connection.js').Connection>} part */
 function set(part) {
   connection.value = { ...connection.peek(), ...part };
 }
@@ -137,7 +122,7 @@ async function readHistory() {
     const byAgent = new Map();
     for (const ch of changes ?? []) {
       if (!/^(control|session)\//.test(ch.entity)) continue;
-      const name = agentOf(ch.entity);
+      const name = nameOf(ch.entity);
       byAgent.set(name, [...(byAgent.get(name) ?? []), ch]);
     }
     batch(() => byAgent.forEach((list, name) => { const c = cell(name); if (c) addHistory(c, list); }));
@@ -169,7 +154,7 @@ async function listen() {
     onOpen: () => {
       farewell = '';
       set({ phase: 'live', since: Date.now(), trying: false, words: '' });
-      markStale([]);
+      if (wanted) refreshSoon();
       refreshRuns(true);
       refreshChannels(true);
       refreshCrew(true);

@@ -4,7 +4,8 @@
 import { command } from '../agents/actions.js';
 import { running } from '../agents/words.js';
 import { letterKeys, nextTheme } from './prefs.js';
-import { cell, live, team } from '../agents/state.js';
+import { live } from './connection.js';
+import { cell, team } from '../agents/state.js';
 import { backToTeam, channelName, choose, chosen, conversationN, dialog, go, member, opened, place, runID, search, sessionName, shownNames, showRun, showSessionFolder, showTab, stepID, TABS } from './router.js';
 
 /** Agents that Page Up and Page Down pass. */

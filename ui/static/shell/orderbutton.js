@@ -2,7 +2,7 @@
 
 import { html } from './lib.js';
 import { asked, faults, forgive } from './orders.js';
-import { live } from '../agents/state.js';
+import { live } from './connection.js';
 import { Icon } from './icons.js';
 
 /** What was not done, where its button is, until it is put away. @param {{at: string}} props */

@@ -3,7 +3,7 @@
 
 import { Refusal } from './api.js';
 import { signal } from './lib.js';
-import { live } from '../agents/state.js';
+import { live } from './connection.js';
 import { plain } from './text.js';
 import { spoken } from './router.js';
 

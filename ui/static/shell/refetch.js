@@ -1,7 +1,7 @@
 // Asking the server again: at most one question of a kind is under way, what changed
 // meanwhile is asked for once more, and a slow server is asked less often.
 
-import { live } from '../agents/state.js';
+import { live } from './connection.js';
 
 const REFRESH_AFTER_MS = 60;
 /** After an answer that took a while, so many times as long nothing is asked. */
