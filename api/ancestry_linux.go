@@ -4,7 +4,7 @@ import (
 	"errors"
 	"syscall"
 
-	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // ancestorsMax bounds the walk; no tree of processes is as deep by itself.
@@ -15,7 +15,7 @@ const ancestorsMax = 128
 // the first process, or one of another user that we may not see.
 func ancestry(pid int) (chain []life, whole bool) {
 	for range ancestorsMax {
-		began, parent, ok := holder.Lineage(pid)
+		began, parent, ok := shim.Lineage(pid)
 		if !ok {
 			return chain, len(chain) > 0 && errors.Is(syscall.Kill(pid, 0), syscall.EPERM)
 		}
@@ -30,6 +30,6 @@ func ancestry(pid int) (chain []life, whole bool) {
 
 // living is the process alone: each order asks, and those above it are as many files more.
 func living(pid int) (is life, ok bool) {
-	began, _, ok := holder.Lineage(pid)
+	began, _, ok := shim.Lineage(pid)
 	return life{pid: pid, began: began}, ok
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // walksMax bounds the walks up the tree while it changes under us. A process that forks and
@@ -39,7 +39,7 @@ func callerOf(c *net.UnixConn, dir string) *caller {
 	if err != nil || pid <= 0 {
 		return is
 	}
-	is.session, is.who, is.unseen = look(pid, func() (string, bool) { return holder.SessionOf(dir, pid) }, ancestry)
+	is.session, is.who, is.unseen = look(pid, func() (string, bool) { return shim.SessionOf(dir, pid) }, ancestry)
 	return is
 }
 

@@ -86,7 +86,7 @@ func (p *player) End(context.Context, time.Duration) error { p.leave(); return n
 func (p *player) Ack(context.Context) error                { return nil }
 func (p *player) Close() error                             { return nil }
 func (p *player) Evidence(context.Context) (engine.Proof, error) {
-	return engine.Proof{HolderPID: 1, PID: 4711, StartedAt: time.Now(), Holds: []string{"the test"}}, nil
+	return engine.Proof{ShimPID: 1, PID: 4711, StartedAt: time.Now(), Holds: []string{"the test"}}, nil
 }
 
 func (p *player) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // seen says in which session the processes run that hold the other end. Where there is no other end on
@@ -29,7 +29,7 @@ func (v *viaTCP) seen() caller {
 		if !holdsOpen(pid, link) {
 			continue
 		}
-		session, who, unseen := look(pid, func() (string, bool) { return holder.SessionOf(v.dir, pid) }, ancestry)
+		session, who, unseen := look(pid, func() (string, bool) { return shim.SessionOf(v.dir, pid) }, ancestry)
 		switch {
 		case session != "":
 			return caller{session: session}

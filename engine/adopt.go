@@ -146,7 +146,7 @@ func (e *Engine) takeOver(ctx context.Context, m *member, a adoption, failed err
 			e.startSession(ctx, m, a.session)
 			return
 		}
-		e.sessionEnded(ctx, m, team.SessionEnded{Session: a.session.ID, Outcome: control.CannotStart, Why: failed.Error()}, byHolder)
+		e.sessionEnded(ctx, m, team.SessionEnded{Session: a.session.ID, Outcome: control.CannotStart, Why: failed.Error()}, byShim)
 		return
 	}
 	follows := a.follows()
@@ -160,7 +160,7 @@ func (e *Engine) takeOver(ctx context.Context, m *member, a adoption, failed err
 		}
 	}
 	if what != nil {
-		if _, err := e.submitOf(ctx, byHolder, m, what); err != nil {
+		if _, err := e.submitOf(ctx, byShim, m, what); err != nil {
 			return
 		}
 	}

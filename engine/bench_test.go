@@ -73,7 +73,7 @@ func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Engine,
 	}
 	e, err := Open(ctx, Options{
 		Name: "bench", Documents: documents, Sessions: sessions, Config: conf, Journal: appended, Files: files, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
-		Host:    &Holders{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
+		Host:    &Shims{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
 		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},
 	})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 func unsure(a AgentView) bool { return a.Certainty == CertaintyUnknown && a.Doubt != "" }
@@ -35,31 +35,31 @@ func (w *world) why(agent string) WhyView {
 	return why
 }
 
-// holderOf is the process beside an agent.
-func (w *world) holderOf(session string) int {
+// shimOf is the process beside an agent.
+func (w *world) shimOf(session string) int {
 	w.t.Helper()
 	proof, err := w.engine.proc(session).Evidence(context.Background())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return proof.HolderPID
+	return proof.ShimPID
 }
 
-// A holder that was stopped says nothing: within a second the status is unknown, and says
-// why; the badge stays. When the holder goes on there is no doubt any more.
-func TestStoppedHolder(t *testing.T) {
+// A shim that was stopped says nothing: within a second the status is unknown, and says
+// why; the badge stays. When the shim goes on there is no doubt any more.
+func TestStoppedShim(t *testing.T) {
 	t.Parallel()
 	if evidenceWait >= time.Second { // each look at a status asks for so long, and no longer
-		t.Errorf("a holder is given %v to answer", evidenceWait)
+		t.Errorf("a shim is given %v to answer", evidenceWait)
 	}
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "run_once")
 	w.until("coder", "it runs", running)
-	holderPID := w.holderOf("coder-1")
-	if err := syscall.Kill(holderPID, syscall.SIGSTOP); err != nil {
+	shimPID := w.shimOf("coder-1")
+	if err := syscall.Kill(shimPID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Kill(holderPID, syscall.SIGCONT)
+	defer syscall.Kill(shimPID, syscall.SIGCONT)
 	view := w.until("coder", "its status is unknown", unsure)
 	if view.Badge != BadgeRunning || !strings.Contains(view.Doubt, "does not answer") || !strings.Contains(view.Doubt, "itself lives") {
 		t.Errorf("badge %s, doubt %q", view.Badge, view.Doubt)
@@ -68,7 +68,7 @@ func TestStoppedHolder(t *testing.T) {
 	if !strings.Contains(why.Verdict, "RUNNING by its current_state; whether that is so is unknown: ") || len(against(why)) != 1 {
 		t.Errorf("%q, against it: %q", why.Verdict, against(why))
 	}
-	if err := syscall.Kill(holderPID, syscall.SIGCONT); err != nil {
+	if err := syscall.Kill(shimPID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	w.until("coder", "there is no doubt", sure)
@@ -76,22 +76,22 @@ func TestStoppedHolder(t *testing.T) {
 	w.until("coder", "it rests", idle)
 }
 
-// An agent that is killed while its holder is stopped: nobody can say how it ended, but that
+// An agent that is killed while its shim is stopped: nobody can say how it ended, but that
 // its process is gone is seen.
-func TestDeathBehindAStoppedHolder(t *testing.T) {
+func TestDeathBehindAStoppedShim(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "run_once")
 	pid := w.until("coder", "it runs", running).Session.PID
-	holderPID := w.holderOf("coder-1")
-	if err := errors.Join(syscall.Kill(holderPID, syscall.SIGSTOP), syscall.Kill(pid, syscall.SIGKILL)); err != nil {
+	shimPID := w.shimOf("coder-1")
+	if err := errors.Join(syscall.Kill(shimPID, syscall.SIGSTOP), syscall.Kill(pid, syscall.SIGKILL)); err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Kill(holderPID, syscall.SIGCONT)
+	defer syscall.Kill(shimPID, syscall.SIGCONT)
 	w.until("coder", "it is seen that its process is gone", func(a AgentView) bool {
 		return unsure(a) && strings.Contains(a.Doubt, "itself is gone")
 	})
-	if err := syscall.Kill(holderPID, syscall.SIGCONT); err != nil {
+	if err := syscall.Kill(shimPID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	if a := w.until("coder", "it rests", idle); !sure(a) {
@@ -142,9 +142,9 @@ func TestStoppedAgent(t *testing.T) {
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*Proof) string{
-		"another process": func(p *Proof) string { p.PID = 4711; return "as process 1007, and its holder holds process 4711" },
+		"another process": func(p *Proof) string { p.PID = 4711; return "as process 1007, and its shim holds process 4711" },
 		"its number is reused": func(p *Proof) string {
-			p.Against = "its holder says that it runs as process 1007, and that process " + lifeWords[holder.Reused]
+			p.Against = "its shim says that it runs as process 1007, and that process " + lifeWords[shim.Reused]
 			return "another process's by now"
 		},
 	}
@@ -186,7 +186,7 @@ func (l liar) Evidence(ctx context.Context) (Proof, error) {
 	return p, err
 }
 
-// Whether a session that was opened was ever started nobody knows while its holder is silent.
+// Whether a session that was opened was ever started nobody knows while its shim is silent.
 func TestSilentSinceTheStart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
@@ -50,7 +50,7 @@ func occupants(ctx context.Context, workspace, conversation string, argv []strin
 		if sign == "" {
 			continue
 		}
-		if _, ours := holder.SessionOf(workspace, pid); ours {
+		if _, ours := shim.SessionOf(workspace, pid); ours {
 			continue
 		}
 		found = append(found, Occupant{PID: pid, Program: p.name, Sign: sign, Under: under(p)})

@@ -341,7 +341,7 @@ func (p *fakeProc) Ack(context.Context) error {
 func (p *fakeProc) Evidence(context.Context) (Proof, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Proof{PID: p.PID(), HolderPID: 1, StartedAt: p.start, Bytes: int64(len(p.out))}, p.allowed()
+	return Proof{PID: p.PID(), ShimPID: 1, StartedAt: p.start, Bytes: int64(len(p.out))}, p.allowed()
 }
 
 func (p *fakeProc) Send(ctx context.Context, input []byte) error { return p.SendAs(ctx, "", input) }

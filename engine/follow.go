@@ -90,7 +90,7 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 			}
 		}
 	}
-	if !e.sessionEnded(ctx, m, what, byHolder) {
+	if !e.sessionEnded(ctx, m, what, byShim) {
 		return
 	}
 	if err := proc.Ack(ctx); err != nil && ctx.Err() == nil && !e.fenced(err) {

@@ -59,7 +59,7 @@ type Ending struct {
 
 // Proof is what the host knows of a process, asked just now.
 type Proof struct {
-	HolderPID  int
+	ShimPID    int
 	PID        int
 	StartedAt  time.Time
 	LastByteAt time.Time

@@ -154,9 +154,9 @@ func TestPauseWhileDownBeforeTheStart(t *testing.T) {
 	})
 }
 
-// A holder that does not answer is asked again; its agent is neither doubled nor taken for
+// A shim that does not answer is asked again; its agent is neither doubled nor taken for
 // dead, and an order to end it is given as soon as it can be.
-func TestHolderThatDoesNotAnswer(t *testing.T) {
+func TestShimThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 		b.start()

@@ -131,7 +131,7 @@ const wakeTranscriptMax = 32 << 10
 
 // leadTold acknowledges an errand of the lead that needed nothing written.
 func (e *Engine) leadTold(ctx context.Context, m *member, n uint64) error {
-	_, err := e.Do(ctx, loop.Request{Event: loop.EventBy(byHolder, "", crew.AskTold{N: n}), Agent: m.conf.Name, Look: e.untell(m)})
+	_, err := e.Do(ctx, loop.Request{Event: loop.EventBy(byShim, "", crew.AskTold{N: n}), Agent: m.conf.Name, Look: e.untell(m)})
 	if loop.IsAnswer(err) {
 		return nil
 	}

@@ -41,7 +41,7 @@ func still(b *testing.B, yaml string, channels []config.Channel) *Engine {
 	to := &nowhere{Journal: j}
 	e, err := Open(ctx, Options{
 		Name: "bench", Config: conf, Journal: to, Files: files, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
-		Host:    &Holders{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
+		Host:    &Shims{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
 		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},
 	})
 	if err != nil {

@@ -185,7 +185,7 @@ func TestHoldOfThousands(t *testing.T) {
 			v := control.Value{State: control.BackingOff, Wish: control.Wish{Desired: "continuous", N: 1}, Took: 1, Failures: 1, RetryAt: at.Add(time.Hour), Stamp: at}
 			changes = append(changes, team.Change{
 				Machine: "control", Entity: "control/" + name, Row: "C16", From: "continuous", To: "backing_off", Trigger: "failed_backing_off",
-				At: at, Actor: byHolder, Body: team.Body{Control: &team.ControlSet{Value: v}},
+				At: at, Actor: byShim, Body: team.Body{Control: &team.ControlSet{Value: v}},
 			})
 		}
 		if err := b.stop(); err != nil {

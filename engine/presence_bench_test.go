@@ -26,9 +26,9 @@ func crewHarbour(b *testing.B) (*Engine, string) {
 	if _, err := e.Hold(ctx, human, true, ""); err != nil {
 		b.Fatal(err)
 	}
-	said := []team.Event{{Actor: byHolder, What: crew.LeadBegan{Session: "julian-1", UUID: leadUUID}}}
+	said := []team.Event{{Actor: byShim, What: crew.LeadBegan{Session: "julian-1", UUID: leadUUID}}}
 	for _, listed := range everybodyListed() {
-		said = append(said, team.Event{Actor: byHolder, What: crew.Registered{Session: "julian-1", Identity: crew.Identity{
+		said = append(said, team.Event{Actor: byShim, What: crew.Registered{Session: "julian-1", Identity: crew.Identity{
 			Name: listed.Name, Seat: listed.Seat, Color: "#c9b1e8", Soul: strings.Repeat("I am "+listed.Name+". ", 300),
 		}}})
 	}
@@ -83,7 +83,7 @@ func BenchmarkReport(b *testing.B) {
 			listed = nil
 		}
 		began := time.Now()
-		if _, err := e.Submit(ctx, byHolder, "", crew.Reported{Session: "julian-1", Agents: listed}); err != nil {
+		if _, err := e.Submit(ctx, byShim, "", crew.Reported{Session: "julian-1", Agents: listed}); err != nil {
 			b.Fatal(err)
 		}
 		durable = append(durable, time.Since(began))
@@ -180,7 +180,7 @@ func BenchmarkTranscript(b *testing.B) {
 	for n := range 250 {
 		var said []team.Event
 		for i := range 400 {
-			said = append(said, team.Event{Actor: byHolder, What: crew.Spoke{
+			said = append(said, team.Event{Actor: byShim, What: crew.Spoke{
 				Session: "julian-1", Text: fmt.Sprintf("[%s]: message %d of a long day, in which the tide came in and went out", names[i%8].Name, 400*n+i),
 			}})
 		}

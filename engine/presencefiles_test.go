@@ -34,7 +34,7 @@ func newCrew(t *testing.T) *world {
 
 func (w *world) happens(what crew.Input) {
 	w.t.Helper()
-	if _, err := w.engine.Submit(context.Background(), byHolder, "", what); err != nil {
+	if _, err := w.engine.Submit(context.Background(), byShim, "", what); err != nil {
 		w.t.Fatalf("%T: %v", what, err)
 	}
 }

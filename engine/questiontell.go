@@ -27,7 +27,7 @@ func (e *Engine) answersOf(m *member, a *team.Agent) {
 		e.Go(func(ctx context.Context) {
 			done := loop.Request{Look: func(*team.Team) { e.answering[m.conf.Name]-- }}
 			if e.tellAnswer(ctx, m, session, answer) {
-				done.Event = m.event(byHolder, question.Hand{ID: answer.ID})
+				done.Event = m.event(byShim, question.Hand{ID: answer.ID})
 			}
 			_, _ = e.Do(ctx, done) // that nobody takes it means that the engine stops, and the next start tells it once more
 		})

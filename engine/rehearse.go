@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
@@ -149,29 +149,29 @@ func (glimpse) Output(context.Context, int64) (io.ReadCloser, error) { return ni
 
 // Eyes is the Onlooker of real life.
 type Eyes struct {
-	Folder string // as Holders has it
+	Folder string // as Shims has it
 }
 
 var _ Onlooker = Eyes{}
 
 // Session is Onlooker's.
 func (y Eyes) Session(ctx context.Context, session string, epoch uint64) (Found, int, error) {
-	sight, err := holder.Look(ctx, filepath.Join(y.Folder, session))
+	sight, err := shim.Look(ctx, filepath.Join(y.Folder, session))
 	if err != nil {
 		return "", 0, fmt.Errorf("adopt %s: %w", session, err)
 	}
 	if sight.Fence > epoch {
-		return "", 0, &Fenced{Why: (&holder.Fenced{Mine: epoch, Seen: sight.Fence}).Error()}
+		return "", 0, &Fenced{Why: (&shim.Fenced{Mine: epoch, Seen: sight.Fence}).Error()}
 	}
-	if sight.Phase == holder.Running && !sight.Answers {
-		return "", sight.AgentPID, fmt.Errorf("its holder (process %d) is there but does not answer: %s", sight.HolderPID, sight.Silence)
+	if sight.Phase == shim.Running && !sight.Answers {
+		return "", sight.AgentPID, fmt.Errorf("its holder (process %d) is there but does not answer: %s", sight.ShimPID, sight.Silence)
 	}
 	return foundAs[sight.Phase], sight.AgentPID, nil
 }
 
 // foundAs puts the holder's word for it into ours.
-var foundAs = map[holder.Phase]Found{
-	holder.NeverStarted: NeverStarted, holder.Running: Running, holder.Exited: Exited, holder.Lost: Lost,
+var foundAs = map[shim.Phase]Found{
+	shim.NeverStarted: NeverStarted, shim.Running: Running, shim.Exited: Exited, shim.Lost: Lost,
 }
 
 const (

@@ -46,7 +46,7 @@ func (b *brink) life(die int, done bool) (*Engine, func() int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	e, err := Open(ctx, Options{
 		Name: "brink", Config: conf, Journal: cut, Files: files, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
-		Host:    &Holders{Folder: filepath.Join(b.dir, "sessions"), Workspace: b.dir},
+		Host:    &Shims{Folder: filepath.Join(b.dir, "sessions"), Workspace: b.dir},
 		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},
 	})
 	if err != nil {

@@ -86,7 +86,7 @@ func (e *Engine) mayStart(ctx context.Context, m *member, s team.Session) (epoch
 // takeCare takes a process that was just started into our care.
 func (e *Engine) takeCare(ctx context.Context, m *member, s team.Session, proc Process) {
 	e.setProc(s.ID, proc)
-	if _, err := e.submitOf(ctx, byHolder, m, team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc), Launch: s.Launch}); err != nil {
+	if _, err := e.submitOf(ctx, byShim, m, team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc), Launch: s.Launch}); err != nil {
 		if loop.IsAnswer(err) {
 			e.log.Error("a process was started for a session that is over, which is a fault in fairlead; it is ended", "session", s.ID, "error", err)
 			_ = proc.End(ctx, 0) // where that fails the next start's sweep finds it
@@ -97,7 +97,7 @@ func (e *Engine) takeCare(ctx context.Context, m *member, s team.Session, proc P
 }
 
 func (e *Engine) cannotStart(ctx context.Context, m *member, s team.Session, why string) {
-	e.sessionEnded(ctx, m, team.SessionEnded{Session: s.ID, Outcome: control.CannotStart, Why: why}, byHolder)
+	e.sessionEnded(ctx, m, team.SessionEnded{Session: s.ID, Outcome: control.CannotStart, Why: why}, byShim)
 }
 
 // prepare asks the driver how the session is started, and makes what it needs.

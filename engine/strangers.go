@@ -13,13 +13,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
 // A journal may be another one than the world remembers: its file was taken away and a new
-// one begun, or an old copy was put back. Holders are the witnesses: they know which epoch
+// one begun, or an old copy was put back. Shims are the witnesses: they know which epoch
 // they obeyed, and for which session. So they are asked before an epoch begins, and a session
 // that the journal does not know is a stranger, beside whom nothing is started.
 
@@ -28,7 +28,7 @@ type Trace struct {
 	Session string
 	Found   Found
 	PID     int    // of the agent's process, where it runs
-	Epoch   uint64 // the highest that its holder has obeyed
+	Epoch   uint64 // the highest that its shim has obeyed
 	Silent  string // why nobody can say what became of it; empty: Found says
 }
 
@@ -68,7 +68,7 @@ func nameParts(session string) (agent string, n uint64, is bool) {
 }
 
 // trace asks the witnesses, before an epoch begins. The new one must be above every epoch
-// that a holder has obeyed, or they would refuse us, and obey one whom we have followed.
+// that a shim has obeyed, or they would refuse us, and obey one whom we have followed.
 func (e *Engine) trace(ctx context.Context, who any) error {
 	tracker, can := who.(Tracker)
 	if !can {
@@ -97,7 +97,7 @@ func (e *Engine) trace(ctx context.Context, who any) error {
 	}
 	if e.behind > 0 {
 		e.log.Warn("the journal is behind: it is a new one, or an old copy; what it does not know is not made up, and nothing is started beside what still runs",
-			"journal_epoch", e.State().Epoch, "holders_obeyed", e.behind)
+			"journal_epoch", e.State().Epoch, "shims_obeyed", e.behind)
 		e.State().Epoch = e.behind // as the world has it; the change that begins the next one makes it durable
 	}
 	return nil
@@ -239,7 +239,7 @@ func (e *Engine) addStrangers(plan *Plan) {
 		line := &plan.Lines[at]
 		for i, t := range e.strangers[name] {
 			step := PlanStep{Do: DoPutAside, Session: t.Session, Why: strangeWords(t)}
-			what := fmt.Sprintf("session %s is %s by its holder, which has obeyed epoch %d, and the journal does not know it", t.Session, t.Found, t.Epoch)
+			what := fmt.Sprintf("session %s is %s by its shim, which has obeyed epoch %d, and the journal does not know it", t.Session, t.Found, t.Epoch)
 			if t.Found == Running || t.Silent != "" {
 				step.Do = DoWaitFor
 			}
@@ -249,7 +249,7 @@ func (e *Engine) addStrangers(plan *Plan) {
 			line.Steps = slices.Insert(line.Steps, i, step)
 			line.Why = append(line.Why, Evidence{
 				What:   what,
-				Source: "holder", At: now,
+				Source: "shim", At: now,
 			})
 		}
 	}
@@ -259,8 +259,8 @@ func (e *Engine) addStrangers(plan *Plan) {
 	for i := range plan.Lines {
 		if l := &plan.Lines[i]; l.Session != "" || e.strangers[l.Agent] != nil {
 			l.Why = append(l.Why, Evidence{
-				What:   fmt.Sprintf("the journal is a new one, or an old copy: holders have obeyed epoch %d, which it does not know; this start goes beyond it", e.behind),
-				Source: "holder", At: now,
+				What:   fmt.Sprintf("the journal is a new one, or an old copy: shims have obeyed epoch %d, which it does not know; this start goes beyond it", e.behind),
+				Source: "shim", At: now,
 			})
 		}
 	}
@@ -277,7 +277,7 @@ func strangeWords(t Trace) string {
 }
 
 // Traces is Tracker's.
-func (h *Holders) Traces(ctx context.Context, over func(string) bool) ([]Trace, error) {
+func (h *Shims) Traces(ctx context.Context, over func(string) bool) ([]Trace, error) {
 	return tracesIn(ctx, h.Folder, over)
 }
 
@@ -300,7 +300,7 @@ func tracesIn(ctx context.Context, folder string, over func(string) bool) ([]Tra
 		if !entry.IsDir() || over(session) {
 			continue
 		}
-		sight, err := holder.Look(ctx, filepath.Join(folder, session))
+		sight, err := shim.Look(ctx, filepath.Join(folder, session))
 		t := Trace{Session: session, Found: foundAs[sight.Phase], PID: sight.AgentPID, Epoch: sight.Fence}
 		if err != nil { // a damaged record keeps its own agent waiting, and nobody else
 			t.Silent = err.Error()
@@ -314,7 +314,7 @@ func tracesIn(ctx context.Context, folder string, over func(string) bool) ([]Tra
 const asideMax = 1000
 
 // PutAside is Shelf's.
-func (h *Holders) PutAside(session string) (string, error) {
+func (h *Shims) PutAside(session string) (string, error) {
 	shelf := h.Folder + "-aside"
 	if err := os.MkdirAll(shelf, 0o700); err != nil {
 		return "", err

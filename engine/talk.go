@@ -157,7 +157,7 @@ func (e *Engine) nextToTell(m *member, s *team.Session, todo []channel.Todo) (ne
 
 // told acknowledges an errand that needed nothing written.
 func (e *Engine) told(ctx context.Context, m *member, what channel.Told, then func(*team.Team)) {
-	_, _ = e.Do(ctx, loop.Request{Event: loop.EventBy(byHolder, "", what), Agent: m.conf.Name, Look: then}) // that nobody can be told means that the engine stops
+	_, _ = e.Do(ctx, loop.Request{Event: loop.EventBy(byShim, "", what), Agent: m.conf.Name, Look: then}) // that nobody can be told means that the engine stops
 }
 
 // untell notes, in the loop, that nothing is being told to an agent any more.
@@ -242,7 +242,7 @@ func (e *Engine) write(ctx context.Context, m *member, s team.Session, todo chan
 	input, _ := typist.Input()
 	v.heardOf(input)
 	_, err = e.Do(ctx, loop.Request{
-		Event: m.event(byHolder, team.TalkTold{Session: s.ID, Errand: todo, Input: input}), Agent: m.conf.Name,
+		Event: m.event(byShim, team.TalkTold{Session: s.ID, Errand: todo, Input: input}), Agent: m.conf.Name,
 		Look: e.untell(m),
 	})
 	if loop.IsAnswer(err) {

@@ -130,7 +130,7 @@ func (e *Engine) talksFrom(ctx context.Context, m *member, s team.Session, proc 
 		return nil
 	}
 	if written.Key != "" {
-		if _, err := e.submitOf(ctx, byHolder, m, team.TalkTold{Session: s.ID, Errand: written, Input: input}); err != nil {
+		if _, err := e.submitOf(ctx, byShim, m, team.TalkTold{Session: s.ID, Errand: written, Input: input}); err != nil {
 			return nil
 		}
 		if err := e.View(ctx, func(tm *team.Team) { is = find(tm, "") }); err != nil || !is {

@@ -25,7 +25,7 @@ func TestEndsAreToldNotFound(t *testing.T) {
 	}{
 		"agent killed":  {func(_ *world, agent int) error { return kill(agent) }, "SIGKILL"},
 		"agent ends":    {func(w *world, _ int) error { w.write("go", ""); return nil }, ""},
-		"holder killed": {func(w *world, _ int) error { return kill(w.holderOf("coder-1")) }, "its holder"},
+		"holder killed": {func(w *world, _ int) error { return kill(w.shimOf("coder-1")) }, "its holder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, agentYAML(gated), nil)

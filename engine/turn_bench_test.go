@@ -292,7 +292,7 @@ func BenchmarkPage(b *testing.B) {
 	conf := &config.Config{}
 	e, err := Open(ctx, Options{
 		Name: "bench", Config: conf, Journal: j, Files: files, Log: log, BootID: BootID(),
-		Host: &Holders{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
+		Host: &Shims{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
 	})
 	if err != nil {
 		b.Fatal(err)

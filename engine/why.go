@@ -177,7 +177,7 @@ func processEvidence(agent *team.Agent, proof *Proof, silent error, add adder) {
 		add("holder", time.Time{}, s.Phase == team.Opened, "no holder is known for it")
 		return
 	}
-	add("holder", time.Time{}, true, "holder %d holds process %d by %s; %d more in its tree", proof.HolderPID, proof.PID,
+	add("holder", time.Time{}, true, "holder %d holds process %d by %s; %d more in its tree", proof.ShimPID, proof.PID,
 		strings.Join(proof.Holds, ", "), proof.Children)
 	if proof.LastByteAt.IsZero() {
 		add("holder", proof.StartedAt, true, "it has said nothing yet")

@@ -309,8 +309,8 @@ func TestGitPath(t *testing.T) {
 	}
 }
 
-// shim puts a program before git that runs a shell script first, with N the number of the call.
-func shim(t *testing.T, script string) (calls func() int) {
+// gitWrapper puts a program before git that runs a shell script first, with N the number of the call.
+func gitWrapper(t *testing.T, script string) (calls func() int) {
 	t.Helper()
 	real, err := exec.LookPath("git")
 	if err != nil {
@@ -338,7 +338,7 @@ func TestWorktreeEndKilledAnywhere(t *testing.T) {
 			req := y.make("r1", RunFlags{})
 			untidy(y, req.how.Worktree)
 			path := os.Getenv("PATH")
-			calls := shim(t, fmt.Sprintf("[ $N = %d ] && kill -9 $$", n))
+			calls := gitWrapper(t, fmt.Sprintf("[ $N = %d ] && kill -9 $$", n))
 			_, err := y.engine.endWorktree(t.Context(), req.id, req.repo, req.how)
 			if over = calls() < n; over != (err == nil) {
 				t.Errorf("git was called %d times and was killed at call %d; it says %v", calls(), n, err)
@@ -358,7 +358,7 @@ func TestWorktreeIsWrittenToAtTheEnd(t *testing.T) {
 	dir := req.how.Worktree
 	y.write(dir, "new.txt", "before")
 	path := os.Getenv("PATH")
-	shim(t, `case "$*" in *rev-parse*refs/fairlead/runs/r1*) printf after > '`+dir+`/late.txt';; esac`)
+	gitWrapper(t, `case "$*" in *rev-parse*refs/fairlead/runs/r1*) printf after > '`+dir+`/late.txt';; esac`)
 	end := y.end(req)
 	if end.Removed || !strings.Contains(end.Stays, "somebody still works there") {
 		t.Errorf("it ended as %+v", end)

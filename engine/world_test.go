@@ -111,7 +111,7 @@ func (w *world) start() {
 	}
 	e, err := Open(ctx, Options{
 		Name: "test", Config: conf, Journal: j, Files: between, Log: log, Lookup: os.LookupEnv, BootID: BootID(),
-		Host:    &Holders{Folder: filepath.Join(state, "sessions"), Workspace: w.dir},
+		Host:    &Shims{Folder: filepath.Join(state, "sessions"), Workspace: w.dir},
 		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}, "acp": acp.Driver{}, "claude": claude.Driver{}, "codex": codex.Driver{}}, Documents: papers, Sessions: sessions,
 	})
 	if err != nil {

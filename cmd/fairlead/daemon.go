@@ -106,7 +106,7 @@ func (d *daemon) openEngine(ctx context.Context) error {
 	}
 	d.engine, err = engine.Open(ctx, engine.Options{
 		Name: filepath.Base(d.conf.Dir), Config: d.conf, Journal: j, Files: files, Documents: documents, Sessions: sessions, Drivers: drivers(),
-		Host:   &engine.Holders{Folder: d.space.Path("sessions"), Workspace: d.conf.Dir},
+		Host:   &engine.Shims{Folder: d.space.Path("sessions"), Workspace: d.conf.Dir},
 		Lookup: os.LookupEnv, BootID: engine.BootID(), Log: d.log, Waited: waited,
 		Elsewhere: engine.Elsewhere(d.conf.Dir), Offer: d.offer,
 	})

@@ -20,8 +20,8 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/examples"
-	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 type demoOptions struct {
@@ -324,7 +324,7 @@ func demoReport(ctx context.Context, d *daemon, dir string, took time.Duration) 
 	if answer.Team, err = teamReport(ctx, d.engine); err != nil {
 		return answer, err
 	}
-	strays, err := holder.Strays(dir)
+	strays, err := shim.Strays(dir)
 	if err != nil {
 		return answer, err
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // finding is one thing that doctor looked at.
@@ -266,7 +266,7 @@ func (a *app) lookAtDeadDaemon() finding {
 
 // lookForStrays proves that nothing is left of sessions that are over.
 func (a *app) lookForStrays() []finding {
-	strays, err := holder.Strays(a.dir)
+	strays, err := shim.Strays(a.dir)
 	if err != nil {
 		return []finding{{About: "processes", What: "they cannot be looked through: " + err.Error(), Do: "try again as the user that runs fairlead"}}
 	}
@@ -279,7 +279,7 @@ func (a *app) lookForStrays() []finding {
 	}
 	// The daemon sweeps as it recovers; beside a living one this takes only what has no holder.
 	findings[0].fix = func(ctx context.Context) (string, error) {
-		ended, err := holder.EndStrays(ctx, a.dir)
+		ended, err := shim.EndStrays(ctx, a.dir)
 		return fmt.Sprintf("ended %d processes that were left behind", len(ended)), err
 	}
 	for i := range findings[1:] {

@@ -17,9 +17,9 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 const (
@@ -51,7 +51,7 @@ func (a *app) lookAtSockets(ctx context.Context) []finding {
 	}
 	var findings []finding
 	mine, others := 0, 0
-	for _, s := range holder.Sockets(ctx) {
+	for _, s := range shim.Sockets(ctx) {
 		name := filepath.Base(s.Path)
 		isSocket := strings.HasPrefix(name, "h-") || strings.HasPrefix(name, "d-")
 		switch {
@@ -87,7 +87,7 @@ func (a *app) ownSockets() (map[string]bool, error) {
 		return nil, err
 	}
 	for _, entry := range names {
-		name, err := holder.SocketOf(filepath.Join(folder, entry.Name()))
+		name, err := shim.SocketOf(filepath.Join(folder, entry.Name()))
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +169,7 @@ func (a *app) lookAtTruth(ctx context.Context, conf *config.Config) []finding {
 	for _, l := range plan.Lines {
 		findings = append(findings, truthOf(l))
 		if l.Session != "" {
-			findings = append(findings, a.lookAtHolder(ctx, l.Session))
+			findings = append(findings, a.lookAtShim(ctx, l.Session))
 		}
 	}
 	copied := filepath.Join(dir, "journal.db")
@@ -214,7 +214,7 @@ func (a *app) truthByDaemon(ctx context.Context, client *api.Client) []finding {
 			findings = append(findings, finding{About: about, What: agent.Doubt, Do: "`fairlead why " + agent.Name + "` shows the evidence"})
 		}
 		if agent.Session != nil {
-			findings = append(findings, a.lookAtHolder(ctx, agent.Session.ID))
+			findings = append(findings, a.lookAtShim(ctx, agent.Session.ID))
 		}
 		why, err := client.Why(ctx, agent.Name)
 		if err != nil {
@@ -237,19 +237,19 @@ func (a *app) truthByDaemon(ctx context.Context, client *api.Client) []finding {
 	return findings
 }
 
-// lookAtHolder looks at the holder of an open session.
-func (a *app) lookAtHolder(ctx context.Context, session string) finding {
+// lookAtShim looks at the holder of an open session.
+func (a *app) lookAtShim(ctx context.Context, session string) finding {
 	about := "session " + session
-	s, err := holder.Look(ctx, filepath.Join(a.dir, ".fairlead", "sessions", session))
+	s, err := shim.Look(ctx, filepath.Join(a.dir, ".fairlead", "sessions", session))
 	switch {
 	case err != nil:
 		return finding{About: about, What: err.Error(), Do: "see to that, then look again"}
-	case s.Phase == holder.Running && !s.Answers:
-		return finding{About: about, What: fmt.Sprintf("its holder (process %d, %s) does not answer: %s", s.HolderPID, s.Holder, s.Silence), Do: fmt.Sprintf("`kill -CONT %d` if it was stopped; if it hangs, kill it, and its agent is ended with it", s.HolderPID)}
-	case s.Phase == holder.Running && (s.Agent == holder.Gone || s.Agent == holder.Reused):
+	case s.Phase == shim.Running && !s.Answers:
+		return finding{About: about, What: fmt.Sprintf("its holder (process %d, %s) does not answer: %s", s.ShimPID, s.Shim, s.Silence), Do: fmt.Sprintf("`kill -CONT %d` if it was stopped; if it hangs, kill it, and its agent is ended with it", s.ShimPID)}
+	case s.Phase == shim.Running && (s.Agent == shim.Gone || s.Agent == shim.Reused):
 		return finding{About: about, What: fmt.Sprintf("its holder answers, and its process %d is gone", s.AgentPID), Do: "look again: its end is being noted"}
-	case s.Phase == holder.Running:
-		return finding{OK: true, About: about, What: fmt.Sprintf("holder %d answers for process %d, and obeys epoch %d", s.HolderPID, s.AgentPID, s.Fence)}
+	case s.Phase == shim.Running:
+		return finding{OK: true, About: about, What: fmt.Sprintf("holder %d answers for process %d, and obeys epoch %d", s.ShimPID, s.AgentPID, s.Fence)}
 	}
 	return finding{OK: true, About: about, What: "it is open in the journal, and its folder says " + string(s.Phase) + orNote(s.Why) + ": that is taken in at the next look"}
 }

@@ -17,18 +17,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/driver/drivertest/scriptmodel"
-	"github.com/fairlead-dev/fairlead/driver/live"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/internal/test/livetest"
+	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 	"github.com/fairlead-dev/fairlead/sandbox"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // cruise is a ship with a real program aboard, which has a model without a mind.
 type cruise struct {
 	*ship
 	model   *scriptmodel.Server
-	program live.Program
+	program livetest.Program
 	exe     string   // fairlead, as it is shipped: programs start it, too
 	env     []string // the daemon's own, and nothing besides
 	boxed   bool     // its agent is held by the kernel, too
@@ -38,7 +38,7 @@ type cruise struct {
 const liveWait = 90 * time.Second
 
 // embark starts a daemon with one agent, coder, in an environment that holds nothing.
-func embark(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server) live.Program) *cruise {
+func embark(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server) livetest.Program) *cruise {
 	t.Helper()
 	model := scriptmodel.Start(t)
 	p := ready(t, model)
@@ -53,7 +53,7 @@ func embark(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server
 	}
 	c := &cruise{
 		ship: &ship{t: t, dir: dir}, model: model, program: p,
-		exe: exe, env: live.Bare(p.Home),
+		exe: exe, env: livetest.Bare(p.Home),
 	}
 	coder := map[string]any{"driver": p.Driver, "command": p.Command, "workspace": "coder", "env": env, "turn_timeout": "10m"}
 	if _, why := sandbox.Supported(); why == "" && p.Driver != "codex" { // which would have to be told to have none of its own
@@ -76,7 +76,7 @@ func embark(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server
 			return
 		}
 		_ = c.daemon.Wait()
-		if strays, err := holder.Strays(dir); err != nil || len(strays) > 0 {
+		if strays, err := shim.Strays(dir); err != nil || len(strays) > 0 {
 			t.Errorf("processes were left behind: %+v, %v", strays, err)
 		}
 		c.await("nothing is left of the program", func() bool { return len(p.Left()) == 0 })
@@ -375,8 +375,8 @@ func TestLive(t *testing.T) {
 	build := sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "build", "-o", exe, ".").CombinedOutput() })
 	for _, name := range []string{"opencode", "qwen", "qwen-stream", "codex"} {
 		t.Run(name, func(t *testing.T) {
-			c := embark(t, exe, func(t testing.TB, model *scriptmodel.Server) live.Program {
-				p := live.Programs()[name](t, model) // is not here, mostly, and then nothing needs to be built
+			c := embark(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
+				p := livetest.Programs()[name](t, model) // is not here, mostly, and then nothing needs to be built
 				if out, err := build(); err != nil {
 					t.Fatalf("build fairlead: %v: %s", err, out)
 				}

@@ -14,12 +14,12 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/sandbox"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 func main() {
-	holder.Intercept()
+	shim.Intercept()
 	sandbox.Intercept()
 	script.Intercept()
 	adapter.Intercept(protocols()...)

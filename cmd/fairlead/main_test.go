@@ -11,13 +11,13 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // The test binary is all programs at once: fairlead itself, the holder, the adapter, the
 // scripted agent.
 func TestMain(m *testing.M) {
-	holder.Intercept()
+	shim.Intercept()
 	script.Intercept()
 	adapter.Intercept(protocols()...)
 	if os.Getenv("FAIRLEAD_TEST_MAIN") == "1" {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/driver/live"
+	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 )
 
 // runClient runs somebody else's client with nothing in its environment.
@@ -24,7 +24,7 @@ func runClient(t *testing.T, program string, words ...string) (out string, faile
 	defer cancel()
 	home := t.TempDir()
 	cmd := exec.CommandContext(ctx, program, words...)
-	cmd.Env, cmd.Dir = live.Bare(home), home
+	cmd.Env, cmd.Dir = livetest.Bare(home), home
 	var said, complained bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &complained
 	err := cmd.Run()
@@ -40,7 +40,7 @@ func runClient(t *testing.T, program string, words ...string) (out string, faile
 // The inspector of the Model Context Protocol, as npm has it, lists the tools of a real daemon and calls
 // them; with a token that was cut it does neither.
 func TestLiveMCPInspector(t *testing.T) {
-	inspector := live.Find(t, "mcp-inspector-cli")
+	inspector := livetest.Find(t, "mcp-inspector-cli")
 	h, at, token := newHouse(t)
 	ask := func(token string, words ...string) (string, bool) {
 		return runClient(t, inspector, append([]string{"--cli", at, "--transport", "http", "--header", "Authorization: Bearer " + token}, words...)...)
@@ -86,7 +86,7 @@ func TestLiveMCPInspector(t *testing.T) {
 // The official conformance suite, as far as it asks for what every server has: its other scenarios
 // are about tools, resources and prompts of a server of its own.
 func TestLiveMCPConformance(t *testing.T) {
-	conformance := live.Find(t, "conformance")
+	conformance := livetest.Find(t, "conformance")
 	_, at, token := newHouse(t)
 	to, err := url.Parse(at)
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/journal"
 	inmemory "github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // planned is what `fairlead up --plan --json` prints.
 type planned struct {
 	engine.Plan
-	Daemon *engine.Daemon   `json:"daemon"` // the one that runs here; nil: none does
-	Strays []holder.Process `json:"strays"` // left behind by sessions that are over; the start ends them
+	Daemon *engine.Daemon `json:"daemon"` // the one that runs here; nil: none does
+	Strays []shim.Process `json:"strays"` // left behind by sessions that are over; the start ends them
 }
 
 // plan says what `up` would do, and does none of it.
@@ -35,7 +35,7 @@ func (a *app) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	said := planned{Plan: engine.Plan{Lines: []engine.PlanLine{}}, Strays: []holder.Process{}}
+	said := planned{Plan: engine.Plan{Lines: []engine.PlanLine{}}, Strays: []shim.Process{}}
 	client, err := a.dial()
 	var none *api.NoDaemon
 	switch {
@@ -53,7 +53,7 @@ func (a *app) plan(ctx context.Context) error {
 	if said.Plan, err = a.rehearse(ctx, conf); err != nil {
 		return err
 	}
-	strays, err := holder.Strays(a.dir)
+	strays, err := shim.Strays(a.dir)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // ship is a repository with the real daemon on it, as a process of its own that can be killed.
@@ -64,7 +64,7 @@ func newShipIn(t *testing.T, dir string, files map[string]string) *ship {
 			return
 		}
 		_ = s.daemon.Wait()
-		if strays, err := holder.Strays(dir); err != nil || len(strays) > 0 {
+		if strays, err := shim.Strays(dir); err != nil || len(strays) > 0 {
 			t.Errorf("processes were left behind: %+v, %v", strays, err)
 		}
 	})

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 const killSteps = 20
@@ -85,7 +85,7 @@ func TestRunKilledAtRandom(t *testing.T) {
 	}
 	t.Logf("killed %d times", killed)
 	doneOnce(t, dir)
-	if strays, err := holder.Strays(dir); err != nil || len(strays) > 0 {
+	if strays, err := shim.Strays(dir); err != nil || len(strays) > 0 {
 		t.Errorf("processes were left behind: %+v, %v", strays, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/fairlead-dev/fairlead/examples"
-	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // deck is a repository in which runs are played without a daemon.
@@ -40,7 +40,7 @@ func newDeck(t *testing.T, files map[string]string) *deck {
 		d.write(name, text)
 	}
 	t.Cleanup(func() {
-		if strays, err := holder.Strays(dir); err != nil || len(strays) > 0 {
+		if strays, err := shim.Strays(dir); err != nil || len(strays) > 0 {
 			t.Errorf("processes were left behind: %+v, %v", strays, err)
 		}
 	})
@@ -293,7 +293,7 @@ func TestExampleWorkflows(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
 	}
-	if strays, err := holder.Strays(dir); err != nil || len(strays) > 0 {
+	if strays, err := shim.Strays(dir); err != nil || len(strays) > 0 {
 		t.Errorf("processes were left behind: %+v, %v", strays, err)
 	}
 }

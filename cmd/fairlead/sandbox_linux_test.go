@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/sandbox"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 func needSandbox(t testing.TB) {
@@ -37,12 +37,12 @@ echo $$ $! "$FAIRLEAD_MARK" > "$1/said"
 wait
 `
 
-// TestSandboxUnderTheHolder: what a holder promises of an agent's tree holds for a sandboxed one.
-func TestSandboxUnderTheHolder(t *testing.T) {
+// TestSandboxUnderTheShim: what a holder promises of an agent's tree holds for a sandboxed one.
+func TestSandboxUnderTheShim(t *testing.T) {
 	needSandbox(t)
-	for name, end := range map[string]func(h *holder.Handle, st holder.Status){
-		"ended":                func(h *holder.Handle, _ holder.Status) { _ = h.End(t.Context(), 50*time.Millisecond) },
-		"the holder is killed": func(_ *holder.Handle, st holder.Status) { _ = syscall.Kill(st.HolderPID, syscall.SIGKILL) },
+	for name, end := range map[string]func(h *shim.Handle, st shim.Status){
+		"ended":                func(h *shim.Handle, _ shim.Status) { _ = h.End(t.Context(), 50*time.Millisecond) },
+		"the holder is killed": func(_ *shim.Handle, st shim.Status) { _ = syscall.Kill(st.ShimPID, syscall.SIGKILL) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -54,7 +54,7 @@ func TestSandboxUnderTheHolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			argv := sandbox.Wrap(os.Args[0], []string{"/bin/sh", "-c", roamer, "sh", in}, sandbox.Box{Write: []string{in}})
-			h, err := holder.Start(t.Context(), filepath.Join(dir, "session"), holder.Spec{
+			h, err := shim.Start(t.Context(), filepath.Join(dir, "session"), shim.Spec{
 				Session: "coder-17", Workspace: dir, Fence: 1, Argv: argv, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"},
 			})
 			if err != nil {
@@ -76,7 +76,7 @@ func TestSandboxUnderTheHolder(t *testing.T) {
 				t.Errorf("the holder knows it as %d, it is %d and has the mark %q", st.AgentPID, pid, mark)
 			}
 			for _, p := range []int{pid, child} {
-				if session, ok := holder.SessionOf(dir, p); !ok || session != "coder-17" {
+				if session, ok := shim.SessionOf(dir, p); !ok || session != "coder-17" {
 					t.Errorf("process %d is in session %q, %v", p, session, ok)
 				}
 			}
@@ -86,7 +86,7 @@ func TestSandboxUnderTheHolder(t *testing.T) {
 			end(h, st)
 			<-h.Done() // with the parent-death signal, where the holder was killed
 			for _, p := range []int{pid, child} {
-				if _, _, lives := holder.Lineage(p); lives {
+				if _, _, lives := shim.Lineage(p); lives {
 					t.Errorf("process %d survived", p)
 				}
 			}

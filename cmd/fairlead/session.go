@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/holder"
 	"github.com/fairlead-dev/fairlead/interop/claude"
 	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // usualPlace is where sessions lie in a repository (seed 002, Default Values).
@@ -130,7 +130,7 @@ func (a *app) outside(event, folder string, host dispatch.Host) error {
 		repos = append(repos, repo)
 	}
 	for _, repo := range repos {
-		if id, inside := holder.SessionOf(repo, os.Getpid()); inside {
+		if id, inside := shim.SessionOf(repo, os.Getpid()); inside {
 			no.State = "asked from within " + id
 			return no
 		}

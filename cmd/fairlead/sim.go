@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/sim"
+	"github.com/fairlead-dev/fairlead/internal/test/sim"
 )
 
 type simOptions struct {

@@ -27,7 +27,7 @@ func long() bool {
 // live, so that everything has to be there once.
 var channelBlows = []kill{
 	{"kill_daemon", false, true, killDaemon}, // TestKilledDaemonOfAChannel is the small one
-	{"kill_holders", false, false, killHolders},
+	{"kill_holders", false, false, killShims},
 	{"kill_agents", true, false, killAgents},
 	{"kill_all", true, false, killAll},
 }

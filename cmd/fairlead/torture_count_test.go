@@ -18,7 +18,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/holder"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
@@ -301,7 +301,7 @@ func (l *load) doubt(a engine.AgentView, seen []body) string {
 // countStrays wants nothing to live that nobody holds.
 func (l *load) countStrays() {
 	for began := time.Now(); ; pass(20 * time.Millisecond) {
-		strays, err := holder.Strays(l.ship.dir)
+		strays, err := shim.Strays(l.ship.dir)
 		if err != nil {
 			l.t.Fatalf("round %d: %v", l.round, err)
 		}

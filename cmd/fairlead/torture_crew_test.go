@@ -20,7 +20,7 @@ import (
 // that each prompt is read once and each word is kept once.
 var crewBlows = []kill{
 	{"kill_daemon", false, true, killDaemon}, // TestKilledAtEveryStepOfACrew is the small one
-	{"kill_holders", false, false, killHolders},
+	{"kill_holders", false, false, killShims},
 	{"kill_agents", false, false, killAgents}, // TestKilledLead is the small one
 	{"kill_all", true, false, killAll},
 }

@@ -59,7 +59,7 @@ func killDaemon(l *load) {
 	l.up()
 }
 
-func killHolders(l *load) {
+func killShims(l *load) {
 	doomed := l.some(holders)
 	l.spooled(doomed)
 	l.signal(doomed, syscall.SIGKILL)
@@ -206,8 +206,8 @@ func stopAgent(l *load) {
 	l.wake(s)
 }
 
-// stopHolder stops a holder; its agent writes on until the pipe is full, or to its end.
-func stopHolder(l *load) {
+// stopShim stops a holder; its agent writes on until the pipe is full, or to its end.
+func stopShim(l *load) {
 	s, ok := l.lull(true)
 	if !ok {
 		return
@@ -217,9 +217,9 @@ func stopHolder(l *load) {
 	l.wake(s)
 }
 
-// stopHolderKillDaemon has the next daemon meet a holder that does not answer. It may not
+// stopShimKillDaemon has the next daemon meet a holder that does not answer. It may not
 // guess: neither end the session nor start it again.
-func stopHolderKillDaemon(l *load) {
+func stopShimKillDaemon(l *load) {
 	s, ok := l.lull(true)
 	l.ship.kill()
 	if !ok {

@@ -65,7 +65,7 @@ func (l *load) aside(id string) []string {
 }
 
 // compare says what is wrong with one session's output.
-func (l *load) compare(id string, spool []byte, holderKilled bool) string {
+func (l *load) compare(id string, spool []byte, shimKilled bool) string {
 	ledger, err := os.ReadFile(filepath.Join(l.ship.dir, agentIn(id), "ledger-"+id))
 	if err != nil && !os.IsNotExist(err) {
 		return err.Error()
@@ -86,7 +86,7 @@ func (l *load) compare(id string, spool []byte, holderKilled bool) string {
 		return fmt.Sprintf("the agent said %q, and what was kept is %q", kept, said)
 	case len(said) > len(kept)+1:
 		return fmt.Sprintf("%d lines were said and %d are there", len(kept), len(said))
-	case len(said) < len(kept) && !holderKilled:
+	case len(said) < len(kept) && !shimKilled:
 		return fmt.Sprintf("%d lines were said and only %d are there", len(kept), len(said))
 	}
 	return ""

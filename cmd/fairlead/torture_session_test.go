@@ -14,7 +14,7 @@ import (
 // input is answered by those who were at it.
 var sessionBlows = []kill{
 	{"kill_daemon", false, true, killDaemon}, // TestKilledDaemonOfASession is the small one
-	{"kill_holders", false, false, killHolders},
+	{"kill_holders", false, false, killShims},
 	{"kill_agents", false, false, killAgents},
 	{"kill_all", true, false, killAll},
 }

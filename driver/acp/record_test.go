@@ -16,9 +16,9 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
-	"github.com/fairlead-dev/fairlead/driver/drivertest/scriptmodel"
-	"github.com/fairlead-dev/fairlead/driver/live"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/test/livetest"
+	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 )
 
 // Recording is switched on by this variable: it holds every conversation of recordings with the real
@@ -57,11 +57,11 @@ func TestRecord(t *testing.T) {
 	}
 	all := []string{"allow", "deny", "cancel", "error", "talk", "resume", "outside", "tools"}
 	for name, r := range map[string]struct {
-		program func(testing.TB, *scriptmodel.Server) live.Program
+		program func(testing.TB, *scriptmodel.Server) livetest.Program
 		scenes  []string
 	}{
-		"opencode": {live.Opencode, all},
-		"qwen":     {live.Qwen, all},
+		"opencode": {livetest.Opencode, all},
+		"qwen":     {livetest.Qwen, all},
 		"example":  {exampleAgent, []string{"deny", "cancel", "talk"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,16 +79,16 @@ func TestRecord(t *testing.T) {
 
 // exampleAgent is the example of the library that peer stands on: it says what it says, whatever the
 // prompt is, and numbers its calls anew with each.
-func exampleAgent(t testing.TB, _ *scriptmodel.Server) live.Program {
+func exampleAgent(t testing.TB, _ *scriptmodel.Server) livetest.Program {
 	home := t.TempDir()
 	file := filepath.Join(home, "example")
 	if out, err := exec.Command("go", "build", "-o", file, "github.com/coder/acp-go-sdk/example/agent").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return live.Program{Name: "example", Driver: "acp", Home: home, Command: []string{file}}
+	return livetest.Program{Name: "example", Driver: "acp", Home: home, Command: []string{file}}
 }
 
-func record(t *testing.T, p live.Program, name, scene string, conversations map[string]string) {
+func record(t *testing.T, p livetest.Program, name, scene string, conversations map[string]string) {
 	r := recordings[scene]
 	if r.what == "" {
 		r.what = driver.Work
@@ -110,7 +110,7 @@ func record(t *testing.T, p live.Program, name, scene string, conversations map[
 		part.MCP = driver.MCP{URL: toolServer(t), Token: "a.token"}
 		replace = append(replace, part.MCP.URL, "http://127.0.0.1:7466/mcp")
 	}
-	replace = append(replace, dir, "/work/repo", outside, "/work/outside", p.Home, "/home/someone", p.Home[1:], "home/someone", filepath.Dir(p.Command[0]), "/usr/bin", live.Bare(p.Home)[0], "PATH")
+	replace = append(replace, dir, "/work/repo", outside, "/work/outside", p.Home, "/home/someone", p.Home[1:], "home/someone", filepath.Dir(p.Command[0]), "/usr/bin", livetest.Bare(p.Home)[0], "PATH")
 	cancelled := false
 	tell := func(e speech.Event) []speech.Order {
 		switch {
@@ -138,7 +138,7 @@ func record(t *testing.T, p live.Program, name, scene string, conversations map[
 		return nil
 	}
 	file := filepath.Join("testdata", "dialogues", name+"-"+scene+".jsonl")
-	stop := drivertest.Record(t, Driver{}, part, append(live.Bare(p.Home), p.Env...), file, tell, replace...)
+	stop := drivertest.Record(t, Driver{}, part, append(livetest.Bare(p.Home), p.Env...), file, tell, replace...)
 	t.Logf("%+v", stop)
 }
 

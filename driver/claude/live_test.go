@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/claude"
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
-	"github.com/fairlead-dev/fairlead/driver/drivertest/scriptmodel"
-	"github.com/fairlead-dev/fairlead/driver/live"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/test/livetest"
+	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 )
 
 const (
@@ -62,7 +62,7 @@ var scenes = []scene{
 func TestLive(t *testing.T) {
 	record := os.Getenv("FAIRLEAD_RECORD") != ""
 	model := scriptmodel.Start(t)
-	program := live.QwenStream(t, model)
+	program := livetest.QwenStream(t, model)
 	repo, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-func (s scene) play(t *testing.T, program live.Program, repo, file, last string) (conversation string) {
+func (s scene) play(t *testing.T, program livetest.Program, repo, file, last string) (conversation string) {
 	me, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func (s scene) play(t *testing.T, program live.Program, repo, file, last string)
 		return orders
 	}
 	stop := drivertest.Record(
-		t, claude.Driver{}, part, append(live.Bare(program.Home), program.Env...), file, tell,
+		t, claude.Driver{}, part, append(livetest.Bare(program.Home), program.Env...), file, tell,
 		program.Command[0], "/usr/bin/qwen", me, "/usr/bin/fairlead", tools, "mcp", program.Home, "/home/user",
 	)
 	if stop.Reason != s.reason {

@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/codex"
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
-	"github.com/fairlead-dev/fairlead/driver/drivertest/scriptmodel"
-	"github.com/fairlead-dev/fairlead/driver/live"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/test/livetest"
+	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 )
 
 const token = "a-secret-token"
@@ -65,7 +65,7 @@ var scenes = []scene{
 func TestLive(t *testing.T) {
 	record := os.Getenv("FAIRLEAD_RECORD") != ""
 	model := scriptmodel.Start(t)
-	program := live.Codex(t, model)
+	program := livetest.Codex(t, model)
 	repo, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-func (s scene) play(t *testing.T, program live.Program, repo, file, last string) (conversation string) {
+func (s scene) play(t *testing.T, program livetest.Program, repo, file, last string) (conversation string) {
 	part := adapter.Part{Kind: "codex", Name: "coder", Session: "coder-17", Attempt: 1, What: driver.Work, Command: program.Command, Dir: repo, Resume: s.resume, Mode: s.mode}
 	if s.talk {
 		part.What = driver.Turn
@@ -130,7 +130,7 @@ func (s scene) play(t *testing.T, program live.Program, repo, file, last string)
 		return orders
 	}
 	stop := drivertest.Record(
-		t, codex.Driver{}, part, append(live.Bare(program.Home), program.Env...), file, tell,
+		t, codex.Driver{}, part, append(livetest.Bare(program.Home), program.Env...), file, tell,
 		program.Command[0], "/usr/bin/codex", program.Home, "/home/user", team, "http://127.0.0.1:7466",
 	)
 	if stop.Reason != s.reason {

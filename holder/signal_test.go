@@ -1,8 +1,0 @@
-package holder
-
-import (
-	"os/signal"
-	"syscall"
-)
-
-func ignoreTerm() { signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) }

@@ -1,0 +1,220 @@
+// Package live readies real agent programs for tests that drive them.
+//
+// It is the stage hand of a theatre with real animals. Each gets a clean stall: a home folder
+// that is gone after the show, an environment with nothing in it but what it needs, a dummy key,
+// and as its model the parrot of scriptmodel, on a loopback port. The way out is watched: the
+// proxy that the programs are told of lets nobody through and notes who tried. And when the lights
+// go on, somebody counts whether all have left.
+//
+// The programs are pinned in package.json, and are not part of what is built: `npm ci
+// --ignore-scripts` and `node node_modules/opencode-ai/postinstall.mjs` in this folder bring them.
+// Where they are not, a test that asks for one is skipped and says these words; with FAIRLEAD_LIVE=1
+// it fails, because there a program that was not driven is a fault. FAIRLEAD_LIVE=0 skips them all.
+//
+// The one promise: a program that is driven here meets nothing that is real but itself.
+package livetest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
+)
+
+// Variable of the environment says whether programs have to be there: 1 they have to, 0 they are
+// not asked for, else they are driven where they are.
+const Variable = "FAIRLEAD_LIVE"
+
+const noteBytesMax = 600 // of the file that stands for opencode until its postinstall ran
+
+// Program is an agent program that is ready to be started.
+type Program struct {
+	Name    string   // opencode
+	Driver  string   // acp, claude, codex: by which it is driven
+	Command []string // the first is an absolute path
+	Env     []string // all that it needs, besides Bare
+	Home    string   // a temporary folder; it also marks whatever the program starts
+	Way     *Way     // who tried to get out
+	May     []string // where it goes uninvited and no setting keeps it from, as the proxy hears it
+}
+
+// Bare is the environment that everything here starts from: where programs are, and nothing of
+// whoever runs the test.
+func Bare(home string) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "LANG=C.UTF-8", "TERM=dumb"}
+}
+
+// Programs are all that there are: two by ACP, one of these once more in the way of Claude Code,
+// which cannot be had without an account, and codex.
+func Programs() map[string]func(testing.TB, *scriptmodel.Server) Program {
+	return map[string]func(testing.TB, *scriptmodel.Server) Program{
+		"opencode": Opencode, "qwen": Qwen, "qwen-stream": QwenStream, "codex": Codex,
+	}
+}
+
+// Opencode is driven by ACP. What it may do without asking is left to the driver.
+func Opencode(t testing.TB, model *scriptmodel.Server) Program {
+	t.Helper()
+	p := ready(t, "opencode", "acp", Find(t, "opencode"), "acp")
+	p.write(t, ".config/opencode/opencode.json", map[string]any{
+		"autoupdate": false, "share": "disabled",
+		"model": "parrot/" + scriptmodel.Name, "small_model": "parrot/" + scriptmodel.Name,
+		"provider": map[string]any{"parrot": map[string]any{
+			"npm": "@ai-sdk/openai-compatible", "name": "Parrot",
+			"options": map[string]any{"baseURL": model.URL, "apiKey": scriptmodel.Key},
+			"models":  map[string]any{scriptmodel.Name: map[string]any{"name": "Parrot"}},
+		}},
+	})
+	p.Env = append(
+		p.Env, "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+		"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
+		"npm_config_registry="+p.Way.URL,
+	)
+	p.May = []string{"GET /@opencode-ai%2fplugin HTTP/1.1"} // for its plugins; refused, it goes on without
+	return p
+}
+
+// Qwen is driven by ACP.
+func Qwen(t testing.TB, model *scriptmodel.Server) Program {
+	t.Helper()
+	return qwen(t, model, "acp", "--acp")
+}
+
+// QwenStream is the same program in the way of Claude Code: JSON lines both ways.
+func QwenStream(t testing.TB, model *scriptmodel.Server) Program {
+	t.Helper()
+	return qwen(t, model, "claude")
+}
+
+func qwen(t testing.TB, model *scriptmodel.Server, driver string, args ...string) Program {
+	t.Helper()
+	p := ready(t, "qwen", driver, append([]string{Find(t, "qwen")}, args...)...)
+	p.write(t, ".qwen/settings.json", map[string]any{
+		"security":  map[string]any{"auth": map[string]any{"selectedType": "openai"}},
+		"privacy":   map[string]any{"usageStatisticsEnabled": false},
+		"telemetry": map[string]any{"enabled": false},
+		"general":   map[string]any{"disableAutoUpdate": true, "disableUpdateNag": true, "enableAutoUpdate": false},
+	})
+	p.Env = append(
+		p.Env, "OPENAI_API_KEY="+scriptmodel.Key, "OPENAI_BASE_URL="+model.URL, "OPENAI_MODEL="+scriptmodel.Name,
+		"QWEN_CODE_NO_RELAUNCH=true",
+	)
+	return p
+}
+
+// Codex is driven by the JSON lines of `codex exec`.
+func Codex(t testing.TB, model *scriptmodel.Server) Program {
+	t.Helper()
+	p := ready(t, "codex", "codex", Find(t, "codex"))
+	home := filepath.Join(p.Home, ".codex")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	config := strings.Join([]string{
+		`model = "` + scriptmodel.Name + `"`,
+		`model_provider = "parrot"`,
+		`check_for_update_on_startup = false`,
+		`[model_providers.parrot]`,
+		`name = "Parrot"`,
+		`base_url = "` + model.URL + `"`,
+		`env_key = "PARROT_KEY"`,
+		`wire_api = "responses"`,
+		`supports_websockets = false`,
+		`request_max_retries = 0`,
+		`stream_max_retries = 0`,
+		`[analytics]`,
+		`enabled = false`,
+		`[feedback]`,
+		`enabled = false`,
+		`[features]`,
+		`plugins = false`,
+		`apps = false`,
+		"",
+	}, "\n")
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.Env = append(p.Env, "PARROT_KEY="+scriptmodel.Key)
+	return p
+}
+
+// ready makes the stall.
+func ready(t testing.TB, name, driver string, command ...string) Program {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(home, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	way := Watch(t)
+	env := []string{"HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "XDG_RUNTIME_DIR=" + filepath.Join(home, "tmp")}
+	for _, v := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+		env = append(env, v+"="+way.URL, strings.ToLower(v)+"="+way.URL)
+	}
+	const here = "127.0.0.1,localhost,::1"
+	return Program{Name: name, Driver: driver, Command: command, Home: home, Way: way, Env: append(env, "NO_PROXY="+here, "no_proxy="+here)}
+}
+
+// Use is the item of the list by which the program uses one of its team's tools.
+func (p Program) Use(tool, args string) string {
+	use := "do: mcp " + tool + " " + args
+	if p.Name == "qwen" { // it shows its model no tool of a server before that has asked for it
+		use = `do: tool tool_search {"query":"select:mcp__fairlead__` + tool + "\"}\n" + use
+	}
+	return use
+}
+
+func (p Program) write(t testing.TB, name string, v any) {
+	t.Helper()
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name = filepath.Join(p.Home, name)
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Find is the absolute path of a program that npm brought.
+func Find(t testing.TB, name string) string {
+	t.Helper()
+	const how = "in driver/live run `npm ci --ignore-scripts && node node_modules/opencode-ai/postinstall.mjs`"
+	path := filepath.Join(folder(t), "node_modules", ".bin", name) // as people start it: by its name
+	switch {
+	case os.Getenv(Variable) == "0":
+		t.Skipf("real programs are not driven here: %s=0", Variable)
+	case whole(path):
+		return path
+	case os.Getenv(Variable) != "":
+		t.Fatalf("%s is not installed, and %s asks for it; %s", name, Variable, how)
+	default:
+		t.Skipf("%s is not installed; to drive it, %s", name, how)
+	}
+	return ""
+}
+
+// folder is where this package and its programs stand.
+func folder(t testing.TB) string {
+	t.Helper()
+	_, here, _, ok := runtime.Caller(0)
+	if !ok {
+		t.Fatal("no word of where this package stands")
+	}
+	return filepath.Dir(here)
+}
+
+// whole says whether a program is more than a note that its installation was not finished.
+func whole(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Size() > noteBytesMax
+}

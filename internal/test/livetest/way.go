@@ -1,0 +1,122 @@
+package livetest
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Way is a proxy that lets nobody out.
+type Way struct {
+	URL string // what programs are told: http://127.0.0.1:PORT
+
+	mu    sync.Mutex
+	tried []string
+	over  chan struct{} // the test has ended
+}
+
+const (
+	triesMax   = 100              // noted; a program that goes on is noted enough
+	tryTimeout = 10 * time.Second // for the first line of somebody who wants to get out
+)
+
+// Tried are the first lines of those who wanted to get out: CONNECT example.org:443 HTTP/1.1.
+func (w *Way) Tried() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.tried)
+}
+
+// Watch opens a way out that lets nobody out; it is gone with the test.
+func Watch(t testing.TB) *Way {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Way{URL: "http://" + l.Addr().String(), over: make(chan struct{})}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // closed: the test has ended
+			}
+			all.Go(func() { w.meet(c) })
+		}
+	})
+	t.Cleanup(func() {
+		close(w.over)
+		l.Close()
+		all.Wait()
+	})
+	return w
+}
+
+// meet looks where somebody wants to go. Some programs ask the proxy even for what is on this
+// machine, whatever NO_PROXY says: those are let through, everybody else is noted.
+func (w *Way) meet(c net.Conn) {
+	defer c.Close()
+	if c.SetReadDeadline(time.Now().Add(tryTimeout)) != nil {
+		return
+	}
+	from := bufio.NewReaderSize(c, 4<<10)
+	line, _ := from.ReadString('\n') // half a line says enough
+	if line == "" {
+		return // it hung up without a word
+	}
+	if to, ok := strings.CutPrefix(line, "CONNECT "); ok {
+		to, _, _ = strings.Cut(to, " ")
+		if host, _, err := net.SplitHostPort(to); err == nil && net.ParseIP(host).IsLoopback() {
+			w.through(c, from, to)
+			return
+		}
+	}
+	w.mu.Lock()
+	if len(w.tried) < triesMax {
+		w.tried = append(w.tried, strings.TrimSpace(line))
+	}
+	w.mu.Unlock()
+	_, _ = io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") // who has hung up needs no answer
+}
+
+// through carries bytes both ways until one side has enough, or the test has.
+func (w *Way) through(c net.Conn, from *bufio.Reader, to string) {
+	for { // the rest of the question, up to its empty line
+		line, err := from.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if strings.TrimSpace(line) == "" {
+			break
+		}
+	}
+	there, err := net.DialTimeout("tcp", to, tryTimeout)
+	if err != nil || c.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	defer there.Close()
+	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	ended := make(chan struct{}, 2)
+	carry := func(to io.Writer, from io.Reader) {
+		_, _ = io.Copy(to, from) // an end is an end
+		ended <- struct{}{}
+	}
+	var both sync.WaitGroup
+	defer both.Wait()
+	both.Go(func() { carry(there, from) })
+	both.Go(func() { carry(c, there) })
+	select {
+	case <-ended:
+	case <-w.over:
+	}
+	c.Close()
+	there.Close()
+}

@@ -1,0 +1,386 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// session is one agent process with its holder. It outlives engines. The world's lock
+// guards it.
+type session struct {
+	id     string
+	fence  uint64
+	begun  time.Time
+	kill   context.CancelFunc
+	asked  chan struct{} // closed: SIGTERM
+	told   bool
+	kind   driver.Kind
+	hushed bool              // its input was closed
+	orders chan script.Order // closed with it
+	input  *typing
+	asks   *asking
+	out    []byte        // the spool
+	grew   chan struct{} // closed and made anew with every byte
+	over   chan struct{} // closed when its end is durable
+	ending engine.Ending //
+	spoken int64         // input tokens that it said it used
+	strays bool          // something that it left running
+	ranBy  string        // a signal that somebody sent it
+	unread bool          // its exit could not be read: it was taken for lost
+}
+
+func (s *session) isOver() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// spool is where a play writes. It is called from the play's goroutine.
+type spool struct {
+	w *world
+	s *session
+}
+
+func (o spool) Write(b []byte) (int, error) {
+	o.w.mu.Lock()
+	defer o.w.mu.Unlock()
+	if o.s.isOver() {
+		return 0, io.ErrClosedPipe
+	}
+	o.s.out = append(o.s.out, b...)
+	for line := range bytes.Lines(b) {
+		var fact struct {
+			Type   string `json:"type"`
+			Tokens int64  `json:"input_tokens"`
+		}
+		if json.Unmarshal(line, &fact) == nil && fact.Type == string(driver.UsageReported) {
+			o.s.spoken += fact.Tokens
+		}
+	}
+	close(o.s.grew)
+	o.s.grew = make(chan struct{})
+	return len(b), nil
+}
+
+// run plays a session to its end; the caller holds the lock.
+func (w *world) run(id string, launch driver.Launch, epoch uint64) *session {
+	kind := driver.Kind(launch.Argv[0])
+	ctx, kill := context.WithCancel(context.Background())
+	s := &session{
+		id: id, fence: epoch, begun: time.Now(), kill: kill, asked: make(chan struct{}), orders: make(chan script.Order),
+		grew: make(chan struct{}), over: make(chan struct{}), kind: kind, input: newTyping(), asks: newAsking(),
+	}
+	w.sessions[id] = s
+	w.order = append(w.order, id)
+	name := agentIn(id)
+	program := *programs()[name]
+	program.Seed = w.seed
+	world := &script.Memory{}
+	if talks(kind) {
+		w.begins(s, launch.Input)
+	}
+	w.plays.Go(func() {
+		var end script.End
+		switch {
+		case talks(kind):
+			end = w.talk(ctx, s)
+		case asks(w.seed) && name == whoAsks:
+			end = w.askAround(ctx, s)
+		default:
+			end = script.Play(ctx, &program, script.Part{Name: name, Session: id, Kind: kind, Attempt: 1, Prompt: "go on"},
+				script.Stage{Out: spool{w, s}, Orders: s.orders, Stop: s.asked, World: world})
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		s.strays = len(world.Spawned()) > 0
+		signal := end.Signal
+		if s.ranBy != "" {
+			signal = s.ranBy
+		}
+		w.finish(s, engine.Ending{Exit: driver.Exit{Code: end.Code, Signal: signal, At: time.Now()}})
+	})
+	return s
+}
+
+// finish ends a session, once. A holder that has seen the end has ended all that was left.
+func (w *world) finish(s *session, how engine.Ending) {
+	if s.isOver() {
+		return
+	}
+	if !how.Lost {
+		s.strays = false
+	}
+	how.Bytes = int64(len(s.out))
+	s.ending = how
+	w.came("%s is over: %s%s", s.id, map[bool]string{true: "lost", false: fmt.Sprintf("status %d ", how.Exit.Code)}[how.Lost], how.Exit.Signal)
+	close(s.over)
+	s.kill()
+}
+
+// running lists what is alive; the caller holds the lock.
+func (w *world) running() []string {
+	var ids []string
+	for id, s := range w.sessions {
+		if !s.isOver() {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// host is the machine as one engine knows it.
+type host struct {
+	w *world
+	l *life
+}
+
+var _ engine.Host = host{}
+
+func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.Launch, _ time.Duration) (engine.Process, error) {
+	h.w.mu.Lock()
+	h.w.checkStart(h.l, id)
+	h.w.mu.Unlock()
+	var s *session
+	f := h.w.wait(h.l, "start "+id)
+	start := func() (err error) {
+		h.w.mu.Lock()
+		defer h.w.mu.Unlock()
+		if epoch < h.w.bars[id] {
+			return h.fenced(epoch)
+		}
+		if h.w.sessions[id] != nil {
+			return &engine.AlreadyStarted{Session: id}
+		}
+		h.w.checkStarted(id)
+		s = h.w.run(id, launch, epoch)
+		h.w.came("%s runs", id)
+		return nil
+	}
+	switch f {
+	case goOn, raced:
+		if err := start(); err != nil {
+			return nil, err
+		}
+		return &process{w: h.w, l: h.l, session: s, epoch: epoch, at: int64(len(launch.Input))}, nil
+	case cannotRun:
+		return nil, &engine.CannotStart{Why: h.w.inject(h.l, "start "+id).Error()}
+	case fails:
+		return nil, h.w.inject(h.l, "start "+id)
+	case late:
+		_ = start()
+		return nil, h.w.inject(h.l, "start "+id)
+	case diesDone:
+		_ = start()
+	}
+	h.w.die(h.l)
+	return nil, errDead
+}
+
+// fenced refuses an engine that was overtaken; the caller holds the lock.
+func (h host) fenced(epoch uint64) error {
+	h.l.fenced = true
+	return &engine.Fenced{Why: fmt.Sprintf("epoch %d is over", epoch)}
+}
+
+func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc engine.Process, found engine.Found, err error) {
+	err = h.w.act(h.l, "adopt "+id, func() error {
+		h.w.mu.Lock()
+		defer h.w.mu.Unlock()
+		s := h.w.sessions[id]
+		if epoch < h.w.bars[id] || (s != nil && epoch < s.fence) {
+			return h.fenced(epoch)
+		}
+		h.w.bars[id] = epoch
+		found = engine.NeverStarted
+		if s != nil {
+			s.fence = epoch
+			proc = &process{w: h.w, l: h.l, session: s, epoch: epoch, at: s.input.taken}
+			switch {
+			case !s.isOver():
+				found = engine.Running
+			case s.ending.Lost:
+				found = engine.Lost
+			default:
+				found = engine.Exited
+			}
+		}
+		h.l.found[id] = found
+		h.w.came("%s: %s", id, found)
+		return nil
+	})
+	return proc, found, err
+}
+
+func (h host) Output(_ context.Context, id string, offset int64) (io.ReadCloser, error) {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	s := h.w.sessions[id]
+	if s == nil {
+		return nil, fmt.Errorf("no session %s", id)
+	}
+	return io.NopCloser(bytes.NewReader(s.out[min(offset, int64(len(s.out))):])), nil
+}
+
+// Sweep ends what sessions have left behind whose holder is gone.
+func (h host) Sweep(context.Context) (ended []string, err error) {
+	if h.w.isDead(h.l) {
+		return nil, errDead
+	}
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	for _, id := range h.w.order {
+		if s := h.w.sessions[id]; s.strays && s.isOver() {
+			s.strays = false
+			ended = append(ended, id)
+		}
+	}
+	return ended, nil
+}
+
+// process is one engine's hold on a session.
+type process struct {
+	*session
+	w     *world
+	l     *life
+	epoch uint64
+	at    int64 // how far the session's input goes, as this engine knows
+}
+
+func (p *process) PID() int              { return 1000 + len(p.id) }
+func (p *process) Done() <-chan struct{} { return p.over }
+func (p *process) Close() error          { return nil }
+
+func (p *process) allowed() error {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	switch {
+	case p.l.dead:
+		return errDead
+	case p.epoch < p.fence:
+		return host{p.w, p.l}.fenced(p.epoch)
+	}
+	return nil
+}
+
+func (p *process) ask(what string, do func()) error {
+	return p.w.act(p.l, what+" "+p.id, func() error {
+		if err := p.allowed(); err != nil {
+			return err
+		}
+		p.w.mu.Lock()
+		defer p.w.mu.Unlock()
+		do()
+		return nil
+	})
+}
+
+func (p *process) Ended(context.Context) (how engine.Ending, err error) {
+	err = p.ask("ended", func() { how = p.ending })
+	if err != nil {
+		p.w.mu.Lock()
+		p.unread = true
+		p.w.mu.Unlock()
+	}
+	return how, err
+}
+
+func (p *process) End(_ context.Context, grace time.Duration) error {
+	return p.ask("end", func() {
+		if !p.told {
+			p.told = true
+			close(p.asked)
+			w, s := p.w, p.session
+			time.AfterFunc(grace, func() {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.finish(s, engine.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGKILL", At: time.Now()}})
+			})
+		}
+	})
+}
+
+func (p *process) Ack(context.Context) error {
+	p.w.mu.Lock()
+	p.w.checkAck(p.id)
+	p.w.mu.Unlock()
+	return p.ask("ack", func() {})
+}
+
+func (p *process) Evidence(context.Context) (engine.Proof, error) {
+	return engine.Proof{PID: p.PID(), ShimPID: 1, StartedAt: p.begun}, p.allowed()
+}
+
+func (p *process) CloseInput(context.Context) error {
+	if err := p.allowed(); err != nil {
+		return err
+	}
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	if !p.hushed {
+		p.hushed = true
+		close(p.orders)
+		p.input.close()
+	}
+	return nil
+}
+
+func (p *process) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	piece := 1 << 16
+	if strings.HasSuffix(p.id, "1") || strings.HasSuffix(p.id, "4") {
+		piece = 37 // lines come in pieces
+	}
+	return &listening{p: p, ctx: ctx, cancel: cancel, at: int(offset), piece: piece}, nil
+}
+
+// listening follows what a session says.
+type listening struct {
+	p         *process
+	ctx       context.Context
+	cancel    context.CancelFunc
+	at, piece int
+}
+
+func (o *listening) Read(b []byte) (int, error) {
+	for {
+		o.p.w.mu.Lock()
+		over, grew, rest := o.p.isOver(), o.p.grew, o.p.out[min(o.at, len(o.p.out)):]
+		o.p.w.mu.Unlock()
+		if o.ctx.Err() != nil {
+			return 0, o.ctx.Err()
+		}
+		if len(rest) > 0 {
+			n := copy(b[:min(len(b), o.piece)], rest)
+			o.at += n
+			return n, nil
+		}
+		if over {
+			return 0, io.EOF
+		}
+		select {
+		case <-grew:
+		case <-o.p.over:
+		case <-o.ctx.Done():
+			return 0, o.ctx.Err()
+		}
+	}
+}
+
+func (o *listening) Close() error {
+	o.cancel()
+	return nil
+}

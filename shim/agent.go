@@ -1,0 +1,256 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// program finds the file to execute, as a shell in the agent's folder with the
+// agent's own PATH would.
+func program(l *launchSpec) (string, error) {
+	dir, name := string(l.Dir), string(l.Argv[0])
+	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
+		return "", &CannotStart{Why: fmt.Sprintf("the working directory %s does not exist", dir)}
+	}
+	if strings.Contains(name, "/") {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if why := notExecutable(path); why != "" {
+			return "", &CannotStart{Why: fmt.Sprintf("%s %s", path, why)}
+		}
+		return path, nil
+	}
+	search := ""
+	for _, kv := range l.Env {
+		if v, ok := strings.CutPrefix(string(kv), "PATH="); ok {
+			search = v
+		}
+	}
+	found := ""
+	for _, d := range filepath.SplitList(search) {
+		if !filepath.IsAbs(d) {
+			continue // a program out of the folder that is worked on must be named with ./
+		}
+		path := filepath.Join(d, name)
+		why := notExecutable(path)
+		if why == "" {
+			return path, nil
+		}
+		if why != notThere {
+			found = fmt.Sprintf("; %s %s", path, why)
+		}
+	}
+	return "", &CannotStart{Why: fmt.Sprintf("no program %q in the agent's PATH (%s)%s; install it, or give its whole path", name, search, found)}
+}
+
+const notThere = "does not exist"
+
+func notExecutable(path string) string {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return notThere
+	case err != nil:
+		return fmt.Sprintf("cannot be looked at: %v", errors.Unwrap(err))
+	case info.IsDir():
+		return "is a folder"
+	case info.Mode().Perm()&0o111 == 0:
+		return "is not executable (chmod +x)"
+	}
+	return ""
+}
+
+const (
+	busyTries = 20 // a program that was just written may be open in somebody's fork for an instant
+	busyPause = 10 * time.Millisecond
+)
+
+// fork starts the agent and, only then, the one goroutine that waits for children:
+// a failed start waits for its child itself.
+func (k *keeper) fork(path string, l *launchSpec) error {
+	ends, err := k.openEnds(l)
+	if err != nil {
+		return err
+	}
+	defer ends.closeTheirs()
+	attr := agentAttr()
+	if l.PTY {
+		attr.Setctty, attr.Ctty = true, 0
+	}
+	proc := &syscall.ProcAttr{
+		Dir: string(l.Dir), Env: markedEnv(toStrings(l.Env), l.Mark), Sys: attr,
+		Files: []uintptr{ends.stdin.Fd(), ends.stdout.Fd(), ends.stdout.Fd()},
+	}
+	if k.record.Cgroup != "" {
+		done, ok := intoCgroup(attr, k.record.Cgroup)
+		defer done()
+		k.record.Holds.Cgroup = ok
+	}
+	pid, err := forkExec(path, toStrings(l.Argv), proc)
+	if err != nil && k.record.Holds.Cgroup { // made, but not ours to put anybody in
+		removeCgroup(k.record.Cgroup)
+		leaveCgroup(attr)
+		k.record.Cgroup, k.record.Holds.Cgroup = "", false
+		pid, err = forkExec(path, toStrings(l.Argv), proc)
+	}
+	if err != nil {
+		ends.closeOurs()
+		if passes(err) {
+			// For sure nothing was started: take the intent back, so that it can be tried again.
+			_ = os.Remove(filepath.Join(k.folder, agentFile))
+			_ = syncFolder(k.folder)
+			return fmt.Errorf("start the agent: %w; the machine is short of processes or memory, try again", err)
+		}
+		return &CannotStart{Why: fmt.Sprintf("%s: %v", path, err)}
+	}
+	agent, _ := readProcess(pid) // still there, a zombie at worst: nobody has waited for it
+	k.record.Step, k.record.AgentPID, k.record.AgentStart = stepStarted, pid, agent.Start
+	k.record.StartedAt = time.Now().UTC()
+	k.ended, k.alone = make(chan struct{}), make(chan struct{})
+	go k.reap(pid)
+	k.output = ends.output
+	k.spool.start(ends.output)
+	k.input = newInput(ends.input, l.Input, l.KeepStdin, l.PTY)
+	return nil
+}
+
+// passes tells a machine that is busy from a command that is wrong.
+func passes(err error) bool {
+	for _, passing := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EINTR} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
+}
+
+func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	for range busyTries {
+		pid, err = syscall.ForkExec(path, argv, attr)
+		if err != syscall.ETXTBSY && err != syscall.EAGAIN {
+			return pid, err
+		}
+		time.Sleep(busyPause)
+	}
+	return pid, err
+}
+
+// reap is the only caller of wait. Every orphan of the tree comes to us, so when
+// the kernel says that there is no child, there is no tree.
+func (k *keeper) reap(agent int) {
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			close(k.alone)
+			return
+		case pid == agent:
+			k.mu.Lock()
+			k.waited, k.endedAt = ws, time.Now()
+			if k.endTimer != nil {
+				k.endTimer.Stop()
+			}
+			k.mu.Unlock()
+			close(k.ended)
+		}
+	}
+}
+
+// end orders the agent's end: SIGTERM to its tree, SIGKILL after grace (below 0:
+// the launch's own). Ordered again, the earlier deadline holds.
+func (k *keeper) end(grace time.Duration) error {
+	if grace < 0 {
+		grace = k.grace
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	by, first := time.Now().Add(grace), !k.ordered
+	switch {
+	case !first && by.Before(k.endBy):
+		k.endBy = by
+		wake(k.sooner)
+	case !first, !k.endedAt.IsZero():
+		return nil // it is on its way
+	}
+	if !k.endedAt.IsZero() {
+		return nil
+	}
+	if k.endTimer != nil {
+		k.endTimer.Stop()
+	}
+	k.ordered, k.endBy = true, by
+	k.endTimer = time.AfterFunc(grace, k.kill)
+	if first && grace > 0 {
+		signalAll(k.tree(), syscall.SIGTERM)
+	}
+	return nil
+}
+
+func (k *keeper) kill() {
+	killCgroup(k.record.Cgroup)
+	// The agent first: from its end on, sweep looks after the others until none is left.
+	signalProcess(k.record.AgentPID, k.record.AgentStart, syscall.SIGKILL)
+	signalAll(k.tree(), syscall.SIGKILL)
+}
+
+// interrupt is Ctrl-C: SIGINT to the agent's process group.
+func (k *keeper) interrupt() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.endedAt.IsZero() {
+		return ErrEnded
+	}
+	// Reaped this instant, its number would have to come round the whole pid space to be another's.
+	if err := syscall.Kill(-k.record.AgentPID, syscall.SIGINT); err != nil {
+		return fmt.Errorf("interrupt the agent: %w", err)
+	}
+	return nil
+}
+
+// ends are the two pipes, or the pty.
+type ends struct {
+	stdin, stdout *os.File // the agent's
+	input, output *os.File // ours; input is nil where the agent's is /dev/null
+}
+
+func (k *keeper) openEnds(l *launchSpec) (e ends, err error) {
+	if l.PTY {
+		return openPTY()
+	}
+	if e.output, e.stdout, err = openPipe(0); err != nil {
+		return e, err
+	}
+	if len(l.Input) == 0 && !l.KeepStdin {
+		e.stdin, err = os.Open(os.DevNull)
+	} else {
+		e.stdin, e.input, err = openPipe(1)
+	}
+	if err != nil {
+		e.output.Close()
+		e.stdout.Close()
+	}
+	return e, err
+}
+
+func (e ends) closeTheirs() {
+	e.stdin.Close()
+	if e.stdout != e.stdin {
+		e.stdout.Close()
+	}
+}
+
+func (e ends) closeOurs() {
+	e.output.Close()
+	if e.input != nil && e.input != e.output {
+		e.input.Close()
+	}
+}

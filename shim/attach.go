@@ -1,0 +1,183 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Adopt finds out what became of a session, as a daemon with this epoch: it
+// connects to the holder where one lives, reads the exit record where there is
+// one, and ends the tree where the holder is gone without one. A lower epoch than
+// was seen is refused with *Fenced. After Adopt with phase NeverStarted no start
+// with a lower epoch succeeds, not even one that was under way: where there is no
+// folder it is made, since the fence has to stand somewhere.
+func Adopt(ctx context.Context, folder string, fence uint64) (*Handle, Status, error) {
+	folder, err := realFolder(folder)
+	if err != nil {
+		return nil, Status{}, fmt.Errorf("adopt: %w", err)
+	}
+	conn, st, err := attach(ctx, folder, fence)
+	if err != nil {
+		return nil, Status{}, fmt.Errorf("adopt the session in %s: %w", folder, err)
+	}
+	return newHandle(folder, fence, conn, *st), *st, nil
+}
+
+// attach gives a connection where the holder lives, and else what the folder says.
+func attach(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
+	pause, deadline := attachPause, time.Now().Add(attachPatience)
+	var last error
+	for {
+		conn, st, err := attachOnce(ctx, folder, fence)
+		if err == nil || !errors.Is(err, errBusy) {
+			return conn, st, err
+		}
+		last = err
+		if time.Now().After(deadline) {
+			return nil, nil, fmt.Errorf("%w for %v: %w", errBusy, attachPatience, last)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("%w: %w", context.Cause(ctx), last)
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, attachPauseMax)
+	}
+}
+
+// errBusy: the folder is locked and its holder does not answer, for now.
+var errBusy = errors.New("the holder is there but does not answer; if this goes on, kill it (its pid is in agent.json) and adopt again")
+
+func attachOnce(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
+	if st, err := ended(folder, fence); st != nil || err != nil {
+		return nil, st, err
+	}
+	lock, err := openPlain(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE)
+	if errors.Is(err, os.ErrNotExist) { // there is no folder; a start of a daemon before us may be on its way
+		if err := makeFolder(folder); err != nil {
+			return nil, nil, err
+		}
+		lock, err = openPlain(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("look who holds it: %w", err)
+	}
+	defer lock.Close() // and the lock goes
+	free, err := tryLock(lock)
+	if err != nil {
+		return nil, nil, fmt.Errorf("look who holds it: %w", err)
+	}
+	if !free {
+		return knock(ctx, folder, fence)
+	}
+	if st, err := ended(folder, fence); st != nil || err != nil { // it may have ended between the two looks
+		return nil, st, err
+	}
+	if err := raiseFence(folder, fence); err != nil {
+		return nil, nil, err
+	}
+	st, err := abandoned(ctx, folder, fence)
+	return nil, st, err
+}
+
+// ended gives what the exit record says; nil where there is none.
+func ended(folder string, fence uint64) (*Status, error) {
+	e, err := readExit(folder)
+	if e == nil || err != nil {
+		return nil, err
+	}
+	if err := raiseFence(folder, fence); err != nil {
+		return nil, err
+	}
+	st := Status{}
+	if r, err := readAgent(folder); err == nil && r != nil {
+		st = r.status()
+		if _, err := os.Stat(r.Cgroup); r.Cgroup != "" && err == nil { // its holder was killed between the record and this
+			removeCgroup(r.Cgroup)
+		}
+	}
+	_, noAck := os.Stat(filepath.Join(folder, ackedFile))
+	st.Phase, st.Exit, st.SpoolBytes, st.Fence, st.Acked = Exited, e, e.SpoolBytes, fence, noAck == nil
+	return &st, nil
+}
+
+// abandoned judges a folder whose lock is ours and which has no exit record.
+func abandoned(ctx context.Context, folder string, fence uint64) (*Status, error) {
+	r, err := readAgent(folder)
+	var bad *damaged
+	switch {
+	case errors.As(err, &bad):
+		// It was started: only a holder writes that file. Whose tree it is nobody knows; Strays finds it.
+		return &Status{Phase: Lost, Why: err.Error(), Fence: fence, SpoolBytes: spoolSize(folder)}, nil
+	case err != nil:
+		return nil, err
+	case r == nil:
+		return &Status{Phase: NeverStarted, Fence: fence}, nil
+	case r.Step == stepCannotStart:
+		return &Status{Phase: NeverStarted, Session: r.Session, Why: r.Why, Fence: fence}, nil
+	}
+	swept, err := endTree(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("its holder is gone; end what it left behind: %w", err)
+	}
+	st := r.status()
+	st.Phase, st.Fence, st.Swept, st.SpoolBytes = Lost, fence, swept, spoolSize(folder)
+	st.Why = fmt.Sprintf("its holder (process %d) was gone without an exit record", r.ShimPID)
+	if r.BootID != bootID() {
+		st.Why = "the machine was started anew meanwhile"
+	} else if r.Step == stepStarting {
+		st.Why += ", at the moment of the start: whether the agent ever ran is not known"
+	}
+	return &st, nil
+}
+
+// knock connects to the holder that has the lock.
+func knock(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
+	r, err := readAgent(folder)
+	if err != nil && !errors.As(err, new(*damaged)) {
+		return nil, nil, err
+	}
+	recorded := ""
+	if r != nil {
+		recorded = r.Socket
+	}
+	var errs []error
+	for _, path := range socketPaths(folder, recorded) {
+		conn, st, err := dial(ctx, path, fence)
+		if err == nil {
+			return conn, st, nil
+		}
+		if errors.As(err, new(*Fenced)) {
+			return nil, nil, err
+		}
+		errs = append(errs, err)
+	}
+	if r != nil && r.BootID == bootID() && r.Step == stepStarted {
+		// Its socket may have gone with the runtime folder: this asks it to make it again.
+		signalProcess(r.ShimPID, r.ShimStart, syscall.SIGUSR1)
+	}
+	return nil, nil, fmt.Errorf("%w (%w)", errBusy, errors.Join(errs...))
+}
+
+// spoolSize gives the spool's length, after it was made safe; nobody writes it any more.
+func spoolSize(folder string) int64 {
+	f, err := openPlain(filepath.Join(folder, spoolFile), os.O_RDWR)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	if dataSync(f) != nil {
+		return 0
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}

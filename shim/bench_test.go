@@ -1,0 +1,81 @@
+package shim
+
+import (
+	"io"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// BenchmarkDone measures from the agent's SIGKILL to Done: everything in between
+// is synced, the exit record included.
+func BenchmarkDone(b *testing.B) {
+	var worst, sum time.Duration
+	n := 0
+	for b.Loop() {
+		b.StopTimer()
+		h, err := Start(b.Context(), b.TempDir(), agent(b, "hang"))
+		ok(b, err)
+		lines(b, h, 1)
+		st, err := h.Status(b.Context())
+		ok(b, err)
+		b.StartTimer()
+		began := time.Now()
+		ok(b, syscall.Kill(st.AgentPID, syscall.SIGKILL))
+		<-h.Done()
+		took := time.Since(began)
+		worst, sum, n = max(worst, took), sum+took, n+1
+		b.StopTimer()
+		h.Close()
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(worst.Microseconds())/1000, "worst-ms")
+	b.ReportMetric(float64(sum.Microseconds())/1000/float64(n), "mean-ms")
+}
+
+// BenchmarkLost measures from the holder's SIGKILL to Done, its agent found and ended.
+func BenchmarkLost(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		h, err := Start(b.Context(), b.TempDir(), agent(b, "hang"))
+		ok(b, err)
+		st, err := h.Status(b.Context())
+		ok(b, err)
+		b.StartTimer()
+		ok(b, syscall.Kill(st.ShimPID, syscall.SIGKILL))
+		<-h.Done()
+		b.StopTimer()
+		h.Close()
+		b.StartTimer()
+	}
+}
+
+// BenchmarkStart measures from Start to its return: two synced records, one exec of the holder, one of the agent.
+func BenchmarkStart(b *testing.B) {
+	for b.Loop() {
+		h, err := Start(b.Context(), b.TempDir(), agent(b, "hang"))
+		ok(b, err)
+		b.StopTimer()
+		ok(b, h.End(b.Context(), 0))
+		<-h.Done()
+		h.Close()
+		b.StartTimer()
+	}
+}
+
+// BenchmarkOutput measures how fast output is spooled, synced and read back.
+func BenchmarkOutput(b *testing.B) {
+	const bytes = 64 << 20
+	b.SetBytes(bytes)
+	for b.Loop() {
+		h, err := Start(b.Context(), b.TempDir(), agent(b, "bytes", "67108864"))
+		ok(b, err)
+		r, err := h.Output(b.Context(), 0)
+		ok(b, err)
+		if n, err := io.Copy(io.Discard, r); n != bytes || err != nil {
+			b.Fatal(n, err)
+		}
+		r.Close()
+		h.Close()
+	}
+}

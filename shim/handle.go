@@ -1,0 +1,312 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Handle is a daemon's hold on one session. Its methods may be called from many
+// goroutines. It lives until Close, and connects again by itself where the
+// connection breaks while the holder lives.
+type Handle struct {
+	folder string
+	fence  uint64
+	done   chan struct{} // the session is over, or this daemon is fenced: see Done
+	closed chan struct{} // Close was called
+	ran    chan struct{} // the goroutine of this handle is over
+
+	mu     sync.Mutex
+	client *client       // nil while there is no connection
+	change chan struct{} // closed and made anew at every change of what follows
+	size   int64         // bytes that may be read
+	final  *Status       // what became of it
+	err    error         // *Fenced, or what keeps us from knowing
+}
+
+func newHandle(folder string, fence uint64, conn *net.UnixConn, st Status) *Handle {
+	h := &Handle{
+		folder: folder, fence: fence, size: st.SpoolBytes,
+		done: make(chan struct{}), closed: make(chan struct{}), ran: make(chan struct{}), change: make(chan struct{}),
+	}
+	if conn == nil {
+		h.finish(&st, nil)
+		close(h.ran)
+		return h
+	}
+	h.client = newClient(conn, h.grew)
+	go h.run()
+	return h
+}
+
+// run follows the holder through broken connections to the end.
+func (h *Handle) run() {
+	defer close(h.ran)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-h.closed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	for {
+		h.mu.Lock()
+		c := h.client
+		h.mu.Unlock()
+		st, err := c.run()
+		if h.isClosed() {
+			return
+		}
+		if err == nil || errors.As(err, new(*Fenced)) {
+			h.finish(st, err)
+			return
+		}
+		conn, st, err := h.again(ctx)
+		if h.isClosed() {
+			if conn != nil {
+				conn.Close()
+			}
+			return
+		}
+		if conn == nil {
+			h.finish(st, err)
+			return
+		}
+		h.mu.Lock()
+		h.client = newClient(conn, h.grew)
+		h.mu.Unlock()
+		h.grew(st.SpoolBytes)
+		if h.isClosed() { // Close may have looked before the new one was there
+			conn.Close()
+		}
+	}
+}
+
+// again attaches anew. A holder that lives but does not answer is asked for as
+// long as it takes: saying that the session is over would be a lie.
+func (h *Handle) again(ctx context.Context) (*net.UnixConn, *Status, error) {
+	h.mu.Lock()
+	h.client = nil
+	h.mu.Unlock()
+	for {
+		conn, st, err := attach(ctx, h.folder, h.fence)
+		if err == nil || errors.As(err, new(*Fenced)) || ctx.Err() != nil {
+			return conn, st, err
+		}
+		h.mu.Lock()
+		h.err = err
+		h.mu.Unlock()
+		select {
+		case <-time.After(socketLook):
+		case <-ctx.Done():
+			return nil, nil, err
+		}
+	}
+}
+
+func (h *Handle) isClosed() bool {
+	select {
+	case <-h.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+func (h *Handle) grew(size int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.size, h.err = max(h.size, size), nil
+	close(h.change)
+	h.change = make(chan struct{})
+}
+
+func (h *Handle) finish(st *Status, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.client, h.err = nil, err
+	if st != nil {
+		h.final, h.size = st, st.SpoolBytes
+	}
+	close(h.change)
+	h.change = make(chan struct{})
+	close(h.done)
+}
+
+// Done is closed when the agent has ended, its tree is gone and its exit is on
+// disk; or the holder was lost and the tree it left was ended; or another daemon
+// has taken over. Status then says which: Exited, Lost, or the error *Fenced.
+// For a session that never started it is closed from the beginning.
+func (h *Handle) Done() <-chan struct{} { return h.done }
+
+// Folder is the session's folder, by its one real name.
+func (h *Handle) Folder() string { return h.folder }
+
+// Status asks the holder, or says what is known of a session that is over.
+func (h *Handle) Status(ctx context.Context) (Status, error) {
+	a, err := h.ask(ctx, order{Op: "status"})
+	if errors.Is(err, ErrEnded) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.final != nil {
+			return *h.final, nil
+		}
+	}
+	if err != nil {
+		return Status{}, fmt.Errorf("ask the holder: %w", err)
+	}
+	if a.Status == nil {
+		return Status{}, errors.New("ask the holder: it answered nonsense; end the session")
+	}
+	return *a.Status, nil
+}
+
+// Send gives the agent bytes of standard input that begin at offset. Bytes below
+// what was taken already are dropped, so that whoever does not know whether an
+// earlier Send arrived sends again. It returns when the holder has them: *InputGap
+// and *InputFull are refusals, and so are ErrInputClosed and ErrEnded.
+func (h *Handle) Send(ctx context.Context, offset int64, b []byte) error {
+	return h.SendAs(ctx, offset, "", b)
+}
+
+// SendAs is Send of bytes that have a name, which the holder keeps with the last of them, as
+// Status.InputLabel: whoever comes back after a crash learns from it what was sent. At most
+// labelBytesMax; empty leaves the name before.
+func (h *Handle) SendAs(ctx context.Context, offset int64, label string, b []byte) error {
+	if len(label) > labelBytesMax {
+		return fmt.Errorf("send input named by %d bytes: at most %d", len(label), labelBytesMax)
+	}
+	for {
+		piece := b[:min(len(b), inputPieceBytesMax)]
+		next := order{Op: "send", Offset: offset, Data: piece}
+		if len(piece) == len(b) {
+			next.Label = label
+		}
+		if _, err := h.ask(ctx, next); err != nil {
+			return fmt.Errorf("send input at offset %d: %w", offset, err)
+		}
+		offset, b = offset+int64(len(piece)), b[len(piece):]
+		if len(b) == 0 {
+			return nil
+		}
+	}
+}
+
+// CloseInput lets the agent see the end of its input behind what was sent.
+func (h *Handle) CloseInput(ctx context.Context) error {
+	return h.tell(ctx, "close the input", order{Op: "close_input"})
+}
+
+// Interrupt sends SIGINT to the agent's process group, like Ctrl-C.
+func (h *Handle) Interrupt(ctx context.Context) error {
+	return h.tell(ctx, "interrupt", order{Op: "interrupt"})
+}
+
+// End orders the end: SIGTERM to the agent's whole tree, SIGKILL after grace
+// (below 0: the launch's own; 0: at once). It returns when the order was taken, and
+// the holder carries it out even if we are gone; Done says when it is over. An
+// agent that has ended is no error. Ordered twice, the earlier deadline holds.
+func (h *Handle) End(ctx context.Context, grace time.Duration) error {
+	err := h.tell(ctx, "end", order{Op: "end", GraceMS: ceilMillis(grace)})
+	if errors.Is(err, ErrEnded) {
+		return nil
+	}
+	return err
+}
+
+func ceilMillis(d time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// RaiseSpool sets a new limit of bytes for the spool; an agent that waits because it was full goes on.
+func (h *Handle) RaiseSpool(ctx context.Context, bytes int64) error {
+	return h.tell(ctx, "raise the spool's limit", order{Op: "spool_max", Max: bytes})
+}
+
+func (h *Handle) tell(ctx context.Context, what string, o order) error {
+	if _, err := h.ask(ctx, o); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// ask sends an order, again where the connection broke: every order is harmless twice.
+func (h *Handle) ask(ctx context.Context, o order) (answer, error) {
+	for {
+		h.mu.Lock()
+		c, final, err, change := h.client, h.final, h.err, h.change
+		h.mu.Unlock()
+		switch {
+		case h.isClosed():
+			return answer{}, ErrClosed
+		case final != nil:
+			return answer{}, ErrEnded
+		case c == nil && err != nil:
+			return answer{}, err
+		case c != nil:
+			a, err := c.ask(ctx, o)
+			if !errors.Is(err, errBroken) && (!errors.Is(err, ErrEnded) || o.Op != "status") {
+				return a, err
+			}
+		}
+		select { // until there is a new connection, or it is over
+		case <-change:
+		case <-h.closed:
+		case <-ctx.Done():
+			return answer{}, context.Cause(ctx)
+		}
+	}
+}
+
+// Ack notes that the exit is in the journal.
+func (h *Handle) Ack(ctx context.Context) error {
+	h.mu.Lock()
+	final := h.final
+	h.mu.Unlock()
+	if final == nil || final.Phase == NeverStarted {
+		return errors.New("acknowledge the exit: it has not ended; wait for Done")
+	}
+	seen, err := readFence(h.folder)
+	if err == nil && h.fence < seen {
+		err = &Fenced{Mine: h.fence, Seen: seen}
+	}
+	if err == nil {
+		var note *os.File // lost in a power cut, it is only said again
+		if note, err = openPlain(filepath.Join(h.folder, ackedFile), os.O_WRONLY|os.O_CREATE); err == nil {
+			err = note.Close()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("acknowledge the exit: %w", err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	acked := *h.final
+	acked.Acked = true
+	h.final = &acked
+	return nil
+}
+
+// Close ends our connection; holder and agent go on. It waits until nothing of the handle runs.
+func (h *Handle) Close() error {
+	h.mu.Lock()
+	if !h.isClosed() {
+		close(h.closed)
+	}
+	if h.client != nil {
+		h.client.conn.Close()
+	}
+	h.mu.Unlock()
+	<-h.ran
+	return nil
+}

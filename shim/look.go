@@ -1,0 +1,306 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sight is what a look at a session's folder shows, without anything being touched.
+type Sight struct {
+	Status
+	Answers bool   // a holder lives in the folder and answered just now
+	Silence string // running, and no answer: what was tried
+	Agent   Life   // of the agent's process, where its record names one
+	Shim    Life   // of the holder's
+}
+
+// Life says what became of a process that is named by its number and its start time.
+type Life string
+
+const (
+	LifeUnknown Life = ""        // no process is named
+	Lives       Life = "lives"   //
+	Stopped     Life = "stopped" // SIGSTOP or a debugger: it exists and does nothing
+	Gone        Life = "gone"    // no process has this number, or it waits to be reaped
+	Reused      Life = "reused"  // the number belongs to another process by now
+)
+
+// LifeOf looks at one process. A start of 0 is not compared.
+func LifeOf(pid int, start uint64) Life {
+	if pid <= 0 {
+		return LifeUnknown
+	}
+	p, ok := readProcess(pid)
+	switch {
+	case !ok || p.zombie:
+		return Gone
+	case start != 0 && p.Start != start:
+		return Reused
+	case isStopped(pid):
+		return Stopped
+	}
+	return Lives
+}
+
+// lookPatience bounds how long a holder may take to show that it is there.
+const lookPatience = 500 * time.Millisecond
+
+// Look says what became of the session in a folder, as Adopt would, and changes nothing:
+// no file is written, no fence is taken, no process is ended. A living holder is greeted
+// as epoch 0, which it refuses, and by that shows that it answers. The session's lock is
+// tried for an instant, shared, as adopting does; whoever meets it tries again.
+func Look(ctx context.Context, folder string) (Sight, error) {
+	folder, err := realFolder(folder)
+	if err != nil {
+		return Sight{}, fmt.Errorf("look: %w", err)
+	}
+	sight, err := lookAt(ctx, folder)
+	if err != nil {
+		return Sight{}, fmt.Errorf("look at the session in %s: %w", folder, err)
+	}
+	return sight, nil
+}
+
+func lookAt(ctx context.Context, folder string) (Sight, error) {
+	for range 2 { // it may end between the two looks at its record
+		if s, err := endedSight(folder); s != nil || err != nil {
+			return deref(s), err
+		}
+		held, err := isHeld(folder)
+		if err != nil {
+			return Sight{}, fmt.Errorf("look who holds it: %w", err)
+		}
+		if held {
+			return heldSight(ctx, folder)
+		}
+	}
+	return leftSight(folder)
+}
+
+func deref(s *Sight) Sight {
+	if s == nil {
+		return Sight{}
+	}
+	return *s
+}
+
+// isHeld says whether a holder has the folder's lock.
+func isHeld(folder string) (bool, error) {
+	f, err := openPlain(filepath.Join(folder, lockFile), os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // and the lock goes
+	switch err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, unix.EWOULDBLOCK), errors.Is(err, unix.EINTR):
+		return true, nil
+	default:
+		return false, err
+	}
+}
+
+// sightOf is what a record says, with a look at its processes.
+func sightOf(folder string, r *agentRecord) Sight {
+	var s Sight
+	if r != nil {
+		s.Status = r.status()
+		if r.BootID == bootID() {
+			s.Agent, s.Shim = LifeOf(r.AgentPID, r.AgentStart), LifeOf(r.ShimPID, r.ShimStart)
+		} else {
+			s.Agent, s.Shim = Gone, Gone
+		}
+	}
+	s.Fence, _ = readFence(folder) // a fence that cannot be read is found by who takes it
+	return s
+}
+
+// endedSight is a session with an exit record; nil where there is none.
+func endedSight(folder string) (*Sight, error) {
+	e, err := readExit(folder)
+	if e == nil || err != nil {
+		return nil, err
+	}
+	r, err := readAgent(folder)
+	if err != nil && !errors.As(err, new(*damaged)) {
+		return nil, err
+	}
+	s := sightOf(folder, r)
+	_, noAck := os.Stat(filepath.Join(folder, ackedFile))
+	s.Phase, s.Exit, s.SpoolBytes, s.Acked = Exited, e, e.SpoolBytes, noAck == nil
+	return &s, nil
+}
+
+// heldSight is a session whose holder lives.
+func heldSight(ctx context.Context, folder string) (Sight, error) {
+	r, err := readAgent(folder)
+	if err != nil && !errors.As(err, new(*damaged)) {
+		return Sight{}, err
+	}
+	s := sightOf(folder, r)
+	s.Phase, s.SpoolBytes = Running, sizeOf(filepath.Join(folder, spoolFile))
+	recorded := ""
+	if r != nil {
+		recorded = r.Socket
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	var tried []string
+	for _, path := range socketPaths(folder, recorded) {
+		conn, st, err := dial(ctx, path, 0)
+		if conn != nil { // it never obeyed anybody
+			conn.Close()
+			s.Status, s.Answers = *st, true
+			return s, nil
+		}
+		if errors.As(err, new(*Fenced)) {
+			s.Answers = true
+			return s, nil
+		}
+		tried = append(tried, err.Error())
+	}
+	if ctx.Err() != nil {
+		tried = []string{fmt.Sprintf("it said nothing for %v", lookPatience)}
+	}
+	s.Silence = strings.Join(tried, "; ")
+	return s, nil
+}
+
+// leftSight is a session that nobody holds and whose end nobody wrote down.
+func leftSight(folder string) (Sight, error) {
+	r, err := readAgent(folder)
+	if errors.As(err, new(*damaged)) {
+		s := sightOf(folder, nil)
+		s.Phase, s.Why = Lost, err.Error()
+		return s, nil
+	}
+	if err != nil {
+		return Sight{}, err
+	}
+	s := sightOf(folder, r)
+	s.SpoolBytes = sizeOf(filepath.Join(folder, spoolFile))
+	switch {
+	case r == nil:
+		s.Phase = NeverStarted
+	case r.Step == stepCannotStart:
+		s.Phase, s.Why = NeverStarted, r.Why
+	case r.BootID != bootID():
+		s.Phase, s.Why = Lost, "the machine was started anew meanwhile"
+	default:
+		s.Phase, s.Why = Lost, fmt.Sprintf("its holder (process %d) was gone without an exit record", r.ShimPID)
+	}
+	return s, nil
+}
+
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// Socket is one socket in a runtime folder of ours: of a holder (h-…) or a daemon (d-…),
+// whichever workspace it belongs to.
+type Socket struct {
+	Path  string
+	Stale bool   // nobody listens there any more
+	Fault string // it is not ours alone: another owner, or others may use it
+	seen  os.FileInfo
+}
+
+// SocketOf is the name of the socket of the holder of a session's folder, in whichever
+// runtime folder it lies.
+func SocketOf(folder string) (string, error) {
+	real, err := realFolder(folder)
+	if err != nil {
+		return "", err
+	}
+	return socketName(real), nil
+}
+
+// staleAfter is how old a socket without a listener must be to count as left behind: one
+// that is being made has none for an instant.
+const staleAfter = 5 * time.Second
+
+// Sockets lists what lies in the runtime folders of this user, without touching it. A
+// folder that is not ours alone is a fault of its own, under its own path.
+func Sockets(ctx context.Context) []Socket {
+	var all []Socket
+	for _, dir := range runtimeDirs() {
+		info, err := os.Lstat(dir)
+		if err != nil {
+			continue // it is made when it is needed
+		}
+		if fault := notOurs(info, 0o077); fault != "" || !info.IsDir() {
+			all = append(all, Socket{Path: dir, Fault: "not a folder of ours alone " + fault})
+			continue
+		}
+		names, err := os.ReadDir(dir)
+		if err != nil {
+			all = append(all, Socket{Path: dir, Fault: err.Error()})
+			continue
+		}
+		for _, entry := range names {
+			info, err := entry.Info()
+			ours := strings.HasPrefix(entry.Name(), "h-") || strings.HasPrefix(entry.Name(), "d-")
+			if err != nil || !ours || info.Mode().Type() != os.ModeSocket {
+				continue
+			}
+			s := Socket{Path: filepath.Join(dir, entry.Name()), seen: info}
+			s.Fault = notOurs(info, 0)
+			s.Stale = s.Fault == "" && time.Since(info.ModTime()) > staleAfter && refuses(ctx, s.Path)
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// notOurs says why something is not ours alone; forbidden are mode bits it may not have.
+// The mode of a socket says little: the folder that it lies in keeps others out.
+func notOurs(info os.FileInfo, forbidden os.FileMode) string {
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || int(sys.Uid) != os.Getuid():
+		return "(it belongs to another user)"
+	case info.Mode().Perm()&forbidden != 0:
+		return fmt.Sprintf("(its mode is %#o)", info.Mode().Perm())
+	}
+	return ""
+}
+
+// refuses says whether nobody listens.
+func refuses(ctx context.Context, path string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return errors.Is(err, syscall.ECONNREFUSED)
+	}
+	c.Close()
+	return false
+}
+
+// Remove takes a stale socket away, if it is still the one that was looked at.
+func (s Socket) Remove() error {
+	now, err := os.Lstat(s.Path)
+	if err != nil || !s.Stale || !os.SameFile(now, s.seen) || !now.ModTime().Equal(s.seen.ModTime()) {
+		return nil //nolint:nilerr // it is gone, or somebody uses the name again
+	}
+	return os.Remove(s.Path)
+}

@@ -1,0 +1,121 @@
+package shim
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"slices"
+	"strings"
+)
+
+const (
+	// markVar is the variable that every process of an agent's tree inherits. Its
+	// value is HASH.SESSION; where Fairlead runs inside an agent of another
+	// Fairlead, the marks stand in a row, outermost first, with commas between.
+	markVar = "FAIRLEAD_MARK"
+
+	// shimVar names, in a holder's own environment, the session it holds.
+	shimVar = "FAIRLEAD_HOLDER"
+)
+
+func markOf(workspace, session string) string { return workspaceHash(workspace) + "." + session }
+
+func workspaceHash(workspace string) string {
+	sum := sha256.Sum256([]byte(workspace))
+	return hex.EncodeToString(sum[:8])
+}
+
+// markedEnv adds mark to an agent's environment, behind the marks of those who
+// hold us ourselves, and keeps the last of variables given twice.
+func markedEnv(env []string, mark string) []string {
+	marks := mark
+	last := make(map[string]int, len(env))
+	for i, kv := range env {
+		k, v, _ := strings.Cut(kv, "=")
+		if k == markVar && v != "" {
+			marks = v + "," + mark
+		}
+		last[k] = i
+	}
+	out := make([]string, 0, len(env)+1)
+	for i, kv := range env {
+		k, _, ok := strings.Cut(kv, "=")
+		if ok && k != "" && k != markVar && k != shimVar && last[k] == i && !strings.ContainsRune(kv, 0) {
+			out = append(out, kv)
+		}
+	}
+	return append(out, markVar+"="+marks)
+}
+
+// marksIn finds the marks in an environment as the kernel shows it: K=V, each ended by a zero byte.
+func marksIn(environ []byte) []string {
+	v, ok := envValue(environ, markVar)
+	if !ok || v == "" {
+		return nil
+	}
+	return strings.Split(v, ",")
+}
+
+func envValue(environ []byte, key string) (string, bool) {
+	for len(environ) > 0 {
+		kv, rest, _ := bytes.Cut(environ, []byte{0})
+		if k, v, ok := bytes.Cut(kv, []byte{'='}); ok && string(k) == key {
+			return string(v), true
+		}
+		environ = rest
+	}
+	return "", false
+}
+
+// ancestorsMax bounds the way from a process to its agent; a longer one is a loop in a
+// table that changes while it is read.
+const ancestorsMax = 256
+
+// SessionOf says in which session of a workspace a process runs: its own mark says so, or
+// that of a process it descends from, whatever was taken out of its own environment. What an
+// agent leaves behind is its holder's child, and a holder's mark counts too. A process that
+// somebody outside of the tree started for the agent is not found, nor is one that is gone:
+// LifeOf tells these apart. workspace is spelt as in Config.Workspace.
+func SessionOf(workspace string, pid int) (session string, ok bool) {
+	prefix := workspaceHash(workspace) + "."
+	for range ancestorsMax {
+		if session, ok := markedAs(environOf(pid), prefix); ok {
+			return session, true
+		}
+		p, there := readProcess(pid)
+		if !there || p.parent <= 1 {
+			return "", false
+		}
+		pid = p.parent
+	}
+	return "", false
+}
+
+// markedAs finds the innermost session of one workspace in an environment.
+func markedAs(environ []byte, prefix string) (session string, ok bool) {
+	marks := marksIn(environ)
+	if mark, ok := envValue(environ, shimVar); ok {
+		marks = append(marks, mark)
+	}
+	for _, mark := range slices.Backward(marks) {
+		if session, ok := strings.CutPrefix(mark, prefix); ok && session != "" {
+			return session, true
+		}
+	}
+	return "", false
+}
+
+// shimEnv is the holder's own small environment. The daemon's secrets are not in it.
+func shimEnv(mark string) []string {
+	env := []string{
+		shimVar + "=" + mark,
+		"GOMAXPROCS=1", "GOGC=50", "GOMEMLIMIT=24MiB", // a holder does little and must be small
+	}
+	for _, k := range []string{markVar, runtimeDirVar, crashVar, "GOCOVERDIR", "GORACE"} {
+		if v, ok := os.LookupEnv(k); ok {
+			env = append(env, k+"="+v)
+		}
+	}
+	return env
+}

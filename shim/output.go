@@ -1,0 +1,134 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+)
+
+// Output reads what the agent wrote, from a byte offset on, and follows it: only
+// bytes that are safe on disk, io.EOF when it is over and all was read. It may be
+// called as often as wanted. A Read ends with ctx, with Close of the reader, with
+// ErrClosed after the handle's Close, and with *Fenced.
+func (h *Handle) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	f, err := openSpool(h.folder, offset)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	return &follower{h: h, ctx: ctx, cancel: cancel, file: f, at: offset}, nil
+}
+
+type follower struct {
+	h      *Handle
+	ctx    context.Context
+	cancel context.CancelFunc
+	file   *os.File
+	at     int64
+	shut   atomic.Bool
+}
+
+// Read must not be called by two goroutines at once; Close may be called by another.
+func (f *follower) Read(b []byte) (int, error) {
+	for {
+		if f.shut.Load() {
+			return 0, os.ErrClosed
+		}
+		if err := f.ctx.Err(); err != nil {
+			return 0, context.Cause(f.ctx)
+		}
+		h := f.h
+		h.mu.Lock()
+		size, over, err, change := h.size, h.final != nil, h.err, h.change
+		h.mu.Unlock()
+		var fenced *Fenced
+		switch {
+		case len(b) == 0:
+			return 0, nil
+		case f.at < size:
+			n, err := f.file.ReadAt(b[:min(int64(len(b)), size-f.at)], f.at)
+			f.at += int64(n)
+			if n > 0 {
+				return n, nil
+			}
+			return 0, fmt.Errorf("read the spool at byte %d of %d: %w; was it cut?", f.at, size, noEOF(err))
+		case over:
+			return 0, io.EOF
+		case errors.As(err, &fenced):
+			return 0, fenced
+		}
+		select {
+		case <-change:
+		case <-f.ctx.Done():
+		case <-h.closed:
+			return 0, ErrClosed
+		}
+	}
+}
+
+// noEOF: an end of file where bytes are promised is a fault, and must not look like the end.
+func noEOF(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Close ends a Read that waits.
+func (f *follower) Close() error {
+	if f.shut.Swap(true) {
+		return nil
+	}
+	f.cancel()
+	return f.file.Close()
+}
+
+// Output reads what an agent wrote, from a byte offset on, up to what is there
+// now: for sessions that are over, with no daemon and no epoch needed.
+func Output(folder string, offset int64) (io.ReadCloser, error) {
+	f, err := openSpool(folder, offset)
+	if err != nil {
+		return nil, err
+	}
+	e, err := readExit(folder)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	var size int64
+	if e != nil {
+		size = e.SpoolBytes
+	} else {
+		info, err := f.Stat()
+		if err == nil {
+			err = dataSync(f) // it may be running, or lost: what was there before the sync is safe after it
+		}
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("open the spool: %w", err)
+		}
+		size = info.Size()
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(f, offset, max(0, size-offset)), f}, nil
+}
+
+func openSpool(folder string, offset int64) (*os.File, error) {
+	if offset < 0 {
+		return nil, fmt.Errorf("open the spool at byte %d: offsets begin at 0", offset)
+	}
+	f, err := openPlain(filepath.Join(folder, spoolFile), os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("open the spool: %w; no agent was started there", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the spool: %w", err)
+	}
+	return f, nil
+}

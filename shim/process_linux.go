@@ -1,0 +1,232 @@
+package shim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const environBytesMax = 4 << 20 // the kernel lets arguments and environment be about this large by default
+
+// processes reads the process table.
+func processes() ([]Process, error) {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("read the process table: %w", err)
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("read the process table: %w", err)
+	}
+	all := make([]Process, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if p, ok := readProcess(pid); ok {
+				all = append(all, p)
+			}
+		}
+	}
+	return all, nil
+}
+
+func readProcess(pid int) (Process, bool) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Process{}, false
+	}
+	defer unix.Close(fd)
+	var buf [1024]byte
+	n, err := unix.Read(fd, buf[:])
+	if err != nil {
+		return Process{}, false
+	}
+	return parseStat(buf[:n])
+}
+
+// Lineage says of a process when it began, in ticks since boot, and which one is above it. It
+// is not ok for one that is gone, or has ended and waits for its parent.
+func Lineage(pid int) (began uint64, parent int, ok bool) {
+	p, ok := readProcess(pid)
+	return p.Start, p.parent, ok && !p.zombie
+}
+
+// parseStat reads /proc/PID/stat. The command stands in parentheses and may hold any byte, parentheses too.
+func parseStat(line []byte) (p Process, ok bool) {
+	open, shut := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
+	if open < 0 || shut < open {
+		return Process{}, false
+	}
+	f := bytes.Fields(line[shut+1:])
+	if len(f) < 20 {
+		return Process{}, false
+	}
+	var errs [4]error
+	p.Command = strings.ToValidUTF8(string(line[open+1:shut]), "?")
+	p.PID, errs[0] = strconv.Atoi(string(bytes.TrimSpace(line[:open])))
+	p.zombie = f[0][0] == 'Z' || f[0][0] == 'X' || f[0][0] == 'x'
+	p.parent, errs[1] = strconv.Atoi(string(f[1]))
+	p.group, errs[2] = strconv.Atoi(string(f[2]))
+	p.Start, errs[3] = strconv.ParseUint(string(f[19]), 10, 64)
+	return p, errors.Join(errs[:]...) == nil && p.PID > 0 && p.parent >= 0
+}
+
+// environOf gives nothing for a process that is gone or that we may not look into.
+func environOf(pid int) []byte {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	raw, _ := io.ReadAll(io.LimitReader(f, environBytesMax)) // it may end while we read: then it has no environment
+	return raw
+}
+
+func bootID() string {
+	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// signalProcess signals the process pid that started at start, and no other that
+// may have its number by now. It reports whether it was there.
+func signalProcess(pid int, start uint64, sig syscall.Signal) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	if p, ok := readProcess(pid); !ok || p.Start != start || p.zombie {
+		return false
+	}
+	return unix.PidfdSendSignal(fd, sig, nil, 0) == nil
+}
+
+// alive reports whether the process that started at start still runs.
+func alive(pid int, start uint64) bool {
+	p, ok := readProcess(pid)
+	return ok && p.Start == start && !p.zombie
+}
+
+// waitGone returns when the process has ended, or ctx or patience has.
+func waitGone(ctx context.Context, pid int, start uint64, patience time.Duration) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if p, ok := readProcess(pid); !ok || p.Start != start || p.zombie {
+		return
+	}
+	const slice = 50 * time.Millisecond // poll cannot hear ctx; this is how late it may be
+	for deadline := time.Now().Add(patience); ctx.Err() == nil && time.Now().Before(deadline); {
+		wait := min(slice, time.Until(deadline))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, max(1, int(wait.Milliseconds())))
+		if n > 0 || (err != nil && err != unix.EINTR) {
+			return
+		}
+	}
+}
+
+func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// nameProcess is what process lists show; we are executed by a path that names nothing.
+func nameProcess(name string) {
+	_ = os.WriteFile("/proc/self/comm", []byte(name), 0)
+}
+
+func agentAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+const (
+	haveSubreaper   = true
+	haveParentDeath = true
+)
+
+// closeInherited closes what a careless parent left open: whatever survived the
+// exec and is not ours. The runtime's own descriptors are close-on-exec, so they
+// cannot have survived one, and are thereby told apart.
+func closeInherited(keep int) {
+	d, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	names, _ := d.Readdirnames(-1)
+	d.Close()
+	for _, name := range names {
+		fd, err := strconv.Atoi(name)
+		if err != nil || fd <= 2 || fd == keep {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			unix.Close(fd)
+		}
+	}
+	unix.CloseOnExec(keep)
+}
+
+// peerUID says who is at the other end of a unix socket.
+func peerUID(c *net.UnixConn) (int, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	uid := -1
+	var inner error
+	err = raw.Control(func(fd uintptr) {
+		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if inner = err; err == nil {
+			uid = int(cred.Uid)
+		}
+	})
+	return uid, errors.Join(err, inner)
+}
+
+// dataSync puts a file's bytes and its length on the disk.
+func dataSync(f *os.File) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	err = raw.Control(func(fd uintptr) {
+		for {
+			if inner = unix.Fdatasync(int(fd)); inner != unix.EINTR {
+				return
+			}
+		}
+	})
+	return errors.Join(err, inner)
+}
+
+// reserve takes disk space for a file ahead of time; where that is not possible, nothing is lost but the reserve.
+func reserve(f *os.File, bytes int64) {
+	_ = unix.Fallocate(int(f.Fd()), 0, 0, bytes)
+}
+
+// openPipe makes a pipe; our end (0 to read, 1 to write) does not block a thread,
+// the agent's end is an ordinary one.
+func openPipe(ours int) (r, w *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, fmt.Errorf("make a pipe: %w", err)
+	}
+	_ = unix.SetNonblock(fds[ours], true)
+	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
+}
+
+// selfExe is this very program, even where its file was replaced by an upgrade meanwhile.
+func selfExe() (string, error) { return "/proc/self/exe", nil }

@@ -1,0 +1,239 @@
+package shim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	lockFile  = "lock"
+	fenceFile = "fence"
+	agentFile = "agent.json"
+	spoolFile = "spool"
+	exitFile  = "exit.json"
+	exitRoom  = "exit.room" // disk space that waits for exit.json, so that a full disk does not lose it
+	ackedFile = "acked"
+	logFile   = "holder.log"
+
+	recordBytesMax = 64 << 10 // our own records are under 2 KiB; anything larger is not one
+)
+
+const (
+	stepStarting    = "starting"     // about to fork: whoever finds this must assume that it did
+	stepStarted     = "started"      // the agent exists
+	stepCannotStart = "cannot_start" // exec failed: no agent ever ran
+)
+
+// agentRecord is agent.json: who was started here. It holds no environment.
+type agentRecord struct {
+	Version    int       `json:"v"`
+	Step       string    `json:"step"`
+	Why        string    `json:"why,omitempty"`
+	Session    string    `json:"session"`
+	Mark       string    `json:"mark"` // HASH.SESSION
+	BootID     string    `json:"boot_id"`
+	ShimPID    int       `json:"holder_pid"`
+	ShimStart  uint64    `json:"holder_start"`
+	AgentPID   int       `json:"agent_pid,omitempty"`
+	AgentStart uint64    `json:"agent_start,omitempty"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	Socket     string    `json:"socket,omitempty"`
+	Cgroup     string    `json:"cgroup,omitempty"`
+	Holds      Holds     `json:"holds"`
+}
+
+func (r *agentRecord) status() Status {
+	return Status{
+		Session: r.Session, ShimPID: r.ShimPID, AgentPID: r.AgentPID, StartTime: r.AgentStart,
+		BootID: r.BootID, StartedAt: r.StartedAt, Holds: r.Holds, Version: r.Version,
+	}
+}
+
+// readAgent gives nil without an error where there is no record.
+func readAgent(folder string) (*agentRecord, error) {
+	var r agentRecord
+	if ok, err := readRecord(filepath.Join(folder, agentFile), &r); !ok {
+		return nil, err
+	}
+	switch r.Step {
+	case stepStarting, stepStarted, stepCannotStart:
+		return &r, nil
+	}
+	return nil, &damaged{filepath.Join(folder, agentFile), fmt.Errorf("step %.40q is not known", r.Step)}
+}
+
+func readExit(folder string) (*Exit, error) {
+	var e Exit
+	if ok, err := readRecord(filepath.Join(folder, exitFile), &e); !ok {
+		return nil, err
+	}
+	if e.SpoolBytes < 0 {
+		return nil, &damaged{filepath.Join(folder, exitFile), fmt.Errorf("spool_bytes is %d", e.SpoolBytes)}
+	}
+	return &e, nil
+}
+
+// damaged is a record that exists and cannot be read. It counts as "was started".
+type damaged struct {
+	path string
+	err  error
+}
+
+func (d *damaged) Error() string {
+	return fmt.Sprintf("the record %s is damaged: %v; move the folder aside and start a new session", d.path, d.err)
+}
+func (d *damaged) Unwrap() error { return d.err }
+
+func readRecord(path string, into any) (ok bool, err error) {
+	raw, err := readSmall(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the holder's record: %w", err)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return false, &damaged{path, err}
+	}
+	return true, nil
+}
+
+// openPlain opens a file of a session's folder. No link is followed, to the folder neither,
+// and nothing but a plain file with one name is opened: the agent may write there as its
+// user, and must neither show other files through us nor keep us waiting at a pipe.
+func openPlain(path string, flags int) (*os.File, error) {
+	if folder, err := os.Lstat(filepath.Dir(path)); err == nil && !folder.IsDir() {
+		return nil, fmt.Errorf("%s is a link or a file, and no folder of ours; remove it", filepath.Dir(path))
+	}
+	f, err := os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, fmt.Errorf("%s is a link, and is not followed: it could lead anywhere; remove it", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no plain file (%s); remove it", path, info.Mode().Type())
+	}
+	if err == nil {
+		if sys, ok := info.Sys().(*syscall.Stat_t); ok && sys.Nlink > 1 {
+			err = fmt.Errorf("%s has %d names, so it may be another file; remove it", path, sys.Nlink)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func readSmall(path string) ([]byte, error) {
+	f, err := openPlain(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, recordBytesMax))
+}
+
+// writeSynced replaces FOLDER/name atomically; when it returns the new content
+// survives a power cut. room names a file whose disk space is used for it, where there is one.
+func writeSynced(folder, name, room string, content []byte) error {
+	temp := filepath.Join(folder, name+".new")
+	if room != "" {
+		if os.Rename(filepath.Join(folder, room), temp) != nil {
+			room = ""
+		}
+	}
+	flags := os.O_WRONLY | os.O_CREATE
+	if room == "" {
+		flags |= os.O_TRUNC
+	}
+	f, err := openPlain(temp, flags)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(content, 0)
+	if err == nil {
+		err = f.Truncate(int64(len(content)))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(temp, filepath.Join(folder, name))
+	}
+	if err == nil {
+		err = syncFolder(folder)
+	}
+	return err
+}
+
+func syncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // some file systems sync no folders
+		return err
+	}
+	return nil
+}
+
+func writeRecord(folder, name, room string, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("holder: %s cannot be written as JSON: %v", name, err)) // our own plain struct
+	}
+	if err := writeSynced(folder, name, room, append(raw, '\n')); err != nil {
+		return fmt.Errorf("write the holder's record %s: %w", filepath.Join(folder, name), err)
+	}
+	return nil
+}
+
+// readFence gives 0 where no fence was ever seen.
+func readFence(folder string) (uint64, error) {
+	raw, err := readSmall(filepath.Join(folder, fenceFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the fence: %w", err)
+	}
+	n, err := strconv.ParseUint(strings.TrimSuffix(string(raw), "\n"), 10, 64)
+	if err != nil {
+		return 0, &damaged{filepath.Join(folder, fenceFile), err}
+	}
+	return n, nil
+}
+
+// raiseFence keeps the higher of what was seen and fence; where it was passed already the error is *Fenced.
+func raiseFence(folder string, fence uint64) error {
+	seen, err := readFence(folder)
+	switch {
+	case err != nil:
+		return err
+	case fence < seen:
+		return &Fenced{Mine: fence, Seen: seen}
+	case fence == seen:
+		return nil
+	}
+	if err := writeSynced(folder, fenceFile, "", []byte(strconv.FormatUint(fence, 10)+"\n")); err != nil {
+		return fmt.Errorf("write the fence: %w", err)
+	}
+	return nil
+}

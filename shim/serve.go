@@ -1,0 +1,319 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// peer is one connection of a daemon.
+type peer struct {
+	conn  *net.UnixConn
+	fence uint64
+	out   chan answer   // answers on their way
+	grew  chan struct{} // of one: the spool grew; only the newest size is told
+	over  chan struct{} // closed when the writer is done
+
+	mu   sync.Mutex
+	size int64
+	last bool // no more is accepted: the last word was queued
+}
+
+const answersMax = 64 // a daemon that asks more without listening has lost its way
+
+// listen makes the socket. Whoever holds the folder's lock may remove what an
+// earlier holder left at that path.
+func (k *keeper) listen() error {
+	path, err := pickSocket(k.folder)
+	if err != nil {
+		return err
+	}
+	_ = os.Remove(path)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return fmt.Errorf("make the holder's socket: %w", err)
+	}
+	l.SetUnlinkOnClose(false) // only if it is still ours: see unlisten
+	info, err := os.Lstat(path)
+	if err != nil {
+		l.Close()
+		return fmt.Errorf("make the holder's socket: %w", err)
+	}
+	k.mu.Lock()
+	again := k.listener != nil
+	k.listener, k.bound = l, info
+	k.mu.Unlock()
+	if again {
+		go k.accept(l)
+	}
+	return nil
+}
+
+func (k *keeper) unlisten() {
+	k.mu.Lock()
+	l, bound := k.listener, k.bound
+	k.listener = nil
+	k.mu.Unlock()
+	if l == nil {
+		return
+	}
+	if now, err := os.Lstat(l.Addr().String()); err == nil && os.SameFile(now, bound) {
+		os.Remove(l.Addr().String())
+	}
+	l.Close()
+}
+
+// serve begins to answer: on the connection that the launch came on, and on the socket.
+func (k *keeper) serve(first *net.UnixConn, fence uint64) {
+	go k.converse(k.admit(first, fence, 1))
+	go k.accept(k.listener)
+}
+
+func (k *keeper) accept(l *net.UnixListener) {
+	for {
+		c, err := l.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of descriptors or memory: both pass
+			time.Sleep(attachPauseMax)
+			continue
+		}
+		if uid, err := peerUID(c); err != nil || uid != os.Getuid() {
+			c.Close()
+			continue
+		}
+		go k.greet(c)
+	}
+}
+
+// greet hears the first order of a connection, which must say the daemon's epoch.
+func (k *keeper) greet(c *net.UnixConn) {
+	var o order
+	_ = c.SetReadDeadline(time.Now().Add(writeTimeout))
+	err := readFrame(c, frameBytesMax, &o)
+	if err == nil && o.Op != "hello" {
+		err = fmt.Errorf("the first order is %q: say hello", o.Op)
+	}
+	if err == nil {
+		err = k.obey(o.Fence)
+	}
+	if err != nil {
+		_ = c.SetWriteDeadline(time.Now().Add(tellTimeout))
+		_ = writeFrame(c, answer{ID: o.ID, Version: protocolVersion, Fault: toFault(err)})
+		c.Close()
+		return
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	p := k.admit(c, o.Fence, o.ID)
+	if p == nil {
+		c.Close()
+		return
+	}
+	k.converse(p)
+}
+
+// obey takes a higher epoch over, durably, and shows the older connections out.
+func (k *keeper) obey(fence uint64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case fence < k.fence:
+		return &Fenced{Mine: fence, Seen: k.fence}
+	case fence == k.fence:
+		return nil
+	}
+	if err := raiseFence(k.folder, fence); err != nil {
+		return err
+	}
+	k.fence = fence
+	for p := range k.peers {
+		if p.fence < fence {
+			p.finish(answer{Event: "fenced", Fault: toFault(&Fenced{Mine: p.fence, Seen: fence})})
+			delete(k.peers, p)
+		}
+	}
+	return nil
+}
+
+// admit answers a hello and makes the connection one that hears events; nil where there are too many.
+func (k *keeper) admit(c *net.UnixConn, fence, id uint64) *peer {
+	p := &peer{conn: c, fence: fence, out: make(chan answer, answersMax), grew: make(chan struct{}, 1), over: make(chan struct{})}
+	st := k.status()
+	p.out <- answer{ID: id, Version: protocolVersion, Status: &st} // before any event
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.peers) >= peersMax {
+		return nil
+	}
+	k.peers[p] = true
+	// What grew after the status was taken and before the line above was told to nobody.
+	p.size = k.spool.safe()
+	wake(p.grew)
+	if k.told != nil { // it is over: the last word is all there is to say
+		p.finish(*k.told)
+	}
+	go p.write()
+	return p
+}
+
+func (k *keeper) converse(p *peer) {
+	defer func() {
+		k.mu.Lock()
+		delete(k.peers, p)
+		k.mu.Unlock()
+		p.close()
+	}()
+	for {
+		var o order
+		if err := readFrame(p.conn, frameBytesMax, &o); err != nil {
+			return
+		}
+		a := answer{ID: o.ID}
+		if err := k.do(p, &o, &a); err != nil {
+			a.Fault = toFault(err)
+		}
+		if !p.send(a) {
+			return
+		}
+	}
+}
+
+func (k *keeper) do(p *peer, o *order, a *answer) error {
+	k.mu.Lock()
+	if p.fence < k.fence {
+		defer k.mu.Unlock()
+		return &Fenced{Mine: p.fence, Seen: k.fence}
+	}
+	k.mu.Unlock()
+	switch o.Op {
+	case "status":
+		st := k.status()
+		a.Status = &st
+		return nil
+	case "send":
+		return k.input.send(o.Offset, o.Data, o.Label)
+	case "close_input":
+		k.input.shut()
+		return nil
+	case "interrupt":
+		return k.interrupt()
+	case "end":
+		return k.end(time.Duration(o.GraceMS) * time.Millisecond)
+	case "spool_max":
+		k.spool.raise(o.Max)
+		return nil
+	}
+	return fmt.Errorf("this holder speaks version %d of the protocol and does not know %q: end the session to be rid of it", protocolVersion, o.Op)
+}
+
+// publish tells everybody how much may be read. It never waits for anybody.
+func (k *keeper) publish(size int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for p := range k.peers {
+		p.mu.Lock()
+		p.size = size
+		p.mu.Unlock()
+		wake(p.grew)
+	}
+}
+
+// tellAll says the last word to everybody and waits a moment until they have it.
+func (k *keeper) tellAll(a answer) {
+	k.mu.Lock()
+	k.told = &a
+	peers := make([]*peer, 0, len(k.peers))
+	for p := range k.peers {
+		p.finish(a)
+		peers = append(peers, p)
+	}
+	k.mu.Unlock()
+	late := time.After(tellTimeout)
+	for _, p := range peers {
+		select {
+		case <-p.over:
+		case <-late:
+			return
+		}
+	}
+}
+
+// send queues an answer; false where the connection is over, or nobody reads it.
+func (p *peer) send(a answer) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last {
+		return false
+	}
+	select {
+	case p.out <- a:
+		return true
+	default:
+		return false
+	}
+}
+
+// finish queues the last word; after it the connection is closed.
+func (p *peer) finish(a answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last {
+		return
+	}
+	p.last = true
+	select {
+	case p.out <- a:
+	default: // it does not listen
+	}
+	close(p.out)
+}
+
+func (p *peer) close() {
+	p.mu.Lock()
+	if !p.last {
+		p.last = true
+		close(p.out)
+	}
+	p.mu.Unlock()
+	<-p.over
+}
+
+func (p *peer) write() {
+	defer close(p.over)
+	defer p.conn.Close()
+	for {
+		a, ok := p.next()
+		if !ok {
+			return
+		}
+		_ = p.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if writeFrame(p.conn, a) != nil {
+			// Whoever is there connects again; meanwhile what is queued is dropped.
+			p.conn.Close()
+			for range p.out {
+			}
+			return
+		}
+	}
+}
+
+// next waits for what is to be said; answers go before news of the spool.
+func (p *peer) next() (answer, bool) {
+	select {
+	case a, ok := <-p.out:
+		return a, ok
+	default:
+	}
+	select {
+	case a, ok := <-p.out:
+		return a, ok
+	case <-p.grew:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return answer{Event: "spool", Size: p.size}, true
+	}
+}

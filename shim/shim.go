@@ -1,0 +1,176 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	spoolBytesDefault   = 1 << 30                // a gigabyte of text is a runaway, not a session
+	graceDefault        = 10 * time.Second       // what service managers give; long enough to save a file
+	launchBytesMax      = 64 << 20               // the launch carries the first prompt; more belongs in a file
+	frameBytesMax       = 1 << 20                // every other message is small; input is cut into pieces
+	labelBytesMax       = 512                    // of what somebody calls a piece of input: a name, no text
+	inputPieceBytesMax  = 256 << 10              // one piece of input in one frame, with room for base64
+	inputWaitingMax     = 16 << 20               // what an agent that does not read may leave in the holder's memory
+	syncEvery           = 20 * time.Millisecond  // at most 50 syncs a second and agent, however chatty it is
+	readBytes           = 64 << 10               // the size of a pipe
+	logBytesMax         = 64 << 10               // the holder has little to say; a loop must not fill the disk
+	sessionNameBytesMax = 160                    // it stands in file names, in the environment and in process lists
+	peersMax            = 16                     // a daemon, its successor, and people who look
+	writeTimeout        = 10 * time.Second       // a daemon that was stopped must not hold the holder up
+	tellTimeout         = time.Second            // the exit is on disk; whoever does not listen reads it there
+	socketLook          = time.Second            // how soon a runtime folder that vanished is made again
+	attachPatience      = 10 * time.Second       // a holder that holds the lock but does not answer this long is stuck
+	attachPause         = time.Millisecond       // first pause between two looks; doubles up to attachPauseMax
+	attachPauseMax      = 100 * time.Millisecond //
+	lockPatience        = 2 * time.Second        // somebody may look at the folder for an instant
+)
+
+// Spec says what is started, and how it is held.
+type Spec struct {
+	Session   string // coder-17, build@f8c1-3: letters, digits, ., _, - and @, at most 160
+	Workspace string // whose strays are whose; only its hash is seen
+	Fence     uint64 // the daemon's epoch: a holder obeys the highest it has seen
+	Argv      []string
+	Dir       string
+	Env       []string // the agent's whole environment, K=V; it reaches the holder over a socket, never a disk
+
+	Input     []byte // first bytes on standard input, offsets 0 to len(Input)
+	KeepStdin bool   // keep standard input open after Input, for Send
+	PTY       bool   // one pseudo terminal in place of pipes; input and output then pass its line discipline
+
+	SpoolMax int64         // bytes; 0 means 1 GiB. When full, reading stops and the agent waits
+	Grace    time.Duration // between SIGTERM and SIGKILL where End names none; 0 means 10 s
+	Exe      string        // the binary that is executed again as the holder; default: this one
+	NoCgroup bool          // do not try to make a cgroup
+}
+
+// Phase is where a session's process stands.
+type Phase string
+
+const (
+	NeverStarted Phase = "never_started" // no agent ever ran in this folder; Why says if it was tried in vain
+	Running      Phase = "running"       // the holder lives; the agent, or a part of its tree, too
+	Exited       Phase = "exited"        // it ended and its tree is gone; Exit says how
+	Lost         Phase = "lost"          // the holder died without an exit record; the tree was found and ended
+)
+
+// Status is what is known of a session's process, from evidence.
+type Status struct {
+	Phase   Phase  `json:"phase"`
+	Why     string `json:"why,omitempty"` // one line for people: why it could not start, or was lost
+	Session string `json:"session,omitempty"`
+	Fence   uint64 `json:"fence"` // the highest epoch that was seen
+
+	ShimPID   int       `json:"holder_pid,omitempty"`
+	AgentPID  int       `json:"agent_pid,omitempty"`
+	StartTime uint64    `json:"start_time,omitempty"` // the agent's, in clock ticks since boot
+	BootID    string    `json:"boot_id,omitempty"`
+	StartedAt time.Time `json:"started_at,omitzero"`
+
+	SpoolBytes  int64     `json:"spool_bytes"` // synced, readable
+	SpoolFull   bool      `json:"spool_full,omitempty"`
+	SpoolError  string    `json:"spool_error,omitempty"` // why the spool takes nothing at present
+	LastByteAt  time.Time `json:"last_byte_at,omitzero"`
+	InputOffset int64     `json:"input_offset"`            // the next byte of input that would be taken
+	InputLabel  string    `json:"input_label,omitempty"`   // what whoever sent the last of it called it
+	InputWaits  int64     `json:"input_waits,omitempty"`   // bytes taken that the agent has not read
+	InputClosed bool      `json:"input_closed,omitempty"`  // the agent sees, or will see, the end of its input
+	Ending      bool      `json:"ending,omitempty"`        // End was ordered, or the agent ended and its tree is being ended
+	Children    int       `json:"children,omitempty"`      // living processes of the tree beside the agent
+	Exit        *Exit     `json:"exit,omitempty"`          //
+	Swept       []Process `json:"swept,omitempty"`         // lost: what was found alive and ended just now
+	Acked       bool      `json:"acked,omitempty"`         //
+	Holds       Holds     `json:"holds"`                   // which mechanisms hold the tree
+	AgentEnded  bool      `json:"agent_ended,omitempty"`   // the agent itself ended; its tree may still be ending
+	Version     int       `json:"holder_version,omitzero"` // of the protocol the holder speaks
+}
+
+// Holds says by which mechanisms an agent's tree is held, for `fairlead why`.
+type Holds struct {
+	Subreaper    bool `json:"subreaper"`
+	ProcessGroup bool `json:"process_group"`
+	ParentDeath  bool `json:"parent_death"`
+	Mark         bool `json:"mark"`
+	Cgroup       bool `json:"cgroup"`
+}
+
+// Exit is how an agent ended. It is written when its whole tree is gone.
+type Exit struct {
+	Code       int       `json:"code"`             // -1 where a signal ended it
+	Signal     string    `json:"signal,omitempty"` // SIGKILL, …
+	At         time.Time `json:"at"`
+	SpoolBytes int64     `json:"spool_bytes"`
+	CutBytes   int64     `json:"cut_bytes,omitempty"` // written by the agent, but lost because the spool was full or failed
+	Swept      int       `json:"swept,omitempty"`     // processes that outlived the agent and were ended
+	Ordered    bool      `json:"ordered,omitempty"`   // End was ordered before it ended
+}
+
+// Fenced is the answer to a daemon whose epoch has passed: another one, with a
+// higher epoch, has taken over. The daemon must stop.
+type Fenced struct{ Mine, Seen uint64 }
+
+func (f *Fenced) Error() string {
+	return fmt.Sprintf("fenced: this daemon's epoch is %d, and the holder has obeyed %d: another daemon has taken over; stop this one", f.Mine, f.Seen)
+}
+
+// AlreadyStarted refuses a second start in one folder. Adopt says what became of the first.
+type AlreadyStarted struct{ Folder string }
+
+func (a *AlreadyStarted) Error() string {
+	return fmt.Sprintf("an agent was already started in %s, and a folder starts only one: adopt it, or take a new folder", a.Folder)
+}
+
+// CannotStart says that the command could not be executed. No agent ran, and
+// none ever will from this folder.
+type CannotStart struct{ Why string }
+
+func (c *CannotStart) Error() string { return "cannot start the agent: " + c.Why }
+
+// InputGap refuses input that begins beyond the bytes that were taken so far.
+type InputGap struct{ Offset, Taken int64 }
+
+func (g *InputGap) Error() string {
+	return fmt.Sprintf("input at offset %d would leave a gap: %d bytes were taken so far; send from there", g.Offset, g.Taken)
+}
+
+// InputFull refuses input because the agent does not read what it was already given.
+type InputFull struct{ Waits int64 }
+
+func (f *InputFull) Error() string {
+	return fmt.Sprintf("the agent has not read the %d bytes of input that wait for it: send again when it has, or end it", f.Waits)
+}
+
+var (
+	// ErrInputClosed refuses input after CloseInput, or where the agent was started without KeepStdin.
+	ErrInputClosed = errors.New("the agent's standard input is closed: it takes no more input in this session")
+	// ErrEnded refuses an order to an agent that has ended.
+	ErrEnded = errors.New("the agent has ended: start a new session")
+	// ErrClosed is given by a handle after Close.
+	ErrClosed = errors.New("this handle was closed: adopt the session again")
+)
+
+func (s *Spec) check() error {
+	switch {
+	case s.Session == "" || len(s.Session) > sessionNameBytesMax || strings.Trim(s.Session, sessionLetters) != "":
+		return fmt.Errorf("session name %q: use 1 to %d letters, digits, '.', '_', '-' and '@'", s.Session, sessionNameBytesMax)
+	case len(s.Argv) == 0 || s.Argv[0] == "":
+		return &CannotStart{Why: "the command is empty; name a program"}
+	case s.Dir != "" && !filepath.IsAbs(s.Dir):
+		return fmt.Errorf("working directory %q: must be absolute", s.Dir)
+	case len(s.Input) > launchBytesMax/2:
+		return fmt.Errorf("first input of %d bytes: at most %d; put it into a file and name the file", len(s.Input), launchBytesMax/2)
+	}
+	for _, a := range s.Argv {
+		if strings.ContainsRune(a, 0) {
+			return &CannotStart{Why: fmt.Sprintf("argument %q holds a zero byte", a)}
+		}
+	}
+	return nil
+}
+
+const sessionLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@"

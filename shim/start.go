@@ -1,0 +1,141 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Start starts an agent in a session's folder, which is made where it is not
+// there, and returns when the agent runs and its being started is on disk.
+//
+// The error is *AlreadyStarted where an agent was ever started there, *CannotStart
+// where the command cannot be executed (that is kept, too), *Fenced where a higher
+// epoch was seen. After any other error, the end of ctx included, Adopt says
+// whether an agent runs.
+func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
+	if err := spec.check(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Session, context.Cause(ctx))
+	}
+	if err := makeFolder(folder); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+	}
+	folder, err := realFolder(folder)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+	}
+	conn, err := spawn(folder, &spec)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+	}
+	st, err := launch(ctx, conn, &spec)
+	var again *AlreadyStarted
+	switch {
+	case errors.As(err, &again):
+		conn.Close()
+		return nil, &AlreadyStarted{Folder: folder} // the name as the caller's file system has it
+	case err != nil:
+		conn.Close()
+		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+	}
+	return newHandle(folder, spec.Fence, conn, *st), nil
+}
+
+// makeFolder makes a session's folder, and makes that durable: a power cut must not forget
+// that there was a start, or a fence against one.
+func makeFolder(folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("make the session's folder: %w; it must be ours to write", err)
+	}
+	return syncFolder(filepath.Dir(folder))
+}
+
+// spawn starts the holder's process and gives our end of the socket to it.
+func spawn(folder string, spec *Spec) (*net.UnixConn, error) {
+	exe := spec.Exe
+	if exe == "" {
+		var err error
+		if exe, err = selfExe(); err != nil {
+			return nil, fmt.Errorf("find this program: %w", err)
+		}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	// Its last words, a panic among them, go to a file of its own: never to our standard error.
+	log, err := openPlain(filepath.Join(folder, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
+	if err != nil {
+		return nil, fmt.Errorf("the session's folder cannot be written: %w; it must be ours", err)
+	}
+	defer log.Close()
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	p, err := os.StartProcess(exe, []string{"fairlead", shimWord, spec.Session, folder}, &os.ProcAttr{
+		Env: shimEnv(markOf(spec.Workspace, spec.Session)), Files: []*os.File{null, null, log, theirs},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		ours.Close()
+		return nil, fmt.Errorf("start the holder: %w", err)
+	}
+	go func() { _, _ = p.Wait() }() // so that it leaves no zombie with us
+	return ours, nil
+}
+
+func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
+	syscall.ForkLock.RLock() // between the making and the close-on-exec nobody may fork
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fds[0])
+		unix.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a socket pair: %w", err)
+	}
+	theirs = os.NewFile(uintptr(fds[1]), "holder")
+	f := os.NewFile(uintptr(fds[0]), "daemon")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		theirs.Close()
+		return nil, nil, fmt.Errorf("make a socket pair: %w", err)
+	}
+	return c.(*net.UnixConn), theirs, nil // FileConn gives what the descriptor is
+}
+
+// launch says what to start and waits for the answer.
+func launch(ctx context.Context, conn *net.UnixConn, spec *Spec) (*Status, error) {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	var a answer
+	err := writeFrame(conn, order{ID: 1, Op: "launch", Version: protocolVersion, Fence: spec.Fence, Launch: spec.launch()})
+	if err == nil || errors.Is(err, syscall.EPIPE) { // it may have refused before it read everything
+		err = readFrame(conn, frameBytesMax, &a)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("waited for its holder: %w; adopt it to learn whether it runs", context.Cause(ctx))
+	case err != nil:
+		return nil, fmt.Errorf("its holder went without an answer: %w; see %s in the session's folder", err, logFile)
+	case a.Fault != nil:
+		return nil, a.Fault.err()
+	case a.Status == nil:
+		return nil, fmt.Errorf("its holder answered nonsense; see %s in the session's folder", logFile)
+	}
+	return a.Status, nil
+}
