@@ -17,7 +17,7 @@
 //
 //	  a person           another program         a process         a deadline
 //	     |                     |                     |                  |
-//	 api, cmd              interop                holder,            engine
+//	 api, cmd              interop                shim,              engine
 //	     |                     |                  driver               |
 //	     +----------+----------+----------+----------+-----------------+
 //	                |
@@ -41,6 +41,7 @@
 //	team        all machines of one team as one value: Decide, Apply
 //	condition   what a step's `when` asks, weighed
 //	marker      what agents mark in what they say
+//	internal/test  harnesses that only tests use: sim, livetest, scriptmodel
 //	golden      of tests alone: pages that people have read, held against what is made
 //	leftover    of tests alone: what they have started is looked for when they are over
 //
@@ -48,7 +49,7 @@
 //
 //	journal     the append-only log of changes; hash-chained; one backend a folder
 //	interop     agent_state.json and other people's files, in both directions
-//	holder      the process beside each agent: it owns pipes and process tree,
+//	shim        the process beside each agent: it owns pipes and process tree,
 //	            and lives on when the daemon does not
 //	driver      how to start, tell, hear and judge one kind of agent
 //	config      fairlead.yaml, with every fault and its place

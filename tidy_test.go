@@ -29,7 +29,7 @@ const (
 )
 
 // imports says which packages of ours each package may import. The order is
-// strict: cmd, then api and sim, then engine, then those that touch the world,
+// strict: cmd, then api, then engine, then those that touch the world,
 // which do not know each other, then the machines. A pattern with * stands for
 // one level. inTests is what its tests may import besides.
 var imports = []importRow{
@@ -48,30 +48,32 @@ var imports = []importRow{
 	{pkg: "internal/test/testsize"},
 
 	{pkg: "config", may: []string{"policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
-	{pkg: "holder"},
+	{pkg: "shim"},
 	{pkg: "notify"},
 	{pkg: "interop", may: []string{"machine", "machine/*", "marker", "condition"}},
 	{pkg: "journal", inTests: []string{"journal/*"}},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
-	{pkg: "driver/live", may: []string{"driver", "driver/*", "driver/drivertest/scriptmodel"}},
-	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter"}, inTests: []string{"driver/*", "driver/drivertest/scriptmodel"}},
-	{pkg: "driver/drivertest/scriptmodel"},
+	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter"}, inTests: []string{"driver/*", "internal/test/*"}},
 
 	{pkg: "loop", may: append([]string{"journal", "team"}, pure...), inTests: []string{"journal/*"}},
 	{
-		pkg: "engine", may: append([]string{"loop", "interop", "interop/*", "sandbox", "holder", "driver", "journal", "team", "config"}, pure...),
+		pkg: "engine", may: append([]string{"loop", "interop", "interop/*", "sandbox", "shim", "driver", "journal", "team", "config"}, pure...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
 
 	{pkg: "ui"},
 	{pkg: "internal/test/uitest", may: []string{"ui"}, inTests: []string{"internal/test/uitest"}},
 	{
-		pkg: "api", may: append([]string{"engine", "loop", "ui", "driver", "holder", "journal", "team", "config", "interop", "interop/*"}, pure...),
+		pkg: "api", may: append([]string{"engine", "loop", "ui", "driver", "shim", "journal", "team", "config", "interop", "interop/*"}, pure...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
-	{pkg: "sim", may: append([]string{"engine", "loop", "interop", "interop/*", "holder", "driver", "driver/*", "journal", "journal/*", "team", "config"}, pure...)},
-	{pkg: "cmd/*", may: []string{"*", "*/*"}, inTests: []string{"driver/drivertest/scriptmodel", "internal/test/*"}},
+	{pkg: "cmd/*", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
+
+	{pkg: "internal/test/scriptmodel"},
+	{pkg: "internal/test/livetest", may: []string{"driver", "driver/*", "internal/test/scriptmodel"}},
+	{pkg: "internal/test/sim", may: append([]string{"engine", "loop", "interop", "interop/*", "shim", "driver", "driver/*", "journal", "journal/*", "team", "config"}, pure...)},
+	{pkg: "internal/test/sim/cmd/sim", may: []string{"internal/test/sim"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
 }
 

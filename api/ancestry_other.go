@@ -2,11 +2,11 @@
 
 package api
 
-import "github.com/fairlead-dev/fairlead/holder"
+import "github.com/fairlead-dev/fairlead/shim"
 
 // ancestry knows no more here than whether the process is there.
 func ancestry(pid int) (chain []life, whole bool) {
-	if holder.LifeOf(pid, 0) == holder.Gone {
+	if shim.LifeOf(pid, 0) == shim.Gone {
 		return nil, false
 	}
 	return []life{{pid: pid}}, true

@@ -45,7 +45,7 @@ func callerOf(c *net.UnixConn, dir string) *caller {
 
 // look says in which session a process runs. That it is in none is believed only where the
 // same ancestors stood above it before and after the question: one that exits meanwhile cuts
-// the walk short of the holder, and what it leaves is the holder's child a moment later.
+// the walk short of the shim, and what it leaves is the shim's child a moment later.
 func look(pid int, session func() (string, bool), above func(int) ([]life, bool)) (id string, who life, unseen bool) {
 	for range walksMax {
 		before, whole := above(pid)
@@ -92,7 +92,7 @@ func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// repository is the folder as holders spell it.
+// repository is the folder as shims spell it.
 func (s *Server) repository() string {
 	if dir, err := realDir(s.opts.Dir); err == nil {
 		return dir

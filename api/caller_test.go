@@ -108,7 +108,7 @@ func TestLookAtAChangingTree(t *testing.T) {
 	late := func() (string, bool) { asked++; return "coder-17", asked == 2 }
 	walks = 0
 	if id, _, _ := look(7, late, moving); id != "coder-17" {
-		t.Errorf("handed to the holder meanwhile: %q", id)
+		t.Errorf("handed to the shim meanwhile: %q", id)
 	}
 	again := uint64(0)
 	reused := func(int) ([]life, bool) { again++; return []life{{pid: 7, began: again}}, true }

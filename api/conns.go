@@ -20,7 +20,7 @@ const (
 	connsMax = 2 * streamsMax
 
 	// connsShare is the part of the files this process may open that one door may use. What is
-	// left is for the other door, the journal, the holders and what agents write.
+	// left is for the other door, the journal, the shims and what agents write.
 	connsShare = 4
 
 	// fewFiles is a limit on open files below which a thousand watchers do not fit.

@@ -87,7 +87,7 @@ var explained = map[string]map[string]string{
 		"age_ms": "How long ago that was",
 		"at":     "When it was seen",
 		"holds":  "It speaks for the status, not against it",
-		"source": "Who saw it: journal, file, holder, driver, limits",
+		"source": "Who saw it: journal, file, shim, driver, limits",
 		"what":   "In words",
 	},
 	"PastSession": {

@@ -6,7 +6,7 @@ import "github.com/fairlead-dev/fairlead/team"
 var (
 	byTimer    = team.Actor{Kind: "engine", ID: "timer"}
 	byRecovery = team.Actor{Kind: "engine", ID: "recovery"}
-	byHolder   = team.Actor{Kind: "engine", ID: "holder"}
+	byShim     = team.Actor{Kind: "engine", ID: "holder"}
 	byIntent   = team.Actor{Kind: "engine", ID: "last look"}
 	byProbe    = team.Actor{Kind: "engine", ID: "probe"}
 )

@@ -23,7 +23,7 @@ type adoption struct {
 	err     error
 }
 
-// adoptAll asks after every open session, many at once: a holder that does not answer
+// adoptAll asks after every open session, many at once: a shim that does not answer
 // costs its time-out once, not once for each agent.
 func (e *Engine) adoptAll(ctx context.Context) []adoption {
 	return e.eachOpen(func(a *adoption) {
@@ -53,7 +53,7 @@ func (e *Engine) eachOpen(ask func(*adoption)) []adoption {
 	return open
 }
 
-// resume tells the team what became of one open session. One whose holder does not answer
+// resume tells the team what became of one open session. One whose shim does not answer
 // stays open: the others need not wait for it.
 func (e *Engine) resume(ctx context.Context, a adoption) error {
 	var fenced *Fenced
@@ -63,7 +63,7 @@ func (e *Engine) resume(ctx context.Context, a adoption) error {
 	case errors.As(a.err, &fenced):
 		return takenOver(a.err)
 	case a.err != nil, a.neverBegan():
-		return nil //nolint:nilerr // pickUp asks again, until the holder answers
+		return nil //nolint:nilerr // pickUp asks again, until the shim answers
 	}
 	what := a.becomes(true)
 	if ended, is := what.(team.SessionEnded); is {
@@ -76,7 +76,7 @@ func (e *Engine) resume(ctx context.Context, a adoption) error {
 }
 
 // pickUp begins with one open session what its process asks for: it is listened to, or its
-// holder is asked after until it answers. One that never began is an errand like any other,
+// shim is asked after until it answers. One that never began is an errand like any other,
 // which asks first whether it is still wanted.
 func (e *Engine) pickUp(a adoption) {
 	m := a.m
@@ -84,7 +84,7 @@ func (e *Engine) pickUp(a adoption) {
 	case a.err != nil:
 		m.begun(a.session.ID, "start/"+a.session.ID)
 		e.setSilent(a.session.ID, a.err)
-		e.log.Warn("a session's holder does not answer; it is asked again until it does", "session", a.session.ID, "error", a.err)
+		e.log.Warn("a session's shim does not answer; it is asked again until it does", "session", a.session.ID, "error", a.err)
 		e.Go(func(ctx context.Context) { e.adopt(ctx, m, a.session.ID, nil) })
 	case a.neverBegan() || !a.follows():
 		a.close()
@@ -129,7 +129,7 @@ func (e *Engine) adopt(ctx context.Context, m *member, id string, failed error) 
 		e.setSilent(id, a.err)
 		if !warned {
 			warned = true
-			e.log.Error("what became of a session is not known; its holder is asked until it answers", "session", id, "error", a.err)
+			e.log.Error("what became of a session is not known; its shim is asked until it answers", "session", id, "error", a.err)
 		}
 		if !loop.Rest(ctx, pause) {
 			return

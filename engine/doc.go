@@ -8,7 +8,7 @@
 // read off the team's state after every batch and after every start, so nothing of
 // them has to survive a crash.
 //
-//	face, file, holder, timer ── event ──►  decide · apply · append · sync  ──► answer, watchers
+//	face, file, shim, timer ── event ──►  decide · apply · append · sync  ──► answer, watchers
 //	        ▲                                          │
 //	        └────────────── errands ◄──────────────────┘
 //

@@ -43,8 +43,8 @@ func orNothing(word string) string {
 	return word
 }
 
-// prove asks the holder, and puts what it says, or its silence, beside the status. The
-// proof is what the holder said; the error is that it said nothing. Neither: nobody to ask.
+// prove asks the shim, and puts what it says, or its silence, beside the status. The
+// proof is what the shim said; the error is that it said nothing. Neither: nobody to ask.
 func (e *Engine) prove(ctx context.Context, view *AgentView) (*Proof, error) {
 	s := view.Session
 	if s == nil {
@@ -70,7 +70,7 @@ func (e *Engine) prove(ctx context.Context, view *AgentView) (*Proof, error) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it said nothing for %v (%w)", time.Since(asked).Round(time.Millisecond), err)
 		}
-		view.contradicted("its holder does not answer: %s", err)
+		view.contradicted("its shim does not answer: %s", err)
 		return nil, err
 	}
 	age := time.Since(asked).Milliseconds()
@@ -79,7 +79,7 @@ func (e *Engine) prove(ctx context.Context, view *AgentView) (*Proof, error) {
 	case proof.Against != "":
 		view.contradicted("%s", proof.Against)
 	case s.PID != 0 && proof.PID != s.PID:
-		view.contradicted("the journal says that %s runs as process %d, and its holder holds process %d", s.ID, s.PID, proof.PID)
+		view.contradicted("the journal says that %s runs as process %d, and its shim holds process %d", s.ID, s.PID, proof.PID)
 	case proof.Full != "":
 		view.Doubt = proof.Full + ": it waits until its output is taken again"
 	case proof.Stopped:

@@ -16,7 +16,7 @@ import (
 )
 
 // fakeHost plays sessions in the test's own process. They outlive the engine, as those of
-// real holders do. What was ever started is remembered for good.
+// real shims do. What was ever started is remembered for good.
 type fakeHost struct {
 	mu       sync.Mutex
 	sessions map[string]*fakeSession

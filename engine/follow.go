@@ -94,7 +94,7 @@ func (e *Engine) follow(ctx context.Context, m *member, s team.Session, proc Pro
 		return
 	}
 	if err := proc.Ack(ctx); err != nil && ctx.Err() == nil && !e.fenced(err) {
-		e.log.Warn("a holder was not told that its exit is in the journal", "session", s.ID, "error", err)
+		e.log.Warn("a shim was not told that its exit is in the journal", "session", s.ID, "error", err)
 	}
 	e.setProc(s.ID, nil)
 	_ = proc.Close() // nothing is left to lose on it

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// Host is where sessions run. The real one puts a holder beside each agent; a simulator
+// Host is where sessions run. The real one puts a shim beside each agent; a simulator
 // plays them in process.
 type Host interface {
 	// Start starts a session's process, once for ever: a session that was started before
@@ -22,7 +22,7 @@ type Host interface {
 	// Output is a session's output, also when it is long over; it follows while it runs.
 	Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error)
 
-	// Sweep ends what is left of sessions whose holder is gone, and says what it found.
+	// Sweep ends what is left of sessions whose shim is gone, and says what it found.
 	Sweep(ctx context.Context) ([]string, error)
 }
 

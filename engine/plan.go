@@ -15,7 +15,7 @@ import (
 type Plan struct {
 	Rebooted bool       `json:"rebooted"` // the machine was started anew since the last daemon
 	Hold     bool       `json:"hold"`
-	Behind   uint64     `json:"behind,omitempty"` // holders have obeyed this epoch, and the journal does not know it: it is a new one, or an old copy
+	Behind   uint64     `json:"behind,omitempty"` // shims have obeyed this epoch, and the journal does not know it: it is a new one, or an old copy
 	Lines    []PlanLine `json:"plan"`             // by name, one for every agent that is configured or had a session; then run/ID and run/ID/STEP
 }
 
@@ -49,7 +49,7 @@ const (
 	DoEnd       Deed = "end"        // it runs, and must not any longer
 	DoStart     Deed = "start"      // a session begins
 	DoWithdraw  Deed = "withdraw"   // it was opened, never began, and is not wanted any more
-	DoAsk       Deed = "ask"        // its holder does not answer: it is asked until it does, and nothing starts beside it
+	DoAsk       Deed = "ask"        // its shim does not answer: it is asked until it does, and nothing starts beside it
 	DoWait      Deed = "wait"       // it failed before; the next try is later
 	DoRest      Deed = "rest"       // nothing runs, and nothing is started
 	DoLeave     Deed = "leave"      // its own loop decides; its file is all that is ours
@@ -100,7 +100,7 @@ func (s PlanStep) String() string {
 	words := map[Deed]string{
 		DoAdopt: "adopt " + s.Session, DoTakeEnd: "take in how " + s.Session + " ended", DoCountLost: "count " + s.Session + " as lost",
 		DoEnd: "end " + s.Session, DoStart: "start " + s.Session + kind, DoWithdraw: "withdraw " + s.Session,
-		DoAsk: "ask after " + s.Session + " until its holder answers", DoWait: "wait", DoRest: "leave at rest", DoLeave: "leave to its own loop",
+		DoAsk: "ask after " + s.Session + " until its shim answers", DoWait: "wait", DoRest: "leave at rest", DoLeave: "leave to its own loop",
 		DoWaitFor: "wait until " + s.Session + " is over", DoPutAside: "put " + s.Session + " aside",
 	}
 	text := words[s.Do] + ": " + s.Why
@@ -317,7 +317,7 @@ func wishOf(a *team.Agent, at time.Time) string {
 	return text + because(wish.Note)
 }
 
-// whyPlan is what a plan rests on: the journal, the holder, the file. What speaks against
+// whyPlan is what a plan rests on: the journal, the shim, the file. What speaks against
 // what the journal said does not hold.
 func whyPlan(was, a *team.Agent, s sight, looked bool, at time.Time) []Evidence {
 	var why []Evidence
@@ -338,17 +338,17 @@ func whyPlan(was, a *team.Agent, s sight, looked bool, at time.Time) []Evidence 
 		add("journal", s.session.OpenedAt, true, "session %s (%s) was %s", id, s.session.Kind, s.session.Phase)
 		switch {
 		case s.silent != "":
-			add("holder", time.Time{}, false, "%s", s.silent)
+			add("shim", time.Time{}, false, "%s", s.silent)
 		case s.follows && s.found == Running:
-			add("holder", time.Time{}, true, "it runs as process %d", s.pid)
+			add("shim", time.Time{}, true, "it runs as process %d", s.pid)
 		case s.found == NeverStarted && s.session.Phase == team.Opened:
-			add("holder", time.Time{}, true, "no process was ever started for it")
+			add("shim", time.Time{}, true, "no process was ever started for it")
 		case s.found == NeverStarted:
-			add("holder", time.Time{}, false, "nothing is left of it, not even its folder's records")
+			add("shim", time.Time{}, false, "nothing is left of it, not even its folder's records")
 		case s.found == Lost:
-			add("holder", time.Time{}, false, "it is gone, and has left no word of how it ended")
+			add("shim", time.Time{}, false, "it is gone, and has left no word of how it ended")
 		default:
-			add("holder", time.Time{}, s.session.Phase != team.Running, "it has %s", s.found)
+			add("shim", time.Time{}, s.session.Phase != team.Running, "it has %s", s.found)
 		}
 	}
 	if looked && s.file != "" {

@@ -60,7 +60,7 @@ func (e *Engine) planOfStep(a *adoption) PlanLine {
 	what := fmt.Sprintf("step %s of run %s, lease %d, was %s", step, run, s.Lease, s.Phase)
 	line.Why = []Evidence{{Source: "journal", What: what, Holds: true, AgeMS: age(e.Now(), s.OpenedAt)}}
 	if a.proc != nil && a.found == Running {
-		line.Why = append(line.Why, Evidence{Source: "holder", What: fmt.Sprintf("process %d runs", a.proc.PID()), Holds: true})
+		line.Why = append(line.Why, Evidence{Source: "shim", What: fmt.Sprintf("process %d runs", a.proc.PID()), Holds: true})
 	}
 	return line
 }

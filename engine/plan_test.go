@@ -99,7 +99,7 @@ var fates = map[string]func(b *bubble){
 	"exited":  func(b *bubble) { b.each(func(s *fakeSession) { s.exit(0) }) },
 	"failed":  func(b *bubble) { b.each(func(s *fakeSession) { s.exit(3) }) },
 	"lost": func(b *bubble) {
-		b.each(func(s *fakeSession) { s.finish(Ending{Lost: true, Why: "its holder was killed"}) })
+		b.each(func(s *fakeSession) { s.finish(Ending{Lost: true, Why: "its shim was killed"}) })
 	},
 	"vanished": func(b *bubble) {
 		b.each(func(s *fakeSession) { s.tell(); s.exit(0) })

@@ -143,7 +143,7 @@ func TestPlanOfConversations(t *testing.T) {
 }
 
 func loses(b *bubble) {
-	b.each(func(s *fakeSession) { s.finish(Ending{Lost: true, Why: "its holder was killed"}) })
+	b.each(func(s *fakeSession) { s.finish(Ending{Lost: true, Why: "its shim was killed"}) })
 }
 
 // What a person has answered is in the plan.

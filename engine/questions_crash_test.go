@@ -179,7 +179,7 @@ func questionDay(t *testing.T, dir string, rnd *rand.Rand) {
 		case 6:
 			for _, id := range b.host.running() {
 				if agentIn(id) == agent {
-					b.host.session(id).finish(Ending{Lost: true, Why: "its holder was killed"})
+					b.host.session(id).finish(Ending{Lost: true, Why: "its shim was killed"})
 				}
 			}
 		case 7:

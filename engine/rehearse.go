@@ -16,16 +16,16 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // Onlooker sees what a recovery would see, and touches nothing.
 type Onlooker interface {
 	// Session says what became of a session, and as which process it runs. The error is for
-	// a holder that does not answer; a *Fenced where a daemon with a higher epoch was there.
+	// a shim that does not answer; a *Fenced where a daemon with a higher epoch was there.
 	Session(ctx context.Context, session string, epoch uint64) (found Found, pid int, err error)
 
 	// File is what lies in the place of an agent's agent_state.json, after what was found
@@ -164,12 +164,12 @@ func (y Eyes) Session(ctx context.Context, session string, epoch uint64) (Found,
 		return "", 0, &Fenced{Why: (&shim.Fenced{Mine: epoch, Seen: sight.Fence}).Error()}
 	}
 	if sight.Phase == shim.Running && !sight.Answers {
-		return "", sight.AgentPID, fmt.Errorf("its holder (process %d) is there but does not answer: %s", sight.ShimPID, sight.Silence)
+		return "", sight.AgentPID, fmt.Errorf("its shim (process %d) is there but does not answer: %s", sight.ShimPID, sight.Silence)
 	}
 	return foundAs[sight.Phase], sight.AgentPID, nil
 }
 
-// foundAs puts the holder's word for it into ours.
+// foundAs puts the shim's word for it into ours.
 var foundAs = map[shim.Phase]Found{
 	shim.NeverStarted: NeverStarted, shim.Running: Running, shim.Exited: Exited, shim.Lost: Lost,
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
-// brink is an engine that can die at any append, on a journal that outlives it; holders and
+// brink is an engine that can die at any append, on a journal that outlives it; shims and
 // what they run go on, as they do when a daemon is killed.
 type brink struct {
 	t     *testing.T

@@ -236,7 +236,7 @@ func TestStopOfASessionWithoutEnd(t *testing.T) {
 		faults := 0
 		b.host.ends.set(func(string) error { // nor can it be told to at first
 			if faults++; faults < 4 {
-				return errors.New("the holder hangs")
+				return errors.New("the shim hangs")
 			}
 			return nil
 		})

@@ -61,7 +61,7 @@ func (e *Engine) startSession(ctx context.Context, m *member, s team.Session) {
 	case errors.As(err, &before):
 		e.adopt(ctx, m, s.ID, err)
 	default:
-		e.log.Error("a session's holder failed", "session", s.ID, "error", err)
+		e.log.Error("a session's shim failed", "session", s.ID, "error", err)
 		e.adopt(ctx, m, s.ID, err)
 	}
 }

@@ -100,7 +100,7 @@ func TestStrangers(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.until("coder", "that it runs again", func(v AgentView) bool { return running(v) && v.Session.ID == "coder-2" })
-			for range 2 { // epochs that only the holder will remember
+			for range 2 { // epochs that only the shim will remember
 				w.stop()
 				w.start()
 			}
@@ -180,7 +180,7 @@ func TestNameParts(t *testing.T) {
 	}
 }
 
-// An old copy of the journal that knows the session: it is adopted, though its holder has
+// An old copy of the journal that knows the session: it is adopted, though its shim has
 // obeyed epochs that the copy never heard of.
 func TestAdoptionByAnOldJournal(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func talksOn(s *fakeSession) {
 
 func lost(s *fakeSession) {
 	s.lasts(time.Minute)
-	s.finish(Ending{Lost: true, Why: "its holder was killed"})
+	s.finish(Ending{Lost: true, Why: "its shim was killed"})
 }
 
 func well(s *fakeSession) {

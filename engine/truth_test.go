@@ -23,9 +23,9 @@ func TestEndsAreToldNotFound(t *testing.T) {
 		end  func(w *world, agent int) error
 		says string
 	}{
-		"agent killed":  {func(_ *world, agent int) error { return kill(agent) }, "SIGKILL"},
-		"agent ends":    {func(w *world, _ int) error { w.write("go", ""); return nil }, ""},
-		"holder killed": {func(w *world, _ int) error { return kill(w.shimOf("coder-1")) }, "its holder"},
+		"agent killed": {func(_ *world, agent int) error { return kill(agent) }, "SIGKILL"},
+		"agent ends":   {func(w *world, _ int) error { w.write("go", ""); return nil }, ""},
+		"shim killed":  {func(w *world, _ int) error { return kill(w.shimOf("coder-1")) }, "its shim"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, agentYAML(gated), nil)
@@ -52,10 +52,10 @@ func TestEvidenceHasItsAge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "run_once")
-	w.until("coder", "it runs, and its holder says so", func(v AgentView) bool { return running(v) && v.EvidenceAgeMS != nil })
+	w.until("coder", "it runs, and its shim says so", func(v AgentView) bool { return running(v) && v.EvidenceAgeMS != nil })
 	asked := time.Now()
 	why := w.why("coder")
-	for why.Agent.EvidenceAgeMS == nil && time.Since(asked) < waitMax { // its holder was too slow for once
+	for why.Agent.EvidenceAgeMS == nil && time.Since(asked) < waitMax { // its shim was too slow for once
 		asked = time.Now()
 		why = w.why("coder")
 	}
@@ -68,7 +68,7 @@ func TestEvidenceHasItsAge(t *testing.T) {
 			t.Errorf("%s: %s: at %v, %d ms old", piece.Source, piece.What, piece.At, piece.AgeMS)
 		}
 	}
-	for _, source := range []string{"journal", "file", "holder", "driver"} {
+	for _, source := range []string{"journal", "file", "shim", "driver"} {
 		if !sources[source] {
 			t.Errorf("nothing of the %s: %+v", source, why.Evidence)
 		}

@@ -89,7 +89,7 @@ const (
 	BadgeIdle    = "IDLE"
 )
 
-// evidenceWait bounds how long a holder may take to answer before that is evidence itself.
+// evidenceWait bounds how long a shim may take to answer before that is evidence itself.
 const evidenceWait = 500 * time.Millisecond
 
 // Team is the whole team, in the order of fairlead.yaml, with evidence asked for just now.

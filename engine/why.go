@@ -27,7 +27,7 @@ type WhyView struct {
 // for the status or against it.
 type Evidence struct {
 	What   string    `json:"what"`
-	Source string    `json:"source"` // journal, file, holder, process table, driver, permissions, limits
+	Source string    `json:"source"` // journal, file, shim, process table, driver, permissions, limits
 	At     time.Time `json:"at"`
 	AgeMS  int64     `json:"age_ms"`
 	Holds  bool      `json:"holds"`
@@ -97,7 +97,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 		view.Agent.contradicted("%s says current %s, and the journal %s", interop.FileName, current, view.Agent.CurrentState)
 	}
 	if strange != "" {
-		add("holder", now, false, "%s", strange)
+		add("shim", now, false, "%s", strange)
 	}
 	processEvidence(&agent, proof, silent, add)
 	talkEvidence(&agent, asks, add)
@@ -158,7 +158,7 @@ func (e *Engine) fileEvidence(conf config.Agent, view AgentView, add adder) (cur
 	return ""
 }
 
-// processEvidence is what the session's holder said just now, or that it said nothing.
+// processEvidence is what the session's shim said just now, or that it said nothing.
 func processEvidence(agent *team.Agent, proof *Proof, silent error, add adder) {
 	s := agent.Session
 	if s == nil {
@@ -171,21 +171,21 @@ func processEvidence(agent *team.Agent, proof *Proof, silent error, add adder) {
 	}
 	switch {
 	case silent != nil:
-		add("holder", time.Time{}, false, "its holder does not answer: %s", silent)
+		add("shim", time.Time{}, false, "its shim does not answer: %s", silent)
 		return
 	case proof == nil:
-		add("holder", time.Time{}, s.Phase == team.Opened, "no holder is known for it")
+		add("shim", time.Time{}, s.Phase == team.Opened, "no shim is known for it")
 		return
 	}
-	add("holder", time.Time{}, true, "holder %d holds process %d by %s; %d more in its tree", proof.ShimPID, proof.PID,
+	add("shim", time.Time{}, true, "shim %d holds process %d by %s; %d more in its tree", proof.ShimPID, proof.PID,
 		strings.Join(proof.Holds, ", "), proof.Children)
 	if proof.LastByteAt.IsZero() {
-		add("holder", proof.StartedAt, true, "it has said nothing yet")
+		add("shim", proof.StartedAt, true, "it has said nothing yet")
 	} else {
-		add("holder", proof.LastByteAt, true, "%d bytes of output, the last one then", proof.Bytes)
+		add("shim", proof.LastByteAt, true, "%d bytes of output, the last one then", proof.Bytes)
 	}
 	if proof.Full != "" {
-		add("holder", time.Time{}, false, "%s", proof.Full)
+		add("shim", time.Time{}, false, "%s", proof.Full)
 	}
 	switch {
 	case proof.Against != "":
@@ -193,10 +193,10 @@ func processEvidence(agent *team.Agent, proof *Proof, silent error, add adder) {
 	case proof.Stopped:
 		add("process table", time.Time{}, false, "process %d was stopped by a signal: it exists and does nothing", proof.PID)
 	case proof.Ended:
-		add("holder", time.Time{}, false, "process %d has ended; what it left behind is being ended", proof.PID)
+		add("shim", time.Time{}, false, "process %d has ended; what it left behind is being ended", proof.PID)
 	}
 	if s.PID != 0 && s.PID != proof.PID {
-		add("holder", time.Time{}, false, "the journal says process %d", s.PID)
+		add("shim", time.Time{}, false, "the journal says process %d", s.PID)
 	}
 }
 

@@ -11,7 +11,7 @@
 // is the door. It closes what was left open, restricts itself, proves to itself
 // that it is restricted, and becomes PROGRAM by execve: the same process, number,
 // parent, group, environment and standard streams, so whoever watches over it (the
-// holder) need not know. Where any step of that fails it says so, exits with 126,
+// shim) need not know. Where any step of that fails it says so, exits with 126,
 // and PROGRAM was never started.
 //
 // # What stands guard

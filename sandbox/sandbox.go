@@ -108,7 +108,7 @@ func Intercept() {
 }
 
 // Every process of a sandboxed session waits for this one, and it needs next to nothing of
-// the program that it is: it branches off before most packages are initialised (the holder
+// the program that it is: it branches off before most packages are initialised (the shim
 // does the same, and says how). Where their order changes it is only slower.
 func init() { Intercept() } //nolint:gochecknoinits // see above: main is too late
 

@@ -12,8 +12,8 @@ import (
 )
 
 // Adopt finds out what became of a session, as a daemon with this epoch: it
-// connects to the holder where one lives, reads the exit record where there is
-// one, and ends the tree where the holder is gone without one. A lower epoch than
+// connects to the shim where one lives, reads the exit record where there is
+// one, and ends the tree where the shim is gone without one. A lower epoch than
 // was seen is refused with *Fenced. After Adopt with phase NeverStarted no start
 // with a lower epoch succeeds, not even one that was under way: where there is no
 // folder it is made, since the fence has to stand somewhere.
@@ -29,7 +29,7 @@ func Adopt(ctx context.Context, folder string, fence uint64) (*Handle, Status, e
 	return newHandle(folder, fence, conn, *st), *st, nil
 }
 
-// attach gives a connection where the holder lives, and else what the folder says.
+// attach gives a connection where the shim lives, and else what the folder says.
 func attach(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
 	pause, deadline := attachPause, time.Now().Add(attachPatience)
 	var last error
@@ -51,8 +51,8 @@ func attach(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *S
 	}
 }
 
-// errBusy: the folder is locked and its holder does not answer, for now.
-var errBusy = errors.New("the holder is there but does not answer; if this goes on, kill it (its pid is in agent.json) and adopt again")
+// errBusy: the folder is locked and its shim does not answer, for now.
+var errBusy = errors.New("the shim is there but does not answer; if this goes on, kill it (its pid is in agent.json) and adopt again")
 
 func attachOnce(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
 	if st, err := ended(folder, fence); st != nil || err != nil {
@@ -98,7 +98,7 @@ func ended(folder string, fence uint64) (*Status, error) {
 	st := Status{}
 	if r, err := readAgent(folder); err == nil && r != nil {
 		st = r.status()
-		if _, err := os.Stat(r.Cgroup); r.Cgroup != "" && err == nil { // its holder was killed between the record and this
+		if _, err := os.Stat(r.Cgroup); r.Cgroup != "" && err == nil { // its shim was killed between the record and this
 			removeCgroup(r.Cgroup)
 		}
 	}
@@ -113,7 +113,7 @@ func abandoned(ctx context.Context, folder string, fence uint64) (*Status, error
 	var bad *damaged
 	switch {
 	case errors.As(err, &bad):
-		// It was started: only a holder writes that file. Whose tree it is nobody knows; Strays finds it.
+		// It was started: only a shim writes that file. Whose tree it is nobody knows; Strays finds it.
 		return &Status{Phase: Lost, Why: err.Error(), Fence: fence, SpoolBytes: spoolSize(folder)}, nil
 	case err != nil:
 		return nil, err
@@ -124,11 +124,11 @@ func abandoned(ctx context.Context, folder string, fence uint64) (*Status, error
 	}
 	swept, err := endTree(ctx, r)
 	if err != nil {
-		return nil, fmt.Errorf("its holder is gone; end what it left behind: %w", err)
+		return nil, fmt.Errorf("its shim is gone; end what it left behind: %w", err)
 	}
 	st := r.status()
 	st.Phase, st.Fence, st.Swept, st.SpoolBytes = Lost, fence, swept, spoolSize(folder)
-	st.Why = fmt.Sprintf("its holder (process %d) was gone without an exit record", r.ShimPID)
+	st.Why = fmt.Sprintf("its shim (process %d) was gone without an exit record", r.ShimPID)
 	if r.BootID != bootID() {
 		st.Why = "the machine was started anew meanwhile"
 	} else if r.Step == stepStarting {
@@ -137,7 +137,7 @@ func abandoned(ctx context.Context, folder string, fence uint64) (*Status, error
 	return &st, nil
 }
 
-// knock connects to the holder that has the lock.
+// knock connects to the shim that has the lock.
 func knock(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
 	r, err := readAgent(folder)
 	if err != nil && !errors.As(err, new(*damaged)) {

@@ -33,7 +33,7 @@ func BenchmarkDone(b *testing.B) {
 	b.ReportMetric(float64(sum.Microseconds())/1000/float64(n), "mean-ms")
 }
 
-// BenchmarkLost measures from the holder's SIGKILL to Done, its agent found and ended.
+// BenchmarkLost measures from the shim's SIGKILL to Done, its agent found and ended.
 func BenchmarkLost(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
@@ -50,7 +50,7 @@ func BenchmarkLost(b *testing.B) {
 	}
 }
 
-// BenchmarkStart measures from Start to its return: two synced records, one exec of the holder, one of the agent.
+// BenchmarkStart measures from Start to its return: two synced records, one exec of the shim, one of the agent.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		h, err := Start(b.Context(), b.TempDir(), agent(b, "hang"))

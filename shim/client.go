@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// client is our side of one connection to a holder.
+// client is our side of one connection to a shim.
 type client struct {
 	conn *net.UnixConn
 	size func(int64) // the spool grew
@@ -51,7 +51,7 @@ func dial(ctx context.Context, path string, fence uint64) (*net.UnixConn, *Statu
 		err = a.Fault.err()
 	}
 	if err == nil && a.Status == nil {
-		err = errors.New("the holder answered nonsense")
+		err = errors.New("the shim answered nonsense")
 	}
 	if err != nil {
 		conn.Close()
@@ -104,7 +104,7 @@ func (c *client) read() (*Status, error) {
 }
 
 // errBroken means that the connection ended before the answer: the order may have been carried out.
-var errBroken = errors.New("the connection to the holder broke")
+var errBroken = errors.New("the connection to the shim broke")
 
 func (c *client) ask(ctx context.Context, o order) (answer, error) {
 	ch := make(chan answer, 1)

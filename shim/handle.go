@@ -13,7 +13,7 @@ import (
 
 // Handle is a daemon's hold on one session. Its methods may be called from many
 // goroutines. It lives until Close, and connects again by itself where the
-// connection breaks while the holder lives.
+// connection breaks while the shim lives.
 type Handle struct {
 	folder string
 	fence  uint64
@@ -44,7 +44,7 @@ func newHandle(folder string, fence uint64, conn *net.UnixConn, st Status) *Hand
 	return h
 }
 
-// run follows the holder through broken connections to the end.
+// run follows the shim through broken connections to the end.
 func (h *Handle) run() {
 	defer close(h.ran)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -89,7 +89,7 @@ func (h *Handle) run() {
 	}
 }
 
-// again attaches anew. A holder that lives but does not answer is asked for as
+// again attaches anew. A shim that lives but does not answer is asked for as
 // long as it takes: saying that the session is over would be a lie.
 func (h *Handle) again(ctx context.Context) (*net.UnixConn, *Status, error) {
 	h.mu.Lock()
@@ -141,7 +141,7 @@ func (h *Handle) finish(st *Status, err error) {
 }
 
 // Done is closed when the agent has ended, its tree is gone and its exit is on
-// disk; or the holder was lost and the tree it left was ended; or another daemon
+// disk; or the shim was lost and the tree it left was ended; or another daemon
 // has taken over. Status then says which: Exited, Lost, or the error *Fenced.
 // For a session that never started it is closed from the beginning.
 func (h *Handle) Done() <-chan struct{} { return h.done }
@@ -149,7 +149,7 @@ func (h *Handle) Done() <-chan struct{} { return h.done }
 // Folder is the session's folder, by its one real name.
 func (h *Handle) Folder() string { return h.folder }
 
-// Status asks the holder, or says what is known of a session that is over.
+// Status asks the shim, or says what is known of a session that is over.
 func (h *Handle) Status(ctx context.Context) (Status, error) {
 	a, err := h.ask(ctx, order{Op: "status"})
 	if errors.Is(err, ErrEnded) {
@@ -160,23 +160,23 @@ func (h *Handle) Status(ctx context.Context) (Status, error) {
 		}
 	}
 	if err != nil {
-		return Status{}, fmt.Errorf("ask the holder: %w", err)
+		return Status{}, fmt.Errorf("ask the shim: %w", err)
 	}
 	if a.Status == nil {
-		return Status{}, errors.New("ask the holder: it answered nonsense; end the session")
+		return Status{}, errors.New("ask the shim: it answered nonsense; end the session")
 	}
 	return *a.Status, nil
 }
 
 // Send gives the agent bytes of standard input that begin at offset. Bytes below
 // what was taken already are dropped, so that whoever does not know whether an
-// earlier Send arrived sends again. It returns when the holder has them: *InputGap
+// earlier Send arrived sends again. It returns when the shim has them: *InputGap
 // and *InputFull are refusals, and so are ErrInputClosed and ErrEnded.
 func (h *Handle) Send(ctx context.Context, offset int64, b []byte) error {
 	return h.SendAs(ctx, offset, "", b)
 }
 
-// SendAs is Send of bytes that have a name, which the holder keeps with the last of them, as
+// SendAs is Send of bytes that have a name, which the shim keeps with the last of them, as
 // Status.InputLabel: whoever comes back after a crash learns from it what was sent. At most
 // labelBytesMax; empty leaves the name before.
 func (h *Handle) SendAs(ctx context.Context, offset int64, label string, b []byte) error {
@@ -211,7 +211,7 @@ func (h *Handle) Interrupt(ctx context.Context) error {
 
 // End orders the end: SIGTERM to the agent's whole tree, SIGKILL after grace
 // (below 0: the launch's own; 0: at once). It returns when the order was taken, and
-// the holder carries it out even if we are gone; Done says when it is over. An
+// the shim carries it out even if we are gone; Done says when it is over. An
 // agent that has ended is no error. Ordered twice, the earlier deadline holds.
 func (h *Handle) End(ctx context.Context, grace time.Duration) error {
 	err := h.tell(ctx, "end", order{Op: "end", GraceMS: ceilMillis(grace)})
@@ -297,7 +297,7 @@ func (h *Handle) Ack(ctx context.Context) error {
 	return nil
 }
 
-// Close ends our connection; holder and agent go on. It waits until nothing of the handle runs.
+// Close ends our connection; shim and agent go on. It waits until nothing of the handle runs.
 func (h *Handle) Close() error {
 	h.mu.Lock()
 	if !h.isClosed() {

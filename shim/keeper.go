@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// keeper is a holder at work: one folder, one agent.
+// keeper is a shim at work: one folder, one agent.
 type keeper struct {
 	folder string
 	log    *boundedLog
@@ -171,7 +171,7 @@ func (k *keeper) attend() {
 			return
 		case sig := <-k.orders:
 			switch sig {
-			case syscall.SIGTERM: // somebody wants the holder gone: not without its agent
+			case syscall.SIGTERM: // somebody wants the shim gone: not without its agent
 				_ = k.end(-1)
 			case syscall.SIGUSR1:
 				k.look()
@@ -296,7 +296,7 @@ func (k *keeper) bury() {
 	k.tellAll(answer{Event: "exit", Status: &st})
 }
 
-// status is what the holder knows now.
+// status is what the shim knows now.
 func (k *keeper) status() Status {
 	st := k.record.status()
 	st.Phase = Running

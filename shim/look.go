@@ -18,10 +18,10 @@ import (
 // Sight is what a look at a session's folder shows, without anything being touched.
 type Sight struct {
 	Status
-	Answers bool   // a holder lives in the folder and answered just now
+	Answers bool   // a shim lives in the folder and answered just now
 	Silence string // running, and no answer: what was tried
 	Agent   Life   // of the agent's process, where its record names one
-	Shim    Life   // of the holder's
+	Shim    Life   // of the shim's
 }
 
 // Life says what became of a process that is named by its number and its start time.
@@ -52,11 +52,11 @@ func LifeOf(pid int, start uint64) Life {
 	return Lives
 }
 
-// lookPatience bounds how long a holder may take to show that it is there.
+// lookPatience bounds how long a shim may take to show that it is there.
 const lookPatience = 500 * time.Millisecond
 
 // Look says what became of the session in a folder, as Adopt would, and changes nothing:
-// no file is written, no fence is taken, no process is ended. A living holder is greeted
+// no file is written, no fence is taken, no process is ended. A living shim is greeted
 // as epoch 0, which it refuses, and by that shows that it answers. The session's lock is
 // tried for an instant, shared, as adopting does; whoever meets it tries again.
 func Look(ctx context.Context, folder string) (Sight, error) {
@@ -94,7 +94,7 @@ func deref(s *Sight) Sight {
 	return *s
 }
 
-// isHeld says whether a holder has the folder's lock.
+// isHeld says whether a shim has the folder's lock.
 func isHeld(folder string) (bool, error) {
 	f, err := openPlain(filepath.Join(folder, lockFile), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,7 +145,7 @@ func endedSight(folder string) (*Sight, error) {
 	return &s, nil
 }
 
-// heldSight is a session whose holder lives.
+// heldSight is a session whose shim lives.
 func heldSight(ctx context.Context, folder string) (Sight, error) {
 	r, err := readAgent(folder)
 	if err != nil && !errors.As(err, new(*damaged)) {
@@ -201,7 +201,7 @@ func leftSight(folder string) (Sight, error) {
 	case r.BootID != bootID():
 		s.Phase, s.Why = Lost, "the machine was started anew meanwhile"
 	default:
-		s.Phase, s.Why = Lost, fmt.Sprintf("its holder (process %d) was gone without an exit record", r.ShimPID)
+		s.Phase, s.Why = Lost, fmt.Sprintf("its shim (process %d) was gone without an exit record", r.ShimPID)
 	}
 	return s, nil
 }
@@ -214,7 +214,7 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// Socket is one socket in a runtime folder of ours: of a holder (h-…) or a daemon (d-…),
+// Socket is one socket in a runtime folder of ours: of a shim (h-…) or a daemon (d-…),
 // whichever workspace it belongs to.
 type Socket struct {
 	Path  string
@@ -223,7 +223,7 @@ type Socket struct {
 	seen  os.FileInfo
 }
 
-// SocketOf is the name of the socket of the holder of a session's folder, in whichever
+// SocketOf is the name of the socket of the shim of a session's folder, in whichever
 // runtime folder it lies.
 func SocketOf(folder string) (string, error) {
 	real, err := realFolder(folder)

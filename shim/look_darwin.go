@@ -1,4 +1,4 @@
-package holder
+package shim
 
 import "golang.org/x/sys/unix"
 

@@ -61,7 +61,7 @@ func TestLook(t *testing.T) {
 	st, err := h.Status(t.Context())
 	ok(t, err)
 	var s Sight
-	until(t, "its holder answers in time", func() bool { s = look(t, dir); return s.Answers })
+	until(t, "its shim answers in time", func() bool { s = look(t, dir); return s.Answers })
 	if s.Phase != Running || s.Agent != Lives || s.Shim != Lives || s.AgentPID != st.AgentPID || s.Fence != st.Fence {
 		t.Errorf("it runs: %+v", s)
 	}
@@ -72,10 +72,10 @@ func TestLook(t *testing.T) {
 	began := time.Now()
 	until(t, "it is seen to be stopped", func() bool { return LifeOf(st.ShimPID, 0) == Stopped })
 	if s := look(t, dir); s.Phase != Running || s.Answers || s.Shim != Stopped || s.Agent != Lives || s.Silence == "" {
-		t.Errorf("its holder is stopped: %+v", s)
+		t.Errorf("its shim is stopped: %+v", s)
 	}
 	if took := time.Since(began); took > 60*lookPatience {
-		t.Errorf("a look at a silent holder took %v", took)
+		t.Errorf("a look at a silent shim took %v", took)
 	}
 	ok(t, syscall.Kill(st.ShimPID, syscall.SIGCONT))
 	ok(t, h.End(t.Context(), 0))
@@ -89,7 +89,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// What a holder that was killed has left is seen as lost, and is left for adopting to end.
+// What a shim that was killed has left is seen as lost, and is left for adopting to end.
 func TestLookAtTheLost(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir, agent(t, "hang"))

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// shimWord is the first argument of a process that is a holder; session and folder follow.
+	// shimWord is the first argument of a process that is a shim; session and folder follow.
 	shimWord = "__holder"
 
-	// crashVar names a step at which a holder kills itself: how our tests prove
+	// crashVar names a step at which a shim kills itself: how our tests prove
 	// that no crash at any step doubles an agent.
-	crashVar = "FAIRLEAD_HOLDER_CRASH"
+	crashVar = "FAIRLEAD_SHIM_CRASH"
 
 	launchFD = 3 // where the daemon's end of the first conversation is
 )
 
-// Intercept runs the holder, and does not return, where this process was started
+// Intercept runs the shim, and does not return, where this process was started
 // as one. It stands first in main, and in TestMain of tests that start agents.
 func Intercept() {
 	if len(os.Args) > 1 && os.Args[1] == shimWord {
@@ -32,22 +32,22 @@ func Intercept() {
 	}
 }
 
-// A session's start waits for its holder, and a holder needs next to nothing of the program
+// A session's start waits for its shim, and a shim needs next to nothing of the program
 // that it is. Packages are initialised by import path where imports leave the choice, so it
 // branches off here before most of them: one library alone takes 14 ms. Where that order
 // changes it is only slower, and Intercept does the same.
 func init() { Intercept() } //nolint:gochecknoinits // see above: main is too late
 
-// Main is the holder's whole life: args are the session's name and its folder,
+// Main is the shim's whole life: args are the session's name and its folder,
 // descriptor 3 is a socket on which the launch comes. The result is the exit code.
 func Main(args []string) int {
 	if len(args) != 2 {
-		fmt.Fprintln(os.Stderr, "the holder is started by Fairlead, not by hand")
+		fmt.Fprintln(os.Stderr, "the shim is started by Fairlead, not by hand")
 		return 2
 	}
 	// The parent-death signal is tied to the thread that forks: this one, which lives as long as the process.
 	runtime.LockOSThread()
-	nameProcess("fairlead-holder")
+	nameProcess("fairlead-shim")
 	closeInherited(launchFD)
 	_ = os.Chdir("/") // keep nobody's file system busy
 	orders := make(chan os.Signal, 4)
@@ -62,7 +62,7 @@ func Main(args []string) int {
 	return 0
 }
 
-// run is the story of a holder. Every step may be its last: what is on disk then must be true.
+// run is the story of a shim. Every step may be its last: what is on disk then must be true.
 func (k *keeper) run() error {
 	launch, first, err := receiveLaunch()
 	if err != nil {
@@ -93,11 +93,11 @@ func receiveLaunch() (*launchSpec, *net.UnixConn, error) {
 	c, err := net.FileConn(f)
 	f.Close()
 	if err != nil {
-		return nil, nil, fmt.Errorf("the holder is started by Fairlead, not by hand: %w", err)
+		return nil, nil, fmt.Errorf("the shim is started by Fairlead, not by hand: %w", err)
 	}
 	conn, ok := c.(*net.UnixConn)
 	if !ok {
-		return nil, nil, errors.New("the holder is started by Fairlead, not by hand: descriptor 3 is no unix socket")
+		return nil, nil, errors.New("the shim is started by Fairlead, not by hand: descriptor 3 is no unix socket")
 	}
 	var o order
 	_ = conn.SetReadDeadline(time.Now().Add(attachPatience))
@@ -111,7 +111,7 @@ func receiveLaunch() (*launchSpec, *net.UnixConn, error) {
 	return o.Launch, conn, nil
 }
 
-// crash ends the holder where a test asked for it.
+// crash ends the shim where a test asked for it.
 func (k *keeper) crash(step string) {
 	if os.Getenv(crashVar) == step {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

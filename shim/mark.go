@@ -15,7 +15,7 @@ const (
 	// Fairlead, the marks stand in a row, outermost first, with commas between.
 	markVar = "FAIRLEAD_MARK"
 
-	// shimVar names, in a holder's own environment, the session it holds.
+	// shimVar names, in a shim's own environment, the session it holds.
 	shimVar = "FAIRLEAD_HOLDER"
 )
 
@@ -74,7 +74,7 @@ const ancestorsMax = 256
 
 // SessionOf says in which session of a workspace a process runs: its own mark says so, or
 // that of a process it descends from, whatever was taken out of its own environment. What an
-// agent leaves behind is its holder's child, and a holder's mark counts too. A process that
+// agent leaves behind is its shim's child, and a shim's mark counts too. A process that
 // somebody outside of the tree started for the agent is not found, nor is one that is gone:
 // LifeOf tells these apart. workspace is spelt as in Config.Workspace.
 func SessionOf(workspace string, pid int) (session string, ok bool) {
@@ -106,11 +106,11 @@ func markedAs(environ []byte, prefix string) (session string, ok bool) {
 	return "", false
 }
 
-// shimEnv is the holder's own small environment. The daemon's secrets are not in it.
+// shimEnv is the shim's own small environment. The daemon's secrets are not in it.
 func shimEnv(mark string) []string {
 	env := []string{
 		shimVar + "=" + mark,
-		"GOMAXPROCS=1", "GOGC=50", "GOMEMLIMIT=24MiB", // a holder does little and must be small
+		"GOMAXPROCS=1", "GOGC=50", "GOMEMLIMIT=24MiB", // a shim does little and must be small
 	}
 	for _, k := range []string{markVar, runtimeDirVar, crashVar, "GOCOVERDIR", "GORACE"} {
 		if v, ok := os.LookupEnv(k); ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestMark: marks stand in a row, outermost first, and nobody inherits a holder's name.
+// TestMark: marks stand in a row, outermost first, and nobody inherits a shim's name.
 func TestMark(t *testing.T) {
 	got := markedEnv([]string{"A=1", "FAIRLEAD_MARK=x.s", "A=2", "broken", "=C:", "FAIRLEAD_HOLDER=x", "E="}, "y.t-1")
 	if want := []string{"A=2", "E=", "FAIRLEAD_MARK=x.s,y.t-1"}; !slices.Equal(got, want) {
@@ -192,7 +192,7 @@ func TestFollowerCut(t *testing.T) {
 	}
 }
 
-// TestLogBounded: the holder's own words have an end.
+// TestLogBounded: the shim's own words have an end.
 func TestLogBounded(t *testing.T) {
 	var buf bytes.Buffer
 	l := newLog(&buf)

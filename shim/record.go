@@ -99,7 +99,7 @@ func readRecord(path string, into any) (ok bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read the holder's record: %w", err)
+		return false, fmt.Errorf("read the shim's record: %w", err)
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
 		return false, &damaged{path, err}
@@ -197,10 +197,10 @@ func syncFolder(folder string) error {
 func writeRecord(folder, name, room string, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("holder: %s cannot be written as JSON: %v", name, err)) // our own plain struct
+		panic(fmt.Sprintf("shim: %s cannot be written as JSON: %v", name, err)) // our own plain struct
 	}
 	if err := writeSynced(folder, name, room, append(raw, '\n')); err != nil {
-		return fmt.Errorf("write the holder's record %s: %w", filepath.Join(folder, name), err)
+		return fmt.Errorf("write the shim's record %s: %w", filepath.Join(folder, name), err)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func safeDir(dir string) error {
 	return nil
 }
 
-// socketPaths gives every place where the socket of a folder's holder may be.
+// socketPaths gives every place where the socket of a folder's shim may be.
 func socketPaths(folder, recorded string) []string {
 	var paths []string
 	if recorded != "" {
@@ -82,7 +82,7 @@ func pickSocket(folder string) (string, error) {
 		}
 		errs = append(errs, err)
 	}
-	return "", fmt.Errorf("no runtime folder for the holder's socket: %w", errors.Join(errs...))
+	return "", fmt.Errorf("no runtime folder for the shim's socket: %w", errors.Join(errs...))
 }
 
 // realFolder is the one name of a session's folder, whichever way it was reached.

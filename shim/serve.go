@@ -25,7 +25,7 @@ type peer struct {
 const answersMax = 64 // a daemon that asks more without listening has lost its way
 
 // listen makes the socket. Whoever holds the folder's lock may remove what an
-// earlier holder left at that path.
+// earlier shim left at that path.
 func (k *keeper) listen() error {
 	path, err := pickSocket(k.folder)
 	if err != nil {
@@ -34,13 +34,13 @@ func (k *keeper) listen() error {
 	_ = os.Remove(path)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
-		return fmt.Errorf("make the holder's socket: %w", err)
+		return fmt.Errorf("make the shim's socket: %w", err)
 	}
 	l.SetUnlinkOnClose(false) // only if it is still ours: see unlisten
 	info, err := os.Lstat(path)
 	if err != nil {
 		l.Close()
-		return fmt.Errorf("make the holder's socket: %w", err)
+		return fmt.Errorf("make the shim's socket: %w", err)
 	}
 	k.mu.Lock()
 	again := k.listener != nil
@@ -207,7 +207,7 @@ func (k *keeper) do(p *peer, o *order, a *answer) error {
 		k.spool.raise(o.Max)
 		return nil
 	}
-	return fmt.Errorf("this holder speaks version %d of the protocol and does not know %q: end the session to be rid of it", protocolVersion, o.Op)
+	return fmt.Errorf("this shim speaks version %d of the protocol and does not know %q: end the session to be rid of it", protocolVersion, o.Op)
 }
 
 // publish tells everybody how much may be read. It never waits for anybody.

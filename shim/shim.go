@@ -15,16 +15,16 @@ const (
 	frameBytesMax       = 1 << 20                // every other message is small; input is cut into pieces
 	labelBytesMax       = 512                    // of what somebody calls a piece of input: a name, no text
 	inputPieceBytesMax  = 256 << 10              // one piece of input in one frame, with room for base64
-	inputWaitingMax     = 16 << 20               // what an agent that does not read may leave in the holder's memory
+	inputWaitingMax     = 16 << 20               // what an agent that does not read may leave in the shim's memory
 	syncEvery           = 20 * time.Millisecond  // at most 50 syncs a second and agent, however chatty it is
 	readBytes           = 64 << 10               // the size of a pipe
-	logBytesMax         = 64 << 10               // the holder has little to say; a loop must not fill the disk
+	logBytesMax         = 64 << 10               // the shim has little to say; a loop must not fill the disk
 	sessionNameBytesMax = 160                    // it stands in file names, in the environment and in process lists
 	peersMax            = 16                     // a daemon, its successor, and people who look
-	writeTimeout        = 10 * time.Second       // a daemon that was stopped must not hold the holder up
+	writeTimeout        = 10 * time.Second       // a daemon that was stopped must not hold the shim up
 	tellTimeout         = time.Second            // the exit is on disk; whoever does not listen reads it there
 	socketLook          = time.Second            // how soon a runtime folder that vanished is made again
-	attachPatience      = 10 * time.Second       // a holder that holds the lock but does not answer this long is stuck
+	attachPatience      = 10 * time.Second       // a shim that holds the lock but does not answer this long is stuck
 	attachPause         = time.Millisecond       // first pause between two looks; doubles up to attachPauseMax
 	attachPauseMax      = 100 * time.Millisecond //
 	lockPatience        = 2 * time.Second        // somebody may look at the folder for an instant
@@ -34,10 +34,10 @@ const (
 type Spec struct {
 	Session   string // coder-17, build@f8c1-3: letters, digits, ., _, - and @, at most 160
 	Workspace string // whose strays are whose; only its hash is seen
-	Fence     uint64 // the daemon's epoch: a holder obeys the highest it has seen
+	Fence     uint64 // the daemon's epoch: a shim obeys the highest it has seen
 	Argv      []string
 	Dir       string
-	Env       []string // the agent's whole environment, K=V; it reaches the holder over a socket, never a disk
+	Env       []string // the agent's whole environment, K=V; it reaches the shim over a socket, never a disk
 
 	Input     []byte // first bytes on standard input, offsets 0 to len(Input)
 	KeepStdin bool   // keep standard input open after Input, for Send
@@ -45,7 +45,7 @@ type Spec struct {
 
 	SpoolMax int64         // bytes; 0 means 1 GiB. When full, reading stops and the agent waits
 	Grace    time.Duration // between SIGTERM and SIGKILL where End names none; 0 means 10 s
-	Exe      string        // the binary that is executed again as the holder; default: this one
+	Exe      string        // the binary that is executed again as the shim; default: this one
 	NoCgroup bool          // do not try to make a cgroup
 }
 
@@ -54,9 +54,9 @@ type Phase string
 
 const (
 	NeverStarted Phase = "never_started" // no agent ever ran in this folder; Why says if it was tried in vain
-	Running      Phase = "running"       // the holder lives; the agent, or a part of its tree, too
+	Running      Phase = "running"       // the shim lives; the agent, or a part of its tree, too
 	Exited       Phase = "exited"        // it ended and its tree is gone; Exit says how
-	Lost         Phase = "lost"          // the holder died without an exit record; the tree was found and ended
+	Lost         Phase = "lost"          // the shim died without an exit record; the tree was found and ended
 )
 
 // Status is what is known of a session's process, from evidence.
@@ -87,7 +87,7 @@ type Status struct {
 	Acked       bool      `json:"acked,omitempty"`         //
 	Holds       Holds     `json:"holds"`                   // which mechanisms hold the tree
 	AgentEnded  bool      `json:"agent_ended,omitempty"`   // the agent itself ended; its tree may still be ending
-	Version     int       `json:"holder_version,omitzero"` // of the protocol the holder speaks
+	Version     int       `json:"holder_version,omitzero"` // of the protocol the shim speaks
 }
 
 // Holds says by which mechanisms an agent's tree is held, for `fairlead why`.
@@ -115,7 +115,7 @@ type Exit struct {
 type Fenced struct{ Mine, Seen uint64 }
 
 func (f *Fenced) Error() string {
-	return fmt.Sprintf("fenced: this daemon's epoch is %d, and the holder has obeyed %d: another daemon has taken over; stop this one", f.Mine, f.Seen)
+	return fmt.Sprintf("fenced: this daemon's epoch is %d, and the shim has obeyed %d: another daemon has taken over; stop this one", f.Mine, f.Seen)
 }
 
 // AlreadyStarted refuses a second start in one folder. Adopt says what became of the first.

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	os.Setenv(runtimeDirVar, dir)
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // every holder and agent here would wait a second at its end
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // every shim and agent here would wait a second at its end
 	code := leftover.Main(m)
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -241,7 +241,7 @@ func noSurvivor(t testing.TB, folder string) {
 	if err != nil || r == nil {
 		return
 	}
-	until(t, "the holder is gone", func() bool { return !alive(r.ShimPID, r.ShimStart) })
+	until(t, "the shim is gone", func() bool { return !alive(r.ShimPID, r.ShimStart) })
 	until(t, "the tree is gone", func() bool {
 		all, err := processes()
 		return err == nil && len(marked(all, r.Mark, 0)) == 0 && !alive(r.AgentPID, r.AgentStart)

@@ -59,7 +59,7 @@ func makeFolder(folder string) error {
 	return syncFolder(filepath.Dir(folder))
 }
 
-// spawn starts the holder's process and gives our end of the socket to it.
+// spawn starts the shim's process and gives our end of the socket to it.
 func spawn(folder string, spec *Spec) (*net.UnixConn, error) {
 	exe := spec.Exe
 	if exe == "" {
@@ -90,7 +90,7 @@ func spawn(folder string, spec *Spec) (*net.UnixConn, error) {
 	})
 	if err != nil {
 		ours.Close()
-		return nil, fmt.Errorf("start the holder: %w", err)
+		return nil, fmt.Errorf("start the shim: %w", err)
 	}
 	go func() { _, _ = p.Wait() }() // so that it leaves no zombie with us
 	return ours, nil
@@ -107,7 +107,7 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a socket pair: %w", err)
 	}
-	theirs = os.NewFile(uintptr(fds[1]), "holder")
+	theirs = os.NewFile(uintptr(fds[1]), "shim")
 	f := os.NewFile(uintptr(fds[0]), "daemon")
 	defer f.Close()
 	c, err := net.FileConn(f)
@@ -129,13 +129,13 @@ func launch(ctx context.Context, conn *net.UnixConn, spec *Spec) (*Status, error
 	}
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("waited for its holder: %w; adopt it to learn whether it runs", context.Cause(ctx))
+		return nil, fmt.Errorf("waited for its shim: %w; adopt it to learn whether it runs", context.Cause(ctx))
 	case err != nil:
-		return nil, fmt.Errorf("its holder went without an answer: %w; see %s in the session's folder", err, logFile)
+		return nil, fmt.Errorf("its shim went without an answer: %w; see %s in the session's folder", err, logFile)
 	case a.Fault != nil:
 		return nil, a.Fault.err()
 	case a.Status == nil:
-		return nil, fmt.Errorf("its holder answered nonsense; see %s in the session's folder", logFile)
+		return nil, fmt.Errorf("its shim answered nonsense; see %s in the session's folder", logFile)
 	}
 	return a.Status, nil
 }

@@ -91,7 +91,7 @@ func TestFence(t *testing.T) {
 	ok(t, next.End(ctx, 0))
 	done(t, next)
 	if _, _, err := Adopt(ctx, dir, 5); !errors.As(err, &fenced) {
-		t.Fatal("the fence was forgotten with the holder: ", err)
+		t.Fatal("the fence was forgotten with the shim: ", err)
 	}
 	if err := h.Ack(ctx); err == nil {
 		t.Fatal("a fenced daemon acknowledged")
@@ -243,7 +243,7 @@ func TestCancelledStart(t *testing.T) {
 				ok(t, h.End(t.Context(), 0))
 				done(t, h)
 			}
-			until(t, "no holder is left", func() bool { return len(shimsOf(t, spec)) == 0 })
+			until(t, "no shim is left", func() bool { return len(shimsOf(t, spec)) == 0 })
 			noSurvivor(t, dir)
 			if st.Phase == NeverStarted { // and none came behind our back
 				if r, err := readAgent(dir); r != nil || err != nil {
@@ -265,7 +265,7 @@ func shimsOf(t *testing.T, s Spec) (found []Process) {
 	return found
 }
 
-// TestReconnect: a connection that breaks while the holder lives is made again, unseen.
+// TestReconnect: a connection that breaks while the shim lives is made again, unseen.
 func TestReconnect(t *testing.T) {
 	spec := agent(t, "cat")
 	spec.KeepStdin = true

@@ -14,7 +14,7 @@ const (
 	sweepSlice    = 20 * time.Millisecond // between two looks at the process table
 )
 
-// Strays finds the processes that carry a workspace's mark although no holder
+// Strays finds the processes that carry a workspace's mark although no shim
 // lives for their session. There should be none; this is the proof.
 func Strays(workspace string) ([]Process, error) {
 	all, err := processes()
@@ -60,7 +60,7 @@ func EndStrays(ctx context.Context, workspace string) ([]Process, error) {
 	})
 }
 
-// endTree ends what a holder that died has left of its agent's tree.
+// endTree ends what a shim that died has left of its agent's tree.
 func endTree(ctx context.Context, r *agentRecord) ([]Process, error) {
 	if r.BootID != bootID() {
 		return nil, nil // nothing outlives its boot

@@ -95,7 +95,7 @@ func TestBigInput(t *testing.T) {
 	done(t, h)
 }
 
-// TestInputFull: an agent that does not read cannot fill the holder's memory.
+// TestInputFull: an agent that does not read cannot fill the shim's memory.
 func TestInputFull(t *testing.T) {
 	spec := agent(t, "hang")
 	spec.KeepStdin = true

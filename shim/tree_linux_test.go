@@ -22,7 +22,7 @@ func TestNoSurvivor(t *testing.T) {
 		"the agent is killed": func(t *testing.T, h *Handle, st Status) { syscall.Kill(st.AgentPID, syscall.SIGKILL) },
 		"it is ended":         func(t *testing.T, h *Handle, st Status) { ok(t, h.End(t.Context(), 50*time.Millisecond)) },
 		"it is ended at once": func(t *testing.T, h *Handle, st Status) { ok(t, h.End(t.Context(), 0)) },
-		"the holder is told":  func(t *testing.T, h *Handle, st Status) { syscall.Kill(st.ShimPID, syscall.SIGTERM) },
+		"the shim is told":    func(t *testing.T, h *Handle, st Status) { syscall.Kill(st.ShimPID, syscall.SIGTERM) },
 	}
 	for name, end := range ways {
 		for _, cgroup := range []bool{true, false} {
@@ -66,7 +66,7 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestShedMark: while the holder lives, not even a process without any mark gets away.
+// TestShedMark: while the shim lives, not even a process without any mark gets away.
 func TestShedMark(t *testing.T) {
 	spec := agent(t, "shed")
 	spec.NoCgroup = true
@@ -151,7 +151,7 @@ func TestStrays(t *testing.T) {
 	ok(t, err)
 	h.Close() // a handle that is open would sweep by itself
 	ok(t, syscall.Kill(st.ShimPID, syscall.SIGKILL))
-	until(t, "the holder and the agent are gone, the leaves are strays", func() bool {
+	until(t, "the shim and the agent are gone, the leaves are strays", func() bool {
 		s, err := Strays(spec.Workspace)
 		return err == nil && len(s) == 3 && s[0].Session == "t-1" && s[2].Session == "t-1"
 	})
@@ -216,7 +216,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestCrashAnywhere: a holder that dies at any step never leaves room for a second agent.
+// TestCrashAnywhere: a shim that dies at any step never leaves room for a second agent.
 func TestCrashAnywhere(t *testing.T) {
 	before := []string{"locked", "fenced"}
 	during := []string{"intent", "forked", "started", "replied"}
@@ -291,7 +291,7 @@ func TestAdoptWithoutSocket(t *testing.T) {
 	}
 }
 
-// TestSocketIsMadeAgain: the holder by itself notices that its socket vanished.
+// TestSocketIsMadeAgain: the shim by itself notices that its socket vanished.
 func TestSocketIsMadeAgain(t *testing.T) {
 	h := start(t, t.TempDir(), agent(t, "hang"))
 	lines(t, h, 1)
@@ -308,7 +308,7 @@ func TestSocketIsMadeAgain(t *testing.T) {
 	h2.Close()
 }
 
-// TestShimStopped: a holder that is stopped (a debugger, a full machine) is
+// TestShimStopped: a shim that is stopped (a debugger, a full machine) is
 // waited for, not declared dead; and a second daemon may give up waiting.
 func TestShimStopped(t *testing.T) {
 	h := start(t, t.TempDir(), agent(t, "hang"))
@@ -322,7 +322,7 @@ func TestShimStopped(t *testing.T) {
 		t.Fatalf("%+v", st)
 	}
 	if !alive(st.AgentPID, st.StartTime) {
-		t.Fatal("the agent was ended although its holder lives")
+		t.Fatal("the agent was ended although its shim lives")
 	}
 	ok(t, syscall.Kill(st.ShimPID, syscall.SIGCONT))
 	if _, err := h.Status(t.Context()); err != nil && !errors.As(err, new(*Fenced)) {
@@ -389,11 +389,11 @@ func TestShimKeepsNothing(t *testing.T) {
 	ok(t, err)
 	for _, fd := range fds {
 		if to, _ := os.Readlink(proc + "fd/" + fd.Name()); to == pipe || strings.HasPrefix(to, "/dev/pts") {
-			t.Errorf("the holder holds %s as %s", to, fd.Name())
+			t.Errorf("the shim holds %s as %s", to, fd.Name())
 		}
 	}
 	if strings.Contains(string(environOf(st.ShimPID)), "hunter2") {
-		t.Error("the holder's environment has the agent's secrets")
+		t.Error("the shim's environment has the agent's secrets")
 	}
 	filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
 		if raw, _ := os.ReadFile(p); strings.Contains(string(raw), "hunter2") {

@@ -10,7 +10,7 @@ import (
 )
 
 // protocolVersion is said by both sides at the start. Fields are only ever
-// added, and unknown ones ignored, so that a newer daemon adopts an older holder.
+// added, and unknown ones ignored, so that a newer daemon adopts an older shim.
 const protocolVersion = 1
 
 // order is what a daemon sends. A frame is four bytes of length, most significant
@@ -28,7 +28,7 @@ type order struct {
 	Launch  *launchSpec `json:"launch,omitempty"`
 }
 
-// launchSpec is a Spec on its way to the holder. What the system knows as bytes
+// launchSpec is a Spec on its way to the shim. What the system knows as bytes
 // travels as bytes: JSON strings would mend what is not UTF-8.
 type launchSpec struct {
 	Session   string        `json:"session"`
@@ -76,7 +76,7 @@ func toStrings(in [][]byte) []string {
 	return out
 }
 
-// answer is what a holder sends: to an order (ID is set) or by itself (Event is set).
+// answer is what a shim sends: to an order (ID is set) or by itself (Event is set).
 type answer struct {
 	ID      uint64  `json:"id,omitempty"`
 	Event   string  `json:"event,omitempty"` // spool, exit, fenced
@@ -149,7 +149,7 @@ func (f *fault) err() error {
 func writeFrame(w io.Writer, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("write to the holder's socket: %w", err)
+		return fmt.Errorf("write to the shim's socket: %w", err)
 	}
 	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body)))
 	_, err = w.Write(append(frame, body...)) // one write, so that frames of two writers never mix
@@ -164,14 +164,14 @@ func readFrame(r io.Reader, max int, into any) error {
 	}
 	n := binary.BigEndian.Uint32(head[:])
 	if n > uint32(max) {
-		return fmt.Errorf("frame of %d bytes on the holder's socket: at most %d", n, max)
+		return fmt.Errorf("frame of %d bytes on the shim's socket: at most %d", n, max)
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(r, body); err != nil {
-		return fmt.Errorf("frame of %d bytes on the holder's socket broke off: %w", n, io.ErrUnexpectedEOF)
+		return fmt.Errorf("frame of %d bytes on the shim's socket broke off: %w", n, io.ErrUnexpectedEOF)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("frame on the holder's socket: %w", err)
+		return fmt.Errorf("frame on the shim's socket: %w", err)
 	}
 	return nil
 }

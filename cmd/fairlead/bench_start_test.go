@@ -104,7 +104,7 @@ const restful = `sessions:
 `
 
 // BenchmarkWork measures what 100 agents that run and say nothing cost a daemon, beside a
-// daemon with one at rest. Their holders and they themselves are not counted.
+// daemon with one at rest. Their shims and they themselves are not counted.
 func BenchmarkWork(b *testing.B) {
 	needProc(b)
 	var yaml strings.Builder

@@ -182,7 +182,7 @@ func TestDeadlineWhileDown(t *testing.T) {
 	}
 }
 
-// The daemon dies at random moments of a lively channel; agents and holders live. Each prompt
+// The daemon dies at random moments of a lively channel; agents and shims live. Each prompt
 // is typed once, each message is there once, each thing said is there once.
 func TestKilledDaemonOfAChannel(t *testing.T) {
 	t.Parallel()

@@ -88,7 +88,7 @@ func TestChannelContracts(t *testing.T) {
 		Channels []struct {
 			Name     string    `json:"name"`
 			Queue    *[]string `json:"queue"`
-			Holder   *string   `json:"holder"`
+			Holder   *string   `json:"shim"`
 			State    string    `json:"state"`
 			Messages int       `json:"messages"`
 		} `json:"channels"`

@@ -195,16 +195,16 @@ func killedAtBytes(t *testing.T, cuts []int) {
 	}
 }
 
-// The lead dies at every step, alone, with its holder, or with everything: everybody sleeps, the
+// The lead dies at every step, alone, with its shim, or with everything: everybody sleeps, the
 // ceremony is over and says so, and the next wake brings back who was somebody.
 func TestKilledLead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("it looks for processes as Linux shows them")
 	}
-	for _, blow := range []string{"lead", "holder", "all"} {
+	for _, blow := range []string{"lead", "shim", "all"} {
 		t.Run(blow, func(t *testing.T) {
 			t.Parallel()
-			if raced && blow == "holder" {
+			if raced && blow == "shim" {
 				t.Skip("two of them are enough with the race detector")
 			}
 			s := newShip(t, crewFiles(quickTimes, ""))
@@ -253,17 +253,17 @@ func TestKilledLead(t *testing.T) {
 	}
 }
 
-// strikeLead kills the lead's process, its holder, or the daemon and everything.
+// strikeLead kills the lead's process, its shim, or the daemon and everything.
 func (s *ship) strikeLead(blow string) {
 	s.t.Helper()
 	l := &load{ship: s, mark: markOf(s.dir), torture: &torture{t: s.t, rnd: newRand(1)}, killed: map[string]int64{}}
 	switch blow {
 	case "all":
 		l.killEverybody()
-	case "holder":
+	case "shim":
 		l.signal(slices.DeleteFunc(l.census(), agents), syscall.SIGKILL)
 	default:
-		l.signal(slices.DeleteFunc(l.census(), holders), syscall.SIGKILL)
+		l.signal(slices.DeleteFunc(l.census(), shims), syscall.SIGKILL)
 	}
 }
 

@@ -410,7 +410,7 @@ func (s *ship) faultsOfCrew(exact bool) (wrong []string) {
 func (s *ship) leadsAlive() []string {
 	var all []string
 	for _, b := range (&load{ship: s, mark: markOf(s.dir)}).census() {
-		if !b.holder && agentIn(b.session) == "julian" && b.lives() {
+		if !b.shim && agentIn(b.session) == "julian" && b.lives() {
 			all = append(all, b.session)
 		}
 	}

@@ -42,7 +42,7 @@ func (a *app) doctorVerb() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look for what is wrong here, and say what to do about it",
 		Long: `Looks at the configuration, the agents' programs, the workspace, the journal with its whole
-chain, the agents' files against the journal, the holder of every open session, the folders
+chain, the agents' files against the journal, the shim of every open session, the folders
 of sessions, the sockets, the daemon, the disk, the clock, and processes that were left behind.
 Agent programs in the PATH are found, and those that are known are started, greeted and ended, to
 say their version, whether they go on with a conversation, how they take the team's tools, and
@@ -277,7 +277,7 @@ func (a *app) lookForStrays() []finding {
 	for _, p := range strays {
 		findings = append(findings, finding{About: "processes", What: fmt.Sprintf("%d (%s) was left behind by session %s", p.PID, p.Command, p.Session), Do: "`fairlead doctor --fix` ends it"})
 	}
-	// The daemon sweeps as it recovers; beside a living one this takes only what has no holder.
+	// The daemon sweeps as it recovers; beside a living one this takes only what has no shim.
 	findings[0].fix = func(ctx context.Context) (string, error) {
 		ended, err := shim.EndStrays(ctx, a.dir)
 		return fmt.Sprintf("ended %d processes that were left behind", len(ended)), err

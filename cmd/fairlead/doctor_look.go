@@ -74,7 +74,7 @@ func (a *app) lookAtSockets(ctx context.Context) []finding {
 	return findings
 }
 
-// ownSockets are the names that this workspace's daemon and holders give their sockets.
+// ownSockets are the names that this workspace's daemon and shims give their sockets.
 func (a *app) ownSockets() (map[string]bool, error) {
 	daemon, err := api.SocketPath(a.dir)
 	if err != nil {
@@ -237,7 +237,7 @@ func (a *app) truthByDaemon(ctx context.Context, client *api.Client) []finding {
 	return findings
 }
 
-// lookAtShim looks at the holder of an open session.
+// lookAtShim looks at the shim of an open session.
 func (a *app) lookAtShim(ctx context.Context, session string) finding {
 	about := "session " + session
 	s, err := shim.Look(ctx, filepath.Join(a.dir, ".fairlead", "sessions", session))
@@ -245,11 +245,11 @@ func (a *app) lookAtShim(ctx context.Context, session string) finding {
 	case err != nil:
 		return finding{About: about, What: err.Error(), Do: "see to that, then look again"}
 	case s.Phase == shim.Running && !s.Answers:
-		return finding{About: about, What: fmt.Sprintf("its holder (process %d, %s) does not answer: %s", s.ShimPID, s.Shim, s.Silence), Do: fmt.Sprintf("`kill -CONT %d` if it was stopped; if it hangs, kill it, and its agent is ended with it", s.ShimPID)}
+		return finding{About: about, What: fmt.Sprintf("its shim (process %d, %s) does not answer: %s", s.ShimPID, s.Shim, s.Silence), Do: fmt.Sprintf("`kill -CONT %d` if it was stopped; if it hangs, kill it, and its agent is ended with it", s.ShimPID)}
 	case s.Phase == shim.Running && (s.Agent == shim.Gone || s.Agent == shim.Reused):
-		return finding{About: about, What: fmt.Sprintf("its holder answers, and its process %d is gone", s.AgentPID), Do: "look again: its end is being noted"}
+		return finding{About: about, What: fmt.Sprintf("its shim answers, and its process %d is gone", s.AgentPID), Do: "look again: its end is being noted"}
 	case s.Phase == shim.Running:
-		return finding{OK: true, About: about, What: fmt.Sprintf("holder %d answers for process %d, and obeys epoch %d", s.ShimPID, s.AgentPID, s.Fence)}
+		return finding{OK: true, About: about, What: fmt.Sprintf("shim %d answers for process %d, and obeys epoch %d", s.ShimPID, s.AgentPID, s.Fence)}
 	}
 	return finding{OK: true, About: about, What: "it is open in the journal, and its folder says " + string(s.Phase) + orNote(s.Why) + ": that is taken in at the next look"}
 }

@@ -25,7 +25,7 @@ orphan) while test "$(cut -d ' ' -f 4 /proc/$$/stat)" = "$3"; do sleep 0.02; don
 esac
 `
 
-// X10, from the agent's side: a daemon, holders, and an agent that does what it can.
+// X10, from the agent's side: a daemon, shims, and an agent that does what it can.
 func TestClimber(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says which process is at the other end of a socket")

@@ -12,7 +12,7 @@ import (
 
 // A logout takes the runtime folder away under a working team. Verbs find the daemon again at
 // the same place, which is again its owner's alone; who listened before listens on; and a
-// daemon after this one finds the agents, whose holders' sockets went the same way.
+// daemon after this one finds the agents, whose shims' sockets went the same way.
 func TestLogout(t *testing.T) {
 	run, err := os.MkdirTemp("/tmp", "fl-run-") //nolint:usetesting // short, for a socket
 	if err != nil {

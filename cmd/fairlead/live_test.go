@@ -225,7 +225,7 @@ func (c *cruise) killProgram() {
 	killed := 0
 	for _, one := range c.program.Left() {
 		id, words, _ := strings.Cut(one, " ")
-		if strings.HasPrefix(words, c.exe+" ") { // a holder, an adapter, a server of tools
+		if strings.HasPrefix(words, c.exe+" ") { // a shim, an adapter, a server of tools
 			continue
 		}
 		pid, err := strconv.Atoi(id)

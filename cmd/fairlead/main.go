@@ -2,7 +2,7 @@
 //
 // It is one binary with many faces. As `fairlead up` it is the daemon; under most other
 // verbs it is a caller that speaks with the daemon over its socket; and it executes itself
-// again as the holder beside each agent, as the adapter before a real agent program, as the door
+// again as the shim beside each agent, as the adapter before a real agent program, as the door
 // of a sandbox and as the built-in scripted agent. This package only wires: one file a verb, drivers.go for what agents it
 // can drive, exit.go for what its exit codes mean.
 //

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
-// The test binary is all programs at once: fairlead itself, the holder, the adapter, the
+// The test binary is all programs at once: fairlead itself, the shim, the adapter, the
 // scripted agent.
 func TestMain(m *testing.M) {
 	shim.Intercept()

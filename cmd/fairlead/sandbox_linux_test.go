@@ -37,12 +37,12 @@ echo $$ $! "$FAIRLEAD_MARK" > "$1/said"
 wait
 `
 
-// TestSandboxUnderTheShim: what a holder promises of an agent's tree holds for a sandboxed one.
+// TestSandboxUnderTheShim: what a shim promises of an agent's tree holds for a sandboxed one.
 func TestSandboxUnderTheShim(t *testing.T) {
 	needSandbox(t)
 	for name, end := range map[string]func(h *shim.Handle, st shim.Status){
-		"ended":                func(h *shim.Handle, _ shim.Status) { _ = h.End(t.Context(), 50*time.Millisecond) },
-		"the holder is killed": func(_ *shim.Handle, st shim.Status) { _ = syscall.Kill(st.ShimPID, syscall.SIGKILL) },
+		"ended":              func(h *shim.Handle, _ shim.Status) { _ = h.End(t.Context(), 50*time.Millisecond) },
+		"the shim is killed": func(_ *shim.Handle, st shim.Status) { _ = syscall.Kill(st.ShimPID, syscall.SIGKILL) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -73,7 +73,7 @@ func TestSandboxUnderTheShim(t *testing.T) {
 				t.Fatal(err)
 			}
 			if st.AgentPID != pid || !strings.HasSuffix(mark, ".coder-17") {
-				t.Errorf("the holder knows it as %d, it is %d and has the mark %q", st.AgentPID, pid, mark)
+				t.Errorf("the shim knows it as %d, it is %d and has the mark %q", st.AgentPID, pid, mark)
 			}
 			for _, p := range []int{pid, child} {
 				if session, ok := shim.SessionOf(dir, p); !ok || session != "coder-17" {
@@ -84,7 +84,7 @@ func TestSandboxUnderTheShim(t *testing.T) {
 				t.Error("it wrote outside")
 			}
 			end(h, st)
-			<-h.Done() // with the parent-death signal, where the holder was killed
+			<-h.Done() // with the parent-death signal, where the shim was killed
 			for _, p := range []int{pid, child} {
 				if _, _, lives := shim.Lineage(p); lives {
 					t.Errorf("process %d survived", p)

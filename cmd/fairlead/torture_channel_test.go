@@ -23,11 +23,11 @@ func long() bool {
 	return err == nil && n > tortureSmall
 }
 
-// channelBlows are the kills that a lively channel is dealt. Exact: the agents and their holders
+// channelBlows are the kills that a lively channel is dealt. Exact: the agents and their shims
 // live, so that everything has to be there once.
 var channelBlows = []kill{
 	{"kill_daemon", false, true, killDaemon}, // TestKilledDaemonOfAChannel is the small one
-	{"kill_holders", false, false, killShims},
+	{"kill_shims", false, false, killShims},
 	{"kill_agents", true, false, killAgents},
 	{"kill_all", true, false, killAll},
 }
@@ -169,7 +169,7 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// check holds everything so far to the books. Where agents or holders were killed, what they had
+// check holds everything so far to the books. Where agents or shims were killed, what they had
 // said and nobody had heard is gone, and what they were told dies with them: then only "never
 // twice" is promised, and that each message of a person is there.
 func (p *parley) check() {
@@ -215,7 +215,7 @@ func (p *parley) check() {
 	}
 }
 
-// unseen are sessions that were killed with their holders before anybody had seen that they
+// unseen are sessions that were killed with their shims before anybody had seen that they
 // lived: what such a one was to be told is told to the one after it.
 func (p *parley) unseen() map[string]bool {
 	unseen := map[string]bool{}

@@ -29,11 +29,11 @@ type body struct {
 	pid     int
 	start   string
 	session string
-	holder  bool
+	shim    bool
 	command string
 }
 
-// markOf is how the marks of a workspace begin; package holder says so in its doc.
+// markOf is how the marks of a workspace begin; package shim says so in its doc.
 func markOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:8]) + "."
@@ -55,7 +55,7 @@ func (l *load) census() []body {
 		b := body{}
 		var ok bool
 		if b.session, ok = sessionIn(env, "FAIRLEAD_HOLDER", l.mark); ok {
-			b.holder = true
+			b.shim = true
 		} else if b.session, ok = sessionIn(env, "FAIRLEAD_MARK", l.mark); !ok {
 			continue
 		}
@@ -248,7 +248,7 @@ func (l *load) countStatuses() {
 			}
 		}
 		for _, b := range seen {
-			if b.holder {
+			if b.shim {
 				l.held++
 			}
 		}
@@ -265,7 +265,7 @@ func (l *load) countStatuses() {
 func (l *load) doubt(a engine.AgentView, seen []body) string {
 	live := ""
 	for _, b := range seen {
-		if agentIn(b.session) == a.Name && !b.holder && b.lives() {
+		if agentIn(b.session) == a.Name && !b.shim && b.lives() {
 			live = fmt.Sprintf("process %d (%s) of %s lives", b.pid, b.command, b.session)
 		}
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/fairlead-dev/fairlead/engine"
 )
 
-// crewBlows are the kills that a lively crew is dealt. Exact: the lead and its holder live, so
+// crewBlows are the kills that a lively crew is dealt. Exact: the lead and its shim live, so
 // that each prompt is read once and each word is kept once.
 var crewBlows = []kill{
 	{"kill_daemon", false, true, killDaemon}, // TestKilledAtEveryStepOfACrew is the small one
-	{"kill_holders", false, false, killShims},
+	{"kill_shims", false, false, killShims},
 	{"kill_agents", false, false, killAgents}, // TestKilledLead is the small one
 	{"kill_all", true, false, killAll},
 }

@@ -59,10 +59,10 @@ func (l *load) upOrNot(what string, sound map[string][]byte) {
 		return
 	case err == nil && !l.torn:
 		l.diedOf("journal")
-	case err == nil: // holders have obeyed a daemon that this journal has forgotten
-		l.diedOf("the holder has obeyed")
+	case err == nil: // shims have obeyed a daemon that this journal has forgotten
+		l.diedOf("the shim has obeyed")
 	case l.torn:
-		l.exitsWithWords(said, err, "the holder has obeyed")
+		l.exitsWithWords(said, err, "the shim has obeyed")
 	default:
 		l.exitsWithWords(said, err, "journal")
 	}

@@ -36,13 +36,13 @@ func (l *load) some(which func(body) bool) []body {
 	return all[:1+l.rnd.IntN(len(all))]
 }
 
-func holders(b body) bool { return b.holder }
-func agents(b body) bool  { return !b.holder }
+func shims(b body) bool  { return b.shim }
+func agents(b body) bool { return !b.shim }
 
-// spooled remembers what a holder had spooled before we kill it.
+// spooled remembers what a shim had spooled before we kill it.
 func (l *load) spooled(doomed []body) {
 	for _, b := range doomed {
-		if !b.holder {
+		if !b.shim {
 			continue
 		}
 		size := int64(0)
@@ -60,7 +60,7 @@ func killDaemon(l *load) {
 }
 
 func killShims(l *load) {
-	doomed := l.some(holders)
+	doomed := l.some(shims)
 	l.spooled(doomed)
 	l.signal(doomed, syscall.SIGKILL)
 }
@@ -143,15 +143,15 @@ type sleeper struct {
 	agent string
 }
 
-// lull stops an agent's process, or its holder, in the middle of a session.
-func (l *load) lull(holder bool) (sleeper, bool) {
+// lull stops an agent's process, or its shim, in the middle of a session.
+func (l *load) lull(shim bool) (sleeper, bool) {
 	view, err := l.team()
 	l.must(err)
 	seen := l.census()
 	l.rnd.Shuffle(len(seen), func(i, j int) { seen[i], seen[j] = seen[j], seen[i] })
 	for _, b := range seen {
 		for _, a := range view.Agents {
-			if a.Session == nil || a.Session.ID != b.session || a.Session.Phase != "running" || b.holder != holder || !holder && b.pid != a.Session.PID {
+			if a.Session == nil || a.Session.ID != b.session || a.Session.Phase != "running" || b.shim != shim || !shim && b.pid != a.Session.PID {
 				continue
 			}
 			if !b.lives() || syscall.Kill(b.pid, syscall.SIGSTOP) != nil {
@@ -170,7 +170,7 @@ func (l *load) lull(holder bool) (sleeper, bool) {
 // over says whether a session's agent is gone.
 func (l *load) over(session string) bool {
 	for _, b := range l.census() {
-		if b.session == session && !b.holder {
+		if b.session == session && !b.shim {
 			return false
 		}
 	}
@@ -189,7 +189,7 @@ func (l *load) stillThere(s sleeper, doubtful bool) {
 		case a.Badge != "RUNNING" || a.Session == nil || a.Session.ID != s.session:
 			l.wrong(&l.tally.Statuses, "process %d of %s sleeps and lives, and it says %s, session %+v", s.pid, s.session, a.Badge, a.Session)
 		case doubtful && a.Doubt == "":
-			l.wrong(&l.tally.Statuses, "the holder of %s sleeps, and nothing is said of it", s.session)
+			l.wrong(&l.tally.Statuses, "the shim of %s sleeps, and nothing is said of it", s.session)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func stopAgent(l *load) {
 	l.wake(s)
 }
 
-// stopShim stops a holder; its agent writes on until the pipe is full, or to its end.
+// stopShim stops a shim; its agent writes on until the pipe is full, or to its end.
 func stopShim(l *load) {
 	s, ok := l.lull(true)
 	if !ok {
@@ -217,7 +217,7 @@ func stopShim(l *load) {
 	l.wake(s)
 }
 
-// stopShimKillDaemon has the next daemon meet a holder that does not answer. It may not
+// stopShimKillDaemon has the next daemon meet a shim that does not answer. It may not
 // guess: neither end the session nor start it again.
 func stopShimKillDaemon(l *load) {
 	s, ok := l.lull(true)
@@ -229,7 +229,7 @@ func stopShimKillDaemon(l *load) {
 	began := time.Now()
 	l.up()
 	if took := time.Since(began); took > shipWait/4 {
-		l.wrong(&l.tally.Other, "one holder that sleeps held the daemon up for %s", took)
+		l.wrong(&l.tally.Other, "one shim that sleeps held the daemon up for %s", took)
 	}
 	pass(l.upTo(300 * time.Millisecond))
 	l.stillThere(s, false)

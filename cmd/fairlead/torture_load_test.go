@@ -30,7 +30,7 @@ type load struct {
 	notes map[string]uint64
 	twice map[string]bool // pairs of sessions that were seen alive side by side
 
-	killed  map[string]int64 // sessions whose holder we killed, with what was spooled before
+	killed  map[string]int64 // sessions whose shim we killed, with what was spooled before
 	known   map[string]bool  // sessions that the journal has opened
 	ended   map[string]int64 // bytes that the journal says a session has said
 	found   map[string]bool  // notes that the journal has
@@ -40,7 +40,7 @@ type load struct {
 	after   uint64           // the journal was read up to here
 	damaged string           // what was broken in this round, for whoever reads of it
 	torn    bool             // bytes were taken away in this round that held acknowledged orders
-	held    int              // holders that were ever seen: a census of nobody proves nothing
+	held    int              // shims that were ever seen: a census of nobody proves nothing
 }
 
 // wish is what one agent may be wanted to do, as far as anybody outside can know.
@@ -97,7 +97,7 @@ func (l *load) again(strike func(*load)) {
 	}
 	l.countLog()
 	if l.rounds > tortureSmall && l.held == 0 { // few rounds may each fall between two sessions
-		l.wrong(&l.tally.Other, "not one holder was ever seen: the counts prove nothing")
+		l.wrong(&l.tally.Other, "not one shim was ever seen: the counts prove nothing")
 	}
 }
 
@@ -215,7 +215,7 @@ func (l *load) lookForDoubles() {
 	seen := l.census()
 	for i, a := range seen {
 		for _, b := range seen[i+1:] {
-			if a.holder || b.holder || a.session == b.session || agentIn(a.session) != agentIn(b.session) {
+			if a.shim || b.shim || a.session == b.session || agentIn(a.session) != agentIn(b.session) {
 				continue
 			}
 			if !a.lives() || !b.lives() {

@@ -11,7 +11,7 @@ import (
 
 // countOutput compares, for each session that is over, what the agent kept in its ledger
 // with what was kept of its output. A ledger has each line after it was said, so an agent
-// that was killed may have said one more. Where we killed the holder only what was spooled
+// that was killed may have said one more. Where we killed the shim only what was spooled
 // is promised: what is there is right, it is no less than it was, and no less than the
 // journal says.
 func (l *load) countOutput() {
@@ -41,14 +41,14 @@ func (l *load) countOutput() {
 		}
 		switch has := int64(len(spool)); {
 		case has < before:
-			l.wrong(&l.tally.Output, "%s: %d bytes were spooled before its holder was killed, now %d", id, before, has)
+			l.wrong(&l.tally.Output, "%s: %d bytes were spooled before its shim was killed, now %d", id, before, has)
 		case has < journaled:
 			l.wrong(&l.tally.Output, "%s: the journal says %d bytes, the spool has %d", id, journaled, has)
 		case !killed && has != journaled:
-			l.wrong(&l.tally.Output, "%s: the journal says %d bytes, the spool has %d, and its holder was not killed", id, journaled, has)
+			l.wrong(&l.tally.Output, "%s: the journal says %d bytes, the spool has %d, and its shim was not killed", id, journaled, has)
 		}
 		if _, err := os.Stat(filepath.Join(sessions, id, "exit.json")); err != nil && !killed && l.everBegan(id) {
-			l.wrong(&l.tally.Other, "%s: nobody killed its holder, and how it ended is not known: %v; %s", id, err, l.left(filepath.Join(sessions, id)))
+			l.wrong(&l.tally.Other, "%s: nobody killed its shim, and how it ended is not known: %v; %s", id, err, l.left(filepath.Join(sessions, id)))
 		}
 	}
 }
@@ -120,5 +120,5 @@ func (l *load) left(folder string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("its record is %s, its holder said %q", strings.TrimSpace(string(record)), log)
+	return fmt.Sprintf("its record is %s, its shim said %q", strings.TrimSpace(string(record)), log)
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// sessionBlows are the kills that a busy session is dealt. Exact: agents and holders live, so that every
+// sessionBlows are the kills that a busy session is dealt. Exact: agents and shims live, so that every
 // input is answered by those who were at it.
 var sessionBlows = []kill{
 	{"kill_daemon", false, true, killDaemon}, // TestKilledDaemonOfASession is the small one
-	{"kill_holders", false, false, killShims},
+	{"kill_shims", false, false, killShims},
 	{"kill_agents", false, false, killAgents},
 	{"kill_all", true, false, killAll},
 }

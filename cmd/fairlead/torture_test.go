@@ -26,14 +26,14 @@ type blow struct {
 // blows are all of them; doc/testing.md says what each one does.
 var blows = []blow{
 	{name: "kill_daemon", run: underLoad(killDaemon)}, // TestKilledDaemon is the small one
-	{name: "kill_holders", small: true, run: underLoad(killShims)},
+	{name: "kill_shims", small: true, run: underLoad(killShims)},
 	{name: "kill_agents", run: underLoad(killAgents)}, // TestKilledAgent is the small one
 	{name: "kill_all", small: true, run: underLoad(killAll)},
 	{name: "kill_all_new_boot", small: true, space: true, run: newBoot},
 	{name: "stop_daemon", small: true, run: underLoad(stopDaemon)},
-	{name: "stop_holder", small: true, run: underLoad(stopShim)},
+	{name: "stop_shim", small: true, run: underLoad(stopShim)},
 	{name: "stop_agent", run: underLoad(stopAgent)},
-	{name: "stop_holder_kill_daemon", run: underLoad(stopShimKillDaemon)},
+	{name: "stop_shim_kill_daemon", run: underLoad(stopShimKillDaemon)},
 	{name: "disk_full", small: true, space: true, run: fullDisk},
 	{name: "disk_read_only", small: true, space: true, run: readOnlyDisk},
 	{name: "journal_bit", run: underLoad(flipBit)},

@@ -63,7 +63,7 @@ const (
 )
 
 const (
-	// stopGrace is how long Play has to come to its end after SIGTERM: less than a holder
+	// stopGrace is how long Play has to come to its end after SIGTERM: less than a shim
 	// waits before it kills (10 s where nothing else is said), so that the end is told.
 	stopGrace = 6 * time.Second
 

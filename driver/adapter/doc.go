@@ -4,10 +4,10 @@
 // whoever of the lawyers leaves the room finds on coming back that nothing was lost: the record
 // goes on. The program speaks its own language, with a greeting that must be returned and questions
 // that must be answered; the interpreter returns and asks on, and what goes into the record is one
-// language, that of package speech. The daemon may die at any moment. The adapter is the holder's child
+// language, that of package speech. The daemon may die at any moment. The adapter is the shim's child
 // and not the daemon's, so it stays, and so do the program and all that was half said.
 //
-//	daemon ◀──▶ holder (pipes, spool) ◀──▶ adapter ◀──▶ program
+//	daemon ◀──▶ shim (pipes, spool) ◀──▶ adapter ◀──▶ program
 //	                                       Protocol.Play, Stage, Child
 //
 // This binary executes itself as the adapter: Intercept. A Protocol (driver/acp, driver/claude,
@@ -24,7 +24,7 @@
 // when the last one was understood. It may read nothing: what we send is queued, up to a limit,
 // and then refused. It may exit with 0 and have said nothing: only the terminal event counts.
 // It may die, and leave others who hold its output open: they are not waited for. It may ignore the
-// end of its input and SIGTERM: then it is killed. What it leaves behind ends with the holder's
+// end of its input and SIGTERM: then it is killed. What it leaves behind ends with the shim's
 // tree.
 //
 // The one promise: a session that was started has exactly one terminal event, whether the program

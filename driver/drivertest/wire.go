@@ -89,7 +89,7 @@ func (p *playback) Close() error {
 	return nil
 }
 
-// Process is a running agent: a small stand-in for a holder, for tests. What it
+// Process is a running agent: a small stand-in for a shim, for tests. What it
 // writes goes to a file, and is read from there.
 type Process struct {
 	cmd   *exec.Cmd

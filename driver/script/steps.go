@@ -202,7 +202,7 @@ func (p *player) runOnce(s *Step, command string) (int, error) {
 	return code, err
 }
 
-// spawn leaves a process running when the session ends: what a holder must end.
+// spawn leaves a process running when the session ends: what a shim must end.
 func (p *player) spawn(s *Step) error {
 	command := p.text(s.Text)
 	p.voice.Tell(event{Type: driver.ToolCalled, Tool: "spawn", Text: command})

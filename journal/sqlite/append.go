@@ -57,7 +57,7 @@ func (j *Journal) Append(ctx context.Context, batch []journal.Change, expect ...
 		return a.result()
 	}
 	defer func() { <-j.pen }()
-	if waiting := j.take(); len(waiting) > 0 { // none where an earlier holder of the pen did it for us
+	if waiting := j.take(); len(waiting) > 0 { // none where an earlier writer did it for us
 		j.write(ctx, waiting)
 	}
 	return a.result()

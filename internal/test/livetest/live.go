@@ -1,4 +1,4 @@
-// Package live readies real agent programs for tests that drive them.
+// Package livetest readies real agent programs for tests that drive them.
 //
 // It is the stage hand of a theatre with real animals. Each gets a clean stall: a home folder
 // that is gone after the show, an environment with nothing in it but what it needs, a dummy key,
@@ -188,7 +188,7 @@ func (p Program) write(t testing.TB, name string, v any) {
 // Find is the absolute path of a program that npm brought.
 func Find(t testing.TB, name string) string {
 	t.Helper()
-	const how = "in driver/live run `npm ci --ignore-scripts && node node_modules/opencode-ai/postinstall.mjs`"
+	const how = "in internal/test/livetest run `npm ci --ignore-scripts && node node_modules/opencode-ai/postinstall.mjs`"
 	path := filepath.Join(folder(t), "node_modules", ".bin", name) // as people start it: by its name
 	switch {
 	case os.Getenv(Variable) == "0":

@@ -9,7 +9,7 @@ import (
 
 // Play runs f in a goroutine of a running test, so that f can make bubbles, in a program
 // that is none: time in a bubble costs nothing, and only a test may have one. It is what
-// `fairlead sim` uses. The test never ends: the program does, when its main function
+// the command in cmd/sim uses. The test never ends: the program does, when its main function
 // returns. One processor plays, since then the order in which goroutines move is the same
 // in every replay.
 func Play(f func(t *testing.T)) {

@@ -22,7 +22,7 @@ type Promise struct {
 // done, and at no table.
 var (
 	durableFirst    = Promise{"durable-first", "nobody is answered, told, started or written to before the append", "X2"}
-	startedOnce     = Promise{"started-once", "a session is started once for ever, and one that was found is not started again", "J1, C15; design: the holder"}
+	startedOnce     = Promise{"started-once", "a session is started once for ever, and one that was found is not started again", "J1, C15; design: the shim"}
 	oneSession      = Promise{"one-session", "an agent has one session at a time", "J1"}
 	startedKnown    = Promise{"started-is-journaled", "what was started is in the journal, and what is in the journal as begun was started", "X2, J1"}
 	onceIsOnce      = Promise{"once-is-once", "a one-shot is one session", "C8, C9, C15"}
@@ -37,10 +37,10 @@ var (
 	noStrays        = Promise{"no-strays", "no process is left that nobody knows", "design: no strays"}
 	countedOnce     = Promise{"counted-once", "what an agent says it used is counted once", "X9"}
 	errorsSaid      = Promise{"errors-are-said", "what goes wrong is said, in a log or in an answer", "style: three kinds of wrong"}
-	fenceHolds      = Promise{"fence-holds", "an engine that was overtaken changes nothing more, and stops", "design: the holder, the journal"}
+	fenceHolds      = Promise{"fence-holds", "an engine that was overtaken changes nothing more, and stops", "design: the shim, the journal"}
 	watchersInOrder = Promise{"watchers-in-order", "who watches is told each change once, and in order", "X2"}
 	wishObeyed      = Promise{"wish-is-obeyed", "in the end the newest wish stands, and is obeyed", "C2 to C10"}
-	ackAfterEnd     = Promise{"ack-after-end", "an exit is given up only when it is in the journal", "design: the holder"}
+	ackAfterEnd     = Promise{"ack-after-end", "an exit is given up only when it is in the journal", "design: the shim"}
 	foreignLoop     = Promise{"foreign-loop", "of an agent that runs its own loop we write what is wanted, and never what is", "seed 000; C22"}
 	noPanic         = Promise{"no-panic", "no order of events brings the loop down", "style: three kinds of wrong"}
 	talkWanted      = Promise{"talk-is-wanted", "a session for channels is started when there is something to tell", "J2; issue: channels"}

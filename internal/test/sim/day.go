@@ -179,7 +179,7 @@ func fits(f fate, key string) bool {
 	case cannotRun:
 		return of == "start"
 	case late:
-		return slices.Contains([]string{"append", "start", "write", "inks", "end", "ack"}, of) // what is typed is asked for again until there is an answer: a holder's input has offsets
+		return slices.Contains([]string{"append", "start", "write", "inks", "end", "ack"}, of) // what is typed is asked for again until there is an answer: a shim's input has offsets
 	case fails, diesDone:
 		return of != "look"
 	default:
@@ -315,7 +315,7 @@ func (w *world) spoil(a Act) {
 	w.written(a.Whom)
 }
 
-// strike ends what runs for an agent: its holder vanishes, or somebody kills it.
+// strike ends what runs for an agent: its shim vanishes, or somebody kills it.
 func (w *world) strike(a Act) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -326,7 +326,7 @@ func (w *world) strike(a Act) {
 		s := w.sessions[id]
 		if a.Do == "vanish" {
 			s.strays = true // until somebody sweeps
-			w.finish(s, engine.Ending{Lost: true, Why: "its holder vanished"})
+			w.finish(s, engine.Ending{Lost: true, Why: "its shim vanished"})
 			continue
 		}
 		w.finish(s, engine.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGKILL", At: time.Now()}})
@@ -367,7 +367,7 @@ func (w *world) goAway() {
 	w.check(comesToRest, l.over, "engine %d was told to go, and is still there", l.n)
 }
 
-// power cuts it: engines, agents and holders are gone, what was not stored is not there,
+// power cuts it: engines, agents and shims are gone, what was not stored is not there,
 // and what somebody wrote a moment ago without a sync may be nothing but a name.
 func (w *world) power() {
 	w.mu.Lock()

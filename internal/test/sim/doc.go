@@ -7,7 +7,7 @@
 // knocks at a gate and waits. When nobody moves any more, the stagehand chooses what
 // happens next: one of those who wait goes on, fails, is done without anybody hearing of
 // it, or the engine dies there; a person gives an order, a foreign program writes a file,
-// a holder vanishes, the power goes, a second engine is started, a day passes.
+// a shim vanishes, the power goes, a second engine is started, a day passes.
 //
 //	seed ──► stagehand ──► one thing at a time ──► the engine and its props
 //	              ▲                                      │
@@ -37,7 +37,7 @@
 // the background: see [Play].
 //
 // What is played is what the seams promise. Props that are kinder than the world find
-// less: that the real holder, disk and journal keep the seams is what their own suites
+// less: that the real shim, disk and journal keep the seams is what their own suites
 // and the torture on real processes show.
 //
 // The one promise: a broken promise comes with a seed, and with a trace that leads to it.

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/engine"
 )
 
-// session is one agent process with its holder. It outlives engines. The world's lock
+// session is one agent process with its shim. It outlives engines. The world's lock
 // guards it.
 type session struct {
 	id     string
@@ -115,7 +115,7 @@ func (w *world) run(id string, launch driver.Launch, epoch uint64) *session {
 	return s
 }
 
-// finish ends a session, once. A holder that has seen the end has ended all that was left.
+// finish ends a session, once. A shim that has seen the end has ended all that was left.
 func (w *world) finish(s *session, how engine.Ending) {
 	if s.isOver() {
 		return
@@ -235,7 +235,7 @@ func (h host) Output(_ context.Context, id string, offset int64) (io.ReadCloser,
 	return io.NopCloser(bytes.NewReader(s.out[min(offset, int64(len(s.out))):])), nil
 }
 
-// Sweep ends what sessions have left behind whose holder is gone.
+// Sweep ends what sessions have left behind whose shim is gone.
 func (h host) Sweep(context.Context) (ended []string, err error) {
 	if h.w.isDead(h.l) {
 		return nil, errDead

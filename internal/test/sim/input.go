@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/script"
 )
 
-// typing is a session's input, as its holder has it: bytes below the offset that was reached
+// typing is a session's input, as its shim has it: bytes below the offset that was reached
 // are dropped, and of the last bytes that had a name the name is kept. The world's lock
 // guards it.
 type typing struct {
@@ -30,7 +30,7 @@ type line struct {
 
 func newTyping() *typing { return &typing{more: make(chan struct{})} }
 
-// take is what a holder does with bytes for an offset.
+// take is what a shim does with bytes for an offset.
 func (t *typing) take(offset int64, label string, b []byte) (fresh bool, err error) {
 	switch {
 	case offset > t.taken:
@@ -56,7 +56,7 @@ func (t *typing) take(offset int64, label string, b []byte) (fresh bool, err err
 }
 
 // says is whether what lies at an offset is what somebody wants to put there, as far as there
-// is something. What a holder drops it does not look at.
+// is something. What a shim drops it does not look at.
 func (t *typing) says(offset int64, b []byte) bool {
 	there := t.all[min(offset, t.taken):]
 	n := min(len(there), len(b))

@@ -50,13 +50,13 @@ var ofAgents = []mutant{
 		file:   "engine/commit.go", old: "part, journal.Expect{Entity: journal.Whole, Version: e.head})", new: "part)",
 	},
 	{
-		breaks: "a holder obeys an engine that was overtaken",
-		file:   "holder/serve.go", old: "	case fence < k.fence:\n", new: "	case fence < k.fence && fence == 0:\n",
-		file2: "holder/record.go", old2: "	case fence < seen:\n", new2: "	case fence < seen && fence == 0:\n",
-		pkg: "./holder", run: ".",
+		breaks: "a shim obeys an engine that was overtaken",
+		file:   "shim/serve.go", old: "	case fence < k.fence:\n", new: "	case fence < k.fence && fence == 0:\n",
+		file2: "shim/record.go", old2: "	case fence < seen:\n", new2: "	case fence < seen && fence == 0:\n",
+		pkg: "./shim", run: ".",
 	},
 	{
-		breaks: "an engine that a holder has refused goes on",
+		breaks: "an engine that a shim has refused goes on",
 		file:   "engine/adopt.go", old: "	e.stopFor(takenOver(err))\n	return true", new: "	return false",
 		pkg: "./engine", run: ".",
 	},
@@ -181,7 +181,7 @@ func TestMutantsStillApply(t *testing.T) {
 }
 
 // TestMutants runs the tests against each mutant, and fails for one that lives. It takes some
-// minutes: FAIRLEAD_MUTANTS=1 go test -run 'Mutants$' -v -timeout 30m ./sim
+// minutes: FAIRLEAD_MUTANTS=1 go test -run 'Mutants$' -v -timeout 30m ./internal/test/sim
 func TestMutants(t *testing.T) {
 	if os.Getenv("FAIRLEAD_MUTANTS") == "" {
 		t.Skip("set FAIRLEAD_MUTANTS=1 to run it")
@@ -200,7 +200,7 @@ func TestMutants(t *testing.T) {
 // caught runs the tests with the mutant in place of the file; nothing in the tree changes.
 func (m *mutant) caught(t *testing.T) (bool, string) {
 	t.Helper()
-	root, err := filepath.Abs("..")
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func (m *mutant) caught(t *testing.T) (bool, string) {
 	}
 	pkg, run := m.pkg, m.run
 	if pkg == "" {
-		pkg, run = "./sim", "TestDays"
+		pkg, run = "./internal/test/sim", "TestDays"
 	}
 	exe := filepath.Join(dir, "mutant.test")
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlayFile, "-o", exe, pkg)
@@ -251,7 +251,7 @@ func (m *mutant) caught(t *testing.T) (bool, string) {
 	return err != nil, string(out)
 }
 
-// endAll ends what a mutant has left behind: holders that obey nobody, and their agents. They
+// endAll ends what a mutant has left behind: shims that obey nobody, and their agents. They
 // are known by the program that they run, which is nobody else's.
 func endAll(exe string) {
 	running, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is ours

@@ -90,10 +90,10 @@ func (f *Fake) getAgent(w http.ResponseWriter, r *http.Request) {
 	verdict := a.Name + " rests: no session is open and nothing says otherwise."
 	evidence := []Evidence{{What: "agent_state.json says current_state " + a.Current, Source: "file", Age: 2100, Holds: true}}
 	if a.Session != nil {
-		verdict = a.Name + " runs: its holder answers, its process lives, and it spoke a moment ago."
+		verdict = a.Name + " runs: its shim answers, its process lives, and it spoke a moment ago."
 		evidence = append(evidence,
 			Evidence{What: fmt.Sprintf("process %d exists, started %s", a.Session.PID, a.Session.StartedAt.Format("15:04:05")), Source: "process table", Age: 340, Holds: true},
-			Evidence{What: "the holder of " + a.Session.ID + " answers", Source: "holder", Age: 90, Holds: true},
+			Evidence{What: "the shim of " + a.Session.ID + " answers", Source: "shim", Age: 90, Holds: true},
 			Evidence{What: "session " + a.Session.ID + " was opened and not ended", Source: "journal", Age: time.Since(a.Session.StartedAt).Milliseconds(), Holds: true},
 			Evidence{What: "the agent said something in the last 30 s", Source: "driver", Age: 1200, Holds: a.Doubt == ""})
 	}

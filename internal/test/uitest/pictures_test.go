@@ -37,7 +37,7 @@ func TestPictures(t *testing.T) {
 		p.WaitText(".tape", "Running the tests again")
 		shot("desktop-" + scheme)
 		p.Click(".tabs", "Evidence")
-		p.WaitText(".evidence", "holder")
+		p.WaitText(".evidence", "shim")
 		shot("desktop-" + scheme + "-evidence")
 		p.Click(".tabs", "History")
 		p.WaitText(".history", "#")
