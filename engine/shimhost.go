@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // Shims is the Host of real life: a shim beside every agent, a folder for every session.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
