@@ -9,10 +9,10 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/claude"
 	"github.com/fairlead-dev/fairlead/driver/codex"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/leftover"
 	"github.com/fairlead-dev/fairlead/sandbox"
+	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // The test binary is executed again as a shim and as the scripted agent.
