@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// guide is a page as a newcomer would follow it: the lines to type, in order, and a file
-// where a block of it is one. What is only shown is in blocks without a language.
+// guide is the script of a guide: its `sh` blocks in order, and a file for each `yaml` block, whose
+// first line is a comment with the file's name. Blocks without a language are only shown.
 func guide(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -21,8 +21,8 @@ func guide(t *testing.T, page string) string {
 	var lines strings.Builder
 	lines.WriteString("set -eu\n")
 	for _, m := range regexp.MustCompile("(?ms)^```(sh|yaml)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
-		if m[1] == "sh" { // another test may have the usual port
-			lines.WriteString(strings.ReplaceAll(m[2], "up --detach\n", "up --detach --listen 127.0.0.1:0\n"))
+		if m[1] == "sh" {
+			lines.WriteString(onAnyPort(m[2]))
 			continue
 		}
 		name, _, _ := strings.Cut(strings.TrimPrefix(m[2], "# "), "\n")
@@ -31,9 +31,20 @@ func guide(t *testing.T, page string) string {
 	return lines.String()
 }
 
-// follow types everything that a page lets people type, in the order in which it stands there,
-// in a folder with the examples. It gives the folder, and all that was seen.
-func follow(t *testing.T, page string, programs ...string) (dir, seen string) {
+// onAnyPort lets daemons listen on a free port: another test may use the default one.
+func onAnyPort(commands string) string {
+	return strings.ReplaceAll(commands, "up --detach\n", "up --detach --listen 127.0.0.1:0\n")
+}
+
+// guidePlace is a folder with the examples, in which the commands of a page run.
+type guidePlace struct {
+	dir, checkout string
+	env           []string
+}
+
+// newGuidePlace skips the test if one of the programs that the page uses is missing. Daemons that the
+// page starts are stopped when the test ends.
+func newGuidePlace(t *testing.T, programs ...string) guidePlace {
 	t.Helper()
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
@@ -44,44 +55,56 @@ func follow(t *testing.T, page string, programs ...string) (dir, seen string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir = t.TempDir()
-	runtime := t.TempDir()
+	dir, runtime := t.TempDir(), t.TempDir()
 	if err := os.Chmod(runtime, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"XDG_RUNTIME_DIR=" + runtime, "NO_COLOR=1"}
 	if err := os.Symlink(filepath.Join(checkout, "examples"), filepath.Join(dir, "examples")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stopDaemons(dir, env...) })
+	p := guidePlace{dir: dir, checkout: checkout, env: []string{"XDG_RUNTIME_DIR=" + runtime, "NO_COLOR=1"}}
+	t.Cleanup(func() { stopDaemons(dir, p.env...) })
+	return p
+}
+
+// run executes commands in a folder and returns their output.
+func (p guidePlace) run(t *testing.T, folder, commands string) (string, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*shipWait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", guide(t, filepath.Join(checkout, "doc", page)))
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), env...)
+	cmd := exec.CommandContext(ctx, "sh", "-c", commands)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), p.env...)
 	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// follow runs all commands of a guide, in order. It returns the folder and the output.
+func follow(t *testing.T, page string, programs ...string) (dir, seen string) {
+	t.Helper()
+	p := newGuidePlace(t, programs...)
+	out, err := p.run(t, p.dir, guide(t, filepath.Join(p.checkout, "doc", page)))
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
-	return dir, string(out)
+	return p.dir, out
 }
 
-// inOrder wants these in a text, one behind the other.
+// inOrder fails unless a text contains all of these, in this order.
 func inOrder(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	rest := text
 	for _, want := range wants {
 		_, behind, ok := strings.Cut(rest, want)
 		if !ok {
-			t.Errorf("nobody says %q, or not in its place:\n%s", want, text)
+			t.Errorf("the output lacks %q after what precedes it:\n%s", want, text)
 			continue
 		}
 		rest = behind
 	}
 }
 
-// Everything that doc/channels.md lets people type works as it stands, in the order in which
-// it stands there, and what it says of it is what is seen.
+// Every command of doc/channels.md works as it is written, in order, and has the effect that the page describes.
 func TestChannelGuide(t *testing.T) {
 	t.Parallel() // it mostly waits
 	dir, seen := follow(t, "channels.md", "git", "curl")
@@ -90,7 +113,7 @@ func TestChannelGuide(t *testing.T) {
 		"takes no part in channels", "Here I am.", `"heartbeat_ms":10000`,
 	} {
 		if !strings.Contains(seen, want) {
-			t.Errorf("nobody says %q:\n%s", want, seen)
+			t.Errorf("the output lacks %q:\n%s", want, seen)
 		}
 	}
 	turns, err := os.ReadFile(filepath.Join(dir, "review", ".fairlead", "log", "turns.jsonl"))
@@ -99,8 +122,7 @@ func TestChannelGuide(t *testing.T) {
 	}
 }
 
-// The same of doc/crew.md: a team is summoned, sleeps, wakes as itself, loses one, and
-// moves to another device.
+// The same for doc/crew.md: a crew is summoned, sleeps, wakes, loses a member, and moves to another machine.
 func TestCrewGuide(t *testing.T) {
 	t.Parallel() // it mostly waits
 	_, seen := follow(t, "crew.md", "awk")
