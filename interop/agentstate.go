@@ -2,12 +2,9 @@ package interop
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -30,8 +27,7 @@ const (
 )
 
 const (
-	agentStateBytesMax = 1 << 20 // the seed's file has 200 bytes; a megabyte is somebody's mistake
-	agentStateDepthMax = 64      // deeper than anybody nests by hand; keeps unknown fields cheap to walk
+	agentStateBytesMax = sheetBytesMax // the seed's file has 200 bytes; a megabyte is somebody's mistake
 )
 
 // The names of the five fields, in the order of the seed's example.
@@ -53,12 +49,6 @@ type AgentState struct {
 	SetBy        string // who set DesiredState last: human or agent
 	Note         string // why
 	Extra        []Field
-}
-
-// Field is a field that we do not know: its name, and its value as it was written (X7).
-type Field struct {
-	Name string
-	Raw  json.RawMessage // one valid JSON value, without white space around it
 }
 
 // Malformed says why bytes are no agent_state.json, and where (C12).
@@ -90,7 +80,7 @@ func ParseAgentState(b []byte) (AgentState, error) {
 		return AgentState{}, malformed(b, at, fault)
 	}
 	if at := tooDeep(b); at >= 0 {
-		return AgentState{}, malformed(b, at, fmt.Sprintf("nested deeper than %d; flatten it", agentStateDepthMax))
+		return AgentState{}, malformed(b, at, fmt.Sprintf("nested deeper than %d; flatten it", jsonDepthMax))
 	}
 	fields, err := topLevel(b)
 	if err != nil {
@@ -112,39 +102,6 @@ func unfit(b []byte) (fault string, at int64) {
 		return "not valid UTF-8", firstInvalid(b)
 	}
 	return "", 0
-}
-
-func firstInvalid(b []byte) int64 {
-	at := 0
-	for at < len(b) {
-		r, n := utf8.DecodeRune(b[at:])
-		if r == utf8.RuneError && n == 1 {
-			break
-		}
-		at += n
-	}
-	return int64(at)
-}
-
-// tooDeep gives the offset of the first bracket beyond the limit in valid JSON, or -1.
-func tooDeep(b []byte) int64 {
-	depth, inString := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			if depth++; depth > agentStateDepthMax {
-				return int64(i)
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return -1
 }
 
 // topLevel gives the fields of the object in their order; a name given twice keeps its
@@ -253,32 +210,6 @@ func (s AgentState) appendTo(out []byte) []byte {
 	return append(out, "\n}"...)
 }
 
-func quoted(text string) []byte { return appendQuoted(nil, text) }
-
-// appendQuoted adds a JSON string without HTML escaping.
-func appendQuoted(out []byte, text string) []byte {
-	if plain(text) { // nearly all are
-		return append(append(append(out, '"'), text...), '"')
-	}
-	var quoted bytes.Buffer
-	enc := json.NewEncoder(&quoted)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(text); err != nil {
-		panic(fmt.Sprintf("interop: a string does not encode: %v", err))
-	}
-	return append(out, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
-}
-
-// plain says whether a text stands in JSON as it is.
-func plain(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
 // WithCommand is Mission Control's write: what is wished, who wishes it and why, and the
 // time; current_state and all unknown fields stay as found (seed 000: never modify
 // current_state).
@@ -302,40 +233,6 @@ func without(fields []Field, names ...string) []Field {
 
 // Time reads Timestamp.
 func (s AgentState) Time() (time.Time, error) { return ParseTime(s.Timestamp) }
-
-// ParseTime reads a time as foreign programs write it: RFC 3339 with any fraction, which
-// is also the seed's isoformat()+"Z"; a space or a small t for the T; and the +00:00Z
-// that the same line of Python gives when the time knows its zone.
-func ParseTime(text string) (time.Time, error) {
-	norm := strings.ToUpper(strings.TrimSpace(text))
-	if before, ok := strings.CutSuffix(norm, "+00:00Z"); ok {
-		norm = before + "Z"
-	}
-	if len(norm) > 10 && norm[10] == ' ' {
-		norm = norm[:10] + "T" + norm[11:]
-	}
-	at, err := time.Parse(time.RFC3339Nano, norm)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("timestamp %.40q is not RFC 3339 (as 2025-10-15T22:39:14.372Z)", text)
-	}
-	return at.UTC(), nil
-}
-
-// FormatTime writes a time as the seed does: UTC, milliseconds, Z.
-func FormatTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// Sum names the contents of a file: the first 8 bytes of their SHA-256, as 16
-// hexadecimal digits. Enough to tell our writes from others', not to keep out a forger,
-// who could as well write the file.
-type Sum string
-
-// SumOf is the Sum of these bytes.
-func SumOf(b []byte) Sum {
-	full := sha256.Sum256(b)
-	var digits [16]byte
-	hex.Encode(digits[:], full[:8])
-	return Sum(digits[:])
-}
 
 // Sum is that of what Render gives; the bytes themselves are kept by nobody.
 func (s AgentState) Sum() Sum {

@@ -104,7 +104,7 @@ func TestMalformedSaysWhereAndWhy(t *testing.T) {
 }
 
 func TestAtTheDepthLimitItIsRead(t *testing.T) {
-	n := agentStateDepthMax - 1
+	n := jsonDepthMax - 1
 	file := `{"desired_state":"pause","x":` + strings.Repeat("[", n) + `"[[[{"` + strings.Repeat("]", n) + `}`
 	if _, err := ParseAgentState([]byte(file)); err != nil {
 		t.Error(err)

@@ -38,6 +38,9 @@ var documentFields = []string{
 	fieldFace, fieldSoul, fieldCreated, fieldLastAlive, fieldLastSession,
 }
 
+// documentReader reads what is written about an agent.
+type documentReader struct{ reader }
+
 // ReadDocument reads an agent-identity document. Its ID is for the caller to give: it is what the
 // file is called. bare says that it has no status, which is unknown then (P12); so is a status that
 // is no word of ours. Times may be any RFC 3339 and are kept in milliseconds. What else stands in
@@ -46,7 +49,7 @@ var documentFields = []string{
 // The error is a *RunFault: no object, another type, no gridPosition, a field given twice, a
 // field of another kind than the seed's, or one that is too long.
 func ReadDocument(b []byte) (doc crew.Document, bare bool, err error) {
-	r := &reader{file: "the document", whole: b, once: true}
+	r := &documentReader{reader{file: "the document", whole: b, once: true}}
 	fields, err := r.object(b, DocumentBytesMax)
 	if err != nil {
 		return crew.Document{}, false, err
@@ -101,7 +104,7 @@ func statusOf(word string) crew.Status {
 }
 
 // time is a moment, or null.
-func (r *reader) time(f placed) time.Time {
+func (r *documentReader) time(f placed) time.Time {
 	text := r.textOrNull(f, "")
 	if text == "" {
 		return time.Time{}
@@ -116,7 +119,7 @@ func (r *reader) time(f placed) time.Time {
 
 // extra makes one object of the fields that we do not know. It is spelled as the journal spells
 // JSON within JSON, so that it is the same before and after a restart.
-func (r *reader) extra(fields []placed) json.RawMessage {
+func (r *documentReader) extra(fields []placed) json.RawMessage {
 	if len(fields) == 0 {
 		return nil
 	}

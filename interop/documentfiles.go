@@ -372,20 +372,20 @@ func placeOf(swap string) string {
 
 // readDocument reads a plain file that is no larger than a document may be.
 func readDocument(dir int, name string) (content []byte, id identity, err error) {
-	file, err := openSheet(dir, name)
+	handle, err := openSheet(dir, name)
 	if err != nil {
 		return nil, id, err
 	}
-	defer func() { _ = file.Close() }()
-	before, err := statOpen(file)
+	defer func() { _ = handle.Close() }()
+	before, err := statOpen(handle)
 	if err != nil {
 		return nil, id, err
 	}
-	content, err = io.ReadAll(io.LimitReader(file, documentFileMax+1))
+	content, err = io.ReadAll(io.LimitReader(handle, documentFileMax+1))
 	if err != nil {
 		return nil, id, &unreadable{fmt.Sprintf("%s cannot be read: %v", name, err), err}
 	}
-	after, err := statOpen(file)
+	after, err := statOpen(handle)
 	if err != nil {
 		return nil, id, err
 	}

@@ -13,6 +13,8 @@ import (
 )
 
 // papersOf is a folder of documents with a taker who knows these contents as his own.
+const patience = 2 * time.Minute // a bound for the hopeless case, not a wait
+
 type papersOf struct {
 	t     *testing.T
 	dir   string
@@ -52,7 +54,7 @@ func (p *papersOf) look() DocumentSight {
 // until looks until something is so, as its taker would.
 func (p *papersOf) until(what string, ok func(DocumentSight) bool) DocumentSight {
 	p.t.Helper()
-	limit := time.After(longEnough)
+	limit := time.After(patience)
 	for {
 		sight := p.look()
 		if ok(sight) {

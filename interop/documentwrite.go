@@ -90,21 +90,21 @@ const documentFolderMode = 0o700 // as .fairlead itself: souls are nobody else's
 // prepare writes a sheet beside the file, synced, with the mode that the file has.
 func (w *DocumentFiles) prepare(dir int, sheet, name string, content []byte) (identity, error) {
 	mode := uint32(defaultMode)
-	if file, err := openSheet(dir, name); err == nil {
-		if s, err := statOpen(file); err == nil {
+	if handle, err := openSheet(dir, name); err == nil {
+		if s, err := statOpen(handle); err == nil {
 			mode = s.mode
 		}
-		_ = file.Close()
+		_ = handle.Close()
 	}
-	file, err := create(dir, sheet, content, mode)
+	handle, err := create(dir, sheet, content, mode)
 	if err != nil {
 		return identity{}, err
 	}
-	defer func() { _ = file.Close() }()
+	defer func() { _ = handle.Close() }()
 	if mode != defaultMode {
-		_ = file.Chmod(os.FileMode(mode)) // the umask took some of it
+		_ = handle.Chmod(os.FileMode(mode)) // the umask took some of it
 	}
-	s, err := statOpen(file)
+	s, err := statOpen(handle)
 	return s.id, err
 }
 

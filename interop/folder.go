@@ -14,6 +14,10 @@ import (
 // Everything on disk is reached from an open folder, by plain names, and no link is
 // followed: an agent may put whatever it likes into its workspace, also in between.
 
+const sheetBytesMax = 1 << 20 // of what readSheet gives
+
+const defaultMode = 0o644 // of a file that was not there; else the mode it had
+
 // folderID tells a folder from another one that took its path.
 type folderID struct{ dev, ino uint64 }
 
@@ -32,7 +36,7 @@ type sheet struct {
 	id       identity
 	mode     uint32 // permission bits
 	uid, gid int
-	bytes    []byte // at most agentStateBytesMax + 1
+	bytes    []byte // at most sheetBytesMax + 1
 	moved    bool   // it changed while it was read: look again
 }
 
@@ -127,7 +131,7 @@ func readOpen(file *os.File) (s sheet, err error) {
 		if err != nil {
 			return sheet{}, err
 		}
-		buf := make([]byte, min(before.id.size, agentStateBytesMax)+1)
+		buf := make([]byte, min(before.id.size, sheetBytesMax)+1)
 		n, err := file.ReadAt(buf, 0)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return sheet{}, &unreadable{fmt.Sprintf("%s cannot be read: %v", file.Name(), err), err}
@@ -137,7 +141,7 @@ func readOpen(file *os.File) (s sheet, err error) {
 			return sheet{}, err
 		}
 		s, s.bytes = after, buf[:n]
-		whole := int64(n) == after.id.size || n > agentStateBytesMax
+		whole := int64(n) == after.id.size || n > sheetBytesMax
 		if before.id == after.id && whole {
 			return s, nil
 		}
@@ -218,4 +222,9 @@ func namesIn(path string) ([]string, error) {
 // fileTime is a time as part of a file's name: UTC, sortable, no colons.
 func fileTime(nanoseconds int64) string {
 	return time.Unix(0, nanoseconds).UTC().Format("20060102T150405.000000000Z")
+}
+
+// unsupported says that the file system, not the case, is the reason.
+func unsupported(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP)
 }

@@ -22,13 +22,13 @@ func ReadGates(path string) (open []string, err error) {
 
 // ParseGates reads the bytes of one: a JSON object of name to true or false. The error is a
 // *ReportFault.
-func ParseGates(file string, b []byte) (open []string, err error) {
-	r, fields, err := openReport(file, b, gateBytesMax)
+func ParseGates(name string, b []byte) (open []string, err error) {
+	r, fields, err := openReport(name, b, gateBytesMax)
 	if err != nil {
 		return nil, err
 	}
 	if len(fields) > gatesMax {
-		return nil, &ReportFault{File: file, Line: 1, Text: fmt.Sprintf("has %d names, %d at most", len(fields), gatesMax)}
+		return nil, &ReportFault{File: name, Line: 1, Text: fmt.Sprintf("has %d names, %d at most", len(fields), gatesMax)}
 	}
 	for _, f := range fields {
 		switch string(f.Raw) {

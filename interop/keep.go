@@ -48,11 +48,11 @@ func keepAside(folder string, dir int, s sheet) (name string, err error) {
 	if copies >= corruptMax {
 		return "", errCopiesMax
 	}
-	file, err := create(dir, name, kept, s.mode|0o600)
+	handle, err := create(dir, name, kept, s.mode|0o600)
 	if err != nil {
 		return "", fmt.Errorf("keep a copy as %s: %w", name, err)
 	}
-	defer func() { _ = file.Close() }()
+	defer func() { _ = handle.Close() }()
 	if err := syncFolder(dir); err != nil {
 		return "", fmt.Errorf("sync the folder of %s: %w", name, err)
 	}

@@ -32,8 +32,8 @@ func ReadManualInput(path, inputSchema string) (ManualInput, error) {
 // ParseManualInput reads an answer: a JSON object. An approval has to fit the step's
 // input_schema, without approved, note and by where the schema does not name them; a refusal does
 // not, for nobody fills in a form to say no. The error is a *ReportFault.
-func ParseManualInput(file string, b []byte, inputSchema string) (ManualInput, error) {
-	r, fields, err := openReport(file, b, manualBytesMax)
+func ParseManualInput(name string, b []byte, inputSchema string) (ManualInput, error) {
+	r, fields, err := openReport(name, b, manualBytesMax)
 	if err != nil {
 		return ManualInput{}, err
 	}
@@ -61,10 +61,10 @@ func ParseManualInput(file string, b []byte, inputSchema string) (ManualInput, e
 	}
 	schema, err := CompileSchema([]byte(inputSchema))
 	if err != nil {
-		return ManualInput{}, &ReportFault{File: file, Text: "cannot be checked: input_schema of the step is " + err.Error()}
+		return ManualInput{}, &ReportFault{File: name, Text: "cannot be checked: input_schema of the step is " + err.Error()}
 	}
 	if err := schema.Check(formOf(fields, inputSchema)); err != nil {
-		return ManualInput{}, &ReportFault{File: file, Line: 1, Text: "does not fit the step's input_schema: " + err.Error()}
+		return ManualInput{}, &ReportFault{File: name, Line: 1, Text: "does not fit the step's input_schema: " + err.Error()}
 	}
 	return in, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/machine/crew"
@@ -44,7 +43,7 @@ const (
 // cannot do without (a status, and a name or a gridPosition), is a *RunFault that says what to
 // write. Which seats there are is not its business.
 func ParseStatus(b []byte) ([]crew.Listed, error) {
-	r := &reader{file: statusMarkerName, whole: b, once: true}
+	r := &documentReader{reader{file: statusMarkerName, whole: b, once: true}}
 	fields, err := r.object(b, presenceMarkerMax)
 	if err != nil {
 		return nil, err
@@ -70,7 +69,7 @@ func ParseStatus(b []byte) ([]crew.Listed, error) {
 }
 
 // listed is one line of a status.
-func (r *reader) listed(item placed) crew.Listed {
+func (r *documentReader) listed(item placed) crew.Listed {
 	one, under := crew.Listed{Seat: crew.NoSeat}, item.Name+"."
 	for _, f := range r.fields(item, "") {
 		switch f.Name {
@@ -93,7 +92,7 @@ func (r *reader) listed(item placed) crew.Listed {
 	return one
 }
 
-func (r *reader) textOrNull(f placed, under string) string {
+func (r *documentReader) textOrNull(f placed, under string) string {
 	if text := r.maybe(f, under); text != nil {
 		return *text
 	}
@@ -105,7 +104,7 @@ func (r *reader) textOrNull(f placed, under string) string {
 // 256 KiB, another word of more than 200 bytes, control characters in any of them but the soul,
 // and a field of another kind are a *RunFault. Which seats there are is not its business.
 func ParseRegistered(b []byte) (crew.Identity, error) {
-	r := &reader{file: registerMarkerName, whole: b, once: true}
+	r := &documentReader{reader{file: registerMarkerName, whole: b, once: true}}
 	fields, err := r.object(b, presenceMarkerMax)
 	if err != nil {
 		return crew.Identity{}, err
@@ -126,7 +125,7 @@ func ParseRegistered(b []byte) (crew.Identity, error) {
 }
 
 // identity takes one field in, and says whether it is one that tells who somebody is.
-func (r *reader) identity(is *crew.Identity, f placed) bool {
+func (r *documentReader) identity(is *crew.Identity, f placed) bool {
 	switch f.Name {
 	case fieldName:
 		is.Name = r.word(f, "")
@@ -152,23 +151,19 @@ func (r *reader) identity(is *crew.Identity, f placed) bool {
 }
 
 // word is a short text that stands in a line, or null.
-func (r *reader) word(f placed, under string) string {
+func (r *documentReader) word(f placed, under string) string {
 	text := r.textOrNull(f, under)
 	if n := len(text); n > max(identityBytesMax, identityNameMax*utf8.UTFMax) || n > identityBytesMax && f.Name != fieldName {
 		r.wrong(f, under, fmt.Sprintf("has %d bytes; %d is the most", n, identityBytesMax))
 	}
-	if strings.ContainsFunc(text, unfitForLine) {
+	if strings.ContainsFunc(text, BreaksLine) {
 		r.wrong(f, under, "has a control character, or one that turns the direction of writing; write it without")
 	}
 	return text
 }
 
-// unfitForLine are the characters that end a line, move a cursor, or make people read another
-// order than programs do.
-func unfitForLine(r rune) bool { return unicode.IsControl(r) || endsLine(r) || turnsText(r) }
-
 // face reads a face, and gives what it does not know of it.
-func (r *reader) face(f placed) (face crew.Face, extra []placed) {
+func (r *documentReader) face(f placed) (face crew.Face, extra []placed) {
 	if string(f.Raw) == "null" {
 		return face, nil
 	}
@@ -185,7 +180,7 @@ func (r *reader) face(f placed) (face crew.Face, extra []placed) {
 	return face, extra
 }
 
-func (r *reader) soul(f placed) string {
+func (r *documentReader) soul(f placed) string {
 	soul := r.textOrNull(f, "")
 	if len(soul) > SoulBytesMax {
 		r.wrong(f, "", fmt.Sprintf("has %d bytes; %d is the most: shorten it, or put the rest into a file and name the file", len(soul), SoulBytesMax))

@@ -131,7 +131,7 @@ func FuzzParseRegistered(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if strings.TrimSpace(is.Name) == "" || len([]rune(is.Name)) > 64 || strings.ContainsFunc(is.Name, unfitForLine) || len(is.Soul) > SoulBytesMax || is.Seat < 0 {
+		if strings.TrimSpace(is.Name) == "" || len([]rune(is.Name)) > 64 || strings.ContainsFunc(is.Name, BreaksLine) || len(is.Soul) > SoulBytesMax || is.Seat < 0 {
 			t.Fatalf("%+v was taken", is)
 		}
 		doc := crew.Document{Identity: is, Status: crew.Alive}

@@ -90,20 +90,20 @@ func readForeign(path string, most int) (b []byte, moved bool, err error) {
 		return nil, false, foreignFault(path, err)
 	}
 	defer closeFD(dir)
-	file, err := openSheet(dir, name)
+	handle, err := openSheet(dir, name)
 	if err != nil {
 		return nil, false, foreignFault(path, err)
 	}
-	defer func() { _ = file.Close() }()
-	before, err := statOpen(file)
+	defer func() { _ = handle.Close() }()
+	before, err := statOpen(handle)
 	if err != nil {
 		return nil, false, foreignFault(path, err)
 	}
-	b, err = io.ReadAll(io.LimitReader(file, int64(most)+1))
+	b, err = io.ReadAll(io.LimitReader(handle, int64(most)+1))
 	if err != nil {
 		return nil, false, foreignFault(path, err)
 	}
-	after, err := statOpen(file)
+	after, err := statOpen(handle)
 	if err != nil {
 		return nil, false, foreignFault(path, err)
 	}
@@ -124,14 +124,14 @@ func foreignFault(path string, err error) error {
 
 // ParseReport reads a report: the bytes of its file, or what stood between the markers. The error
 // is a *ReportFault.
-func ParseReport(file string, b []byte, of ReportFor) (StepReport, error) {
-	r, fields, err := openReport(file, b, reportBytesMax)
+func ParseReport(name string, b []byte, of ReportFor) (StepReport, error) {
+	r, fields, err := openReport(name, b, reportBytesMax)
 	if err != nil {
 		return StepReport{}, err
 	}
 	if of.Schema != nil {
 		if err := of.Schema.Check(b); err != nil {
-			return StepReport{}, &ReportFault{File: file, Line: 1, Text: "it does not fit the schema: " + err.Error()}
+			return StepReport{}, &ReportFault{File: name, Line: 1, Text: "it does not fit the schema: " + err.Error()}
 		}
 	}
 	r.required(fields)
@@ -192,8 +192,8 @@ func cost(metrics []workflow.Metric) float64 {
 type jsonReader struct{ reader }
 
 // openReport takes the bytes of a file apart, and tells one that breaks off from one that is wrong.
-func openReport(file string, b []byte, most int) (*jsonReader, []placed, error) {
-	r := &jsonReader{reader{file: file, whole: b}}
+func openReport(name string, b []byte, most int) (*jsonReader, []placed, error) {
+	r := &jsonReader{reader{file: name, whole: b}}
 	fields, err := r.object(b, most)
 	if err == nil {
 		return r, fields, nil

@@ -79,9 +79,14 @@ func extraFields(text string) []Field {
 	if text == "" {
 		return nil
 	}
-	fields, err := topLevel([]byte(text))
-	if err != nil {
-		panic("interop: what extraText wrote is no object: " + err.Error())
+	r := &reader{file: "unknown fields", whole: []byte(text)}
+	placed := r.fields(placed{Field: Field{Raw: []byte(text)}}, "")
+	if r.fault != nil {
+		panic("interop: what extraText wrote is no object: " + r.fault.Error())
+	}
+	fields := make([]Field, len(placed))
+	for i, f := range placed {
+		fields[i] = f.Field
 	}
 	return fields
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -15,7 +14,6 @@ const RunStateName = "run_state.json"
 
 const (
 	runStateBytesMax = 64 << 20 // 10,000 steps with a page of logs each
-	runStateDepthMax = 64       // as for agent_state.json
 	runStepsMax      = 100_000  // nobody draws a larger graph; keeps a hostile file from filling the memory
 )
 
@@ -75,31 +73,15 @@ const (
 
 var stepWords = []string{StepPending, StepRunning, StepWaiting, StepCompleted, StepFailed, StepSkipped}
 
-// RunFault says why bytes are no run state, or no report, and where.
-type RunFault struct {
-	File   string // run_state.json, the report or the manual input
-	Path   string // of the field, as steps.coding.status; empty where it is the file as a whole
-	Line   int    // from 1; 0: where in the file is not known, or it is the file itself
-	Offset int64  // in bytes from the start
-	Fault  string // in words
-}
-
-func (f *RunFault) Error() string {
-	if f.Line == 0 {
-		return strings.Join(strings.Fields(f.File+": "+f.Path+" "+f.Fault), " ")
-	}
-	if f.Path == "" {
-		return fmt.Sprintf("%s is malformed at line %d (byte %d): %s", f.File, f.Line, f.Offset, f.Fault)
-	}
-	return fmt.Sprintf("%s is malformed at line %d (byte %d): %s %s", f.File, f.Line, f.Offset, f.Path, f.Fault)
-}
+// stateReader reads a run state.
+type stateReader struct{ reader }
 
 // ParseRunState reads the bytes of one file. The error is a *RunFault where they are no JSON
 // object, a field is missing that nobody can guess (run_id, workflow_name, steps, a step's
 // status) or is of another kind than the seed says, exceed 64 MiB, or nest deeper than 64.
 // A field of the seed's that may be null or empty may be missing, too.
 func ParseRunState(b []byte) (RunState, error) {
-	r := reader{file: RunStateName, whole: b}
+	r := stateReader{reader{file: RunStateName, whole: b}}
 	fields, err := r.object(b, runStateBytesMax)
 	if err != nil {
 		return RunState{}, err
@@ -137,7 +119,7 @@ func ParseRunState(b []byte) (RunState, error) {
 }
 
 // steps reads the map of steps, in its order.
-func (r *reader) steps(f placed) []StepState {
+func (r *stateReader) steps(f placed) []StepState {
 	each := r.fields(f, "")
 	if len(each) > runStepsMax {
 		r.wrong(f, "", fmt.Sprintf("has %d steps; %d are the most", len(each), runStepsMax))
@@ -153,7 +135,7 @@ func (r *reader) steps(f placed) []StepState {
 	return steps
 }
 
-func (r *reader) step(at placed) StepState {
+func (r *stateReader) step(at placed) StepState {
 	s := StepState{ID: at.Name}
 	under := "steps." + at.Name + "."
 	var loop LoopState
@@ -212,6 +194,23 @@ func (r *reader) step(at placed) StepState {
 	}
 	r.needs(fields, "status", under)
 	return s
+}
+
+// metrics takes numbers and truths as they are written: the seed keeps every value as a
+// string, and agents do not.
+func (r *stateReader) metrics(f placed, under string) []Metric {
+	var metrics []Metric
+	for _, one := range r.fields(f, under) {
+		switch one.Raw[0] {
+		case '"':
+			metrics = append(metrics, Metric{one.Name, r.text(one, under+f.Name+".")})
+		case '{', '[':
+			r.wrong(one, under+f.Name+".", "is neither a string nor a number")
+		default:
+			metrics = append(metrics, Metric{one.Name, string(one.Raw)})
+		}
+	}
+	return metrics
 }
 
 // Render gives the bytes of the file: the seed's fields in the seed's order, all of them,

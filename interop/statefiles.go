@@ -59,11 +59,7 @@ func (c *Changed) Error() string {
 func (c *Changed) Is(target error) bool { return target == ErrChanged }
 
 const (
-	pollEvery       = 5 * time.Second        // SPEC: the fallback where the watch is deaf
-	tornFor         = 250 * time.Millisecond // SPEC: the same unparsable bytes for this long are malformed
 	goneFor         = 50 * time.Millisecond  // who replaces by unlink and rename is away for less
-	lookAgainAfter  = 10 * time.Millisecond  // while in doubt; the watch usually tells before
-	swappedFor      = time.Second            // SPEC: how long a foreign pen may still be on the old sheet
 	swappedForMax   = 10 * time.Second       // somebody who still scribbles there after this will not finish
 	rewatchAfter    = 250 * time.Millisecond // a folder that vanished comes back by hand, not in a loop
 	underWayMax     = 5 * time.Second        // Read and Write wait this long for one whole content

@@ -6,8 +6,28 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
+
+// RunFault says why bytes are no run state, or no report, and where.
+type RunFault struct {
+	File   string // run_state.json, the report or the manual input
+	Path   string // of the field, as steps.coding.status; empty where it is the file as a whole
+	Line   int    // from 1; 0: where in the file is not known, or it is the file itself
+	Offset int64  // in bytes from the start
+	Fault  string // in words
+}
+
+func (f *RunFault) Error() string {
+	if f.Line == 0 {
+		return strings.Join(strings.Fields(f.File+": "+f.Path+" "+f.Fault), " ")
+	}
+	if f.Path == "" {
+		return fmt.Sprintf("%s is malformed at line %d (byte %d): %s", f.File, f.Line, f.Offset, f.Fault)
+	}
+	return fmt.Sprintf("%s is malformed at line %d (byte %d): %s %s", f.File, f.Line, f.Offset, f.Path, f.Fault)
+}
 
 // reader reads the JSON of a file field by field, and keeps the first fault that it meets
 // with its place. What it gives after a fault means nothing.
@@ -52,7 +72,7 @@ func (r *reader) object(b []byte, most int) ([]placed, error) {
 	}
 	if at := tooDeep(b); at >= 0 {
 		file.at = at
-		r.wrong(file, "", fmt.Sprintf("nested deeper than %d; flatten it", runStateDepthMax))
+		r.wrong(file, "", fmt.Sprintf("nested deeper than %d; flatten it", jsonDepthMax))
 		return nil, r.fault
 	}
 	fields := r.fields(file, "")
@@ -174,21 +194,4 @@ func (r *reader) list(f placed, under string) []string {
 		}
 	}
 	return texts
-}
-
-// metrics takes numbers and truths as they are written: the seed keeps every value as a
-// string, and agents do not.
-func (r *reader) metrics(f placed, under string) []Metric {
-	var metrics []Metric
-	for _, one := range r.fields(f, under) {
-		switch one.Raw[0] {
-		case '"':
-			metrics = append(metrics, Metric{one.Name, r.text(one, under+f.Name+".")})
-		case '{', '[':
-			r.wrong(one, under+f.Name+".", "is neither a string nor a number")
-		default:
-			metrics = append(metrics, Metric{one.Name, string(one.Raw)})
-		}
-	}
-	return metrics
 }

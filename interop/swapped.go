@@ -24,9 +24,9 @@ type swapped struct {
 
 // holdSwapped keeps an old file. Its lock says to a Fairlead that starts meanwhile that
 // it is being seen to.
-func holdSwapped(file *os.File, name string, known Sum) *swapped {
-	_ = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) // without it a second start reports it again, no more
-	return &swapped{file: file, name: name, sum: known}
+func holdSwapped(handle *os.File, name string, known Sum) *swapped {
+	_ = unix.Flock(int(handle.Fd()), unix.LOCK_EX|unix.LOCK_NB) // without it a second start reports it again, no more
+	return &swapped{file: handle, name: name, sum: known}
 }
 
 // lookAtSwapped looks at all that was swapped out and gives those that stay. The caller
@@ -177,15 +177,15 @@ func (w *StateFiles) adopt(f *stateFile, now time.Time) (done bool) {
 				"agent", f.name, "limit", swappedMax)
 			return true
 		}
-		file, err := openSheet(dir, name)
+		handle, err := openSheet(dir, name)
 		if err != nil {
 			continue
 		}
-		if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-			_ = file.Close() // somebody alive holds it
+		if unix.Flock(int(handle.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+			_ = handle.Close() // somebody alive holds it
 			continue
 		}
-		f.swapped = append(f.swapped, &swapped{file: file, name: name, sum: SumOf(current.bytes), since: now})
+		f.swapped = append(f.swapped, &swapped{file: handle, name: name, sum: SumOf(current.bytes), since: now})
 	}
 	return true
 }

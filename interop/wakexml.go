@@ -48,6 +48,10 @@ func hides(r rune) bool {
 // turnsText are the characters that turn the direction of writing for what follows.
 func turnsText(r rune) bool { return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069' }
 
+// BreaksLine are the characters that end a line, move a cursor, or make people read another
+// order than programs do.
+func BreaksLine(r rune) bool { return unicode.IsControl(r) || endsLine(r) || turnsText(r) }
+
 var (
 	// inText also takes the markers their first letter, for a reader of the stream: a lead that
 	// repeats what it was told has not said it. An XML reader sees no difference.

@@ -76,14 +76,14 @@ func plainFile(err error) error { return plainError(err) }
 // The error is *FileFaults: unknown fields, values of another kind, everything that the plan's
 // own check finds, conditions that name what is not there, schemas that are none, prompts that
 // are missing, each with line and column.
-func ParseWorkflow(file string, b []byte, places *PromptPlaces) (*WorkflowFile, error) {
-	faults := &workflowFaults{file: file}
+func ParseWorkflow(name string, b []byte, places *PromptPlaces) (*WorkflowFile, error) {
+	faults := &workflowFaults{file: name}
 	root := readYAML(b, faults.add)
 	if root == nil {
 		return nil, faults.err()
 	}
 	r := &planReader{workflowFaults: faults, source: b, spoiled: map[spot]bool{}}
-	w := &WorkflowFile{File: file, root: root, Prompts: map[workflow.StepID]string{}}
+	w := &WorkflowFile{File: name, root: root, Prompts: map[workflow.StepID]string{}}
 	if root.kind != yamlObject {
 		r.add(root.place, "", "is no mapping; a workflow has a name and steps")
 		return nil, faults.err()

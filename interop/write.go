@@ -25,8 +25,6 @@ const (
 	swapPrefix = "." + FileName + ".swap-"
 )
 
-const defaultMode = 0o644 // of a file that was not there; else the mode it had
-
 // AnyLook is for a content that keeps nothing of what lies there.
 const AnyLook = math.MaxUint64
 
@@ -220,24 +218,24 @@ func (f *stateFile) prepare(content []byte) (p *prepared, err error) {
 		}
 	}()
 	mode, uid, gid := uint32(defaultMode), os.Getuid(), os.Getgid()
-	if file, err := openSheet(dir, FileName); err == nil {
-		if s, err := statOpen(file); err == nil {
+	if handle, err := openSheet(dir, FileName); err == nil {
+		if s, err := statOpen(handle); err == nil {
 			mode, uid, gid = s.mode, s.uid, s.gid
 		}
-		_ = file.Close()
+		_ = handle.Close()
 	}
 	tail := fmt.Sprintf("%016x", rand.Uint64()) //nolint:gosec // a name, no secret; a clash is refused by the file system
-	file, err := create(dir, newPrefix+tail, content, mode)
+	handle, err := create(dir, newPrefix+tail, content, mode)
 	if err != nil {
 		return nil, err
 	}
 	if mode != defaultMode {
-		err = file.Chmod(os.FileMode(mode)) // the umask took some of it
+		err = handle.Chmod(os.FileMode(mode)) // the umask took some of it
 	}
 	if uid != os.Getuid() || gid != os.Getgid() {
-		_ = file.Chown(uid, gid) // only root can; others keep what they may have
+		_ = handle.Chown(uid, gid) // only root can; others keep what they may have
 	}
-	_ = file.Close()
+	_ = handle.Close()
 	p = &prepared{dir: dir, id: id, name: swapPrefix + tail, content: bytes.Clone(content)}
 	if err == nil {
 		err = again(func() error { return unix.Renameat(dir, newPrefix+tail, dir, p.name) })
@@ -307,11 +305,6 @@ func placeNew(dir int, name string) (placed bool, err error) {
 	return err == nil, err
 }
 
-// unsupported says that the file system, not the case, is the reason.
-func unsupported(err error) bool {
-	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP)
-}
-
 // swap exchanges the prepared file for the one in place, and gives the old one, open.
 func (w *StateFiles) swap(dir int, name string, seen Seen) (old *swapped, placed bool, err error) {
 	err = w.exchange(dir, name, FileName)
@@ -323,30 +316,30 @@ func (w *StateFiles) swap(dir int, name string, seen Seen) (old *swapped, placed
 	case err != nil:
 		return nil, false, err
 	}
-	file, err := openSheet(dir, name)
+	handle, err := openSheet(dir, name)
 	if err != nil {
 		// a link or the like, put there since we looked; to swap it back could bury the next thing
 		return nil, true, fmt.Errorf("it is written; what took its place meanwhile was put aside as %s: %w", name, err)
 	}
-	return holdSwapped(file, name, seen.Sum), true, nil
+	return holdSwapped(handle, name, seen.Sum), true, nil
 }
 
 // renameOver is for file systems without exchange: the old file is held open and watched
 // all the same, but a file that took its place after the last look is lost.
 func renameOver(dir int, name string, seen Seen) (old *swapped, placed bool, err error) {
-	file, err := openSheet(dir, FileName)
+	handle, err := openSheet(dir, FileName)
 	if err != nil {
 		return nil, false, nil //nolint:nilerr // the next look says what it is
 	}
-	s, err := readOpen(file)
+	s, err := readOpen(handle)
 	there, statErr := identityAt(dir, FileName)
 	if err != nil || statErr != nil || s.moved || there != s.id || SumOf(s.bytes) != seen.Sum {
-		_ = file.Close()
+		_ = handle.Close()
 		return nil, false, nil //nolint:nilerr // as above
 	}
 	if err := again(func() error { return unix.Renameat(dir, name, dir, FileName) }); err != nil {
-		_ = file.Close()
+		_ = handle.Close()
 		return nil, false, err
 	}
-	return holdSwapped(file, "", seen.Sum), true, nil
+	return holdSwapped(handle, "", seen.Sum), true, nil
 }
