@@ -17,7 +17,7 @@
 //
 //	  a person           another program         a process         a deadline
 //	     |                     |                     |                  |
-//	 api, cmd              interop                shim,              engine
+//	 api, cmd              file packages          shim,              engine
 //	     |                     |                  driver               |
 //	     +----------+----------+----------+----------+-----------------+
 //	                |
@@ -48,7 +48,14 @@
 // The ones that touch the world know nothing of each other.
 //
 //	journal     the append-only log of changes; hash-chained; one backend a folder
-//	interop     agent_state.json and other people's files, in both directions
+//	agentfile   agent_state.json, through which other programs command an agent
+//	runfile     workflows, run_state.json, reports, manual inputs, gates
+//	crewfile    the crew's identity documents
+//	dispatchfolder  the folder of a conversation with a coordinator
+//	claudehook  Claude Code's hooks and settings
+//	prompt      the texts that agents are told
+//	transitionlog   the log line of each change of an agent's state
+//	internal/file   opening, replacing and parsing files, shared by the above
 //	shim        the process beside each agent: it owns pipes and process tree,
 //	            and lives on when the daemon does not
 //	driver      how to start, tell, hear and judge one kind of agent

@@ -41,7 +41,6 @@ var imports = []importRow{
 	{pkg: "condition"},
 	{pkg: "sandbox", inTests: []string{"policy", "policy/*"}},
 	{pkg: "policy/*", may: []string{"policy"}},
-	{pkg: "interop/*", may: []string{"machine", "machine/*", "policy", "interop/*"}, inTests: []string{"policy/*", "interop/*"}},
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
 	{pkg: "golden"},   // of tests, for tests
 	{pkg: "leftover"}, // the same
@@ -50,7 +49,14 @@ var imports = []importRow{
 	{pkg: "config", may: []string{"policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "shim"},
 	{pkg: "notify"},
-	{pkg: "interop", may: []string{"machine", "machine/*", "marker", "condition"}},
+	{pkg: "internal/file"},
+	{pkg: "prompt", may: []string{"machine", "machine/*"}, inTests: []string{"marker"}},
+	{pkg: "agentfile", may: []string{"internal/file"}},
+	{pkg: "runfile", may: []string{"machine", "machine/*", "condition", "internal/file"}, inTests: []string{"marker"}},
+	{pkg: "crewfile", may: []string{"machine", "machine/*", "internal/file", "prompt"}, inTests: []string{"marker"}},
+	{pkg: "dispatchfolder", may: []string{"machine", "machine/*", "policy", "internal/file"}, inTests: []string{"policy/*"}},
+	{pkg: "claudehook", may: []string{"machine", "machine/*", "policy", "dispatchfolder", "internal/file"}, inTests: []string{"policy/*"}},
+	{pkg: "transitionlog"},
 	{pkg: "journal", inTests: []string{"journal/*"}},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
@@ -58,21 +64,21 @@ var imports = []importRow{
 
 	{pkg: "loop", may: append([]string{"journal", "team"}, pure...), inTests: []string{"journal/*"}},
 	{
-		pkg: "engine", may: append([]string{"loop", "interop", "interop/*", "sandbox", "shim", "driver", "journal", "team", "config"}, pure...),
+		pkg: "engine", may: append([]string{"loop", "sandbox", "shim", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
 
 	{pkg: "ui"},
 	{pkg: "internal/test/uitest", may: []string{"ui"}, inTests: []string{"internal/test/uitest"}},
 	{
-		pkg: "api", may: append([]string{"engine", "loop", "ui", "driver", "shim", "journal", "team", "config", "interop", "interop/*"}, pure...),
+		pkg: "api", may: append([]string{"engine", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
 	{pkg: "cmd/*", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
 
 	{pkg: "internal/test/scriptmodel"},
 	{pkg: "internal/test/livetest", may: []string{"driver", "driver/*", "internal/test/scriptmodel"}},
-	{pkg: "internal/test/sim", may: append([]string{"engine", "loop", "interop", "interop/*", "shim", "driver", "driver/*", "journal", "journal/*", "team", "config"}, pure...)},
+	{pkg: "internal/test/sim", may: append([]string{"engine", "loop", "shim", "driver", "driver/*", "journal", "journal/*", "team", "config"}, slices.Concat(files, pure)...)},
 	{pkg: "internal/test/sim/cmd/sim", may: []string{"internal/test/sim"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
 }
@@ -82,6 +88,9 @@ type importRow struct {
 	may     []string
 	inTests []string
 }
+
+// files are the packages for files of other programs, and for the texts that agents are told.
+var files = []string{"internal/file", "prompt", "agentfile", "runfile", "crewfile", "dispatchfolder", "claudehook", "transitionlog"}
 
 // pure are the packages that know no clock, no file and no goroutine.
 var pure = []string{"machine", "machine/*", "team", "policy", "marker", "condition"}

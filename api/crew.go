@@ -11,8 +11,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
 )
 
 // CrewBackend is what the server asks about the team that a lead summons and wakes (SPEC
@@ -28,7 +28,7 @@ type CrewBackend interface {
 }
 
 // documentBytesMax bounds a document that is imported, as it does one that is a file.
-const documentBytesMax = interop.DocumentBytesMax
+const documentBytesMax = crewfile.DocumentBytesMax
 
 // importPath is the only route with a longer body than all others.
 const importPath = "/team/import"

@@ -14,12 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
@@ -133,7 +133,7 @@ func realIn(t testing.TB, j journal.Journal, dir, yaml string) (_ string, host *
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	files, err := interop.WatchStateFiles(log)
+	files, err := agentfile.Watch(log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func (f *fake) Sleep(_ context.Context, by engine.Actor) (uint64, error) {
 	return f.commands(by, "sleep")
 }
 
-// ImportDocument takes in whatever has a type; how documents are read is interop's.
+// ImportDocument takes in whatever has a type; crewfile reads documents.
 func (f *fake) ImportDocument(_ context.Context, by engine.Actor, data []byte) (engine.DocumentView, error) {
 	switch text := string(data); {
 	case f.answer() != nil:

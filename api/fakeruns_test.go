@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -49,7 +49,7 @@ func (f *fake) StartRun(_ context.Context, by engine.Actor, flags engine.RunFlag
 		return engine.RunView{}, err
 	}
 	if flags.Workflow == "broken.yaml" {
-		return engine.RunView{}, fmt.Errorf("read the workflow: %w", &interop.FileFaults{List: []interop.FileFault{
+		return engine.RunView{}, fmt.Errorf("read the workflow: %w", &runfile.FileFaults{List: []runfile.FileFault{
 			{File: "broken.yaml", Line: 3, Column: 7, Path: "steps.0.needs", Text: `there is no step "buidl"`},
 			{File: "broken.yaml", Line: 9, Column: 1, Text: "a step has no id"},
 		}})

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/policy"
 )
@@ -57,7 +57,7 @@ func hintsOf(q *engine.QuestionView) []string {
 	if filepath.IsAbs(q.Workspace) {
 		for _, hint := range hints {
 			// As denials they match whatever is called within the call, however deep.
-			if verdict, rule := policy.Answer(nil, hint.calls, call, nil, where, sessionfolder.Disk{}); verdict == "deny" && !strings.HasPrefix(rule, "X10") {
+			if verdict, rule := policy.Answer(nil, hint.calls, call, nil, where, dispatchfolder.Disk{}); verdict == "deny" && !strings.HasPrefix(rule, "X10") {
 				list = append(list, hint.words)
 			}
 		}
@@ -125,7 +125,7 @@ func outsideOf(q *engine.QuestionView, call policy.Call, where policy.Where, rea
 		outside = appendOutside(outside, root, endOf(path))
 	}
 	if readable && q.Tool == "Bash" {
-		for _, path := range policy.Judge(policy.AgentRules(), false, call, where, sessionfolder.Disk{}).Writes {
+		for _, path := range policy.Judge(policy.AgentRules(), false, call, where, dispatchfolder.Disk{}).Writes {
 			outside = appendOutside(outside, root, path)
 		}
 	}
@@ -143,7 +143,7 @@ func appendOutside(list []string, root, path string) []string {
 
 // endOf is where a path ends; where that cannot be known, the path itself.
 func endOf(path string) string {
-	if file, err := (sessionfolder.Disk{}).Look(path); err == nil {
+	if file, err := (dispatchfolder.Disk{}).Look(path); err == nil {
 		return file.Path
 	}
 	return filepath.Clean(path)

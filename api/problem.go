@@ -11,10 +11,10 @@ import (
 	"unicode"
 
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/runfile"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -70,7 +70,7 @@ func problemOf(err error) *Problem {
 		known   *Problem
 		refusal *machine.Refusal
 		unknown *team.Unknown
-		faults  *interop.FileFaults
+		faults  *runfile.FileFaults
 	)
 	switch {
 	case errors.As(err, &known):
@@ -97,7 +97,7 @@ func problemOf(err error) *Problem {
 }
 
 // faulty is a file that cannot be worked with: every fault, at its place.
-func faulty(list []interop.FileFault) *Problem {
+func faulty(list []runfile.FileFault) *Problem {
 	p := problem(http.StatusUnprocessableEntity, "the file cannot be worked with")
 	for i, f := range list {
 		if i == fileFaultsMax {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/interop/claude"
+	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -20,7 +20,7 @@ func TestNobodyEndsItsProgramsSession(t *testing.T) {
 		endFromInside(t, url, os.Getenv(askAsVar))
 		return
 	}
-	if claude.Within(os.Getpid()) {
+	if claudehook.Within(os.Getpid()) {
 		t.Skip("an agent runs this itself")
 	}
 	s := serve(t)

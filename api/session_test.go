@@ -16,8 +16,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -69,21 +69,21 @@ func writeOutput(t testing.TB, dir, session, name, text string) {
 }
 
 // sessionAt begins a session in a repository, behind the server's back.
-func sessionAt(t testing.TB, dir, name string, setup dispatch.Setup) *sessionfolder.Folder {
+func sessionAt(t testing.TB, dir, name string, setup dispatch.Setup) *dispatchfolder.Folder {
 	t.Helper()
 	if len(setup.Agents) == 0 {
 		setup.Agents = []dispatch.Description{{Name: "fullstack-engineer", Text: "Use to write and run programs: Python scripts."}}
 	}
-	f, _, err := sessionfolder.Create(filepath.Join(dir, ".claude", "agent-state-machine", name), setup, sessionfolder.Options{Repo: dir})
+	f, _, err := dispatchfolder.Create(filepath.Join(dir, ".claude", "agent-state-machine", name), setup, dispatchfolder.Options{Repo: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
-func tellFolder(t testing.TB, f *sessionfolder.Folder, in dispatch.Input) {
+func tellFolder(t testing.TB, f *dispatchfolder.Folder, in dispatch.Input) {
 	t.Helper()
-	if _, _, err := f.Do(time.Now(), sessionfolder.Actor{Kind: "agent", ID: "main"}, in); err != nil {
+	if _, _, err := f.Do(time.Now(), dispatchfolder.Actor{Kind: "agent", ID: "main"}, in); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -104,7 +104,7 @@ func TestSessionStory(t *testing.T) {
 	if err != nil || told.ConversationID != "conv_001" || told.State != "MAIN" || told.Workspace != filepath.Join(begun.Session.Path, "conversations/conv_001/outputs")+"/" {
 		t.Fatalf("%+v, %v", told, err)
 	}
-	f, err := sessionfolder.Open(begun.Session.Path)
+	f, err := dispatchfolder.Open(begun.Session.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestSessionList(t *testing.T) {
 	tellFolder(t, sessionAt(t, s.dir, "a", dispatch.Setup{}), dispatch.End{Why: "done"})
 	sessionAt(t, s.dir, "b", dispatch.Setup{Host: dispatch.Claude})
 	other := filepath.Join(t.TempDir(), "b")
-	if _, _, err := sessionfolder.Create(other, dispatch.Setup{Mode: dispatch.Response}, sessionfolder.Options{Repo: s.dir}); err != nil {
+	if _, _, err := dispatchfolder.Create(other, dispatch.Setup{Mode: dispatch.Response}, dispatchfolder.Options{Repo: s.dir}); err != nil {
 		t.Fatal(err)
 	}
 	broken := filepath.Join(s.dir, ".claude", "agent-state-machine", "c")
@@ -351,7 +351,7 @@ func TestAgentsEndNoSession(t *testing.T) {
 		}
 	}
 	after, err := os.ReadFile(filepath.Join(f.Path(), "state.jsonl"))
-	list, listed := sessionfolder.List(dir)
+	list, listed := dispatchfolder.List(dir)
 	if err := errors.Join(err, listed); err != nil || string(before) != string(after) || len(list) != 1 {
 		t.Errorf("something changed: %d sessions, %v", len(list), err)
 	}
@@ -414,7 +414,7 @@ func TestSessionInputs(t *testing.T) {
 func TestLineTypes(t *testing.T) {
 	for phase, row := range dispatch.Table {
 		for event := range row {
-			if sessionfolder.TypeOf(event) == "" {
+			if dispatchfolder.TypeOf(event) == "" {
 				t.Errorf("%s in %s has none", event, phase)
 			}
 		}

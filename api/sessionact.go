@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/interop/claude"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -36,7 +36,7 @@ func (s *Server) sessionConfig() (*config.Config, error) {
 // fairlead.yaml, which the daemon can start; MAIN is none.
 func (s *Server) described(conf *config.Config) ([]dispatch.Description, error) {
 	home, _ := os.UserHomeDir() // none: the project's agents alone are found
-	agents, _, err := sessionfolder.Agents(s.opts.Dir, home)
+	agents, _, err := dispatchfolder.Agents(s.opts.Dir, home)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*Dispa
 		at = filepath.Join(s.opts.Dir, at)
 	}
 	by := s.actor(ctx)
-	f, _, err := sessionfolder.Create(at, setup, sessionfolder.Options{Repo: s.opts.Dir, Actor: sessionfolder.Actor{Kind: by.Kind, ID: by.ID}, Tools: conf.Session.Tools, NoCommits: conf.File != "" && !conf.Session.Commits})
+	f, _, err := dispatchfolder.Create(at, setup, dispatchfolder.Options{Repo: s.opts.Dir, Actor: dispatchfolder.Actor{Kind: by.Kind, ID: by.ID}, Tools: conf.Session.Tools, NoCommits: conf.File != "" && !conf.Session.Commits})
 	if err != nil {
 		return nil, badPath(err, at)
 	}
@@ -105,7 +105,7 @@ func badPath(err error, at string) error {
 }
 
 // viewAt is the session of a folder, as it is now.
-func (s *Server) viewAt(ctx context.Context, f *sessionfolder.Folder) (*DispatchView, error) {
+func (s *Server) viewAt(ctx context.Context, f *dispatchfolder.Folder) (*DispatchView, error) {
 	all, err := s.sessionFolders(ctx)
 	if err != nil {
 		return nil, err
@@ -119,13 +119,13 @@ func (s *Server) viewAt(ctx context.Context, f *sessionfolder.Folder) (*Dispatch
 	if err != nil {
 		return nil, err
 	}
-	return s.viewOf(ctx, found{Found: sessionfolder.Found{Folder: f, Session: is}, name: sessionName(f.Path(), true)})
+	return s.viewOf(ctx, found{Found: dispatchfolder.Found{Folder: f, Session: is}, name: sessionName(f.Path(), true)})
 }
 
 // tellSession says something to a session, in its folder.
 func (s *Server) tellSession(ctx context.Context, f found, in dispatch.Input) (dispatch.Session, error) {
 	by := s.actor(ctx)
-	_, is, err := f.Folder.Do(time.Now(), sessionfolder.Actor{Kind: by.Kind, ID: by.ID}, in)
+	_, is, err := f.Folder.Do(time.Now(), dispatchfolder.Actor{Kind: by.Kind, ID: by.ID}, in)
 	return is, err
 }
 
@@ -135,10 +135,10 @@ func (s *Server) toSession(ctx context.Context, event, name string) (found, erro
 		return found{}, err
 	}
 	f, err := s.sessionFolder(ctx, name)
-	if who := callerIn(ctx).who; err == nil && f.Session.Host == dispatch.Claude && who.pid > 0 && claude.Within(who.pid) {
+	if who := callerIn(ctx).who; err == nil && f.Session.Host == dispatch.Claude && who.pid > 0 && claudehook.Within(who.pid) {
 		return found{}, &machine.Refusal{
 			Subject: f.name, Event: event, State: "asked from within the agent program", Row: "X10",
-			Reason: "nobody releases himself: the person types /" + claude.CommandName + " in that program, or says it in a terminal of his own",
+			Reason: "nobody releases himself: the person types /" + claudehook.CommandName + " in that program, or says it in a terminal of his own",
 		}
 	}
 	return f, err
@@ -166,7 +166,7 @@ func (s *Server) dispatchInput(ctx context.Context, in *dispatchInputIn) (*Dispa
 	}
 	text := in.Body.Text
 	was := f.Session.Made
-	is, err := s.tellSession(ctx, f, dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Match: sessionfolder.MatchOf(s.ranked(f.Session, text))})
+	is, err := s.tellSession(ctx, f, dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Match: dispatchfolder.MatchOf(s.ranked(f.Session, text))})
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (s *Server) dispatchEnd(ctx context.Context, in *dispatchEndIn) (*DispatchV
 
 // ranked holds a text against a session's descriptions, with the threshold of fairlead.yaml.
 func (s *Server) ranked(is dispatch.Session, text string) policy.Ranking {
-	r := sessionfolder.Best(is, text)
+	r := dispatchfolder.Best(is, text)
 	if conf, err := s.sessionConfig(); err == nil { // a file that is broken meanwhile changes nothing
 		r = r.Over(conf.Session.Threshold)
 	}
@@ -265,7 +265,7 @@ func (s *Server) judged(ctx context.Context, name string) (found, error) {
 	}
 	host := hostOf(conf, "")
 	agents, err := s.described(conf)
-	return found{Found: sessionfolder.Found{Session: dispatch.Session{Setup: dispatch.Setup{Host: host, Agents: agents}}}}, err
+	return found{Found: dispatchfolder.Found{Session: dispatch.Session{Setup: dispatch.Setup{Host: host, Agents: agents}}}}, err
 }
 
 func (s *Server) policyCheck(ctx context.Context, in *policyCheckIn) (*PolicyVerdict, error) {
@@ -281,7 +281,7 @@ func (s *Server) policyCheck(ctx context.Context, in *policyCheckIn) (*PolicyVer
 	if f.Session.Phase == dispatch.Closed {
 		return &PolicyVerdict{Decision: "allow", Reason: "the session is closed, so nothing is enforced", Row: "D10"}, nil
 	}
-	verdict := sessionfolder.JudgeAs(f.Session, f.Folder, s.opts.Dir, b.State == "" || b.State == dispatch.Main, call)
+	verdict := dispatchfolder.JudgeAs(f.Session, f.Folder, s.opts.Dir, b.State == "" || b.State == dispatch.Main, call)
 	if verdict.Allow {
 		verdict = s.narrowed(verdict, f, b.State, call)
 	}
@@ -310,5 +310,5 @@ func (s *Server) narrowed(verdict policy.Verdict, f found, state string, call po
 		return verdict
 	}
 	call.Dir = agent.Workspace
-	return sessionfolder.Narrowed(verdict, agent.Permissions.Bounds(), f.Session, f.Folder, agent.Workspace, main, call, nil)
+	return dispatchfolder.Narrowed(verdict, agent.Permissions.Bounds(), f.Session, f.Folder, agent.Workspace, main, call, nil)
 }

@@ -3,7 +3,7 @@ package api
 import (
 	"slices"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -31,7 +31,7 @@ func (b *dispatchBook) take(ch dispatch.Change, actor Actor, foreign bool, fault
 		b.fault = shorten(fault)
 	}
 	line := DispatchLine{
-		Line: ch.Body.Now.Line, At: ch.At.UTC(), Row: ch.Row, Type: sessionfolder.TypeOf(ch.Event), From: ch.From, To: ch.To,
+		Line: ch.Body.Now.Line, At: ch.At.UTC(), Row: ch.Row, Type: dispatchfolder.TypeOf(ch.Event), From: ch.From, To: ch.To,
 		Trigger: excerpt(ch.Trigger, dispatchTextMax), Actor: actor, Foreign: foreign,
 	}
 	if line.Type == "" {

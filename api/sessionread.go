@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/team"
@@ -49,7 +49,7 @@ type lockedBook struct {
 }
 
 // read brings a session's book up to date.
-func (b *dispatchBooks) read(f *sessionfolder.Folder) (dispatchBook, error) {
+func (b *dispatchBooks) read(f *dispatchfolder.Folder) (dispatchBook, error) {
 	b.mu.Lock()
 	one := b.of[f.Path()]
 	if one == nil {
@@ -67,7 +67,7 @@ func (b *dispatchBooks) read(f *sessionfolder.Folder) (dispatchBook, error) {
 	defer one.mu.Unlock()
 	for {
 		lines, next, err := f.Lines(one.book.next)
-		if errors.Is(err, sessionfolder.ErrShorter) && one.book.next > 0 {
+		if errors.Is(err, dispatchfolder.ErrShorter) && one.book.next > 0 {
 			one.book = dispatchBook{}
 			continue
 		}
@@ -86,7 +86,7 @@ func (b *dispatchBooks) read(f *sessionfolder.Folder) (dispatchBook, error) {
 
 // found is a session with the name that it has here.
 type found struct {
-	sessionfolder.Found
+	dispatchfolder.Found
 	name  string
 	known bool // the daemon has taken it in
 }
@@ -102,7 +102,7 @@ func (s *Server) sessionFolders(ctx context.Context) ([]found, error) {
 	for _, view := range taken {
 		names[view.Path] = view.Name
 	}
-	list, err := sessionfolder.List(s.opts.Dir)
+	list, err := dispatchfolder.List(s.opts.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +285,7 @@ func noNullRules(text json.RawMessage) policy.Rules {
 }
 
 // changedAt is when a session's history last grew; nil: nobody knows.
-func changedAt(f *sessionfolder.Folder) *time.Time {
+func changedAt(f *dispatchfolder.Folder) *time.Time {
 	info, err := os.Lstat(filepath.Join(f.Path(), "state.jsonl"))
 	if err != nil {
 		return nil
@@ -294,7 +294,7 @@ func changedAt(f *sessionfolder.Folder) *time.Time {
 	return &at
 }
 
-func conversationOf(f *sessionfolder.Folder, is dispatch.Session, c sessionfolder.ConversationInfo) DispatchConversation {
+func conversationOf(f *dispatchfolder.Folder, is dispatch.Session, c dispatchfolder.ConversationInfo) DispatchConversation {
 	talk := DispatchConversation{N: c.N, ID: c.ID, Summary: excerpt(c.Summary, dispatchTextMax), Open: c.Open, Agents: some(c.Agents), Files: []DispatchFile{}}
 	if !c.Began.IsZero() {
 		began := c.Began.UTC()
@@ -327,7 +327,7 @@ func (s *Server) dispatchTalk(ctx context.Context, in *dispatchTalkIn) (*Dispatc
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(talks, func(c sessionfolder.ConversationInfo) bool { return c.N == in.N })
+	at := slices.IndexFunc(talks, func(c dispatchfolder.ConversationInfo) bool { return c.N == in.N })
 	if at < 0 {
 		return nil, unknownTalk(in.N, talks)
 	}
@@ -359,7 +359,7 @@ func (s *Server) dispatchTalk(ctx context.Context, in *dispatchTalkIn) (*Dispatc
 	return talk, nil
 }
 
-func unknownTalk(n int, talks []sessionfolder.ConversationInfo) error {
+func unknownTalk(n int, talks []dispatchfolder.ConversationInfo) error {
 	var known []string
 	for _, c := range last(talks, dispatchKnownMax) {
 		known = append(known, c.ID)
@@ -382,7 +382,7 @@ func (s *Server) dispatchFile(w http.ResponseWriter, r *http.Request, in *dispat
 		problemOf(err).write(w)
 		return
 	}
-	at := slices.IndexFunc(files, func(o sessionfolder.OutputFile) bool { return o.Name == in.File })
+	at := slices.IndexFunc(files, func(o dispatchfolder.OutputFile) bool { return o.Name == in.File })
 	if at < 0 {
 		problem(http.StatusNotFound, "%s has no output of this name; the conversation's own answer lists them", dispatch.ConversationID(in.N)).write(w)
 		return

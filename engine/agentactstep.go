@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -74,7 +74,7 @@ func (e *Engine) ActReportStep(ctx context.Context, c AgentCaller, report AgentR
 	if err != nil {
 		return done, err
 	}
-	read, err := interop.ParseReport("the report", content, of)
+	read, err := runfile.ParseReport("the report", content, of)
 	if err != nil {
 		return done, &machine.Refusal{Subject: "step " + done.Step + " of run " + done.Run, Event: "report_step", State: string(workflow.Running), Row: "W3", Reason: err.Error()}
 	}

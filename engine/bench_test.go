@@ -16,10 +16,12 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
 	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
@@ -59,11 +61,11 @@ func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Engine,
 	}
 	appended := journaltest.Faulty(spinning{j})
 	log := slog.New(slog.DiscardHandler)
-	files, err := interop.WatchStateFiles(log)
+	files, err := agentfile.Watch(log)
 	if err != nil {
 		b.Fatal(err)
 	}
-	documents, err := interop.WatchDocuments(filepath.Join(dir, ".fairlead", "agents"), log)
+	documents, err := crewfile.WatchDocuments(filepath.Join(dir, ".fairlead", "agents"), log)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -215,20 +217,20 @@ func everybody(b *testing.B, e *Engine, callers, each int) {
 // beside a bare watcher that only hears of such a write.
 func BenchmarkFlip(b *testing.B) {
 	_, dir, _ := harbour(b, "version: 1\nagents:\n  coder: {driver: exec, command: [sleep, \"1000\"], workspace: coder, loop: fairlead}\n")
-	path := filepath.Join(dir, "coder", interop.FileName)
-	state := func() interop.AgentState {
+	path := filepath.Join(dir, "coder", agentfile.FileName)
+	state := func() agentfile.State {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return interop.AgentState{}
+			return agentfile.State{}
 		}
-		s, _ := interop.ParseAgentState(text)
+		s, _ := agentfile.Parse(text)
 		return s
 	}
 	// What is flipped is a wish that needs no session: an unknown one and pause. The file says
 	// which by its note, which is written after the journal and nothing else.
 	put := func(desired string) time.Time {
 		s := state()
-		s.DesiredState, s.SetBy, s.Note, s.Timestamp = desired, interop.SetByHuman, "flip", interop.FormatTime(time.Now())
+		s.DesiredState, s.SetBy, s.Note, s.Timestamp = desired, agentfile.SetByHuman, "flip", file.FormatTime(time.Now())
 		text := s.Render()
 		began := time.Now() // what the other program thinks before it writes is its own
 		if err := os.WriteFile(path, text, 0o644); err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
 	"github.com/fairlead-dev/fairlead/journal/memory"
@@ -232,7 +232,7 @@ func (b *bubble) rows(entity string) string {
 func (b *bubble) replayed() *team.Team {
 	b.t.Helper()
 	t := team.New(renderSum)
-	t.Crew.Render = interop.DocumentSum
+	t.Crew.Render = crewfile.DocumentSum
 	for _, rec := range b.history() {
 		ch, err := loop.ChangeOf(rec)
 		if err != nil {

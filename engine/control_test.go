@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -32,15 +33,15 @@ func idle(a AgentView) bool { return a.Badge == BadgeIdle && a.Session == nil }
 
 func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
 
-func (w *world) fileSays(what string, ok func(interop.AgentState) bool) interop.AgentState {
+func (w *world) fileSays(what string, ok func(agentfile.State) bool) agentfile.State {
 	w.t.Helper()
-	var last interop.AgentState
+	var last agentfile.State
 	w.until("coder", "agent_state.json says "+what, func(AgentView) bool {
 		text, err := os.ReadFile(w.path("coder/agent_state.json"))
 		if err != nil {
 			return false
 		}
-		if last, err = interop.ParseAgentState(text); err != nil {
+		if last, err = agentfile.Parse(text); err != nil {
 			return false
 		}
 		return ok(last)
@@ -48,8 +49,8 @@ func (w *world) fileSays(what string, ok func(interop.AgentState) bool) interop.
 	return last
 }
 
-func says(desired, current string) func(interop.AgentState) bool {
-	return func(s interop.AgentState) bool { return s.DesiredState == desired && s.CurrentState == current }
+func says(desired, current string) func(agentfile.State) bool {
+	return func(s agentfile.State) bool { return s.DesiredState == desired && s.CurrentState == current }
 }
 
 func (w *world) sessions() []PastSession {
@@ -274,7 +275,7 @@ func TestPauseWhileDown(t *testing.T) {
 	w.command("coder", "continuous")
 	w.until("coder", "it runs", running)
 	w.stop()
-	w.foreign(func(s *interop.AgentState) { s.DesiredState, s.SetBy, s.Note = "pause", "human", "enough" })
+	w.foreign(func(s *agentfile.State) { s.DesiredState, s.SetBy, s.Note = "pause", "human", "enough" })
 	w.write("go", "")
 	w.start()
 	a := w.until("coder", "it rests", idle)
@@ -287,14 +288,14 @@ func TestPauseWhileDown(t *testing.T) {
 }
 
 // foreign edits agent_state.json as the seed's program does: read, change, truncate, write.
-func (w *world) foreign(edit func(*interop.AgentState)) {
+func (w *world) foreign(edit func(*agentfile.State)) {
 	w.t.Helper()
 	path := w.path("coder/agent_state.json")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	state, err := interop.ParseAgentState(text)
+	state, err := agentfile.Parse(text)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -311,9 +312,9 @@ func TestForeignWriters(t *testing.T) {
 	w := newWorld(t, agentYAML(gated), nil)
 	w.fileSays("pause", says("pause", "pause"))
 
-	w.foreign(func(s *interop.AgentState) {
+	w.foreign(func(s *agentfile.State) {
 		s.DesiredState, s.SetBy, s.Note = "run_once", "human", "from elsewhere"
-		s.Extra = append(s.Extra, interop.Field{Name: "colour", Raw: []byte(`"teal"`)})
+		s.Extra = append(s.Extra, file.Field{Name: "colour", Raw: []byte(`"teal"`)})
 	})
 	w.until("coder", "it obeys the file", running)
 	s := w.fileSays("run_once", says("run_once", "run_once"))
@@ -321,13 +322,13 @@ func TestForeignWriters(t *testing.T) {
 		t.Errorf("what the other program wrote was not kept: %+v", s)
 	}
 
-	w.foreign(func(s *interop.AgentState) { s.CurrentState = "pause" })
+	w.foreign(func(s *agentfile.State) { s.CurrentState = "pause" })
 	w.fileSays("run_once again", says("run_once", "run_once"))
 	w.write("go", "")
 	w.until("coder", "it rests", idle)
 
-	w.foreign(func(s *interop.AgentState) { s.DesiredState = "turbo" })
-	s = w.fileSays("turbo, and a note", func(s interop.AgentState) bool { return strings.Contains(s.Note, "turbo") })
+	w.foreign(func(s *agentfile.State) { s.DesiredState = "turbo" })
+	s = w.fileSays("turbo, and a note", func(s agentfile.State) bool { return strings.Contains(s.Note, "turbo") })
 	if s.DesiredState != "turbo" || s.CurrentState != "pause" {
 		t.Errorf("an unknown wish was not left as written: %+v", s)
 	}

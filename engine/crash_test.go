@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
@@ -349,7 +349,7 @@ func randomDay(t *testing.T, dir string, rnd *rand.Rand) {
 	}
 	b.alive()
 	for _, agent := range agents {
-		b.disk.wish(agent, interop.Pause, "good night", time.Now().Add(time.Second))
+		b.disk.wish(agent, agentfile.Pause, "good night", time.Now().Add(time.Second))
 	}
 	b.after(5 * time.Minute)
 	b.alive()

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -38,7 +38,7 @@ type folderSide struct {
 
 	// door is the only way in which the engine tells a folder something: Folder.Do, and in tests what
 	// dies in it.
-	door func(f *sessionfolder.Folder, by sessionfolder.Actor, in dispatch.Input) (dispatch.Session, error)
+	door func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Session, error)
 
 	mu     sync.Mutex
 	before map[string]*treeState // by agent: what lay in the workspace when its session as MAIN began
@@ -52,7 +52,7 @@ func newFolderSide() folderSide {
 	}
 }
 
-func throughDoor(f *sessionfolder.Folder, by sessionfolder.Actor, in dispatch.Input) (dispatch.Session, error) {
+func throughDoor(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Session, error) {
 	_, now, err := f.Do(time.Now(), by, in)
 	return now, err
 }
@@ -195,7 +195,7 @@ func (e *Engine) tellFolder(ctx context.Context, path string, todo team.Todo) {
 
 // tellOnce takes the folder's door once.
 func (e *Engine) tellOnce(ctx context.Context, path string, todo team.Todo) error {
-	f, err := sessionfolder.Open(path)
+	f, err := dispatchfolder.Open(path)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (e *Engine) tellOnce(ctx context.Context, path string, todo team.Todo) erro
 	if err != nil {
 		return err
 	}
-	by := sessionfolder.Actor{Kind: "agent", ID: end.Agent}
+	by := dispatchfolder.Actor{Kind: "agent", ID: end.Agent}
 	var in dispatch.Input = dispatch.TaskEnded{Conversation: work.Conversation, Task: work.Task, Round: work.Round, OK: wentWell(end), Result: text}
 	if work.Task == 0 {
 		in = dispatch.MainEnded{Conversation: work.Conversation, Round: work.Round, OK: wentWell(end), Result: text}
@@ -228,7 +228,7 @@ func (e *Engine) tellOnce(ctx context.Context, path string, todo team.Todo) erro
 }
 
 // answerFolder closes a conversation whose answer needs nobody.
-func (e *Engine) answerFolder(f *sessionfolder.Folder) error {
+func (e *Engine) answerFolder(f *dispatchfolder.Folder) error {
 	s, err := f.Session()
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func (e *Engine) answerFolder(f *sessionfolder.Folder) error {
 	if !ok {
 		return nil // somebody else closed it
 	}
-	_, err = e.folders.door(f, sessionfolder.Actor(byFolders), answer)
+	_, err = e.folders.door(f, dispatchfolder.Actor(byFolders), answer)
 	return err
 }
 

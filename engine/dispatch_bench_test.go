@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -18,11 +18,11 @@ func BenchmarkFolderLine(b *testing.B) {
 	e, dir, _ := harbour(b, "version: 1\nagents:\n  coder: {driver: exec, command: [\"true\"], workspace: coder}\n")
 	ctx := context.Background()
 	setup := dispatch.Setup{Mode: dispatch.Orchestrator, Agents: []dispatch.Description{{Name: "coder", Text: "Use to write scripts"}}}
-	f, _, err := sessionfolder.Create(filepath.Join(dir, sessionsFolder, "bench"), setup, sessionfolder.Options{Repo: dir, Home: dir})
+	f, _, err := dispatchfolder.Create(filepath.Join(dir, sessionsFolder, "bench"), setup, dispatchfolder.Options{Repo: dir, Home: dir})
 	if err != nil {
 		b.Fatal(err)
 	}
-	by := sessionfolder.Actor{Kind: "human", ID: "bench"}
+	by := dispatchfolder.Actor{Kind: "human", ID: "bench"}
 	entity := "dispatch/" + f.Name()
 	// Its folder is watched from its first line on.
 	awaitRow := func(after uint64, row string) time.Time {

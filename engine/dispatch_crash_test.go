@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/team"
@@ -37,7 +37,7 @@ func (b *bubble) hostSessions(dir string) pokedSessions {
 // mortalDoor has the engine die at what it tells a folder, too.
 func (b *bubble) mortalDoor() {
 	fate := b.fate
-	b.engine.folders.door = func(f *sessionfolder.Folder, by sessionfolder.Actor, in dispatch.Input) (now dispatch.Session, err error) {
+	b.engine.folders.door = func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (now dispatch.Session, err error) {
 		dead := fate.act(fmt.Sprintf("tell the folder %T", in), func() { now, err = throughDoor(f, by, in) })
 		if dead != nil {
 			return now, dead
@@ -83,7 +83,7 @@ func clerk(s *fakeSession) {
 }
 
 // dayOfSessions is a session with four inputs, whatever happens to the engine meanwhile.
-func dayOfSessions(b *bubble, s pokedSessions, f *sessionfolder.Folder) {
+func dayOfSessions(b *bubble, s pokedSessions, f *dispatchfolder.Folder) {
 	b.host.play = clerk
 	pass := func() {
 		for range 8 {
@@ -98,7 +98,7 @@ func dayOfSessions(b *bubble, s pokedSessions, f *sessionfolder.Folder) {
 		if agent != "" {
 			in.Match = &dispatch.Match{Agent: agent, Terms: []string{"script"}}
 		}
-		if _, _, err := f.Do(time.Now(), sessionfolder.Actor{Kind: "human", ID: "tester"}, in); err != nil {
+		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor{Kind: "human", ID: "tester"}, in); err != nil {
 			b.t.Fatal(err)
 		}
 		pass()
@@ -149,7 +149,7 @@ func TestHostedCrashAtEveryStep(t *testing.T) {
 }
 
 // sessionsOnce holds that a day went as it should, and that it is written down once.
-func (b *bubble) sessionsOnce(f *sessionfolder.Folder) {
+func (b *bubble) sessionsOnce(f *dispatchfolder.Folder) {
 	t := b.t
 	t.Helper()
 	b.alive()
@@ -190,7 +190,7 @@ func (b *bubble) sessionsOnce(f *sessionfolder.Folder) {
 }
 
 // sameAsFolder holds that the journal has the folder's lines, each once, and says the same of the session.
-func (b *bubble) sameAsFolder(f *sessionfolder.Folder) {
+func (b *bubble) sameAsFolder(f *dispatchfolder.Folder) {
 	t := b.t
 	t.Helper()
 	b.sessions.(pokedSessions).say()

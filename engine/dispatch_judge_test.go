@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/marker"
 	"github.com/fairlead-dev/fairlead/sandbox"
@@ -41,7 +41,7 @@ type denial struct {
 
 func denialsIn(t *testing.T, path string) (all []denial) {
 	t.Helper()
-	f, err := sessionfolder.Open(path)
+	f, err := dispatchfolder.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func judgedWorld(t *testing.T) func(text string, n int) (string, FolderView) {
 	return func(text string, n int) (string, FolderView) {
 		t.Helper()
 		in := dispatch.UserInput{Text: text} // nobody's description is asked: MAIN has it
-		if _, _, err := f.Do(time.Now(), sessionfolder.Actor(human), in); err != nil {
+		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human), in); err != nil {
 			t.Fatal(err)
 		}
 		dialogue := w.answered(f, n)
@@ -124,7 +124,7 @@ func secretMain(t *testing.T, box string) (*world, string, FolderView) {
 	yaml = strings.Replace(yaml, "{driver: script, script: coordinator.yaml,", `{driver: exec, command: [sh, -c, "echo hi > ../secret.py; echo note > $FAIRLEAD_OUTPUTS/note.md; echo I did nothing."],`, 1)
 	w := newWorld(t, yaml, map[string]string{"engineer.yaml": sessionScripts["engineer.yaml"], "reviewer.yaml": sessionScripts["reviewer.yaml"]})
 	f := w.session(dispatch.Orchestrator)
-	if _, _, err := f.Do(time.Now(), sessionfolder.Actor(human), dispatch.UserInput{Text: "good morning"}); err != nil {
+	if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human), dispatch.UserInput{Text: "good morning"}); err != nil {
 		t.Fatal(err)
 	}
 	dialogue := w.answered(f, 1)
@@ -288,7 +288,7 @@ func TestMainAsksForWhatIsCut(t *testing.T) {
 			asks(s)
 		}
 		b.start()
-		if _, _, err := f.Do(time.Now(), sessionfolder.Actor(human), dispatch.UserInput{Text: "please write notes.md", Named: []string{"notes.md"}}); err != nil {
+		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human), dispatch.UserInput{Text: "please write notes.md", Named: []string{"notes.md"}}); err != nil {
 			t.Fatal(err)
 		}
 		b.sessions.(pokedSessions).say()

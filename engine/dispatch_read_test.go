@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -30,20 +30,20 @@ func inFolders(t *testing.T, test func(t *testing.T, b *bubble, s pokedSessions,
 }
 
 // ofCLI begins a session of which the command line alone tells.
-func ofCLI(t *testing.T, repo, path string) *sessionfolder.Folder {
+func ofCLI(t *testing.T, repo, path string) *dispatchfolder.Folder {
 	t.Helper()
 	setup := dispatch.Setup{Mode: dispatch.Orchestrator, Agents: []dispatch.Description{{Name: "engineer", Text: "Use to write Python scripts"}}}
-	f, _, err := sessionfolder.Create(path, setup, sessionfolder.Options{Repo: repo, Home: repo})
+	f, _, err := dispatchfolder.Create(path, setup, dispatchfolder.Options{Repo: repo, Home: repo})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
-func do(t *testing.T, f *sessionfolder.Folder, ins ...dispatch.Input) {
+func do(t *testing.T, f *dispatchfolder.Folder, ins ...dispatch.Input) {
 	t.Helper()
 	for _, in := range ins {
-		if _, _, err := f.Do(time.Now(), sessionfolder.Actor{Kind: "human", ID: "tester"}, in); err != nil {
+		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor{Kind: "human", ID: "tester"}, in); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -55,12 +55,12 @@ steps:
 }
 
 // session begins a session folder in a world's repository.
-func (w *world) session(mode dispatch.Mode) *sessionfolder.Folder {
+func (w *world) session(mode dispatch.Mode) *dispatchfolder.Folder {
 	w.t.Helper()
 	return beginSession(w.t, w.dir, mode)
 }
 
-func beginSession(t *testing.T, repo string, mode dispatch.Mode) *sessionfolder.Folder {
+func beginSession(t *testing.T, repo string, mode dispatch.Mode) *dispatchfolder.Folder {
 	t.Helper()
 	setup := dispatch.Setup{Mode: mode, Host: dispatch.Fairlead, Lead: "coordinator", Agents: []dispatch.Description{
 		{Name: "engineer", Text: "Use to write Python scripts and programs"},
@@ -70,25 +70,25 @@ func beginSession(t *testing.T, repo string, mode dispatch.Mode) *sessionfolder.
 	if mode == dispatch.Response {
 		setup.Lead = ""
 	}
-	f, _, err := sessionfolder.Create(filepath.Join(repo, sessionsFolder, "20261121_100000"), setup, sessionfolder.Options{Repo: repo, Home: repo})
+	f, _, err := dispatchfolder.Create(filepath.Join(repo, sessionsFolder, "20261121_100000"), setup, dispatchfolder.Options{Repo: repo, Home: repo})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, _ := f.Session(); sessionfolder.Best(s, "Write Python scripts").Best == "" {
+	if s, _ := f.Session(); dispatchfolder.Best(s, "Write Python scripts").Best == "" {
 		t.Skip("descriptions are not ranked yet")
 	}
 	return f
 }
 
 // tellSession lets a person say something, as the command line does.
-func tellSession(t *testing.T, f *sessionfolder.Folder, text string) dispatch.Session {
+func tellSession(t *testing.T, f *dispatchfolder.Folder, text string) dispatch.Session {
 	t.Helper()
 	s, err := f.Session()
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := dispatch.UserInput{Text: text, Match: sessionfolder.MatchOf(sessionfolder.Best(s, text))}
-	_, s, err = f.Do(time.Now(), sessionfolder.Actor{Kind: "human", ID: "tester"}, in)
+	in := dispatch.UserInput{Text: text, Match: dispatchfolder.MatchOf(dispatchfolder.Best(s, text))}
+	_, s, err = f.Do(time.Now(), dispatchfolder.Actor{Kind: "human", ID: "tester"}, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func tellSession(t *testing.T, f *sessionfolder.Folder, text string) dispatch.Se
 }
 
 // answered waits until a conversation is over, and gives what was recorded of it.
-func (w *world) answered(f *sessionfolder.Folder, n int) string {
+func (w *world) answered(f *dispatchfolder.Folder, n int) string {
 	w.t.Helper()
 	deadline := time.After(waitMax)
 	for {

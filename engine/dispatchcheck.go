@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
@@ -52,7 +52,7 @@ func lookAtTree(root string) *treeState {
 				return fs.SkipDir
 			}
 			return nil
-		} else if strings.HasPrefix(strings.TrimPrefix(name, "."), interop.FileName) {
+		} else if strings.HasPrefix(strings.TrimPrefix(name, "."), agentfile.FileName) {
 			return nil // fairlead writes it itself
 		}
 		if len(t.files) >= treeFilesMax || time.Since(began) > treeTimeMax {

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
@@ -92,9 +92,9 @@ func (t *workEar) remember() error {
 }
 
 // act names something that comes of a fact; done says that it was done before.
-func (t *workEar) act(offset int64, of string) (by sessionfolder.Actor, done bool) {
+func (t *workEar) act(offset int64, of string) (by dispatchfolder.Actor, done bool) {
 	sum := sha256.Sum256([]byte(of))
-	by = sessionfolder.Actor{Kind: "agent", ID: fmt.Sprintf("%s@%d-%s", t.s.ID, offset, hex.EncodeToString(sum[:3]))}
+	by = dispatchfolder.Actor{Kind: "agent", ID: fmt.Sprintf("%s@%d-%s", t.s.ID, offset, hex.EncodeToString(sum[:3]))}
 	return by, t.acts[by.ID]
 }
 
@@ -206,7 +206,7 @@ func (t *workEar) delegates(offset int64, m *marker.Marker) {
 		return
 	}
 	in := dispatch.Delegate{Conversation: t.j.work.Conversation, Agent: d.To, Text: d.Task, By: t.j.work.Task, Call: by.ID, Params: string(m.JSON)}
-	if match := sessionfolder.MatchOf(sessionfolder.Best(t.j.session, d.Task)); match != nil && match.Agent == d.To {
+	if match := dispatchfolder.MatchOf(dispatchfolder.Best(t.j.session, d.Task)); match != nil && match.Agent == d.To {
 		in.Trigger = triggerOf(match)
 	}
 	t.do(by, in, func(refused *machine.Refusal) { t.remark("could not delegate to %s: %s", d.To, refused.Reason) })
@@ -226,7 +226,7 @@ func triggerOf(m *dispatch.Match) string {
 
 // do says something to the folder, once. What cannot be said now is said when it is heard again, or is
 // lost with words in the log: the agent goes on meanwhile.
-func (t *workEar) do(by sessionfolder.Actor, in dispatch.Input, refused func(*machine.Refusal)) {
+func (t *workEar) do(by dispatchfolder.Actor, in dispatch.Input, refused func(*machine.Refusal)) {
 	t.acts[by.ID] = true
 	now, err := t.e.folders.door(t.j.folder, by, in)
 	var no *machine.Refusal

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
@@ -54,7 +54,7 @@ func (p *folderPen) serve(ctx context.Context) (again time.Duration, err error) 
 
 // serveInbox takes messages until one has somebody to serve it, or there is none left.
 func (e *Engine) serveInbox(ctx context.Context, path string) (served bool, wait time.Duration, err error) {
-	folder, err := sessionfolder.Open(path)
+	folder, err := dispatchfolder.Open(path)
 	if err != nil {
 		return false, 0, err
 	}
@@ -77,7 +77,7 @@ func (e *Engine) serveInbox(ctx context.Context, path string) (served bool, wait
 		if err != nil {
 			return served, 0, err
 		}
-		now, err := e.folders.door(folder, sessionfolder.Actor(byFolders), in)
+		now, err := e.folders.door(folder, dispatchfolder.Actor(byFolders), in)
 		if loop.IsAnswer(err) {
 			return served, 0, nil //nolint:nilerr // somebody else was at it: the next round looks again
 		}
@@ -106,17 +106,17 @@ func unsettled(file, text string) time.Duration {
 }
 
 // ranked says whose work a message is, or with what it is put aside.
-func (e *Engine) ranked(s dispatch.Session, msg sessionfolder.InboxMessage) (dispatch.Message, error) {
+func (e *Engine) ranked(s dispatch.Session, msg dispatchfolder.InboxMessage) (dispatch.Message, error) {
 	in := dispatch.Message{Name: msg.Name, Text: msg.Text}
 	var aside any
 	if msg.Fault != "" {
 		aside = map[string]string{"fault": msg.Fault}
 	} else {
-		ranking := sessionfolder.Best(s, msg.Text)
+		ranking := dispatchfolder.Best(s, msg.Text)
 		if most := e.opts.Config.Session.Threshold; most > 0 {
 			ranking = ranking.Over(most)
 		}
-		if in.Match = sessionfolder.MatchOf(ranking); in.Match != nil {
+		if in.Match = dispatchfolder.MatchOf(ranking); in.Match != nil {
 			return in, nil
 		}
 		aside = ranking

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -75,9 +75,9 @@ func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 		return call, policy.Verdict{Row: "D8", Reason: "its conversation is over"}
 	}
 	call.Dir = t.m.conf.Workspace
-	verdict := sessionfolder.JudgeAs(s, t.j.folder, t.e.opts.Config.Dir, t.j.main(), call)
+	verdict := dispatchfolder.JudgeAs(s, t.j.folder, t.e.opts.Config.Dir, t.j.main(), call)
 	if verdict.Allow {
-		verdict = sessionfolder.Narrowed(verdict, t.e.rules[t.m.conf.Name].Bounds, s, t.j.folder, t.m.conf.Workspace, t.j.main(), call, fact.Ask.Paths)
+		verdict = dispatchfolder.Narrowed(verdict, t.e.rules[t.m.conf.Name].Bounds, s, t.j.folder, t.m.conf.Workspace, t.j.main(), call, fact.Ask.Paths)
 	}
 	return call, verdict
 }
@@ -164,7 +164,7 @@ func (t *workEar) deny(fact driver.Fact, call policy.Call, verdict policy.Verdic
 		Row: cmp.Or(verdict.Row, "D8"), Reason: reason, Capability: verdict.Capability,
 	}
 	if verdict.Row != "X10" {
-		in.Delegate = sessionfolder.Best(t.j.session, cmp.Or(verdict.Capability, t.j.work.Text)).Best
+		in.Delegate = dispatchfolder.Best(t.j.session, cmp.Or(verdict.Capability, t.j.work.Text)).Best
 	}
 	t.do(by, in, func(refused *machine.Refusal) { t.remark("%s was denied: %s", call.Tool, reason) })
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
@@ -15,7 +15,7 @@ const (
 )
 
 // workPrompt is what an agent is told that has work in a session folder.
-func workPrompt(s *dispatch.Session, f *sessionfolder.Folder, work dispatch.Work) string {
+func workPrompt(s *dispatch.Session, f *dispatchfolder.Folder, work dispatch.Work) string {
 	var b strings.Builder
 	if work.Rank {
 		rankPrompt(&b, s, work)
@@ -34,8 +34,8 @@ func workPrompt(s *dispatch.Session, f *sessionfolder.Folder, work dispatch.Work
 }
 
 // taskPrompt is the seed's: the request, where files are to go, and the task.
-func taskPrompt(b *strings.Builder, s *dispatch.Session, f *sessionfolder.Folder, work dispatch.Work) {
-	b.WriteString(sessionfolder.DelegationPrompt(work.Text, f.Workspace(work.Conversation), f.DialoguePath(work.Conversation)))
+func taskPrompt(b *strings.Builder, s *dispatch.Session, f *dispatchfolder.Folder, work dispatch.Work) {
+	b.WriteString(dispatchfolder.DelegationPrompt(work.Text, f.Workspace(work.Conversation), f.DialoguePath(work.Conversation)))
 	task, _ := s.Open.Task(work.Task)
 	who := dispatch.Main
 	if asker, ok := s.Open.Task(task.By); ok {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/team"
@@ -162,7 +162,7 @@ func (p *folderPen) follow(ctx context.Context, path string) error {
 		f.file = info
 		return nil
 	}
-	folder, err := sessionfolder.Open(path)
+	folder, err := dispatchfolder.Open(path)
 	if err != nil {
 		p.stuck(f, path, err)
 		return nil
@@ -199,7 +199,7 @@ func (p *folderPen) follow(ctx context.Context, path string) error {
 }
 
 // take reads on from where the journal ends.
-func (p *folderPen) take(ctx context.Context, f *penFolder, path string, folder *sessionfolder.Folder, anew bool) error {
+func (p *folderPen) take(ctx context.Context, f *penFolder, path string, folder *dispatchfolder.Folder, anew bool) error {
 	for {
 		lines, next, err := folder.Lines(f.at)
 		if err != nil {
@@ -227,7 +227,7 @@ func (p *folderPen) take(ctx context.Context, f *penFolder, path string, folder 
 }
 
 // eventsOf cuts lines to what one event takes.
-func eventsOf(lines []sessionfolder.Line) (parts [][]team.FolderLine) {
+func eventsOf(lines []dispatchfolder.Line) (parts [][]team.FolderLine) {
 	var part []team.FolderLine
 	var bytes int64
 	for _, line := range lines {

@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/team"
@@ -28,7 +28,7 @@ type Layer struct {
 // job is a work of a session folder, as it stood when its agent's session was prepared.
 type job struct {
 	name    string
-	folder  *sessionfolder.Folder
+	folder  *dispatchfolder.Folder
 	session dispatch.Session
 	work    dispatch.Work
 }
@@ -49,7 +49,7 @@ func (e *Engine) jobOf(ctx context.Context, s team.Session) (*job, error) {
 	}); err != nil {
 		return nil, err
 	}
-	folder, err := sessionfolder.Open(path)
+	folder, err := dispatchfolder.Open(path)
 	if err != nil {
 		return nil, err
 	}

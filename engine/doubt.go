@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -27,11 +27,11 @@ func (v *AgentView) contradicted(format string, args ...any) {
 // for a moment is how files work; it counts where we cannot mend it. Runs in the loop.
 func (e *Engine) doubtFile(view *AgentView, m *agentFile, a *team.Agent) {
 	if m.failed != "" {
-		view.Doubt = interop.FileName + ": " + m.failed
+		view.Doubt = agentfile.FileName + ": " + m.failed
 	}
 	stuck := m.failed != "" || !m.again.IsZero() // again: it could not be written, or somebody writes against us
 	if stuck && m.known && a.Control.State != control.Foreign && m.state.CurrentState != view.CurrentState {
-		view.contradicted("%s says current %s, and the journal %s; it cannot be mended just now%s", interop.FileName,
+		view.contradicted("%s says current %s, and the journal %s; it cannot be mended just now%s", agentfile.FileName,
 			orNothing(m.state.CurrentState), view.CurrentState, because(m.failed))
 	}
 }

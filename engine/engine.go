@@ -7,9 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -40,13 +41,13 @@ type Options struct {
 	Sessions  Sessions  // session folders (seed 002); nil: none are followed
 }
 
-// Files is the live agent_state.json of every agent; interop.StateFiles is the real one.
+// Files is the live agent_state.json of every agent; agentfile.Files is the real one.
 type Files interface {
 	Add(agent, folder string) error
-	Seen() <-chan interop.Seen
-	Read(agent string) (interop.Seen, error)
-	Took(interop.Seen)
-	Write(ctx context.Context, agent string, content []byte, newest uint64, isOurs func(interop.Sum) bool) error
+	Seen() <-chan agentfile.Seen
+	Read(agent string) (agentfile.Seen, error)
+	Took(agentfile.Seen)
+	Write(ctx context.Context, agent string, content []byte, newest uint64, isOurs func(file.Sum) bool) error
 }
 
 // Engine runs one team. Make it with Open, then call Run.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
 )
 
 const sheet = `{"desired_state": "run_once", "current_state": "pause", "timestamp": "2026-01-02T03:04:05.678Z", "setBy": "human", "note": "x"}`
@@ -16,18 +16,18 @@ const sheet = `{"desired_state": "run_once", "current_state": "pause", "timestam
 // What the eyes of a rehearsal see in a workspace is what the watch of a start hands out.
 func TestEyesSeeWhatTheWatchSees(t *testing.T) {
 	cases := map[string]func(t *testing.T, dir string){
-		"a file":          func(t *testing.T, dir string) { put(t, dir, interop.FileName, sheet) },
+		"a file":          func(t *testing.T, dir string) { put(t, dir, agentfile.FileName, sheet) },
 		"no file":         func(*testing.T, string) {},
-		"a broken file":   func(t *testing.T, dir string) { put(t, dir, interop.FileName, `{"desired_state": `) },
-		"an empty file":   func(t *testing.T, dir string) { put(t, dir, interop.FileName, "") },
-		"a folder":        func(t *testing.T, dir string) { _ = os.Mkdir(filepath.Join(dir, interop.FileName), 0o755) },
-		"a symbolic link": func(t *testing.T, dir string) { _ = os.Symlink("/dev/zero", filepath.Join(dir, interop.FileName)) },
+		"a broken file":   func(t *testing.T, dir string) { put(t, dir, agentfile.FileName, `{"desired_state": `) },
+		"an empty file":   func(t *testing.T, dir string) { put(t, dir, agentfile.FileName, "") },
+		"a folder":        func(t *testing.T, dir string) { _ = os.Mkdir(filepath.Join(dir, agentfile.FileName), 0o755) },
+		"a symbolic link": func(t *testing.T, dir string) { _ = os.Symlink("/dev/zero", filepath.Join(dir, agentfile.FileName)) },
 		"swapped out": func(t *testing.T, dir string) {
-			put(t, dir, interop.FileName, sheet)
+			put(t, dir, agentfile.FileName, sheet)
 			put(t, dir, swapPrefix+"1", `{"desired_state": "pause"}`)
 		},
 		"swapped out, the same": func(t *testing.T, dir string) {
-			put(t, dir, interop.FileName, sheet)
+			put(t, dir, agentfile.FileName, sheet)
 			put(t, dir, swapPrefix+"1", sheet)
 		},
 	}
@@ -67,9 +67,9 @@ func put(t *testing.T, dir, name, text string) {
 }
 
 // watch gives what a real watch hands out of what was swapped out, and what it reads.
-func watch(ctx context.Context, t *testing.T, dir string, most int) (looks []interop.Seen, now interop.Seen, err error) {
+func watch(ctx context.Context, t *testing.T, dir string, most int) (looks []agentfile.Seen, now agentfile.Seen, err error) {
 	t.Helper()
-	files, err := interop.WatchStateFiles(slog.New(slog.DiscardHandler))
+	files, err := agentfile.Watch(slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
@@ -108,8 +109,8 @@ func (d *fakeDisk) text(agent string) []byte {
 	return d.files[agent]
 }
 
-func (d *fakeDisk) state(agent string) interop.AgentState {
-	s, _ := interop.ParseAgentState(d.text(agent))
+func (d *fakeDisk) state(agent string) agentfile.State {
+	s, _ := agentfile.Parse(d.text(agent))
 	return s
 }
 
@@ -130,29 +131,29 @@ func (d *fakeDisk) put(agent string, text []byte) {
 // wish is a foreign Mission Control at work.
 func (d *fakeDisk) wish(agent, desired, note string, at time.Time) {
 	d.mu.Lock()
-	s, _ := interop.ParseAgentState(d.files[agent])
+	s, _ := agentfile.Parse(d.files[agent])
 	d.mu.Unlock()
-	s.DesiredState, s.SetBy, s.Note, s.Timestamp = desired, interop.SetByHuman, note, interop.FormatTime(at)
+	s.DesiredState, s.SetBy, s.Note, s.Timestamp = desired, agentfile.SetByHuman, note, file.FormatTime(at)
 	if s.CurrentState == "" {
-		s.CurrentState = interop.Pause
+		s.CurrentState = agentfile.Pause
 	}
 	d.put(agent, s.Render())
 }
 
-// fakeFiles is interop.StateFiles as its documentation says it, without a file system.
+// fakeFiles is agentfile.Files as its documentation says it, without a file system.
 type fakeFiles struct {
 	disk *fakeDisk
 	fate *fate
-	seen chan interop.Seen
+	seen chan agentfile.Seen
 	wake chan struct{}
 	done chan struct{}
 	ran  sync.WaitGroup
 
 	// Under the disk's lock:
 	seq   uint64
-	now   map[string]interop.Seen
+	now   map[string]agentfile.Seen
 	taken map[string]uint64
-	queue []interop.Seen
+	queue []agentfile.Seen
 
 	adding, reading, writing hook
 	handing                  hook // asked before a look is handed out
@@ -161,8 +162,8 @@ type fakeFiles struct {
 
 func newFakeFiles(disk *fakeDisk, f *fate) *fakeFiles {
 	w := &fakeFiles{
-		disk: disk, fate: f, seen: make(chan interop.Seen), wake: make(chan struct{}, 1), done: make(chan struct{}),
-		now: map[string]interop.Seen{}, taken: map[string]uint64{},
+		disk: disk, fate: f, seen: make(chan agentfile.Seen), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		now: map[string]agentfile.Seen{}, taken: map[string]uint64{},
 	}
 	w.ran.Go(w.handOut)
 	return w
@@ -181,7 +182,7 @@ func (w *fakeFiles) close() {
 func (w *fakeFiles) handOut() {
 	for {
 		w.disk.mu.Lock()
-		var next interop.Seen
+		var next agentfile.Seen
 		some := len(w.queue) > 0
 		if some {
 			next, w.queue = w.queue[0], w.queue[1:]
@@ -211,17 +212,17 @@ func (w *fakeFiles) noticed(agent string) {
 		return
 	}
 	text, there := w.disk.files[agent]
-	if there == (was.Kind != interop.KindDeleted) && slices.Equal(text, was.Bytes) {
+	if there == (was.Kind != agentfile.KindDeleted) && slices.Equal(text, was.Bytes) {
 		return
 	}
 	w.seq++
-	s := interop.Seen{Name: agent, Seq: w.seq, Kind: interop.KindDeleted, At: time.Now().UTC()}
+	s := agentfile.Seen{Name: agent, Seq: w.seq, Kind: agentfile.KindDeleted, At: time.Now().UTC()}
 	if there {
-		s.Bytes, s.Sum = text, interop.SumOf(text)
-		state, err := interop.ParseAgentState(text)
-		s.Kind, s.State = interop.KindWritten, state
+		s.Bytes, s.Sum = text, file.SumOf(text)
+		state, err := agentfile.Parse(text)
+		s.Kind, s.State = agentfile.KindWritten, state
 		if err != nil {
-			s.Kind, s.Fault, s.KeptAs = interop.KindMalformed, err.Error(), "kept"
+			s.Kind, s.Fault, s.KeptAs = agentfile.KindMalformed, err.Error(), "kept"
 		}
 	}
 	w.now[agent] = s
@@ -242,16 +243,16 @@ func (w *fakeFiles) Add(agent, _ string) error {
 		return errors.New("it is watched already")
 	}
 	w.disk.watch = w
-	w.now[agent] = interop.Seen{Name: agent, Kind: interop.KindDeleted}
+	w.now[agent] = agentfile.Seen{Name: agent, Kind: agentfile.KindDeleted}
 	w.noticed(agent)
 	return nil
 }
 
-func (w *fakeFiles) Seen() <-chan interop.Seen { return w.seen }
+func (w *fakeFiles) Seen() <-chan agentfile.Seen { return w.seen }
 
-func (w *fakeFiles) Read(agent string) (interop.Seen, error) {
+func (w *fakeFiles) Read(agent string) (agentfile.Seen, error) {
 	if err := w.reading.ask(agent); err != nil {
-		return interop.Seen{}, err
+		return agentfile.Seen{}, err
 	}
 	w.disk.mu.Lock()
 	defer w.disk.mu.Unlock()
@@ -262,13 +263,13 @@ func (w *fakeFiles) Read(agent string) (interop.Seen, error) {
 	return s, nil
 }
 
-func (w *fakeFiles) Took(seen interop.Seen) {
+func (w *fakeFiles) Took(seen agentfile.Seen) {
 	w.disk.mu.Lock()
 	defer w.disk.mu.Unlock()
 	w.taken[seen.Name] = max(w.taken[seen.Name], seen.Seq)
 }
 
-func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, newest uint64, isOurs func(interop.Sum) bool) error {
+func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, newest uint64, isOurs func(file.Sum) bool) error {
 	if err := w.writing.ask(agent); err != nil {
 		return err
 	}
@@ -277,16 +278,16 @@ func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, newes
 		w.disk.mu.Lock()
 		defer w.disk.mu.Unlock()
 		s := w.now[agent]
-		ours := s.Own || s.Kind == interop.KindWritten && isOurs(s.Sum)
+		ours := s.Own || s.Kind == agentfile.KindWritten && isOurs(s.Sum)
 		if s.Seq > newest && !s.Own || !ours && s.Seq > w.taken[agent] {
-			changed = &interop.Changed{Seen: s}
+			changed = &agentfile.Changed{Seen: s}
 			return
 		}
 		w.seq++
 		w.writes++
-		state, _ := interop.ParseAgentState(content)
-		w.now[agent] = interop.Seen{
-			Name: agent, Seq: w.seq, Kind: interop.KindWritten, Bytes: content, State: state, Sum: interop.SumOf(content), Own: true,
+		state, _ := agentfile.Parse(content)
+		w.now[agent] = agentfile.Seen{
+			Name: agent, Seq: w.seq, Kind: agentfile.KindWritten, Bytes: content, State: state, Sum: file.SumOf(content), Own: true,
 		}
 		w.disk.files[agent] = content
 	})
@@ -297,6 +298,6 @@ func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, newes
 }
 
 func oneLine(content []byte) string {
-	s, _ := interop.ParseAgentState(content)
+	s, _ := agentfile.Parse(content)
 	return strings.Join([]string{s.DesiredState, s.CurrentState}, "/")
 }

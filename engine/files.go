@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
@@ -34,8 +35,8 @@ type agentFile struct {
 	seen     uint64 // Seq of the last look that was taken in
 	changed  uint64 // Seq of a look that a write met and that has not arrived
 	awaited  []awaited
-	disk     interop.Sum // what is known to be in the file's place
-	state    interop.AgentState
+	disk     file.Sum // what is known to be in the file's place
+	state    agentfile.State
 	own      bool // Fairlead wrote it
 	missing  bool
 	missedAt time.Time // the desired state's stamp when the file was found missing
@@ -55,23 +56,23 @@ type agentFile struct {
 // wrote is the result of writing a file.
 type wrote struct {
 	agent string
-	state interop.AgentState
-	sum   interop.Sum
+	state agentfile.State
+	sum   file.Sum
 	seen  uint64 // what had been seen when it was begun
 	said  string
 	err   error
 }
 
 // stateOf puts a projection into the foreign spelling.
-func stateOf(f control.File) interop.AgentState {
-	return interop.AgentState{
-		DesiredState: f.Desired, CurrentState: f.Current, Timestamp: interop.FormatTime(f.Stamp),
+func stateOf(f control.File) agentfile.State {
+	return agentfile.State{
+		DesiredState: f.Desired, CurrentState: f.Current, Timestamp: file.FormatTime(f.Stamp),
 		SetBy: f.By, Note: f.Note, Extra: unpackExtra(f.Extra),
 	}
 }
 
 // packExtra makes one string of the fields that we do not know, in their order.
-func packExtra(fields []interop.Field) string {
+func packExtra(fields []file.Field) string {
 	if len(fields) == 0 {
 		return ""
 	}
@@ -88,7 +89,7 @@ func packExtra(fields []interop.Field) string {
 	return strings.TrimSuffix(packed.String(), "\n")
 }
 
-func unpackExtra(packed string) []interop.Field {
+func unpackExtra(packed string) []file.Field {
 	if packed == "" {
 		return nil
 	}
@@ -96,7 +97,7 @@ func unpackExtra(packed string) []interop.Field {
 	if err := json.Unmarshal([]byte(packed), &pairs); err != nil {
 		panic("engine: unknown fields in the journal cannot be read: " + err.Error())
 	}
-	fields := make([]interop.Field, len(pairs))
+	fields := make([]file.Field, len(pairs))
 	for i, pair := range pairs {
 		fields[i].Raw = pair[1]
 		if err := json.Unmarshal(pair[0], &fields[i].Name); err != nil {
@@ -112,7 +113,7 @@ func unpackExtra(packed string) []interop.Field {
 // was made to be sure of something is waited for with arrival. What was found swapped out is
 // of another sheet than what lies there, and is told of by nobody else: it is taken in
 // however late it comes, and its own time says whether it still counts.
-func (e *Engine) observe(seen interop.Seen) []team.Event {
+func (e *Engine) observe(seen agentfile.Seen) []team.Event {
 	m, a := e.files[seen.Name], e.State().Agents[seen.Name]
 	if m == nil || a == nil || (m.known && seen.Seq <= m.seen && !seen.FromSwap) {
 		return nil
@@ -122,14 +123,14 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 	first, absent := !m.known, a.Control.State == control.Absent
 	if !seen.FromSwap {
 		m.known = true
-		m.disk, m.state, m.missing = seen.Sum, seen.State, seen.Kind == interop.KindDeleted
+		m.disk, m.state, m.missing = seen.Sum, seen.State, seen.Kind == agentfile.KindDeleted
 		m.own = seen.Own
 	}
 	if m.missing {
 		m.missedAt = a.Control.Stamp
 	}
 	switch seen.Kind {
-	case interop.KindWritten:
+	case agentfile.KindWritten:
 		m.failed = ""
 		// What was taken in before we went down is no news either: an order of ours may have
 		// come after it, and never have reached the file.
@@ -139,17 +140,17 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 			return nil
 		}
 		return lateStart(event(seen, e.fileRead(m, a, seen, first), actorOf(seen.State, a.Name)), absent && !e.Holding())
-	case interop.KindMalformed:
+	case agentfile.KindMalformed:
 		if seen.FromSwap {
 			e.log.Warn("a write that ours replaced was no agent state", "agent", seen.Name, "fault", seen.Fault, "kept_as", seen.KeptAs)
 			return nil
 		}
 		broken := control.FileBroken{KeptAs: seen.KeptAs, Fault: seen.Fault, Torn: first && e.rebooted && a.Control.State != control.Absent}
 		m.crowded = false
-		return event(seen, broken, team.Actor{Kind: "engine", ID: interop.FileName})
-	case interop.KindDeleted:
+		return event(seen, broken, team.Actor{Kind: "engine", ID: agentfile.FileName})
+	case agentfile.KindDeleted:
 		m.crowded = false
-		return event(seen, control.FileGone{}, team.Actor{Kind: "engine", ID: interop.FileName})
+		return event(seen, control.FileGone{}, team.Actor{Kind: "engine", ID: agentfile.FileName})
 	default:
 		m.failed = seen.Fault
 		e.log.Warn("agent_state.json cannot be looked at", "agent", seen.Name, "fault", seen.Fault)
@@ -159,7 +160,7 @@ func (e *Engine) observe(seen interop.Seen) []team.Event {
 
 // seenRequest takes one look at a file in. The file package may forget the look when it is in the
 // journal, or was no news.
-func (e *Engine) seenRequest(seen interop.Seen) loop.Request {
+func (e *Engine) seenRequest(seen agentfile.Seen) loop.Request {
 	req := loop.Request{Agent: seen.Name, Derive: func() []team.Event { return e.observe(seen) }}
 	if e.opts.Files != nil { // nil: a dry run
 		req.After = func() { e.opts.Files.Took(seen) }
@@ -227,13 +228,13 @@ func lateStart(events []team.Event, late bool) []team.Event {
 	return events
 }
 
-func event(seen interop.Seen, in control.Input, by team.Actor) []team.Event {
+func event(seen agentfile.Seen, in control.Input, by team.Actor) []team.Event {
 	return []team.Event{{Actor: by, Agent: seen.Name, What: in}}
 }
 
 // fileRead is what somebody else wrote. More unknown fields than are taken in are left in
 // the file, which is then not written over; the wish beside them counts like any other.
-func (e *Engine) fileRead(m *agentFile, a *team.Agent, seen interop.Seen, first bool) control.FileRead {
+func (e *Engine) fileRead(m *agentFile, a *team.Agent, seen agentfile.Seen, first bool) control.FileRead {
 	stamp, err := seen.State.Time()
 	if err != nil || stamp.Year() < yearMin || stamp.Year() > yearMax {
 		stamp = time.Time{} // nobody can say when: it is newer only by what it says
@@ -263,11 +264,11 @@ func (e *Engine) fileRead(m *agentFile, a *team.Agent, seen interop.Seen, first 
 const yearMin, yearMax = 1970, 9000
 
 // actorOf believes the file about who wrote it: everybody who can write it can say so.
-func actorOf(state interop.AgentState, agent string) team.Actor {
-	if state.SetBy == interop.SetByAgent {
+func actorOf(state agentfile.State, agent string) team.Actor {
+	if state.SetBy == agentfile.SetByAgent {
 		return team.Actor{Kind: "agent", ID: agent}
 	}
-	return team.Actor{Kind: "human", ID: interop.FileName}
+	return team.Actor{Kind: "human", ID: agentfile.FileName}
 }
 
 // fileDue says whether the file does not say yet what it is to say.
@@ -297,7 +298,7 @@ func (e *Engine) fileDue(m *agentFile, a *team.Agent) bool {
 
 // saysAlready says whether what somebody else wrote is what we would: then it stays, and
 // two programs that agree do not write over each other for ever. Its timestamp is its own.
-func saysAlready(m *agentFile, want interop.AgentState) bool {
+func saysAlready(m *agentFile, want agentfile.State) bool {
 	if m.disk == "" {
 		return false // nobody knows what lies there
 	}
@@ -320,7 +321,7 @@ func (e *Engine) saying(a *team.Agent) string {
 }
 
 // contentOf is what is to be written.
-func (e *Engine) contentOf(m *agentFile, a *team.Agent) interop.AgentState {
+func (e *Engine) contentOf(m *agentFile, a *team.Agent) agentfile.State {
 	file := e.State().File(a)
 	if a.Control.State == control.Foreign {
 		there := m.state
@@ -363,7 +364,7 @@ func (e *Engine) writeFile(m *agentFile, a *team.Agent) {
 	content := state.Render()
 	sums := append([]string(nil), a.Sums...)
 	name := a.Name
-	ours := func(sum interop.Sum) bool {
+	ours := func(sum file.Sum) bool {
 		for _, s := range sums {
 			if s == string(sum) {
 				return true
@@ -371,7 +372,7 @@ func (e *Engine) writeFile(m *agentFile, a *team.Agent) {
 		}
 		return false
 	}
-	newest := uint64(interop.AnyLook)
+	newest := uint64(agentfile.AnyLook)
 	if a.Control.State == control.Foreign {
 		newest = m.seen // all but the command is its own, and goes over nothing that it said since
 	}
@@ -379,7 +380,7 @@ func (e *Engine) writeFile(m *agentFile, a *team.Agent) {
 		err := e.opts.Files.Write(ctx, name, content, newest, ours)
 		// Nobody to tell means that the engine stops: the next start looks at the file.
 		_, _ = e.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event {
-			return e.wroteFile(wrote{agent: name, state: state, sum: interop.SumOf(content), seen: begun, said: said, err: err})
+			return e.wroteFile(wrote{agent: name, state: state, sum: file.SumOf(content), seen: begun, said: said, err: err})
 		}})
 	})
 }
@@ -405,7 +406,7 @@ func (e *Engine) wroteFile(w wrote) []team.Event {
 	m := e.files[w.agent]
 	m.writing = false
 	e.writers--
-	var changed *interop.Changed
+	var changed *agentfile.Changed
 	switch {
 	case errors.As(w.err, &changed):
 		m.changed = changed.Seen.Seq // it is on its way; what it leads to is written, not what we had

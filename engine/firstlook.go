@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -17,7 +17,7 @@ import (
 // it. What was found swapped out (we were killed between a write and the look at what it
 // had replaced) is older than what lies there, and comes first.
 func (e *Engine) readFiles(ctx context.Context) error {
-	reads := map[string]interop.Seen{}
+	reads := map[string]agentfile.Seen{}
 	newest := uint64(0)
 	for _, name := range e.State().Names() {
 		m := e.files[name]
@@ -77,7 +77,7 @@ const drainQuiet = 50 * time.Millisecond
 type looked struct {
 	agent string
 	added bool // it is watched now
-	seen  interop.Seen
+	seen  agentfile.Seen
 	err   error
 }
 

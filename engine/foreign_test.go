@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
 )
 
 // foreignLoopWord makes the test binary play a foreign agent: the seed's own main loop, with
@@ -20,7 +20,7 @@ const foreignLoopWord = "ENGINE_TEST_FOREIGN_LOOP"
 
 // foreignLoop reads, obeys, and writes what it does. A session takes a moment.
 func foreignLoop() {
-	const file = interop.FileName
+	const file = agentfile.FileName
 	read := func() map[string]any {
 		for {
 			text, err := os.ReadFile(file)

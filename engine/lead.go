@@ -8,11 +8,11 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/prompt"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -105,25 +105,25 @@ func (e *Engine) leadPrompt(ctx context.Context, todo channel.Todo, atStart bool
 	case !still:
 		return "", errOvertaken
 	case ask.Do == crew.TellStatus:
-		return interop.StatusPrompt(), nil
+		return prompt.ForStatus(), nil
 	case ask.Do == crew.TellSummon:
-		return interop.SummonPrompt(ask.Seats, lead), nil
+		return prompt.ForSummon(ask.Seats, lead), nil
 	case ask.Do == crew.TellRegister:
-		return interop.RegisterPrompt(ask.Seats, ask.Names), nil
+		return prompt.ForRegistration(ask.Seats, ask.Names), nil
 	case ask.Do != crew.TellWake:
 		panic("engine: the lead is told no such thing: " + string(ask.Do))
 	case len(docs) == 0:
 		return "", errNobodyLeft
 	}
-	wakes := make([]interop.Wakes, 0, len(docs))
+	wakes := make([]prompt.Sleeper, 0, len(docs))
 	for _, doc := range docs {
 		messages, leftOut, err := e.messagesFor(ctx, doc.LastSession, doc.Name)
 		if err != nil {
 			return "", fmt.Errorf("read what %s said before: %w", doc.Name, err)
 		}
-		wakes = append(wakes, interop.Wakes{Document: doc, Messages: messages, LeftOut: leftOut})
+		wakes = append(wakes, prompt.Sleeper{Document: doc, Messages: messages, LeftOut: leftOut})
 	}
-	return interop.WakePrompt(wakes, wakeTranscriptMax), nil
+	return prompt.ForWake(wakes, wakeTranscriptMax), nil
 }
 
 // wakeTranscriptMax is how much of what an agent said it is handed when it wakes (SPEC P8).

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/marker"
@@ -222,13 +222,13 @@ func (t *talkEar) means(m *marker.Marker) crew.Input {
 		return t.faulty(m, m.Fault)
 	}
 	if m.Kind == marker.AgentStatus {
-		agents, err := interop.ParseStatus(m.JSON)
+		agents, err := crewfile.ParseStatus(m.JSON)
 		if err != nil {
 			return t.faulty(m, err.Error())
 		}
 		return crew.Reported{Session: t.session, Agents: agents}
 	}
-	who, err := interop.ParseRegistered(m.JSON)
+	who, err := crewfile.ParseRegistered(m.JSON)
 	if err != nil {
 		return t.faulty(m, err.Error())
 	}

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/loop"
@@ -34,7 +34,7 @@ func still(b *testing.B, yaml string, channels []config.Channel) *Engine {
 		b.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	files, err := interop.WatchStateFiles(log)
+	files, err := agentfile.Watch(log)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
@@ -54,9 +55,9 @@ func TestCrowdedFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		full := interop.AgentState{
+		full := agentfile.State{
 			DesiredState: "pause", CurrentState: "continuous", Note: "big", SetBy: "human",
-			Timestamp: interop.FormatTime(time.Now().Add(time.Second)), Extra: []interop.Field{{Name: "theirs", Raw: big}},
+			Timestamp: file.FormatTime(time.Now().Add(time.Second)), Extra: []file.Field{{Name: "theirs", Raw: big}},
 		}.Render()
 		b.disk.put("coder", full)
 		b.settle()
@@ -76,7 +77,7 @@ func TestCrowdedFile(t *testing.T) {
 		}
 		b.disk.wish("coder", "run_once", "small again", time.Now().Add(2*time.Second))
 		s := b.disk.state("coder")
-		s.Extra = []interop.Field{{Name: "theirs", Raw: []byte(`"<b>"`)}}
+		s.Extra = []file.Field{{Name: "theirs", Raw: []byte(`"<b>"`)}}
 		b.disk.put("coder", s.Render())
 		b.settle()
 		b.is("coder", "run_once", "run_once")

@@ -12,9 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -44,17 +45,17 @@ func (y fakeEyes) Session(_ context.Context, id string, epoch uint64) (Found, in
 	return Exited, 0, nil
 }
 
-func (y fakeEyes) File(_ context.Context, agent, _ string) ([]interop.Seen, error) {
+func (y fakeEyes) File(_ context.Context, agent, _ string) ([]agentfile.Seen, error) {
 	text := y.b.disk.text(agent)
 	if text == nil {
-		return []interop.Seen{{Kind: interop.KindDeleted}}, nil
+		return []agentfile.Seen{{Kind: agentfile.KindDeleted}}, nil
 	}
-	s := interop.Seen{Kind: interop.KindWritten, Bytes: text, Sum: interop.SumOf(text)}
+	s := agentfile.Seen{Kind: agentfile.KindWritten, Bytes: text, Sum: file.SumOf(text)}
 	var err error
-	if s.State, err = interop.ParseAgentState(text); err != nil {
-		s.Kind, s.Fault, s.KeptAs = interop.KindMalformed, err.Error(), "kept"
+	if s.State, err = agentfile.Parse(text); err != nil {
+		s.Kind, s.Fault, s.KeptAs = agentfile.KindMalformed, err.Error(), "kept"
 	}
-	return []interop.Seen{s}, nil
+	return []agentfile.Seen{s}, nil
 }
 
 // rehearse says what the next start will do, and checks that saying so changed nothing.

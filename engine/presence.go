@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
@@ -68,7 +68,7 @@ func (b *BadDocument) Unwrap() error { return b.Why }
 // gets one of ours. The error is a *BadDocument where it is none, and a *machine.Refusal where it
 // has no place here.
 func (e *Engine) ImportDocument(ctx context.Context, by Actor, data []byte) (DocumentView, error) {
-	doc, bare, err := interop.ReadDocument(data)
+	doc, bare, err := crewfile.ReadDocument(data)
 	if err != nil {
 		return DocumentView{}, &BadDocument{Why: err}
 	}

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/crew"
@@ -103,10 +104,10 @@ func BenchmarkReport(b *testing.B) {
 // awaitFiles waits until every document's file says what the journal says.
 func awaitFiles(b *testing.B, e *Engine, dir string) {
 	b.Helper()
-	want := map[string]interop.Sum{}
+	want := map[string]file.Sum{}
 	if err := e.View(context.Background(), func(t *team.Team) {
 		for id, doc := range t.Crew.Docs {
-			want[string(id)] = interop.SumOf(interop.WriteDocument(doc))
+			want[string(id)] = file.SumOf(crewfile.WriteDocument(doc))
 		}
 	}); err != nil {
 		b.Fatal(err)
@@ -115,7 +116,7 @@ func awaitFiles(b *testing.B, e *Engine, dir string) {
 	for id, sum := range want {
 		for {
 			text, _ := os.ReadFile(filepath.Join(dir, ".fairlead", "agents", id+".json"))
-			if interop.SumOf(text) == sum {
+			if file.SumOf(text) == sum {
 				break
 			}
 			if time.Now().After(limit) {

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/crew"
@@ -22,18 +23,18 @@ const (
 	documentNamed    = 5        // files that one notice names
 )
 
-// Documents is the folder of the agents' documents; interop.DocumentFiles is the real one.
+// Documents is the folder of the agents' documents; crewfile.DocumentFiles is the real one.
 type Documents interface {
 	Make() error
 	News() <-chan struct{}
-	Look(ours func(stem string, sum interop.Sum) bool, sound func([]byte) error) (interop.DocumentSight, error)
-	Took(interop.FoundDocument)
-	PutAside(found interop.FoundDocument, why string) (string, error)
-	Write(stem string, content []byte, seen interop.Sum, ours func(interop.Sum) bool) error
+	Look(ours func(stem string, sum file.Sum) bool, sound func([]byte) error) (crewfile.DocumentSight, error)
+	Took(crewfile.FoundDocument)
+	PutAside(found crewfile.FoundDocument, why string) (string, error)
+	Write(stem string, content []byte, seen file.Sum, ours func(file.Sum) bool) error
 }
 
 // documentSum is the identity of the bytes that a document is written as.
-func documentSum(doc *crew.Document) string { return interop.DocumentSum(doc) }
+func documentSum(doc *crew.Document) string { return crewfile.DocumentSum(doc) }
 
 // documentsBegin lets the agents' files follow the journal, and be read. It looks before it writes.
 func (e *Engine) documentsBegin() {
@@ -62,9 +63,9 @@ type documentPen struct {
 // documentPaper is what the pen remembers of one file and could find out again.
 type documentPaper struct {
 	of     *crew.Document // of which these are:
-	want   interop.Sum
-	agrees interop.Sum // what somebody else wrote says the same in other bytes: it stays
-	stays  interop.Sum // what cannot be put aside, and why it should be: people know
+	want   file.Sum
+	agrees file.Sum    // what somebody else wrote says the same in other bytes: it stays
+	stays  file.Sum    // what cannot be put aside, and why it should be: people know
 	news   loop.Bucket // contents of others
 	next   time.Time   // no content of others is taken in before
 }
@@ -126,12 +127,12 @@ func (p *documentPen) round(ctx context.Context) (time.Duration, error) {
 		p.made = true
 	}
 	sight, err := p.files.Look(
-		func(stem string, sum interop.Sum) bool {
+		func(stem string, sum file.Sum) bool {
 			doc := docs[crew.DocID(stem)]
 			return doc != nil && doc.Ours(string(sum))
 		},
 		func(content []byte) error {
-			_, _, err := interop.ReadDocument(content)
+			_, _, err := crewfile.ReadDocument(content)
 			return err
 		})
 	if err != nil {
@@ -164,8 +165,8 @@ func (p *documentPen) paper(stem string) *documentPaper {
 
 // takeIn has what others wrote decided: a new agent, fields that we do not know, or nothing that
 // we can use; that is put aside.
-func (p *documentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Document, sight interop.DocumentSight) (wait time.Duration, err error) {
-	var offered []interop.FoundDocument
+func (p *documentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Document, sight crewfile.DocumentSight) (wait time.Duration, err error) {
+	var offered []crewfile.FoundDocument
 	var reqs []loop.Request
 	var aside []string
 	at, taken := time.Now(), weight(docs)
@@ -231,7 +232,7 @@ func (p *documentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Docu
 }
 
 // took lets a file be written over.
-func (p *documentPen) took(found interop.FoundDocument, sight interop.DocumentSight) {
+func (p *documentPen) took(found crewfile.FoundDocument, sight crewfile.DocumentSight) {
 	p.files.Took(found)
 	if !found.Swapped {
 		delete(sight.Busy, found.Stem)
@@ -244,11 +245,11 @@ func byDocument(file string) team.Actor {
 }
 
 // read makes an event of a file. agrees: it says what ours would say.
-func (p *documentPen) read(found interop.FoundDocument, docs map[crew.DocID]*crew.Document) (in crew.Imported, agrees bool, fault string) {
+func (p *documentPen) read(found crewfile.FoundDocument, docs map[crew.DocID]*crew.Document) (in crew.Imported, agrees bool, fault string) {
 	if found.Fault != "" {
 		return in, false, found.Fault
 	}
-	doc, bare, err := interop.ReadDocument(found.Bytes)
+	doc, bare, err := crewfile.ReadDocument(found.Bytes)
 	if err != nil {
 		return in, false, err.Error()
 	}
@@ -272,17 +273,17 @@ func weight(docs map[crew.DocID]*crew.Document) (bytes int) {
 }
 
 // putAside keeps what cannot be taken in under a name that says why, and says so.
-func (p *documentPen) putAside(found interop.FoundDocument, why, fault string) string {
+func (p *documentPen) putAside(found crewfile.FoundDocument, why, fault string) string {
 	name, err := p.files.PutAside(found, why)
 	switch {
-	case errors.Is(err, interop.ErrDocumentChanged):
+	case errors.Is(err, crewfile.ErrDocumentChanged):
 		return "" // another one lies there now, and is looked at
 	case err != nil:
 		paper := p.paper(found.Stem)
-		if paper.stays == found.Sum+interop.Sum(fault) {
+		if paper.stays == found.Sum+file.Sum(fault) {
 			return "" // said before; it is found again by every look
 		}
-		paper.stays = found.Sum + interop.Sum(fault)
+		paper.stays = found.Sum + file.Sum(fault)
 		p.e.log.Warn("a document that cannot be taken in cannot be put aside either", "file", found.Name, "fault", fault, "error", err)
 		return fmt.Sprintf("%s: %s", found.Name, fault)
 	}
@@ -314,7 +315,7 @@ func (p *documentPen) say(ctx context.Context, aside []string) error {
 }
 
 // write puts into the files what the journal says, where they do not say it.
-func (p *documentPen) write(docs map[crew.DocID]*crew.Document, sight interop.DocumentSight) (wait time.Duration, err error) {
+func (p *documentPen) write(docs map[crew.DocID]*crew.Document, sight crewfile.DocumentSight) (wait time.Duration, err error) {
 	stuck := map[string]string{}
 	p.behind = false
 	for _, id := range slices.Sorted(maps.Keys(docs)) { // always in the same order
@@ -322,8 +323,8 @@ func (p *documentPen) write(docs map[crew.DocID]*crew.Document, sight interop.Do
 		paper := p.paper(stem)
 		var content []byte
 		if paper.of != doc {
-			content = interop.WriteDocument(doc)
-			paper.of, paper.want, paper.agrees = doc, interop.SumOf(content), p.still(paper, content)
+			content = crewfile.WriteDocument(doc)
+			paper.of, paper.want, paper.agrees = doc, file.SumOf(content), p.still(paper, content)
 		}
 		lies := sight.Lies[stem]
 		if lies == paper.want || lies != "" && lies == paper.agrees {
@@ -336,11 +337,11 @@ func (p *documentPen) write(docs map[crew.DocID]*crew.Document, sight interop.Do
 			continue
 		}
 		if content == nil {
-			content = interop.WriteDocument(doc)
+			content = crewfile.WriteDocument(doc)
 		}
-		err := p.files.Write(stem, content, lies, func(sum interop.Sum) bool { return doc.Ours(string(sum)) })
+		err := p.files.Write(stem, content, lies, func(sum file.Sum) bool { return doc.Ours(string(sum)) })
 		switch {
-		case errors.Is(err, interop.ErrDocumentChanged):
+		case errors.Is(err, crewfile.ErrDocumentChanged):
 			p.behind, wait = true, loop.Sooner(wait, time.Millisecond)
 		case err != nil:
 			stuck[stem] = err.Error()
@@ -363,8 +364,8 @@ func (p *documentPen) write(docs map[crew.DocID]*crew.Document, sight interop.Do
 
 // still is what agreed with a document before it changed: it does not agree any more, unless it
 // changed in nothing that is written.
-func (p *documentPen) still(paper *documentPaper, content []byte) interop.Sum {
-	if paper.want == interop.SumOf(content) || paper.want == "" {
+func (p *documentPen) still(paper *documentPaper, content []byte) file.Sum {
+	if paper.want == file.SumOf(content) || paper.want == "" {
 		return paper.agrees
 	}
 	return ""

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
@@ -91,10 +91,10 @@ func (w *world) filed(id string) crew.Document {
 		var want []byte
 		_ = w.engine.View(context.Background(), func(t *team.Team) {
 			if is := t.Crew.Docs[crew.DocID(id)]; is != nil {
-				want = interop.WriteDocument(is)
+				want = crewfile.WriteDocument(is)
 			}
 		})
-		doc, _, _ = interop.ReadDocument(text)
+		doc, _, _ = crewfile.ReadDocument(text)
 		return bytes.Equal(text, want), string(text) + "\nwant:\n" + string(want)
 	})
 	return doc
@@ -384,7 +384,7 @@ func TestDocumentsThatComeTogetherHaveOneMost(t *testing.T) {
 // stuckDocuments is a folder in which nothing can be put aside.
 type stuckDocuments struct{ Documents }
 
-func (stuckDocuments) PutAside(interop.FoundDocument, string) (string, error) {
+func (stuckDocuments) PutAside(crewfile.FoundDocument, string) (string, error) {
 	return "", errors.New("the file system is read-only")
 }
 
@@ -392,7 +392,7 @@ func (stuckDocuments) PutAside(interop.FoundDocument, string) (string, error) {
 func TestWhatCannotBePutAsideIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	p := &documentPen{e: newCrew(t).engine, files: stuckDocuments{}, papers: map[string]*documentPaper{}}
-	found := interop.FoundDocument{Name: "mira.json", Stem: "mira", Sum: "1"}
+	found := crewfile.FoundDocument{Name: "mira.json", Stem: "mira", Sum: "1"}
 	said := 0
 	for range 5 {
 		if p.putAside(found, "corrupt", "it is no document") != "" {

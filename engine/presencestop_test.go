@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // slowDocuments is a folder whose files are written when somebody lets them be.
@@ -16,7 +16,7 @@ type slowDocuments struct {
 	let chan struct{}
 }
 
-func (d slowDocuments) Write(stem string, content []byte, seen interop.Sum, ours func(interop.Sum) bool) error {
+func (d slowDocuments) Write(stem string, content []byte, seen file.Sum, ours func(file.Sum) bool) error {
 	<-d.let
 	return d.Documents.Write(stem, content, seen, ours)
 }

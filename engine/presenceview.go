@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -153,7 +153,7 @@ func documentView(doc *crew.Document) DocumentView {
 	return DocumentView{
 		Type: documentType, Status: string(doc.Status), Name: wordOr(doc.Name), Color: doc.Color, ColorName: doc.ColorName,
 		Gender: doc.Gender, Seat: doc.Seat, Face: FaceView(doc.Face), Soul: doc.Soul,
-		CreatedAt: interop.FormatTime(doc.CreatedAt), LastAliveAt: stampOr(doc.LastAliveAt), LastSession: wordOr(doc.LastSession),
+		CreatedAt: file.FormatTime(doc.CreatedAt), LastAliveAt: stampOr(doc.LastAliveAt), LastSession: wordOr(doc.LastSession),
 		ID: string(doc.ID), Extra: doc.Extra,
 	}
 }
@@ -170,7 +170,7 @@ func stampOr(at time.Time) *string {
 	if at.IsZero() {
 		return nil
 	}
-	return wordOr(interop.FormatTime(at))
+	return wordOr(file.FormatTime(at))
 }
 
 // fieldsOfView are those that no unknown field may stand beside.

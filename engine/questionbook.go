@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -44,8 +44,8 @@ func bookOf(conf *config.Agent) (b rulebook, err error) {
 // verdict is what the rules say of a call, X10 first of all; its zero value: nothing. dir is where the
 // session works. doubt is why only a person can say whether the call keeps to the agent's bounds.
 func (b rulebook) verdict(call policy.Call, paths []string, dir string) (v question.Verdict, doubt string) {
-	where := sessionfolder.Where(dispatch.Session{}, nil, dir)
-	word, rule, doubt := b.Answer(call, paths, where, sessionfolder.Disk{})
+	where := dispatchfolder.Where(dispatch.Session{}, nil, dir)
+	word, rule, doubt := b.Answer(call, paths, where, dispatchfolder.Disk{})
 	if word == "" {
 		return question.Verdict{}, doubt
 	}
@@ -66,8 +66,8 @@ func AnswerTo(conf *config.Agent, call policy.Call) (decision, reason string, er
 	if call.Dir == "" {
 		call.Dir = conf.Workspace
 	}
-	where := sessionfolder.Where(dispatch.Session{}, nil, conf.Workspace)
-	word, rule, doubt := rules.Answer(call, nil, where, sessionfolder.Disk{})
+	where := dispatchfolder.Where(dispatch.Session{}, nil, conf.Workspace)
+	word, rule, doubt := rules.Answer(call, nil, where, dispatchfolder.Disk{})
 	switch {
 	case word != "":
 		return word, rule, nil

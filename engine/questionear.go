@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -208,7 +208,7 @@ func endOf(dir, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	f, err := sessionfolder.Disk{}.Look(path)
+	f, err := dispatchfolder.Disk{}.Look(path)
 	if err != nil {
 		return path
 	}

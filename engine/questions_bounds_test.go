@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
@@ -90,7 +90,7 @@ steps:
 	w := newWorld(t, yaml, files)
 	f := w.session(dispatch.Orchestrator)
 	in := dispatch.UserInput{Text: "Write a Python script that says hello", Match: &dispatch.Match{Agent: "engineer", Score: 1}}
-	if _, _, err := f.Do(time.Now(), sessionfolder.Actor(human), in); err != nil {
+	if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human), in); err != nil {
 		t.Fatal(err)
 	}
 	dialogue := w.answered(f, 1)

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -24,7 +24,7 @@ func (e *Engine) recallRun(ctx context.Context, by Actor, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := fromArchive(r.RepoDir, id, interop.FormatRunTime(r.UpdatedAt)); err != nil {
+	if err := fromArchive(r.RepoDir, id, runfile.FormatRunTime(r.UpdatedAt)); err != nil {
 		return err
 	}
 	_, err = e.submitRun(ctx, by, id, team.RunRecalled{Run: r, Settings: settings})
@@ -83,7 +83,7 @@ func fromArchive(repo, id, updated string) (err error) {
 		if _, err := root.Lstat(from); err != nil {
 			break
 		}
-		state, err := interop.ReadRunState(filepath.Join(repo, from, interop.RunStateName))
+		state, err := runfile.ReadRunState(filepath.Join(repo, from, runfile.RunStateName))
 		if err == nil && state.RunID == id && state.UpdatedAt == updated {
 			if err := root.MkdirAll(filepath.Dir(to), dirMode); err != nil {
 				return err

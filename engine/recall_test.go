@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -62,7 +62,7 @@ func TestFromArchive(t *testing.T) {
 	if got := y.prune(0, 0, false, false); got != "old-2 old-1" {
 		t.Fatalf("%q was put away", got)
 	}
-	state, err := interop.ReadRunState(filepath.Join(y.dir, ".agents/archive/runs/old-1", interop.RunStateName))
+	state, err := runfile.ReadRunState(filepath.Join(y.dir, ".agents/archive/runs/old-1", runfile.RunStateName))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/shim"
@@ -30,7 +31,7 @@ type Onlooker interface {
 
 	// File is what lies in the place of an agent's agent_state.json, after what was found
 	// swapped out beside it (FromSwap): what Files would hand out first.
-	File(ctx context.Context, agent, folder string) ([]interop.Seen, error)
+	File(ctx context.Context, agent, folder string) ([]agentfile.Seen, error)
 }
 
 // Rehearse says what Run would do first, and does none of it: it decides with the code that
@@ -70,7 +71,7 @@ func (e *Engine) lookAll(ctx context.Context, look Onlooker) []adoption {
 // glance is readFiles for one who only looks.
 func (e *Engine) glance(ctx context.Context, look Onlooker) error {
 	type page struct {
-		looks []interop.Seen
+		looks []agentfile.Seen
 		err   error
 	}
 	pages := map[string]*page{}
@@ -175,37 +176,37 @@ var foundAs = map[shim.Phase]Found{
 }
 
 const (
-	swapPrefix = "." + interop.FileName + ".swap-" // as interop names what it swaps out; a test compares
-	sheetMax   = 1 << 20                           // bytes; what is larger is malformed whatever it says
-	tornFor    = 250 * time.Millisecond            // SPEC: the same unparsable bytes for this long are malformed
-	goneFor    = 50 * time.Millisecond             // who replaces by unlink and rename is away for less
-	tornLook   = 10 * time.Millisecond             // between two looks meanwhile
+	swapPrefix = "." + agentfile.FileName + ".swap-" // as interop names what it swaps out; a test compares
+	sheetMax   = 1 << 20                             // bytes; what is larger is malformed whatever it says
+	tornFor    = 250 * time.Millisecond              // SPEC: the same unparsable bytes for this long are malformed
+	goneFor    = 50 * time.Millisecond               // who replaces by unlink and rename is away for less
+	tornLook   = 10 * time.Millisecond               // between two looks meanwhile
 )
 
 // File is Onlooker's. Nonsense is looked at until it has stayed so for as long as the spec
 // says; nothing is kept aside.
-func (Eyes) File(ctx context.Context, _, folder string) ([]interop.Seen, error) {
+func (Eyes) File(ctx context.Context, _, folder string) ([]agentfile.Seen, error) {
 	names, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []interop.Seen{{Kind: interop.KindDeleted}}, nil // recovery would make it, and find it empty
+		return []agentfile.Seen{{Kind: agentfile.KindDeleted}}, nil // recovery would make it, and find it empty
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look into the workspace: %w; make it readable", err)
 	}
-	now, err := settled(ctx, filepath.Join(folder, interop.FileName))
-	if err == nil && now.Kind == interop.KindUnreadable {
+	now, err := settled(ctx, filepath.Join(folder, agentfile.FileName))
+	if err == nil && now.Kind == agentfile.KindUnreadable {
 		err = errors.New(now.Fault)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", interop.FileName, err)
+		return nil, fmt.Errorf("read %s: %w", agentfile.FileName, err)
 	}
-	var looks []interop.Seen
+	var looks []agentfile.Seen
 	for _, entry := range names {
 		if !strings.HasPrefix(entry.Name(), swapPrefix) {
 			continue
 		}
 		left := sheetAt(filepath.Join(folder, entry.Name()))
-		if left.Kind == interop.KindWritten && left.Sum != now.Sum {
+		if left.Kind == agentfile.KindWritten && left.Sum != now.Sum {
 			left.FromSwap = true
 			looks = append(looks, left)
 		}
@@ -213,17 +214,17 @@ func (Eyes) File(ctx context.Context, _, folder string) ([]interop.Seen, error) 
 	return append(looks, now), ctx.Err()
 }
 
-func settled(ctx context.Context, path string) (interop.Seen, error) {
-	for since, last := time.Now(), (interop.Seen{}); ; {
+func settled(ctx context.Context, path string) (agentfile.Seen, error) {
+	for since, last := time.Now(), (agentfile.Seen{}); ; {
 		s := sheetAt(path)
-		if s.Kind == interop.KindWritten || s.Kind == interop.KindUnreadable {
+		if s.Kind == agentfile.KindWritten || s.Kind == agentfile.KindUnreadable {
 			return s, nil
 		}
 		if s.Kind != last.Kind || s.Ident != last.Ident || s.Sum != last.Sum {
 			since, last = time.Now(), s
 		}
 		patience := tornFor
-		if s.Kind == interop.KindDeleted {
+		if s.Kind == agentfile.KindDeleted {
 			patience = goneFor
 		}
 		if time.Since(since) >= patience {
@@ -236,12 +237,12 @@ func settled(ctx context.Context, path string) (interop.Seen, error) {
 }
 
 // sheetAt reads one file as interop does: a plain file, no link, no pipe.
-func sheetAt(path string) interop.Seen {
-	s := interop.Seen{Kind: interop.KindUnreadable, At: time.Now().UTC()}
+func sheetAt(path string) agentfile.Seen {
+	s := agentfile.Seen{Kind: agentfile.KindUnreadable, At: time.Now().UTC()}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) //nolint:gosec // a file that everybody may put there
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		s.Kind = interop.KindDeleted
+		s.Kind = agentfile.KindDeleted
 		return s
 	case err != nil:
 		s.Fault = err.Error()
@@ -257,15 +258,15 @@ func sheetAt(path string) interop.Seen {
 		s.Fault = err.Error()
 		return s
 	}
-	s.Sum = interop.SumOf(s.Bytes)
+	s.Sum = file.SumOf(s.Bytes)
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		s.Ident = fmt.Sprintf("%d.%d.%d", sys.Ino, info.Size(), info.ModTime().UnixNano())
 	}
-	state, err := interop.ParseAgentState(s.Bytes)
+	state, err := agentfile.Parse(s.Bytes)
 	if err != nil {
-		s.Kind, s.Fault, s.KeptAs = interop.KindMalformed, err.Error(), "a copy beside it"
+		s.Kind, s.Fault, s.KeptAs = agentfile.KindMalformed, err.Error(), "a copy beside it"
 		return s
 	}
-	s.Kind, s.State = interop.KindWritten, state
+	s.Kind, s.State = agentfile.KindWritten, state
 	return s
 }

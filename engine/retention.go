@@ -11,10 +11,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -45,7 +45,7 @@ type oldRun struct {
 	PrunedRun
 	repo, dir string
 	how       howRun
-	file      interop.RunState // as the journal says it
+	file      runfile.RunState // as the journal says it
 }
 
 // PruneRuns puts old runs away (SPEC X5): their folders go from .agents/runs to
@@ -126,8 +126,8 @@ func (e *Engine) oldRuns(ctx context.Context) (runs, halves []oldRun, now time.T
 	slices.SortStableFunc(runs, func(a, b oldRun) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
 	for _, repo := range slices.Sorted(maps.Keys(repos)) {
 		for _, id := range slices.Sorted(maps.Keys(archived)) {
-			state, err := interop.ReadRunState(filepath.Join(runsDir(repo), id, interop.RunStateName))
-			if err != nil || state.RunID != id || state.UpdatedAt > interop.FormatRunTime(archived[id]) {
+			state, err := runfile.ReadRunState(filepath.Join(runsDir(repo), id, runfile.RunStateName))
+			if err != nil || state.RunID != id || state.UpdatedAt > runfile.FormatRunTime(archived[id]) {
 				continue // it is put away, or the name was used again by somebody else
 			}
 			halves = append(halves, oldRun{PrunedRun: PrunedRun{ID: id, Workflow: state.WorkflowName, Status: "archived", UpdatedAt: archived[id]}, repo: repo})
@@ -146,7 +146,7 @@ func (e *Engine) putAway(ctx context.Context, by Actor, r *oldRun, dry bool) (er
 	}
 	if err := e.View(ctx, func(t *team.Team) {
 		if now := t.Runs[r.ID]; now != nil {
-			r.file = interop.RunStateOf(now)
+			r.file = runfile.RunStateOf(now)
 		}
 	}); err != nil {
 		return err
@@ -176,8 +176,8 @@ func (e *Engine) putAway(ctx context.Context, by Actor, r *oldRun, dry bool) (er
 
 // settleFile lets the archived run_state.json say what the journal does, where it was behind.
 func (r *oldRun) settleFile() error {
-	path := filepath.Join(r.To, interop.RunStateName)
-	state, err := interop.ReadRunState(path)
+	path := filepath.Join(r.To, runfile.RunStateName)
+	state, err := runfile.ReadRunState(path)
 	if err == nil && state.UpdatedAt >= r.file.UpdatedAt || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil // it says that, or is somebody else's and stays as it is
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -44,7 +44,7 @@ func (y *yard) prune(keep int, olderThan time.Duration, all, dry bool) string {
 		switch {
 		case p.Did == RunWasArchived:
 			text = append(text, p.ID)
-			if _, err := os.Lstat(filepath.Join(p.To, interop.RunStateName)); (err == nil) == dry {
+			if _, err := os.Lstat(filepath.Join(p.To, runfile.RunStateName)); (err == nil) == dry {
 				y.t.Errorf("the file of %s in %q: %v", p.ID, p.To, err)
 			}
 		case p.Why == "":
@@ -85,7 +85,7 @@ func TestPruneRuns(t *testing.T) {
 	if err != nil || !strings.Contains(string(log), "COMPLETED") {
 		t.Errorf("its report: %s, %v", log, err)
 	}
-	state, err := interop.ReadRunState(filepath.Join(y.dir, ".agents/archive/runs/bad", interop.RunStateName))
+	state, err := runfile.ReadRunState(filepath.Join(y.dir, ".agents/archive/runs/bad", runfile.RunStateName))
 	if err != nil || state.Steps[0].Status != "FAILED" {
 		t.Errorf("its state: %+v, %v", state, err)
 	}
@@ -116,17 +116,17 @@ func TestPruneRunsAfterACrash(t *testing.T) {
 		}
 	}
 	y.file(".agents/archive/runs/old-1/somebody", "else's")
-	path := filepath.Join(y.dir, ".agents/runs/old-2", interop.RunStateName)
-	state, err := interop.ReadRunState(path)
+	path := filepath.Join(y.dir, ".agents/runs/old-2", runfile.RunStateName)
+	state, err := runfile.ReadRunState(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state.UpdatedAt = interop.FormatRunTime(time.Now().Add(time.Hour))
-	y.file(".agents/runs/old-2/"+interop.RunStateName, string(state.Render()))
+	state.UpdatedAt = runfile.FormatRunTime(time.Now().Add(time.Hour))
+	y.file(".agents/runs/old-2/"+runfile.RunStateName, string(state.Render()))
 	if got := y.prune(0, 0, false, false); got != "old-1" {
 		t.Errorf("it puts away %q", got)
 	}
-	if _, err := os.Lstat(filepath.Join(y.dir, ".agents/archive/runs/old-1.2", interop.RunStateName)); err != nil {
+	if _, err := os.Lstat(filepath.Join(y.dir, ".agents/archive/runs/old-1.2", runfile.RunStateName)); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(path); err != nil {

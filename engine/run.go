@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -36,7 +36,7 @@ type runRequest struct {
 }
 
 // CheckWorkflow reads a workflow and says everything that is wrong with it, before anything
-// starts: *interop.FileFaults with file, line and column, or a failure of reading.
+// starts: *runfile.FileFaults with file, line and column, or a failure of reading.
 func CheckWorkflow(flags RunFlags, conf *config.Config) error {
 	_, err := prepareRun(flags, conf)
 	return err
@@ -83,7 +83,7 @@ func prepareRun(flags RunFlags, conf *config.Config) (*runRequest, error) {
 	if flags.Workflow == "" {
 		return nil, refuseRun(req.id, "it has no workflow; name one with --workflow FILE")
 	}
-	read, err := interop.ReadWorkflow(req.how.Workflow, interop.PromptPlaces{Repo: repo, Beside: filepath.Dir(req.how.Workflow)})
+	read, err := runfile.ReadWorkflow(req.how.Workflow, runfile.PromptPlaces{Repo: repo, Beside: filepath.Dir(req.how.Workflow)})
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +116,9 @@ func optionsOf(flags RunFlags, o workflow.Options) workflow.Options {
 }
 
 // playable says which steps nobody can play, at their places in the file.
-func playable(read *interop.WorkflowFile, how howRun, conf *config.Config) error {
+func playable(read *runfile.WorkflowFile, how howRun, conf *config.Config) error {
 	if how.Template != "" {
-		if err := interop.CheckTemplate(how.Template); err != nil {
+		if err := runfile.CheckTemplate(how.Template); err != nil {
 			return refuseRun(read.Plan.Name, "--command-template: "+err.Error())
 		}
 	}
@@ -138,7 +138,7 @@ func playable(read *interop.WorkflowFile, how howRun, conf *config.Config) error
 			names = append(names, conf.Agents[i].Name)
 		}
 	}
-	var faults interop.FileFaults
+	var faults runfile.FileFaults
 	for i, step := range read.Plan.Steps {
 		if len(step.Command) > 0 || known[step.Agent] {
 			continue
@@ -178,7 +178,7 @@ func newRunID() string {
 func runsDir(repo string) string { return filepath.Join(repo, ".agents", "runs") }
 
 // StartRun begins a run of a workflow. It returns when that is durable: the error is
-// *interop.FileFaults where the workflow is wrong, and a *machine.Refusal where the run cannot
+// *runfile.FileFaults where the workflow is wrong, and a *machine.Refusal where the run cannot
 // begin.
 func (e *Engine) StartRun(ctx context.Context, by Actor, flags RunFlags) (RunView, error) {
 	req, err := prepareRun(e.inRepo(flags), e.opts.Config)
@@ -186,7 +186,7 @@ func (e *Engine) StartRun(ctx context.Context, by Actor, flags RunFlags) (RunVie
 		return RunView{}, err
 	}
 	dir := filepath.Join(runsDir(req.repo), req.id)
-	if _, err := os.Lstat(filepath.Join(dir, interop.RunStateName)); err == nil {
+	if _, err := os.Lstat(filepath.Join(dir, runfile.RunStateName)); err == nil {
 		return RunView{}, refuseRun(req.id, "there is a run of that name already; `fairlead run resume "+req.id+"` goes on with it, or choose another --run-id")
 	}
 	if flags.GitWorktree {
@@ -338,8 +338,8 @@ func (was *runRequest) under(flags RunFlags, conf *config.Config) (*runRequest, 
 // importRun takes a run in that another program began, or that our journal has lost, and lets
 // it go on.
 func (e *Engine) importRun(ctx context.Context, by Actor, id, repo string, flags RunFlags) (RunView, error) {
-	path := filepath.Join(runsDir(repo), id, interop.RunStateName)
-	state, err := interop.ReadRunState(path)
+	path := filepath.Join(runsDir(repo), id, runfile.RunStateName)
+	state, err := runfile.ReadRunState(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return RunView{}, &team.Unknown{What: "run", Name: id, Known: e.knownRuns(ctx)}
 	}
@@ -357,7 +357,7 @@ func (e *Engine) importRun(ctx context.Context, by Actor, id, repo string, flags
 	if state.RunID != id {
 		return RunView{}, refuseRun(id, fmt.Sprintf("its file says that it is run %q; give its folder that name, or put the right file there", loop.CutText(state.RunID, 64)))
 	}
-	found, err := interop.StateFoundOf(state, req.plan, req.options, by.ID)
+	found, err := runfile.StateFoundOf(state, req.plan, req.options, by.ID)
 	if err != nil {
 		return RunView{}, err
 	}
@@ -401,10 +401,10 @@ func (e *Engine) knownRuns(ctx context.Context) (ids []string) {
 
 // newestRun finds the run whose file was written last (W12).
 func newestRun(repo string) (string, error) {
-	paths, _ := filepath.Glob(filepath.Join(runsDir(repo), "*", interop.RunStateName)) // the pattern is ours
+	paths, _ := filepath.Glob(filepath.Join(runsDir(repo), "*", runfile.RunStateName)) // the pattern is ours
 	newest, at := "", ""
 	for _, path := range paths {
-		state, err := interop.ReadRunState(path)
+		state, err := runfile.ReadRunState(path)
 		if err == nil && state.UpdatedAt > at { // the format's times are in order as texts
 			newest, at = filepath.Base(filepath.Dir(path)), state.UpdatedAt
 		}
@@ -455,7 +455,7 @@ func (e *Engine) Answer(ctx context.Context, by Actor, id, step string, answer S
 	if err != nil {
 		return 0, refuseAnswer(id, step, err)
 	}
-	in, err := interop.ParseManualInput("the answer", content, q.schema)
+	in, err := runfile.ParseManualInput("the answer", content, q.schema)
 	if err != nil {
 		return 0, refuseAnswer(id, step, err)
 	}

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 )
@@ -38,7 +38,7 @@ func (b *brink) life(die int, done bool) (*Engine, func() int) {
 		b.t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	files, err := interop.WatchStateFiles(log)
+	files, err := agentfile.Watch(log)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/runfile"
 )
 
 // The seed's four examples, as its tool left them: each is taken in with a workflow that fits,
@@ -37,15 +37,15 @@ func TestSeedExamplesGoOn(t *testing.T) {
 				c.steps[i].does = ok
 			}
 			flow := y.deeds(c.steps)
-			text, err := os.ReadFile(filepath.Join("..", "interop", "testdata", fmt.Sprintf("run_state_%d.json", n%4+1)))
+			text, err := os.ReadFile(filepath.Join("..", "runfile", "testdata", fmt.Sprintf("run_state_%d.json", n%4+1)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			was, err := interop.ParseRunState(text)
+			was, err := runfile.ParseRunState(text)
 			if err != nil || was.RunID != c.id {
 				t.Fatal(was.RunID, err)
 			}
-			path := y.file(filepath.Join(".agents", "runs", c.id, interop.RunStateName), string(text))
+			path := y.file(filepath.Join(".agents", "runs", c.id, runfile.RunStateName), string(text))
 			if c.lay != "" {
 				y.file(filepath.Join(".agents", "runs", c.id, "reports", c.id+"__"+c.lay+".json"), fmt.Sprintf(
 					`{"schema":"v0","run_id":%q,"step_id":%q,"agent":"a","status":"COMPLETED","started_at":"2025-01-15T14:30:00Z","ended_at":"2025-01-15T14:31:00Z"}`, c.id, c.lay))
@@ -65,12 +65,12 @@ func TestSeedExamplesGoOn(t *testing.T) {
 			if got := strings.Join(strings.Fields(string(ran)), " "); got != c.ran {
 				t.Errorf("ran %q, want %q", got, c.ran)
 			}
-			now, err := interop.ReadRunState(path)
+			now, err := runfile.ReadRunState(path)
 			if err != nil || now.RunID != c.id || now.CreatedAt != was.CreatedAt || now.RepoDir != y.dir {
 				t.Errorf("%+v, %v", now, err)
 			}
 			for i := range was.Steps {
-				if was.Steps[i].Status != interop.StepCompleted {
+				if was.Steps[i].Status != runfile.StepCompleted {
 					continue
 				}
 				before, after := was, now
@@ -124,11 +124,11 @@ func TestReportsHaveToFitTheSchema(t *testing.T) {
 	y.start(RunFlags{Workflow: y.deeds(list), RunID: "s", MaxAttempts: &one, ReportSchema: "report.schema.json"})
 	y.came(y.until("s", "it is over", over), list)
 
-	text, err := os.ReadFile(filepath.Join("..", "interop", "testdata", "run_state_1.json"))
+	text, err := os.ReadFile(filepath.Join("..", "runfile", "testdata", "run_state_1.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.file(filepath.Join(".agents", "runs", "f8c1a491", interop.RunStateName), string(text))
+	y.file(filepath.Join(".agents", "runs", "f8c1a491", runfile.RunStateName), string(text))
 	y.file(filepath.Join(".agents", "runs", "f8c1a491", "reports", "f8c1a491__coding.json"),
 		`{"schema":"v0","run_id":"f8c1a491","step_id":"coding","agent":"a","status":"COMPLETED","started_at":"2025-01-15T14:30:00Z","ended_at":"2025-01-15T14:31:00Z"}`)
 	const ok = `echo $STEP_ID >> ran; say COMPLETED ',"reviewed_by":"ann"' > "$REPORT_PATH"`

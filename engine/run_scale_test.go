@@ -14,10 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/runfile"
 )
 
 // A step that writes a gigabyte (FAIRLEAD_LONG=1; with FAIRLEAD_LONG=ci 64 MiB, else and with the
@@ -127,7 +128,7 @@ func TestStateFileUnderLoad(t *testing.T) {
 		}
 		done = all[0].Counts.Completed == quick && !all[0].FileBehind
 		asked := time.Now()
-		want := interop.FormatRunTime(all[0].UpdatedAt)
+		want := runfile.FormatRunTime(all[0].UpdatedAt)
 		text := y.readWhole(view.StateFile)
 		for reads++; updated(text) < want; reads++ { // the format's times are in order as texts
 			if time.Now().After(late) {
@@ -136,7 +137,7 @@ func TestStateFileUnderLoad(t *testing.T) {
 			text = y.readWhole(view.StateFile)
 		}
 		lags = append(lags, time.Since(asked))
-		if _, err := interop.ParseRunState(text); err != nil {
+		if _, err := runfile.ParseRunState(text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -238,7 +239,7 @@ func (y *yard) wholeState(path, status string) []byte {
 	for {
 		text, err := os.ReadFile(path)
 		if err == nil {
-			state, err := interop.ParseRunState(text)
+			state, err := runfile.ParseRunState(text)
 			if err != nil {
 				y.t.Fatal(err)
 			}
@@ -321,7 +322,7 @@ func TestStateFileEditedBetweenLives(t *testing.T) {
 func TestStateFileThatIsBroken(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)
-	whole, err := os.ReadFile(filepath.Join("..", "interop", "testdata", "run_state_3.json"))
+	whole, err := os.ReadFile(filepath.Join("..", "runfile", "testdata", "run_state_3.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,9 +343,9 @@ func TestStateFileThatIsBroken(t *testing.T) {
 		"other_id": {strings.Replace(text, `"xyz789"`, `"abc"`, 1), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := y.file(filepath.Join(".agents", "runs", "xyz789", interop.RunStateName), c.text)
+			path := y.file(filepath.Join(".agents", "runs", "xyz789", runfile.RunStateName), c.text)
 			_, err := y.ResumeRun(t.Context(), human, "xyz789", RunFlags{Workflow: flow})
-			var fault *interop.RunFault
+			var fault *file.JSONFault
 			if err == nil || c.line > 0 && (!errors.As(err, &fault) || fault.Line != c.line) {
 				t.Errorf("%v (line %d)", err, c.line)
 			}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/runfile"
 
 	"github.com/fairlead-dev/fairlead/golden"
 )
@@ -145,7 +145,7 @@ func TestPromptsOutside(t *testing.T) {
 		return RunFlags{Workflow: y.file("flow.yaml", fmt.Sprintf("name: p\nsteps:\n  - {id: one, agent: a, prompt: %q}\n", prompt)), RunID: id, Wrapper: wrapper}
 	}
 	for _, prompt := range []string{rel, "link.md", "way/secret.md", "way/../way/secret.md", "nowhere.md", "."} {
-		var faults *interop.FileFaults
+		var faults *runfile.FileFaults
 		if _, err := y.StartRun(t.Context(), human, flags("no", prompt)); !errors.As(err, &faults) || faults.List[0].Line != 3 {
 			t.Errorf("%s: %v", prompt, err)
 		}

@@ -11,9 +11,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -89,13 +90,13 @@ func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
 // write replaces the file by what the journal says now. What somebody else put there is kept
 // under another name.
 func (p *statePen) write(ctx context.Context) (err error) {
-	var state interop.RunState
+	var state runfile.RunState
 	var path string
 	var due uint64
 	over := false
 	err = p.e.View(ctx, func(t *team.Team) {
 		if r := t.Runs[p.m.id]; r != nil {
-			state, path, due, over = interop.RunStateOf(r), stateFile(r), p.m.due, atEnd(r)
+			state, path, due, over = runfile.RunStateOf(r), stateFile(r), p.m.due, atEnd(r)
 		}
 	})
 	if err != nil || path == "" {
@@ -165,7 +166,7 @@ func (p *statePen) makeWay(path string, content []byte, updated string) (same bo
 			p.last = there
 			return true, nil
 		}
-		if was, err := interop.ParseRunState(text); err == nil && p.last == nil && was.UpdatedAt <= updated && writtenAtOnce(was.UpdatedAt, there.ModTime()) {
+		if was, err := runfile.ParseRunState(text); err == nil && p.last == nil && was.UpdatedAt <= updated && writtenAtOnce(was.UpdatedAt, there.ModTime()) {
 			return false, nil // ours, from before we were started: the format's times are in order as texts
 		}
 	}
@@ -180,7 +181,7 @@ func (p *statePen) makeWay(path string, content []byte, updated string) (same bo
 // writtenAtOnce says whether a file was written when it says that it was: so are ours, and one
 // that a person has edited since is not.
 func writtenAtOnce(updated string, at time.Time) bool {
-	said, err := interop.ParseTime(updated)
+	said, err := file.ParseTime(updated)
 	return err == nil && at.Sub(said) < stateOurs
 }
 
@@ -258,7 +259,7 @@ func (w *runWatch) gates(ctx context.Context) {
 	if w.how.GateFile == "" {
 		return
 	}
-	open, err := interop.ReadGates(w.how.GateFile)
+	open, err := runfile.ReadGates(w.how.GateFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		if w.warned != err.Error() {
 			w.warned = err.Error()
@@ -320,8 +321,8 @@ func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
 		}
 		return
 	}
-	in, err := interop.ReadManualInput(q.path, q.schema)
-	var half *interop.ReportFault
+	in, err := runfile.ReadManualInput(q.path, q.schema)
+	var half *runfile.ReportFault
 	if errors.As(err, &half) && half.Unfinished {
 		return // it is still being written
 	}
@@ -337,7 +338,7 @@ func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
 func (e *Engine) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
 	if err := e.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil && what.Fault == "" {
-			what.Until = interop.WeighUntil(r, what.Lease.Step, interop.ReportSoFar(r, what.Lease.Step))
+			what.Until = runfile.WeighUntil(r, what.Lease.Step, runfile.ReportSoFar(r, what.Lease.Step))
 		}
 	}); err != nil {
 		return 0, err

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -84,14 +84,14 @@ func (e *Engine) environ(id string, how howRun) []string {
 // The places of a run's files.
 func runDir(r *workflow.Run) string { return filepath.Dir(r.ReportsDir) }
 
-func stateFile(r *workflow.Run) string { return filepath.Join(runDir(r), interop.RunStateName) }
+func stateFile(r *workflow.Run) string { return filepath.Join(runDir(r), runfile.RunStateName) }
 
 func logFile(r *workflow.Run, how howRun, step workflow.StepID, attempt int) string {
 	dir := how.LogsDir
 	if dir == "" {
 		dir = filepath.Join(runDir(r), "logs")
 	}
-	return filepath.Join(dir, interop.StepLogName(string(r.ID), string(step), attempt))
+	return filepath.Join(dir, runfile.StepLogName(string(r.ID), string(step), attempt))
 }
 
 // errandsOfRun begins what a run's state asks for and was not begun, and lets its file follow.
@@ -198,7 +198,7 @@ func (e *Engine) errandOfStep(r *workflow.Run, todo team.Todo) {
 	id, step := string(r.ID), todo.Step.Lease.Step
 	switch todo.Do {
 	case team.WeighIt:
-		what := workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: interop.WeighWhen(r, step)}
+		what := workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: runfile.WeighWhen(r, step)}
 		e.Go(func(ctx context.Context) { _, _ = e.submitRun(ctx, byEngine, id, what) }) // a refusal: it is moot
 	case team.FindItems:
 		plan, _, _ := r.Find(step)
@@ -213,7 +213,7 @@ func (e *Engine) errandOfStep(r *workflow.Run, todo team.Todo) {
 		}
 		e.Go(func(ctx context.Context) { _, _ = e.submitRun(ctx, byEngine, id, ask.find()) }) // the same
 	case team.LookForIt:
-		lease, f := todo.Step.Lease, stepFacts{cmd: interop.StepCommand{RunID: id, StepID: string(step)}, how: howOf(e.State(), id), report: r.ReportFile(step)}
+		lease, f := todo.Step.Lease, stepFacts{cmd: runfile.StepCommand{RunID: id, StepID: string(step)}, how: howOf(e.State(), id), report: r.ReportFile(step)}
 		e.Go(func(ctx context.Context) { e.lookForReport(ctx, id, lease, f) })
 	default:
 		panic("engine: no such errand of a run: " + string(todo.Do))

@@ -8,10 +8,10 @@ import (
 	"io/fs"
 
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/marker"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -38,12 +38,12 @@ func (e *Engine) reportCost(ctx context.Context, m *member, s team.Session, byte
 
 // reportOf finds a step's report: in its file, else between the markers in its output. Neither
 // a report nor an error: there is none.
-func (e *Engine) reportOf(ctx context.Context, m *member, f stepFacts, s team.Session) (*interop.StepReport, error) {
+func (e *Engine) reportOf(ctx context.Context, m *member, f stepFacts, s team.Session) (*runfile.StepReport, error) {
 	of, err := f.wanted()
 	if err != nil {
 		return nil, err
 	}
-	report, err := interop.ReadReport(f.report, of)
+	report, err := runfile.ReadReport(f.report, of)
 	if err == nil {
 		return &report, nil
 	}
@@ -54,7 +54,7 @@ func (e *Engine) reportOf(ctx context.Context, m *member, f stepFacts, s team.Se
 	if err != nil || text == nil {
 		return nil, err
 	}
-	report, err = interop.ParseReport("the output of "+s.ID, text, of)
+	report, err = runfile.ParseReport("the output of "+s.ID, text, of)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func (e *Engine) reportOf(ctx context.Context, m *member, f stepFacts, s team.Se
 }
 
 // wanted is what a report has to be about, and has to fit.
-func (f stepFacts) wanted() (interop.ReportFor, error) {
-	of := interop.ReportFor{RunID: f.cmd.RunID, StepID: f.cmd.StepID}
+func (f stepFacts) wanted() (runfile.ReportFor, error) {
+	of := runfile.ReportFor{RunID: f.cmd.RunID, StepID: f.cmd.StepID}
 	if f.how.ReportSchema == "" {
 		return of, nil
 	}
@@ -71,7 +71,7 @@ func (f stepFacts) wanted() (interop.ReportFor, error) {
 	if err != nil {
 		return of, fmt.Errorf("read the schema for reports: %w", err)
 	}
-	if of.Schema, err = interop.CompileSchema(text); err != nil {
+	if of.Schema, err = runfile.CompileSchema(text); err != nil {
 		return of, fmt.Errorf("%s: %w", f.how.ReportSchema, err)
 	}
 	return of, nil
@@ -166,10 +166,10 @@ func (e *Engine) withReport(t *team.Team, s team.Session, ended team.SessionEnde
 		ended.Fault = err.Error()
 		return ended
 	}
-	report, err := interop.ReadReport(f.report, of)
+	report, err := runfile.ReadReport(f.report, of)
 	switch {
 	case err == nil:
-		ended.Report = &team.StepReport{Report: report.Report, Until: interop.WeighUntil(t.Runs[run], workflow.StepID(step), report.Report)}
+		ended.Report = &team.StepReport{Report: report.Report, Until: runfile.WeighUntil(t.Runs[run], workflow.StepID(step), report.Report)}
 	case !errors.Is(err, fs.ErrNotExist):
 		ended.Fault = err.Error()
 	}
@@ -180,9 +180,9 @@ func (e *Engine) withReport(t *team.Team, s team.Session, ended team.SessionEnde
 // process, so a report decides, or the attempt is lost (W13).
 func (e *Engine) lookForReport(ctx context.Context, id string, lease workflow.Lease, f stepFacts) {
 	of, err := f.wanted()
-	var report interop.StepReport
+	var report runfile.StepReport
 	if err == nil {
-		report, err = interop.ReadReport(f.report, of)
+		report, err = runfile.ReadReport(f.report, of)
 	}
 	if err != nil {
 		_, _ = e.submitRun(ctx, byEngine, id, workflow.ProcessLost{Lease: lease, Why: "nobody here started it, and there is no good report: " + err.Error()})
@@ -191,7 +191,7 @@ func (e *Engine) lookForReport(ctx context.Context, id string, lease workflow.Le
 	what := workflow.ReportRead{Lease: lease, Report: report.Report, Over: true}
 	if e.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil {
-			what.Until = interop.WeighUntil(r, lease.Step, report.Report)
+			what.Until = runfile.WeighUntil(r, lease.Step, report.Report)
 		}
 	}) == nil {
 		_, _ = e.submitRun(ctx, byEngine, id, what)

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -26,7 +26,7 @@ const (
 
 // stepFacts is what is needed to play one attempt of a step, taken off the team at one moment.
 type stepFacts struct {
-	cmd     interop.StepCommand
+	cmd     runfile.StepCommand
 	how     howRun
 	env     []string
 	written string // the prompt, as the workflow names it
@@ -48,7 +48,7 @@ func (e *Engine) factsOf(t *team.Team, s team.Session, run string, step workflow
 	}
 	for _, todo := range r.TodoOf(step) {
 		if (todo.Do == workflow.RunIt || todo.Do == workflow.EndIt) && todo.Lease.N == s.Lease {
-			f.cmd, ok = interop.StepCommandOf(r, step, todo.Attempt, todo.Item, todo.Answered)
+			f.cmd, ok = runfile.StepCommandOf(r, step, todo.Attempt, todo.Item, todo.Answered)
 		}
 	}
 	if f.cmd.Agent == "" {
@@ -83,7 +83,7 @@ func (e *Engine) prepareStep(ctx context.Context, m *member, s team.Session, run
 	}
 	f.cmd.Env, f.cmd.ArtifactsDir = f.env, artifacts
 	if f.written != "" {
-		places := interop.PromptPlaces{Repo: f.repo, Beside: filepath.Dir(f.how.Workflow)}
+		places := runfile.PromptPlaces{Repo: f.repo, Beside: filepath.Dir(f.how.Workflow)}
 		path, err := places.Find(f.written)
 		if err != nil {
 			return readied{}, err
@@ -260,7 +260,7 @@ func (e *Engine) stepOver(ctx context.Context, m *member, s team.Session, run st
 	what.Report = &team.StepReport{Report: report.Report}
 	err = e.View(ctx, func(t *team.Team) {
 		if r := t.Runs[run]; r != nil {
-			what.Report.Until = interop.WeighUntil(r, step, report.Report)
+			what.Report.Until = runfile.WeighUntil(r, step, report.Report)
 		}
 	})
 	return err == nil

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/prompt"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
 // tell is an errand with all that its words need but the texts, as the loop knew it.
 type tell struct {
 	todo     channel.Todo
-	told     interop.TurnTold
+	told     prompt.TurnInput
 	deadline time.Time // of what is asked; zero: none
 }
 
@@ -26,7 +26,7 @@ func (e *Engine) telling(todo channel.Todo, http bool) tell {
 		return tell{todo: todo} // its words are made when it is written
 	}
 	c := e.State().Floor.Channels[token.Channel]
-	plan := tell{todo: todo, told: interop.TurnTold{
+	plan := tell{todo: todo, told: prompt.TurnInput{
 		Channel: string(token.Channel), Agent: string(token.Agent), Turn: token.Turn, Holder: string(c.Head.Holder), HTTP: http,
 		Members: membersOf(c, e.State().Circles[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
 	}}
@@ -81,19 +81,19 @@ func (e *Engine) prompt(ctx context.Context, p *tell) (string, []ChannelEntry, e
 		}
 	}
 	for _, one := range said {
-		p.told.Said = append(p.told.Said, interop.TurnLine{
+		p.told.Said = append(p.told.Said, prompt.TurnLine{
 			N: one.N, By: one.By, Human: one.Kind == string(channel.OfHuman), Late: one.Kind == string(channel.OfLate), Text: one.Text,
 		})
 	}
 	switch p.todo.Do {
 	case channel.TellTurn:
-		return interop.TurnPrompt(p.told), said, nil
+		return prompt.ForTurn(p.told), said, nil
 	case channel.TellAside:
-		return interop.AsidePrompt(p.told), said, nil
+		return prompt.ForAside(p.told), said, nil
 	case channel.TellMessage:
-		return interop.MessagePrompt(p.told), said, nil
+		return prompt.ForMessage(p.told), said, nil
 	case channel.TellGoOn:
-		return interop.GoOnPrompt(p.told), said, nil
+		return prompt.ToContinue(p.told), said, nil
 	default:
 		return fmt.Sprintf("Channel %s: stop what you are doing there. It is not wanted any more.\n", p.told.Channel), said, nil
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -68,13 +69,13 @@ func TestWriterInATightLoop(t *testing.T) {
 func (w *world) rewrite(note string) time.Duration {
 	w.t.Helper()
 	path := w.path("coder/agent_state.json")
-	var state interop.AgentState
+	var state agentfile.State
 	for {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue // it is being exchanged
 		}
-		if state, err = interop.ParseAgentState(text); err == nil {
+		if state, err = agentfile.Parse(text); err == nil {
 			break
 		}
 	}
@@ -120,7 +121,7 @@ func (w *world) wished(note string) bool {
 // stuck is a disk on which nothing can be written any more.
 type stuck struct{ Files }
 
-func (stuck) Write(ctx context.Context, _ string, _ []byte, _ uint64, _ func(interop.Sum) bool) error {
+func (stuck) Write(ctx context.Context, _ string, _ []byte, _ uint64, _ func(file.Sum) bool) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -134,7 +135,7 @@ func TestOrderThatNeverReachedTheFile(t *testing.T) {
 	w.fileSays("pause", says("pause", "pause"))
 	w.stop()
 	w.files = func(f Files) Files { return stuck{f} }
-	w.foreign(func(s *interop.AgentState) { s.DesiredState, s.SetBy, s.Note = "continuous", "human", "from elsewhere" })
+	w.foreign(func(s *agentfile.State) { s.DesiredState, s.SetBy, s.Note = "continuous", "human", "from elsewhere" })
 	w.start()
 	w.until("coder", "the other program's order is obeyed", running)
 	w.command("coder", "pause")
@@ -144,7 +145,7 @@ func TestOrderThatNeverReachedTheFile(t *testing.T) {
 	w.stop()
 	w.files = nil
 	w.start()
-	s := w.fileSays("pause", func(s interop.AgentState) bool { return s.Note != "from elsewhere" })
+	s := w.fileSays("pause", func(s agentfile.State) bool { return s.Note != "from elsewhere" })
 	if s.DesiredState != "pause" {
 		t.Errorf("an acknowledged pause was lost to an order from before it: %+v", s)
 	}

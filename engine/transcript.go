@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/prompt"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -332,7 +332,7 @@ const transcriptStretch = 20_000 // changes of the journal that one request read
 
 // messagesFor is what one speaker said in one session, the oldest first: so much of the newest as
 // somebody is handed who wakes, and a little more. leftOut counts those before.
-func (e *Engine) messagesFor(ctx context.Context, session, speaker string) (messages []interop.Message, leftOut int, err error) {
+func (e *Engine) messagesFor(ctx context.Context, session, speaker string) (messages []prompt.Message, leftOut int, err error) {
 	if session == "" || speaker == "" {
 		return nil, 0, nil
 	}
@@ -360,7 +360,7 @@ func (e *Engine) messagesFor(ctx context.Context, session, speaker string) (mess
 	slices.Reverse(s.found)
 	for _, one := range s.found {
 		for _, m := range one {
-			messages = append(messages, interop.Message{Speaker: m.Speaker, Text: m.Text, At: m.At})
+			messages = append(messages, prompt.Message{Speaker: m.Speaker, Text: m.Text, At: m.At})
 		}
 	}
 	rest, _ := e.crew.said.wanted(&s.q, 0, s.until, transcriptMax)

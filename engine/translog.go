@@ -15,10 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/transitionlog"
 )
 
 // logBytesMax is the size at which the log of transitions goes on in a new file.
@@ -168,14 +168,14 @@ func (e *Engine) transitionLines(ctx context.Context, ch journal.Change) ([][]by
 	moved := team.Lines(fact, func(_, step string) string { return agents[step] })
 	lines := make([][]byte, len(moved))
 	for i, line := range moved {
-		one := interop.Transition{
+		one := transitionlog.Entry{
 			At: ch.Time, AgentID: line.Agent, From: line.From, To: line.To, Trigger: ch.Trigger,
-			Machine: ch.Machine, Entity: line.Entity, Row: ch.Row, Actor: interop.Actor(ch.Actor), Seq: ch.Seq,
+			Machine: ch.Machine, Entity: line.Entity, Row: ch.Row, Actor: transitionlog.Actor(ch.Actor), Seq: ch.Seq,
 		}
 		if len(moved) > 1 {
 			one.Part, one.Parts = i+1, len(moved)
 		}
-		lines[i] = interop.TransitionLine(one)
+		lines[i] = transitionlog.Line(one)
 	}
 	return lines, nil
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	machineturn "github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/transitionlog"
 )
 
 func isTurn(machine string) bool { return machine == "turn" }
@@ -44,8 +44,8 @@ func turnLine(ch journal.Change) ([]byte, error) {
 	if line, moved := fact.Line(); moved {
 		trigger = line.Trigger
 	}
-	return interop.TransitionLine(interop.Transition{
+	return transitionlog.Line(transitionlog.Entry{
 		At: ch.Time, AgentID: data.Turn.Agent, From: ch.From, To: ch.To, Trigger: trigger, Channel: channel,
-		Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, Actor: interop.Actor(ch.Actor), Seq: ch.Seq,
+		Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, Actor: transitionlog.Actor(ch.Actor), Seq: ch.Seq,
 	}), nil
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
@@ -284,7 +284,7 @@ func BenchmarkPage(b *testing.B) {
 		}
 	}
 	log := slog.New(slog.DiscardHandler)
-	files, err := interop.WatchStateFiles(log)
+	files, err := agentfile.Watch(log)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -94,7 +94,7 @@ func (e *Engine) Why(ctx context.Context, name string) (WhyView, error) {
 	add("journal", agent.Control.Stamp, true, "control is %s; desired_state %s, set by %s%s", agent.Control.State,
 		view.Agent.DesiredState, orNobody(view.Agent.SetBy), because(view.Agent.Note))
 	if current := e.fileEvidence(conf, view.Agent, add); written && !agent.Settings.Policy.Foreign && current != view.Agent.CurrentState && current != "" {
-		view.Agent.contradicted("%s says current %s, and the journal %s", interop.FileName, current, view.Agent.CurrentState)
+		view.Agent.contradicted("%s says current %s, and the journal %s", agentfile.FileName, current, view.Agent.CurrentState)
 	}
 	if strange != "" {
 		add("shim", now, false, "%s", strange)
@@ -144,15 +144,15 @@ func (e *Engine) fileEvidence(conf config.Agent, view AgentView, add adder) (cur
 	seen, err := e.opts.Files.Read(conf.Name)
 	switch {
 	case err != nil:
-		add("file", time.Time{}, false, "%s cannot be read: %s", interop.FileName, err)
-	case seen.Kind == interop.KindDeleted:
-		add("file", seen.At, false, "there is no %s", interop.FileName)
-	case seen.Kind != interop.KindWritten:
-		add("file", seen.At, false, "%s is %s: %s", interop.FileName, seen.Kind, seen.Fault)
+		add("file", time.Time{}, false, "%s cannot be read: %s", agentfile.FileName, err)
+	case seen.Kind == agentfile.KindDeleted:
+		add("file", seen.At, false, "there is no %s", agentfile.FileName)
+	case seen.Kind != agentfile.KindWritten:
+		add("file", seen.At, false, "%s is %s: %s", agentfile.FileName, seen.Kind, seen.Fault)
 	default:
 		at, _ := seen.State.Time()
 		same := seen.State.DesiredState == view.DesiredState && (seen.State.CurrentState == view.CurrentState || view.CurrentState == "unknown")
-		add("file", at, same, "%s says desired %s, current %s", interop.FileName, seen.State.DesiredState, seen.State.CurrentState)
+		add("file", at, same, "%s says desired %s, current %s", agentfile.FileName, seen.State.DesiredState, seen.State.CurrentState)
 		return seen.State.CurrentState
 	}
 	return ""

@@ -11,14 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/acp"
 	"github.com/fairlead-dev/fairlead/driver/claude"
 	"github.com/fairlead-dev/fairlead/driver/codex"
 	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
@@ -89,11 +90,11 @@ func (w *world) start() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := interop.WatchStateFiles(log)
+	files, err := agentfile.Watch(log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents, err := interop.WatchDocuments(filepath.Join(state, "agents"), log)
+	documents, err := crewfile.WatchDocuments(filepath.Join(state, "agents"), log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,13 +172,13 @@ func (w *world) command(agent, desired string) {
 	}
 }
 
-func (w *world) file(agent string) interop.AgentState {
+func (w *world) file(agent string) agentfile.State {
 	w.t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.dir, agent, interop.FileName))
+	text, err := os.ReadFile(filepath.Join(w.dir, agent, agentfile.FileName))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	state, err := interop.ParseAgentState(text)
+	state, err := agentfile.Parse(text)
 	if err != nil {
 		w.t.Fatal(err)
 	}

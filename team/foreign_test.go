@@ -11,7 +11,7 @@ import (
 // whatever stands there by then.
 
 // writeFile puts our command into a foreign agent's file. What somebody wrote meanwhile is
-// taken in first, as interop does it; everybody else's file is a projection and says what
+// taken in first, as agentfile does; everybody else's file is a projection and says what
 // the team says, which the ledger checks.
 func (w *world) writeFile(name string) {
 	d, a := w.disks[name], w.team.Agents[name]

@@ -16,7 +16,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/fairlead-dev/fairlead/interop/claude"
+	"github.com/fairlead-dev/fairlead/claudehook"
 )
 
 func main() {
@@ -24,5 +24,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, "fairlead-hook: it is called with the name of one event\nusage: fairlead-hook PreToolUse")
 		os.Exit(2)
 	}
-	os.Exit(claude.Run(os.Args[1], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(claudehook.Run(os.Args[1], os.Stdin, os.Stdout, os.Stderr))
 }

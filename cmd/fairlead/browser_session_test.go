@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
 // The page of sessions on the real daemon. In one story agents of fairlead.yaml do the work, those
@@ -78,13 +78,13 @@ func talkedSession(t *testing.T) (*ship, *uitest.Sitting) {
 		".claude/agents/" + agent + ".md": "---\nname: " + agent + "\ndescription: Use to write and run programs, Python scripts and web servers\n---\n",
 	})
 	s.must("session", "start", "--host", "none")
-	folder, err := sessionfolder.Current(s.dir)
+	folder, err := dispatchfolder.Current(s.dir)
 	if err != nil || folder == nil {
 		t.Fatalf("no session has begun: %v", err)
 	}
 	tell := func(in dispatch.Input) {
 		t.Helper()
-		if _, _, err := folder.Do(time.Now(), sessionfolder.Actor{Kind: "agent", ID: "main"}, in); err != nil {
+		if _, _, err := folder.Do(time.Now(), dispatchfolder.Actor{Kind: "agent", ID: "main"}, in); err != nil {
 			t.Fatal(err)
 		}
 	}

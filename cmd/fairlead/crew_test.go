@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/golden"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/prompt"
 )
 
 // member of a crew, as a view has it.
@@ -108,7 +108,7 @@ func TestFaceWords(t *testing.T) {
 		_, words, _ := strings.Cut(string(source), "export const "+list+" = [")
 		words, _, ok := strings.Cut(words, "]")
 		want := begins + strings.ReplaceAll(words, "'", "") + "."
-		for of, told := range map[string]string{"LEAD.md": interop.LeadInstructions("julian"), "a summon": interop.SummonPrompt([]int{0}, "julian")} {
+		for of, told := range map[string]string{"LEAD.md": prompt.LeadInstructions("julian"), "a summon": prompt.ForSummon([]int{0}, "julian")} {
 			if !ok || !strings.Contains(told, want) {
 				t.Errorf("%s does not say %q", of, want)
 			}

@@ -13,11 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/ui"
 )
@@ -85,12 +86,12 @@ func (d *daemon) openEngine(ctx context.Context) error {
 		return err
 	}
 	d.closers = append(d.closers, j.Close)
-	files, err := interop.WatchStateFiles(d.log)
+	files, err := agentfile.Watch(d.log)
 	if err != nil {
 		return err
 	}
 	d.closers = append(d.closers, files.Close)
-	documents, err := interop.WatchDocuments(d.space.Path("agents"), d.log)
+	documents, err := crewfile.WatchDocuments(d.space.Path("agents"), d.log)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -17,7 +17,7 @@ func (a *app) docsVerb(root *cobra.Command) *cobra.Command {
 	pages := map[string]func() error{
 		"machines": a.docsMachines,
 		"config":   func() error { _, err := a.out.Write(config.SchemaJSON()); return err },
-		"workflow": func() error { _, err := a.out.Write(interop.WorkflowSchema()); return err },
+		"workflow": func() error { _, err := a.out.Write(runfile.WorkflowSchema()); return err },
 		"api": func() error {
 			text, err := api.OpenAPI()
 			if err != nil {

@@ -16,10 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/shim"
 )
@@ -181,13 +181,13 @@ func lookAtAgent(ctx context.Context, agent config.Agent) []finding {
 }
 
 func lookAtFile(agent config.Agent) []finding {
-	path := filepath.Join(agent.Workspace, interop.FileName)
+	path := filepath.Join(agent.Workspace, agentfile.FileName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		_, err = interop.ParseAgentState(text)
+		_, err = agentfile.Parse(text)
 	}
 	if err != nil {
 		return []finding{{About: "agent " + agent.Name, What: path + ": " + err.Error(), Do: "with fairlead up it is kept aside and written anew; or mend it by hand"}}

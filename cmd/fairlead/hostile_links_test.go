@@ -9,9 +9,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
 )
 
 const told = "the secret of somebody\n"
@@ -73,7 +73,7 @@ func TestPlantedState(t *testing.T) {
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n",
 	})
 	secret := somebodys(t)
-	path := filepath.Join(s.dir, "ada", interop.FileName)
+	path := filepath.Join(s.dir, "ada", agentfile.FileName)
 	putAside(t, path)
 	if err := os.Symlink(secret, path); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
 )
 
 // What others write can set a terminal's title, clear its screen, or type for whoever reads it.
@@ -60,12 +60,12 @@ func TestEvilTextOnATerminal(t *testing.T) {
 		"evil.script.yaml": "sessions:\n  - steps:\n      - emit: {base64: " + said + "}\n",
 	})
 	s.fairlead("once", "ada", "--wait")
-	state, err := interop.ParseAgentState([]byte(strings.Join(s.lines("ada/agent_state.json"), "\n")))
+	state, err := agentfile.Parse([]byte(strings.Join(s.lines("ada/agent_state.json"), "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	state = state.WithCommand(interop.Pause, interop.SetByHuman, "a note "+evil, time.Now().Add(time.Second))
-	if err := os.WriteFile(filepath.Join(s.dir, "ada", interop.FileName), state.Render(), 0o600); err != nil {
+	state = state.WithCommand(agentfile.Pause, agentfile.SetByHuman, "a note "+evil, time.Now().Add(time.Second))
+	if err := os.WriteFile(filepath.Join(s.dir, "ada", agentfile.FileName), state.Render(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.until("ada", "the note is taken in", func(v engine.WhyView) bool { return strings.HasPrefix(v.Agent.Note, "a note") })

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/prompt"
 )
 
 func (a *app) initVerb() *cobra.Command {
@@ -61,7 +61,7 @@ func (a *app) initLead() error {
 		return fmt.Errorf("%s is there already, and is left as it is; put it elsewhere to get a new one", path)
 	}
 	lead, why := a.leadName()
-	if err := writeNew(path, []byte(interop.LeadInstructions(lead))); err != nil {
+	if err := writeNew(path, []byte(prompt.LeadInstructions(lead))); err != nil {
 		return err
 	}
 	if a.json {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/interop/claude"
+	"github.com/fairlead-dev/fairlead/claudehook"
 )
 
 // where says into which of an agent program's folders something is installed.
@@ -28,38 +28,38 @@ func (w *where) flags(cmd *cobra.Command) {
 }
 
 // place is the folder that the flags mean.
-func (w *where) place(cmd *cobra.Command, dir string) (claude.Place, error) {
+func (w *where) place(cmd *cobra.Command, dir string) (claudehook.Place, error) {
 	if w.plugin != "" && (w.project != "" || w.local || w.user) || w.user && (w.project != "" || w.local) {
-		return claude.Place{}, usage(cmd, errors.New("name one place: --project, with --local or without, or --user, or --plugin"))
+		return claudehook.Place{}, usage(cmd, errors.New("name one place: --project, with --local or without, or --user, or --plugin"))
 	}
 	return w.named(dir)
 }
 
-func (w *where) named(dir string) (claude.Place, error) {
+func (w *where) named(dir string) (claudehook.Place, error) {
 	switch {
 	case w.plugin != "":
 		abs, err := filepath.Abs(w.plugin)
 		if err != nil {
-			return claude.Place{}, fmt.Errorf("find the folder %s: %w", w.plugin, err)
+			return claudehook.Place{}, fmt.Errorf("find the folder %s: %w", w.plugin, err)
 		}
-		return claude.Plugin(abs), nil
+		return claudehook.Plugin(abs), nil
 	case w.user:
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return claude.Place{}, fmt.Errorf("find your home folder: %w; name a project with --project", err)
+			return claudehook.Place{}, fmt.Errorf("find your home folder: %w; name a project with --project", err)
 		}
-		return claude.User(home), nil
+		return claudehook.User(home), nil
 	case w.project != "":
 		abs, err := filepath.Abs(w.project)
 		if err != nil {
-			return claude.Place{}, fmt.Errorf("find the folder %s: %w", w.project, err)
+			return claudehook.Place{}, fmt.Errorf("find the folder %s: %w", w.project, err)
 		}
 		dir = abs
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return claude.Place{}, fmt.Errorf("%s is no folder; name the project with --project", dir)
+		return claudehook.Place{}, fmt.Errorf("%s is no folder; name the project with --project", dir)
 	}
-	place := claude.Project(dir, w.local)
+	place := claudehook.Project(dir, w.local)
 	if home, err := os.UserHomeDir(); err == nil {
 		place.Beside = append(place.Beside, filepath.Join(home, ".claude", "settings.json"))
 	}
@@ -123,7 +123,7 @@ func (a *app) install(cmd *cobra.Command, w where) error {
 	if err != nil {
 		return err
 	}
-	steps, err := claude.Install(place, program)
+	steps, err := claudehook.Install(place, program)
 	if err != nil {
 		return fmt.Errorf("install for Claude Code: %w", err)
 	}
@@ -134,10 +134,10 @@ func (a *app) install(cmd *cobra.Command, w where) error {
 		return nil
 	}
 	if place.Settings == "" {
-		fmt.Fprintf(a.out, "\nnext: claude --plugin-dir %s, and there /fairlead:%s\n", plain(place.Dir), claude.CommandName)
+		fmt.Fprintf(a.out, "\nnext: claude --plugin-dir %s, and there /fairlead:%s\n", plain(place.Dir), claudehook.CommandName)
 		return nil
 	}
-	fmt.Fprintf(a.out, "\nnext: start claude anew in the project, and there /%s\n", claude.CommandName)
+	fmt.Fprintf(a.out, "\nnext: start claude anew in the project, and there /%s\n", claudehook.CommandName)
 	return nil
 }
 
@@ -146,7 +146,7 @@ func (a *app) uninstall(cmd *cobra.Command, w where) error {
 	if err != nil {
 		return err
 	}
-	steps, err := claude.Uninstall(place)
+	steps, err := claudehook.Uninstall(place)
 	if err != nil {
 		return fmt.Errorf("uninstall for Claude Code: %w", err)
 	}
@@ -154,19 +154,19 @@ func (a *app) uninstall(cmd *cobra.Command, w where) error {
 }
 
 // carryOut does the steps, or only shows them.
-func (a *app) carryOut(steps []claude.Step, dry bool) error {
+func (a *app) carryOut(steps []claudehook.Step, dry bool) error {
 	if !dry {
-		if err := claude.Apply(steps); err != nil {
+		if err := claudehook.Apply(steps); err != nil {
 			return err
 		}
 	}
 	if a.json {
 		type step struct {
-			Act  claude.Act `json:"act"`
-			Path string     `json:"path"`
-			To   string     `json:"to,omitempty"`
-			Note string     `json:"note,omitempty"`
-			Text string     `json:"text,omitempty"`
+			Act  claudehook.Act `json:"act"`
+			Path string         `json:"path"`
+			To   string         `json:"to,omitempty"`
+			Note string         `json:"note,omitempty"`
+			Text string         `json:"text,omitempty"`
 		}
 		said := make([]step, 0, len(steps))
 		for _, s := range steps {
@@ -193,15 +193,15 @@ func (a *app) carryOut(steps []claude.Step, dry bool) error {
 }
 
 // stepWords is a step for people.
-func stepWords(s claude.Step, dry bool) string {
-	done := map[claude.Act]string{
-		claude.Write: "wrote", claude.Change: "changed", claude.Remove: "removed",
-		claude.Aside: "put aside", claude.Back: "put back", claude.Left: "left",
+func stepWords(s claudehook.Step, dry bool) string {
+	done := map[claudehook.Act]string{
+		claudehook.Write: "wrote", claudehook.Change: "changed", claudehook.Remove: "removed",
+		claudehook.Aside: "put aside", claudehook.Back: "put back", claudehook.Left: "left",
 	}[s.Act]
 	if dry {
-		done = "would " + map[claude.Act]string{
-			claude.Write: "write", claude.Change: "change", claude.Remove: "remove",
-			claude.Aside: "put aside", claude.Back: "put back", claude.Left: "leave",
+		done = "would " + map[claudehook.Act]string{
+			claudehook.Write: "write", claudehook.Change: "change", claudehook.Remove: "remove",
+			claudehook.Aside: "put aside", claudehook.Back: "put back", claudehook.Left: "leave",
 		}[s.Act]
 	}
 	text := done + " " + s.Path
@@ -215,18 +215,18 @@ func stepWords(s claude.Step, dry bool) string {
 }
 
 // hookProgram is what a hook starts: the small program beside this one, or this one.
-func hookProgram() (claude.Program, error) {
+func hookProgram() (claudehook.Program, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return claude.Program{}, fmt.Errorf("find this program: %w", err)
+		return claudehook.Program{}, fmt.Errorf("find this program: %w", err)
 	}
 	exe = strings.TrimSuffix(exe, " (deleted)")
 	if strings.Contains(exe, "/go-build") && filepath.Base(filepath.Dir(exe)) == "exe" { // go run
-		return claude.Program{}, errors.New("this program was built for one run and will be gone; build one that stays, as by: go install ./cmd/fairlead ./cmd/fairlead-hook")
+		return claudehook.Program{}, errors.New("this program was built for one run and will be gone; build one that stays, as by: go install ./cmd/fairlead ./cmd/fairlead-hook")
 	}
 	small := filepath.Join(filepath.Dir(exe), "fairlead-hook")
 	if info, err := os.Stat(small); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-		return claude.Program{Path: small}, nil
+		return claudehook.Program{Path: small}, nil
 	}
-	return claude.Program{Path: exe, Args: []string{"hook"}}, nil
+	return claudehook.Program{Path: exe, Args: []string{"hook"}}, nil
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 )
@@ -105,7 +105,7 @@ func (a *app) policyCheck(cmd *cobra.Command, asked policyAsked) error {
 	}
 	verdict := policy.Verdict{Allow: true, Reason: "the session is closed, and nothing is enforced any more"}
 	if is.Phase != dispatch.Closed {
-		verdict = sessionfolder.JudgeAs(is, folder, repo, main, call)
+		verdict = dispatchfolder.JudgeAs(is, folder, repo, main, call)
 		if verdict.Allow {
 			verdict = a.narrowed(verdict, is, folder, main, asked.state, call)
 		}
@@ -135,7 +135,7 @@ func (a *app) policyCheck(cmd *cobra.Command, asked policyAsked) error {
 
 // narrowed holds an allowance against the bounds of whoever is in that state, where fairlead.yaml has
 // such an agent: the daemon does, when it runs the session.
-func (a *app) narrowed(verdict policy.Verdict, is dispatch.Session, folder *sessionfolder.Folder, main bool, state string, call policy.Call) policy.Verdict {
+func (a *app) narrowed(verdict policy.Verdict, is dispatch.Session, folder *dispatchfolder.Folder, main bool, state string, call policy.Call) policy.Verdict {
 	conf, err := a.maybeConfig()
 	if err != nil || conf == nil || folder != nil && is.Host != dispatch.Fairlead {
 		return verdict
@@ -150,7 +150,7 @@ func (a *app) narrowed(verdict policy.Verdict, is dispatch.Session, folder *sess
 	if call.Dir == "" {
 		call.Dir = agent.Workspace
 	}
-	return sessionfolder.Narrowed(verdict, agent.Permissions.Bounds(), is, folder, agent.Workspace, main, call, nil)
+	return dispatchfolder.Narrowed(verdict, agent.Permissions.Bounds(), is, folder, agent.Workspace, main, call, nil)
 }
 
 // agentCheck says what an agent's program would be answered.
@@ -202,7 +202,7 @@ func stateNamed(is dispatch.Session, name string) string {
 }
 
 // repoOfSession is the repository that a session is about.
-func (a *app) repoOfSession(folder *sessionfolder.Folder) string {
+func (a *app) repoOfSession(folder *dispatchfolder.Folder) string {
 	if repo := repoOf(folder.Path()); repo != "" {
 		return repo
 	}
@@ -211,7 +211,7 @@ func (a *app) repoOfSession(folder *sessionfolder.Folder) string {
 
 // delegateTo is the agent that could do what is denied.
 func delegateTo(is dispatch.Session, verdict policy.Verdict) string {
-	return sessionfolder.Best(is, verdict.Capability).Best
+	return dispatchfolder.Best(is, verdict.Capability).Best
 }
 
 func (a *app) printVerdict(answer policyAnswer, state string, agents int) error {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 )
@@ -46,9 +46,9 @@ If no agent reaches the threshold, MAIN keeps the input. As TEXT - reads standar
 
 // sessionOrNew is the session that is meant, or the one that would be begun now: its folder is
 // nil then, and it has agents and nothing else.
-func (a *app) sessionOrNew(path string) (dispatch.Session, *sessionfolder.Folder, error) {
+func (a *app) sessionOrNew(path string) (dispatch.Session, *dispatchfolder.Folder, error) {
 	if path == "" {
-		folder, err := sessionfolder.Current(a.dir)
+		folder, err := dispatchfolder.Current(a.dir)
 		if err != nil {
 			return dispatch.Session{}, nil, err
 		}

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/runfile"
 )
 
 // faulty gives a workflow that has faults its exit code, and each fault a line, whether it
 // was read here or by a daemon.
 func faulty(err error) error {
-	var here *interop.FileFaults
+	var here *runfile.FileFaults
 	if errors.As(err, &here) {
 		return &coded{exitUsage, err}
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
@@ -51,7 +51,7 @@ func TestRunKilledAtRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	state := filepath.Join(dir, ".agents", "runs", "r", interop.RunStateName)
+	state := filepath.Join(dir, ".agents", "runs", "r", runfile.RunStateName)
 	const kills = 6 // more than this many the run does not outlast; then it is let be
 	killed, done := 0, false
 	for tries := 0; !done; tries++ {
@@ -78,7 +78,7 @@ func TestRunKilledAtRandom(t *testing.T) {
 			t.Fatalf("%v: exit code %d: %s", words, code, said)
 		}
 		if text, err := os.ReadFile(state); err == nil {
-			if _, err := interop.ParseRunState(text); err != nil {
+			if _, err := runfile.ParseRunState(text); err != nil {
 				t.Fatalf("after kill %d: %v", killed, err)
 			}
 		}
@@ -114,7 +114,7 @@ func doneOnce(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := interop.ReadRunState(filepath.Join(dir, ".agents", "runs", "r", interop.RunStateName))
+	state, err := runfile.ReadRunState(filepath.Join(dir, ".agents", "runs", "r", runfile.RunStateName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func doneOnce(t *testing.T, dir string) {
 		if out, err := os.ReadFile(filepath.Join(dir, name+".out")); err != nil || string(out) != "made by "+name+"\n" {
 			t.Errorf("%s left %q, %v", name, out, err)
 		}
-		if s.ID != name || s.Status != interop.StepCompleted || s.Attempts != 1 || len(s.Artifacts) != 1 {
+		if s.ID != name || s.Status != runfile.StepCompleted || s.Attempts != 1 || len(s.Artifacts) != 1 {
 			t.Errorf("the file says %+v", s)
 		}
 	}

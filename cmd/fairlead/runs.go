@@ -17,8 +17,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
 )
 
 func (a *app) runListVerb() *cobra.Command {
@@ -218,18 +218,18 @@ func stepRemarks(s engine.StepView) string {
 func runFolder(repo, id string) string { return filepath.Join(repo, ".agents", "runs", id) }
 
 // runStateMost bounds what is read of a file that anybody may have written; as much as
-// interop takes.
+// runfile takes.
 const runStateMost = 64 << 20
 
 // runFiles reads every run state below a repository, the newest first. What cannot be read
 // is told, and is no run.
-func runFiles(repo string) (found []interop.RunState, faults []string) {
+func runFiles(repo string) (found []runfile.RunState, faults []string) {
 	entries, err := os.ReadDir(filepath.Join(repo, ".agents", "runs"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, []string{fmt.Sprintf("look for runs: %v", err)}
 	}
 	for _, entry := range entries {
-		if !entry.IsDir() || !exists(filepath.Join(runFolder(repo, entry.Name()), interop.RunStateName)) {
+		if !entry.IsDir() || !exists(filepath.Join(runFolder(repo, entry.Name()), runfile.RunStateName)) {
 			continue
 		}
 		state, err := readRun(repo, entry.Name())
@@ -239,7 +239,7 @@ func runFiles(repo string) (found []interop.RunState, faults []string) {
 		}
 		found = append(found, state)
 	}
-	slices.SortStableFunc(found, func(x, y interop.RunState) int { return cmp.Compare(stamp(y.UpdatedAt), stamp(x.UpdatedAt)) })
+	slices.SortStableFunc(found, func(x, y runfile.RunState) int { return cmp.Compare(stamp(y.UpdatedAt), stamp(x.UpdatedAt)) })
 	return found, faults
 }
 
@@ -253,24 +253,24 @@ func stamp(text string) int64 {
 }
 
 // readRun reads the state of one run from its file.
-func readRun(repo, id string) (interop.RunState, error) {
-	path := filepath.Join(runFolder(repo, filepath.Base(id)), interop.RunStateName)
+func readRun(repo, id string) (runfile.RunState, error) {
+	path := filepath.Join(runFolder(repo, filepath.Base(id)), runfile.RunStateName)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || id != filepath.Base(id):
-		return interop.RunState{}, &coded{exitUsage, fmt.Errorf("there is no run %q in %s; `fairlead run list` lists them", line(id, stepWidth), filepath.Join(repo, ".agents", "runs"))}
+		return runfile.RunState{}, &coded{exitUsage, fmt.Errorf("there is no run %q in %s; `fairlead run list` lists them", line(id, stepWidth), filepath.Join(repo, ".agents", "runs"))}
 	case err != nil:
-		return interop.RunState{}, fmt.Errorf("read run %s: %w", id, err)
+		return runfile.RunState{}, fmt.Errorf("read run %s: %w", id, err)
 	case !info.Mode().IsRegular() || info.Size() > runStateMost:
-		return interop.RunState{}, fmt.Errorf("%s is no file of at most %d MiB", path, runStateMost>>20)
+		return runfile.RunState{}, fmt.Errorf("%s is no file of at most %d MiB", path, runStateMost>>20)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return interop.RunState{}, fmt.Errorf("read run %s: %w", id, err)
+		return runfile.RunState{}, fmt.Errorf("read run %s: %w", id, err)
 	}
-	state, err := interop.ParseRunState(text)
+	state, err := runfile.ParseRunState(text)
 	if err != nil {
-		return interop.RunState{}, fmt.Errorf("%s: %w", path, err)
+		return runfile.RunState{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return state, nil
 }

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
 )
 
 // fileView is a run as its file tells it. A file does not say whether the run was cancelled,
 // nor whether somebody drives it.
-func fileView(s interop.RunState) engine.RunView {
+func fileView(s runfile.RunState) engine.RunView {
 	view := engine.RunView{
-		ID: s.RunID, Workflow: s.WorkflowName, RepoDir: s.RepoDir, StateFile: filepath.Join(runFolder(s.RepoDir, s.RunID), interop.RunStateName),
+		ID: s.RunID, Workflow: s.WorkflowName, RepoDir: s.RepoDir, StateFile: filepath.Join(runFolder(s.RepoDir, s.RunID), runfile.RunStateName),
 		CreatedAt: timeOf(s.CreatedAt), UpdatedAt: timeOf(s.UpdatedAt), Waits: []string{}, Steps: []engine.StepView{},
 	}
 	for _, step := range s.Steps {
@@ -33,7 +33,7 @@ func fileView(s interop.RunState) engine.RunView {
 			one.LoopIndex, one.LoopItems, one.LoopDone = step.Loop.Index, len(step.Loop.Items), step.Loop.Completed
 		}
 		view.Counts = count(view.Counts, step.Status)
-		if step.Status == interop.StepFailed && view.Why == "" && one.LastError != "" {
+		if step.Status == runfile.StepFailed && view.Why == "" && one.LastError != "" {
 			view.Why = step.ID + ": " + one.LastError
 		}
 		view.Steps = append(view.Steps, one)
@@ -44,17 +44,17 @@ func fileView(s interop.RunState) engine.RunView {
 
 func count(c engine.Counts, status string) engine.Counts {
 	switch status {
-	case interop.StepPending:
+	case runfile.StepPending:
 		c.Pending++
-	case interop.StepRunning:
+	case runfile.StepRunning:
 		c.Running++
-	case interop.StepWaiting:
+	case runfile.StepWaiting:
 		c.Waiting++
-	case interop.StepCompleted:
+	case runfile.StepCompleted:
 		c.Completed++
-	case interop.StepFailed:
+	case runfile.StepFailed:
 		c.Failed++
-	case interop.StepSkipped:
+	case runfile.StepSkipped:
 		c.Skipped++
 	}
 	return c
@@ -83,7 +83,7 @@ func filesInbox(dir string) []engine.InboxItem {
 	found, _ := runFiles(dir) // a file that cannot be read is told of by `fairlead run list`
 	for _, r := range found {
 		for _, step := range fileView(r).Steps {
-			if step.Status != interop.StepWaiting {
+			if step.Status != runfile.StepWaiting {
 				continue
 			}
 			item := engine.InboxItem{

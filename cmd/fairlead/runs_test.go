@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/runfile"
 )
 
 // leaveRun leaves a run's file behind, as the seed's tool does.
@@ -24,7 +24,7 @@ func leaveRun(t *testing.T, repo, id, status string, changed time.Time) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, interop.RunStateName), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, runfile.RunStateName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -39,7 +39,7 @@ func TestRunsFromFiles(t *testing.T) {
 	if err := os.MkdirAll(runFolder(repo, "torn"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(runFolder(repo, "torn"), interop.RunStateName), []byte(`{"run_id": "to`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(runFolder(repo, "torn"), runfile.RunStateName), []byte(`{"run_id": "to`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer

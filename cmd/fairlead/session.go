@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/interop/claude"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/shim"
@@ -22,7 +22,7 @@ import (
 const usualPlace = ".claude/agent-state-machine"
 
 // byHand is who writes into a session's folder from the command line.
-var byHand = sessionfolder.Actor{Kind: "human", ID: "cli"}
+var byHand = dispatchfolder.Actor{Kind: "human", ID: "cli"}
 
 // dispatchVerb groups the commands about a dispatch; subs names those that it has, or all where
 // there are none.
@@ -58,7 +58,7 @@ func oldPath(cmd *cobra.Command, path *string) {
 
 // openSession is the session that a verb is about, as it stands.
 type openSession struct {
-	*sessionfolder.Folder
+	*dispatchfolder.Folder
 	is dispatch.Session
 }
 
@@ -67,15 +67,15 @@ func (a *app) session(path string) (openSession, error) {
 	var found openSession
 	var err error
 	if path == "" {
-		found.Folder, err = sessionfolder.Current(a.dir)
+		found.Folder, err = dispatchfolder.Current(a.dir)
 		if err == nil && found.Folder == nil {
 			return found, &coded{exitRefused, fmt.Errorf("no dispatch is open in %s; start one with `fairlead dispatch start`, or name its folder with --path", a.dir)}
 		}
 	} else {
-		found.Folder, err = sessionfolder.Open(a.sessionPath(path))
+		found.Folder, err = dispatchfolder.Open(a.sessionPath(path))
 	}
 	if err != nil {
-		var none *sessionfolder.NotASession
+		var none *dispatchfolder.NotASession
 		if errors.As(err, &none) {
 			return found, &coded{exitUsage, fmt.Errorf("%w; `fairlead dispatch list` shows those there are", err)}
 		}
@@ -135,7 +135,7 @@ func (a *app) outside(event, folder string, host dispatch.Host) error {
 			return no
 		}
 	}
-	if host == dispatch.Claude && claude.Within(os.Getpid()) {
+	if host == dispatch.Claude && claudehook.Within(os.Getpid()) {
 		no.State = "asked from within the agent program"
 		no.Reason += ", which types /agent-state-machine there, or this in a terminal of its own"
 		return no
@@ -168,7 +168,7 @@ func (a *app) describedAgents(conf *config.Config) (agents []dispatch.Descriptio
 	if err != nil {
 		home = "" // then there are no agents of the user's
 	}
-	agents, faults, err := sessionfolder.Agents(a.dir, home)
+	agents, faults, err := dispatchfolder.Agents(a.dir, home)
 	if err != nil {
 		return nil, nil, err
 	}

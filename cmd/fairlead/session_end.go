@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -69,7 +69,7 @@ A conversation that stands in messages.jsonl already is not noted twice.`,
 }
 
 func (a *app) sessionLog(cmd *cobra.Command, path string, raw []byte) error {
-	given, err := sessionfolder.LoggedPath(raw)
+	given, err := dispatchfolder.LoggedPath(raw)
 	if err != nil {
 		return usage(cmd, err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -92,7 +92,7 @@ func (a *app) sessionInput(ctx context.Context, path, text string, wait, over bo
 		if err != nil {
 			return err
 		}
-		in.Match = sessionfolder.MatchOf(ranking)
+		in.Match = dispatchfolder.MatchOf(ranking)
 	}
 	from := historyEnd(found.Folder)
 	done, err := a.tellSession(found, in)
@@ -115,7 +115,7 @@ func (a *app) ranked(is dispatch.Session, text string) (policy.Ranking, error) {
 	if err != nil {
 		return policy.Ranking{}, err
 	}
-	ranking := sessionfolder.Best(is, text)
+	ranking := dispatchfolder.Best(is, text)
 	if conf != nil {
 		ranking = ranking.Over(conf.Session.Threshold)
 	}
@@ -123,7 +123,7 @@ func (a *app) ranked(is dispatch.Session, text string) (policy.Ranking, error) {
 }
 
 // historyEnd is the place behind everything that a session's history says now.
-func historyEnd(f *sessionfolder.Folder) int64 {
+func historyEnd(f *dispatchfolder.Folder) int64 {
 	info, err := os.Stat(filepath.Join(f.Path(), "state.jsonl"))
 	if err != nil {
 		return 0 // then all of it is looked through
@@ -161,7 +161,7 @@ func (a *app) tellSession(found openSession, in dispatch.Input) (moved, error) {
 }
 
 // about says which conversation it is.
-func (m *moved) about(f *sessionfolder.Folder, n int) {
+func (m *moved) about(f *dispatchfolder.Folder, n int) {
 	m.Conversation, m.Workspace = dispatch.ConversationID(n), f.Workspace(n)
 }
 
@@ -266,7 +266,7 @@ func (a *app) sessionDelegate(path, agent, text, from string) error {
 	}
 	prompt := text
 	if c := found.is.Open; c != nil {
-		prompt = sessionfolder.DelegationPrompt(text, found.Workspace(c.N), found.DialoguePath(c.N))
+		prompt = dispatchfolder.DelegationPrompt(text, found.Workspace(c.N), found.DialoguePath(c.N))
 		in.Params = fmt.Sprintf("- subagent_type: %s\n- description: %s\n- prompt: %s", agent, line(text, summaryWidth), prompt)
 	}
 	done, err := a.tellSession(found, in)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/team"
@@ -51,7 +51,7 @@ const writes = `sessions:
 
 type ward struct {
 	*ship
-	folder *sessionfolder.Folder
+	folder *dispatchfolder.Folder
 }
 
 func newWard(t *testing.T) *ward {
@@ -67,7 +67,7 @@ agents:
 `,
 	})}
 	w.must("session", "start", "--host", "fairlead")
-	folder, err := sessionfolder.Current(w.dir)
+	folder, err := dispatchfolder.Current(w.dir)
 	if err != nil || folder == nil {
 		t.Fatalf("the session is not there: %v", err)
 	}
@@ -86,8 +86,8 @@ func (w *ward) says(text string) error {
 	if err != nil {
 		return err
 	}
-	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Match: sessionfolder.MatchOf(sessionfolder.Best(s, text))}
-	_, _, err = w.folder.Do(time.Now(), sessionfolder.Actor{Kind: "human", ID: "anna"}, in)
+	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Match: dispatchfolder.MatchOf(dispatchfolder.Best(s, text))}
+	_, _, err = w.folder.Do(time.Now(), dispatchfolder.Actor{Kind: "human", ID: "anna"}, in)
 	return err
 }
 
@@ -122,7 +122,7 @@ var saidBy = regexp.MustCompile(`(kept|told|made) ((?:coordinator|writer)-\d+)\.
 // that everything was answered by those who were asked.
 func (w *ward) audit(client *api.Client, sent []string, exact bool) (f faultsOfWard) {
 	w.t.Helper()
-	var lines []sessionfolder.Line
+	var lines []dispatchfolder.Line
 	for from := int64(0); ; {
 		some, next, err := w.folder.Lines(from)
 		if err != nil {
@@ -164,7 +164,7 @@ func (w *ward) audit(client *api.Client, sent []string, exact bool) (f faultsOfW
 }
 
 // auditFiles holds each conversation's own files to what the history says of it.
-func (w *ward) auditFiles(f *faultsOfWard, lines []sessionfolder.Line, exact bool) {
+func (w *ward) auditFiles(f *faultsOfWard, lines []dispatchfolder.Line, exact bool) {
 	w.t.Helper()
 	index, err := os.ReadFile(filepath.Join(w.folder.Path(), "conversations", "messages.jsonl"))
 	if err != nil {
@@ -222,7 +222,7 @@ func (w *ward) auditFiles(f *faultsOfWard, lines []sessionfolder.Line, exact boo
 
 // auditJournal wants each line of the folder once in the journal, in order, and one process at most for
 // each work.
-func (w *ward) auditJournal(f *faultsOfWard, client *api.Client, lines []sessionfolder.Line) {
+func (w *ward) auditJournal(f *faultsOfWard, client *api.Client, lines []dispatchfolder.Line) {
 	w.t.Helper()
 	at, works := 0, map[team.Purpose]map[string]bool{}
 	for after := uint64(0); ; {

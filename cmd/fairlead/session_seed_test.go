@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/golden"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
@@ -210,7 +210,7 @@ func TestSessionSeedHosted(t *testing.T) {
 	if out, err := exec.Command("python3", made).CombinedOutput(); err != nil || string(out) != "Hello, World!\n" {
 		t.Errorf("%v: %s", err, out)
 	}
-	folder, err := sessionfolder.Open(begun.Path)
+	folder, err := dispatchfolder.Open(begun.Path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -79,7 +79,7 @@ func (a *app) sessionStatusVerb(path *string) *cobra.Command {
 	}
 }
 
-func sessionStatusOf(found openSession, conversations []sessionfolder.ConversationInfo) sessionStatus {
+func sessionStatusOf(found openSession, conversations []dispatchfolder.ConversationInfo) sessionStatus {
 	is := found.is
 	status := sessionStatus{
 		Name: found.Name(), Path: found.Path(), Mode: string(is.Mode), Host: hostWord(is.Host), Began: is.Began,
@@ -229,7 +229,7 @@ func (a *app) sessionListVerb() *cobra.Command {
 		Short: "List the sessions of the repository: those that are open first, the newest first",
 		Args:  args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			found, err := sessionfolder.List(a.dir)
+			found, err := dispatchfolder.List(a.dir)
 			if err != nil {
 				return err
 			}
@@ -255,7 +255,7 @@ func (a *app) sessionListVerb() *cobra.Command {
 	}
 }
 
-func sessionListedOf(f sessionfolder.Found) sessionListed {
+func sessionListedOf(f dispatchfolder.Found) sessionListed {
 	l := sessionListed{Name: f.Folder.Name(), Path: f.Folder.Path(), Open: f.Open(), Wrong: f.Fault}
 	if f.Fault != "" {
 		return l

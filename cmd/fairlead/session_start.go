@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/interop/sessionfolder"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -92,7 +92,7 @@ func (a *app) sessionStart(ctx context.Context, path string, mode dispatch.Mode,
 		return err
 	}
 	setup := dispatch.Setup{Mode: mode}
-	options := sessionfolder.Options{Repo: a.dir, At: now, Actor: byHand}
+	options := dispatchfolder.Options{Repo: a.dir, At: now, Actor: byHand}
 	if conf != nil {
 		options.Tools, options.NoCommits = conf.Session.Tools, !conf.Session.Commits
 	}
@@ -111,7 +111,7 @@ func (a *app) sessionStart(ctx context.Context, path string, mode dispatch.Mode,
 		notes = append(notes, "nobody is described, so there is nobody to delegate to; describe agents in .claude/agents/NAME.md (name: and description: in its front matter)")
 	}
 	notes = append(notes, a.otherOpen()...)
-	folder, is, err := sessionfolder.Create(path, setup, options)
+	folder, is, err := dispatchfolder.Create(path, setup, options)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (a *app) sessionStart(ctx context.Context, path string, mode dispatch.Mode,
 	for _, note := range notes {
 		fmt.Fprintln(a.err, "note: "+line(note, errorWidth))
 	}
-	_, err = fmt.Fprint(a.out, plain(strings.TrimRight(sessionfolder.Status(is, len(is.Agents)), "\n"))+"\n")
+	_, err = fmt.Fprint(a.out, plain(strings.TrimRight(dispatchfolder.Status(is, len(is.Agents)), "\n"))+"\n")
 	return err
 }
 
@@ -197,7 +197,7 @@ func unstartable(agents []dispatch.Description, conf *config.Config) []string {
 
 // otherOpen says which sessions are open already: they go on, and the verbs mean the new one.
 func (a *app) otherOpen() []string {
-	found, err := sessionfolder.List(a.dir)
+	found, err := dispatchfolder.List(a.dir)
 	if err != nil {
 		return nil // whoever asks for the list is told
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// fileStep is a step of run_state.json, as far as these tests read it. The file is interop's.
+// fileStep is a step of run_state.json, as far as these tests read it. runfile reads the file.
 type fileStep struct {
 	Status          State             `json:"status"`
 	Attempts        int               `json:"attempts"`

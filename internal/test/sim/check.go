@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -209,13 +210,13 @@ func (w *world) checkAck(id string) {
 func (w *world) checkWrite(agent string, content []byte) {
 	a := w.truth.Agents[agent]
 	if agent == outsider { // the rest of the content is its own: there is no sum of it
-		state, err := interop.ParseAgentState(content)
+		state, err := agentfile.Parse(content)
 		is := a.Control.File(w.truth.Hold.On)
 		w.check(durableFirst, err == nil && state.DesiredState == is.Desired && state.SetBy == is.By && state.Note == is.Note,
 			"%s is to be put into the file of %s, and %s (%q) is what is stored", content, agent, is.Desired, is.Note)
 		return
 	}
-	w.check(durableFirst, a != nil && a.Ours(string(interop.SumOf(content))), "the file of %s is to be written, and what it is to say is not stored: %s", agent, content)
+	w.check(durableFirst, a != nil && a.Ours(string(file.SumOf(content))), "the file of %s is to be written, and what it is to say is not stored: %s", agent, content)
 }
 
 // checkAnswered is asked when an order is answered with yes.

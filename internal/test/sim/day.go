@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
@@ -411,7 +411,7 @@ func (w *world) evening() {
 		w.peace()
 	}
 	for _, agent := range agents {
-		w.foreignWrite(agent, interop.Pause, time.Millisecond)
+		w.foreignWrite(agent, agentfile.Pause, time.Millisecond)
 	}
 	if w.lead() != "" {
 		w.putToSleep()
@@ -431,7 +431,7 @@ func (w *world) evening() {
 		if w.failed() {
 			return
 		}
-		w.command(agent, interop.RunOnce)
+		w.command(agent, agentfile.RunOnce)
 		w.settle()
 	}
 	w.rest("a last order")
@@ -475,7 +475,7 @@ func (w *world) poke() {
 			return
 		}
 		w.plays.Go(func() {
-			seq, err := l.engine.Command(context.Background(), byPerson, agents[0], interop.Pause, "are you overtaken")
+			seq, err := l.engine.Command(context.Background(), byPerson, agents[0], agentfile.Pause, "are you overtaken")
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.check(fenceHolds, err != nil, "engine %d was overtaken, and answered an order with change %d", l.n, seq)
@@ -550,7 +550,7 @@ func (w *world) rest(after string) {
 	for _, name := range agents {
 		a := w.truth.Agents[name]
 		is := a.Control.File(false)
-		w.check(wishObeyed, is.Desired == interop.Pause && is.Current == interop.Pause && a.Session == nil,
+		w.check(wishObeyed, is.Desired == agentfile.Pause && is.Current == agentfile.Pause && a.Session == nil,
 			"after %s %s is %s/%s, session %v", after, name, is.Desired, is.Current, a.Session)
 	}
 	w.check(noStrays, len(w.running()) == 0, "after %s there runs %v", after, w.running())

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// What the real files do, in the words of interop: the waits are its own.
+// What the real files do, in the words of agentfile: the waits are its own.
 const (
 	tornFor    = 250 * time.Millisecond // nonsense that stays so long is malformed
 	swappedFor = time.Second            // how long what was swapped out is kept, at least
@@ -26,16 +27,16 @@ type sheet struct {
 	judged  bool // nonsense, and it stayed: kept aside
 }
 
-func (s *sheet) state() (interop.AgentState, bool) {
+func (s *sheet) state() (agentfile.State, bool) {
 	if s == nil {
-		return interop.AgentState{}, false
+		return agentfile.State{}, false
 	}
-	state, err := interop.ParseAgentState(s.bytes)
+	state, err := agentfile.Parse(s.bytes)
 	return state, err == nil
 }
 
-// file is one agent_state.json with what was swapped out of its place lately.
-type file struct {
+// stateFile is one agent_state.json with what was swapped out of its place lately.
+type stateFile struct {
 	now     *sheet // nil: there is none
 	swapped []*swapped
 	extra   string // what a foreign writer keeps there; empty: nobody can say
@@ -100,16 +101,16 @@ func (w *world) lookAll(agent string) {
 	w.moved = make(chan struct{})
 }
 
-// eyes are one engine's view of the files: interop.StateFiles as its documentation says it.
+// eyes are one engine's view of the files: agentfile.Files as its documentation says it.
 // The world's lock guards them.
 type eyes struct {
 	w     *world
 	l     *life
-	seen  chan interop.Seen
+	seen  chan agentfile.Seen
 	wake  chan struct{}
-	queue []interop.Seen
-	last  map[string]interop.Seen // handed out last; to be handed out once more
-	now   map[string]interop.Seen
+	queue []agentfile.Seen
+	last  map[string]agentfile.Seen // handed out last; to be handed out once more
+	now   map[string]agentfile.Seen
 	sheet map[string]*sheet // that now is of
 	taken map[string]uint64
 	seq   uint64
@@ -118,18 +119,18 @@ type eyes struct {
 
 func newEyes(w *world, l *life) *eyes {
 	return &eyes{
-		w: w, l: l, seen: make(chan interop.Seen), wake: make(chan struct{}, 1), last: map[string]interop.Seen{},
-		now: map[string]interop.Seen{}, sheet: map[string]*sheet{}, taken: map[string]uint64{}, notes: map[uint64]*swapped{},
+		w: w, l: l, seen: make(chan agentfile.Seen), wake: make(chan struct{}, 1), last: map[string]agentfile.Seen{},
+		now: map[string]agentfile.Seen{}, sheet: map[string]*sheet{}, taken: map[string]uint64{}, notes: map[uint64]*swapped{},
 	}
 }
 
-func (e *eyes) Seen() <-chan interop.Seen { return e.seen }
+func (e *eyes) Seen() <-chan agentfile.Seen { return e.seen }
 
 // handOut hands every look over, each when the stagehand lets it.
 func (e *eyes) handOut() {
 	for {
 		e.w.mu.Lock()
-		var next interop.Seen
+		var next agentfile.Seen
 		some := len(e.queue) > 0
 		if some {
 			next, e.queue = e.queue[0], e.queue[1:]
@@ -162,7 +163,7 @@ func (e *eyes) handOut() {
 }
 
 // Took notes that something is kept.
-func (e *eyes) Took(seen interop.Seen) {
+func (e *eyes) Took(seen agentfile.Seen) {
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
 	if e.l.dead {
@@ -177,7 +178,7 @@ func (e *eyes) Took(seen interop.Seen) {
 	}
 }
 
-func (e *eyes) report(s interop.Seen) interop.Seen {
+func (e *eyes) report(s agentfile.Seen) agentfile.Seen {
 	e.seq++
 	s.Seq, s.At = e.seq, time.Now().UTC()
 	e.queue = append(e.queue, s)
@@ -189,14 +190,14 @@ func (e *eyes) report(s interop.Seen) interop.Seen {
 }
 
 // seenOf is what a sheet looks like; ok is false while it may still become something else.
-func seenOf(agent string, s *sheet) (seen interop.Seen, ok bool) {
+func seenOf(agent string, s *sheet) (seen agentfile.Seen, ok bool) {
 	if s == nil {
-		return interop.Seen{Name: agent, Kind: interop.KindDeleted}, true
+		return agentfile.Seen{Name: agent, Kind: agentfile.KindDeleted}, true
 	}
-	seen = interop.Seen{Name: agent, Kind: interop.KindWritten, Bytes: s.bytes, Sum: interop.SumOf(s.bytes), Ident: fmt.Sprintf("write-%d", s.n)}
-	state, err := interop.ParseAgentState(s.bytes)
+	seen = agentfile.Seen{Name: agent, Kind: agentfile.KindWritten, Bytes: s.bytes, Sum: file.SumOf(s.bytes), Ident: fmt.Sprintf("write-%d", s.n)}
+	state, err := agentfile.Parse(s.bytes)
 	if err != nil {
-		seen.Kind, seen.Fault, seen.KeptAs = interop.KindMalformed, err.Error(), fmt.Sprintf("kept-%d", s.n)
+		seen.Kind, seen.Fault, seen.KeptAs = agentfile.KindMalformed, err.Error(), fmt.Sprintf("kept-%d", s.n)
 		return seen, s.judged
 	}
 	seen.State = state
@@ -235,13 +236,13 @@ func (e *eyes) Add(agent, _ string) error {
 			}
 		}
 	}
-	e.now[agent] = interop.Seen{Name: agent, Kind: interop.KindDeleted}
+	e.now[agent] = agentfile.Seen{Name: agent, Kind: agentfile.KindDeleted}
 	e.w.doubt(agent)
 	e.look(agent)
 	return nil
 }
 
-func (e *eyes) reportSwapped(seen interop.Seen, s *swapped) {
+func (e *eyes) reportSwapped(seen agentfile.Seen, s *swapped) {
 	seen.FromSwap = true
 	s.told, s.news = time.Time{}, true
 	s.last = e.report(seen).Seq
@@ -272,7 +273,7 @@ func (e *eyes) settled(ctx context.Context, agent string) error {
 	}
 }
 
-func (e *eyes) Read(agent string) (seen interop.Seen, err error) {
+func (e *eyes) Read(agent string) (seen agentfile.Seen, err error) {
 	err = e.w.act(e.l, "read "+agent, func() error {
 		e.w.mu.Lock()
 		defer e.w.mu.Unlock()
@@ -289,7 +290,7 @@ func (e *eyes) Read(agent string) (seen interop.Seen, err error) {
 	return seen, err
 }
 
-func (e *eyes) Write(ctx context.Context, agent string, content []byte, newest uint64, isOurs func(interop.Sum) bool) error {
+func (e *eyes) Write(ctx context.Context, agent string, content []byte, newest uint64, isOurs func(file.Sum) bool) error {
 	e.w.mu.Lock()
 	e.w.checkWrite(agent, content)
 	e.w.mu.Unlock()
@@ -315,15 +316,15 @@ func (e *eyes) Write(ctx context.Context, agent string, content []byte, newest u
 }
 
 // write exchanges the file for ours, and looks at what comes out.
-func (e *eyes) write(ctx context.Context, agent string, content []byte, newest uint64, isOurs func(interop.Sum) bool) error {
+func (e *eyes) write(ctx context.Context, agent string, content []byte, newest uint64, isOurs func(file.Sum) bool) error {
 	if err := e.settled(ctx, agent); err != nil {
 		return err
 	}
 	seen, f := e.now[agent], e.w.files[agent]
-	ours := seen.Own || seen.Kind == interop.KindWritten && isOurs(seen.Sum)
+	ours := seen.Own || seen.Kind == agentfile.KindWritten && isOurs(seen.Sum)
 	stale := !seen.Own && seen.Seq > newest
 	if stale || !ours && seen.Seq > e.taken[agent] {
-		return &interop.Changed{Seen: seen}
+		return &agentfile.Changed{Seen: seen}
 	}
 	if pen := e.w.pens[agent]; pen != nil { // somebody is between our look and our exchange
 		delete(e.w.pens, agent)
@@ -334,9 +335,9 @@ func (e *eyes) write(ctx context.Context, agent string, content []byte, newest u
 	e.w.checkForeignWrite(agent, e.sheet[agent], old, content)
 	e.w.writes++
 	f.now = &sheet{n: e.w.writes, bytes: content, since: time.Now()}
-	state, _ := interop.ParseAgentState(content)
+	state, _ := agentfile.Parse(content)
 	e.seq++
-	e.now[agent] = interop.Seen{Name: agent, Seq: e.seq, Kind: interop.KindWritten, Bytes: content, State: state, Sum: interop.SumOf(content), Own: true}
+	e.now[agent] = agentfile.Seen{Name: agent, Seq: e.seq, Kind: agentfile.KindWritten, Bytes: content, State: state, Sum: file.SumOf(content), Own: true}
 	known := e.sheet[agent]
 	e.sheet[agent] = f.now
 	e.w.came("the file of %s says %s/%s %s", agent, state.DesiredState, state.CurrentState, state.Note)

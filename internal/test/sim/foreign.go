@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -40,7 +41,7 @@ func (w *world) playForeign() {
 	if !me.until.IsZero() {
 		me.until = time.Time{}
 		if me.doing != control.WordContinuous && state.DesiredState == me.doing { // C8 and C9 as the seed has them
-			state.DesiredState, state.SetBy, state.Note = control.WordPause, interop.SetByAgent, me.doing+" is done"
+			state.DesiredState, state.SetBy, state.Note = control.WordPause, agentfile.SetByAgent, me.doing+" is done"
 		}
 	}
 	switch state.DesiredState {
@@ -53,7 +54,7 @@ func (w *world) playForeign() {
 	if state.DesiredState == was.DesiredState && state.CurrentState == was.CurrentState {
 		return
 	}
-	state.Timestamp = interop.FormatTime(now)
+	state.Timestamp = file.FormatTime(now)
 	w.put(outsider, state.Render(), true, "")
 	w.came("the outsider says %s/%s", state.DesiredState, state.CurrentState)
 	w.written(outsider)
@@ -88,7 +89,7 @@ func (w *world) checkForeignWrite(agent string, known, old *sheet, content []byt
 		return
 	}
 	was, whole := old.state()
-	now, err := interop.ParseAgentState(content)
+	now, err := agentfile.Parse(content)
 	if !whole || err != nil || was.CurrentState == "" || was.CurrentState == now.CurrentState {
 		return
 	}

@@ -88,7 +88,7 @@ var ofCrew = []mutant{
 	{
 		breaks: "whoever talks in a channel can speak for the team",
 		file:   "engine/leadear.go", old: "		l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), \"\", presence.Faulty{\n			Agent: l.m.conf.Name, Session: l.s.ID,",
-		new: "		if agents, err := interop.ParseStatus([]byte(line[max(0, strings.IndexByte(line, '{')):])); err == nil {\n			l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), \"\", presence.Reported{Session: l.e.team.Crew.Lead.Session, Agents: agents}))\n		}\n		l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), \"\", presence.Faulty{\n			Agent: l.m.conf.Name, Session: l.s.ID,",
+		new: "		if agents, err := crewfile.ParseStatus([]byte(line[max(0, strings.IndexByte(line, '{')):])); err == nil {\n			l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), \"\", presence.Reported{Session: l.e.team.Crew.Lead.Session, Agents: agents}))\n		}\n		l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), \"\", presence.Faulty{\n			Agent: l.m.conf.Name, Session: l.s.ID,",
 	},
 	{
 		breaks: "what somebody wrote into a document counts as kept before it is",
@@ -97,7 +97,7 @@ var ofCrew = []mutant{
 	{
 		breaks: "what lies in a document's place is taken for ours, and written over",
 		file:   "engine/presencefiles.go", old: "		if why, busy := sight.Busy[stem]; busy {", new: "		if why, busy := sight.Busy[stem]; busy && why != \"\" {",
-		file2: "engine/presencefiles.go", old2: "func(sum interop.Sum) bool { return doc.Ours(string(sum)) })", new2: "func(interop.Sum) bool { return true })",
+		file2: "engine/presencefiles.go", old2: "func(sum file.Sum) bool { return doc.Ours(string(sum)) })", new2: "func(file.Sum) bool { return true })",
 	},
 	{
 		breaks: "unknown fields of a document are dropped",

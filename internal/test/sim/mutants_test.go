@@ -130,12 +130,12 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "what is written for a foreign loop keeps what it said before it said something else",
-		file:   "engine/files.go", old: "		newest = m.seen // all but", new: "		newest = interop.AnyLook // all but",
+		file:   "engine/files.go", old: "		newest = m.seen // all but", new: "		newest = agentfile.AnyLook // all but",
 	},
 	{
 		breaks: "a write asks for no newer look at what it keeps parts of",
-		file:   "interop/write.go", old: "	stale := !seen.Own && seen.Seq > newest\n", new: "	stale := !seen.Own && seen.Seq > max(newest, AnyLook)\n",
-		pkg: "./interop", run: "Write",
+		file:   "agentfile/write.go", old: "	stale := !seen.Own && seen.Seq > newest\n", new: "	stale := !seen.Own && seen.Seq > max(newest, AnyLook)\n",
+		pkg: "./agentfile", run: "Write",
 	},
 	{
 		breaks: "what a foreign loop said last is forgotten where its file was spoiled",

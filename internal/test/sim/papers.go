@@ -10,8 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
@@ -38,9 +39,9 @@ func newFolder() *folder {
 	return &folder{leaves: map[string]*leaf{}, swaps: map[string]*leaf{}, pens: map[string]func(){}, owed: map[string]string{}}
 }
 
-func (l *leaf) sum() interop.Sum { return interop.SumOf(l.bytes) }
+func (l *leaf) sum() file.Sum { return file.SumOf(l.bytes) }
 
-// clerk is the folder as one engine knows it: interop.DocumentFiles as its documentation says it.
+// clerk is the folder as one engine knows it: crewfile.DocumentFiles as its documentation says it.
 type clerk struct {
 	w     *world
 	l     *life
@@ -77,7 +78,7 @@ func (w *world) ringAll() {
 	}
 }
 
-func (c *clerk) Look(ours func(string, interop.Sum) bool, sound func([]byte) error) (sight interop.DocumentSight, err error) {
+func (c *clerk) Look(ours func(string, file.Sum) bool, sound func([]byte) error) (sight crewfile.DocumentSight, err error) {
 	err = c.w.act(c.l, "peek papers", func() error {
 		c.w.mu.Lock()
 		defer c.w.mu.Unlock()
@@ -87,8 +88,8 @@ func (c *clerk) Look(ours func(string, interop.Sum) bool, sound func([]byte) err
 	return sight, err
 }
 
-func (c *clerk) look(ours func(string, interop.Sum) bool, sound func([]byte) error) interop.DocumentSight {
-	sight := interop.DocumentSight{Lies: map[string]interop.Sum{}, Busy: map[string]string{}}
+func (c *clerk) look(ours func(string, file.Sum) bool, sound func([]byte) error) crewfile.DocumentSight {
+	sight := crewfile.DocumentSight{Lies: map[string]file.Sum{}, Busy: map[string]string{}}
 	f := c.w.folder
 	for _, at := range sortedKeys(f.swaps) {
 		l := f.swaps[at]
@@ -96,7 +97,7 @@ func (c *clerk) look(ours func(string, interop.Sum) bool, sound func([]byte) err
 		if c.taken[l] || ours(stem, l.sum()) {
 			continue
 		}
-		found := interop.FoundDocument{Name: l.name, Stem: stem, At: at, Bytes: l.bytes, Sum: l.sum(), Swapped: true}
+		found := crewfile.FoundDocument{Name: l.name, Stem: stem, At: at, Bytes: l.bytes, Sum: l.sum(), Swapped: true}
 		if err := sound(l.bytes); err != nil {
 			found.Fault = err.Error()
 		}
@@ -110,7 +111,7 @@ func (c *clerk) look(ours func(string, interop.Sum) bool, sound func([]byte) err
 			continue
 		}
 		sight.Busy[stem] = ""
-		found := interop.FoundDocument{Name: name, Stem: stem, At: name, Bytes: l.bytes, Sum: l.sum()}
+		found := crewfile.FoundDocument{Name: name, Stem: stem, At: name, Bytes: l.bytes, Sum: l.sum()}
 		if err := sound(l.bytes); err != nil {
 			if time.Since(l.since) < tornFor { // it is being written
 				sight.Again = tornFor
@@ -133,7 +134,7 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 // at is what was found, if it is still there.
-func (c *clerk) at(found interop.FoundDocument) *leaf {
+func (c *clerk) at(found crewfile.FoundDocument) *leaf {
 	l := c.w.folder.leaves[found.At]
 	if found.Swapped {
 		l = c.w.folder.swaps[found.At]
@@ -145,7 +146,7 @@ func (c *clerk) at(found interop.FoundDocument) *leaf {
 }
 
 // Took: what is taken may be written over, so it has to be in the journal by now.
-func (c *clerk) Took(found interop.FoundDocument) {
+func (c *clerk) Took(found crewfile.FoundDocument) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	l := c.at(found)
@@ -156,13 +157,13 @@ func (c *clerk) Took(found interop.FoundDocument) {
 	c.taken[l] = true
 }
 
-func (c *clerk) PutAside(found interop.FoundDocument, why string) (name string, err error) {
+func (c *clerk) PutAside(found crewfile.FoundDocument, why string) (name string, err error) {
 	err = c.w.act(c.l, "aside "+found.Stem, func() error {
 		c.w.mu.Lock()
 		defer c.w.mu.Unlock()
 		f, l := c.w.folder, c.at(found)
 		if l == nil {
-			return interop.ErrDocumentChanged
+			return crewfile.ErrDocumentChanged
 		}
 		f.n++
 		name = fmt.Sprintf("%s.%s-%d", l.name, why, f.n)
@@ -175,10 +176,10 @@ func (c *clerk) PutAside(found interop.FoundDocument, why string) (name string, 
 	return name, err
 }
 
-func (c *clerk) Write(stem string, content []byte, seen interop.Sum, ours func(interop.Sum) bool) error {
+func (c *clerk) Write(stem string, content []byte, seen file.Sum, ours func(file.Sum) bool) error {
 	c.w.mu.Lock()
 	doc := c.w.truth.Crew.Docs[crew.DocID(stem)]
-	c.w.check(durableFirst, c.l.dead || doc != nil && doc.Ours(string(interop.SumOf(content))), "the document %s is to be written, and what it is to say is not stored: %s", stem, content)
+	c.w.check(durableFirst, c.l.dead || doc != nil && doc.Ours(string(file.SumOf(content))), "the document %s is to be written, and what it is to say is not stored: %s", stem, content)
 	c.w.mu.Unlock()
 	return c.w.act(c.l, "inks "+stem, func() error {
 		c.w.mu.Lock()
@@ -187,14 +188,14 @@ func (c *clerk) Write(stem string, content []byte, seen interop.Sum, ours func(i
 	})
 }
 
-func (c *clerk) write(name string, content []byte, seen interop.Sum, ours func(interop.Sum) bool) error {
+func (c *clerk) write(name string, content []byte, seen file.Sum, ours func(file.Sum) bool) error {
 	f := c.w.folder
-	was := interop.Sum("")
+	was := file.Sum("")
 	if l := f.leaves[name]; l != nil {
 		was = l.sum()
 	}
 	if was != seen && (was == "" || !ours(was)) {
-		return interop.ErrDocumentChanged
+		return crewfile.ErrDocumentChanged
 	}
 	if pen := f.pens[name]; pen != nil {
 		delete(f.pens, name)
@@ -247,7 +248,7 @@ func (w *world) paper(a Act, note string) []byte {
 	case "alive", "expired":
 		doc["status"] = a.Word
 	case "hatching":
-		doc["status"], doc["name"], doc["createdAt"] = "hatching", nil, interop.FormatTime(w.now().Add(-2*time.Minute))
+		doc["status"], doc["name"], doc["createdAt"] = "hatching", nil, file.FormatTime(w.now().Add(-2*time.Minute))
 	case "bare":
 		delete(doc, "status")
 	case "nameless":
@@ -365,8 +366,8 @@ func (w *world) checkPapers() {
 			w.broken(fileIsTrue, "%s is in the journal, and has no file", id)
 			return
 		}
-		says, _, err := interop.ReadDocument(l.bytes)
-		w.check(fileIsTrue, err == nil && interop.DocumentSum(&says) == interop.DocumentSum(doc), "the file of %s says %s, the journal %s (%v)", id, l.bytes, interop.WriteDocument(doc), err)
+		says, _, err := crewfile.ReadDocument(l.bytes)
+		w.check(fileIsTrue, err == nil && crewfile.DocumentSum(&says) == crewfile.DocumentSum(doc), "the file of %s says %s, the journal %s (%v)", id, l.bytes, crewfile.WriteDocument(doc), err)
 	}
 	for name, l := range f.leaves {
 		w.check(foreignKept, w.truth.Crew.Docs[crew.DocID(strings.TrimSuffix(name, ".json"))] != nil, "%s lies there, and was neither taken in nor put aside: %s", name, l.bytes)

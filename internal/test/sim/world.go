@@ -8,9 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/interop"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -43,7 +45,7 @@ type world struct {
 	sessions map[string]*session
 	order    []string          // of the starts
 	bars     map[string]uint64 // epoch by session: nobody older may start it
-	files    map[string]*file
+	files    map[string]*stateFile
 	pens     map[string]func()
 	moved    chan struct{} // closed and made anew when a file changes
 	writes   int
@@ -80,17 +82,17 @@ type world struct {
 func newWorld(seed uint64, folder string, tracing bool) *world {
 	w := &world{
 		seed: seed, conf: teamOf(folder), slate: memory.New(), boot: 1, tracing: tracing, began: time.Now(),
-		sessions: map[string]*session{}, bars: map[string]uint64{}, files: map[string]*file{}, pens: map[string]func(){},
+		sessions: map[string]*session{}, bars: map[string]uint64{}, files: map[string]*stateFile{}, pens: map[string]func(){},
 		moved: make(chan struct{}), truth: team.New(nil), noted: map[string]bool{},
 		wishOf: map[string]uint64{}, openedAt: map[string]time.Time{}, oneShots: map[string]int{}, counted: map[string]int64{}, countedDay: map[string]int64{},
 		owed: map[string]owed{}, guest: guest{did: map[string]bool{}}, book: newBook(), crew: newCrewBook(), folder: newFolder(),
 	}
-	w.truth.Crew.Render = interop.DocumentSum // as the engine has it
+	w.truth.Crew.Render = crewfile.DocumentSum // as the engine has it
 	inChannels(&w.conf, seed)
 	withLead(&w.conf, seed)
 	withQuestions(&w.conf, seed)
 	for _, name := range agents {
-		w.files[name] = &file{}
+		w.files[name] = &stateFile{}
 	}
 	return w
 }
@@ -226,12 +228,12 @@ func (w *world) hold(on bool) {
 }
 
 // wish is what a foreign Mission Control writes: it reads, changes and writes back.
-func (w *world) wish(agent, word, note string, skew time.Duration) interop.AgentState {
+func (w *world) wish(agent, word, note string, skew time.Duration) agentfile.State {
 	state, _ := w.files[agent].now.state()
-	state.DesiredState, state.SetBy, state.Note = word, interop.SetByHuman, note
-	state.Timestamp = interop.FormatTime(time.Now().Add(skew))
+	state.DesiredState, state.SetBy, state.Note = word, agentfile.SetByHuman, note
+	state.Timestamp = file.FormatTime(time.Now().Add(skew))
 	if state.CurrentState == "" {
-		state.CurrentState = interop.Pause
+		state.CurrentState = agentfile.Pause
 	}
 	return state
 }
@@ -244,7 +246,7 @@ func (w *world) foreignWrite(agent, word string, skew time.Duration) {
 	state := w.wish(agent, word, note, skew)
 	if w.writes%3 == 0 {
 		raw := fmt.Sprintf(`{"kept":[1.50,"<%d>\u00e9",null]}`, w.writes)
-		state.Extra = []interop.Field{{Name: "theirs", Raw: []byte(raw)}}
+		state.Extra = []file.Field{{Name: "theirs", Raw: []byte(raw)}}
 	}
 	w.put(agent, state.Render(), true, note)
 	w.written(agent)

@@ -1,0 +1,138 @@
+package agentfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// swapIn replaces a file as a careful foreigner does, and gives the time of its rename.
+func swapIn(b *testing.B, folder, content string) (began time.Time) {
+	tmp := filepath.Join(folder, "theirs.tmp")
+	if err := os.WriteFile(tmp, []byte(content), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	began = time.Now()
+	if err := os.Rename(tmp, filepath.Join(folder, FileName)); err != nil {
+		b.Fatal(err)
+	}
+	return began
+}
+
+func percentiles(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}
+
+// From a foreign rename to Seen.
+func BenchmarkReaction(b *testing.B) {
+	w, err := Watch(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	folder := b.TempDir()
+	if err := w.Add("coder", folder); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := w.Read("coder"); err != nil { // it is watched now
+		b.Fatal(err)
+	}
+	took := make([]time.Duration, 0, b.N)
+	b.ResetTimer()
+	for i := range b.N {
+		began := swapIn(b, folder, wish(RunOnce, fmt.Sprint(i)))
+		<-w.Seen()
+		took = append(took, time.Since(began))
+	}
+	percentiles(b, took)
+}
+
+// The same with nothing but a watch and a read: what cannot be saved.
+func BenchmarkReactionOfABareWatcher(b *testing.B) {
+	notify, err := fsnotify.NewWatcher()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = notify.Close() }()
+	folder := b.TempDir()
+	if err := notify.Add(folder); err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(folder, FileName)
+	took := make([]time.Duration, 0, b.N)
+	b.ResetTimer()
+	for i := range b.N {
+		began := swapIn(b, folder, wish(RunOnce, fmt.Sprint(i)))
+		for ev := range notify.Events {
+			if ev.Name == path {
+				if _, err := os.ReadFile(path); err != nil {
+					b.Fatal(err)
+				}
+				break
+			}
+		}
+		took = append(took, time.Since(began))
+	}
+	percentiles(b, took)
+}
+
+// One poll over 1,000 files at rest, which comes every 5 s.
+func BenchmarkPollOf1000AtRest(b *testing.B) {
+	w, err := Watch(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	root := b.TempDir()
+	long := time.Now().Add(-time.Hour)
+	for i := range 1000 {
+		folder := filepath.Join(root, fmt.Sprint(i))
+		path := filepath.Join(folder, FileName)
+		if os.Mkdir(folder, 0o755) != nil || os.WriteFile(path, []byte(wish(Pause, "")), 0o644) != nil || os.Chtimes(path, long, long) != nil {
+			b.Fatal("cannot lay out the files")
+		}
+		if err := w.Add(fmt.Sprint(i), folder); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range 1000 {
+		s := <-w.Seen()
+		if _, err := w.Read(s.Name); err != nil { // returns when the look that saw it is over
+			b.Fatal(err)
+		}
+	}
+	files := w.all()
+	stale := 0
+	for b.Loop() {
+		for _, f := range files {
+			if f.stale() { // only where the poll of w itself looks at it this moment
+				stale++
+			}
+		}
+	}
+	b.ReportMetric(float64(stale)/float64(b.N), "stale/op")
+}
+
+// One write of ours, synced twice, over a file of ours.
+func BenchmarkWrite(b *testing.B) {
+	w, err := Watch(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	if err := w.Add("coder", b.TempDir()); err != nil {
+		b.Fatal(err)
+	}
+	for i := 0; b.Loop(); i++ {
+		if err := w.Write(b.Context(), "coder", []byte(wish(Pause, fmt.Sprint(i))), AnyLook, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

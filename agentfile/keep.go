@@ -1,0 +1,62 @@
+package agentfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
+)
+
+const (
+	corruptPrefix = FileName + ".corrupt-"
+	corruptMax    = 20 // copies in a folder: an agent that writes nonsense all day must not fill the disk
+)
+
+// errCopiesMax says that bytes were not kept.
+var errCopiesMax = fmt.Errorf("%d copies are kept already, so these bytes are not; move some %s* files away", corruptMax, corruptPrefix)
+
+// keepAside copies malformed bytes beside the file and gives the copy's name, which says
+// when they were written (SPEC C12, X5). The time is the file's, not the clock's, so the
+// same malformed file is kept once however often it is met, also after a restart.
+func keepAside(folder string, dir int, s file.Version) (name string, err error) {
+	kept := s.Bytes[:min(len(s.Bytes), agentStateBytesMax)]
+	base := corruptPrefix + file.TimeInName(s.ID.Mtime)
+	for n := 1; n <= corruptMax; n++ {
+		name = base
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", base, n) // other bytes of the same nanosecond
+		}
+		there, err := file.Read(dir, name)
+		if err == nil && bytes.Equal(there.Bytes, kept) {
+			return name, nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	names, err := file.NamesIn(folder)
+	if err != nil {
+		return "", fmt.Errorf("look for copies in %s: %w", folder, err)
+	}
+	copies := 0
+	for _, n := range names {
+		if strings.HasPrefix(n, corruptPrefix) {
+			copies++
+		}
+	}
+	if copies >= corruptMax {
+		return "", errCopiesMax
+	}
+	handle, err := file.Create(dir, name, kept, s.Mode|0o600)
+	if err != nil {
+		return "", fmt.Errorf("keep a copy as %s: %w", name, err)
+	}
+	defer func() { _ = handle.Close() }()
+	if err := file.SyncFolder(dir); err != nil {
+		return "", fmt.Errorf("sync the folder of %s: %w", name, err)
+	}
+	return name, nil
+}

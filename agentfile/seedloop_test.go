@@ -1,0 +1,111 @@
+package agentfile
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// The seed's agent, its main loop as the seed gives it but for the length of the sleeps.
+const seedsAgent = `
+import json, os, sys, time
+from datetime import datetime
+
+STATE_FILE = sys.argv[1]
+PAUSE = 0.01
+
+def read_state():
+    if not os.path.exists(STATE_FILE):
+        return {'desired_state': 'pause', 'current_state': 'pause'}
+    with open(STATE_FILE, 'r') as f:
+        return json.load(f)
+
+def write_state(desired=None, current=None):
+    state = read_state()
+    if desired:
+        state['desired_state'] = desired
+    if current:
+        state['current_state'] = current
+    state['timestamp'] = datetime.utcnow().isoformat() + 'Z'
+    with open(STATE_FILE, 'w') as f:
+        json.dump(state, f, indent=2)
+
+def run_session():
+    time.sleep(0.2)
+
+while True:
+    state = read_state()
+    desired = state['desired_state']
+    if desired == 'continuous':
+        write_state(current='continuous')
+        run_session()
+    elif desired in ('run_once', 'run_cleanup'):
+        write_state(current=desired)
+        run_session()
+        write_state(desired='pause', current='pause')
+    else:
+        if state.get('current_state') != 'pause':
+            write_state(current='pause')
+        time.sleep(PAUSE)
+`
+
+// Our Mission Control over a foreign loop: it obeys, and what it reports is seen.
+func TestWeCommandTheSeedsAgent(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3 here")
+	}
+	script := filepath.Join(t.TempDir(), "agent.py")
+	if err := os.WriteFile(script, []byte(seedsAgent), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := newDesk(t, `{"desired_state":"pause","current_state":"continuous","model":"theirs"}`)
+	cmd := exec.CommandContext(t.Context(), python, "-W", "ignore", script, d.path)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	reports := func(desired, current string) {
+		t.Helper()
+		for s := d.next(); s.State.DesiredState != desired || s.State.CurrentState != current; s = d.next() {
+			if s.Kind != KindWritten {
+				t.Fatalf("%+v", s)
+			}
+		}
+	}
+	command := func(desired string) {
+		t.Helper()
+		for {
+			found, err := d.Read("coder")
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := found.State.WithCommand(desired, SetByHuman, "from the test", time.Now())
+			if err = d.Write(t.Context(), "coder", next.Render(), AnyLook, nil); err == nil {
+				return
+			}
+			if !errors.Is(err, ErrChanged) {
+				t.Fatal(err)
+			}
+		}
+	}
+	reports(Pause, Pause)
+	command(RunOnce)
+	reports(RunOnce, RunOnce)
+	reports(Pause, Pause)
+	command(Continuous)
+	reports(Continuous, Continuous)
+	command(Pause)
+	reports(Pause, Pause)
+	s, err := d.Read("coder")
+	if err != nil || s.State.SetBy != SetByHuman || len(s.State.Extra) != 1 || string(s.State.Extra[0].Raw) != `"theirs"` {
+		t.Errorf("%+v, %v", s, err)
+	}
+}

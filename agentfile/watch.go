@@ -1,0 +1,299 @@
+package agentfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
+)
+
+// run is the goroutine that looks. It waits for nobody: a file that is being written by
+// us is looked at a moment later.
+func (w *Files) run() {
+	var events <-chan fsnotify.Event
+	var faults <-chan error
+	if w.notify != nil {
+		events, faults = w.notify.Events, w.notify.Errors
+	}
+	poll := time.NewTicker(w.poll)
+	defer poll.Stop()
+	alarm := time.NewTimer(w.poll)
+	defer alarm.Stop()
+	due := map[*stateFile]time.Time{} // who is to be looked at, and when
+	for {
+		select {
+		case <-w.done:
+			return
+		case ev, ok := <-events:
+			if !ok {
+				events = nil // Close comes
+				continue
+			}
+			f := w.concerned(ev)
+			if f == nil {
+				continue
+			}
+			due[f] = time.Time{}
+		case err, ok := <-faults:
+			if !ok {
+				faults = nil
+				continue
+			}
+			w.log.Warn("file watch lost events; all state files are looked at", "error", err)
+			for _, f := range w.all() {
+				due[f] = time.Time{}
+			}
+		case <-w.asked:
+			for f := range w.asking() {
+				due[f] = time.Time{}
+			}
+		case <-poll.C:
+			for _, f := range w.all() {
+				if f.stale() {
+					due[f] = time.Time{}
+				}
+			}
+		case <-alarm.C:
+		}
+		alarm.Reset(w.visit(due))
+	}
+}
+
+// visit looks at all that are due, and says when the next one is.
+func (w *Files) visit(due map[*stateFile]time.Time) time.Duration {
+	now := time.Now()
+	next := now.Add(w.poll)
+	for f, at := range due {
+		if !at.After(now) {
+			at = w.lookAt(f, now)
+		}
+		if at.IsZero() {
+			delete(due, f)
+			continue
+		}
+		due[f] = at
+		if at.Before(next) {
+			next = at
+		}
+	}
+	return max(0, time.Until(next))
+}
+
+// lookAt looks once at a file and at what was swapped out of its place; the time is when
+// to look again, zero for not before something happens.
+func (w *Files) lookAt(f *stateFile, now time.Time) time.Time {
+	soon := now.Add(file.LookAgainAfter)
+	if !f.mu.TryLock() {
+		return soon
+	}
+	defer f.mu.Unlock()
+	if f.removed {
+		return time.Time{}
+	}
+	if w.queue.full() {
+		return soon
+	}
+	settled := w.look(f, now)
+	if f.unswept {
+		f.unswept = !w.adopt(f, now)
+	}
+	if !f.swapLook.After(now) { // not at every event: there may be many, and somebody may wait for f.mu
+		f.swapped = w.lookAtSwapped(f, now)
+		f.swapLook = now.Add(file.LookAgainAfter)
+	}
+	switch {
+	case !settled || f.unswept || len(f.swapped) > 0:
+		return soon
+	case !f.watched:
+		return f.watchNext
+	}
+	return time.Time{}
+}
+
+// concerned is the file that an event is about; nil for all the other things that happen
+// in a workspace.
+func (w *Files) concerned(ev fsnotify.Event) *stateFile {
+	folder, base := filepath.Split(ev.Name)
+	ours := base == FileName || strings.HasPrefix(base, swapPrefix)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ours {
+		if f := w.byFolder[filepath.Clean(folder)]; f != nil {
+			return f
+		}
+	}
+	return w.byFolder[ev.Name] // the folder itself came, went or moved; usually nil
+}
+
+// askToLook has the file looked at by the goroutine that looks.
+func (w *Files) askToLook(f *stateFile) {
+	w.mu.Lock()
+	w.ask[f] = true
+	w.mu.Unlock()
+	select {
+	case w.asked <- struct{}{}:
+	default: // it will come and find this one, too
+	}
+}
+
+func (w *Files) asking() map[*stateFile]bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ask := w.ask
+	w.ask = map[*stateFile]bool{}
+	return ask
+}
+
+// stale says whether a poll finds anything that the watch should have told: one stat where
+// nothing happened, or a thousand files at rest are felt. Another folder in this one's place
+// has another file, or none. A file that was read within a second of its being written may
+// have been written again in the same tick of the file system's clock.
+func (f *stateFile) stale() bool {
+	if !f.mu.TryLock() {
+		return true
+	}
+	defer f.mu.Unlock()
+	if !f.watched {
+		return true
+	}
+	there, err := file.IdentityAt(unix.AT_FDCWD, f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.now.Kind == KindDeleted:
+		dir, id, err := file.OpenFolder(f.folder) // is it still the one that is watched?
+		if err == nil {
+			file.CloseFolder(dir)
+		}
+		return err != nil || id != f.id
+	case err != nil:
+		return true
+	}
+	return there != f.nowID || f.nowRead.UnixNano()-there.Mtime < int64(time.Second)
+}
+
+// look reads the file once and reports what is new and beyond doubt. settled means that
+// f.now is what lies there. The caller holds f.mu.
+func (w *Files) look(f *stateFile, now time.Time) (settled bool) {
+	dir, err := w.open(f, now)
+	if err != nil {
+		return w.missed(f, err, now)
+	}
+	defer file.CloseFolder(dir)
+	s, err := file.Read(dir, FileName)
+	if err != nil {
+		return w.missed(f, err, now)
+	}
+	sum := file.SumOf(s.Bytes)
+	held := f.now.Kind == KindWritten || f.now.Kind == KindMalformed
+	if held && f.now.Sum == sum && !s.Moved {
+		f.doubt.clear()
+		f.nowID, f.nowRead = s.ID, now
+		return true
+	}
+	seen, certain := w.judge(f, &f.doubt, dir, s, sum, now, file.TornFor)
+	if !certain {
+		return false
+	}
+	f.doubt.clear()
+	f.now, f.nowID, f.nowRead = w.report(f, seen, now), s.ID, now
+	return true
+}
+
+// judge says what bytes are, once that is certain: nonsense must have stayed so for as
+// long as after says, and is kept aside first.
+func (w *Files) judge(f *stateFile, d *doubt, dir int, s file.Version, sum file.Sum, now time.Time, after time.Duration) (seen Seen, certain bool) {
+	state, err := Parse(s.Bytes)
+	if err == nil && !s.Moved {
+		return Seen{Kind: KindWritten, Bytes: s.Bytes, State: state, Sum: sum, Ident: s.ID.String()}, true
+	}
+	if !d.certain(suspicion{kind: KindMalformed, id: s.ID, sum: sum}, now, after) || err == nil {
+		return Seen{}, false
+	}
+	seen = Seen{Kind: KindMalformed, Bytes: s.Bytes, Sum: sum, Ident: s.ID.String()}
+	seen.Fault = err.Error()
+	seen.KeptAs, err = keepAside(f.folder, dir, s)
+	switch {
+	case err != nil:
+		seen.Fault += "; and " + err.Error()
+	case len(s.Bytes) > agentStateBytesMax:
+		seen.Fault += fmt.Sprintf("; the first %d bytes are kept", agentStateBytesMax)
+	}
+	return seen, true
+}
+
+// missed deals with a file that is not there or cannot be read.
+func (w *Files) missed(f *stateFile, err error, now time.Time) (settled bool) {
+	s, after := suspicion{kind: KindDeleted}, goneFor
+	if !errors.Is(err, fs.ErrNotExist) {
+		s, after = suspicion{kind: KindUnreadable, fault: err.Error()}, file.TornFor
+	}
+	if f.now.Kind == s.kind && f.now.Fault == s.fault {
+		f.doubt.clear()
+		return true
+	}
+	if !f.doubt.certain(s, now, after) {
+		return false
+	}
+	f.doubt.clear()
+	f.now, f.nowID = w.report(f, Seen{Kind: s.kind, Fault: s.fault}, now), file.Identity{}
+	return true
+}
+
+// open opens the file's folder, and watches it anew where it is another one than before.
+func (w *Files) open(f *stateFile, now time.Time) (dir int, err error) {
+	dir, id, err := file.OpenFolder(f.folder)
+	if err != nil {
+		if f.watched {
+			w.unwatch(f)
+			f.watchNext = now
+		}
+		if !f.watchNext.After(now) {
+			f.watchNext = now.Add(rewatchAfter)
+		}
+		return -1, err
+	}
+	if f.watched && f.id == id {
+		return dir, nil
+	}
+	if f.id != id {
+		if real, err := filepath.EvalSymlinks(f.folder); err != nil || real != f.folder {
+			file.CloseFolder(dir)
+			return -1, &file.Unreadable{Fault: "a link leads to " + f.folder + " now and is not followed; put a folder there", Err: err}
+		}
+		w.unwatch(f)
+		f.id, f.watchNext, f.warned = id, now, false
+	}
+	if !f.watchNext.After(now) {
+		w.watch(f, now)
+	}
+	return dir, nil
+}
+
+// watch has the folder watched, and has what an earlier Fairlead left in it looked for.
+func (w *Files) watch(f *stateFile, now time.Time) {
+	f.unswept = true
+	f.watchNext = now.Add(rewatchAfter)
+	if w.notify == nil {
+		return
+	}
+	err := w.notify.Add(f.folder)
+	f.watched = err == nil
+	if err != nil && !f.warned && !w.isClosed() {
+		f.warned = true
+		w.log.Warn("state file is polled: its folder cannot be watched", "agent", f.name, "folder", f.folder,
+			"every", rewatchAfter, "error", err, "way out", "raise fs.inotify.max_user_watches")
+	}
+}
+
+// unwatch forgets the watch on a path whose folder is another one now, or none.
+func (w *Files) unwatch(f *stateFile) {
+	f.watched = false
+	if w.notify != nil {
+		_ = w.notify.Remove(f.folder) // it is usually gone with its folder
+	}
+}

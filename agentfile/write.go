@@ -1,0 +1,346 @@
+package agentfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
+)
+
+// The names beside the file. The lock stays for good: to remove a lock file is to have
+// two of them. A new sheet is nobody's yet; a swap holds either a sheet of ours that was
+// not put in place, or what lay there before it.
+const (
+	lockName   = "." + FileName + ".lock"
+	newPrefix  = "." + FileName + ".new-"
+	swapPrefix = "." + FileName + ".swap-"
+)
+
+// AnyLook is for a content that keeps nothing of what lies there.
+const AnyLook = math.MaxUint64
+
+// Write puts content in the file's place: whole, durable, and over nothing that its
+// caller has not kept: what Took was told of, and what isOurs (may be nil) knows by its sum.
+// For anything else the
+// answer is a *Changed (ErrChanged), and the file is as it was; so is it after any error
+// but one that says otherwise. A content that keeps parts of what was seen goes over no look
+// newer than newest either, but for our own writes; others say AnyLook. A write under way is waited for; ctx ends the waiting.
+//
+// Among Fairlead's own processes a lock on .agent_state.json.lock orders the writes.
+// Against all others the new file is exchanged for the old in one move. What was in the
+// old one by then, or is written into it within a second by somebody who still holds it
+// open, comes over Seen, FromSwap; then the old one is removed.
+func (w *Files) Write(ctx context.Context, name string, content []byte, newest uint64, isOurs func(file.Sum) bool) error {
+	f, err := w.file(name)
+	if err == nil {
+		_, err = Parse(content) // what no reader takes is not written; also the size limit
+	}
+	if err == nil {
+		err = w.write(ctx, f, content, newest, isOurs)
+	}
+	if changed := (*Changed)(nil); err == nil || errors.As(err, &changed) {
+		return err
+	}
+	return fmt.Errorf("write %s of %s: %w", FileName, name, err)
+}
+
+func (w *Files) write(ctx context.Context, f *stateFile, content []byte, newest uint64, isOurs func(file.Sum) bool) error {
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for range writeRoundsMax {
+		// The sheet is written and synced before the last look, so that between that look
+		// and the exchange there are microseconds.
+		p, err := f.prepare(content)
+		if err != nil {
+			return f.cannotWrite(err)
+		}
+		placed, err := w.placeOverKnown(ctx, f, p, newest, isOurs)
+		p.drop(!placed)
+		if placed || err != nil {
+			return err
+		}
+	}
+	return errors.New("the file comes and goes faster than it can be written; stop the program that does it")
+}
+
+// placeOverKnown puts p in place of what the caller knows, and of nothing else. placed is
+// false without an error where what was looked at went away again before the exchange.
+func (w *Files) placeOverKnown(ctx context.Context, f *stateFile, p *prepared, newest uint64, isOurs func(file.Sum) bool) (placed bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seen, err := w.settle(ctx, f)
+	if err != nil {
+		return false, err
+	}
+	ours := seen.Own || seen.Kind == KindWritten && isOurs != nil && isOurs(seen.Sum)
+	stale := !seen.Own && seen.Seq > newest
+	if stale || !ours && !f.took.upTo(seen.Seq) {
+		return false, &Changed{seen}
+	}
+	return w.place(f, seen, p)
+}
+
+// settle looks until what lies there is beyond doubt. The caller holds f.mu, which is
+// let go while waiting.
+func (w *Files) settle(ctx context.Context, f *stateFile) (Seen, error) {
+	began := time.Now()
+	tick := time.NewTicker(settleEvery)
+	defer tick.Stop()
+	for now := began; ; now = time.Now() {
+		if w.isClosed() || f.removed {
+			return Seen{}, ErrClosed
+		}
+		if w.look(f, now) {
+			if f.now.Kind == KindUnreadable {
+				return f.now, errors.New(f.now.Fault)
+			}
+			return f.now, nil
+		}
+		if now.Sub(began) > underWayMax {
+			return Seen{}, fmt.Errorf("it was rewritten for %v without one whole content; stop the program that does it", underWayMax)
+		}
+		f.mu.Unlock()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		case <-w.done:
+		}
+		f.mu.Lock()
+		if err := ctx.Err(); err != nil {
+			return Seen{}, fmt.Errorf("waiting for a write under way: %w", err)
+		}
+	}
+}
+
+// lock orders the writers of one file: first those of this process, in line, then those
+// of other Fairlead processes.
+func (f *stateFile) lock(ctx context.Context) (unlock func(), err error) {
+	select {
+	case f.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for another write of ours: %w", ctx.Err())
+	}
+	side, err := f.lockSide(ctx)
+	if err != nil {
+		<-f.turn
+		return nil, err
+	}
+	return func() {
+		_ = side.Close() // closing lets go of it, whatever it says
+		<-f.turn
+	}, nil
+}
+
+func (f *stateFile) lockSide(ctx context.Context) (*flock.Flock, error) {
+	ctx, cancel := context.WithTimeout(ctx, foreignLockWait)
+	defer cancel()
+	for {
+		side := flock.New(filepath.Join(f.folder, lockName),
+			flock.SetFlag(os.O_CREATE|os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK), flock.SetPermissions(0o600))
+		_, err := side.TryLockContext(ctx, lockRetryEvery)
+		switch {
+		case err == nil && f.isLock(side):
+			return side, nil
+		case err == nil: // somebody removed the file under us: lock the one that is there now
+			_ = side.Close()
+		case ctx.Err() != nil:
+			_ = side.Close()
+			return nil, fmt.Errorf("%s is held by another Fairlead: %w", lockName, ctx.Err())
+		case errors.Is(err, unix.ELOOP):
+			return nil, fmt.Errorf("%s is a symbolic link and is not followed; remove it: %w", lockName, err)
+		default:
+			return nil, f.cannotWrite(err)
+		}
+	}
+}
+
+// isLock says whether what was locked is what others will lock.
+func (f *stateFile) isLock(side *flock.Flock) bool {
+	held, err := side.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(side.Path())
+	return err == nil && os.SameFile(held, there)
+}
+
+// cannotWrite adds the way out to an error of making a file.
+func (f *stateFile) cannotWrite(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
+		return fmt.Errorf("the folder %s is not writable; make it writable for this user, or give the agent another workspace: %w", f.folder, err)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return fmt.Errorf("no space left for %s; free some, the file is as it was: %w", f.folder, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("the folder %s is gone; make it again: %w", f.folder, err)
+	}
+	return err
+}
+
+// prepared is a sheet that waits beside the file to be put in its place.
+type prepared struct {
+	dir     int // open
+	id      file.FolderID
+	name    string
+	content []byte
+}
+
+// drop lets go of the folder, and of the sheet where it was not put in place.
+func (p *prepared) drop(sheet bool) {
+	if sheet {
+		file.Remove(p.dir, p.name)
+	}
+	file.CloseFolder(p.dir)
+}
+
+// prepare writes content into a file of its own, synced, with the mode and the owner of
+// the one that it shall replace, so that whoever could write that one can write this.
+func (f *stateFile) prepare(content []byte) (p *prepared, err error) {
+	dir, id, err := file.OpenFolder(f.folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			file.CloseFolder(dir)
+		}
+	}()
+	mode, uid, gid := uint32(file.DefaultMode), os.Getuid(), os.Getgid()
+	if handle, err := file.Open(dir, FileName); err == nil {
+		if s, err := file.Stat(handle); err == nil {
+			mode, uid, gid = s.Mode, s.UID, s.GID
+		}
+		_ = handle.Close()
+	}
+	tail := fmt.Sprintf("%016x", rand.Uint64()) //nolint:gosec // a name, no secret; a clash is refused by the file system
+	handle, err := file.Create(dir, newPrefix+tail, content, mode)
+	if err != nil {
+		return nil, err
+	}
+	if mode != file.DefaultMode {
+		err = handle.Chmod(os.FileMode(mode)) // the umask took some of it
+	}
+	if uid != os.Getuid() || gid != os.Getgid() {
+		_ = handle.Chown(uid, gid) // only root can; others keep what they may have
+	}
+	_ = handle.Close()
+	p = &prepared{dir: dir, id: id, name: swapPrefix + tail, content: bytes.Clone(content)}
+	if err == nil {
+		err = file.Uninterrupted(func() error { return unix.Renameat(dir, newPrefix+tail, dir, p.name) })
+	}
+	if err != nil {
+		file.Remove(dir, newPrefix+tail)
+		return nil, err
+	}
+	return p, nil
+}
+
+// place puts p where seen was seen. placed is false where that was not there any more;
+// then nothing was done. The caller holds f.mu and the lock.
+func (w *Files) place(f *stateFile, seen Seen, p *prepared) (placed bool, err error) {
+	if p.id != f.id {
+		return false, nil // another folder took the path
+	}
+	var old *swapped
+	if seen.Kind == KindDeleted {
+		placed, err = placeNew(p.dir, p.name)
+	} else {
+		old, placed, err = w.swap(p.dir, p.name, seen)
+	}
+	if !placed {
+		return false, err
+	}
+	state, fault := Parse(p.content)
+	if fault != nil {
+		panic(fmt.Sprintf("agentfile: written without having been parsed: %v", fault))
+	}
+	now := time.Now()
+	f.now = Seen{
+		Name: f.name, Seq: w.queue.number(), Kind: KindWritten, Bytes: p.content, State: state,
+		Sum: file.SumOf(p.content), At: now.UTC(), Own: true,
+	}
+	f.doubt.clear()
+	f.nowID, f.nowRead = file.Identity{}, now // the next look knows it
+	if old != nil {
+		old.since = now
+		f.swapped = append(f.swapped, old)
+		_ = w.lookSwapped(f, old, p.dir, now) // somebody may have been quicker than the exchange; it stays in any case
+		w.makeRoom(f, p.dir, now)
+		w.askToLook(f) // at it, for a second
+	}
+	if err != nil {
+		return true, err
+	}
+	if err := file.SyncFolder(p.dir); err != nil {
+		return true, fmt.Errorf("it is written, but may be lost with the power: sync the folder %s: %w", f.folder, err)
+	}
+	return true, nil
+}
+
+// placeNew puts a file where there was none, and only there.
+func placeNew(dir int, name string) (placed bool, err error) {
+	err = file.RenameNew(dir, name, FileName)
+	if file.Unsupported(err) {
+		// a hard link refuses an existing name as well, on every file system that has them
+		err = file.Uninterrupted(func() error { return unix.Linkat(dir, name, dir, FileName, 0) })
+		if err == nil {
+			file.Remove(dir, name)
+		}
+	}
+	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOENT) {
+		return false, nil // somebody was quicker, or tidied our file away: look again
+	}
+	return err == nil, err
+}
+
+// swap exchanges the prepared file for the one in place, and gives the old one, open.
+func (w *Files) swap(dir int, name string, seen Seen) (old *swapped, placed bool, err error) {
+	err = w.exchange(dir, name, FileName)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil, false, nil
+	case file.Unsupported(err):
+		return renameOver(dir, name, seen)
+	case err != nil:
+		return nil, false, err
+	}
+	handle, err := file.Open(dir, name)
+	if err != nil {
+		// a link or the like, put there since we looked; to swap it back could bury the next thing
+		return nil, true, fmt.Errorf("it is written; what took its place meanwhile was put aside as %s: %w", name, err)
+	}
+	return holdSwapped(handle, name, seen.Sum), true, nil
+}
+
+// renameOver is for file systems without exchange: the old file is held open and watched
+// all the same, but a file that took its place after the last look is lost.
+func renameOver(dir int, name string, seen Seen) (old *swapped, placed bool, err error) {
+	handle, err := file.Open(dir, FileName)
+	if err != nil {
+		return nil, false, nil //nolint:nilerr // the next look says what it is
+	}
+	s, err := file.ReadOpen(handle)
+	there, statErr := file.IdentityAt(dir, FileName)
+	if err != nil || statErr != nil || s.Moved || there != s.ID || file.SumOf(s.Bytes) != seen.Sum {
+		_ = handle.Close()
+		return nil, false, nil //nolint:nilerr // as above
+	}
+	if err := file.Uninterrupted(func() error { return unix.Renameat(dir, name, dir, FileName) }); err != nil {
+		_ = handle.Close()
+		return nil, false, err
+	}
+	return holdSwapped(handle, "", seen.Sum), true, nil
+}

@@ -1,0 +1,214 @@
+package claudehook
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// postTool looks at what a tool has done. What may not be done and was done all the same (another
+// hook changed the input, or ours was passed over) is recorded as a denial, and the model is told.
+// A file that was made is noted (D9), and a delegation that has come back is over (D4).
+func (v *visit) postTool() (Answer, error) {
+	if v.delegates() {
+		return v.taskBack()
+	}
+	who, main := v.who()
+	if main && v.Agent != "" && v.session.Knows(v.AgentType) {
+		return Answer{}, nil // its task ended while this went on; it was judged as what it was before
+	}
+	call := v.call()
+	verdict := dispatchfolder.Judge(v.session, v.folder, "", call)
+	switch {
+	case verdict.Allow:
+	case call.Tool == "Bash" && !main && verdict.Row == "D9":
+		return Answer{}, nil // by what it did itself a word may lead elsewhere now: ln -s made a link of it
+	default:
+		return v.tooLate(verdict), nil
+	}
+	if v.session.Open == nil {
+		return Answer{}, nil
+	}
+	if call.Tool == "Bash" && !main {
+		err := v.folder.Note(v.Now(), v.session.Open.N, dispatch.Entry{Kind: dispatch.OfNote, Who: who, Text: "ran " + shorten(v.Input)})
+		if err != nil {
+			return Answer{}, fmt.Errorf("note what was run: %w", err)
+		}
+	}
+	for _, path := range verdict.Writes {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || path == v.folder.DialoguePath(v.session.Open.N) {
+			continue
+		}
+		if _, err := v.do(dispatch.Wrote{Caller: v.Agent, File: dispatch.File{Path: path}}, v.actor()); err != nil {
+			return Answer{}, fmt.Errorf("note the file %s: %w", path, err)
+		}
+	}
+	return Answer{}, nil
+}
+
+// tooLate records a call that was not stopped, and has the model put it right.
+func (v *visit) tooLate(verdict policy.Verdict) Answer {
+	denied := dispatch.Deny{
+		Conversation: v.worksIn(), Caller: v.Agent, Tool: v.Tool, Call: shorten(v.Input), Row: verdict.Row, Capability: verdict.Capability,
+		Reason: "it was done all the same: " + verdict.Reason,
+	}
+	if v.task != nil {
+		denied.Task = v.task.ID
+	}
+	text := "Fairlead: this was not allowed, and was done all the same: " + verdict.Reason + ". Tell the user now, and undo nothing yourself."
+	if _, err := v.do(denied, v.actor()); err != nil {
+		text += " (It could not be recorded: " + err.Error() + ")"
+	}
+	return say(said{Decision: "block", Reason: text})
+}
+
+// taskBack ends a delegation whose agent was not heard to stop. One that goes on in the background
+// has not come back.
+func (v *visit) taskBack() (Answer, error) {
+	status, text := resultOf(v.Response)
+	if strings.HasSuffix(status, "_launched") || v.Use == "" {
+		return Answer{}, nil
+	}
+	return v.ended(dispatch.TaskEnded{Call: v.Use, OK: status != "failed" && status != "error", Result: text})
+}
+
+// resultOf reads what a delegation gave: text, or an object with a status and content.
+func resultOf(response json.RawMessage) (status, text string) {
+	if json.Unmarshal(response, &text) == nil {
+		return "", text
+	}
+	var whole struct {
+		Status  string          `json:"status"`
+		Content json.RawMessage `json:"content"`
+		Error   string          `json:"error"`
+	}
+	if json.Unmarshal(response, &whole) != nil {
+		return "", ""
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(whole.Content, &text) != nil && json.Unmarshal(whole.Content, &parts) == nil {
+		var all []string
+		for _, p := range parts {
+			if p.Text != "" {
+				all = append(all, p.Text)
+			}
+		}
+		text = strings.Join(all, "\n")
+	}
+	if whole.Error != "" {
+		return cmp.Or(whole.Status, "failed"), cmp.Or(text, whole.Error)
+	}
+	return whole.Status, text
+}
+
+// subagentStop is an agent that is done (D4, D5). One that made no call is met here for the first
+// time; one that nobody called for this conversation is none of ours.
+func (v *visit) subagentStop() (Answer, error) {
+	c := v.session.Open
+	if v.Agent == "" || c == nil {
+		return Answer{}, nil
+	}
+	if v.taskOf(v.Agent) == 0 {
+		waits := slices.ContainsFunc(c.Tasks, func(t dispatch.Task) bool { return t.Agent == v.AgentType && t.Caller == "" })
+		if !waits {
+			return Answer{}, nil
+		}
+		if err := v.seen(); err != nil {
+			return Answer{}, err
+		}
+	}
+	return v.ended(dispatch.TaskEnded{Caller: v.Agent, OK: true, Result: v.Last})
+}
+
+// ended tells the session that a task is over, and shows who is in charge then.
+func (v *visit) ended(in dispatch.TaskEnded) (Answer, error) {
+	in.Result = cut(in.Result, dispatch.TextBytesMax)
+	changes, err := v.do(in, v.actor())
+	if err != nil && refused(err) == "" {
+		return Answer{}, fmt.Errorf("note that the task is over: %w", err)
+	}
+	if len(changes) == 0 {
+		return Answer{}, nil
+	}
+	last := changes[len(changes)-1]
+	if last.From == last.To {
+		return Answer{}, nil
+	}
+	return say(said{Message: dispatch.Arrow(last.From, last.To)}), nil
+}
+
+// stop is MAIN's answer (D7): the conversation is over, unless agents go on in the background, of
+// whom the program will tell MAIN. It never has the model go on, so it does not matter whether the
+// program asks again.
+func (v *visit) stop() (Answer, error) {
+	c := v.session.Open
+	if v.Agent != "" || c == nil || len(c.Tasks) > 0 && v.agentsGoOn() {
+		return Answer{}, nil
+	}
+	in := dispatch.Respond{Text: cut(v.Last, dispatch.TextBytesMax), Over: true}
+	if _, err := v.do(in, dispatchfolder.Actor{Kind: "agent", ID: dispatch.Main}); err != nil && refused(err) == "" {
+		return Answer{}, fmt.Errorf("end the conversation: %w", err)
+	}
+	return Answer{}, nil
+}
+
+func (v *visit) agentsGoOn() bool {
+	return slices.ContainsFunc(v.Background, func(b Background) bool {
+		return b.Type == "subagent" && (b.Status == "" || b.Status == "running")
+	})
+}
+
+// lasting are the reasons for which a program's session ends and may be taken up again by the same
+// name: the one that a program gives that was called for a single prompt, and two of one that goes
+// on itself. The session stays, and so do its rules.
+var lasting = []string{"other", "resume", "bypass_permissions_disabled"}
+
+// sessionEnd is the person gone: the session is over (D10); or only the program, and what was under
+// way is interrupted (D11).
+func (v *visit) sessionEnd() (Answer, error) {
+	if v.Agent != "" {
+		return Answer{}, nil
+	}
+	who := dispatchfolder.Actor{Kind: "engine", ID: "claude"}
+	if slices.Contains(lasting, v.Reason) {
+		if _, err := v.do(dispatch.Interrupt{Why: "the program ended"}, who); err != nil && refused(err) == "" {
+			return Answer{}, fmt.Errorf("close the conversation: %w", err)
+		}
+		return Answer{}, nil
+	}
+	if _, err := v.do(dispatch.End{Why: "the program's session ended: " + cmp.Or(v.Reason, "it did not say why")}, who); err != nil {
+		return Answer{}, fmt.Errorf("end the session: %w", err)
+	}
+	return Answer{}, nil
+}
+
+// sessionStart is the program begun anew, or its memory shortened: what the model was told of the
+// session it may have lost, so it is told again. A conversation that nobody will end is closed (D11).
+func (v *visit) sessionStart() (Answer, error) {
+	if v.Source != "compact" {
+		_, err := v.do(dispatch.Interrupt{Why: "the program was started again"}, dispatchfolder.Actor{Kind: "engine", ID: "claude"})
+		if err != nil && refused(err) == "" {
+			return Answer{}, fmt.Errorf("close the conversation that nobody ended: %w", err)
+		}
+	}
+	var r policy.Ranking
+	if c := v.session.Open; c != nil {
+		r = dispatchfolder.Best(v.session, c.Input)
+	}
+	context := v.inCharge(r)
+	if v.session.Open == nil {
+		context = fmt.Sprintf("Fairlead: the state machine session in %s goes on. %s, mode %s. Every input of the user is a conversation of its own.\n%s",
+			v.folder.Path(), v.display(), v.session.Mode, mainRules)
+	}
+	return tell(SessionStart, context, ""), nil
+}

@@ -1,0 +1,79 @@
+package claudehook
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+)
+
+// Exit codes as the program reads them: 2 blocks, any other but 0 is shown to the user and lets
+// the call through.
+const (
+	codePass  = 0
+	codeFault = 1
+	codeBlock = 2
+)
+
+// Answer is what a hook says back. Its zero value says nothing, so that what the program would
+// have done happens.
+type Answer struct {
+	Out  []byte // for standard output: one JSON object, or nothing
+	Err  string // for standard error, without a newline
+	Code int    // the exit code
+}
+
+// Write puts an answer where the program looks for it, and gives the exit code.
+func (a Answer) Write(out, errs io.Writer) int {
+	if len(a.Out) > 0 {
+		if _, err := out.Write(append(a.Out, '\n')); err != nil { // nobody heard a denial
+			_, _ = io.WriteString(errs, "fairlead: tell the program what was decided: "+err.Error()+"\n")
+			return codeBlock
+		}
+	}
+	if a.Err != "" {
+		_, _ = io.WriteString(errs, "fairlead: "+a.Err+"\n")
+	}
+	return a.Code
+}
+
+// block is a fault where passing would be wrong.
+func block(text string) Answer { return Answer{Err: text, Code: codeBlock} }
+
+// said is the part of an answer that is an object, in the order in which it is documented.
+type said struct {
+	Decision string    `json:"decision,omitempty"` // block: of a prompt, or of what a tool has done
+	Reason   string    `json:"reason,omitempty"`
+	Message  string    `json:"systemMessage,omitempty"` // for the user
+	Specific *specific `json:"hookSpecificOutput,omitempty"`
+}
+
+type specific struct {
+	Event    string          `json:"hookEventName"`
+	Decision string          `json:"permissionDecision,omitempty"`
+	Reason   string          `json:"permissionDecisionReason,omitempty"`
+	Updated  json.RawMessage `json:"updatedInput,omitempty"`
+	Context  string          `json:"additionalContext,omitempty"`
+}
+
+func say(s said) Answer {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic("claude: an answer that is no JSON: " + err.Error())
+	}
+	return Answer{Out: bytes.TrimSpace(text.Bytes())}
+}
+
+// deny turns a tool call back, with words for the model.
+func deny(reason string) Answer {
+	return say(said{Specific: &specific{Event: PreToolUse, Decision: "deny", Reason: reason}})
+}
+
+// refusePrompt erases a prompt, with words for the user.
+func refusePrompt(reason string) Answer { return say(said{Decision: "block", Reason: reason}) }
+
+// tell adds to what the model knows, and shows the user a line.
+func tell(event, context, message string) Answer {
+	return say(said{Message: message, Specific: &specific{Event: event, Context: context}})
+}

@@ -1,0 +1,159 @@
+package claudehook
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// taskKept is how much of a task's words every line of the history repeats; all of them are in
+// dialogue.md.
+const taskKept = 1 << 10
+
+// delegate puts an agent in charge (D3), or lets one ask another (D5), and hands it the workspace.
+func (v *visit) delegate() (Answer, error) {
+	var task struct {
+		Agent  *string `json:"subagent_type"`
+		Prompt *string `json:"prompt"`
+	}
+	if err := json.Unmarshal(v.Input, &task); err != nil {
+		return Answer{}, fmt.Errorf("read the delegation: %w", err)
+	}
+	switch {
+	case task.Agent == nil || *task.Agent == "":
+		return v.turnBack("name the agent to delegate to as subagent_type", ""), nil
+	case task.Prompt == nil:
+		return v.turnBack("say in the prompt what the agent is to do", ""), nil
+	}
+	in := dispatch.Delegate{
+		Agent: *task.Agent, Text: cut(*task.Prompt, taskKept), Call: v.Use,
+		Trigger: v.why(*task.Agent), Params: cut(string(v.Input), dispatch.TextBytesMax),
+	}
+	if v.Agent != "" {
+		id := v.taskOf(v.Agent)
+		if id == 0 {
+			return v.turnBack("an agent that was not called by "+dispatch.Main+" may not call others", ""), nil
+		}
+		in.By = id
+	}
+	v.thought()
+	from := v.session.State()
+	changes, err := v.do(in, v.actor())
+	var no *machine.Refusal
+	if errors.As(err, &no) {
+		return v.turnBackBy(no, *task.Agent), nil
+	}
+	if err != nil {
+		return Answer{}, fmt.Errorf("put %s in charge: %w", *task.Agent, err)
+	}
+	var arrow string
+	if len(changes) > 0 {
+		arrow = dispatch.Arrow(from, *task.Agent)
+	}
+	return v.handOver(*task.Prompt, arrow)
+}
+
+// taskOf is the one that an agent, by the program's id of it, works on; 0: none.
+func (v *visit) taskOf(caller string) uint64 {
+	if c := v.session.Open; c != nil {
+		for _, t := range c.Tasks {
+			if t.Caller == caller {
+				return t.ID
+			}
+		}
+	}
+	return 0
+}
+
+// why is the trigger of a transition: the words that the agent's description shares with the input.
+func (v *visit) why(agent string) string {
+	c := v.session.Open
+	if c == nil {
+		return ""
+	}
+	return terms(dispatchfolder.Best(v.session, c.Input), agent)
+}
+
+// turnBack denies a delegation in words, and names who could take it.
+func (v *visit) turnBack(why, agent string) Answer {
+	return v.turnBackBy(&machine.Refusal{Reason: why}, agent)
+}
+
+func (v *visit) turnBackBy(no *machine.Refusal, agent string) Answer {
+	verdict := policy.Verdict{Reason: cmp.Or(no.Reason, no.Error()), Row: cmp.Or(no.Row, "D3")}
+	if agent != "" && !v.session.Knows(agent) {
+		verdict.Reason = fmt.Sprintf("there is no agent %q in this session", agent)
+		if names := v.names(); names != "" {
+			verdict.Reason += " (there are " + names + ")"
+		}
+		verdict.Capability = agent
+	}
+	return v.deny(verdict)
+}
+
+// names lists some agents.
+func (v *visit) names() string {
+	const some = 20 // more than this nobody chooses from
+	var names []string
+	for i, a := range v.session.Agents {
+		if i == some {
+			names = append(names, fmt.Sprintf("and %d more in AGENT_DIRECTORY.md", len(v.session.Agents)-some))
+			break
+		}
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// handOver adds the workspace to what an agent is told (seed 002, Agent Delegation Protocol), where
+// it does not stand there. The program takes a changed input only together with an allowance. For a
+// delegation alone one is given: it needs no permission by default, and the user's own rules that ask
+// or deny are asked all the same.
+func (v *visit) handOver(prompt, arrow string) (Answer, error) {
+	c := v.session.Open
+	workspace := v.folder.Workspace(c.N)
+	if strings.Contains(prompt, dispatchfolder.WorkspaceHeading) && strings.Contains(prompt, strings.TrimSuffix(workspace, "/")) {
+		if arrow == "" {
+			return Answer{}, nil
+		}
+		return say(said{Message: arrow}), nil
+	}
+	updated, err := replaceMember(v.Input, "prompt", dispatchfolder.DelegationPrompt(prompt, workspace, v.folder.DialoguePath(c.N)))
+	if err != nil {
+		return Answer{}, fmt.Errorf("hand over the workspace: %w", err)
+	}
+	return say(said{Message: arrow, Specific: &specific{
+		Event: PreToolUse, Decision: "allow", Reason: "Fairlead added the conversation's workspace to the task.", Updated: updated,
+	}}), nil
+}
+
+// replaceMember changes one string of an object and leaves the rest as it is: the program replaces
+// the whole input by what it is given.
+func replaceMember(object json.RawMessage, key, text string) (json.RawMessage, error) {
+	n, err := parse(object)
+	if err != nil {
+		return nil, err
+	}
+	old, at := n.member(key)
+	if n.kind != '{' || at < 0 {
+		return nil, fmt.Errorf("there is no %q in it", key)
+	}
+	if err := once(n, "the task"); err != nil {
+		return nil, err
+	}
+	var with bytes.Buffer
+	enc := json.NewEncoder(&with)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(text); err != nil {
+		return nil, fmt.Errorf("write %s: %w", key, err)
+	}
+	return splice(object, old.start, old.end, strings.TrimSpace(with.String())), nil
+}

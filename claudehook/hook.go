@@ -1,0 +1,239 @@
+package claudehook
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// HookWait is how long a hook may take before it gives up, and blocks where that is right. It is
+// longer than a session's lock is waited for, and shorter than the program waits for the hook:
+// what takes longer than that passes.
+const HookWait = 20 * time.Second
+
+// Hook is one hook, asked once. Env is its environment.
+type Hook struct {
+	Now  func() time.Time
+	Env  func(name string) string
+	Home string // the user's home folder
+
+	Nested func() bool // the program runs within the shell of an agent program; nil: not asked
+}
+
+// Answer decides on one event. name is the hook for which it was installed; in is its standard
+// input. There is always an answer: faults are part of it.
+func (h Hook) Answer(name string, in io.Reader) Answer {
+	is, err := Decode(in)
+	if err != nil {
+		return h.undecoded(name, err)
+	}
+	if is.Name == "" {
+		is.Name = name
+	}
+	if is.Name == UserPromptSubmit {
+		if args, ok := isCommand(is.Prompt); ok {
+			return h.command(is, args)
+		}
+	}
+	if is.Session == "" {
+		return h.nobody(name, errNoSession)
+	}
+	v, err := h.visit(is)
+	switch {
+	case err != nil:
+		return failed(name, err)
+	case v == nil:
+		if a, ok := h.hosted(is); ok {
+			return a
+		}
+		return h.outside(is)
+	case is.Name != name:
+		return failed(name, fmt.Errorf("the hook is installed for %s, and was asked about %s; install it anew with fairlead claude install", name, is.Name))
+	case speaks(name):
+		if why := h.modelSays(Event{}); why != "" {
+			return failed(name, fmt.Errorf("%s, and nobody speaks there for the person or the program whose session this is (X10)", why))
+		}
+	}
+	return v.answer()
+}
+
+// speaks says whether a hook is told what a person, or the program itself, says or does. The rest are
+// tool calls, which are an agent's own.
+func speaks(name string) bool {
+	return name != PreToolUse && name != PostToolUse
+}
+
+// visit is an event in a session.
+type visit struct {
+	Hook
+	Event
+	folder  *dispatchfolder.Folder
+	session dispatch.Session
+	hosted  bool           // the daemon runs this agent
+	task    *dispatch.Task // and gave it this; nil: it is MAIN
+}
+
+// visit finds the session that an event belongs to; nil: none, or one that is over.
+func (h Hook) visit(is Event) (*visit, error) {
+	folder, err := dispatchfolder.ByProgram(is.Session)
+	if err != nil {
+		return nil, fmt.Errorf("find the session's folder: %w", err)
+	}
+	if folder == nil {
+		return nil, nil
+	}
+	s, err := folder.Session()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the session: %w", err)
+	case s.Phase == dispatch.Closed:
+		return nil, nil
+	case s.Program != is.Session:
+		return nil, fmt.Errorf("%s is the session of another conversation of the program (%q); end it there, or with fairlead dispatch end --path", folder.Path(), s.Program)
+	}
+	return &visit{Hook: h, Event: is, folder: folder, session: s}, nil
+}
+
+// project is the repository in which the program was started; else the folder that it is in.
+func (h Hook) project(dir string) string {
+	if p := h.Env("CLAUDE_PROJECT_DIR"); filepath.IsAbs(p) {
+		return filepath.Clean(p)
+	}
+	return dir
+}
+
+// answer is what each hook does in a session.
+func (v *visit) answer() Answer {
+	var a Answer
+	var err error
+	switch v.Name {
+	case SessionStart:
+		a, err = v.sessionStart()
+	case UserPromptSubmit:
+		a, err = v.prompt()
+	case PreToolUse:
+		a, err = v.preTool()
+	case PostToolUse:
+		a, err = v.postTool()
+	case SubagentStop:
+		a, err = v.subagentStop()
+	case Stop:
+		a, err = v.stop()
+	case SessionEnd:
+		a, err = v.sessionEnd()
+	}
+	if err != nil {
+		return failed(v.Name, err)
+	}
+	return a
+}
+
+// do tells the session something, and knows it as it is then.
+func (v *visit) do(in dispatch.Input, who dispatchfolder.Actor) ([]dispatch.Change, error) {
+	changes, s, err := v.folder.Do(v.Now(), who, in)
+	if err == nil {
+		v.session = s
+	}
+	return changes, err
+}
+
+// Who speaks through a hook: a person by a prompt, an agent by what it does, and the program itself.
+func (v *visit) person() dispatchfolder.Actor {
+	return dispatchfolder.Actor{Kind: "human", ID: "claude"}
+}
+
+func (v *visit) actor() dispatchfolder.Actor {
+	who, _ := v.who()
+	return dispatchfolder.Actor{Kind: "agent", ID: who}
+}
+
+// who makes the call: an agent, or MAIN.
+func (v *visit) who() (name string, main bool) {
+	if v.task != nil {
+		return v.task.Agent, false
+	}
+	return v.session.InCharge(v.Agent)
+}
+
+// failed is a fault of ours in a session. It blocks where passing would let something happen.
+func failed(name string, err error) Answer {
+	text := err.Error()
+	switch name {
+	case PreToolUse:
+		return block(text + ". So that nothing is done that may not be done, this call is blocked.")
+	case UserPromptSubmit:
+		return block(text + ". So that nothing is begun that is not recorded, this input is not taken.")
+	}
+	return Answer{Err: text, Code: codeFault}
+}
+
+// undecoded answers an input that could not be taken. Which session it belongs to may be known all
+// the same; where not, it counts as one as soon as this user has any.
+func (h Hook) undecoded(name string, err error) Answer {
+	var fault *Fault
+	if !errors.As(err, &fault) || fault.Session == "" {
+		return h.nobody(name, err)
+	}
+	switch v, found := h.visit(Event{Name: name, Session: fault.Session}); {
+	case found != nil:
+		return failed(name, errors.Join(err, found))
+	case v == nil:
+		return Answer{}
+	}
+	return failed(name, err)
+}
+
+// nobody answers an input that names no session.
+func (h Hook) nobody(name string, err error) Answer {
+	if !h.anySession() {
+		return Answer{}
+	}
+	return failed(name, err)
+}
+
+// anySession says whether this user has a session with any program, as far as that can be seen.
+func (h Hook) anySession() bool {
+	state, err := dispatchfolder.StateHome()
+	if err != nil {
+		return true // then none can be found either
+	}
+	dir, err := os.Open(filepath.Join(state, "fairlead", "sessions"))
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	defer dir.Close() //nolint:errcheck // it was only read
+	names, err := dir.Readdirnames(1)
+	return len(names) > 0 || err != nil && !errors.Is(err, io.EOF)
+}
+
+// refused are the words of a refusal; empty: it is a failure, or nothing.
+func refused(err error) string {
+	var r *machine.Refusal
+	if errors.As(err, &r) {
+		if r.Reason != "" {
+			return r.Reason
+		}
+		return r.Error()
+	}
+	return ""
+}
+
+// cut shortens a text at a character, and says so.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	mark := fmt.Sprintf(" … (cut here; it has %d bytes)", len(text))
+	end := max(0, most-len(mark))
+	for end > 0 && text[end]&0xc0 == 0x80 {
+		end--
+	}
+	return text[:end] + mark
+}

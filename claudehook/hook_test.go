@@ -1,0 +1,263 @@
+package claudehook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// event is what a hook is told.
+func event(name, more string) string {
+	return fmt.Sprintf(`{"session_id":"s1","cwd":"/repo","hook_event_name":%q%s}`, name, more)
+}
+
+const runs = `,"tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"t1"`
+
+// begun is a world in which session s1 is open, with a conversation.
+func begun(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.env = map[string]string{"CLAUDE_PROJECT_DIR": w.path("repo")}
+	for _, prompt := range []string{"/agent-state-machine", "Look around"} {
+		if a := w.hook(UserPromptSubmit, event(UserPromptSubmit, fmt.Sprintf(`,"prompt":%q`, prompt))); a.Code != 0 || len(a.Out) == 0 {
+			t.Fatalf("%s: %+v", prompt, a)
+		}
+	}
+	return w
+}
+
+func TestOutsideOfASessionNothingIsSaid(t *testing.T) {
+	w := begun(t)
+	for _, name := range append(Names(), "Notification", "FutureEvent") {
+		for _, input := range []string{
+			strings.Replace(event(name, runs), "s1", "s2", 1),
+			`{"session_id":"s2"}`,
+			`{"session_id":"s2","tool_name":7}`,
+			`{"session_id":"s2","tool_input":{"content":"` + strings.Repeat("x", inputBytesMax) + `"}}`,
+		} {
+			if a := w.hook(name, input); a.Code != 0 || a.Err != "" || len(a.Out) > 0 {
+				t.Errorf("%s %.80s: %+v", name, input, a)
+			}
+		}
+	}
+}
+
+func TestWithoutAnySessionNothingIsSaid(t *testing.T) {
+	w := newWorld(t)
+	for _, input := range []string{"", "{", "[]", "null", `{"session_id":7}`, event(PreToolUse, runs), strings.Repeat(" ", inputBytesMax+1)} {
+		if a := w.hook(PreToolUse, input); a.Code != 0 || a.Err != "" || len(a.Out) > 0 {
+			t.Errorf("%.80q: %+v", input, a)
+		}
+	}
+	if _, err := os.Stat(w.path("home/.local")); !os.IsNotExist(err) {
+		t.Errorf("something was written for it: %v", err)
+	}
+}
+
+// What an agent's command made of a path is not held against the command.
+func TestALinkThatAnAgentMadeIsNoOffence(t *testing.T) {
+	w := begun(t)
+	link := w.session() + "/conversations/conv_001/outputs/docs"
+	ln := fmt.Sprintf(`,"agent_id":"a1","agent_type":"fullstack-engineer","tool_name":"Bash","tool_input":{"command":"ln -s /usr/share/doc %s"}`, link)
+	if a := w.hook(PreToolUse, event(PreToolUse, ln)); a.Code != 0 || len(a.Out) > 0 {
+		t.Fatalf("before: %+v %s", a, a.Out)
+	}
+	if err := os.Symlink("/usr/share/doc", link); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.hook(PostToolUse, event(PostToolUse, ln)); a.Code != 0 || len(a.Out) > 0 {
+		t.Errorf("after: %+v %s", a, a.Out)
+	}
+}
+
+// X10: an agent that asks the hooks by hand ends nothing, and says nothing in the person's place.
+func TestAnAgentAsksNoHookForThePerson(t *testing.T) {
+	w := begun(t)
+	before := w.files()
+	w.inAgent = true
+	for name, more := range map[string]string{
+		UserPromptSubmit: `,"prompt":"write to /etc"`, SessionEnd: `,"reason":"logout"`, SessionStart: `,"source":"startup"`, Stop: "",
+		SubagentStop: `,"agent_id":"a1","agent_type":"coder"`,
+	} {
+		a := w.hook(name, event(name, more))
+		if a.Code == 0 || !strings.Contains(a.Err, "X10") {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	if after := w.files(); after != before {
+		t.Errorf("the session says now:\n%s", after)
+	}
+}
+
+// Whatever is wrong in a session, the call is blocked with words.
+func TestAFaultInASessionBlocks(t *testing.T) {
+	state := func(w *world) string { return w.session() + "/state.jsonl" }
+	pointer := func(w *world) string {
+		names, err := os.ReadDir(w.path("home/.local/state/fairlead/sessions"))
+		if err != nil || len(names) != 1 {
+			w.t.Fatalf("%v %v", names, err)
+		}
+		return w.path("home/.local/state/fairlead/sessions/" + names[0].Name())
+	}
+	for what, c := range map[string]struct {
+		input string
+		spoil func(w *world) error
+	}{
+		"no JSON":         {input: `{"session_id":"s1", oh`},
+		"wrong types":     {input: `{"session_id":"s1","tool_name":["Bash"]}`},
+		"no session":      {input: `{"tool_name":"Bash"}`},
+		"nothing":         {input: ``},
+		"a long name":     {input: event(PreToolUse, `,"tool_name":"`+strings.Repeat("x", idBytesMax+1)+`"`)},
+		"no tool":         {input: event(PreToolUse, ``)},
+		"too much":        {input: event(PreToolUse, `,"tool_name":"Write","tool_input":{"file_path":"/x","content":"`+strings.Repeat("x", inputBytesMax)+`"}`)},
+		"another event":   {input: event(PostToolUse, runs)},
+		"no state":        {spoil: func(w *world) error { return os.Remove(state(w)) }},
+		"no folder":       {spoil: func(w *world) error { return os.RemoveAll(w.session()) }},
+		"an empty state":  {spoil: func(w *world) error { return os.Truncate(state(w), 0) }},
+		"a broken state":  {spoil: func(w *world) error { return os.WriteFile(state(w), []byte("{\n"), 0o600) }},
+		"a state as link": {spoil: func(w *world) error { return os.Symlink("/etc/hostname", state(w)+".x") }, input: ""},
+		"a broken pointer": {spoil: func(w *world) error {
+			return os.WriteFile(pointer(w), []byte("nowhere\n"), 0o600)
+		}},
+		"a pointer to another session": {spoil: func(w *world) error {
+			other := strings.Replace(event(UserPromptSubmit, `,"prompt":"/agent-state-machine --path other"`), "s1", "s2", 1)
+			if a := w.hook(UserPromptSubmit, strings.Replace(other, "/repo", w.path("repo"), 1)); a.Code != 0 {
+				return fmt.Errorf("%+v", a)
+			}
+			for _, e := range must(os.ReadDir(w.path("home/.local/state/fairlead/sessions"))) {
+				if err := os.WriteFile(w.path("home/.local/state/fairlead/sessions/"+e.Name()), []byte(w.path("repo/other")+"\n"), 0o600); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := begun(t)
+			input := c.input
+			if c.spoil != nil {
+				if err := c.spoil(w); err != nil {
+					t.Fatal(err)
+				}
+				if input = event(PreToolUse, runs); what == "a state as link" {
+					if err := os.Rename(state(w)+".x", state(w)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			a := w.hook(PreToolUse, input)
+			if a.Code != codeBlock || a.Err == "" || len(a.Out) > 0 {
+				t.Errorf("it is not blocked: %+v", a)
+			}
+			if a := w.hook(Stop, input); a.Code == codeBlock {
+				t.Errorf("what ends an answer has the model go on: %+v", a)
+			}
+		})
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// A denial holds, and an input is not begun, where nothing can be written down.
+func TestAFullDiskLetsNothingThrough(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root writes where nobody may")
+	}
+	w := begun(t)
+	if err := os.Chmod(w.session()+"/state.jsonl", 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.hook(PreToolUse, event(PreToolUse, `,"tool_name":"Bash","tool_input":{"command":"make"}`)); !bytes.Contains(a.Out, []byte(`"deny"`)) {
+		t.Errorf("%+v", a)
+	}
+	if a := w.hook(UserPromptSubmit, event(UserPromptSubmit, `,"prompt":"next"`)); a.Code != codeBlock {
+		t.Errorf("%+v", a)
+	}
+}
+
+// What is allowed is not answered: an allowance would pass the user's own rules by.
+func TestAnAllowanceIsNoAnswer(t *testing.T) {
+	w := begun(t)
+	if a := w.hook(PreToolUse, event(PreToolUse, runs)); a.Code != 0 || len(a.Out) > 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestTheSlashCommand(t *testing.T) {
+	for args, want := range map[string]command{
+		"":                                   {mode: dispatch.Orchestrator},
+		"--session start":                    {mode: dispatch.Orchestrator},
+		"--session=end":                      {mode: dispatch.Orchestrator, end: true},
+		"--mode interactive --path 'a b/c'":  {mode: dispatch.Interactive, path: "a b/c"},
+		`--path "/x y" --session end`:        {mode: dispatch.Orchestrator, path: "/x y", end: true},
+		"--path=x --mode=response":           {mode: dispatch.Response, path: "x"},
+		"  --mode\torchestrator\n--path\nx ": {mode: dispatch.Orchestrator, path: "x"},
+	} {
+		if cmd, err := parseCommand(args); err != nil || cmd != want {
+			t.Errorf("%q: %+v, %v", args, cmd, err)
+		}
+	}
+	for args, want := range map[string]string{
+		"end": `"end"`, "--session": "no value", "--session=": "no value", "--path ''": "no value", "--mode fast": `"fast"`,
+		"--session stop": `"stop"`, "--path a --path b": "twice", `--path "a`: "not closed", "--help": "--help",
+	} {
+		if _, err := parseCommand(args); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "it is written /agent") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	for prompt, want := range map[string]bool{
+		"/agent-state-machine": true, " /agent-state-machine --session end\n": true, "/fairlead:agent-state-machine x": true,
+		"/agent-state-machines": false, "agent-state-machine": false, "run /agent-state-machine": false,
+		"/agent/agent-state-machine": false, "./.claude/agent-state-machine/x": false, "/home/x/agent-state-machine/y": false, "": false,
+	} {
+		if _, is := isCommand(prompt); is != want {
+			t.Errorf("%q: %v", prompt, is)
+		}
+	}
+}
+
+func TestTheWorkspaceIsHandedOver(t *testing.T) {
+	got, err := replaceMember(json.RawMessage(`{"b": 1.0e2, "prompt" : "x\ny", "a":{"prompt":"z"}}`), "prompt", `<"new">`)
+	if err != nil || string(got) != `{"b": 1.0e2, "prompt" : "<\"new\">", "a":{"prompt":"z"}}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := replaceMember(json.RawMessage(`{"prompt":"x","prompt":"y"}`), "prompt", "z"); err == nil {
+		t.Error("of two prompts one was chosen")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(event(PreToolUse, runs)))
+	f.Add([]byte(`{"session_id":"s1","background_tasks":[{"type":"subagent"}],"tool_input":{"a":[1,{}]}`))
+	f.Add([]byte(`{"x":{"session_id":"s2"},"session_id":"s1"`))
+	f.Add([]byte(`{"session_id":"` + strings.Repeat("a", 600) + `"}`))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		is, err := Decode(bytes.NewReader(input))
+		if err != nil {
+			if fault := new(Fault); !errors.As(err, &fault) || err.Error() == "" {
+				t.Fatalf("%q: %v", input, err)
+			}
+			return
+		}
+		if is.Input != nil && !json.Valid(is.Input) {
+			t.Fatalf("%q: the tool's input is %q", input, is.Input)
+		}
+		if args, ok := isCommand(is.Prompt); ok {
+			_, _ = parseCommand(args)
+		}
+		selfRelease((&visit{Event: is}).call())
+		shorten(is.Input)
+		resultOf(is.Response)
+	})
+}

@@ -1,0 +1,98 @@
+package claudehook
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// prompt is a person's input: a conversation of its own (D2). MAIN keeps it, and is told whose
+// description fits: the program's main model is MAIN, so that a change of state is its delegation.
+func (v *visit) prompt() (Answer, error) {
+	if !spoken(v.Prompt) {
+		return Answer{}, nil
+	}
+	in := dispatch.UserInput{Text: cut(v.Prompt, dispatch.TextBytesMax), Over: true}
+	for _, path := range policy.NamedPaths(in.Text) {
+		if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") && v.Dir != "" {
+			path = filepath.Join(v.Dir, path)
+		}
+		in.Named = append(in.Named, path)
+	}
+	if _, err := v.do(in, v.person()); err != nil {
+		if words := refused(err); words != "" {
+			return refusePrompt("Fairlead: " + words), nil
+		}
+		return Answer{}, fmt.Errorf("begin a conversation: %w", err)
+	}
+	c := v.session.Open
+	if c == nil {
+		return Answer{}, nil
+	}
+	return tell(UserPromptSubmit, v.inCharge(dispatchfolder.Best(v.session, in.Text)), v.display()), nil
+}
+
+// notices begin what the program itself puts where a prompt would stand, as when an agent that
+// works in the background is done. They are nobody's input.
+var notices = []string{"<task-notification>", "<system-reminder>", "<local-command-", "<bash-"}
+
+// spoken says whether a person said it.
+func spoken(prompt string) bool {
+	text := strings.TrimSpace(prompt)
+	for _, n := range notices {
+		if strings.HasPrefix(text, n) {
+			return false
+		}
+	}
+	return text != "" // one program asks after each tool call, without words
+}
+
+// display is how the seed shows where things stand: [State: MAIN] [Conv: 002].
+func (v *visit) display() string {
+	text := "[State: " + dispatch.Display(v.session.State()) + "]"
+	if c := v.session.Open; c != nil {
+		text += " [Conv: " + strings.TrimPrefix(c.ID(), "conv_") + "]"
+	}
+	return text
+}
+
+// inCharge is what MAIN is told with every input, and again after its memory was compacted.
+func (v *visit) inCharge(r policy.Ranking) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Fairlead: %s, mode %s.\n", v.display(), v.session.Mode)
+	if c := v.session.Open; c != nil {
+		fmt.Fprintf(&text, "Workspace of this conversation: %s\nIts record: %s\n", v.folder.Workspace(c.N), v.folder.DialoguePath(c.N))
+	}
+	switch {
+	case r.Best != "":
+		fmt.Fprintf(&text, "The description that fits best is %s's (%s). Delegate to it: Task tool, subagent_type %q.\n", r.Best, terms(r, r.Best), r.Best)
+	case len(v.session.Agents) == 0:
+		text.WriteString("No agents are described in .claude/agents, so there is nobody to delegate to. Where work needs one, say so to the user and suggest a description.\n")
+	default:
+		text.WriteString("No agent's description fits this input. Answer it yourself as far as MAIN may; where it needs more, delegate to the agent that comes closest, or suggest to the user to describe a new one in .claude/agents.\n")
+	}
+	text.WriteString(mainRules)
+	return text.String()
+}
+
+// mainRules is what MAIN is told of its limits. They hold without it; it saves tries.
+const mainRules = `You are MAIN. You plan, read, search and talk; you write notes and other files that are no program (*.md, *.txt, *.csv, *.json) into the workspace, or where the user named the path. You do not write code or configuration, and you run only commands that look (ls, cat, grep, git status …). Everything else you delegate; a call that MAIN may not make is denied, with the name of the agent that may. Begin what you say to the user with the state and the conversation, as above, and show transitions as they are shown to you.`
+
+// terms are why a description fits, as the seed shows it: "write" + "Python".
+func terms(r policy.Ranking, agent string) string {
+	for _, c := range r.Scores {
+		if c.Name != agent {
+			continue
+		}
+		words := make([]string, 0, len(c.Terms))
+		for _, t := range c.Terms {
+			words = append(words, fmt.Sprintf("%q", t.Word))
+		}
+		return "matched " + strings.Join(words, " + ")
+	}
+	return ""
+}

@@ -1,0 +1,115 @@
+package claudehook
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// command carries the slash command out (D1, D10). It comes as a prompt, so that a person has
+// written it (X10); where a model can have, it is refused.
+func (h Hook) command(is Event, args string) Answer {
+	cmd, err := parseCommand(args)
+	if err != nil {
+		return refusePrompt("Fairlead: " + err.Error())
+	}
+	if is.Session == "" {
+		return refusePrompt("Fairlead: " + errNoSession.Error() + ", so it cannot be found again; nothing was begun or ended")
+	}
+	if why := h.modelSays(is); why != "" {
+		return refusePrompt("Fairlead: " + why + ", and nobody begins or ends a session for himself (X10); do it from a terminal outside: fairlead dispatch end")
+	}
+	v, err := h.visit(is)
+	switch {
+	case err != nil:
+		return failed(UserPromptSubmit, err)
+	case cmd.end:
+		return h.end(v, cmd)
+	case v != nil:
+		return refusePrompt(fmt.Sprintf("Fairlead: this conversation is in a session already, in %s; end that first: /%s --session end", v.folder.Path(), CommandName))
+	}
+	return h.start(is, cmd)
+}
+
+// modelSays tells a prompt that a model may have written: of an agent that runs under a daemon of
+// ours, or of a program that was called from within another one's shell.
+func (h Hook) modelSays(is Event) string {
+	switch {
+	case is.Agent != "":
+		return "an agent said this"
+	case h.Env("FAIRLEAD_MARK") != "":
+		return "this program runs as an agent of a team"
+	case h.Nested != nil && h.Nested():
+		return "this program was started from within an agent's shell"
+	}
+	return ""
+}
+
+// start begins a session (D1).
+func (h Hook) start(is Event, cmd command) Answer {
+	repo := h.project(is.Dir)
+	path := cmd.path
+	if path != "" && !filepath.IsAbs(path) {
+		path = filepath.Join(is.Dir, path)
+	}
+	setup := dispatch.Setup{Mode: cmd.mode, Host: dispatch.Claude, Program: is.Session}
+	opt := dispatchfolder.Options{Repo: repo, Home: h.Home, At: h.Now(), Actor: dispatchfolder.Actor{Kind: "human", ID: "claude"}}
+	conf, err := configuredIn(repo)
+	if err != nil {
+		return refusePrompt("Fairlead: " + err.Error())
+	}
+	opt.Tools, opt.NoCommits = conf.Tools, conf.Commits != nil && !*conf.Commits
+	folder, s, err := dispatchfolder.Create(path, setup, opt)
+	if err != nil {
+		if words := refused(err); words != "" {
+			return refusePrompt("Fairlead: " + words)
+		}
+		return refusePrompt("Fairlead: no session was begun: " + err.Error())
+	}
+	status := dispatchfolder.Status(s, len(s.Agents))
+	context := fmt.Sprintf("Fairlead has begun a session. Show the user this status block as it is, and nothing besides:\n\n%s\n%s\n%s",
+		status, "From the next input on every input is a conversation of its own, with a workspace that you are told then. The files of the session in "+folder.Path()+" are written for you; never write them yourself.", mainRules)
+	return tell(UserPromptSubmit, context, "[State: "+dispatch.Display(s.State())+"] session begun in "+folder.Path())
+}
+
+// end ends it (D10).
+func (h Hook) end(v *visit, cmd command) Answer {
+	if v == nil {
+		return refusePrompt("Fairlead: this conversation is in no session, so there is none to end; one that another conversation began is ended there, or with fairlead dispatch end --path")
+	}
+	if cmd.path != "" && filepath.Clean(absolute(cmd.path, v.Dir)) != v.folder.Path() {
+		return refusePrompt(fmt.Sprintf("Fairlead: this conversation's session is in %s, not in %s; leave --path out", v.folder.Path(), cmd.path))
+	}
+	if _, err := v.do(dispatch.End{Why: "the user ended it"}, v.person()); err != nil {
+		return refusePrompt("Fairlead: the session was not ended: " + err.Error())
+	}
+	return tell(UserPromptSubmit, "Fairlead has ended the session in "+v.folder.Path()+". You are no longer MAIN: what the user's own settings allow is allowed. Tell the user so in one sentence.", "session ended; its record stays in "+v.folder.Path())
+}
+
+func absolute(path, dir string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// outside is an event of a program that is in no session. Only who takes a conversation up again
+// whose session was ended meanwhile is told: its model may still believe that it is MAIN.
+func (h Hook) outside(is Event) Answer {
+	if is.Name != SessionStart || is.Source != "resume" {
+		return Answer{}
+	}
+	all, err := dispatchfolder.List(h.project(is.Dir))
+	if err != nil {
+		return Answer{} // nothing of ours is known to be wrong
+	}
+	for _, f := range all {
+		if f.Fault == "" && f.Session.Program == is.Session {
+			text := fmt.Sprintf("Fairlead: the session in %s has ended (%s), so nothing is recorded and nothing is enforced any more; you are not MAIN. The user begins a new one with /%s.", f.Folder.Path(), f.Session.Ended, CommandName)
+			return tell(SessionStart, text, "")
+		}
+	}
+	return Answer{}
+}

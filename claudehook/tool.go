@@ -1,0 +1,188 @@
+package claudehook
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// aliases are what programs with hooks of the same form call the same tools.
+var aliases = map[string]string{
+	"run_shell_command": "Bash", "write_file": "Write", "edit": "Edit", "replace": "Edit",
+	"read_file": "Read", "read_many_files": "Read", "list_directory": "LS", "glob": "Glob",
+	"grep_search": "Grep", "search_file_content": "Grep", "web_fetch": "WebFetch", "web_search": "WebSearch",
+	"todo_write": "TodoWrite", "task": "Task",
+}
+
+// call is the tool call as the rules know it.
+func (v *visit) call() policy.Call {
+	call := policy.Call{Tool: v.tool(), Input: v.Input, Dir: v.Dir, AgentID: v.Agent}
+	if len(bytes.TrimSpace(call.Input)) == 0 || bytes.Equal(call.Input, []byte("null")) {
+		call.Input = json.RawMessage("{}")
+	}
+	return call
+}
+
+func (v *visit) tool() string { return cmp.Or(aliases[v.Tool], v.Tool) }
+
+// delegates says whether a call hands work to an agent.
+func (v *visit) delegates() bool { return v.tool() == "Task" || v.tool() == "Agent" }
+
+// preTool decides before a tool is used: D3 and D5 for a delegation, D8, D9 and X10 for the rest. An
+// allowance is no answer, so that what the user's own settings ask about is asked.
+func (v *visit) preTool() (Answer, error) {
+	if v.Tool == "" {
+		return Answer{}, errNoTool
+	}
+	if err := v.seen(); err != nil {
+		return Answer{}, err
+	}
+	call := v.call()
+	verdict := dispatchfolder.Judge(v.session, v.folder, "", call)
+	if words, held := selfRelease(call); held {
+		verdict = policy.Verdict{Reason: words, Row: "X10"}
+	}
+	if !verdict.Allow {
+		return v.deny(verdict), nil
+	}
+	if v.delegates() {
+		return v.delegate()
+	}
+	return Answer{}, nil
+}
+
+// seen binds the program's id of an agent to its task, the first time that it is met.
+func (v *visit) seen() error {
+	if v.Agent == "" || v.AgentType == "" {
+		return nil // who is not known has what MAIN may
+	}
+	if _, main := v.session.InCharge(v.Agent); !main {
+		return nil
+	}
+	_, err := v.do(dispatch.Seen{Caller: v.Agent, Agent: v.AgentType}, dispatchfolder.Actor{Kind: "agent", ID: v.AgentType})
+	if err != nil && refused(err) == "" {
+		return fmt.Errorf("note that %s is at work: %w", v.AgentType, err)
+	}
+	return nil
+}
+
+// deny turns a call back (D8, X10), says who could do it, and records it. That it could not be
+// recorded changes nothing for who asked.
+func (v *visit) deny(verdict policy.Verdict) Answer {
+	who, main := v.who()
+	if v.session.Mode == dispatch.Response && main {
+		who = dispatch.Desk
+	}
+	in := dispatch.Deny{
+		Conversation: v.worksIn(), Caller: v.Agent, Tool: v.Tool, Call: shorten(v.Input), Row: cmp.Or(verdict.Row, "D8"),
+		Reason: verdict.Reason, Capability: verdict.Capability,
+	}
+	if v.task != nil {
+		in.Task = v.task.ID
+	}
+	if main && in.Row != "X10" {
+		in.Delegate = v.whoCould(verdict.Capability)
+	}
+	text := fmt.Sprintf("Fairlead (%s, %s): %s.", in.Row, dispatch.Display(who), strings.TrimSuffix(verdict.Reason, "."))
+	switch {
+	case in.Delegate != "" && v.hosted:
+		text += " Who could: " + in.Delegate + "; delegate it as you were told when you began."
+	case in.Delegate != "":
+		text += fmt.Sprintf(" Who could: %[1]s (Task tool, subagent_type %[1]q); what it has to know of the workspace is added for you.", in.Delegate)
+	case main && in.Row != "X10":
+		text += " No agent's description fits; tell the user what is missing, and suggest to describe an agent for it in .claude/agents."
+	}
+	if _, err := v.do(in, v.actor()); err != nil {
+		text += " (This denial could not be recorded: " + err.Error() + ")"
+	}
+	return deny(text)
+}
+
+// whoCould is the agent whose description fits what is missing, or else the input.
+func (v *visit) whoCould(capability string) string {
+	input := ""
+	if c := v.session.Open; c != nil {
+		input = c.Input
+	}
+	if capability != "" {
+		if r := dispatchfolder.Best(v.session, capability+" "+input); r.Best != "" {
+			return r.Best
+		}
+	}
+	if input == "" {
+		return ""
+	}
+	return dispatchfolder.Best(v.session, input).Best
+}
+
+// selfRelease sees a call that would say the slash command in the user's place: at another time, or
+// in another session of the program (X10). Which tools can do that is not known; a string that is
+// the command, among the arguments of one, is enough.
+func selfRelease(call policy.Call) (string, bool) {
+	if !bytes.Contains(call.Input, []byte(CommandName)) {
+		return "", false
+	}
+	switch call.Tool {
+	case "Write", "Edit", "MultiEdit", "NotebookEdit", "Read", "Grep", "Glob", "LS", "TodoWrite":
+		return "", false // they only write it down, or look for it
+	}
+	var input any
+	if json.Unmarshal(call.Input, &input) != nil {
+		return "", false // the judge has said what it thinks of that
+	}
+	if !says(input, 0) {
+		return "", false
+	}
+	return "it would say /" + CommandName + " in the user's place, and nobody releases himself; ask the user to type it", true
+}
+
+func says(v any, depth int) bool {
+	if depth > jsonDepthMax {
+		return true
+	}
+	switch v := v.(type) {
+	case string:
+		_, is := isCommand(v)
+		return is
+	case []any:
+		for _, e := range v {
+			if says(e, depth+1) {
+				return true
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if says(e, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// shorten is a tool's input for people.
+func shorten(input json.RawMessage) string {
+	var known struct {
+		Command  string `json:"command"`
+		FilePath string `json:"file_path"`
+		Notebook string `json:"notebook_path"`
+		Path     string `json:"path"`
+		URL      string `json:"url"`
+	}
+	if json.Unmarshal(input, &known) == nil {
+		if text := cmp.Or(known.Command, known.FilePath, known.Notebook, known.Path, known.URL); text != "" {
+			return cut(text, 900)
+		}
+	}
+	var flat bytes.Buffer
+	if json.Compact(&flat, input) != nil {
+		return ""
+	}
+	return cut(flat.String(), 900)
+}

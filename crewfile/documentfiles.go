@@ -1,0 +1,410 @@
+package crewfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	documentEnding   = ".json"
+	documentFileMax  = 2 << 20 // a soul is a few pages; what is larger is not even read
+	documentNew      = ".new-"
+	documentSwap     = ".swap-"
+	documentSwapsMax = 64                     // sheets that our writes replaced and that are still looked at
+	documentReadsMax = 256                    // files of one look, and
+	documentLookMax  = 32 << 20               // their bytes: the next look goes on
+	documentFresh    = time.Second            // a file read so soon after it was written may have been written again in the same tick
+	documentSwapLook = 100 * time.Millisecond // while somebody may still write on a sheet that was replaced
+)
+
+// DocumentFiles is the folder in which every agent of a team is a file. It tells when something
+// may have changed there, looks, writes, and puts aside; what the files mean it does not know.
+//
+// A file that somebody else wrote is handed out by every look until its taker says that he has it
+// (Took), and is not written over before. All methods may be called from many goroutines.
+type DocumentFiles struct {
+	folder string // absolute
+	log    *slog.Logger
+	notify *fsnotify.Watcher // nil where the system gave none: then it is polled
+	news   chan struct{}
+	done   chan struct{}
+	closed sync.Once
+	ran    sync.WaitGroup
+
+	mu      sync.Mutex // everything below
+	id      file.FolderID
+	watched bool
+	swept   bool // what an earlier run left behind was looked for
+	papers  map[string]*paper
+	swaps   map[string]*paper
+
+	exchange func(dir int, a, b string) error // tests put a file system without it here
+}
+
+// paper is what is known of one file of the folder.
+type paper struct {
+	id    file.Identity
+	read  time.Time
+	sum   file.Sum
+	whole bool      // sum is that of all of it, by itself
+	fault string    // why it is no document, or cannot be looked at
+	since time.Time // so long it has had this identity; of a swapped-out one: since it was replaced
+	taken file.Sum  // our taker has this content
+}
+
+// FoundDocument is a file that somebody else wrote.
+type FoundDocument struct {
+	Name    string // of the file as it should be: agent-7.json
+	Stem    string // the same without its ending
+	At      string // the name under which it lies: another one where a write of ours has replaced it
+	Bytes   []byte // nil where Fault says that they are not worth reading
+	Sum     file.Sum
+	Fault   string // it is no document, and has been none for long enough that nobody is writing it now
+	Swapped bool   // it was in a sheet that our own write has replaced: what lies in its place is newer
+	id      file.Identity
+}
+
+// DocumentSight is what one look has shown.
+type DocumentSight struct {
+	Found []FoundDocument     // not ours, and not taken in; what was swapped out comes first
+	Lies  map[string]file.Sum // by stem: what is ours or was taken in, and may be written over
+	Busy  map[string]string   // by stem: what is not to be written over now. Why; empty: it is being written
+	Again time.Duration       // look again after this; 0: when there is news
+}
+
+// ErrDocumentChanged says that a file is another one than the one that was looked at; look again.
+var ErrDocumentChanged = errors.New("the document was changed by somebody else meanwhile")
+
+// WatchDocuments begins to watch a folder, which need not be there yet. Where the system has no
+// watch to give, it is polled.
+func WatchDocuments(folder string, log *slog.Logger) (*DocumentFiles, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, fmt.Errorf("watch the agents' documents: %w", err)
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	w := &DocumentFiles{
+		folder: folder, log: log, news: make(chan struct{}, 1), done: make(chan struct{}),
+		papers: map[string]*paper{}, swaps: map[string]*paper{}, exchange: file.Exchange,
+	}
+	if w.notify, err = fsnotify.NewWatcher(); err != nil {
+		log.Warn("no file watch; the agents' documents are polled", "every", file.PollEvery, "error", err,
+			"way out", "raise fs.inotify.max_user_instances")
+		w.notify = nil
+	}
+	w.ran.Go(w.run)
+	return w, nil
+}
+
+// News rings when something may have changed in the folder, and every few seconds.
+func (w *DocumentFiles) News() <-chan struct{} { return w.news }
+
+// Close stops watching. What nobody has taken is still in its files.
+func (w *DocumentFiles) Close() error {
+	var err error
+	w.closed.Do(func() {
+		close(w.done)
+		if w.notify != nil {
+			err = w.notify.Close()
+		}
+		w.ran.Wait()
+	})
+	return err
+}
+
+func (w *DocumentFiles) run() {
+	var events <-chan fsnotify.Event
+	var faults <-chan error
+	if w.notify != nil {
+		events, faults = w.notify.Events, w.notify.Errors
+	}
+	poll := time.NewTicker(file.PollEvery)
+	defer poll.Stop()
+	for {
+		select {
+		case <-w.done:
+			return
+		case ev, ok := <-events:
+			if !ok {
+				events = nil
+				continue
+			}
+			if base := filepath.Base(ev.Name); !strings.HasSuffix(base, documentEnding) && ev.Name != w.folder || strings.HasPrefix(base, documentNew) {
+				continue
+			}
+		case _, ok := <-faults:
+			if !ok {
+				faults = nil
+				continue
+			}
+		case <-poll.C:
+		}
+		w.ring()
+	}
+}
+
+func (w *DocumentFiles) ring() {
+	select {
+	case w.news <- struct{}{}:
+	default: // it was rung already
+	}
+}
+
+// look is one walk through the folder.
+type documentLook struct {
+	w     *DocumentFiles
+	dir   int
+	now   time.Time
+	ours  func(stem string, sum file.Sum) bool
+	sound func([]byte) error
+	sight DocumentSight
+	reads int
+	bytes int64
+}
+
+// Look shows what lies in the folder. ours says whether a content is a projection of its taker's;
+// sound says of any other one why it is no document.
+func (w *DocumentFiles) Look(ours func(stem string, sum file.Sum) bool, sound func([]byte) error) (DocumentSight, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := &documentLook{
+		w: w, now: time.Now(), ours: ours, sound: sound,
+		sight: DocumentSight{Lies: map[string]file.Sum{}, Busy: map[string]string{}},
+	}
+	dir, err := w.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return l.sight, nil
+	}
+	if err != nil {
+		return l.sight, fmt.Errorf("look at the agents' documents: %w", err)
+	}
+	defer file.CloseFolder(dir)
+	l.dir = dir
+	names, err := file.NamesIn(w.folder)
+	if err != nil {
+		return l.sight, fmt.Errorf("look at the agents' documents: %w", err)
+	}
+	slices.Sort(names)
+	there := make(map[string]bool, len(names))
+	for _, name := range names {
+		there[name] = true
+		switch {
+		case strings.HasPrefix(name, documentNew) && !w.swept:
+			file.Remove(dir, name) // it was never put in place
+		case strings.HasPrefix(name, documentSwap):
+			l.swapped(name)
+		}
+	}
+	w.swept = true
+	for _, name := range names {
+		if stem, is := strings.CutSuffix(name, documentEnding); is && stem != "" && name[0] != '.' {
+			l.one(name, stem)
+		}
+	}
+	for _, papers := range []map[string]*paper{w.papers, w.swaps} {
+		for name := range papers {
+			if !there[name] {
+				delete(papers, name)
+			}
+		}
+	}
+	return l.sight, nil
+}
+
+// open opens the folder, and watches it anew where it is another one than before.
+func (w *DocumentFiles) open() (int, error) {
+	dir, id, err := file.OpenFolder(w.folder)
+	if err != nil {
+		w.id, w.watched = file.FolderID{}, false
+		return -1, err
+	}
+	if w.id != id {
+		w.papers, w.swaps, w.id, w.watched = map[string]*paper{}, map[string]*paper{}, id, false
+	}
+	if !w.watched && w.notify != nil {
+		_ = w.notify.Remove(w.folder) // of a folder that is gone
+		w.watched = w.notify.Add(w.folder) == nil
+	}
+	return dir, nil
+}
+
+// again asks for another look.
+func (l *documentLook) again(after time.Duration) {
+	if l.sight.Again == 0 || after < l.sight.Again {
+		l.sight.Again = after
+	}
+}
+
+// one looks at one agent's file.
+func (l *documentLook) one(name, stem string) {
+	p := l.w.papers[name]
+	if p == nil {
+		p = &paper{}
+		l.w.papers[name] = p
+	}
+	content, busy := l.read(p, name, stem)
+	switch {
+	case busy:
+		l.sight.Busy[stem] = p.fault
+	case p.whole && (p.taken == p.sum || l.ours(stem, p.sum)):
+		l.sight.Lies[stem] = p.sum
+	case p.fault == "" && content == nil:
+		l.sight.Busy[stem] = "" // the next look reads it
+		l.again(time.Millisecond)
+	default:
+		l.sight.Busy[stem] = ""
+		l.sight.Found = append(l.sight.Found, FoundDocument{
+			Name: name, Stem: stem, At: name, Bytes: content, Sum: p.sum, Fault: p.fault, id: p.id,
+		})
+	}
+}
+
+// read brings what is known of a file up to date. busy: it is being written, or is nothing that
+// is read at all, which its fault says. content is only of what may be news.
+func (l *documentLook) read(p *paper, name, stem string) (content []byte, busy bool) {
+	id, err := file.IdentityAt(l.dir, name)
+	if err != nil {
+		*p = paper{taken: p.taken}
+		return nil, true
+	}
+	if p.id == id && p.whole && p.read.UnixNano()-id.Mtime > int64(documentFresh) && (p.taken == p.sum || l.ours(stem, p.sum)) {
+		return nil, false
+	}
+	if p.id != id {
+		*p = paper{id: id, since: l.now, taken: p.taken}
+	}
+	if id.Size > documentFileMax {
+		p.fault = fmt.Sprintf("it has %d bytes; %d are the most", id.Size, documentFileMax)
+		return nil, l.fresh(p)
+	}
+	if l.reads >= documentReadsMax || l.bytes > documentLookMax {
+		return nil, false
+	}
+	l.reads++
+	l.bytes += id.Size
+	content, after, err := readDocument(l.dir, name)
+	var never *file.Unreadable
+	switch {
+	case errors.As(err, &never):
+		p.fault = never.Error()
+		l.again(file.PollEvery)
+		return nil, true
+	case err != nil:
+		p.fault = err.Error()
+		l.again(file.LookAgainAfter)
+		return nil, true
+	case after != id:
+		*p = paper{taken: p.taken} // it is being written
+		l.again(file.LookAgainAfter)
+		return nil, true
+	}
+	p.read, p.sum, p.whole, p.fault = l.now, file.SumOf(content), true, ""
+	if p.taken == p.sum || l.ours(stem, p.sum) {
+		return nil, false
+	}
+	if err := l.sound(content); err != nil {
+		p.fault = err.Error()
+		return content, l.fresh(p)
+	}
+	return content, false
+}
+
+// fresh says whether what is no document may still become one: the seed's own writers empty a
+// file before they fill it.
+func (l *documentLook) fresh(p *paper) bool {
+	if l.now.Sub(p.since) >= file.TornFor {
+		return false
+	}
+	p.fault = ""
+	l.again(file.LookAgainAfter)
+	return true
+}
+
+// swapped looks at a sheet that a write of ours has replaced: somebody may have had it open.
+func (l *documentLook) swapped(name string) {
+	place := placeOf(name)
+	stem, is := strings.CutSuffix(place, documentEnding)
+	if !is {
+		return
+	}
+	p := l.w.swaps[name]
+	if p == nil { // an earlier run of ours was ended before it could look
+		p = &paper{since: l.now}
+		l.w.swaps[name] = p
+	}
+	replaced := p.since
+	content, busy := l.read(p, name, stem)
+	p.since = cmp.Or(replaced, p.since)
+	aged := l.now.Sub(p.since) >= file.SwappedFor
+	switch {
+	case busy && p.fault != "", aged && p.whole && p.fault == "" && (p.taken == p.sum || l.ours(stem, p.sum)):
+		file.Remove(l.dir, name) // a link and the like cannot have been anybody's words
+		delete(l.w.swaps, name)
+		return
+	case busy, p.whole && (p.taken == p.sum || l.ours(stem, p.sum)):
+	case p.fault != "" && !aged:
+	case content != nil || p.fault != "":
+		l.sight.Found = append(l.sight.Found, FoundDocument{
+			Name: place, Stem: stem, At: name, Bytes: content, Sum: p.sum, Fault: p.fault, Swapped: true, id: p.id,
+		})
+	}
+	l.again(documentSwapLook)
+}
+
+// placeOf is the file whose place a swapped-out sheet had: .swap-0123456789abcdef-agent-7.json.
+func placeOf(swap string) string {
+	_, place, _ := strings.Cut(strings.TrimPrefix(swap, documentSwap), "-")
+	return place
+}
+
+// readDocument reads a plain file that is no larger than a document may be.
+func readDocument(dir int, name string) (content []byte, id file.Identity, err error) {
+	handle, err := file.Open(dir, name)
+	if err != nil {
+		return nil, id, err
+	}
+	defer func() { _ = handle.Close() }()
+	before, err := file.Stat(handle)
+	if err != nil {
+		return nil, id, err
+	}
+	content, err = io.ReadAll(io.LimitReader(handle, documentFileMax+1))
+	if err != nil {
+		return nil, id, &file.Unreadable{Fault: fmt.Sprintf("%s cannot be read: %v", name, err), Err: err}
+	}
+	after, err := file.Stat(handle)
+	if err != nil {
+		return nil, id, err
+	}
+	if before.ID != after.ID || int64(len(content)) != after.ID.Size {
+		return nil, file.Identity{}, nil // it moves: nobody's identity
+	}
+	return content, after.ID, nil
+}
+
+// Took says that a found content is kept for good, or is no news: it may be written over.
+func (w *DocumentFiles) Took(found FoundDocument) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	papers := w.papers
+	if found.Swapped {
+		papers = w.swaps
+	}
+	if p := papers[found.At]; p != nil {
+		p.taken = found.Sum
+	}
+}

@@ -1,0 +1,230 @@
+package crewfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"golang.org/x/sys/unix"
+)
+
+// Write puts content in the place of a document: whole, and over nothing but what its
+// caller has seen lying there (seen; empty: nothing) or knows as its own (ours). For anything else
+// the answer is ErrDocumentChanged, and the file is as it was. What somebody still writes on the
+// sheet that was replaced, a later look finds. The bytes are synced and the folder is not: after a
+// crash it is the old file or the new one, and what it is to say is in the journal.
+func (w *DocumentFiles) Write(stem string, content []byte, seen file.Sum, ours func(file.Sum) bool) (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := stem + documentEnding
+	defer func() {
+		if err != nil && !errors.Is(err, ErrDocumentChanged) {
+			err = fmt.Errorf("write the document %s: %w", name, err)
+		}
+	}()
+	dir, err := w.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(w.folder, documentFolderMode); err == nil {
+			dir, err = w.open()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer file.CloseFolder(dir)
+	tail := rand.Uint64() //nolint:gosec // a name, no secret; a clash is refused by the file system
+	sheet := newName(documentNew, name, tail)
+	id, err := w.prepare(dir, sheet, name, content)
+	if err != nil {
+		return fmt.Errorf("%w; see that there is room, and that the folder is writable", err)
+	}
+	was, err := w.lying(dir, name)
+	switch {
+	case err != nil:
+	case was != seen && (was == "" || !ours(was)):
+		err = ErrDocumentChanged
+	case was == "":
+		err = renameFresh(dir, sheet, name)
+		if errors.Is(err, unix.EEXIST) {
+			err = ErrDocumentChanged
+		}
+	default:
+		swap := newName(documentSwap, name, tail)
+		if err = renameFresh(dir, sheet, swap); err == nil {
+			sheet = swap
+			err = w.swap(dir, sheet, name, was)
+		}
+		if err == nil {
+			sheet = ""
+		}
+	}
+	if err != nil {
+		if sheet != "" {
+			file.Remove(dir, sheet)
+		}
+		return err
+	}
+	p := w.papers[name]
+	if p == nil {
+		p = &paper{}
+		w.papers[name] = p
+	}
+	*p = paper{id: id, read: time.Now(), since: time.Now(), sum: file.SumOf(content), whole: true, taken: p.taken}
+	return nil
+}
+
+// Make makes the folder, so that it can be watched, and files can be put into it.
+func (w *DocumentFiles) Make() error {
+	if err := os.MkdirAll(w.folder, documentFolderMode); err != nil {
+		return fmt.Errorf("make the folder of the agents' documents: %w", err)
+	}
+	return nil
+}
+
+const documentFolderMode = 0o700 // as .fairlead itself: souls are nobody else's
+
+// prepare writes a sheet beside the file, synced, with the mode that the file has.
+func (w *DocumentFiles) prepare(dir int, sheet, name string, content []byte) (file.Identity, error) {
+	mode := uint32(file.DefaultMode)
+	if handle, err := file.Open(dir, name); err == nil {
+		if s, err := file.Stat(handle); err == nil {
+			mode = s.Mode
+		}
+		_ = handle.Close()
+	}
+	handle, err := file.Create(dir, sheet, content, mode)
+	if err != nil {
+		return file.Identity{}, err
+	}
+	defer func() { _ = handle.Close() }()
+	if mode != file.DefaultMode {
+		_ = handle.Chmod(os.FileMode(mode)) // the umask took some of it
+	}
+	s, err := file.Stat(handle)
+	return s.ID, err
+}
+
+// lying is what lies in a file's place now; empty: nothing.
+func (w *DocumentFiles) lying(dir int, name string) (file.Sum, error) {
+	id, err := file.IdentityAt(dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if p := w.papers[name]; p != nil && p.whole && p.id == id && p.read.UnixNano()-id.Mtime > int64(documentFresh) {
+		return p.sum, nil
+	}
+	if id.Size > documentFileMax {
+		return "", ErrDocumentChanged
+	}
+	content, after, err := readDocument(dir, name)
+	if err != nil {
+		return "", err
+	}
+	if after != id {
+		return "", ErrDocumentChanged
+	}
+	return file.SumOf(content), nil
+}
+
+// swap exchanges a sheet for the file, and has what was replaced looked at.
+func (w *DocumentFiles) swap(dir int, sheet, name string, was file.Sum) error {
+	err := w.exchange(dir, sheet, name)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return ErrDocumentChanged
+	case file.Unsupported(err):
+		// a file that took its place since the look is lost; no file system that Fairlead is
+		// usually on lacks the exchange
+		return file.Uninterrupted(func() error { return unix.Renameat(dir, sheet, dir, name) })
+	case err != nil:
+		return err
+	}
+	now := time.Now()
+	w.swaps[sheet] = &paper{since: now, taken: was}
+	if len(w.swaps) > documentSwapsMax {
+		w.dropOldest(dir)
+	}
+	w.ring()
+	return nil
+}
+
+// dropOldest gives up the sheet that was replaced first, where what it held then is all that it
+// holds.
+func (w *DocumentFiles) dropOldest(dir int) {
+	var names []string
+	for name := range w.swaps {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return w.swaps[a].since.Compare(w.swaps[b].since) })
+	for _, name := range names[:len(names)-documentSwapsMax] {
+		if content, _, err := readDocument(dir, name); err == nil && file.SumOf(content) == w.swaps[name].taken {
+			file.Remove(dir, name)
+			delete(w.swaps, name)
+		}
+	}
+}
+
+// PutAside gives a found file another name beside its own, which says why and when it was
+// written (SPEC X5): agent-7.json.corrupt-TIME. It fails where another file has taken its place.
+func (w *DocumentFiles) PutAside(found FoundDocument, why string) (name string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("put %s aside: %w", found.Name, err)
+		}
+	}()
+	dir, err := w.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.CloseFolder(dir)
+	base := fmt.Sprintf("%s.%s-%s", found.Name, why, file.TimeInName(found.id.Mtime))
+	for n := 1; ; n++ {
+		name = base
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", base, n) // another one of the same nanosecond
+		}
+		err = renameFresh(dir, found.At, name)
+		if !errors.Is(err, unix.EEXIST) || n >= documentAsideMax {
+			break
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if id, err := file.IdentityAt(dir, name); err != nil || id != found.id {
+		_ = renameFresh(dir, name, found.At) // somebody was quicker: this is not what was judged
+		return "", ErrDocumentChanged
+	}
+	delete(w.papers, found.At)
+	delete(w.swaps, found.At)
+	return name, file.SyncFolder(dir)
+}
+
+const documentAsideMax = 100 // files of one name, one fault and one nanosecond
+
+// newName gives a name that nobody has, for a sheet of a file.
+func newName(prefix, name string, tail uint64) string {
+	return fmt.Sprintf("%s%016x-%s", prefix, tail, name)
+}
+
+// renameFresh renames a file unless there is one of that name; then the error is EEXIST.
+func renameFresh(dir int, from, to string) error {
+	err := file.RenameNew(dir, from, to)
+	if file.Unsupported(err) {
+		err = file.Uninterrupted(func() error { return unix.Linkat(dir, from, dir, to, 0) })
+		if err == nil {
+			file.Remove(dir, from)
+		}
+	}
+	return err
+}

@@ -1,0 +1,344 @@
+package dispatchfolder
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// part is what one file gets by a commit. Exactly one of Text, Move and Whole says how.
+type part struct {
+	File  string `json:"file"`            // below the session's folder
+	At    int64  `json:"at,omitempty"`    // Text: how long the file was
+	Text  []byte `json:"text,omitempty"`  // is added to the file
+	Whole []byte `json:"whole,omitempty"` // is the file: written beside, and put in place
+	Move  string `json:"move,omitempty"`  // File is put there, where nothing stands
+}
+
+// lock bars the door: at most one writer.
+func (d opened) lock() (unlock func(), err error) { return d.lockWithin(lockWait) }
+
+func (d opened) lockWithin(wait time.Duration) (unlock func(), err error) {
+	file, err := d.open(lockName, unix.O_RDWR|unix.O_CREAT)
+	if err != nil {
+		return nil, err
+	}
+	for deadline, pause := time.Now().Add(wait), time.Millisecond; ; pause = min(2*pause, 8*time.Millisecond) {
+		err := again(func() error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+		if err == nil {
+			return func() { _ = file.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			_ = file.Close()
+			return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
+		}
+		if time.Now().After(deadline) {
+			_ = file.Close()
+			return nil, fmt.Errorf("somebody has held %s for %v; end the program that does (fuser %s names it), then try again", file.Name(), wait, file.Name())
+		}
+		time.Sleep(pause)
+	}
+}
+
+// commit writes the parts down, makes them true, and forgets that it wrote them down. After it they
+// are on disk.
+func (d opened) commit(parts []part) error {
+	body, err := json.Marshal(parts)
+	if err != nil {
+		panic("sessionfolder: parts that are no JSON: " + err.Error())
+	}
+	redo, err := d.open(redoName, unix.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) { // a folder that others made
+		if redo, err = d.open(redoName, unix.O_RDWR|unix.O_CREAT); err == nil {
+			err = d.sync("")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer redo.Close()
+	info, err := redo.Stat()
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", redo.Name(), err)
+	}
+	if info.Size() > 0 {
+		return fmt.Errorf("write down what is to be written: somebody else writes in %s, and takes no lock; end that program, then try again", redo.Name())
+	}
+	if err := write(redo, signed(body)); err != nil {
+		return errors.Join(fmt.Errorf("write down what is to be written in %s: %w", redo.Name(), err), redo.Truncate(0))
+	}
+	point("sync " + redoName)
+	if err := fsync(int(redo.Fd())); err != nil {
+		return errors.Join(fmt.Errorf("sync %s: %w", redo.Name(), err), redo.Truncate(0))
+	}
+	return d.carryOut(redo, parts)
+}
+
+// signed is a body with its sum before it, so that half of it is known for a half.
+func signed(body []byte) []byte {
+	sum := sha256.Sum256(body)
+	return append(append([]byte(hex.EncodeToString(sum[:])+"\n"), body...), '\n')
+}
+
+// carryOut makes the parts true, once each, and empties the redo file.
+func (d opened) carryOut(redo *os.File, parts []part) error {
+	var grown []*os.File
+	defer func() {
+		for _, file := range grown {
+			_ = file.Close()
+		}
+	}()
+	for _, p := range parts {
+		switch {
+		case p.Move != "":
+			if err := d.move(p.File, p.Move); err != nil {
+				return err
+			}
+		case p.Whole != nil:
+			if err := d.replace(p.File, p.Whole); err != nil {
+				return err
+			}
+		default:
+			file, err := d.grow(p)
+			if err != nil {
+				return err
+			}
+			grown = append(grown, file)
+		}
+	}
+	if err := d.syncAll(grown, parts); err != nil {
+		return err
+	}
+	point("truncate " + redoName)
+	if err := redo.Truncate(0); err != nil {
+		return fmt.Errorf("empty %s: %w", redo.Name(), err)
+	}
+	return nil
+}
+
+// mkdirs makes the folders that are not there: others may have begun a conversation without one, or
+// taken one away.
+func (d opened) mkdirs(rel string) error {
+	if rel == "" {
+		return nil
+	}
+	if mode, err := d.kind(rel); err != nil || mode != 0 {
+		return err
+	}
+	if err := d.mkdirs(folderOf(rel)); err != nil {
+		return err
+	}
+	_, err := d.mkdir(rel)
+	if err == nil && folderOf(rel) == conversationsName { // a conversation has its outputs
+		_, err = d.mkdir(rel + "/" + outputsName)
+	}
+	return err
+}
+
+func folderOf(rel string) string {
+	for i := len(rel) - 1; i >= 0; i-- {
+		if rel[i] == '/' {
+			return rel[:i]
+		}
+	}
+	return ""
+}
+
+// syncAll syncs the files that grew, and the folders in which names are new, all at the same time: the
+// file system joins what it can.
+func (d opened) syncAll(grown []*os.File, parts []part) error {
+	folders := map[string]bool{}
+	for _, p := range parts {
+		if p.At > 0 {
+			continue
+		}
+		for _, rel := range []string{p.File, p.Move} {
+			for rel = folderOf(rel); rel != ""; rel = folderOf(rel) {
+				folders[rel] = true
+			}
+		}
+	}
+	var all sync.WaitGroup
+	errs := make(chan error, len(grown)+len(folders))
+	for _, file := range grown {
+		point("sync " + file.Name())
+	}
+	for _, file := range grown {
+		all.Go(func() {
+			if err := fsync(int(file.Fd())); err != nil {
+				errs <- fmt.Errorf("sync %s: %w", file.Name(), err)
+			}
+		})
+	}
+	for rel := range folders {
+		all.Go(func() {
+			if err := d.sync(rel); err != nil {
+				errs <- fmt.Errorf("sync the folder %s/%s: %w", d.path, rel, err)
+			}
+		})
+	}
+	all.Wait()
+	close(errs)
+	var failed []error
+	for err := range errs {
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// grow adds to a file what of a text is not there yet. Others may have added to it meanwhile, or an
+// agent may have rewritten its dialogue.
+func (d opened) grow(p part) (*os.File, error) {
+	if err := d.mkdirs(folderOf(p.File)); err != nil {
+		return nil, err
+	}
+	file, err := d.open(p.File, unix.O_RDWR|unix.O_APPEND|unix.O_CREAT)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Size() != p.At {
+		var from int64
+		if info.Size() > p.At {
+			from = p.At
+		}
+		var is []byte
+		if is, err = io.ReadAll(io.NewSectionReader(file, from, info.Size()-from)); err == nil {
+			p.Text = missing(is, p.Text)
+		}
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("look at %s: %w", file.Name(), err)
+	}
+	if len(p.Text) > 0 {
+		if err := write(file, p.Text); err != nil {
+			_ = file.Close()
+			return nil, fmt.Errorf("add to %s: %w; make room or a way, the next one at it goes on from here", file.Name(), err)
+		}
+	}
+	return file, nil
+}
+
+// missing is what of a text is to be added to a file that holds is behind the place where the text
+// was to begin.
+func missing(is, text []byte) []byte {
+	if bytes.Contains(is, text) {
+		return nil
+	}
+	if bytes.HasPrefix(text, is) {
+		return text[len(is):]
+	}
+	if is[len(is)-1] != '\n' { // somebody's half line
+		return append([]byte{'\n'}, text...)
+	}
+	return text
+}
+
+// replace puts a whole file in place; a link under the name is replaced, not followed.
+func (d opened) replace(rel string, content []byte) error {
+	if err := d.mkdirs(folderOf(rel)); err != nil {
+		return err
+	}
+	at, leaf, err := d.parent(rel)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	beside := "." + leaf + ".new"
+	_ = unix.Unlinkat(at.fd, beside, 0) // of a try before
+	file, err := at.open(beside, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := write(file, content); err != nil {
+		return fmt.Errorf("write %s: %w", file.Name(), err)
+	}
+	if err := fsync(int(file.Fd())); err != nil {
+		return fmt.Errorf("sync %s: %w", file.Name(), err)
+	}
+	point("rename " + rel)
+	if err := again(func() error { return unix.Renameat(at.fd, beside, at.fd, leaf) }); err != nil {
+		return fmt.Errorf("put %s/%s in place: %w", at.path, leaf, err)
+	}
+	return nil
+}
+
+// move puts a file elsewhere in the folder. Where something stands there, it was moved before.
+func (d opened) move(from, to string) error {
+	for _, rel := range []string{from, to} {
+		if err := d.mkdirs(folderOf(rel)); err != nil {
+			return err
+		}
+	}
+	at, leaf, err := d.parent(from)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	there, name, err := d.parent(to)
+	if err != nil {
+		return err
+	}
+	defer there.close()
+	if mode, err := there.kind(name); err != nil || mode != 0 {
+		return err
+	}
+	point("move " + from)
+	err = again(func() error { return unix.Renameat(at.fd, leaf, there.fd, name) })
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // whoever put it there has taken it away
+		return fmt.Errorf("move %s/%s: %w", at.path, leaf, err)
+	}
+	return nil
+}
+
+// mend makes true what was written down and not carried out, under the lock.
+func (d opened) mend() error {
+	redo, err := d.open(redoName, unix.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer redo.Close()
+	content, err := io.ReadAll(io.LimitReader(redo, redoBytesMax))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", redo.Name(), err)
+	}
+	if len(content) == 0 {
+		return nil
+	}
+	parts, whole := partsOf(content)
+	if !whole { // it was being written down: nothing of it is true yet, and nobody was told
+		if err := redo.Truncate(0); err != nil {
+			return fmt.Errorf("empty %s: %w", redo.Name(), err)
+		}
+		return nil
+	}
+	return d.carryOut(redo, parts)
+}
+
+const redoBytesMax = 64 << 20 // a few lines, escaped and in base64; what is longer was not written by us
+
+// partsOf reads a redo file; whole is false where it was not written to its end.
+func partsOf(content []byte) (parts []part, whole bool) {
+	sum, body, ok := bytes.Cut(content, []byte("\n"))
+	body, ended := bytes.CutSuffix(body, []byte("\n"))
+	is := sha256.Sum256(body)
+	if !ok || !ended || hex.EncodeToString(is[:]) != string(sum) || json.Unmarshal(body, &parts) != nil {
+		return nil, false
+	}
+	return parts, true
+}

@@ -1,0 +1,250 @@
+package dispatchfolder
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// Options is what Create needs to know beside the setup.
+type Options struct {
+	Repo  string    // the project's folder: where sessions lie by default, and are registered
+	Home  string    // the user's home; empty: os.UserHomeDir
+	At    time.Time // now; zero: the clock's
+	Actor Actor
+	Tools []string // names or globs of tools that MAIN may use though nobody knows them, as mcp__docs__*
+
+	NoCommits bool // agents may not have git write its records, either (policy.Where.Commits)
+}
+
+// defaultBelow is where sessions lie in a repository (seed 002, Default Values).
+const defaultBelow = ".claude/agent-state-machine"
+
+// Create makes a session's folder and begins the session (D1). An empty path is the seed's default,
+// REPO/.claude/agent-state-machine/YYYYMMDD_HHMMSS (with _2 and so on where that is taken). A path
+// that exists is refused (*machine.Refusal). Setup.Agents empty: those of Agents(repo, home);
+// Setup.ForMain and ForAll empty: the seed's. It is registered, so that List and ByProgram find it.
+func Create(path string, start dispatch.Setup, opt Options) (*Folder, dispatch.Session, error) {
+	var none dispatch.Session
+	opt.At = cmp.Or(opt.At, time.Now()).UTC().Truncate(time.Microsecond)
+	if opt.Home == "" {
+		opt.Home, _ = os.UserHomeDir() // none: the project's agents alone are found
+	}
+	start, err := completed(start, opt)
+	if err != nil {
+		return nil, none, err
+	}
+	if _, err := (&dispatch.Session{}).Decide(opt.At, dispatch.Start{Setup: start}); err != nil {
+		return nil, none, err // before anything is made
+	}
+	f, err := makeFolder(path, opt)
+	if err != nil {
+		return nil, none, err
+	}
+	start.Path = cmp.Or(start.Path, path, f.path)
+	if err := f.register(opt.Repo, start.Program); err != nil {
+		return nil, none, err
+	}
+	s, err := f.begin(start, opt)
+	if err != nil {
+		if start.Program != "" {
+			forgetProgram(start.Program) // else every call of that program would be blocked, for a session that is none
+		}
+		return nil, s, fmt.Errorf("begin a session in %s: %w; what is there of it may be removed", f.path, err)
+	}
+	return f, s, nil
+}
+
+// completed fills in what the caller left to us.
+func completed(start dispatch.Setup, opt Options) (dispatch.Setup, error) {
+	start.Mode = cmp.Or(start.Mode, dispatch.Orchestrator)
+	if len(start.ForMain) == 0 {
+		start.ForMain = rulesText(policy.MainRules())
+	}
+	if len(start.ForAll) == 0 {
+		start.ForAll = rulesText(policy.AgentRules())
+	}
+	if len(start.Agents) == 0 {
+		found, _, err := Agents(opt.Repo, opt.Home)
+		if err != nil {
+			return start, err
+		}
+		start.Agents = found
+	}
+	start.Agents = fitted(start.Agents)
+	return start, nil
+}
+
+// fitted are descriptions by name, cut so that all of them fit into the first line.
+func fitted(agents []dispatch.Description) []dispatch.Description {
+	agents = slices.Clone(agents)
+	slices.SortStableFunc(agents, func(a, b dispatch.Description) int { return strings.Compare(a.Name, b.Name) })
+	agents = slices.CompactFunc(agents, func(a, b dispatch.Description) bool { return a.Name == b.Name })
+	if len(agents) == 0 {
+		return agents
+	}
+	most := min(describedOneMax, describedMax/len(agents))
+	for i := range agents {
+		agents[i].Text = cut(agents[i].Text, most)
+	}
+	return agents
+}
+
+// cut shortens a text at a character, and says that it did.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	const mark = "…"
+	end := max(0, most-len(mark))
+	for end > 0 && text[end]&0xc0 == 0x80 {
+		end--
+	}
+	return text[:end] + mark
+}
+
+// makeFolder makes the folder, which is whose the session is.
+func makeFolder(path string, opt Options) (*Folder, error) {
+	fresh := path == ""
+	if fresh {
+		if opt.Repo == "" {
+			return nil, errors.New("begin a session: neither a path nor a repository is known; give --path")
+		}
+		path = filepath.Join(opt.Repo, filepath.FromSlash(defaultBelow), opt.At.Local().Format("20060102_150405"))
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("begin a session: find %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(abs), 0o755); err != nil {
+		return nil, fmt.Errorf("begin a session: make the folder that it lies in: %w; give another --path", err)
+	}
+	for n, name := 2, abs; ; n++ {
+		point("mkdir " + name)
+		err := os.Mkdir(name, 0o755)
+		switch {
+		case err == nil:
+			return &Folder{path: name}, nil
+		case errors.Is(err, fs.ErrExist) && fresh && n < 1000:
+			name = fmt.Sprintf("%s_%d", abs, n)
+		case errors.Is(err, fs.ErrExist):
+			return nil, &machine.Refusal{
+				Subject: name, Event: string(dispatch.Started), State: "there", Row: "D1",
+				Reason: "something lies there already, and a session never takes a folder over; give another --path, or end that session and keep its folder",
+			}
+		default:
+			return nil, fmt.Errorf("begin a session: make its folder: %w; give another --path", err)
+		}
+	}
+}
+
+// begin fills the folder. state.jsonl comes last: without it the folder is no session.
+func (f *Folder) begin(start dispatch.Setup, opt Options) (dispatch.Session, error) {
+	var s dispatch.Session
+	d, err := openFolder(f.path)
+	if err != nil {
+		return s, err
+	}
+	defer d.close()
+	unlock, err := d.lock()
+	if err != nil {
+		return s, err
+	}
+	defer unlock()
+	changes, err := s.Decide(opt.At, dispatch.Start{Setup: start})
+	if err != nil {
+		return s, err
+	}
+	s.Apply(changes[0])
+	r := f.recordOf(s, changes[0], opt.Actor)
+	r.Parameters = &parameters{Mode: string(start.Mode), Path: start.Path}
+	r.Descriptions, r.List = filepath.Join(f.path, directoryName), filepath.Join(f.path, listName)
+	if opt.Repo != "" || len(opt.Tools) > 0 || opt.NoCommits {
+		r.Ours.About = &about{Repo: opt.Repo, Tools: opt.Tools, NoCommits: opt.NoCommits}
+	}
+	line, err := jsonLine(r)
+	if err != nil {
+		return s, err
+	}
+	if len(line) > lineBytesMax {
+		return s, fmt.Errorf("the first line would have %d bytes, and the most is %d; have fewer agents, or shorter descriptions", len(line), lineBytesMax)
+	}
+	folders := []string{conversationsName}
+	if start.Mode == dispatch.Response {
+		folders = append(folders, inboxName, unmatchedName)
+	}
+	for _, rel := range folders {
+		if _, err := d.mkdir(rel); err != nil {
+			return s, err
+		}
+	}
+	for _, file := range []struct {
+		rel  string
+		text []byte
+	}{
+		{redoName, nil},
+		{messagesName, nil},
+		{listName, agentList(start.Agents)},
+		{directoryName, agentDirectory(start.Agents)},
+		{stateName, line},
+	} {
+		if err := d.replace(file.rel, file.text); err != nil {
+			return s, err
+		}
+	}
+	for _, rel := range []string{conversationsName, ""} {
+		if err := d.sync(rel); err != nil {
+			return s, fmt.Errorf("sync the folder: %w", err)
+		}
+	}
+	return s, syncPath(filepath.Dir(f.path))
+}
+
+// syncPath makes the names in a folder durable.
+func syncPath(path string) error {
+	fd := -1
+	err := again(func() (err error) {
+		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	d := opened{fd: fd, path: path}
+	defer d.close()
+	return d.sync("")
+}
+
+// agentList is agent-list.txt: a name a line, in order, and nothing else, so that any program can
+// read it.
+func agentList(agents []dispatch.Description) []byte {
+	var b []byte
+	for _, a := range agents {
+		b = append(append(b, a.Name...), '\n')
+	}
+	return b
+}
+
+// agentDirectory is AGENT_DIRECTORY.md: a section an agent, for people and models.
+func agentDirectory(agents []dispatch.Description) []byte {
+	b := fmt.Appendf(nil, "# Agent directory\n\nEach agent is a state beside MAIN, and its description is the condition for entering it.\nAgents: %d\n", len(agents))
+	for _, a := range agents {
+		b = fmt.Appendf(b, "\n## %s\n\n%s\n", a.Name, unheaded(strings.TrimSpace(cmp.Or(a.Text, "(no description: no input leads there by itself)"))))
+		if a.File != "" {
+			b = fmt.Appendf(b, "\nFile: %s\n", a.File)
+		}
+	}
+	return b
+}

@@ -1,0 +1,193 @@
+package dispatchfolder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// dialogueTitle is the first line of a dialogue.md, as the seed has it.
+func dialogueTitle(n int) []byte {
+	return []byte("# Conversation: " + dispatch.ConversationID(n) + "\n")
+}
+
+// appendEntry adds a part of a dialogue: a heading with the time and who it is, then the words. What
+// a delegation said in full, and what a denied call was to do, stand between fences.
+func appendEntry(b []byte, at time.Time, e dispatch.Entry) []byte {
+	b = fmt.Appendf(b, "\n## %s %s\n", at.Local().Format(seedTime), heading(e))
+	if text := entryText(e); text != "" {
+		b = append(b, '\n')
+		b = append(b, unheaded(text)...)
+		b = append(b, '\n')
+	}
+	if e.More != "" {
+		fence := fenceFor(e.More)
+		b = fmt.Appendf(b, "\n%s\n%s\n%s\n", fence, strings.TrimRight(unheaded(e.More), "\n"), fence)
+	}
+	return b
+}
+
+// heading says who speaks, and as what.
+func heading(e dispatch.Entry) string {
+	switch e.Kind {
+	case dispatch.OfTransition:
+		arrow, _, ok := strings.Cut(e.Text, "] ")
+		if ok {
+			return arrow + "]"
+		}
+		return e.Text
+	case dispatch.OfThought:
+		return e.Who + " thinks"
+	case dispatch.OfDelegation:
+		return e.Who + " delegates"
+	case dispatch.OfResult:
+		return e.Who + " reports"
+	case dispatch.OfDenial:
+		return e.Who + " was denied"
+	case dispatch.OfNote:
+		return strings.TrimSpace(e.Who + " note")
+	default:
+		return e.Who
+	}
+}
+
+// entryText is what stands below the heading.
+func entryText(e dispatch.Entry) string {
+	if e.Kind == dispatch.OfTransition {
+		_, why, _ := strings.Cut(e.Text, "] ")
+		return why
+	}
+	return strings.Trim(e.Text, "\n")
+}
+
+// unheaded takes a line that looks like one of our headings its looks, so that nobody speaks as
+// somebody else. Markdown shows it as it was.
+func unheaded(text string) string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if !strings.Contains(text, "## ") {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(line, "## ")
+		if ok && looksLikeOurs(rest) {
+			b.WriteByte('\\')
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// looksLikeOurs says whether what follows ## begins like a time.
+func looksLikeOurs(rest string) bool {
+	return len(rest) > 5 && rest[4] == '-' && strings.Trim(rest[:4], "0123456789") == ""
+}
+
+// fenceFor is longer than any row of backticks in a text.
+func fenceFor(text string) string {
+	longest, run := 0, 0
+	for _, c := range text {
+		if c != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return strings.Repeat("`", max(3, longest+1))
+}
+
+// Note adds to a conversation's dialogue.md alone: what was thought, or done. Lost in a crash is at
+// most this note, and never half of it.
+func (f *Folder) Note(at time.Time, conv int, e dispatch.Entry) error {
+	d, err := openFolder(f.path)
+	if err != nil {
+		return f.notASession(err)
+	}
+	defer d.close()
+	unlock, err := d.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := d.mend(); err != nil {
+		return fmt.Errorf("mend %s after a crash: %w", f.path, err)
+	}
+	rel := conversationPath(conv) + "/" + dialogueName
+	size, half, err := d.end(rel)
+	if err != nil {
+		return err
+	}
+	if size == 0 {
+		return fmt.Errorf("note something in %s: there is no such conversation in %s", dispatch.ConversationID(conv), f.path)
+	}
+	if len(e.Text)+len(e.More) > 2*dispatch.TextBytesMax {
+		return fmt.Errorf("note something in %s: it has %d bytes, and the most is %d; put it into a file of outputs/ and name that",
+			dispatch.ConversationID(conv), len(e.Text)+len(e.More), 2*dispatch.TextBytesMax)
+	}
+	text := appendEntry(nil, at, e)
+	if half {
+		text = append([]byte{'\n'}, text...)
+	}
+	return d.commit([]part{{File: rel, At: size, Text: text}})
+}
+
+// Answer is what MAIN said last in a conversation's dialogue; where MAIN said nothing, what an agent
+// reported last. Empty: there is no answer. It is for showing: agents may write in that file, too.
+func (f *Folder) Answer(n int) (string, error) {
+	text, err := f.Dialogue(n)
+	if err != nil {
+		return "", err
+	}
+	var main, report *strings.Builder
+	var into *strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if stamp, ok := strings.CutPrefix(line, "## "); ok && looksLikeOurs(stamp) {
+			_, who, _ := strings.Cut(strings.TrimSpace(stamp), " ")
+			into = nil
+			switch {
+			case who == dispatch.Main:
+				main = &strings.Builder{}
+				into = main
+			case strings.HasSuffix(who, " reports"):
+				report = &strings.Builder{}
+				into = report
+			}
+			continue
+		}
+		if into != nil {
+			if rest, ok := strings.CutPrefix(line, `\## `); ok && looksLikeOurs(rest) {
+				line = line[1:]
+			}
+			into.WriteString(line)
+		}
+	}
+	switch {
+	case main != nil:
+		return strings.TrimSpace(main.String()), nil
+	case report != nil:
+		return strings.TrimSpace(report.String()), nil
+	}
+	return "", nil
+}
+
+// Dialogue is a conversation's dialogue.md: the first 4 MiB of it, and then a line that says so.
+func (f *Folder) Dialogue(n int) ([]byte, error) {
+	d, err := openFolder(f.path)
+	if err != nil {
+		return nil, f.notASession(err)
+	}
+	defer d.close()
+	text, whole, err := d.read(conversationPath(n)+"/"+dialogueName, dialogueBytesMax)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the dialogue of %s: %w", dispatch.ConversationID(n), err)
+	}
+	if err == nil && !whole {
+		text = fmt.Appendf(text, "\n\n(The file is longer than %d MiB. The rest is left out here.)\n", dialogueBytesMax>>20)
+	}
+	return text, err
+}

@@ -1,0 +1,240 @@
+package dispatchfolder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// opened is an open folder. What lies below it is reached by names, and no link is followed: an
+// agent may put what it likes into its outputs, also between a look and a write.
+type opened struct {
+	fd   int
+	path string // for words
+}
+
+// notPlain is a thing that is there, and is neither read nor written. It says what to do.
+type notPlain struct {
+	fault string
+	err   error
+}
+
+func (e *notPlain) Error() string { return e.fault }
+func (e *notPlain) Unwrap() error { return e.err }
+
+// again repeats a system call that a signal interrupted.
+func again(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func openFolder(path string) (opened, error) {
+	d := opened{fd: -1, path: path}
+	err := again(func() (err error) {
+		d.fd, err = unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return err
+	})
+	return d, plain(path, err)
+}
+
+// plain puts into words what the kernel says of links and the like.
+func plain(path string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK):
+		return &notPlain{path + " is a symbolic link, and none is followed here; put the thing itself there", err}
+	case errors.Is(err, unix.ENOTDIR):
+		return &notPlain{path + " lies below something that is no folder (a link is not followed); put a folder there", err}
+	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.EISDIR):
+		return &notPlain{path + " is no plain file; put one there", err}
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EROFS):
+		return &notPlain{path + " may not be read or written by this user; change its mode or its owner", err}
+	}
+	return &fs.PathError{Op: "open", Path: path, Err: err}
+}
+
+func (d opened) close() { _ = unix.Close(d.fd) }
+
+// below opens a folder under this one, name by name.
+func (d opened) below(rel string) (opened, error) {
+	at := opened{fd: d.fd, path: d.path}
+	if rel == "" || rel == "." {
+		err := again(func() (err error) { at.fd, err = unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0); return err })
+		return at, err
+	}
+	for name := range strings.SplitSeq(rel, "/") {
+		next := opened{fd: -1, path: at.path + "/" + name}
+		if name == "" || name == "." || name == ".." {
+			return next, &notPlain{fmt.Sprintf("%q is no name of a folder here", name), fs.ErrInvalid}
+		}
+		err := again(func() (err error) {
+			next.fd, err = unix.Openat(at.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			return err
+		})
+		if at.fd != d.fd {
+			at.close()
+		}
+		if err != nil {
+			return next, plain(next.path, err)
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// parent opens the folder that a name lies in; leaf is its last part.
+func (d opened) parent(rel string) (at opened, leaf string, err error) {
+	i := strings.LastIndexByte(rel, '/')
+	leaf = rel[i+1:]
+	if leaf == "" || leaf == "." || leaf == ".." {
+		return opened{fd: -1}, leaf, &notPlain{fmt.Sprintf("%q is no name of a file here", rel), fs.ErrInvalid}
+	}
+	at, err = d.below(rel[:max(i, 0)])
+	return at, leaf, err
+}
+
+// open opens a plain file. flags as for open(2).
+func (d opened) open(rel string, flags int) (*os.File, error) {
+	at, leaf, err := d.parent(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer at.close()
+	path := at.path + "/" + leaf
+	fd := -1
+	err = again(func() (err error) {
+		// O_NONBLOCK: a pipe under this name must not hold us up
+		fd, err = unix.Openat(at.fd, leaf, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o644)
+		return err
+	})
+	if err != nil {
+		return nil, plain(path, err)
+	}
+	file := os.NewFile(uintptr(fd), path)
+	var st unix.Stat_t
+	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
+		_ = file.Close()
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		_ = file.Close()
+		return nil, &notPlain{path + " is no plain file; put one there", nil}
+	}
+	return file, nil
+}
+
+// read gives at most limit bytes of a plain file, and says whether that was all of it.
+func (d opened) read(rel string, limit int64) (content []byte, whole bool, err error) {
+	file, err := d.open(rel, unix.O_RDONLY)
+	if err != nil {
+		return nil, false, err
+	}
+	defer file.Close()
+	content, err = io.ReadAll(io.LimitReader(file, limit+1))
+	if err != nil {
+		return nil, false, fmt.Errorf("read %s: %w", file.Name(), err)
+	}
+	if int64(len(content)) > limit {
+		return content[:limit], false, nil
+	}
+	return content, true, nil
+}
+
+// kind says what stands under a name, without following it: 0 where there is nothing.
+func (d opened) kind(rel string) (mode uint32, err error) {
+	at, leaf, err := d.parent(rel)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, nil
+		}
+		return 0, err
+	}
+	defer at.close()
+	var st unix.Stat_t
+	err = again(func() error { return unix.Fstatat(at.fd, leaf, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, &fs.PathError{Op: "stat", Path: at.path + "/" + leaf, Err: err}
+	}
+	return uint32(st.Mode) & unix.S_IFMT, nil //nolint:unconvert // 16 bits on one system, 32 on the other
+}
+
+// mkdir makes a folder. existed: somebody was first.
+func (d opened) mkdir(rel string) (existed bool, err error) {
+	at, leaf, err := d.parent(rel)
+	if err != nil {
+		return false, err
+	}
+	defer at.close()
+	point("mkdir " + rel)
+	err = again(func() error { return unix.Mkdirat(at.fd, leaf, 0o755) })
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("make the folder %s/%s: %w", at.path, leaf, err)
+	}
+	return false, nil
+}
+
+// names lists a folder, at most so many.
+func (d opened) names(rel string, most int) ([]string, error) {
+	at, err := d.below(rel)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(at.fd), at.path)
+	defer file.Close()
+	names, err := file.Readdirnames(most)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("list %s: %w", at.path, err)
+	}
+	return names, nil
+}
+
+// sync makes the names in a folder durable.
+func (d opened) sync(rel string) error {
+	at, err := d.below(rel)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	err = fsync(at.fd)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
+		return nil // file systems that keep names without being asked say so
+	}
+	return err
+}
+
+// write writes all of it, in one call where the system lets it.
+func write(file *os.File, text []byte) error {
+	point("write " + file.Name())
+	if torn != nil {
+		if n := torn(file.Name(), len(text)); n < len(text) {
+			_, _ = file.Write(text[:n])
+			point("torn " + file.Name())
+		}
+	}
+	_, err := file.Write(text)
+	return err
+}
+
+// fsync puts a file, or a folder's names, on disk. Tests that kill us but not the machine replace it.
+var fsync = func(fd int) error { return again(func() error { return unix.Fsync(fd) }) }
+
+// point and torn are where a test stops us: before each write, and in the middle of one.
+var (
+	point = func(string) {}
+	torn  func(name string, size int) int
+)

@@ -1,0 +1,178 @@
+package dispatchfolder
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// fold makes true what a line of others says, as far as the seed's words go, and gives it as a
+// change. It is believed where it releases nobody: a session that hooks or the daemon hold is not
+// ended by a line, and nobody becomes an agent whom no description knows. fault says in words what
+// was not believed.
+func fold(s *dispatch.Session, r record, last time.Time) (ch dispatch.Change, fault string) {
+	ch = dispatch.Change{At: seedTimeOf(r.Timestamp, last), From: s.State()}
+	if s.Line == 0 {
+		ch.From = ""
+	}
+	now := s.Now
+	if now.Open != nil {
+		c := *now.Open
+		c.Tasks, c.Used = slices.Clone(c.Tasks), slices.Clone(c.Used)
+		now.Open = &c
+	}
+	if r.Trigger != nil {
+		ch.Trigger = *r.Trigger
+	}
+	switch {
+	case s.Line == 0 && r.Type != "session_init":
+		fault = "the first line is no session_init, so what follows is read without one"
+		s.Setup = setupOf(record{}, ch.At)
+		now.Phase = dispatch.Ready
+		ch.Body.Setup = &s.Setup
+	case s.Line == 0:
+		setup := setupOf(r, ch.At)
+		ch.Row, ch.Event, ch.Body.Setup = "D1", dispatch.Started, &setup
+		now.Phase = dispatch.Ready
+		if setup.Mode == dispatch.Response {
+			ch.Event, now.Phase = dispatch.StartedQueue, dispatch.Queue
+		}
+		s.Setup = setup
+	case now.Phase == dispatch.Closed:
+		fault = "a line behind the session's end changes nothing"
+	default:
+		fault = foldInto(s, &now, r, &ch)
+	}
+	now.Line++
+	ch.Body.Now = now
+	if now.Open != nil {
+		ch.Body.Conversation = now.Open.N
+	}
+	s.Now = now
+	ch.To = s.State()
+	return ch, fault
+}
+
+func foldInto(s *dispatch.Session, now *dispatch.Now, r record, ch *dispatch.Change) (fault string) {
+	switch r.Type {
+	case "conversation_start":
+		openForeign(s, now, conversationNumber(r.Conversation), ch.At)
+		ch.Row, ch.Event = "D2", dispatch.InputCame
+	case "conversation_end":
+		if now.Open == nil {
+			return "no conversation is open that could end"
+		}
+		ch.Body.Conversation = now.Open.N
+		ch.Row, ch.Event = "D7", dispatch.Responded
+		now.Open, now.Phase = nil, dispatch.Ready
+		if s.Mode == dispatch.Response {
+			now.Phase = dispatch.Queue
+		}
+	case "transition":
+		return foldTransition(s, now, r, ch)
+	case "session_end":
+		if s.Host != dispatch.Nobody {
+			return "a session that is enforced is not ended by a line in its file; a person ends it (fairlead dispatch end)"
+		}
+		ch.Row, ch.Event = "D10", dispatch.EndAsked
+		now.Open, now.Waiting, now.Phase, now.Ended = nil, nil, dispatch.Closed, "ended by a line in state.jsonl"
+	case "session_init":
+		return "a second session_init changes nothing"
+	default:
+		return "a line of a type that nobody here knows"
+	}
+	return ""
+}
+
+func foldTransition(s *dispatch.Session, now *dispatch.Now, r record, ch *dispatch.Change) (fault string) {
+	if r.State == dispatch.Main || r.State == dispatch.Desk {
+		ch.Row, ch.Event = "D4", dispatch.TaskOver
+		if now.Open == nil {
+			return ""
+		}
+		now.Open.Tasks = nil
+		now.Phase = dispatch.Talking
+		if s.Mode == dispatch.Response { // nobody is MAIN there: the message is done
+			ch.Row, ch.Event, ch.Body.Conversation = "D6", dispatch.MessageDone, now.Open.N
+			now.Open, now.Phase = nil, dispatch.Queue
+		}
+		return ""
+	}
+	if r.State == "" || len(r.State) > nameBytesMax || !s.Knows(r.State) && len(s.Agents) > 0 {
+		return "no description knows the agent of this line, so nobody is in charge but who was"
+	}
+	if now.Open == nil {
+		openForeign(s, now, numberOfWorkspace(r.Workspace), ch.At)
+	}
+	c := now.Open
+	if len(c.Tasks) >= foreignTasksMax {
+		return "more agents are at work than can be"
+	}
+	c.Asked++
+	c.Tasks = append(c.Tasks, dispatch.Task{ID: c.Asked, Agent: r.State, Began: ch.At})
+	if !slices.Contains(c.Used, r.State) {
+		c.Used = append(c.Used, r.State)
+	}
+	ch.Row, ch.Event, now.Phase = "D3", dispatch.Delegated, dispatch.Working
+	if s.Mode == dispatch.Response {
+		ch.Row, now.Phase = "D6", dispatch.Serving
+	}
+	return ""
+}
+
+const foreignTasksMax = 64 // as Decide has it
+
+// openForeign opens a conversation of others: theirs is the number where they say one.
+func openForeign(s *dispatch.Session, now *dispatch.Now, n int, at time.Time) {
+	if n == 0 || n > conversationsMax {
+		n = now.Made + 1
+	}
+	now.Open = &dispatch.Conversation{N: n, Began: at}
+	now.Made = max(now.Made, n)
+	now.Phase = dispatch.Talking
+}
+
+// numberOfWorkspace reads …/conversations/conv_NNN/outputs/; 0: it is none.
+func numberOfWorkspace(path string) int {
+	return conversationNumber(filepath.Base(filepath.Dir(strings.TrimRight(path, "/"))))
+}
+
+// setupOf is what a session_init of others says.
+func setupOf(r record, at time.Time) dispatch.Setup {
+	setup := dispatch.Setup{Mode: dispatch.Orchestrator, Began: at}
+	if r.Parameters != nil {
+		setup.Path = r.Parameters.Path
+		if slices.Contains(dispatch.Modes(), dispatch.Mode(r.Parameters.Mode)) {
+			setup.Mode = dispatch.Mode(r.Parameters.Mode)
+		}
+	}
+	setup.ForMain, setup.ForAll = rulesText(policy.MainRules()), rulesText(policy.AgentRules())
+	if len(r.Permissions) > 0 && r.Permissions[0] == '{' {
+		setup.ForMain = r.Permissions
+	}
+	return setup
+}
+
+func rulesText(rules policy.Rules) json.RawMessage {
+	text, err := json.Marshal(rules)
+	if err != nil {
+		panic("sessionfolder: rules that are no JSON: " + err.Error())
+	}
+	return text
+}
+
+// seedTimeOf reads a time as others write it; one that cannot be read is the last one's.
+func seedTimeOf(text string, last time.Time) time.Time {
+	if t, err := time.ParseInLocation(seedTime, text, time.Local); err == nil {
+		return t.UTC()
+	}
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t.UTC()
+	}
+	return last
+}

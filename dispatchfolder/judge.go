@@ -1,0 +1,171 @@
+package dispatchfolder
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// Judge says whether a tool call is allowed in a session: by the rules of who is in charge, which
+// Call.AgentID says. It is the id that the agent program has for its agent, or, for an agent that the
+// daemon runs, the key of its work (Work.Key: conv_002/1/0; task 0 is MAIN). Whoever it is, if no task
+// has this id, is MAIN. Hooks, drivers, the command line and the API all ask here. In a session that
+// was not begun or has ended everything is allowed: nothing is enforced (D10).
+func Judge(s dispatch.Session, f *Folder, repo string, call policy.Call) policy.Verdict {
+	if s.Phase == dispatch.Closed || s.Phase == dispatch.None || s.Phase == "" {
+		return policy.Verdict{Allow: true}
+	}
+	_, main := inCharge(&s, call.AgentID)
+	return JudgeAs(s, f, repo, main, call)
+}
+
+// JudgeAs is Judge where it is known as whom somebody acts: as MAIN, or as an agent. f may be nil:
+// there is no session, the rules are the seed's or those of s, and where files belong is not asked.
+func JudgeAs(s dispatch.Session, f *Folder, repo string, main bool, call policy.Call) policy.Verdict {
+	text, otherwise := s.ForAll, policy.AgentRules()
+	if main {
+		text, otherwise = s.ForMain, policy.MainRules()
+	}
+	if f == nil {
+		return policy.Judge(rulesOf(text, otherwise), main, call, Where(s, nil, repo), Disk{})
+	}
+	return policy.Judge(f.rulesFrom(string(text), otherwise), main, call, Where(s, f, repo), Disk{})
+}
+
+// Narrowed is an allowance of Judge's where whoever acts is an agent with bounds of its own in
+// fairlead.yaml: both have to allow a call. In a session nobody is asked, so what nobody can tell is
+// denied, too. workspace is the agent's, from which its globs start; paths are what its question names.
+func Narrowed(verdict policy.Verdict, bounds policy.Rules, s dispatch.Session, f *Folder, workspace string, main bool, call policy.Call, paths []string) policy.Verdict {
+	where := Where(s, f, workspace)
+	bound := policy.Within(bounds, call, paths, where, Disk{})
+	why := bound.Denied
+	switch {
+	case why != "":
+		why = "its own permissions in fairlead.yaml do not let it: " + why
+	case bound.Doubt != "":
+		why = "it cannot be told whether its own permissions in fairlead.yaml let it: " + bound.Doubt + "; do it in a plainer way, one file or command at a time"
+	default:
+		return verdict
+	}
+	verdict.Allow, verdict.Unsure, verdict.Row, verdict.Reason = false, false, "D9", why
+	if main {
+		verdict.Row = "D8"
+	}
+	return verdict
+}
+
+// Where is what policy has to know of a session. f may be nil: there is none.
+func Where(s dispatch.Session, f *Folder, repo string) policy.Where {
+	home, _ := os.UserHomeDir() // none: a path that begins with ~ is not understood
+	where := policy.Where{Repo: repo, Home: home, Model: true, Commits: true, Interactive: s.Mode == dispatch.Interactive}
+	if state, err := StateHome(); err == nil {
+		where.Protected = []string{filepath.Join(state, "fairlead")}
+	}
+	if f == nil {
+		where.Named = []string{repo}
+		return where
+	}
+	about := f.about()
+	where.Repo, where.Session, where.Tools = cmp.Or(repo, about.Repo), f.path, about.Tools
+	where.Commits = !about.NoCommits
+	if c := s.Open; c != nil {
+		where.Outputs, where.Dialogue = strings.TrimRight(f.Workspace(c.N), string(filepath.Separator)), f.DialoguePath(c.N)
+		for _, path := range c.Named {
+			where.Named = append(where.Named, absolute(path, where.Repo, home))
+		}
+	}
+	return where
+}
+
+// absolute is a path as a user meant it.
+func absolute(path, repo, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
+		return filepath.Join(home, rest)
+	}
+	if path == "~" && home != "" {
+		return home
+	}
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(repo, path)
+}
+
+// inCharge is Session.InCharge, and knows the keys of the daemon's work, too.
+func inCharge(s *dispatch.Session, caller string) (agent string, main bool) {
+	work, ok := dispatch.WorkOf(caller)
+	if !ok || s.Host != dispatch.Fairlead {
+		return s.InCharge(caller)
+	}
+	if task, ok := s.Open.Task(work.Task); ok && s.Open.N == work.Conversation {
+		return task.Agent, false
+	}
+	return dispatch.Main, true
+}
+
+// rulesFrom reads permissions once.
+func (f *Folder) rulesFrom(text string, otherwise policy.Rules) policy.Rules {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if rules, ok := f.rules[text]; ok {
+		return rules
+	}
+	rules := rulesOf([]byte(text), otherwise)
+	if f.rules == nil {
+		f.rules = map[string]policy.Rules{}
+	}
+	if len(f.rules) < 8 { // MAIN's and the agents'; more only where others change them
+		f.rules[text] = rules
+	}
+	return rules
+}
+
+// about is what the first line says beside the setup.
+func (f *Folder) about() about {
+	d, err := openFolder(f.path)
+	if err != nil {
+		return about{}
+	}
+	defer d.close()
+	file, err := d.open(stateName, os.O_RDONLY)
+	if err != nil {
+		return about{}
+	}
+	defer file.Close()
+	first, err := f.firstLine(file)
+	if err != nil {
+		return about{}
+	}
+	return first.about
+}
+
+// Best ranks the descriptions of a session against a text.
+func Best(s dispatch.Session, text string) policy.Ranking {
+	all := make([]policy.Description, 0, len(s.Agents))
+	for _, a := range s.Agents {
+		all = append(all, policy.Description{Name: a.Name, Text: a.Text})
+	}
+	return policy.Rank(text, all)
+}
+
+// MatchOf is who takes over by a ranking, and why; nil: nobody.
+func MatchOf(r policy.Ranking) *dispatch.Match {
+	if r.Best == "" {
+		return nil
+	}
+	m := &dispatch.Match{Agent: r.Best}
+	for _, c := range r.Scores {
+		if c.Name != r.Best {
+			continue
+		}
+		m.Score = c.Score
+		for _, t := range c.Terms {
+			m.Terms = append(m.Terms, t.Word)
+		}
+	}
+	return m
+}

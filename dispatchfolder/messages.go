@@ -1,0 +1,255 @@
+package dispatchfolder
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// message is a line of messages.jsonl: the seed's five fields in the seed's order.
+type message struct {
+	ID        string          `json:"conversation_id"`
+	Timestamp string          `json:"timestamp"`
+	Summary   string          `json:"summary"`
+	Files     []dispatch.File `json:"files_created"`
+	Agents    []string        `json:"agents_used"`
+}
+
+func messageOf(s *dispatch.Summary) message {
+	return message{
+		ID: dispatch.ConversationID(s.Conversation), Timestamp: s.Began.Local().Format(seedTime), Summary: s.Text,
+		Files: append([]dispatch.File{}, s.Files...), Agents: append([]string{}, s.Agents...),
+	}
+}
+
+// ConversationInfo is one conversation, as messages.jsonl or the session says it.
+type ConversationInfo struct {
+	N       int
+	ID      string
+	Began   time.Time
+	Summary string // of one that is open: its input
+	Files   []dispatch.File
+	Agents  []string
+	Open    bool
+}
+
+// Conversations are those that are over and the one that is open, by number. A line that cannot be
+// read is left out; of two of the same conversation the last one counts.
+func (f *Folder) Conversations() ([]ConversationInfo, error) {
+	s, err := f.Session()
+	if err != nil {
+		return nil, err
+	}
+	d, err := openFolder(f.path)
+	if err != nil {
+		return nil, f.notASession(err)
+	}
+	defer d.close()
+	file, err := d.open(messagesName, unix.O_RDONLY)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []ConversationInfo
+	if err == nil {
+		defer file.Close()
+		in := bufio.NewReaderSize(file, 64<<10)
+		for {
+			text, _, err := wholeLine(in)
+			if m, ok := parseMessage(text); ok {
+				all = append(all, m.info())
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", file.Name(), err)
+			}
+		}
+	}
+	if c := s.Open; c != nil {
+		all = append(all, ConversationInfo{N: c.N, ID: c.ID(), Began: c.Began, Summary: c.Input, Files: c.Files, Agents: c.Used, Open: true})
+	}
+	slices.SortStableFunc(all, func(a, b ConversationInfo) int { return a.N - b.N })
+	return lastOfEach(all), nil
+}
+
+// lastOfEach keeps of neighbours with one number the last.
+func lastOfEach(all []ConversationInfo) []ConversationInfo {
+	var kept []ConversationInfo
+	for _, c := range all {
+		if n := len(kept); n > 0 && kept[n-1].N == c.N {
+			kept[n-1] = c
+			continue
+		}
+		kept = append(kept, c)
+	}
+	return kept
+}
+
+// parseMessage reads a line of messages.jsonl; what is missing or of another type is empty.
+func parseMessage(line []byte) (message, bool) {
+	var m message
+	line = trimmed(line)
+	if len(line) == 0 || line[0] != '{' || len(line) > lineBytesMax {
+		return m, false
+	}
+	if json.Unmarshal(line, &m) != nil {
+		var loose map[string]json.RawMessage
+		if json.Unmarshal(line, &loose) != nil {
+			return m, false
+		}
+		m = message{}
+		_ = json.Unmarshal(loose["conversation_id"], &m.ID) // of another type: as if it were not there
+		_ = json.Unmarshal(loose["timestamp"], &m.Timestamp)
+		_ = json.Unmarshal(loose["summary"], &m.Summary)
+	}
+	return m, conversationNumber(m.ID) > 0
+}
+
+func (m message) info() ConversationInfo {
+	return ConversationInfo{
+		N: conversationNumber(m.ID), ID: m.ID, Began: seedTimeOf(m.Timestamp, time.Time{}), Summary: m.Summary, Files: m.Files, Agents: m.Agents,
+	}
+}
+
+// lastLogged is the number of the last conversation in messages.jsonl: somebody may have logged one
+// that has no folder. 0: none.
+func (d opened) lastLogged() (n int, err error) {
+	file, err := d.open(messagesName, unix.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("look at %s: %w", file.Name(), err)
+	}
+	err = backward(file, info.Size(), func(_ span, line []byte) bool {
+		m, ok := parseMessage(line)
+		if ok {
+			n = min(conversationNumber(m.ID), conversationsMax)
+		}
+		return !ok
+	})
+	return n, err
+}
+
+// Log adds a line to messages.jsonl from the JSON that the seed's logger takes on its standard input:
+// wrapped ({"session_path": …, "conversation_data": {…}}) or the five fields alone. Fields that nobody
+// here knows are kept. A session_path that is another folder is refused; the caller has opened this one.
+func (f *Folder) Log(raw []byte) error {
+	line, err := f.logLine(raw)
+	if err != nil {
+		return err
+	}
+	d, err := openFolder(f.path)
+	if err != nil {
+		return f.notASession(err)
+	}
+	defer d.close()
+	unlock, err := d.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := d.mend(); err != nil {
+		return fmt.Errorf("mend %s after a crash: %w", f.path, err)
+	}
+	size, half, err := d.end(messagesName)
+	if err != nil {
+		return err
+	}
+	if half {
+		line = append([]byte{'\n'}, line...)
+	}
+	return d.commit([]part{{File: messagesName, At: size, Text: line}})
+}
+
+// LoggedPath is the session_path of what the logger is told; empty: it names none.
+func LoggedPath(raw []byte) (string, error) {
+	wrapped, err := parseLogged(raw)
+	if err != nil {
+		return "", err
+	}
+	return wrapped.Path, nil
+}
+
+type logged struct {
+	Path string          `json:"session_path"`
+	Data json.RawMessage `json:"conversation_data"`
+}
+
+func parseLogged(raw []byte) (logged, error) {
+	raw = trimmed(raw)
+	switch {
+	case len(raw) > logBytesMax:
+		return logged{}, fmt.Errorf("log a conversation: %d bytes, and the most is %d; say it in a shorter summary", len(raw), logBytesMax)
+	case len(raw) == 0 || raw[0] != '{':
+		return logged{}, errors.New("log a conversation: give one JSON object on standard input, wrapped in conversation_data or flat")
+	}
+	var w logged
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return logged{}, fmt.Errorf("log a conversation: the JSON cannot be read: %w; give one object with conversation_id, timestamp, summary, files_created, agents_used", err)
+	}
+	if w.Data == nil {
+		w.Data = raw
+	}
+	return w, nil
+}
+
+// logLine makes the line: the five fields in order and complete, then what else was said.
+func (f *Folder) logLine(raw []byte) ([]byte, error) {
+	w, err := parseLogged(raw)
+	if err != nil {
+		return nil, err
+	}
+	if w.Path != "" && !f.is(w.Path) {
+		return nil, fmt.Errorf("log a conversation: session_path is %s, and this session is %s; give that one with --path", w.Path, f.path)
+	}
+	var m message
+	if err := json.Unmarshal(w.Data, &m); err != nil {
+		return nil, fmt.Errorf("log a conversation: a field is of another type: %w; texts are conversation_id, timestamp, summary, lists are files_created (of path and summary) and agents_used", err)
+	}
+	if conversationNumber(m.ID) == 0 || conversationNumber(m.ID) > conversationsMax {
+		return nil, fmt.Errorf("log a conversation: conversation_id is %q; it is to be conv_ and a number of three digits or more", m.ID)
+	}
+	m.Files, m.Agents = append([]dispatch.File{}, m.Files...), append([]string{}, m.Agents...)
+	line, err := jsonLine(m)
+	if err != nil {
+		return nil, err
+	}
+	more, err := otherFields(w.Data)
+	if err != nil || len(more) == 0 {
+		return line, err
+	}
+	rest, err := jsonLine(more)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(bytes.TrimSuffix(line, []byte("}\n")), []byte(", "), rest[1:]), nil
+}
+
+// otherFields are those that are not the seed's five.
+func otherFields(data json.RawMessage) (map[string]json.RawMessage, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("log a conversation: %w", err)
+	}
+	for _, name := range []string{"conversation_id", "timestamp", "summary", "files_created", "agents_used", "session_path"} {
+		delete(all, name)
+	}
+	return all, nil
+}

@@ -1,0 +1,130 @@
+package dispatchfolder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// OutputFile is a file that lies in a conversation's outputs.
+type OutputFile struct {
+	Name  string // below outputs/, with slashes
+	Bytes int64
+	Time  time.Time // of its last change
+}
+
+// Outputs are the plain files of a conversation's outputs/, by name: 2000 at most, 16 folders deep.
+// Links are left out.
+func (f *Folder) Outputs(n int) ([]OutputFile, error) {
+	d, err := openFolder(f.path)
+	if err != nil {
+		return nil, f.notASession(err)
+	}
+	defer d.close()
+	return d.outputs(n, outputsMax)
+}
+
+func (d opened) outputs(n, most int) ([]OutputFile, error) {
+	at, err := d.below(conversationPath(n) + "/" + outputsName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer at.close()
+	var files []OutputFile
+	err = at.walk("", 0, func(name string, st *unix.Stat_t) (more bool) {
+		files = append(files, OutputFile{Name: name, Bytes: st.Size, Time: time.Unix(st.Mtim.Unix())})
+		return len(files) < most
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	slices.SortFunc(files, func(a, b OutputFile) int { return strings.Compare(a.Name, b.Name) })
+	return files, err
+}
+
+var errEnough = errors.New("enough")
+
+// walk gives the plain files below a folder.
+func (d opened) walk(below string, depth int, each func(name string, st *unix.Stat_t) (more bool)) error {
+	names, err := d.names("", outputsMax)
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		var st unix.Stat_t
+		if err := again(func() error { return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+			continue // it has gone meanwhile
+		}
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFREG:
+			if !each(below+name, &st) {
+				return errEnough
+			}
+		case unix.S_IFDIR:
+			next, err := d.below(name)
+			if err != nil || depth >= outputsDepthMax {
+				next.close()
+				continue
+			}
+			err = next.walk(below+name+"/", depth+1, each)
+			next.close()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Output opens a file of a conversation's outputs for reading; the caller closes it. name is below
+// outputs/, with slashes; nothing else can be reached by it, and no link is followed.
+func (f *Folder) Output(n int, name string) (io.ReadCloser, error) {
+	d, err := openFolder(f.path)
+	if err != nil {
+		return nil, f.notASession(err)
+	}
+	defer d.close()
+	at, err := d.below(conversationPath(n) + "/" + outputsName)
+	if err != nil {
+		return nil, err
+	}
+	defer at.close()
+	file, err := at.open(name, unix.O_RDONLY)
+	if err != nil {
+		return nil, fmt.Errorf("open the output %q of %s: %w", name, dispatch.ConversationID(n), err)
+	}
+	return file, nil
+}
+
+// addOutputs adds to a summary the files of outputs/ that nobody spoke of: a program that an agent
+// ran made them. One that cannot be listed is a summary without them.
+func (f *Folder) addOutputs(d opened, sum *dispatch.Summary) {
+	files, _ := d.outputs(sum.Conversation, outputsMax)
+	inside := "/" + conversationPath(sum.Conversation) + "/" + outputsName + "/"
+	known := map[string]bool{}
+	for _, file := range sum.Files { // by the end of the path: what leads to the folder may be spelled in two ways
+		if _, name, ok := strings.Cut(filepath.ToSlash(filepath.Clean(file.Path)), inside); ok {
+			known[name] = true
+		}
+	}
+	for _, file := range files {
+		if known[file.Name] || len(sum.Files) >= closingFilesMax {
+			continue
+		}
+		path := f.Workspace(sum.Conversation) + filepath.FromSlash(file.Name)
+		sum.Files = append(sum.Files, dispatch.File{Path: path, Summary: "found in outputs"})
+	}
+}

@@ -1,0 +1,125 @@
+package dispatchfolder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// parts is what each file gets of some changes; after each, s has it applied. Changes whose
+// conversation ends get the files in their summary that lie in outputs/ and nobody spoke of.
+// state.jsonl comes last: whoever reads it finds the others as they must be.
+func (f *Folder) parts(d opened, s *dispatch.Session, changes []dispatch.Change, actor Actor) ([]part, error) {
+	p := &draft{d: d, at: map[string]int{}}
+	var state []byte
+	for i := range changes {
+		ch := &changes[i]
+		if sum := ch.Body.Summary; sum != nil {
+			f.addOutputs(d, sum)
+		}
+		s.Apply(*ch)
+		line, err := jsonLine(f.recordOf(*s, *ch, actor))
+		if err != nil {
+			return nil, err
+		}
+		if len(line) > lineBytesMax {
+			return nil, fmt.Errorf("write the change to %s: the line would have %d bytes, and the most is %d; answer what waits first, or say it in fewer words", stateName, len(line), lineBytesMax)
+		}
+		state = append(state, line...)
+		if err := p.files(f, ch); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.add(stateName, state); err != nil {
+		return nil, err
+	}
+	return p.parts, nil
+}
+
+// draft collects parts, one a file.
+type draft struct {
+	d     opened
+	parts []part
+	at    map[string]int // file → its place in parts
+}
+
+// add has a file get a text. A half line that somebody left is ended first.
+func (p *draft) add(rel string, text []byte) error {
+	if i, ok := p.at[rel]; ok {
+		p.parts[i].Text = append(p.parts[i].Text, text...)
+		return nil
+	}
+	size, half, err := p.d.end(rel)
+	if err != nil {
+		return err
+	}
+	if half {
+		text = append([]byte{'\n'}, text...)
+	}
+	p.at[rel] = len(p.parts)
+	p.parts = append(p.parts, part{File: rel, At: size, Text: text})
+	return nil
+}
+
+// end is how long a file is, and whether its last line is not ended.
+func (d opened) end(rel string) (size int64, half bool, err error) {
+	file, err := d.open(rel, unix.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || info.Size() == 0 {
+		return 0, false, err
+	}
+	var last [1]byte
+	if _, err := file.ReadAt(last[:], info.Size()-1); err != nil {
+		return 0, false, fmt.Errorf("read the end of %s: %w", file.Name(), err)
+	}
+	return info.Size(), last[0] != '\n', nil
+}
+
+// files is what a change is for the files beside state.jsonl.
+func (p *draft) files(f *Folder, ch *dispatch.Change) error {
+	body := &ch.Body
+	if n := body.Conversation; n > 0 && len(body.Entries) > 0 {
+		rel := conversationPath(n) + "/" + dialogueName
+		var text []byte
+		if mode, err := p.d.kind(rel); err != nil {
+			return err
+		} else if _, begun := p.at[rel]; mode == 0 && !begun {
+			text = dialogueTitle(n)
+		}
+		for _, e := range body.Entries {
+			text = appendEntry(text, ch.At, e)
+		}
+		if err := p.add(rel, text); err != nil {
+			return err
+		}
+	}
+	if body.Summary != nil {
+		line, err := jsonLine(messageOf(body.Summary))
+		if err != nil {
+			return err
+		}
+		if err := p.add(messagesName, line); err != nil {
+			return err
+		}
+	}
+	if body.Reply != nil {
+		if err := p.reply(f, ch); err != nil {
+			return err
+		}
+	}
+	if body.Aside != nil {
+		return p.aside(body.Aside)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package dispatchfolder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// Disk is policy.Disk for the real file system.
+type Disk struct{}
+
+var _ policy.Disk = Disk{}
+
+const linksMax = 40 // as the kernel has it; more is a loop
+
+// Look follows a path to where it ends.
+func (Disk) Look(path string) (policy.File, error) {
+	real, err := resolve(path)
+	if err != nil {
+		return policy.File{}, err
+	}
+	file := policy.File{Path: real, Kind: policy.Missing}
+	var st unix.Stat_t
+	err = again(func() error { return unix.Lstat(real, &st) })
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return file, nil
+	case err != nil:
+		return policy.File{}, &fs.PathError{Op: "look at", Path: real, Err: err}
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		file.Kind = policy.Folder
+	case unix.S_IFREG:
+		file.Kind = policy.Regular
+		file.Exec = st.Mode&0o111 != 0
+		file.Links = int(st.Nlink) //nolint:unconvert // of another size on each system
+		file.Script = script(real)
+	case unix.S_IFLNK:
+		return policy.File{}, fmt.Errorf("look at %s: it became a link while it was looked at", real)
+	default:
+		file.Kind = policy.Other
+	}
+	return file, nil
+}
+
+// script says whether a regular file begins with #!. One that may not be read is taken for one: it
+// may be run all the same.
+func script(path string) bool {
+	in, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0) //nolint:gosec // it is looked at, not used
+	if err != nil {
+		return true
+	}
+	defer in.Close()
+	var two [2]byte
+	n, _ := in.ReadAt(two[:], 0)
+	return string(two[:n]) == "#!"
+}
+
+// resolve follows every link of an absolute path, as the kernel would. What is not there is kept as
+// it is written; a ".." behind it cannot be followed.
+func resolve(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("follow %s: it is not absolute", path)
+	}
+	done := "/"
+	rest := path
+	links, missing := 0, false
+	for rest != "" {
+		var name string
+		name, rest, _ = strings.Cut(strings.TrimLeft(rest, "/"), "/")
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			if missing {
+				return "", fmt.Errorf("follow %s: %s is not there, so nobody knows what lies above it", path, done)
+			}
+			done = filepath.Dir(done)
+			continue
+		}
+		at := filepath.Join(done, name)
+		if missing {
+			done = at
+			continue
+		}
+		var st unix.Stat_t
+		err := again(func() error { return unix.Lstat(at, &st) })
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			missing, done = true, at
+			continue
+		case err != nil:
+			return "", &fs.PathError{Op: "follow", Path: at, Err: err}
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			done = at
+			continue
+		}
+		if links++; links > linksMax {
+			return "", fmt.Errorf("follow %s: more than %d links, or a circle of them", path, linksMax)
+		}
+		target, err := os.Readlink(at)
+		if err != nil {
+			return "", fmt.Errorf("follow %s: %w", path, err)
+		}
+		if strings.HasPrefix(target, "/") {
+			done = "/"
+		}
+		rest = target + "/" + rest
+	}
+	return done, nil
+}
+
+// Read gives a small regular file's content.
+func (Disk) Read(path string, limit int) (content []byte, exists bool, err error) {
+	in, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) //nolint:gosec // policy asks for git's configuration
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, true, fmt.Errorf("read %s: %w", path, err)
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no plain file")
+	}
+	if err == nil {
+		content, err = io.ReadAll(io.LimitReader(in, int64(limit)))
+	}
+	if err != nil {
+		return nil, true, fmt.Errorf("read %s: %w", path, err)
+	}
+	return content, true, nil
+}

@@ -1,0 +1,251 @@
+package dispatchfolder
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+const (
+	elsewhereName = ".elsewhere"
+	listedMax     = 10_000 // folders of a repository that are looked at, the newest by name
+	pointerMax    = 8 << 10
+)
+
+// Found is a session of a repository.
+type Found struct {
+	Folder  *Folder
+	Session dispatch.Session
+	Fault   string // why it cannot be read; then Session is empty
+}
+
+// Open says whether the session is neither closed nor unreadable.
+func (f Found) Open() bool {
+	return f.Fault == "" && f.Session.Phase != dispatch.Closed
+}
+
+// StateHome is where this user's programs keep what is to outlive them.
+func StateHome() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the folder for state: %w; set XDG_STATE_HOME", err)
+	}
+	return filepath.Join(home, ".local", "state"), nil
+}
+
+func programFile(id string) (string, error) {
+	home, err := StateHome()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(id))
+	return filepath.Join(home, "fairlead", "sessions", hex.EncodeToString(sum[:16])), nil
+}
+
+func forgetProgram(id string) {
+	if file, err := programFile(id); err == nil {
+		_ = os.Remove(file)
+	}
+}
+
+// register has List and ByProgram find the folder.
+func (f *Folder) register(repo, program string) error {
+	if program != "" {
+		file, err := programFile(program)
+		if err != nil {
+			return err
+		}
+		if err := f.point(file, 0o700); err != nil {
+			return err
+		}
+	}
+	if repo == "" {
+		return nil
+	}
+	home, err := filepath.Abs(filepath.Join(repo, filepath.FromSlash(defaultBelow)))
+	if err != nil {
+		return fmt.Errorf("find %s: %w", repo, err)
+	}
+	if filepath.Dir(f.path) == home {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(f.path))
+	return f.point(filepath.Join(home, elsewhereName, hex.EncodeToString(sum[:8])), 0o755)
+}
+
+// point writes the folder's path into a file, whole.
+func (f *Folder) point(file string, mode fs.FileMode) error {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, mode); err != nil {
+		return fmt.Errorf("register the session %s: %w", f.path, err)
+	}
+	d, err := openFolder(dir)
+	if err != nil {
+		return fmt.Errorf("register the session %s: %w", f.path, err)
+	}
+	defer d.close()
+	if err := d.replace(filepath.Base(file), []byte(f.path+"\n")); err != nil {
+		return fmt.Errorf("register the session %s: %w", f.path, err)
+	}
+	return d.sync("")
+}
+
+// pointed reads such a file. empty: there is none.
+func pointed(file string) (path string, err error) {
+	d, err := openFolder(filepath.Dir(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer d.close()
+	text, whole, err := d.read(filepath.Base(file), pointerMax)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	path = strings.TrimSpace(string(text))
+	if !whole || !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%s does not hold the path of a session; remove the file", file)
+	}
+	return path, nil
+}
+
+// ByProgram finds the session of an agent program by the program's own id of its session. nil and no
+// error: it has none, or has ended it. An error: there is one, and it cannot be read; whoever enforces
+// it denies then.
+func ByProgram(id string) (*Folder, error) {
+	if id == "" {
+		return nil, nil
+	}
+	file, err := programFile(id)
+	if err != nil {
+		return nil, err
+	}
+	path, err := pointed(file)
+	if err != nil || path == "" {
+		return nil, err
+	}
+	f, err := Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("this program's session cannot be read: %w; to go on without it remove %s", err, file)
+	}
+	s, err := f.Session()
+	if err != nil {
+		return nil, fmt.Errorf("this program's session cannot be read: %w; to go on without it remove %s", err, file)
+	}
+	if s.Phase == dispatch.Closed {
+		_ = os.Remove(file)
+		return nil, nil
+	}
+	return f, nil
+}
+
+// List are a repository's sessions, the oldest first: those that lie where sessions lie by default,
+// and those that were registered from elsewhere. A folder without a state.jsonl is none; one that
+// cannot be read has a Fault.
+func List(repo string) ([]Found, error) {
+	paths, err := registered(repo)
+	if err != nil {
+		return nil, err
+	}
+	var all []Found
+	for _, path := range paths {
+		f, err := Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			all = append(all, Found{Folder: &Folder{path: path}, Fault: err.Error()})
+			continue
+		}
+		s, err := f.Session()
+		if err != nil {
+			all = append(all, Found{Folder: f, Fault: err.Error()})
+			continue
+		}
+		all = append(all, Found{Folder: f, Session: s})
+	}
+	slices.SortStableFunc(all, func(a, b Found) int {
+		if c := a.Session.Began.Compare(b.Session.Began); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Folder.path, b.Folder.path)
+	})
+	return all, nil
+}
+
+// registered are the paths of a repository's sessions.
+func registered(repo string) ([]string, error) {
+	home, err := filepath.Abs(filepath.Join(repo, filepath.FromSlash(defaultBelow)))
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", repo, err)
+	}
+	var paths []string
+	for _, dir := range []string{home, filepath.Join(home, elsewhereName)} {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("look for sessions: %w", err)
+		}
+		entries = entries[max(0, len(entries)-listedMax):]
+		for _, e := range entries {
+			at := filepath.Join(dir, e.Name())
+			switch {
+			case strings.HasPrefix(e.Name(), "."):
+			case dir == home && e.IsDir():
+				paths = append(paths, at)
+			case dir != home && e.Type().IsRegular():
+				if path, err := pointed(at); err == nil && path != "" && !slices.Contains(paths, path) {
+					paths = append(paths, path)
+				}
+			}
+		}
+	}
+	return paths, nil
+}
+
+// Current is the session of a repository that is open and began last; nil and no error: none is.
+func Current(repo string) (*Folder, error) {
+	all, err := List(repo)
+	if err != nil {
+		return nil, err
+	}
+	var latest *Found
+	for i := range all {
+		if all[i].Open() && (latest == nil || !all[i].Session.Began.Before(latest.Session.Began)) {
+			latest = &all[i]
+		}
+	}
+	if latest == nil {
+		return nil, nil
+	}
+	return latest.Folder, nil
+}
+
+// is says whether a path is this folder's, spelled in whichever way.
+func (f *Folder) is(path string) bool {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	if abs == f.path {
+		return true
+	}
+	a, errA := os.Stat(abs)
+	b, errB := os.Stat(f.path)
+	return errA == nil && errB == nil && os.SameFile(a, b)
+}

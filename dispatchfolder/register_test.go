@@ -1,0 +1,167 @@
+package dispatchfolder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// Where a session lies when nobody says where, what is refused, and how it is found again (D1).
+func TestWhereSessionsLie(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	repo, other := t.TempDir(), t.TempDir()
+	start := func(path string, at time.Time, setup dispatch.Setup) *Folder {
+		t.Helper()
+		setup.Agents = two()
+		f, s, err := Create(path, setup, Options{Repo: repo, At: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := f.Session(); err != nil || !sameNow(again.Now, s.Now) || again.Path != s.Path || !again.Began.Equal(s.Began) || len(again.Agents) != 2 {
+			t.Errorf("it was %+v, and is %+v, %v", s, again, err)
+		}
+		return f
+	}
+	first := start("", at, dispatch.Setup{})
+	twin := start("", at, dispatch.Setup{})
+	apart := start(filepath.Join(other, "s"), at.Add(time.Hour), dispatch.Setup{Path: "../other/s", Program: "claude-1"})
+	home := filepath.Join(repo, ".claude", "agent-state-machine")
+	if first.Path() != filepath.Join(home, "20241218_143022") || twin.Path() != first.Path()+"_2" {
+		t.Errorf("they lie in %s and %s", first.Path(), twin.Path())
+	}
+	if s := session(t, apart); s.Path != "../other/s" || !strings.Contains(read(t, apart, "state.jsonl"), `"parameters": {"mode": "orchestrator", "path": "../other/s"}`) {
+		t.Errorf("the path as it was given is %q", s.Path)
+	}
+	var refusal *machine.Refusal
+	for _, path := range []string{first.Path(), other, filepath.Join(other, "file")} {
+		if filepath.Base(path) == "file" {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := shelf(t, filepath.Dir(path))
+		if _, _, err := Create(path, dispatch.Setup{Agents: two()}, Options{Repo: repo, At: at}); !errors.As(err, &refusal) || refusal.Row != "D1" {
+			t.Errorf("a session in %s, where something lies: %v", path, err)
+		}
+		if len(shelf(t, filepath.Dir(path))) != len(before) {
+			t.Errorf("what is refused left something behind")
+		}
+	}
+	if _, _, err := Create("", dispatch.Setup{Mode: "solo", Agents: two()}, Options{Repo: repo, At: at}); !errors.As(err, &refusal) {
+		t.Errorf("a mode that there is not: %v", err)
+	}
+
+	all, err := List(repo)
+	if err != nil || len(all) != 3 || all[0].Folder.Path() != first.Path() || all[2].Folder.Path() != apart.Path() || !all[2].Open() {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if f, err := Current(repo); err != nil || f.Path() != apart.Path() {
+		t.Errorf("the current one is %v, %v", f, err)
+	}
+	if f, err := ByProgram("claude-1"); err != nil || f == nil || f.Path() != apart.Path() {
+		t.Errorf("the program's is %v, %v", f, err)
+	}
+	do(t, apart, dispatch.End{})
+	if f, err := Current(repo); err != nil || f.Path() != twin.Path() {
+		t.Errorf("when it has ended, the current one is %v, %v", f, err)
+	}
+	if f, err := ByProgram("claude-1"); err != nil || f != nil {
+		t.Errorf("when it has ended, the program's is %v, %v", f, err)
+	}
+	do(t, first, dispatch.End{})
+	do(t, twin, dispatch.End{})
+	if f, err := Current(repo); err != nil || f != nil {
+		t.Errorf("when all have ended, the current one is %v, %v", f, err)
+	}
+	if all, err := List(t.TempDir()); err != nil || len(all) != 0 {
+		t.Errorf("of a repository without sessions: %v, %v", all, err)
+	}
+}
+
+// A program whose session cannot be read is not let go: that would be a way out.
+func TestAProgramsSessionThatIsGone(t *testing.T) {
+	f := begin(t, dispatch.Setup{Program: "p"})
+	if err := os.RemoveAll(f.Path()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ByProgram("p"); err == nil || got != nil || !strings.Contains(err.Error(), "remove") {
+		t.Errorf("%v, %v", got, err)
+	}
+	file, err := programFile("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ByProgram("p"); err == nil || got != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, id := range []string{"", "q", "../p"} {
+		if got, err := ByProgram(id); err != nil || got != nil {
+			t.Errorf("%q: %v, %v", id, got, err)
+		}
+	}
+}
+
+// A session that cannot be read is listed with its fault, and what is none is not.
+func TestAListWithFaults(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	repo := t.TempDir()
+	f, _, err := Create("", dispatch.Setup{Agents: two()}, Options{Repo: repo, At: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Dir(f.Path())
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(home, "no session"), 0o700),
+		os.MkdirAll(filepath.Join(home, "broken"), 0o700),
+		os.WriteFile(filepath.Join(home, "broken", "state.jsonl"), []byte("\xff\n"), 0o600),
+		os.Symlink(f.Path(), filepath.Join(home, "link")),
+		os.MkdirAll(filepath.Join(home, ".elsewhere"), 0o700),
+		os.WriteFile(filepath.Join(home, ".elsewhere", "0123456789abcdef"), []byte("relative\n"), 0o600),
+		os.WriteFile(filepath.Join(home, ".elsewhere", "0123456789abcde0"), []byte("/nowhere/at/all\n"), 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := List(repo)
+	if err != nil || len(all) != 2 || all[0].Fault == "" || all[0].Open() || all[1].Folder.Path() != f.Path() {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// Every event of the machine has a type of line.
+func TestEveryEventHasAType(t *testing.T) {
+	seen := map[string]bool{}
+	for _, event := range dispatch.Table.Events() {
+		seen[TypeOf(event)] = true
+	}
+	if len(seen) != 11 {
+		t.Errorf("%d types: %v", len(seen), seen)
+	}
+}
+
+// A session that could not be begun leaves no program to be held to it.
+func TestASessionThatWasNotBegunHoldsNobody(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	agents := make([]dispatch.Description, 2000)
+	for i := range agents {
+		agents[i] = dispatch.Description{Name: fmt.Sprint("a", i), File: strings.Repeat("\x01", 4<<10)}
+	}
+	start := dispatch.Setup{Host: dispatch.Claude, Program: "s1", Agents: agents}
+	if _, _, err := Create(filepath.Join(t.TempDir(), "session"), start, Options{At: at}); err == nil || !strings.Contains(err.Error(), "first line") {
+		t.Fatalf("it was begun: %v", err)
+	}
+	if f, err := ByProgram("s1"); f != nil || err != nil {
+		t.Errorf("%v, %v", f, err)
+	}
+}

@@ -1,0 +1,75 @@
+package file
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+const DepthMax = 64 // deeper than anybody nests by hand; keeps unknown fields cheap to walk
+
+// Field is a field that we do not know: its name, and its value as it was written (X7).
+type Field struct {
+	Name string
+	Raw  json.RawMessage // one valid JSON value, without white space around it
+}
+
+func FirstInvalid(b []byte) int64 {
+	at := 0
+	for at < len(b) {
+		r, n := utf8.DecodeRune(b[at:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		at += n
+	}
+	return int64(at)
+}
+
+// tooDeep gives the offset of the first bracket beyond the limit in valid JSON, or -1.
+func TooDeep(b []byte) int64 {
+	depth, inString := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > DepthMax {
+				return int64(i)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return -1
+}
+
+func Quoted(text string) []byte { return AppendQuoted(nil, text) }
+
+// appendQuoted adds a JSON string without HTML escaping.
+func AppendQuoted(out []byte, text string) []byte {
+	if plain(text) { // nearly all are
+		return append(append(append(out, '"'), text...), '"')
+	}
+	var quoted bytes.Buffer
+	enc := json.NewEncoder(&quoted)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(text); err != nil {
+		panic(fmt.Sprintf("file: a string does not encode: %v", err))
+	}
+	return append(out, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
+}
+
+// plain says whether a text stands in JSON as it is.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,85 @@
+package file
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// yamlJSON writes a value of a file as JSON in one line, with its keys in their order. A fault is
+// a place and what is wrong there.
+func YAMLToJSON(n *YAMLNode) (text string, at Place, fault string) {
+	var w strings.Builder
+	at, fault = appendJSON(&w, n)
+	return w.String(), at, fault
+}
+
+func appendJSON(w *strings.Builder, n *YAMLNode) (Place, string) {
+	switch n.Kind {
+	case YAMLObject:
+		w.WriteByte('{')
+		for i, f := range n.Fields {
+			if i > 0 {
+				w.WriteByte(',')
+			}
+			w.WriteString(QuotedText(f.Name))
+			w.WriteByte(':')
+			if at, fault := appendJSON(w, f.Value); fault != "" {
+				return at, fault
+			}
+		}
+		w.WriteByte('}')
+	case YAMLList:
+		w.WriteByte('[')
+		for i, item := range n.Items {
+			if i > 0 {
+				w.WriteByte(',')
+			}
+			if at, fault := appendJSON(w, item); fault != "" {
+				return at, fault
+			}
+		}
+		w.WriteByte(']')
+	case YAMLText:
+		w.WriteString(QuotedText(n.Text))
+	case YAMLNumber:
+		number, ok := jsonNumber(n.Text)
+		if !ok {
+			return n.Place, "is not a number that JSON knows; put it in quotes if it is text"
+		}
+		w.WriteString(number)
+	case YAMLBool:
+		w.WriteString(strings.ToLower(n.Text))
+	default:
+		w.WriteString("null")
+	}
+	return Place{}, ""
+}
+
+// jsonText writes a text as JSON, without HTML escaping (X6).
+func QuotedText(s string) string {
+	var w strings.Builder
+	enc := json.NewEncoder(&w)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic("file: a text does not encode: " + err.Error())
+	}
+	return strings.TrimSuffix(w.String(), "\n")
+}
+
+// jsonNumber keeps a number as it was written, where JSON writes it so.
+func jsonNumber(s string) (string, bool) {
+	if json.Valid([]byte(s)) {
+		return s, true
+	}
+	plain := strings.ReplaceAll(s, "_", "")
+	if i, err := strconv.ParseInt(plain, 0, 64); err == nil {
+		return strconv.FormatInt(i, 10), true
+	}
+	f, err := strconv.ParseFloat(plain, 64)
+	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		return "", false
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64), true
+}

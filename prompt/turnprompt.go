@@ -1,0 +1,264 @@
+package prompt
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// TurnPromptBytesMax is of all that an agent is told at once: what a model with a small
+	// window still reads, and more than a lively hour of talk.
+	TurnPromptBytesMax = 256 << 10
+
+	// turnMembersMax is how many names stand in a prompt; more are counted. It is the most
+	// that a channel has.
+	turnMembersMax = 128
+)
+
+// TurnTold is what an agent is told about a channel. Which prompt uses what stands at the
+// prompts. Nothing in it is trusted: names and texts may hold anything.
+type TurnInput struct {
+	Channel string
+	Agent   string     // who is told
+	Turn    uint64     // its number; 0: the answer needs no turn
+	Members []string   // of the channel; Agent among them or not
+	Holder  string     // who has the turn; empty: nobody
+	Said    []TurnLine // oldest first
+	LeftOut uint64     // messages before them that are not among them
+	Waits   time.Duration
+	HTTP    bool // it acts by requests, and not by what it says
+}
+
+// TurnLine is one thing that was said.
+type TurnLine struct {
+	N     uint64 // its number in the channel
+	By    string
+	Human bool
+	Late  bool // said without the turn
+	Text  string
+}
+
+// TurnPrompt tells an agent that it has the turn: who is in the channel, what was said since
+// its last one, and how the turn ends (SPEC Turn, T4). Waits is the turn's timeout; 0: none.
+// At most TurnPromptBytesMax bytes, of which the newest messages have first call; what does
+// not fit is counted, and a single message that is too long is cut and says so.
+func ForTurn(told TurnInput) string {
+	head := told.title("it is your turn to speak") + told.company() + "\n"
+	return told.frame(head, true, "Now speak. "+told.acts()+told.time("The turn ends by itself %s after you were told of it."))
+}
+
+// AsidePrompt tells an agent that a person interrupted and waits for its answer (T17). Said
+// is that message; Holder has the turn that stands still, the agent itself or somebody else;
+// Waits is how long the answer is waited for, 0: as long as the turn lasts.
+func ForAside(told TurnInput) string {
+	still := "Your own turn stands still until you have answered.\n"
+	if told.Holder != told.Agent {
+		still = fmt.Sprintf("The turn of %s stands still until you have answered.\n", nameOr(told.Holder, "whoever has it"))
+	}
+	told.Turn = 0
+	told.alone()
+	return told.frame(told.title("a person interrupted, and waits for your answer")+still, false,
+		told.answer("Answer that person now")+told.time("Your answer is waited for %s."))
+}
+
+// MessagePrompt gives an agent a person's message: with Turn in the middle of that turn of
+// its own, without one because it goes to everybody at once. Said is that message.
+func ForMessage(told TurnInput) string {
+	told.alone()
+	if told.Turn != 0 {
+		return told.frame(told.title("a person said something while you have the turn"), false,
+			"Take it into what you do. Your turn goes on, and ends as you were told.\n")
+	}
+	tail := told.answer("Answer, if it concerns you")
+	if told.HTTP {
+		tail += "Where it does not concern you, send the same with an empty text.\n"
+	} else {
+		tail += "Where it does not concern you, say TURN_PASS and nothing else.\n"
+	}
+	return told.frame(told.title("a person said something to everybody at once"), false, tail)
+}
+
+// GoOnPrompt tells an agent that its turn goes on, after a wait or after a person was
+// answered (T12, T15). Waits is what time it has left, 0: no limit.
+func ToContinue(told TurnInput) string {
+	told.Said, told.LeftOut = nil, 0
+	return told.frame(told.title("your turn goes on; nothing keeps you waiting any more"), false,
+		"Now go on. "+told.acts()+told.time("The turn ends by itself in %s."))
+}
+
+// alone leaves one message, the last.
+func (told *TurnInput) alone() {
+	told.Said, told.LeftOut = told.Said[max(0, len(told.Said)-1):], 0
+}
+
+// title is the first line: where, who, what.
+func (told *TurnInput) title(what string) string {
+	turn := ""
+	if told.Turn != 0 {
+		turn = fmt.Sprintf(", turn %d", told.Turn)
+	}
+	return fmt.Sprintf("Channel %s%s: %s. You are %s.\n", name(told.Channel), turn, what, name(told.Agent))
+}
+
+// company is who else is there.
+func (told *TurnInput) company() string {
+	var others []string
+	for _, member := range told.Members {
+		if member != told.Agent {
+			others = append(others, name(member))
+		}
+	}
+	more := ""
+	if n := len(others) - turnMembersMax; n > 0 {
+		others, more = others[:turnMembersMax], fmt.Sprintf(" and %d more", n)
+	}
+	if len(others) == 0 {
+		return "No other agent is in the channel. People read and write there at any time.\n"
+	}
+	return fmt.Sprintf("With you in the channel: %s%s. People read and write there at any time.\n", strings.Join(others, ", "), more)
+}
+
+// acts is how a turn ends. No line of it ends with one of the words: who repeats to others
+// what he was told has not ended his turn by it.
+func (told *TurnInput) acts() string {
+	if told.HTTP {
+		who := fmt.Sprintf(`"agent":%s,"turn":%d`, quoteJSON(told.Agent), told.Turn)
+		return strings.Join([]string{
+			"Each of these is a request whose body is JSON:",
+			"- " + told.post("said", who+`,"text":"…"`) + " says something to the channel; more may follow;",
+			"- " + told.post("said", who+`,"text":"…","complete":true`) + " says something, and you are done: the next one has the turn;",
+			"- " + told.post("pass", who) + " when you have nothing to add: the next one has the turn;",
+			"- " + told.post("wait", who+`,"why":"…"`) + " when you wait for something: the turn stays yours meanwhile;",
+			"- " + told.post("go-on", who) + " when you need not wait any longer.",
+			"What comes after the turn has ended is kept and shown as late.", "",
+		}, "\n")
+	}
+	return strings.Join([]string{
+		"What you answer is shown in the channel. At the very end of it write one of these words:",
+		"- TURN_COMPLETE when you are done: the next one has the turn;",
+		"- TURN_PASS alone when you have nothing to add: nothing is shown, the next one has the turn;",
+		"- TURN_WAIT when you wait for something: say before it for what; the turn stays yours meanwhile.",
+		"What comes after the turn has ended is kept and shown as late.", "",
+	}, "\n")
+}
+
+// answer is how one answers without a turn.
+func (told *TurnInput) answer(ask string) string {
+	if !told.HTTP {
+		return ask + ": what you say is shown in the channel. It needs no turn and no word at its end.\n"
+	}
+	var re uint64
+	if len(told.Said) > 0 {
+		re = told.Said[len(told.Said)-1].N
+	}
+	return ask + ", with a request whose body is JSON; it needs no turn:\n" +
+		"- " + told.post("said", fmt.Sprintf(`"agent":%s,"turn":0,"re":%d,"text":"…","ended":true`, quoteJSON(told.Agent), re)) + "\n"
+}
+
+func (told *TurnInput) post(act, body string) string {
+	return fmt.Sprintf("POST /api/v1/channels/%s/%s {%s}", url.PathEscape(shortLine(told.Channel)), act, body)
+}
+
+func (told *TurnInput) time(words string) string {
+	if told.Waits <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(words, inWords(told.Waits)) + "\n"
+}
+
+// frame puts what was said between our words, as much of it as there is room for.
+func (told *TurnInput) frame(head string, sinceLast bool, tail string) string {
+	said, leftOut := told.fit(TurnPromptBytesMax - len(head) - len(tail) - frameBytes)
+	var b strings.Builder
+	b.WriteString(head)
+	switch {
+	case sinceLast && len(said) == 0 && leftOut == 0:
+		b.WriteString("Nothing was said since your last turn.\n\n")
+	case sinceLast:
+		b.WriteString("What was said since your last turn, oldest first. " + quoteNote)
+	case len(said) > 0:
+		b.WriteString("\n" + quoteNote)
+	default:
+		b.WriteString("\n")
+	}
+	if leftOut > 0 {
+		fmt.Fprintf(&b, "Messages before these that are left out: %d.\n\n", leftOut)
+	}
+	for _, one := range said {
+		b.WriteString(one + "\n")
+	}
+	b.WriteString(tail)
+	return b.String()
+}
+
+const (
+	quoteNote  = "Lines that begin with \">\" are the words of whoever is named above them, and not ours.\n\n"
+	frameBytes = 512 // of what frame adds to head, messages and tail, with room to spare
+
+	// turnCutBytesMin is the least that is left of a message that is too long; a shorter
+	// piece tells nobody anything.
+	turnCutBytesMin = 4 << 10
+)
+
+// fit renders the newest messages for which there is room, in order, and counts all others.
+func (told *TurnInput) fit(room int) (said []string, leftOut uint64) {
+	whole := room
+	leftOut = told.LeftOut + uint64(len(told.Said))
+	for _, line := range slices.Backward(told.Said) {
+		one := line.render(whole)
+		if tooLong := len(one) > whole; tooLong && room >= turnCutBytesMin {
+			said = append(said, line.cut(room-1))
+			leftOut--
+			break
+		}
+		if len(one)+1 > room {
+			break
+		}
+		said = append(said, one)
+		room -= len(one) + 1
+		leftOut--
+	}
+	slices.Reverse(said)
+	return said, leftOut
+}
+
+// render is a message as it stands in a prompt. It stops where it has grown beyond most bytes.
+func (l *TurnLine) render(most int) string {
+	var b strings.Builder
+	b.WriteString(l.header())
+	quote(&b, l.Text, most)
+	return b.String()
+}
+
+// cut is the beginning of a message that is too long, in at most that many bytes.
+func (l *TurnLine) cut(most int) string {
+	note := fmt.Sprintf("(Message %d has %d bytes and is cut here.)\n", l.N, len(l.Text))
+	var b strings.Builder
+	b.WriteString(l.header())
+	quote(&b, l.Text, most-len(note)-1)
+	text := b.String()
+	text = strings.TrimSuffix(cutString(text, most-len(note)-1), "\n")
+	return text + "\n" + note
+}
+
+func (l *TurnLine) header() string {
+	switch {
+	case l.Human:
+		return fmt.Sprintf("#%d from a person, %s:\n", l.N, name(l.By))
+	case l.Late:
+		return fmt.Sprintf("#%d from an agent without the turn, %s:\n", l.N, name(l.By))
+	}
+	return fmt.Sprintf("#%d from an agent, %s:\n", l.N, name(l.By))
+}
+
+func quoteJSON(s string) string {
+	text, err := json.Marshal(shortLine(s))
+	if err != nil {
+		panic("prompt: a string is no JSON: " + err.Error())
+	}
+	return string(text)
+}

@@ -1,0 +1,78 @@
+package runfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+const (
+	schemaBytesMax = 256 << 10 // of --schema; the core takes 64 KiB of an input_schema
+	schemaDepthMax = 64        // as for every JSON here
+)
+
+// Schema is a JSON Schema that people brought: input_schema of a step, or --schema for reports.
+type Schema struct{ resolved *jsonschema.Resolved }
+
+// CompileSchema reads a schema. It refuses one that refers to another file or address: nothing is
+// fetched.
+func CompileSchema(text []byte) (*Schema, error) {
+	if len(text) > schemaBytesMax {
+		return nil, fmt.Errorf("the schema has %d bytes, %d at most", len(text), schemaBytesMax)
+	}
+	if file.TooDeep(text) >= 0 {
+		return nil, fmt.Errorf("the schema is nested deeper than %d; flatten it", schemaDepthMax)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(text, &schema); err != nil {
+		return nil, fmt.Errorf("no JSON Schema: %s", schemaWords(err))
+	}
+	if err := guard(&schema); err != nil {
+		return nil, fmt.Errorf("the schema cannot be used: %w", err)
+	}
+	resolved, err := schema.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	if err != nil {
+		return nil, fmt.Errorf("no JSON Schema: %s", schemaWords(err))
+	}
+	return &Schema{resolved}, nil
+}
+
+// Check says what is wrong with a JSON text; nil: nothing.
+func (s *Schema) Check(b []byte) error {
+	if file.TooDeep(b) >= 0 {
+		return fmt.Errorf("nested deeper than %d; flatten it", schemaDepthMax)
+	}
+	var value any
+	if err := json.Unmarshal(b, &value); err != nil {
+		return fmt.Errorf("no JSON: %w", err)
+	}
+	if err := s.resolved.Validate(value); err != nil {
+		return errors.New(schemaWords(err))
+	}
+	return nil
+}
+
+// schemaWords keeps what a validator says in one line, and short: it may quote the whole value.
+func schemaWords(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	text = strings.TrimPrefix(text, "jsonschema: ")
+	const most = 400 // three lines on a screen
+	return shorten(text, most)
+}
+
+// shorten cuts what is quoted at a letter's border.
+func shorten(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}

@@ -1,0 +1,93 @@
+package runfile
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// RunStateOf shows a run as its file does: the steps in the plan's order, null for what is not
+// there, fields that we do not know back in their place (X7), loop_… where the step has a loop.
+func RunStateOf(r *workflow.Run) RunState {
+	s := RunState{
+		RunID: string(r.ID), WorkflowName: r.Plan.Name, RepoDir: r.RepoDir, ReportsDir: r.ReportsDir, ManualInputsDir: r.ManualInputsDir,
+		CreatedAt: FormatRunTime(r.CreatedAt), UpdatedAt: FormatRunTime(r.UpdatedAt), Extra: extraFields(r.Extra),
+		Steps: make([]StepState, len(r.Steps)),
+	}
+	for i := range r.Steps {
+		stepState(&s.Steps[i], r, &r.Plan.Steps[i], &r.Steps[i])
+	}
+	return s
+}
+
+func stepState(to *StepState, r *workflow.Run, s *workflow.Step, p *workflow.Progress) {
+	*to = StepState{
+		ID: string(s.ID), Status: string(p.State), Attempts: p.Attempts, IterationCount: p.Iteration, ReportPath: orNull(p.ReportPath),
+		StartedAt: timeOrNull(p.StartedAt), EndedAt: timeOrNull(p.EndedAt), LastError: orNull(p.LastError), Artifacts: p.Artifacts, Logs: p.Logs,
+		ManualInputPath: orNull(p.ManualInputPath), BlockedByLoop: orNull(string(p.BlockedBy)), Extra: extraFields(p.Extra),
+	}
+	if len(p.Metrics) > 0 {
+		to.Metrics = make([]Metric, len(p.Metrics))
+		for i, m := range p.Metrics {
+			to.Metrics[i] = Metric(m)
+		}
+	}
+	if s.Loop == nil {
+		return
+	}
+	to.Loop = &LoopState{Index: p.Index, Completed: p.Done}
+	for _, item := range r.LoopItems(s.ID) {
+		to.Loop.Items = append(to.Loop.Items, json.RawMessage(item))
+	}
+}
+
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func timeOrNull(at time.Time) *string {
+	if at.IsZero() {
+		return nil
+	}
+	text := FormatRunTime(at)
+	return &text
+}
+
+// extraText keeps fields that we do not know as one JSON object; empty: there are none.
+func extraText(fields []file.Field) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	b := []byte{'{'}
+	for i, f := range fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, file.QuotedText(f.Name)...)
+		b = append(b, ':')
+		b = append(b, flat(f.Raw)...)
+	}
+	return string(append(b, '}'))
+}
+
+// extraFields is what extraText kept.
+func extraFields(text string) []file.Field {
+	if text == "" {
+		return nil
+	}
+	r := &file.JSONReader{File: "unknown fields", Whole: []byte(text)}
+	placed := r.Fields(file.Placed{Field: file.Field{Raw: []byte(text)}}, "")
+	if r.Fault != nil {
+		panic("runfile: what extraText wrote is no object: " + r.Fault.Error())
+	}
+	fields := make([]file.Field, len(placed))
+	for i, f := range placed {
+		fields[i] = f.Field
+	}
+	return fields
+}

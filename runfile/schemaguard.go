@@ -1,0 +1,122 @@
+package runfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// schemaWorkMax is how many schemas may be asked about one value. It keeps a schema that doubles
+// itself at every reference from taking for ever.
+const schemaWorkMax = 10_000
+
+// schemaGuard keeps out schemas over which a validator would never come to an end: one that
+// refers to itself without going deeper into the value takes the whole program down with it.
+type schemaGuard struct {
+	root *jsonschema.Schema
+	work map[*jsonschema.Schema]int // of those that were gone through; 0: on the way
+}
+
+// schemaTypes are the types of JSON Schema.
+var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
+
+// guard says what is wrong with a schema, before the validator sees it.
+func guard(root *jsonschema.Schema) error {
+	g := &schemaGuard{root: root, work: map[*jsonschema.Schema]int{}}
+	return g.all(root)
+}
+
+// all goes through a schema and all that are below it.
+func (g *schemaGuard) all(s *jsonschema.Schema) error {
+	if s == nil {
+		return nil
+	}
+	if _, err := g.weigh(s); err != nil {
+		return err
+	}
+	for _, child := range slices.Concat(besides(s), deeper(s)) {
+		if err := g.all(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// weigh counts the schemas that are asked about the same value as s is.
+func (g *schemaGuard) weigh(s *jsonschema.Schema) (int, error) {
+	if n, seen := g.work[s]; seen {
+		if n == 0 {
+			return 0, fmt.Errorf("it refers to itself without going into the value; let the $ref stand below properties or items")
+		}
+		return n, nil
+	}
+	g.work[s] = 0
+	same := besides(s)
+	for _, name := range append(slices.Clone(s.Types), s.Type) {
+		if name != "" && !slices.Contains(schemaTypes, name) {
+			return 0, fmt.Errorf("there is no type %q; there is %s", shorten(name, 40), strings.Join(schemaTypes, ", "))
+		}
+	}
+	target, err := g.target(s)
+	if err != nil {
+		return 0, err
+	}
+	if target != nil {
+		same = append(same, target)
+	}
+	n := 1
+	for _, one := range same {
+		more, err := g.weigh(one)
+		if err != nil {
+			return 0, err
+		}
+		if n += more; n > schemaWorkMax {
+			return 0, fmt.Errorf("more than %d schemas would be asked about one value; make it simpler", schemaWorkMax)
+		}
+	}
+	g.work[s] = n
+	return n, nil
+}
+
+// target is what a schema refers to: nil where it refers to nothing.
+func (g *schemaGuard) target(s *jsonschema.Schema) (*jsonschema.Schema, error) {
+	switch {
+	case s.DynamicRef != "" || s.ID != "" && s != g.root:
+		return nil, fmt.Errorf("$dynamicRef, and $id below the top, are not for schemas of one file; refer to #/$defs/NAME")
+	case s.Ref == "":
+		return nil, nil
+	case s.Ref == "#":
+		return g.root, nil
+	}
+	for prefix, defs := range map[string]map[string]*jsonschema.Schema{"#/$defs/": g.root.Defs, "#/definitions/": g.root.Definitions} {
+		if name, ok := strings.CutPrefix(s.Ref, prefix); ok && defs[name] != nil {
+			return defs[name], nil
+		}
+	}
+	return nil, fmt.Errorf("$ref %q leads nowhere; refer to #/$defs/NAME in the same file, nothing is fetched", shorten(s.Ref, 80))
+}
+
+// besides are the schemas that are asked about the same value.
+func besides(s *jsonschema.Schema) []*jsonschema.Schema {
+	list := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else}, sortedSchemas(s.DependentSchemas), sortedSchemas(s.DependencySchemas))
+	return slices.DeleteFunc(list, func(s *jsonschema.Schema) bool { return s == nil })
+}
+
+// deeper are those that are asked about what is in the value, and those that are only referred to.
+func deeper(s *jsonschema.Schema) []*jsonschema.Schema {
+	list := slices.Concat(s.PrefixItems, s.ItemsArray, []*jsonschema.Schema{
+		s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems, s.AdditionalProperties, s.PropertyNames, s.UnevaluatedProperties, s.ContentSchema,
+	}, sortedSchemas(s.Properties), sortedSchemas(s.PatternProperties), sortedSchemas(s.Defs), sortedSchemas(s.Definitions))
+	return slices.DeleteFunc(list, func(s *jsonschema.Schema) bool { return s == nil })
+}
+
+func sortedSchemas(m map[string]*jsonschema.Schema) []*jsonschema.Schema {
+	var list []*jsonschema.Schema
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, m[name])
+	}
+	return list
+}

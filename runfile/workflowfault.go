@@ -1,0 +1,119 @@
+package runfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// workflowFaultsMax is how many faults of one file are listed: more are one mistake repeated, and
+// nobody reads on.
+const workflowFaultsMax = 1000
+
+// FileFault is one thing that is wrong with a workflow's file, and where.
+type FileFault struct {
+	File         string
+	Line, Column int    // from 1, in characters
+	Path         string // steps.code.needs[0]; empty: the file as a whole
+	Text         string // what is wrong and what would be right
+}
+
+func (f FileFault) Error() string {
+	if f.Path == "" {
+		return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Text)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s: %s", f.File, f.Line, f.Column, f.Path, f.Text)
+}
+
+// FileFaults is everything that is wrong with a file, in its order.
+type FileFaults struct{ List []FileFault }
+
+func (f *FileFaults) Error() string {
+	lines := make([]string, len(f.List))
+	for i, one := range f.List {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// workflowFaults gathers them while a file is read.
+type workflowFaults struct {
+	file string
+	list []FileFault
+}
+
+func (w *workflowFaults) add(at file.Place, path, text string) {
+	w.list = append(w.list, FileFault{w.file, at.Line, at.Column, path, text})
+}
+
+// err is all of them in order, or nil.
+func (w *workflowFaults) err() error {
+	if len(w.list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(w.list, func(a, b FileFault) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	w.list = slices.Compact(w.list)
+	if more := len(w.list) - workflowFaultsMax; more > 0 {
+		last := w.list[workflowFaultsMax]
+		last.Path, last.Text = "", fmt.Sprintf("and %d more faults from here on; mend these first", more)
+		w.list = append(w.list[:workflowFaultsMax:workflowFaultsMax], last)
+	}
+	return &FileFaults{w.list}
+}
+
+// Place finds where in the file a fault of the plan stands: at the entry, else at the field, else
+// at the step.
+func (w *WorkflowFile) Place(f workflow.Fault) FileFault {
+	return FileFault{w.File, w.place(f).Line, w.place(f).Column, w.path(f), f.Fault}
+}
+
+func (w *WorkflowFile) place(f workflow.Fault) file.Place {
+	at := w.root
+	if f.Step >= 0 {
+		steps := w.root.Get("steps")
+		if steps == nil || f.Step >= len(steps.Items) {
+			return w.root.Place
+		}
+		at = steps.Items[f.Step]
+	}
+	for name := range strings.SplitSeq(f.Field, ".") {
+		value := at.Get(name)
+		if name == "" || value == nil {
+			break
+		}
+		at = value
+	}
+	if f.Item >= 0 && f.Item < len(at.Items) {
+		at = at.Items[f.Item]
+	}
+	return at.Place
+}
+
+func (w *WorkflowFile) path(f workflow.Fault) string {
+	path := f.Field
+	if f.Step >= 0 {
+		path = stepPath(f.Step, string(f.ID))
+		if f.Field != "" {
+			path += "." + f.Field
+		}
+	}
+	if f.Item >= 0 {
+		path += fmt.Sprintf("[%d]", f.Item)
+	}
+	return path
+}
+
+// stepPath names a step by its id where that is a plain word, else by its number from 0.
+func stepPath(i int, id string) string {
+	plain := id != "" && len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
+	})
+	if plain {
+		return "steps." + id
+	}
+	return fmt.Sprintf("steps[%d]", i)
+}

@@ -1,0 +1,168 @@
+package runfile
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fairlead-dev/fairlead/condition"
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+//go:embed workflow.schema.json
+var workflowSchema []byte
+
+// WorkflowSchema is the JSON Schema (draft 2020-12) of a workflow's file, for editors. What it
+// lets through may still have faults that no schema can see: a step that is not there, a cycle.
+func WorkflowSchema() []byte { return slices.Clone(workflowSchema) }
+
+// WorkflowFile is a workflow as it was read, without a fault.
+type WorkflowFile struct {
+	File    string // as it was named
+	Plan    workflow.Plan
+	Prompts map[workflow.StepID]string // the file of each step's prompt, absolute; none without a look for them
+
+	root *file.YAMLNode
+}
+
+// ReadWorkflow reads a workflow's file and looks for its prompts. Where places.Beside is empty it
+// is the folder of the file. The error is *FileFaults with every fault of it, or says why the
+// file cannot be read.
+func ReadWorkflow(path string, places PromptPlaces) (*WorkflowFile, error) {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the workflow %s: %w", path, err)
+	}
+	if places.Beside == "" {
+		places.Beside = filepath.Dir(whole)
+	}
+	b, err := readPlain(whole, file.YAMLBytesMax)
+	if err != nil {
+		return nil, fmt.Errorf("read the workflow %s: %w", path, err)
+	}
+	return ParseWorkflow(path, b, &places)
+}
+
+// readPlain reads a file that a person named; of one that is larger than most it gives one byte
+// more than that. It follows links, and does not wait for what is no plain file.
+func readPlain(path string, most int) ([]byte, error) {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, plainFile(err)
+	case !st.Mode().IsRegular():
+		return nil, errors.New("is no plain file; name one")
+	}
+	f, err := os.Open(path) //nolint:gosec // a file that the user named
+	if err != nil {
+		return nil, plainFile(err)
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err != nil {
+		return nil, plainFile(err)
+	}
+	return b, nil
+}
+
+// plainFile leaves the path out: whoever calls has said it. What errors.Is finds stays.
+func plainFile(err error) error { return plainError(err) }
+
+// ParseWorkflow reads the bytes of a workflow's file. With places it looks for the prompts too.
+// The error is *FileFaults: unknown fields, values of another kind, everything that the plan's
+// own check finds, conditions that name what is not there, schemas that are none, prompts that
+// are missing, each with line and column.
+func ParseWorkflow(name string, b []byte, places *PromptPlaces) (*WorkflowFile, error) {
+	faults := &workflowFaults{file: name}
+	root := file.ReadYAML(b, faults.add)
+	if root == nil {
+		return nil, faults.err()
+	}
+	r := &planReader{workflowFaults: faults, source: b, spoiled: map[spot]bool{}}
+	w := &WorkflowFile{File: name, root: root, Prompts: map[workflow.StepID]string{}}
+	if root.Kind != file.YAMLObject {
+		r.add(root.Place, "", "is no mapping; a workflow has a name and steps")
+		return nil, faults.err()
+	}
+	w.Plan = r.plan(root)
+	for _, f := range w.Plan.Check() {
+		if !r.spoiled[spot{f.Step, ""}] && !r.spoiled[spot{f.Step, f.Field}] {
+			faults.list = append(faults.list, w.Place(f))
+		}
+	}
+	r.conditions(w)
+	r.schemas(w)
+	if places != nil {
+		r.prompts(w, *places)
+	}
+	if err := faults.err(); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// conditions reads every condition through.
+func (r *planReader) conditions(w *WorkflowFile) {
+	known := make(map[string]bool, len(w.Plan.Steps))
+	for i := range w.Plan.Steps {
+		known[string(w.Plan.Steps[i].ID)] = true
+	}
+	is := func(id string) bool { return known[id] }
+	for i := range w.Plan.Steps {
+		s := &w.Plan.Steps[i]
+		check := func(text string, kind condition.Kind, field string) {
+			if text == "" {
+				return
+			}
+			_, err := condition.Check(text, kind, is)
+			var fault *condition.Fault
+			if errors.As(err, &fault) {
+				f := w.Place(workflow.Fault{Step: i, ID: s.ID, Field: field, Item: -1})
+				at, exact := r.inText(r.nodeOf(w.root, i, field), fault.Line, fault.Column)
+				f.Line, f.Column, f.Text = at.Line, at.Column, fault.Text
+				if !exact {
+					f.Text = fault.Error()
+				}
+				r.list = append(r.list, f)
+			}
+		}
+		check(s.When, condition.When, "when")
+		if s.Loop != nil {
+			check(s.Loop.UntilCondition, condition.Until, "loop.until_condition")
+		}
+	}
+}
+
+// schemas compiles every input_schema.
+func (r *planReader) schemas(w *WorkflowFile) {
+	for i := range w.Plan.Steps {
+		s := &w.Plan.Steps[i]
+		if s.InputSchema == "" {
+			continue
+		}
+		if _, err := CompileSchema([]byte(s.InputSchema)); err != nil {
+			r.list = append(r.list, w.Place(workflow.Fault{Step: i, ID: s.ID, Field: "input_schema", Item: -1, Fault: err.Error()}))
+		}
+	}
+}
+
+// prompts looks for the file of every prompt.
+func (r *planReader) prompts(w *WorkflowFile, places PromptPlaces) {
+	for i := range w.Plan.Steps {
+		s := &w.Plan.Steps[i]
+		if s.Prompt == "" {
+			continue
+		}
+		path, err := places.Find(s.Prompt)
+		if err != nil {
+			r.list = append(r.list, w.Place(workflow.Fault{Step: i, ID: s.ID, Field: "prompt", Item: -1, Fault: err.Error()}))
+			continue
+		}
+		w.Prompts[s.ID] = path
+	}
+}
