@@ -1,4 +1,4 @@
-// Mission Control: one page, live, a plain client of the API.
+// Mission Control: the page. It is a client of the API like any other program.
 
 import { AgentPane } from './agents/pane.js';
 import { ChannelPane } from './channels/pane.js';
@@ -12,21 +12,21 @@ import { RunPane } from './runs/pane.js';
 import { RunDialogs } from './runs/dialogs.js';
 import { RunList } from './runs/list.js';
 import { Roster } from './agents/list.js';
-import { SessionList } from './dispatch/list.js';
-import { SessionPane } from './dispatch/pane.js';
-import { SessionSheet } from './dispatch/startdialog.js';
+import { DispatchList } from './dispatch/list.js';
+import { DispatchPane } from './dispatch/pane.js';
+import { StartDispatchDialog } from './dispatch/startdialog.js';
 import { UsagePage } from './usage/page.js';
-import { lookAtChannel } from './channels/state.js';
-import { lookAtCrew } from './crew/state.js';
-import { keepListening } from './shell/feed.js';
+import { openChannel } from './channels/state.js';
+import { openCrew } from './crew/state.js';
+import { keepFeedOpen } from './shell/feed.js';
 import { startKeys } from './shell/keys.js';
 import { effect, html, render, untracked } from './shell/lib.js';
 import { lookAt, waiting } from './runs/state.js';
 import { connection, now } from './shell/connection.js';
 import { loaded, names, team } from './agents/state.js';
-import { lookAtSession } from './dispatch/state.js';
+import { openDispatch } from './dispatch/state.js';
 import { plain } from './shell/text.js';
-import { lookAtUsage } from './usage/state.js';
+import { openUsage } from './usage/state.js';
 import { channelName, chosen, conversationN, counts, member, opened, place, runID, sessionName, startView } from './shell/router.js';
 
 function Deck() {
@@ -35,7 +35,7 @@ function Deck() {
     case 'runs': return html`<main key="runs" class="deck deck-runs ${cut}" data-view=${runID.value ? 'run' : 'runs'}><${RunList} /><${RunPane} /></main>`;
     case 'channels': return html`<main key="channels" class="deck deck-channels ${cut}" data-view=${channelName.value ? 'channel' : 'channels'}><${ChannelList} /><${ChannelPane} /></main>`;
     case 'crew': return html`<main key="crew" class="deck deck-crew ${cut}" data-view=${member.value ? 'member' : 'crew'}><${CrewPage} /></main>`;
-    case 'sessions': return html`<main key="sessions" class="deck deck-runs deck-sessions ${cut}" data-view=${sessionName.value ? 'session' : 'sessions'}><${SessionList} /><${SessionPane} /></main>`;
+    case 'dispatch': return html`<main key="sessions" class="deck deck-runs deck-sessions ${cut}" data-view=${sessionName.value ? 'session' : 'sessions'}><${DispatchList} /><${DispatchPane} /></main>`;
     case 'inbox': return html`<main key="inbox" class="deck deck-inbox ${cut}"><${InboxPage} /></main>`;
     case 'usage': return html`<main key="usage" class="deck deck-usage ${cut}"><${UsagePage} /></main>`;
     default: return html`<main key="team" class="deck ${cut}" data-view=${opened.value ? 'agent' : 'team'}><${Roster} /><${AgentPane} /></main>`;
@@ -44,14 +44,14 @@ function Deck() {
 
 const App = () => html`
   <${Masthead} /><${Banners} /><${Deck} />
-  <${Notes} /><${Dialogs} /><${RunDialogs} /><${SessionSheet} />`;
+  <${Notes} /><${Dialogs} /><${RunDialogs} /><${StartDispatchDialog} />`;
 
-// On a wide page somebody is always chosen.
+// A wide page always shows an agent.
 effect(() => { if (loaded.value && !chosen.value && names.value.length > 0) chosen.value = names.value[0]; });
 
 effect(() => { void runID.value; untracked(lookAt); });
 
-effect(() => { void channelName.value; void place.value; untracked(lookAtChannel); });
+effect(() => { void channelName.value; void place.value; untracked(openChannel); });
 
 effect(() => {
   const n = counts.value;
@@ -61,17 +61,17 @@ effect(() => {
   document.title = `${lost}${wait}${look}${n.running} running \u00b7 ${plain(team.value.name, 40) || 'Fairlead'}`;
 });
 
-effect(() => { void sessionName.value; void conversationN.value; if (place.value === 'sessions') untracked(lookAtSession); });
+effect(() => { void sessionName.value; void conversationN.value; if (place.value === 'dispatch') untracked(openDispatch); });
 
-effect(() => { if (place.value === 'crew') untracked(lookAtCrew); });
+effect(() => { if (place.value === 'crew') untracked(openCrew); });
 
-effect(() => { void place.value; untracked(lookAtUsage); });
+effect(() => { void place.value; untracked(openUsage); });
 
-// One clock for everything that ages. A hidden page does not age; it catches up when seen.
+// One clock for every age on the page. It stops while the page is hidden and catches up afterwards.
 setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
 document.addEventListener('visibilitychange', () => { if (!document.hidden) now.value = Date.now(); });
 
 startView();
 startKeys();
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));
-void keepListening();
+void keepFeedOpen();

@@ -84,7 +84,7 @@ func SummonedAndWoken(t *testing.T, p *Page, target Target) {
 	c := target.Ceremony
 	q := Browse(t)
 	q.crewed(target)
-	q.WaitText(".crew-line", "Nobody is here yet")
+	q.WaitText(".crew-line", "has no members yet")
 	p.crewed(target)
 	p.Click(".crew-head", "SUMMON")
 	for _, page := range []*Page{p, q} {
@@ -104,7 +104,7 @@ func SummonedAndWoken(t *testing.T, p *Page, target Target) {
 	}
 	before := p.faces()
 	p.Click(".crew-foot", "Sleep")
-	p.WaitText(".sure", "nobody is lost")
+	p.WaitText(".sure", "none is lost")
 	p.Click(".sure", "Yes, sleep")
 	for _, page := range []*Page{p, q} {
 		page.count(".seat-dim:not(.seat-lead)", c.Size, "sleep")
@@ -139,7 +139,7 @@ func CrewCutAndMended(t *testing.T, p *Page, target Target) {
 	target.Line.Cut()
 	p.WaitText(".banners", "Cut off since")
 	p.count(".seat-dim", c.Size+1, "are dimmed, the lead with them")
-	p.WaitText(".crew-line", "while this page is cut off")
+	p.WaitText(".crew-line", "not known which members are awake")
 	p.Until("nothing is said to be awake", `!document.querySelector('.place-count-crew')`)
 	p.Until("nothing can be ordered", `[...document.querySelectorAll('.crew .order')].every(o => o.getAttribute('aria-disabled') === 'true')`)
 	awake := c.Size
@@ -163,7 +163,7 @@ func CrewRefused(t *testing.T, p *Page, target Target) {
 	p.Click(".crew-head", "WAKE")
 	p.WaitText(".crew > .fault-place", words)
 	p.count(".seat-dim:not(.seat-lead)", c.Size, "still sleep")
-	p.Click(".crew > .fault-place", "Put away")
+	p.Click(".crew > .fault-place", "Dismiss")
 	p.WaitGone(".crew > .fault-place", words)
 	p.meet(c.Names[1])
 	words = c.Refuse()
@@ -180,7 +180,7 @@ func OneIsWoken(t *testing.T, p *Page, target Target) {
 	p.meet(c.Names[1])
 	p.WaitText(".portrait-words", "asleep")
 	p.Click(".portrait-head", "Wake "+c.Names[1])
-	p.WaitText(".portrait-words", "not heard of")
+	p.WaitText(".portrait-words", "without a report")
 	p.Until("it cannot be asked for twice", `document.querySelector('.portrait-head .order').getAttribute('aria-disabled') === 'true'`)
 	if who := c.Woken(); !slices.Equal(who, []string{"agent-2"}) {
 		t.Errorf("the order to wake named %q, want agent-2 alone", who)
@@ -211,11 +211,11 @@ func CrewRead(t *testing.T, p *Page, target Target) {
 	p.Until("the newest is in sight", `(() => { const e = document.querySelector('.said-box'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	c.Say("Lyra", "One more, while you look.")
 	p.WaitText(".said-box", "One more, while you look")
-	p.Click(".said-box", "What was said before")
+	p.Click(".said-box", "Earlier messages")
 	p.WaitText(".said-box", "thought 31 of mine")
-	p.Click(".said-box", "What was said before")
+	p.Click(".said-box", "Earlier messages")
 	p.WaitText(".said-box", "thought 0 of mine")
-	p.WaitText(".said-box", "was said before.")
+	p.WaitText(".said-box", "No earlier messages")
 	p.Until("the search has the focus", `(document.querySelector('#said-search').focus(), document.activeElement.id === 'said-search')`)
 	p.Press("THOUGHT 7 ")
 	p.WaitGone(".said-box", "thought 149")
@@ -223,13 +223,13 @@ func CrewRead(t *testing.T, p *Page, target Target) {
 	c.Notice("refused", "seat 1 is held by Kael; Nobody cannot register there")
 	p.toCrew()
 	p.WaitText(".noticed", "Nobody cannot register there")
-	p.Click(".noticed", "Put away")
+	p.Click(".noticed", "Dismiss")
 	p.Until("it is put away", `!document.querySelector('.noticed')`)
 	p.meet(c.Lead)
 	p.Click(".portrait .tabs", "Notices")
 	p.WaitText(".notices", "Nobody cannot register there")
 	p.Click(".portrait .tabs", "Transcript")
-	p.WaitText(".said", "Nothing was said yet")
+	p.WaitText(".said", "No messages yet")
 }
 
 // drop lets files fall on the seats, as a person does who drags them there.
@@ -259,7 +259,7 @@ func CrewTakenIn(t *testing.T, p *Page, target Target) {
 	p.drop(map[string]string{"twin.json": strings.Replace(one, "Wren", "Wrenna", 1), "broken.json": `{"name":`})
 	p.WaitText(".imported", "seat 6 is taken")
 	p.WaitText(".imported", "broken.json")
-	p.Click(".imported", "Put away")
+	p.Click(".imported", "Dismiss")
 	p.WaitGone(".imported", "seat 6")
 	p.Until("nothing hangs over the seats", `!document.querySelector('.crew-over')`)
 }

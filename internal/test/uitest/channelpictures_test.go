@@ -31,7 +31,7 @@ func TestPicturesOfChannels(t *testing.T) {
 			p.Until("its words are shown", `document.querySelector('.say, .talk-empty')`)
 			shot(name)
 			if v.Size == uitest.Phone {
-				p.Click(".sides", "Circle")
+				p.Click(".sides", "Rotation")
 			}
 			if name == "reviews" {
 				p.Click(".members", "tester")

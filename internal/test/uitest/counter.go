@@ -72,7 +72,7 @@ func PermissionStanding(t *testing.T, p *Page, target Target) {
 	p.WaitText(".standings", "allowed")
 	p.WaitText(".standings", "always")
 	c.heard(t, id, `{"allow":true,"scope":"always"}`)
-	p.Click(".standings", "Take back")
+	p.Click(".standings", "Revoke")
 	p.Until("nothing stands any more", `!document.querySelector('.standings')`)
 	id = c.Ask()
 	p.WaitText(".inbox-ask", "rm -rf build")

@@ -110,9 +110,9 @@ func TestAskParsers(t *testing.T) {
 			for (const [tool, words] of [['Bash', 'wants to run a command'], ['', 'wants to do something'], ['__proto__', 'wants to use __proto__'], ['mcp__fairlead__say', 'wants to use say of fairlead'], ['mcp__a_b__c__d', 'wants to use c__d of a_b']])
 				if (wants({...q('permission'), tool}) !== words) return tool + ': ' + wants({...q('permission'), tool});
 			const at = new Date(1e12 + 90e3).toISOString();
-			if (untilWhen({...q('permission'), expires_at: at, otherwise: 'allow'}, 1e12) !== 'is allowed in 1m 30s if nobody answers') return untilWhen({...q('permission'), expires_at: at, otherwise: 'allow'}, 1e12);
-			if (untilWhen({...q('permission'), expires_at: at}, 2e12) !== 'is denied now: nobody answered') return 'late';
-			if (untilWhen({...q('question'), expires_at: 'soon'}, 0) !== 'waits until somebody answers') return 'for ever';
+			if (untilWhen({...q('permission'), expires_at: at, otherwise: 'allow'}, 1e12) !== 'is allowed in 1m 30s without an answer') return untilWhen({...q('permission'), expires_at: at, otherwise: 'allow'}, 1e12);
+			if (untilWhen({...q('permission'), expires_at: at}, 2e12) !== 'is denied now: no answer came') return 'late';
+			if (untilWhen({...q('question'), expires_at: 'soon'}, 0) !== 'waits until a person answers') return 'for ever';
 			return Number.isNaN(limitedUntil({limited_until: at}, 2e12)) && limitedUntil({limited_until: at}, 1e12) === 1e12 + 90e3 ? '' : 'limit';`,
 	} {
 		t.Run(name, func(t *testing.T) {

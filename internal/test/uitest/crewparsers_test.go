@@ -52,7 +52,7 @@ func TestCrewOnAnyDocuments(t *testing.T) {
 						: { status, created_at: '2026-02-16T00:00:00.000Z', ...(truth.has(id) ? {} : { identity: { name: 'N' + id, seat: Number(id.slice(1)) } }) };
 					const change = { seq: late ? 5 : head, entity: 'presence/' + id, machine: 'presence', data: pick([{ presence: { doc: set } }, { presence: { doc: set } }, {}, undefined, { presence: { notice: {} } }]) };
 					const old = crew.documentCell(id)?.peek();
-					crew.noteCrew([change]);
+					crew.applyCrewChanges([change]);
 					if (late && crew.documentCell(id)?.peek() !== old) return 'seed ' + seed + ': a change that is older than what is shown was believed';
 					for (const m of crew.members.value) { const d = crew.documentCell(m).value; evidenceOf(d, rnd() < 0.5, 1e12); nameOf(d); if (d.status === 'expired') return 'seed ' + seed + ': an expired one is shown'; }
 					if (new Set(crew.members.value).size !== crew.members.value.length) return 'seed ' + seed + ': somebody is shown twice';

@@ -27,7 +27,7 @@ func TestPicturesOfCrew(t *testing.T) {
 		p.Scheme(v.Scheme)
 		shot := func(name string) { p.Screenshot(filepath.Join(dir, "crew-"+v.Name+"-"+name+".png")) }
 		p.Open(freshURL + "/#/crew")
-		p.WaitText(".crew-line", map[bool]string{true: "Nobody is here yet", false: "to hatch"}[i == 0])
+		p.WaitText(".crew-line", map[bool]string{true: "has no members yet", false: "to hatch"}[i == 0])
 		if i == 0 {
 			shot("empty")
 			p.Click(".crew-head", "SUMMON")

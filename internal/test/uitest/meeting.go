@@ -110,7 +110,7 @@ func Interrupted(t *testing.T, p *Page, target Target) {
 	q.WaitText(".standing", m.First+" has the turn")
 	q.say("Stop: which quay?", "interrupt")
 	p.WaitText(".say-human", "Stop: which quay?")
-	p.WaitText(".turns", "stopped to hear a person")
+	p.WaitText(".turns", "stopped for a person")
 	said := m.SaysAside
 	if m.Aside != nil {
 		p.WaitText(".aside-line", "every turn waits for that")
@@ -165,7 +165,7 @@ func SkippedByHand(t *testing.T, p *Page, target Target) {
 		words := m.Refuse()
 		q.Click(".channel-acts", "Skip")
 		q.WaitText(".channel-head .fault", words)
-		q.Click(".channel-head .fault", "Put away")
+		q.Click(".channel-head .fault", "Dismiss")
 		q.Until("it is put away", `!document.querySelector('.fault')`)
 	}
 	q.Click(".channel-acts", "Skip")
@@ -182,9 +182,9 @@ func (p *Page) toCircle(on bool) {
 		return
 	}
 	if on {
-		p.Click(".sides", "Circle")
+		p.Click(".sides", "Rotation")
 	} else {
-		p.Click(".sides", "Talk")
+		p.Click(".sides", "Messages")
 	}
 }
 
@@ -218,7 +218,7 @@ func CircleByHand(t *testing.T, p *Page, target Target) {
 	p.Click(".assign", "Assign")
 	p.WaitText(".members", m.First)
 	p.unfold(m.Next)
-	p.Click(".member-more", "What it says")
+	p.Click(".member-more", "Output")
 	p.WaitText("#agent-title", m.Next)
 	p.WaitText(".turn-chip-active", m.Name+": ACTIVE")
 	p.Axe()

@@ -96,7 +96,7 @@ func ChannelsAccessible(t *testing.T, p *Page, target Target) {
 		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth && document.querySelector('.talk').scrollWidth <= document.querySelector('.talk').clientWidth`)
 		p.toCircle(true)
 		p.Click(".members", m.First)
-		p.WaitText(".member-more", "What it says")
+		p.WaitText(".member-more", "Output")
 		p.Axe()
 		p.Click(".members", m.First)
 		p.toCircle(false)

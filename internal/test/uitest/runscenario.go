@@ -77,7 +77,7 @@ func FaultyRun(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil && target.Faulty != "", "refuse a workflow")
 	p.Open(target.URL)
 	p.startRun(target.Faulty)
-	p.WaitText("dialog .faults", "Nothing has begun")
+	p.WaitText("dialog .faults", "No run was started")
 	p.WaitText("dialog .faults", ":12:13")
 	p.Axe()
 	p.Press(kb.Escape)

@@ -219,7 +219,7 @@ func HoldAndRelease(t *testing.T, p *Page, target Target) {
 	p.Open(target.URL)
 	p.WaitText(".roster", target.Agent)
 	p.Click(".masthead", "Hold team")
-	p.WaitText("dialog", "What is under way finishes")
+	p.WaitText("dialog", "Current sessions finish")
 	p.Click("dialog", "Hold the team")
 	p.WaitText(".banners", "The team is held")
 	p.Click(".banners", "Release")
@@ -258,7 +258,7 @@ func ARefusal(t *testing.T, p *Page, target Target) {
 	p.WaitText(".notes", "Refused")
 	p.WaitText(".notes", words)
 	p.WaitText(".agent-title .badge", "IDLE")
-	p.Click(".notes", "Put away")
+	p.Click(".notes", "Dismiss")
 	p.WaitGone(".notes", "Refused")
 }
 

@@ -170,7 +170,7 @@ func TestFlood(t *testing.T) {
 	p.Choose("coder")
 	p.Click(".orders", "Start Agent")
 	p.WaitText(".agent-title .badge", "RUNNING")
-	p.WaitText(".tape", "Nothing said yet")
+	p.WaitText(".tape", "No output yet")
 	began := time.Now()
 	chunk := make([]byte, 1<<20)
 	for i := range chunk {

@@ -24,7 +24,7 @@ func TestPicturesOfSessions(t *testing.T) {
 		p.Scheme(v.Scheme)
 		shot := func(name string) { p.Screenshot(filepath.Join(dir, "sessions-"+v.Name+"-"+name+".png")) }
 		p.Open(empty + "/#/sessions")
-		p.WaitText(".session-list", "No sessions yet")
+		p.WaitText(".session-list", "No dispatch yet")
 		shot("empty")
 		p.Open(url + "/#/sessions")
 		p.WaitText(".session-list", uitest.SeatedName)
@@ -41,7 +41,7 @@ func TestPicturesOfSessions(t *testing.T) {
 		shot("conversation")
 		p.Click(".masthead", "Sessions")
 		p.WaitText(".session-list", uitest.SeatedName)
-		p.Click(".session-list", "Start a session")
+		p.Click(".session-list", "Start a dispatch")
 		p.WaitText("dialog", "Who does the work")
 		shot("start")
 	}

@@ -31,7 +31,7 @@ func (p *Page) sits(target Target) {
 	p.t.Helper()
 	p.Open(target.URL)
 	p.WaitText(".roster", target.Agent) // what stands left of the places has its width then
-	p.Click(".places", "Sessions")
+	p.Click(".places", "Dispatch")
 	p.Until("the sessions are known", `document.querySelector('.session-list .run-rows, .session-list .empty h2')`)
 	if name := target.Sitting.Name; name != "" {
 		p.Click(".session-list", name)
@@ -62,7 +62,7 @@ func DeniedAndDelegated(t *testing.T, p *Page, target Target) {
 	for _, page := range []*Page{p, q} {
 		page.WaitText(".talks", s.Input)
 		page.WaitText(".ranked-card", s.Agent)
-		page.WaitText(".place-count-sessions", "1")
+		page.WaitText(".place-count-dispatch", "1")
 	}
 	s.Deny()
 	for _, page := range []*Page{p, q} {
@@ -102,7 +102,7 @@ func (p *Page) read(s *Sitting) {
 	p.Click(".output-file", "Show")
 	p.WaitText(".output-file-text", s.Text)
 	p.Until("it can be saved", `document.querySelector('.output-file a[download]').href.includes('/outputs/')`)
-	p.Click(".conv", "The whole session")
+	p.Click(".conv", "The whole dispatch")
 	p.WaitText(".state-card", "State")
 }
 
@@ -122,22 +122,22 @@ func SessionFromHere(t *testing.T, p *Page, target Target) {
 	p.Click(".say-card", "Send")
 	p.WaitText(".session-head .fault-place", words)
 	p.Until("nothing that was typed is lost", `document.querySelector('#words').value === 'this will be refused'`)
-	p.Click(".session-head .fault-place", "Put away")
+	p.Click(".session-head .fault-place", "Dismiss")
 	if !Eval[bool](p, `document.querySelector('.session-list').checkVisibility()`) {
-		p.Click(".session-head", "Sessions")
+		p.Click(".session-head", "Dispatch")
 	}
-	p.Click(".session-list", "Start a session")
+	p.Click(".session-list", "Start a dispatch")
 	p.WaitText("dialog", "Who does the work")
 	Eval[bool](p, `(() => { const e = document.querySelector('#session-mode'); e.value = 'response'; e.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
 	p.WaitText("dialog", "messages of an inbox go to agents")
 	p.Click("dialog .dialog-foot", "Start")
 	p.WaitText(".state-now", "QUEUE")
 	p.WaitText(".say-mute", "inbox")
-	p.Click(".session-head", "End session")
-	p.WaitText(".sure", "nothing is enforced any more")
+	p.Click(".session-head", "End dispatch")
+	p.WaitText(".sure", "permissions are no longer enforced")
 	p.Click(".sure", "Yes, end it")
 	p.WaitText(".session-head", "closed")
-	p.WaitText(".may-card", "Nothing is enforced")
+	p.WaitText(".may-card", "Permissions are not enforced")
 	p.Until("there is nothing to end", `!document.querySelector('.session-end')`)
 }
 
@@ -160,7 +160,7 @@ func HostedSession(t *testing.T, p *Page, target Target) {
 	needs(t, target.Sitting != nil && target.Sitting.Deny == nil, "have agents work in a session by themselves")
 	s := target.Sitting
 	p.sits(target)
-	p.Click(".session-list", "Start a session")
+	p.Click(".session-list", "Start a dispatch")
 	p.WaitText("dialog", "Who does the work")
 	p.Click("dialog .dialog-foot", "Start")
 	p.WaitText(".state-now", "MAIN")

@@ -34,7 +34,7 @@ func SessionByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Press(kb.Enter)
 	p.Until("it goes on", `document.activeElement.textContent.includes('End session')`)
 	p.Press(kb.Escape)
-	p.Until("the sessions are shown", `location.hash === '#/sessions'`)
+	p.Until("the sessions are shown", `location.hash === '#/dispatch'`)
 }
 
 // SessionsAccessible: no rule of axe is broken by sessions, at any size, in either theme.
@@ -61,7 +61,7 @@ func SessionsAccessible(t *testing.T, p *Page, target Target) {
 		p.Click(".may-card", "by description")
 		p.Click(".may-card", "What holds MAIN")
 		p.Axe()
-		p.Click(".session-head", "End session")
+		p.Click(".session-head", "End dispatch")
 		p.WaitText(".sure", "End it?")
 		p.Axe()
 		p.Click(".talks", "conv_001")
@@ -72,7 +72,7 @@ func SessionsAccessible(t *testing.T, p *Page, target Target) {
 		p.Press("d")
 		p.WaitText(".session-list", s.Name)
 		p.Axe()
-		p.Click(".session-list", "Start a session")
+		p.Click(".session-list", "Start a dispatch")
 		p.WaitText("dialog", "Who does the work")
 		p.Axe()
 		p.Press(kb.Escape)

@@ -1,5 +1,5 @@
-// What the user asks for. Nothing is shown as done before the journal says so:
-// until then it is pending, and a refusal is shown in its own words.
+// Orders to agents. An order is shown as pending until the journal holds it. A refusal is shown
+// with the server's reason.
 
 import * as api from '../shell/api.js';
 import { live } from '../shell/connection.js';
@@ -15,19 +15,19 @@ export const LABELS = { start: 'Start Agent', stop: 'Stop Agent', once: 'Run Sin
 /** The note that goes with an order, as the seed's own example has it. @type {Record<Verb, string>} */
 const NOTES = { start: 'Started via Mission Control', stop: 'Stopped via Mission Control', once: 'Single session via Mission Control', cleanup: 'Cleanup session via Mission Control' };
 
-/** Notes on screen at a time; the oldest gives way. */
+/** Notes shown at a time; a new one replaces the oldest. */
 const NOTES_MAX = 4;
 let noteID = 0;
 
 /** @param {string} words */
 const sentence = (words) => (/[.!?]$/.test(words) ? words : words + '.');
 
-/** Says what came of an order that was not done. @param {string} what @param {unknown} err */
+/** Shows why an order failed or was refused. @param {string} what @param {unknown} err */
 export function tell(what, err) {
   const refusal = err instanceof api.Refusal;
   const body = refusal ? err.body : {};
   const text = plain(body.reason || (err instanceof Error ? err.message : err));
-  const takes = Array.isArray(body.takes) && body.takes.length ? `What it takes now: ${body.takes.map((t) => plain(t, 60)).join(', ')}.` : '';
+  const takes = Array.isArray(body.takes) && body.takes.length ? `Allowed now: ${body.takes.map((t) => plain(t, 60)).join(', ')}.` : '';
   const row = body.row ? ` (${plain(body.row, 20)})` : '';
   const note = {
     id: ++noteID,

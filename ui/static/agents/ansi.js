@@ -1,16 +1,15 @@
-// A terminal's stream as plain lines.
+// Turns terminal output into plain lines.
 //
-// Agents colour their words, move the cursor and draw progress bars. Nothing of
-// that is obeyed here: escape sequences are taken out whole, a line that was
-// drawn over says how often, and what remains is text. The stream may be cut
-// at any byte, also in the middle of a sequence.
+// Agents use colours, cursor movement and progress bars. The page obeys none of them: it removes
+// escape sequences, counts how often a line was overwritten, and shows the rest as text. The
+// stream may be cut at any byte, also within a sequence.
 
 import { reveal } from '../shell/text.js';
 
-/** Characters of one line that are shown; the rest is counted. A line may be 20 MiB long, a page may not. */
+/** Characters shown of one line; the rest is counted. A line may have 20 MiB, which no page can show. */
 export const LINE_CHARS_MAX = 4000;
 
-/** A sequence longer than this is no sequence: a lone ESC ] must not swallow the rest of the session. */
+/** A longer sequence is treated as text: an unfinished ESC ] must not hide the rest of the session. */
 const SEQUENCE_CHARS_MAX = 4096;
 
 /**
@@ -29,9 +28,9 @@ export class Terminal {
   constructor() {
     /** @type {'text' | 'escape' | 'csi' | 'string' | 'stringEscape'} */
     this.mode = 'text';
-    this.sequence = 0;     // characters of the sequence we are in
-    this.returned = false; // a carriage return stands at the end of what we have
-    this.line = empty();   // the line that is still being written
+    this.sequence = 0;     // characters of the current escape sequence
+    this.returned = false; // the input so far ends in a carriage return
+    this.line = empty();   // the unfinished line
   }
 
   /**
@@ -75,14 +74,14 @@ export class Terminal {
     const c = chunk[at];
     const code = chunk.charCodeAt(at);
     if (++this.sequence > SEQUENCE_CHARS_MAX || c === '\n') {
-      this.mode = 'text'; // it never ended: go on as text, from here
+      this.mode = 'text'; // the sequence never ended: treat the rest as text
       return at;
     }
     switch (this.mode) {
       case 'escape':
         if (c === '[') this.mode = 'csi';
         else if (c === ']' || c === 'P' || c === 'X' || c === '^' || c === '_') this.mode = 'string';
-        else if (code < 0x20 || code > 0x2f) this.mode = 'text'; // one more character ended it
+        else if (code < 0x20 || code > 0x2f) this.mode = 'text'; // this character ends the sequence
         return at + 1;
       case 'csi':
         if (code >= 0x40 && code <= 0x7e) this.mode = 'text';

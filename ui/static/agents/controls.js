@@ -1,5 +1,4 @@
-// The badge and the buttons of one agent: the seed's table, and nothing shown
-// as done before it is.
+// The badge and the buttons of one agent (seed 000). Nothing is shown as done before it is.
 
 import { command, LABELS } from './actions.js';
 import { endKey, endSession } from '../inbox/actions.js';
@@ -22,7 +21,7 @@ export const Badge = ({ on }) => html`<span class="badge ${on ? 'badge-running' 
 const ICONS = { start: 'play', stop: 'stop', once: 'once', cleanup: 'broom' };
 
 /**
- * One order. It stays focusable while it may not be used, so that the keyboard never loses its place.
+ * One order. A disabled order can still have the focus, so keyboard users keep their place.
  * @param {{cell: Cell, verb: Verb, look: string, label?: string, hint?: string, tabIndex?: number}} props
  */
 export function Order({ cell: c, verb, look, label = LABELS[verb], hint, tabIndex }) {
@@ -37,38 +36,38 @@ export function Order({ cell: c, verb, look, label = LABELS[verb], hint, tabInde
   </button>`;
 }
 
-/** The one button of the seed's table: Stop where it runs, Start where it does not. @param {{cell: Cell, tabIndex?: number}} props */
+/** The button of the seed's table: Stop for a running agent, Start for an idle one. @param {{cell: Cell, tabIndex?: number}} props */
 export function MainOrder({ cell: c, tabIndex }) {
   return running(c.agent.value)
-    ? html`<${Order} key="main" cell=${c} verb="stop" look="stop" tabIndex=${tabIndex} hint="The session under way finishes first" />`
+    ? html`<${Order} key="main" cell=${c} verb="stop" look="stop" tabIndex=${tabIndex} hint="The current session finishes first" />`
     : html`<${Order} key="main" cell=${c} verb="start" look="start" tabIndex=${tabIndex} hint="Runs session after session until it is stopped" />`;
 }
 
-/** All orders of the chosen agent. @param {{cell: Cell}} props */
+/** All orders of the selected agent. @param {{cell: Cell}} props */
 export function Orders({ cell: c }) {
   const a = c.agent.value;
   const on = running(a);
   const look = on ? 'quiet' : 'plain';
-  const hint = (/** @type {string} */ what) => (on ? `${what}, after the session under way` : `${what}, then rests`);
+  const hint = (/** @type {string} */ what) => (on ? `${what}, after the current session` : `${what}, then stops`);
   return html`<div class="orders" role="group" aria-label="Orders">
     <${MainOrder} cell=${c} />
     ${on && html`<span class="orders-then">then</span>`}
     <${Order} cell=${c} verb="once" look=${look} hint=${hint('One session')} />
-    <${Order} cell=${c} verb="cleanup" look=${look} hint=${hint('One session that only tidies up')} />
+    <${Order} cell=${c} verb="cleanup" look=${look} hint=${hint('One session that only cleans up')} />
     ${on && a.desired_state !== 'continuous' && html`<${Order} cell=${c} verb="start" look="quiet" label="Keep Running" hint="Session after session, as before" />`}
-    ${!on && a.desired_state !== 'pause' && html`<${Order} cell=${c} verb="stop" look="quiet" label="Do Not Start" hint="Withdraws the wish that has not begun" />`}
+    ${!on && a.desired_state !== 'pause' && html`<${Order} cell=${c} verb="stop" look="quiet" label="Do Not Start" hint="Withdraws the order before its session starts" />`}
     ${endable(a) && html`<${Act} at=${endKey(c.name)} look="quiet" icon="stop" label=${a.session?.ending ? 'End It At Once' : 'End This Session'}
       hint=${a.session?.ending ? 'Without waiting for it' : 'Instead of waiting until it has finished'} act=${() => endSession(c.name)} /><${Fault} at=${endKey(c.name)} />`}
   </div>`;
 }
 
-/** Whether a person may want the session ended: it was to finish, and is still at it. Those of runs, channels and leads have orders of their own. @param {import('../shell/api.js').Agent} a */
+/** Can a person end the session early? Only after a stop, and only a session of the agent's own loop: runs, channels and leads have orders of their own. @param {import('../shell/api.js').Agent} a */
 const endable = (a) => running(a) && a.desired_state === 'pause' && a.session?.for === 'control';
 
 /** @type {Record<Verb, string>} */
 const ASKED = { start: 'start asked', stop: 'stop asked', once: 'single session asked', cleanup: 'cleanup session asked' };
 
-/** Where what is wanted and what is differ. @param {{cell: Cell}} props */
+/** Shows the desired state if it differs from the current one. @param {{cell: Cell}} props */
 export function Intent({ cell: c }) {
   const a = c.agent.value;
   const pending = c.pending.value;
@@ -78,8 +77,8 @@ export function Intent({ cell: c }) {
 }
 
 /**
- * The line under the name, the most important thing first: what is asked, what
- * is doubtful, what comes next, what it is at.
+ * The line under the name. It shows the most important of: a question, a doubt, the next state,
+ * the current work.
  * @param {{cell: Cell}} props
  */
 export function RowLine({ cell: c }) {

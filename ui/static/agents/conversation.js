@@ -1,5 +1,5 @@
-// What is known of the program behind an agent: what it says of itself, what it
-// waits for, which conversation it holds, and what really keeps it in bounds.
+// What is known of the program behind an agent: its own status text, its rate limit, its
+// conversation, and what enforces its permissions.
 
 import { retryAgent, retryKey } from '../inbox/actions.js';
 import { asksOf, limitedUntil } from '../inbox/words.js';
@@ -13,7 +13,7 @@ import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
 
 /** @param {{agent: import('../shell/api.js').Agent}} props */
-export function Talked({ agent: a }) {
+export function Conversation({ agent: a }) {
   const c = a.conversation;
   const asks = a.asks ?? 0, denied = a.denied ?? 0;
   const until = limitedUntil(a, now.value + skew.ms);
@@ -23,10 +23,10 @@ export function Talked({ agent: a }) {
     ${a.says?.text && html`<p class="says"><q>${plain(a.says.text, 300)}</q>${Number.isFinite(at) && html` <span class="soft num">${span(seenUntil.value + skew.ms - at)} ago</span>`}</p>`}
     ${asks > 0 && html`<p class="talked-ask"><${Icon} name="look" /><a class="link" href="#/inbox" onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); go('inbox'); } }}>${plain(asksOf(a), 200)}</a>${asks > 1 && html` <span class="soft">and ${asks - 1} more</span>`}</p>`}
     ${Number.isFinite(until) && html`<p class="talked-limit"><${Icon} name="clock" /><span>rate limited until <time class="num" datetime=${plain(a.limited_until, 40)}>${shortClock(until)}</time>${a.limited_why ? html`: <span class="soft">${plain(a.limited_why, 200)}</span>` : ''}</span></p>
-      <div class="talked-retry"><${Act} at=${retryKey(a.name)} look="quiet" icon="play" label="Try again now" hint="Before its provider said so" act=${() => retryAgent(a.name)} /><${Fault} at=${retryKey(a.name)} /></div>`}
+      <div class="talked-retry"><${Act} at=${retryKey(a.name)} look="quiet" icon="play" label="Try again now" hint="Without waiting for the rate limit to end" act=${() => retryAgent(a.name)} /><${Fault} at=${retryKey(a.name)} /></div>`}
     ${denied > 0 && html`<p class="soft">${denied === 1 ? 'one thing was' : `${denied} things were`} denied in this session</p>`}
     ${c && html`<p class="soft talked-program">${[c.program, c.model && `model ${c.model}`, c.mode && `mode ${c.mode}`].filter(Boolean).map((w) => plain(w, 120)).join(', ')}
-      ${c.id && html`<span>, conversation <code>${plain(c.id, 80)}</code>${c.resumed ? ', gone on with' : ''}</span>`}${c.at && html`<span>, since <time class="num">${moment(Date.parse(c.at), now.value)}</time></span>`}</p>
-      ${c.enforced && html`<p class="talked-enforced"><span class="soft">What holds it: </span>${plain(c.enforced, 300)}</p>`}`}
+      ${c.id && html`<span>, conversation <code>${plain(c.id, 80)}</code>${c.resumed ? ', resumed' : ''}</span>`}${c.at && html`<span>, since <time class="num">${moment(Date.parse(c.at), now.value)}</time></span>`}</p>
+      ${c.enforced && html`<p class="talked-enforced"><span class="soft">Enforced by: </span>${plain(c.enforced, 300)}</p>`}`}
   </div>`;
 }

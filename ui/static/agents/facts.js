@@ -1,4 +1,4 @@
-// What the driver understood of the output: the same session, as facts, live.
+// A session's output as the driver understood it: a live list of facts.
 
 import { Terminal } from './ansi.js';
 import * as api from '../shell/api.js';
@@ -10,9 +10,9 @@ import { End, Jump, useFollow } from '../shell/follow.js';
 
 /** @typedef {import('../shell/api.js').Fact} Fact */
 
-/** Between two readings while the agent speaks; the server listens a while itself. */
+/** Time between two requests while the session writes; the server also waits for new facts. */
 const AGAIN_MS = 300;
-/** Longest fact shown, in characters. */
+/** Characters shown of one fact. */
 const FACT_CHARS_MAX = 4000;
 
 /** @type {Record<string, string>} */
@@ -28,10 +28,10 @@ function usageWords(usage) {
   return words.join(', ');
 }
 
-/** What a program says of the conversation. @param {any} c */
+/** The program's own description of its conversation. @param {any} c */
 function conversationWords(c) {
   if (!c || typeof c !== 'object') return '';
-  return [c.id, c.program, c.model && `model ${c.model}`, c.mode && `mode ${c.mode}`, c.resumed && 'gone on with', c.enforced].filter(Boolean).map((w) => plain(w, 200)).join(', ');
+  return [c.id, c.program, c.model && `model ${c.model}`, c.mode && `mode ${c.mode}`, c.resumed && 'resumed', c.enforced].filter(Boolean).map((w) => plain(w, 200)).join(', ');
 }
 
 /** @param {{ok: boolean, reason?: string, detail?: string}} stop */
@@ -39,7 +39,7 @@ function stopWords(stop) {
   return [stop.ok ? 'done' : 'not done', plain(stop.reason ?? '', 120), plain(stop.detail ?? '', 400)].filter(Boolean).join(', ');
 }
 
-/** Words that came in parts, in one piece. @param {Fact[]} facts @returns {Fact[]} */
+/** Joins facts that arrived in parts. @param {Fact[]} facts @returns {Fact[]} */
 function join(facts) {
   /** @type {Fact[]} */
   const whole = [];
@@ -51,7 +51,7 @@ function join(facts) {
   return whole;
 }
 
-/** A text of many lines, read as a terminal's: breaks and tabs stay, nothing else that acts. @param {string} text */
+/** Text of several lines, with line breaks and tabs; escape sequences are removed. @param {string} text */
 function prose(text) {
   const terminal = new Terminal();
   const lines = terminal.write(text.slice(0, FACT_CHARS_MAX));
@@ -60,7 +60,7 @@ function prose(text) {
 
 /** @param {{fact: Fact}} props */
 function Row({ fact: f }) {
-  // What is said on behalf of a tool is that tool's output.
+  // Text that names a tool is the tool's output.
   const kind = f.kind === 'said' && f.tool ? 'result' : WORDS[f.kind] ?? 'other';
   return html`<li class="fact fact-${kind}"><span class="fact-kind">${kind === 'other' ? plain(f.kind, 30) : kind === 'result' ? '' : kind}</span>
     <span class="fact-text">${f.tool && kind !== 'result' ? html`<code class="fact-tool">${plain(f.tool, 80)}</code> ` : ''}${f.stop ? stopWords(f.stop) : prose(f.text ?? '')}${usageWords(f.usage)}${conversationWords(f.conversation)}${f.until ? ` until ${moment(Date.parse(f.until), Date.now())}` : ''}</span></li>`;
@@ -94,7 +94,7 @@ export function Facts({ session, onFollow }) {
       reading = false;
       if (again && !stop.signal.aborted) setTimeout(read, AGAIN_MS);
     };
-    // The output itself is the bell: facts are read again when there is more of it.
+    // New output means new facts, so the output stream triggers the next request.
     const bell = new Output(session, () => {
       if (bell.over) end.value = { outcome: bell.outcome, why: bell.why };
       void read();
@@ -108,7 +108,7 @@ export function Facts({ session, onFollow }) {
   if (!facts.value) return html`<div class="quiet-note"><p>Reading\u2026</p></div>`;
   return html`<div class="tape-frame">
     <div class="facts tape" ref=${box} onScroll=${follow.onScroll} tabIndex=${0} role="region" aria-label="What session ${plain(session, 60)} did">
-      ${facts.value.length === 0 && html`<p class="tape-note">The driver has understood nothing of this output yet; see it as it was said.</p>`}
+      ${facts.value.length === 0 && html`<p class="tape-note">The driver has found no facts in this output yet. "As said" shows the output itself.</p>`}
       <ol>${facts.value.map((f) => html`<${Row} key=${`${f.offset} ${f.kind} ${f.tool ?? ''}`} fact=${f} />`)}</ol>
       ${end.value && html`<${End} ...${end.value} />`}
     </div><${Jump} follow=${follow} />

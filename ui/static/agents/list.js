@@ -1,4 +1,4 @@
-// The team as a list. However long it is, only what can be seen is drawn.
+// The list of agents. Only the rows in view are in the page, however many agents there are.
 
 import { skew } from '../shell/api.js';
 import { concerns, running } from './words.js';
@@ -12,12 +12,12 @@ import { Badge, MainOrder, RowLine } from './controls.js';
 import { Fairlead, Icon } from '../shell/icons.js';
 import { Trace } from '../history/timeline.js';
 
-/** Height of a row, the same in app.css (--row). */
+/** Height of a row, the same as --row in base.css. */
 const ROW_PX = 80;
-/** Rows drawn beyond the edge, so that scrolling shows no holes. */
+/** Rows drawn beyond the edge, so that scrolling shows no gaps. */
 const OVERSCAN = 4;
 
-/** How long the session has run; nothing between two sessions, in the same place. @param {{since: string}} props */
+/** The age of the session; empty between two sessions, with the same width. @param {{since: string}} props */
 const Elapsed = ({ since }) => html`<span class="num elapsed">${since && span(seenUntil.value + skew.ms - Date.parse(since))}</span>`;
 
 /** @param {{name: string, index: number, total: number, roving: boolean}} props */
@@ -64,15 +64,15 @@ function Tools() {
 }
 
 function Empty() {
-  if (!loaded.value) return html`<div class="empty"><p>Asking Fairlead for the team\u2026</p></div>`;
+  if (!loaded.value) return html`<div class="empty"><p>Loading the team\u2026</p></div>`;
   if (names.value.length > 0) {
-    return html`<div class="empty"><h2>Nobody matches</h2><p>No agent fits what you are looking for.</p>
+    return html`<div class="empty"><h2>No match</h2><p>No agent matches the search and the filter.</p>
       <button type="button" class="plain-button" onClick=${() => { search.value = ''; filter.value = 'all'; }}>Show all</button></div>`;
   }
   return html`<${FirstAgent} />`;
 }
 
-/** What to do with a team of nobody. */
+/** What to do while the team has no agent. */
 export const FirstAgent = () => html`<div class="empty first-agent"><${Fairlead} /><h2>No agents yet</h2>
   <p>Name the first one in <code>fairlead.yaml</code> at the root of the repository, and start Fairlead again.</p>
   <pre class="sample">agents:
@@ -94,7 +94,7 @@ export function Roster() {
     return () => watch.disconnect();
   }, []);
 
-  // The chosen row comes into sight, and the focus follows it where the list had it.
+  // Scrolls the selected row into view; if the list has the focus, the focus follows.
   useLayoutEffect(() => {
     const el = scroller.current;
     if (!el || at < 0) return;

@@ -1,8 +1,8 @@
-// One session's output, kept up with.
+// The output of one session, kept up to date.
 //
-// It starts near the end, follows, and takes the stream up again by its offset
-// when the line breaks. What it keeps is limited; what was left out is counted,
-// so that the page can say so.
+// It starts near the end, follows the stream, and continues at its offset after a broken
+// connection. It keeps a limited number of lines and counts the dropped ones, so that the page
+// can say so.
 
 import * as api from '../shell/api.js';
 import { Terminal } from './ansi.js';
@@ -10,26 +10,26 @@ import { StreamRefused, readStream } from '../shell/sse.js';
 
 /** @typedef {import('./ansi.js').Line & {key: number}} Line */
 
-/** The first look goes this far back. */
+/** Bytes from the end at which the output starts. */
 export const TAIL_BYTES = 128 * 1024;
-/** "Earlier output" goes this much further back each time. */
+/** Bytes that each "Go further back" adds. */
 const EARLIER_BYTES = 512 * 1024;
-/** Lines kept; more make the page slow and nobody reads them here. */
+/** Lines kept; more make the page slow. */
 export const LINES_MAX = 5000;
 const RETRY_MS = 1500;
 
 export class Output {
   terminal = new Terminal();
   /** @type {Line[]} */ lines = [];
-  dropped = 0;      // lines that were let go at the top
-  key = 0;          // of the next line
-  start = -1;       // offset of the first byte we have
-  end = 0;          // offset after the last byte we have
+  dropped = 0;      // lines dropped at the top
+  key = 0;          // key of the next line
+  start = -1;       // offset of the first byte kept
+  end = 0;          // offset after the last byte kept
   over = false;
   outcome = '';
   why = '';
   missing = false;  // the server has no output for it
-  version = 0;      // counts up when the lines start anew
+  version = 0;      // increases when the lines start again from the beginning
   line = new AbortController();
 
   /** @param {string} session @param {() => void} changed called after anything changed, often */
@@ -50,12 +50,12 @@ export class Output {
     this.version++;
   }
 
-  /** The unfinished line, as it stands. */
+  /** The unfinished line. */
   get partial() { return this.terminal.line; }
 
   close() { this.line.abort(); }
 
-  /** Goes further back. */
+  /** Loads earlier output. */
   earlier() {
     if (this.start <= 0) return;
     const from = Math.max(0, this.start - EARLIER_BYTES);
@@ -92,7 +92,7 @@ export class Output {
       this.outcome = String(data.outcome ?? '');
       this.why = String(data.why ?? '');
     } else if (message.event === 'output') {
-      if (data.end <= this.end && this.start >= 0) return; // told twice
+      if (data.end <= this.end && this.start >= 0) return; // a repetition
       if (this.start < 0) this.start = data.offset;
       this.end = data.end;
       for (const line of this.terminal.write(data.text)) this.lines.push({ ...line, key: this.key++ });

@@ -1,4 +1,4 @@
-// What an agent says, as it says it. All of it is text, whatever it claims to be.
+// The output of an agent, live. All of it is shown as text.
 
 import * as api from '../shell/api.js';
 import { outcomeOf } from './words.js';
@@ -30,7 +30,7 @@ function note(text) {
   return el;
 }
 
-/** Draws lines by hand: thousands of them, and only the end changes. */
+/** Updates the lines without the framework: there are thousands, and only the end changes. */
 class Paper {
   /** @param {HTMLElement} el */
   constructor(el) {
@@ -99,24 +99,24 @@ export function Tape({ session, onFollow }) {
   }, [session]);
 
   const s = shown.value;
-  useLayoutEffect(() => { follow.drawn(0); }, [s.over, s.missing]); // the last word too is in sight
+  useLayoutEffect(() => { follow.drawn(0); }, [s.over, s.missing]); // keeps the end line in view
   return html`<div class="tape-frame">
     <div class="tape" ref=${box} onScroll=${follow.onScroll} tabIndex=${0} role="region" aria-label="Output of session ${plain(session, 60)}">
       ${s.start > 0 && html`<p class="tape-note">Earlier output is not loaded. <button type="button" class="link" onClick=${() => source.current?.earlier()}>Go further back</button></p>`}
       ${s.dropped > 0 && html`<p class="tape-note">${plural(s.dropped, 'earlier line')} let go to keep this page fast; all of it is in the saved file.</p>`}
       <div class="sheet" ref=${sheet}></div>
       ${s.missing && html`<p class="tape-note">There is no output for this session.</p>`}
-      ${!s.missing && s.end === 0 && !s.over && html`<p class="tape-note">Nothing said yet.</p>`}
+      ${!s.missing && s.end === 0 && !s.over && html`<p class="tape-note">No output yet.</p>`}
       ${s.over && html`<${End} outcome=${s.outcome} why=${s.why} />`}
     </div>
     <${Jump} follow=${follow} />
-    <p class="tape-foot"><span class="num">${size(s.end)}</span> said${!s.over && s.end > 0 ? (follow.following.value ? ', following' : ', paused here') : ''}</p>
+    <p class="tape-foot"><span class="num">${size(s.end)}</span> of output${!s.over && s.end > 0 ? (follow.following.value ? ', following' : ', paused here') : ''}</p>
   </div>`;
 }
 
 /** @param {{cell: import('./state.js').Cell, sessions: import('../shell/api.js').Session[]}} props */
 export function OutputTab({ cell: c, sessions }) {
-  // An agent that is only a command says what it says; the others speak a protocol.
+  // An exec agent writes plain text; the other drivers understand a protocol.
   const facts = useSignal(c.agent.peek().driver !== 'exec');
   const hidden = useSignal(document.hidden);
   const pinned = useRef(false);
@@ -132,7 +132,7 @@ export function OutputTab({ cell: c, sessions }) {
     return html`<div class="quiet-note"><p>No session yet. What this agent says appears here while it runs.</p></div>`;
   }
   const known = new Map(sessions.map((s) => [s.id, s]));
-  // Who reads back stays with that session, though the next one begins meanwhile.
+  // A reader who scrolled back stays with this session when the next one begins.
   const onFollow = (/** @type {boolean} */ following, /** @type {boolean} */ jumped) => {
     if (!following && !sessionShown.value) { pinned.current = true; sessionShown.value = id; }
     if (following && pinned.current && (jumped || id === running)) { pinned.current = false; sessionShown.value = ''; }
@@ -150,7 +150,7 @@ export function OutputTab({ cell: c, sessions }) {
       </span>
       <a class="link save" href=${api.rawURL(id)} download="${reveal(id).replace(/[^\w.-]+/g, '_')}.log"><${Icon} name="save" />Save</a>
     </div>
-    ${hidden.value ? html`<div class="tape-frame"></div>` // a browser gives a server six lines; hidden pages give theirs back
+    ${hidden.value ? html`<div class="tape-frame"></div>` // a browser opens six connections to a server; hidden pages give theirs back
       : html`<${facts.value ? Facts : Tape} key=${`${facts.value} ${id}`} session=${id} onFollow=${onFollow} />`}
   </div>`;
 }

@@ -1,4 +1,4 @@
-// The chosen agent: what it is at, what it may be told, and everything we know.
+// The selected agent: its status, its orders, and everything that is known of it.
 
 import * as api from '../shell/api.js';
 import { concerns, running } from './words.js';
@@ -14,27 +14,27 @@ import { HistoryTab } from '../history/tab.js';
 import { Icon } from '../shell/icons.js';
 import { OutputTab } from './outputtab.js';
 import { FirstAgent } from './list.js';
-import { Talked } from './conversation.js';
+import { Conversation } from './conversation.js';
 import { Timeline } from '../history/timeline.js';
 
 /** @typedef {import('./state.js').Cell} Cell */
 
-/** Evidence is read again this often while somebody looks at it. */
+/** Time between two requests for evidence while the evidence tab is open. */
 const WHY_AGAIN_MS = 5000;
 const TRAIL_TAIL = 200;
-/** Channels that are shown of one agent. */
+/** Channels shown for one agent. */
 const CHIPS_MAX = 12;
-/** When the freshest evidence about an agent is older than this, it is marked as old. */
+/** Evidence older than this is marked as old. */
 const OLD_MS = 30_000;
 
-/** A length of time as Go writes it (1h30m), in ms; 0 where there is none. @param {string | undefined} text */
+/** A duration in Go's notation (1h30m), in ms; 0 if there is none. @param {string | undefined} text */
 function goSpan(text) {
   let ms = 0;
   for (const [, n, unit] of (text ?? '').matchAll(/([\d.]+)(h|ms|m|s)/g)) ms += Number(n) * { h: 3.6e6, m: 6e4, s: 1e3, ms: 1 }[/** @type {'h'} */ (unit)];
   return ms;
 }
 
-/** How much of a limit is used. @param {{part: number, label: string}} props */
+/** The used part of a limit. @param {{part: number, label: string}} props */
 const Gauge = ({ part, label }) => html`<span class="gauge ${part >= 0.9 ? 'gauge-high' : ''}" role="img" aria-label=${label}>
   <i style=${{ width: `${Math.min(100, Math.max(0, part * 100)).toFixed(1)}%` }}></i></span>`;
 
@@ -62,10 +62,10 @@ function Figures({ cell: c }) {
       ${lim.tokens_per_day ? html`<dd><${Gauge} part=${total / lim.tokens_per_day} label="${Math.round((total / lim.tokens_per_day) * 100)} per cent of the day's tokens" /></dd>` : ''}</div>
     <div><dt>Evidence</dt>
       <dd><${Age} ms=${a.evidence_age_ms} readAt=${c.readAt} oldMs=${OLD_MS} /></dd>
-      <dd class="sub"><button type="button" class="link" onClick=${() => showTab('evidence')}>why we believe it</button></dd></div>
+      <dd class="sub"><button type="button" class="link" onClick=${() => showTab('evidence')}>see the evidence</button></dd></div>
     <div class="figure-note"><dt>Last order</dt>
       <dd class="note-text">${plain(a.note || 'no note', 300)}</dd>
-      <dd class="sub">by ${plain(a.set_by || 'nobody yet', 20)}${a.timestamp ? html`, <time class="num">${clock(Date.parse(a.timestamp))}</time>` : ''}</dd></div>
+      <dd class="sub">by ${plain(a.set_by || 'no one yet', 20)}${a.timestamp ? html`, <time class="num">${clock(Date.parse(a.timestamp))}</time>` : ''}</dd></div>
   </dl>`;
 }
 
@@ -82,18 +82,18 @@ function Head({ cell: c }) {
     </div>
     <p class="about">${a.description ? html`<span>${plain(a.description, 200)}</span>` : ''}
       <span class="soft">${a.driver ? `driver ${plain(a.driver, 30)}` : ''}${a.loop === 'foreign' ? ', runs its own loop' : ''}${a.presence ? `, ${plain(a.presence, 30)}` : ''}</span></p>
-    <${Talked} agent=${a} />
+    <${Conversation} agent=${a} />
     <${Turns} turn=${a.turn} />
     <${Orders} cell=${c} />
     ${worries.length > 0 && html`<ul class="worries">${worries.map((w) => html`<li key=${w}><${Icon} name="look" /><span>${plain(w, 400)}</span></li>`)}</ul>`}
   </header>`;
 }
 
-/** Where it stands in its channels. @param {{turn: Record<string, string> | null | undefined}} props */
+/** The agent's state in its channels. @param {{turn: Record<string, string> | null | undefined}} props */
 function Turns({ turn }) {
   const all = Object.entries(turn ?? {});
   if (all.length === 0) return null;
-  return html`<ul class="turn-chips" aria-label="Turns">${all.slice(0, CHIPS_MAX).map(([channel, state]) => html`<li key=${channel}><a class="turn-chip turn-chip-${plain(state, 12).toLowerCase()}" href="#/channel/${encodeURIComponent(channel)}"><bdi>${plain(channel, 60)}</bdi>: ${plain(state, 20)}</a></li>`)}
+  return html`<ul class="turn-chips" aria-label="Turns">${all.slice(0, CHIPS_MAX).map(([channel, state]) => html`<li key=${channel}><a class="turn-chip turn-chip-${plain(state, 12).toLowerCase()}" href="#/channels/${encodeURIComponent(channel)}"><bdi>${plain(channel, 60)}</bdi>: ${plain(state, 20)}</a></li>`)}
     ${all.length > CHIPS_MAX && html`<li class="soft">and ${all.length - CHIPS_MAX} more</li>`}</ul>`;
 }
 
@@ -122,7 +122,7 @@ function Known({ cell: c }) {
   const wrong = useSignal('');
   const trail = c.trail.value;
   const watching = tab.value === 'evidence';
-  // Evidence is not in the journal: while somebody looks at it, every change asks for it again.
+  // Evidence is not in the journal: while its tab is open, every change requests it again.
   const last = watching && trail.length ? trail[trail.length - 1].seq : 0;
 
   useEffect(() => {
@@ -166,10 +166,10 @@ function Known({ cell: c }) {
 export function AgentPane() {
   const c = chosenCell.value;
   if (!c) {
-    return html`<section class="agent agent-none" id="agent" aria-label="Chosen agent">${loaded.value && chosen.value && opened.value
+    return html`<section class="agent agent-none" id="agent" aria-label="Selected agent">${loaded.value && chosen.value && opened.value
       ? html`<div class="empty"><h2>No such agent</h2><p>There is no agent called ${plain(chosen.value, 80)} in this team.</p><button type="button" class="plain-button" onClick=${backToTeam}>To the team</button></div>`
       : loaded.value && names.value.length === 0 ? html`<${FirstAgent} />`
-      : html`<div class="empty"><p>Choose an agent to see what it says, and why we believe it.</p></div>`}</section>`;
+      : html`<div class="empty"><p>Select an agent to see its output and the evidence for its status.</p></div>`}</section>`;
   }
   return html`<section class="agent" id="agent" aria-labelledby="agent-title" key=${c.name}>
     <${Head} cell=${c} /><${Figures} cell=${c} /><${Timeline} cell=${c} /><${Known} cell=${c} />

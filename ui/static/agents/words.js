@@ -1,10 +1,10 @@
-// From an agent's facts to the words and colours it is shown with. Pure.
+// Turns an agent's values into text and colours. Pure.
 
 import { shortClock } from '../shell/format.js';
 
 /** @typedef {import('../shell/api.js').Agent} Agent */
 
-/** The seed's table: the badge comes from current_state alone. @param {Agent} a */
+/** Seed 000: the badge depends on current_state alone. @param {Agent} a */
 export const running = (a) => a.current_state === 'continuous' || a.current_state === 'run_once' || a.current_state === 'run_cleanup';
 
 /** @type {Record<string, string>} */
@@ -14,7 +14,7 @@ export const STATE_WORDS = { continuous: 'keep running', run_once: 'run once', r
 const DOING = { continuous: 'Runs session after session', run_once: 'Runs a single session', run_cleanup: 'Runs a cleanup session' };
 
 /**
- * Where what is wanted and what is differ, one phrase; else an empty one.
+ * The difference between the desired and the current state, as one phrase; empty if there is none.
  * @param {Agent} a @param {boolean} hold @param {number} nowMs @returns {string}
  */
 export function intent(a, hold, nowMs) {
@@ -37,15 +37,15 @@ export function intent(a, hold, nowMs) {
   return want === 'continuous' ? 'starting' : `starting: ${STATE_WORDS[want]}`;
 }
 
-/** What it does now, as one sentence. @param {Agent} a */
+/** What the agent does now, as one sentence. @param {Agent} a */
 export function doing(a) {
   if (running(a)) return a.session || a.loop === 'foreign' ? DOING[a.current_state] : DOING[a.current_state] + '; no session right now';
-  if (!a.session) return 'At rest';
-  return a.session.kind === 'turn' ? 'At rest; takes part in a channel' : 'At rest; a session is still open';
+  if (!a.session) return 'Idle';
+  return a.session.kind === 'turn' ? 'Idle; takes part in a channel' : 'Idle; a session is still open';
 }
 
 /**
- * Why a person should look at this agent; empty where nobody need.
+ * Why a person should look at this agent; empty if there is no reason.
  * @param {Agent} a @returns {string[]}
  */
 export function concerns(a) {

@@ -1,10 +1,10 @@
-// Orders about channels. What came of one that was not done is said where its button is.
+// Orders about channels. A failed order is explained next to its button.
 
 import * as api from '../shell/api.js';
 import { putChannel, refreshChannels } from './state.js';
 import { batch } from '../shell/lib.js';
 import { order as orderAt } from '../shell/orders.js';
-import { hearMore, newest, talk } from './entries.js';
+import { loadNewEntries, newest, talk } from './entries.js';
 import { plain } from '../shell/text.js';
 
 /** @param {string} key @param {string} words @param {() => Promise<unknown>} ask */
@@ -13,7 +13,7 @@ const order = (key, words, ask) => orderAt(key, words, ask, {
   after: () => refreshChannels(true),
 });
 
-/** Ends the turn that was looked at, and no other. @param {string} channel @param {number} turn */
+/** Ends this turn; refused if another turn has begun. @param {string} channel @param {number} turn */
 export const skip = (channel, turn) => order('head', 'turn skipped', () => api.orderChannel(channel, 'skip', turn ? { turn } : {}));
 /** @param {string} channel @param {boolean} goOn */
 export const override = (channel, goOn) => order('head', goOn ? 'turn resumed' : 'turn ended', () => api.orderChannel(channel, 'override', { go_on: goOn }));
@@ -28,8 +28,8 @@ export const able = (agent, verb) => order(`member ${agent}`, `${plain(agent, 60
 
 /** @param {string} channel @param {string} text @param {string} mode */
 export async function say(channel, text, mode) {
-  const done = await order('say', 'said', () => api.say(channel, text, mode));
+  const done = await order('say', 'sent', () => api.say(channel, text, mode));
   if (!done) return false;
-  batch(() => { if (talk.peek().newer) newest(channel); else hearMore(true); });
+  batch(() => { if (talk.peek().newer) newest(channel); else loadNewEntries(true); });
   return true;
 }

@@ -1,34 +1,34 @@
-// What is said in the channel that is looked at: a window onto its entries, which moves.
+// The entries of the open channel: a window that moves over them.
 //
-// A channel may have any number of entries; a page has room for some. The window grows at
-// the side the reader goes to and lets go at the other. While it stands at the newest, what
-// comes is added; when more came than a page holds, it starts anew at the newest.
+// A channel may have any number of entries, so the page keeps some. The window grows at the side
+// to which the reader scrolls and shrinks at the other. At the newest end it follows new entries;
+// if more arrive than one page holds, it starts again at the newest.
 
 import * as api from '../shell/api.js';
 import { batch, signal } from '../shell/lib.js';
-import { Question } from '../shell/refetch.js';
+import { Refetch } from '../shell/refetch.js';
 
 /** @typedef {import('../shell/api.js').Entry} Entry */
 /** @typedef {{n: number, state: string}} Progress */
 
-/** Entries asked for at a time. */
+/** Entries per request. */
 const PAGE = 200;
-/** Entries kept: some dozens of screens, drawn in a moment. */
+/** Entries kept: some dozens of screens. */
 const WINDOW_MAX = 800;
-/** And so much text in them, in UTF-16 units: one message may have 128 KiB. */
+/** Text kept in them, in UTF-16 units; one message may have 128 KiB. */
 const WINDOW_CHARS_MAX = 4_000_000;
-/** Entries that are asked for once more, to learn how people's messages ended. */
+/** Entries requested again to learn the final state of people's messages. */
 const SETTLE_MAX = 500;
 
 export const entries = signal(/** @type {Entry[]} */ ([]));
 export const talk = signal({ channel: '', known: false, older: false, newer: false, busy: '', wrong: '' });
 
-/** Told before the window changes, so that the reader's place can be kept. @type {{before: () => void}} */
+/** Called before the window changes, so that the view can keep the reader's place. @type {{before: () => void}} */
 export const reader = { before: () => {} };
-/** Does the reader follow the newest? Then the window may let go of the oldest. */
+/** Does the reader follow the newest entry? Then the window may drop the oldest. */
 export const following = { now: true };
 
-let life = 0; // counts up with each channel that is looked at: late answers are dropped
+let life = 0; // increases with each opened channel: late answers are dropped
 
 /** @param {Partial<typeof talk.value>} part */
 const set = (part) => { talk.value = { ...talk.peek(), ...part }; };
@@ -42,7 +42,7 @@ function join(list, more) {
   return [...list, ...more.filter((e) => !known.has(keyOf(e)))];
 }
 
-/** How many entries from one end on there is room for, and never only some of one change. @param {Entry[]} list @param {'first' | 'last'} keep */
+/** The entries from one end that fit; never only a part of one change. @param {Entry[]} list @param {'first' | 'last'} keep */
 function fit(list, keep) {
   const at = (/** @type {number} */ i) => list[keep === 'first' ? i : list.length - 1 - i];
   let n = 0, chars = 0;
@@ -77,7 +77,7 @@ async function fromTheEnd(channel, mine) {
   });
 }
 
-/** Look at a channel from its newest entries on; at none where the name is empty. @param {string} channel */
+/** Opens a channel at its newest entries; an empty name closes it. @param {string} channel */
 export function newest(channel) {
   life++;
   batch(() => {
@@ -104,12 +104,12 @@ export const newer = () => asking('newer', async (channel, mine) => {
   const list = entries.peek();
   const page = await api.entries(channel, { ...(list.length > 0 && { after: list[list.length - 1].seq }), limit: PAGE });
   if (!mine()) return;
-  const reached = !talk.peek().newer; // the window stood at the newest
+  const reached = !talk.peek().newer; // the window was at the newest entry
   if (page.more && reached && following.now) { await fromTheEnd(channel, mine); return; }
   reader.before();
   batch(() => {
     const all = join(entries.peek(), page.entries ?? []);
-    // Who reads back keeps what he reads; what came meanwhile is fetched when he comes to it.
+    // A reader who scrolled back keeps the window; new entries are loaded when the reader reaches them.
     const stay = reached && !following.now;
     const kept = fit(all, stay ? 'first' : 'last'), full = stay && kept.length < all.length;
     set({ known: true, newer: page.more || full, older: talk.peek().older || (!stay && kept.length < all.length) });
@@ -117,17 +117,17 @@ export const newer = () => asking('newer', async (channel, mine) => {
   });
 });
 
-const more = new Question(async () => {
+const more = new Refetch(async () => {
   const t = talk.peek();
-  if (t.busy) { more.wanted = true; return; } // after that one
+  if (t.busy) { more.wanted = true; return; } // after the current request
   if (!t.known) { await asking('newest', fromTheEnd); return; }
   if (!t.newer) await newer();
 });
 
-/** Something was said; soon: somebody waits for it. @param {boolean} [soon] */
-export function hearMore(soon = false) { more.want(soon); }
+/** There may be new entries; soon: a person waits for them. @param {boolean} [soon] */
+export function loadNewEntries(soon = false) { more.want(soon); }
 
-// --- how people's messages stand ---------------------------------------------------------
+// --- the state of people's messages ------------------------------------------------------
 
 /** @param {Entry} e */
 const isOpen = (e) => e.kind === 'human' && (e.state === 'queued' || e.state === 'delivered');
@@ -145,13 +145,13 @@ function restate(states) {
 }
 
 /** @param {Progress[]} messages as the journal has them */
-export function noteProgress(messages) {
+export function applyMessageStates(messages) {
   restate(new Map(messages.filter((m) => m && Number.isInteger(m.n) && typeof m.state === 'string').map((m) => [m.n, m.state])));
 }
 
 let settling = false;
 
-/** What is open is in the view of the channel; how the others ended is asked for. @param {import('../shell/api.js').Channel} view */
+/** Open messages are in the channel's view; the final state of the others is requested. @param {import('../shell/api.js').Channel} view */
 export async function settle(view) {
   const open = new Map((view.open ?? []).map((m) => [m.n, m.state]));
   restate(open);
@@ -162,5 +162,5 @@ export async function settle(view) {
   try {
     const page = await api.entries(view.name, { after: stale.seq - 1, limit: SETTLE_MAX });
     if (at === life) restate(new Map((page.entries ?? []).filter((e) => e.kind === 'human').map((e) => [e.n ?? 0, e.state ?? ''])));
-  } catch { /* asked again with the next change */ } finally { settling = false; }
+  } catch { /* requested again with the next change */ } finally { settling = false; }
 }

@@ -1,5 +1,5 @@
-// What is said, as a conversation: people and agents, in turns. Everything in it is foreign,
-// and shown as text.
+// The conversation in a channel: messages of people and agents, and turns. All of it is shown
+// as text.
 
 import { haveRead } from './state.js';
 import { moment, shortClock } from '../shell/format.js';
@@ -15,9 +15,9 @@ import { Icon } from '../shell/icons.js';
 /** @typedef {import('../shell/api.js').Entry} Entry */
 /** @typedef {import('./words.js').Block} Block */
 
-/** What is longer is shown on demand. */
+/** Longer text is cut and shown in full on demand. */
 const SHOWN_CHARS_MAX = 6000, SHOWN_LINES_MAX = 60;
-/** This close to an end the window grows there. */
+/** At this distance from an end the window grows there. */
 const NEAR_PX = 600;
 
 const dayFormat = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
@@ -49,7 +49,7 @@ function Speech({ b }) {
   const label = b.kind === 'aside' ? (b.re ? `aside, to message ${b.re}` : 'aside') : b.kind === 'late' ? `late: ${b.turn ? `turn ${b.turn} was over` : 'it had no turn'}, so this moved nothing` : '';
   return html`<article class="say say-${b.kind}">
     <span class="say-face" aria-hidden="true">${initials(plain(b.by, 40))}</span>
-    <header class="say-head"><h3><bdi>${plain(b.by, 80) || 'somebody'}</bdi></h3>${label && html`<span class="say-label">${label}</span>`}
+    <header class="say-head"><h3><bdi>${plain(b.by, 80) || 'unknown'}</bdi></h3>${label && html`<span class="say-label">${label}</span>`}
       <time class="num" datetime=${b.at} title=${moment(Date.parse(b.at), now.peek())}>${shortClock(Date.parse(b.at))}</time></header>
     ${b.list.map((e) => html`<div key=${keyOf(e)} class="say-part" data-k=${keyOf(e)}><${Words} text=${e.text ?? ''} />${human && html`<${Standing} entry=${e} />`}</div>`)}
   </article>`;
@@ -64,7 +64,7 @@ function Turns({ list }) {
     ${line.notes.length > 0 && html`<span class="turns-notes">${line.notes.join('; ')}</span>`}</span></p>`;
 }
 
-/** An announcement begins with a small picture in the seed's words; here it is one of ours. @param {{entry: Entry}} props */
+/** An announcement begins with an emoji in the seed's text; the page shows an icon of its own. @param {{entry: Entry}} props */
 function Notice({ entry: e }) {
   const text = plain(e.text, 600).replace(/^[\u23f1\u26a0]\ufe0f?\s*/, '');
   return html`<p class="notice notice-${e.kind === 'warning' ? 'warning' : 'said'}" data-k=${keyOf(e)}><${Icon} name=${(e.text ?? '').startsWith('\u23f1') ? 'clock' : 'look'} /><span>${text}</span><time class="num soft" datetime=${e.at}>${shortClock(Date.parse(e.at))}</time></p>`;
@@ -83,7 +83,7 @@ function draw(b) {
 /** @param {Block} b */
 const entriesOf = (b) => (b.type === 'day' ? [] : b.type === 'notice' ? [b.entry] : b.list);
 
-/** What was drawn and has not changed is not drawn again. */
+/** Blocks that did not change are not drawn again. */
 class Sheet {
   constructor() {
     /** @type {Map<string, {of: Entry[], drawn: any}>} */
@@ -153,7 +153,7 @@ export function Talk({ c }) {
   const onScroll = () => {
     const el = box.current;
     if (!el) return;
-    // The newest of a window that does not reach the newest is no end to follow.
+    // Following makes sense only if the window reaches the newest entry.
     if (!talk.peek().newer) follow.onScroll();
     if (el.scrollTop < NEAR_PX && talk.peek().older) void older();
     if (el.scrollHeight - el.scrollTop - el.clientHeight < NEAR_PX && talk.peek().newer) void newer();
@@ -161,11 +161,11 @@ export function Talk({ c }) {
   const jump = () => { follow.jump(); following.now = true; if (talk.peek().newer) newest(c.name); };
   const working = (c.agents ?? []).filter((m) => m.working);
   return html`<div class="talk-frame">
-    <div class="talk" ref=${box} onScroll=${onScroll} tabIndex=${0} role="region" aria-label="What is said in ${plain(c.name, 80)}">
-      ${t.older ? html`<p class="tape-note talk-edge">${t.busy === 'older' ? 'Fetching what was said before\u2026' : html`<button type="button" class="link" onClick=${() => void older()}>What was said before</button>`}</p>`
+    <div class="talk" ref=${box} onScroll=${onScroll} tabIndex=${0} role="region" aria-label="Messages in ${plain(c.name, 80)}">
+      ${t.older ? html`<p class="tape-note talk-edge">${t.busy === 'older' ? 'Loading earlier messages\u2026' : html`<button type="button" class="link" onClick=${() => void older()}>Earlier messages</button>`}</p>`
         : t.known && list.length > 0 && html`<p class="tape-note talk-edge">Here #${plain(c.name, 80)} begins.</p>`}
-      ${t.known && list.length === 0 && html`<div class="empty talk-empty"><h3>Nothing said yet</h3><p>${(c.agents ?? []).length > 0 ? 'What you say goes to the agent that gets the first turn.' : 'What you say is kept for the first agent that comes.'}</p></div>`}
-      ${!t.known && html`<p class="tape-note talk-edge">${t.wrong ? plain(t.wrong, 300) : 'Asking what was said\u2026'}</p>`}
+      ${t.known && list.length === 0 && html`<div class="empty talk-empty"><h3>No messages yet</h3><p>${(c.agents ?? []).length > 0 ? 'The agent with the first turn gets your message.' : 'Your message waits for the first agent of the channel.'}</p></div>`}
+      ${!t.known && html`<p class="tape-note talk-edge">${t.wrong ? plain(t.wrong, 300) : 'Loading messages\u2026'}</p>`}
       <div class="sheet">${sheet.draw(blocks)}</div>
       ${atNewest && working.length > 0 && html`<p class="working"><span class="working-dots" aria-hidden="true"><i></i><i></i><i></i></span><span>${working.slice(0, 3).map((m) => plain(m.name, 40)).join(', ')}${working.length > 3 ? ` and ${working.length - 3} more` : ''} ${working.length === 1 ? 'is' : 'are'} answering</span></p>`}
     </div>

@@ -1,4 +1,4 @@
-// All channels: who has the turn in each, what waits, and what was said last.
+// All channels: the agent with the turn, waiting messages, and the last entry.
 
 import { skew } from '../shell/api.js';
 import { channelCell, channelNames, channelsKnown, unread } from './state.js';
@@ -11,12 +11,12 @@ import { channelName, showChannel } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';
 import { Mark } from '../runs/list.js';
 
-/** Rows drawn at first, and with each wish for more. */
+/** Rows shown at first, and added by each "more". */
 const PAGE = 100;
-/** From so many channels on there is a field to find one. */
+/** With this many channels a search field appears. */
 const FIND_FROM = 8;
 
-/** What is left of a turn or a wait; nothing where it stands still. @param {{deadline: string | null | undefined}} props */
+/** The time left of a turn or a wait; empty if there is no deadline. @param {{deadline: string | null | undefined}} props */
 export function Countdown({ deadline }) {
   const left = deadline ? Date.parse(deadline) - (seenUntil.value + skew.ms) : NaN;
   return Number.isFinite(left) ? html`<span class="num countdown">${span(left)}</span>` : null;
@@ -39,12 +39,12 @@ function Row({ name }) {
   </li>`;
 }
 
-const Empty = () => html`<div class="empty"><h2>No channels yet</h2><p>In a channel agents and people meet, and one agent at a time has the turn. Name one in <code>fairlead.yaml</code>:</p>
+const Empty = () => html`<div class="empty"><h2>No channels yet</h2><p>Agents and people talk in a channel, and one agent at a time has the turn. Add one in <code>fairlead.yaml</code>:</p>
   <pre class="sample">channels:
   reviews:
     agents: [coder, reviewer]</pre></div>`;
 
-/** Arrow keys walk the rows. @param {KeyboardEvent & {currentTarget: HTMLElement}} e */
+/** Arrow keys move between the rows. @param {KeyboardEvent & {currentTarget: HTMLElement}} e */
 function walk(e) {
   const step = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
   if (!step || !(e.target instanceof HTMLElement) || !e.target.classList.contains('channel-name')) return;
@@ -63,9 +63,9 @@ export function ChannelList() {
     ${channelNames.value.length >= FIND_FROM && html`<div class="channel-find"><label class="field"><${Icon} name="search" /><span class="hidden">Find a channel</span>
       <input type="search" placeholder="Find a channel" autocomplete="off" spellcheck=${false} value=${find.value} onInput=${(/** @type {any} */ e) => { find.value = e.target.value; }} /></label></div>`}
     <div class="run-scroll">
-      ${!channelsKnown.value ? html`<div class="empty"><p>Asking Fairlead for the channels\u2026</p></div>`
+      ${!channelsKnown.value ? html`<div class="empty"><p>Loading\u2026</p></div>`
         : channelNames.value.length === 0 ? html`<${Empty} />`
-        : list.length === 0 ? html`<div class="empty"><p>No channel is called so.</p></div>`
+        : list.length === 0 ? html`<div class="empty"><p>No channel has this name.</p></div>`
         : html`<ul class="channel-rows" aria-label="Channels" onKeyDown=${walk}>${list.slice(0, more.value).map((n) => html`<${Row} key=${n} name=${n} />`)}</ul>`}
       ${list.length > more.value && html`<button type="button" class="plain-button run-more" onClick=${() => { more.value += PAGE; }}>Show more</button>`}
     </div>

@@ -1,4 +1,4 @@
-// The channel that is looked at: how the turn stands, what is said, who is in the circle.
+// The open channel: the state of the turn, its entries and its rotation.
 
 import { channelWrong, shownChannel } from './state.js';
 import { override, skip } from './actions.js';
@@ -8,7 +8,7 @@ import { channelLook, parkedWords } from './words.js';
 import { plain } from '../shell/text.js';
 import { channelName, go } from '../shell/router.js';
 import { Act, Fault } from '../shell/orderbutton.js';
-import { Circle } from './rotation.js';
+import { Rotation } from './rotation.js';
 import { Countdown } from './list.js';
 import { Composer } from './composer.js';
 import { Icon } from '../shell/icons.js';
@@ -17,13 +17,13 @@ import { Talk } from './entrylist.js';
 
 /** @typedef {import('../shell/api.js').Channel} Channel */
 
-/** How the turn stands, as one sentence. @param {{c: Channel}} props */
+/** The state of the turn, as one sentence. @param {{c: Channel}} props */
 function Standing({ c }) {
   if (!c.holder) return html`<p class="standing"><span>${parkedWords(c)}.</span></p>`;
   const next = (c.queue ?? [])[0];
   const waiting = c.state === 'WAITING';
   return html`<p class="standing"><span><b><bdi>${plain(c.holder, 60)}</bdi></b> ${waiting ? 'waits' : 'has the turn'}${waiting && c.why ? html`: ${plain(c.why, 200)}` : ''}</span>
-    <span class="standing-time">${c.deadline ? html`<${Countdown} deadline=${c.deadline} /> left` : 'no clock runs'}</span>
+    <span class="standing-time">${c.deadline ? html`<${Countdown} deadline=${c.deadline} /> left` : 'no time limit'}</span>
     ${next && html`<span class="soft">then <bdi>${plain(next, 60)}</bdi></span>`}</p>`;
 }
 
@@ -33,7 +33,7 @@ function Head({ c }) {
     <button type="button" class="back" onClick=${() => go('channels')}><${Icon} name="back" />Channels</button>
     <div class="channel-title"><h2 id="channel-title" tabIndex=${-1}><span class="hash" aria-hidden="true">#</span><bdi>${plain(c.name, 80)}</bdi></h2><${Mark} look=${channelLook(c)} />
       <span class="channel-acts" role="group" aria-label="The turn">
-        ${c.holder && c.state === 'WAITING' && html`<${Act} look="start" icon="play" label="Resume" at="head" act=${() => override(c.name, true)} hint="The turn goes on with the time it had left" />
+        ${c.holder && c.state === 'WAITING' && html`<${Act} look="start" icon="play" label="Resume" at="head" act=${() => override(c.name, true)} hint="The turn continues with its remaining time" />
           <${Act} look="plain" icon="stop" label="End its turn" at="head" act=${() => override(c.name, false)} hint="The turn is forfeited; the next agent has it" />`}
         ${c.holder && c.state !== 'WAITING' && html`<${Act} look="plain" icon="once" label="Skip" at="head" act=${() => skip(c.name, c.turn)} hint="Ends this turn; the next agent has it" />`}
       </span></div>
@@ -44,27 +44,27 @@ function Head({ c }) {
   </header>`;
 }
 
-const SIDES = /** @type {const} */ ([['talk', 'Talk'], ['circle', 'Circle']]);
+const SIDES = /** @type {const} */ ([['talk', 'Messages'], ['circle', 'Rotation']]);
 
 export function ChannelPane() {
   const name = channelName.value;
   const c = shownChannel.value;
-  if (!name) return html`<section class="channel-pane run-none" aria-label="Chosen channel"><div class="empty"><p>Choose a channel to hear what is said in it.</p></div></section>`;
+  if (!name) return html`<section class="channel-pane run-none" aria-label="Selected channel"><div class="empty"><p>Select a channel to read it.</p></div></section>`;
   if (!c) {
-    return html`<section class="channel-pane run-none" aria-label="Chosen channel"><button type="button" class="back" onClick=${() => go('channels')}><${Icon} name="back" />Channels</button>
-      <div class="empty">${channelWrong.value ? html`<h2 id="channel-title" tabIndex=${-1}>No such channel</h2><p>${plain(channelWrong.value, 400)}</p>` : html`<p>Asking Fairlead for this channel\u2026</p>`}</div></section>`;
+    return html`<section class="channel-pane run-none" aria-label="Selected channel"><button type="button" class="back" onClick=${() => go('channels')}><${Icon} name="back" />Channels</button>
+      <div class="empty">${channelWrong.value ? html`<h2 id="channel-title" tabIndex=${-1}>No such channel</h2><p>${plain(channelWrong.value, 400)}</p>` : html`<p>Loading\u2026</p>`}</div></section>`;
   }
   return html`<${Pane} key=${name} c=${c} />`;
 }
 
 /** @param {{c: Channel}} props */
 function Pane({ c }) {
-  useEffect(() => { faults.value = {}; }, []); // what was refused elsewhere is said there
+  useEffect(() => { faults.value = {}; }, []); // faults of other channels do not belong here
   const side = useSignal(/** @type {'talk' | 'circle'} */ ('talk'));
   return html`<section class="channel-pane" aria-labelledby="channel-title" data-side=${side.value}>
     <${Head} c=${c} />
     <span class="seg sides" role="group" aria-label="Side">${SIDES.map(([key, label]) => html`<button type="button" key=${key} aria-pressed=${side.value === key ? 'true' : 'false'} onClick=${() => { side.value = key; }}>${label}</button>`)}</span>
     <div class="talk-side"><${Talk} c=${c} /><${Composer} c=${c} /></div>
-    <${Circle} c=${c} />
+    <${Rotation} c=${c} />
   </section>`;
 }

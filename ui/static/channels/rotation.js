@@ -1,5 +1,5 @@
-// The circle: who has the turn and how much of it is left, who comes after, who stands
-// aside, and what may be done with each.
+// The rotation: the agent with the turn and its remaining time, the queue, the agents outside of
+// the queue, and the orders for each.
 
 import { skew } from '../shell/api.js';
 import { able, assign, grant, remove } from './actions.js';
@@ -8,7 +8,7 @@ import { html, useMemo, useSignal } from '../shell/lib.js';
 import { asked } from '../shell/orders.js';
 import { live, seenUntil } from '../shell/connection.js';
 import { names } from '../agents/state.js';
-import { circleOf, memberWords } from './words.js';
+import { rotationOf, memberWords } from './words.js';
 import { plain } from '../shell/text.js';
 import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
@@ -16,7 +16,7 @@ import { Icon } from '../shell/icons.js';
 /** @typedef {import('../shell/api.js').Channel} Channel */
 /** @typedef {import('../shell/api.js').Member} Member */
 
-/** More than so many stand too close for their numbers to be read. */
+/** With more participants the numbers on the ring would overlap. */
 const NUMBERED_MAX = 16;
 const RING_RADIUS = 88, ARC_RADIUS = 70;
 
@@ -26,7 +26,7 @@ const spot = (i, n) => {
   return { x: 104 + RING_RADIUS * Math.cos(a), y: 104 + RING_RADIUS * Math.sin(a) };
 };
 
-/** What is left of the turn: a part of one, and in words. @param {{c: Channel}} props */
+/** The remaining time of the turn, as a fraction and as text. @param {{c: Channel}} props */
 function Clock({ c }) {
   const end = c.deadline ? Date.parse(c.deadline) : NaN;
   const left = end - (seenUntil.value + skew.ms);
@@ -41,7 +41,7 @@ function Clock({ c }) {
 
 /** @param {{c: Channel}} props */
 function Ring({ c }) {
-  const { holder, queue } = circleOf(c);
+  const { holder, queue } = rotationOf(c);
   const round = holder ? [holder, ...queue] : queue;
   const many = round.length > NUMBERED_MAX;
   const dots = useMemo(() => round.map((m, i) => {
@@ -65,12 +65,12 @@ function MemberRow({ c, m, at, isNext, open, toggle, id }) {
       ${c.lead === m.name && html`<span class="tag">lead</span>`}${m.foreign && html`<span class="tag">foreign</span>`}
       <span class="member-words">${words}</span></button>
     ${open && html`<div class="member-more" id=${id}>
-      <p class="soft">${m.state}${m.took > 0 ? `, ${plural(m.took, 'turn')} since a person spoke` : ''}${at && memberWords(m) ? `, ${memberWords(m)}` : ''}${m.working && !holds ? ', at work' : ''}. <a class="link" href="#/agent/${encodeURIComponent(m.name)}/output">What it says</a></p>
+      <p class="soft">${m.state}${m.took > 0 ? `, ${plural(m.took, 'turn')} since a person spoke` : ''}${at && memberWords(m) ? `, ${memberWords(m)}` : ''}${m.working && !holds ? ', at work' : ''}. <a class="link" href="#/agents/${encodeURIComponent(m.name)}/output">Output</a></p>
       <div class="member-acts">
         ${!holds && html`<${Act} look="plain" icon="play" label=${c.holder ? 'Grant now' : 'Grant the turn'} at=${key} act=${() => grant(c.name, m.name, c.holder !== '')} hint=${c.holder ? `Ends the turn of ${plain(c.holder, 60)}` : ''} />`}
         ${m.disabled ? html`<${Act} look="plain" icon="check" label="Enable" at=${key} act=${() => able(m.name, 'enable')} />`
-          : html`<${Act} look="quiet" icon="hold" label="Disable" at=${key} act=${() => able(m.name, 'disable')} hint="It takes no turn in any channel until it is enabled" />`}
-        <${Act} look="quiet" icon="cross" label="Remove" at=${key} act=${() => remove(c.name, m.name)} hint="Out of this channel" />
+          : html`<${Act} look="quiet" icon="hold" label="Disable" at=${key} act=${() => able(m.name, 'disable')} hint="The agent takes no turn in any channel until it is enabled" />`}
+        <${Act} look="quiet" icon="cross" label="Remove" at=${key} act=${() => remove(c.name, m.name)} hint="Removes it from this channel" />
       </div><${Fault} at=${key} /></div>`}
   </li>`;
 }
@@ -88,16 +88,16 @@ function Assign({ c }) {
 }
 
 /** @param {{c: Channel}} props */
-export function Circle({ c }) {
+export function Rotation({ c }) {
   const open = useSignal('');
-  const { holder, queue, others } = circleOf(c);
+  const { holder, queue, others } = rotationOf(c);
   const row = (/** @type {Member} */ m, /** @type {string} */ at, /** @type {boolean} */ isNext, /** @type {number} */ i) => html`<${MemberRow} key=${m.name} c=${c} m=${m} at=${at} isNext=${isNext} id="member-${at ? 'in' : 'out'}-${i}"
     open=${open.value === m.name} toggle=${() => { open.value = open.value === m.name ? '' : m.name; }} />`;
-  return html`<aside class="circle-side" aria-label="The circle">
+  return html`<aside class="circle-side" aria-label="The rotation">
     <${Ring} c=${c} />
-    ${(holder || queue.length > 0) && html`<ol class="members" aria-label="The turn goes round in this order">${holder && row(holder, '0', false, 0)}${queue.map((m, i) => row(m, String(i + 1), i === 0, i + 1))}</ol>`}
+    ${(holder || queue.length > 0) && html`<ol class="members" aria-label="The turn passes in this order">${holder && row(holder, '0', false, 0)}${queue.map((m, i) => row(m, String(i + 1), i === 0, i + 1))}</ol>`}
     ${others.length > 0 && html`<h3>Not in the queue</h3><ul class="members">${others.map((m, i) => row(m, '', false, i))}</ul>`}
-    ${(c.agents ?? []).length === 0 && html`<p class="soft circle-none">Nobody is in the circle yet.</p>`}
+    ${(c.agents ?? []).length === 0 && html`<p class="soft circle-none">The rotation has no agent yet.</p>`}
     <${Assign} c=${c} />
   </aside>`;
 }

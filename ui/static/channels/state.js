@@ -1,22 +1,21 @@
-// What this page knows of channels: all of them, and the one that is looked at.
+// Channels: the list, and the open one.
 //
-// As with runs the server derives and the page shows. Each channel is a signal of its
-// own, so that a change draws one row again and no other. The words that are said in the
-// channel that is looked at are in talk.js.
+// The server derives a channel's view and the page requests it again after a change. Each channel
+// is a signal, so that a change redraws one row and no other. Its entries are in entries.js.
 
 import * as api from '../shell/api.js';
 import { batch, computed, effect, signal } from '../shell/lib.js';
-import { Question } from '../shell/refetch.js';
+import { Refetch } from '../shell/refetch.js';
 import { setTurns } from '../agents/state.js';
-import { hearMore, newest, noteProgress, settle } from './entries.js';
+import { loadNewEntries, newest, applyMessageStates, settle } from './entries.js';
 import { channelName, place } from '../shell/router.js';
 
 /** @typedef {import('../shell/api.js').Channel} Channel */
 /** @typedef {import('../shell/lib.js').Signal<Channel>} ChannelCell */
 
-/** Where nobody looks at the channels, only their number under way is shown. */
+/** Time between two requests while another part of the page is open: only the count is shown then. */
 const ASIDE_REST_MS = 3000;
-/** Channels of which this browser remembers what was read. */
+/** Channels for which this browser remembers the read position. */
 const READ_MAX = 500;
 
 /** @type {Map<string, ChannelCell>} */
@@ -25,15 +24,15 @@ const cells = new Map();
 export const channelNames = signal(/** @type {string[]} */ ([]));
 export const channelsKnown = signal(false);
 export const channelWrong = signal('');
-/** Counts up with every channel that was not known before. */
+/** Increases with every new channel. */
 const grown = signal(0);
 
 /** @param {string} name @returns {ChannelCell | undefined} */
 export const channelCell = (name) => cells.get(name);
 
-/** The channel that is looked at. */
+/** The open channel. */
 export const shownChannel = computed(() => { void grown.value; return cells.get(channelName.value)?.value ?? null; });
-/** In how many somebody has the turn. */
+/** Channels in which an agent has the turn. */
 export const underWay = computed(() => channelNames.value.filter((n) => cells.get(n)?.value.holder).length);
 
 /** @param {Channel} view */
@@ -43,13 +42,13 @@ function put(view) {
   else if (JSON.stringify(c.peek()) !== JSON.stringify(view)) c.value = view;
 }
 
-/** A channel as the server has just given it. @param {Channel} view */
+/** Stores a channel from an answer of the server. @param {Channel} view */
 export function putChannel(view) {
   put(view);
   if (view.name === channelName.peek()) settle(view);
 }
 
-const list = new Question(async () => {
+const list = new Refetch(async () => {
   const answer = await api.channels();
   batch(() => {
     const views = answer.channels ?? [];
@@ -61,9 +60,9 @@ const list = new Question(async () => {
   });
 });
 
-const aside = new Question(async () => { await list.ask(); }, ASIDE_REST_MS);
+const aside = new Refetch(async () => { await list.ask(); }, ASIDE_REST_MS);
 
-const one = new Question(async () => {
+const one = new Refetch(async () => {
   const name = channelName.peek();
   if (!name) return;
   try {
@@ -77,16 +76,16 @@ const one = new Question(async () => {
   }
 });
 
-/** Ask again, because something may have changed; soon: somebody waits for it. @param {boolean} [soon] */
+/** Requests the views again; soon: a person waits for them. @param {boolean} [soon] */
 export function refreshChannels(soon = false) {
   list.want(soon);
   if (!channelName.peek()) return;
   one.want(soon);
-  hearMore(soon);
+  loadNewEntries(soon);
 }
 
-/** Another channel is looked at. */
-export function lookAtChannel() {
+/** Another channel was opened. */
+export function openChannel() {
   channelWrong.value = '';
   if (place.peek() !== 'channels') return;
   list.want(true);
@@ -102,11 +101,11 @@ export function forgetChannels() {
     channelsKnown.value = false;
   });
   newest('');
-  if (channelName.peek()) lookAtChannel();
+  if (channelName.peek()) openChannel();
 }
 
-/** Changes of the journal, as they come. @param {import('../shell/api.js').Change[]} changes */
-export function noteTurns(changes) {
+/** Applies changes of the journal. @param {import('../shell/api.js').Change[]} changes */
+export function applyTurnChanges(changes) {
   const at = `channel/${channelName.peek()}`;
   let here = false, elsewhere = false;
   /** @type {import('./entries.js').Progress[]} */
@@ -128,15 +127,15 @@ export function noteTurns(changes) {
       for (const name of Array.isArray(set.body?.left) ? set.body.left : []) move(name, { channel, to: '', seq: ch.seq });
       if (ch.entity === at && Array.isArray(set.body?.messages)) progress.push(...set.body.messages);
     }
-    if (progress.length > 0) noteProgress(progress);
+    if (progress.length > 0) applyMessageStates(progress);
     moves.forEach((list, name) => setTurns(name, list));
   });
-  if (here) { one.want(); hearMore(); }
+  if (here) { one.want(); loadNewEntries(); }
   if (place.peek() !== 'channels') { if (here || elsewhere) aside.want(); }
-  else if (elsewhere || list.busy || !channelName.peek()) list.want(); // one that is under way may be older than this
+  else if (elsewhere || list.busy || !channelName.peek()) list.want(); // a request under way may be older than this change
 }
 
-// --- what was read --------------------------------------------------------------------
+// --- read positions -------------------------------------------------------------------
 
 const READ_KEY = 'fairlead.read';
 /** @type {Record<string, number>} */
@@ -146,13 +145,13 @@ try {
 } catch { /* forgotten, then */ }
 const read = signal(first);
 
-/** Messages that nobody has looked at in this browser. @param {Channel} c */
+/** Messages not yet seen in this browser. @param {Channel} c */
 export const unread = (c) => Math.max(0, c.messages - (read.value[c.name] ?? 0));
 
 let shownUpTo = { name: '', n: 0 };
 document.addEventListener('visibilitychange', () => { if (shownUpTo.name === channelName.peek()) haveRead(shownUpTo.name, shownUpTo.n); });
 
-/** Everything up to here was in sight. @param {string} name @param {number} n */
+/** Everything up to message n was in view. @param {string} name @param {number} n */
 export function haveRead(name, n) {
   shownUpTo = { name, n };
   if (!name || document.hidden || read.peek()[name] === n) return;

@@ -1,5 +1,5 @@
-// From what a channel holds to words: who has the turn, how a message stands, and a
-// conversation folded into blocks. Pure.
+// Turns a channel into text: the state of the turn, the state of a message, and a conversation
+// as blocks. Pure.
 
 import { plural } from '../shell/format.js';
 import { plain, reveal } from '../shell/text.js';
@@ -8,30 +8,30 @@ import { plain, reveal } from '../shell/text.js';
 /** @typedef {import('../shell/api.js').Entry} Entry */
 /** @typedef {import('../shell/api.js').Member} Member */
 
-/** Who says something again within so long, says it in the same breath. */
+/** Messages of one speaker within this time form one block. */
 const BREATH_MS = 5 * 60_000;
-/** Names that are told one by one in a line about turns. */
+/** Names listed one by one in a line about turns. */
 const NAMES_MAX = 6;
 
 /** @type {Record<string, string>} */
 const PARKED = {
-  quiet: 'At rest until somebody says something', passed: 'Everybody passed', rounds: 'The agents have had their rounds; it waits for a person',
-  nobody: 'No agent is in the circle', held: 'The team is held', limited: 'Whoever has something to answer is at a limit',
+  quiet: 'Idle until somebody writes a message', passed: 'All agents passed', rounds: 'The agents have used their rounds; the channel waits for a person',
+  nobody: 'No agent is in the rotation', held: 'The team is held', limited: 'The agents that have something to answer are at a limit',
 };
 
-/** Why nobody has the turn. @param {Channel} c */
+/** Why no agent has the turn. @param {Channel} c */
 export function parkedWords(c) {
-  if (c.parked === 'rounds' && c.rounds_max > 0) return `The agents have had their ${plural(c.rounds_max, 'round')}; it waits for a person`;
-  return PARKED[c.parked] ?? (plain(c.why || c.parked, 200) || 'Nobody has the turn');
+  if (c.parked === 'rounds' && c.rounds_max > 0) return `The agents have used their ${plural(c.rounds_max, 'round')}; it waits for a person`;
+  return PARKED[c.parked] ?? (plain(c.why || c.parked, 200) || 'No agent has the turn');
 }
 
 /** @type {Record<string, string>} */
-const PARKED_SHORT = { quiet: 'at rest', passed: 'everybody passed', rounds: 'waits for a person', nobody: 'nobody in the circle', held: 'the team is held', limited: 'at a limit' };
+const PARKED_SHORT = { quiet: 'idle', passed: 'all agents passed', rounds: 'waits for a person', nobody: 'no agent in the rotation', held: 'the team is held', limited: 'at a limit' };
 
-/** The same where there is little room. @param {Channel} c */
+/** The same, short. @param {Channel} c */
 export const parkedShort = (c) => PARKED_SHORT[c.parked] ?? parkedWords(c);
 
-/** How a channel stands, in a word and a look. @param {Channel} c @returns {{look: string, mark: string, label: string}} */
+/** The state of a channel, as a label and a style. @param {Channel} c @returns {{look: string, mark: string, label: string}} */
 export function channelLook(c) {
   if (c.holder && c.state === 'WAITING') return { look: 'wait', mark: '\u2016', label: 'waiting' };
   if (c.holder) return { look: 'live', mark: '\u25b6\ufe0e', label: 'active' };
@@ -41,10 +41,10 @@ export function channelLook(c) {
 
 /** @type {Record<string, {name: string, about: string}>} */
 export const MODES = {
-  inject: { name: 'Inject', about: 'Handed to whoever has the turn, at once.' },
+  inject: { name: 'Inject', about: 'Goes at once to the agent with the turn.' },
   queue: { name: 'Queue', about: 'Waits for the end of the turn; the next agent gets it.' },
   interrupt: { name: 'Interrupt', about: 'Stops the turn until you have an answer; then it goes on.' },
-  parallel: { name: 'Parallel', about: 'To everybody at once; their answers need no turn.' },
+  parallel: { name: 'Parallel', about: 'Goes to all agents at once; their answers need no turn.' },
 };
 
 /** How a person's message stands. @type {Record<string, {mark: string, words: string}>} */
@@ -52,11 +52,11 @@ export const STATES = {
   queued: { mark: '\u25cb', words: 'queued' },
   delivered: { mark: '\u25d0', words: 'delivered' },
   answered: { mark: '\u2713', words: 'answered' },
-  lapsed: { mark: '\u2715', words: 'lapsed: nobody answered in time' },
+  lapsed: { mark: '\u2715', words: 'lapsed: no agent answered in time' },
 };
 
-/** The circle in order: who has the turn, who is next, and then who is not in the queue. @param {Channel} c */
-export function circleOf(c) {
+/** The participants in order: the one with the turn, the queue, then the others. @param {Channel} c */
+export function rotationOf(c) {
   const members = c.agents ?? [];
   const byName = new Map(members.map((m) => [m.name, m]));
   const holder = c.holder ? byName.get(c.holder) : undefined;
@@ -65,7 +65,7 @@ export function circleOf(c) {
   return { holder, queue: /** @type {Member[]} */ (queue), others: members.filter((m) => !inIt.has(m)) };
 }
 
-/** What a member that has no turn and no place is at. @param {Member} m */
+/** The state of a participant that has no turn and is not in the queue. @param {Member} m */
 export function memberWords(m) {
   const words = [];
   if (m.disabled) words.push('disabled');
@@ -77,7 +77,7 @@ export function memberWords(m) {
   return words.join(', ');
 }
 
-/** A name in two or three signs: its letters, or a letter and its number. @param {string} name */
+/** A name in two or three characters: its initials, or a letter and its number. @param {string} name */
 export function initials(name) {
   const parts = name.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
   const head = parts[0] ?? '?', tail = parts[parts.length - 1] ?? '?';
@@ -90,11 +90,11 @@ export function initials(name) {
 
 /** @typedef {{code: boolean, text: string}} Piece */
 
-/** Text of several lines made safe to look at, its lines and tabs kept. @param {string} text */
+/** Text of several lines with control characters made visible; line breaks and tabs stay. @param {string} text */
 export const revealLines = (text) => text.replace(/\r\n/g, '\n').split(/([\n\t])/).map((part) => (part === '\n' || part === '\t' ? part : reveal(part))).join('');
 
 /**
- * A message as text and code, told apart by their fences. Whatever it says stays text.
+ * A message as text and code, separated by its fences. Everything stays text.
  * @param {string} text @returns {Piece[]}
  */
 export function piecesOf(text) {
@@ -131,8 +131,8 @@ const sameBreath = (w, e) => w.kind === e.kind && w.by === (e.by ?? '') && w.tur
   && Date.parse(e.at) - Date.parse(w.list[w.list.length - 1].at) < BREATH_MS;
 
 /**
- * Words of one speaker in one turn stand together; what moved between two of them is one
- * quiet line, behind what was announced meanwhile.
+ * Messages of one speaker in one turn form a block. The transitions between two blocks become one
+ * line, after the announcements between them.
  * @param {Entry[]} list @returns {Block[]}
  */
 export function blocksOf(list) {
@@ -170,10 +170,10 @@ const HOLDS = new Set(['ACTIVE', 'WAITING']);
 
 /** How a turn ended, where not by being done. @type {Record<string, string>} */
 const ENDS = { T9: 'out of time', T11: 'gone', T13: 'waited too long', T14: 'gone', T15: 'wait ended by hand', T16: 'removed', T20: 'disabled', T22: 'passed', T23: 'skipped' };
-/** Ends that a person asked for. */
+/** Turns ended by a person. */
 const BY_HAND = new Set(['T16', 'T20', 'T23']);
 /** @type {Record<string, string>} */
-const PAUSES = { T10: 'waits', T12: 'goes on', T15: 'sent on', T17: 'stopped to hear a person' };
+const PAUSES = { T10: 'waits', T12: 'continues', T15: 'sent on', T17: 'stopped for a person' };
 /** @type {Record<string, string>} */
 const COMES = { T1: 'connected', T2: 'joined', T5: 'left', T3: 'went offline', T6: 'went offline', T18: 'is back', T20: 'disabled', T21: 'enabled' };
 
@@ -185,7 +185,7 @@ const naming = (list) => {
 };
 
 /**
- * Several transitions as one line: who handed the turn to whom, and what else there was.
+ * Several transitions as one line: the hand-offs, and other events.
  * @param {Entry[]} list @returns {{turn: string, chain: string[], notes: string[]} | null} null where it tells nothing
  */
 export function turnLine(list) {

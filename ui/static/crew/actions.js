@@ -1,17 +1,17 @@
-// Orders to the crew. Nobody is shown awake because somebody asked for it.
+// Orders to the crew. A member is shown awake only after the journal says so.
 
 import * as api from '../shell/api.js';
 import { applyCrew, refreshCrew } from './state.js';
 import { size } from '../shell/format.js';
 import { batch, signal } from '../shell/lib.js';
-import { order, wordsOf } from '../shell/orders.js';
+import { order, reasonOf } from '../shell/orders.js';
 import { live } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { spoken } from '../shell/router.js';
 
-/** Largest document that is sent, as the server has it. */
+/** Largest document sent, the same limit as the server's. */
 const DOCUMENT_BYTES_MAX = 2 << 20;
-/** Files taken of one drop: a crew has eight, and some are tried twice. */
+/** Files accepted from one drop: a crew has eight members, and some files are tried twice. */
 const FILES_MAX = 32;
 
 const then = { done: (/** @type {{team?: api.Crew}} */ answer) => { if (answer?.team) applyCrew(answer.team); }, after: () => refreshCrew(true) };
@@ -22,7 +22,7 @@ export const sleep = () => order('crew', 'sent to sleep', () => api.orderCrew('s
 /** @param {string} id @param {string} name */
 export const wakeOne = (id, name) => order(`wake ${id}`, `${name} is woken`, () => api.orderCrew('wake', { agents: [id] }), then);
 
-/** What came of the files that were dropped, each in words. */
+/** The result for each dropped file. */
 export const imported = signal(/** @type {{file: string, words: string, ok: boolean}[]} */ ([]));
 export const importing = signal(false);
 
@@ -30,10 +30,10 @@ export const importing = signal(false);
 async function importOne(file) {
   if (file.size > DOCUMENT_BYTES_MAX) throw new Error(`${size(file.size)} are too many for a document: ${size(DOCUMENT_BYTES_MAX)} at most`);
   const doc = await api.importDocument(await file.text());
-  return `${plain(doc.name ?? doc.id, 64)} sits on seat ${doc.gridPosition}, ${doc.status === 'unknown' ? 'and nobody knows yet whether they are awake' : plain(doc.status, 20)}`;
+  return `${plain(doc.name ?? doc.id, 64)} sits on seat ${doc.gridPosition}, ${doc.status === 'unknown' ? 'not known to be awake yet' : plain(doc.status, 20)}`;
 }
 
-/** Takes in documents from elsewhere, one after the other. @param {Iterable<File>} files */
+/** Imports documents one after the other. @param {Iterable<File>} files */
 export async function importFiles(files) {
   const all = [...files];
   if (all.length === 0 || importing.peek() || !live.peek()) return;
@@ -43,13 +43,13 @@ export async function importFiles(files) {
   for (const file of all.slice(0, FILES_MAX)) {
     const name = plain(file.name, 80);
     try { results.push({ file: name, words: await importOne(file), ok: true }); }
-    catch (err) { results.push({ file: name, words: wordsOf(err), ok: false }); }
+    catch (err) { results.push({ file: name, words: reasonOf(err), ok: false }); }
   }
   if (all.length > FILES_MAX) results.push({ file: `${all.length - FILES_MAX} more`, words: `not read: ${FILES_MAX} at a time`, ok: false });
   batch(() => {
     importing.value = false;
     imported.value = results;
-    spoken.value = `${results.filter((r) => r.ok).length} of ${results.length} taken in`;
+    spoken.value = `${results.filter((r) => r.ok).length} of ${results.length} imported`;
   });
   refreshCrew(true);
 }

@@ -1,7 +1,7 @@
-// From an agent's document to what its face is drawn with. Pure.
+// Turns an agent's document into the parts of its face. Pure.
 //
-// Whoever chose a face chose words, and any words: those that are known here have a drawing,
-// and any other always gets the same one of them. What a word says is never drawn itself.
+// A document describes eyes and mouth in free text. Known words have a drawing; any other word
+// always gets the same one of them. The text itself is never drawn.
 
 /** @typedef {{skin: string, halo: string, light: string, shade: string, hair: string, cheek: string, ink: string, glint: string}} Palette */
 
@@ -9,7 +9,7 @@ export const EYES = ['standard', 'round', 'wide', 'narrow', 'soft', 'sharp', 'sl
 export const MOUTHS = ['gentle', 'smile', 'grin', 'open', 'small', 'straight', 'tilted', 'smirk', 'serious', 'wavy', 'round', 'cat', 'laugh', 'tongue'];
 export const CUTS = ['sprout', 'cap', 'parting', 'bob', 'bun', 'curls', 'crest', 'hood'];
 
-/** Other words for the same. @type {Record<string, string>} */
+/** Synonyms. @type {Record<string, string>} */
 const EYE_WORDS = {
   default: 'standard', normal: 'standard', plain: 'standard', big: 'wide', large: 'wide', alert: 'wide', surprised: 'wide', thin: 'narrow', focused: 'narrow', squint: 'narrow', squinting: 'narrow', hooded: 'narrow',
   gentle: 'soft', kind: 'soft', warm: 'soft', almond: 'soft', fierce: 'sharp', intense: 'sharp', angry: 'sharp', keen: 'sharp', angled: 'sharp', determined: 'sharp', tired: 'sleepy', drowsy: 'sleepy', half: 'sleepy', heavy: 'sleepy',
@@ -23,10 +23,10 @@ const MOUTH_WORDS = {
   wave: 'wavy', uncertain: 'wavy', nervous: 'wavy', o: 'round', surprised: 'round', curious: 'round', whistle: 'round', kitty: 'cat', playful: 'tongue', cheeky: 'tongue', laughing: 'laugh', joyful: 'laugh', big: 'laugh',
 };
 
-/** Longer words are not looked at: what they say is known by then. */
+/** Characters of a description that count. */
 const WORD_CHARS_MAX = 200;
 
-/** The same number for the same text, always (FNV-1a). @param {string} text */
+/** A hash of a text (FNV-1a). @param {string} text */
 export function numberOf(text) {
   let h = 0x811c9dc5;
   for (let i = 0; i < text.length && i < WORD_CHARS_MAX; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193) >>> 0;
@@ -48,10 +48,10 @@ function variant(word, known, others) {
 export const eyesOf = (word) => variant(word, EYES, EYE_WORDS);
 /** @param {unknown} word @returns {string} one of MOUTHS */
 export const mouthOf = (word) => variant(word, MOUTHS, MOUTH_WORDS);
-/** Nobody chooses his hair; so that two of one colour are two people. @param {string} name @returns {string} one of CUTS */
+/** Hair comes from the name, so that two agents of one colour look different. @param {string} name @returns {string} one of CUTS */
 export const cutOf = (name) => CUTS[numberOf(name) % CUTS.length];
 
-/** For whoever named no colour that is one. */
+/** Colours for documents without a valid one. */
 const COLORS = ['#c9b1e8', '#8fc7e8', '#f2b705', '#7fd1ae', '#f2958f', '#e8c39e', '#9fb4f0', '#d7d36b', '#e59ac5', '#8ad0d0'];
 
 /** @param {unknown} color as a document has it @param {string} name @returns {string} #rrggbb, always */
@@ -69,13 +69,13 @@ export function mix(a, b, part) {
   return '#' + x.map((v, i) => Math.round(v + (y[i] - v) * part).toString(16).padStart(2, '0')).join('');
 }
 
-/** How light a colour is, 0 to 1 (relative luminance of WCAG 2). @param {string} hex */
+/** The relative luminance of a colour, 0 to 1 (WCAG 2). @param {string} hex */
 export function lightness(hex) {
   const [r, g, b] = parts(hex).map((v) => (v <= 10 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** Everything a face needs, from one colour, so that its eyes can be seen in any. @param {string} hex @returns {Palette} */
+/** All colours of a face from one, with enough contrast for the eyes. @param {string} hex @returns {Palette} */
 export function paletteOf(hex) {
   const dark = lightness(hex) < 0.16;
   return {

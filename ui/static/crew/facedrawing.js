@@ -1,11 +1,11 @@
-// A face, drawn from an agent's document; an egg, while there is none yet; and the lead's.
+// Draws a face from a document, an egg for a member that is hatching, and the lead.
 
 import { colorOf, cutOf, eyesOf, mouthOf, paletteOf } from './face.js';
 import { html, useMemo } from '../shell/lib.js';
 
 /** @typedef {import('./face.js').Palette} Palette */
 
-/** Where the eyes are, and how high. */
+/** The position of the eyes. */
 const LEFT = 38, RIGHT = 58, EYES_Y = 48, MOUTH_Y = 61;
 
 /** @param {Palette} p @param {string} d @param {number} [width] */
@@ -17,7 +17,7 @@ const pupil = (p, rx, ry, glint = 1.2) => html`<ellipse rx=${rx} ry=${ry} fill=$
 /** @param {Palette} p @param {number} r @param {number} inner */
 const white = (p, r, inner) => html`<circle r=${r} fill="#fffdf8" stroke=${p.ink} stroke-width="1.4" /><circle cy="0.4" r=${inner} fill="#1c1726" /><circle cx=${inner * 0.35} cy=${-inner * 0.35} r=${inner * 0.32} fill="#fff" />`;
 
-/** One eye about its own middle; side is -1 for the left one. @type {Record<string, (p: Palette, side: number) => any>} */
+/** One eye, centred at the origin; side is -1 for the left one. @type {Record<string, (p: Palette, side: number) => any>} */
 const EYE = {
   standard: (p) => pupil(p, 3.3, 4.3),
   round: (p) => white(p, 5.4, 3.1),
@@ -36,7 +36,7 @@ const EYE = {
   bright: (p) => html`${pupil(p, 4.4, 5.4, 1.7)}<circle cx="-1.4" cy="2.2" r="0.9" fill=${p.glint} />`,
 };
 
-/** About its own middle. @type {Record<string, (p: Palette) => any>} */
+/** Centred at the origin. @type {Record<string, (p: Palette) => any>} */
 const MOUTH = {
   gentle: (p) => stroke(p, 'M-6 -0.5 Q0 4 6 -0.5'),
   smile: (p) => stroke(p, 'M-8.5 -2 Q0 8 8.5 -2'),
@@ -54,7 +54,7 @@ const MOUTH = {
   tongue: (p) => html`<path d="M-0.5 1.8 H5 V4 A2.75 2.9 0 0 1 -0.5 4 Z" fill=${p.cheek} stroke=${p.ink} stroke-width="1.4" />${stroke(p, 'M-7.5 -1 Q0 4.6 7.5 -1')}`,
 };
 
-/** Behind the head, and on it. @type {Record<string, {back?: (p: Palette) => any, front?: (p: Palette) => any}>} */
+/** Parts behind the head and in front of it. @type {Record<string, {back?: (p: Palette) => any, front?: (p: Palette) => any}>} */
 const HAIR = {
   sprout: { front: (p) => html`<path d="M48 23 C48 15 46 12 42 9" fill="none" stroke=${p.hair} stroke-width="2.6" stroke-linecap="round" /><path d="M46.5 14 C52 6 60 7 62 10 C58 16 51 17 46.5 14 Z" fill=${p.hair} />` },
   cap: { front: (p) => html`<path d="M22 47 C18 25 33 16 48 16 C63 16 78 25 74 47 C71 37 63 31 48 31 C33 31 25 37 22 47 Z" fill=${p.hair} />` },
@@ -90,17 +90,17 @@ export function Face({ color, eyes, mouth, name }) {
   }, [color, eyes, mouth, name]);
 }
 
-/** The lead's own colours, which no document has. */
+/** The lead's colours; no document uses them. */
 const BRASS = paletteOf('#e3bd78');
 
-/** The lead wears a cap; its eyes are closed while it is asleep. @param {{asleep: boolean}} props */
+/** The lead wears a cap; its eyes are closed while it sleeps. @param {{asleep: boolean}} props */
 export const LeadFace = ({ asleep }) => html`<svg class="face face-lead" viewBox="0 0 96 96" aria-hidden="true" focusable="false">
   <circle cx="48" cy="48" r="48" fill="#2d5f86" opacity="0.38" /><path d="M8 98 C10 80 28 73 48 73 C68 73 86 80 88 98 Z" fill="#23405a" /><path d="M40 66 H56 V75 L48 82 L40 75 Z" fill=${BRASS.shade} /><path d="M40 75 L48 82 L56 75 L60 78 L48 92 L36 78 Z" fill="#f4f1e8" />
   ${Head(BRASS)}${Looks(BRASS, asleep ? 'calm' : 'soft', 'gentle')}
   <path d="M18 31 C15 17 33 9 48 9 C63 9 81 17 78 31 C70 27 60 25 48 25 C36 25 26 27 18 31 Z" fill="#f4f1e8" /><path d="M22 38 C22 29 33 25 48 25 C63 25 74 29 74 38 C66 34 58 32.5 48 32.5 C38 32.5 30 34 22 38 Z" fill="#23405a" />
   <path d="M20 39 C28 33.5 38 32 48 32 C58 32 68 33.5 76 39 C68 40.5 58 37.5 48 37.5 C38 37.5 28 40.5 20 39 Z" fill="#14283a" /><circle cx="48" cy="19" r="4.2" fill="none" stroke="#b98a35" stroke-width="2" /></svg>`;
 
-/** Somebody is in it; nobody knows who. @param {{seat: number}} props */
+/** A member that has no identity yet. @param {{seat: number}} props */
 export const Egg = ({ seat }) => html`<svg class="face egg" viewBox="0 0 96 96" aria-hidden="true" focusable="false" data-turn=${(seat + Math.floor(seat / 3)) % 3}>
   <circle class="egg-ground" cx="48" cy="48" r="48" /><ellipse class="egg-shadow" cx="48" cy="82" rx="22" ry="4" />
   <g class="egg-body"><path class="egg-shell" d="M48 15 C62 15 73 38 73 55 C73 71 62 82 48 82 C34 82 23 71 23 55 C23 38 34 15 48 15 Z" />
@@ -108,5 +108,5 @@ export const Egg = ({ seat }) => html`<svg class="face egg" viewBox="0 0 96 96" 
     <g class="egg-spots"><circle cx="58" cy="36" r="3" /><circle cx="40" cy="47" r="2.2" /><circle cx="61" cy="60" r="3.6" /><circle cx="46" cy="67" r="2.6" /><circle cx="34" cy="61" r="1.8" /><circle cx="53" cy="50" r="1.6" /></g>
     <path class="egg-crack" d="M24 53 L31 57 L37 51 L44 58 L51 51 L58 58 L65 52 L72 55" /></g></svg>`;
 
-/** A seat where nobody sits. */
+/** An empty seat. */
 export const NoFace = () => html`<svg class="face face-none" viewBox="0 0 96 96" aria-hidden="true" focusable="false"><circle cx="48" cy="48" r="46" /></svg>`;

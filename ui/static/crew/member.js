@@ -1,4 +1,4 @@
-// One of the crew: who it is by its own word, what it said, and since when we know.
+// One member of the crew: its soul, its transcript, and the age of what is known.
 
 import * as api from '../shell/api.js';
 import { crew, crewKnown, documentCell, lead } from './state.js';
@@ -22,7 +22,7 @@ const serverNow = () => seenUntil.value + api.skew.ms;
 /** @param {string | null} iso */
 const at = (iso) => (iso ? moment(Date.parse(iso), now.value) : 'never');
 
-/** Walks the two tabs. @param {KeyboardEvent} e */
+/** Arrow keys switch between the two tabs. @param {KeyboardEvent} e */
 function walkTabs(e) {
   if (e.key !== 'ArrowRight' && e.key !== 'ArrowLeft') return;
   e.preventDefault();
@@ -32,12 +32,12 @@ function walkTabs(e) {
 }
 
 /** @param {{words: Record<string, string>}} props what stands on each tab */
-const Tabs = ({ words }) => html`<div class="tabs" role="tablist" aria-label="About this one" onKeyDown=${walkTabs}>${SIDES.map((s) => html`<button type="button" key=${s} id=${`side-${s}`} role="tab" aria-selected=${memberSide.value === s ? 'true' : 'false'} aria-controls="side"
+const Tabs = ({ words }) => html`<div class="tabs" role="tablist" aria-label="About this member" onKeyDown=${walkTabs}>${SIDES.map((s) => html`<button type="button" key=${s} id=${`side-${s}`} role="tab" aria-selected=${memberSide.value === s ? 'true' : 'false'} aria-controls="side"
   tabIndex=${memberSide.value === s ? 0 : -1} onClick=${() => showMember(member.value || LEAD, s)}>${words[s]}</button>`)}</div>`;
 
 const Back = () => html`<button type="button" class="back" onClick=${() => go('crew')}><${Icon} name="back" />Crew</button>`;
 
-/** What it said of itself when it became someone. @param {{d: Document}} props */
+/** The text in which the agent described itself when it hatched. @param {{d: Document}} props */
 function Soul({ d }) {
   const fetched = useSignal('');
   const wrong = useSignal('');
@@ -47,8 +47,8 @@ function Soul({ d }) {
     api.soul(d.id).then((text) => { fetched.value = text; }, (err) => { wrong.value = err instanceof Error ? err.message : String(err); });
   }, [d.id, leftOut, live.value]);
   const text = d.individuationArtifact || fetched.value;
-  if (d.status === 'hatching') return html`<p class="quiet-note">Nobody yet. Whoever hatches here chooses a name, a colour and a face, and says who they are.</p>`;
-  if (!text) return html`<p class="quiet-note">${leftOut ? wrong.value ? plain(wrong.value, 300) : 'Reading\u2026' : 'It has said nothing of itself.'}</p>`;
+  if (d.status === 'hatching') return html`<p class="quiet-note">Not hatched yet. The agent will choose a name, a colour and a face, and describe itself.</p>`;
+  if (!text) return html`<p class="quiet-note">${leftOut ? wrong.value ? plain(wrong.value, 300) : 'Reading\u2026' : 'This member has no soul text.'}</p>`;
   return html`<div class="soul"><${Words} key=${d.id} text=${text} /></div>`;
 }
 
@@ -57,7 +57,7 @@ function Wake({ d }) {
   const waking = crew.value.inProgress !== '';
   if (d.status !== 'sleeping' && d.status !== 'unknown') return null;
   if (waking) return html`<button type="button" class="order order-plain" aria-disabled="true"><${Icon} name="sun" /><span>WAKING\u2026</span></button>`;
-  return html`<${Act} look="plain" icon="sun" label="Wake ${nameOf(d)}" at=${`wake ${d.id}`} act=${() => wakeOne(d.id, nameOf(d))} hint="Nobody else is woken" />`;
+  return html`<${Act} look="plain" icon="sun" label="Wake ${nameOf(d)}" at=${`wake ${d.id}`} act=${() => wakeOne(d.id, nameOf(d))} hint="Wakes only this member" />`;
 }
 
 /** @param {{d: Document}} props */
@@ -70,32 +70,32 @@ function Member({ d }) {
         <p class="portrait-words"><span class="seat-dot seat-dot-${look}" aria-hidden="true"></span><span class="num">${evidenceOf(d, live.value, serverNow())}</span></p>
         <p class="portrait-about">${[d.colorName, d.gender].filter(Boolean).map((w, i) => html`<bdi key=${i}>${plain(w, 80)}</bdi>`)}<span>seat ${d.gridPosition}</span></p></div><${Wake} d=${d} /></header>
     <${Fault} at=${`wake ${d.id}`} />
-    <dl class="portrait-facts"><div><dt>Came to be</dt><dd class="num">${at(d.createdAt)}</dd></div><div><dt>Alive last</dt><dd class="num">${at(d.lastAliveAt)}</dd></div>
+    <dl class="portrait-facts"><div><dt>Hatched</dt><dd class="num">${at(d.createdAt)}</dd></div><div><dt>Last alive</dt><dd class="num">${at(d.lastAliveAt)}</dd></div>
       <div><dt>In session</dt><dd>${d.lastSessionId ? html`<code title=${plain(d.lastSessionId, 140)}>${shortSession(d.lastSessionId)}</code>` : 'none yet'}</dd></div><div><dt>Document</dt><dd><code>${plain(d.id, 64)}</code></dd></div></dl>
     <${Tabs} words=${{ soul: 'Soul', transcript: 'Transcript' }} />
     <div id="side" class="side side-${side}" role="tabpanel" aria-labelledby=${`side-${side}`} tabIndex=${side === 'soul' ? 0 : undefined}>
-      ${side === 'soul' ? html`<${Soul} d=${d} />` : d.name ? html`<${Transcript} key=${d.id} speaker=${d.name} session=${d.lastSessionId ?? ''} />` : html`<p class="quiet-note">Whoever has no name has said nothing.</p>`}</div>
+      ${side === 'soul' ? html`<${Soul} d=${d} />` : d.name ? html`<${Transcript} key=${d.id} speaker=${d.name} session=${d.lastSessionId ?? ''} />` : html`<p class="quiet-note">A member without a name has no transcript.</p>`}</div>
   </section>`;
 }
 
-/** What was noticed about the lead's words. */
+/** Notices about the lead's messages. */
 function Notices() {
   const list = [...crew.value.notices].reverse();
-  if (list.length === 0) return html`<p class="quiet-note">Nothing odd was noticed. What the lead says of the crew and cannot be understood, or is not believed, stands here.</p>`;
+  if (list.length === 0) return html`<p class="quiet-note">No notices. Messages of the lead about the crew that are invalid or refused appear here.</p>`;
   return html`<ol class="notices">${list.map((n, i) => html`<li key=${`${n.at}/${i}`} class="noticed-${plain(n.kind, 10)}"><span class="tag">${NOTICES[n.kind] ?? plain(n.kind, 20)}</span><span class="notice-words">${plain(n.text, 2400)}</span>
     <span class="soft notice-when"><time class="num">${moment(Date.parse(n.at), now.value)}</time>${n.session && html` <code>${shortSession(n.session)}</code>`}</span></li>`)}</ol>`;
 }
 
 function LeadPortrait() {
   const l = lead.value;
-  if (!l.agent) return html`<section class="portrait portrait-none" aria-label="The lead"><div class="empty"><p>A lead answers for the crew: what it says of the others counts, and nothing else does.</p></div></section>`;
+  if (!l.agent) return html`<section class="portrait portrait-none" aria-label="The lead"><div class="empty"><p>The lead answers for the crew: only its reports change the state of members.</p></div></section>`;
   const look = leadLook(l, live.value);
   const side = memberSide.value;
   return html`<section class="portrait portrait-${look}" aria-labelledby="crew-who"><${Back} />
     <header class="portrait-head"><span class="portrait-face"><${LeadFace} asleep=${look === 'dim'} /></span>
       <div class="portrait-who"><h2 id="crew-who"><bdi>${plain(l.agent, 64)}</bdi></h2>
         <p class="portrait-words"><span class="seat-dot seat-dot-${look}" aria-hidden="true"></span><span class="num">${leadWords(l, live.value, serverNow())}</span></p>
-        <p class="portrait-about"><span>leads this crew</span><a class="link" href="#/agent/${encodeURIComponent(l.agent)}/output">what it says now</a></p></div></header>
+        <p class="portrait-about"><span>leads this crew</span><a class="link" href="#/agents/${encodeURIComponent(l.agent)}/output">its output</a></p></div></header>
     <dl class="portrait-facts"><div><dt>Session</dt><dd>${l.session ? html`<code>${plain(l.session, 60)}</code>` : 'none'}</dd></div><div><dt>Reported</dt><dd class="num">${l.reported_at ? ago(l.reported_at, serverNow()) : l.session ? 'not yet' : '\u2013'}</dd></div></dl>
     <${Tabs} words=${{ soul: `Notices${crew.value.notices.length ? ` (${crew.value.notices.length})` : ''}`, transcript: 'Transcript' }} />
     <div id="side" class="side side-${side}" role="tabpanel" aria-labelledby=${`side-${side}`} tabIndex=${side === 'soul' ? 0 : undefined}>
@@ -108,8 +108,8 @@ export function Portrait({ who }) {
   if (who === LEAD) return html`<${LeadPortrait} key="lead" />`;
   const d = crewKnown.value ? documentCell(who)?.value : undefined;
   if (!d || d.status === 'expired') {
-    return html`<section class="portrait portrait-none" aria-label="Chosen one of the crew"><${Back} /><div class="empty">${crewKnown.value ? html`<h2>Nobody here</h2><p>No document of the crew is called <code>${plain(who, 64)}</code>; an egg that did not hatch in time is put away.</p>
-      <button type="button" class="plain-button" onClick=${() => go('crew')}>To the crew</button>` : html`<p>Asking Fairlead for the crew\u2026</p>`}</div></section>`;
+    return html`<section class="portrait portrait-none" aria-label="Selected member"><${Back} /><div class="empty">${crewKnown.value ? html`<h2>No such member</h2><p>The crew has no document <code>${plain(who, 64)}</code>. An egg that did not hatch in time is removed.</p>
+      <button type="button" class="plain-button" onClick=${() => go('crew')}>To the crew</button>` : html`<p>Loading\u2026</p>`}</div></section>`;
   }
   return html`<${Member} key=${who} d=${d} />`;
 }

@@ -1,4 +1,4 @@
-// The crew on its nine seats, the lead in the middle, and the one button.
+// The crew on its nine seats, with the lead in the middle, and the main button.
 
 import { crew, crewKnown, crewWrong, documentCell, lead, LEAD_SEAT, members, onSeat, seatless, SEATS, tally } from './state.js';
 import { imported, importFiles, importing, sleep, summon, wake } from './actions.js';
@@ -14,16 +14,16 @@ import { Egg, Face, LeadFace, NoFace } from './facedrawing.js';
 import { Icon } from '../shell/icons.js';
 import { Portrait } from './member.js';
 
-/** Notices older than this are history: the lead's own page lists them. */
+/** Older notices are listed on the lead's page only. */
 const FRESH_MS = 15 * 60_000;
 
-/** The newest notice that a person has put away on this page. */
+/** The newest notice that a person has dismissed on this page. */
 const putAway = signal('');
 
-/** By the server's clock. */
+/** Now, by the server's clock. */
 const serverNow = () => seenUntil.value + skew.ms;
 
-/** Who is looked at; on a wide page that is somebody always. */
+/** The selected member; a wide page always shows one. */
 export const shownMember = () => member.value || LEAD;
 
 /** @param {{look: string}} props */
@@ -56,7 +56,7 @@ function LeadSeat({ roving }) {
   </li>`;
 }
 
-/** Arrow keys walk the seats as they stand. @param {KeyboardEvent & {currentTarget: HTMLElement}} e */
+/** Arrow keys move between the seats as they are arranged. @param {KeyboardEvent & {currentTarget: HTMLElement}} e */
 function walk(e) {
   /** @type {Record<string, [number, number]>} */
   const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -83,35 +83,35 @@ function Seats() {
     ${seatless.value.length > 0 && html`<h3 class="seatless-title">Without a seat of their own</h3><ul class="seats">${seatless.value.map((id) => html`<${Seat} key=${id} id=${id} seat=${-1} roving=${true} />`)}</ul>`}`;
 }
 
-/** The one button, as the server says. */
+/** The main button; the server names it. */
 function Button() {
   const word = crew.value.button;
-  if (word === 'SUMMON') return html`<${Act} look="start crew-button" icon="spark" label="SUMMON" at="crew" act=${summon} hint="For the first time: an egg on each free seat, and the lead calls them into being" />`;
-  if (word === 'WAKE') return html`<${Act} look="start crew-button" icon="sun" label="WAKE" at="crew" act=${wake} hint="The lead is asked who is awake, and wakes the others with what they were" />`;
+  if (word === 'SUMMON') return html`<${Act} look="start crew-button" icon="spark" label="SUMMON" at="crew" act=${summon} hint="For a new crew: puts an egg on each free seat, and the lead hatches them" />`;
+  if (word === 'WAKE') return html`<${Act} look="start crew-button" icon="sun" label="WAKE" at="crew" act=${wake} hint="Asks the lead which members are awake; it wakes the others with their souls" />`;
   if (word === 'none' || !word) return null;
   return html`<button type="button" class="order order-start crew-button" aria-disabled="true" aria-busy="true"><${Icon} name="sun" /><span>${plain(word, 20)}</span></button>`;
 }
 
-/** The quiet one: everybody to bed. It is asked twice, because it ends a session. */
+/** Puts the crew to sleep. It asks for confirmation, because it ends a session. */
 function Sleep() {
   const sure = useSignal(false);
   const open = lead.value.session !== '';
   const here = useRef(/** @type {HTMLElement | null} */ (null));
   const asks = useRef(false);
   useEffect(() => { if (!open) sure.value = false; }, [open]);
-  // before the page is drawn: a focus that moves later would take the answer from under a key
+  // before drawing: if the focus moved later, a key press could miss the button
   useLayoutEffect(() => { if (asks.current !== sure.value) here.current?.querySelector('button')?.focus(); asks.current = sure.value; }, [sure.value]);
   if (!open) return null;
   if (!sure.value) {
     const off = !live.value || asked.value !== '';
-    return html`<span ref=${here}><button type="button" class="order order-quiet" aria-disabled=${off ? 'true' : undefined} title="Ends the lead's session; nobody is lost" onClick=${() => { if (!off) sure.value = true; }}><${Icon} name="moon" /><span>Sleep\u2026</span></button></span>`;
+    return html`<span ref=${here}><button type="button" class="order order-quiet" aria-disabled=${off ? 'true' : undefined} title="Ends the lead's session; no member is lost" onClick=${() => { if (!off) sure.value = true; }}><${Icon} name="moon" /><span>Sleep\u2026</span></button></span>`;
   }
-  return html`<span ref=${here} class="sure" role="group" aria-label="End the lead's session?"><span>End ${plain(lead.value.agent, 40)}\u2019s session? Everybody sleeps; nobody is lost.</span>
+  return html`<span ref=${here} class="sure" role="group" aria-label="End the lead's session?"><span>End ${plain(lead.value.agent, 40)}\u2019s session? All members sleep; none is lost.</span>
     <button type="button" class="order order-quiet" onClick=${() => { sure.value = false; }}>No</button>
     <${Act} look="plain" icon="moon" label="Yes, sleep" at="crew" act=${() => sleep().then((done) => { sure.value = false; return done; })} /></span>`;
 }
 
-/** What was noticed last, until somebody puts it away. */
+/** The last notice, until a person dismisses it. */
 function Noticed() {
   const list = crew.value.notices;
   const last = list[list.length - 1];
@@ -119,35 +119,35 @@ function Noticed() {
   const count = list.filter((n) => n.at > putAway.value && serverNow() - Date.parse(n.at) <= FRESH_MS).length;
   return html`<p class="noticed"><${Icon} name="look" /><span><b>${NOTICES[last.kind] ?? plain(last.kind, 20)}</b> ${plain(last.text, 240)} <span class="soft num">${ago(last.at, serverNow())}</span></span>
     ${count > 1 && html`<button type="button" class="link" onClick=${() => showMember(LEAD, 'soul')}>all ${count}</button>`}
-    <button type="button" class="icon-button" aria-label="Put away" onClick=${() => { putAway.value = last.at; }}><${Icon} name="close" /></button></p>`;
+    <button type="button" class="icon-button" aria-label="Dismiss" onClick=${() => { putAway.value = last.at; }}><${Icon} name="close" /></button></p>`;
 }
 
-/** What came of files that were dropped. */
+/** The results of dropped files. */
 function Imported() {
   const list = imported.value;
   return html`<div class="imported" role="status">${importing.value && html`<p class="soft">Reading\u2026</p>`}${list.length > 0 && html`<ul>${list.map((r, i) => html`<li key=${i} class=${r.ok ? 'import-ok' : 'import-no'}><${Icon} name=${r.ok ? 'check' : 'look'} /><span><b><bdi>${r.file}</bdi></b> ${r.words}</span></li>`)}</ul>
-    <button type="button" class="icon-button" aria-label="Put away" onClick=${() => { imported.value = []; }}><${Icon} name="close" /></button>`}</div>`;
+    <button type="button" class="icon-button" aria-label="Dismiss" onClick=${() => { imported.value = []; }}><${Icon} name="close" /></button>`}</div>`;
 }
 
 function Import() {
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   const off = !live.value || importing.value;
   return html`<span class="take-in"><input ref=${input} type="file" accept=".json,application/json" multiple hidden onChange=${() => { const el = /** @type {HTMLInputElement} */ (input.current); void importFiles([...(el.files ?? [])]).then(() => { el.value = ''; }); }} />
-    <button type="button" class="order order-quiet" aria-disabled=${off ? 'true' : undefined} title="Documents from another device; or drop them here" onClick=${() => { if (!off) input.current?.click(); }}><${Icon} name="save" /><span>Take in a document\u2026</span></button></span>`;
+    <button type="button" class="order order-quiet" aria-disabled=${off ? 'true' : undefined} title="Documents from another device. You can also drop them here." onClick=${() => { if (!off) input.current?.click(); }}><${Icon} name="save" /><span>Import a document\u2026</span></button></span>`;
 }
 
 /** @param {DragEvent} e */
 const hasFiles = (e) => [...(e.dataTransfer?.types ?? [])].includes('Files');
 
-const NoLead = () => html`<div class="empty crew-empty"><h3>Nobody leads this team yet</h3><p>Name one of your agents in <code>fairlead.yaml</code>, and start Fairlead again. It is told what a lead does by the file that <code>fairlead init --lead</code> writes.</p>
+const NoLead = () => html`<div class="empty crew-empty"><h3>This team has no lead yet</h3><p>Name one of the agents as lead in <code>fairlead.yaml</code> and start Fairlead again. <code>fairlead init --lead</code> writes its instructions.</p>
   <pre class="sample">team:
   lead: julian
   size: 8</pre></div>`;
 
 export function CrewPage() {
-  const over = useSignal(0); // dragenter and dragleave come for each element that is crossed
+  const over = useSignal(0); // dragenter and dragleave fire for each element under the pointer
   useEffect(() => { faults.value = {}; }, []);
-  const body = !crewKnown.value ? html`<div class="empty"><p>${crewWrong.value ? plain(crewWrong.value, 400) : 'Asking Fairlead for the crew\u2026'}</p></div>`
+  const body = !crewKnown.value ? html`<div class="empty"><p>${crewWrong.value ? plain(crewWrong.value, 400) : 'Loading\u2026'}</p></div>`
     : !lead.value.agent && members.value.length === 0 ? html`<${NoLead} />` : html`<${Seats} />`;
   return html`<section class="crew ${over.value > 0 ? 'crew-over' : ''}" aria-labelledby="crew-title"
       onDragEnter=${(/** @type {DragEvent} */ e) => { if (hasFiles(e)) { e.preventDefault(); over.value++; } }}
@@ -158,6 +158,6 @@ export function CrewPage() {
     <${Fault} at="crew" /><${Noticed} /><${Imported} />
     <div class="crew-grid">${body}</div>
     ${crewKnown.value && lead.value.agent && html`<footer class="crew-foot"><${Import} /><${Sleep} /></footer>`}
-    <div class="crew-drop" aria-hidden="true"><p>Drop a document to take it in</p></div>
+    <div class="crew-drop" aria-hidden="true"><p>Drop a document to import it</p></div>
   </section><${Portrait} who=${shownMember()} />`;
 }

@@ -1,49 +1,48 @@
-// What this page knows of the crew: who of the team that a lead answers for exists, and who
-// is awake.
+// The crew: its members and which of them are awake.
 //
-// The journal's changes carry whole documents, so a face changes with the change itself.
-// What the server derives (the button, how the lead is, what was noticed) is asked for
-// again, at most one question at a time. Each document is a signal of its own.
+// A change carries a whole document, so a face changes with the change. The server derives the
+// button, the lead's state and the notices, and the page requests them again, one request at a
+// time. Each document is a signal.
 
 import * as api from '../shell/api.js';
 import { batch, computed, signal } from '../shell/lib.js';
-import { Question } from '../shell/refetch.js';
+import { Refetch } from '../shell/refetch.js';
 import { live } from '../shell/connection.js';
 import { place } from '../shell/router.js';
-import { hearMoreSaid } from './transcript.js';
+import { loadNewMessages } from './transcript.js';
 
 /** @typedef {import('../shell/api.js').Change} Change */
 /** @typedef {import('../shell/api.js').Document} Document */
 /** @typedef {import('../shell/lib.js').Signal<Document>} DocumentCell */
 
-/** Where nobody looks at the crew, only how many are awake is shown. */
+/** Time between two requests while another part of the page is open: only the count is shown then. */
 const ASIDE_REST_MS = 3000;
 
 /** The lead's seat, in the middle. */
 export const LEAD_SEAT = 4;
 export const SEATS = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
-const NOBODY = { agent: '', session: '', state: 'asleep', why: '', reported_at: null, seat: LEAD_SEAT };
+const NO_LEAD = { agent: '', session: '', state: 'asleep', why: '', reported_at: null, seat: LEAD_SEAT };
 
 /** @type {Map<string, DocumentCell>} */
 const cells = new Map();
-let asOf = 0;    // the journal's place that everything is known at
-let touched = 0; // the last change seen
+let asOf = 0;    // the sequence of the last answer
+let touched = 0; // the sequence of the last change
 
 export const crewKnown = signal(false);
 export const crewWrong = signal('');
 export const crew = signal({ button: 'none', inProgress: '', size: 8, soulsLeftOut: 0, notices: /** @type {api.CrewNotice[]} */ ([]) });
-export const lead = signal(/** @type {api.CrewLead} */ (NOBODY));
-/** Who is not expired, by seat. */
+export const lead = signal(/** @type {api.CrewLead} */ (NO_LEAD));
+/** Members that have not expired, by seat. */
 export const members = signal(/** @type {string[]} */ ([]));
 
 /** @param {string} id @returns {DocumentCell | undefined} */
 export const documentCell = (id) => cells.get(id);
 
-/** Who sits there. @param {number} seat */
+/** The member on a seat. @param {number} seat */
 export const onSeat = (seat) => members.value.find((id) => cells.get(id)?.value.gridPosition === seat) ?? '';
 
-/** Those for whom there is no seat of their own; no daemon of ours gives any. */
+/** Members without a seat of their own; Fairlead itself assigns none. */
 export const seatless = computed(() => members.value.filter((id) => {
   const seat = cells.get(id)?.value.gridPosition ?? -1;
   return seat === LEAD_SEAT || !SEATS.includes(seat) || onSeat(seat) !== id;
@@ -58,7 +57,7 @@ export const tally = computed(() => {
   return n;
 });
 
-/** What is known as long as this page hears the journal. */
+/** Members that are awake; 0 while the page has no connection. */
 export const awake = computed(() => (live.value ? tally.value.alive : 0));
 
 /** @param {Document} a @param {Document} b */
@@ -77,7 +76,7 @@ function seatAll() {
   if (order.join('\n') !== members.peek().join('\n')) members.value = order;
 }
 
-/** The whole crew as of one place in the journal, unless something newer is known. @param {api.Crew} view */
+/** Applies the whole crew as of one place in the journal, unless the page knows something newer. @param {api.Crew} view */
 export function applyCrew(view) {
   if (view.head < touched || view.head < asOf) return;
   asOf = view.head;
@@ -88,42 +87,42 @@ export function applyCrew(view) {
     for (const d of docs) put(soulKept(d, view));
     seatAll();
     crew.value = { button: view.button, inProgress: view.in_progress, size: view.size, soulsLeftOut: view.souls_left_out ?? 0, notices: view.notices ?? [] };
-    lead.value = view.lead ?? NOBODY;
+    lead.value = view.lead ?? NO_LEAD;
     crewKnown.value = true;
     crewWrong.value = '';
   });
 }
 
-/** A soul that was left out, and is known: it never changes. @param {Document} d @param {api.Crew} view */
+/** Keeps a known soul that the answer left out; a soul never changes. @param {Document} d @param {api.Crew} view */
 const soulKept = (d, view) => (view.souls_left_out && !d.individuationArtifact ? { ...d, individuationArtifact: cells.get(d.id)?.peek().individuationArtifact ?? '' } : d);
 
-const list = new Question(async () => {
+const list = new Refetch(async () => {
   try { applyCrew(await api.crew()); } catch (err) {
     if (!crewKnown.peek()) crewWrong.value = err instanceof Error ? err.message : String(err);
     throw err;
   }
 });
-const aside = new Question(async () => { await list.ask(); }, ASIDE_REST_MS);
+const aside = new Refetch(async () => { await list.ask(); }, ASIDE_REST_MS);
 
-/** Ask again, because something may have changed; soon: somebody waits for it. @param {boolean} [soon] */
+/** Requests the crew again; soon: a person waits for it. @param {boolean} [soon] */
 export function refreshCrew(soon = false) {
   list.want(soon);
-  hearMoreSaid();
+  loadNewMessages();
 }
 
-export const lookAtCrew = () => list.want(true);
+export const openCrew = () => list.want(true);
 
 export function forgetCrew() {
   batch(() => {
     cells.clear();
     asOf = touched = 0;
     members.value = [];
-    lead.value = NOBODY;
+    lead.value = NO_LEAD;
     crewKnown.value = false;
   });
 }
 
-/** The document after a change, which has what is true of it as a whole; who it is only where that is set. @param {string} id @param {any} set @returns {Document} */
+/** The document after a change. The change carries all of its state; the identity only if that was set. @param {string} id @param {any} set @returns {Document} */
 function reduce(id, set) {
   const was = cells.get(id)?.peek() ?? { id, status: '', name: null, color: '', colorName: '', gender: '', gridPosition: -1, faceVariant: null, individuationArtifact: '', createdAt: '', lastAliveAt: null, lastSessionId: null };
   const who = set.identity;
@@ -139,15 +138,15 @@ function reduce(id, set) {
 
 const STAGES = new Set(['summoning', 'asking', 'waking']);
 
-/** What a change says for certain of the lead; the button and the rest come with the next answer. @param {any} told */
-function noteLead(told) {
+/** Applies what a change says of the lead; the button and the rest come with the next answer. @param {any} told */
+function applyLead(told) {
   const now = lead.peek(), reported = typeof told.reported === 'string' ? told.reported : null;
   crew.value = { ...crew.peek(), inProgress: STAGES.has(told.stage) ? told.stage : '' };
   if (reported && told.session && told.session === now.session) lead.value = { ...now, state: 'heard', reported_at: reported };
 }
 
-/** Changes of the journal, as they come. @param {Change[]} changes */
-export function noteCrew(changes) {
+/** Applies changes of the journal. @param {Change[]} changes */
+export function applyCrewChanges(changes) {
   let mine = false, words = false;
   batch(() => {
     const { agent, state } = lead.peek();
@@ -159,13 +158,13 @@ export function noteCrew(changes) {
         const set = ch.data?.presence?.doc;
         const told = ch.data?.presence?.lead;
         if (set && crewKnown.peek() && ch.seq > asOf) put(reduce(ch.entity.slice('presence/'.length), set));
-        if (told && crewKnown.peek() && ch.seq > asOf) noteLead(told);
+        if (told && crewKnown.peek() && ch.seq > asOf) applyLead(told);
       } else if (ch.entity.startsWith('session/')) {
         if (agent && (state === 'waits' || ch.entity === `session/${agent}`)) mine = true;
       } else if (ch.machine === 'turn') words = true;
     }
     if (mine) seatAll();
   });
-  if (words) hearMoreSaid();
+  if (words) loadNewMessages();
   if (mine) (place.peek() === 'crew' ? list : aside).want();
 }

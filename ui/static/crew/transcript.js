@@ -1,44 +1,44 @@
-// What one of the crew said, over all its sessions: a window that grows at both ends.
+// The messages of one member over all its sessions: a window that grows at both ends.
 
 import * as api from '../shell/api.js';
 import { batch, signal } from '../shell/lib.js';
-import { Question } from '../shell/refetch.js';
+import { Refetch } from '../shell/refetch.js';
 
 /** @typedef {import('../shell/api.js').Said} Said */
 /** @typedef {{speaker: string, session: string, text: string}} Wanted */
 
-/** Messages asked for at a time. */
+/** Messages per request. */
 const PAGE = 60;
 /** Messages kept: some dozens of screens. */
 const WINDOW_MAX = 600;
-/** And so much text in them, in UTF-16 units. */
+/** Text kept in them, in UTF-16 units. */
 const WINDOW_CHARS_MAX = 3_000_000;
-/** A search reads a bounded stretch per request: so many are asked in a row before a person is. */
+/** A search reads a limited range per request; after this many requests a person has to ask for more. */
 const STRETCHES_MAX = 8;
-/** A crew that talks must not make the page ask without end. */
+/** The least time between two requests while the crew is talking. */
 const REST_MS = 700;
 
 export const said = signal(/** @type {Said[]} */ ([]));
-export const hearing = signal({ known: false, older: false, busy: false, wrong: '' });
+export const loading = signal({ known: false, older: false, busy: false, wrong: '' });
 
-/** Told before older messages come in front, so that the reader's place can be kept. @type {{before: () => void}} */
+/** Called before older messages are added, so that the view can keep the reader's place. @type {{before: () => void}} */
 export const saidReader = { before: () => {} };
 
 /** @type {Wanted | null} */
 let wanted = null;
-let life = 0;   // counts up with each question of a person: late answers are dropped
-let before = 0; // from there on backwards nothing is known yet
-let head = 0;   // up to there everything is
+let life = 0;   // increases with each request of a person: late answers are dropped
+let before = 0; // messages before this sequence are not loaded
+let head = 0;   // messages up to this sequence are loaded
 
-/** @param {Partial<typeof hearing.value>} part */
-const set = (part) => { hearing.value = { ...hearing.peek(), ...part }; };
+/** @param {Partial<typeof loading.value>} part */
+const set = (part) => { loading.value = { ...loading.peek(), ...part }; };
 
 /** @param {Said[]} list @param {'first' | 'last'} keep */
 function fit(list, keep) {
   let n = 0, chars = 0;
   const at = (/** @type {number} */ i) => list[keep === 'first' ? i : list.length - 1 - i];
   while (n < list.length && n < WINDOW_MAX && (chars < WINDOW_CHARS_MAX || n === 0)) chars += at(n++).text.length;
-  while (n < list.length && at(n).seq === at(n - 1).seq) n++; // never only some of one change
+  while (n < list.length && at(n).seq === at(n - 1).seq) n++; // never only a part of one change
   return keep === 'first' ? list.slice(0, n) : list.slice(list.length - n);
 }
 
@@ -55,7 +55,7 @@ async function asking(ask) {
   }
 }
 
-/** Pages backwards until one has something in it, or many had not. @param {Wanted} want @param {() => boolean} mine */
+/** Reads pages backwards until one has a match, or until the limit is reached. @param {Wanted} want @param {() => boolean} mine */
 async function backwards(want, mine) {
   for (let n = 0; n < STRETCHES_MAX; n++) {
     const page = await api.transcript({ ...want, limit: PAGE, before });
@@ -74,18 +74,18 @@ async function backwards(want, mine) {
   }
 }
 
-/** What this one said, from the newest on. @param {Wanted | null} want */
-export function hear(want) {
+/** Opens the messages of one member, the newest first. @param {Wanted | null} want */
+export function search(want) {
   life++;
   wanted = want;
   before = head = 0;
-  batch(() => { said.value = []; hearing.value = { known: false, older: false, busy: false, wrong: '' }; });
+  batch(() => { said.value = []; loading.value = { known: false, older: false, busy: false, wrong: '' }; });
   if (want) void asking(backwards);
 }
 
-export const olderSaid = () => { if (hearing.peek().older && !hearing.peek().busy) void asking(backwards); };
+export const olderSaid = () => { if (loading.peek().older && !loading.peek().busy) void asking(backwards); };
 
-const more = new Question(async () => {
+const more = new Refetch(async () => {
   const at = life;
   while (wanted && at === life && head > 0) {
     const page = await api.transcript({ ...wanted, limit: PAGE, after: head });
@@ -106,7 +106,7 @@ const more = new Question(async () => {
   }
 }, REST_MS);
 
-/** Somebody said something. */
-export function hearMoreSaid() {
-  if (wanted && hearing.peek().known) more.want();
+/** There may be new messages. */
+export function loadNewMessages() {
+  if (wanted && loading.peek().known) more.want();
 }

@@ -1,29 +1,29 @@
-// What one of the crew said, the newest at the end, with a search.
+// The messages of one member, the newest at the end, with a search.
 
 import { moment, shortClock } from '../shell/format.js';
 import { shortSession } from './words.js';
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
 import { now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { hear, hearing, olderSaid, said, saidReader } from './transcript.js';
+import { search, loading, olderSaid, said, saidReader } from './transcript.js';
 import { Jump, useFollow } from '../shell/follow.js';
 import { Icon } from '../shell/icons.js';
 import { Words } from '../channels/entrylist.js';
 
 /** @typedef {import('../shell/api.js').Said} Said */
 
-/** A search is asked when nobody has typed for so long. */
+/** Time without typing after which a search starts. */
 const TYPED_MS = 250;
-/** Longest search, as the server has it. */
+/** Longest search text, the same limit as the server's. */
 const SEARCH_MAX = 200;
 
 /** @param {{m: Said, day: string}} props */
 const Message = ({ m, day }) => html`<article class="told" data-k=${m.seq}>
   ${day && html`<p class="told-session"><span>${day}</span></p>`}
-  <p class="told-when soft"><time class="num" datetime=${m.at} title=${moment(Date.parse(m.at), now.peek())}>${shortClock(Date.parse(m.at))}</time>${m.channel && html`<a class="link" href="#/channel/${encodeURIComponent(m.channel)}">#${plain(m.channel, 60)}</a>`}</p>
+  <p class="told-when soft"><time class="num" datetime=${m.at} title=${moment(Date.parse(m.at), now.peek())}>${shortClock(Date.parse(m.at))}</time>${m.channel && html`<a class="link" href="#/channels/${encodeURIComponent(m.channel)}">#${plain(m.channel, 60)}</a>`}</p>
   <${Words} text=${m.text} /></article>`;
 
-/** What stands between two messages of different sessions or days. @param {Said[]} list @param {number} i */
+/** The divider between messages of different sessions or days. @param {Said[]} list @param {number} i */
 function between(list, i) {
   const m = list[i], last = list[i - 1];
   const on = new Date(m.at).toDateString();
@@ -40,7 +40,7 @@ export function Transcript({ speaker, session }) {
   const follow = useFollow(box, () => {});
   const anchor = useRef(/** @type {{key: string, top: number} | null} */ (null));
   const drawn = useRef(0);
-  const list = said.value, h = hearing.value;
+  const list = said.value, h = loading.value;
 
   useEffect(() => {
     const timer = setTimeout(() => { text.value = words.value.trim(); }, TYPED_MS);
@@ -50,8 +50,8 @@ export function Transcript({ speaker, session }) {
   useEffect(() => {
     follow.restart();
     drawn.current = 0;
-    hear({ speaker, session: only.value ? session : '', text: text.value });
-    return () => hear(null);
+    search({ speaker, session: only.value ? session : '', text: text.value });
+    return () => search(null);
   }, [speaker, only.value && session, text.value]);
 
   useEffect(() => {
@@ -75,14 +75,14 @@ export function Transcript({ speaker, session }) {
   }, [list]);
 
   return html`<div class="said">
-    <div class="said-tools" role="search"><label class="field"><${Icon} name="search" /><span class="hidden">Find words in what was said</span>
-      <input id="said-search" type="search" placeholder="Find words" autocomplete="off" spellcheck=${false} maxlength=${SEARCH_MAX} value=${words.value} onInput=${(/** @type {any} */ e) => { words.value = e.target.value; }} /></label>
+    <div class="said-tools" role="search"><label class="field"><${Icon} name="search" /><span class="hidden">Search the transcript</span>
+      <input id="said-search" type="search" placeholder="Search" autocomplete="off" spellcheck=${false} maxlength=${SEARCH_MAX} value=${words.value} onInput=${(/** @type {any} */ e) => { words.value = e.target.value; }} /></label>
       ${session && html`<button type="button" class="chip" aria-pressed=${only.value ? 'true' : 'false'} onClick=${() => { only.value = !only.value; }}>Last session only</button>`}</div>
-    <div class="said-frame"><div class="said-box" ref=${box} onScroll=${follow.onScroll} tabIndex=${0} role="region" aria-label="What ${plain(speaker, 64)} said">
-      ${h.older ? html`<p class="tape-note talk-edge">${h.busy ? 'Looking further back\u2026' : html`<button type="button" class="link" onClick=${olderSaid}>What was said before</button>`}</p>`
-        : h.known && list.length > 0 && html`<p class="tape-note talk-edge">Nothing ${text.value ? 'more with these words' : ''} was said before.</p>`}
-      ${h.known && list.length === 0 && !h.older && html`<p class="quiet-note">${text.value ? 'Nobody by this name said these words.' : 'Nothing was said yet.'}</p>`}
-      ${!h.known && html`<p class="quiet-note">${h.wrong ? plain(h.wrong, 300) : 'Asking what was said\u2026'}</p>`}
+    <div class="said-frame"><div class="said-box" ref=${box} onScroll=${follow.onScroll} tabIndex=${0} role="region" aria-label="Messages of ${plain(speaker, 64)}">
+      ${h.older ? html`<p class="tape-note talk-edge">${h.busy ? 'Searching earlier messages\u2026' : html`<button type="button" class="link" onClick=${olderSaid}>Earlier messages</button>`}</p>`
+        : h.known && list.length > 0 && html`<p class="tape-note talk-edge">No earlier messages${text.value ? ' with these words' : ''}.</p>`}
+      ${h.known && list.length === 0 && !h.older && html`<p class="quiet-note">${text.value ? 'No message of this member has these words.' : 'No messages yet.'}</p>`}
+      ${!h.known && html`<p class="quiet-note">${h.wrong ? plain(h.wrong, 300) : 'Loading messages\u2026'}</p>`}
       ${list.map((m, i) => html`<${Message} key=${`${m.seq}/${i - list.findIndex((x) => x.seq === m.seq)}`} m=${m} day=${between(list, i)} />`)}
     </div><${Jump} follow=${follow} /></div>
     ${h.wrong && h.known && html`<p class="tape-foot">${plain(h.wrong, 300)}</p>`}

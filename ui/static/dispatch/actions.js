@@ -1,26 +1,26 @@
-// What a person says to a session, and its beginning and end.
+// Orders to a dispatch session: start, input and end.
 
 import * as api from '../shell/api.js';
 import { order } from '../shell/orders.js';
-import { applySession, refreshSessions } from './state.js';
-import { showSessionFolder, spoken } from '../shell/router.js';
+import { applyDispatch, refreshDispatch } from './state.js';
+import { showDispatch, spoken } from '../shell/router.js';
 
-const after = () => refreshSessions(true);
+const after = () => refreshDispatch(true);
 
 /** @param {string} name @param {string} text */
-export const sayTo = (name, text) => order('session', 'said', () => api.sayToSession(name, text), {
-  done: (told) => { applySession(told.now); },
+export const sendInput = (name, text) => order('session', 'sent', () => api.sayToSession(name, text), {
+  done: (told) => { applyDispatch(told.now); },
   after,
 });
 
 /** @param {string} name */
-export const endSession = (name) => order('session', 'the session is closed', () => api.endSession(name), { done: applySession, after });
+export const endSession = (name) => order('session', 'the dispatch is closed', () => api.endSession(name), { done: applyDispatch, after });
 
-/** Begins a session and shows it; what is wrong is thrown, for the form. @param {Record<string, string>} body */
+/** Starts a session and opens it. Throws what is wrong, for the form. @param {Record<string, string>} body */
 export async function startSession(body) {
   const view = await api.startSession(body);
-  spoken.value = 'the session has begun';
-  applySession(view);
-  refreshSessions(true);
-  showSessionFolder(view.session.name);
+  spoken.value = 'the dispatch has started';
+  applyDispatch(view);
+  refreshDispatch(true);
+  showDispatch(view.session.name);
 }

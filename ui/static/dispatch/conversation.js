@@ -1,4 +1,4 @@
-// One conversation: what was said in it, and what it made. All of it is foreign, and shown as text.
+// One conversation: its dialogue and its output files. All of it is shown as text.
 
 import * as api from '../shell/api.js';
 import { moment, plural, size } from '../shell/format.js';
@@ -8,15 +8,15 @@ import { sectionsOf } from './words.js';
 import { live, now } from '../shell/connection.js';
 import { revealLines } from '../channels/words.js';
 import { plain } from '../shell/text.js';
-import { showSessionFolder } from '../shell/router.js';
+import { showDispatch } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';
 import { Words } from '../channels/entrylist.js';
 
-/** So much of a file is shown here, in bytes; all of it can be saved. */
+/** Bytes shown of a file; the whole file can be saved. */
 const SHOWN_BYTES_MAX = 256 << 10;
-/** Sections drawn at first, the newest. */
+/** Sections shown at first, the newest ones. */
 const SECTIONS_FIRST = 120;
-/** A dialogue may grow without a change of the state: it is looked at again so often. */
+/** A dialogue can grow without a change in the journal, so the page requests it at this interval. */
 const LOOK_AGAIN_MS = 4000;
 
 /** @typedef {import('../shell/api.js').DispatchTalk} Talk */
@@ -35,7 +35,7 @@ function Output({ session, t, file: f }) {
       <span class="output-file-acts"><button type="button" class="link" aria-expanded=${text.value !== null ? 'true' : 'false'} onClick=${() => void toggle()}>${text.value === null ? 'Show' : 'Hide'}<span class="hidden"> ${plain(f.name, 100)}</span></button>
       <a class="link" href=${api.outputFileURL(session, t.n, f.name)} download="">Save<span class="hidden"> ${plain(f.name, 100)}</span></a></span></p>
     ${wrong.value && html`<p class="entry-fault" role="alert">${plain(wrong.value, 300)}</p>`}
-    ${text.value !== null && html`<div class="output-file-text"><pre class="say-code" tabIndex=${0} aria-label="What stands in ${plain(f.name, 100)}">${revealLines(text.value) || '(empty)'}</pre>${f.bytes > SHOWN_BYTES_MAX && html`<p class="soft">The first ${size(SHOWN_BYTES_MAX)} are shown; save it for all of it.</p>`}</div>`}</li>`;
+    ${text.value !== null && html`<div class="output-file-text"><pre class="say-code" tabIndex=${0} aria-label="Content of ${plain(f.name, 100)}">${revealLines(text.value) || '(empty)'}</pre>${f.bytes > SHOWN_BYTES_MAX && html`<p class="soft">The first ${size(SHOWN_BYTES_MAX)} are shown; save the file to read all of it.</p>`}</div>`}</li>`;
 }
 
 /** @param {{text: string}} props */
@@ -45,7 +45,7 @@ function Dialogue({ text }) {
   const first = Math.max(0, all.length - more.value);
   return html`<div class="dialogue">${first > 0 && html`<button type="button" class="link" onClick=${() => { more.value += SECTIONS_FIRST; }}>Show ${plural(first, 'earlier part')}</button>`}
     ${all.slice(first).map((s, i) => html`<section key=${first + i} class="dlg ${s.at ? 'dlg-timed' : ''} ${s.move ? 'dlg-move' : ''}">${(s.at || s.title) && html`<p class="dlg-title">${s.title}${s.at && html` <time class="num" datetime=${s.at}>${s.at.slice(11)}</time>`}</p>`}${s.text && html`<${Words} text=${s.text} />`}</section>`)}
-    ${all.length === 0 && html`<p class="soft">Nothing stands in it yet.</p>`}</div>`;
+    ${all.length === 0 && html`<p class="soft">Empty so far.</p>`}</div>`;
 }
 
 /** @param {{v: import('../shell/api.js').DispatchView, n: number}} props */
@@ -57,8 +57,8 @@ export function Conversation({ v, n }) {
     const timer = setInterval(() => { if (live.peek() && !document.hidden) refreshTalk(); }, LOOK_AGAIN_MS);
     return () => clearInterval(timer);
   }, [open]);
-  const back = html`<button type="button" class="link conv-back" onClick=${() => showSessionFolder(session)}><${Icon} name="back" />The whole session</button>`;
-  if (!t || t.n !== n) return html`<div class="conv">${back}<p class="quiet-note">${talkWrong.value ? plain(talkWrong.value, 400) : 'Asking what was said\u2026'}</p></div>`;
+  const back = html`<button type="button" class="link conv-back" onClick=${() => showDispatch(session)}><${Icon} name="back" />The whole dispatch</button>`;
+  if (!t || t.n !== n) return html`<div class="conv">${back}<p class="quiet-note">${talkWrong.value ? plain(talkWrong.value, 400) : 'Loading messages\u2026'}</p></div>`;
   const outputs = t.outputs ?? [], elsewhere = (t.files ?? []).filter((f) => !f.output);
   return html`<article class="conv" aria-labelledby="conv-title">${back}
     <header class="conv-head"><h3 id="conv-title">${plain(t.id, 20)}</h3>${open && html`<span class="tag">open</span>`}${t.began && html`<time class="num soft" datetime=${t.began}>${moment(Date.parse(t.began), now.value)}</time>`}

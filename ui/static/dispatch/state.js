@@ -1,12 +1,11 @@
-// What this page knows of sessions in which MAIN coordinates: the list, the one that is looked
-// at, and the conversation in it.
+// Dispatch sessions (seed 002): the list, the open one, and its open conversation.
 //
-// The truth of a session lies in its folder; the server reads it. Whenever a change says that a
-// folder has a new line, the answers that may have changed are asked for again.
+// A session's truth is its folder, which the server reads. After a change that adds a line to a
+// folder, the page requests the affected views again.
 
 import * as api from '../shell/api.js';
 import { batch, computed, signal } from '../shell/lib.js';
-import { Question } from '../shell/refetch.js';
+import { Refetch } from '../shell/refetch.js';
 import { isOpen } from './words.js';
 import { conversationN, sessionName } from '../shell/router.js';
 
@@ -15,41 +14,41 @@ import { conversationN, sessionName } from '../shell/router.js';
 /** @typedef {import('../shell/api.js').DispatchTalk} Talk */
 
 export const sessions = signal(/** @type {Row[]} */ ([])); // open ones first, then the newest
-export const sessionsKnown = signal(false);
-export const sessionsWrong = signal('');
+export const dispatchesKnown = signal(false);
+export const listWrong = signal('');
 export const shownSession = signal(/** @type {View | null} */ (null));
 export const sessionWrong = signal('');
 export const shownTalk = signal(/** @type {Talk | null} */ (null));
 export const talkWrong = signal('');
 
-/** In how many a conversation is open. */
+/** Sessions with an open conversation. */
 export const talking = computed(() => sessions.value.filter((s) => isOpen(s) && s.conversation !== '').length);
 
 /** @param {unknown} err */
 const words = (err) => (err instanceof Error ? err.message : String(err));
 
-const list = new Question(async () => {
+const list = new Refetch(async () => {
   try {
     const answer = await api.sessions();
-    batch(() => { sessions.value = answer.sessions ?? []; sessionsKnown.value = true; sessionsWrong.value = ''; });
+    batch(() => { sessions.value = answer.sessions ?? []; dispatchesKnown.value = true; listWrong.value = ''; });
   } catch (err) {
-    sessionsWrong.value = words(err);
+    listWrong.value = words(err);
     throw err;
   }
 });
 
-const one = new Question(async () => {
+const one = new Refetch(async () => {
   const at = sessionName.peek();
   if (!at) return;
   try {
     const view = await api.session(at);
-    if (sessionName.peek() === at) applySession(view);
+    if (sessionName.peek() === at) applyDispatch(view);
   } catch (err) {
     if (sessionName.peek() === at) sessionWrong.value = words(err);
   }
 });
 
-const talk = new Question(async () => {
+const talk = new Refetch(async () => {
   const at = sessionName.peek(), n = conversationN.peek();
   if (!at || !n) return;
   const mine = () => sessionName.peek() === at && conversationN.peek() === n;
@@ -62,42 +61,42 @@ const talk = new Question(async () => {
 });
 
 /** @param {View} view */
-export function applySession(view) {
+export function applyDispatch(view) {
   batch(() => { shownSession.value = view; sessionWrong.value = ''; });
 }
 
-/** Ask again, because something may have changed; soon: somebody waits for it. @param {boolean} [soon] */
-export function refreshSessions(soon = false) {
+/** Requests the views again; soon: a person waits for them. @param {boolean} [soon] */
+export function refreshDispatch(soon = false) {
   list.want(soon);
   one.want(soon);
   talk.want(soon);
 }
 
-/** What stands in a dialogue and is no change of the session's state is not in the journal. */
+/** Requests the dialogue again: its text is not in the journal. */
 export const refreshTalk = () => talk.want();
 
-/** Another session, or another conversation of it, is looked at. */
-export function lookAtSession() {
+/** Another session or another conversation was opened. */
+export function openDispatch() {
   batch(() => {
     if (shownSession.peek()?.session.name !== sessionName.peek()) { shownSession.value = null; shownTalk.value = null; }
     if (shownTalk.peek()?.n !== conversationN.peek()) shownTalk.value = null;
     sessionWrong.value = talkWrong.value = '';
   });
-  if (!sessionsKnown.peek()) list.want(true);
+  if (!dispatchesKnown.peek()) list.want(true);
   one.want(true);
   talk.want(true);
 }
 
-export function forgetSessions() {
+export function forgetDispatch() {
   batch(() => {
     sessions.value = [];
-    sessionsKnown.value = false;
+    dispatchesKnown.value = false;
     shownSession.value = null;
     shownTalk.value = null;
   });
 }
 
-/** Changes of the journal, as they come. @param {import('../shell/api.js').Change[]} changes */
-export function noteSessions(changes) {
-  if (changes.some((ch) => ch.entity.startsWith('dispatch/'))) refreshSessions();
+/** Applies changes of the journal. @param {import('../shell/api.js').Change[]} changes */
+export function applyDispatchChanges(changes) {
+  if (changes.some((ch) => ch.entity.startsWith('dispatch/'))) refreshDispatch();
 }

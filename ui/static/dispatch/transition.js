@@ -1,4 +1,4 @@
-// A line of a session's history, and when it was.
+// A line of a session's history, and its time.
 
 import { moment } from '../shell/format.js';
 import { html } from '../shell/lib.js';
@@ -10,9 +10,9 @@ import { plain } from '../shell/text.js';
 /** @param {{at: string | null}} props */
 export const When = ({ at }) => (at ? html`<time class="num soft" datetime=${at}>${moment(Date.parse(at), now.value)}</time>` : null);
 
-/** What a line's own word says, where its trigger does not say so already. @param {Line} l */
+/** The line's own type, if its trigger does not say the same. @param {Line} l */
 const kind = (l) => { const words = l.type.replaceAll('_', ' '); return l.trigger.startsWith(words.split(' ')[0]) ? '' : plain(words, 40); };
 
-/** A line as the seed shows a transition. @param {{line: Line}} props */
-export const Moved = ({ line: l }) => html`<span class="moved">${l.shown ? html`<b class="moved-shown">${plain(l.shown, 300)}</b>` : kind(l) && html`<span class="moved-type">${kind(l)}</span>`}${' '}
+/** A transition in the seed's notation. @param {{line: Line}} props */
+export const Transition = ({ line: l }) => html`<span class="moved">${l.shown ? html`<b class="moved-shown">${plain(l.shown, 300)}</b>` : kind(l) && html`<span class="moved-type">${kind(l)}</span>`}${' '}
   <span class="soft">${plain(l.trigger, 300)}</span></span>`;

@@ -1,5 +1,5 @@
-// From what a session holds to words: who is in charge, what a state may do, how an input was
-// ranked, and a dialogue folded into sections. Pure.
+// Turns a session into text: its state, its permissions, the ranking of an input, and a dialogue
+// as sections. Pure.
 
 import { plain } from '../shell/text.js';
 
@@ -10,24 +10,24 @@ import { plain } from '../shell/text.js';
 /** Longest heading of a section, in UTF-16 units. */
 const TITLE_MAX = 200;
 
-/** Who carries out what a session decides. @type {Record<string, string>} */
+/** The program that carries out a session's decisions. @type {Record<string, string>} */
 export const HOSTS = {
   none: 'people and programs say what happens', claude: 'Claude Code, by its hooks', fairlead: 'agents of fairlead.yaml do the work',
 };
 
-/** Where an agent goes when it is done. @type {Record<string, string>} */
+/** The state after an agent has finished. @type {Record<string, string>} */
 export const MODES = {
   orchestrator: 'an agent that is done reports back to MAIN', interactive: 'an agent may ask another one for help', response: 'there is no MAIN: messages of an inbox go to agents',
 };
 
-/** A state as people see it: FULLSTACK_ENGINEER. @param {string} state */
+/** A state as it is displayed: FULLSTACK_ENGINEER. @param {string} state */
 export const display = (state) => plain(state, 120).toUpperCase().replaceAll('-', '_');
 
 /** @param {Row} s */
 export const isOpen = (s) => s.phase !== 'closed' && !s.fault;
 
-/** How a session stands, in a word. @param {Row} s @returns {Look} */
-export function sessionLook(s) {
+/** The state of a session, in a word. @param {Row} s @returns {Look} */
+export function dispatchLook(s) {
   if (s.fault) return { look: 'failed', mark: '\u2715', label: 'cannot be read' };
   switch (s.phase) {
     case 'closed': return { look: 'cut', mark: '\u2013', label: 'closed' };
@@ -39,27 +39,27 @@ export function sessionLook(s) {
   }
 }
 
-/** May something be said to it from here? Empty where it may; else why not. @param {Row} s */
+/** Why the page cannot send an input to the session; empty if it can. @param {Row} s */
 export function mute(s) {
-  if (s.phase === 'closed') return 'This session is closed: nothing is enforced any more.';
-  if (s.mode === 'response') return 'In mode response nobody is talked to: a message is a file in the folder inbox.';
-  if (s.host === 'claude') return 'What is said here is said in Claude Code; this page shows what comes of it.';
+  if (s.phase === 'closed') return 'This dispatch is closed: permissions are no longer enforced.';
+  if (s.mode === 'response') return 'In mode response, inputs are files in the folder inbox.';
+  if (s.host === 'claude') return 'Inputs come from Claude Code; this page shows the results.';
   return '';
 }
 
-/** The last time that another state came, and what for. @param {Line[]} lines the oldest first @returns {Line | undefined} */
+/** The last change of the state. @param {Line[]} lines the oldest first @returns {Line | undefined} */
 export const cameBy = (lines) => lines.findLast((l) => l.from !== l.to);
 
 /** @type {[keyof import('../shell/api.js').Permissions, string, boolean][]} */
 export const PERMISSIONS = [['can_write', 'Can write', true], ['cannot_write', 'Cannot write', false], ['can_execute', 'Can execute', true], ['cannot_execute', 'Cannot execute', false]];
 
-/** What an entry of the permissions means, where it is more than itself. @param {string} entry */
+/** The meaning of an entry of the permissions, if it is not obvious. @param {string} entry */
 export const permissionWords = (entry) => (entry === '*' ? 'everything (*)' : plain(entry, 80));
 
-/** Why nobody, or who: in one sentence, where the server has none. @param {import('../shell/api.js').Ranking} r */
-export const rankingWords = (r) => plain(r.reason, 400) || (r.best ? `${plain(r.best, 80)} fits best` : 'Nobody\u2019s description fits; MAIN keeps it.');
+/** The reason for the choice, or for none, in one sentence; used if the server gives none. @param {import('../shell/api.js').Ranking} r */
+export const rankingWords = (r) => plain(r.reason, 400) || (r.best ? `${plain(r.best, 80)} fits best` : 'No agent\u2019s description fits; MAIN keeps the input.');
 
-/** How long a bar is, in percent: the best score, or the threshold where that is higher, is all of it. @param {number} score @param {import('../shell/api.js').Ranking} r */
+/** The length of a bar in per cent of the best score, or of the threshold if that is higher. @param {number} score @param {import('../shell/api.js').Ranking} r */
 export function share(score, r) {
   const most = Math.max(r.threshold || 0, ...(r.scores ?? []).map((c) => c.score || 0));
   return most > 0 ? Math.max(0, Math.min(100, (score / most) * 100)) : 0;
@@ -67,13 +67,12 @@ export function share(score, r) {
 
 /** @typedef {{at: string, title: string, text: string, move: boolean}} Section at: of a part that the record timed; move: another state came */
 
-/** A heading as the record writes it, and any other one. Only the first begins another speaker's part. */
+/** A heading as the session writes it, and any other heading. Only the first begins a new speaker. */
 const TIMED = /^## (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\s(.*)$/, TITLED = /^#{1,6}\s+(\S.*)$/;
 
 /**
- * A dialogue as its sections: a heading, and what stands under it. Whatever it says stays text.
- * A timed heading counts wherever it stands: who forgets to close a fence does not swallow the
- * others.
+ * A dialogue as sections: a heading and the text below it. Everything stays text. A heading with a
+ * time counts everywhere, so that an unclosed fence does not hide the sections after it.
  * @param {string} text @returns {Section[]}
  */
 export function sectionsOf(text) {

@@ -1,5 +1,4 @@
-// What happened to one agent: its sessions, and every change with the rule that
-// made it and who asked for it.
+// The past of one agent: its sessions, and every change with its rule and its actor.
 
 import * as api from '../shell/api.js';
 import { outcomeOf } from '../agents/words.js';
@@ -11,10 +10,10 @@ import { showSession } from '../shell/router.js';
 
 /** @typedef {import('../shell/api.js').Change} Change */
 
-/** Rows of the list drawn at first. */
+/** Rows shown at first. */
 const PAGE = 60;
 
-/** Why a rule exists, by machine, row, state and event; from the server's own tables, read once. */
+/** The reason for each rule, by machine, row, state and event; read once from the server's tables. */
 const reasons = signal(/** @type {Map<string, string>} */ (new Map()));
 let asked = false;
 
@@ -26,14 +25,14 @@ async function learnReasons() {
     const map = new Map();
     for (const m of machines ?? []) for (const r of m.rows ?? []) if (r.why) map.set(`${m.name} ${r.id} ${r.from} ${r.event}`, r.why);
     reasons.value = map;
-  } catch { asked = false; /* without reasons the list stands too */ }
+  } catch { asked = false; /* the list works without reasons */ }
 }
 
 /** @param {{sessions: import('../shell/api.js').Session[]}} props */
 function Sessions({ sessions }) {
   if (sessions.length === 0) return html`<p class="quiet-note">No session yet.</p>`;
   return html`<table class="sheet-table"><caption class="hidden">Sessions</caption>
-    <thead><tr><th scope="col">Session</th><th scope="col">Ended</th><th scope="col">Began</th><th scope="col" class="right">Took</th><th scope="col" class="right">Said</th></tr></thead>
+    <thead><tr><th scope="col">Session</th><th scope="col">Ended</th><th scope="col">Began</th><th scope="col" class="right">Took</th><th scope="col" class="right">Output</th></tr></thead>
     <tbody>${sessions.map((s) => {
       const o = s.ended_at ? outcomeOf(s.outcome || 'ok') : outcomeOf('');
       const from = Date.parse(s.started_at ?? s.opened_at ?? '');

@@ -1,4 +1,4 @@
-// Sessions on a line of time: small in a row, large above an agent's tabs.
+// Sessions on a time axis: small in a row, large above an agent's tabs.
 
 import { outcomeOf } from '../agents/words.js';
 import { clock, shortClock, span } from '../shell/format.js';
@@ -12,9 +12,9 @@ import { showSession } from '../shell/router.js';
 /** @typedef {import('../agents/state.js').Run} Run */
 
 const HOUR = 3_600_000;
-/** The narrowest bar, in per cent: a session of a second must still be seen. */
+/** The narrowest bar, in per cent: a session of one second must be visible. */
 const BAR_MIN = 0.35;
-/** In the small trace time moves in steps, so that a thousand rows do not redraw each second. */
+/** In the small timeline time moves in steps, so that a thousand rows do not redraw each second. */
 const SMALL_STEP_MS = 15_000;
 const smallEnd = computed(() => Math.ceil(seenUntil.value / SMALL_STEP_MS) * SMALL_STEP_MS);
 
@@ -26,7 +26,7 @@ function place(r, from, to) {
   return { left: `${Math.min(left, 100 - BAR_MIN).toFixed(2)}%`, width: `${Math.max(BAR_MIN, right - left).toFixed(2)}%` };
 }
 
-/** The last hour of one agent, for its row; less while the team is younger than that. @param {{cell: Cell}} props */
+/** The last hour of one agent, for its row; less if the team is younger. @param {{cell: Cell}} props */
 export function Trace({ cell: c }) {
   const to = smallEnd.value;
   const from = to - (to - oldest.value < HOUR / 6 ? HOUR / 6 : HOUR);
@@ -49,7 +49,7 @@ export function runWords(r, nowMs) {
   return `${plain(r.id, 60)}${r.kind === 'cleanup' ? ', cleanup' : ''}: ${r.to === null ? 'running' : outcomeOf(r.outcome).label}, ${clock(r.from)}, ${span(end - r.from)}`;
 }
 
-/** The chosen agent's sessions, with an axis. @param {{cell: Cell}} props */
+/** The selected agent's sessions, with an axis. @param {{cell: Cell}} props */
 export function Timeline({ cell: c }) {
   const wanted = useSignal('');
   const range = wanted.value || (seenUntil.value - oldest.value < HOUR / 4 ? '15m' : '1h');

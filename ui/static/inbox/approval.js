@@ -1,5 +1,5 @@
-// What a step asks of people, and the form in which they answer. The question
-// and its fields are foreign: they are shown as text.
+// A step's request for approval, and the form for the answer. The request and its fields are shown
+// as text.
 
 import { answerOf, formOf, held, TITLE_MAX, touched } from './form.js';
 import { html, useMemo, useSignal } from '../shell/lib.js';
@@ -10,7 +10,7 @@ import { Icon } from '../shell/icons.js';
 
 /** @typedef {import('./form.js').Field} Field */
 
-/** Longest answer sent, in characters; the server takes no larger body. */
+/** Longest answer in characters; the server accepts no larger body. */
 const INPUT_MAX = 500_000;
 const NOTE_MAX = 1000;
 
@@ -63,13 +63,13 @@ export function Answer({ run, step, schema, bad, path, id }) {
     }
   };
   const faultOf = (/** @type {string} */ name) => faults.value.find((f) => f.name === name)?.words ?? '';
-  return html`<form class="answer" onSubmit=${(/** @type {Event} */ e) => e.preventDefault() /* nobody approves by pressing Enter in a field */} aria-label="Answer to ${plain(step, 64)}">
-    ${bad && html`<p class="worry-box"><${Icon} name="look" /><span>The last answer did not fit: ${plain(bad, 600)}</span></p>`}
+  return html`<form class="answer" onSubmit=${(/** @type {Event} */ e) => e.preventDefault() /* Enter in a field must not approve */} aria-label="Answer to ${plain(step, 64)}">
+    ${bad && html`<p class="worry-box"><${Icon} name="look" /><span>The last answer was invalid: ${plain(bad, 600)}</span></p>`}
     ${form ? form.fields.map((f, i) => html`<${Entry} key=${f.name} field=${f} at="${id}-${i}" value=${held(values.value, f)} fault=${faultOf(f.name)}
         set=${(/** @type {string | boolean} */ v) => { values.value = { ...values.value, [f.name]: v }; }} />`)
       : html`<div class="entry"><label for="${id}-json">Answer, as JSON</label><textarea id="${id}-json" rows="6" spellcheck=${false} class="json" maxlength=${INPUT_MAX} aria-describedby="${id}-json-about" value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea>
         <p id="${id}-json-about" class="entry-about ${faultOf('') ? 'entry-fault' : 'soft'}">${plain(faultOf(''), 300)}</p>
-        <details><summary>What it asks for</summary><pre class="json">${plain(schema ?? '', 20_000)}</pre></details></div>`}
+        <details><summary>Request</summary><pre class="json">${plain(schema ?? '', 20_000)}</pre></details></div>`}
     <div class="entry"><label for="${id}-note">Note, for the journal</label><input id="${id}-note" type="text" maxlength=${NOTE_MAX} autocomplete="off" value=${note.value} onInput=${(/** @type {any} */ e) => { note.value = e.target.value; }} /></div>
     <div class="answer-foot">
       <button type="button" class="order order-approve" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('approve', run, step) ? 'true' : undefined} onClick=${() => void send(true)}><${Icon} name="check" /><span>Approve</span></button>

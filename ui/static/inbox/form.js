@@ -1,15 +1,15 @@
-// From the schema of what a step asks to a form, and from the form to the answer. Pure.
+// Turns the JSON schema of a step's input into a form, and the form into an answer. Pure.
 //
-// Only a flat object of simple values becomes a form; anything else is asked
-// for as JSON, and the server says what is wrong with it.
+// A flat object of simple values becomes a form. For anything else the page asks for JSON, and
+// the server validates it.
 
 /** @typedef {{name: string, title: string, about: string, kind: 'text' | 'long' | 'number' | 'integer' | 'check' | 'choice', choices: (string | number | boolean | null)[], required: boolean, first: string | boolean}} Field */
 /** @typedef {{fields: Field[], approved: boolean} | null} Form approved: the schema asks for the yes itself; null: no form fits */
 
-/** More fields than this are no form any more. */
+/** Fields up to which a schema becomes a form. */
 const FIELDS_MAX = 40;
 const CHOICES_MAX = 100;
-/** Names and titles are foreign: so many characters are shown. */
+/** Characters shown of a name or a title. */
 export const TITLE_MAX = 120;
 
 /** @param {unknown} v @returns {v is Record<string, any>} */
@@ -55,14 +55,14 @@ function fieldOf(name, schema, required) {
   }
 }
 
-/** What stands in a field; fields may have names that every object knows. @param {Record<string, string | boolean>} values @param {Field} f */
+/** The value of a field; a field may be named like a property of every object. @param {Record<string, string | boolean>} values @param {Field} f */
 export const held = (values, f) => (Object.hasOwn(values, f.name) ? values[f.name] : f.first);
 
-/** Has anybody written anything? @param {Field[]} fields @param {Record<string, string | boolean>} values */
+/** Has a person changed the form? @param {Field[]} fields @param {Record<string, string | boolean>} values */
 export const touched = (fields, values) => fields.some((f) => held(values, f) !== f.first);
 
 /**
- * The answer as JSON, or what is missing from it.
+ * The answer as JSON, or the faults of the form.
  * @param {Field[]} fields @param {Record<string, string | boolean>} values by name
  * @returns {{answer: Record<string, unknown>, faults: {name: string, words: string}[]}}
  */

@@ -1,5 +1,5 @@
-// Everything that waits for a person: steps of runs and questions of agents, what is
-// asked, since when, and the form to answer it.
+// Everything that waits for a person: approvals of steps and questions of agents, with the form
+// for each answer.
 
 import * as api from '../shell/api.js';
 import { span } from '../shell/format.js';
@@ -10,9 +10,9 @@ import { plain } from '../shell/text.js';
 import { showRun } from '../shell/router.js';
 import { Answer } from './approval.js';
 import { AskItem } from './question.js';
-import { StandingList } from './savedanswers.js';
+import { SavedAnswers } from './savedanswers.js';
 
-/** Questions drawn at a time; nobody answers more at once. */
+/** Questions shown at a time. */
 const SHOWN_MAX = 50;
 const ARTIFACTS_MAX = 12;
 const LOGS_MAX = 6;
@@ -35,10 +35,10 @@ function Item({ item: i, index }) {
 export function InboxPage() {
   const list = inbox.value;
   return html`<div class="inbox"><h2 id="inbox-title" tabIndex=${-1}>Inbox</h2>
-    ${!runsKnown.value ? html`<p class="quiet-note">Asking Fairlead what waits\u2026</p>`
+    ${!runsKnown.value ? html`<p class="quiet-note">Loading\u2026</p>`
       : list.length === 0 ? html`<p class="quiet-note">Nothing waits for you. A step or an agent that needs a person appears here.</p>`
       : html`<ul class="inbox-list">${list.slice(0, SHOWN_MAX).map((i, n) => (i.question ? html`<${AskItem} key=${i.question.id} item=${i} q=${i.question} index=${n} />` : html`<${Item} key=${`${i.run_id}/${i.step_id}`} item=${i} index=${n} />`))}</ul>`}
     ${list.length > SHOWN_MAX && html`<p class="quiet-note">and ${list.length - SHOWN_MAX} more, shown as these are answered</p>`}
-    <${StandingList} />
+    <${SavedAnswers} />
   </div>`;
 }

@@ -1,6 +1,6 @@
-// One question of an agent: what it wants, why it has to ask, until when, and the buttons.
+// One question of an agent: what it wants, why it asks, its deadline, and the buttons.
 
-import { answerAsk, answerKey } from './actions.js';
+import { answerQuestion, answerKey } from './actions.js';
 import { block, callOf, choices, maySayYes, untilWhen, wants } from './words.js';
 import * as api from '../shell/api.js';
 import { span } from '../shell/format.js';
@@ -13,7 +13,7 @@ import { Icon } from '../shell/icons.js';
 
 /** @typedef {import('../shell/api.js').Asked} Asked */
 
-/** Longest answer in words, in characters; the server takes no longer one. */
+/** Longest answer in characters, the same limit as the server's. */
 const TEXT_MAX = 16_000;
 const PATHS_MAX = 12;
 const CHOICES_MAX = 32;
@@ -39,7 +39,7 @@ function Permission({ q, text }) {
   const yes = maySayYes(q);
   const at = answerKey(q.id);
   const more = text.trim() ? { text: text.trim() } : {};
-  const say = (/** @type {boolean} */ allow, /** @type {api.Scope} */ scope, /** @type {string} */ words) => () => answerAsk(q.id, { allow, scope, ...more }, words);
+  const say = (/** @type {boolean} */ allow, /** @type {api.Scope} */ scope, /** @type {string} */ words) => () => answerQuestion(q.id, { allow, scope, ...more }, words);
   return html`<div class="answer-foot" role="group" aria-label="Answers">
       ${yes && html`<${Act} at=${at} look="approve" icon="check" label="Allow once" act=${say(true, 'once', 'allowed once')} />`}
       ${q.may_stand && html`${yes && html`<${Act} at=${at} look="plain" icon="check" label="Allow for this session" hint="Every call like this one, until the session ends" act=${say(true, 'session', 'allowed for this session')} />`}
@@ -52,13 +52,13 @@ function Permission({ q, text }) {
         <${Act} at=${at} look="stop" icon="cross" label="Always deny" act=${say(false, 'always', 'always denied')} /></div></div>`}`;
 }
 
-/** The program's own answers, by their names. @param {{q: Asked, text: string}} props */
+/** The answers that the program offers. @param {{q: Asked, text: string}} props */
 function Choices({ q, text }) {
   const list = choices(q);
   if (list.length === 0) return null;
   const at = answerKey(q.id);
   const more = text.trim() ? { text: text.trim() } : {};
-  const pick = (/** @type {import('./words.js').Choice} */ c) => () => answerAsk(q.id, { allow: c.allow ?? true, option: c.id, scope: /** @type {const} */ ('once'), ...more }, `answered ${plain(c.label, 60)}`);
+  const pick = (/** @type {import('./words.js').Choice} */ c) => () => answerQuestion(q.id, { allow: c.allow ?? true, option: c.id, scope: /** @type {const} */ ('once'), ...more }, `answered ${plain(c.label, 60)}`);
   return html`<div class="ask-choices" role="group" aria-label=${q.kind === 'permission' ? 'Its own answers' : 'Answers'}>
     ${q.kind === 'permission' && html`<p class="soft">It also offers, in its own words:</p>`}
     <div class="answer-foot">${list.slice(0, CHOICES_MAX).map((c) => html`<${Act} key=${c.id} at=${at} look=${c.allow === false ? 'stop' : 'plain'} icon=${c.allow === false ? 'cross' : 'check'} label=${plain(c.label, 120)} hint=${plain(c.kind, 60)} act=${pick(c)} />`)}</div></div>`;
@@ -69,21 +69,21 @@ export function AskItem({ item: i, q, index }) {
   const text = useSignal('');
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const id = `inbox-${index}`;
-  // It goes when it is answered, and the keyboard's place must not go with it.
+  // The card disappears with the answer; the focus must not disappear with it.
   useLayoutEffect(() => () => {
     if (box.current?.contains(document.activeElement)) requestAnimationFrame(() => document.getElementById('inbox-title')?.focus());
   }, []);
   const nowMs = seenUntil.value + api.skew.ms;
   const since = Date.parse(q.asked_at || i.since);
   const words = q.kind !== 'resume' && (q.kind === 'permission' || q.free_text || choices(q).length === 0);
-  const send = () => answerAsk(q.id, { allow: true, text: text.value.trim(), scope: 'once' }, 'answered');
+  const send = () => answerQuestion(q.id, { allow: true, text: text.value.trim(), scope: 'once' }, 'answered');
   return html`<li class="inbox-item inbox-ask" ref=${box}><article aria-labelledby=${id}>
-    <header class="inbox-head"><h3 id=${id}><button type="button" class="link" onClick=${() => { go('team'); choose(q.agent); }}><bdi>${plain(q.agent, 80)}</bdi></button> <span>${wants(q)}</span></h3>
+    <header class="inbox-head"><h3 id=${id}><button type="button" class="link" onClick=${() => { go('agents'); choose(q.agent); }}><bdi>${plain(q.agent, 80)}</bdi></button> <span>${wants(q)}</span></h3>
       <span class="soft"><code>${plain(q.id, 40)}</code>${q.session_id && html` in <code>${plain(q.session_id, 60)}</code>`}${i.run_id && html`, <button type="button" class="link" onClick=${() => showRun(i.run_id, i.step_id)}>step ${plain(i.step_id, 64)} of ${plain(i.run_id, 48)}</button>`}</span>
       ${Number.isFinite(since) && html`<span class="soft num inbox-since">for ${span(nowMs - since)}</span>`}</header>
     <${What} q=${q} />
     <p class="ask-until soft">${untilWhen(q, nowMs)}</p>
-    <form class="ask-form" onSubmit=${(/** @type {Event} */ e) => e.preventDefault() /* nobody allows by pressing Enter in a field */} aria-label="Answer to ${plain(q.id, 40)}">
+    <form class="ask-form" onSubmit=${(/** @type {Event} */ e) => e.preventDefault() /* Enter in a field must not allow */} aria-label="Answer to ${plain(q.id, 40)}">
       ${words && html`<div class="entry"><label for="${id}-text">${q.kind === 'question' ? 'Your answer' : 'A word with it'}${q.kind === 'permission' && html`<span class="soft"> (optional)</span>`}</label>
         ${q.kind === 'question' ? html`<textarea id="${id}-text" rows="3" maxlength=${TEXT_MAX} value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea>`
           : html`<input id="${id}-text" type="text" maxlength=${TEXT_MAX} autocomplete="off" value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }} />`}</div>`}

@@ -1,25 +1,24 @@
-// What agents ask, beside what the inbox has: the answers that stand, and whose
-// card a question, a limit or a word about himself changes.
+// Saved answers, and the requests that follow a change of a question.
 
 import * as api from '../shell/api.js';
 import { signal } from '../shell/lib.js';
-import { Question } from '../shell/refetch.js';
+import { Refetch } from '../shell/refetch.js';
 import { refreshInbox } from '../runs/state.js';
 
-export const standing = signal(/** @type {import('../shell/api.js').Standing[]} */ ([]));
+export const savedAnswers = signal(/** @type {import('../shell/api.js').Standing[]} */ ([]));
 
-const list = new Question(async () => { standing.value = (await api.standing()).standing ?? []; });
+const list = new Refetch(async () => { savedAnswers.value = (await api.savedAnswers()).standing ?? []; });
 
-/** Ask again, because something may have changed; soon: somebody waits for it. @param {boolean} [soon] */
-export function refreshAsks(soon = false) {
+/** Requests saved answers and the inbox again; soon: a person waits for them. @param {boolean} [soon] */
+export function refreshQuestions(soon = false) {
   list.want(soon);
   refreshInbox(soon);
 }
 
-export function forgetAsks() { standing.value = []; }
+export function forgetQuestions() { savedAnswers.value = []; }
 
-/** Changes of the journal, as they come. @param {import('../shell/api.js').Change[]} changes */
-export function noteAsks(changes) {
+/** Applies changes of the journal. @param {import('../shell/api.js').Change[]} changes */
+export function applyQuestionChanges(changes) {
   if (!changes.some((ch) => ch.entity.startsWith('question/'))) return;
   refreshInbox();
   list.want();

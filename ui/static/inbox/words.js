@@ -1,7 +1,7 @@
-// From a question of an agent to the words and buttons it is shown with. Pure.
+// Turns a question of an agent into text and buttons. Pure.
 //
-// What is asked for was written by whoever asks: it is shown as it is and never
-// believed. What a button does is read off what the server says can be answered.
+// An agent wrote the question: the page shows it unchanged and does not trust it. What a button
+// does depends on the options that the server offers.
 
 import { span } from '../shell/format.js';
 import { reveal } from '../shell/text.js';
@@ -9,20 +9,20 @@ import { reveal } from '../shell/text.js';
 /** @typedef {import('../shell/api.js').Asked} Asked */
 /** @typedef {{id: string, kind: string, label: string, allow: boolean | null}} Choice allow: null where its kind does not tell */
 
-/** Longest call that is shown, in UTF-16 units; the server keeps less. */
+/** Longest call shown, in UTF-16 units; the server keeps less. */
 const CALL_SHOWN_MAX = 12_000;
 const LINES_SHOWN_MAX = 200;
 
-/** Tools in our words: what is done with them. @type {Record<string, string>} */
+/** What each tool does. @type {Record<string, string>} */
 const DOES = Object.assign(Object.create(null), {
   Bash: 'wants to run a command', Write: 'wants to write a file', Edit: 'wants to change a file', MultiEdit: 'wants to change a file', NotebookEdit: 'wants to change a notebook',
   Read: 'wants to read a file', Glob: 'wants to look for files', Grep: 'wants to search in files', WebFetch: 'wants to fetch something from the network', WebSearch: 'wants to search the network',
 });
 
-/** What somebody wants, after his name. @param {Asked} q */
+/** What an agent wants; follows its name. @param {Asked} q */
 export function wants(q) {
   if (q.kind === 'question') return 'asks you';
-  if (q.kind === 'resume') return 'would go on under other conditions';
+  if (q.kind === 'resume') return 'would continue under different conditions';
   const tool = String(q.tool ?? '');
   if (DOES[tool]) return DOES[tool];
   const [, server, of] = /^mcp__(.+?)__(.+)$/.exec(tool) ?? [];
@@ -30,7 +30,7 @@ export function wants(q) {
   return tool ? `wants to use ${reveal(tool.slice(0, 80))}` : 'wants to do something';
 }
 
-/** Several lines of foreign words: each made safe, and no more of them than fit. @param {unknown} value */
+/** Several lines of an agent's text, with control characters made visible and a length limit. @param {unknown} value */
 export function block(value) {
   const text = typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value, null, 2);
   const lines = text.slice(0, CALL_SHOWN_MAX).split('\n');
@@ -40,14 +40,14 @@ export function block(value) {
   return text.length > CALL_SHOWN_MAX ? `${shown}\u2026 cut here` : shown;
 }
 
-/** The arguments that say what a tool does, first. */
+/** The arguments that say most about a call come first. */
 const CHIEF = ['command', 'file_path', 'path', 'notebook_path', 'url', 'query', 'pattern'];
 
-/** What a file gets, the first that is there: of a change the places that are changed. */
+/** The arguments that hold new content of a file. */
 const WRITTEN = ['diff', 'new_string', 'new_source', 'patchText', 'content'];
 
 /**
- * What a tool is called with: the argument that matters most and what it would write as they are, and
+ * The arguments of a call: the most important one and the content that it would write in full, and
  * the others beside them.
  * @param {unknown} call arguments as JSON, or a text
  * @returns {{chief: string, written: string, rest: string}}
@@ -64,26 +64,26 @@ export function callOf(call) {
   return { chief: chief ? block(args[chief]) : '', written: written ? block(args[written]) : '', rest: Object.keys(rest).length === 0 ? '' : block(rest) };
 }
 
-/** What happens when nobody answers, and when. @param {Asked} q @param {number} nowMs @returns {string} */
+/** What happens without an answer, and when. @param {Asked} q @param {number} nowMs @returns {string} */
 export function untilWhen(q, nowMs) {
   const at = q.expires_at ? Date.parse(q.expires_at) : NaN;
-  if (!Number.isFinite(at)) return 'waits until somebody answers';
+  if (!Number.isFinite(at)) return 'waits until a person answers';
   const then = q.kind === 'permission' ? (q.otherwise === 'allow' ? 'is allowed' : 'is denied') : q.otherwise ? `is answered with \u201c${reveal(q.otherwise.slice(0, 60))}\u201d` : 'goes on without an answer';
-  return at > nowMs ? `${then} in ${span(at - nowMs)} if nobody answers` : `${then} now: nobody answered`;
+  return at > nowMs ? `${then} in ${span(at - nowMs)} without an answer` : `${then} now: no answer came`;
 }
 
-/** Can a plain yes be told? Who asks which of several things it shall be has no answer that is only a yes. @param {Asked} q */
+/** Does a plain yes answer the question? Not if it asks to choose between several things. @param {Asked} q */
 export const maySayYes = (q) => (q.options ?? []).some((o) => o.kind === 'allow_once' || o.kind === 'allow_always');
 
-/** The kinds that the plain buttons stand for. @type {Record<string, boolean>} */
+/** The kinds of options that the plain buttons cover. @type {Record<string, boolean>} */
 const PLAIN = Object.assign(Object.create(null), { allow_once: true, allow_always: true, reject_once: false, reject_always: false });
 
 /** @param {string} kind */
 const says = (kind) => (kind.startsWith('allow') ? true : kind.startsWith('reject') ? false : null);
 
 /**
- * The answers that the plain buttons do not stand for: of a permission those of another kind, and
- * where several are of one kind, all of that kind; else every one.
+ * The options that need a button of their own: for a permission, options of another kind and all
+ * options of a kind that occurs more than once; for other questions, every option.
  * @param {Asked} q @returns {Choice[]}
  */
 export function choices(q) {
@@ -92,13 +92,13 @@ export function choices(q) {
   return all.filter((o) => !(o.kind in PLAIN) || all.filter((other) => other.kind === o.kind).length > 1);
 }
 
-/** What an agent waits for a person with, beside its name. @param {import('../shell/api.js').Agent} a */
+/** What an agent waits for; shown next to its name. @param {import('../shell/api.js').Agent} a */
 export function asksOf(a) {
   const words = a.asks_what || `${a.asks} questions`;
   return words.startsWith(`${a.name} `) ? words.slice(a.name.length + 1) : `asks: ${words}`;
 }
 
-/** Until when a provider takes no more; NaN where it does. @param {import('../shell/api.js').Agent} a @param {number} nowMs */
+/** When the provider's rate limit ends, in ms since 1970; NaN without a limit. @param {import('../shell/api.js').Agent} a @param {number} nowMs */
 export function limitedUntil(a, nowMs) {
   const at = a.limited_until ? Date.parse(a.limited_until) : NaN;
   return at > nowMs ? at : NaN;

@@ -1,5 +1,4 @@
-// Orders about runs. As with agents, nothing is shown as done before the server
-// says so; what is asked is marked as asked.
+// Orders about runs. An order is shown as pending until the server answers.
 
 import * as api from '../shell/api.js';
 import { tell } from '../agents/actions.js';
@@ -9,7 +8,7 @@ import { live } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { showRun, spoken } from '../shell/router.js';
 
-/** What is asked and not yet answered: a verb, the run, and the step. */
+/** The order that waits for an answer: a verb, the run and the step. */
 export const asking = signal('');
 
 /** @param {string} verb @param {string} run @param {string} [step] */
@@ -47,7 +46,7 @@ export const resumeRun = (run, step) =>
 export const answerStep = (run, step, yes, body) =>
   order(keyOf(yes ? 'approve' : 'reject', run, step), `${yes ? 'approve' : 'reject'} ${plain(step, 60)}`, () => api.answerStep(run, step, yes, body));
 
-/** Starts a run and shows it. Everything that is wrong with the workflow is thrown, for the form. @param {api.RunFlags} flags */
+/** Starts a run and opens it. Throws everything that is wrong with the workflow, for the form. @param {api.RunFlags} flags */
 export async function startRun(flags) {
   const view = await api.startRun(flags);
   spoken.value = `started ${plain(view.run_id, 60)}`;

@@ -1,4 +1,3 @@
-// The layout of small graphs, in one place as lib.js is for the rest. It is
-// loaded when the first graph is drawn.
+// The layout library for small graphs, loaded with the first graph.
 
 export { Graph, layout } from '../vendor/dagre.mjs';

@@ -1,4 +1,4 @@
-// The questions before a run is started, cancelled or resumed.
+// The dialogs that start, cancel or resume a run.
 
 import * as api from '../shell/api.js';
 import { html, useSignal } from '../shell/lib.js';
@@ -9,7 +9,7 @@ import { Sheet } from '../shell/dialogs.js';
 import { Icon } from '../shell/icons.js';
 
 const NOTE_MAX = 1000;
-/** Faults of a workflow that are listed here; the command line lists them all. */
+/** Faults of a workflow listed here; the command line lists all of them. */
 const FAULTS_MAX = 60;
 
 /** @typedef {{name: string, label: string, kind: 'text' | 'count' | 'money' | 'check' | 'choice', hint?: string, choices?: string[]}} Flag */
@@ -44,7 +44,7 @@ function Entry({ flag: f, value, set }) {
     value=${value} onInput=${(/** @type {any} */ e) => set(e.target.value)} /></label>`;
 }
 
-/** What was typed, as flags, or what is wrong with it. @param {Record<string, string | boolean>} values @returns {api.RunFlags | string} */
+/** The form as flags, or what is wrong with it. @param {Record<string, string | boolean>} values @returns {api.RunFlags | string} */
 function flagsOf(values) {
   /** @type {api.RunFlags} */
   const flags = {};
@@ -85,7 +85,7 @@ function StartSheet() {
     <form class="start-form" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void send(); }}>
       ${FLAGS.map(entry)}
       <details><summary>More</summary><div class="start-more">${MORE.map(entry)}</div></details>
-      <div role="alert">${wrong.value && html`<div class="faults"><p><${Icon} name="look" />${faults.value.length > 0 ? 'The workflow cannot be started. Nothing has begun.' : plain(wrong.value, 600)}</p>
+      <div role="alert">${wrong.value && html`<div class="faults"><p><${Icon} name="look" />${faults.value.length > 0 ? 'The workflow cannot be started. No run was started.' : plain(wrong.value, 600)}</p>
         ${faults.value.length > 0 && html`<ul>${faults.value.slice(0, FAULTS_MAX).map((f, i) => html`<li key=${i}>${f.location && html`<code>${plain(f.location, 200)}</code> `}${plain(f.message, 400)}</li>`)}</ul>`}
         ${faults.value.length > FAULTS_MAX && html`<p>and ${faults.value.length - FAULTS_MAX} more; <code>fairlead run --check</code> lists all of them</p>`}</div>`}</div>
       <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Not now</button>

@@ -1,24 +1,23 @@
-// Where the steps of a run stand in a drawing of it. Pure, but for the loading
-// of the library.
+// The positions of a run's steps in its graph. Pure, but for the loading of the library.
 //
-// A small graph is laid out as people draw one by hand. A large one is put into
-// layers in one pass, because a thousand steps must not stop the page.
+// The library lays out small graphs. A large graph is put into layers in one pass, because a
+// thousand steps must not stop the page.
 
 /** @typedef {{id: string, needs: string[], loop: string}} Node loop: where a gate leads back to, or empty */
 /** @typedef {{x: number, y: number}} Point */
 /** @typedef {{from: string, to: string, points: Point[], box: [number, number, number, number]}} Edge */
 /** @typedef {{places: Map<string, Point>, edges: Edge[], loops: Edge[], width: number, height: number}} Drawing places are left upper corners */
 
-/** Size of a step in the drawing, in pixels; the same in runs.css. */
+/** Size of a step in the graph, in pixels; the same as in runs.css. */
 export const NODE = { width: 168, height: 52 };
 const GAP = { along: 44, across: 18 };
 const MARGIN = 16;
-/** Up to here the library is fast enough not to be noticed. */
+/** Steps up to which the library is fast enough. */
 const CAREFUL_MAX = 120;
-/** How far a loop-back swings out beside what it goes around. */
+/** Distance of a loop-back edge from the steps that it passes, in pixels. */
 const SWING = 26;
 
-/** What the layout depends on; while it stays the same nothing is laid out again. @param {Node[]} nodes @param {boolean} down */
+/** Everything that the layout depends on; the same key means the same layout. @param {Node[]} nodes @param {boolean} down */
 export const shapeOf = (nodes, down) => `${down}\n${nodes.map((n) => `${n.id}<${n.needs.join(',')}>${n.loop}`).join('\n')}`;
 
 /** @param {Node[]} nodes @param {boolean} down from top to bottom, for narrow windows @returns {Promise<Drawing>} */
@@ -57,7 +56,7 @@ async function careful(nodes, known, down) {
   return drawing;
 }
 
-/** A step stands one layer behind the last thing that it needs. @param {Node[]} nodes @param {Set<string>} known @param {boolean} down @returns {Drawing} */
+/** A step's layer follows the last layer of its needs. @param {Node[]} nodes @param {Set<string>} known @param {boolean} down @returns {Drawing} */
 function layered(nodes, known, down) {
   const layers = layersOf(nodes, known);
   /** @type {Drawing} */
@@ -108,7 +107,7 @@ function layersOf(nodes, known) {
     }
     ready = next;
   }
-  return layers; // a circle of needs has none; it stands in the first layer
+  return layers; // steps whose needs form a cycle stay in the first layer
 }
 
 /** @param {Drawing} d @param {string} id @param {number} x @param {number} y */
@@ -129,7 +128,7 @@ function edge(from, to, points) {
   return { from, to, points, box: [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)] };
 }
 
-/** A curve from a gate back to where it leads, around all that stands between. @param {string} from @param {string} to @param {Map<string, Point>} places @param {boolean} down */
+/** A curve from a gate back to its target, around the steps between. @param {string} from @param {string} to @param {Map<string, Point>} places @param {boolean} down */
 function loopBack(from, to, places, down) {
   const a = /** @type {Point} */ (places.get(from));
   const b = /** @type {Point} */ (places.get(to));
@@ -139,14 +138,14 @@ function loopBack(from, to, places, down) {
   const [first, last] = [Math.min(along(a), along(b)), Math.max(along(a), along(b))];
   let edgeOf = 0;
   for (const p of places.values()) if (along(p) >= first && along(p) <= last) edgeOf = Math.max(edgeOf, outer(p));
-  // A curve of this kind reaches three quarters of the way to its controls.
+  // A cubic curve reaches three quarters of the distance to its control points.
   const out = (edgeOf + SWING - (outer(a) + outer(b)) / 8) / 0.75;
   const at = (/** @type {number} */ x, /** @type {number} */ y) => (down ? { x: y, y: x } : { x, y });
   const [ma, mb] = [a, b].map((p) => along(p) + (down ? NODE.height : NODE.width) / 2);
   return edge(from, to, [at(ma, outer(a)), at(ma, out), at(mb, out), at(mb, outer(b))]);
 }
 
-/** The middle of a curve, where its label stands. @param {Point[]} points of a loop-back @returns {Point} */
+/** The middle of a curve, the place of its label. @param {Point[]} points of a loop-back @returns {Point} */
 export function middle(points) {
   const [a, b, c, d] = points;
   return { x: (a.x + 3 * b.x + 3 * c.x + d.x) / 8, y: (a.y + 3 * b.y + 3 * c.y + d.y) / 8 };

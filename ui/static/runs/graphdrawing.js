@@ -1,5 +1,5 @@
-// A run as a drawing: steps, what they need, and where gates lead back to. Of a
-// large one only what can be seen is in the page.
+// A run as a graph: steps, needs and loop-backs. Of a large graph only the part in view is in
+// the page.
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal } from '../shell/lib.js';
 import { NODE, draw, middle, pathOf, shapeOf } from './graph.js';
@@ -10,11 +10,11 @@ import { showRun, stepID } from '../shell/router.js';
 
 /** @typedef {import('./graph.js').Drawing} Drawing */
 
-/** Drawn beyond the edge of what is in sight, in pixels. */
+/** Margin around the view in which steps are drawn, in pixels. */
 const BEYOND = 240;
-/** While scrolling, what is drawn changes in steps of this many pixels. */
+/** Scrolling changes the drawn part in steps of this many pixels. */
 const STEP_PX = 120;
-/** Below this width the drawing runs from top to bottom. */
+/** Below this width the graph runs from top to bottom. */
 const NARROW_PX = 620;
 
 /** @param {{run: string, id: string, at: import('./graph.js').Point, roving: boolean}} props */
@@ -30,7 +30,7 @@ function Step({ run, id, at, roving }) {
     <span class="node-line">${look.label}${words && `, ${words}`}</span></button>`;
 }
 
-/** A gate's way back, with how often it was taken. @param {{edge: import('./graph.js').Edge}} props */
+/** A loop-back edge with the number of its iterations. @param {{edge: import('./graph.js').Edge}} props */
 function LoopCount({ edge: e }) {
   const s = step(e.from)?.value;
   const n = s?.iteration_count ?? 0;
@@ -50,7 +50,7 @@ function Lines({ drawing, seen }) {
   </svg>`;
 }
 
-/** The next step that an arrow key leads to: the nearest one on that side. @param {Drawing} d @param {string} from @param {string} key */
+/** The step that an arrow key leads to: the nearest one in that direction. @param {Drawing} d @param {string} from @param {string} key */
 function beside(d, from, key) {
   const a = d.places.get(from);
   if (!a) return '';
@@ -91,7 +91,7 @@ export function RunGraph({ run }) {
     const next = [x - BEYOND, y - BEYOND, x + el.clientWidth + BEYOND + STEP_PX, y + el.clientHeight + BEYOND + STEP_PX];
     if (next.some((v, i) => v !== seen.peek()[i])) seen.value = next;
   };
-  useLayoutEffect(look, []); // which way it runs is known before it is drawn
+  useLayoutEffect(look, []); // sets the direction before the first drawing
   useEffect(() => {
     const watch = new ResizeObserver(look);
     watch.observe(/** @type {HTMLElement} */ (box.current));

@@ -1,21 +1,21 @@
-// Every run, the newest first.
+// All runs, the newest first.
 
 import { moment } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { runs, runsKnown } from './state.js';
-import { runLook, standing, total } from './words.js';
+import { runLook, progress, total } from './words.js';
 import { live, now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { dialog, runID, showRun } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';
 
-/** Rows drawn at first, and with each wish for more. */
+/** Rows shown at first, and added by each "more". */
 const PAGE = 100;
 
 /** @param {{look: import('./words.js').Look}} props */
 export const Mark = ({ look }) => html`<span class="state state-${look.look}"><i aria-hidden="true">${look.mark}</i>${plain(look.label, 40)}</span>`;
 
-/** How far a run is, as a bar. @param {{counts: import('../shell/api.js').Counts}} props */
+/** The progress of a run, as a bar. @param {{counts: import('../shell/api.js').Counts}} props */
 export function Bar({ counts: c }) {
   const all = total(c) || 1;
   const parts = /** @type {[string, number][]} */ ([['ok', c.completed], ['cut', c.skipped], ['failed', c.failed], ['wait', c.waiting_on_human], ['live', c.running]]);
@@ -29,7 +29,7 @@ function Row({ run }) {
   return html`<li class="run-row ${isShown ? 'run-row-shown' : ''}">
     <span class="run-row-head"><button type="button" class="run-name" aria-current=${isShown ? 'true' : undefined} onClick=${() => showRun(run.run_id)}>
       <bdi>${plain(run.workflow_name, 80) || 'unnamed'}</bdi></button><${Mark} look=${look} /></span>
-    <span class="run-row-line"><code>${plain(run.run_id, 48)}</code><span>${standing(run.counts)}</span></span>
+    <span class="run-row-line"><code>${plain(run.run_id, 48)}</code><span>${progress(run.counts)}</span></span>
     <${Bar} counts=${run.counts} />
     <time class="num run-row-time">${moment(Date.parse(run.updated_at), now.value)}</time>
   </li>`;

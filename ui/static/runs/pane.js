@@ -1,10 +1,10 @@
-// The run that is looked at: how it stands, what it waits for, and its steps.
+// The open run: its status, what it waits for, and its steps.
 
 import { money, moment } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { asking, keyOf, pauseRun } from './actions.js';
 import { isOver, shown, shownWrong } from './state.js';
-import { runLook, standing } from './words.js';
+import { runLook, progress } from './words.js';
 import { live, now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { dialog, go, runID, stepID } from '../shell/router.js';
@@ -14,7 +14,7 @@ import { Bar, Mark } from './list.js';
 import { RunTimeline } from './timeline.js';
 import { StepDetail } from './step.js';
 
-/** Sentences about what a run waits for that are drawn. */
+/** Reasons for waiting that are shown. */
 const WAITS_MAX = 8;
 
 /** @param {{run: import('../shell/api.js').RunView}} props */
@@ -34,7 +34,7 @@ function Head({ run }) {
   return html`<header class="run-head">
     <button type="button" class="back" onClick=${() => go('runs')}><${Icon} name="back" />Runs</button>
     <div class="agent-title"><h2 id="run-title" tabIndex=${-1}><bdi>${plain(run.workflow_name, 80) || 'unnamed'}</bdi></h2><${Mark} look=${runLook(run)} /></div>
-    <p class="about"><code>${plain(run.run_id, 48)}</code><span>${standing(run.counts)}</span>
+    <p class="about"><code>${plain(run.run_id, 48)}</code><span>${progress(run.counts)}</span>
       <span class="soft">begun <time class="num">${moment(Date.parse(run.created_at), now.value)}</time>, changed <time class="num">${moment(Date.parse(run.updated_at), now.value)}</time></span>
       ${run.cost_usd_today ? html`<span class="num soft">${money(run.cost_usd_today)} today</span>` : ''}</p>
     <${Bar} counts=${run.counts} />

@@ -1,13 +1,12 @@
-// What this page knows of runs: the list, the inbox, and the run that is looked at.
+// Runs: the list, the inbox, and the open run.
 //
-// The server derives, the page shows: whenever a change is about a run, the
-// answers that may have changed are asked for again, at most one question of a
-// kind under way, and a slow server is asked less often. Each step is a signal
-// of its own, so that a change draws one step again and no other.
+// The server derives the views, and the page requests them again after a change about a run: one
+// request of a kind at a time, and fewer if the server is slow. Each step is a signal, so that a
+// change redraws one step and no other.
 
 import * as api from '../shell/api.js';
 import { batch, computed, signal } from '../shell/lib.js';
-import { Question } from '../shell/refetch.js';
+import { Refetch } from '../shell/refetch.js';
 import { addTrail, forgetTrail, wantTrail } from './trail.js';
 import { runID } from '../shell/router.js';
 
@@ -21,9 +20,9 @@ export const inbox = signal(/** @type {InboxItem[]} */ ([]));
 export const runsKnown = signal(false);
 export const shown = signal(/** @type {RunView | null} */ (null));
 export const shownWrong = signal('');
-/** The steps of the run that is shown, in the plan's order. */
+/** The steps of the open run, in the order of the workflow. */
 export const stepIDs = signal(/** @type {string[]} */ ([]));
-/** Counts up when what the drawing depends on has changed: a step, a need, a loop. */
+/** Increases when the graph's layout changed: a step, a need or a loop-back. */
 export const topology = signal(0);
 
 /** @type {Map<string, StepCell>} */
@@ -33,7 +32,7 @@ let shape = '';
 /** @param {string} id @returns {StepCell | undefined} */
 export const step = (id) => steps.get(id);
 export const waiting = computed(() => inbox.value.length);
-/** Is anything of the run that is shown still to come? @param {RunView} r */
+/** Has the run ended? @param {RunView} r */
 export const isOver = (r) => r.stage === 'stopped' || ['completed', 'failed', 'cancelled'].includes(r.status);
 
 /** @param {RunView} view */
@@ -76,21 +75,21 @@ function clearShown() {
   shownWrong.value = '';
 }
 
-// --- asked for again ------------------------------------------------------------
+// --- requests --------------------------------------------------------------------
 
-const list = new Question(async () => {
+const list = new Refetch(async () => {
   const answer = await api.runs();
   batch(() => { runs.value = answer.runs ?? []; runsKnown.value = true; });
 });
 
-const box = new Question(async () => {
+const box = new Refetch(async () => {
   inbox.value = (await api.inbox()).items ?? [];
 });
 
-/** Only what waits for people. @param {boolean} [soon] */
+/** Requests only the inbox. @param {boolean} [soon] */
 export const refreshInbox = (soon = false) => box.want(soon);
 
-const one = new Question(async () => {
+const one = new Refetch(async () => {
   const id = runID.peek();
   if (!id) return;
   try {
@@ -101,21 +100,21 @@ const one = new Question(async () => {
   }
 });
 
-/** Ask again, because something may have changed; soon: somebody waits for it. @param {boolean} [soon] */
+/** Requests the views again; soon: a person waits for them. @param {boolean} [soon] */
 export function refreshRuns(soon = false) {
   list.want(soon);
   box.want(soon);
   one.want(soon);
 }
 
-/** Another run is looked at. */
+/** Another run was opened. */
 export function lookAt() {
   if (shown.peek()?.run_id !== runID.peek()) batch(clearShown);
   if (runID.peek()) one.want(true);
 }
 
-/** Changes of the journal, as they come. @param {import('../shell/api.js').Change[]} changes */
-export function noteChanges(changes) {
+/** Applies changes of the journal. @param {import('../shell/api.js').Change[]} changes */
+export function applyRunChanges(changes) {
   const mine = changes.filter((ch) => ch.entity.startsWith('run/'));
   if (mine.length === 0) return;
   addTrail(mine);

@@ -1,5 +1,4 @@
-// One step: what it did, what it says, and what may be asked of it. What agents
-// report is foreign: all of it is text.
+// One step: its result, its output, and the orders for it. Reports of agents are shown as text.
 
 import * as api from '../shell/api.js';
 import { moment, span } from '../shell/format.js';
@@ -15,7 +14,7 @@ import { Icon } from '../shell/icons.js';
 import { Tape } from '../agents/outputtab.js';
 import { Mark } from './list.js';
 
-/** Artifacts, metrics and log lines drawn at most; the report has them all. */
+/** Artifacts, metrics and log lines shown at most; the report has all of them. */
 const LIST_MAX = 200;
 
 /** @param {{label: string, children?: any}} props */
@@ -94,6 +93,6 @@ export function StepDetail({ run }) {
       ${s.log_path && html`<${Fact} label="Log"><code>${plain(s.log_path, 300)}</code><//>`}
     </dl>
     <${Reported} s=${s} />
-    ${session && !hidden.value && html`<div class="step-said"><h4>${s.session ? 'What it says' : 'What it said'}</h4><${Tape} key=${session} session=${session} onFollow=${() => {}} /></div>`}
+    ${session && !hidden.value && html`<div class="step-said"><h4>${s.session ? 'Output' : 'Last output'}</h4><${Tape} key=${session} session=${session} onFollow=${() => {}} /></div>`}
   </section>`;
 }

@@ -1,5 +1,5 @@
-// A run on a line of time: a row for each step, a bar for each attempt and each
-// wait. However many steps there are, only the rows in sight are drawn.
+// A run on a time axis: a row for each step, a bar for each attempt and each wait. Only the rows
+// in view are in the page.
 
 import * as api from '../shell/api.js';
 import { clock, moment, span } from '../shell/format.js';
@@ -11,13 +11,13 @@ import { plain } from '../shell/text.js';
 import { spans, trailed } from './trail.js';
 import { showRun, stepID } from '../shell/router.js';
 
-/** Height of a row; the same in runs.css. */
+/** Height of a row, the same as in runs.css. */
 const ROW_PX = 30;
 const OVERSCAN = 6;
-/** The narrowest bar, in per cent: an attempt of a moment must still be seen. */
+/** The narrowest bar, in per cent: a very short attempt must be visible. */
 const BAR_MIN = 0.4;
 
-/** What is known of a step's time: from the journal, or at least its last attempt. @param {string} run @param {import('../shell/api.js').StepView} s @returns {import('./trail.js').Span[]} */
+/** The spans of a step: from the journal, or at least its last attempt. @param {string} run @param {import('../shell/api.js').StepView} s @returns {import('./trail.js').Span[]} */
 function spansOf(run, s) {
   const known = spans(run, s.id);
   if (known.length > 0 || !s.started_at) return known;
@@ -29,7 +29,7 @@ function spansOf(run, s) {
 function words(p, until) {
   const round = p.iteration > 0 ? `, round ${p.iteration + 1}` : '';
   const what = p.kind === 'wait' ? 'waited for people' : `attempt ${p.attempt}`;
-  return `${what}${round}: ${p.to === null ? 'under way' : stepLook(p.outcome).label}, ${clock(p.from)}, ${span((p.to ?? until) - p.from)}`;
+  return `${what}${round}: ${p.to === null ? 'running' : stepLook(p.outcome).label}, ${clock(p.from)}, ${span((p.to ?? until) - p.from)}`;
 }
 
 /** @param {{run: string, id: string, index: number, from: number, to: number}} props */

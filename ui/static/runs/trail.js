@@ -1,5 +1,5 @@
-// What happened to the steps of runs, as spans of time: each attempt of each
-// iteration, and each wait for a person. Read from the journal's changes.
+// The past of steps as time spans: each attempt of each iteration, and each wait for a person.
+// Read from the changes of the journal.
 
 import * as api from '../shell/api.js';
 import { signal } from '../shell/lib.js';
@@ -7,34 +7,34 @@ import { signal } from '../shell/lib.js';
 /** @typedef {import('../shell/api.js').Change} Change */
 /** @typedef {{seq: number, from: number, to: number | null, kind: 'work' | 'wait', outcome: string, attempt: number, iteration: number}} Span times in ms since 1970; outcome: the state afterwards */
 
-/** Spans kept for one step; a loop of more is rather a number than a picture. */
+/** Spans kept for one step; more cannot be drawn. */
 const SPANS_MAX = 200;
-/** Changes read of one step's past. */
+/** Changes read for the past of one step. */
 const PAST_TAIL = 500;
-/** Steps whose past is read by itself; of the others what has been seen here is shown. */
+/** Steps whose past is read when a run is opened; for the others the page shows what the feed brought. */
 const PASTS_MAX = 24;
-/** Runs whose spans are kept. */
+/** Runs for which spans are kept. */
 const RUNS_MAX = 8;
 
 /** @type {Map<string, Map<string, Span[]>>} */
 const byRun = new Map();
-/** Sessions that were at work on steps, the newest of each. @type {Map<string, string>} */
+/** The newest session of each step. @type {Map<string, string>} */
 const sessions = new Map();
-/** Of so many steps the session is remembered. */
+/** Steps for which the session is kept. */
 const SESSIONS_MAX = 20_000;
 /** @type {Set<string>} */
 const asked = new Set();
-/** Counts up when any span has changed. */
+/** Increases with every change of a span. */
 export const trailed = signal(0);
 
 /** @param {string} run @param {string} step @returns {Span[]} */
 export const spans = (run, step) => byRun.get(run)?.get(step) ?? [];
 
-/** The session that did the step's last attempt, as far as it was seen. @param {string} run @param {string} step */
+/** The session of the step's last attempt, if the page has seen it. @param {string} run @param {string} step */
 export const sessionOf = (run, step) => sessions.get(`${run}/${step}`) ?? '';
 
 /** @param {Change} ch */
-function noteSession(ch) {
+function rememberSession(ch) {
   const id = ch.data?.session?.id;
   if (typeof id !== 'string' || !ch.entity.startsWith('run/')) return;
   if (sessions.size >= SESSIONS_MAX) sessions.clear();
@@ -49,7 +49,7 @@ export function forgetTrail() {
 }
 
 /**
- * A change as what it says of single steps: most are of one, some rules move many at a time.
+ * The steps that a change moves: usually one; some rules move many.
  * @param {Change} ch @returns {{run: string, step: string, from: string, to: string, attempt: number, iteration: number}[]}
  */
 export function movesOf(ch) {
@@ -70,7 +70,7 @@ const KINDS = { RUNNING: 'work', WAITING_ON_HUMAN: 'wait' };
 export function addTrail(changes) {
   for (const ch of changes) {
     const at = Date.parse(ch.time);
-    noteSession(ch);
+    rememberSession(ch);
     for (const m of movesOf(ch)) {
       let run = byRun.get(m.run);
       if (!run) {
@@ -78,7 +78,7 @@ export function addTrail(changes) {
         if (byRun.size > RUNS_MAX) byRun.delete(/** @type {string} */ (byRun.keys().next().value));
       }
       const old = run.get(m.step) ?? [];
-      if (old.some((s) => s.seq >= ch.seq)) continue; // known already
+      if (old.some((s) => s.seq >= ch.seq)) continue; // applied already
       run.set(m.step, advance(old, m, at, ch.seq).slice(-SPANS_MAX));
     }
   }
@@ -97,7 +97,7 @@ function advance(list, m, at, seq) {
 }
 
 /**
- * The past of a run that somebody looks at: of the steps with more than one span, as far as that is few.
+ * Reads the past of the open run's steps that have begun, up to PASTS_MAX of them.
  * @param {string} run @param {import('../shell/api.js').StepView[]} steps
  */
 export function wantTrail(run, steps) {
@@ -119,21 +119,21 @@ export async function readPast(run, step) {
     const changes = [...(own.changes ?? []), ...all].sort((a, b) => a.seq - b.seq);
     /** @type {Span[]} */
     let list = [];
-    own.changes?.forEach(noteSession);
+    own.changes?.forEach(rememberSession);
     for (const ch of changes) for (const m of movesOf(ch)) if (m.step === step) list = advance(list, m, Date.parse(ch.time), ch.seq);
     let known = byRun.get(run);
     if (!known) byRun.set(run, (known = new Map()));
     const seen = known.get(step)?.at(-1)?.seq ?? 0;
-    if (list.length > 0 && (list.at(-1)?.seq ?? 0) < seen) asked.delete(key); // the feed was faster: read again, next time
+    if (list.length > 0 && (list.at(-1)?.seq ?? 0) < seen) asked.delete(key); // the feed was faster: read again next time
     else if (list.length > 0) known.set(step, list.slice(-SPANS_MAX));
     trailed.value++;
-  } catch { asked.delete(key); /* what the feed brings is shown all the same */ }
+  } catch { asked.delete(key); /* the feed's changes are shown all the same */ }
 }
 
 /** @type {Map<string, Promise<Change[]>>} */
 const resetsOf = new Map();
 
-/** Changes of many steps at a time stand with the run. @param {string} run */
+/** Changes that move many steps belong to the run's entity. @param {string} run */
 function resets(run) {
   let found = resetsOf.get(run);
   if (!found) {

@@ -1,4 +1,4 @@
-// From the facts of runs and steps to the words and marks they are shown with. Pure.
+// Turns runs and steps into text and marks. Pure.
 
 /** @typedef {import('../shell/api.js').RunView} RunView */
 /** @typedef {import('../shell/api.js').StepView} StepView */
@@ -35,8 +35,8 @@ export function runLook(run) {
 /** @param {import('../shell/api.js').Counts | undefined} c */
 export const total = (c) => (c ? c.pending + c.running + c.waiting_on_human + c.completed + c.failed + c.skipped : 0);
 
-/** How a run stands, in numbers: 3 of 9 done, 1 failed. @param {import('../shell/api.js').Counts | undefined} c */
-export function standing(c) {
+/** The progress of a run in numbers: 3 of 9 done, 1 failed. @param {import('../shell/api.js').Counts | undefined} c */
+export function progress(c) {
   if (!c) return '';
   const parts = [`${c.completed + c.skipped} of ${total(c)} done`];
   if (c.running) parts.push(`${c.running} running`);
@@ -45,7 +45,7 @@ export function standing(c) {
   return parts.join(', ');
 }
 
-/** Which try this is, where it is not the first: attempt 2, round 3. @param {StepView} s */
+/** The attempt and the iteration, if it is not the first: attempt 2, round 3. @param {StepView} s */
 export function tries(s) {
   const parts = [];
   if (s.attempts > 1) parts.push(`attempt ${s.attempts}`);

@@ -1,8 +1,8 @@
-// The client of the API: every request this page makes goes through here.
+// The client of the API: every request of the page goes through here.
 //
-// Two kinds of wrong, kept apart. A Refusal is an answer: the state does not
-// allow it, and the server says what would be allowed. A Failure is everything
-// else, with a way out in its words.
+// There are two kinds of errors. A Refusal is an answer: the current state does not allow the
+// order, and the server says what it allows. A Failure is everything else, with a way out in its
+// message.
 
 const BASE = '/api/v1';
 
@@ -235,7 +235,7 @@ const BASE = '/api/v1';
 /** @typedef {{message: string, location?: string}} Fault */
 /** @typedef {{subject?: string, event?: string, state?: string, row?: string, reason?: string, takes?: string[]}} RefusalBody */
 
-/** The state does not allow what was asked. */
+/** The current state does not allow the order. */
 export class Refusal extends Error {
   /** @param {string} message @param {RefusalBody} body */
   constructor(message, body) {
@@ -244,7 +244,7 @@ export class Refusal extends Error {
   }
 }
 
-/** It did not work; status is 0 where nobody answered. */
+/** The request failed; status is 0 without an answer. */
 export class Failure extends Error {
   /** @param {string} message @param {number} status @param {Fault[]} [faults] everything that is wrong with what was sent */
   constructor(message, status, faults = []) {
@@ -254,14 +254,14 @@ export class Failure extends Error {
   }
 }
 
-/** How far the server's clock is ahead of ours, in milliseconds; ages and countdowns need it. */
+/** How far the server's clock is ahead of the browser's, in milliseconds; ages and countdowns need it. */
 export const skew = { ms: 0 };
 
 /** @param {Response} response */
 function learnSkew(response) {
   const date = Date.parse(response.headers.get('date') ?? '');
   const ahead = date - Date.now();
-  // The header has whole seconds; less than two of them is rounding, not skew.
+  // The header has whole seconds, so a difference below two seconds is rounding.
   skew.ms = Number.isFinite(ahead) && Math.abs(ahead) > 2000 ? ahead : 0;
 }
 
@@ -279,7 +279,7 @@ async function ask(path, init) {
   if (response.ok) return response;
   /** @type {any} */
   let problem = {};
-  try { problem = await response.json(); } catch { /* no problem document: the status alone must do */ }
+  try { problem = await response.json(); } catch { /* without a problem document the status must do */ }
   const words = String(problem.detail || problem.title || `the server answered ${response.status}`);
   if (response.status === 409) throw new Refusal(words, problem.refusal ?? {});
   if (response.status === 401 || response.status === 403) {
@@ -330,9 +330,9 @@ export const answerStep = (id, step, yes, body) => post(`/runs/${name(id)}/steps
 /** @param {string} id @param {AnswerBody} body @returns {Promise<{seq: number}>} */
 export const answerQuestion = (id, body) => post(`/questions/${name(id)}/answer`, body);
 /** @returns {Promise<{standing: Standing[] | null}>} */
-export const standing = () => get('/standing');
+export const savedAnswers = () => get('/standing');
 /** @param {string} id @returns {Promise<{seq: number}>} */
-export const revokeStanding = async (id) => (await ask(`/standing/${name(id)}`, { method: 'DELETE' })).json();
+export const revokeAnswer = async (id) => (await ask(`/standing/${name(id)}`, { method: 'DELETE' })).json();
 /** @param {string} agent @returns {Promise<{seq: number}>} */
 export const endAgentSession = (agent) => post(`/agents/${name(agent)}/end`, {});
 /** @param {string} agent @returns {Promise<{seq: number}>} */

@@ -1,4 +1,4 @@
-// Help, and the question before a hold.
+// The help dialog, and the dialogs that set and lift the hold.
 
 import { hold } from '../agents/actions.js';
 import { html, useEffect, useRef, useSignal } from './lib.js';
@@ -6,7 +6,7 @@ import { letterKeys } from './prefs.js';
 import { dialog } from './router.js';
 import { Icon } from './icons.js';
 
-/** Longest note sent along, in characters; the server keeps it for ever. */
+/** Longest note, in characters; the journal keeps it forever. */
 const NOTE_MAX = 500;
 
 /** @param {{title: string, children?: any, wide?: boolean}} props */
@@ -35,10 +35,10 @@ function HoldSheet({ on }) {
   };
   return html`<${Sheet} title=${on ? 'Hold the team?' : 'Release the team?'}>
     ${on ? html`<ul class="plain-list"><li>Nothing new starts: no session, no turn, no step, no wake.</li>
-      <li>What is under way finishes. Nothing is interrupted.</li>
-      <li>What each agent was told stays as it is, and is obeyed on release.</li>
-      <li>It lasts until somebody releases it, also over a restart.</li></ul>`
-      : html`<p>Every agent that was told to run starts again, now.</p>`}
+      <li>Current sessions finish. Nothing is interrupted.</li>
+      <li>Every desired state stays as it is and takes effect on release.</li>
+      <li>The hold lasts until a person releases it, also over a restart.</li></ul>`
+      : html`<p>Every agent whose desired state is to run starts again now.</p>`}
     <label class="stack"><span>Note, for the journal</span>
       <input type="text" maxlength=${NOTE_MAX} value=${note.value} placeholder=${on ? 'why' : ''} onInput=${(/** @type {any} */ e) => { note.value = e.target.value; }}
         onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === 'Enter') { e.preventDefault(); send(); } }} /></label>
@@ -49,7 +49,7 @@ function HoldSheet({ on }) {
 
 const KEYS = [
   ['\u2191 \u2193', 'the agent before, the next'], ['Home End', 'the first agent, the last'], ['Enter', 'show the agent'], ['Esc', 'back to the team'],
-  ['/', 'find an agent; write in a channel or to a session; find words'], ['A W R M D I U', 'team, crew, runs, channels, sessions, inbox, usage'], ['1 2 3', 'output, evidence, history'], ['N', 'jump to the newest output'], ['H', 'hold or release the team'], ['T', 'change the theme'], ['?', 'this sheet'],
+  ['/', 'find an agent; write in a channel or a dispatch; search a transcript'], ['A W R M D I U', 'team, crew, runs, channels, dispatch, inbox, usage'], ['1 2 3', 'output, evidence, history'], ['N', 'jump to the newest output'], ['H', 'hold or release the team'], ['T', 'change the theme'], ['?', 'this sheet'],
 ];
 const ORDER_KEYS = [['S', 'Start Agent'], ['X', 'Stop Agent'], ['O', 'Run Single Session'], ['C', 'Run Cleanup Session']];
 
@@ -59,14 +59,14 @@ const Keys = ({ rows }) => html`<dl class="keys">${rows.map(([k, what]) => html`
 function HelpSheet() {
   return html`<${Sheet} title="Keys and words" wide>
     <div class="help-columns"><section><h3>Getting around</h3><${Keys} rows=${KEYS} /></section>
-    <section><h3>Orders to the chosen agent</h3><${Keys} rows=${ORDER_KEYS} />
+    <section><h3>Orders for the selected agent</h3><${Keys} rows=${ORDER_KEYS} />
       <label class="check"><input type="checkbox" checked=${letterKeys.value === 'on'} onChange=${(/** @type {any} */ e) => { letterKeys.value = e.target.checked ? 'on' : 'off'; }} />
         <span>Single letters work as keys</span></label>
       <h3>Words</h3><dl class="words">
         <div><dt>RUNNING, IDLE</dt><dd>what the agent itself reports, and nothing else</dd></div>
-        <div><dt>Stop Agent</dt><dd>the session under way finishes, then it rests; it can be ended, too</dd></div>
-        <div><dt>then: \u2026</dt><dd>what is wanted after the session under way</dd></div>
-        <div><dt>to look at</dt><dd>evidence is missing or contradicts, or sessions fail</dd></div></dl></section></div>
+        <div><dt>Stop Agent</dt><dd>the current session finishes, then the agent stops; you can also end the session</dd></div>
+        <div><dt>then: \u2026</dt><dd>the desired state after the current session</dd></div>
+        <div><dt>to look at</dt><dd>evidence is missing or contradicts the status, or sessions fail</dd></div></dl></section></div>
   <//>`;
 }
 

@@ -6,12 +6,12 @@
 // the evidence, and what contradicts a status. Changes are drawn at most once a frame.
 
 import * as api from './api.js';
-import { forgetAsks, noteAsks, refreshAsks } from '../inbox/state.js';
-import { forgetChannels, noteTurns, refreshChannels } from '../channels/state.js';
-import { forgetCrew, noteCrew, refreshCrew } from '../crew/state.js';
+import { forgetQuestions, applyQuestionChanges, refreshQuestions } from '../inbox/state.js';
+import { forgetChannels, applyTurnChanges, refreshChannels } from '../channels/state.js';
+import { forgetCrew, applyCrewChanges, refreshCrew } from '../crew/state.js';
 import { batch } from './lib.js';
-import { forgetRuns, noteChanges, refreshRuns } from '../runs/state.js';
-import { forgetSessions, noteSessions, refreshSessions } from '../dispatch/state.js';
+import { forgetRuns, applyRunChanges, refreshRuns } from '../runs/state.js';
+import { forgetDispatch, applyDispatchChanges, refreshDispatch } from '../dispatch/state.js';
 import { nameOf } from './reducer.js';
 import { StreamRefused, readStream } from './sse.js';
 import { connection, head, live } from './connection.js';
@@ -24,21 +24,21 @@ const BACKOFF_FIRST_MS = 400;
 const BACKOFF_MAX_MS = 10_000;
 /** Further behind than this, replaying costs more than starting from a snapshot. */
 const REPLAY_MAX = 20_000;
-/** Changes that are read once at the start, for the traces. */
+/** Changes read once at the start, for the timelines. */
 const HISTORY_TAIL = 1000;
 /** Between a change that does not say everything and the snapshot that does. */
 const REFRESH_AFTER_MS = 40;
 /** Between two snapshots: the age of evidence and doubts change without a change in the journal. */
 const POLL_MS = 15_000;
-/** A hidden page gets no frames; it keeps up more slowly. */
+/** Time between two updates of a hidden page, which gets no frames. */
 const HIDDEN_FLUSH_MS = 500;
 
-let place = 0;       // the last change we have
-let toleratedGap = 0; // a hole that stayed after asking again: the server skips numbers there
+let place = 0;       // the sequence of the last change received
+let toleratedGap = 0; // a gap that remained after a new request: the server skips numbers there
 /** @type {Change[]} */
 let queue = [];
 let flushing = false;
-let farewell = '';   // why the server ended the stream, where it said so
+let endReason = '';   // why the server ended the stream; empty if it did not say
 let wake = () => {};
 
 function flush() {
@@ -47,11 +47,11 @@ function flush() {
   queue = [];
   if (changes.length === 0) return;
   if (applyChanges(changes).length > 0) refreshSoon();
-  noteAsks(changes);
-  noteChanges(changes);
-  noteTurns(changes);
-  noteCrew(changes);
-  noteSessions(changes);
+  applyQuestionChanges(changes);
+  applyRunChanges(changes);
+  applyTurnChanges(changes);
+  applyCrewChanges(changes);
+  applyDispatchChanges(changes);
   refreshUsage();
 }
 
@@ -71,7 +71,7 @@ let wanted = false;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let refreshTimer;
 
-/** Asks for a snapshot: a change did not say everything, as that of a new agent. */
+/** Requests a snapshot, because a change does not say everything. That of a new agent does not. */
 function refreshSoon() {
   wanted = true;
   if (!refreshTimer) refreshTimer = setTimeout(refresh, REFRESH_AFTER_MS);
@@ -84,27 +84,27 @@ async function refresh() {
   wanted = false;
   try { applyTeam(await api.team()); } catch { /* the stream reports a lost server */ }
   refreshing = false;
-  // A snapshot older than a change about an agent says nothing of it.
+  // A snapshot older than the last change of an agent does not complete it.
   if (wanted || names.peek().some((n) => cell(n)?.known.complete === false)) refreshSoon();
 }
 
 async function poll() {
   if (!live.peek() || document.hidden || refreshing) return;
-  try { applyTeam(await api.team()); } catch { /* the line itself tells */ }
+  try { applyTeam(await api.team()); } catch { /* the stream reports a lost server */ }
 }
 
-// --- the line ----------------------------------------------------------------
+// --- the stream ---------------------------------------------------------------
 
 /** @param {Partial<import('./connection.js').Connection>} part */
 function set(part) {
   connection.value = { ...connection.peek(), ...part };
 }
 
-/** Where do we stand, and from where does the stream go on? */
+/** Requests a snapshot and decides where the stream continues. */
 async function catchUp() {
   const snapshot = await api.team();
   const another = snapshot.head < place;
-  if (another) { forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetSessions(); forgetAsks(); forgetUsage(); }
+  if (another) { forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); }
   const first = place === 0 || another || snapshot.head - place > REPLAY_MAX;
   if (first) {
     place = snapshot.head;
@@ -114,7 +114,7 @@ async function catchUp() {
   if (first) void readHistory();
 }
 
-/** The past, for the traces; the page works without it. */
+/** Reads the past for the timelines; the page works without it. */
 async function readHistory() {
   try {
     const { changes } = await api.journal({ tail: HISTORY_TAIL });
@@ -126,16 +126,16 @@ async function readHistory() {
       byAgent.set(name, [...(byAgent.get(name) ?? []), ch]);
     }
     batch(() => byAgent.forEach((list, name) => { const c = cell(name); if (c) addHistory(c, list); }));
-  } catch { /* the line itself tells */ }
+  } catch { /* the stream reports a lost server */ }
 }
 
 /** @param {import('./sse.js').Message} message @param {AbortController} line */
 function take(message, line) {
-  if (message.event === 'bye') farewell = String(JSON.parse(message.data).reason ?? '');
+  if (message.event === 'bye') endReason = String(JSON.parse(message.data).reason ?? '');
   if (message.event !== 'change') return;
   /** @type {Change} */
   const change = JSON.parse(message.data);
-  if (change.seq <= place) return; // told twice
+  if (change.seq <= place) return; // a repetition
   if (change.seq > place + 1 && place !== toleratedGap) {
     toleratedGap = place;
     line.abort(new Error('a change is missing'));
@@ -145,21 +145,21 @@ function take(message, line) {
   enqueue(change);
 }
 
-/** One life of the stream. Returns when the server closed it in good order. */
+/** Reads the stream until it ends. Returns if the server closed it properly; throws otherwise. */
 async function listen() {
   const line = new AbortController();
   await catchUp();
   await readStream(api.eventsURL(place), {
     signal: line.signal,
     onOpen: () => {
-      farewell = '';
+      endReason = '';
       set({ phase: 'live', since: Date.now(), trying: false, words: '' });
       if (wanted) refreshSoon();
       refreshRuns(true);
       refreshChannels(true);
       refreshCrew(true);
-      refreshSessions(true);
-      refreshAsks(true);
+      refreshDispatch(true);
+      refreshQuestions(true);
       refreshUsage();
     },
     onMessage: (m) => { if (!line.signal.aborted) take(m, line); },
@@ -175,12 +175,12 @@ function lost(err) {
     phase: denied ? 'denied' : before.phase === 'connecting' && !loaded.peek() ? 'connecting' : 'lost',
     since: before.phase === 'live' ? Date.now() : before.since,
     trying: false,
-    words: farewell === 'stopping' ? 'Fairlead was stopped.' : err instanceof Error && before.phase === 'connecting' ? err.message : '',
+    words: endReason === 'stopping' ? 'Fairlead was stopped.' : err instanceof Error && before.phase === 'connecting' ? err.message : '',
   });
 }
 
-/** Keeps the line up until the page goes away. */
-export async function keepListening() {
+/** Keeps the stream open until the page is closed. */
+export async function keepFeedOpen() {
   setInterval(poll, POLL_MS);
   addEventListener('online', () => wake());
   let failures = 0;
@@ -189,8 +189,8 @@ export async function keepListening() {
     try {
       set({ trying: true });
       await listen();
-      // Closed in good order, as the server does with one that lags: go on at
-      // once, and call nothing lost unless that fails.
+      // The server closes the stream of a page that lags. Connect again at once; the connection
+      // counts as lost only if that fails.
       failures = 0;
       if (performance.now() - started > 1000) continue;
     } catch (err) {
@@ -207,5 +207,5 @@ export async function keepListening() {
   }
 }
 
-/** Do not wait for the next attempt. */
+/** Connects now instead of waiting for the next attempt. */
 export const retryNow = () => wake();

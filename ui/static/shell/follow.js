@@ -1,5 +1,5 @@
-// Following what grows: the newest stays in sight until somebody scrolls back,
-// and then nothing moves under his eyes until he asks for it.
+// Keeps the newest line in view until the reader scrolls back; then the view stays where it is until
+// the reader asks for the end.
 
 import { count } from './format.js';
 import { outcomeOf } from '../agents/words.js';
@@ -7,7 +7,7 @@ import { html, useEffect, useRef, useSignal } from './lib.js';
 import { plain } from './text.js';
 import { Icon } from './icons.js';
 
-/** This close to the end counts as the end. */
+/** Distance in pixels that counts as the end. */
 const NEAR_END_PX = 24;
 
 /**
@@ -17,7 +17,7 @@ const NEAR_END_PX = 24;
 export function useFollow(box, onFollow) {
   const following = useSignal(true);
   const unseen = useSignal(0);
-  const shape = useRef(''); // of the box and of what is in it, when we last looked
+  const shape = useRef(''); // size of the box and its content at the last check
   const shapeOf = (/** @type {HTMLElement} */ el) => `${el.clientWidth} ${el.clientHeight} ${el.scrollHeight}`;
   const toEnd = () => {
     const el = box.current;
@@ -36,20 +36,20 @@ export function useFollow(box, onFollow) {
     following,
     unseen,
     restart() { following.value = true; unseen.value = 0; },
-    /** Something was drawn. @param {number} added */
+    /** Called after drawing. @param {number} added */
     drawn(added) {
       if (following.peek()) toEnd();
       else if (added > 0) unseen.value += added;
     },
     onScroll() {
       const el = box.current;
-      if (!el) return; // the last scroll of a tape that was put away
+      if (!el) return; // a late scroll event of a removed element
       const near = el.scrollHeight - el.scrollTop - el.clientHeight < NEAR_END_PX;
       if (near) unseen.value = 0;
       if (near === following.peek()) return;
       const reshaped = shape.current !== shapeOf(el);
       shape.current = shapeOf(el);
-      if (!near && reshaped) { toEnd(); return; } // the window was resized; nobody turned back
+      if (!near && reshaped) { toEnd(); return; } // the window was resized; the reader did not scroll
       following.value = near;
       onFollow(near, false);
     },

@@ -1,10 +1,10 @@
-// Numbers and times as people read them. Pure: whoever calls brings the time.
+// Formats numbers and times. Pure: the caller passes the time.
 
 /** @param {number} n */
 export const count = (n) => Math.round(n).toLocaleString('en-GB');
 
 /**
- * A length of time in two units at most: 4s, 12m 05s, 3h 20m, 2d 4h.
+ * A duration in at most two units: 4s, 12m 05s, 3h 20m, 2d 4h.
  * @param {number} ms
  */
 export function span(ms) {
@@ -17,7 +17,7 @@ export function span(ms) {
 }
 
 /**
- * The age of a piece of evidence; below a second in milliseconds, for there it tells something.
+ * The age of a piece of evidence; in milliseconds below one second.
  * @param {number} ms
  */
 export const age = (ms) => (ms < 1000 ? `${Math.max(0, Math.round(ms))}ms` : span(ms));
@@ -36,7 +36,7 @@ export const clock = (ms) => (Number.isFinite(ms) ? clockFormat.format(ms) : '\u
 export const shortClock = (ms) => (Number.isFinite(ms) ? shortFormat.format(ms) : '\u2013');
 
 /**
- * Clock time, with the day where it is not today.
+ * The time of day, with the date if it is not today.
  * @param {number} ms @param {number} now
  */
 export function moment(ms, now) {

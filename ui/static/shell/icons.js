@@ -1,8 +1,8 @@
-// The few drawings of the page.
+// The icons of the page.
 
 import { html } from './lib.js';
 
-/** A fairlead: lines come from everywhere, pass the ring, and leave in order. */
+/** The logo: a fairlead, a ring that guides lines. */
 export const Fairlead = () => html`
   <svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
     <g fill="none" stroke-linecap="round" stroke-width="2">

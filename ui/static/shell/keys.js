@@ -1,14 +1,14 @@
-// The keyboard. Arrow keys walk the team while the team has the focus; single
-// letters can be switched off (they get in the way of speech input).
+// The keyboard. Arrow keys move through the list of agents while it has the focus. Single-letter
+// keys can be switched off, because they interfere with speech input.
 
 import { command } from '../agents/actions.js';
 import { running } from '../agents/words.js';
 import { letterKeys, nextTheme } from './prefs.js';
 import { live } from './connection.js';
 import { cell, team } from '../agents/state.js';
-import { backToTeam, channelName, choose, chosen, conversationN, dialog, go, member, opened, place, runID, search, sessionName, shownNames, showRun, showSessionFolder, showTab, stepID, TABS } from './router.js';
+import { backToTeam, channelName, choose, chosen, conversationN, dialog, go, member, opened, place, runID, search, sessionName, shownNames, showRun, showDispatch, showTab, stepID, TABS } from './router.js';
 
-/** Agents that Page Up and Page Down pass. */
+/** Rows that Page Up and Page Down move. */
 const PAGE = 6;
 
 /** @param {KeyboardEvent} e */
@@ -39,15 +39,15 @@ function focusSearch() {
   if (field instanceof HTMLInputElement) { field.focus(); field.select(); }
 }
 
-/** Where a person writes, in a channel or to a session. */
+/** Moves the focus to the message field of a channel or a session. */
 function focusWords() {
-  const field = (place.value === 'channels' || place.value === 'sessions') && document.getElementById('words');
+  const field = (place.value === 'channels' || place.value === 'dispatch') && document.getElementById('words');
   if (!(field instanceof HTMLTextAreaElement) || !field.checkVisibility()) return false;
   field.focus();
   return true;
 }
 
-/** Where a person looks for what somebody of the crew said. */
+/** Moves the focus to the search field of a transcript. */
 function focusSaid() {
   const field = place.value === 'crew' && document.getElementById('said-search');
   if (!(field instanceof HTMLInputElement) || !field.checkVisibility()) return false;
@@ -61,12 +61,12 @@ function focusAgent() {
 
 /** @param {KeyboardEvent} e @param {Element} at @returns {boolean} handled */
 function handle(e, at) {
-  const onTeam = place.value === 'team';
+  const onTeam = place.value === 'agents';
   const inRoster = onTeam && (at.closest('.roster-scroll') !== null || at === document.body);
   if (e.key === 'Escape' && onTeam && opened.value) { backToTeam(); return true; }
   if (e.key === 'Escape' && runID.value) { if (stepID.value) showRun(runID.value); else go('runs'); return true; }
   if (e.key === 'Escape' && channelName.value) { go('channels'); return true; }
-  if (e.key === 'Escape' && sessionName.value) { if (conversationN.value) showSessionFolder(sessionName.value); else go('sessions'); return true; }
+  if (e.key === 'Escape' && sessionName.value) { if (conversationN.value) showDispatch(sessionName.value); else go('dispatch'); return true; }
   if (e.key === 'Escape' && member.value) { go('crew'); return true; }
   if (inRoster && walk(e)) return true;
   if (e.key === 'Enter' && at.classList.contains('row-name')) { choose(chosen.value); focusAgent(); return true; }
@@ -74,11 +74,11 @@ function handle(e, at) {
   const key = e.key.toLowerCase();
   switch (key) {
     case '?': dialog.value = 'help'; return true;
-    case 'a': go('team'); return true;
+    case 'a': go('agents'); return true;
     case 'w': go('crew'); return true;
     case 'r': go('runs'); return true;
     case 'm': go('channels'); return true;
-    case 'd': go('sessions'); return true;
+    case 'd': go('dispatch'); return true;
     case 'i': go('inbox'); return true;
     case 'u': go('usage'); return true;
     case 't': nextTheme(); return true;
@@ -90,7 +90,7 @@ function handle(e, at) {
   return onTeam && teamKey(e, key);
 }
 
-/** Keys that mean the chosen agent; where it is not in sight they mean nothing. @param {KeyboardEvent} e @param {string} key */
+/** Keys for the selected agent; they work only where it is visible. @param {KeyboardEvent} e @param {string} key */
 function teamKey(e, key) {
   switch (key) {
     case '/': focusSearch(); return true;

@@ -1,5 +1,5 @@
-// The libraries this page stands on, in one place, so that no other module
-// knows where they lie. They are vendored: see vendor/VENDORED.json.
+// The vendored libraries, in one place, so that no other module knows their paths. See
+// vendor/VENDORED.json.
 
 import { h } from '../vendor/preact.mjs';
 import htm from '../vendor/htm.mjs';

@@ -1,5 +1,4 @@
-// The top of the page: whose team this is, whether it is held, and whether what
-// you see is live.
+// The top of the page: the team's name, the hold, and whether the page is live.
 
 import { moment } from './format.js';
 import { html } from './lib.js';
@@ -32,11 +31,11 @@ function Hold() {
 export function Masthead() {
   const n = counts.value;
   const t = theme.value;
-  const content = place.value === 'inbox' ? 'inbox-title' : place.value === 'usage' ? 'usage-title' : place.value === 'crew' ? 'crew-title' : place.value === 'sessions' ? (sessionName.value ? 'session-title' : 'sessions-title') : place.value === 'channels' ? (channelName.value ? 'channel-title' : 'channels-title') : place.value === 'team' ? 'agent-title' : shown.value ? 'run-title' : 'runs-title';
+  const content = place.value === 'inbox' ? 'inbox-title' : place.value === 'usage' ? 'usage-title' : place.value === 'crew' ? 'crew-title' : place.value === 'dispatch' ? (sessionName.value ? 'session-title' : 'sessions-title') : place.value === 'channels' ? (channelName.value ? 'channel-title' : 'channels-title') : place.value === 'agents' ? 'agent-title' : shown.value ? 'run-title' : 'runs-title';
   return html`<header class="masthead">
-    <a class="skip" href="#${content}" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(content)?.focus(); }}>Skip to ${place.value === 'team' ? 'the chosen agent' : 'the content'}</a>
+    <a class="skip" href="#${content}" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(content)?.focus(); }}>Skip to ${place.value === 'agents' ? 'the chosen agent' : 'the content'}</a>
     <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
-    ${place.value === 'team' && html`<p class="tally ${live.value ? '' : 'tally-stale'}"><span class="tally-run"><b class="num">${n.running}</b> running</span><span><b class="num">${n.idle}</b> idle</span>
+    ${place.value === 'agents' && html`<p class="tally ${live.value ? '' : 'tally-stale'}"><span class="tally-run"><b class="num">${n.running}</b> running</span><span><b class="num">${n.idle}</b> idle</span>
       ${n.look > 0 && html`<span class="tally-look"><${Icon} name="look" /><b class="num">${n.look}</b> to look at</span>`}</p>`}
     <${Places} />
     <div class="masthead-side">
@@ -47,7 +46,7 @@ export function Masthead() {
   </header>`;
 }
 
-/** What everybody must know before anything else on the page. */
+/** Messages that concern the whole page. */
 export function Banners() {
   const c = connection.value;
   const wait = Math.max(0, Math.ceil((c.retryAt - now.value) / 1000));
@@ -58,8 +57,8 @@ export function Banners() {
     ${c.phase === 'connecting' && !c.trying && html`<div class="banner banner-lost"><p><b>No answer yet.</b> <span>${plain(c.words, 200)}</span></p>
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
     ${c.phase === 'denied' && html`<div class="banner banner-lost"><p><b>This page is no longer signed in.</b> <span>Open the address that <code>fairlead up</code> printed once more.</span></p></div>`}
-    ${team.value.stopping && html`<div class="banner banner-hold"><p><b>Fairlead is stopping.</b> <span>Sessions under way finish; nothing new starts.</span></p></div>`}
-    ${team.value.hold && !team.value.stopping && html`<div class="banner banner-hold"><p><b>The team is held.</b> <span>Nothing new starts; what is under way finishes.${team.value.note ? html` <q>${plain(team.value.note, 200)}</q>` : ''}</span></p>
+    ${team.value.stopping && html`<div class="banner banner-hold"><p><b>Fairlead is stopping.</b> <span>Current sessions finish; nothing new starts.</span></p></div>`}
+    ${team.value.hold && !team.value.stopping && html`<div class="banner banner-hold"><p><b>The team is held.</b> <span>Nothing new starts; current sessions finish.${team.value.note ? html` <q>${plain(team.value.note, 200)}</q>` : ''}</span></p>
       <button type="button" class="plain-button" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'release'; }}>Release</button></div>`}
   </div>`;
 }

@@ -1,4 +1,4 @@
-// The parts of the page, and how many things wait in each.
+// The links to the parts of the page, with a count for each.
 
 import { html } from './lib.js';
 import { underWay } from '../channels/state.js';
@@ -8,18 +8,18 @@ import { talking } from '../dispatch/state.js';
 import { go, place } from './router.js';
 
 /** @param {{to: import('./router.js').Place, n: number, what: string, children?: any}} props */
-const Place = ({ to, n, what, children }) => html`<a class="place" href=${to === 'team' ? '#/' : `#/${to}`} aria-current=${place.value === to ? 'page' : undefined}
+const Place = ({ to, n, what, children }) => html`<a class="place" href=${to === 'agents' ? '#/' : `#/${to}`} aria-current=${place.value === to ? 'page' : undefined}
   onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); go(to); } }}>
   ${children}${n > 0 && html`<span class="place-count place-count-${to}"><span class="num">${n > 99 ? '99+' : n}</span><span class="hidden"> ${what}</span></span>`}</a>`;
 
 export function Places() {
   const going = runs.value.filter((r) => r.status === 'running' || r.status === 'waiting').length;
   return html`<nav class="places" aria-label="Parts of this page">
-    <${Place} to="team" n=${0} what="">Team<//>
+    <${Place} to="agents" n=${0} what="">Team<//>
     <${Place} to="crew" n=${awake.value} what="awake">Crew<//>
-    <${Place} to="runs" n=${going} what="under way">Runs<//>
-    <${Place} to="channels" n=${underWay.value} what="with somebody's turn under way">Channels<//>
-    <${Place} to="sessions" n=${talking.value} what="with a conversation under way">Sessions<//>
+    <${Place} to="runs" n=${going} what="running">Runs<//>
+    <${Place} to="channels" n=${underWay.value} what="with a turn in progress">Channels<//>
+    <${Place} to="dispatch" n=${talking.value} what="with an open conversation">Dispatch<//>
     <${Place} to="inbox" n=${waiting.value} what="waiting for you">Inbox<//>
   </nav>`;
 }

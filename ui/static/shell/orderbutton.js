@@ -1,18 +1,18 @@
-// A button, and what came of it where it was not done: both in one place.
+// A button and the reason if its order failed, in one place.
 
 import { html } from './lib.js';
-import { asked, faults, forgive } from './orders.js';
+import { asked, faults, clearFault } from './orders.js';
 import { live } from './connection.js';
 import { Icon } from './icons.js';
 
-/** What was not done, where its button is, until it is put away. @param {{at: string}} props */
+/** Why the order failed, until the reason is dismissed. @param {{at: string}} props */
 export function Fault({ at }) {
   const words = faults.value[at];
   return html`<div role="alert" class="fault-place">${words && html`<p class="fault"><${Icon} name="look" /><span>${words}</span>
-    <button type="button" class="icon-button" aria-label="Put away" onClick=${() => forgive(at)}><${Icon} name="close" /></button></p>`}</div>`;
+    <button type="button" class="icon-button" aria-label="Dismiss" onClick=${() => clearFault(at)}><${Icon} name="close" /></button></p>`}</div>`;
 }
 
-/** The keyboard's place, where the button that was pressed is no longer there. */
+/** Moves the focus if the pressed button is gone. */
 function keepPlace() {
   requestAnimationFrame(() => requestAnimationFrame(() => {
     if (document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector('#channel-title, #crew-title, #session-title, #inbox-title'))?.focus();

@@ -1,5 +1,5 @@
-// What people order where a button stands: one thing at a time, and what was not done is said
-// at its button, in the server's words, until it is put away.
+// Orders from buttons: one at a time. A failure is shown next to its button, with the server's
+// reason, until it is dismissed.
 
 import { Refusal } from './api.js';
 import { signal } from './lib.js';
@@ -7,19 +7,19 @@ import { live } from './connection.js';
 import { plain } from './text.js';
 import { spoken } from './router.js';
 
-/** What is asked and not yet answered. */
+/** The key of the order that waits for an answer; empty: none. */
 export const asked = signal('');
-/** What was not done, by the key of its button. */
+/** Why orders failed, by the key of the button. */
 export const faults = signal(/** @type {Record<string, string>} */ ({}));
 
 /** @param {string} key */
-export function forgive(key) {
+export function clearFault(key) {
   const { [key]: _, ...others } = faults.peek();
   faults.value = others;
 }
 
 /** @param {unknown} err @returns {string} */
-export function wordsOf(err) {
+export function reasonOf(err) {
   const reason = err instanceof Refusal ? err.body.reason : '';
   const text = plain(reason || (err instanceof Error ? err.message : err), 400);
   return err instanceof Refusal ? `Refused: ${text}` : text;
@@ -32,15 +32,15 @@ export function wordsOf(err) {
  */
 export async function order(key, words, ask, then) {
   if (asked.peek() || !live.peek()) return false;
-  forgive(key);
+  clearFault(key);
   asked.value = key;
   try {
-    const answer = await ask(); // a call that is not made does not ask either
+    const answer = await ask(); // a function, so that no request starts while another order waits
     then.done?.(answer);
     spoken.value = words;
     return true;
   } catch (err) {
-    faults.value = { ...faults.peek(), [key]: wordsOf(err) };
+    faults.value = { ...faults.peek(), [key]: reasonOf(err) };
     return false;
   } finally {
     asked.value = '';

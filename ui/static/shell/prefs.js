@@ -1,5 +1,5 @@
-// What this browser remembers for its user: theme, shortcuts. A browser that
-// allows no storage forgets, and the page works all the same.
+// The preferences that this browser stores: theme and shortcuts. Without storage the page works and
+// forgets them.
 
 import { effect, signal } from './lib.js';
 

@@ -66,7 +66,7 @@ export function reduce(was, ch, team) {
   if (body.limited) return withLimit(was, body.limited);
   if (body.says) return withAgent(was, { says: { text: String(body.says.text ?? ''), at: body.says.at } });
   if (body.conversation) return withConversation(was, body.conversation);
-  if (body.question?.question) return withQuestion(was, body.question.question);
+  if (body.question?.question) return withRefetch(was, body.question.question);
   if (body.agent) return { ...was, complete: false }; // the description stands in fairlead.yaml alone
   return was;
 }
@@ -159,7 +159,7 @@ function asksWhat(q) {
 }
 
 /** @param {Known} was @param {any} q @returns {Known} */
-function withQuestion(was, q) {
+function withRefetch(was, q) {
   const refused = q.state === 'answered' && q.kind === 'permission' && !q.allow && q.session === was.agent.session?.id;
   const next = refused ? withAgent(was, { denied: (was.agent.denied ?? 0) + 1 }) : was;
   if (!was.open) return { ...next, complete: false };

@@ -1,14 +1,14 @@
-// Asking the server again: at most one question of a kind is under way, what changed
-// meanwhile is asked for once more, and a slow server is asked less often.
+// Requests a view again: at most one request of a kind at a time, one more if something changed
+// meanwhile, and fewer if the server is slow.
 
 import { live } from './connection.js';
 
 const REFRESH_AFTER_MS = 60;
-/** After an answer that took a while, so many times as long nothing is asked. */
+/** Pause after an answer, as a multiple of the time it took. */
 const REST_FACTOR = 2;
 const REST_MAX_MS = 3000;
 
-export class Question {
+export class Refetch {
   /** @param {() => Promise<void>} ask @param {number} [restMs] at least so long between two of them */
   constructor(ask, restMs = REFRESH_AFTER_MS) {
     this.ask = ask;
@@ -30,7 +30,7 @@ export class Question {
 
   async #go() {
     this.timer = undefined;
-    if (!live.peek()) return; // the line asks again when it is back
+    if (!live.peek()) return; // the feed requests everything again after a lost connection
     this.wanted = false;
     this.busy = true;
     const began = performance.now();

@@ -1,37 +1,40 @@
-// What the user looks at. It lives in the address, so that back, reload and a
-// link to a colleague keep it: #/agent/NAME/TAB, #/runs, #/run/ID/STEP, #/channels,
-// #/channel/NAME, #/inbox, #/usage, #/crew, #/crew/ID/soul, #/sessions, #/session/NAME/conv_002
+// The router: what is open lives in the address, so that back, reload and a copied link work.
+//
+//   #/agents/NAME/TAB  #/channels/NAME  #/crew/ID/soul  #/runs/ID/STEP
+//   #/dispatch/NAME/conv_002  #/inbox  #/usage
+//
+// The words of earlier versions (agent, channel, run, session, sessions) still resolve.
 
 import { batch, computed, signal } from './lib.js';
 import { cell, names } from '../agents/state.js';
 import { concerns, running } from '../agents/words.js';
 
-/** @typedef {'team' | 'crew' | 'runs' | 'channels' | 'sessions' | 'inbox' | 'usage'} Place a part of the page */
+/** @typedef {'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage'} Place a part of the page */
 
 export const TABS = ['output', 'evidence', 'history'];
 
-export const chosen = signal('');     // the agent's name, or '' for none
+export const chosen = signal('');     // name of the selected agent; empty: none
 export const tab = signal('output');
-export const opened = signal(false);  // on a phone: the agent is on top of the list
+export const opened = signal(false);  // on a phone: the agent covers the list
 export const sessionShown = signal(/** @type {string} */ ('')); // '' follows the running one
-export const place = signal(/** @type {Place} */ ('team'));
-export const runID = signal('');  // the run that is looked at, or '' for none
-export const stepID = signal(''); // the step of it, or '' for none
-export const channelName = signal(''); // the channel that is looked at, or '' for none
-export const sessionName = signal(''); // the session with MAIN that is looked at, or '' for none
-export const conversationN = signal(0); // the conversation of it, or 0 for none
-/** In the place of an id: the lead, which has no document. No id begins so. */
+export const place = signal(/** @type {Place} */ ('agents'));
+export const runID = signal('');  // the open run; empty: none
+export const stepID = signal(''); // its open step; empty: none
+export const channelName = signal(''); // the open channel; empty: none
+export const sessionName = signal(''); // the open dispatch session; empty: none
+export const conversationN = signal(0); // its open conversation; 0: none
+/** Stands for the lead, which has no document. No id begins with @. */
 export const LEAD = '@lead';
 export const SIDES = ['soul', 'transcript'];
-export const member = signal(''); // who of the crew is looked at: the id of a document, LEAD, or '' for nobody
+export const member = signal(''); // the open member: the id of a document, LEAD, or empty
 export const memberSide = signal('soul');
 export const dialog = signal(/** @type {'' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'resume' | 'resume-step' | 'session'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
 export const notes = signal(/** @type {{id: number, kind: 'refusal' | 'failure', title: string, text: string, more: string}[]} */ ([]));
-export const spoken = signal(''); // for screen readers: only what the user asked for, and the line's state
+export const spoken = signal(''); // for screen readers: results of the user's orders, and the state of the connection
 
-/** Asked for, and not there, is not silently replaced. */
+/** An unknown agent in the address is not replaced by another one. */
 export const chosenCell = computed(() => (names.value.includes(chosen.value) ? cell(chosen.value) : undefined));
 
 export const shownNames = computed(() => {
@@ -59,46 +62,48 @@ export const counts = computed(() => {
   return { all: names.value.length, running: run, idle: names.value.length - run, look };
 });
 
-/** Which part of the page a word of the address means. @type {Record<string, Place>} */
-const PARTS = Object.assign(Object.create(null), { runs: 'runs', run: 'runs', channels: 'channels', channel: 'channels', crew: 'crew', inbox: 'inbox', usage: 'usage', sessions: 'sessions', session: 'sessions' });
+/** The part of the page for each first word of the address; old words still resolve. @type {Record<string, Place>} */
+const PARTS = Object.assign(Object.create(null), {
+  agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage',
+  agent: 'agents', channel: 'channels', run: 'runs', session: 'dispatch', sessions: 'dispatch',
+});
 
 function readAddress() {
-  let [, kind, name = '', where = ''] = location.hash.replace(/^#/, '').split('/');
+  let [, word, name = '', where = ''] = location.hash.replace(/^#/, '').split('/');
   try { name = decodeURIComponent(name); where = decodeURIComponent(where); } catch { return; }
+  const part = PARTS[word] ?? 'agents';
+  const of = (/** @type {Place} */ p, /** @type {string} */ text) => (part === p ? text : '');
   batch(() => {
-    place.value = PARTS[kind] ?? 'team';
-    sessionName.value = kind === 'session' ? name : '';
-    conversationN.value = kind === 'session' ? Number(/^conv_0*(\d{1,9})$/.exec(where)?.[1] ?? 0) : 0;
-    channelName.value = kind === 'channel' ? name : '';
-    member.value = kind === 'crew' ? name : '';
-    if (kind === 'crew' && SIDES.includes(where)) memberSide.value = where;
-    runID.value = kind === 'run' ? name : '';
-    stepID.value = kind === 'run' ? where : '';
-    if (kind === 'agent' && name) {
-      choose(name, false);
+    place.value = part;
+    sessionName.value = of('dispatch', name);
+    conversationN.value = Number(/^conv_0*(\d{1,9})$/.exec(of('dispatch', where))?.[1] ?? 0);
+    channelName.value = of('channels', name);
+    member.value = of('crew', name);
+    if (part === 'crew' && SIDES.includes(where)) memberSide.value = where;
+    runID.value = of('runs', name);
+    stepID.value = of('runs', where);
+    const agent = word in PARTS ? of('agents', name) : '';
+    if (agent) {
+      choose(agent, false);
       if (TABS.includes(where)) tab.value = where;
     }
-    opened.value = kind === 'agent' && name !== '';
+    opened.value = agent !== '';
   });
 }
 
 function address() {
-  if (place.value === 'inbox') return '#/inbox';
-  if (place.value === 'usage') return '#/usage';
-  if (place.value === 'crew') return member.value ? `#/crew/${encodeURIComponent(member.value)}/${memberSide.value}` : '#/crew';
-  if (place.value === 'channels') return channelName.value ? `#/channel/${encodeURIComponent(channelName.value)}` : '#/channels';
-  if (place.value === 'sessions') {
-    if (!sessionName.value) return '#/sessions';
-    return `#/session/${encodeURIComponent(sessionName.value)}${conversationN.value ? `/conv_${String(conversationN.value).padStart(3, '0')}` : ''}`;
+  const at = (/** @type {(string | number)[]} */ ...parts) => '#/' + parts.filter(Boolean).map(encodeURIComponent).join('/');
+  switch (place.value) {
+    case 'inbox': case 'usage': return at(place.value);
+    case 'crew': return member.value ? at('crew', member.value, memberSide.value) : at('crew');
+    case 'channels': return at('channels', channelName.value);
+    case 'dispatch': return at('dispatch', sessionName.value, sessionName.value && conversationN.value ? `conv_${String(conversationN.value).padStart(3, '0')}` : '');
+    case 'runs': return at('runs', runID.value, runID.value && stepID.value);
+    default: return opened.value && chosen.value ? at('agents', chosen.value, tab.value) : '#/';
   }
-  if (place.value === 'runs') {
-    if (!runID.value) return '#/runs';
-    return `#/run/${encodeURIComponent(runID.value)}${stepID.value ? `/${encodeURIComponent(stepID.value)}` : ''}`;
-  }
-  return opened.value && chosen.value ? `#/agent/${encodeURIComponent(chosen.value)}/${tab.value}` : '#/';
 }
 
-/** Another part of the page. @param {Place} where */
+/** Opens another part of the page. @param {Place} where */
 export function go(where) {
   batch(() => { place.value = where; runID.value = ''; stepID.value = ''; channelName.value = ''; member.value = ''; sessionName.value = ''; conversationN.value = 0; });
   writeAddress(true);
@@ -118,14 +123,14 @@ export function showChannel(name) {
   writeAddress(push);
 }
 
-/** Shows a session with MAIN, or a conversation of it. @param {string} name @param {number} [conversation] */
-export function showSessionFolder(name, conversation = 0) {
-  const push = place.value !== 'sessions' || sessionName.value !== name || conversationN.value !== conversation;
-  batch(() => { place.value = 'sessions'; sessionName.value = name; conversationN.value = conversation; });
+/** Opens a dispatch session, or one of its conversations. @param {string} name @param {number} [conversation] */
+export function showDispatch(name, conversation = 0) {
+  const push = place.value !== 'dispatch' || sessionName.value !== name || conversationN.value !== conversation;
+  batch(() => { place.value = 'dispatch'; sessionName.value = name; conversationN.value = conversation; });
   writeAddress(push);
 }
 
-/** Shows somebody of the crew; on a phone on top of the others. @param {string} who @param {string} [side] */
+/** Opens a member of the crew; on a phone it covers the others. @param {string} who @param {string} [side] */
 export function showMember(who, side = memberSide.value) {
   const push = place.value !== 'crew' || member.value === '';
   batch(() => { place.value = 'crew'; member.value = who; memberSide.value = side; });

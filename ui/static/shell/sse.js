@@ -1,13 +1,12 @@
 // Server-sent events over fetch.
 //
-// EventSource hides what we must know: the status of a refusal, and the pings
-// that tell a quiet line from a dead one. The parser is a small machine of its
-// own, fed with text that may be cut anywhere.
+// EventSource hides two things that the page needs: the status of a refused request, and the pings
+// that tell an idle connection from a dead one. The parser accepts text cut at any place.
 
-/** One event may be this long, in UTF-16 units; a longer one ends the stream with words. */
+/** Longest event, in UTF-16 units; a longer one ends the stream with an error. */
 const EVENT_CHARS_MAX = 32 * 1024 * 1024;
 
-/** The server pings every 15 s. Two and a half of them missed: the line is dead. */
+/** The server pings every 15 s. After two and a half missed pings the connection is dead. */
 export const SILENCE_MS_MAX = 38_000;
 
 /** @typedef {{event: string, id: string, data: string}} Message */
@@ -63,7 +62,7 @@ export class Parser {
   }
 }
 
-/** The server answered, and the answer is no stream. */
+/** The server answered with something else than a stream. */
 export class StreamRefused extends Error {
   /** @param {number} status */
   constructor(status) {
@@ -73,8 +72,8 @@ export class StreamRefused extends Error {
 }
 
 /**
- * Reads one stream until it ends. Returns when the server closes it; throws when
- * the line breaks, falls silent, or the signal aborts.
+ * Reads one stream until it ends. Returns if the server closes it. Throws if the connection breaks,
+ * if it is silent for too long, or if the signal aborts.
  * @param {string} url
  * @param {{signal: AbortSignal, onOpen?: () => void, onMessage: (m: Message) => void, silenceMs?: number}} options
  */
@@ -84,12 +83,12 @@ export async function readStream(url, { signal, onOpen, onMessage, silenceMs = S
   signal.addEventListener('abort', stop, { once: true });
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let watchdog;
-  const heard = () => {
+  const restart = () => {
     clearTimeout(watchdog);
-    watchdog = setTimeout(() => line.abort(new Error('nothing was heard for too long')), silenceMs);
+    watchdog = setTimeout(() => line.abort(new Error('no data for too long')), silenceMs);
   };
   try {
-    heard();
+    restart();
     const response = await fetch(url, { headers: { Accept: 'text/event-stream' }, signal: line.signal, cache: 'no-store' });
     const type = response.headers.get('content-type') ?? '';
     if (!response.ok || !response.body || !type.startsWith('text/event-stream')) {
@@ -103,7 +102,7 @@ export async function readStream(url, { signal, onOpen, onMessage, silenceMs = S
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      heard();
+      restart();
       for (const message of parser.write(decoder.decode(value, { stream: true }))) onMessage(message);
     }
   } finally {

@@ -1,16 +1,15 @@
-// Foreign words made safe to look at.
+// Makes foreign text safe to display.
 //
-// The framework already keeps markup from being markup. What is left are
-// characters that lie: ones that reorder a line, hide in it, or move a cursor.
-// Each is shown as what it is, never obeyed and never silently dropped.
+// The framework already escapes markup. What remains are characters that reorder a line, hide in
+// it, or move a cursor. Each is replaced by a visible symbol; none is dropped silently.
 
-/** Longest foreign text put on one line of the page, in UTF-16 units: a longer one pushes the rest out of sight. */
+/** Longest foreign text on one line of the page, in UTF-16 units. */
 export const LINE_SHOWN_MAX = 400;
 
-// Controls, soft hyphen, marks and overrides of direction, joiners without a
-// use in plain text, invisible operators, tag characters, lone surrogates. The
-// zero-width joiner and the variation selectors stay: emoji need them.
-const LIARS = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\ufff9-\ufffb]|\udb40[\udc00-\udfff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+// Control characters, soft hyphen, direction marks and overrides, joiners without a use in plain
+// text, invisible operators, tag characters, lone surrogates. The zero-width joiner and the
+// variation selectors stay, because emoji need them.
+const DECEPTIVE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\ufff9-\ufffb]|\udb40[\udc00-\udfff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 /** @type {Record<number, string>} */
 const NAMES = {
@@ -28,15 +27,15 @@ function unmask(found) {
 }
 
 /**
- * Every character that lies replaced by one that tells. Line feeds and tabs too.
+ * Replaces every deceptive character by a visible symbol, line feeds and tabs included.
  * @param {string} text
  */
 export function reveal(text) {
-  return text.replace(LIARS, unmask);
+  return text.replace(DECEPTIVE, unmask);
 }
 
 /**
- * Anything foreign as one line of text, cut with a mark where it is too long.
+ * Any foreign value as one line of text; a longer one is cut and ends in an ellipsis.
  * @param {unknown} value
  * @param {number} [max] in UTF-16 units
  */

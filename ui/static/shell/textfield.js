@@ -1,17 +1,16 @@
-// A field in which somebody writes, for wherever something is said: it grows with its words, and
-// they stay while the page lives.
+// A text field for messages. It grows with its text and keeps unsent text until the page is closed.
 
 import { useLayoutEffect, useRef, useSignal } from './lib.js';
 
 const HEIGHT_MAX_PX = 180;
 const touch = matchMedia('(pointer: coarse)');
 
-/** Enter sends, but where it is a touch away: there it makes a line. @param {KeyboardEvent} e */
+/** Enter sends a message; on a touch screen it adds a line. @param {KeyboardEvent} e */
 const isSend = (e) => e.key === 'Enter' && !e.isComposing && !e.shiftKey && (!touch.matches || e.ctrlKey || e.metaKey);
 
 /**
- * Words under way. Offer sends them and says whether they were taken; those that were not come back into the
- * field, before what was written meanwhile.
+ * Unsent text. Offer sends it and reports whether it was accepted. Rejected text returns to the field,
+ * before the text written meanwhile.
  * @param {Map<string, string>} drafts what was begun and not sent
  * @param {string} name of whom it is said to
  * @param {number} bytesMax
@@ -36,10 +35,10 @@ export function useWords(drafts, name, bytesMax, offer) {
   const send = async () => {
     const words = text.value;
     write('');
-    if (!await offer(words)) write(words + (text.value ? `\n${text.value}` : '')); // nothing is lost that was not taken
+    if (!await offer(words)) write(words + (text.value ? `\n${text.value}` : '')); // rejected text is not lost
     field.current?.focus();
   };
-  /** What the keys of the field do. @param {() => Promise<void>} go */
+  /** Handles the keys of the field. @param {() => Promise<void>} go */
   const keys = (go) => ({
     onKeyDown: (/** @type {KeyboardEvent} */ e) => { if (isSend(e)) { e.preventDefault(); void go(); } },
     onKeyPress: (/** @type {KeyboardEvent} */ e) => { if (isSend(e)) e.preventDefault(); },

@@ -1,4 +1,4 @@
-// What was used: by each agent, on each day, in each run. Only what agents reported themselves.
+// Usage by agent, by day and by run, as reported by the agents.
 
 import { count, money, tokens } from '../shell/format.js';
 import { html } from '../shell/lib.js';
@@ -8,7 +8,7 @@ import { choose, go, showRun } from '../shell/router.js';
 
 /** @typedef {import('../shell/api.js').UsageRow} UsageRow */
 
-/** Rows of one table; the command line has them all. */
+/** Rows shown per table; the command line lists all of them. */
 const SHOWN_MAX = 200;
 
 /** @param {{id: string, title: string, head: string[], rows: UsageRow[], first: (r: UsageRow) => any[]}} props */
@@ -22,7 +22,7 @@ function Table({ id, title, head, rows, first }) {
 }
 
 /** @param {{name?: string}} props */
-const Who = ({ name }) => html`<button type="button" class="link" onClick=${() => { go('team'); choose(name ?? ''); }}><bdi>${plain(name, 80)}</bdi></button>`;
+const Who = ({ name }) => html`<button type="button" class="link" onClick=${() => { go('agents'); choose(name ?? ''); }}><bdi>${plain(name, 80)}</bdi></button>`;
 
 export function UsagePage() {
   const u = usage.value;
@@ -30,7 +30,7 @@ export function UsagePage() {
   return html`<div class="usage"><h2 id="usage-title" tabIndex=${-1}>Usage</h2>
     <p class="soft">As the agents reported it themselves; days are UTC.</p>
     ${!u ? html`<p class="quiet-note">${usageWrong.value ? plain(usageWrong.value, 400) : 'Asking Fairlead what was used\u2026'}</p>`
-      : agents.length + days.length + runs.length === 0 ? html`<p class="quiet-note">Nobody has reported anything yet.</p>`
+      : agents.length + days.length + runs.length === 0 ? html`<p class="quiet-note">No agent has reported any usage yet.</p>`
       : html`<${Table} id="usage-agents" title="By agent" head=${['Agent']} rows=${agents} first=${(/** @type {UsageRow} */ r) => [html`<${Who} name=${r.agent} />`]} />
         <${Table} id="usage-days" title="By day" head=${['Day', 'Agent']} rows=${days} first=${(/** @type {UsageRow} */ r) => [plain(r.day, 20), html`<${Who} name=${r.agent} />`]} />
         <${Table} id="usage-runs" title="By run" head=${['Run', 'Workflow']} rows=${runs} first=${(/** @type {UsageRow} */ r) => [html`<button type="button" class="link" onClick=${() => showRun(r.run_id ?? '')}><code>${plain(r.run_id, 48)}</code></button>`, plain(r.workflow_name, 80)]} />`}
