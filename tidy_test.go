@@ -74,6 +74,7 @@ var imports = []importRow{
 		pkg: "api", may: append([]string{"engine", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
+	{pkg: "cli/*", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
 	{pkg: "cmd/*", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
 
 	{pkg: "internal/test/scriptmodel"},

@@ -61,6 +61,7 @@ type Client struct {
 	dir    string
 	daemon engine.Daemon
 	http   *http.Client
+	reads  bool // there is no daemon: orders are answered with NoDaemon
 }
 
 // Dial finds the daemon of a repository, and makes sure that somebody answers and that it
@@ -82,6 +83,85 @@ func Dial(dir string) (*Client, error) {
 	c.daemon, err = c.find()
 	return c, err
 }
+
+// ReadFrom is a client that reads from a handler of this process in place of a daemon. Orders are
+// answered with a *NoDaemon. The handler is a Server's SocketHandler.
+func ReadFrom(dir string, handler http.Handler) *Client {
+	return &Client{dir: dir, reads: true, http: &http.Client{Transport: inProcess{handler}}}
+}
+
+// inProcess is a transport to a handler of this process. It streams: an answer is there as soon as
+// its headers are.
+type inProcess struct{ handler http.Handler }
+
+// RoundTrip is http.RoundTripper's.
+func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(req.Context())
+	body, in := io.Pipe()
+	w := &piped{header: http.Header{}, body: in, began: make(chan int, 1)}
+	asked := req.Clone(ctx)
+	asked.RequestURI = req.URL.RequestURI()
+	if asked.Body == nil {
+		asked.Body = http.NoBody
+	}
+	go func() {
+		defer cancel()
+		t.handler.ServeHTTP(w, asked)
+		w.WriteHeader(http.StatusOK) // it may have written nothing
+		_ = in.Close()               // a pipe closes without fail
+	}()
+	select {
+	case code := <-w.began:
+		return &http.Response{
+			Status: strconv.Itoa(code) + " " + http.StatusText(code), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: w.sent, Body: closing{body, cancel}, ContentLength: -1, Request: req,
+		}, nil
+	case <-req.Context().Done():
+		_ = body.Close() // a pipe closes without fail
+		return nil, req.Context().Err()
+	}
+}
+
+// closing ends the request when its answer is closed.
+type closing struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (c closing) Close() error {
+	c.cancel()
+	return c.ReadCloser.Close()
+}
+
+// piped is the answer of a handler as a stream.
+type piped struct {
+	header, sent http.Header
+	body         *io.PipeWriter
+	began        chan int
+}
+
+func (w *piped) Header() http.Header { return w.header }
+
+func (w *piped) WriteHeader(code int) {
+	if w.sent == nil {
+		w.sent = w.header.Clone()
+		w.began <- code
+	}
+}
+
+func (w *piped) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+// Flush is http.Flusher's: every write is passed on at once.
+func (w *piped) Flush() { w.WriteHeader(http.StatusOK) }
+
+// SetWriteDeadline is what http.ResponseController asks for; the reader is this process.
+func (w *piped) SetWriteDeadline(time.Time) error { return nil }
+
+// SetReadDeadline is what http.ResponseController asks for.
+func (w *piped) SetReadDeadline(time.Time) error { return nil }
 
 // find reads where the daemon is. It is read anew for every connection: a daemon that was
 // started again may have another place.
@@ -263,6 +343,9 @@ func call[T any](ctx context.Context, c *Client, method, path string, query url.
 
 // ask sends a request and gives the answer to it, if it is what was asked for.
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values, body []byte, header http.Header) (*http.Response, error) {
+	if c.reads && method != http.MethodGet {
+		return nil, &NoDaemon{Dir: c.dir}
+	}
 	target := "http://fairlead" + Base + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()

@@ -67,7 +67,7 @@ func TestInboxOfHostileAgents(t *testing.T) {
 	}
 	var out bytes.Buffer
 	a := &app{out: &out}
-	if err := a.printInbox(items); err != nil {
+	if err := a.printInbox(items, false); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(out.String(), "\x1b\r\u202e") {

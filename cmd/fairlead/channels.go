@@ -40,9 +40,9 @@ yet. ` + "`fairlead channel watch CHANNEL`" + ` shows the conversation.`,
   fairlead channel list reviews --json`,
 		Args:              args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: a.completeChannel,
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.reading(func(ctx context.Context, client *reader, words []string) error {
 			if len(words) == 1 {
-				return a.showChannel(ctx, client, words[0])
+				return a.showChannel(ctx, client.Client, words[0])
 			}
 			all, err := client.Channels(ctx)
 			if err != nil {

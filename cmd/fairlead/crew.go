@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
@@ -32,7 +31,7 @@ unknown. Below the list it prints what you can do next, and the latest problems.
   fairlead crew summon --wait
   fairlead crew show Wren`,
 		Args: knownVerb,
-		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+		RunE: a.reading(func(ctx context.Context, client *reader, _ []string) error {
 			view, err := client.Crew(ctx, all)
 			if err != nil {
 				return err

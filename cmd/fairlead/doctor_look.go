@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
@@ -156,11 +156,6 @@ func (a *app) lookAtTruth(ctx context.Context, conf *config.Config) []finding {
 	if isLocked(filepath.Join(a.dir, ".fairlead", "lock")) {
 		return nil // what holds it was found to be silent already
 	}
-	dir, err := os.MkdirTemp("", "fairlead-doctor-")
-	if err != nil {
-		return []finding{{About: "agents", What: err.Error(), Do: "set TMPDIR to a folder with room"}}
-	}
-	defer os.RemoveAll(dir)
 	var findings []finding
 	plan, err := a.rehearse(ctx, conf)
 	if err != nil {
@@ -172,16 +167,15 @@ func (a *app) lookAtTruth(ctx context.Context, conf *config.Config) []finding {
 			findings = append(findings, a.lookAtShim(ctx, l.Session))
 		}
 	}
-	copied := filepath.Join(dir, "journal.db")
-	if err := copyJournal(ctx, filepath.Join(a.dir, ".fairlead", "journal.db"), copied); err != nil {
-		return append(findings, finding{About: "journal", What: err.Error(), Do: "look again"})
-	}
-	j, err := sqlite.Open(ctx, copied)
+	j, done, err := offline.Journal(ctx, a.dir)
 	if err != nil {
-		return append(findings, finding{About: "journal", What: err.Error(), Do: "see above"})
+		return append(findings, finding{About: "journal", What: err.Error(), Do: "run `fairlead doctor` again"})
 	}
-	defer j.Close()
-	return append(findings, a.lookAtHistory(ctx, j)...)
+	findings = append(findings, a.lookAtHistory(ctx, j)...)
+	if err := done(); err != nil {
+		findings = append(findings, finding{About: "journal", What: err.Error(), Do: "remove the copy by hand"})
+	}
+	return findings
 }
 
 // truthOf says whether an agent's file and processes are what the journal says.

@@ -21,14 +21,17 @@ func (a *app) eventsVerb() *cobra.Command {
 		Use:   "events",
 		Short: "Show what happened: every change in the journal, a line each",
 		Args:  args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+		RunE: a.reading(func(ctx context.Context, client *reader, _ []string) error {
 			if agent != "" {
 				entity = "control/" + agent
 			}
 			if follow {
-				return a.follow(ctx, client, api.EventsQuery{After: int64(after), Tail: tail, Entity: entity}) //nolint:gosec // no journal is that long
+				if client.offline != nil {
+					return client.offline
+				}
+				return a.follow(ctx, client.Client, api.EventsQuery{After: int64(after), Tail: tail, Entity: entity}) //nolint:gosec // no journal is that long
 			}
-			return a.events(ctx, client, api.JournalQuery{After: after, Tail: tail, Entity: entity})
+			return a.events(ctx, client.Client, api.JournalQuery{After: after, Tail: tail, Entity: entity})
 		}),
 	}
 	cmd.Flags().Uint64Var(&after, "after", 0, "only what came after this sequence number")

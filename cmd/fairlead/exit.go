@@ -94,6 +94,54 @@ func codeOf(err error) int {
 	}
 }
 
+// words is an error for people. A refusal is shortened to its reason: which event met which state,
+// and the id of the rule, are shown with --verbose.
+func (a *app) words(err error) string {
+	text := err.Error()
+	if a.verbose {
+		return text
+	}
+	for _, no := range refusals(err) {
+		text = strings.ReplaceAll(text, no.Error(), refusalWords(no))
+	}
+	return text
+}
+
+// refusalWords is a refusal without the names that only the state machines have.
+func refusalWords(no *machine.Refusal) string {
+	state := strings.ReplaceAll(no.State, "_", " ")
+	switch {
+	case no.Reason == "":
+		return no.Subject + ": this is not possible while it is " + state
+	case strings.Contains(no.State, " "): // a sentence, and no state's name
+		return no.Subject + ": " + no.Reason + " (" + no.State + ")"
+	default:
+		return no.Subject + ": " + no.Reason
+	}
+}
+
+// refusals are all refusals that an error is made of.
+func refusals(err error) []*machine.Refusal {
+	var found []*machine.Refusal
+	if no, ok := err.(*machine.Refusal); ok { //nolint:errorlint // each node is looked at
+		found = append(found, no)
+	}
+	if no, ok := err.(*api.Refused); ok { //nolint:errorlint // each node is looked at
+		found = append(found, &no.Refusal)
+	}
+	switch wrapping := err.(type) { //nolint:errorlint // each node is looked at
+	case interface{ Unwrap() error }:
+		if below := wrapping.Unwrap(); below != nil {
+			found = append(found, refusals(below)...)
+		}
+	case interface{ Unwrap() []error }:
+		for _, below := range wrapping.Unwrap() {
+			found = append(found, refusals(below)...)
+		}
+	}
+	return found
+}
+
 // report says what went wrong, to people or to programs, and gives the exit code.
 func (a *app) report(err error) int {
 	code := codeOf(err)
@@ -101,7 +149,7 @@ func (a *app) report(err error) int {
 		return code
 	}
 	if !a.json {
-		fmt.Fprintln(a.err, "fairlead: "+plain(err.Error()))
+		fmt.Fprintln(a.err, "fairlead: "+plain(a.words(err)))
 		return code
 	}
 	answer := map[string]any{"error": err.Error(), "code": code}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
@@ -24,52 +22,26 @@ func (a *app) inboxVerb() *cobra.Command {
 		Long: `A step of a run that waits, with what it has made, what its answer has to look like, and how to
 give it: with ` + "`fairlead approve`" + ` or ` + "`fairlead reject`" + `, in Mission Control, or as a file. A question
 of an agent, with what it wants, why it has to ask, and what happens when nobody answers: answer
-it with ` + "`fairlead answer`" + ` or in Mission Control. Without a daemon it shows the steps that wait,
-from the files that runs leave in .agents/runs.`,
+it with ` + "`fairlead answer`" + ` or in Mission Control.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.inbox(cmd.Context()) },
 	}
 }
 
-func (a *app) inbox(ctx context.Context) error {
-	client, err := a.dial()
-	var none *api.NoDaemon
-	if errors.As(err, &none) {
-		return a.inboxOfFiles(err)
-	}
+func (a *app) inbox(ctx context.Context) (err error) {
+	client, err := a.dialToRead(ctx)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer func() { err = cmpErr(err, client.Close()) }()
 	items, err := client.Inbox(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if a.json {
+	case a.json:
 		return a.printJSON(map[string]any{"items": append([]engine.InboxItem{}, items...)})
 	}
-	return a.printInbox(items)
-}
-
-// inboxOfFiles is the inbox where nobody drives the runs: who ran `fairlead run --no-wait`
-// without a daemon is told what it waits for, and how it goes on. none is the error where
-// nothing is to be shown.
-func (a *app) inboxOfFiles(none error) error {
-	items := filesInbox(a.dir)
-	switch {
-	case len(items) == 0:
-		return none
-	case a.json:
-		return a.printJSON(map[string]any{"items": items})
-	}
-	for _, item := range items {
-		run, step := plain(item.Run), plain(item.Step)
-		fmt.Fprintf(a.out, "%s  %s of run %s, %s ago\n", a.paint(bold, step), line(item.Workflow, stepWidth), run, ago(max(0, time.Since(item.Since))))
-		fmt.Fprintf(a.out, "  answer  fairlead run resume %s, and then in another terminal: fairlead approve %s %s\n", run, run, step)
-		fmt.Fprintf(a.out, "  or put  {\"approved\": true} into %s, and fairlead run resume %s\n\n", plain(item.Path), run)
-	}
-	_, err := fmt.Fprintln(a.out, a.paint(dim, "no daemon runs here: this is what the files say; what agents ask is not among it"))
-	return err
+	return a.printInbox(items, client.offline != nil)
 }
 
 const (
@@ -77,7 +49,8 @@ const (
 	inboxChoice = 12 // options that are named
 )
 
-func (a *app) printInbox(items []engine.InboxItem) error {
+// printInbox prints what waits for a person. Without a daemon (offline) an answer needs one first.
+func (a *app) printInbox(items []engine.InboxItem, offline bool) error {
 	if len(items) == 0 {
 		_, err := fmt.Fprintln(a.out, "nothing waits for you")
 		return err
@@ -90,12 +63,12 @@ func (a *app) printInbox(items []engine.InboxItem) error {
 			a.printAsked(item)
 			continue
 		}
-		a.printStepAsked(item)
+		a.printStepAsked(item, offline)
 	}
 	return nil
 }
 
-func (a *app) printStepAsked(item engine.InboxItem) {
+func (a *app) printStepAsked(item engine.InboxItem, offline bool) {
 	run, step := plain(item.Run), plain(item.Step)
 	fmt.Fprintf(a.out, "%s  %s of run %s, %s ago\n", a.paint(bold, step), line(item.Workflow, stepWidth), run, ago(max(0, time.Since(item.Since))))
 	if item.BadInput != "" {
@@ -109,6 +82,11 @@ func (a *app) printStepAsked(item engine.InboxItem) {
 	}
 	if item.InputSchema != "" {
 		fmt.Fprintln(a.out, "  wants   "+line(item.InputSchema, errorWidth))
+	}
+	if offline {
+		fmt.Fprintf(a.out, "  answer  fairlead run resume %s, and then in another terminal: fairlead approve %s %s\n", run, run, step)
+		fmt.Fprintf(a.out, "  or put  {\"approved\": true} into %s, and fairlead run resume %s\n", plain(item.Path), run)
+		return
 	}
 	fmt.Fprintf(a.out, "  answer  fairlead approve %s %s\n", run, step)
 	fmt.Fprintln(a.out, "  or put  "+plain(item.Path))

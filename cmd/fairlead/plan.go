@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,11 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine"
-	"github.com/fairlead-dev/fairlead/journal"
 	inmemory "github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
@@ -61,80 +58,21 @@ func (a *app) plan(ctx context.Context) error {
 	return a.printPlan(said)
 }
 
-// rehearse plays the recovery on a copy of the journal: SQLite writes beside a journal even
-// where it only reads, and a look must leave no trace.
+// rehearse plays the recovery on a copy of the journal.
 func (a *app) rehearse(ctx context.Context, conf *config.Config) (engine.Plan, error) {
-	var j journal.Journal = inmemory.New() // what was never started has an empty history
-	path := filepath.Join(a.dir, ".fairlead", "journal.db")
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		dir, err := os.MkdirTemp("", "fairlead-plan-")
-		if err != nil {
-			return engine.Plan{}, fmt.Errorf("make room for a copy of the journal: %w; set TMPDIR to a folder with room", err)
-		}
-		defer os.RemoveAll(dir)
-		if err := copyJournal(ctx, path, filepath.Join(dir, "journal.db")); err != nil {
-			return engine.Plan{}, err
-		}
-		if j, err = sqlite.Open(ctx, filepath.Join(dir, "journal.db")); err != nil {
-			return engine.Plan{}, fmt.Errorf("read a copy of %s: %w", path, err)
-		}
+	j, done, err := offline.Journal(ctx, a.dir)
+	switch {
+	case errors.Is(err, offline.ErrNoJournal): // no daemon has run here: the history is empty
+		j = inmemory.New()
+		done = j.Close
+	case err != nil:
+		return engine.Plan{}, err
 	}
-	defer j.Close()
-	return engine.Rehearse(ctx, engine.Options{
+	plan, err := engine.Rehearse(ctx, engine.Options{
 		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers(),
 		Lookup: os.LookupEnv, BootID: engine.BootID(), Log: slog.New(slog.DiscardHandler),
 	}, engine.Eyes{Folder: filepath.Join(a.dir, ".fairlead", "sessions")})
-}
-
-// copyTries is how often a journal that changes while it is copied is copied again: a daemon
-// has come, and then there is nothing to plan.
-const copyTries = 3
-
-func copyJournal(ctx context.Context, from, to string) error {
-	for range copyTries {
-		before := stamps(from)
-		for _, tail := range []string{"", "-wal"} {
-			err := copyFile(from+tail, to+tail)
-			if err != nil && (tail == "" || !errors.Is(err, fs.ErrNotExist)) {
-				return fmt.Errorf("copy the journal: %w; set TMPDIR to a folder with room", err)
-			}
-		}
-		if stamps(from) == before {
-			return nil
-		}
-		if err := pause(ctx, downPoll); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("%s is being written to: a daemon has just started; ask it with `fairlead ps`", from)
-}
-
-// stamps tell whether a journal was written to.
-func stamps(path string) string {
-	said := ""
-	for _, tail := range []string{"", "-wal"} {
-		if info, err := os.Stat(path + tail); err == nil {
-			said += fmt.Sprint(info.Size(), info.ModTime().UnixNano(), " ")
-		}
-	}
-	return said
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		out.Close()
-		return err
-	}
-	return out.Close()
+	return plan, errors.Join(err, done())
 }
 
 // isLocked says whether somebody holds a lock file. It takes a share of it for an instant,

@@ -216,7 +216,7 @@ func delegateTo(is dispatch.Session, verdict policy.Verdict) string {
 
 func (a *app) printVerdict(answer policyAnswer, state string, agents int) error {
 	text := answer.Decision
-	if answer.Row != "" {
+	if answer.Row != "" && a.verbose {
 		text += " [" + answer.Row + "]"
 	}
 	if answer.Reason != "" {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
@@ -24,10 +23,13 @@ func (a *app) psVerb() *cobra.Command {
 		Use:   "ps",
 		Short: "List the agents: what they do, what is wanted, and what speaks against it",
 		Args:  args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+		RunE: a.reading(func(ctx context.Context, client *reader, _ []string) error {
 			view, err := client.Team(ctx)
 			if err != nil {
 				return err
+			}
+			if client.offline != nil {
+				view.Stopping = false // the daemon has stopped
 			}
 			if a.json {
 				return a.printJSON(view)
@@ -218,7 +220,7 @@ func (a *app) whyVerb() *cobra.Command {
 		Short:             "Show the evidence for an agent's status, piece by piece, with its age",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeAgents,
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.reading(func(ctx context.Context, client *reader, words []string) error {
 			why, err := client.Why(ctx, words[0])
 			if err != nil {
 				return err

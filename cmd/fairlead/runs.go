@@ -47,8 +47,8 @@ func (a *app) runShowVerb() *cobra.Command {
 // listed is what `fairlead run list --json` prints.
 type listed struct {
 	Runs   []engine.RunView `json:"runs"`
-	Faults []string         `json:"faults,omitempty"` // of files that could not be read
-	Live   bool             `json:"live"`             // a daemon says so; else it is what the files say
+	Faults []string         `json:"faults,omitempty"` // files that could not be read
+	Live   bool             `json:"live"`             // from a daemon; otherwise from the journal and from files
 }
 
 func (a *app) listRuns(ctx context.Context) error {
@@ -71,33 +71,35 @@ func (a *app) listRuns(ctx context.Context) error {
 	for _, r := range all.Runs {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s ago\t%s\n", plain(r.ID), line(r.Workflow, stepWidth), r.Status, counted(r.Counts), ago(max(0, time.Since(r.UpdatedAt))), runRemarks(r))
 	}
-	if err := table.Flush(); err != nil || all.Live {
-		return err
-	}
-	_, err = fmt.Fprintln(a.out, a.paint(dim, "no daemon runs here: this is what the files say"))
-	return err
+	return table.Flush()
 }
 
-// allRuns asks the daemon, or reads what is there.
-func (a *app) allRuns(ctx context.Context) (listed, error) {
-	client, err := a.dial()
-	var none *api.NoDaemon
-	switch {
-	case errors.As(err, &none):
-		found, faults := runFiles(a.dir)
-		all := listed{Runs: []engine.RunView{}, Faults: faults}
-		for _, r := range found {
-			view := fileView(r)
-			view.Steps = nil
-			all.Runs = append(all.Runs, view)
-		}
-		return all, nil
-	case err != nil:
+// allRuns asks the daemon, or reads the journal.
+func (a *app) allRuns(ctx context.Context) (_ listed, err error) {
+	client, err := a.dialToRead(ctx)
+	if none := (*api.NoDaemon)(nil); errors.As(err, &none) {
+		return withForeign(a.dir, nil), nil // no daemon has ever run here
+	}
+	if err != nil {
 		return listed{}, err
 	}
-	defer client.Close()
+	defer func() { err = cmpErr(err, client.Close()) }()
 	runs, err := client.Runs(ctx)
-	return listed{Runs: append([]engine.RunView{}, runs...), Live: true}, err
+	if err != nil || client.offline != nil {
+		return withForeign(a.dir, runs), err
+	}
+	return listed{Runs: append([]engine.RunView{}, runs...), Live: true}, nil
+}
+
+// withForeign adds the runs that other programs left as files, the newest first.
+func withForeign(dir string, runs []engine.RunView) listed {
+	foreign, faults := foreignRuns(dir, runs)
+	for i := range foreign {
+		foreign[i].Steps = nil
+	}
+	all := append(append([]engine.RunView{}, runs...), foreign...)
+	slices.SortStableFunc(all, func(x, y engine.RunView) int { return y.UpdatedAt.Compare(x.UpdatedAt) })
+	return listed{Runs: all, Faults: faults}
 }
 
 // counted is how far a run is, in a few characters.
@@ -130,32 +132,44 @@ func runRemarks(r engine.RunView) string {
 }
 
 func (a *app) showRun(ctx context.Context, id string) error {
-	view, live, err := a.oneRun(ctx, id)
+	view, err := a.oneRun(ctx, id)
 	if err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(view)
 	}
-	return a.printRun(view, live)
+	return a.printRun(view)
 }
 
-func (a *app) oneRun(ctx context.Context, id string) (engine.RunView, bool, error) {
-	client, err := a.dial()
-	var none *api.NoDaemon
-	switch {
-	case errors.As(err, &none):
-		state, err := readRun(a.dir, id)
-		return fileView(state), false, err
-	case err != nil:
-		return engine.RunView{}, false, err
+func (a *app) oneRun(ctx context.Context, id string) (_ engine.RunView, err error) {
+	client, err := a.dialToRead(ctx)
+	if none := (*api.NoDaemon)(nil); errors.As(err, &none) {
+		return foreignRun(a.dir, id)
 	}
-	defer client.Close()
+	if err != nil {
+		return engine.RunView{}, err
+	}
+	defer func() { err = cmpErr(err, client.Close()) }()
 	view, err := client.Run(ctx, id)
-	return view, true, err
+	if err != nil && client.offline != nil {
+		if foreign, ferr := foreignRun(a.dir, id); ferr == nil {
+			return foreign, nil
+		}
+	}
+	return view, err
 }
 
-func (a *app) printRun(view engine.RunView, live bool) error {
+// foreignRun is a run that another program left as a file.
+func foreignRun(dir, id string) (engine.RunView, error) {
+	state, err := readRun(dir, id)
+	if err != nil {
+		return engine.RunView{}, err
+	}
+	return fileView(state), nil
+}
+
+func (a *app) printRun(view engine.RunView) error {
 	fmt.Fprintf(a.out, "%s  %s  %s  %s\n", a.paint(bold, plain(view.ID)), line(view.Workflow, stepWidth), view.Status, counted(view.Counts))
 	for _, wait := range view.Waits {
 		fmt.Fprintln(a.out, "waits: "+line(wait, errorWidth))
@@ -193,9 +207,6 @@ func (a *app) printRun(view engine.RunView, live bool) error {
 		}
 	}
 	fmt.Fprintln(a.out, "\nstate: "+plain(view.StateFile))
-	if !live {
-		fmt.Fprintln(a.out, a.paint(dim, "no daemon runs here: this is what the file says"))
-	}
 	return nil
 }
 

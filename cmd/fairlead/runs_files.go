@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/runfile"
 )
 
-// fileView is a run as its file tells it. A file does not say whether the run was cancelled,
-// nor whether somebody drives it.
+// fileView is a run as the file of another program has it. A file does not say whether the run was
+// cancelled, nor whether that program still works on it.
 func fileView(s runfile.RunState) engine.RunView {
 	view := engine.RunView{
 		ID: s.RunID, Workflow: s.WorkflowName, RepoDir: s.RepoDir, StateFile: filepath.Join(runFolder(s.RepoDir, s.RunID), runfile.RunStateName),
@@ -76,28 +76,16 @@ func statusOf(c engine.Counts) workflow.Status {
 	}
 }
 
-// filesInbox is what waits for a person in the runs that have left files. What agents ask
-// stands in the journal alone.
-func filesInbox(dir string) []engine.InboxItem {
-	items := []engine.InboxItem{}
-	found, _ := runFiles(dir) // a file that cannot be read is told of by `fairlead run list`
-	for _, r := range found {
-		for _, step := range fileView(r).Steps {
-			if step.Status != runfile.StepWaiting {
-				continue
-			}
-			item := engine.InboxItem{
-				Kind: "step", Run: r.RunID, Step: step.ID, Workflow: r.WorkflowName, Since: timeOf(r.UpdatedAt),
-				Why: "people are asked", Path: step.ManualInputPath, Artifacts: step.Artifacts, Logs: step.Logs,
-			}
-			if step.StartedAt != nil {
-				item.Since = *step.StartedAt
-			}
-			items = append(items, item)
+// foreignRuns are runs that other programs left as files, and that the journal does not have.
+// faults are files that cannot be read.
+func foreignRuns(dir string, known []engine.RunView) (found []engine.RunView, faults []string) {
+	files, faults := runFiles(dir)
+	for _, r := range files {
+		if !slices.ContainsFunc(known, func(v engine.RunView) bool { return v.ID == r.RunID }) {
+			found = append(found, fileView(r))
 		}
 	}
-	slices.SortStableFunc(items, func(a, b engine.InboxItem) int { return a.Since.Compare(b.Since) })
-	return items
+	return found, faults
 }
 
 func textOf(text *string) string {

@@ -90,20 +90,25 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 // interrupted at work would go on with whoever opens the journal, and somebody who tidies up
 // does not want that.
 func (a *app) helmToPrune(ctx context.Context) (*helm, error) {
-	client, err := a.dial()
+	client, err := a.dialToRead(ctx)
 	var none *api.NoDaemon
+	var runs []engine.RunView
 	switch {
 	case err == nil:
 		defer client.Close() // takeHelm makes one of its own
+		if client.offline == nil {
+			return a.takeHelm(ctx)
+		}
+		if runs, err = client.Runs(ctx); err != nil {
+			return nil, err
+		}
 	case !errors.As(err, &none):
 		return nil, err
-	default:
-		found, _ := runFiles(a.dir) // one that cannot be read is not put away either
-		for _, state := range found {
-			if fileView(state).Counts.Running > 0 {
-				id := plain(state.RunID)
-				return nil, &coded{exitRefused, fmt.Errorf("run %s was interrupted at work, and would go on: first `fairlead run resume %s`, or `fairlead run cancel %s`", id, id, id)}
-			}
+	}
+	for _, run := range withForeign(a.dir, runs).Runs {
+		if run.Counts.Running > 0 {
+			id := plain(run.ID)
+			return nil, &coded{exitRefused, fmt.Errorf("run %s was interrupted, and would continue: first `fairlead run resume %s`, or `fairlead run cancel %s`", id, id, id)}
 		}
 	}
 	return a.takeHelm(ctx)

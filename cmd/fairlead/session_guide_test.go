@@ -19,7 +19,7 @@ func TestSessionGuide(t *testing.T) {
 		"[State: MAIN] [Conv: 003] You're welcome!", "[State: MAIN] [Conv: 004] I created a Python script",
 		"conv_002", "by fullstack-engineer", "conv_002/outputs/hello_world.py",
 		"fullstack-engineer", "[MAIN → FULLSTACK_ENGINEER]  # ", "MAIN keeps it: ", `{"best":"database-architect"`,
-		"allow", "deny [D8]: ", "delegate it to ", "exit code 3", "deny [D8]: ", "exit code 3",
+		"allow", "deny: ", "delegate it to ", "exit code 3", "deny: ", "exit code 3",
 		"is closed; its folder stays", "Agent State Machine Initialized",
 		"[MAIN → FULLSTACK_ENGINEER]", "[FULLSTACK_ENGINEER → MAIN]", "conv_001 is closed",
 		"**WORKSPACE REQUIREMENTS:**", "Task failed", "conv_002 is closed", "SESSION", "closed", "is closed; its folder stays",

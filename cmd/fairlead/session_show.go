@@ -186,7 +186,11 @@ func (a *app) printDenials(s sessionStatus) {
 		if d.Call != "" {
 			what += ": " + line(d.Call, summaryWidth)
 		}
-		fmt.Fprintf(a.out, "denied [%s] %s  %s  %s\n", plain(d.Row), clock(d.At), line(dispatch.Display(d.By), stepWidth), what)
+		row := ""
+		if a.verbose {
+			row = " [" + plain(d.Row) + "]"
+		}
+		fmt.Fprintf(a.out, "denied%s %s  %s  %s\n", row, clock(d.At), line(dispatch.Display(d.By), stepWidth), what)
 		fmt.Fprintln(a.out, a.paint(dim, "    "+line(d.Reason, errorWidth)))
 		if d.Delegate != "" {
 			fmt.Fprintln(a.out, "    "+line(d.Delegate, stepWidth)+" could do it")

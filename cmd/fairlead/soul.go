@@ -26,7 +26,7 @@ each time it wakes, and it never changes. On a terminal, control characters are 
 		Example:           "  fairlead crew show Wren",
 		Args:              args(cobra.MatchAll(cobra.ExactArgs(1), namesSomebody)),
 		ValidArgsFunction: a.completeCrew,
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.reading(func(ctx context.Context, client *reader, words []string) error {
 			doc, err := client.Document(ctx, words[0])
 			if err != nil {
 				return err
@@ -170,8 +170,8 @@ The journal keeps them, so they outlive the sessions.`,
 			if asked.limit < 1 {
 				return usage(cmd, errors.New("--limit is how many lines to show: at least 1"))
 			}
-			return a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
-				return a.transcript(ctx, client, asked)
+			return a.reading(func(ctx context.Context, client *reader, _ []string) error {
+				return a.transcript(ctx, client.Client, asked)
 			})(cmd, words)
 		},
 	}

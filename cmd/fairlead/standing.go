@@ -32,7 +32,7 @@ func (a *app) savedVerb() *cobra.Command {
 without asking. The rules of fairlead.yaml (permissions) are not in this list.`,
 		Example: "  fairlead question saved",
 		Args:    args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+		RunE: a.reading(func(ctx context.Context, client *reader, _ []string) error {
 			list, err := client.Standing(ctx)
 			if err != nil {
 				return err

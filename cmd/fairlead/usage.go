@@ -21,7 +21,7 @@ func (a *app) usageVerb() *cobra.Command {
 and the newest are kept. Limits on them stand in fairlead.yaml. Runs that were archived are shown
 with --archived: the whole journal is read for them.`,
 		Args: args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+		RunE: a.reading(func(ctx context.Context, client *reader, _ []string) error {
 			used, err := client.Usage(ctx, archived)
 			if err != nil {
 				return err

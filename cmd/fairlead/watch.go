@@ -37,14 +37,17 @@ escape sequences do nothing.`,
 			return args(cobra.MaximumNArgs(1))(cmd, words)
 		},
 		ValidArgsFunction: a.completeWatched,
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.reading(func(ctx context.Context, client *reader, words []string) error {
 			if len(words) == 1 {
 				return a.watchNamed(ctx, client, words[0], opts)
 			}
-			if a.json || !a.screenful() {
-				return a.follow(ctx, client, api.EventsQuery{After: api.FromNow})
+			switch {
+			case client.offline != nil:
+				return client.offline
+			case a.json || !a.screenful():
+				return a.follow(ctx, client.Client, api.EventsQuery{After: api.FromNow})
 			}
-			return a.watchTeam(ctx, client)
+			return a.watchTeam(ctx, client.Client)
 		}),
 	}
 	opts.flags(cmd, "of a channel: ")

@@ -107,10 +107,10 @@ func (w *channelWatch) catchUp(ctx context.Context, show func([]engine.ChannelEn
 }
 
 // watchNamed shows an agent or a channel, whichever has the name.
-func (a *app) watchNamed(ctx context.Context, client *api.Client, name string, opts watched) error {
+func (a *app) watchNamed(ctx context.Context, client *reader, name string, opts watched) error {
 	channel, sure := strings.CutPrefix(name, "#")
 	_, err := client.Channel(ctx, channel)
-	if sure || err == nil && !a.agentToo(ctx, client, name) {
+	if sure || err == nil && !a.agentToo(ctx, client.Client, name) {
 		if err != nil {
 			return err
 		}
@@ -122,10 +122,13 @@ func (a *app) watchNamed(ctx context.Context, client *api.Client, name string, o
 	if opts != (watched{last: watchLast}) {
 		return &coded{exitUsage, fmt.Errorf("%s is no channel: --no-follow, --moves and --last are for channels", line(name, errorWidth))}
 	}
-	if agent, ok := a.sessionOwner(ctx, client, name); ok {
-		return a.watchSession(ctx, client, agent, name)
+	if agent, ok := a.sessionOwner(ctx, client.Client, name); ok {
+		return a.watchSession(ctx, client.Client, agent, name)
 	}
-	return a.watchAgent(ctx, client, name)
+	if client.offline != nil {
+		return client.offline
+	}
+	return a.watchAgent(ctx, client.Client, name)
 }
 
 // agentToo says whether a channel's name is an agent's too; the agent is then meant.
@@ -155,7 +158,7 @@ Escape sequences in what agents say have no effect.`,
 			return args(cobra.ExactArgs(1))(cmd, words)
 		},
 		ValidArgsFunction: a.completeChannel,
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.reading(func(ctx context.Context, client *reader, words []string) error {
 			return a.watchChannel(ctx, client, strings.TrimPrefix(words[0], "#"), opts)
 		}),
 	}
@@ -185,7 +188,7 @@ func unknown(err error) bool {
 }
 
 // watchChannel shows the last of a conversation, and then what comes.
-func (a *app) watchChannel(ctx context.Context, client *api.Client, name string, opts watched) error {
+func (a *app) watchChannel(ctx context.Context, client *reader, name string, opts watched) error {
 	view, err := client.Channel(ctx, name)
 	if err != nil {
 		return err
@@ -213,7 +216,7 @@ func (a *app) watchChannel(ctx context.Context, client *api.Client, name string,
 	if err := tell(first.Entries); err != nil {
 		return err
 	}
-	if opts.noFollow {
+	if opts.noFollow || client.offline != nil {
 		if !a.json {
 			_, err = fmt.Fprintln(a.out, a.paint(dim, standing(view)))
 		}
@@ -222,7 +225,7 @@ func (a *app) watchChannel(ctx context.Context, client *api.Client, name string,
 	if !a.json && len(first.Entries) == 0 {
 		fmt.Fprintln(a.err, a.paint(dim, "nothing was said yet; `fairlead channel say "+plain(name)+" TEXT` says something"))
 	}
-	w := channelWatch{client: client, channel: name, moves: moves, after: first.Head}
+	w := channelWatch{client: client.Client, channel: name, moves: moves, after: first.Head}
 	if n := len(first.Entries); n > 0 {
 		w.after = first.Entries[n-1].Seq
 	}

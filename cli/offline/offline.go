@@ -1,0 +1,186 @@
+// Package offline reads a workspace where no daemon runs.
+//
+// Its promise: what a read command prints without a daemon comes from the same code as with one.
+// It opens a copy of the journal, lets the engine make the same views of it, and serves them
+// through the API's own handlers inside of this process. Nothing in the workspace is written,
+// locked or started, so it also works in the sandbox of an agent.
+package offline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+)
+
+// ErrNoJournal says that no daemon has ever run in a workspace.
+var ErrNoJournal = errors.New("there is no journal")
+
+// Reader answers what a daemon would, as of the last change in the journal.
+type Reader struct {
+	*api.Client
+	AsOf time.Time // of the last change; zero: there is none
+
+	stop  context.CancelFunc
+	ended chan error
+	close []func() error
+}
+
+// Open opens the journal of a workspace to read it. The error is ErrNoJournal if there is none.
+func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Driver) (_ *Reader, err error) {
+	r := &Reader{ended: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	j, done, err := Journal(ctx, conf.Dir)
+	if err != nil {
+		return r, err
+	}
+	r.close = append(r.close, done)
+	for ch, err := range j.Read(ctx, last(ctx, j)) {
+		if err != nil {
+			return r, err
+		}
+		r.AsOf = ch.Time
+	}
+	e, err := engine.OpenReadOnly(ctx, engine.Options{
+		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers, Lookup: os.LookupEnv, BootID: engine.BootID(),
+		Host: &engine.Shims{Folder: filepath.Join(conf.Dir, ".fairlead", "sessions"), Workspace: conf.Dir}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return r, err
+	}
+	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.stop = stop
+	go func() { r.ended <- e.RunReads(reading) }()
+	server := api.New(api.Options{Engine: e, Dir: conf.Dir, Store: "sqlite"})
+	r.close = append(r.close, server.Close)
+	r.Client = api.ReadFrom(conf.Dir, server.SocketHandler())
+	return r, nil
+}
+
+// Close lets go of the copy of the journal.
+func (r *Reader) Close() error {
+	var errs []error
+	if r.stop != nil {
+		r.stop()
+		errs = append(errs, <-r.ended)
+	}
+	for i := len(r.close) - 1; i >= 0; i-- {
+		errs = append(errs, r.close[i]())
+	}
+	r.stop, r.close = nil, nil
+	return errors.Join(errs...)
+}
+
+func last(ctx context.Context, j journal.Journal) journal.Query {
+	head, _, err := j.Head(ctx)
+	if err != nil || head == 0 {
+		return journal.Query{} // reading meets the same fault
+	}
+	return journal.Query{After: head - 1}
+}
+
+// Journal opens a copy of the journal of a workspace. SQLite writes files beside a database even
+// where it only reads, and reading must leave no trace. done removes the copy. The error is
+// ErrNoJournal if there is none.
+func Journal(ctx context.Context, dir string) (_ journal.Journal, done func() error, err error) {
+	path := filepath.Join(dir, ".fairlead", "journal.db")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, ErrNoJournal
+	}
+	folder, err := os.MkdirTemp("", "fairlead-read-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a folder for a copy of the journal: %w; set TMPDIR to a folder with space", err)
+	}
+	remove := func() error { return os.RemoveAll(folder) }
+	to := filepath.Join(folder, "journal.db")
+	if err := copyJournal(ctx, path, to); err != nil {
+		return nil, nil, errors.Join(err, remove())
+	}
+	j, err := sqlite.Open(ctx, to)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("read a copy of %s: %w", path, err), remove())
+	}
+	return j, func() error { return errors.Join(j.Close(), remove()) }, nil
+}
+
+const (
+	copyTries = 5                     // a daemon writes its log into the file seldom; five times in a row means a fault
+	copyPause = 50 * time.Millisecond // between two tries
+)
+
+// copyJournal copies the database and its write-ahead log. SQLite appends changes to the log, and
+// moves them into the database at times; a copy is whole if that did not happen meanwhile. A log
+// that only grew is fine: SQLite reads it up to the last whole change.
+func copyJournal(ctx context.Context, from, to string) error {
+	for range copyTries {
+		before := generation(from)
+		for _, tail := range []string{"", "-wal"} {
+			err := copyFile(from+tail, to+tail)
+			if err != nil && (tail == "" || !errors.Is(err, fs.ErrNotExist)) {
+				return fmt.Errorf("copy the journal: %w; set TMPDIR to a folder with space", err)
+			}
+		}
+		if generation(from) == before {
+			return nil
+		}
+		timer := time.NewTimer(copyPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+	return fmt.Errorf("%s changes too fast to be copied: a daemon has just started; ask it with `fairlead ps`", from)
+}
+
+const walHeaderBytes = 32 // it has salts, which change when the log begins anew
+
+// generation changes when the database is written, or its log begins anew.
+func generation(path string) string {
+	said := ""
+	if info, err := os.Stat(path); err == nil {
+		said = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	}
+	wal, err := os.Open(path + "-wal")
+	if err != nil {
+		return said
+	}
+	defer wal.Close()
+	header := make([]byte, walHeaderBytes)
+	n, _ := io.ReadFull(wal, header) // an empty log has none
+	return said + string(bytes.TrimRight(header[:n], "\x00"))
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		return errors.Join(err, out.Close())
+	}
+	return out.Close()
+}
