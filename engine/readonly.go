@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // OpenReadOnly opens a team to read it while no daemon runs. Use RunReads in place of Run. Of the
@@ -57,6 +58,6 @@ func (readOnlyFiles) Seen() <-chan agentfile.Seen { return nil }
 func (readOnlyFiles) Took(agentfile.Seen) {}
 
 // Write is Files'; it refuses.
-func (readOnlyFiles) Write(context.Context, string, []byte, uint64, func(agentfile.Sum) bool) error {
+func (readOnlyFiles) Write(context.Context, string, []byte, uint64, func(file.Sum) bool) error {
 	return errors.New("no daemon runs here, so no file is written")
 }
