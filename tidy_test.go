@@ -69,7 +69,7 @@ var imports = []importRow{
 	},
 
 	{pkg: "ui"},
-	{pkg: "internal/test/uitest", may: []string{"ui"}, inTests: []string{"internal/test/uitest"}},
+	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "engine", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest"}},
 	{
 		pkg: "api", may: append([]string{"engine", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
 		inTests: []string{"driver/*", "journal/*"},

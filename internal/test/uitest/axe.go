@@ -17,9 +17,9 @@ func quote(s string) string {
 	return string(b)
 }
 
-// uiDir is the folder ui of the repository. Tests run in the folder of their package, so
+// UIDir is the folder ui of the repository. Tests run in the folder of their package, so
 // the root is the first parent that holds go.mod.
-func uiDir() string {
+func UIDir() string {
 	dir, err := os.Getwd()
 	if err != nil {
 		panic(fmt.Sprintf("uitest: find the working folder: %v", err))
@@ -42,9 +42,9 @@ func uiDir() string {
 func (p *Page) Axe() {
 	p.t.Helper()
 	if !Eval[bool](p, `window.axe !== undefined`) { // half a megabyte; once a page is enough
-		source, err := os.ReadFile(filepath.Join(uiDir(), "node_modules", "axe-core", "axe.min.js"))
+		source, err := os.ReadFile(filepath.Join(UIDir(), "node_modules", "axe-core", "axe.min.js"))
 		if err != nil {
-			lacks(p.t, "the rules of accessibility are not here; fetch them with (cd ui && npm ci --ignore-scripts)")
+			Lacks(p.t, "the rules of accessibility are not here; fetch them with (cd ui && npm ci --ignore-scripts)")
 		}
 		Eval[bool](p, string(source)+"\n;true")
 	}

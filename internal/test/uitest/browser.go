@@ -51,10 +51,10 @@ type Page struct {
 	spoken []chromedp.ConsoleMessage
 }
 
-// lacks is for a machine on which something is missing that these tests look with: there
+// Lacks is for a machine on which something is missing that these tests look with: there
 // they are left out with a word, so that Go alone is enough to try the project. Where CI
 // is set nothing is left out.
-func lacks(t testing.TB, words string) {
+func Lacks(t testing.TB, words string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
 		t.Fatal(words)
@@ -70,7 +70,7 @@ func Chromium(t testing.TB) string {
 			return path
 		}
 	}
-	lacks(t, "this test looks at the page through Chromium, and there is none; install it (Debian: apt-get install chromium)")
+	Lacks(t, "this test looks at the page through Chromium, and there is none; install it (Debian: apt-get install chromium)")
 	return ""
 }
 

@@ -1,0 +1,257 @@
+package uitest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/engine"
+)
+
+// localHost is an [engine.Host] that runs agents as children of the test, without shims: a
+// session does not outlive the test, and its output stays in memory.
+type localHost struct {
+	mu       sync.Mutex
+	sessions map[string]*process
+}
+
+func newLocalHost() *localHost { return &localHost{sessions: map[string]*process{}} }
+
+func (h *localHost) Start(_ context.Context, session string, _ uint64, launch driver.Launch, _ time.Duration) (engine.Process, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sessions[session] != nil {
+		return nil, &engine.AlreadyStarted{Session: session}
+	}
+	p := &process{done: make(chan struct{}), grew: make(chan struct{}), started: time.Now(), input: int64(len(launch.Input))}
+	cmd := exec.Command(launch.Argv[0], launch.Argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = launch.Dir, launch.Env, p, p
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that End reaches children
+	cmd.WaitDelay = time.Second                           // a child that keeps the output open
+	if launch.KeepStdin {
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, fmt.Errorf("open the input of %s: %w", session, err)
+		}
+		p.stdin = stdin
+	} else {
+		cmd.Stdin = bytes.NewReader(launch.Input)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, &engine.CannotStart{Why: err.Error()}
+	}
+	p.pid = cmd.Process.Pid
+	h.sessions[session] = p
+	if p.stdin != nil {
+		if _, err := p.stdin.Write(launch.Input); err != nil {
+			p.refused = err
+		}
+	}
+	go p.wait(cmd)
+	return p, nil
+}
+
+func (h *localHost) Adopt(context.Context, string, uint64) (engine.Process, engine.Found, error) {
+	return nil, engine.NeverStarted, nil
+}
+
+func (h *localHost) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
+	h.mu.Lock()
+	p := h.sessions[session]
+	h.mu.Unlock()
+	if p == nil {
+		return nil, fmt.Errorf("open the output of %s: %w", session, fs.ErrNotExist)
+	}
+	return p.Output(ctx, offset)
+}
+
+func (h *localHost) Sweep(context.Context) ([]string, error) { return nil, nil }
+
+// stop kills every process that still runs and waits for it.
+func (h *localHost) stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.sessions {
+		p.signal(syscall.SIGKILL)
+		<-p.done
+	}
+}
+
+// process is one session of a localHost.
+type process struct {
+	pid     int
+	started time.Time
+	done    chan struct{}
+	refused error // the first input could not be written
+	stdin   io.WriteCloser
+
+	mu       sync.Mutex
+	output   []byte
+	lastByte time.Time
+	grew     chan struct{} // closed and replaced when there is more output
+	exit     driver.Exit
+	input    int64
+	label    string
+}
+
+// Write takes what the process writes.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.output, p.lastByte = append(p.output, b...), time.Now()
+	close(p.grew)
+	p.grew = make(chan struct{})
+	return len(b), nil
+}
+
+func (p *process) wait(cmd *exec.Cmd) {
+	_ = cmd.Wait() // the exit code says what Wait's error says
+	exit := driver.Exit{Code: cmd.ProcessState.ExitCode(), At: time.Now()}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		exit.Signal = "SIG" + status.Signal().String()
+	}
+	p.mu.Lock()
+	p.exit = exit
+	p.mu.Unlock()
+	close(p.done)
+}
+
+func (p *process) signal(s syscall.Signal) {
+	select {
+	case <-p.done:
+	default:
+		_ = syscall.Kill(-p.pid, s) // the group may be gone already
+	}
+}
+
+func (p *process) PID() int              { return p.pid }
+func (p *process) Done() <-chan struct{} { return p.done }
+
+func (p *process) Ended(context.Context) (engine.Ending, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return engine.Ending{Exit: p.exit, Bytes: int64(len(p.output))}, nil
+}
+
+func (p *process) End(ctx context.Context, grace time.Duration) error {
+	p.signal(syscall.SIGTERM)
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+	case <-timer.C:
+		p.signal(syscall.SIGKILL)
+	}
+	return nil
+}
+
+func (p *process) Ack(context.Context) error { return nil }
+func (p *process) Close() error              { return nil }
+
+func (p *process) Evidence(context.Context) (engine.Proof, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return engine.Proof{PID: p.pid, StartedAt: p.started, LastByteAt: p.lastByte, Bytes: int64(len(p.output)), Holds: []string{"a child of the test"}}, nil
+}
+
+func (p *process) Send(_ context.Context, input []byte) error {
+	if p.stdin == nil {
+		return errors.New("the input of this process is closed")
+	}
+	if p.refused != nil {
+		return p.refused
+	}
+	n, err := p.stdin.Write(input)
+	p.mu.Lock()
+	p.input += int64(n)
+	p.mu.Unlock()
+	return err
+}
+
+// SendAs and Input make it an engine.Typist.
+func (p *process) SendAs(ctx context.Context, label string, input []byte) error {
+	if err := p.Send(ctx, input); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.label = label
+	return nil
+}
+
+func (p *process) Input() (int64, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.input, p.label
+}
+
+func (p *process) CloseInput(context.Context) error {
+	if p.stdin == nil {
+		return nil
+	}
+	if err := p.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+func (p *process) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	return &outputReader{ctx: ctx, p: p, at: offset, closed: make(chan struct{})}, nil
+}
+
+// outputReader reads from an offset on and waits for more until the process has ended.
+type outputReader struct {
+	ctx    context.Context
+	p      *process
+	at     int64
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (r *outputReader) Read(b []byte) (int, error) {
+	for {
+		ended := false
+		select {
+		case <-r.p.done:
+			ended = true
+		default:
+		}
+		r.p.mu.Lock()
+		n := 0
+		if r.at < int64(len(r.p.output)) {
+			n = copy(b, r.p.output[r.at:])
+		}
+		grew := r.p.grew
+		r.p.mu.Unlock()
+		r.at += int64(n)
+		if n > 0 {
+			return n, nil
+		}
+		if ended {
+			return 0, io.EOF
+		}
+		select {
+		case <-grew:
+		case <-r.p.done:
+		case <-r.ctx.Done():
+			return 0, r.ctx.Err()
+		case <-r.closed:
+			return 0, fs.ErrClosed
+		}
+	}
+}
+
+func (r *outputReader) Close() error {
+	r.once.Do(func() { close(r.closed) })
+	return nil
+}

@@ -1,0 +1,153 @@
+package uitest
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/claude"
+	"github.com/fairlead-dev/fairlead/driver/exec"
+	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/ui"
+)
+
+// serverToken lets callers in over TCP.
+const serverToken = "uitest-0123456789abcdef0123456789abcdef"
+
+// Server is the real server in the test's own process: the engine on the memory journal, the API
+// and the page. Its agents are children of the test.
+type Server struct {
+	t   testing.TB
+	Dir string // the workspace
+	URL string // the page, with its token
+	api string
+}
+
+// NewServer writes files below a new workspace, fairlead.yaml among them, and serves the team. It
+// ends with the test.
+func NewServer(t testing.TB, files map[string]string) *Server {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Server{t: t, Dir: dir}
+	s.serve()
+	return s
+}
+
+func (s *Server) serve() {
+	t := s.t
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	conf, err := config.Load(s.Dir, os.LookupEnv)
+	must(err)
+	log := slog.New(slog.DiscardHandler)
+	states, err := agentfile.Watch(log)
+	must(err)
+	documents, err := crewfile.WatchDocuments(filepath.Join(s.Dir, ".fairlead", "agents"), log)
+	must(err)
+	sessions, err := engine.WatchSessions(s.Dir, log)
+	must(err)
+	host := newLocalHost()
+	ctx, cancel := context.WithCancel(context.Background())
+	e, err := engine.Open(ctx, engine.Options{
+		Name: "harbour-api", Config: conf, Journal: memory.New(), Host: host, Files: states, Documents: documents, Sessions: sessions,
+		Drivers: map[string]driver.Driver{"exec": exec.Driver{}, "script": script.Driver{}, "claude": claude.Driver{}}, Lookup: os.LookupEnv, Log: log,
+	})
+	must(err)
+	door, err := api.Listen("127.0.0.1:0")
+	must(err)
+	server := api.New(api.Options{
+		Engine: e, UI: ui.Handler(), Token: serverToken, User: "ann", Log: log, Version: "test", Dir: s.Dir, Store: "memory", Hosts: []string{door.Addr().String()},
+	})
+	ran, served := make(chan error, 1), make(chan error, 1)
+	go func() { ran <- e.Run(ctx) }()
+	go func() { served <- server.Serve(ctx, door, nil) }()
+	s.api = "http://" + door.Addr().String()
+	s.URL = s.api + "/?token=" + serverToken
+	t.Cleanup(func() {
+		cancel()
+		for what, end := range map[string]chan error{"the engine": ran, "the server": served} {
+			if err := <-end; err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		host.stop()
+		for _, c := range []io.Closer{states, documents, sessions} {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	select {
+	case <-e.Ready():
+	case err := <-ran:
+		ran <- nil // for the clean-up
+		t.Fatalf("the engine: %v", err)
+	}
+}
+
+// Do sends a request to the API and returns the body of the answer; it fails unless the status is 2xx.
+func (s *Server) Do(method, path string, body io.Reader) []byte {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.api+"/api/v1"+path, body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+serverToken)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	if res.StatusCode/100 != 2 {
+		s.t.Fatalf("%s %s: %s: %s", method, path, res.Status, text)
+	}
+	return text
+}
+
+// Put appends text to a file of the workspace.
+func (s *Server) Put(name, text string) {
+	s.t.Helper()
+	file, err := os.OpenFile(filepath.Join(s.Dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString(text); err != nil {
+		s.t.Fatal(err)
+	}
+}
