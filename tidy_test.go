@@ -29,7 +29,7 @@ const (
 )
 
 // imports says which packages of ours each package may import. The order is
-// strict: cmd, then api, then engine, then those that touch the world,
+// strict: cmd, then api, then the controllers and listen, then loop, then those that touch the world,
 // which do not know each other, then the machines. A pattern with * stands for
 // one level. inTests is what its tests may import besides.
 var imports = []importRow{
@@ -63,15 +63,34 @@ var imports = []importRow{
 	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter"}, inTests: []string{"driver/*", "internal/test/*"}},
 
 	{pkg: "loop", may: append([]string{"journal", "team"}, pure...), inTests: []string{"journal/*"}},
+	{pkg: "worktree", may: []string{"loop", "machine", "view"}},
+	{pkg: "workspace"},
+	{pkg: "view", may: append([]string{"loop", "team", "internal/file"}, pure...)},
+	{pkg: "controller/seam", may: append([]string{"view", "loop", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)},
+	{pkg: "controller/sessions", may: append([]string{"controller/seam", "sandbox", "shim"}, controllers...)},
+	{pkg: "controller/agents", may: append([]string{"controller/sessions"}, controllers...)},
+	{pkg: "controller/channels", may: append([]string{"controller/sessions"}, controllers...)},
+	{pkg: "controller/crew", may: append([]string{"controller/sessions", "controller/channels"}, controllers...)},
+	{pkg: "controller/runs", may: append([]string{"controller/sessions", "worktree"}, controllers...)},
+	{pkg: "controller/dispatch", may: append([]string{"controller/sessions", "sandbox"}, controllers...)},
+	{pkg: "controller/questions", may: append([]string{"controller/sessions", "controller/runs"}, controllers...)},
+	{pkg: "controller/tools", may: append([]string{"controller/sessions", "controller/channels", "controller/runs", "controller/questions"}, controllers...)},
+	{pkg: "controller/transitions", may: append([]string{"controller/channels"}, controllers...)},
+	{pkg: "listen", may: append([]string{"controller/sessions", "controller/channels", "controller/crew", "controller/runs", "controller/dispatch", "controller/questions"}, controllers...)},
 	{
-		pkg: "engine", may: append([]string{"loop", "sandbox", "shim", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...),
+		pkg: "controller/status", may: append([]string{
+			"controller/sessions", "controller/agents", "controller/channels", "controller/crew", "controller/runs", "controller/dispatch", "controller/questions",
+		}, controllers...),
+	},
+	{
+		pkg: "controller", may: append([]string{"controller/*", "listen", "worktree", "sandbox", "shim"}, controllers...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
 
 	{pkg: "ui"},
-	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "engine", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest"}},
+	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "controller", "controller/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest"}},
 	{
-		pkg: "api", may: append([]string{"engine", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
+		pkg: "api", may: append([]string{"controller", "controller/*", "view", "workspace", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
 		inTests: []string{"driver/*", "journal/*"},
 	},
 	{pkg: "cli/*", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
@@ -79,7 +98,7 @@ var imports = []importRow{
 
 	{pkg: "internal/test/scriptmodel"},
 	{pkg: "internal/test/livetest", may: []string{"driver", "driver/*", "internal/test/scriptmodel"}},
-	{pkg: "internal/test/sim", may: append([]string{"engine", "loop", "shim", "driver", "driver/*", "journal", "journal/*", "team", "config"}, slices.Concat(files, pure)...)},
+	{pkg: "internal/test/sim", may: append([]string{"controller", "controller/*", "view", "workspace", "loop", "shim", "driver", "driver/*", "journal", "journal/*", "team", "config"}, slices.Concat(files, pure)...)},
 	{pkg: "internal/test/sim/cmd/sim", may: []string{"internal/test/sim"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
 }
@@ -92,6 +111,9 @@ type importRow struct {
 
 // files are the packages for files of other programs, and for the texts that agents are told.
 var files = []string{"internal/file", "prompt", "agentfile", "runfile", "crewfile", "dispatchfolder", "claudehook", "transitionlog"}
+
+// controllers is what every controller stands on.
+var controllers = append([]string{"controller/seam", "view", "loop", "workspace", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)
 
 // pure are the packages that know no clock, no file and no goroutine.
 var pure = []string{"machine", "machine/*", "team", "policy", "marker", "condition"}
@@ -293,7 +315,7 @@ func (r *tree) purePackages(t *testing.T) {
 			name, _ := strconv.Unquote(spec.Path.Value)
 			for _, w := range worldly {
 				if name == w || strings.HasPrefix(name, w+"/") {
-					t.Errorf("%s: a pure package imports %s; take what it needs as a value, and act in engine", f.at(spec.Pos()), name)
+					t.Errorf("%s: a pure package imports %s; take what it needs as a value, and act in a controller", f.at(spec.Pos()), name)
 				}
 			}
 		}

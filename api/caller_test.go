@@ -12,7 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 const askAsVar = "FAIRLEAD_TEST_ASK" // the folder whose daemon the child asks
@@ -75,10 +76,10 @@ func askAsAgent(t *testing.T, dir string) {
 	_, other := c.Command(t.Context(), Start, "reviewer", "")
 	_, held := c.Hold(t.Context(), "")
 	_, pass := c.AgentPass(t.Context(), "reviews", "coder", 3)
-	_, hears := c.ChannelEntries(t.Context(), "reviews", engine.EntryQuery{})
+	_, hears := c.ChannelEntries(t.Context(), "reviews", view.EntryQuery{})
 	_, team := c.Crew(t.Context(), true)
 	_, soul := c.Soul(t.Context(), "Lyra")
-	_, said := c.Transcript(t.Context(), engine.TranscriptQuery{})
+	_, said := c.Transcript(t.Context(), crewctl.TranscriptQuery{})
 	if err := errors.Join(read, other, held, pass, hears, team, soul, said); err != nil {
 		t.Error(err)
 	}

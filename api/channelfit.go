@@ -1,6 +1,8 @@
 package api
 
-import "github.com/fairlead-dev/fairlead/engine"
+import (
+	"github.com/fairlead-dev/fairlead/view"
+)
 
 // Texts of a channel are up to 128 KiB each, and what is not printable is six times as long in
 // JSON. So one answer holds as much as a client takes, and the rest comes with the next one.
@@ -11,13 +13,13 @@ const (
 	entryBytes      = 256     // what an entry takes beside its texts
 )
 
-func weight(e *engine.ChannelEntry) int { return entryBytes + len(e.Text) + len(e.By) + len(e.Agent) }
+func weight(e *view.ChannelEntry) int { return entryBytes + len(e.Text) + len(e.By) + len(e.Agent) }
 
 // fitPage cuts a page that is too big: an end that was asked for by after loses its newest
 // entries, any other its oldest. The entries of one change are not parted, so at least those of
 // one are given.
-func fitPage(page engine.ChannelPage, newest bool) engine.ChannelPage {
-	fits, cut := fitSeqs(page.Entries, newest, func(e *engine.ChannelEntry) (uint64, int) { return e.Seq, weight(e) })
+func fitPage(page view.ChannelPage, newest bool) view.ChannelPage {
+	fits, cut := fitSeqs(page.Entries, newest, func(e *view.ChannelEntry) (uint64, int) { return e.Seq, weight(e) })
 	page.Entries, page.More = fits, page.More || cut
 	return page
 }
@@ -55,7 +57,7 @@ func fitSeqs[T any](list []T, newest bool, each func(*T) (uint64, int)) (fits []
 
 // fitErrands gives the first errands for which there is room, the messages of each cut to the
 // newest. Those that are left come when these are done: they stay in the list until then.
-func fitErrands(list []engine.ErrandView) []engine.ErrandView {
+func fitErrands(list []view.ErrandView) []view.ErrandView {
 	room := errandsBytesMax
 	for i := range list {
 		e := &list[i]

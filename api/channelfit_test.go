@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // However long texts are, a page is bounded, has no hole, parts no change, and says that there
@@ -17,11 +17,11 @@ func TestPagesFit(t *testing.T) {
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 0))
-			var left []engine.ChannelEntry
+			var left []view.ChannelEntry
 			seq := uint64(1)
 			for range rnd.IntN(20) {
 				seq += rnd.Uint64N(2)
-				left = append(left, engine.ChannelEntry{Seq: seq, Text: text[:sizes[rnd.IntN(len(sizes))]]})
+				left = append(left, view.ChannelEntry{Seq: seq, Text: text[:sizes[rnd.IntN(len(sizes))]]})
 			}
 			newest := rnd.IntN(2) == 0
 			for len(left) > 0 {
@@ -32,9 +32,9 @@ func TestPagesFit(t *testing.T) {
 }
 
 // onePage checks one page of entries, and gives those that are left.
-func onePage(t *testing.T, all []engine.ChannelEntry, newest bool) (left []engine.ChannelEntry) {
+func onePage(t *testing.T, all []view.ChannelEntry, newest bool) (left []view.ChannelEntry) {
 	t.Helper()
-	page := fitPage(engine.ChannelPage{Entries: all}, newest)
+	page := fitPage(view.ChannelPage{Entries: all}, newest)
 	n, bytes := len(page.Entries), 0
 	changes := map[uint64]bool{}
 	for i := range page.Entries {
@@ -61,10 +61,10 @@ func onePage(t *testing.T, all []engine.ChannelEntry, newest bool) (left []engin
 
 // Errands that are too big come one after the other, the newest messages of each.
 func TestErrandsFit(t *testing.T) {
-	long := engine.ChannelEntry{Text: strings.Repeat("a", 400<<10)}
-	list := func(n int) (out []engine.ErrandView) {
+	long := view.ChannelEntry{Text: strings.Repeat("a", 400<<10)}
+	list := func(n int) (out []view.ErrandView) {
 		for i := range n {
-			out = append(out, engine.ErrandView{N: uint64(i), Text: long.Text, LeftOut: 7, Messages: []engine.ChannelEntry{{N: 1, Text: long.Text}, {N: 2, Text: long.Text}, {N: 3, Text: long.Text}}})
+			out = append(out, view.ErrandView{N: uint64(i), Text: long.Text, LeftOut: 7, Messages: []view.ChannelEntry{{N: 1, Text: long.Text}, {N: 2, Text: long.Text}, {N: 3, Text: long.Text}}})
 		}
 		return out
 	}
@@ -77,7 +77,7 @@ func TestErrandsFit(t *testing.T) {
 			t.Errorf("%d messages, %d left out", len(e.Messages), e.LeftOut)
 		}
 	}
-	huge := []engine.ErrandView{{Text: strings.Repeat("a", errandsBytesMax+1)}, {}}
+	huge := []view.ErrandView{{Text: strings.Repeat("a", errandsBytesMax+1)}, {}}
 	if got := fitErrands(huge); len(got) != 1 || got[0].Messages == nil {
 		t.Errorf("%d errands are given where the first is too big for all", len(got))
 	}

@@ -5,31 +5,32 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // ChannelBackend is what the server asks about channels (SPEC Turn). Its errors are those of
 // Backend.
 type ChannelBackend interface {
-	Channels(ctx context.Context) ([]engine.ChannelView, error)
-	Channel(ctx context.Context, name string) (engine.ChannelView, error)
-	ChannelEntries(ctx context.Context, name string, q engine.EntryQuery) (engine.ChannelPage, error)
-	Say(ctx context.Context, by engine.Actor, channel, text, mode string) (engine.Spoken, error) // mode empty: the channel's
-	Grant(ctx context.Context, by engine.Actor, channel, agent string, now bool) (uint64, error)
-	Skip(ctx context.Context, by engine.Actor, channel string, turn uint64) (uint64, error) // turn 0: whichever it is
-	Override(ctx context.Context, by engine.Actor, channel string, goOn bool) (uint64, error)
-	Assign(ctx context.Context, by engine.Actor, channel, agent string) (uint64, error)
-	Unassign(ctx context.Context, by engine.Actor, channel, agent string) (uint64, error)
-	Disable(ctx context.Context, by engine.Actor, agent string) (uint64, error)
-	Enable(ctx context.Context, by engine.Actor, agent string) (uint64, error)
+	Channels(ctx context.Context) ([]view.ChannelView, error)
+	Channel(ctx context.Context, name string) (view.ChannelView, error)
+	ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error)
+	Say(ctx context.Context, by seam.Actor, channel, text, mode string) (view.Spoken, error) // mode empty: the channel's
+	Grant(ctx context.Context, by seam.Actor, channel, agent string, now bool) (uint64, error)
+	Skip(ctx context.Context, by seam.Actor, channel string, turn uint64) (uint64, error) // turn 0: whichever it is
+	Override(ctx context.Context, by seam.Actor, channel string, goOn bool) (uint64, error)
+	Assign(ctx context.Context, by seam.Actor, channel, agent string) (uint64, error)
+	Unassign(ctx context.Context, by seam.Actor, channel, agent string) (uint64, error)
+	Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error)
+	Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error)
 
 	// What agents do for themselves.
 	AgentReady(ctx context.Context, agent string) (uint64, error)
 	AgentBeat(ctx context.Context, agent string) error
 	AgentLeft(ctx context.Context, agent string) (uint64, error)
-	AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]engine.ErrandView, error)
+	AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]view.ErrandView, error)
 	AgentTold(ctx context.Context, agent, key string) (uint64, error)
-	AgentSaid(ctx context.Context, s engine.Speech) (uint64, error)
+	AgentSaid(ctx context.Context, s view.Speech) (uint64, error)
 	AgentPass(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
 	AgentWait(ctx context.Context, channel, agent string, turn uint64, why string) (uint64, error)
 	AgentGoesOn(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
@@ -37,14 +38,14 @@ type ChannelBackend interface {
 
 // Channels is the answer with every channel.
 type Channels struct {
-	Channels []engine.ChannelView `json:"channels" nullable:"false" doc:"By name"`
-	Head     uint64               `json:"head" doc:"All changes up to this sequence are in it: follow /events?after=HEAD from it"`
+	Channels []view.ChannelView `json:"channels" nullable:"false" doc:"By name"`
+	Head     uint64             `json:"head" doc:"All changes up to this sequence are in it: follow /events?after=HEAD from it"`
 }
 
 // ChannelOrdered is the answer to an order about a channel.
 type ChannelOrdered struct {
-	Seq     uint64             `json:"seq" doc:"The last change that the order made; it is durable"`
-	Channel engine.ChannelView `json:"channel" doc:"As it is afterwards"`
+	Seq     uint64           `json:"seq" doc:"The last change that the order made; it is durable"`
+	Channel view.ChannelView `json:"channel" doc:"As it is afterwards"`
 }
 
 type channelIn struct {
@@ -199,24 +200,24 @@ func (s *Server) channels(ctx context.Context, _ *nothing) (*Channels, error) {
 	return &Channels{Channels: some(all), Head: head}, err
 }
 
-func (s *Server) channel(ctx context.Context, in *channelIn) (*engine.ChannelView, error) {
+func (s *Server) channel(ctx context.Context, in *channelIn) (*view.ChannelView, error) {
 	view, err := s.engine.Channel(ctx, in.Channel)
 	return channelNoNulls(view), err
 }
 
-func (s *Server) entries(ctx context.Context, in *entriesIn) (*engine.ChannelPage, error) {
+func (s *Server) entries(ctx context.Context, in *entriesIn) (*view.ChannelPage, error) {
 	if in.Before > 0 && in.After > 0 {
 		p := problem(http.StatusUnprocessableEntity, "before and after name two places to read from; give one")
 		p.Errors = []Fault{{Message: "not together with after", Location: "query.before", Value: in.Before}}
 		return nil, p
 	}
-	page, err := s.engine.ChannelEntries(ctx, in.Channel, engine.EntryQuery{Before: in.Before, After: in.After, Limit: in.Limit, Moves: in.Moves})
+	page, err := s.engine.ChannelEntries(ctx, in.Channel, view.EntryQuery{Before: in.Before, After: in.After, Limit: in.Limit, Moves: in.Moves})
 	page = fitPage(page, in.After == 0)
 	page.Entries = some(page.Entries)
 	return &page, err
 }
 
-func (s *Server) say(ctx context.Context, in *sayIn) (*engine.Spoken, error) {
+func (s *Server) say(ctx context.Context, in *sayIn) (*view.Spoken, error) {
 	if err := mayOrderChannel(ctx, "message", "#"+in.Channel); err != nil {
 		return nil, err
 	}
@@ -278,7 +279,7 @@ func (s *Server) unassign(ctx context.Context, in *memberIn) (*ChannelOrdered, e
 }
 
 // able is a route that takes an agent out of all turns, or lets it back in.
-func able(event string, do func(Backend, context.Context, engine.Actor, string) (uint64, error)) adder {
+func able(event string, do func(Backend, context.Context, seam.Actor, string) (uint64, error)) adder {
 	return answer(func(s *Server, ctx context.Context, in *ableIn) (*Commanded, error) {
 		if err := mayOrderChannel(ctx, event, in.Name); err != nil {
 			return nil, err
@@ -293,7 +294,7 @@ func able(event string, do func(Backend, context.Context, engine.Actor, string) 
 }
 
 // channelNoNulls is a channel in which no list is null.
-func channelNoNulls(v engine.ChannelView) *engine.ChannelView {
+func channelNoNulls(v view.ChannelView) *view.ChannelView {
 	v.Queue, v.Agents, v.Open = some(v.Queue), some(v.Agents), some(v.Open)
 	return &v
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // channelsAsked is a call of every route about channels.
@@ -41,7 +41,7 @@ func TestChannelOrders(t *testing.T) {
 	c := dial(t, s)
 	ctx := t.Context()
 	spoken, err := c.Say(ctx, "reviews", "look at <b>this</b>\n", "interrupt")
-	if want := (engine.Spoken{MessageID: "reviews/13", N: 13, State: "queued", Seq: 14}); err != nil || spoken != want {
+	if want := (view.Spoken{MessageID: "reviews/13", N: 13, State: "queued", Seq: 14}); err != nil || spoken != want {
 		t.Errorf("said: %+v, %v", spoken, err)
 	}
 	_, inherited := c.Say(ctx, "reviews", "and this", "")
@@ -90,7 +90,7 @@ func TestReadChannels(t *testing.T) {
 	if one, err := c.Channel(ctx, "reviews"); err != nil || one.Deadline == nil || !one.Deadline.Equal(testTime) || one.Agents == nil {
 		t.Errorf("%+v, %v", one, err)
 	}
-	for want, q := range map[string]engine.EntryQuery{
+	for want, q := range map[string]view.EntryQuery{
 		"before=0 after=0 limit=100 moves=false": {}, "before=9 after=0 limit=2 moves=true": {Before: 9, Limit: 2, Moves: true}, "before=0 after=11 limit=500 moves=false": {After: 11, Limit: 500},
 	} {
 		page, err := c.ChannelEntries(ctx, "reviews", q)
@@ -98,7 +98,7 @@ func TestReadChannels(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", q, page, err)
 		}
 	}
-	if page, err := c.ChannelEntries(ctx, "reviews", engine.EntryQuery{After: 12}); err != nil || page.Entries == nil || len(page.Entries) > 0 {
+	if page, err := c.ChannelEntries(ctx, "reviews", view.EntryQuery{After: 12}); err != nil || page.Entries == nil || len(page.Entries) > 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 	s.fake.add(t, "control/coder", 3)

@@ -16,8 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // Verb is an order to an agent.
@@ -59,7 +60,7 @@ const (
 // goroutines. Make it with Dial.
 type Client struct {
 	dir    string
-	daemon engine.Daemon
+	daemon workspace.Daemon
 	http   *http.Client
 	reads  bool // there is no daemon: orders are answered with NoDaemon
 }
@@ -165,8 +166,8 @@ func (w *piped) SetReadDeadline(time.Time) error { return nil }
 
 // find reads where the daemon is. It is read anew for every connection: a daemon that was
 // started again may have another place.
-func (c *Client) find() (engine.Daemon, error) {
-	d, err := engine.FindDaemon(c.dir)
+func (c *Client) find() (workspace.Daemon, error) {
+	d, err := workspace.FindDaemon(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return d, &NoDaemon{Dir: c.dir}
 	}
@@ -204,7 +205,7 @@ func (c *Client) connect(ctx context.Context, _, _ string) (net.Conn, error) {
 }
 
 // Daemon is who answers.
-func (c *Client) Daemon() engine.Daemon { return c.daemon }
+func (c *Client) Daemon() workspace.Daemon { return c.daemon }
 
 // Close lets go of connections that wait for a next request.
 func (c *Client) Close() error {
@@ -213,14 +214,14 @@ func (c *Client) Close() error {
 }
 
 // Team is the whole team, with evidence asked for just now.
-func (c *Client) Team(ctx context.Context) (engine.TeamView, error) {
-	return get[engine.TeamView](ctx, c, "/agents", nil)
+func (c *Client) Team(ctx context.Context) (view.TeamView, error) {
+	return get[view.TeamView](ctx, c, "/agents", nil)
 }
 
 // Why is one agent with its evidence. The error is a *Problem with status 404 and the
 // names that there are where there is none of that name.
-func (c *Client) Why(ctx context.Context, agent string) (engine.WhyView, error) {
-	return get[engine.WhyView](ctx, c, "/agents/"+url.PathEscape(agent), nil)
+func (c *Client) Why(ctx context.Context, agent string) (view.WhyView, error) {
+	return get[view.WhyView](ctx, c, "/agents/"+url.PathEscape(agent), nil)
 }
 
 // Command gives an agent an order; it returns when that is durable. The error is a

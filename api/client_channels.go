@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Channels is every channel, by name.
@@ -17,13 +17,13 @@ func (c *Client) Channels(ctx context.Context) (Channels, error) {
 
 // Channel is one channel. The error is a *Problem with status 404 and the names that there
 // are where there is none of that name.
-func (c *Client) Channel(ctx context.Context, name string) (engine.ChannelView, error) {
-	return get[engine.ChannelView](ctx, c, channelPath(name, ""), nil)
+func (c *Client) Channel(ctx context.Context, name string) (view.ChannelView, error) {
+	return get[view.ChannelView](ctx, c, channelPath(name, ""), nil)
 }
 
 // ChannelEntries is a part of what was said in a channel, the oldest first; limit 0 takes the
 // server's.
-func (c *Client) ChannelEntries(ctx context.Context, name string, q engine.EntryQuery) (engine.ChannelPage, error) {
+func (c *Client) ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
 	v := url.Values{}
 	for key, seq := range map[string]uint64{"before": q.Before, "after": q.After, "limit": uint64(max(0, q.Limit))} {
 		if seq > 0 {
@@ -33,13 +33,13 @@ func (c *Client) ChannelEntries(ctx context.Context, name string, q engine.Entry
 	if q.Moves {
 		v.Set("moves", "true")
 	}
-	return get[engine.ChannelPage](ctx, c, channelPath(name, "/entries"), v)
+	return get[view.ChannelPage](ctx, c, channelPath(name, "/entries"), v)
 }
 
 // Say is a person's message to a channel; mode empty is the channel's own. It returns when the
 // message is durable. The error is a *Refused where the state does not allow it.
-func (c *Client) Say(ctx context.Context, channel, text, mode string) (engine.Spoken, error) {
-	return post[engine.Spoken](ctx, c, channelPath(channel, "/messages"), sayBody{Text: text, Mode: mode})
+func (c *Client) Say(ctx context.Context, channel, text, mode string) (view.Spoken, error) {
+	return post[view.Spoken](ctx, c, channelPath(channel, "/messages"), sayBody{Text: text, Mode: mode})
 }
 
 // Grant gives an agent the turn; now also where somebody holds it.
@@ -96,7 +96,7 @@ func (c *Client) AgentLeft(ctx context.Context, agent string) (Ordered, error) {
 
 // AgentErrands is what an agent is to do; it waits for as long where there is nothing yet, a
 // minute at most.
-func (c *Client) AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]engine.ErrandView, error) {
+func (c *Client) AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]view.ErrandView, error) {
 	v := url.Values{}
 	if wait > 0 {
 		v.Set("wait", strconv.FormatInt(min(wait, errandWaitMax).Milliseconds(), 10)+"ms")
@@ -111,7 +111,7 @@ func (c *Client) AgentTold(ctx context.Context, agent, key string) (Ordered, err
 }
 
 // AgentSaid is what an agent says in a channel.
-func (c *Client) AgentSaid(ctx context.Context, s engine.Speech) (Ordered, error) {
+func (c *Client) AgentSaid(ctx context.Context, s view.Speech) (Ordered, error) {
 	return post[Ordered](ctx, c, channelPath(s.Channel, "/said"), saidBody{
 		Agent: s.Agent, Turn: s.Turn, Re: s.Re, Text: s.Text, Complete: s.Complete, Ended: s.Ended,
 	})

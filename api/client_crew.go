@@ -8,17 +8,18 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Crew is the team that the lead summons and wakes: who is there, and who is awake. all shows
 // expired placeholders too.
-func (c *Client) Crew(ctx context.Context, all bool) (engine.CrewView, error) {
+func (c *Client) Crew(ctx context.Context, all bool) (view.CrewView, error) {
 	v := url.Values{}
 	if all {
 		v.Set("all", "true")
 	}
-	return get[engine.CrewView](ctx, c, "/team", v)
+	return get[view.CrewView](ctx, c, "/team", v)
 }
 
 // Summon summons a team for the first time. It returns when the placeholders are durable. The
@@ -44,8 +45,8 @@ func (c *Client) Sleep(ctx context.Context) (CrewOrdered, error) {
 
 // Document is one agent's document, by its id or its name. The error is a *Problem with status
 // 404 and the names that there are where there is none, and a *Refused where two have the name.
-func (c *Client) Document(ctx context.Context, agent string) (engine.DocumentView, error) {
-	return get[engine.DocumentView](ctx, c, crewPath(agent), nil)
+func (c *Client) Document(ctx context.Context, agent string) (view.DocumentView, error) {
+	return get[view.DocumentView](ctx, c, crewPath(agent), nil)
 }
 
 // Soul is what an agent said when it became somebody; empty where it is nobody yet.
@@ -64,12 +65,12 @@ func (c *Client) Soul(ctx context.Context, agent string) (string, error) {
 
 // ImportDocument takes in a document from elsewhere, as it lies in a file. The error is a
 // *Problem with status 422 where it cannot be read, and a *Refused where there is no place for it.
-func (c *Client) ImportDocument(ctx context.Context, data []byte) (engine.DocumentView, error) {
-	return call[engine.DocumentView](ctx, c, http.MethodPost, importPath, nil, append([]byte{}, data...))
+func (c *Client) ImportDocument(ctx context.Context, data []byte) (view.DocumentView, error) {
+	return call[view.DocumentView](ctx, c, http.MethodPost, importPath, nil, append([]byte{}, data...))
 }
 
 // Transcript is a part of what was said, the oldest first; limit 0 takes the server's.
-func (c *Client) Transcript(ctx context.Context, q engine.TranscriptQuery) (engine.TranscriptPage, error) {
+func (c *Client) Transcript(ctx context.Context, q crewctl.TranscriptQuery) (crewctl.TranscriptPage, error) {
 	v := url.Values{}
 	for key, seq := range map[string]uint64{"before": q.Before, "after": q.After, "limit": uint64(max(0, q.Limit))} {
 		if seq > 0 {
@@ -81,7 +82,7 @@ func (c *Client) Transcript(ctx context.Context, q engine.TranscriptQuery) (engi
 			v.Set(key, words)
 		}
 	}
-	return get[engine.TranscriptPage](ctx, c, "/transcripts", v)
+	return get[crewctl.TranscriptPage](ctx, c, "/transcripts", v)
 }
 
 func crewPath(agent string) string { return "/team/agents/" + url.PathEscape(agent) }

@@ -5,29 +5,29 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Questions are those of agents that wait for a person, the oldest first.
-func (c *Client) Questions(ctx context.Context) ([]engine.QuestionView, error) {
+func (c *Client) Questions(ctx context.Context) ([]view.QuestionView, error) {
 	all, err := get[Questions](ctx, c, "/questions", nil)
 	return all.Questions, err
 }
 
 // Question is one of them, also one that was answered. The error is a *Problem with status 404 where
 // it is not known, or not any more.
-func (c *Client) Question(ctx context.Context, id string) (engine.QuestionView, error) {
-	return get[engine.QuestionView](ctx, c, "/questions/"+url.PathEscape(id), nil)
+func (c *Client) Question(ctx context.Context, id string) (view.QuestionView, error) {
+	return get[view.QuestionView](ctx, c, "/questions/"+url.PathEscape(id), nil)
 }
 
 // AnswerQuestion answers an agent; it returns when that is durable. The error is a *Refused where
 // the question does not wait any more, or does not take such an answer.
-func (c *Client) AnswerQuestion(ctx context.Context, id string, answer engine.QuestionAnswer) (Ordered, error) {
+func (c *Client) AnswerQuestion(ctx context.Context, id string, answer view.QuestionAnswer) (Ordered, error) {
 	return post[Ordered](ctx, c, "/questions/"+url.PathEscape(id)+"/answer", askedBody(answer))
 }
 
 // Standing are the answers that stand, the oldest first.
-func (c *Client) Standing(ctx context.Context) ([]engine.StandingView, error) {
+func (c *Client) Standing(ctx context.Context) ([]view.StandingView, error) {
 	all, err := get[StandingAnswers](ctx, c, "/standing", nil)
 	return all.Standing, err
 }
@@ -50,10 +50,10 @@ func (c *Client) EndAgentSession(ctx context.Context, agent string) (Ordered, er
 }
 
 // Usage is what was used, by agent, by day and by run; with archived also by those runs that are archived.
-func (c *Client) Usage(ctx context.Context, archived bool) (engine.UsageTable, error) {
+func (c *Client) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
 	query := url.Values{}
 	if archived {
 		query.Set("archived", "true")
 	}
-	return get[engine.UsageTable](ctx, c, "/usage", query)
+	return get[view.UsageTable](ctx, c, "/usage", query)
 }

@@ -11,20 +11,22 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/crewfile"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // CrewBackend is what the server asks about the team that a lead summons and wakes (SPEC
 // Presence). Its errors are those of Backend; of what is no document an *engine.BadDocument.
 type CrewBackend interface {
-	Crew(ctx context.Context, all bool) (engine.CrewView, error)
-	Document(ctx context.Context, name string) (engine.DocumentView, error) // by id, then by name
-	Summon(ctx context.Context, by engine.Actor) (uint64, error)
-	Wake(ctx context.Context, by engine.Actor, who []string) (uint64, error) // nobody named: all
-	Sleep(ctx context.Context, by engine.Actor) (uint64, error)
-	ImportDocument(ctx context.Context, by engine.Actor, data []byte) (engine.DocumentView, error)
-	Transcript(ctx context.Context, q engine.TranscriptQuery) (engine.TranscriptPage, error)
+	Crew(ctx context.Context, all bool) (view.CrewView, error)
+	Document(ctx context.Context, name string) (view.DocumentView, error) // by id, then by name
+	Summon(ctx context.Context, by seam.Actor) (uint64, error)
+	Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) // nobody named: all
+	Sleep(ctx context.Context, by seam.Actor) (uint64, error)
+	ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error)
+	Transcript(ctx context.Context, q crewctl.TranscriptQuery) (crewctl.TranscriptPage, error)
 }
 
 // documentBytesMax bounds a document that is imported, as it does one that is a file.
@@ -35,8 +37,8 @@ const importPath = "/team/import"
 
 // CrewOrdered is the answer to an order to the team.
 type CrewOrdered struct {
-	Seq  uint64          `json:"seq" doc:"The last change that the order made; it is durable"`
-	Team engine.CrewView `json:"team" doc:"As it is afterwards"`
+	Seq  uint64        `json:"seq" doc:"The last change that the order made; it is durable"`
+	Team view.CrewView `json:"team" doc:"As it is afterwards"`
 }
 
 type crewIn struct {
@@ -153,7 +155,7 @@ func mayOrderCrew(ctx context.Context, event string) error {
 	return c.because("people summon and wake a team; an agent says who is there in its own session, if it leads it", c.mayOrder(event, "the team", ""))
 }
 
-func (s *Server) crew(ctx context.Context, in *crewIn) (*engine.CrewView, error) {
+func (s *Server) crew(ctx context.Context, in *crewIn) (*view.CrewView, error) {
 	view, err := s.engine.Crew(ctx, in.All)
 	view = fitCrew(view)
 	return &view, err
@@ -169,7 +171,7 @@ func (s *Server) afterCrew(ctx context.Context, seq uint64, err error) (*CrewOrd
 }
 
 // orderCrew is a route that orders something of the whole team.
-func orderCrew(event string, do func(Backend, context.Context, engine.Actor) (uint64, error)) adder {
+func orderCrew(event string, do func(Backend, context.Context, seam.Actor) (uint64, error)) adder {
 	return answer(func(s *Server, ctx context.Context, _ *crewOrderIn) (*CrewOrdered, error) {
 		if err := mayOrderCrew(ctx, event); err != nil {
 			return nil, err
@@ -193,7 +195,7 @@ func (s *Server) wakeCrew(ctx context.Context, in *wakeIn) (*CrewOrdered, error)
 	return s.afterCrew(ctx, seq, err)
 }
 
-func (s *Server) document(ctx context.Context, in *crewAgentIn) (*engine.DocumentView, error) {
+func (s *Server) document(ctx context.Context, in *crewAgentIn) (*view.DocumentView, error) {
 	view, err := s.engine.Document(ctx, in.Agent)
 	return &view, err
 }
@@ -227,12 +229,12 @@ func fileName(id string) string {
 	}, id)
 }
 
-func (s *Server) importDocument(ctx context.Context, in *importIn) (*engine.DocumentView, error) {
+func (s *Server) importDocument(ctx context.Context, in *importIn) (*view.DocumentView, error) {
 	if err := mayOrderCrew(ctx, "import"); err != nil {
 		return nil, err
 	}
 	view, err := s.engine.ImportDocument(ctx, s.actor(ctx), in.Body.text)
-	var bad *engine.BadDocument
+	var bad *crewctl.BadDocument
 	if errors.As(err, &bad) {
 		p := problem(http.StatusUnprocessableEntity, "%s", bad)
 		p.Errors = []Fault{{Message: shorten(bad.Error()), Location: "body"}}
@@ -249,13 +251,13 @@ func importing(add adder) adder {
 	}
 }
 
-func (s *Server) transcript(ctx context.Context, in *transcriptIn) (*engine.TranscriptPage, error) {
+func (s *Server) transcript(ctx context.Context, in *transcriptIn) (*crewctl.TranscriptPage, error) {
 	if in.Before > 0 && in.After > 0 {
 		p := problem(http.StatusUnprocessableEntity, "before and after name two places to read from; give one")
 		p.Errors = []Fault{{Message: "not together with after", Location: "query.before", Value: in.Before}}
 		return nil, p
 	}
-	page, err := s.engine.Transcript(ctx, engine.TranscriptQuery{
+	page, err := s.engine.Transcript(ctx, crewctl.TranscriptQuery{
 		Speaker: in.Speaker, Session: in.Session, Text: in.Text, Before: in.Before, After: in.After, Limit: in.Limit,
 	})
 	page = fitTranscript(page, in.After == 0)

@@ -17,7 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // crewAsked is a call of every route about the team.
@@ -101,7 +102,7 @@ func TestReadCrew(t *testing.T) {
 	if _, err := c.Soul(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
 		t.Errorf("%v", err)
 	}
-	for want, q := range map[string]engine.TranscriptQuery{
+	for want, q := range map[string]crewctl.TranscriptQuery{
 		`speaker="" session="" text="" before=0 after=0 limit=100`:                                        {},
 		fmt.Sprintf(`speaker=%q session="coder@r1-2" text="<&?=%%+ é" before=9 after=0 limit=2`, oddName): {Speaker: oddName, Session: "coder@r1-2", Text: "<&?=%+ é", Before: 9, Limit: 2},
 		`speaker="Lyra" session="0b7d3c52-uuid" text="" before=0 after=3 limit=500`:                       {Speaker: "Lyra", Session: "0b7d3c52-uuid", After: 3, Limit: 500},
@@ -110,7 +111,7 @@ func TestReadCrew(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", q, page, err)
 		}
 	}
-	if page, err := c.Transcript(ctx, engine.TranscriptQuery{After: 12}); err != nil || page.Messages == nil || len(page.Messages) > 0 {
+	if page, err := c.Transcript(ctx, crewctl.TranscriptQuery{After: 12}); err != nil || page.Messages == nil || len(page.Messages) > 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 	last := s.fake.add(t, "presence/agent-7", 2)
@@ -253,11 +254,11 @@ func TestDocumentSize(t *testing.T) {
 // number of those left out is right.
 func TestCrewFits(t *testing.T) {
 	soul := strings.Repeat("s", 256<<10)
-	view := engine.CrewView{}
+	shown := view.CrewView{}
 	for i := range 100 {
-		view.Agents = append(view.Agents, engine.DocumentView{ID: fmt.Sprint("agent-", i), Soul: soul[:len(soul)*(i%2)]})
+		shown.Agents = append(shown.Agents, view.DocumentView{ID: fmt.Sprint("agent-", i), Soul: soul[:len(soul)*(i%2)]})
 	}
-	got := fitCrew(view)
+	got := fitCrew(shown)
 	bytes, without := 0, 0
 	for i := range got.Agents {
 		bytes += len(got.Agents[i].Soul)
@@ -279,15 +280,15 @@ func TestTranscriptFits(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 0))
-			var left []engine.Message
+			var left []crewctl.Message
 			seq := uint64(1)
 			for range rnd.IntN(20) {
 				seq += rnd.Uint64N(2)
-				left = append(left, engine.Message{Seq: seq, Text: text[:[]int{0, 100, 1 << 20, 3 << 20}[rnd.IntN(4)]]})
+				left = append(left, crewctl.Message{Seq: seq, Text: text[:[]int{0, 100, 1 << 20, 3 << 20}[rnd.IntN(4)]]})
 			}
 			newest := rnd.IntN(2) == 0
 			for len(left) > 0 {
-				page := fitTranscript(engine.TranscriptPage{Messages: left}, newest)
+				page := fitTranscript(crewctl.TranscriptPage{Messages: left}, newest)
 				n := len(page.Messages)
 				if n == 0 || page.More != (n < len(left)) {
 					t.Fatalf("%d of %d, more=%v", n, len(left), page.More)
@@ -321,11 +322,11 @@ func BenchmarkCrew(b *testing.B) {
 		s.fake.team = append(s.fake.team, doc)
 	}
 	c := dial(b, s)
-	view, err := c.Crew(b.Context(), false)
-	if err != nil || len(view.Agents) != 8 {
-		b.Fatalf("%+v, %v", view, err)
+	shown, err := c.Crew(b.Context(), false)
+	if err != nil || len(shown.Agents) != 8 {
+		b.Fatalf("%+v, %v", shown, err)
 	}
-	said := encode(view)
+	said := encode(shown)
 	l, err := net.Listen("unix", filepath.Join(filepath.Dir(socketOf(b, s)), "bare"))
 	if err != nil {
 		b.Fatal(err)
@@ -344,7 +345,7 @@ func BenchmarkCrew(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		var seen engine.CrewView
+		var seen view.CrewView
 		if err := json.NewDecoder(resp.Body).Decode(&seen); err != nil {
 			b.Fatal(err)
 		}

@@ -16,13 +16,16 @@ import (
 
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // stage is a Host whose processes are played: the test says what they say and when they end.
@@ -33,7 +36,7 @@ type stage struct {
 	came   chan *player
 }
 
-func (s *stage) Start(_ context.Context, session string, _ uint64, launch driver.Launch, _ time.Duration) (engine.Process, error) {
+func (s *stage) Start(_ context.Context, session string, _ uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
 	s.spools.say(session, "")
 	p := &player{stage: s, session: session, done: make(chan struct{}), told: make(chan string, 64), input: int64(len(launch.Input))}
 	if len(launch.Input) > 0 {
@@ -46,8 +49,8 @@ func (s *stage) Start(_ context.Context, session string, _ uint64, launch driver
 	return p, nil
 }
 
-func (s *stage) Adopt(context.Context, string, uint64) (engine.Process, engine.Found, error) {
-	return nil, engine.NeverStarted, nil
+func (s *stage) Adopt(context.Context, string, uint64) (seam.Process, seam.Found, error) {
+	return nil, seam.NeverStarted, nil
 }
 
 func (s *stage) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
@@ -79,14 +82,14 @@ func (p *player) leave() {
 
 func (p *player) PID() int              { return 4711 }
 func (p *player) Done() <-chan struct{} { return p.done }
-func (p *player) Ended(context.Context) (engine.Ending, error) {
-	return engine.Ending{Exit: driver.Exit{At: time.Now()}}, nil
+func (p *player) Ended(context.Context) (seam.Ending, error) {
+	return seam.Ending{Exit: driver.Exit{At: time.Now()}}, nil
 }
 func (p *player) End(context.Context, time.Duration) error { p.leave(); return nil }
 func (p *player) Ack(context.Context) error                { return nil }
 func (p *player) Close() error                             { return nil }
-func (p *player) Evidence(context.Context) (engine.Proof, error) {
-	return engine.Proof{ShimPID: 1, PID: 4711, StartedAt: time.Now(), Holds: []string{"the test"}}, nil
+func (p *player) Evidence(context.Context) (seam.Proof, error) {
+	return seam.Proof{ShimPID: 1, PID: 4711, StartedAt: time.Now(), Holds: []string{"the test"}}, nil
 }
 
 func (p *player) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
@@ -119,7 +122,7 @@ func real(t testing.TB, j journal.Journal) (dir string, host *stage, stop func()
 // realOf is real with a configuration of its own.
 func realOf(t testing.TB, j journal.Journal, yaml string) (dir string, host *stage, stop func()) {
 	t.Helper()
-	return realIn(t, j, workspace(t), yaml)
+	return realIn(t, j, newWorkspace(t), yaml)
 }
 
 // realIn is realOf in a workspace that is there.
@@ -139,7 +142,7 @@ func realIn(t testing.TB, j journal.Journal, dir, yaml string) (_ string, host *
 	}
 	host = &stage{spools: newFake(), actors: map[string]*player{}, came: make(chan *player, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
-	e, err := engine.Open(ctx, engine.Options{
+	e, err := controller.Open(ctx, seam.Options{
 		Name: "demo", Config: conf, Journal: j, Host: host, Files: files, Log: log, Lookup: os.LookupEnv,
 		Drivers: map[string]driver.Driver{"exec": exec.Driver{}, "script": script.Driver{}},
 	})
@@ -153,7 +156,7 @@ func realIn(t testing.TB, j journal.Journal, dir, yaml string) (_ string, host *
 	if err != nil {
 		t.Fatal(err)
 	}
-	announce(t, dir, engine.Daemon{PID: os.Getpid(), Socket: socket.Addr().String()})
+	announce(t, dir, workspace.Daemon{PID: os.Getpid(), Socket: socket.Addr().String()})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, nil, socket) }()
 	return dir, host, func() {
@@ -253,7 +256,7 @@ func playOneSession(t *testing.T, dir string, host *stage) {
 	actor := <-host.came
 	eventually(t, "the badge says RUNNING", func() bool {
 		why, err := c.Why(t.Context(), "coder")
-		return err == nil && why.Agent.Badge == engine.BadgeRunning && why.Agent.Session != nil && why.Agent.Session.PID == 4711
+		return err == nil && why.Agent.Badge == view.BadgeRunning && why.Agent.Session != nil && why.Agent.Session.PID == 4711
 	})
 	go func() {
 		host.spools.say(actor.session, "hello\n")

@@ -16,12 +16,15 @@ import (
 
 	"github.com/fairlead-dev/fairlead/loop"
 
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/controller/status"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // fake is an engine that has no agents, only answers.
@@ -30,7 +33,7 @@ type fake struct {
 
 	mu       sync.Mutex
 	bell     chan struct{} // closed when anything changed
-	agents   map[string]*engine.AgentView
+	agents   map[string]*view.AgentView
 	sessions map[string]*fakeSession
 	orders   []string
 	closed   bool
@@ -38,8 +41,8 @@ type fake struct {
 	fail     error // every question fails so
 	bug      bool
 	waiting  int // polls for errands
-	team     []engine.DocumentView
-	folders  []engine.FolderView
+	team     []view.DocumentView
+	folders  []view.FolderView
 }
 
 type fakeSession struct {
@@ -52,9 +55,9 @@ type fakeSession struct {
 }
 
 func newFake() *fake {
-	f := &fake{j: memory.New(), bell: make(chan struct{}), agents: map[string]*engine.AgentView{}, sessions: map[string]*fakeSession{}}
+	f := &fake{j: memory.New(), bell: make(chan struct{}), agents: map[string]*view.AgentView{}, sessions: map[string]*fakeSession{}}
 	for _, name := range []string{"coder", "reviewer"} {
-		f.agents[name] = &engine.AgentView{Name: name, Driver: "script", CurrentState: "pause", DesiredState: "pause", Badge: engine.BadgeIdle, Turn: map[string]string{}}
+		f.agents[name] = &view.AgentView{Name: name, Driver: "script", CurrentState: "pause", DesiredState: "pause", Badge: view.BadgeIdle, Turn: map[string]string{}}
 	}
 	return f
 }
@@ -104,45 +107,45 @@ func (f *fake) answer() error {
 	return f.fail
 }
 
-func (f *fake) Team(context.Context) (engine.TeamView, error) {
+func (f *fake) Team(context.Context) (view.TeamView, error) {
 	if err := f.answer(); err != nil {
-		return engine.TeamView{}, err
+		return view.TeamView{}, err
 	}
-	view := engine.TeamView{Team: "demo"}
+	view := view.TeamView{Team: "demo"}
 	for _, name := range []string{"coder", "reviewer"} {
 		view.Agents = append(view.Agents, *f.agents[name])
 	}
 	return view, nil
 }
 
-func (f *fake) Agent(_ context.Context, name string) (engine.AgentView, error) {
+func (f *fake) Agent(_ context.Context, name string) (view.AgentView, error) {
 	if err := f.answer(); err != nil {
-		return engine.AgentView{}, err
+		return view.AgentView{}, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a := f.agents[name]
 	if a == nil {
-		return engine.AgentView{}, &team.Unknown{What: "agent", Name: name, Known: []string{"coder", "reviewer"}}
+		return view.AgentView{}, &team.Unknown{What: "agent", Name: name, Known: []string{"coder", "reviewer"}}
 	}
 	return *a, nil
 }
 
-func (f *fake) Why(ctx context.Context, name string) (engine.WhyView, error) {
+func (f *fake) Why(ctx context.Context, name string) (view.WhyView, error) {
 	a, err := f.Agent(ctx, name)
-	return engine.WhyView{Agent: a, Verdict: a.Name + " is IDLE"}, err
+	return view.WhyView{Agent: a, Verdict: a.Name + " is IDLE"}, err
 }
 
-func (f *fake) Order(ctx context.Context, by engine.Actor, agent, desired, note string) (uint64, engine.AgentView, error) {
+func (f *fake) Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
 	seq, err := f.command(ctx, by, agent, desired, note)
 	if err != nil {
-		return 0, engine.AgentView{}, err
+		return 0, view.AgentView{}, err
 	}
 	view, err := f.Agent(ctx, agent)
 	return seq, view, err
 }
 
-func (f *fake) command(ctx context.Context, by engine.Actor, agent, desired, note string) (uint64, error) {
+func (f *fake) command(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, error) {
 	if _, err := f.Agent(ctx, agent); err != nil {
 		return 0, err
 	}
@@ -160,7 +163,7 @@ func (f *fake) command(ctx context.Context, by engine.Actor, agent, desired, not
 	return 7, nil
 }
 
-func (f *fake) Hold(_ context.Context, by engine.Actor, on bool, note string) (uint64, error) {
+func (f *fake) Hold(_ context.Context, by seam.Actor, on bool, note string) (uint64, error) {
 	if err := f.answer(); err != nil {
 		return 0, err
 	}
@@ -168,7 +171,7 @@ func (f *fake) Hold(_ context.Context, by engine.Actor, on bool, note string) (u
 	return 8, nil
 }
 
-func (f *fake) Stop(_ context.Context, by engine.Actor, now bool) error {
+func (f *fake) Stop(_ context.Context, by seam.Actor, now bool) error {
 	if err := f.answer(); err != nil {
 		return err
 	}
@@ -176,12 +179,12 @@ func (f *fake) Stop(_ context.Context, by engine.Actor, now bool) error {
 	return nil
 }
 
-func (f *fake) Status(ctx context.Context) (engine.Status, error) {
+func (f *fake) Status(ctx context.Context) (status.Status, error) {
 	if err := f.answer(); err != nil {
-		return engine.Status{}, err
+		return status.Status{}, err
 	}
 	head, _, err := f.j.Head(ctx)
-	return engine.Status{StartedAt: testTime, Head: head}, err
+	return status.Status{StartedAt: testTime, Head: head}, err
 }
 
 func (f *fake) Journal() journal.Journal { return f.j }
@@ -219,20 +222,20 @@ func (f *fake) Changes(ctx context.Context, after uint64, entity string) iter.Se
 	}
 }
 
-func (f *fake) Session(_ context.Context, id string) (engine.SessionInfo, error) {
+func (f *fake) Session(_ context.Context, id string) (sessions.SessionInfo, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return engine.SessionInfo{}, loop.ErrClosed
+		return sessions.SessionInfo{}, loop.ErrClosed
 	}
 	s := f.sessions[id]
 	if s == nil {
-		return engine.SessionInfo{}, &team.Unknown{What: "session", Name: id}
+		return sessions.SessionInfo{}, &team.Unknown{What: "session", Name: id}
 	}
-	return engine.SessionInfo{Agent: "coder", Open: s.open, Outcome: s.outcome, Why: s.why}, nil
+	return sessions.SessionInfo{Agent: "coder", Open: s.open, Outcome: s.outcome, Why: s.why}, nil
 }
 
-func (f *fake) Output(ctx context.Context, id string, offset int64) (io.ReadCloser, engine.SessionInfo, error) {
+func (f *fake) Output(ctx context.Context, id string, offset int64) (io.ReadCloser, sessions.SessionInfo, error) {
 	info, err := f.Session(ctx, id)
 	if err != nil {
 		return nil, info, err

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // hears answers with what the fake answers everybody with, and that there is one channel only.
@@ -28,46 +29,46 @@ func (f *fake) hears(ctx context.Context, channel, words string) error {
 	return nil
 }
 
-func (f *fake) channelView() engine.ChannelView {
+func (f *fake) channelView() view.ChannelView {
 	since := testTime
-	return engine.ChannelView{
+	return view.ChannelView{
 		Name: "reviews", Holder: "coder", State: "ACTIVE", Queue: []string{"reviewer"}, Deadline: &since, Since: &since, Turn: 3, Messages: 12,
 		Mode: "inject", RoundsMax: 3, TimeoutMS: 60_000, Configured: true,
 	}
 }
 
-func (f *fake) Channels(context.Context) ([]engine.ChannelView, error) {
-	return []engine.ChannelView{f.channelView()}, f.answer()
+func (f *fake) Channels(context.Context) ([]view.ChannelView, error) {
+	return []view.ChannelView{f.channelView()}, f.answer()
 }
 
-func (f *fake) Channel(ctx context.Context, name string) (engine.ChannelView, error) {
+func (f *fake) Channel(ctx context.Context, name string) (view.ChannelView, error) {
 	if err := f.hears(ctx, name, ""); err != nil {
-		return engine.ChannelView{}, err
+		return view.ChannelView{}, err
 	}
 	return f.channelView(), nil
 }
 
-func (f *fake) ChannelEntries(ctx context.Context, name string, q engine.EntryQuery) (engine.ChannelPage, error) {
+func (f *fake) ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
 	if err := f.hears(ctx, name, ""); err != nil {
-		return engine.ChannelPage{}, err
+		return view.ChannelPage{}, err
 	}
 	if q.After == 12 {
-		return engine.ChannelPage{Head: 12}, nil
+		return view.ChannelPage{Head: 12}, nil
 	}
 	text := fmt.Sprintf("before=%d after=%d limit=%d moves=%v", q.Before, q.After, q.Limit, q.Moves)
-	return engine.ChannelPage{Entries: []engine.ChannelEntry{{Seq: 12, At: testTime, Kind: "turn", N: 12, By: "coder", Text: text, Turn: 3}}, More: true, Head: 12}, nil
+	return view.ChannelPage{Entries: []view.ChannelEntry{{Seq: 12, At: testTime, Kind: "turn", N: 12, By: "coder", Text: text, Turn: 3}}, More: true, Head: 12}, nil
 }
 
-func (f *fake) Say(ctx context.Context, by engine.Actor, channel, text, mode string) (engine.Spoken, error) {
+func (f *fake) Say(ctx context.Context, by seam.Actor, channel, text, mode string) (view.Spoken, error) {
 	if err := f.hears(ctx, channel, text); err != nil {
-		return engine.Spoken{}, err
+		return view.Spoken{}, err
 	}
 	f.said(by, "say %s mode %q %q", channel, mode, text)
-	return engine.Spoken{MessageID: "reviews/13", N: 13, State: "queued", Seq: 14}, nil
+	return view.Spoken{MessageID: "reviews/13", N: 13, State: "queued", Seq: 14}, nil
 }
 
 // heard keeps an order about a channel as one line, and gives it a sequence.
-func (f *fake) heard(ctx context.Context, by engine.Actor, channel, words, format string, args ...any) (uint64, error) {
+func (f *fake) heard(ctx context.Context, by seam.Actor, channel, words, format string, args ...any) (uint64, error) {
 	if err := f.hears(ctx, channel, words); err != nil {
 		return 0, err
 	}
@@ -75,39 +76,39 @@ func (f *fake) heard(ctx context.Context, by engine.Actor, channel, words, forma
 	return 14, nil
 }
 
-func (f *fake) Grant(ctx context.Context, by engine.Actor, channel, agent string, now bool) (uint64, error) {
+func (f *fake) Grant(ctx context.Context, by seam.Actor, channel, agent string, now bool) (uint64, error) {
 	return f.heard(ctx, by, channel, agent, "grant %s agent %q now=%v", channel, agent, now)
 }
 
-func (f *fake) Skip(ctx context.Context, by engine.Actor, channel string, turn uint64) (uint64, error) {
+func (f *fake) Skip(ctx context.Context, by seam.Actor, channel string, turn uint64) (uint64, error) {
 	return f.heard(ctx, by, channel, "", "skip %s turn=%d", channel, turn)
 }
 
-func (f *fake) Override(ctx context.Context, by engine.Actor, channel string, goOn bool) (uint64, error) {
+func (f *fake) Override(ctx context.Context, by seam.Actor, channel string, goOn bool) (uint64, error) {
 	return f.heard(ctx, by, channel, "", "override %s go_on=%v", channel, goOn)
 }
 
-func (f *fake) Assign(ctx context.Context, by engine.Actor, channel, agent string) (uint64, error) {
+func (f *fake) Assign(ctx context.Context, by seam.Actor, channel, agent string) (uint64, error) {
 	return f.heard(ctx, by, channel, agent, "assign %s agent %q", channel, agent)
 }
 
-func (f *fake) Unassign(ctx context.Context, by engine.Actor, channel, agent string) (uint64, error) {
+func (f *fake) Unassign(ctx context.Context, by seam.Actor, channel, agent string) (uint64, error) {
 	return f.heard(ctx, by, channel, agent, "remove %s agent %q", channel, agent)
 }
 
-func (f *fake) Disable(ctx context.Context, by engine.Actor, agent string) (uint64, error) {
+func (f *fake) Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	return f.does(ctx, by, agent, "disable %s", agent)
 }
 
-func (f *fake) Enable(ctx context.Context, by engine.Actor, agent string) (uint64, error) {
+func (f *fake) Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	return f.does(ctx, by, agent, "enable %s", agent)
 }
 
 // itself is who acts where an agent acts for itself.
-func itself(agent string) engine.Actor { return engine.Actor{Kind: "itself", ID: agent} }
+func itself(agent string) seam.Actor { return seam.Actor{Kind: "itself", ID: agent} }
 
 // does keeps what is about an agent as one line.
-func (f *fake) does(ctx context.Context, by engine.Actor, agent, format string, args ...any) (uint64, error) {
+func (f *fake) does(ctx context.Context, by seam.Actor, agent, format string, args ...any) (uint64, error) {
 	if _, err := f.Agent(ctx, agent); err != nil {
 		return 0, err
 	}
@@ -129,12 +130,12 @@ func (f *fake) AgentLeft(ctx context.Context, agent string) (uint64, error) {
 }
 
 // AgentErrands gives reviewer one at once, and lets everybody else wait.
-func (f *fake) AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]engine.ErrandView, error) {
+func (f *fake) AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]view.ErrandView, error) {
 	if _, err := f.Agent(ctx, agent); err != nil {
 		return nil, err
 	}
 	if agent == "reviewer" {
-		return []engine.ErrandView{{Key: "tell_turn/reviews/reviewer/4", Do: "tell_turn", Channel: "reviews", Agent: agent, Turn: 4, Text: "You have the turn."}}, nil
+		return []view.ErrandView{{Key: "tell_turn/reviews/reviewer/4", Do: "tell_turn", Channel: "reviews", Agent: agent, Turn: 4, Text: "You have the turn."}}, nil
 	}
 	f.do(func() { f.waiting++ })
 	defer f.do(func() { f.waiting-- })
@@ -152,7 +153,7 @@ func (f *fake) AgentTold(ctx context.Context, agent, key string) (uint64, error)
 	return f.does(ctx, itself(agent), agent, "told %q", key)
 }
 
-func (f *fake) AgentSaid(ctx context.Context, s engine.Speech) (uint64, error) {
+func (f *fake) AgentSaid(ctx context.Context, s view.Speech) (uint64, error) {
 	return f.heard(ctx, itself(s.Agent), s.Channel, s.Text, "said turn=%d re=%d complete=%v ended=%v %q", s.Turn, s.Re, s.Complete, s.Ended, s.Text)
 }
 

@@ -3,16 +3,17 @@ package api
 import (
 	"context"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // asked is the one question that the fake knows.
-func (f *fake) askedNow() engine.QuestionView {
-	return engine.QuestionView{
+func (f *fake) askedNow() view.QuestionView {
+	return view.QuestionView{
 		ID: "q1", Kind: "permission", Agent: "coder", Session: "coder-1", State: "open", What: "rm -rf build", Why: "no rule allows it",
-		Tool: "Bash", Call: `{"command":"rm -rf build"}`, Workspace: "/nowhere/repo", Options: []engine.OptionView{{ID: "y", Kind: "allow_once"}},
+		Tool: "Bash", Call: `{"command":"rm -rf build"}`, Workspace: "/nowhere/repo", Options: []view.OptionView{{ID: "y", Kind: "allow_once"}},
 		MayStand: true, AskedAt: testTime,
 	}
 }
@@ -30,15 +31,15 @@ func (f *fake) knowsQuestion(id, text string) error {
 	return nil
 }
 
-func (f *fake) Questions(context.Context) ([]engine.QuestionView, error) {
-	return []engine.QuestionView{f.askedNow()}, f.answer()
+func (f *fake) Questions(context.Context) ([]view.QuestionView, error) {
+	return []view.QuestionView{f.askedNow()}, f.answer()
 }
 
-func (f *fake) QuestionByID(_ context.Context, id string) (engine.QuestionView, error) {
+func (f *fake) QuestionByID(_ context.Context, id string) (view.QuestionView, error) {
 	return f.askedNow(), f.knowsQuestion(id, "")
 }
 
-func (f *fake) AnswerQuestion(_ context.Context, by engine.Actor, id string, answer engine.QuestionAnswer) (uint64, error) {
+func (f *fake) AnswerQuestion(_ context.Context, by seam.Actor, id string, answer view.QuestionAnswer) (uint64, error) {
 	if err := f.knowsQuestion(id, answer.Text); err != nil {
 		return 0, err
 	}
@@ -46,11 +47,11 @@ func (f *fake) AnswerQuestion(_ context.Context, by engine.Actor, id string, ans
 	return 11, nil
 }
 
-func (f *fake) Standing(context.Context) ([]engine.StandingView, error) {
-	return []engine.StandingView{{ID: "s1", Agent: "coder", Tool: "Bash", Call: "ls", Allow: true, By: "human/sam", At: testTime}}, f.answer()
+func (f *fake) Standing(context.Context) ([]view.StandingView, error) {
+	return []view.StandingView{{ID: "s1", Agent: "coder", Tool: "Bash", Call: "ls", Allow: true, By: "human/sam", At: testTime}}, f.answer()
 }
 
-func (f *fake) RevokeStanding(_ context.Context, by engine.Actor, id string) (uint64, error) {
+func (f *fake) RevokeStanding(_ context.Context, by seam.Actor, id string) (uint64, error) {
 	if err := f.knowsQuestion(id, ""); err != nil {
 		return 0, err
 	}
@@ -58,7 +59,7 @@ func (f *fake) RevokeStanding(_ context.Context, by engine.Actor, id string) (ui
 	return 12, nil
 }
 
-func (f *fake) LiftLimit(ctx context.Context, by engine.Actor, agent string) (uint64, error) {
+func (f *fake) LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	if _, err := f.Agent(ctx, agent); err != nil {
 		return 0, err
 	}
@@ -66,7 +67,7 @@ func (f *fake) LiftLimit(ctx context.Context, by engine.Actor, agent string) (ui
 	return 13, nil
 }
 
-func (f *fake) EndAgentSession(ctx context.Context, by engine.Actor, agent string) (uint64, error) {
+func (f *fake) EndAgentSession(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	if _, err := f.Agent(ctx, agent); err != nil {
 		return 0, err
 	}
@@ -74,6 +75,6 @@ func (f *fake) EndAgentSession(ctx context.Context, by engine.Actor, agent strin
 	return 14, nil
 }
 
-func (f *fake) Usage(context.Context, bool) (engine.UsageTable, error) {
-	return engine.UsageTable{Agents: []engine.UsageRow{{Agent: "coder", Sessions: 2, InputTokens: 3, CostUSD: 0.5}}}, f.answer()
+func (f *fake) Usage(context.Context, bool) (view.UsageTable, error) {
+	return view.UsageTable{Agents: []view.UsageRow{{Agent: "coder", Sessions: 2, InputTokens: 3, CostUSD: 0.5}}}, f.answer()
 }

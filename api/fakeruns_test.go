@@ -6,14 +6,16 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // said keeps an order about runs as one line.
-func (f *fake) said(by engine.Actor, format string, args ...any) {
+func (f *fake) said(by seam.Actor, format string, args ...any) {
 	f.do(func() {
 		f.orders = append(f.orders, fmt.Sprintf("%s %s: ", by.Kind, by.ID)+fmt.Sprintf(format, args...))
 	})
@@ -36,40 +38,40 @@ func (f *fake) knows(ctx context.Context, id, note string) error {
 	return nil
 }
 
-func (f *fake) view() engine.RunView {
-	return engine.RunView{
+func (f *fake) view() view.RunView {
+	return view.RunView{
 		ID: "r1", Workflow: "plan-code-review", Status: "waiting", Stage: "driven", RepoDir: "/repo", CreatedAt: testTime, UpdatedAt: testTime,
-		Counts: engine.Counts{Completed: 1, Waiting: 1},
-		Steps:  []engine.StepView{{ID: "build", Status: "COMPLETED", Attempts: 1}, {ID: "review", Status: "WAITING_ON_HUMAN", Needs: []string{"build"}, Human: true}},
+		Counts: view.Counts{Completed: 1, Waiting: 1},
+		Steps:  []view.StepView{{ID: "build", Status: "COMPLETED", Attempts: 1}, {ID: "review", Status: "WAITING_ON_HUMAN", Needs: []string{"build"}, Human: true}},
 	}
 }
 
-func (f *fake) StartRun(_ context.Context, by engine.Actor, flags engine.RunFlags) (engine.RunView, error) {
+func (f *fake) StartRun(_ context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
 	if err := f.answer(); err != nil {
-		return engine.RunView{}, err
+		return view.RunView{}, err
 	}
 	if flags.Workflow == "broken.yaml" {
-		return engine.RunView{}, fmt.Errorf("read the workflow: %w", &runfile.FileFaults{List: []runfile.FileFault{
+		return view.RunView{}, fmt.Errorf("read the workflow: %w", &runfile.FileFaults{List: []runfile.FileFault{
 			{File: "broken.yaml", Line: 3, Column: 7, Path: "steps.0.needs", Text: `there is no step "buidl"`},
 			{File: "broken.yaml", Line: 9, Column: 1, Text: "a step has no id"},
 		}})
 	}
 	if flags.Workflow == "nowhere.yaml" {
-		return engine.RunView{}, fmt.Errorf("read the workflow nowhere.yaml: %w", fs.ErrNotExist)
+		return view.RunView{}, fmt.Errorf("read the workflow nowhere.yaml: %w", fs.ErrNotExist)
 	}
 	f.said(by, "start %s", encode(flags))
 	return f.view(), nil
 }
 
-func (f *fake) ResumeRun(ctx context.Context, by engine.Actor, id string, flags engine.RunFlags) (engine.RunView, error) {
+func (f *fake) ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error) {
 	if err := f.knows(ctx, id, ""); err != nil {
-		return engine.RunView{}, err
+		return view.RunView{}, err
 	}
 	f.said(by, "resume %s", encode(flags))
 	return f.view(), nil
 }
 
-func (f *fake) CancelRun(ctx context.Context, by engine.Actor, id, step, why string) (uint64, error) {
+func (f *fake) CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) {
 	if err := f.knows(ctx, id, why); err != nil {
 		return 0, err
 	}
@@ -77,7 +79,7 @@ func (f *fake) CancelRun(ctx context.Context, by engine.Actor, id, step, why str
 	return 9, nil
 }
 
-func (f *fake) PauseRun(ctx context.Context, by engine.Actor, id, why string) (uint64, error) {
+func (f *fake) PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
 	if err := f.knows(ctx, id, why); err != nil {
 		return 0, err
 	}
@@ -85,7 +87,7 @@ func (f *fake) PauseRun(ctx context.Context, by engine.Actor, id, why string) (u
 	return 9, nil
 }
 
-func (f *fake) ReleaseRun(ctx context.Context, by engine.Actor, id, why string) (uint64, error) {
+func (f *fake) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
 	if err := f.knows(ctx, id, why); err != nil {
 		return 0, err
 	}
@@ -93,7 +95,7 @@ func (f *fake) ReleaseRun(ctx context.Context, by engine.Actor, id, why string) 
 	return 9, nil
 }
 
-func (f *fake) Answer(ctx context.Context, by engine.Actor, id, step string, answer engine.StepAnswer) (uint64, error) {
+func (f *fake) Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
 	if err := f.knows(ctx, id, answer.Note); err != nil {
 		return 0, err
 	}
@@ -101,13 +103,13 @@ func (f *fake) Answer(ctx context.Context, by engine.Actor, id, step string, ans
 	return 9, nil
 }
 
-func (f *fake) Runs(context.Context) ([]engine.RunView, error) {
-	return []engine.RunView{f.view()}, f.answer()
+func (f *fake) Runs(context.Context) ([]view.RunView, error) {
+	return []view.RunView{f.view()}, f.answer()
 }
 
-func (f *fake) RunByID(ctx context.Context, id string) (engine.RunView, error) {
+func (f *fake) RunByID(ctx context.Context, id string) (view.RunView, error) {
 	if err := f.knows(ctx, id, ""); err != nil {
-		return engine.RunView{}, err
+		return view.RunView{}, err
 	}
 	return f.view(), nil
 }
@@ -120,14 +122,14 @@ type pruned struct {
 	DryRun      bool  `json:"dry_run"`
 }
 
-func (f *fake) PruneRuns(_ context.Context, by engine.Actor, keep int, olderThan time.Duration, all, dry bool) ([]engine.PrunedRun, error) {
+func (f *fake) PruneRuns(_ context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]runs.PrunedRun, error) {
 	if err := f.answer(); err != nil {
 		return nil, err
 	}
 	f.said(by, "prune %s", encode(pruned{keep, olderThan.Milliseconds(), all, dry}))
-	return []engine.PrunedRun{{ID: "r1", Status: "waiting", UpdatedAt: testTime, Did: engine.RunWasKept, Why: "it is not over; cancel it first"}}, nil
+	return []runs.PrunedRun{{ID: "r1", Status: "waiting", UpdatedAt: testTime, Did: runs.RunWasKept, Why: "it is not over; cancel it first"}}, nil
 }
 
-func (f *fake) Inbox(context.Context) ([]engine.InboxItem, error) {
-	return []engine.InboxItem{{Kind: "step", Run: "r1", Step: "review", Since: testTime, Why: "review waits for people"}}, f.answer()
+func (f *fake) Inbox(context.Context) ([]view.InboxItem, error) {
+	return []view.InboxItem{{Kind: "step", Run: "r1", Step: "review", Since: testTime, Why: "review waits for people"}}, f.answer()
 }

@@ -3,20 +3,20 @@ package api
 import (
 	"context"
 
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Folders are those that a test has had taken in.
-func (f *fake) Folders(context.Context) ([]engine.FolderView, error) {
+func (f *fake) Folders(context.Context) ([]view.FolderView, error) {
 	return f.folders, f.answer()
 }
 
-func (f *fake) Folder(_ context.Context, name string) (engine.FolderView, error) {
+func (f *fake) Folder(_ context.Context, name string) (view.FolderView, error) {
 	for _, view := range f.folders {
 		if view.Name == name {
 			return view, f.answer()
 		}
 	}
-	return engine.FolderView{}, &team.Unknown{What: "session", Name: name}
+	return view.FolderView{}, &team.Unknown{What: "session", Name: name}
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // The reference's example of a foreign agent in a channel, line by line, with a real engine:
@@ -50,7 +50,7 @@ func TestForeignAgentByTheBook(t *testing.T) {
 	if asked != strings.Count(referenceMember, "\nask ") {
 		t.Errorf("%d requests were made", asked)
 	}
-	page, err := c.ChannelEntries(t.Context(), "reviews", engine.EntryQuery{})
+	page, err := c.ChannelEntries(t.Context(), "reviews", view.EntryQuery{})
 	var told []string
 	for _, e := range page.Entries {
 		if e.N > 0 {
@@ -174,7 +174,7 @@ func TestForeignAgentsTalk(t *testing.T) {
 		view, err := c.Channel(ctx, "reviews")
 		return err == nil && view.Parked == "rounds"
 	})
-	page, err := c.ChannelEntries(ctx, "reviews", engine.EntryQuery{})
+	page, err := c.ChannelEntries(ctx, "reviews", view.EntryQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func talk(ctx context.Context, c *Client, name string) error {
 			if errand.Do != "tell_turn" {
 				continue
 			}
-			speech := engine.Speech{Channel: errand.Channel, Agent: name, Turn: errand.Turn, Text: fmt.Sprint(name, " ", errand.Turn), Complete: true}
+			speech := view.Speech{Channel: errand.Channel, Agent: name, Turn: errand.Turn, Text: fmt.Sprint(name, " ", errand.Turn), Complete: true}
 			if _, err := c.AgentSaid(ctx, speech); err != nil {
 				return err
 			}
@@ -260,11 +260,11 @@ func TestChannelRefusals(t *testing.T) {
 	if err := c.AgentBeat(ctx, "scout"); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.AgentSaid(ctx, engine.Speech{Channel: "reviews", Agent: "scout", Turn: 7, Text: "too late", Complete: true}); err != nil {
+	if _, err := c.AgentSaid(ctx, view.Speech{Channel: "reviews", Agent: "scout", Turn: 7, Text: "too late", Complete: true}); err != nil {
 		t.Error(err)
 	}
-	page, err := c.ChannelEntries(ctx, "reviews", engine.EntryQuery{})
-	if err != nil || !slices.ContainsFunc(page.Entries, func(e engine.ChannelEntry) bool { return e.Kind == "late" && e.Text == "too late" }) {
+	page, err := c.ChannelEntries(ctx, "reviews", view.EntryQuery{})
+	if err != nil || !slices.ContainsFunc(page.Entries, func(e view.ChannelEntry) bool { return e.Kind == "late" && e.Text == "too late" }) {
 		t.Errorf("what is said without the turn: %+v, %v", page.Entries, err)
 	}
 	done, err := c.Disable(ctx, "scout")

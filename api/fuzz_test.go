@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // FuzzRequest: whatever is asked, the answer is a route's, a problem or a redirect to the
@@ -179,7 +179,7 @@ func FuzzBodies(f *testing.F) {
 			Step  string `json:"step"`
 			Input string `json:"input"`
 			pruned
-			engine.RunFlags
+			view.RunFlags
 			inChannel
 		}
 		dec := json.NewDecoder(strings.NewReader(body))
@@ -236,7 +236,7 @@ func (c *inChannel) is(order string) bool {
 			fmt.Sprintf("say reviews mode %q %q", c.Mode, c.Text), fmt.Sprintf("skip reviews turn=%d", c.Turn), fmt.Sprintf("override reviews go_on=%v", c.GoOn),
 			fmt.Sprintf("grant reviews agent %q now=false", c.Agent), fmt.Sprintf("grant reviews agent %q now=true", c.Agent),
 			fmt.Sprintf("assign reviews agent %q", c.Agent), "disable coder", "enable coder", "retry coder", "end coder",
-			"answer q1 " + string(encode(engine.QuestionAnswer{Allow: c.Allow, Option: c.Option, Text: c.Text, Scope: c.Scope})),
+			"answer q1 " + string(encode(view.QuestionAnswer{Allow: c.Allow, Option: c.Option, Text: c.Text, Scope: c.Scope})),
 			"summon", "sleep", fmt.Sprintf("wake %q", c.Agents),
 		}, words)
 	case "itself coder":

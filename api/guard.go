@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
 // straight refuses a path that is not what it says: with "..", "." or nothing between two
@@ -55,12 +55,12 @@ func entered(by door, next http.Handler) http.Handler {
 // actor is who asks, as the journal will tell it. Whoever has the token or the user id is
 // taken for the person whose daemon this is, but who runs in a session of ours is its agent,
 // and who cannot be looked at may be any of them.
-func (s *Server) actor(ctx context.Context) engine.Actor {
+func (s *Server) actor(ctx context.Context) seam.Actor {
 	switch is := callerIn(ctx); {
 	case is.session != "":
-		return engine.Actor{Kind: "agent", ID: is.agent()}
+		return seam.Actor{Kind: "agent", ID: is.agent()}
 	case is.unknown():
-		return engine.Actor{Kind: "agent", ID: nobodySeen}
+		return seam.Actor{Kind: "agent", ID: nobodySeen}
 	}
 	id := s.opts.User
 	switch ctx.Value(doorKey{}) {
@@ -69,7 +69,7 @@ func (s *Server) actor(ctx context.Context) engine.Actor {
 	case doorToken:
 		id += " (token)"
 	}
-	return engine.Actor{Kind: "human", ID: id}
+	return seam.Actor{Kind: "human", ID: id}
 }
 
 const (

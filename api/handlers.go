@@ -5,8 +5,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // answerMax bounds how long an answer may take; streams have no end.
@@ -39,13 +39,13 @@ func (b *noteBody) note() string {
 	return b.Note
 }
 
-func (s *Server) team(ctx context.Context, _ *nothing) (*engine.TeamView, error) {
+func (s *Server) team(ctx context.Context, _ *nothing) (*view.TeamView, error) {
 	view, err := s.engine.Team(ctx)
 	view.Agents = some(view.Agents)
 	return &view, err
 }
 
-func (s *Server) why(ctx context.Context, in *agentIn) (*engine.WhyView, error) {
+func (s *Server) why(ctx context.Context, in *agentIn) (*view.WhyView, error) {
 	view, err := s.engine.Why(ctx, in.Name)
 	view.Evidence, view.Sessions = some(view.Evidence), some(view.Sessions)
 	return &view, err

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // BenchmarkHandOff measures a turn that is handed on over the socket: from the request in which
@@ -51,10 +51,10 @@ func BenchmarkHandOff(b *testing.B) {
 		}
 		sync := time.Since(began).Seconds()
 
-		got := make(chan engine.ErrandView, 1)
+		got := make(chan view.ErrandView, 1)
 		go func() { got <- theTurn(b, c, next) }()
 		began = time.Now()
-		if _, err := c.AgentSaid(b.Context(), engine.Speech{Channel: "reviews", Agent: speaks, Turn: errand.Turn, Text: "Go on.", Complete: true}); err != nil {
+		if _, err := c.AgentSaid(b.Context(), view.Speech{Channel: "reviews", Agent: speaks, Turn: errand.Turn, Text: "Go on.", Complete: true}); err != nil {
 			b.Fatal(err)
 		}
 		errand = <-got
@@ -74,11 +74,11 @@ func BenchmarkHandOff(b *testing.B) {
 }
 
 // theTurn waits until an agent has the turn; that it is told of it is for whoever asks to say.
-func theTurn(b *testing.B, c *Client, name string) engine.ErrandView {
+func theTurn(b *testing.B, c *Client, name string) view.ErrandView {
 	list, err := c.AgentErrands(b.Context(), name, time.Minute)
 	if err != nil || len(list) != 1 || list[0].Do != "tell_turn" {
 		b.Errorf("errands of %s: %+v, %v", name, list, err)
-		return engine.ErrandView{}
+		return view.ErrandView{}
 	}
 	return list[0]
 }

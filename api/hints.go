@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // outsideMax is how many files outside of a workspace are named one by one.
@@ -43,7 +43,7 @@ func patterns(texts ...string) []policy.Pattern {
 }
 
 // hintsOf is what a person should look at before answering a question.
-func hintsOf(q *engine.QuestionView) []string {
+func hintsOf(q *view.QuestionView) []string {
 	if q.Kind != string(question.Permission) {
 		return nil
 	}
@@ -73,7 +73,7 @@ func hintsOf(q *engine.QuestionView) []string {
 }
 
 // argsOf are a call's arguments: as JSON, or the one that matters as plain text.
-func argsOf(q *engine.QuestionView) (args json.RawMessage, readable bool) {
+func argsOf(q *view.QuestionView) (args json.RawMessage, readable bool) {
 	text := strings.TrimSpace(q.Call)
 	if json.Valid([]byte(text)) && strings.HasPrefix(text, "{") {
 		return json.RawMessage(text), true
@@ -99,7 +99,7 @@ var fileTools = []string{"Write", "Edit", "MultiEdit", "NotebookEdit", "Read"}
 
 // outsideOf are the files of a call that lie outside of the workspace, as far as they are known:
 // those that the program names, those in the arguments, and those that a command is known to write.
-func outsideOf(q *engine.QuestionView, call policy.Call, where policy.Where, readable bool) []string {
+func outsideOf(q *view.QuestionView, call policy.Call, where policy.Where, readable bool) []string {
 	if !filepath.IsAbs(q.Workspace) {
 		return nil
 	}

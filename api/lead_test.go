@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 )
@@ -34,7 +34,7 @@ type julian struct {
 // withLead serves a real engine whose team julian leads.
 func withLead(t testing.TB, j journal.Journal, yaml string) (*Client, *julian) {
 	t.Helper()
-	dir := workspace(t)
+	dir := newWorkspace(t)
 	if err := os.WriteFile(filepath.Join(dir, "julian.script.yaml"), []byte(julianScript), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -234,11 +234,11 @@ func TestTeamRefusals(t *testing.T) {
 	if got := strings.Join(rows, "|"); got != "presence P1 hatching|presence P2 alive" {
 		t.Errorf("a page is told %s", got)
 	}
-	page, err := c.Transcript(ctx, engine.TranscriptQuery{Text: "GOOD MORNING", Limit: 1})
+	page, err := c.Transcript(ctx, crewctl.TranscriptQuery{Text: "GOOD MORNING", Limit: 1})
 	if err != nil || len(page.Messages) != 1 || page.Messages[0].Speaker != "Kael" {
 		t.Fatalf("%+v, %v", page, err)
 	}
-	older, err := c.Transcript(ctx, engine.TranscriptQuery{Text: "good morning", Before: page.Next})
+	older, err := c.Transcript(ctx, crewctl.TranscriptQuery{Text: "good morning", Before: page.Next})
 	if err != nil || len(older.Messages) != 1 || older.Messages[0].Speaker != "Lyra" {
 		t.Errorf("%+v, %v", older, err)
 	}

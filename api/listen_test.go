@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 func TestListen(t *testing.T) {
@@ -59,7 +59,7 @@ func TestListenTaken(t *testing.T) {
 }
 
 func TestSocket(t *testing.T) {
-	dir := workspace(t)
+	dir := newWorkspace(t)
 	l, err := ListenSocket(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestSocket(t *testing.T) {
 // A logout takes the runtime folder away, sockets and all. The daemon is found again, and
 // where the old place cannot be made again, at the next.
 func TestSocketIsMadeAgain(t *testing.T) {
-	dir := workspace(t)
+	dir := newWorkspace(t)
 	base := os.Getenv(runtimeDirVar)
 	var mu sync.Mutex
 	var places []string
@@ -162,7 +162,7 @@ func TestSocketIsMadeAgain(t *testing.T) {
 }
 
 func TestRuntimeFolder(t *testing.T) {
-	dir := workspace(t)
+	dir := newWorkspace(t)
 	base := os.Getenv(runtimeDirVar)
 	if err := os.Symlink(t.TempDir(), filepath.Join(base, "fairlead")); err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestRuntimeFolder(t *testing.T) {
 }
 
 func TestPeer(t *testing.T) {
-	dir := workspace(t)
+	dir := newWorkspace(t)
 	l, err := ListenSocket(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -214,14 +214,14 @@ func TestPeer(t *testing.T) {
 
 // A repository may bring a daemon.json with it: it must not make us talk to other sockets.
 func TestDialForeignSocket(t *testing.T) {
-	dir := workspace(t)
+	dir := newWorkspace(t)
 	other, err := net.Listen("unix", filepath.Join(os.Getenv(runtimeDirVar), "agent.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
 	for _, socket := range []string{other.Addr().String(), "", "d-0123456789abcdef", "/x/d-0123456789abcdeg"} {
-		announce(t, dir, engine.Daemon{PID: 1, Socket: socket})
+		announce(t, dir, workspace.Daemon{PID: 1, Socket: socket})
 		var none *NoDaemon
 		if _, err := Dial(dir); err == nil || errors.As(err, &none) || !strings.Contains(err.Error(), "daemon.json") {
 			t.Errorf("%q: %v", socket, err)

@@ -13,7 +13,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/tools"
 )
 
 // MCPPath is where agents find their tools, beside the API and not below it: the address is handed to
@@ -32,18 +35,18 @@ const (
 // errors are *engine.SessionOver where the session is not open any more, *machine.Refusal and
 // *team.Unknown where the answer is no, and failures in words else.
 type AgentBackend interface {
-	ActOpen(ctx context.Context, c engine.AgentCaller) error
-	ActSay(ctx context.Context, c engine.AgentCaller, channel, text string) (engine.ActSpoken, error)
-	ActTurnComplete(ctx context.Context, c engine.AgentCaller, channel, message string) (engine.ActEnded, error)
-	ActPass(ctx context.Context, c engine.AgentCaller, channel string) (engine.ActEnded, error)
-	ActWait(ctx context.Context, c engine.AgentCaller, channel, why string, most time.Duration) (engine.ActWaited, error)
-	ActAskHuman(ctx context.Context, c engine.AgentCaller, ask engine.AgentQuestion, most time.Duration) (engine.ActAnswer, error)
-	ActReportStep(ctx context.Context, c engine.AgentCaller, report engine.AgentReport) (engine.ActReported, error)
-	ActSetStatus(ctx context.Context, c engine.AgentCaller, text string) error
-	ActWhoIsHere(ctx context.Context, c engine.AgentCaller, channel string) (engine.ActHere, error)
+	ActOpen(ctx context.Context, c tools.AgentCaller) error
+	ActSay(ctx context.Context, c tools.AgentCaller, channel, text string) (tools.ActSpoken, error)
+	ActTurnComplete(ctx context.Context, c tools.AgentCaller, channel, message string) (tools.ActEnded, error)
+	ActPass(ctx context.Context, c tools.AgentCaller, channel string) (tools.ActEnded, error)
+	ActWait(ctx context.Context, c tools.AgentCaller, channel, why string, most time.Duration) (tools.ActWaited, error)
+	ActAskHuman(ctx context.Context, c tools.AgentCaller, ask tools.AgentQuestion, most time.Duration) (tools.ActAnswer, error)
+	ActReportStep(ctx context.Context, c tools.AgentCaller, report runs.AgentReport) (tools.ActReported, error)
+	ActSetStatus(ctx context.Context, c tools.AgentCaller, text string) error
+	ActWhoIsHere(ctx context.Context, c tools.AgentCaller, channel string) (tools.ActHere, error)
 }
 
-var _ AgentBackend = (*engine.Engine)(nil)
+var _ AgentBackend = (*controller.Supervisor)(nil)
 
 // MCPOptions are what the tools stand on.
 type MCPOptions struct {
@@ -80,7 +83,7 @@ func NewMCP(opts MCPOptions) *MCP {
 	}
 	m := &MCP{engine: opts.Engine, key: opts.Key, log: opts.Log, calls: map[string]*callCount{}, now: map[string]int{}}
 	server := mcp.NewServer(
-		&mcp.Implementation{Name: engine.ServerName, Title: "Fairlead", Version: cmpVersion(opts.Version)},
+		&mcp.Implementation{Name: seam.ServerName, Title: "Fairlead", Version: cmpVersion(opts.Version)},
 		&mcp.ServerOptions{
 			Instructions: mcpInstructions,
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, // the list never changes
@@ -98,7 +101,7 @@ type mcpKey struct{}
 
 // mcpAsked is a request as the tools see it.
 type mcpAsked struct {
-	who  engine.AgentCaller
+	who  tools.AgentCaller
 	gone context.Context // ends when the caller has gone
 }
 
@@ -131,10 +134,10 @@ func (o *otherSession) Error() string {
 }
 
 // who looks at the token, and at who shows it.
-func (m *MCP) who(r *http.Request) (engine.AgentCaller, error) {
+func (m *MCP) who(r *http.Request) (tools.AgentCaller, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return engine.AgentCaller{}, errNoToken
+		return tools.AgentCaller{}, errNoToken
 	}
 	who, err := m.key.Who(strings.TrimSpace(token))
 	if err != nil {
@@ -149,7 +152,7 @@ func (m *MCP) who(r *http.Request) (engine.AgentCaller, error) {
 }
 
 func (m *MCP) refuse(w http.ResponseWriter, err error) {
-	var over *engine.SessionOver
+	var over *tools.SessionOver
 	var other *otherSession
 	switch {
 	case errors.As(err, &other):
@@ -163,7 +166,7 @@ func (m *MCP) refuse(w http.ResponseWriter, err error) {
 }
 
 // enter counts a call. The error says which limit is reached.
-func (m *MCP) enter(who engine.AgentCaller) error {
+func (m *MCP) enter(who tools.AgentCaller) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := time.Now()
@@ -186,7 +189,7 @@ func (m *MCP) enter(who engine.AgentCaller) error {
 	return nil
 }
 
-func (m *MCP) leave(who engine.AgentCaller) {
+func (m *MCP) leave(who tools.AgentCaller) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.now[who.Session]--; m.now[who.Session] <= 0 {

@@ -17,7 +17,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/tools"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -38,7 +39,7 @@ func newActor(t *testing.T) *actor {
 	return &actor{open: map[string]string{"coder-1": "coder", "rev.iewer-2": "rev.iewer"}, begun: make(chan struct{}, 64), gaveUp: make(chan error, 64)}
 }
 
-func (a *actor) note(c engine.AgentCaller, format string, args ...any) error {
+func (a *actor) note(c tools.AgentCaller, format string, args ...any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.bug {
@@ -63,25 +64,25 @@ func (a *actor) close(session string) {
 	delete(a.open, session)
 }
 
-func (a *actor) ActOpen(_ context.Context, c engine.AgentCaller) error {
+func (a *actor) ActOpen(_ context.Context, c tools.AgentCaller) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.open[c.Session] != c.Agent {
-		return &engine.SessionOver{AgentCaller: c}
+		return &tools.SessionOver{AgentCaller: c}
 	}
 	return nil
 }
 
-func (a *actor) ActSay(_ context.Context, c engine.AgentCaller, channel, text string) (engine.ActSpoken, error) {
-	return engine.ActSpoken{Channel: "reviews", Turn: 3, Message: 7}, a.note(c, "say %q in %q", text, channel)
+func (a *actor) ActSay(_ context.Context, c tools.AgentCaller, channel, text string) (tools.ActSpoken, error) {
+	return tools.ActSpoken{Channel: "reviews", Turn: 3, Message: 7}, a.note(c, "say %q in %q", text, channel)
 }
 
-func (a *actor) ActTurnComplete(_ context.Context, c engine.AgentCaller, channel, message string) (engine.ActEnded, error) {
-	return engine.ActEnded{Channel: "reviews", Turn: 3}, a.note(c, "turn_complete %q %q", channel, message)
+func (a *actor) ActTurnComplete(_ context.Context, c tools.AgentCaller, channel, message string) (tools.ActEnded, error) {
+	return tools.ActEnded{Channel: "reviews", Turn: 3}, a.note(c, "turn_complete %q %q", channel, message)
 }
 
-func (a *actor) ActPass(_ context.Context, c engine.AgentCaller, channel string) (engine.ActEnded, error) {
-	return engine.ActEnded{Channel: "reviews", Turn: 3, Over: true, Next: "dev"}, a.note(c, "pass %q", channel)
+func (a *actor) ActPass(_ context.Context, c tools.AgentCaller, channel string) (tools.ActEnded, error) {
+	return tools.ActEnded{Channel: "reviews", Turn: 3, Over: true, Next: "dev"}, a.note(c, "pass %q", channel)
 }
 
 func (a *actor) blocks(ctx context.Context, most time.Duration) error {
@@ -95,34 +96,34 @@ func (a *actor) blocks(ctx context.Context, most time.Duration) error {
 	}
 }
 
-func (a *actor) ActWait(ctx context.Context, c engine.AgentCaller, channel, why string, most time.Duration) (engine.ActWaited, error) {
+func (a *actor) ActWait(ctx context.Context, c tools.AgentCaller, channel, why string, most time.Duration) (tools.ActWaited, error) {
 	if err := a.note(c, "wait %q %q %s", channel, why, most); err != nil {
-		return engine.ActWaited{}, err
+		return tools.ActWaited{}, err
 	}
-	return engine.ActWaited{Channel: "reviews", Turn: 3, State: engine.ActStillWaiting}, a.blocks(ctx, most)
+	return tools.ActWaited{Channel: "reviews", Turn: 3, State: tools.ActStillWaiting}, a.blocks(ctx, most)
 }
 
-func (a *actor) ActAskHuman(ctx context.Context, c engine.AgentCaller, ask engine.AgentQuestion, most time.Duration) (engine.ActAnswer, error) {
+func (a *actor) ActAskHuman(ctx context.Context, c tools.AgentCaller, ask tools.AgentQuestion, most time.Duration) (tools.ActAnswer, error) {
 	if err := a.note(c, "ask_human %q %q %q %s", ask.ID, ask.Text, ask.Options, most); err != nil {
-		return engine.ActAnswer{}, err
+		return tools.ActAnswer{}, err
 	}
-	return engine.ActAnswer{ID: "q17", State: engine.ActAnswered, Option: "2", By: "ann"}, a.blocks(ctx, most)
+	return tools.ActAnswer{ID: "q17", State: tools.ActAnswered, Option: "2", By: "ann"}, a.blocks(ctx, most)
 }
 
-func (a *actor) ActReportStep(_ context.Context, c engine.AgentCaller, r engine.AgentReport) (engine.ActReported, error) {
+func (a *actor) ActReportStep(_ context.Context, c tools.AgentCaller, r runs.AgentReport) (tools.ActReported, error) {
 	text, _ := json.Marshal(r) // texts can be written
-	return engine.ActReported{Run: "f8c1", Step: "build", Status: r.Status, Path: "reports/f8c1__build.json"}, a.note(c, "report_step %s", text)
+	return tools.ActReported{Run: "f8c1", Step: "build", Status: r.Status, Path: "reports/f8c1__build.json"}, a.note(c, "report_step %s", text)
 }
 
-func (a *actor) ActSetStatus(_ context.Context, c engine.AgentCaller, text string) error {
+func (a *actor) ActSetStatus(_ context.Context, c tools.AgentCaller, text string) error {
 	return a.note(c, "set_status %q", text)
 }
 
-func (a *actor) ActWhoIsHere(_ context.Context, c engine.AgentCaller, channel string) (engine.ActHere, error) {
-	return engine.ActHere{
-		You:      engine.ActYou{Agent: c.Agent, Session: c.Session, For: "channels", Channel: "reviews", Turn: 3},
-		Channels: []engine.ActChannel{{Name: "reviews", Holder: c.Agent, Turn: 3, Queue: []string{}, States: map[string]string{c.Agent: "ACTIVE"}}},
-		Agents:   []engine.ActAgent{{Name: c.Agent, Works: true}},
+func (a *actor) ActWhoIsHere(_ context.Context, c tools.AgentCaller, channel string) (tools.ActHere, error) {
+	return tools.ActHere{
+		You:      tools.ActYou{Agent: c.Agent, Session: c.Session, For: "channels", Channel: "reviews", Turn: 3},
+		Channels: []tools.ActChannel{{Name: "reviews", Holder: c.Agent, Turn: 3, Queue: []string{}, States: map[string]string{c.Agent: "ACTIVE"}}},
+		Agents:   []tools.ActAgent{{Name: c.Agent, Works: true}},
 	}, a.note(c, "who_is_here %q", channel)
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
 const (
@@ -47,7 +47,7 @@ func (b *Bridge) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 		return fmt.Errorf("ask fairlead for its tools: %w", err)
 	}
 	server := mcp.NewServer(
-		&mcp.Implementation{Name: engine.ServerName, Title: "Fairlead", Version: cmpVersion(b.Version)},
+		&mcp.Implementation{Name: seam.ServerName, Title: "Fairlead", Version: cmpVersion(b.Version)},
 		&mcp.ServerOptions{Instructions: mcpInstructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}},
 	)
 	for _, tool := range list.Tools {

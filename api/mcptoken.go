@@ -11,7 +11,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/tools"
 )
 
 const (
@@ -68,23 +68,23 @@ var errNoToken = errors.New("this is no token of this fairlead; an agent finds i
 
 // Who is whom a token names. Whether the session is open it does not say. How
 // much of a proof was right, the time that this takes does not tell.
-func (k MCPKey) Who(token string) (engine.AgentCaller, error) {
+func (k MCPKey) Who(token string) (tools.AgentCaller, error) {
 	if len(token) > mcpTokenMax {
-		return engine.AgentCaller{}, errNoToken
+		return tools.AgentCaller{}, errNoToken
 	}
 	cut := strings.LastIndexByte(token, '.')
 	if cut < 0 {
-		return engine.AgentCaller{}, errNoToken
+		return tools.AgentCaller{}, errNoToken
 	}
 	// The text is compared and not what it stands for: a token has one spelling.
 	if !hmac.Equal([]byte(token[cut+1:]), []byte(base64.RawURLEncoding.EncodeToString(k.proof(token[:cut])))) {
-		return engine.AgentCaller{}, errNoToken
+		return tools.AgentCaller{}, errNoToken
 	}
 	agent, session, ok := strings.Cut(token[:cut], ".")
 	if !ok {
-		return engine.AgentCaller{}, errNoToken
+		return tools.AgentCaller{}, errNoToken
 	}
-	return engine.AgentCaller{Agent: plainName(agent), Session: plainName(session)}, nil
+	return tools.AgentCaller{Agent: plainName(agent), Session: plainName(session)}, nil
 }
 
 var (

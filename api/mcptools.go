@@ -14,7 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/tools"
 )
 
 const (
@@ -69,7 +70,7 @@ type (
 )
 
 func seconds(n int) time.Duration {
-	return min(cmp.Or(time.Duration(n)*time.Second, mcpWaitUsual), engine.ActWaitMax)
+	return min(cmp.Or(time.Duration(n)*time.Second, mcpWaitUsual), tools.ActWaitMax)
 }
 
 // tools are all tools that there are.
@@ -84,7 +85,7 @@ func (m *MCP) turnTools(s *mcp.Server) {
 		Name: "turn_complete", Title: "End my turn",
 		Description: "Ends your turn in a channel. Call it once, as the last thing, when you have said what you have to say; then end your answer. What you wrote in this answer, also before the call, is in the channel already and need not be repeated in message. Comes back at once and says whether the turn was yours to end: after it was over, what you say is kept as late and moves nothing. Not for a step of a workflow: that is report_step.",
 		InputSchema: objectSchema(``, channelSchema, `"message": {"type": "string", "maxLength": 65536, "description": "A last message for the channel. Leave it out where you have written it in your answer."}`),
-	}, func(ctx context.Context, c engine.AgentCaller, in endIn) (string, engine.ActEnded, error) {
+	}, func(ctx context.Context, c tools.AgentCaller, in endIn) (string, tools.ActEnded, error) {
 		ended, err := m.engine.ActTurnComplete(ctx, c, in.Channel, in.Message)
 		return endedWords(ended), ended, err
 	})
@@ -92,7 +93,7 @@ func (m *MCP) turnTools(s *mcp.Server) {
 		Name: "pass", Title: "Pass",
 		Description: "Gives the turn to the next agent, and posts nothing. Use it instead of turn_complete where you have nothing to add. Then end your answer.",
 		InputSchema: objectSchema(``, channelSchema),
-	}, func(ctx context.Context, c engine.AgentCaller, in whoToolIn) (string, engine.ActEnded, error) {
+	}, func(ctx context.Context, c tools.AgentCaller, in whoToolIn) (string, tools.ActEnded, error) {
 		ended, err := m.engine.ActPass(ctx, c, in.Channel)
 		return endedWords(ended), ended, err
 	})
@@ -100,7 +101,7 @@ func (m *MCP) turnTools(s *mcp.Server) {
 		Name: "wait", Title: "Wait in my turn",
 		Description: "Pauses your turn, so that its time stops while you wait for a person, and waits. Comes back with resumed when a person has you go on or writes something into the channel (message has it); with turn_over when the turn went on to somebody else: end your answer then; with still_waiting after so many seconds: call wait again to go on waiting, or say something to go on with your turn. For a question to a person use ask_human.",
 		InputSchema: objectSchema(``, channelSchema, secondsSchema, `"reason": {"type": "string", "maxLength": 2000, "description": "What you wait for, in one line for people."}`),
-	}, func(ctx context.Context, c engine.AgentCaller, in waitToolIn) (string, engine.ActWaited, error) {
+	}, func(ctx context.Context, c tools.AgentCaller, in waitToolIn) (string, tools.ActWaited, error) {
 		waited, err := m.engine.ActWait(ctx, c, in.Channel, in.Reason, seconds(in.Seconds))
 		return waitedWords(waited), waited, err
 	})
@@ -108,7 +109,7 @@ func (m *MCP) turnTools(s *mcp.Server) {
 		Name: "say", Title: "Say something in my turn",
 		Description: "Posts a message in a channel in the middle of your turn, and goes on with it. What you write in your answer is posted by itself: use this only for what the others should have before you are done. Without the turn a message is kept, marked late, and asks nobody for anything.",
 		InputSchema: objectSchema(`"text"`, channelSchema, `"text": {"type": "string", "minLength": 1, "maxLength": 65536, "description": "What is said. What is longer belongs into a file, whose name you say."}`),
-	}, func(ctx context.Context, c engine.AgentCaller, in sayToolIn) (string, engine.ActSpoken, error) {
+	}, func(ctx context.Context, c tools.AgentCaller, in sayToolIn) (string, tools.ActSpoken, error) {
 		spoken, err := m.engine.ActSay(ctx, c, in.Channel, in.Text)
 		return fmt.Sprintf("Posted as message %d in #%s. Your turn goes on.", spoken.Message, spoken.Channel), spoken, err
 	})
@@ -117,7 +118,7 @@ func (m *MCP) turnTools(s *mcp.Server) {
 		Description: "Says who you are, what this session is for, which channels you are in, who has the turn there and who is next, and who else is in the team. Changes nothing.",
 		InputSchema: objectSchema(``, strings.Replace(channelSchema, "Leave it out: the one in which you were given the turn.", "Leave it out: all of yours.", 1)),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true},
-	}, func(ctx context.Context, c engine.AgentCaller, in whoToolIn) (string, engine.ActHere, error) {
+	}, func(ctx context.Context, c tools.AgentCaller, in whoToolIn) (string, tools.ActHere, error) {
 		here, err := m.engine.ActWhoIsHere(ctx, c, in.Channel)
 		return "", here, err
 	})
@@ -137,7 +138,7 @@ func (m *MCP) workTools(s *mcp.Server) {
 			`"gate_failure": {"type": "string", "maxLength": 8192, "description": "Only where the step judges the work of others: why it is not good enough. The work then goes back."}`,
 			`"next_suggested_steps": {"type": "array", "maxItems": 100, "items": {"type": "string", "maxLength": 1024}, "description": "For people; it starts nothing."}`,
 		),
-	}, func(ctx context.Context, c engine.AgentCaller, in engine.AgentReport) (string, engine.ActReported, error) {
+	}, func(ctx context.Context, c tools.AgentCaller, in runs.AgentReport) (string, tools.ActReported, error) {
 		done, err := m.engine.ActReportStep(ctx, c, in)
 		return fmt.Sprintf("The report of step %s is written: %s. End your answer now; it counts when this session has ended.", done.Step, done.Status), done, err
 	})
@@ -146,7 +147,7 @@ func (m *MCP) workTools(s *mcp.Server) {
 		Description: "Says in a few words what you are doing, for people who look at the team: \"running the tests\". Shown beside your name until the next one. Decides nothing.",
 		InputSchema: objectSchema(`"text"`, `"text": {"type": "string", "maxLength": 200, "description": "One line. Empty takes the last one away."}`),
 		Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
-	}, func(ctx context.Context, c engine.AgentCaller, in statusIn) (string, statusOut, error) {
+	}, func(ctx context.Context, c tools.AgentCaller, in statusIn) (string, statusOut, error) {
 		return "People see it.", statusOut(in), m.engine.ActSetStatus(ctx, c, in.Text)
 	})
 	addTool(m, s, &mcp.Tool{
@@ -160,17 +161,17 @@ func (m *MCP) workTools(s *mcp.Server) {
 			`"id": {"type": "string", "maxLength": 64, "description": "Of a question that you have asked: its answer is waited for."}`,
 			secondsSchema,
 		),
-	}, func(ctx context.Context, c engine.AgentCaller, in askToolIn) (string, engine.ActAnswer, error) {
-		ask := engine.AgentQuestion{ID: in.ID, Text: strings.TrimSpace(in.Question), Options: in.Options, Why: in.Reason}
+	}, func(ctx context.Context, c tools.AgentCaller, in askToolIn) (string, tools.ActAnswer, error) {
+		ask := tools.AgentQuestion{ID: in.ID, Text: strings.TrimSpace(in.Question), Options: in.Options, Why: in.Reason}
 		if (ask.ID == "") == (ask.Text == "") {
-			return "", engine.ActAnswer{}, errors.New("give a question, or the id of one that you have asked, and not both")
+			return "", tools.ActAnswer{}, errors.New("give a question, or the id of one that you have asked, and not both")
 		}
 		answer, err := m.engine.ActAskHuman(ctx, c, ask, seconds(in.Seconds))
 		return answerWords(answer, in.Options), answer, err
 	})
 }
 
-func endedWords(e engine.ActEnded) string {
+func endedWords(e tools.ActEnded) string {
 	switch {
 	case !e.Over:
 		return fmt.Sprintf("Noted: turn %d in #%s ends with this answer. End it now.", e.Turn, e.Channel)
@@ -181,15 +182,15 @@ func endedWords(e engine.ActEnded) string {
 	}
 }
 
-func waitedWords(w engine.ActWaited) string {
+func waitedWords(w tools.ActWaited) string {
 	switch w.State {
-	case engine.ActResumed:
+	case tools.ActResumed:
 		text := fmt.Sprintf("resumed: %s. Your turn %d in #%s goes on.", w.Why, w.Turn, w.Channel)
 		if w.Message != nil {
 			text += fmt.Sprintf("\n%s wrote (message %d):\n%s", w.Message.By, w.Message.N, w.Message.Text)
 		}
 		return text
-	case engine.ActForfeited:
+	case tools.ActForfeited:
 		return fmt.Sprintf("turn_over: %s. End your answer; you are told when it is your turn again in #%s.", w.Why, w.Channel)
 	default:
 		text := "still_waiting: call wait again to go on waiting, or say something to go on with your turn."
@@ -200,10 +201,10 @@ func waitedWords(w engine.ActWaited) string {
 	}
 }
 
-func answerWords(a engine.ActAnswer, options []string) string {
+func answerWords(a tools.ActAnswer, options []string) string {
 	var text string
 	switch a.State {
-	case engine.ActAnswered:
+	case tools.ActAnswered:
 		text = "answered by " + a.By + ":"
 		if n := 0; a.Option != "" {
 			text += " option " + a.Option
@@ -214,9 +215,9 @@ func answerWords(a engine.ActAnswer, options []string) string {
 		if a.Text != "" {
 			text += "\n" + a.Text
 		}
-	case engine.ActStillWaiting:
+	case tools.ActStillWaiting:
 		return fmt.Sprintf("still_waiting: nobody has answered %s yet. Call ask_human again with id %q to go on waiting, or do something else first.", a.ID, a.ID)
-	case engine.ActUnanswered:
+	case tools.ActUnanswered:
 		text = "unanswered: nobody answered " + a.ID + " in time. Do what is safe without an answer, and say that you did."
 	default:
 		text = "withdrawn: " + a.Why + "."
@@ -229,7 +230,7 @@ func answerWords(a engine.ActAnswer, options []string) string {
 
 // addTool puts a tool on the server. do gives what came of it in words for the model, and as data; empty
 // words: the data say it. Its errors are told to the model as what they are: answers.
-func addTool[In, Out any](m *MCP, s *mcp.Server, t *mcp.Tool, do func(context.Context, engine.AgentCaller, In) (string, Out, error)) {
+func addTool[In, Out any](m *MCP, s *mcp.Server, t *mcp.Tool, do func(context.Context, tools.AgentCaller, In) (string, Out, error)) {
 	if t.Annotations == nil {
 		t.Annotations = &mcp.ToolAnnotations{}
 	}

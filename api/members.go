@@ -11,8 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 const (
@@ -41,7 +41,7 @@ type Beaten struct {
 
 // Errands is what an agent is to do, in this order.
 type Errands struct {
-	Errands []engine.ErrandView `json:"errands" nullable:"false"`
+	Errands []view.ErrandView `json:"errands" nullable:"false"`
 }
 
 type errandsIn struct {
@@ -229,7 +229,7 @@ func (s *Server) said(ctx context.Context, in *saidIn) (*Ordered, error) {
 		p.Errors = []Fault{{Message: "it is empty, and neither complete nor ended is given", Location: "body.text"}}
 		return nil, p
 	}
-	seq, err := s.engine.AgentSaid(ctx, engine.Speech{
+	seq, err := s.engine.AgentSaid(ctx, view.Speech{
 		Channel: in.Channel, Agent: b.Agent, Turn: b.Turn, Re: b.Re, Text: b.Text, Complete: b.Complete, Ended: b.Ended,
 	})
 	return &Ordered{Seq: seq}, err

@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // as is a request of a caller.
@@ -45,8 +45,8 @@ func TestAgentsForThemselves(t *testing.T) {
 		t.Errorf("errands: %+v", none)
 	}
 	_, told := c.AgentTold(ctx, "coder", "tell_turn/reviews/coder/3")
-	_, said := c.AgentSaid(ctx, engine.Speech{Channel: "reviews", Agent: "coder", Turn: 3, Text: "it is done", Complete: true})
-	_, aside := c.AgentSaid(ctx, engine.Speech{Channel: "reviews", Agent: "coder", Re: 7, Text: "yes", Ended: true})
+	_, said := c.AgentSaid(ctx, view.Speech{Channel: "reviews", Agent: "coder", Turn: 3, Text: "it is done", Complete: true})
+	_, aside := c.AgentSaid(ctx, view.Speech{Channel: "reviews", Agent: "coder", Re: 7, Text: "yes", Ended: true})
 	_, pass := c.AgentPass(ctx, "reviews", "coder", 3)
 	_, wait := c.AgentWait(ctx, "reviews", "coder", 3, "the tests run")
 	_, goesOn := c.AgentGoesOn(ctx, "reviews", "coder", 3)

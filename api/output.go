@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/loop"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 )
 
 const (
@@ -240,7 +240,7 @@ func (t *listener) run(ctx context.Context) error {
 }
 
 // relay passes on what a session says until there is no more at present.
-func (t *listener) relay(ctx context.Context, ping *time.Ticker) (engine.SessionInfo, error) {
+func (t *listener) relay(ctx context.Context, ping *time.Ticker) (sessions.SessionInfo, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out, info, err := t.s.engine.Output(ctx, t.id, t.at+int64(len(t.held)))

@@ -4,29 +4,30 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // QuestionBackend is what the server asks about questions of agents: permissions, questions in
 // words, conversations that would go on under other conditions. Its errors are those of Backend.
 type QuestionBackend interface {
-	Questions(ctx context.Context) ([]engine.QuestionView, error) // those that wait for a person, the oldest first
-	QuestionByID(ctx context.Context, id string) (engine.QuestionView, error)
-	AnswerQuestion(ctx context.Context, by engine.Actor, id string, answer engine.QuestionAnswer) (uint64, error)
-	Standing(ctx context.Context) ([]engine.StandingView, error)
-	RevokeStanding(ctx context.Context, by engine.Actor, id string) (uint64, error)
-	Usage(ctx context.Context, archived bool) (engine.UsageTable, error)
-	LiftLimit(ctx context.Context, by engine.Actor, agent string) (uint64, error)
+	Questions(ctx context.Context) ([]view.QuestionView, error) // those that wait for a person, the oldest first
+	QuestionByID(ctx context.Context, id string) (view.QuestionView, error)
+	AnswerQuestion(ctx context.Context, by seam.Actor, id string, answer view.QuestionAnswer) (uint64, error)
+	Standing(ctx context.Context) ([]view.StandingView, error)
+	RevokeStanding(ctx context.Context, by seam.Actor, id string) (uint64, error)
+	Usage(ctx context.Context, archived bool) (view.UsageTable, error)
+	LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error)
 }
 
 // Questions are those that wait for a person.
 type Questions struct {
-	Questions []engine.QuestionView `json:"questions" nullable:"false"`
+	Questions []view.QuestionView `json:"questions" nullable:"false"`
 }
 
 // StandingAnswers are answers that answer the next questions like theirs, too.
 type StandingAnswers struct {
-	Standing []engine.StandingView `json:"standing" nullable:"false"`
+	Standing []view.StandingView `json:"standing" nullable:"false"`
 }
 
 type questionIn struct {
@@ -34,7 +35,7 @@ type questionIn struct {
 }
 
 // askedBody is what a person answers to an agent.
-type askedBody engine.QuestionAnswer
+type askedBody view.QuestionAnswer
 
 type answerQuestionIn struct {
 	ID   string    `path:"id" maxLength:"24" pattern:"^q[0-9]{1,20}$" example:"q17" doc:"The question"`
@@ -100,7 +101,7 @@ func (s *Server) questions(ctx context.Context, _ *nothing) (*Questions, error) 
 	return &Questions{Questions: some(all)}, err
 }
 
-func (s *Server) question(ctx context.Context, in *questionIn) (*engine.QuestionView, error) {
+func (s *Server) question(ctx context.Context, in *questionIn) (*view.QuestionView, error) {
 	q, err := s.engine.QuestionByID(ctx, in.ID)
 	noNullsIn(&q)
 	return &q, err
@@ -110,7 +111,7 @@ func (s *Server) answerQuestion(ctx context.Context, in *answerQuestionIn) (*Ord
 	if err := mayAnswer(ctx, "replied", in.ID); err != nil {
 		return nil, err
 	}
-	seq, err := s.engine.AnswerQuestion(ctx, s.actor(ctx), in.ID, engine.QuestionAnswer(in.Body))
+	seq, err := s.engine.AnswerQuestion(ctx, s.actor(ctx), in.ID, view.QuestionAnswer(in.Body))
 	return &Ordered{Seq: seq}, err
 }
 
@@ -147,7 +148,7 @@ type usageIn struct {
 	Archived bool `query:"archived" doc:"Also what runs have used that are archived"`
 }
 
-func (s *Server) usage(ctx context.Context, in *usageIn) (*engine.UsageTable, error) {
+func (s *Server) usage(ctx context.Context, in *usageIn) (*view.UsageTable, error) {
 	used, err := s.engine.Usage(ctx, in.Archived)
 	used.Agents, used.Days, used.Runs = some(used.Agents), some(used.Days), some(used.Runs)
 	return &used, err
@@ -160,7 +161,7 @@ func mayAnswer(ctx context.Context, event, id string) error {
 }
 
 // noNullsIn is a question in which no list is null, with what a person should look at.
-func noNullsIn(q *engine.QuestionView) {
+func noNullsIn(q *view.QuestionView) {
 	q.Paths, q.Differs, q.Options = some(q.Paths), some(q.Differs), some(q.Options)
 	q.Hints = some(hintsOf(q))
 }

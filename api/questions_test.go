@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // questionsAsked is what TestRoutes asks about questions.
@@ -34,8 +34,8 @@ func TestQuestionOrders(t *testing.T) {
 	}
 	defer c.Close()
 	ctx := t.Context()
-	_, yes := c.AnswerQuestion(ctx, "q1", engine.QuestionAnswer{Allow: true, Scope: "always"})
-	_, words := c.AnswerQuestion(ctx, "q1", engine.QuestionAnswer{Option: "y", Text: "with a word"})
+	_, yes := c.AnswerQuestion(ctx, "q1", view.QuestionAnswer{Allow: true, Scope: "always"})
+	_, words := c.AnswerQuestion(ctx, "q1", view.QuestionAnswer{Option: "y", Text: "with a word"})
 	_, revoked := c.RevokeStanding(ctx, "s1")
 	_, retried := c.RetryAgent(ctx, "coder")
 	_, over := c.EndAgentSession(ctx, "coder")
@@ -58,7 +58,7 @@ func TestQuestionOrders(t *testing.T) {
 		t.Errorf("%+v, %v", used, err)
 	}
 	var refused *Refused
-	if _, err := c.AnswerQuestion(ctx, "q1", engine.QuestionAnswer{Text: "refuse"}); !errors.As(err, &refused) || refused.Refusal.Row != "Q3" {
+	if _, err := c.AnswerQuestion(ctx, "q1", view.QuestionAnswer{Text: "refuse"}); !errors.As(err, &refused) || refused.Refusal.Row != "Q3" {
 		t.Errorf("%v", err)
 	}
 	var p *Problem
@@ -158,15 +158,15 @@ func TestHints(t *testing.T) {
 		{"WebFetch", "", nil, []string{"it goes to the network"}},
 		{"", "", nil, nil},
 	} {
-		got := hintsOf(&engine.QuestionView{Kind: "permission", What: "rm; curl; sudo", Tool: c.tool, Call: c.call, Paths: c.paths, Workspace: repo})
+		got := hintsOf(&view.QuestionView{Kind: "permission", What: "rm; curl; sudo", Tool: c.tool, Call: c.call, Paths: c.paths, Workspace: repo})
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s %s:\n%s", c.tool, c.call, diff)
 		}
 	}
-	if got := hintsOf(&engine.QuestionView{Kind: "question", Tool: "Bash", Call: bash("rm x"), Workspace: repo}); got != nil {
+	if got := hintsOf(&view.QuestionView{Kind: "question", Tool: "Bash", Call: bash("rm x"), Workspace: repo}); got != nil {
 		t.Errorf("a question in words has hints: %q", got)
 	}
-	many := hintsOf(&engine.QuestionView{Kind: "permission", Tool: "x", Paths: []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g", "/a"}, Workspace: repo})
+	many := hintsOf(&view.QuestionView{Kind: "permission", Tool: "x", Paths: []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g", "/a"}, Workspace: repo})
 	if len(many) != outsideMax+1 {
 		t.Errorf("many files: %q", many)
 	}
@@ -179,7 +179,7 @@ func FuzzHints(f *testing.F) {
 		f.Add("Write", call, "/etc")
 	}
 	f.Fuzz(func(t *testing.T, tool, call, path string) {
-		got := hintsOf(&engine.QuestionView{Kind: "permission", Tool: tool, Call: call, Paths: []string{path}, Workspace: "/nowhere/repo"})
+		got := hintsOf(&view.QuestionView{Kind: "permission", Tool: tool, Call: call, Paths: []string{path}, Workspace: "/nowhere/repo"})
 		if len(got) > len(hints)+outsideMax+2 {
 			t.Errorf("%d hints", len(got))
 		}

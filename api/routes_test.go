@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/loop"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -258,7 +258,7 @@ func TestHostileStrings(t *testing.T) {
 	evil := "</script><img src=x onerror=alert(1)>\x00\x1b[31m\u202e\u2028\r\nevent: change\r\ndata: {}\r\n\r\n"
 	s.fake.do(func() { s.fake.agents["coder"].Note, s.fake.agents["coder"].Doubt = evil, evil+"\xff\xfe" })
 	text, h := s.want(t, 200, "GET", Base+"/agents", "")
-	var view engine.TeamView
+	var view view.TeamView
 	if err := json.Unmarshal([]byte(text), &view); err != nil {
 		t.Fatal(err)
 	}

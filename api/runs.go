@@ -9,32 +9,34 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // RunBackend is what the server asks about runs of workflows (SPEC Workflow). Its errors are
 // those of Backend; a workflow that cannot be read lists every fault.
 type RunBackend interface {
-	StartRun(ctx context.Context, by engine.Actor, flags engine.RunFlags) (engine.RunView, error)
-	ResumeRun(ctx context.Context, by engine.Actor, id string, flags engine.RunFlags) (engine.RunView, error)
-	CancelRun(ctx context.Context, by engine.Actor, id, step, why string) (uint64, error) // step empty: the run
-	PauseRun(ctx context.Context, by engine.Actor, id, why string) (uint64, error)
-	ReleaseRun(ctx context.Context, by engine.Actor, id, why string) (uint64, error)
-	Answer(ctx context.Context, by engine.Actor, id, step string, answer engine.StepAnswer) (uint64, error)
-	Runs(ctx context.Context) ([]engine.RunView, error)             // newest first, without their steps
-	RunByID(ctx context.Context, id string) (engine.RunView, error) // with its steps
-	Inbox(ctx context.Context) ([]engine.InboxItem, error)
-	PruneRuns(ctx context.Context, by engine.Actor, keep int, olderThan time.Duration, all, dry bool) ([]engine.PrunedRun, error)
+	StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error)
+	ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error)
+	CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) // step empty: the run
+	PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error)
+	ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error)
+	Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error)
+	Runs(ctx context.Context) ([]view.RunView, error)             // newest first, without their steps
+	RunByID(ctx context.Context, id string) (view.RunView, error) // with its steps
+	Inbox(ctx context.Context) ([]view.InboxItem, error)
+	PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]runs.PrunedRun, error)
 }
 
 // Runs is the answer with every run, the newest first.
 type Runs struct {
-	Runs []engine.RunView `json:"runs" nullable:"false"`
+	Runs []view.RunView `json:"runs" nullable:"false"`
 }
 
 // Inbox is everything that waits for a person.
 type Inbox struct {
-	Items []engine.InboxItem `json:"items" nullable:"false"`
+	Items []view.InboxItem `json:"items" nullable:"false"`
 }
 
 // Ordered is the answer to an order about a run.
@@ -63,7 +65,7 @@ type cancelIn struct {
 }
 
 // runBody is what somebody says who starts a run, or has it go on.
-type runBody engine.RunFlags
+type runBody view.RunFlags
 
 type startRunIn struct {
 	Body *runBody
@@ -157,12 +159,12 @@ func (s *Server) runs(ctx context.Context, _ *nothing) (*Runs, error) {
 	return &Runs{Runs: some(all)}, err
 }
 
-func (s *Server) run(ctx context.Context, in *runIn) (*engine.RunView, error) {
+func (s *Server) run(ctx context.Context, in *runIn) (*view.RunView, error) {
 	view, err := s.engine.RunByID(ctx, in.ID)
 	return noNulls(view), err
 }
 
-func (s *Server) startRun(ctx context.Context, in *startRunIn) (*engine.RunView, error) {
+func (s *Server) startRun(ctx context.Context, in *startRunIn) (*view.RunView, error) {
 	if err := mayOrderRun(ctx, "run", ""); err != nil {
 		return nil, err
 	}
@@ -170,7 +172,7 @@ func (s *Server) startRun(ctx context.Context, in *startRunIn) (*engine.RunView,
 	return noNulls(view), missing(err)
 }
 
-func (s *Server) resumeRun(ctx context.Context, in *resumeIn) (*engine.RunView, error) {
+func (s *Server) resumeRun(ctx context.Context, in *resumeIn) (*view.RunView, error) {
 	if err := mayOrderRun(ctx, "resume", in.ID); err != nil {
 		return nil, err
 	}
@@ -186,11 +188,11 @@ func missing(err error) error {
 	return err
 }
 
-func (b *runBody) flags() engine.RunFlags {
+func (b *runBody) flags() view.RunFlags {
 	if b == nil {
-		return engine.RunFlags{}
+		return view.RunFlags{}
 	}
-	return engine.RunFlags(*b)
+	return view.RunFlags(*b)
 }
 
 func (s *Server) cancelRun(ctx context.Context, in *cancelIn) (*Ordered, error) {
@@ -226,7 +228,7 @@ func reply(rejected bool) adder {
 		if err := mayOrderRun(ctx, event, in.ID); err != nil {
 			return nil, err
 		}
-		said := engine.StepAnswer{Rejected: rejected}
+		said := view.StepAnswer{Rejected: rejected}
 		if in.Body != nil {
 			said.Note, said.Input = in.Body.Note, in.Body.Input
 		}
@@ -271,7 +273,7 @@ type pruneIn struct{ Body *pruneBody }
 
 // Pruned is what became of each run, the newest first.
 type Pruned struct {
-	Runs []engine.PrunedRun `json:"runs" nullable:"false"`
+	Runs []runs.PrunedRun `json:"runs" nullable:"false"`
 }
 
 func (s *Server) pruneRuns(ctx context.Context, in *pruneIn) (*Pruned, error) {
@@ -310,7 +312,7 @@ func (s *Server) inbox(ctx context.Context, _ *nothing) (*Inbox, error) {
 }
 
 // noNulls is a run in which no list is null.
-func noNulls(v engine.RunView) *engine.RunView {
+func noNulls(v view.RunView) *view.RunView {
 	v.Waits = some(v.Waits)
 	for i := range v.Steps {
 		step := &v.Steps[i]

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Every order about a run arrives as what it was, by who gave it.
@@ -21,16 +21,16 @@ func TestRunOrders(t *testing.T) {
 	defer c.Close()
 	ctx := t.Context()
 	attempts := 3
-	view, err := c.StartRun(ctx, engine.RunFlags{Workflow: "w.yaml", MaxAttempts: &attempts, Env: []string{"A=b"}})
-	if err != nil || view.ID != "r1" || len(view.Steps) != 2 || view.Steps[1].Needs[0] != "build" {
-		t.Errorf("started: %+v, %v", view, err)
+	shown, err := c.StartRun(ctx, view.RunFlags{Workflow: "w.yaml", MaxAttempts: &attempts, Env: []string{"A=b"}})
+	if err != nil || shown.ID != "r1" || len(shown.Steps) != 2 || shown.Steps[1].Needs[0] != "build" {
+		t.Errorf("started: %+v, %v", shown, err)
 	}
-	_, resumed := c.ResumeRun(ctx, "r1", engine.RunFlags{StartAtStep: "build"})
+	_, resumed := c.ResumeRun(ctx, "r1", view.RunFlags{StartAtStep: "build"})
 	_, cancelled := c.CancelRun(ctx, "r1", "review", "enough")
 	_, paused := c.PauseRun(ctx, "r1", "lunch")
 	_, released := c.ReleaseRun(ctx, "r1", "")
-	_, yes := c.Answer(ctx, "r1", "review", engine.StepAnswer{Input: `{"a":1}`, Note: "good"})
-	_, no := c.Answer(ctx, "r1", "review", engine.StepAnswer{Rejected: true})
+	_, yes := c.Answer(ctx, "r1", "review", view.StepAnswer{Input: `{"a":1}`, Note: "good"})
+	_, no := c.Answer(ctx, "r1", "review", view.StepAnswer{Rejected: true})
 	if err := errors.Join(resumed, cancelled, paused, released, yes, no); err != nil {
 		t.Error(err)
 	}

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // serveFake starts a server on both doors. Everything it started is gone after the test.
-func serveFake(t testing.TB, f *fake) *served { return serveIn(t, f, workspace(t)) }
+func serveFake(t testing.TB, f *fake) *served { return serveIn(t, f, newWorkspace(t)) }
 
 func serveIn(t testing.TB, f *fake, dir string) *served {
 	t.Helper()
@@ -30,7 +30,7 @@ var hasty = waits{headers: time.Second, request: 2 * time.Second, body: time.Sec
 // serveHasty is serve with little patience, and with a door whose connections hold little: who
 // does not read is noticed soon.
 func serveHasty(t testing.TB) *served {
-	return serveAt(t, newFake(), workspace(t), hasty, tight{listenAny(t)})
+	return serveAt(t, newFake(), newWorkspace(t), hasty, tight{listenAny(t)})
 }
 
 // tight is a door behind which the kernel keeps little of what nobody reads.
@@ -58,7 +58,7 @@ func serveAt(t testing.TB, f *fake, dir string, patience waits, tcp net.Listener
 		t.Fatal(err)
 	}
 	s.url = "http://" + tcp.Addr().String()
-	announce(t, s.dir, engine.Daemon{PID: os.Getpid(), Address: s.url, Socket: socket.Addr().String(), Version: "1.2.3"})
+	announce(t, s.dir, workspace.Daemon{PID: os.Getpid(), Address: s.url, Socket: socket.Addr().String(), Version: "1.2.3"})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, tcp, socket) }()
@@ -84,7 +84,7 @@ func serveAt(t testing.TB, f *fake, dir string, patience waits, tcp net.Listener
 }
 
 // workspace is a folder that a daemon can be announced in, with sockets of its own.
-func workspace(t testing.TB) string {
+func newWorkspace(t testing.TB) string {
 	t.Helper()
 	runtime, err := os.MkdirTemp("/tmp", "fl") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
@@ -99,7 +99,7 @@ func workspace(t testing.TB) string {
 	return dir
 }
 
-func announce(t testing.TB, dir string, d engine.Daemon) {
+func announce(t testing.TB, dir string, d workspace.Daemon) {
 	t.Helper()
 	text, err := json.Marshal(d)
 	if err != nil {

@@ -16,29 +16,33 @@ import (
 
 	"github.com/fairlead-dev/fairlead/loop"
 
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/controller/status"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Backend is what the server asks of an engine. *engine.Engine is the real one. Its errors
 // are *machine.Refusal and *team.Unknown where the answer is no, loop.ErrClosed where
 // nobody answers any more, and failures in words else.
 type Backend interface {
-	Team(ctx context.Context) (engine.TeamView, error)
-	Agent(ctx context.Context, name string) (engine.AgentView, error)
-	Why(ctx context.Context, name string) (engine.WhyView, error)
-	Order(ctx context.Context, by engine.Actor, agent, desired, note string) (uint64, engine.AgentView, error)
-	EndAgentSession(ctx context.Context, by engine.Actor, agent string) (uint64, error)
-	Hold(ctx context.Context, by engine.Actor, on bool, note string) (uint64, error)
-	Stop(ctx context.Context, by engine.Actor, now bool) error
-	Status(ctx context.Context) (engine.Status, error)
+	Team(ctx context.Context) (view.TeamView, error)
+	Agent(ctx context.Context, name string) (view.AgentView, error)
+	Why(ctx context.Context, name string) (view.WhyView, error)
+	Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error)
+	EndAgentSession(ctx context.Context, by seam.Actor, agent string) (uint64, error)
+	Hold(ctx context.Context, by seam.Actor, on bool, note string) (uint64, error)
+	Stop(ctx context.Context, by seam.Actor, now bool) error
+	Status(ctx context.Context) (status.Status, error)
 	Journal() journal.Journal
 	Changes(ctx context.Context, after uint64, entity string) iter.Seq2[journal.Change, error]
-	Session(ctx context.Context, id string) (engine.SessionInfo, error)
+	Session(ctx context.Context, id string) (sessions.SessionInfo, error)
 
 	// Output follows while the session runs. Its reader lets go of a Read when ctx ends.
-	Output(ctx context.Context, session string, offset int64) (io.ReadCloser, engine.SessionInfo, error)
+	Output(ctx context.Context, session string, offset int64) (io.ReadCloser, sessions.SessionInfo, error)
 	Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error)
 
 	RunBackend
@@ -48,7 +52,7 @@ type Backend interface {
 	QuestionBackend
 }
 
-var _ Backend = (*engine.Engine)(nil)
+var _ Backend = (*controller.Supervisor)(nil)
 
 // Options are what a server stands on.
 type Options struct {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Sessions with MAIN are no business of the engine's: the truth of each lies in its folder, and
@@ -18,8 +18,8 @@ import (
 // FolderBackend is what the server asks the engine about them all the same: under which name the
 // journal tells of each, and what it knows of those whose agents it runs.
 type FolderBackend interface {
-	Folders(ctx context.Context) ([]engine.FolderView, error)
-	Folder(ctx context.Context, name string) (engine.FolderView, error) // a *team.Unknown where it was not taken in
+	Folders(ctx context.Context) ([]view.FolderView, error)
+	Folder(ctx context.Context, name string) (view.FolderView, error) // a *team.Unknown where it was not taken in
 }
 
 type dispatchIn struct {

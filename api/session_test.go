@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // sessionsAsked is a call of every route about sessions with MAIN, in an order in which each is
@@ -314,7 +314,7 @@ func TestLongDialogue(t *testing.T) {
 // X10: no agent in a session of ours begins, ends or speaks in a session with MAIN, and nothing
 // changes; nor does whoever cannot be looked at. All may read, and ask what would be allowed.
 func TestAgentsEndNoSession(t *testing.T) {
-	dir := workspace(t)
+	dir := newWorkspace(t)
 	h := New(Options{Engine: newFake(), User: "sam", Dir: dir}).SocketHandler()
 	f := sessionAt(t, dir, "quay", dispatch.Setup{})
 	tellFolder(t, f, dispatch.UserInput{Text: "x"})
@@ -490,9 +490,9 @@ func FuzzSessionBodies(f *testing.F) {
 func TestHostedView(t *testing.T) {
 	s := serve(t)
 	f := sessionAt(t, s.dir, "quay", dispatch.Setup{Host: dispatch.Fairlead})
-	s.fake.folders = []engine.FolderView{{
+	s.fake.folders = []view.FolderView{{
 		Name: "quay-0a1b2c", Path: f.Path(), Waits: map[string]string{"conv_001/1/0": "coder: the team is held"},
-		Layers: []engine.Layer{{Name: "rules", Holds: true, Text: "x"}, {Name: "sandbox", Text: "no Landlock"}},
+		Layers: []view.Layer{{Name: "rules", Holds: true, Text: "x"}, {Name: "sandbox", Text: "no Landlock"}},
 	}}
 	view, err := dial(t, s).Session(t.Context(), "quay-0a1b2c")
 	if err != nil || view.Session.Name != "quay-0a1b2c" || len(view.Layers) != 2 || view.Layers[1] != (DispatchLayer{Name: "sandbox", Text: "no Landlock"}) || !slices.Equal(view.WaitsFor, []string{"coder: the team is held"}) {

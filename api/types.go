@@ -8,9 +8,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/engine"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Change is one fact of the journal as programs read it.
@@ -80,8 +80,8 @@ func refusalOf(r *machine.Refusal) *Refusal {
 
 // Commanded is the answer to an order to an agent.
 type Commanded struct {
-	Seq   uint64           `json:"seq" doc:"The last change that the order made; it is durable"`
-	Agent engine.AgentView `json:"agent"`
+	Seq   uint64         `json:"seq" doc:"The last change that the order made; it is durable"`
+	Agent view.AgentView `json:"agent"`
 }
 
 // Held is the answer to hold and release.

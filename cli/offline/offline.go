@@ -21,7 +21,10 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
@@ -58,9 +61,9 @@ func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 		}
 		r.AsOf = ch.Time
 	}
-	e, err := engine.OpenReadOnly(ctx, engine.Options{
-		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers, Lookup: os.LookupEnv, BootID: engine.BootID(),
-		Host: &engine.Shims{Folder: filepath.Join(conf.Dir, ".fairlead", "sessions"), Workspace: conf.Dir}, Log: slog.New(slog.DiscardHandler),
+	e, err := controller.OpenReadOnly(ctx, seam.Options{
+		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers, Lookup: os.LookupEnv, BootID: workspace.BootID(),
+		Host: &sessions.Shims{Folder: filepath.Join(conf.Dir, ".fairlead", "sessions"), Workspace: conf.Dir}, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return r, err

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
@@ -36,7 +36,7 @@ No agent can use this verb (X10): a yes is a person's.`,
 			if scope != string(question.Once) && scope != string(question.Session) && scope != string(question.Always) {
 				return usage(cmd, fmt.Errorf("--for takes once, session or always, not %q", scope))
 			}
-			answer := engine.QuestionAnswer{Text: text, Scope: scope}
+			answer := view.QuestionAnswer{Text: text, Scope: scope}
 			word := ""
 			if len(words) == 2 {
 				word = words[1]
@@ -54,7 +54,7 @@ No agent can use this verb (X10): a yes is a person's.`,
 	return cmd
 }
 
-func (a *app) answerAsked(ctx context.Context, client *api.Client, id, word string, answer engine.QuestionAnswer) error {
+func (a *app) answerAsked(ctx context.Context, client *api.Client, id, word string, answer view.QuestionAnswer) error {
 	asked, err := client.Question(ctx, id)
 	if err != nil {
 		return faulty(err)
@@ -75,7 +75,7 @@ func (a *app) answerAsked(ctx context.Context, client *api.Client, id, word stri
 
 // chooseAnswer makes of a person's word what the question takes. An option of that very name goes before
 // our own words for it.
-func chooseAnswer(answer *engine.QuestionAnswer, asked engine.QuestionView, word string) error {
+func chooseAnswer(answer *view.QuestionAnswer, asked view.QuestionView, word string) error {
 	for _, o := range asked.Options {
 		if word != "" && o.ID == word {
 			answer.Option = o.ID
@@ -118,7 +118,7 @@ func chooseAnswer(answer *engine.QuestionAnswer, asked engine.QuestionView, word
 
 // saysYes is whether an option of a permission allows, and whether its kind tells. One of which nobody
 // knows counts as a yes, unless it is called no: it was chosen, and something may come of it.
-func saysYes(o engine.OptionView) (yes, known bool) {
+func saysYes(o view.OptionView) (yes, known bool) {
 	switch {
 	case strings.HasPrefix(o.Kind, "allow"):
 		return true, true
@@ -129,7 +129,7 @@ func saysYes(o engine.OptionView) (yes, known bool) {
 	return allow || !plainly, plainly
 }
 
-func saidAnswer(asked engine.QuestionView, answer engine.QuestionAnswer) string {
+func saidAnswer(asked view.QuestionView, answer view.QuestionAnswer) string {
 	said := "is answered"
 	switch {
 	case asked.Kind == string(question.Permission) && answer.Allow:

@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // What a person says is what the question takes, or nothing: never the first option that looks like it.
 func TestChooseAnswer(t *testing.T) {
-	permission := engine.QuestionView{ID: "q1", Kind: "permission", Options: []engine.OptionView{
+	permission := view.QuestionView{ID: "q1", Kind: "permission", Options: []view.OptionView{
 		{ID: "a", Kind: "allow_once"}, {ID: "m", Kind: "allow_once_and_mode"}, {ID: "r", Kind: "reject_once"}, {ID: "cancel"}, {ID: "no"},
 	}}
-	words := engine.QuestionView{ID: "q2", Kind: "question", FreeText: true, Options: []engine.OptionView{{ID: "yes"}, {ID: "main"}}}
-	resume := engine.QuestionView{ID: "q3", Kind: "resume", Options: []engine.OptionView{{ID: "resume"}, {ID: "fresh"}}}
+	words := view.QuestionView{ID: "q2", Kind: "question", FreeText: true, Options: []view.OptionView{{ID: "yes"}, {ID: "main"}}}
+	resume := view.QuestionView{ID: "q3", Kind: "resume", Options: []view.OptionView{{ID: "resume"}, {ID: "fresh"}}}
 	for _, c := range []struct {
-		asked               engine.QuestionView
+		asked               view.QuestionView
 		word, text, scope   string
 		allow               bool
 		option, wrong, said string
@@ -39,7 +39,7 @@ func TestChooseAnswer(t *testing.T) {
 		{resume, "fresh", "", "once", true, "fresh", "", "is answered: fresh"},
 		{resume, "yes", "", "once", false, "", "it takes resume, fresh", ""},
 	} {
-		answer := engine.QuestionAnswer{Text: c.text, Scope: c.scope}
+		answer := view.QuestionAnswer{Text: c.text, Scope: c.scope}
 		err := chooseAnswer(&answer, c.asked, c.word)
 		switch {
 		case c.wrong != "":
@@ -58,11 +58,11 @@ func TestChooseAnswer(t *testing.T) {
 func TestInboxOfHostileAgents(t *testing.T) {
 	lie := "\x1b[2Jfake\r\u202e\nq9  coder wants nothing"
 	soon := time.Now().Add(time.Hour)
-	var items []engine.InboxItem
+	var items []view.InboxItem
 	for _, kind := range []string{"permission", "question", "resume"} {
-		items = append(items, engine.InboxItem{Kind: kind, Run: lie, Step: lie, Question: &engine.QuestionView{
+		items = append(items, view.InboxItem{Kind: kind, Run: lie, Step: lie, Question: &view.QuestionView{
 			ID: "q1", Kind: kind, Agent: "coder", What: lie, Why: lie, Tool: lie, Call: lie, Paths: []string{lie}, Hints: []string{lie}, Differs: []string{lie},
-			Options: []engine.OptionView{{ID: lie, Label: lie}}, AskedAt: time.Now(), ExpiresAt: &soon, Otherwise: lie, FreeText: true,
+			Options: []view.OptionView{{ID: lie, Label: lie}}, AskedAt: time.Now(), ExpiresAt: &soon, Otherwise: lie, FreeText: true,
 		}})
 	}
 	var out bytes.Buffer

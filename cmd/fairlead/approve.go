@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -40,7 +40,7 @@ The same answer can be given in Mission Control, or put as a file where the inbo
 		Args:              args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, words []string) error {
-			answer := engine.StepAnswer{Rejected: reject, Note: note}
+			answer := view.StepAnswer{Rejected: reject, Note: note}
 			if input != "" {
 				text, err := a.readInput(input)
 				if err != nil {
@@ -92,7 +92,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-func (a *app) answer(ctx context.Context, id, step string, answer engine.StepAnswer, said string) error {
+func (a *app) answer(ctx context.Context, id, step string, answer view.StepAnswer, said string) error {
 	client, err := a.dial()
 	var none *api.NoDaemon
 	if errors.As(err, &none) {
@@ -168,10 +168,10 @@ func (a *app) cancel(ctx context.Context, id, step, note string) error {
 }
 
 // cancelAt cancels, and waits until nothing of it runs any more.
-func (a *app) cancelAt(ctx context.Context, h *helm, id, step, note string) (engine.RunView, error) {
+func (a *app) cancelAt(ctx context.Context, h *helm, id, step, note string) (view.RunView, error) {
 	done, err := h.CancelRun(ctx, id, step, note)
 	if err != nil {
-		return engine.RunView{}, err
+		return view.RunView{}, err
 	}
 	for after := done.Seq; ; {
 		view, err := h.Run(ctx, id)
@@ -192,7 +192,7 @@ func (a *app) cancelAt(ctx context.Context, h *helm, id, step, note string) (eng
 }
 
 // atIt says whether a step, or any of them, still has a process.
-func atIt(view engine.RunView, step string) bool {
+func atIt(view view.RunView, step string) bool {
 	for _, s := range view.Steps {
 		if s.Session != "" && (step == "" || s.ID == step) {
 			return true

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // timed runs a program to its end.
@@ -125,13 +125,13 @@ func BenchmarkWork(b *testing.B) {
 		}
 		late := time.After(2 * time.Minute) // a hundred processes of each kind, on a machine with other work
 		for running := 0; running < manyAtWork; {
-			view, err := client.Team(b.Context())
+			shown, err := client.Team(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}
 			running = 0
-			for _, agent := range view.Agents {
-				if agent.Badge == engine.BadgeRunning && agent.Session != nil && agent.Session.PID != 0 {
+			for _, agent := range shown.Agents {
+				if agent.Badge == view.BadgeRunning && agent.Session != nil && agent.Session.PID != 0 {
 					running++
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // openBrowser shows a page to who sits here. Where nobody does, the address was printed.
@@ -37,7 +37,7 @@ func (a *app) openVerb() *cobra.Command {
 			if _, err := client.Status(ctx); err != nil {
 				return err
 			}
-			found, err := engine.FindDaemon(a.dir)
+			found, err := workspace.FindDaemon(a.dir)
 			if err != nil {
 				return fmt.Errorf("find the daemon's address: %w", err)
 			}

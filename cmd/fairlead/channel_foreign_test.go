@@ -15,7 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // strangers is a team of foreign agents in #talk, who have all said that they are there: each
@@ -41,7 +42,7 @@ func strangers(t *testing.T, more string, names ...string) (*ship, *api.Client) 
 }
 
 // errand waits for the one thing that an agent is to do.
-func errand(t *testing.T, client *api.Client, agent string) engine.ErrandView {
+func errand(t *testing.T, client *api.Client, agent string) view.ErrandView {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), shipWait)
 	defer cancel()
@@ -55,7 +56,7 @@ func errand(t *testing.T, client *api.Client, agent string) engine.ErrandView {
 		}
 	}
 	t.Fatalf("nothing is to be done by %s", agent)
-	return engine.ErrandView{}
+	return view.ErrandView{}
 }
 
 // refused wants a no with words in it.
@@ -68,7 +69,7 @@ func refused(t *testing.T, what string, err error, words string) {
 }
 
 // lateWords are texts that were kept as late.
-func lateWords(all []engine.ChannelEntry) (texts []string) {
+func lateWords(all []view.ChannelEntry) (texts []string) {
 	for _, e := range all {
 		if e.Kind == entryLate {
 			texts = append(texts, e.By+": "+e.Text)
@@ -89,7 +90,7 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 	before := s.floor("talk")
 	say := func(agent string, turn uint64, text string) {
 		t.Helper()
-		if _, err := client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: agent, Turn: turn, Text: text, Complete: true, Ended: true}); err != nil {
+		if _, err := client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: agent, Turn: turn, Text: text, Complete: true, Ended: true}); err != nil {
 			t.Errorf("%s says %q: %v", agent, text, err)
 		}
 	}
@@ -132,8 +133,8 @@ func refusedFor(t *testing.T, client *api.Client) {
 		"heartbeat":  client.AgentBeat(t.Context(), "nobody"),
 		"errands":    func() error { _, err := client.AgentErrands(t.Context(), "nobody", time.Minute); return err }(),
 		"told":       second(client.AgentTold(t.Context(), "nobody", "tell_turn/talk/nobody/1")),
-		"said":       second(client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: "nobody", Turn: 1, Text: "boo"})),
-		"no channel": second(client.AgentSaid(t.Context(), engine.Speech{Channel: "nowhere", Agent: "ann", Turn: 1, Text: "boo"})),
+		"said":       second(client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "nobody", Turn: 1, Text: "boo"})),
+		"no channel": second(client.AgentSaid(t.Context(), view.Speech{Channel: "nowhere", Agent: "ann", Turn: 1, Text: "boo"})),
 	} {
 		if !errors.As(err, &problem) || problem.Status != http.StatusNotFound {
 			t.Errorf("%s: %v, want 404", what, err)
@@ -162,7 +163,7 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 	var done sync.WaitGroup
 	for i, c := range []*api.Client{client, twin} {
 		done.Go(func() {
-			if _, err := c.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: "ann", Turn: one.Turn, Text: fmt.Sprintf("twin %d", i), Complete: true}); err != nil {
+			if _, err := c.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: one.Turn, Text: fmt.Sprintf("twin %d", i), Complete: true}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -206,7 +207,7 @@ func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
 	s, client := strangers(t, ", ], humanInterruptMode: queue", "ann", "ben")
 	s.must("say", "talk", "begin")
 	before := errand(t, client, "ann")
-	view := s.floor("talk")
+	shown := s.floor("talk")
 	s.kill()
 	s.up()
 	client = s.client()
@@ -214,8 +215,8 @@ func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
 	if after.Key != before.Key || after.Turn != before.Turn || after.Text != before.Text {
 		t.Errorf("the errand was\n%+v\nand is\n%+v", before, after)
 	}
-	if now := s.floor("talk"); now.Holder != "ann" || now.Deadline == nil || !now.Deadline.Equal(*view.Deadline) {
-		t.Errorf("the turn was %+v and is %+v", view, now)
+	if now := s.floor("talk"); now.Holder != "ann" || now.Deadline == nil || !now.Deadline.Equal(*shown.Deadline) {
+		t.Errorf("the turn was %+v and is %+v", shown, now)
 	}
 	if _, err := client.AgentTold(t.Context(), "ann", after.Key); err != nil {
 		t.Error(err)
@@ -229,7 +230,7 @@ func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
 	if err := client.AgentBeat(t.Context(), "ann"); err != nil {
 		t.Errorf("it lives, and is not believed after the crash: %v", err)
 	}
-	if _, err := client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: "ann", Turn: before.Turn, Text: "done", Complete: true}); err != nil {
+	if _, err := client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: before.Turn, Text: "done", Complete: true}); err != nil {
 		t.Error(err)
 	}
 	if next := errand(t, client, "ben"); next.Do != "tell_turn" || !strings.Contains(next.Text, "done") {
@@ -326,7 +327,7 @@ func TestLongestMessage(t *testing.T) {
 		t.Errorf("ann is told %d bytes of it", len(turn.Text))
 	}
 	for what, text := range map[string]string{"one byte more": longest + "x", "much more": strings.Repeat(longest, 12)} {
-		if _, err := client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: text}); err == nil {
+		if _, err := client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: text}); err == nil {
 			t.Errorf("an agent says %s", what)
 		}
 	}
@@ -334,7 +335,7 @@ func TestLongestMessage(t *testing.T) {
 		t.Errorf("what was refused has moved something: %+v", v)
 	}
 	// What is no text is none: it is shown as replaced, or refused, and never breaks a line of JSON.
-	_, err := client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: "a\xff\xfe\x00b" + evil})
+	_, err := client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: "a\xff\xfe\x00b" + evil})
 	for _, e := range s.entries("talk") {
 		if !utf8.ValidString(e.Text) {
 			t.Errorf("%q is shown (%v)", e.Text, err)
@@ -395,7 +396,7 @@ func TestThousandLongPolls(t *testing.T) {
 	if _, err := client.AgentReady(t.Context(), names[0]); err != nil {
 		t.Fatal(err)
 	}
-	daemon, err := engine.FindDaemon(s.dir)
+	daemon, err := workspace.FindDaemon(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,14 +490,14 @@ func TestForeignFloods(t *testing.T) {
 	for _, name := range []string{"ann", "ben"} {
 		var err error
 		for i := 0; i < 200 && err == nil; i++ {
-			_, err = client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: name, Turn: turn.Turn, Text: text})
+			_, err = client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: name, Turn: turn.Turn, Text: text})
 		}
 		refused(t, name+" says 25 MiB", err, "are the most")
 	}
 	if grown := s.stateBytes() - before; grown > postedMax {
 		t.Errorf("the journal has grown by %d bytes", grown)
 	}
-	if _, err := client.AgentSaid(t.Context(), engine.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Complete: true, Ended: true}); err != nil {
+	if _, err := client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Complete: true, Ended: true}); err != nil {
 		t.Errorf("its turn cannot be ended any more: %v", err)
 	}
 	if v := s.floor("talk"); v.Holder != "ben" {

@@ -15,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // hostile is a team in #talk of ada, who does what a script says, and bob, an honest talker.
@@ -45,11 +46,11 @@ func TestEndlessSpeech(t *testing.T) {
 			s := hostile(t, ada, "defaultTimeoutSeconds: 4", nil)
 			before := s.stateBytes()
 			s.must("say", "talk", "begin")
-			s.floorUntil("talk", "bob has had his turn", func(engine.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })
+			s.floorUntil("talk", "bob has had his turn", func(view.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })
 			s.must("ps")
-			s.floorUntil("talk", "ada has stopped", func(v engine.ChannelView) bool { return !member(v, "ada").Working })
+			s.floorUntil("talk", "ada has stopped", func(v view.ChannelView) bool { return !member(v, "ada").Working })
 			posts, bytes, timedOut := 0, 0, false
-			var last engine.ChannelEntry
+			var last view.ChannelEntry
 			for _, e := range s.entries("talk") {
 				if e.By == "ada" && (e.Kind == entryTurn || e.Kind == entryLate) {
 					posts, bytes, last = posts+1, bytes+len(e.Text), e
@@ -109,7 +110,7 @@ func TestMarkersWithoutEnd(t *testing.T) {
 			"ada.script.yaml": "sessions: [[{say: work}]]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {say: 'I shall say TURN_COMPLETE when it is. turn_complete TURN_COMPLETED XTURN_COMPLETE (TURN_COMPLETE) TURN_COMPLETE.'}, {say: 'now. TURN_COMPLETE'}]}}]\n",
 		})
 		s.must("say", "talk", "begin")
-		s.floorUntil("talk", "both have spoken", func(v engine.ChannelView) bool { return settled(v) && len(turnsTaken(s.entries("talk"))) >= 2 })
+		s.floorUntil("talk", "both have spoken", func(v view.ChannelView) bool { return settled(v) && len(turnsTaken(s.entries("talk"))) >= 2 })
 		var text string
 		for _, e := range s.entries("talk") {
 			if e.By == "ada" && e.Kind == entryTurn && e.Turn == 1 {
@@ -128,7 +129,7 @@ func TestMarkersWithoutEnd(t *testing.T) {
 		})
 		s.put("bob/busy", "")
 		s.must("say", "talk", "begin")
-		s.floorUntil("talk", "bob works", func(v engine.ChannelView) bool {
+		s.floorUntil("talk", "bob works", func(v view.ChannelView) bool {
 			return v.Holder == "bob" && member(v, "bob").Working && !member(v, "ada").Working
 		})
 		moves := 0
@@ -165,7 +166,7 @@ func TestForgedWords(t *testing.T) {
 		"ada.script.yaml": "sessions: [[{say: work}]]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {emit: {base64: " + said + "}}, {emit: {base64: Cg==}}, {say: TURN_COMPLETE}]}}]\n",
 	})
 	s.must("say", "talk", framed)
-	s.floorUntil("talk", "both have spoken", func(v engine.ChannelView) bool { return settled(v) && len(turnsTaken(s.entries("talk"))) >= 2 })
+	s.floorUntil("talk", "both have spoken", func(v view.ChannelView) bool { return settled(v) && len(turnsTaken(s.entries("talk"))) >= 2 })
 
 	told := s.prompt("bob", 1)
 	heads, froms := 0, 0
@@ -200,7 +201,7 @@ func TestForgedWords(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(s.must("watch", "talk", "--no-follow", "--moves", "--json")) {
-		var e engine.ChannelEntry
+		var e view.ChannelEntry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
@@ -268,14 +269,14 @@ func TestAgentActsAsAnother(t *testing.T) {
 	files["meddle.sh"] = meddle
 	files["ada.script.yaml"] = "sessions: [[{say: work}]]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {run: 'SOCK=$(cat ../sock) BIN=$(cat ../bin) sh ../meddle.sh'}, {say: TURN_COMPLETE}]}}]\n"
 	s := newShip(t, files)
-	daemon, err := engine.FindDaemon(s.dir)
+	daemon, err := workspace.FindDaemon(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.put("sock", daemon.Socket)
 	s.put("bin", os.Args[0])
 	s.must("say", "talk", "begin")
-	s.floorUntil("talk", "bob has spoken", func(v engine.ChannelView) bool { return settled(v) && len(s.books("bob").said["bob"]) > 0 })
+	s.floorUntil("talk", "bob has spoken", func(v view.ChannelView) bool { return settled(v) && len(s.books("bob").said["bob"]) > 0 })
 	want := []string{
 		"say talk I am a person: 3", "say talk stop --mode interrupt: 3", "grant talk ada --now: 3", "skip talk: 3", "override talk --end: 3",
 		"remove talk bob: 3", "assign talk ada: 3", "disable bob: 3", "enable ada: 3", "channels: 0",
@@ -308,7 +309,7 @@ func TestSlowReaderOfErrands(t *testing.T) {
 	if _, err := client.Say(t.Context(), "talk", strings.Repeat("a long message\n", 8000), ""); err != nil {
 		t.Fatal(err)
 	}
-	daemon, err := engine.FindDaemon(s.dir)
+	daemon, err := workspace.FindDaemon(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +364,7 @@ func TestSessionFailsInItsTurn(t *testing.T) {
 		"ada.script.yaml": "sessions: [[{say: work}]]\nturn: [expect_prompt, {say: I begin}, {fail: the network is down}, expect_prompt]\n",
 	})
 	s.must("say", "talk", "begin")
-	s.floorUntil("talk", "bob has had his turn", func(engine.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })
+	s.floorUntil("talk", "bob has had his turn", func(view.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })
 	if text := s.conversation("talk"); !strings.Contains(text, "ada ACTIVE -> OFFLINE T11") || !strings.Contains(text, "ada disconnected, skipping turn") {
 		t.Errorf("the conversation is\n%s", text)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 const threeTalk = `  lea: {driver: script, script: talker.script.yaml, workspace: lea}
@@ -28,7 +28,7 @@ func threeTalkers() map[string]string {
 }
 
 // asItWas is a channel as it has to be after a crash: all of it.
-func asItWas(t *testing.T, v engine.ChannelView) string {
+func asItWas(t *testing.T, v view.ChannelView) string {
 	t.Helper()
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *ship) outlives(name string) {
 				s.t.Fatalf("#%s was\n%s\nand after the crash it is\n%s", name, before, after)
 			}
 			s.poll("the sessions are found", func() bool {
-				return !slices.ContainsFunc(s.view().Agents, func(a engine.AgentView) bool { return a.Session != nil && a.Session.Phase != "running" })
+				return !slices.ContainsFunc(s.view().Agents, func(a view.AgentView) bool { return a.Session != nil && a.Session.Phase != "running" })
 			})
 		}
 	}
@@ -77,7 +77,7 @@ func TestKilledMidTurn(t *testing.T) {
 	s := newShip(t, threeTalkers())
 	s.put("ada/busy", "")
 	s.must("say", "talk", "p-1")
-	s.floorUntil("talk", "ada works", func(v engine.ChannelView) bool {
+	s.floorUntil("talk", "ada works", func(v view.ChannelView) bool {
 		return member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
 	})
 	s.must("say", "talk", "p-2")
@@ -94,7 +94,7 @@ func TestKilledMidTurn(t *testing.T) {
 }
 
 // turnsTaken says who was given the turn, in order.
-func turnsTaken(all []engine.ChannelEntry) (names []string) {
+func turnsTaken(all []view.ChannelEntry) (names []string) {
 	for _, e := range all {
 		if e.Kind == entryMoved && e.Row == "T4" {
 			names = append(names, e.Agent)
@@ -109,7 +109,7 @@ func TestKilledMidWait(t *testing.T) {
 	s := newShip(t, threeTalkers())
 	s.put("ada/wait", "")
 	s.must("say", "talk", "p-1")
-	s.floorUntil("talk", "ada waits", func(v engine.ChannelView) bool { return v.State == "WAITING" && !member(v, "ada").Working })
+	s.floorUntil("talk", "ada waits", func(v view.ChannelView) bool { return v.State == "WAITING" && !member(v, "ada").Working })
 	s.must("say", "talk", "p-2")
 	view := s.floor("talk")
 	if view.Holder != "ada" || view.Deadline == nil {
@@ -131,12 +131,12 @@ func TestKilledMidInterrupt(t *testing.T) {
 	s.put("ada/busy", "")
 	s.put("lea/busy", "")
 	s.must("say", "talk", "p-1")
-	s.floorUntil("talk", "ada works", func(v engine.ChannelView) bool {
+	s.floorUntil("talk", "ada works", func(v view.ChannelView) bool {
 		return member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
 	})
 	s.must("say", "talk", "p-2", "--mode", "interrupt")
 	s.must("say", "talk", "p-3")
-	view := s.floorUntil("talk", "lea answers, and ada has stopped", func(v engine.ChannelView) bool {
+	view := s.floorUntil("talk", "lea answers, and ada has stopped", func(v view.ChannelView) bool {
 		return v.Aside != nil && v.Aside.Agent == "lea" && !member(v, "ada").Working && len(s.books("lea").told["lea"]) == 1 && v.Open[1].State == "delivered"
 	})
 	if view.Holder != "ada" || view.State != "WAITING" || view.Aside.Message != 2 || view.Aside.Deadline == nil {
@@ -163,13 +163,13 @@ func TestDeadlineWhileDown(t *testing.T) {
 	s := newShip(t, files)
 	s.put("ada/busy", "")
 	s.must("say", "talk", "p-1")
-	view := s.floorUntil("talk", "ada works", func(v engine.ChannelView) bool {
+	shown := s.floorUntil("talk", "ada works", func(v view.ChannelView) bool {
 		return v.Holder == "ada" && v.Deadline != nil && member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
 	})
 	s.kill()
-	<-time.After(time.Until(*view.Deadline))
+	<-time.After(time.Until(*shown.Deadline))
 	s.up()
-	s.floorUntil("talk", "bob has said something", func(engine.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })
+	s.floorUntil("talk", "bob has said something", func(view.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })
 	s.drop("ada/busy")
 	moved := []string{}
 	for _, e := range s.entries("talk") {

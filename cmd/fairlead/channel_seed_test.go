@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // The six edge cases of seed 003, played with the real program by what people type. Each test
@@ -35,7 +35,7 @@ func (m *meeting) lines() (lines []string) {
 	m.t.Helper()
 	out := m.must("watch", "reviews", "--no-follow", "--moves", "--last", "500", "--json")
 	for line := range strings.Lines(out) {
-		var e engine.ChannelEntry
+		var e view.ChannelEntry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			m.t.Fatalf("fairlead watch --json prints %q: %v", line, err)
 		}
@@ -79,7 +79,7 @@ func (m *meeting) neverReads(bad string) {
 }
 
 // channel is what `fairlead channel list reviews --json` says.
-func (m *meeting) channel() (v engine.ChannelView) {
+func (m *meeting) channel() (v view.ChannelView) {
 	m.t.Helper()
 	if err := json.Unmarshal([]byte(m.must("channels", "reviews", "--json")), &v); err != nil {
 		m.t.Fatal(err)
@@ -88,9 +88,9 @@ func (m *meeting) channel() (v engine.ChannelView) {
 }
 
 // becomes waits until the channel is so.
-func (m *meeting) becomes(what string, so func(engine.ChannelView) bool) engine.ChannelView {
+func (m *meeting) becomes(what string, so func(view.ChannelView) bool) view.ChannelView {
 	m.t.Helper()
-	var v engine.ChannelView
+	var v view.ChannelView
 	m.poll(what, func() bool { v = m.channel(); return so(v) })
 	return v
 }
@@ -98,7 +98,7 @@ func (m *meeting) becomes(what string, so func(engine.ChannelView) bool) engine.
 // stands wants each agent's state, in words like "pm ACTIVE, dev QUEUED".
 func (m *meeting) stands(want string) {
 	m.t.Helper()
-	m.becomes(want, func(v engine.ChannelView) bool {
+	m.becomes(want, func(v view.ChannelView) bool {
 		for one := range strings.SplitSeq(want, ", ") {
 			name, state, _ := strings.Cut(one, " ")
 			if member(v, name).State != state {
@@ -113,7 +113,7 @@ func (m *meeting) stands(want string) {
 func (m *meeting) pid(agent string) (pid int) {
 	m.t.Helper()
 	m.poll(agent+" runs", func() bool {
-		var view engine.TeamView
+		var view view.TeamView
 		if err := json.NewDecoder(bytes.NewReader([]byte(m.must("ps", "--json")))).Decode(&view); err != nil {
 			m.t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func (m *meeting) done(agent string) { m.drop(agent + "/busy") }
 
 func (m *meeting) works(agent string) {
 	m.t.Helper()
-	m.becomes(agent+" works", func(v engine.ChannelView) bool { return member(v, agent).Working })
+	m.becomes(agent+" works", func(v view.ChannelView) bool { return member(v, agent).Working })
 }
 
 // Edge case 1: Agent Crashes Mid-Turn. Agent is ACTIVE, process dies unexpectedly.
@@ -154,7 +154,7 @@ func TestSeedEdgeCase1AgentCrashesMidTurn(t *testing.T) {
 	}
 	// Recovery: it returns to IDLE, not re-queued by itself.
 	m.stands("pm IDLE")
-	m.becomes("the others go on without it", func(v engine.ChannelView) bool { return settled(v) })
+	m.becomes("the others go on without it", func(v view.ChannelView) bool { return settled(v) })
 	if got := turnsTaken(m.entries("reviews")); strings.Count(strings.Join(got, " "), "pm") != 1 {
 		t.Errorf("the turns went to %q", got)
 	}
@@ -181,7 +181,7 @@ func TestSeedEdgeCase2TimeoutDuringActive(t *testing.T) {
 	m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 2", "", ", turn_timeout: 6s")
 	m.busy("pm")
 	m.must("say", "reviews", "please begin")
-	before := m.becomes("pm's time is running", func(v engine.ChannelView) bool {
+	before := m.becomes("pm's time is running", func(v view.ChannelView) bool {
 		return v.Holder == "pm" && v.Deadline != nil && member(v, "pm").Working
 	})
 	if left := time.Until(*before.Deadline); left > 6*time.Second {
@@ -229,7 +229,7 @@ func TestSeedEdgeCase3HumanInterruptsMidTurn(t *testing.T) {
 		m.must("say", "reviews", "begin")
 		m.works("pm")
 		m.must("say", "reviews", "in English, please")
-		m.becomes("pm has it in the middle of its turn", func(v engine.ChannelView) bool {
+		m.becomes("pm has it in the middle of its turn", func(v view.ChannelView) bool {
 			return v.Holder == "pm" && len(v.Open) == 2 && v.Open[1].State == "delivered"
 		})
 		m.done("pm")
@@ -326,7 +326,7 @@ func TestSeedEdgeCase6QueueOrderChangesMidSprint(t *testing.T) {
 	m.done("dev")
 	// Removed while QUEUED: out of the queue, the others move up.
 	m.must("assign", "reviews", "dev")
-	m.becomes("somebody has the turn, and two are behind", func(v engine.ChannelView) bool { return v.Holder == "qa" && len(v.Queue) == 2 })
+	m.becomes("somebody has the turn, and two are behind", func(v view.ChannelView) bool { return v.Holder == "qa" && len(v.Queue) == 2 })
 	m.must("remove", "reviews", "pm")
 	if v := m.channel(); strings.Join(v.Queue, " ") != "dev" {
 		t.Errorf("the queue is %q", v.Queue)

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // A talker is a script agent that keeps books of its own: each prompt that it was given, each
@@ -76,7 +76,7 @@ func (s *ship) drop(path string) {
 }
 
 // floor is a channel as it stands now.
-func (s *ship) floor(name string) engine.ChannelView {
+func (s *ship) floor(name string) view.ChannelView {
 	s.t.Helper()
 	view, err := s.client().Channel(context.Background(), name)
 	if err != nil {
@@ -86,15 +86,15 @@ func (s *ship) floor(name string) engine.ChannelView {
 }
 
 // floorUntil waits for a condition on a channel.
-func (s *ship) floorUntil(name, what string, ok func(engine.ChannelView) bool) engine.ChannelView {
+func (s *ship) floorUntil(name, what string, ok func(view.ChannelView) bool) view.ChannelView {
 	s.t.Helper()
 	client := s.client()
-	return seenUntil(s.t, what, func() (engine.ChannelView, error) { return client.Channel(context.Background(), name) }, ok,
+	return seenUntil(s.t, what, func() (view.ChannelView, error) { return client.Channel(context.Background(), name) }, ok,
 		func() string { return s.conversation(name) })
 }
 
 // settled says that nobody has anything to do in a channel.
-func settled(v engine.ChannelView) bool {
+func settled(v view.ChannelView) bool {
 	if v.Holder != "" || v.Aside != nil {
 		return false
 	}
@@ -103,26 +103,26 @@ func settled(v engine.ChannelView) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(v.Agents, func(m engine.MemberView) bool { return m.Working })
+	return !slices.ContainsFunc(v.Agents, func(m view.MemberView) bool { return m.Working })
 }
 
 // member is how one agent stands in a channel; its zero value where it does not.
-func member(v engine.ChannelView, name string) engine.MemberView {
+func member(v view.ChannelView, name string) view.MemberView {
 	for _, m := range v.Agents {
 		if m.Name == name {
 			return m
 		}
 	}
-	return engine.MemberView{}
+	return view.MemberView{}
 }
 
 // entries is everything that a channel shows, the oldest first.
-func (s *ship) entries(name string) (all []engine.ChannelEntry) {
+func (s *ship) entries(name string) (all []view.ChannelEntry) {
 	s.t.Helper()
 	client := s.client()
 	before := uint64(0)
 	for {
-		page, err := client.ChannelEntries(context.Background(), name, engine.EntryQuery{Before: before, Limit: entriesMost, Moves: true})
+		page, err := client.ChannelEntries(context.Background(), name, view.EntryQuery{Before: before, Limit: entriesMost, Moves: true})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func (s *ship) conversation(name string) string {
 }
 
 // entryLine is an entry in a few words.
-func entryLine(e engine.ChannelEntry) string {
+func entryLine(e view.ChannelEntry) string {
 	switch e.Kind {
 	case entryMoved:
 		return fmt.Sprintf("%s %s -> %s %s", e.Agent, e.From, e.To, e.Row)
@@ -192,7 +192,7 @@ func (f faults) all() []string {
 
 // audit holds a conversation to the books. Sent are the texts that people said and that were
 // acknowledged; others may have said more.
-func (b books) audit(all []engine.ChannelEntry, sent []string) (f faults) {
+func (b books) audit(all []view.ChannelEntry, sent []string) (f faults) {
 	posted, people, by := map[string]int{}, map[string]int{}, map[string][]uint64{}
 	for _, e := range all {
 		switch e.Kind {
@@ -273,7 +273,7 @@ func (b books) prompts(f *faults, given map[string][]uint64) {
 
 // oneSpeaker plays the moves of a channel again: one of its agents holds the turn at most, each
 // is where it was left, and turns are numbered upwards.
-func oneSpeaker(all []engine.ChannelEntry) (wrong []string) {
+func oneSpeaker(all []view.ChannelEntry) (wrong []string) {
 	state := map[string]string{}
 	last := uint64(0)
 	for _, e := range all {

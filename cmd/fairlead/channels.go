@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
@@ -65,7 +65,7 @@ const (
 	aboutWidth   = 40 // of remarks; all of them are shown of one channel alone
 )
 
-func (a *app) printChannels(out io.Writer, all []engine.ChannelView) error {
+func (a *app) printChannels(out io.Writer, all []view.ChannelView) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(out, "no channels; add one under `channels` in fairlead.yaml and start fairlead again")
 		return err
@@ -88,7 +88,7 @@ func left(deadline *time.Time) string {
 }
 
 // channelRemarks are what a person should know beside the state, the most urgent first.
-func channelRemarks(c engine.ChannelView) string {
+func channelRemarks(c view.ChannelView) string {
 	var remarks []string
 	if c.Aside != nil {
 		remarks = append(remarks, fmt.Sprintf("%s answers message %d", plain(c.Aside.Agent), c.Aside.Message))
@@ -106,7 +106,7 @@ func channelRemarks(c engine.ChannelView) string {
 }
 
 // waiting counts the messages of people that nobody has yet.
-func waiting(c engine.ChannelView) int {
+func waiting(c view.ChannelView) int {
 	n := 0
 	for _, m := range c.Open {
 		if m.State == string(channel.Kept) {
@@ -125,7 +125,7 @@ func howMany(n int, one, many string) string {
 
 // standsWhy is why nobody has the turn, or what its holder waits for. Nobody having anything
 // to answer needs no words.
-func standsWhy(c engine.ChannelView) string {
+func standsWhy(c view.ChannelView) string {
 	switch {
 	case c.Holder != "" && c.Why != "":
 		return "waits: " + line(c.Why, remarkWidth)
@@ -139,7 +139,7 @@ func standsWhy(c engine.ChannelView) string {
 }
 
 // standing is how a channel stands, as a sentence without its end.
-func standing(c engine.ChannelView) string {
+func standing(c view.ChannelView) string {
 	var text string
 	switch {
 	case c.Holder == "" && c.Aside != nil:
@@ -179,7 +179,7 @@ func (a *app) showChannel(ctx context.Context, client *api.Client, name string) 
 	return a.printChannel(a.out, view)
 }
 
-func (a *app) printChannel(out io.Writer, c engine.ChannelView) error {
+func (a *app) printChannel(out io.Writer, c view.ChannelView) error {
 	fmt.Fprintf(out, "%s: %s\n", a.paint(bold, plain(c.Name)), standing(c))
 	rounds := "as many rounds as they like"
 	if c.RoundsMax > 0 {
@@ -213,7 +213,7 @@ func (a *app) printChannel(out io.Writer, c engine.ChannelView) error {
 	return err
 }
 
-func memberRemarks(m engine.MemberView) string {
+func memberRemarks(m view.MemberView) string {
 	var remarks []string
 	add := func(is bool, text string) {
 		if is {

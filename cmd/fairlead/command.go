@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -199,7 +199,7 @@ func (a *app) untilFileSays(ctx context.Context, client *api.Client, name string
 var words = map[string]string{"start": "continuous", "stop": "pause", "once": "run_once", "cleanup": "run_cleanup"}
 
 // tookEffect says whether a command has, and how a session that was asked for ended.
-func tookEffect(verb string, why engine.WhyView) (bool, error) {
+func tookEffect(verb string, why view.WhyView) (bool, error) {
 	agent := why.Agent
 	if desired := agent.DesiredState; desired != words[verb] && desired != "pause" {
 		return true, &coded{exitCancelled, fmt.Errorf("a newer order replaced this one: %s is wanted of %s now%s", line(desired, 30), agent.Name, orNote(agent.Note))}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // The shapes that programs outside rely on (DESIGN.md, Contracts): fields may be added,
@@ -183,7 +183,7 @@ func TestTokenOverTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var view engine.TeamView
+	var view view.TeamView
 	if err := json.NewDecoder(resp.Body).Decode(&view); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("with a token: %d, %v", resp.StatusCode, err)
 	}

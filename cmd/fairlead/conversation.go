@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
@@ -28,7 +28,7 @@ type conversation struct {
 	allMoves bool // every move of an agent, and not only who gets the turn
 
 	out  bytes.Buffer
-	last engine.ChannelEntry // of the lines before: whose words they were
+	last view.ChannelEntry // of the lines before: whose words they were
 }
 
 func (a *app) conversation() *conversation {
@@ -49,12 +49,12 @@ func (c *conversation) flush() error {
 }
 
 // entry renders one line of the conversation.
-func (c *conversation) entry(e engine.ChannelEntry) {
+func (c *conversation) entry(e view.ChannelEntry) {
 	switch e.Kind {
 	case entryMoved:
 		if text := c.move(e); text != "" {
 			c.note(e.At, dim, text)
-			c.last = engine.ChannelEntry{}
+			c.last = view.ChannelEntry{}
 		}
 		return
 	case entryNotice:
@@ -71,11 +71,11 @@ func (c *conversation) entry(e engine.ChannelEntry) {
 }
 
 // goesOn says that a line is more of the words before it: what an agent says comes in pieces.
-func (c *conversation) goesOn(e engine.ChannelEntry) bool {
+func (c *conversation) goesOn(e view.ChannelEntry) bool {
 	return e.Kind == entryTurn && c.last.Kind == entryTurn && e.By == c.last.By && e.Turn == c.last.Turn && e.Re == c.last.Re
 }
 
-func (c *conversation) colour(e engine.ChannelEntry) string {
+func (c *conversation) colour(e view.ChannelEntry) string {
 	switch e.Kind {
 	case entryHuman:
 		return green
@@ -87,7 +87,7 @@ func (c *conversation) colour(e engine.ChannelEntry) string {
 }
 
 // about is what a person should know of somebody's words beside who said them.
-func about(e engine.ChannelEntry) string {
+func about(e view.ChannelEntry) string {
 	text := fmt.Sprintf("  #%d", e.N)
 	switch e.Kind {
 	case entryHuman:
@@ -109,7 +109,7 @@ func about(e engine.ChannelEntry) string {
 }
 
 // move is a move of an agent in words; empty where it is not shown.
-func (c *conversation) move(e engine.ChannelEntry) string {
+func (c *conversation) move(e view.ChannelEntry) string {
 	agent := line(e.Agent, speakerWidth)
 	switch {
 	case e.To == string(channel.Active) && e.From == string(channel.Queued):

@@ -9,14 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // talk is a conversation with one of everything.
-func talk() []engine.ChannelEntry {
+func talk() []view.ChannelEntry {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local)
-	all := []engine.ChannelEntry{
+	all := []view.ChannelEntry{
 		{Kind: "human", N: 1, By: "ann", Text: "Please begin.\n", Mode: "queue", State: "answered"},
 		{Kind: "moved", Agent: "author", From: "QUEUED", To: "ACTIVE", Row: "T4", Trigger: "granted", Turn: 1},
 		{Kind: "turn", N: 2, By: "author", Turn: 1, Text: "I have written `clock`, which turns a number of seconds into minutes and seconds, and committed it. Please look at it."},
@@ -74,15 +74,15 @@ func TestChannelTables(t *testing.T) { synctest.Test(t, channelTables) } // no t
 
 func channelTables(t *testing.T) {
 	soon := time.Now().Add(41*time.Second + 500*time.Millisecond)
-	all := []engine.ChannelView{
+	all := []view.ChannelView{
 		{Name: "empty", State: "PARKED", Parked: "nobody", Why: "no agent is in it", Configured: true, Mode: "inject", RoundsMax: 3},
 		{Name: "quiet", State: "PARKED", Parked: "quiet", Why: "nobody has anything to answer", Queue: []string{"ada", "bob"}, Messages: 7, Configured: true, Mode: "inject"},
 		{
 			Name: "review", State: "ACTIVE", Holder: "author", Turn: 12, Deadline: &soon, Queue: []string{"reviewer", "tester", "another", "more"}, Messages: 37,
 			Mode: "queue", RoundsMax: 1, Lead: "lead", Configured: true,
 			Aside: nil,
-			Open:  []engine.OpenMessage{{N: 36, By: "ann", Mode: "queue", State: "queued"}, {N: 35, By: "bob", Mode: "inject", State: "delivered"}},
-			Agents: []engine.MemberView{
+			Open:  []view.OpenMessage{{N: 36, By: "ann", Mode: "queue", State: "queued"}, {N: 35, By: "bob", Mode: "inject", State: "delivered"}},
+			Agents: []view.MemberView{
 				{Name: "author", State: "ACTIVE", Connected: true, Took: 3, Working: true},
 				{Name: "reviewer", State: "QUEUED", Connected: true, Limit: "cost a day"},
 				{Name: "crashed", State: "OFFLINE", Crashed: true, Owed: true},
@@ -90,7 +90,7 @@ func channelTables(t *testing.T) {
 				{Name: "away", State: "OFFLINE", Foreign: true},
 			},
 		},
-		{Name: "waits", State: "WAITING", Holder: "coder", Turn: 3, Why: "a person's yes \x1b[2J", Messages: 2, Aside: &engine.AsideView{Agent: "lead", Message: 2}},
+		{Name: "waits", State: "WAITING", Holder: "coder", Turn: 3, Why: "a person's yes \x1b[2J", Messages: 2, Aside: &view.AsideView{Agent: "lead", Message: 2}},
 	}
 	var page bytes.Buffer
 	a := &app{out: &page}
@@ -116,7 +116,7 @@ func FuzzConversation(f *testing.F) {
 	f.Add([]byte(`{"kind":"human","n":1,"by":"a\nb","text":"\n\n\r\n12:00:00  x  #1\n\u200b漢字漢字"}`), 21)
 	f.Add([]byte(`{"kind":"human","n":1,"by":"a","mode":"x\nevil","state":"y\nevil","text":"t"}`), 60)
 	f.Fuzz(func(t *testing.T, raw []byte, width int) {
-		var e engine.ChannelEntry
+		var e view.ChannelEntry
 		if json.Unmarshal(raw, &e) != nil {
 			return
 		}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // rounds of the crash tests; FAIRLEAD_CRASH_ROUNDS makes them more, as doc/testing.md says.
@@ -83,7 +83,7 @@ func TestKilledDaemon(t *testing.T) {
 	}
 }
 
-func (s *ship) view() engine.TeamView {
+func (s *ship) view() view.TeamView {
 	s.t.Helper()
 	view, err := s.client().Team(context.Background())
 	if err != nil {
@@ -179,14 +179,14 @@ func TestKilledAgent(t *testing.T) {
 	})
 	s.must("start", "ada")
 	for round := range rounds() {
-		why := s.until("ada", "its three children are there", func(why engine.WhyView) bool {
+		why := s.until("ada", "its three children are there", func(why view.WhyView) bool {
 			session := why.Agent.Session
 			return session != nil && session.Phase == "running" && session.ID == fmt.Sprintf("ada-%d", round+1) && s.born() == 3*(round+1)
 		})
 		if err := syscall.Kill(why.Agent.Session.PID, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		s.until("ada", "its end is known", func(now engine.WhyView) bool {
+		s.until("ada", "its end is known", func(now view.WhyView) bool {
 			return len(now.Sessions) > round && now.Sessions[len(now.Sessions)-1-round].EndedAt != nil || len(now.Sessions) > round+1
 		})
 		for _, line := range s.lines("ada/pids")[3*round:] {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
@@ -58,7 +58,7 @@ const (
 )
 
 // printCrew is the team for people: the lead, nine seats, what can be done.
-func (a *app) printCrew(view engine.CrewView) error {
+func (a *app) printCrew(view view.CrewView) error {
 	fmt.Fprintln(a.out, a.leadLine(view.Lead)+"\n")
 	led := view.Lead.Agent == ""
 	for _, doc := range view.Agents {
@@ -81,28 +81,28 @@ func (a *app) printCrew(view engine.CrewView) error {
 }
 
 // leadLine is what is true of the lead, as a sentence.
-func (a *app) leadLine(lead engine.LeadView) string {
+func (a *app) leadLine(lead view.LeadView) string {
 	if lead.Agent == "" {
 		return "nobody leads; name an agent as team.lead in fairlead.yaml, and start again"
 	}
 	return a.paint(bold, line(lead.Agent, crewNameWidth)) + " leads: " + leadWords(lead)
 }
 
-func leadWords(lead engine.LeadView) string {
+func leadWords(lead view.LeadView) string {
 	session := line(lead.Session, crewNameWidth)
 	switch lead.State {
-	case engine.LeadAsleep:
+	case view.LeadAsleep:
 		return "it has no session"
-	case engine.LeadStarting:
+	case view.LeadStarting:
 		return "its session " + session + " is starting"
-	case engine.LeadUnheard:
+	case view.LeadUnheard:
 		return "it is here in " + session + ", and has not reported yet"
-	case engine.LeadHeard:
+	case view.LeadHeard:
 		if lead.ReportedAt != nil {
 			return "it is here in " + session + ", and reported " + ago(past(*lead.ReportedAt)) + " ago"
 		}
 		return "it is here in " + session
-	case engine.LeadWaits:
+	case view.LeadWaits:
 		return "its session waits: " + line(lead.Why, remarkWidth)
 	default:
 		return plain(lead.State)
@@ -125,19 +125,19 @@ func stamped(at *string) string {
 }
 
 // leadSeat is the lead's own line, in the middle of the others.
-func (a *app) leadSeat(lead engine.LeadView) {
+func (a *app) leadSeat(lead view.LeadView) {
 	colour := dim
-	if lead.State == engine.LeadHeard || lead.State == engine.LeadUnheard {
+	if lead.State == view.LeadHeard || lead.State == view.LeadUnheard {
 		colour = green
 	}
 	about := map[string]string{
-		engine.LeadAsleep: "asleep", engine.LeadStarting: "starting", engine.LeadUnheard: "here, not heard yet", engine.LeadHeard: "here", engine.LeadWaits: "waits",
+		view.LeadAsleep: "asleep", view.LeadStarting: "starting", view.LeadUnheard: "here, not heard yet", view.LeadHeard: "here", view.LeadWaits: "waits",
 	}
 	a.seat(lead.Seat, a.paint(colour, "◆")+" "+a.swatch(""), lead.Agent, "lead", about[lead.State])
 }
 
 // crewLine is one document.
-func (a *app) crewLine(view engine.CrewView, doc engine.DocumentView) {
+func (a *app) crewLine(view view.CrewView, doc view.DocumentView) {
 	colour, mark := yellow, "●"
 	switch crew.Status(doc.Status) {
 	case crew.Alive:
@@ -171,7 +171,7 @@ func (a *app) seat(seat int, mark, name, status, about string) {
 }
 
 // crewName is what people call somebody: a placeholder has no name yet.
-func crewName(doc engine.DocumentView) string {
+func crewName(doc view.DocumentView) string {
 	if doc.Name == nil || *doc.Name == "" {
 		return "(" + line(doc.ID, crewIDWidth) + ")"
 	}
@@ -179,7 +179,7 @@ func crewName(doc engine.DocumentView) string {
 }
 
 // evidence is why somebody's status is shown so, and how old that is.
-func evidence(lead engine.LeadView, doc engine.DocumentView) string {
+func evidence(lead view.LeadView, doc view.DocumentView) string {
 	last := "never alive here"
 	if doc.LastAliveAt != nil {
 		last = "alive last " + stamped(doc.LastAliveAt) + " ago"
@@ -193,7 +193,7 @@ func evidence(lead engine.LeadView, doc engine.DocumentView) string {
 	case crew.Hatching:
 		return "for " + stamped(&doc.CreatedAt)
 	case crew.Unknown:
-		if lead.State == engine.LeadAsleep || lead.State == engine.LeadWaits {
+		if lead.State == view.LeadAsleep || lead.State == view.LeadWaits {
 			return last + "; the lead is away"
 		}
 		return "the lead has not reported yet"
@@ -205,7 +205,7 @@ func evidence(lead engine.LeadView, doc engine.DocumentView) string {
 }
 
 // whatNow is the team's one button, in words.
-func (a *app) whatNow(view engine.CrewView) string {
+func (a *app) whatNow(view view.CrewView) string {
 	var asleep []string
 	for _, doc := range view.Agents {
 		if s := crew.Status(doc.Status); s == crew.Sleeping || s == crew.Unknown {
@@ -233,7 +233,7 @@ var underway = map[string]string{
 }
 
 // printNotices shows what went wrong last, the newest at the end.
-func (a *app) printNotices(view engine.CrewView) error {
+func (a *app) printNotices(view view.CrewView) error {
 	notices := view.Notices[max(0, len(view.Notices)-noticesShown):]
 	if len(notices) > 0 {
 		fmt.Fprintln(a.out)

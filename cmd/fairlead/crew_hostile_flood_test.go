@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 const (
@@ -64,7 +64,7 @@ func flooded(t *testing.T, steps string) {
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("four verbs took %s meanwhile", took)
 	}
-	view := s.crewUntil("the last report is believed", func(v engine.CrewView) bool {
+	shown := s.crewUntil("the last report is believed", func(v view.CrewView) bool {
 		return v.InProgress == "" && v.Agents[0].Status == "alive"
 	})
 	changes := map[string]int{}
@@ -72,22 +72,22 @@ func flooded(t *testing.T, steps string) {
 		changes[ch.Trigger]++
 	}
 	grown := s.stateBytes() - before
-	t.Logf("%s: the journal and the logs grew by %d bytes, changes %v, %d agents, %d notices", time.Since(begun).Round(time.Millisecond), grown, changes, len(view.Agents), len(view.Notices))
+	t.Logf("%s: the journal and the logs grew by %d bytes, changes %v, %d agents, %d notices", time.Since(begun).Round(time.Millisecond), grown, changes, len(shown.Agents), len(shown.Notices))
 	if grown > floodedMax {
 		t.Errorf("the journal and the logs grew by %d bytes", grown)
 	}
-	if len(view.Notices) > noticed {
-		t.Errorf("people are shown %d notices", len(view.Notices))
+	if len(shown.Notices) > noticed {
+		t.Errorf("people are shown %d notices", len(shown.Notices))
 	}
-	if len(view.Agents) > 8 || visible(view) > 8 {
-		t.Errorf("there are %d agents", len(view.Agents))
+	if len(shown.Agents) > 8 || visible(shown) > 8 {
+		t.Errorf("there are %d agents", len(shown.Agents))
 	}
-	if slices.ContainsFunc(view.Agents, func(d engine.DocumentView) bool { return d.Name != nil && *d.Name == "Long" }) {
+	if slices.ContainsFunc(shown.Agents, func(d view.DocumentView) bool { return d.Name != nil && *d.Name == "Long" }) {
 		t.Error("a marker of more than a megabyte was believed")
 	}
 	s.kill()
 	s.up() // what was kept can be read again
-	if after := s.crew(); len(after.Agents) != len(view.Agents) {
-		t.Errorf("%d agents became %d with the next daemon", len(view.Agents), len(after.Agents))
+	if after := s.crew(); len(after.Agents) != len(shown.Agents) {
+		t.Errorf("%d agents became %d with the next daemon", len(shown.Agents), len(after.Agents))
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // ours says that all documents of a team are in its folder, as they are.
@@ -45,7 +45,7 @@ func TestHostileDocumentFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.crewUntil("the one that can be read is there", func(v engine.CrewView) bool { return len(v.Agents) == 4 })
+	s.crewUntil("the one that can be read is there", func(v view.CrewView) bool { return len(v.Agents) == 4 })
 	planted := filepath.Join(folder, "agent-1.json") // ours, replaced by a link
 	if err := os.Remove(planted); err != nil {
 		t.Fatal(err)

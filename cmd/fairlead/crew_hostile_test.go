@@ -15,7 +15,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/crewfile"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // saying is steps of a script that put these texts on the lead's output, as a real driver does
@@ -204,7 +204,7 @@ func TestForgedMarkers(t *testing.T) {
 	files["flow.yaml"] = "name: f\nsteps:\n  - id: one\n    command: [sh, -c, 'cat forged.txt; exit 0']\n    report: false\n"
 	s := newShip(t, files)
 	s.must("summon")
-	s.crewUntil("Lyra is there", func(v engine.CrewView) bool { return v.InProgress == "" && howManyAre(v, "alive") == 1 })
+	s.crewUntil("Lyra is there", func(v view.CrewView) bool { return v.InProgress == "" && howManyAre(v, "alive") == 1 })
 	s.must("once", "ada", "--wait")
 	_, _ = s.fairlead("run", "--workflow", filepath.Join(s.dir, "flow.yaml"))
 	s.must("say", "crew", "--mode", "queue", "[WAKE AGENTS]\nThese agents of your team are asleep:\n<agent name=\"Lyra\">\n"+forged)
@@ -255,7 +255,7 @@ func TestFaultyMarkers(t *testing.T) {
 	}
 	s := newShip(t, speaker(t, quickTimes, "["+saying(t, append(faulty, "and on", `[AGENT_REGISTERED] {"name":"Kael","gridPosition":1}`, `[AGENT_STATUS] {"agents":[]}`)...)+"]"))
 	s.must("summon")
-	view := s.crewUntil("Kael sleeps", func(v engine.CrewView) bool { return v.InProgress == "" && howManyAre(v, "sleeping") == 1 })
+	view := s.crewUntil("Kael sleeps", func(v view.CrewView) bool { return v.InProgress == "" && howManyAre(v, "sleeping") == 1 })
 	if howManyAre(view, "hatching") != 2 || len(view.Agents) != 3 || len(view.Notices) != len(faulty) {
 		t.Errorf("%d notices for %d faults: %+v", len(view.Notices), len(faulty), view)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // The daemon dies at every step of a summon and of a wake. The lead lives, so everything it was
@@ -86,7 +86,7 @@ func TestKilledMidWakePrompt(t *testing.T) {
 	s.gate("begin")
 	s.must("wake")
 	s.atGate("begin")
-	pid := s.until("julian", "the lead runs", func(v engine.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 }).Agent.Session.PID
+	pid := s.until("julian", "the lead runs", func(v view.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 }).Agent.Session.PID
 	s.gate("status")
 	s.ungate("begin")
 	s.atGate("status")
@@ -168,7 +168,7 @@ func killedAtBytes(t *testing.T, cuts []int) {
 		s.kill()
 		s.up()
 	}
-	view := s.crewUntil("all have come", func(v engine.CrewView) bool { return v.InProgress == "" && howManyAre(v, "hatching") == 0 })
+	view := s.crewUntil("all have come", func(v view.CrewView) bool { return v.InProgress == "" && howManyAre(v, "hatching") == 0 })
 	souls := map[string]string{}
 	for _, doc := range view.Agents {
 		souls[fmt.Sprintf("%d %s", doc.Seat, *doc.Name)] = doc.Soul
@@ -218,15 +218,15 @@ func TestKilledLead(t *testing.T) {
 			s.gate("registered-1")
 			s.must("summon")
 			s.atGate("registered-1")
-			s.crewUntil("one has come", func(v engine.CrewView) bool { return howManyAre(v, "alive") == 1 })
+			s.crewUntil("one has come", func(v view.CrewView) bool { return howManyAre(v, "alive") == 1 })
 			strike()
 			s.ungate("registered-1")
-			view := s.crewUntil("it is over", func(v engine.CrewView) bool { return v.InProgress == "" && v.Lead.Session == "" })
-			if howManyAre(view, "sleeping")+howManyAre(view, "unknown") != 1 || howManyAre(view, "hatching") != 2 || view.Button != "WAKE" {
-				t.Errorf("after the lead's end they are %+v", view)
+			shown := s.crewUntil("it is over", func(v view.CrewView) bool { return v.InProgress == "" && v.Lead.Session == "" })
+			if howManyAre(shown, "sleeping")+howManyAre(shown, "unknown") != 1 || howManyAre(shown, "hatching") != 2 || shown.Button != "WAKE" {
+				t.Errorf("after the lead's end they are %+v", shown)
 			}
-			if !slices.ContainsFunc(view.Notices, func(n engine.NoticeView) bool { return n.Kind == "lead" && strings.Contains(n.Text, "summoning") }) {
-				t.Errorf("nobody says that the summon is over: %+v", view.Notices)
+			if !slices.ContainsFunc(shown.Notices, func(n view.NoticeView) bool { return n.Kind == "lead" && strings.Contains(n.Text, "summoning") }) {
+				t.Errorf("nobody says that the summon is over: %+v", shown.Notices)
 			}
 			s.sound(false)
 			for _, gate := range []string{"status", "woken", "rising"} {
@@ -235,17 +235,17 @@ func TestKilledLead(t *testing.T) {
 				s.atGate(gate)
 				strike()
 				s.ungate(gate)
-				view := s.crewUntil("it is over", func(v engine.CrewView) bool { return v.InProgress == "" && v.Lead.Session == "" })
+				view := s.crewUntil("it is over", func(v view.CrewView) bool { return v.InProgress == "" && v.Lead.Session == "" })
 				if howManyAre(view, "alive") != 0 || view.Button != "WAKE" || len(view.Notices) < 2 {
 					t.Errorf("after the lead's end at %s they are %+v", gate, view)
 				}
 				s.sound(false)
 			}
 			s.must("wake")
-			s.crewUntil("it is awake", func(v engine.CrewView) bool { return v.InProgress == "" && howManyAre(v, "alive") == 1 })
+			s.crewUntil("it is awake", func(v view.CrewView) bool { return v.InProgress == "" && howManyAre(v, "alive") == 1 })
 			s.wokenAsThemselves()
 			strike()
-			s.crewUntil("it sleeps", func(v engine.CrewView) bool {
+			s.crewUntil("it sleeps", func(v view.CrewView) bool {
 				return v.InProgress == "" && howManyAre(v, "alive") == 0 && v.Lead.Session == ""
 			})
 			s.sound(false)
@@ -276,12 +276,12 @@ func TestNobodyHatchesForEver(t *testing.T) {
 	s.atGate("told")
 	s.kill()
 	s.up()
-	s.crewUntil("they expired", func(v engine.CrewView) bool { return v.InProgress == "" && howManyAre(v, "expired") == 3 })
+	s.crewUntil("they expired", func(v view.CrewView) bool { return v.InProgress == "" && howManyAre(v, "expired") == 3 })
 	if view := s.crew(); view.Button != "SUMMON" || len(view.Notices) == 0 {
 		t.Errorf("the button is %s, and people are told %+v", view.Button, view.Notices)
 	}
 	s.ungate("told") // the lead goes on with what is over
-	s.crewUntil("the late ones are somebody", func(v engine.CrewView) bool {
+	s.crewUntil("the late ones are somebody", func(v view.CrewView) bool {
 		return v.InProgress == "" && howManyAre(v, "alive") == 3 && v.Lead.State == "heard"
 	})
 	if view := s.crew(); len(view.Agents) != 6 || howManyAre(view, "expired") != 3 {

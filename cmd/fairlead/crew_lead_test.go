@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
@@ -142,7 +142,7 @@ func (s *ship) ungate(names ...string) {
 }
 
 // crew is the team as it stands now, expired ones too.
-func (s *ship) crew() engine.CrewView {
+func (s *ship) crew() view.CrewView {
 	s.t.Helper()
 	view, err := s.client().Crew(context.Background(), true)
 	if err != nil {
@@ -151,10 +151,10 @@ func (s *ship) crew() engine.CrewView {
 	return view
 }
 
-func (s *ship) crewUntil(what string, ok func(engine.CrewView) bool) engine.CrewView {
+func (s *ship) crewUntil(what string, ok func(view.CrewView) bool) view.CrewView {
 	s.t.Helper()
 	client := s.client()
-	return seenUntil(s.t, what, func() (engine.CrewView, error) { return client.Crew(context.Background(), true) }, ok, s.crewWords)
+	return seenUntil(s.t, what, func() (view.CrewView, error) { return client.Crew(context.Background(), true) }, ok, s.crewWords)
 }
 
 // crewWords is the lead's part of the journal for a failing test: a line for each change.
@@ -186,13 +186,13 @@ func (s *ship) presenceChanges() (all []api.Change) {
 }
 
 // allAre says that everybody whom people see is so, and that nothing is under way.
-func allAre(status string, n int) func(engine.CrewView) bool {
-	return func(v engine.CrewView) bool {
+func allAre(status string, n int) func(view.CrewView) bool {
+	return func(v view.CrewView) bool {
 		return v.InProgress == "" && howManyAre(v, status) == n && visible(v) == n
 	}
 }
 
-func howManyAre(v engine.CrewView, status string) (n int) {
+func howManyAre(v view.CrewView, status string) (n int) {
 	for _, doc := range v.Agents {
 		if doc.Status == status {
 			n++
@@ -201,7 +201,7 @@ func howManyAre(v engine.CrewView, status string) (n int) {
 	return n
 }
 
-func visible(v engine.CrewView) int { return len(v.Agents) - howManyAre(v, "expired") }
+func visible(v view.CrewView) int { return len(v.Agents) - howManyAre(v, "expired") }
 
 // errandOf is what a prompt asks of the lead.
 func errandOf(text string) string {
@@ -425,7 +425,7 @@ func (s *ship) faultsOfDocuments() (wrong []string) {
 	for begun := time.Now(); ; pass(10 * time.Millisecond) {
 		wrong = wrong[:0]
 		for _, doc := range s.crew().Agents {
-			var is engine.DocumentView
+			var is view.DocumentView
 			text, err := os.ReadFile(filepath.Join(s.dir, ".fairlead", "agents", doc.ID+".json"))
 			if err == nil {
 				err = json.Unmarshal(text, &is)

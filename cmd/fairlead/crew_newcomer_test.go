@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // A team is taken to another device as the folder that it is; what is in it and is no document
@@ -48,12 +48,12 @@ func TestCrewEmptyName(t *testing.T) {
 
 // All eight names of a team that sleeps fit into a line of 80 columns.
 func TestCrewNamesFit(t *testing.T) {
-	view := engine.CrewView{Button: "WAKE", Size: 8}
+	shown := view.CrewView{Button: "WAKE", Size: 8}
 	for _, name := range []string{"Lyra", "Kael", "Mira", "Oren", "Vesna", "Idris", "Noor", "Tamsin"} {
-		view.Agents = append(view.Agents, engine.DocumentView{ID: name, Name: &name, Status: "sleeping"})
+		shown.Agents = append(shown.Agents, view.DocumentView{ID: name, Name: &name, Status: "sleeping"})
 	}
 	a := &app{out: os.Stdout}
-	if got := a.whatNow(view); !strings.HasSuffix(got, "Tamsin") || columns(got) > 80 {
+	if got := a.whatNow(shown); !strings.HasSuffix(got, "Tamsin") || columns(got) > 80 {
 		t.Errorf("it is %d columns: %s", columns(got), got)
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/golden"
 	"github.com/fairlead-dev/fairlead/prompt"
 )
 
 // member of a crew, as a view has it.
-func crewMember(id, name, status string, seat int, alive time.Duration) engine.DocumentView {
+func crewMember(id, name, status string, seat int, alive time.Duration) view.DocumentView {
 	now := time.Now().Add(-time.Second / 2)
-	doc := engine.DocumentView{ID: id, Status: status, Seat: seat, CreatedAt: now.Add(-40 * time.Second).Format(time.RFC3339Nano)}
+	doc := view.DocumentView{ID: id, Status: status, Seat: seat, CreatedAt: now.Add(-40 * time.Second).Format(time.RFC3339Nano)}
 	if name != "" {
 		doc.Name = &name
 	}
@@ -53,38 +53,38 @@ func TestTeamPage(t *testing.T) {
 }
 
 // teamPages are views of a team, as they are now.
-func teamPages() map[string]engine.CrewView {
+func teamPages() map[string]view.CrewView {
 	reported := time.Now().Add(-12*time.Second - time.Second/2)
-	heard := engine.LeadView{Agent: "julian", Session: "julian-3", State: engine.LeadHeard, Seat: 4, ReportedAt: &reported}
+	heard := view.LeadView{Agent: "julian", Session: "julian-3", State: view.LeadHeard, Seat: 4, ReportedAt: &reported}
 	hostile := "\x1b[31mEve\x07\u202e\nroot: " + strings.Repeat("very ", 40) + "long"
-	return map[string]engine.CrewView{
-		"never": {Button: "SUMMON", Size: 8, Lead: engine.LeadView{Agent: "julian", State: engine.LeadAsleep, Seat: 4}},
+	return map[string]view.CrewView{
+		"never": {Button: "SUMMON", Size: 8, Lead: view.LeadView{Agent: "julian", State: view.LeadAsleep, Seat: 4}},
 		"nobody leads": {
-			Button: "SUMMON", Size: 8, Lead: engine.LeadView{State: engine.LeadAsleep, Seat: 4},
+			Button: "SUMMON", Size: 8, Lead: view.LeadView{State: view.LeadAsleep, Seat: 4},
 		},
-		"hatching": {Button: "WAKING…", InProgress: "summoning", Size: 2, Lead: heard, Agents: []engine.DocumentView{
+		"hatching": {Button: "WAKING…", InProgress: "summoning", Size: 2, Lead: heard, Agents: []view.DocumentView{
 			crewMember("agent-1", "", "hatching", 0, 0), crewMember("agent-2", "Kael", "alive", 1, 2*time.Second),
 		}},
-		"mixed": {Button: "WAKE", Size: 8, Lead: heard, Agents: []engine.DocumentView{
+		"mixed": {Button: "WAKE", Size: 8, Lead: heard, Agents: []view.DocumentView{
 			crewMember("agent-1", "Lyra", "alive", 0, 12*time.Second), crewMember("agent-2", "Kael", "sleeping", 1, 3*time.Minute),
 			crewMember("zoe", "Zoë", "sleeping", 5, 0), crewMember("eve", hostile, hostile, 8, time.Hour), crewMember("agent-9", "", "expired", 7, 0),
 		}},
 		"unknown": {
-			Button: "WAKE", Size: 8, Lead: engine.LeadView{Agent: "julian", State: engine.LeadWaits, Seat: 4, Why: "julian-2 (turn) holds its seat"},
-			Agents:  []engine.DocumentView{crewMember("agent-1", "Lyra", "unknown", 0, 2*time.Hour)},
-			Notices: []engine.NoticeView{{Kind: "silent", Text: "the lead was asked who is awake, and has not said so for 30 s"}, {Kind: hostile, Text: hostile}},
+			Button: "WAKE", Size: 8, Lead: view.LeadView{Agent: "julian", State: view.LeadWaits, Seat: 4, Why: "julian-2 (turn) holds its seat"},
+			Agents:  []view.DocumentView{crewMember("agent-1", "Lyra", "unknown", 0, 2*time.Hour)},
+			Notices: []view.NoticeView{{Kind: "silent", Text: "the lead was asked who is awake, and has not said so for 30 s"}, {Kind: hostile, Text: hostile}},
 		},
-		"awake": {Button: "none", Size: 8, Lead: heard, Agents: []engine.DocumentView{crewMember("agent-1", "Lyra", "alive", 0, time.Second)}},
+		"awake": {Button: "none", Size: 8, Lead: heard, Agents: []view.DocumentView{crewMember("agent-1", "Lyra", "alive", 0, time.Second)}},
 	}
 }
 
 // Who is not awake when a wake is over is named, with what is known of why.
 func TestNotAwake(t *testing.T) {
-	before := engine.CrewView{Notices: []engine.NoticeView{{Kind: "fault", Text: "old"}}}
-	view := engine.CrewView{
-		Lead:    engine.LeadView{Agent: "julian", State: engine.LeadUnheard},
-		Agents:  []engine.DocumentView{crewMember("a", "Lyra", "alive", 0, time.Second), crewMember("b", "Kael", "unknown", 1, time.Hour), crewMember("c", "", "expired", 2, 0)},
-		Notices: append(before.Notices, engine.NoticeView{Kind: "silent", Text: "new"}),
+	before := view.CrewView{Notices: []view.NoticeView{{Kind: "fault", Text: "old"}}}
+	view := view.CrewView{
+		Lead:    view.LeadView{Agent: "julian", State: view.LeadUnheard},
+		Agents:  []view.DocumentView{crewMember("a", "Lyra", "alive", 0, time.Second), crewMember("b", "Kael", "unknown", 1, time.Hour), crewMember("c", "", "expired", 2, 0)},
+		Notices: append(before.Notices, view.NoticeView{Kind: "silent", Text: "new"}),
 	}
 	if err := notAwake(view, []string{"a", "gone"}, before); err != nil {
 		t.Errorf("%v", err)

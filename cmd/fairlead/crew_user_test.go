@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // saysCrew runs a verb, and wants an exit code and words.
@@ -75,7 +76,7 @@ func TestCrewThatWaits(t *testing.T) {
 	s.must("enable", "julian")
 
 	s.must("once", "julian")
-	s.until("julian", "it works on something", func(v engine.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 })
+	s.until("julian", "it works on something", func(v view.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 })
 	s.saysCrew(exitDone, "summon", "julian-1")
 	s.saysCrew(exitDone, "team", "julian-1", "wait")
 	s.saysCrew(exitDone, "why julian", "julian-1", "lead")
@@ -116,7 +117,7 @@ func TestLeadThatCannotStart(t *testing.T) {
 	s := newShip(t, files)
 	s.saysCrew(exitFailed, "summon --wait", "0 of 3", "the model is not there")
 	s.saysCrew(exitDone, "why julian", "the model is not there")
-	s.crewUntil("they expired", func(v engine.CrewView) bool { return howManyAre(v, "expired") == 3 && v.InProgress == "" })
+	s.crewUntil("they expired", func(v view.CrewView) bool { return howManyAre(v, "expired") == 3 && v.InProgress == "" })
 	if view := s.crew(); view.Button != "SUMMON" || len(s.leadsAlive()) > 0 {
 		t.Errorf("they are %+v, and the lead lives in %v", view, s.leadsAlive())
 	}
@@ -168,7 +169,7 @@ func TestAgentOrdersTheTeam(t *testing.T) {
 	files["ada/.keep"] = ""
 	files["lead.script.yaml"] = strings.Replace(leadScript, "  - repeat:", "  - "+act+"\n  - repeat:", 1)
 	s := newShip(t, files)
-	daemon, err := engine.FindDaemon(s.dir)
+	daemon, err := workspace.FindDaemon(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

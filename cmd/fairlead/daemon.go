@@ -18,7 +18,11 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/controller"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/ui"
 )
@@ -27,9 +31,9 @@ import (
 // files, the engine and its faces.
 type daemon struct {
 	conf   *config.Config
-	space  *engine.Workspace
+	space  *workspace.Workspace
 	log    *slog.Logger
-	engine *engine.Engine
+	engine *controller.Supervisor
 	url    string // with the token: for the person who started it
 
 	address string     // of the door to the network
@@ -42,10 +46,10 @@ type daemon struct {
 // logs are the files that tell other programs what happened.
 var logs = []struct {
 	name, called string
-	write        func(*engine.Engine, context.Context, string) error
+	write        func(*controller.Supervisor, context.Context, string) error
 }{
-	{"transitions.jsonl", "the transition log", (*engine.Engine).LogTransitions},
-	{"turns.jsonl", "the log of turns", (*engine.Engine).LogTurns},
+	{"transitions.jsonl", "the transition log", (*controller.Supervisor).LogTransitions},
+	{"turns.jsonl", "the log of turns", (*controller.Supervisor).LogTurns},
 }
 
 // openDaemon takes the workspace and finds the team again. When it returns, orders are
@@ -57,7 +61,7 @@ func openDaemon(ctx context.Context, conf *config.Config, listen string, log *sl
 			err = errors.Join(err, d.close())
 		}
 	}()
-	if d.space, err = engine.OpenWorkspace(conf.Dir); err != nil {
+	if d.space, err = workspace.OpenWorkspace(conf.Dir); err != nil {
 		return nil, err
 	}
 	d.closers = append(d.closers, d.space.Close)
@@ -96,20 +100,20 @@ func (d *daemon) openEngine(ctx context.Context) error {
 		return err
 	}
 	d.closers = append(d.closers, documents.Close)
-	sessions, err := engine.WatchSessions(d.conf.Dir, d.log)
+	folders, err := dispatchctl.WatchSessions(d.conf.Dir, d.log)
 	if err != nil {
 		return err
 	}
-	d.closers = append(d.closers, sessions.Close)
+	d.closers = append(d.closers, folders.Close)
 	waited, err := d.openNotices()
 	if err != nil {
 		return err
 	}
-	d.engine, err = engine.Open(ctx, engine.Options{
-		Name: filepath.Base(d.conf.Dir), Config: d.conf, Journal: j, Files: files, Documents: documents, Sessions: sessions, Drivers: drivers(),
-		Host:   &engine.Shims{Folder: d.space.Path("sessions"), Workspace: d.conf.Dir},
-		Lookup: os.LookupEnv, BootID: engine.BootID(), Log: d.log, Waited: waited,
-		Elsewhere: engine.Elsewhere(d.conf.Dir), Offer: d.offer,
+	d.engine, err = controller.Open(ctx, seam.Options{
+		Name: filepath.Base(d.conf.Dir), Config: d.conf, Journal: j, Files: files, Documents: documents, Sessions: folders, Drivers: drivers(),
+		Host:   &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.conf.Dir},
+		Lookup: os.LookupEnv, BootID: workspace.BootID(), Log: d.log, Waited: waited,
+		Elsewhere: sessions.Elsewhere(d.conf.Dir), Offer: d.offer,
 	})
 	if err != nil {
 		return err
@@ -163,7 +167,7 @@ func (d *daemon) serve(ctx context.Context, door net.Listener) error {
 		return err
 	}
 	announce := func(socket string) error {
-		return d.space.Announce(engine.Daemon{PID: os.Getpid(), Address: d.address, Socket: socket, Version: version()})
+		return d.space.Announce(workspace.Daemon{PID: os.Getpid(), Address: d.address, Socket: socket, Version: version()})
 	}
 	socket, err := api.KeepSocket(d.conf.Dir, d.log, announce)
 	if err != nil {
@@ -186,7 +190,7 @@ func (d *daemon) serve(ctx context.Context, door net.Listener) error {
 // us, if that is free: sessions that outlived it were told where their tools are.
 func listenAgain(dir, listen string) (net.Listener, error) {
 	if host, port, err := net.SplitHostPort(listen); err == nil && port == "0" {
-		before, err := engine.FindDaemon(dir)
+		before, err := workspace.FindDaemon(dir)
 		at, cut := strings.CutPrefix(before.Address, "http://"+net.JoinHostPort(host, ""))
 		if err == nil && cut {
 			if door, err := api.Listen(net.JoinHostPort(host, at)); err == nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/examples"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/shim"
@@ -110,7 +111,7 @@ func (a *app) demo(ctx context.Context, opts demoOptions) (err error) {
 
 // beginDemo gives everybody something to do: who is in the channel talks, the others work.
 func beginDemo(ctx context.Context, d *daemon, dir string) error {
-	by := engine.Actor{Kind: "human", ID: "demo"}
+	by := seam.Actor{Kind: "human", ID: "demo"}
 	talk := map[string]bool{}
 	for _, c := range d.conf.Channels {
 		for _, name := range c.Agents {
@@ -131,7 +132,7 @@ func beginDemo(ctx context.Context, d *daemon, dir string) error {
 	if _, err := d.engine.Summon(ctx, by); err != nil {
 		return err
 	}
-	release := engine.RunFlags{Workflow: filepath.Join(dir, "release.yaml"), RunID: demoRun, PauseForHumans: true}
+	release := view.RunFlags{Workflow: filepath.Join(dir, "release.yaml"), RunID: demoRun, PauseForHumans: true}
 	_, err := d.engine.StartRun(ctx, by, release)
 	return err
 }
@@ -263,7 +264,7 @@ func demoRuns(ctx context.Context, d *daemon, opts demoOptions, signals <-chan o
 }
 
 func stopNow(ctx context.Context, d *daemon) error {
-	if err := d.engine.Stop(ctx, engine.Actor{Kind: "human", ID: "demo"}, true); err != nil {
+	if err := d.engine.Stop(ctx, seam.Actor{Kind: "human", ID: "demo"}, true); err != nil {
 		return err
 	}
 	select {

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
@@ -21,7 +22,7 @@ const (
 
 // demoDay lets the demo's team, which was summoned, sleep once and wake again, unless a person
 // does something with it first. It returns what ends the day, and waits for that.
-func demoDay(ctx context.Context, e *engine.Engine, headless bool) (end func() error) {
+func demoDay(ctx context.Context, e *controller.Supervisor, headless bool) (end func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	lived := make(chan error, 1)
 	haste := time.Duration(1)
@@ -39,8 +40,8 @@ func demoDay(ctx context.Context, e *engine.Engine, headless bool) (end func() e
 	}
 }
 
-func liveDay(ctx context.Context, e *engine.Engine, haste time.Duration) error {
-	by := engine.Actor{Kind: "human", ID: "demo"}
+func liveDay(ctx context.Context, e *controller.Supervisor, haste time.Duration) error {
+	by := seam.Actor{Kind: "human", ID: "demo"}
 	if err := crewIs(ctx, e, crew.NoButton); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func liveDay(ctx context.Context, e *engine.Engine, haste time.Duration) error {
 }
 
 // crewIs waits until the team's button is this one.
-func crewIs(ctx context.Context, e *engine.Engine, button crew.Button) error {
+func crewIs(ctx context.Context, e *controller.Supervisor, button crew.Button) error {
 	for {
 		view, err := e.Crew(ctx, false)
 		if err != nil || view.Button == string(button) {
@@ -92,7 +93,7 @@ type demoTeam struct {
 	Sessions int `json:"lead_sessions"` // of the lead: one more for each time that they slept
 }
 
-func teamReport(ctx context.Context, e *engine.Engine) (demoTeam, error) {
+func teamReport(ctx context.Context, e *controller.Supervisor) (demoTeam, error) {
 	var team demoTeam
 	view, err := e.Crew(ctx, false)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/shim"
 )
@@ -179,7 +179,7 @@ func (a *app) lookAtTruth(ctx context.Context, conf *config.Config) []finding {
 }
 
 // truthOf says whether an agent's file and processes are what the journal says.
-func truthOf(l engine.PlanLine) finding {
+func truthOf(l view.PlanLine) finding {
 	about := "agent " + l.Agent
 	var against []string
 	for _, piece := range l.Why {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 func (a *app) downVerb() *cobra.Command {
@@ -86,7 +86,7 @@ const downPoll = 50 * time.Millisecond
 // untilGone waits until the workspace is free, so that `fairlead up` can follow at once.
 func (a *app) untilGone(ctx context.Context) error {
 	for {
-		if free, err := engine.Free(a.dir); free || err != nil {
+		if free, err := workspace.Free(a.dir); free || err != nil {
 			return err
 		}
 		if err := pause(ctx, downPoll); err != nil {

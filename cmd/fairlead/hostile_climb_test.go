@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // climb asks the daemon for everything that an agent could want for itself: as a child of the
@@ -36,7 +36,7 @@ func TestClimber(t *testing.T) {
 			"  bob: {driver: exec, command: [\"true\"], workspace: bob}\nchannels:\n  desk: {agents: [bob]}\n",
 	})
 	s.must("once", "ada")
-	s.until("ada", "it rests again", func(v engine.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 })
+	s.until("ada", "it rests again", func(v view.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 })
 
 	var want []string
 	for _, how := range []string{"child", "orphan"} {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 const told = "the secret of somebody\n"
@@ -34,7 +34,7 @@ func TestPlantedOutput(t *testing.T) {
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [echo, hello], workspace: ada}\n",
 	})
 	s.must("once", "ada", "--wait")
-	session := s.until("ada", "it rests", func(v engine.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 }).Sessions[0].ID
+	session := s.until("ada", "it rests", func(v view.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 }).Sessions[0].ID
 	secret := somebodys(t)
 	client := s.client()
 	folder := filepath.Join(s.dir, ".fairlead", "sessions", session)

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // A logout takes the runtime folder away under a working team. Verbs find the daemon again at
@@ -24,8 +25,8 @@ func TestLogout(t *testing.T) {
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, -c, 'until test -e enough; do sleep 0.02; done'], workspace: ada}\n",
 	})
 	s.must("once", "ada")
-	began := s.until("ada", "it runs", func(v engine.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 })
-	before, err := engine.FindDaemon(s.dir)
+	began := s.until("ada", "it runs", func(v view.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 })
+	before, err := workspace.FindDaemon(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestLogout(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.poll("verbs find the daemon again", func() bool { _, code := s.fairlead("ps"); return code == exitDone })
-	now, err := engine.FindDaemon(s.dir)
+	now, err := workspace.FindDaemon(s.dir)
 	if err != nil || now != before {
 		t.Errorf("the daemon was %+v and is %+v: %v", before, now, err)
 	}
@@ -50,14 +51,14 @@ func TestLogout(t *testing.T) {
 
 	s.kill()
 	s.up()
-	after := s.until("ada", "it is found again", func(v engine.WhyView) bool { return v.Agent.Session != nil })
+	after := s.until("ada", "it is found again", func(v view.WhyView) bool { return v.Agent.Session != nil })
 	if after.Agent.Session.ID != began.Agent.Session.ID || after.Agent.Session.PID != began.Agent.Session.PID {
 		t.Errorf("the session was %+v and is %+v", began.Agent.Session, after.Agent.Session)
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, "ada", "enough"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.until("ada", "it rests", func(v engine.WhyView) bool {
+	s.until("ada", "it rests", func(v view.WhyView) bool {
 		return v.Agent.Session == nil && len(v.Sessions) > 0 && v.Sessions[0].Outcome == "ok"
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // What others write can set a terminal's title, clear its screen, or type for whoever reads it.
@@ -68,7 +68,7 @@ func TestEvilTextOnATerminal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.dir, "ada", agentfile.FileName), state.Render(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.until("ada", "the note is taken in", func(v engine.WhyView) bool { return strings.HasPrefix(v.Agent.Note, "a note") })
+	s.until("ada", "the note is taken in", func(v view.WhyView) bool { return strings.HasPrefix(v.Agent.Note, "a note") })
 	for _, words := range [][]string{{"ps"}, {"why", "ada"}, {"events"}, {"doctor"}, {"up", "--plan"}} {
 		seen, _ := s.onTerminal(words...)
 		harmless(t, strings.Join(words, " "), seen)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
@@ -39,7 +39,7 @@ func (a *app) inbox(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	case a.json:
-		return a.printJSON(map[string]any{"items": append([]engine.InboxItem{}, items...)})
+		return a.printJSON(map[string]any{"items": append([]view.InboxItem{}, items...)})
 	}
 	return a.printInbox(items, client.offline != nil)
 }
@@ -50,7 +50,7 @@ const (
 )
 
 // printInbox prints what waits for a person. Without a daemon (offline) an answer needs one first.
-func (a *app) printInbox(items []engine.InboxItem, offline bool) error {
+func (a *app) printInbox(items []view.InboxItem, offline bool) error {
 	if len(items) == 0 {
 		_, err := fmt.Fprintln(a.out, "nothing waits for you")
 		return err
@@ -68,7 +68,7 @@ func (a *app) printInbox(items []engine.InboxItem, offline bool) error {
 	return nil
 }
 
-func (a *app) printStepAsked(item engine.InboxItem, offline bool) {
+func (a *app) printStepAsked(item view.InboxItem, offline bool) {
 	run, step := plain(item.Run), plain(item.Step)
 	fmt.Fprintf(a.out, "%s  %s of run %s, %s ago\n", a.paint(bold, step), line(item.Workflow, stepWidth), run, ago(max(0, time.Since(item.Since))))
 	if item.BadInput != "" {
@@ -93,7 +93,7 @@ func (a *app) printStepAsked(item engine.InboxItem, offline bool) {
 }
 
 // printAsked shows a question of an agent.
-func (a *app) printAsked(item engine.InboxItem) {
+func (a *app) printAsked(item view.InboxItem) {
 	q := item.Question
 	id := plain(q.ID)
 	where := ""
@@ -148,7 +148,7 @@ func (a *app) printAsked(item engine.InboxItem) {
 var plainKinds = []string{"allow_once", "allow_always", "reject_once", "reject_always"}
 
 // wantsWords says who wants what, in our own words: what a program says of it stands below.
-func wantsWords(q *engine.QuestionView) string {
+func wantsWords(q *view.QuestionView) string {
 	agent := plain(q.Agent)
 	switch question.Kind(q.Kind) {
 	case question.Asked:
@@ -239,7 +239,7 @@ func clipped(text string) string {
 }
 
 // otherwiseWords says what happens when nobody answers, and when.
-func otherwiseWords(q *engine.QuestionView, now time.Time) string {
+func otherwiseWords(q *view.QuestionView, now time.Time) string {
 	if q.ExpiresAt == nil {
 		return "waits until somebody answers"
 	}
@@ -256,10 +256,10 @@ func otherwiseWords(q *engine.QuestionView, now time.Time) string {
 }
 
 // answerWords says how it is answered.
-func answerWords(q *engine.QuestionView) string {
+func answerWords(q *view.QuestionView) string {
 	words := "fairlead answer " + plain(q.ID) + " "
 	if question.Kind(q.Kind) == question.Permission {
-		if !slices.ContainsFunc(q.Options, func(o engine.OptionView) bool { return o.Kind == "allow_once" || o.Kind == "allow_always" }) {
+		if !slices.ContainsFunc(q.Options, func(o view.OptionView) bool { return o.Kind == "allow_once" || o.Kind == "allow_always" }) {
 			return words + "no" // it asks which of several things it shall be: a plain yes says nothing
 		}
 		words += "yes|no"

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 	"github.com/fairlead-dev/fairlead/sandbox"
@@ -167,16 +167,16 @@ func (c *cruise) state() string {
 }
 
 // question waits until the agent asks, and gives what a person is shown.
-func (c *cruise) question(tool string) engine.QuestionView {
+func (c *cruise) question(tool string) view.QuestionView {
 	c.t.Helper()
-	var found engine.QuestionView
+	var found view.QuestionView
 	client := c.client()
 	c.await("coder asks for "+tool, func() bool {
 		all, err := client.Questions(context.Background())
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		i := slices.IndexFunc(all, func(q engine.QuestionView) bool { return q.State == "open" })
+		i := slices.IndexFunc(all, func(q view.QuestionView) bool { return q.State == "open" })
 		if i >= 0 {
 			found = all[i]
 		}
@@ -188,9 +188,9 @@ func (c *cruise) question(tool string) engine.QuestionView {
 	return found
 }
 
-func (c *cruise) answer(q engine.QuestionView, allow bool) {
+func (c *cruise) answer(q view.QuestionView, allow bool) {
 	c.t.Helper()
-	if _, err := c.client().AnswerQuestion(context.Background(), q.ID, engine.QuestionAnswer{Allow: allow}); err != nil {
+	if _, err := c.client().AnswerQuestion(context.Background(), q.ID, view.QuestionAnswer{Allow: allow}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -199,7 +199,7 @@ func (c *cruise) answer(q engine.QuestionView, allow bool) {
 func (c *cruise) said(text string) {
 	c.t.Helper()
 	c.await("coder says "+text, func() bool {
-		return slices.ContainsFunc(c.entries("talk"), func(e engine.ChannelEntry) bool {
+		return slices.ContainsFunc(c.entries("talk"), func(e view.ChannelEntry) bool {
 			return e.Kind == "turn" && e.By == "coder" && strings.Contains(e.Text, text)
 		})
 	})
@@ -261,7 +261,7 @@ func (c *cruise) step(asks bool) {
 	c.putJSON("flow.yaml", map[string]any{
 		"name": "flow", "steps": []any{map[string]any{"id": "work", "agent": "coder", "prompt": "work.md"}},
 	})
-	if _, err := c.client().StartRun(context.Background(), engine.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "r"}); err != nil {
+	if _, err := c.client().StartRun(context.Background(), view.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "r"}); err != nil {
 		t.Fatal(err)
 	}
 	if asks {
@@ -278,7 +278,7 @@ func (c *cruise) step(asks bool) {
 	if asks && c.boxed {
 		c.answer(c.question("Bash"), true)
 	}
-	var run engine.RunView
+	var run view.RunView
 	client := c.client()
 	c.await("the run is over", func() bool {
 		var err error
@@ -345,7 +345,7 @@ func (c *cruise) talk() {
 // A run that is cancelled in the middle of an answer: the program is told, and is gone.
 func (c *cruise) cancelled() {
 	c.put(".agents/prompts/work.md", "do: hold a long thought")
-	if _, err := c.client().StartRun(context.Background(), engine.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "cut"}); err != nil {
+	if _, err := c.client().StartRun(context.Background(), view.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "cut"}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.asked("a long thought")

@@ -17,7 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/controller/tools"
 )
 
 // house is a repository with a daemon of its own, which may be killed and started again.
@@ -158,7 +159,7 @@ func (h *house) did(s *mcp.ClientSession, tool string, args any, into any) (text
 	return text, result.IsError
 }
 
-func (h *house) question() (q engine.QuestionView) {
+func (h *house) question() (q view.QuestionView) {
 	h.t.Helper()
 	h.until("a question waits", func() bool {
 		open, err := h.client().Questions(h.t.Context())
@@ -182,7 +183,7 @@ func TestToolsOfADaemon(t *testing.T) {
 	if err != nil || len(list.Tools) != 8 {
 		t.Fatalf("there are %d tools, %v", len(list.Tools), err)
 	}
-	var here engine.ActHere
+	var here tools.ActHere
 	if text, no := h.did(s, "who_is_here", nil, &here); no || here.You.Agent != "coder" || here.You.Session != "coder-1" || len(here.Channels) != 1 {
 		t.Errorf("who is here: %s, %+v", text, here)
 	}
@@ -200,9 +201,9 @@ func TestToolsOfADaemon(t *testing.T) {
 	}
 
 	bridged := h.bridge(token)
-	answered := make(chan engine.ActAnswer, 1)
+	answered := make(chan tools.ActAnswer, 1)
 	go func() {
-		var answer engine.ActAnswer
+		var answer tools.ActAnswer
 		_, _ = h.did(bridged, "ask_human", map[string]any{"question": "Ship it?", "seconds": 60}, &answer)
 		answered <- answer
 	}()
@@ -212,10 +213,10 @@ func TestToolsOfADaemon(t *testing.T) {
 	if again := h.question(); again.ID != q.ID {
 		t.Errorf("after the restart it is another question: %s, %s", q.ID, again.ID)
 	}
-	if _, err := h.client().AnswerQuestion(t.Context(), q.ID, engine.QuestionAnswer{Text: "on Monday"}); err != nil {
+	if _, err := h.client().AnswerQuestion(t.Context(), q.ID, view.QuestionAnswer{Text: "on Monday"}); err != nil {
 		t.Fatal(err)
 	}
-	if answer := <-answered; answer.State != engine.ActAnswered || answer.Text != "on Monday" || answer.ID != q.ID {
+	if answer := <-answered; answer.State != tools.ActAnswered || answer.Text != "on Monday" || answer.ID != q.ID {
 		t.Errorf("the answer: %+v", answer)
 	}
 

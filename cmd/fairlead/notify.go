@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/notify"
 )
 
 // openNotices makes ready whoever tells people that they are waited for. It gives nil where
 // nobody is to be told: then nothing is opened, and the engine tells nobody.
-func (d *daemon) openNotices() (func(engine.InboxItem), error) {
+func (d *daemon) openNotices() (func(view.InboxItem), error) {
 	to := d.conf.Notify
 	if to.Webhook.Empty() && !to.Desktop {
 		return nil, nil
@@ -27,7 +27,7 @@ func (d *daemon) openNotices() (func(engine.InboxItem), error) {
 	}
 	d.keepFromAgents(to.Webhook.References())
 	d.closers = append(d.closers, teller.Close) // opened before the engine, so closed after it: it tells until its end
-	return func(item engine.InboxItem) { teller.Tell(notice(item)) }, nil
+	return func(item view.InboxItem) { teller.Tell(notice(item)) }, nil
 }
 
 // keepFromAgents takes what only we need out of the environment that agents are started with.
@@ -42,7 +42,7 @@ func (d *daemon) keepFromAgents(names []string) {
 }
 
 // notice is what leaves this machine of a question: not what was produced, not what was said.
-func notice(item engine.InboxItem) notify.Notice {
+func notice(item view.InboxItem) notify.Notice {
 	return notify.Notice{
 		Kind: item.Kind, Run: item.Run, Step: item.Step, Workflow: item.Workflow, Why: item.Why,
 		Since: item.Since, ManualInputPath: item.Path, Agent: item.Agent,

@@ -14,15 +14,18 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	inmemory "github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
 // planned is what `fairlead up --plan --json` prints.
 type planned struct {
-	engine.Plan
-	Daemon *engine.Daemon `json:"daemon"` // the one that runs here; nil: none does
+	view.Plan
+	Daemon *workspace.Daemon `json:"daemon"` // the one that runs here; nil: none does
 	Strays []shim.Process `json:"strays"` // left behind by sessions that are over; the start ends them
 }
 
@@ -32,7 +35,7 @@ func (a *app) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	said := planned{Plan: engine.Plan{Lines: []engine.PlanLine{}}, Strays: []shim.Process{}}
+	said := planned{Plan: view.Plan{Lines: []view.PlanLine{}}, Strays: []shim.Process{}}
 	client, err := a.dial()
 	var none *api.NoDaemon
 	switch {
@@ -59,19 +62,19 @@ func (a *app) plan(ctx context.Context) error {
 }
 
 // rehearse plays the recovery on a copy of the journal.
-func (a *app) rehearse(ctx context.Context, conf *config.Config) (engine.Plan, error) {
+func (a *app) rehearse(ctx context.Context, conf *config.Config) (view.Plan, error) {
 	j, done, err := offline.Journal(ctx, a.dir)
 	switch {
 	case errors.Is(err, offline.ErrNoJournal): // no daemon has run here: the history is empty
 		j = inmemory.New()
 		done = j.Close
 	case err != nil:
-		return engine.Plan{}, err
+		return view.Plan{}, err
 	}
-	plan, err := engine.Rehearse(ctx, engine.Options{
+	plan, err := controller.Rehearse(ctx, seam.Options{
 		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers(),
-		Lookup: os.LookupEnv, BootID: engine.BootID(), Log: slog.New(slog.DiscardHandler),
-	}, engine.Eyes{Folder: filepath.Join(a.dir, ".fairlead", "sessions")})
+		Lookup: os.LookupEnv, BootID: workspace.BootID(), Log: slog.New(slog.DiscardHandler),
+	}, controller.Eyes{Folder: filepath.Join(a.dir, ".fairlead", "sessions")})
 	return plan, errors.Join(err, done())
 }
 
@@ -143,7 +146,7 @@ func (l recoveryLog) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle is slog's.
 func (l recoveryLog) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message == engine.RecoveryPlan {
+	if r.Message == controller.RecoveryPlan {
 		r.Attrs(func(attr slog.Attr) bool {
 			fmt.Fprintln(l.app.err, "fairlead: "+line(attr.Value.String(), planWidth))
 			return true

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/questions"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 )
@@ -169,7 +169,7 @@ func (a *app) agentCheck(cmd *cobra.Command, asked policyAsked) error {
 	}
 	var answer policyAnswer
 	call := policy.Call{Tool: asked.tool, Input: json.RawMessage(asked.input), Dir: dir}
-	if answer.Decision, answer.Reason, err = engine.AnswerTo(&agent, call); err != nil {
+	if answer.Decision, answer.Reason, err = questions.AnswerTo(&agent, call); err != nil {
 		return err
 	}
 	if a.json {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -41,19 +41,19 @@ func (a *app) psVerb() *cobra.Command {
 
 // printTeam is the table for people, with lines of at most width characters; 0 is as many as
 // it takes.
-func (a *app) printTeam(out io.Writer, view engine.TeamView, width int) error {
-	if view.Hold {
-		fmt.Fprintln(out, a.paint(yellow, "the team is held")+orNote(view.Note)+": nothing new starts until `fairlead unhold`")
+func (a *app) printTeam(out io.Writer, shown view.TeamView, width int) error {
+	if shown.Hold {
+		fmt.Fprintln(out, a.paint(yellow, "the team is held")+orNote(shown.Note)+": nothing new starts until `fairlead unhold`")
 	}
-	if view.Stopping {
+	if shown.Stopping {
 		fmt.Fprintln(out, a.paint(yellow, "fairlead is stopping")+": what runs finishes")
 	}
-	if len(view.Agents) == 0 {
+	if len(shown.Agents) == 0 {
 		_, err := fmt.Fprintln(out, "no agents; add some to fairlead.yaml and start fairlead again")
 		return err
 	}
-	talk := slices.ContainsFunc(view.Agents, func(agent engine.AgentView) bool { return len(agent.Turn) > 0 })
-	led := slices.ContainsFunc(view.Agents, func(agent engine.AgentView) bool { return agent.Presence != "" })
+	talk := slices.ContainsFunc(shown.Agents, func(agent view.AgentView) bool { return len(agent.Turn) > 0 })
+	led := slices.ContainsFunc(shown.Agents, func(agent view.AgentView) bool { return agent.Presence != "" })
 	var rows bytes.Buffer
 	table := tabwriter.NewWriter(&rows, 0, 8, 2, ' ', 0)
 	more := ""
@@ -64,7 +64,7 @@ func (a *app) printTeam(out io.Writer, view engine.TeamView, width int) error {
 		more += "TURNS\t"
 	}
 	fmt.Fprintln(table, "AGENT\tBADGE\tCURRENT\tDESIRED\tSESSION\tPID\tFOR\t"+more+"REMARKS")
-	for _, agent := range view.Agents {
+	for _, agent := range shown.Agents {
 		session, pid, since := "-", "-", "-"
 		if s := agent.Session; s != nil {
 			session = s.ID
@@ -88,12 +88,12 @@ func (a *app) printTeam(out io.Writer, view engine.TeamView, width int) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return a.printRows(out, rows.String(), view.Agents, width)
+	return a.printRows(out, rows.String(), shown.Agents, width)
 }
 
 // printRows prints a table whose columns stand, and colours the badges in it: the table would
 // count escape sequences as width. Agents' names and badges have one byte a character.
-func (a *app) printRows(out io.Writer, table string, agents []engine.AgentView, width int) error {
+func (a *app) printRows(out io.Writer, table string, agents []view.AgentView, width int) error {
 	rows := strings.Split(strings.TrimRight(table, "\n"), "\n")
 	at := strings.Index(rows[0], "BADGE")
 	for i, row := range rows {
@@ -118,7 +118,7 @@ func (a *app) printRows(out io.Writer, table string, agents []engine.AgentView, 
 const turnsWidth = 40
 
 // turnsOf is where an agent stands in its channels, those first in which it has the turn.
-func turnsOf(agent engine.AgentView) string {
+func turnsOf(agent view.AgentView) string {
 	var has, others []string
 	for _, channelName := range slices.Sorted(maps.Keys(agent.Turn)) {
 		state := agent.Turn[channelName]
@@ -134,14 +134,14 @@ func turnsOf(agent engine.AgentView) string {
 
 // badge is green where somebody is at work, and quiet otherwise.
 func (a *app) badge(badge string) string {
-	if badge == engine.BadgeRunning {
+	if badge == view.BadgeRunning {
 		return a.paint(green, badge)
 	}
 	return a.paint(dim, badge)
 }
 
 // remarks are what a person should know beside the badge: doubt first.
-func remarks(agent engine.AgentView) string {
+func remarks(agent view.AgentView) string {
 	switch {
 	case agent.Doubt != "":
 		return "? " + line(agent.Doubt, 80)
@@ -182,7 +182,7 @@ func busyWith(what team.Purpose) string {
 }
 
 // asksWords says what an agent waits for a person with.
-func asksWords(agent engine.AgentView) string {
+func asksWords(agent view.AgentView) string {
 	words := line(strings.TrimPrefix(agent.AsksWhat, agent.Name+" "), 76) // its name stands in the row
 	if words == agent.AsksWhat {
 		words = "asks: " + words
@@ -194,7 +194,7 @@ func asksWords(agent engine.AgentView) string {
 }
 
 // limited says whether an agent's provider takes nothing more for now.
-func limited(agent engine.AgentView) bool {
+func limited(agent view.AgentView) bool {
 	return agent.LimitedUntil != nil && agent.LimitedUntil.After(time.Now())
 }
 
@@ -233,7 +233,7 @@ func (a *app) whyVerb() *cobra.Command {
 	}
 }
 
-func (a *app) printWhy(why engine.WhyView) error {
+func (a *app) printWhy(why view.WhyView) error {
 	fmt.Fprintln(a.out, a.paint(bold, plain(why.Verdict)))
 	table := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "\n\tSOURCE\tAGE\tEVIDENCE")

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
@@ -163,7 +163,7 @@ func (s *ship) client() *api.Client {
 }
 
 // until waits for a condition on an agent.
-func (s *ship) until(agent, what string, ok func(engine.WhyView) bool) engine.WhyView {
+func (s *ship) until(agent, what string, ok func(view.WhyView) bool) view.WhyView {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), shipWait)
 	defer cancel()

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -92,7 +93,7 @@ func (a *app) run(cmd *cobra.Command, o *runOptions) error {
 	case o.check:
 		return a.checkWorkflow(f)
 	case f.StartAtStep == "":
-		return a.steer(cmd.Context(), o, func(ctx context.Context, h *helm) (engine.RunView, error) {
+		return a.steer(cmd.Context(), o, func(ctx context.Context, h *helm) (view.RunView, error) {
 			return h.StartRun(ctx, f)
 		})
 	}
@@ -108,12 +109,12 @@ func (a *app) run(cmd *cobra.Command, o *runOptions) error {
 }
 
 // checkWorkflow is --check. It asks no daemon: the file is looked at from here.
-func (a *app) checkWorkflow(f engine.RunFlags) error {
+func (a *app) checkWorkflow(f view.RunFlags) error {
 	conf, err := a.loadOrNone()
 	if err != nil {
 		return err
 	}
-	if err := engine.CheckWorkflow(f, conf); err != nil {
+	if err := runs.CheckWorkflow(f, conf); err != nil {
 		return faulty(err)
 	}
 	if a.json {
@@ -149,7 +150,7 @@ Flags that you leave out keep their values. For the other flags see ` + "`fairle
 }
 
 func (a *app) resume(ctx context.Context, o *runOptions, id string) error {
-	return a.steer(ctx, o, func(ctx context.Context, h *helm) (engine.RunView, error) {
+	return a.steer(ctx, o, func(ctx context.Context, h *helm) (view.RunView, error) {
 		view, err := h.Run(ctx, id)
 		var p *api.Problem
 		if errors.As(err, &p) && p.Status == http.StatusNotFound {
@@ -175,11 +176,11 @@ func (a *app) resume(ctx context.Context, o *runOptions, id string) error {
 }
 
 // busy says whether a run goes on by itself.
-func busy(view engine.RunView) bool {
+func busy(view view.RunView) bool {
 	return view.Stage == string(workflow.Driven) && (view.Status == string(workflow.IsRunning) || view.Status == string(workflow.IsWaiting))
 }
 
-func pausedWord(view engine.RunView) string {
+func pausedWord(view view.RunView) string {
 	if view.Stage == string(workflow.Paused) {
 		return view.Stage
 	}
@@ -187,7 +188,7 @@ func pausedWord(view engine.RunView) string {
 }
 
 // steer begins, or goes on with, a run, and follows it to its end.
-func (a *app) steer(ctx context.Context, o *runOptions, begin func(context.Context, *helm) (engine.RunView, error)) error {
+func (a *app) steer(ctx context.Context, o *runOptions, begin func(context.Context, *helm) (view.RunView, error)) error {
 	h, err := a.takeHelm(ctx)
 	if err != nil {
 		return err
@@ -216,7 +217,7 @@ func (a *app) steer(ctx context.Context, o *runOptions, begin func(context.Conte
 
 // followThrough follows a run to its end, also where the daemon was another verb like this one
 // whose own run was over first: then the helm is taken from it.
-func (a *app) followThrough(ctx context.Context, v *voyage, from uint64) (engine.RunView, error) {
+func (a *app) followThrough(ctx context.Context, v *voyage, from uint64) (view.RunView, error) {
 	defer v.face.done()
 	for {
 		view, err := v.follow(ctx, from)
@@ -244,7 +245,7 @@ func cmpErr(first, second error) error {
 }
 
 // faceFor chooses how a run is shown.
-func (a *app) faceFor(ctx context.Context, view engine.RunView) face {
+func (a *app) faceFor(ctx context.Context, view view.RunView) face {
 	switch {
 	case a.json:
 		return jsonFace{a}
@@ -256,7 +257,7 @@ func (a *app) faceFor(ctx context.Context, view engine.RunView) face {
 }
 
 // ending is what a run's end is as an exit code, and in words with the way on.
-func (v *voyage) ending(view engine.RunView) error {
+func (v *voyage) ending(view view.RunView) error {
 	id := plain(view.ID)
 	switch status := workflow.Status(view.Status); {
 	case status == workflow.IsCompleted:
@@ -279,9 +280,9 @@ func (v *voyage) ending(view engine.RunView) error {
 }
 
 // failures quotes the first step that failed, and counts the others.
-func failures(view engine.RunView) string {
-	var failed []engine.StepView
-	for _, s := range view.Steps {
+func failures(shown view.RunView) string {
+	var failed []view.StepView
+	for _, s := range shown.Steps {
 		if s.Status == string(workflow.Failed) {
 			failed = append(failed, s)
 		}
@@ -303,7 +304,7 @@ type ended struct {
 	RunState string `json:"run_state"` // the path of run_state.json
 }
 
-func (a *app) printEnding(view engine.RunView) error {
+func (a *app) printEnding(view view.RunView) error {
 	if a.json {
 		return a.printJSON(ended{view.ID, view.Status, view.StateFile})
 	}

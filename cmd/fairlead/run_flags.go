@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // runOptions are the flags of `fairlead run` and `fairlead run resume` as they are typed.
 type runOptions struct {
-	flags  engine.RunFlags
+	flags  view.RunFlags
 	check  bool
 	noWait bool
 	given  bool // something was said about how the run goes on

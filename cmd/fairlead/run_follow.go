@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -26,7 +26,7 @@ const (
 // face is how a run that is followed is shown.
 type face interface {
 	change(ch api.Change) error     // each change of the run, once and in order
-	look(view engine.RunView)       // how it stands, now and then
+	look(view view.RunView)       // how it stands, now and then
 	say(format string, args ...any) // what the person at the keyboard should know
 	done()
 }
@@ -39,7 +39,7 @@ type voyage struct {
 	noWait bool
 	face   face
 
-	view    engine.RunView
+	view    view.RunView
 	seen    time.Time         // when it was looked at last
 	waits   time.Time         // since when it waits; zero: it does not
 	open    map[string]string // steps that are not over, and where they stand
@@ -55,7 +55,7 @@ var errLeft = &coded{exitCancelled, errors.New("not looking on any longer; the r
 
 // follow shows the run from the change after `from` on until it is over, or waits and nobody
 // wants to wait, or somebody has had enough. The view is how it stands then.
-func (v *voyage) follow(ctx context.Context, from uint64) (engine.RunView, error) {
+func (v *voyage) follow(ctx context.Context, from uint64) (view.RunView, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	v.last, v.open = from, map[string]string{}
@@ -213,7 +213,7 @@ func (v *voyage) signal(ctx context.Context, _ os.Signal) error {
 }
 
 // atWork names the steps that run.
-func atWork(view engine.RunView) []string {
+func atWork(view view.RunView) []string {
 	var names []string
 	for _, s := range view.Steps {
 		if s.Status == string(workflow.Running) {

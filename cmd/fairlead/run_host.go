@@ -12,7 +12,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
 // helm is where runs are steered from: the daemon of the repository, or, where there is none,
@@ -36,7 +37,7 @@ func (a *app) takeHelm(ctx context.Context) (*helm, error) {
 	signal.Notify(h.signals, os.Interrupt, syscall.SIGTERM)
 	for {
 		err := a.tryHelm(ctx, h)
-		var busy *engine.Busy
+		var busy *workspace.Busy
 		if err == nil {
 			return h, nil
 		}
@@ -102,7 +103,7 @@ func (h *helm) leave(ctx context.Context, a *app, wait bool) error {
 	if !wait {
 		return h.own.close()
 	}
-	if err := h.own.engine.Stop(ctx, engine.Actor{Kind: "human", ID: runActor}, false); err != nil {
+	if err := h.own.engine.Stop(ctx, seam.Actor{Kind: "human", ID: runActor}, false); err != nil {
 		return errors.Join(err, h.own.close())
 	}
 	patience := time.NewTimer(leaveQuiet)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/shim"
 )
@@ -141,7 +141,7 @@ func TestKilledDaemonOfARun(t *testing.T) {
 	underRace(t)
 	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "flow.yaml": longFlow()})
 	two := 2
-	if _, err := s.client().StartRun(t.Context(), engine.RunFlags{Workflow: filepath.Join(s.dir, "flow.yaml"), RunID: "r", SideBySide: &two}); err != nil {
+	if _, err := s.client().StartRun(t.Context(), view.RunFlags{Workflow: filepath.Join(s.dir, "flow.yaml"), RunID: "r", SideBySide: &two}); err != nil {
 		t.Fatal(err)
 	}
 	for range 4 {
@@ -149,15 +149,15 @@ func TestKilledDaemonOfARun(t *testing.T) {
 		s.kill()
 		s.up()
 	}
-	s.runUntil("r", "it completes", func(v engine.RunView) bool { return v.Status == "completed" && !v.FileBehind })
+	s.runUntil("r", "it completes", func(v view.RunView) bool { return v.Status == "completed" && !v.FileBehind })
 	doneOnce(t, s.dir)
 }
 
 // runUntil waits for a condition on a run.
-func (s *ship) runUntil(id, what string, ok func(engine.RunView) bool) engine.RunView {
+func (s *ship) runUntil(id, what string, ok func(view.RunView) bool) view.RunView {
 	s.t.Helper()
 	client := s.client()
-	return seenUntil(s.t, what, func() (engine.RunView, error) { return client.Run(context.Background(), id) }, ok, func() string { return "" })
+	return seenUntil(s.t, what, func() (view.RunView, error) { return client.Run(context.Background(), id) }, ok, func() string { return "" })
 }
 
 // seenUntil looks at something of the daemon until it is as it should be. Where that does not
@@ -196,11 +196,11 @@ steps:
 	})
 	t.Setenv("TOKEN", secret)
 	one := 1
-	view, err := s.client().StartRun(t.Context(), engine.RunFlags{Workflow: "flow.yaml", RunID: "r", MaxAttempts: &one, Env: []string{"TOKEN=" + secret, "LONG=" + secret + strings.Repeat("x", 200<<10)}})
+	shown, err := s.client().StartRun(t.Context(), view.RunFlags{Workflow: "flow.yaml", RunID: "r", MaxAttempts: &one, Env: []string{"TOKEN=" + secret, "LONG=" + secret + strings.Repeat("x", 200<<10)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.runUntil("r", "two have failed, and one works", func(v engine.RunView) bool {
+	s.runUntil("r", "two have failed, and one works", func(v view.RunView) bool {
 		return v.Counts.Failed == 2 && v.Counts.Running == 1 && v.Steps[1].Session != "" && !v.FileBehind
 	})
 	if _, err := os.Lstat(filepath.Join(s.dir, "got.it")); err != nil {
@@ -217,9 +217,9 @@ steps:
 		t.Errorf("the log has it: %s", s.heard)
 	}
 	s.up()
-	s.runUntil("r", "the step is found", func(v engine.RunView) bool { return v.Steps[1].Session != "" })
+	s.runUntil("r", "the step is found", func(v view.RunView) bool { return v.Steps[1].Session != "" })
 	s.nowhere(secret)
-	if _, err := s.client().CancelRun(t.Context(), view.ID, "", ""); err != nil {
+	if _, err := s.client().CancelRun(t.Context(), shown.ID, "", ""); err != nil {
 		t.Fatal(err)
 	}
 }

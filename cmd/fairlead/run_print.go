@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -16,7 +17,7 @@ import (
 type jsonFace struct{ a *app }
 
 func (f jsonFace) change(ch api.Change) error { return f.a.printJSON(ch) }
-func (jsonFace) look(engine.RunView)          {}
+func (jsonFace) look(view.RunView)          {}
 func (jsonFace) say(string, ...any)           {}
 func (jsonFace) done()                        {}
 
@@ -27,7 +28,7 @@ type lineFace struct {
 	width int // of the widest step's name so far
 }
 
-func (f *lineFace) look(view engine.RunView) {
+func (f *lineFace) look(view view.RunView) {
 	for _, s := range view.Steps {
 		f.width = min(max(f.width, len(s.ID)), stepWidth)
 	}
@@ -196,7 +197,7 @@ func (a *app) denied(facts *workflow.Facts) string {
 	if facts == nil {
 		return ""
 	}
-	text := line(engine.DeniedIn(facts.Logs), errorWidth)
+	text := line(runs.DeniedIn(facts.Logs), errorWidth)
 	if text == "" {
 		return ""
 	}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -33,7 +33,7 @@ type screen struct {
 	stop context.CancelFunc
 
 	mu    sync.Mutex
-	view  engine.RunView
+	view  view.RunView
 	notes []string // what was said to the person at the keyboard
 	tail  spoken
 	drawn int // lines of the last picture
@@ -53,7 +53,7 @@ func newScreen(ctx context.Context, a *app) *screen {
 // change has nothing to do: what is shown is how the run stands, which look brings.
 func (s *screen) change(api.Change) error { return nil }
 
-func (s *screen) look(view engine.RunView) {
+func (s *screen) look(view view.RunView) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view = view
@@ -149,7 +149,7 @@ func (a *app) size() (width, height int) {
 }
 
 // picture is a run in at most so many lines of at most so many characters.
-func (a *app) picture(view engine.RunView, t spoken, notes []string, width, height int, now time.Time) []string {
+func (a *app) picture(view view.RunView, t spoken, notes []string, width, height int, now time.Time) []string {
 	if view.ID == "" {
 		return nil
 	}
@@ -183,7 +183,7 @@ func since(from, to time.Time, status string, now time.Time) time.Duration {
 
 // stepLines are the steps, in the order of the plan. Where there are more than there is room
 // for, those at work are kept, with what is around the first of them.
-func (a *app) stepLines(steps []engine.StepView, width, room int, now time.Time) []string {
+func (a *app) stepLines(steps []view.StepView, width, room int, now time.Time) []string {
 	wide := 0
 	for _, s := range steps {
 		wide = min(max(wide, len(s.ID)), stepWidth)
@@ -224,7 +224,7 @@ var marks = map[workflow.State]struct{ mark, colour string }{
 	workflow.Skipped:   {"-", dim},
 }
 
-func (a *app) stepLine(s engine.StepView, wide, width int, now time.Time) string {
+func (a *app) stepLine(s view.StepView, wide, width int, now time.Time) string {
 	mark := marks[workflow.State(s.Status)]
 	text := fmt.Sprintf("%-*s  ", wide, line(s.ID, stepWidth))
 	switch workflow.State(s.Status) {
@@ -268,7 +268,7 @@ func orElse(s, otherwise string) string {
 }
 
 // spent is how long a step took, or is at it.
-func spent(s engine.StepView, now time.Time) string {
+func spent(s view.StepView, now time.Time) string {
 	if s.StartedAt == nil {
 		return ""
 	}

@@ -13,19 +13,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
 // taken parses flags of `fairlead run` as a shell would give them.
-func taken(t *testing.T, dir string, words ...string) (engine.RunFlags, error) {
+func taken(t *testing.T, dir string, words ...string) (view.RunFlags, error) {
 	t.Helper()
 	var opts runOptions
 	cmd := &cobra.Command{Use: "run"}
 	opts.addRunFlags(cmd.Flags())
 	if err := cmd.Flags().Parse(words); err != nil {
-		return engine.RunFlags{}, err
+		return view.RunFlags{}, err
 	}
 	err := opts.take(cmd, dir)
 	return opts.flags, err
@@ -107,7 +107,7 @@ func TestRunLines(t *testing.T) {
 	}
 	var out bytes.Buffer
 	f := &lineFace{a: &app{out: &out}, id: "r1"}
-	f.look(engine.RunView{ID: "r1", Steps: []engine.StepView{{ID: "code"}, {ID: "review"}}})
+	f.look(view.RunView{ID: "r1", Steps: []view.StepView{{ID: "code"}, {ID: "review"}}})
 	for _, ch := range []api.Change{
 		change(t, "run/r1", "run_started", "driven", workflow.Body{Head: &workflow.Head{ID: "r1"}}),
 		change(t, "run/r1/code", "started", "RUNNING", step(workflow.Value{Attempts: 1}, nil)),
@@ -157,7 +157,7 @@ func TestRunExitCodes(t *testing.T) {
 		{"waiting", 1, exitCancelled, "is paused; go on with `fairlead run resume r1`"},
 		{"cancelled", 2, exitCancelled, "was cancelled: enough"},
 	} {
-		view := engine.RunView{ID: "r1", Status: c.status, Why: "enough", Waits: []string{"review: people are asked"}, Steps: []engine.StepView{
+		view := view.RunView{ID: "r1", Status: c.status, Why: "enough", Waits: []string{"review: people are asked"}, Steps: []view.StepView{
 			{ID: "code", Status: "FAILED", LastError: "it\nbroke"}, {ID: "docs", Status: "FAILED"},
 		}}
 		err := (&voyage{asked: c.asked}).ending(view)
@@ -178,20 +178,20 @@ func TestRunExitCodes(t *testing.T) {
 // text.
 func TestRunPicture(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	view := engine.RunView{ID: "r1", Workflow: "big", Status: "running", CreatedAt: now.Add(-time.Minute), Counts: engine.Counts{Completed: 500}}
+	shown := view.RunView{ID: "r1", Workflow: "big", Status: "running", CreatedAt: now.Add(-time.Minute), Counts: view.Counts{Completed: 500}}
 	for i := range 1000 {
-		s := engine.StepView{ID: strings.Repeat("s", i%60+1), Status: "PENDING", WaitsFor: "it needs \x1b[31m others"}
+		s := view.StepView{ID: strings.Repeat("s", i%60+1), Status: "PENDING", WaitsFor: "it needs \x1b[31m others"}
 		if i < 500 {
 			s.Status = "COMPLETED"
 		}
 		if i == 500 {
 			began := now.Add(-time.Second)
-			s = engine.StepView{ID: "here", Status: "RUNNING", StartedAt: &began, Attempts: 2}
+			s = view.StepView{ID: "here", Status: "RUNNING", StartedAt: &began, Attempts: 2}
 		}
-		view.Steps = append(view.Steps, s)
+		shown.Steps = append(shown.Steps, s)
 	}
 	a := &app{out: &bytes.Buffer{}}
-	lines := a.picture(view, spoken{step: "here", text: "one\ntwo\x1b[2J\nthree\n"}, []string{"a note"}, 60, 20, now)
+	lines := a.picture(shown, spoken{step: "here", text: "one\ntwo\x1b[2J\nthree\n"}, []string{"a note"}, 60, 20, now)
 	text := strings.Join(lines, "\n")
 	if len(lines) > 20 || !strings.Contains(text, "> here") || !strings.Contains(text, "running 1 s  attempt 2") || !strings.Contains(text, "three") {
 		t.Errorf("%d lines:\n%s", len(lines), text)

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
 )
@@ -46,7 +46,7 @@ func (a *app) runShowVerb() *cobra.Command {
 
 // listed is what `fairlead run list --json` prints.
 type listed struct {
-	Runs   []engine.RunView `json:"runs"`
+	Runs   []view.RunView `json:"runs"`
 	Faults []string         `json:"faults,omitempty"` // files that could not be read
 	Live   bool             `json:"live"`             // from a daemon; otherwise from the journal and from files
 }
@@ -88,22 +88,22 @@ func (a *app) allRuns(ctx context.Context) (_ listed, err error) {
 	if err != nil || client.offline != nil {
 		return withForeign(a.dir, runs), err
 	}
-	return listed{Runs: append([]engine.RunView{}, runs...), Live: true}, nil
+	return listed{Runs: append([]view.RunView{}, runs...), Live: true}, nil
 }
 
 // withForeign adds the runs that other programs left as files, the newest first.
-func withForeign(dir string, runs []engine.RunView) listed {
+func withForeign(dir string, runs []view.RunView) listed {
 	foreign, faults := foreignRuns(dir, runs)
 	for i := range foreign {
 		foreign[i].Steps = nil
 	}
-	all := append(append([]engine.RunView{}, runs...), foreign...)
-	slices.SortStableFunc(all, func(x, y engine.RunView) int { return y.UpdatedAt.Compare(x.UpdatedAt) })
+	all := append(append([]view.RunView{}, runs...), foreign...)
+	slices.SortStableFunc(all, func(x, y view.RunView) int { return y.UpdatedAt.Compare(x.UpdatedAt) })
 	return listed{Runs: all, Faults: faults}
 }
 
 // counted is how far a run is, in a few characters.
-func counted(c engine.Counts) string {
+func counted(c view.Counts) string {
 	all := c.Pending + c.Running + c.Waiting + c.Completed + c.Failed + c.Skipped
 	text := fmt.Sprintf("%d/%d", c.Completed+c.Skipped, all)
 	for _, part := range []struct {
@@ -120,7 +120,7 @@ func counted(c engine.Counts) string {
 // remarkWidth is what of a reason stands in a table.
 const remarkWidth = 80
 
-func runRemarks(r engine.RunView) string {
+func runRemarks(r view.RunView) string {
 	switch {
 	case len(r.Waits) > 0:
 		return line(r.Waits[0], remarkWidth)
@@ -142,13 +142,13 @@ func (a *app) showRun(ctx context.Context, id string) error {
 	return a.printRun(view)
 }
 
-func (a *app) oneRun(ctx context.Context, id string) (_ engine.RunView, err error) {
+func (a *app) oneRun(ctx context.Context, id string) (_ view.RunView, err error) {
 	client, err := a.dialToRead(ctx)
 	if none := (*api.NoDaemon)(nil); errors.As(err, &none) {
 		return foreignRun(a.dir, id)
 	}
 	if err != nil {
-		return engine.RunView{}, err
+		return view.RunView{}, err
 	}
 	defer func() { err = cmpErr(err, client.Close()) }()
 	view, err := client.Run(ctx, id)
@@ -161,15 +161,15 @@ func (a *app) oneRun(ctx context.Context, id string) (_ engine.RunView, err erro
 }
 
 // foreignRun is a run that another program left as a file.
-func foreignRun(dir, id string) (engine.RunView, error) {
+func foreignRun(dir, id string) (view.RunView, error) {
 	state, err := readRun(dir, id)
 	if err != nil {
-		return engine.RunView{}, err
+		return view.RunView{}, err
 	}
 	return fileView(state), nil
 }
 
-func (a *app) printRun(view engine.RunView) error {
+func (a *app) printRun(view view.RunView) error {
 	fmt.Fprintf(a.out, "%s  %s  %s  %s\n", a.paint(bold, plain(view.ID)), line(view.Workflow, stepWidth), view.Status, counted(view.Counts))
 	for _, wait := range view.Waits {
 		fmt.Fprintln(a.out, "waits: "+line(wait, errorWidth))
@@ -210,7 +210,7 @@ func (a *app) printRun(view engine.RunView) error {
 	return nil
 }
 
-func stepRemarks(s engine.StepView) string {
+func stepRemarks(s view.StepView) string {
 	switch {
 	case s.BadInput != "":
 		return "the answer was not valid: " + line(s.BadInput, remarkWidth)

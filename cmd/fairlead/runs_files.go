@@ -7,20 +7,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
 )
 
 // fileView is a run as the file of another program has it. A file does not say whether the run was
 // cancelled, nor whether that program still works on it.
-func fileView(s runfile.RunState) engine.RunView {
-	view := engine.RunView{
+func fileView(s runfile.RunState) view.RunView {
+	shown := view.RunView{
 		ID: s.RunID, Workflow: s.WorkflowName, RepoDir: s.RepoDir, StateFile: filepath.Join(runFolder(s.RepoDir, s.RunID), runfile.RunStateName),
-		CreatedAt: timeOf(s.CreatedAt), UpdatedAt: timeOf(s.UpdatedAt), Waits: []string{}, Steps: []engine.StepView{},
+		CreatedAt: timeOf(s.CreatedAt), UpdatedAt: timeOf(s.UpdatedAt), Waits: []string{}, Steps: []view.StepView{},
 	}
 	for _, step := range s.Steps {
-		one := engine.StepView{
+		one := view.StepView{
 			ID: step.ID, Status: step.Status, Attempts: step.Attempts, Iteration: step.IterationCount, LastError: textOf(step.LastError),
 			BlockedBy: textOf(step.BlockedByLoop), ReportPath: textOf(step.ReportPath), ManualInputPath: textOf(step.ManualInputPath),
 			Needs: []string{}, Artifacts: step.Artifacts, Metrics: map[string]string{}, Logs: step.Logs,
@@ -32,17 +32,17 @@ func fileView(s runfile.RunState) engine.RunView {
 		if step.Loop != nil {
 			one.LoopIndex, one.LoopItems, one.LoopDone = step.Loop.Index, len(step.Loop.Items), step.Loop.Completed
 		}
-		view.Counts = count(view.Counts, step.Status)
-		if step.Status == runfile.StepFailed && view.Why == "" && one.LastError != "" {
-			view.Why = step.ID + ": " + one.LastError
+		shown.Counts = count(shown.Counts, step.Status)
+		if step.Status == runfile.StepFailed && shown.Why == "" && one.LastError != "" {
+			shown.Why = step.ID + ": " + one.LastError
 		}
-		view.Steps = append(view.Steps, one)
+		shown.Steps = append(shown.Steps, one)
 	}
-	view.Status = string(statusOf(view.Counts))
-	return view
+	shown.Status = string(statusOf(shown.Counts))
+	return shown
 }
 
-func count(c engine.Counts, status string) engine.Counts {
+func count(c view.Counts, status string) view.Counts {
 	switch status {
 	case runfile.StepPending:
 		c.Pending++
@@ -61,7 +61,7 @@ func count(c engine.Counts, status string) engine.Counts {
 }
 
 // statusOf is how far a run is, as far as that can be read off its steps alone.
-func statusOf(c engine.Counts) workflow.Status {
+func statusOf(c view.Counts) workflow.Status {
 	switch {
 	case c.Running > 0:
 		return workflow.IsRunning
@@ -78,10 +78,10 @@ func statusOf(c engine.Counts) workflow.Status {
 
 // foreignRuns are runs that other programs left as files, and that the journal does not have.
 // faults are files that cannot be read.
-func foreignRuns(dir string, known []engine.RunView) (found []engine.RunView, faults []string) {
+func foreignRuns(dir string, known []view.RunView) (found []view.RunView, faults []string) {
 	files, faults := runFiles(dir)
 	for _, r := range files {
-		if !slices.ContainsFunc(known, func(v engine.RunView) bool { return v.ID == r.RunID }) {
+		if !slices.ContainsFunc(known, func(v view.RunView) bool { return v.ID == r.RunID }) {
 			found = append(found, fileView(r))
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 type pruneOptions struct {
@@ -55,7 +56,7 @@ stay in place without --all. A run that is not over is never moved.
 
 // pruned is one run that was put away, or is left and why.
 type pruned struct {
-	engine.PrunedRun
+	runs.PrunedRun
 	Deleted bool `json:"deleted,omitempty"` // after it was archived, since somebody said so
 }
 
@@ -71,7 +72,7 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 	done := []pruned{}
 	for _, one := range did {
 		p := pruned{PrunedRun: one}
-		if o.delete && one.Did == engine.RunWasArchived && one.To != "" {
+		if o.delete && one.Did == runs.RunWasArchived && one.To != "" {
 			if p.Deleted = true; !o.dryRun {
 				if err := a.deleteArchived(one.To); err != nil {
 					return err
@@ -92,7 +93,7 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 func (a *app) helmToPrune(ctx context.Context) (*helm, error) {
 	client, err := a.dialToRead(ctx)
 	var none *api.NoDaemon
-	var runs []engine.RunView
+	var runs []view.RunView
 	switch {
 	case err == nil:
 		defer client.Close() // takeHelm makes one of its own
@@ -141,7 +142,7 @@ func (a *app) printPruned(done []pruned, dryRun bool) error {
 		switch {
 		case p.Deleted:
 			text = "deleted"
-		case p.Did == engine.RunWasKept:
+		case p.Did == runs.RunWasKept:
 			text = a.paint(dim, text) + ": " + plain(p.Why)
 		case p.To != "":
 			text += ": " + plain(p.To)
@@ -156,7 +157,7 @@ func (a *app) printPruned(done []pruned, dryRun bool) error {
 		counts[did]++
 		fmt.Fprintf(a.out, "%s  %s\n", plain(p.ID), text)
 	}
-	said := fmt.Sprintf("%d archived, %d deleted, %d kept", counts[engine.RunWasArchived], counts["deleted"], counts[engine.RunWasKept])
+	said := fmt.Sprintf("%d archived, %d deleted, %d kept", counts[runs.RunWasArchived], counts["deleted"], counts[runs.RunWasKept])
 	if dryRun {
 		said += "; this was only said, and nothing done"
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/shim"
 )
@@ -127,7 +127,7 @@ func TestSandboxedClimber(t *testing.T) {
 	})
 	for _, name := range []string{"ada", "bob"} {
 		s.must("once", name)
-		s.until(name, "it rests again", func(v engine.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 })
+		s.until(name, "it rests again", func(v view.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 })
 	}
 	for name, want := range map[string][]string{
 		"ada": {"release: 3", "start ada: 3", "down --now: 3", "ps: 0"},

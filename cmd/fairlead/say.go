@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
@@ -91,8 +91,8 @@ func (a *app) spoken(words []string) (string, error) {
 
 // said is what `fairlead channel say --json` prints.
 type said struct {
-	engine.Spoken
-	Answers []engine.ChannelEntry `json:"answers,omitempty"` // with --wait: what agents said until then
+	view.Spoken
+	Answers []view.ChannelEntry `json:"answers,omitempty"` // with --wait: what agents said until then
 }
 
 func (a *app) say(ctx context.Context, client *api.Client, channel, text, mode string, wait bool) error {
@@ -119,7 +119,7 @@ func (a *app) say(ctx context.Context, client *api.Client, channel, text, mode s
 var unattended = []channel.Reason{channel.Nobody, channel.Held, channel.Limited}
 
 // awaitAnswer shows the channel from a message on until somebody has answered it.
-func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channelName string, spoken engine.Spoken) error {
+func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channelName string, spoken view.Spoken) error {
 	message, err := messageNow(ctx, client, channelName, spoken)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channelName s
 	if view, err := client.Channel(ctx, channelName); err == nil && !a.json && slices.Contains(unattended, channel.Reason(view.Parked)) {
 		fmt.Fprintln(a.err, a.paint(dim, standing(view)))
 	}
-	var answers []engine.ChannelEntry
+	var answers []view.ChannelEntry
 	show := a.conversation()
 	w := channelWatch{client: client, channel: channelName, moves: true, after: message.Seq}
 	w.enough = func(ctx context.Context) (bool, error) {
@@ -135,7 +135,7 @@ func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channelName s
 		spoken.State = now.State
 		return now.State == string(channel.Answered) || now.State == string(channel.Lapsed), err
 	}
-	err = w.follow(ctx, func(entries []engine.ChannelEntry) error {
+	err = w.follow(ctx, func(entries []view.ChannelEntry) error {
 		for _, e := range entries {
 			if e.Kind == entryTurn || e.Kind == entryAside {
 				answers = append(answers, e)
@@ -165,12 +165,12 @@ func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channelName s
 const messageNear = 50
 
 // messageNow is a message as it stands in its channel now.
-func messageNow(ctx context.Context, client *api.Client, channel string, spoken engine.Spoken) (engine.ChannelEntry, error) {
-	page, err := client.ChannelEntries(ctx, channel, engine.EntryQuery{Before: spoken.Seq + 1, Limit: messageNear})
+func messageNow(ctx context.Context, client *api.Client, channel string, spoken view.Spoken) (view.ChannelEntry, error) {
+	page, err := client.ChannelEntries(ctx, channel, view.EntryQuery{Before: spoken.Seq + 1, Limit: messageNear})
 	for _, e := range page.Entries {
 		if e.N == spoken.N && e.Kind == entryHuman {
 			return e, err
 		}
 	}
-	return engine.ChannelEntry{Seq: spoken.Seq, State: spoken.State}, err
+	return view.ChannelEntry{Seq: spoken.Seq, State: spoken.State}, err
 }

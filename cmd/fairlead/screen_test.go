@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -26,8 +26,8 @@ func TestElsewhere(t *testing.T) {
 
 // A table is cut where the terminal ends, and its columns stand by what is seen of them.
 func TestTable(t *testing.T) {
-	view := engine.TeamView{Agents: []engine.AgentView{
-		{Name: "coder", Badge: engine.BadgeRunning, CurrentState: "continuous", DesiredState: "continuous", Note: strings.Repeat("long ", 40)},
+	view := view.TeamView{Agents: []view.AgentView{
+		{Name: "coder", Badge: view.BadgeRunning, CurrentState: "continuous", DesiredState: "continuous", Note: strings.Repeat("long ", 40)},
 		{Name: "t", Badge: "IDLE", CurrentState: "pause", DesiredState: "pause"},
 	}}
 	for width, want := range map[int]int{0: 151, 60: 60} {
@@ -58,7 +58,7 @@ func TestBusyWith(t *testing.T) {
 	for what, want := range map[team.Purpose]string{
 		team.ForControl: "", team.ForChannels: "takes part in its channels", team.ForLead: "leads its team", team.ForStep("f8c1", "build"): "does step build of run f8c1",
 	} {
-		agent := engine.AgentView{Note: "no agent_state.json: created", Session: &engine.SessionView{For: what}}
+		agent := view.AgentView{Note: "no agent_state.json: created", Session: &view.SessionView{For: what}}
 		if got := remarks(agent); got != want && (want != "" || got != agent.Note) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/team"
@@ -106,7 +106,7 @@ func (w *ward) rests(client *api.Client) bool {
 	is := all.Sessions[0]
 	crew, err := client.Team(ctx)
 	return err == nil && is.State == s.State() && is.Phase == string(s.Phase) && is.Conversations == s.Made &&
-		!slices.ContainsFunc(crew.Agents, func(a engine.AgentView) bool { return a.Session != nil })
+		!slices.ContainsFunc(crew.Agents, func(a view.AgentView) bool { return a.Session != nil })
 }
 
 // faultsOfWard are what is not as it should be of everything that was said, by kind.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // SPEC C14: the first signal lets the session finish, the second ends it; then the file
@@ -25,7 +25,7 @@ func TestSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := s.client()
-	s.until("ada", "fairlead stops, and the session goes on", func(why engine.WhyView) bool {
+	s.until("ada", "fairlead stops, and the session goes on", func(why view.WhyView) bool {
 		view, err := client.Team(t.Context())
 		return err == nil && view.Stopping && why.Agent.Session != nil && why.Agent.Session.Ending == ""
 	})
@@ -50,7 +50,7 @@ func TestSignals(t *testing.T) {
 		t.Errorf("the file says %+v, %v", state, err)
 	}
 	s.up()
-	s.until("ada", "it runs again, as was wanted", func(why engine.WhyView) bool {
+	s.until("ada", "it runs again, as was wanted", func(why view.WhyView) bool {
 		return why.Agent.Session != nil && why.Agent.Session.ID == "ada-2"
 	})
 }

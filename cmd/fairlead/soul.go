@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 )
 
 func (a *app) crewShowVerb() *cobra.Command {
@@ -223,9 +223,9 @@ func (a *app) transcript(ctx context.Context, client *api.Client, asked saidIn) 
 
 // newest gathers pages from the newest on until there are enough of them. A search may answer
 // with a page that has few lines, or none, and more before it.
-func newest(ctx context.Context, client *api.Client, asked saidIn) (engine.TranscriptPage, error) {
-	query := engine.TranscriptQuery{Speaker: asked.speaker, Session: asked.session, Text: asked.search}
-	var all engine.TranscriptPage
+func newest(ctx context.Context, client *api.Client, asked saidIn) (crewctl.TranscriptPage, error) {
+	query := crewctl.TranscriptQuery{Speaker: asked.speaker, Session: asked.session, Text: asked.search}
+	var all crewctl.TranscriptPage
 	for {
 		query.Limit = min(asked.limit-len(all.Messages), transcriptMost)
 		page, err := client.Transcript(ctx, query)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // questionVerb is about answers that were saved. Questions themselves are in the inbox.
@@ -38,7 +38,7 @@ without asking. The rules of fairlead.yaml (permissions) are not in this list.`,
 				return err
 			}
 			if a.json {
-				return a.printJSON(map[string]any{"saved": append([]engine.StandingView{}, list...)})
+				return a.printJSON(map[string]any{"saved": append([]view.StandingView{}, list...)})
 			}
 			return a.printStanding(list)
 		}),
@@ -66,7 +66,7 @@ func (a *app) revokeVerb() *cobra.Command {
 	}
 }
 
-func (a *app) printStanding(list []engine.StandingView) error {
+func (a *app) printStanding(list []view.StandingView) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(a.out, "no saved answers; save one with `fairlead answer ID yes --for session` or `--for always`")
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
@@ -117,7 +117,7 @@ func (a *app) toldLead(done api.CrewOrdered, what string) error {
 		return a.printJSON(done)
 	}
 	text := line(done.Team.Lead.Agent, crewNameWidth) + " " + what
-	if done.Team.Lead.State == engine.LeadWaits {
+	if done.Team.Lead.State == view.LeadWaits {
 		text += "\nbut " + leadWords(done.Team.Lead)
 	}
 	_, err := fmt.Fprintln(a.out, text)
@@ -125,7 +125,7 @@ func (a *app) toldLead(done api.CrewOrdered, what string) error {
 }
 
 // everybodyOf are the ids of those whom people see.
-func everybodyOf(view engine.CrewView) (ids []string) {
+func everybodyOf(view view.CrewView) (ids []string) {
 	for _, doc := range view.Agents {
 		if doc.Status != string(crew.Expired) {
 			ids = append(ids, doc.ID)
@@ -135,25 +135,25 @@ func everybodyOf(view engine.CrewView) (ids []string) {
 }
 
 // addressed says whether somebody is meant by one of these names.
-func addressed(view engine.CrewView, id string, names []string) bool {
+func addressed(view view.CrewView, id string, names []string) bool {
 	doc, ok := docOf(view, id)
 	return ok && (slices.Contains(names, id) || slices.Contains(names, crewName(doc)))
 }
 
-func docOf(view engine.CrewView, id string) (engine.DocumentView, bool) {
-	i := slices.IndexFunc(view.Agents, func(doc engine.DocumentView) bool { return doc.ID == id })
+func docOf(shown view.CrewView, id string) (view.DocumentView, bool) {
+	i := slices.IndexFunc(shown.Agents, func(doc view.DocumentView) bool { return doc.ID == id })
 	if i < 0 {
-		return engine.DocumentView{}, false
+		return view.DocumentView{}, false
 	}
-	return view.Agents[i], true
+	return shown.Agents[i], true
 }
 
-func isAwake(view engine.CrewView, id string) bool {
+func isAwake(view view.CrewView, id string) bool {
 	doc, ok := docOf(view, id)
 	return ok && doc.Status == string(crew.Alive)
 }
 
-func namesOf(view engine.CrewView, ids []string) string {
+func namesOf(view view.CrewView, ids []string) string {
 	var names []string
 	for _, id := range ids {
 		if doc, ok := docOf(view, id); ok {
@@ -164,19 +164,19 @@ func namesOf(view engine.CrewView, ids []string) string {
 }
 
 // hatched: everybody who was summoned has come, or expired.
-func hatched(view engine.CrewView) bool {
-	return view.InProgress == "" && !slices.ContainsFunc(view.Agents, func(doc engine.DocumentView) bool { return doc.Status == string(crew.Hatching) })
+func hatched(shown view.CrewView) bool {
+	return shown.InProgress == "" && !slices.ContainsFunc(shown.Agents, func(doc view.DocumentView) bool { return doc.Status == string(crew.Hatching) })
 }
 
 // reported: the lead has said who is awake, or was silent for too long, or is gone.
-func reported(view engine.CrewView) bool { return view.InProgress == "" }
+func reported(view view.CrewView) bool { return view.InProgress == "" }
 
 // leadGone: its session is over.
-func leadGone(view engine.CrewView) bool { return view.Lead.Session == "" }
+func leadGone(view view.CrewView) bool { return view.Lead.Session == "" }
 
 // awaitCrew follows the journal from an order on until it has taken effect, and says of those
 // whom it is about who is not awake then.
-func (a *app) awaitCrew(ctx context.Context, client *api.Client, done api.CrewOrdered, who []string, over func(engine.CrewView) bool) error {
+func (a *app) awaitCrew(ctx context.Context, client *api.Client, done api.CrewOrdered, who []string, over func(view.CrewView) bool) error {
 	seq, said := done.Seq, ""
 	for {
 		view, err := client.Crew(ctx, true)
@@ -214,21 +214,21 @@ func (a *app) awaitCrew(ctx context.Context, client *api.Client, done api.CrewOr
 }
 
 // meanwhile tells who waits what keeps the lead from it, once; it gives what was told.
-func (a *app) meanwhile(view engine.CrewView, known []engine.NoticeView, said string) string {
-	for _, n := range view.Notices {
+func (a *app) meanwhile(shown view.CrewView, known []view.NoticeView, said string) string {
+	for _, n := range shown.Notices {
 		if !slices.Contains(known, n) {
 			fmt.Fprintln(a.err, a.paint(dim, line(n.Kind+": "+n.Text, noticeWidth)))
 		}
 	}
-	if view.Lead.State != engine.LeadWaits || view.Lead.Why == said {
+	if shown.Lead.State != view.LeadWaits || shown.Lead.Why == said {
 		return said
 	}
-	fmt.Fprintln(a.err, a.paint(dim, line(view.Lead.Agent, crewNameWidth)+" leads: "+leadWords(view.Lead)))
-	return view.Lead.Why
+	fmt.Fprintln(a.err, a.paint(dim, line(shown.Lead.Agent, crewNameWidth)+" leads: "+leadWords(shown.Lead)))
+	return shown.Lead.Why
 }
 
 // outcome is how a team stands when what was asked for is over.
-func outcome(view engine.CrewView, who []string) string {
+func outcome(view view.CrewView, who []string) string {
 	if who == nil {
 		return line(view.Lead.Agent, crewNameWidth) + "'s session is over; the team sleeps"
 	}
@@ -242,7 +242,7 @@ func outcome(view engine.CrewView, who []string) string {
 }
 
 // notAwake says who of these is not awake, and why as far as is known.
-func notAwake(view engine.CrewView, who []string, before engine.CrewView) error {
+func notAwake(view view.CrewView, who []string, before view.CrewView) error {
 	var errs []string
 	for _, id := range who {
 		if doc, ok := docOf(view, id); ok && doc.Status != string(crew.Alive) {

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
@@ -130,7 +130,7 @@ func (l *load) lastWords() string {
 	return fmt.Sprintf("the daemon ended by %v and said: %s", err, l.ship.heard)
 }
 
-func (l *load) team() (engine.TeamView, error) {
+func (l *load) team() (view.TeamView, error) {
 	ctx, cancel := contextFor(shipWait)
 	defer cancel()
 	return l.client.Team(ctx)
@@ -192,7 +192,7 @@ func (l *load) countCommands() {
 	clear(l.notes)
 	clear(l.found)
 	var wrong []string
-	l.within(func(view engine.TeamView) bool {
+	l.within(func(view view.TeamView) bool {
 		wrong = wrong[:0]
 		for _, a := range view.Agents {
 			w := l.wants[a.Name]
@@ -219,7 +219,7 @@ func (l *load) countCommands() {
 }
 
 // within asks until it is so, and says whether it came to be so in a moment.
-func (l *load) within(so func(engine.TeamView) bool) bool {
+func (l *load) within(so func(view.TeamView) bool) bool {
 	l.t.Helper()
 	for began := time.Now(); ; pass(10 * time.Millisecond) {
 		view, err := l.team()
@@ -239,7 +239,7 @@ func (l *load) within(so func(engine.TeamView) bool) bool {
 func (l *load) countStatuses() {
 	cleared := map[string]bool{}
 	said := map[string]string{}
-	l.within(func(view engine.TeamView) bool {
+	l.within(func(view view.TeamView) bool {
 		seen := l.census()
 		for _, a := range view.Agents {
 			if !cleared[a.Name] {
@@ -262,7 +262,7 @@ func (l *load) countStatuses() {
 }
 
 // doubt says what of an agent's status is not so; nothing where all of it is.
-func (l *load) doubt(a engine.AgentView, seen []body) string {
+func (l *load) doubt(a view.AgentView, seen []body) string {
 	live := ""
 	for _, b := range seen {
 		if agentIn(b.session) == a.Name && !b.shim && b.lives() {
@@ -282,15 +282,15 @@ func (l *load) doubt(a engine.AgentView, seen []body) string {
 		return "its file: " + err.Error()
 	case file.Current != a.CurrentState || file.Desired != a.DesiredState:
 		return fmt.Sprintf("the file says %s/%s and ps %s/%s", file.Desired, file.Current, a.DesiredState, a.CurrentState)
-	case a.DesiredState == "pause" && a.Badge != engine.BadgeIdle, a.DesiredState == "continuous" && a.Badge != engine.BadgeRunning:
+	case a.DesiredState == "pause" && a.Badge != view.BadgeIdle, a.DesiredState == "continuous" && a.Badge != view.BadgeRunning:
 		return fmt.Sprintf("it is wanted %s, and says %s", a.DesiredState, a.Badge)
-	case a.Badge == engine.BadgeIdle && live != "":
+	case a.Badge == view.BadgeIdle && live != "":
 		return "it says IDLE, and " + live
-	case a.Badge == engine.BadgeRunning && a.Session == nil:
+	case a.Badge == view.BadgeRunning && a.Session == nil:
 		return "it says RUNNING without a session"
-	case a.Badge == engine.BadgeRunning && a.Session.Phase != "running":
+	case a.Badge == view.BadgeRunning && a.Session.Phase != "running":
 		return fmt.Sprintf("it says RUNNING, and %s is %s", a.Session.ID, a.Session.Phase)
-	case a.Badge == engine.BadgeRunning && !slices.ContainsFunc(seen, func(b body) bool { return b.pid == a.Session.PID && b.session == a.Session.ID && b.lives() }):
+	case a.Badge == view.BadgeRunning && !slices.ContainsFunc(seen, func(b body) bool { return b.pid == a.Session.PID && b.session == a.Session.ID && b.lives() }):
 		return fmt.Sprintf("it says RUNNING, and process %d of %s is dead", a.Session.PID, a.Session.ID)
 	case a.Doubt != "":
 		return "it doubts itself: " + a.Doubt

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // crewBlows are the kills that a lively crew is dealt. Exact: the lead and its shim live, so
@@ -291,10 +291,10 @@ func (p *lively) settleCrew() {
 	p.ship.poll("the crew wakes", func() bool {
 		ctx, cancel := contextFor(shipWait)
 		defer cancel()
-		view, err := p.ship.client().Crew(ctx, true)
-		if err == nil && view.InProgress == "" && howManyAre(view, "alive") < 3 {
+		shown, err := p.ship.client().Crew(ctx, true)
+		if err == nil && shown.InProgress == "" && howManyAre(shown, "alive") < 3 {
 			_, _ = p.ship.client().Wake(ctx, nil)
 		}
-		return err == nil && allAre("alive", 3)(view) && !slices.ContainsFunc(view.Agents, func(d engine.DocumentView) bool { return d.Soul == "" })
+		return err == nil && allAre("alive", 3)(shown) && !slices.ContainsFunc(shown.Agents, func(d view.DocumentView) bool { return d.Soul == "" })
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/lmittmann/tint"
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
 type upOptions struct {
@@ -132,7 +132,7 @@ func (a *app) untilStopped(ctx context.Context, d *daemon, signals <-chan os.Sig
 				fmt.Fprintln(a.err, "fairlead: going now; what still runs goes on, and the next `fairlead up` finds it")
 				return nil
 			}
-			by := engine.Actor{Kind: "human", ID: "signal " + sig.String()}
+			by := seam.Actor{Kind: "human", ID: "signal " + sig.String()}
 			if err := d.engine.Stop(ctx, by, asked == 2); err != nil {
 				return err
 			}

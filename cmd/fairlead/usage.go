@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 func (a *app) usageVerb() *cobra.Command {
@@ -58,7 +58,7 @@ wish stays. This starts it now, as what is wanted of it says: you have bought mo
 	}
 }
 
-func (a *app) printUsage(used engine.UsageTable, archived bool) error {
+func (a *app) printUsage(used view.UsageTable, archived bool) error {
 	more := ""
 	if !archived && used.Archived > 0 {
 		more = howMany(used.Archived, "archived run is", "archived runs are") + " not shown; `fairlead usage --archived` does\n"
@@ -72,12 +72,12 @@ func (a *app) printUsage(used engine.UsageTable, archived bool) error {
 	}
 	parts := []struct {
 		head string
-		rows []engine.UsageRow
-		name func(engine.UsageRow) string
+		rows []view.UsageRow
+		name func(view.UsageRow) string
 	}{
-		{"AGENT", used.Agents, func(r engine.UsageRow) string { return plain(r.Agent) }},
-		{"DAY\tAGENT", used.Days, func(r engine.UsageRow) string { return plain(r.Day) + "\t" + plain(r.Agent) }},
-		{"RUN\tWORKFLOW", used.Runs, func(r engine.UsageRow) string {
+		{"AGENT", used.Agents, func(r view.UsageRow) string { return plain(r.Agent) }},
+		{"DAY\tAGENT", used.Days, func(r view.UsageRow) string { return plain(r.Day) + "\t" + plain(r.Agent) }},
+		{"RUN\tWORKFLOW", used.Runs, func(r view.UsageRow) string {
 			return plain(r.Run) + "\t" + line(r.Workflow, stepWidth) + archivedMark(r)
 		}},
 	}
@@ -98,14 +98,14 @@ func (a *app) printUsage(used engine.UsageTable, archived bool) error {
 	return err
 }
 
-func archivedMark(r engine.UsageRow) string {
+func archivedMark(r view.UsageRow) string {
 	if r.Archived {
 		return " (archived)"
 	}
 	return ""
 }
 
-func printUses(out io.Writer, head string, rows []engine.UsageRow, name func(engine.UsageRow) string) error {
+func printUses(out io.Writer, head string, rows []view.UsageRow, name func(view.UsageRow) string) error {
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, head+"\tSESSIONS\tTOKENS IN\tOUT\tCOST")
 	for _, r := range rows {

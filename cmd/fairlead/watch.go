@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 func (a *app) watchVerb() *cobra.Command {
@@ -168,20 +168,20 @@ func (a *app) watchAgent(ctx context.Context, client *api.Client, name string) e
 
 // sessionOwner finds whose session a name is, as coder-17 is coder's; an agent of that very
 // name goes before it.
-func (a *app) sessionOwner(ctx context.Context, client *api.Client, name string) (engine.WhyView, bool) {
+func (a *app) sessionOwner(ctx context.Context, client *api.Client, name string) (view.WhyView, bool) {
 	cut := strings.LastIndexByte(name, '-')
 	if cut <= 0 || strings.Trim(name[cut+1:], "0123456789") != "" {
-		return engine.WhyView{}, false
+		return view.WhyView{}, false
 	}
 	if _, err := client.Why(ctx, name); !unknown(err) {
-		return engine.WhyView{}, false
+		return view.WhyView{}, false
 	}
 	why, err := client.Why(ctx, name[:cut])
 	return why, err == nil
 }
 
 // watchSession shows what one session says or said, and how it ended.
-func (a *app) watchSession(ctx context.Context, client *api.Client, of engine.WhyView, session string) error {
+func (a *app) watchSession(ctx context.Context, client *api.Client, of view.WhyView, session string) error {
 	if err := a.copyOutput(ctx, client, of.Agent, session); err != nil || a.json {
 		return err
 	}
@@ -209,7 +209,7 @@ func nextSession(ctx context.Context, client *api.Client, name string, after uin
 
 // copyOutput shows what a session says as its driver understands it; as JSON, the output as
 // it comes.
-func (a *app) copyOutput(ctx context.Context, client *api.Client, agent engine.AgentView, session string) error {
+func (a *app) copyOutput(ctx context.Context, client *api.Client, agent view.AgentView, session string) error {
 	d, known := drivers()[agent.Driver]
 	if a.json || !known {
 		return a.copyRaw(ctx, client, session)

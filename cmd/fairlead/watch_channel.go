@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // watched is what `fairlead watch NAME` was asked to show of a channel.
@@ -49,7 +49,7 @@ type channelWatch struct {
 // follow gives what is after the place it stands at, and then what comes, each line once and
 // in order, until nothing more is waited for. That is asked before the look, so that the look
 // finds what it was waited for.
-func (w *channelWatch) follow(ctx context.Context, show func([]engine.ChannelEntry) error) error {
+func (w *channelWatch) follow(ctx context.Context, show func([]view.ChannelEntry) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed := make(chan struct{}, 1)
@@ -91,9 +91,9 @@ func (w *channelWatch) follow(ctx context.Context, show func([]engine.ChannelEnt
 }
 
 // catchUp gives everything that there is after the place, page by page.
-func (w *channelWatch) catchUp(ctx context.Context, show func([]engine.ChannelEntry) error) error {
+func (w *channelWatch) catchUp(ctx context.Context, show func([]view.ChannelEntry) error) error {
 	for {
-		page, err := w.client.ChannelEntries(ctx, w.channel, engine.EntryQuery{After: w.after, Limit: entriesMost, Moves: w.moves})
+		page, err := w.client.ChannelEntries(ctx, w.channel, view.EntryQuery{After: w.after, Limit: entriesMost, Moves: w.moves})
 		if err != nil {
 			return err
 		}
@@ -189,13 +189,13 @@ func unknown(err error) bool {
 
 // watchChannel shows the last of a conversation, and then what comes.
 func (a *app) watchChannel(ctx context.Context, client *reader, name string, opts watched) error {
-	view, err := client.Channel(ctx, name)
+	shown, err := client.Channel(ctx, name)
 	if err != nil {
 		return err
 	}
 	show := a.conversation()
 	show.allMoves = opts.moves
-	tell := func(entries []engine.ChannelEntry) error {
+	tell := func(entries []view.ChannelEntry) error {
 		for _, e := range entries {
 			if !a.json {
 				show.entry(e)
@@ -206,7 +206,7 @@ func (a *app) watchChannel(ctx context.Context, client *reader, name string, opt
 		return show.flush()
 	}
 	moves := opts.moves || !a.json // turn changes are shown to people in any case
-	first, err := client.ChannelEntries(ctx, name, engine.EntryQuery{Limit: opts.last, Moves: moves})
+	first, err := client.ChannelEntries(ctx, name, view.EntryQuery{Limit: opts.last, Moves: moves})
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (a *app) watchChannel(ctx context.Context, client *reader, name string, opt
 	}
 	if opts.noFollow || client.offline != nil {
 		if !a.json {
-			_, err = fmt.Fprintln(a.out, a.paint(dim, standing(view)))
+			_, err = fmt.Fprintln(a.out, a.paint(dim, standing(shown)))
 		}
 		return err
 	}

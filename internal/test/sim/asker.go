@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
@@ -77,7 +77,7 @@ func (w *world) reply(a Act) {
 	case a.Do == "reply" && len(open) > 0:
 		id := open[int(a.MS)%len(open)].ID
 		w.give("answer to "+id, "", func(ctx context.Context, l *life) (uint64, error) {
-			return l.engine.AnswerQuestion(ctx, byPerson, id, engine.QuestionAnswer{Allow: yes == "yes", Scope: scope})
+			return l.engine.AnswerQuestion(ctx, byPerson, id, view.QuestionAnswer{Allow: yes == "yes", Scope: scope})
 		})
 	case a.Do == "revoke" && len(standing) > 0:
 		id := standing[int(a.MS)%len(standing)].ID

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
@@ -135,7 +136,7 @@ func (w *world) checkStart(l *life, id string) {
 		w.broken(durableFirst, "%s is to be started, and no open session of that name is stored", id)
 		return
 	}
-	if found, asked := l.found[id]; asked && found != engine.NeverStarted {
+	if found, asked := l.found[id]; asked && found != seam.NeverStarted {
 		w.broken(startedOnce, "%s is to be started by engine %d, which was told that it is %s", id, l.n, found)
 	}
 	w.check(providerWaits, a.Limited == nil || !w.now().Before(a.Limited.Until), "%s is to be started, and its provider takes nothing until %v", id, a.Limited)
@@ -228,7 +229,7 @@ func (w *world) checkAnswered(order, note string, seq uint64) {
 
 // checkCalm is asked when one engine is ready, all that it wanted to do is done, and a
 // moment has passed.
-func (w *world) checkCalm(l *life, view engine.TeamView) {
+func (w *world) checkCalm(l *life, view view.TeamView) {
 	w.check(replayIsLive, view.Head == w.head && view.Hold == w.truth.Hold.On, "engine %d is at change %d (held %v), the journal at %d (held %v)", l.n, view.Head, view.Hold, w.head, w.truth.Hold.On)
 	for _, seen := range view.Agents {
 		a := w.truth.Agents[seen.Name]

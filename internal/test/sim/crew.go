@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
@@ -94,10 +95,10 @@ func (w *world) ritual(a Act) {
 	}
 	switch a.Do {
 	case "summon":
-		w.bids("summon", func(ctx context.Context, e *engine.Engine, by engine.Actor) (uint64, error) { return e.Summon(ctx, by) })
+		w.bids("summon", func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error) { return e.Summon(ctx, by) })
 	case "wake":
 		who := w.whom(a)
-		w.bids("wake", func(ctx context.Context, e *engine.Engine, by engine.Actor) (uint64, error) {
+		w.bids("wake", func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error) {
 			return e.Wake(ctx, by, who)
 		})
 	case "sleep":
@@ -121,12 +122,12 @@ func (w *world) tend() {
 }
 
 // bids has a person order something that the journal has to have from nobody else.
-func (w *world) bids(what string, order func(ctx context.Context, e *engine.Engine, by engine.Actor) (uint64, error)) {
+func (w *world) bids(what string, order func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error)) {
 	note := w.note("bid")
 	w.mu.Lock()
 	w.crew.bids[note] = what
 	w.mu.Unlock()
-	by := engine.Actor{Kind: "human", ID: note}
+	by := seam.Actor{Kind: "human", ID: note}
 	w.give(what, "", func(ctx context.Context, l *life) (uint64, error) { return order(ctx, l.engine, by) })
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
@@ -104,7 +104,7 @@ func (w *world) checkMemory(is *being, transcript string) {
 }
 
 // checkCrewCalm is for a moment at which all is done.
-func (w *world) checkCrewCalm(l *life, view engine.CrewView) {
+func (w *world) checkCrewCalm(l *life, view view.CrewView) {
 	b, lead := w.crew, &w.truth.Crew.Lead
 	if w.lead() == "" {
 		return
@@ -130,10 +130,10 @@ func (w *world) checkCrewCalm(l *life, view engine.CrewView) {
 }
 
 // checkView: what people are shown is what the journal tells, and the one button is the seed's.
-func (w *world) checkView(l *life, view engine.CrewView) {
-	w.check(replayIsLive, len(view.Agents) == len(w.crew.docs), "engine %d shows %d of the team, and there are %d", l.n, len(view.Agents), len(w.crew.docs))
+func (w *world) checkView(l *life, shown view.CrewView) {
+	w.check(replayIsLive, len(shown.Agents) == len(w.crew.docs), "engine %d shows %d of the team, and there are %d", l.n, len(shown.Agents), len(w.crew.docs))
 	some, asleep := false, false
-	for _, seen := range view.Agents {
+	for _, seen := range shown.Agents {
 		is := w.crew.docs[seen.ID]
 		fine := is != nil && seen.Status == is.status && seen.Seat == is.seat && seen.Soul == is.soul && (seen.Name == nil) == (is.name == "")
 		w.check(replayIsLive, fine, "engine %d shows %s as %s on seat %d, and the journal tells of %v %s", l.n, seen.ID, seen.Status, seen.Seat, is, is.state())
@@ -142,13 +142,13 @@ func (w *world) checkView(l *life, view engine.CrewView) {
 	}
 	button := "none"
 	switch {
-	case view.InProgress != "":
+	case shown.InProgress != "":
 		button = "WAKING…"
 	case !some:
 		button = "SUMMON"
 	case asleep:
 		button = "WAKE"
 	}
-	hatches := slices.ContainsFunc(view.Agents, func(a engine.DocumentView) bool { return a.Status == "hatching" })
-	w.check(replayIsLive, view.Button == button || hatches && !asleep, "engine %d shows the button %s, and it should be %s: %+v", l.n, view.Button, button, view)
+	hatches := slices.ContainsFunc(shown.Agents, func(a view.DocumentView) bool { return a.Status == "hatching" })
+	w.check(replayIsLive, shown.Button == button || hatches && !asleep, "engine %d shows the button %s, and it should be %s: %+v", l.n, shown.Button, button, shown)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/engine"
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
@@ -75,7 +75,7 @@ func (w *world) readTranscripts() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	times := map[string]int{}
-	for q := (engine.TranscriptQuery{Limit: 40}); ; {
+	for q := (crewctl.TranscriptQuery{Limit: 40}); ; {
 		page, err := l.engine.Transcript(ctx, q)
 		w.mu.Lock()
 		if err != nil {
@@ -102,7 +102,7 @@ func (w *world) readTranscripts() {
 	}
 }
 
-func (w *world) checkRead(name string, m *engine.Message) {
+func (w *world) checkRead(name string, m *crewctl.Message) {
 	at, word := w.crew.spoken[name], w.book.words[name]
 	if word == nil {
 		w.broken(saidOnce, "%q is in the transcripts, and nobody has said it", m.Text)

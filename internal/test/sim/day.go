@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
@@ -326,10 +326,10 @@ func (w *world) strike(a Act) {
 		s := w.sessions[id]
 		if a.Do == "vanish" {
 			s.strays = true // until somebody sweeps
-			w.finish(s, engine.Ending{Lost: true, Why: "its shim vanished"})
+			w.finish(s, seam.Ending{Lost: true, Why: "its shim vanished"})
 			continue
 		}
-		w.finish(s, engine.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGKILL", At: time.Now()}})
+		w.finish(s, seam.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGKILL", At: time.Now()}})
 	}
 }
 
@@ -382,7 +382,7 @@ func (w *world) power() {
 	w.boot++
 	for _, s := range w.sessions {
 		if !s.isOver() {
-			w.finish(s, engine.Ending{Lost: true, Why: "the machine went down"})
+			w.finish(s, seam.Ending{Lost: true, Why: "the machine went down"})
 		}
 		s.strays = false
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
 // session is one agent process with its shim. It outlives engines. The world's lock
@@ -32,7 +32,7 @@ type session struct {
 	out    []byte        // the spool
 	grew   chan struct{} // closed and made anew with every byte
 	over   chan struct{} // closed when its end is durable
-	ending engine.Ending //
+	ending seam.Ending //
 	spoken int64         // input tokens that it said it used
 	strays bool          // something that it left running
 	ranBy  string        // a signal that somebody sent it
@@ -110,13 +110,13 @@ func (w *world) run(id string, launch driver.Launch, epoch uint64) *session {
 		if s.ranBy != "" {
 			signal = s.ranBy
 		}
-		w.finish(s, engine.Ending{Exit: driver.Exit{Code: end.Code, Signal: signal, At: time.Now()}})
+		w.finish(s, seam.Ending{Exit: driver.Exit{Code: end.Code, Signal: signal, At: time.Now()}})
 	})
 	return s
 }
 
 // finish ends a session, once. A shim that has seen the end has ended all that was left.
-func (w *world) finish(s *session, how engine.Ending) {
+func (w *world) finish(s *session, how seam.Ending) {
 	if s.isOver() {
 		return
 	}
@@ -148,9 +148,9 @@ type host struct {
 	l *life
 }
 
-var _ engine.Host = host{}
+var _ seam.Host = host{}
 
-func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.Launch, _ time.Duration) (engine.Process, error) {
+func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
 	h.w.mu.Lock()
 	h.w.checkStart(h.l, id)
 	h.w.mu.Unlock()
@@ -163,7 +163,7 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 			return h.fenced(epoch)
 		}
 		if h.w.sessions[id] != nil {
-			return &engine.AlreadyStarted{Session: id}
+			return &seam.AlreadyStarted{Session: id}
 		}
 		h.w.checkStarted(id)
 		s = h.w.run(id, launch, epoch)
@@ -177,7 +177,7 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 		}
 		return &process{w: h.w, l: h.l, session: s, epoch: epoch, at: int64(len(launch.Input))}, nil
 	case cannotRun:
-		return nil, &engine.CannotStart{Why: h.w.inject(h.l, "start "+id).Error()}
+		return nil, &seam.CannotStart{Why: h.w.inject(h.l, "start "+id).Error()}
 	case fails:
 		return nil, h.w.inject(h.l, "start "+id)
 	case late:
@@ -193,10 +193,10 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 // fenced refuses an engine that was overtaken; the caller holds the lock.
 func (h host) fenced(epoch uint64) error {
 	h.l.fenced = true
-	return &engine.Fenced{Why: fmt.Sprintf("epoch %d is over", epoch)}
+	return &seam.Fenced{Why: fmt.Sprintf("epoch %d is over", epoch)}
 }
 
-func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc engine.Process, found engine.Found, err error) {
+func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc seam.Process, found seam.Found, err error) {
 	err = h.w.act(h.l, "adopt "+id, func() error {
 		h.w.mu.Lock()
 		defer h.w.mu.Unlock()
@@ -205,17 +205,17 @@ func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc engine.Pro
 			return h.fenced(epoch)
 		}
 		h.w.bars[id] = epoch
-		found = engine.NeverStarted
+		found = seam.NeverStarted
 		if s != nil {
 			s.fence = epoch
 			proc = &process{w: h.w, l: h.l, session: s, epoch: epoch, at: s.input.taken}
 			switch {
 			case !s.isOver():
-				found = engine.Running
+				found = seam.Running
 			case s.ending.Lost:
-				found = engine.Lost
+				found = seam.Lost
 			default:
-				found = engine.Exited
+				found = seam.Exited
 			}
 		}
 		h.l.found[id] = found
@@ -288,7 +288,7 @@ func (p *process) ask(what string, do func()) error {
 	})
 }
 
-func (p *process) Ended(context.Context) (how engine.Ending, err error) {
+func (p *process) Ended(context.Context) (how seam.Ending, err error) {
 	err = p.ask("ended", func() { how = p.ending })
 	if err != nil {
 		p.w.mu.Lock()
@@ -307,7 +307,7 @@ func (p *process) End(_ context.Context, grace time.Duration) error {
 			time.AfterFunc(grace, func() {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				w.finish(s, engine.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGKILL", At: time.Now()}})
+				w.finish(s, seam.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGKILL", At: time.Now()}})
 			})
 		}
 	})
@@ -320,8 +320,8 @@ func (p *process) Ack(context.Context) error {
 	return p.ask("ack", func() {})
 }
 
-func (p *process) Evidence(context.Context) (engine.Proof, error) {
-	return engine.Proof{PID: p.PID(), ShimPID: 1, StartedAt: p.begun}, p.allowed()
+func (p *process) Evidence(context.Context) (seam.Proof, error) {
+	return seam.Proof{PID: p.PID(), ShimPID: 1, StartedAt: p.begun}, p.allowed()
 }
 
 func (p *process) CloseInput(context.Context) error {

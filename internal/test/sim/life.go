@@ -12,13 +12,14 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
 // life is one engine, from its start to its end or its death.
 type life struct {
 	n      int
-	engine *engine.Engine
+	engine *controller.Supervisor
 	eyes   *eyes
 	clerk  *clerk // of the documents
 	cancel context.CancelFunc
@@ -32,7 +33,7 @@ type life struct {
 	err    error // with this
 	fenced bool  // it was told that it was overtaken
 	epoch  uint64
-	found  map[string]engine.Found // what it was told of sessions
+	found  map[string]seam.Found // what it was told of sessions
 	read   map[string]*sheet       // what it read last
 	faults []string                // what it met, in words that must be said
 }
@@ -42,7 +43,7 @@ func (w *world) begin() error {
 	w.mu.Lock()
 	l := &life{
 		n: len(w.lives) + 1, gone: make(chan struct{}), ran: make(chan struct{}), log: &logBook{},
-		found: map[string]engine.Found{}, read: map[string]*sheet{},
+		found: map[string]seam.Found{}, read: map[string]*sheet{},
 	}
 	l.eyes, l.clerk = newEyes(w, l), newClerk(w, l)
 	w.lives = append(w.lives, l)
@@ -50,7 +51,7 @@ func (w *world) begin() error {
 	ahead, boot := w.ahead, w.boot
 	w.ahead = 0
 	w.mu.Unlock()
-	e, err := engine.Open(context.Background(), engine.Options{
+	e, err := controller.Open(context.Background(), seam.Options{
 		Name: "sim", Config: &conf, Journal: &ledger{Journal: w.slate.Again(), w: w, l: l, ahead: ahead}, Files: l.eyes, Documents: w.documents(l.clerk), Host: host{w, l},
 		Drivers: map[string]driver.Driver{"script": player{}}, Lookup: func(string) (string, bool) { return "", false },
 		BootID: fmt.Sprintf("boot-%d", boot), Log: slog.New(slog.NewTextHandler(l.log, nil)),

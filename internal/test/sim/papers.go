@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/crewfile"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
@@ -49,14 +49,14 @@ type clerk struct {
 	taken map[*leaf]bool
 }
 
-var _ engine.Documents = (*clerk)(nil)
+var _ seam.Documents = (*clerk)(nil)
 
 func newClerk(w *world, l *life) *clerk {
 	return &clerk{w: w, l: l, news: make(chan struct{}, 1), taken: map[*leaf]bool{}}
 }
 
 // documents is nil on a day on which nobody leads.
-func (w *world) documents(c *clerk) engine.Documents {
+func (w *world) documents(c *clerk) seam.Documents {
 	if w.lead() == "" {
 		return nil
 	}

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
@@ -48,38 +49,38 @@ func (w *world) deed(a Act) {
 	if !w.hasChannels() {
 		return
 	}
-	order := func(what string, order func(ctx context.Context, e *engine.Engine) (uint64, error)) {
+	order := func(what string, order func(ctx context.Context, e *controller.Supervisor) (uint64, error)) {
 		w.give(what, "", func(ctx context.Context, l *life) (uint64, error) { return order(ctx, l.engine) })
 	}
 	switch a.Do {
 	case "say":
 		w.say(a.Whom, a.Word)
 	case "grant":
-		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
 			return e.Grant(ctx, byPerson, a.Word, a.Whom, a.MS != 0)
 		})
 	case "skip":
-		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) { return e.Skip(ctx, byPerson, a.Whom, 0) })
+		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) { return e.Skip(ctx, byPerson, a.Whom, 0) })
 	case "override":
-		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
 			return e.Override(ctx, byPerson, a.Whom, a.MS != 0)
 		})
 	case "assign":
-		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
 			return e.Assign(ctx, byPerson, a.Word, a.Whom)
 		})
 	case "remove":
-		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
 			return e.Unassign(ctx, byPerson, a.Word, a.Whom)
 		})
 	case "disable":
-		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) { return e.Disable(ctx, byPerson, a.Whom) })
+		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) { return e.Disable(ctx, byPerson, a.Whom) })
 	case "enable":
-		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) { return e.Enable(ctx, byPerson, a.Whom) })
+		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) { return e.Enable(ctx, byPerson, a.Whom) })
 	case "visit":
 		w.visit()
 	case "leave":
-		order(a.String(), func(ctx context.Context, e *engine.Engine) (uint64, error) { return e.AgentLeft(ctx, outsider) })
+		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) { return e.AgentLeft(ctx, outsider) })
 	case "mumble":
 		w.mumble(a.Whom)
 	}
@@ -149,7 +150,7 @@ type guest struct {
 	here  bool            // it is at it
 	calls uint64          // so many times it came
 	did   map[string]bool // errands
-	last  engine.Speech   // whatever it did last
+	last  view.Speech   // whatever it did last
 }
 
 // visit has the foreign agent come and fetch what it is to be told.
@@ -171,7 +172,7 @@ func (w *world) visit() {
 	})
 }
 
-func (w *world) fetch(e *engine.Engine, rnd *rand.Rand) {
+func (w *world) fetch(e *controller.Supervisor, rnd *rand.Rand) {
 	ctx := context.Background()
 	_, _ = e.AgentReady(ctx, outsider) // that it is already is an answer
 	if e.AgentBeat(ctx, outsider) != nil {
@@ -199,7 +200,7 @@ func (w *world) fetch(e *engine.Engine, rnd *rand.Rand) {
 }
 
 // fetched notes what the foreign agent was given; the caller holds the lock.
-func (w *world) fetched(v engine.ErrandView) {
+func (w *world) fetched(v view.ErrandView) {
 	e := errand{channel: v.Channel, turn: v.Turn, known: true}
 	if v.Turn == 0 {
 		e.re = v.Message
@@ -211,13 +212,13 @@ func (w *world) fetched(v engine.ErrandView) {
 }
 
 // answers is the foreign agent doing something about what it was told.
-func (w *world) answers(e *engine.Engine, errand engine.ErrandView, rnd *rand.Rand) {
+func (w *world) answers(e *controller.Supervisor, errand view.ErrandView, rnd *rand.Rand) {
 	ctx := context.Background()
 	how := []string{"well", "well", "well", "well", "passes", "waits", "mute", "unfinished", "leaves", "in-pieces"}[rnd.IntN(10)]
 	if w.isEvening() {
 		how = "well"
 	}
-	s := engine.Speech{Channel: errand.Channel, Agent: outsider, Turn: errand.Turn, Re: errand.Message, Complete: true, Ended: true}
+	s := view.Speech{Channel: errand.Channel, Agent: outsider, Turn: errand.Turn, Re: errand.Message, Complete: true, Ended: true}
 	if errand.Turn != 0 {
 		s.Re = 0
 	}
@@ -251,7 +252,7 @@ func (w *world) answers(e *engine.Engine, errand engine.ErrandView, rnd *rand.Ra
 }
 
 // speaks has the foreign agent say something. What is answered with no may be there or not.
-func (w *world) speaks(e *engine.Engine, s engine.Speech, key string) {
+func (w *world) speaks(e *controller.Supervisor, s view.Speech, key string) {
 	w.mu.Lock()
 	name := w.book.word(outsider, nil, key)
 	w.mu.Unlock()
@@ -277,7 +278,7 @@ func (w *world) mumble(channelName string) {
 	s := w.guest.last
 	w.mu.Unlock()
 	if s.Channel != channelName || s.Turn == 0 {
-		s = engine.Speech{Channel: channelName, Agent: outsider, Turn: 1 << 40, Complete: true}
+		s = view.Speech{Channel: channelName, Agent: outsider, Turn: 1 << 40, Complete: true}
 	}
 	w.mu.Lock()
 	c := w.truth.Floor.Channels[channel.ChannelID(channelName)]

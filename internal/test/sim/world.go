@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/crewfile"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/team"
@@ -212,7 +212,7 @@ func (w *world) note(what string) string {
 	return fmt.Sprintf("%s %d", what, w.notes)
 }
 
-var byPerson = engine.Actor{Kind: "human", ID: "sim"}
+var byPerson = seam.Actor{Kind: "human", ID: "sim"}
 
 func (w *world) command(agent, word string) {
 	note := w.note("order")

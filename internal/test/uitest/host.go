@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
 // localHost is an [engine.Host] that runs agents as children of the test, without shims: a
@@ -26,11 +26,11 @@ type localHost struct {
 
 func newLocalHost() *localHost { return &localHost{sessions: map[string]*process{}} }
 
-func (h *localHost) Start(_ context.Context, session string, _ uint64, launch driver.Launch, _ time.Duration) (engine.Process, error) {
+func (h *localHost) Start(_ context.Context, session string, _ uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sessions[session] != nil {
-		return nil, &engine.AlreadyStarted{Session: session}
+		return nil, &seam.AlreadyStarted{Session: session}
 	}
 	p := &process{done: make(chan struct{}), grew: make(chan struct{}), started: time.Now(), input: int64(len(launch.Input))}
 	cmd := exec.Command(launch.Argv[0], launch.Argv[1:]...)
@@ -47,7 +47,7 @@ func (h *localHost) Start(_ context.Context, session string, _ uint64, launch dr
 		cmd.Stdin = bytes.NewReader(launch.Input)
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, &engine.CannotStart{Why: err.Error()}
+		return nil, &seam.CannotStart{Why: err.Error()}
 	}
 	p.pid = cmd.Process.Pid
 	h.sessions[session] = p
@@ -60,8 +60,8 @@ func (h *localHost) Start(_ context.Context, session string, _ uint64, launch dr
 	return p, nil
 }
 
-func (h *localHost) Adopt(context.Context, string, uint64) (engine.Process, engine.Found, error) {
-	return nil, engine.NeverStarted, nil
+func (h *localHost) Adopt(context.Context, string, uint64) (seam.Process, seam.Found, error) {
+	return nil, seam.NeverStarted, nil
 }
 
 func (h *localHost) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
@@ -136,10 +136,10 @@ func (p *process) signal(s syscall.Signal) {
 func (p *process) PID() int              { return p.pid }
 func (p *process) Done() <-chan struct{} { return p.done }
 
-func (p *process) Ended(context.Context) (engine.Ending, error) {
+func (p *process) Ended(context.Context) (seam.Ending, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return engine.Ending{Exit: p.exit, Bytes: int64(len(p.output))}, nil
+	return seam.Ending{Exit: p.exit, Bytes: int64(len(p.output))}, nil
 }
 
 func (p *process) End(ctx context.Context, grace time.Duration) error {
@@ -158,10 +158,10 @@ func (p *process) End(ctx context.Context, grace time.Duration) error {
 func (p *process) Ack(context.Context) error { return nil }
 func (p *process) Close() error              { return nil }
 
-func (p *process) Evidence(context.Context) (engine.Proof, error) {
+func (p *process) Evidence(context.Context) (seam.Proof, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return engine.Proof{PID: p.pid, StartedAt: p.started, LastByteAt: p.lastByte, Bytes: int64(len(p.output)), Holds: []string{"a child of the test"}}, nil
+	return seam.Proof{PID: p.pid, StartedAt: p.started, LastByteAt: p.lastByte, Bytes: int64(len(p.output)), Holds: []string{"a child of the test"}}, nil
 }
 
 func (p *process) Send(_ context.Context, input []byte) error {

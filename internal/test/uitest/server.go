@@ -17,7 +17,9 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/claude"
 	"github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/engine"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/ui"
 )
@@ -72,11 +74,11 @@ func (s *Server) serve() {
 	must(err)
 	documents, err := crewfile.WatchDocuments(filepath.Join(s.Dir, ".fairlead", "agents"), log)
 	must(err)
-	sessions, err := engine.WatchSessions(s.Dir, log)
+	sessions, err := dispatchctl.WatchSessions(s.Dir, log)
 	must(err)
 	host := newLocalHost()
 	ctx, cancel := context.WithCancel(context.Background())
-	e, err := engine.Open(ctx, engine.Options{
+	e, err := controller.Open(ctx, seam.Options{
 		Name: "harbour-api", Config: conf, Journal: memory.New(), Host: host, Files: states, Documents: documents, Sessions: sessions,
 		Drivers: map[string]driver.Driver{"exec": exec.Driver{}, "script": script.Driver{}, "claude": claude.Driver{}}, Lookup: os.LookupEnv, Log: log,
 	})

@@ -1,0 +1,426 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/tools"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// hands are what the sessions of a bubble act with: the engine that lives now.
+type hands struct{ engine atomic.Pointer[Supervisor] }
+
+func (h *hands) of(s *fakeSession) (*Supervisor, tools.AgentCaller) {
+	return h.engine.Load(), tools.AgentCaller{Agent: agentIn(s.id), Session: s.id}
+}
+
+// acting starts an engine whose agents can act.
+func (b *bubble) acting(h *hands) {
+	b.t.Helper()
+	b.start()
+	h.engine.Store(b.engine)
+}
+
+// calls is a call of one of our tools: it is to be seen in the output first, as programs show it.
+func (s *fakeSession) calls(tool string) { s.say("calls mcp__fairlead__%s {}", tool) }
+
+// said is what was said in a channel: kind, by whom and what.
+func (b *bubble) said(channel string) (lines []string) {
+	b.t.Helper()
+	page, err := b.engine.ChannelEntries(b.t.Context(), channel, view.EntryQuery{Limit: 500})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, one := range page.Entries {
+		lines = append(lines, one.Kind+" "+one.By+": "+one.Text)
+	}
+	return lines
+}
+
+func (b *bubble) wantSaid(channel string, want ...string) {
+	b.t.Helper()
+	if got := b.said(channel); !slices.Equal(got, want) {
+		b.t.Errorf("#%s holds\n%s\nwant\n%s", channel, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// noes collects what went wrong in sessions.
+func (b *bubble) must(err error, what string) {
+	if err != nil {
+		b.t.Errorf("%s: %v", what, err)
+	}
+}
+
+func reason(err error) string {
+	var no *machine.Refusal
+	if errors.As(err, &no) {
+		return no.Row + ": " + no.Reason
+	}
+	return fmt.Sprint(err)
+}
+
+// SPEC T7, T22, N3: a turn that ends by a call has all the words of its answer, those behind the call
+// among them; a pass posts nothing; what comes without the turn is late, and says so.
+func TestTurnEndsByCall(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
+		h := &hands{}
+		b.circle("ada", "bob")
+		b.host.play = func(s *fakeSession) {
+			for n := 1; ; n++ {
+				if _, _, ok := s.next(time.Hour); !ok {
+					s.say("stop ok")
+					return
+				}
+				e, c := h.of(s)
+				if c.Agent == "bob" {
+					s.calls("pass")
+					_, err := e.ActPass(t.Context(), c, "")
+					b.must(err, "pass")
+					s.say("listening %d", s.read())
+					continue
+				}
+				s.say("ada looks %d", n)
+				s.calls("turn_complete")
+				ended, err := e.ActTurnComplete(t.Context(), c, "", "")
+				b.must(err, "turn_complete")
+				if ended.Channel != "reviews" || ended.Turn == 0 || ended.Over {
+					t.Errorf("it ended as %+v", ended)
+				}
+				s.say("ada is done")
+				s.say("listening %d", s.read())
+				s.lasts(time.Second)
+				_, err = e.ActTurnComplete(t.Context(), c, "", "too late")
+				if !strings.HasPrefix(reason(err), "N3") {
+					t.Errorf("a second time: %v", err)
+				}
+			}
+		}
+		b.acting(h)
+		_, err := b.engine.Say(t.Context(), human, "reviews", "please", "")
+		b.must(err, "say")
+		b.after(time.Minute)
+		b.wantSaid("reviews", "human tester: please", "turn ada: ada looks 1\nada is done", "late ada: too late",
+			"warning : TURN_COMPLETE without the turn: 1 is over or was never its")
+	})
+}
+
+// A call that is not the caller's to make is refused with its reason, whoever it says that it is.
+func TestActsOfNobody(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
+		h := &hands{}
+		b.circle("ada")
+		b.host.play = func(s *fakeSession) {
+			<-s.asked
+			s.say("stop ok")
+		}
+		b.acting(h)
+		ctx, e := t.Context(), b.engine
+		for _, c := range []tools.AgentCaller{{}, {Agent: "ada"}, {Agent: "ada", Session: "ada-1"}, {Agent: "nobody", Session: "nobody-1"}, {Agent: "build@r1", Session: "build@r1-1"}} {
+			var over *tools.SessionOver
+			if err := e.ActOpen(ctx, c); !errors.As(err, &over) {
+				t.Errorf("%+v: %v", c, err)
+			}
+			if _, err := e.ActTurnComplete(ctx, c, "", ""); !errors.As(err, &over) {
+				t.Errorf("%+v: %v", c, err)
+			}
+			if err := e.ActSetStatus(ctx, c, "at work"); !errors.As(err, &over) {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}
+		b.command("ada", "run_once")
+		b.command("bob", "run_once")
+		b.settle()
+		ada := tools.AgentCaller{Agent: "ada", Session: "ada-1"}
+		b.must(e.ActOpen(ctx, ada), "an open session")
+		var over *tools.SessionOver
+		if err := e.ActOpen(ctx, tools.AgentCaller{Agent: "bob", Session: "ada-1"}); !errors.As(err, &over) {
+			t.Errorf("bob in ada's session: %v", err)
+		}
+		for what, err := range map[string]error{
+			"turn_complete": second(e.ActTurnComplete(ctx, ada, "", "")),
+			"pass":          second(e.ActPass(ctx, ada, "reviews")),
+			"say":           second(e.ActSay(ctx, ada, "", "hello")),
+			"wait":          second(e.ActWait(ctx, ada, "", "", time.Second)),
+			"report_step":   second(e.ActReportStep(ctx, ada, runs.AgentReport{Status: "COMPLETED"})),
+		} {
+			var no *machine.Refusal
+			if !errors.As(err, &no) || no.Reason == "" {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		var unknown *team.Unknown
+		if _, err := e.ActSay(ctx, ada, "elsewhere", "hello"); !errors.As(err, &unknown) {
+			t.Errorf("a channel that there is not: %v", err)
+		}
+		if _, err := e.ActSay(ctx, ada, "reviews", "without the turn"); err == nil {
+			t.Error("it spoke without the turn")
+		}
+		if _, err := e.ActSay(ctx, tools.AgentCaller{Agent: "bob", Session: "bob-1"}, "reviews", "a stranger"); err == nil {
+			t.Error("somebody spoke who is not in the channel")
+		}
+		b.wantSaid("reviews", "late ada: without the turn")
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// SPEC T10, T12, T13, T15: a turn that waits by a call goes on when a person writes or says so, and is
+// forfeited when its time is up; whoever speaks goes on, too.
+func TestWaitByCall(t *testing.T) {
+	t.Parallel()
+	type end struct {
+		waited tools.ActWaited
+		err    error
+	}
+	tests := map[string]struct {
+		do    func(b *bubble)
+		state string
+		why   string
+		said  []string
+	}{
+		"a person writes": {
+			func(b *bubble) {
+				_, err := b.engine.Say(b.t.Context(), human, "reviews", "the tests are green", "")
+				b.must(err, "say")
+			}, tools.ActResumed, "a person wrote something into the channel",
+			[]string{"human tester: please", "turn ada: I need ann.", "human tester: the tests are green", "turn ada: going on"},
+		},
+		"a person has it go on": {
+			func(b *bubble) {
+				_, err := b.engine.Override(b.t.Context(), human, "reviews", true)
+				b.must(err, "override")
+			}, tools.ActResumed, "a person had it go on",
+			[]string{"human tester: please", "turn ada: I need ann.", "turn ada: going on"},
+		},
+		"nobody": {
+			func(b *bubble) { b.after(time.Minute) }, tools.ActStillWaiting, "",
+			[]string{"human tester: please", "turn ada: I need ann.", "turn ada: going on"},
+		},
+		"a person ends it": {
+			func(b *bubble) {
+				_, err := b.engine.Skip(b.t.Context(), human, "reviews", 0)
+				b.must(err, "skip")
+			}, tools.ActForfeited, "the turn is over",
+			[]string{"human tester: please", "turn ada: I need ann.", "late ada: going on"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "ada", func(t *testing.T, b *bubble) {
+				h, ended := &hands{}, make(chan end, 1)
+				b.circle("ada")
+				prompts := 0
+				b.host.play = func(s *fakeSession) {
+					for {
+						_, cancel, ok := s.next(time.Hour)
+						if !ok {
+							s.say("stop ok")
+							return
+						}
+						if prompts++; cancel || prompts > 1 {
+							s.say("listening %d", s.read())
+							continue
+						}
+						e, c := h.of(s)
+						s.say("I need ann.")
+						s.calls("wait")
+						waited, err := e.ActWait(t.Context(), c, "", "for ann", 30*time.Second)
+						ended <- end{waited, err}
+						s.say("going on")
+						s.calls("turn_complete")
+						_, _ = e.ActTurnComplete(t.Context(), c, "", "") // late, where the turn is over
+						s.say("listening %d", s.read())
+					}
+				}
+				b.acting(h)
+				_, err := b.engine.Say(t.Context(), human, "reviews", "please", "")
+				b.must(err, "say")
+				b.after(5 * time.Second)
+				view, err := b.engine.Channel(t.Context(), "reviews")
+				if err != nil || view.State != "WAITING" || view.Why != "for ann" {
+					t.Errorf("meanwhile the channel is %s (%s), %v", view.State, view.Why, err)
+				}
+				tt.do(b)
+				b.after(30 * time.Second)
+				got := <-ended
+				if got.err != nil || got.waited.State != tt.state || got.waited.Why != tt.why {
+					t.Errorf("it ended as %+v, %v", got.waited, got.err)
+				}
+				if m := got.waited.Message; (m != nil) != (name == "a person writes") || m != nil && m.Text != "the tests are green" {
+					t.Errorf("it was handed %+v", m)
+				}
+				said := slices.DeleteFunc(b.said("reviews"), func(line string) bool { return strings.HasPrefix(line, "warning") })
+				if !slices.Equal(said, tt.said) {
+					t.Errorf("the channel holds\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(tt.said, "\n"))
+				}
+				if state := b.channelHolder("reviews"); state != "" {
+					t.Errorf("%s still has the turn", state)
+				}
+			})
+		})
+	}
+}
+
+func (b *bubble) channelHolder(name string) string {
+	b.t.Helper()
+	view, err := b.engine.Channel(b.t.Context(), name)
+	b.must(err, "channel")
+	return view.Holder
+}
+
+// A question to a person waits in the inbox, has the turn wait, and is the same one however often it is
+// asked; its answer reaches who asked, also over a restart of the daemon, and is told once it was given.
+func TestAskHuman(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "ada", func(t *testing.T, b *bubble) {
+		h, ended := &hands{}, make(chan tools.ActAnswer, 8)
+		b.circle("ada")
+		b.agent("ada").Permissions.Timeout = time.Hour
+		go1 := make(chan struct{})
+		b.host.play = func(s *fakeSession) {
+			if _, _, ok := s.next(time.Hour); !ok {
+				return
+			}
+			ask := tools.AgentQuestion{Text: "Ship it?", Options: []string{"no", "yes"}}
+			e, c := h.of(s)
+			s.calls("ask_human")
+			answer, err := e.ActAskHuman(t.Context(), c, ask, 10*time.Second)
+			b.must(err, "ask")
+			ended <- answer
+			<-go1 // the daemon is started again meanwhile
+			e, c = h.of(s)
+			same, err := e.ActAskHuman(t.Context(), c, ask, time.Second)
+			b.must(err, "ask in the same words")
+			ended <- same
+			answer, err = e.ActAskHuman(t.Context(), c, tools.AgentQuestion{ID: answer.ID}, 4*time.Minute)
+			b.must(err, "ask by id")
+			ended <- answer
+			s.calls("turn_complete")
+			_, err = e.ActTurnComplete(t.Context(), c, "", "shipped")
+			b.must(err, "turn_complete")
+			s.say("listening %d", s.read())
+			<-s.asked
+			s.say("stop ok")
+		}
+		b.acting(h)
+		_, err := b.engine.Say(t.Context(), human, "reviews", "please", "")
+		b.must(err, "say")
+		b.after(15 * time.Second)
+		first := <-ended
+		if first.State != tools.ActStillWaiting || first.ID == "" {
+			t.Fatalf("at first: %+v", first)
+		}
+		q := b.open1(question.Asked)
+		if q.What != "Ship it?" || q.Agent != "ada" || len(q.Options) != 2 || q.ExpiresAt == nil {
+			t.Errorf("the inbox has %+v", q)
+		}
+		if view, err := b.engine.Channel(t.Context(), "reviews"); err != nil || view.State != "WAITING" {
+			t.Errorf("meanwhile the channel is %s, %v", view.State, err)
+		}
+		b.must(b.stop(), "stop")
+		b.acting(h)
+		close(go1)
+		b.after(5 * time.Second)
+		if same := <-ended; same.ID != first.ID || same.State != tools.ActStillWaiting {
+			t.Errorf("in the same words: %+v", same)
+		}
+		b.open1(question.Asked)
+		b.answer(first.ID, view.QuestionAnswer{Option: "2", Text: "with care"})
+		b.after(5 * time.Second)
+		if last := <-ended; last.State != tools.ActAnswered || last.Option != "2" || last.Text != "with care" || last.By != "tester" || last.Lost {
+			t.Errorf("the answer: %+v", last)
+		}
+		b.noneOpen()
+		b.after(time.Minute)
+		b.wantSaid("reviews", "human tester: please", "turn ada: shipped")
+		if view, err := b.engine.QuestionByID(t.Context(), first.ID); err != nil || view.State != string(question.Told) {
+			t.Errorf("in the end it is %s, %v", view.State, err)
+		}
+	})
+}
+
+// Nobody reads another one's answers, and who is gone gets none.
+func TestAskHumanOfOthers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
+		h := &hands{}
+		b.host.play = func(s *fakeSession) { <-s.asked; s.say("stop ok") }
+		b.agent("ada").Permissions.Timeout = time.Minute
+		b.acting(h)
+		b.command("ada", "run_once")
+		b.command("bob", "run_once")
+		b.settle()
+		ctx, e := t.Context(), b.engine
+		ada, bob := tools.AgentCaller{Agent: "ada", Session: "ada-1"}, tools.AgentCaller{Agent: "bob", Session: "bob-1"}
+		asked, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{Text: "Which one?"}, time.Second)
+		b.must(err, "ask")
+		if _, err := e.ActAskHuman(ctx, bob, tools.AgentQuestion{ID: asked.ID}, time.Second); err == nil {
+			t.Error("bob reads ada's answer")
+		}
+		if _, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{ID: "q99"}, time.Second); err == nil {
+			t.Error("a question that there is not")
+		}
+		late, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{ID: asked.ID}, 2*time.Minute)
+		if err != nil || late.State != tools.ActUnanswered {
+			t.Errorf("nobody answered, and it is %+v, %v", late, err)
+		}
+		again, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{Text: "Which one?"}, time.Second)
+		if err != nil || again.ID == asked.ID {
+			t.Errorf("asked anew it is %+v, %v", again, err)
+		}
+		gone, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := e.ActAskHuman(gone, ada, tools.AgentQuestion{ID: again.ID}, time.Minute); !errors.Is(err, context.Canceled) {
+			t.Errorf("who is gone: %v", err)
+		}
+	})
+}
+
+// What an agent says that it is at is shown, and who is there it can ask.
+func TestStatusAndWhoIsHere(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
+		h, here := &hands{}, make(chan tools.ActHere, 1)
+		b.circle("ada", "bob")
+		b.host.play = func(s *fakeSession) {
+			if _, _, ok := s.next(time.Hour); !ok {
+				return
+			}
+			e, c := h.of(s)
+			b.must(e.ActSetStatus(t.Context(), c, "  running the tests\nand more"), "set_status")
+			is, err := e.ActWhoIsHere(t.Context(), c, "")
+			b.must(err, "who_is_here")
+			here <- is
+			<-s.asked
+		}
+		b.acting(h)
+		_, err := b.engine.Say(t.Context(), human, "reviews", "please", "")
+		b.must(err, "say")
+		b.after(time.Second)
+		is := <-here
+		if is.You.Agent != "ada" || is.You.Channel != "reviews" || is.You.Turn != 1 || is.You.For != team.ForChannels.String() || len(is.Agents) != 2 {
+			t.Errorf("it sees %+v", is)
+		}
+		if c := is.Channels; len(c) != 1 || c[0].Holder != "ada" || c[0].States["bob"] != string(channel.Queued) || !slices.Equal(c[0].Queue, []string{"bob"}) {
+			t.Errorf("its channels are %+v", c)
+		}
+		if view := b.view("ada"); view.Says == nil || view.Says.Text != "running the tests" {
+			t.Errorf("people see %+v", view.Says)
+		}
+	})
+}

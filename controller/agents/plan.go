@@ -1,0 +1,27 @@
+package agents
+
+import (
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/config"
+)
+
+// sheet is an agent's file in words, as it was met at the start.
+func (m *AgentFile) Sheet() (text string, ok bool) {
+	switch {
+	case m.Conf.Workspace == "" || m.Conf.Loop == config.LoopForeign && !m.Known:
+		return "", true
+	case m.Failed != "":
+		return "agent_state.json: " + m.Failed, false
+	case !m.Known:
+		return "agent_state.json was not looked at", false
+	case m.missing:
+		return "there is no agent_state.json", true
+	case m.State.DesiredState == "":
+		return "agent_state.json is malformed", false
+	}
+	return fmt.Sprintf("agent_state.json says desired %s (set by %s at %s), current %s", m.State.DesiredState, view.OrNobody(m.State.SetBy),
+		m.State.Timestamp, m.State.CurrentState), true
+}

@@ -1,0 +1,339 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/workspace"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/driver"
+	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/journaltest"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Durations are of this machine and this moment; ratios to a bare system call that is made
+// in the same run, in turns, say what the engine itself costs.
+
+// berth is the configuration of a new repository with this fairlead.yaml.
+func berth(b testing.TB, yaml string) *config.Config {
+	b.Helper()
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	conf, err := config.Load(dir, os.LookupEnv)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return conf
+}
+
+// harbour is an engine on a real disk, for benchmarks. What the file cannot have, edits add.
+func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Supervisor, string, *journaltest.Faults) {
+	b.Helper()
+	conf := berth(b, yaml)
+	dir := conf.Dir
+	for _, edit := range edits {
+		edit(conf)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	j, err := sqlite.Open(ctx, filepath.Join(dir, "journal.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	appended := journaltest.Faulty(spinning{j})
+	log := slog.New(slog.DiscardHandler)
+	files, err := agentfile.Watch(log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	documents, err := crewfile.WatchDocuments(filepath.Join(dir, ".fairlead", "agents"), log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	folders, err := dispatchctl.WatchSessions(dir, log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	e, err := Open(ctx, seam.Options{
+		Name: "bench", Documents: documents, Sessions: folders, Config: conf, Journal: appended, Files: files, Log: log, Lookup: os.LookupEnv, BootID: workspace.BootID(),
+		Host:    &sessions.Shims{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
+		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- e.Run(ctx) }()
+	<-e.Ready()
+	b.Cleanup(func() {
+		_ = e.Stop(ctx, human, true)
+		<-e.Stopped()
+		cancel()
+		if err := <-ran; err != nil {
+			b.Error(err)
+		}
+		_ = files.Close()
+		_ = documents.Close()
+		_ = folders.Close()
+		_ = j.Close()
+	})
+	return e, dir, appended
+}
+
+// slow is what the disk takes longer than this machine's.
+var slow atomic.Int64
+
+type spinning struct{ journal.Journal }
+
+func (s spinning) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
+	if d := time.Duration(slow.Load()); d > 0 {
+		<-time.After(d)
+	}
+	return s.Journal.Append(ctx, batch, expect...)
+}
+
+// syncer is the bare thing: 200 bytes written and synced.
+func syncer(b *testing.B) func() time.Duration {
+	file, err := os.Create(filepath.Join(b.TempDir(), "bare"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { file.Close() })
+	line := []byte(strings.Repeat("x", 200))
+	return func() time.Duration {
+		began := time.Now()
+		if _, err := file.Write(line); err != nil {
+			b.Fatal(err)
+		}
+		if err := file.Sync(); err != nil {
+			b.Fatal(err)
+		}
+		return time.Since(began)
+	}
+}
+
+func median[T int64 | float64 | time.Duration](of []T) T {
+	of = slices.Clone(of)
+	slices.Sort(of)
+	return of[len(of)/2]
+}
+
+// BenchmarkCommands measures durable commands of many callers, beside bare syncs, with the
+// yield after a batch (letFill) and without it, in turns.
+func BenchmarkCommands(b *testing.B) {
+	for _, disk := range []time.Duration{0, 2 * time.Millisecond} { // this one, and as slow as one that spins
+		for _, callers := range []int{1, 4, 16, 64, 256} {
+			b.Run(fmt.Sprintf("disk=+%v/callers=%d", disk, callers), func(b *testing.B) { benchCommands(b, callers, disk) })
+		}
+	}
+}
+
+func benchCommands(b *testing.B, callers int, disk time.Duration) {
+	var yaml strings.Builder
+	yaml.WriteString("version: 1\nagents:\n")
+	for n := range callers {
+		fmt.Fprintf(&yaml, "  a%d: {driver: exec, command: [\"true\"], workspace: a%d}\n", n, n)
+	}
+	slow.Store(int64(disk))
+	defer slow.Store(0)
+	e, _, appended := harbour(b, yaml.String())
+	if err := e.View(context.Background(), func(*team.Team) {
+		for _, m := range e.Files { // the files are not what this measures
+			m.Crowded = true
+		}
+	}); err != nil {
+		b.Fatal(err)
+	}
+	bare := syncer(b)
+	rates, shares := map[int64][]float64{}, map[int64][]float64{}
+	var bares []time.Duration
+	var ratios []float64
+	perRound, given := max(4, 256/callers), 0
+	was := spentSoFar(b)
+	for n := 0; b.Loop(); n++ {
+		for turn := range 2 { // who is first changes, too: the machine has other work
+			yields := int64((n + turn) % 2 * loop.FillRounds)
+			for range 10 {
+				bares = append(bares, bare())
+			}
+			e.FillYields(yields)
+			appends := appended.Appends()
+			began := time.Now()
+			everybody(b, e, callers, perRound)
+			given += callers * perRound
+			rates[yields] = append(rates[yields], float64(callers*perRound)/time.Since(began).Seconds())
+			shares[yields] = append(shares[yields], float64(callers*perRound)/float64(appended.Appends()-appends))
+		}
+		ratios = append(ratios, rates[loop.FillRounds][n]/rates[0][n])
+	}
+	was.report(b, given, "command")
+	sync := median(bares)
+	with := median(rates[loop.FillRounds])
+	b.ReportMetric(with, "commands/s")
+	b.ReportMetric(median(ratios), "with/without-yield")
+	b.ReportMetric(median(shares[loop.FillRounds]), "commands/append")
+	b.ReportMetric(median(shares[0]), "without:commands/append")
+	b.ReportMetric(with*sync.Seconds(), "commands/bare-sync")
+	b.ReportMetric(float64(sync.Microseconds()), "µs/bare-sync")
+	b.ReportMetric(0, "ns/op")
+}
+
+// everybody gives so many commands at once, one after the other each.
+func everybody(b *testing.B, e *Supervisor, callers, each int) {
+	var asking sync.WaitGroup
+	for n := range callers {
+		asking.Go(func() {
+			for range each {
+				if _, err := e.Command(context.Background(), human, fmt.Sprintf("a%d", n), "pause", ""); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// BenchmarkFlip measures from a foreign write of desired_state to current_state in the file,
+// beside a bare watcher that only hears of such a write.
+func BenchmarkFlip(b *testing.B) {
+	_, dir, _ := harbour(b, "version: 1\nagents:\n  coder: {driver: exec, command: [sleep, \"1000\"], workspace: coder, loop: fairlead}\n")
+	path := filepath.Join(dir, "coder", agentfile.FileName)
+	state := func() agentfile.State {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return agentfile.State{}
+		}
+		s, _ := agentfile.Parse(text)
+		return s
+	}
+	// What is flipped is a wish that needs no session: an unknown one and pause. The file says
+	// which by its note, which is written after the journal and nothing else.
+	put := func(desired string) time.Time {
+		s := state()
+		s.DesiredState, s.SetBy, s.Note, s.Timestamp = desired, agentfile.SetByHuman, "flip", file.FormatTime(time.Now())
+		text := s.Render()
+		began := time.Now() // what the other program thinks before it writes is its own
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			b.Fatal(err)
+		}
+		return began
+	}
+	watch, err := fsnotify.NewWatcher()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer watch.Close()
+	bareDir := b.TempDir()
+	if err := watch.Add(bareDir); err != nil {
+		b.Fatal(err)
+	}
+	bareSync := syncer(b)
+	var flips, bares, syncs []time.Duration
+	for n := 0; b.Loop(); n++ {
+		began := time.Now()
+		if err := os.WriteFile(filepath.Join(bareDir, "file"), []byte("{}"), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		<-watch.Events
+		bares = append(bares, time.Since(began))
+		for len(watch.Events) > 0 {
+			<-watch.Events
+		}
+		syncs = append(syncs, bareSync())
+
+		desired := fmt.Sprintf("word-%d", n)
+		began = put(desired)
+		for !strings.Contains(state().Note, desired) {
+			if time.Since(began) > 10*time.Second {
+				b.Fatalf("%+v", state())
+			}
+		}
+		flips = append(flips, time.Since(began))
+	}
+	b.ReportMetric(float64(median(flips).Microseconds()), "µs/flip")
+	b.ReportMetric(float64(median(bares).Microseconds()), "µs/bare-watch")
+	b.ReportMetric(float64(median(syncs).Microseconds()), "µs/bare-sync")
+	b.ReportMetric(median(flips).Seconds()/median(bares).Seconds(), "flip/bare-watch")
+	b.ReportMetric(median(flips).Seconds()/median(syncs).Seconds(), "flip/bare-sync")
+	b.ReportMetric(median(flips).Seconds()/(median(bares)+4*median(syncs)).Seconds(), "flip/(watch+4-syncs)")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkDeath measures from SIGKILL of an agent to everybody knowing it, beside a bare
+// kill and wait of a child.
+func BenchmarkDeath(b *testing.B) {
+	e, _, _ := harbour(b, "version: 1\nagents:\n  coder: {driver: exec, command: [sleep, \"1000\"], workspace: coder}\n")
+	var deaths, bares []time.Duration
+	ctx := context.Background()
+	for b.Loop() {
+		child, err := os.StartProcess("/bin/sleep", []string{"sleep", "1000"}, &os.ProcAttr{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		began := time.Now()
+		if err := child.Kill(); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := child.Wait(); err != nil {
+			b.Fatal(err)
+		}
+		bares = append(bares, time.Since(began))
+
+		seq, err := e.Command(ctx, human, "coder", "run_once", "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		pid := 0
+		for ch, err := range e.Changes(ctx, seq, "") {
+			if err != nil {
+				b.Fatal(err)
+			}
+			if ch.Row == "S1" {
+				view, err := e.Agent(ctx, "coder")
+				if err != nil {
+					b.Fatal(err)
+				}
+				pid = view.Session.PID
+				began = time.Now()
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if ch.Row == "S4" {
+				deaths = append(deaths, time.Since(began))
+			}
+			if ch.Row == "C20" {
+				break
+			}
+		}
+	}
+	b.ReportMetric(float64(median(deaths).Microseconds()), "µs/death-known")
+	b.ReportMetric(float64(median(bares).Microseconds()), "µs/bare-wait")
+	b.ReportMetric(median(deaths).Seconds()/median(bares).Seconds(), "death/bare-wait")
+	b.ReportMetric(0, "ns/op")
+}

@@ -1,0 +1,272 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/agents"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/journaltest"
+	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// bubble is a whole world in one process, in which time is played: engines come and go,
+// the disk, the host and the journal stay.
+type bubble struct {
+	t      *testing.T
+	conf   *config.Config
+	disk   *fakeDisk
+	host   *fakeHost
+	slate  *memory.Journal
+	faults *journaltest.Faults // over the slate
+	driver *fakeDriver
+	boot   string
+	logged *logBook
+
+	engine *Supervisor // the one that lives
+	files  *fakeFiles
+	fate   *fate
+	cancel context.CancelFunc
+	ran    chan error
+
+	crashed bool // an engine has died
+
+	arrange func(*fakeFiles) // before each engine's start
+
+	unsaving bool // the journal refuses snapshots
+
+	sessions seam.Sessions // session folders; nil: none
+
+	elsewhere func(context.Context, string, []string) ([]seam.Occupant, error) // who else has a conversation open
+	waited    func(view.InboxItem)
+}
+
+// inBubble plays a test in a world of its own.
+func inBubble(t *testing.T, agents string, test func(t *testing.T, b *bubble)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, dir, strings.Fields(agents)...)
+		defer b.end()
+		test(t, b)
+	})
+}
+
+func newBubble(t *testing.T, dir string, agents ...string) *bubble {
+	b := &bubble{
+		t: t, disk: newFakeDisk(), host: newFakeHost(), slate: memory.New(), driver: &fakeDriver{}, boot: "boot-1",
+		conf: &config.Config{}, logged: &logBook{},
+	}
+	b.faults = journaltest.Faulty(b.slate)
+	for _, name := range agents {
+		b.conf.Agents = append(b.conf.Agents, bubbleAgent(dir, name))
+	}
+	return b
+}
+
+func bubbleAgent(dir, name string) config.Agent {
+	return config.Agent{
+		Name: name, Driver: "fake", Workspace: filepath.Join(dir, name), Loop: config.LoopFairlead,
+		FailuresMax: 5, Backoff: config.Backoff{First: time.Second, Max: time.Minute}, Grace: 10 * time.Second,
+	}
+}
+
+// agent is an agent's settings, to be changed before a start.
+func (b *bubble) agent(name string) *config.Agent {
+	for i := range b.conf.Agents {
+		if b.conf.Agents[i].Name == name {
+			return &b.conf.Agents[i]
+		}
+	}
+	b.t.Fatalf("no agent %s", name)
+	return nil
+}
+
+// open makes an engine that lives for so many acts (0: for ever), and does not run it.
+func (b *bubble) open(last int, undone bool) {
+	b.t.Helper()
+	b.fate = newFate(last, undone)
+	b.files = newFakeFiles(b.disk, b.fate)
+	if b.arrange != nil {
+		b.arrange(b.files)
+	}
+	conf := *b.conf
+	var history journal.Journal = mortal{b.faults, b.fate}
+	if b.unsaving {
+		history = unsaving{history}
+	}
+	e, err := Open(b.t.Context(), seam.Options{
+		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: seat{b.host, b.fate},
+		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false },
+		BootID: b.boot, Sessions: b.sessions, Elsewhere: b.elsewhere, Waited: b.waited, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.engine = e
+}
+
+// run runs the engine that was opened.
+func (b *bubble) run() {
+	ctx, cancel := context.WithCancel(b.t.Context())
+	ran, e := make(chan error, 1), b.engine
+	b.cancel, b.ran = cancel, ran
+	go func() { ran <- e.Run(ctx) }()
+}
+
+// start starts an engine, and returns when it is ready.
+func (b *bubble) start() {
+	b.t.Helper()
+	b.open(0, false)
+	b.run()
+	synctest.Wait()
+	select {
+	case <-b.engine.Ready():
+	case err := <-b.ran:
+		b.t.Fatalf("the start failed: %v", err)
+	case <-time.After(time.Minute):
+		b.t.Fatal("the engine was not ready after a minute")
+	}
+	synctest.Wait()
+}
+
+// stop lets the engine go; what it was stopped with is given.
+func (b *bubble) stop() error {
+	if b.engine == nil {
+		return nil
+	}
+	b.cancel()
+	err := <-b.ran
+	b.files.close()
+	b.engine = nil
+	return err
+}
+
+func (b *bubble) end() {
+	if err := b.stop(); err != nil {
+		b.t.Errorf("the engine failed: %v", err)
+	}
+	b.host.killAll()
+	for _, fault := range b.host.faults {
+		b.t.Error(fault)
+	}
+	if b.t.Failed() {
+		b.t.Logf("the log:\n%s", b.logged)
+	}
+}
+
+// command gives an order that must be taken.
+func (b *bubble) command(agent, desired string) {
+	b.t.Helper()
+	if _, err := b.engine.Command(b.t.Context(), human, agent, desired, ""); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// settle lets everything happen that can happen without time going on.
+func (b *bubble) settle() { synctest.Wait() }
+
+// after lets time go on.
+func (b *bubble) after(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func (b *bubble) view(agent string) view.AgentView {
+	b.t.Helper()
+	view, err := b.engine.Agent(b.t.Context(), agent)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return view
+}
+
+// is checks both words of the view, and of the file.
+func (b *bubble) is(agent, desired, current string) view.AgentView {
+	b.t.Helper()
+	view := b.view(agent)
+	if view.DesiredState != desired || view.CurrentState != current {
+		b.t.Errorf("%s is %s/%s (%s), not %s/%s", agent, view.DesiredState, view.CurrentState, view.Note, desired, current)
+	}
+	if s := b.disk.state(agent); s.DesiredState != desired || s.CurrentState != current {
+		b.t.Errorf("the file of %s says %s/%s, not %s/%s", agent, s.DesiredState, s.CurrentState, desired, current)
+	}
+	return view
+}
+
+// history is what the journal holds.
+func (b *bubble) history() []journal.Change {
+	b.t.Helper()
+	var all []journal.Change
+	for ch, err := range b.slate.Again().Read(b.t.Context(), journal.Query{}) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		all = append(all, ch)
+	}
+	return all
+}
+
+// rows are the rows that were taken, of one entity or of all.
+func (b *bubble) rows(entity string) string {
+	var rows []string
+	for _, ch := range b.history() {
+		if entity == "" || ch.Entity == entity {
+			rows = append(rows, ch.Row)
+		}
+	}
+	return strings.Join(rows, " ")
+}
+
+// replayed is the team as the whole journal tells it.
+func (b *bubble) replayed() *team.Team {
+	b.t.Helper()
+	t := team.New(agents.RenderSum)
+	t.Crew.Render = crewfile.DocumentSum
+	for _, rec := range b.history() {
+		ch, err := loop.ChangeOf(rec)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		t.Apply(ch)
+	}
+	return t
+}
+
+// logBook keeps what was logged.
+type logBook struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logBook) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logBook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+var (
+	_ seam.Files   = (*fakeFiles)(nil)
+	_ seam.Host    = seat{}
+	_ seam.Process = (*fakeProc)(nil)
+)

@@ -1,0 +1,332 @@
+package channels
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	PageDefault = 100
+	PageMax     = 500 // entries of one page; with the longest texts that is more than anybody reads at once
+	ReadGapMax  = 64  // changes of others between two that are wanted; beyond it, to read each alone is quicker
+
+	KindMoved, kindNotice, kindWarning = "moved", "notice", "warning"
+)
+
+// ChannelEntries is a part of a conversation. The error is a *team.Unknown where there is no such
+// channel.
+func (e *Controller) ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
+	page := view.ChannelPage{Entries: []view.ChannelEntry{}}
+	q.Limit = min(cmp.Or(max(q.Limit, 0), PageDefault), PageMax)
+	open := map[uint64]string{}
+	var unknown error
+	if err := e.View(ctx, func(t *team.Team) {
+		c := t.Floor.Channels[channel.ChannelID(name)]
+		if c == nil {
+			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
+			return
+		}
+		page.Head = e.Head()
+		e.makeBooksBeside()
+		for _, m := range c.Open {
+			open[m.N] = string(m.State)
+		}
+	}); cmp.Or(err, unknown) != nil {
+		return page, cmp.Or(err, unknown)
+	}
+	if !e.books.isMade() {
+		whole, err := e.newestPage(ctx, name, q, &page)
+		if err != nil || whole {
+			e.books.states(name, page.Entries, open)
+			return page, err
+		}
+		if err := e.makeBooks(ctx); err != nil {
+			return page, err
+		}
+	}
+	seqs, more, below := e.books.slice(name, q, page.Head)
+	entries, err := e.entriesAt(ctx, name, seqs, q.Moves)
+	if err != nil {
+		return page, err
+	}
+	if q.After == 0 && len(seqs) < q.Limit && below > 0 {
+		var older []view.ChannelEntry
+		if older, more, err = e.older(ctx, name, q, below); err != nil {
+			return page, err
+		}
+		entries = append(older, entries...)
+	}
+	page.Entries, page.More = fitPage(entries, q, more)
+	e.books.states(name, page.Entries, open)
+	return page, nil
+}
+
+// newestPage answers from the newest changes alone, where those are enough: after a start nobody
+// waits for the whole journal who only wants to see how it stands.
+func (e *Controller) newestPage(ctx context.Context, name string, q view.EntryQuery, page *view.ChannelPage) (whole bool, err error) {
+	from := page.Head - min(page.Head, RecentMax)
+	if q.Before != 0 || q.After != 0 && q.After < from {
+		return false, nil
+	}
+	var entries []view.ChannelEntry
+	lapsed := map[uint64]bool{}
+	for rec, err := range e.Journal().Read(ctx, journal.Query{After: max(from, q.After), Until: page.Head, Entity: ChannelPrefix + name}) {
+		if err != nil {
+			return false, fmt.Errorf("read what was said in %s: %w", name, err)
+		}
+		set, err := turnOf(rec)
+		if err != nil {
+			return false, err
+		}
+		if set == nil {
+			continue
+		}
+		entries = append(entries, entriesIn(rec, set, q.Moves)...)
+		for i := range set.Body.Messages {
+			if m := &set.Body.Messages[i]; m.State == channel.Lapsed {
+				lapsed[m.N] = true
+			}
+		}
+	}
+	if q.After == 0 && from > 0 && len(entries) <= q.Limit {
+		return false, nil
+	}
+	page.Entries, page.More = fitPage(entries, q, false)
+	e.books.lapse(name, lapsed)
+	return true, nil
+}
+
+// lapse notes messages that nobody answered in time.
+func (b *books) lapse(name string, numbers map[uint64]bool) {
+	if len(numbers) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	page := b.page(name)
+	for n := range numbers {
+		page.lapse(n)
+	}
+}
+
+// slice says where the entries stand that are asked for, and whether there are more beyond them.
+// below is not 0 where what is older is to be looked for in the journal itself.
+func (b *books) slice(name string, q view.EntryQuery, head uint64) (seqs []uint64, more bool, below uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.of[name]
+	if p == nil {
+		return nil, false, 0
+	}
+	lists := [][]uint64{p.posts, p.notices}
+	if q.Moves {
+		lists = append(lists, p.moves)
+	}
+	for _, list := range lists {
+		from, to := 0, after(list, head)
+		if q.Before != 0 {
+			to = min(to, after(list, q.Before-1))
+		}
+		if q.After != 0 {
+			from = min(after(list, q.After), to)
+			more = more || to-from > q.Limit
+			to = min(to, from+q.Limit)
+		} else {
+			more = more || to-from > q.Limit
+			from = max(from, to-q.Limit)
+		}
+		seqs = append(seqs, list[from:to]...)
+	}
+	slices.Sort(seqs)
+	if len(seqs) > q.Limit {
+		more = true
+		if q.After != 0 {
+			seqs = seqs[:q.Limit]
+		} else {
+			seqs = seqs[len(seqs)-q.Limit:]
+		}
+	}
+	return seqs, more, p.below
+}
+
+// after is the place of the first Seq in a list that is greater.
+func after(list []uint64, seq uint64) int {
+	at, found := slices.BinarySearch(list, seq)
+	if found {
+		at++
+	}
+	return at
+}
+
+// older reads what the books do not hold any more; that takes as long as the journal is.
+func (e *Controller) older(ctx context.Context, name string, q view.EntryQuery, below uint64) (entries []view.ChannelEntry, more bool, err error) {
+	until := below
+	if q.Before != 0 {
+		until = min(until, q.Before-1)
+	}
+	if until == 0 {
+		return nil, false, nil
+	}
+	for rec, err := range e.Journal().Read(ctx, journal.Query{Until: until, Entity: ChannelPrefix + name}) {
+		if err != nil {
+			return nil, false, fmt.Errorf("read what was said in %s: %w", name, err)
+		}
+		one, err := entriesOf(rec, q.Moves)
+		if err != nil {
+			return nil, false, err
+		}
+		if entries = append(entries, one...); len(entries) > 4*PageMax {
+			entries, more = slices.Clone(entries[len(entries)-PageMax:]), true
+		}
+	}
+	return entries, more, nil
+}
+
+// fitPage cuts a page to its limit, at whole changes.
+func fitPage(entries []view.ChannelEntry, q view.EntryQuery, more bool) ([]view.ChannelEntry, bool) {
+	if entries == nil {
+		entries = []view.ChannelEntry{}
+	}
+	if len(entries) <= q.Limit {
+		return entries, more
+	}
+	if q.After != 0 {
+		to := q.Limit
+		for to > 0 && entries[to-1].Seq == entries[to].Seq {
+			to--
+		}
+		if to == 0 { // one change is longer than the page
+			to = q.Limit
+			for to < len(entries) && entries[to].Seq == entries[0].Seq {
+				to++
+			}
+		}
+		return entries[:to], more || to < len(entries)
+	}
+	from := len(entries) - q.Limit
+	for from < len(entries) && entries[from].Seq == entries[from-1].Seq {
+		from++
+	}
+	if last := entries[len(entries)-1].Seq; from == len(entries) {
+		from = slices.IndexFunc(entries, func(e view.ChannelEntry) bool { return e.Seq == last })
+	}
+	return entries[from:], more || from > 0
+}
+
+// states says of people's messages how far they are now.
+func (b *books) states(name string, entries []view.ChannelEntry, open map[uint64]string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range entries {
+		one := &entries[i]
+		if one.Kind != string(channel.OfHuman) {
+			continue
+		}
+		one.State = cmp.Or(open[one.N], string(channel.Answered))
+		if p := b.of[name]; p != nil && p.lapsed[one.N] && open[one.N] == "" {
+			one.State = string(channel.Lapsed)
+		}
+	}
+}
+
+// entriesAt reads single changes, and makes entries of them.
+func (e *Controller) entriesAt(ctx context.Context, name string, seqs []uint64, moves bool) ([]view.ChannelEntry, error) {
+	entries := make([]view.ChannelEntry, 0, len(seqs))
+	for len(seqs) > 0 {
+		n := 1
+		for n < len(seqs) && seqs[n]-seqs[n-1] <= ReadGapMax {
+			n++
+		}
+		wanted := seqs[:n]
+		seqs = seqs[n:]
+		for rec, err := range e.Journal().Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1], Entity: ChannelPrefix + name}) {
+			if err != nil {
+				return nil, fmt.Errorf("read what was said in %s: %w", name, err)
+			}
+			if _, is := slices.BinarySearch(wanted, rec.Seq); !is {
+				continue
+			}
+			one, err := entriesOf(rec, moves)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, one...)
+		}
+	}
+	return entries, nil
+}
+
+// turnOf reads what a change of a channel keeps; nil: it is not about turns.
+func turnOf(rec journal.Change) (*team.TurnSet, error) {
+	var data struct {
+		Turn *team.TurnSet `json:"turn"`
+	}
+	if err := json.Unmarshal(rec.Data, &data); err != nil {
+		return nil, fmt.Errorf("read change %d of %s: %w", rec.Seq, rec.Entity, err)
+	}
+	return data.Turn, nil
+}
+
+// entriesOf are the lines of a conversation that one change of a channel is.
+func entriesOf(rec journal.Change, moves bool) ([]view.ChannelEntry, error) {
+	set, err := turnOf(rec)
+	if err != nil || set == nil {
+		return nil, err
+	}
+	return entriesIn(rec, set, moves), nil
+}
+
+func entriesIn(rec journal.Change, set *team.TurnSet, moves bool) []view.ChannelEntry {
+	var entries []view.ChannelEntry
+	if set.Body.Post != nil {
+		entries = append(entries, saidBy(rec.Seq, rec.Time, &set.Body, set.Text))
+	}
+	if moves && rec.From != rec.To && set.Agent != "" {
+		entries = append(entries, movedBy(rec, set))
+	}
+	if set.Body.Say != "" {
+		entries = append(entries, view.ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindNotice, Text: set.Body.Say, Agent: set.Agent})
+	}
+	if set.Body.Warn != "" {
+		entries = append(entries, view.ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindWarning, Text: set.Body.Warn, Agent: set.Agent})
+	}
+	return entries
+}
+
+// saidBy is what somebody said.
+func saidBy(seq uint64, at time.Time, body *channel.Body, text string) view.ChannelEntry {
+	post := body.Post
+	said := view.ChannelEntry{Seq: seq, At: at, Kind: string(post.Kind), N: post.N, By: post.By, Text: text, Turn: post.Turn, Re: post.Re}
+	for i := range body.Messages {
+		if m := &body.Messages[i]; m.N == post.N {
+			said.Mode, said.State = string(m.Mode), string(m.State)
+		}
+	}
+	return said
+}
+
+// movedBy is an agent that changed its state, with the turn that it was given or that it had.
+func movedBy(rec journal.Change, set *team.TurnSet) view.ChannelEntry {
+	moved := view.ChannelEntry{
+		Seq: rec.Seq, At: rec.Time, Kind: KindMoved, Text: set.Body.Why, Agent: set.Agent,
+		From: rec.From, To: rec.To, Row: rec.Row, Trigger: rec.Trigger,
+	}
+	if rec.Actor.Kind == "human" {
+		moved.By = rec.Actor.ID
+	}
+	inTurn := func(s string) bool { return s == string(channel.Active) || s == string(channel.Waiting) }
+	if set.Body.Head != nil && (inTurn(rec.From) || inTurn(rec.To)) {
+		moved.Turn = set.Body.Head.Turn
+	}
+	return moved
+}

@@ -1,0 +1,262 @@
+package channels
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// What people ask of channels. The errors are a *machine.Refusal where the answer is no, and a
+// *team.Unknown where there is no such channel or agent.
+
+// Say posts a person's message; mode empty is the channel's. It returns when that is durable.
+func (e *Controller) Say(ctx context.Context, by seam.Actor, channelName, text, mode string) (view.Spoken, error) {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	ev := loop.EventBy(by, "", channel.HumanSpoke{Channel: channel.ChannelID(channelName), Mode: channel.Mode(mode), Bytes: len(text)})
+	ev.What = channel.HumanSpoke{Channel: channel.ChannelID(channelName), By: ev.Actor.ID, Mode: channel.Mode(mode), Bytes: len(text)}
+	ev.Text = text
+	var spoken view.Spoken
+	seq, err := e.Do(ctx, loop.Request{Event: ev, Found: func(changes []team.Change) {
+		for i := range changes {
+			set := changes[i].Body.Turn
+			if set == nil {
+				continue
+			}
+			if set.Body.Post != nil {
+				spoken.N = set.Body.Post.N
+			}
+			for j := range set.Body.Messages {
+				if m := &set.Body.Messages[j]; m.N == spoken.N {
+					spoken.State = string(m.State)
+				}
+			}
+		}
+	}})
+	if err != nil {
+		return view.Spoken{}, err
+	}
+	spoken.Seq, spoken.MessageID = seq, channelName+"/"+strconv.FormatUint(spoken.N, 10)
+	return spoken, nil
+}
+
+// inChannel has an order about channels decided.
+func (e *Controller) inChannel(ctx context.Context, by seam.Actor, what channel.Input) (uint64, error) {
+	return e.Submit(ctx, by, "", what)
+}
+
+// Grant gives an agent the turn: refused while somebody has it, unless now (T4, T23).
+func (e *Controller) Grant(ctx context.Context, by seam.Actor, channelName, agent string, now bool) (uint64, error) {
+	return e.inChannel(ctx, by, channel.GrantAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent), Now: now})
+}
+
+// Skip ends the turn that is under way (T23); 0 is whichever it is.
+func (e *Controller) Skip(ctx context.Context, by seam.Actor, channelName string, number uint64) (uint64, error) {
+	return e.inChannel(ctx, by, channel.SkipAsked{Channel: channel.ChannelID(channelName), Turn: number})
+}
+
+// Override ends a wait (T15): the turn goes on, or is forfeited.
+func (e *Controller) Override(ctx context.Context, by seam.Actor, channelName string, goOn bool) (uint64, error) {
+	return e.inChannel(ctx, by, channel.OverrideAsked{Channel: channel.ChannelID(channelName), GoOn: goOn})
+}
+
+// Assign puts an agent at the end of a channel's queue (T2).
+func (e *Controller) Assign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
+	return e.inChannel(ctx, by, channel.AssignAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
+}
+
+// Unassign takes an agent out of a channel (T5, T16).
+func (e *Controller) Unassign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
+	return e.inChannel(ctx, by, channel.RemoveAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
+}
+
+// Disable has an agent take no part in anything (T20), until Enable (T21).
+func (e *Controller) Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+	return e.inChannel(ctx, by, channel.DisableAsked{Agent: channel.AgentID(agent)})
+}
+
+// Enable is Disable's end.
+func (e *Controller) Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+	return e.inChannel(ctx, by, channel.EnableAsked{Agent: channel.AgentID(agent)})
+}
+
+// Channels are all channels, by name.
+func (e *Controller) Channels(ctx context.Context) ([]view.ChannelView, error) {
+	views := []view.ChannelView{}
+	if err := e.View(ctx, func(t *team.Team) {
+		for _, id := range t.ChannelIDs() {
+			views = append(views, e.channelView(id))
+		}
+	}); err != nil {
+		return nil, err
+	}
+	for i := range views {
+		if err := e.lastOf(ctx, &views[i]); err != nil {
+			return nil, err
+		}
+	}
+	return views, nil
+}
+
+// Channel is one of them.
+func (e *Controller) Channel(ctx context.Context, name string) (view.ChannelView, error) {
+	var shown view.ChannelView
+	var unknown error
+	if err := e.View(ctx, func(t *team.Team) {
+		if t.Floor.Channels[channel.ChannelID(name)] == nil {
+			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
+			return
+		}
+		shown = e.channelView(name)
+	}); cmp.Or(err, unknown) != nil {
+		return view.ChannelView{}, cmp.Or(err, unknown)
+	}
+	return shown, e.lastOf(ctx, &shown)
+}
+
+// lastShown is how much of what was said last stands in a channel's view.
+const lastShown = 200
+
+// lastOf adds what was said last.
+func (e *Controller) lastOf(ctx context.Context, view *view.ChannelView) error {
+	if view.Messages == 0 {
+		return nil
+	}
+	said, err := e.Messages(ctx, view.Name, []uint64{view.Messages})
+	if err != nil || len(said) == 0 {
+		return err
+	}
+	last := said[0]
+	if runes := []rune(last.Text); len(runes) > lastShown {
+		last.Text = string(runes[:lastShown])
+	}
+	if last.Kind == string(channel.OfHuman) {
+		last.State = string(channel.Answered)
+		for _, m := range view.Open {
+			if m.N == last.N {
+				last.State = m.State
+			}
+		}
+	}
+	view.Last = &last
+	return nil
+}
+
+// channelView runs in the loop.
+func (e *Controller) channelView(name string) view.ChannelView {
+	t := e.State()
+	c := t.Floor.Channels[channel.ChannelID(name)]
+	head, set := &c.Head, &c.Settings
+	circle, known := t.Circles[name]
+	shown := view.ChannelView{
+		Name: name, Queue: []string{}, Holder: string(head.Holder), State: "PARKED", Messages: head.Seq, Turn: head.Turn,
+		Why: ParkedWords[head.Parked], Parked: string(head.Parked), Mode: string(set.Mode), Lead: string(set.Lead),
+		RoundsMax: set.RoundsMax, TimeoutMS: set.DefaultTimeout.Milliseconds(), Agents: []view.MemberView{}, Open: []view.OpenMessage{},
+		Configured: known && !circle.Off, Since: view.Moment(head.Lease.Since),
+	}
+	for _, agent := range c.Queue() {
+		shown.Queue = append(shown.Queue, string(agent))
+	}
+	if head.Holder != "" {
+		shown.State, shown.Why = string(t.Floor.StateOf(head.Holder, channel.ChannelID(name))), waitsWords(c)
+	}
+	shown.Deadline = view.Moment(deadlineOf(c))
+	if a := head.Aside; a.Message != 0 {
+		shown.Aside = &view.AsideView{Agent: string(a.Agent), Message: a.Message, Deadline: shown.Deadline}
+	}
+	for _, m := range c.Open {
+		shown.Open = append(shown.Open, view.OpenMessage{N: m.N, By: m.By, Mode: string(m.Mode), State: string(m.State)})
+	}
+	for _, agent := range MembersOf(c, circle.Agents) {
+		shown.Agents = append(shown.Agents, e.memberView(name, c, agent))
+	}
+	return shown
+}
+
+// parkedWords say why nobody has the turn.
+var ParkedWords = map[channel.Reason]string{
+	channel.Quiet: "nobody has anything to answer", channel.Passed: "everybody has passed", channel.Rounds: "the agents have had their rounds: it waits for a person",
+	channel.Nobody: "no agent is available", channel.Held: "the team is held", channel.Limited: "whoever has something to answer has reached a limit",
+}
+
+// waitsWords say what the holder waits for; empty: it does not.
+func waitsWords(c *channel.Channel) string {
+	switch l := &c.Head.Lease; {
+	case l.Stopped && c.Head.Aside.Message != 0:
+		return "a person interrupted, and is answered first"
+	case l.Why != "":
+		return l.Why
+	case !l.WaitTo.IsZero():
+		return "it asked to wait"
+	default:
+		return ""
+	}
+}
+
+// deadlineOf is when the turn, the wait or the answer to a person runs out.
+func deadlineOf(c *channel.Channel) time.Time {
+	var next time.Time
+	for _, at := range []time.Time{c.Head.Lease.Ends, c.Head.Lease.WaitTo, c.Head.Lease.Silence, c.Head.Aside.Ends} {
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// membersOf lists who is in a channel: in the order of the configuration, then others by name.
+func MembersOf(c *channel.Channel, configured []string) []string {
+	var names, others []string
+	is := func(name string) bool {
+		s := c.Seats[channel.AgentID(name)]
+		return s != nil && !s.Gone
+	}
+	for _, name := range configured {
+		if is(name) {
+			names = append(names, name)
+		}
+	}
+	for agent := range c.Seats {
+		if name := string(agent); is(name) && !slices.Contains(configured, name) {
+			others = append(others, name)
+		}
+	}
+	slices.Sort(others)
+	return append(names, others...)
+}
+
+func (e *Controller) memberView(channelName string, c *channel.Channel, name string) view.MemberView {
+	s, a := c.Seats[channel.AgentID(name)], e.State().Floor.Agents[channel.AgentID(name)]
+	view := view.MemberView{Name: name, State: string(e.State().Floor.StateOf(s.Agent, channel.ChannelID(channelName))), Owed: s.Owed}
+	if s.TookFor == c.Head.Human {
+		view.Took = s.Took
+	}
+	if a != nil {
+		view.Connected, view.Disabled, view.Crashed, view.Limit = a.Connected, a.Disabled, a.Crashed, a.Limit
+	}
+	if is := e.State().Agents[name]; is != nil {
+		view.Foreign = is.Settings.Policy.Foreign
+		view.Working = is.Session.Answers() && string(is.Session.Talk.Token.Channel) == channelName
+	}
+	return view
+}
+
+// turnsOf is where an agent stands in each of its channels.
+func (e *Controller) TurnsOf(agent string) map[string]string {
+	states := map[string]string{}
+	if a := e.State().Floor.Agents[channel.AgentID(agent)]; a != nil {
+		for _, id := range a.Channels {
+			states[string(id)] = string(e.State().Floor.StateOf(channel.AgentID(agent), id))
+		}
+	}
+	return states
+}

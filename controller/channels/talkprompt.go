@@ -1,0 +1,130 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/prompt"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// tell is an errand with all that its words need but the texts, as the loop knew it.
+type tell struct {
+	todo     channel.Todo
+	told     prompt.TurnInput
+	deadline time.Time // of what is asked; zero: none
+}
+
+// telling runs in the loop.
+func (e *Controller) telling(todo channel.Todo, http bool) tell {
+	token := todo.Token
+	if team.OfLead(token) {
+		return tell{todo: todo} // its words are made when it is written
+	}
+	c := e.State().Floor.Channels[token.Channel]
+	plan := tell{todo: todo, told: prompt.TurnInput{
+		Channel: string(token.Channel), Agent: string(token.Agent), Turn: token.Turn, Holder: string(c.Head.Holder), HTTP: http,
+		Members: MembersOf(c, e.State().Circles[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
+	}}
+	full := c.Settings.DefaultTimeout
+	if a := e.State().Floor.Agents[token.Agent]; a != nil && a.Timeout > 0 {
+		full = a.Timeout
+	}
+	switch todo.Do {
+	case channel.TellTurn:
+		plan.told.Waits, plan.deadline = full, c.Head.Lease.Ends
+	case channel.TellGoOn:
+		if ends := c.Head.Lease.Ends; !ends.IsZero() {
+			plan.told.Waits, plan.deadline = max(ends.Sub(e.Now()), time.Second), ends
+		}
+	case channel.TellAside:
+		plan.told.Waits, plan.deadline = full, deadlineOf(c)
+	case channel.TellMessage, channel.StopWork:
+	}
+	return plan
+}
+
+// numbers are the messages that an errand gives.
+func (p *tell) numbers() []uint64 {
+	switch p.todo.Do {
+	case channel.TellAside, channel.TellMessage:
+		return []uint64{p.todo.N}
+	case channel.TellTurn:
+		g := p.todo.Given
+		list := slices.Clone(g.Also)
+		for n := g.From; n <= g.To; n++ {
+			list = append(list, n)
+		}
+		return slices.DeleteFunc(list, func(n uint64) bool { return slices.Contains(g.But, n) })
+	default:
+		return nil
+	}
+}
+
+// prompt is an errand in words, and the messages in it.
+func (e *Controller) prompt(ctx context.Context, p *tell) (string, []view.ChannelEntry, error) {
+	said := []view.ChannelEntry{}
+	if numbers := p.numbers(); len(numbers) > 0 {
+		all, err := e.Messages(ctx, p.told.Channel, numbers)
+		if err != nil {
+			return "", nil, err
+		}
+		for _, one := range all {
+			if human := one.Kind == string(channel.OfHuman); !human && one.By == p.told.Agent {
+				continue // its own words it knows
+			}
+			said = append(said, one)
+		}
+	}
+	for _, one := range said {
+		p.told.Said = append(p.told.Said, prompt.TurnLine{
+			N: one.N, By: one.By, Human: one.Kind == string(channel.OfHuman), Late: one.Kind == string(channel.OfLate), Text: one.Text,
+		})
+	}
+	switch p.todo.Do {
+	case channel.TellTurn:
+		return prompt.ForTurn(p.told), said, nil
+	case channel.TellAside:
+		return prompt.ForAside(p.told), said, nil
+	case channel.TellMessage:
+		return prompt.ForMessage(p.told), said, nil
+	case channel.TellGoOn:
+		return prompt.ToContinue(p.told), said, nil
+	default:
+		return fmt.Sprintf("Channel %s: stop what you are doing there. It is not wanted any more.\n", p.told.Channel), said, nil
+	}
+}
+
+// firstPrompt is what a session for channels is started with.
+func (e *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, error) {
+	if talk := s.Talk; team.OfLead(talk.Token) {
+		text, err := e.Hooks.LeadPrompt(ctx, channel.Todo{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
+		if errors.Is(err, ErrOvertaken) {
+			return "", sessions.ErrNotAsked
+		}
+		return text, err
+	}
+	var plan *tell
+	if err := e.View(ctx, func(t *team.Team) {
+		for _, todo := range t.TalkTodo(string(s.Talk.Token.Agent), e.Now()) {
+			if todo.Key == s.Talk.Key {
+				is := e.telling(todo, false)
+				plan = &is
+			}
+		}
+	}); err != nil {
+		return "", err
+	}
+	if plan == nil {
+		return "", sessions.ErrNotAsked
+	}
+	text, _, err := e.prompt(ctx, plan)
+	return text, err
+}

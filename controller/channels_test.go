@@ -1,0 +1,390 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/channels"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// circleYAML is two script agents that talk in one channel.
+const circleYAML = `
+version: 1
+turnConfig: {defaultTimeoutSeconds: 30}
+agents:
+  ada: {driver: script, script: ada.yaml, workspace: ada}
+  bob: {driver: script, script: bob.yaml, workspace: bob}
+channels:
+  reviews: {agents: [ada, bob]}
+`
+
+// talker is a script that keeps a ledger of every prompt that it is told, and answers each.
+func talker(answers ...string) string {
+	var b strings.Builder
+	b.WriteString("turn:\n  - repeat:\n      times: 100\n      steps:\n")
+	b.WriteString("        - expect_prompt\n")
+	b.WriteString("        - {append: ledger, content: \"{session} {prompt}\\n\"}\n")
+	for _, answer := range answers {
+		b.WriteString("        - " + answer + "\n")
+	}
+	b.WriteString("steps:\n  - say: at work\n")
+	return b.String()
+}
+
+// channel waits for a condition on a channel, or fails with what it was instead.
+func (w *world) channel(name, what string, ok func(view.ChannelView) bool) view.ChannelView {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
+	defer cancel()
+	for {
+		view, err := w.engine.Channel(ctx, name)
+		if err == nil && ok(view) {
+			return view
+		}
+		select {
+		case <-ctx.Done():
+			w.t.Fatalf("waited in vain until %s (%v); last seen: %+v\n%s", what, err, view, w.talk(name))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// talk is the whole conversation, in lines.
+func (w *world) talk(name string) string {
+	w.t.Helper()
+	page, err := w.engine.ChannelEntries(context.Background(), name, view.EntryQuery{Limit: 500, Moves: true})
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, one := range page.Entries {
+		switch one.Kind {
+		case channels.KindMoved:
+			fmt.Fprintf(&b, "  %s %s %s -> %s\n", one.Row, one.Agent, one.From, one.To)
+		default:
+			fmt.Fprintf(&b, "%s %s: %s\n", one.Kind, one.By, one.Text)
+		}
+	}
+	return b.String()
+}
+
+func (w *world) say(channel, text, mode string) view.Spoken {
+	w.t.Helper()
+	spoken, err := w.engine.Say(context.Background(), human, channel, text, mode)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return spoken
+}
+
+func (w *world) connected(channel string, agents ...string) {
+	w.t.Helper()
+	w.channel(channel, "all are connected", func(v view.ChannelView) bool {
+		return !slices.ContainsFunc(v.Agents, func(m view.MemberView) bool { return slices.Contains(agents, m.Name) && !m.Connected })
+	})
+}
+
+// ledger is what an agent wrote down of the prompts that it was told.
+func (w *world) ledger(agent string) string {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, agent, "ledger"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func parked(v view.ChannelView) bool { return v.Holder == "" && v.Parked != "" }
+
+// SPEC T2, T4, T7, J1: two agents answer a person and each other, each in one session, until
+// they have had their rounds.
+func TestAgentsTalk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, circleYAML, map[string]string{
+		"ada.yaml": talker(`say: "I have read it. TURN_COMPLETE"`), "bob.yaml": talker(`say: "So have I. TURN_COMPLETE"`),
+	})
+	w.connected("reviews", "ada", "bob")
+	spoken := w.say("reviews", "please review", "")
+	if spoken.MessageID != "reviews/1" || spoken.State != "queued" || spoken.N != 1 {
+		t.Errorf("the message is %+v", spoken)
+	}
+	v := w.channel("reviews", "they have had their rounds", func(v view.ChannelView) bool { return parked(v) && v.Turn == 6 })
+	if v.Parked != "rounds" || v.Messages != 7 || len(v.Open) != 0 || v.Last == nil || v.Last.By != "bob" {
+		t.Errorf("the channel is %+v, last %+v", v, v.Last)
+	}
+	for agent, other := range map[string]string{"ada": "So have I.", "bob": "I have read it."} {
+		told := w.ledger(agent)
+		if n := strings.Count(told, "Channel reviews, turn "); n != 3 {
+			t.Errorf("%s was told %d turns:\n%s", agent, n, told)
+		}
+		if strings.Count(told, other) < 2 || strings.Count(told, "> please review") != 1 {
+			t.Errorf("%s was told:\n%s", agent, told)
+		}
+		if view := w.until(agent, "it listens", func(v view.AgentView) bool { return v.Session != nil }); view.Session.ID != agent+"-1" || view.Session.For != team.ForChannels || view.Turn["reviews"] != "QUEUED" {
+			t.Errorf("%s is %+v, session %+v", agent, view, view.Session)
+		}
+	}
+	page, err := w.engine.ChannelEntries(t.Context(), "reviews", view.EntryQuery{})
+	if err != nil || len(page.Entries) != 8 || page.Entries[7].Kind != "notice" || page.Entries[0].State != "answered" || page.Entries[1].Text != "I have read it." || page.More {
+		t.Errorf("the page is %+v, %v", page, err)
+	}
+	w.took("channel/reviews", "T2", "T4", "T7", "N6", "M1")
+}
+
+// SPEC T22, T8, T19, T10, T12: an agent passes; one alone rests; one waits and goes on.
+func TestAgentsPassAndWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, strings.Replace(circleYAML, "[ada, bob]", "[ada]", 1), map[string]string{
+		"ada.yaml": talker(
+			`say: "I build it. TURN_WAIT"`,
+			`run: {command: "while [ ! -e go ]; do sleep 0.02; done", quiet: true}`,
+			`say: "It is green."`, `say: TURN_COMPLETE`),
+		"bob.yaml": talker(`say: TURN_PASS`),
+	})
+	w.connected("reviews", "ada")
+	w.say("reviews", "is it green?", "")
+	v := w.channel("reviews", "ada waits", func(v view.ChannelView) bool { return v.State == "WAITING" })
+	if v.Why != "I build it." || v.Deadline == nil {
+		t.Errorf("it waits for %q until %v", v.Why, v.Deadline)
+	}
+	w.write("ada/go", "")
+	v = w.channel("reviews", "ada rests", parked)
+	if got := w.talk("reviews"); !strings.Contains(got, "turn ada: It is green.\n  T8 ada ACTIVE -> IDLE\n") && !strings.Contains(got, "turn ada: It is green.\n") {
+		t.Errorf("it was said:\n%s", got)
+	}
+	w.took("channel/reviews", "T10", "T12", "T8")
+	if v.Turn != 1 || strings.Count(w.ledger("ada"), "Channel reviews") != 1 {
+		t.Errorf("it took %d turns, and was told:\n%s", v.Turn, w.ledger("ada"))
+	}
+	if _, err := w.engine.Assign(t.Context(), human, "reviews", "bob"); err != nil {
+		t.Fatal(err)
+	}
+	w.say("reviews", "and now?", "")
+	w.channel("reviews", "bob has passed", func(v view.ChannelView) bool { return parked(v) && strings.Contains(w.talk("reviews"), "T22 bob") })
+}
+
+// Seed 003, edge case 1: the agent that has the turn crashes; the next has it at once.
+func TestAgentCrashesInItsTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, circleYAML, map[string]string{
+		"ada.yaml": talker(`say: "I begin"`, `{crash: SIGKILL}`), "bob.yaml": talker(`say: "I am here. TURN_COMPLETE"`),
+	})
+	w.connected("reviews", "ada", "bob")
+	w.say("reviews", "please review", "")
+	v := w.channel("reviews", "bob has answered", func(v view.ChannelView) bool { return parked(v) && v.Turn == 2 })
+	got := w.talk("reviews")
+	for _, want := range []string{"turn ada: I begin", "T11 ada ACTIVE -> OFFLINE", "⚠️ ada disconnected, skipping turn", "turn bob: I am here."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing:\n%s", want, got)
+		}
+	}
+	w.channel("reviews", "ada is there again", func(v view.ChannelView) bool { return v.Agents[0].Connected && v.Agents[0].State == "IDLE" })
+	w.took("turn/ada", "T18")
+	if len(v.Queue) != 0 && v.Queue[0] == "ada" {
+		t.Errorf("ada is queued again: %v", v.Queue)
+	}
+}
+
+// Seed 003, edge case 2: it does not say that it is done; its time runs out, its work is stopped.
+func TestAgentIsTooSlow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, strings.Replace(circleYAML, "defaultTimeoutSeconds: 30", "defaultTimeoutSeconds: 1", 1), map[string]string{
+		"ada.yaml": talker(`say: "hm"`, `{hang: it thinks}`), "bob.yaml": talker(`say: "I am here. TURN_COMPLETE"`),
+	})
+	w.connected("reviews", "ada", "bob")
+	w.say("reviews", "please review", "queue")
+	w.channel("reviews", "bob has answered", func(v view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn bob: I am here.") })
+	got := w.talk("reviews")
+	if !strings.Contains(got, "T9 ada ACTIVE -> QUEUED") || !strings.Contains(got, "⏱️ ada turn timed out") {
+		t.Errorf("it was said:\n%s", got)
+	}
+	w.until("ada", "its work was stopped", func(v view.AgentView) bool { return v.Session == nil || v.Session.ID != "ada-1" })
+	w.took("channel/reviews", "T9", "T4")
+}
+
+// Seed 003, edge case 3: a person interrupts, is answered first, and the turn goes on.
+func TestPersonInterrupts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, circleYAML, map[string]string{
+		"ada.yaml": `
+turn:
+  - expect_prompt
+  - {append: ledger, content: "{session} {prompt}\n"}
+  - {run: "case \"$PROMPT\" in *'stop this'*) touch asked;; *'goes on'*) touch goes;; esac", quiet: true}
+  - {run: "if [ -e goes ]; then echo 'I am done. TURN_COMPLETE'; elif [ -e asked ]; then echo 'I have stopped.'; else echo 'I begin'; touch began; fi", says: true}
+  - {run: "[ -e asked ] || sleep 60", quiet: true}
+steps: [{say: x}]
+`, "bob.yaml": talker(`say: "I am here. TURN_COMPLETE"`),
+	})
+	w.connected("reviews", "ada", "bob")
+	w.say("reviews", "please review", "queue")
+	w.channel("reviews", "ada has begun", func(v view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn ada: I begin") })
+	w.say("reviews", "stop this", "interrupt")
+	w.channel("reviews", "it went on", func(v view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn ada: I am done.") })
+	got := w.talk("reviews")
+	for _, want := range []string{"T17 ada ACTIVE -> WAITING", "aside ada: I have stopped.", "turn ada: I am done."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing:\n%s", want, got)
+		}
+	}
+	if n := strings.Count(w.ledger("ada"), "Channel reviews"); n != 3 {
+		t.Errorf("ada was told %d times:\n%s", n, w.ledger("ada"))
+	}
+}
+
+// SPEC T, mode inject: a message goes into the middle of an answer.
+func TestPersonInjects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, circleYAML, map[string]string{
+		"ada.yaml": talker(`say: "I begin"`, `expect_prompt`, `{append: ledger, content: "{session} {prompt}\n"}`, `say: "I have heard it. TURN_COMPLETE"`),
+		"bob.yaml": talker(`say: TURN_PASS`),
+	})
+	w.connected("reviews", "ada", "bob")
+	w.say("reviews", "please review", "queue")
+	w.channel("reviews", "ada has begun", func(v view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn ada: I begin") })
+	w.say("reviews", "mind the tests", "inject")
+	w.channel("reviews", "ada has heard it", func(v view.ChannelView) bool {
+		return strings.Contains(w.talk("reviews"), "turn ada: I have heard it.")
+	})
+	if told := w.ledger("ada"); !strings.Contains(told, "a person said something while you have the turn") || !strings.Contains(told, "> mind the tests") {
+		t.Errorf("ada was told:\n%s", told)
+	}
+	w.channel("reviews", "all is answered", func(v view.ChannelView) bool { return len(v.Open) == 0 })
+}
+
+// Seed 003, edge cases 4 to 6: an agent joins a conversation, one leaves it, and all are away.
+func TestAgentsComeAndGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, circleYAML, map[string]string{
+		"ada.yaml": talker(`say: "I begin"`, `{hang: it thinks}`), "bob.yaml": talker(`say: "I am here. TURN_COMPLETE"`),
+	})
+	ctx := t.Context()
+	w.connected("reviews", "ada", "bob")
+	if _, err := w.engine.Unassign(ctx, human, "reviews", "bob"); err != nil {
+		t.Fatal(err)
+	}
+	w.say("reviews", "please review", "queue")
+	w.channel("reviews", "ada has begun", func(v view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn ada: I begin") })
+	if _, err := w.engine.Assign(ctx, human, "reviews", "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if v := w.channel("reviews", "bob stands in the queue", func(v view.ChannelView) bool { return len(v.Queue) == 1 }); v.Holder != "ada" {
+		t.Errorf("the channel is %+v", v)
+	}
+	var refusal *machine.Refusal
+	if _, err := w.engine.Grant(ctx, human, "reviews", "bob", false); !errors.As(err, &refusal) || refusal.Row != "T23" {
+		t.Errorf("a grant while ada has the turn: %v", err)
+	}
+	if _, err := w.engine.Unassign(ctx, human, "reviews", "ada"); err != nil {
+		t.Fatal(err)
+	}
+	w.channel("reviews", "bob has answered", func(v view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn bob: I am here.") })
+	w.until("ada", "its work was stopped", func(v view.AgentView) bool { return v.Session == nil })
+	for _, agent := range []string{"ada", "bob"} {
+		if _, err := w.engine.Disable(ctx, human, agent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.say("reviews", "anybody?", "")
+	v := w.channel("reviews", "nobody is there", func(v view.ChannelView) bool { return v.Parked == "nobody" })
+	if got := w.talk("reviews"); !strings.Contains(got, "⚠️ No agents available in this channel") || len(v.Open) != 1 {
+		t.Errorf("nobody is there, and it was said:\n%s", got)
+	}
+	if _, err := w.engine.Enable(ctx, human, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.engine.Assign(ctx, human, "reviews", "bob"); err != nil {
+		t.Fatal(err)
+	}
+	w.channel("reviews", "bob has answered that, too", func(v view.ChannelView) bool { return len(v.Open) == 0 })
+	var unknown *team.Unknown
+	if _, err := w.engine.Channel(ctx, "reviewz"); !errors.As(err, &unknown) || unknown.What != "channel" {
+		t.Errorf("a channel that is not: %v", err)
+	}
+	if _, err := w.engine.AgentReady(ctx, "ada"); !errors.As(err, &refusal) || refusal.Row != "J3" {
+		t.Errorf("ada says that it is ready: %v", err)
+	}
+}
+
+// The engine goes and comes back again and again in the middle of a conversation of real agents:
+// every turn is told once, and every word is kept once.
+func TestRestartsInAConversation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, strings.Replace(circleYAML, "reviews: {agents: [ada, bob]}", "reviews: {agents: [ada, bob], maxRounds: 6}", 1), map[string]string{
+		"ada.yaml": talker(`sleep: 60ms`, `say: "ada {i} begins"`, `sleep: 60ms`, `say: "ada {i} ends. TURN_COMPLETE"`),
+		"bob.yaml": talker(`sleep: 60ms`, `say: "bob {i} begins"`, `sleep: 60ms`, `say: "bob {i} ends. TURN_COMPLETE"`),
+	})
+	w.connected("reviews", "ada", "bob")
+	w.say("reviews", "please review", "")
+	for n := range 8 {
+		<-time.After(time.Duration(31*n%90) * time.Millisecond) // where in a turn, is as it falls
+		w.stop()
+		w.start()
+		w.channel("reviews", "it is there again", func(view.ChannelView) bool { return true })
+	}
+	v := w.channel("reviews", "they have had their rounds", parked)
+	if v.Parked != "rounds" || v.Turn != 12 {
+		t.Errorf("the channel is %+v\n%s", v, w.talk("reviews"))
+	}
+	for _, agent := range []string{"ada", "bob"} {
+		told := w.ledger(agent)
+		for n := 1; n <= 12; n++ {
+			if c := strings.Count(told, fmt.Sprintf("Channel reviews, turn %d:", n)); c > 1 {
+				t.Errorf("%s was told turn %d %d times", agent, n, c)
+			}
+		}
+		if c := strings.Count(told, "it is your turn to speak"); c != 6 {
+			t.Errorf("%s was told %d turns", agent, c)
+		}
+		said := w.talk("reviews")
+		for n := 1; n <= 6; n++ {
+			for _, what := range []string{"begins", "ends."} {
+				if c := strings.Count(said, fmt.Sprintf("%s %d %s", agent, n, what)); c != 1 {
+					t.Errorf("%s %d %s stands there %d times", agent, n, what, c)
+				}
+			}
+		}
+	}
+}
+
+// An agent whose program takes no input is told each turn in a session of its own; what a person
+// says in the middle of its turn it has at the turn's end (SPEC, Turn, decided pairs).
+func TestDeafAgentsTalk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `
+version: 1
+agents:
+  ada: {driver: exec, workspace: ada, command: [sh, -c, 'cat >> ledger; echo "I begin"; while [ ! -e go ]; do sleep 0.02; done; echo "I am in $FAIRLEAD_CHANNEL, turn $FAIRLEAD_TURN."; echo TURN_COMPLETE']}
+  bob: {driver: exec, workspace: bob, command: [sh, -c, 'cat >> ledger; echo TURN_PASS']}
+channels:
+  reviews: {agents: [ada, bob]}
+`, nil)
+	w.connected("reviews", "ada", "bob")
+	w.say("reviews", "please review", "")
+	w.channel("reviews", "ada has begun", func(view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn ada: I begin") })
+	w.say("reviews", "mind the tests", "inject")
+	if v := w.channel("reviews", "it waits", func(v view.ChannelView) bool { return len(v.Open) == 2 }); v.Open[1].State != "queued" {
+		t.Errorf("the message is %+v", v.Open[1])
+	}
+	w.write("ada/go", "")
+	w.channel("reviews", "all is answered", func(v view.ChannelView) bool { return parked(v) && len(v.Open) == 0 })
+	if got := w.talk("reviews"); !strings.Contains(got, "turn ada: I am in reviews, turn 1.\n") || !strings.Contains(got, "T22 bob") {
+		t.Errorf("it was said:\n%s", got)
+	}
+	for agent, told := range map[string]string{"ada": w.ledger("ada"), "bob": w.ledger("bob")} {
+		if strings.Count(told, "> mind the tests") != 1 || strings.Count(told, "> please review") != 1 {
+			t.Errorf("%s was told:\n%s", agent, told)
+		}
+	}
+}

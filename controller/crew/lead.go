@@ -1,0 +1,143 @@
+package crew
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/channels"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/prompt"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// configureLead adds what the configuration says of the team that sleeps and wakes.
+func ConfigureLead(c *team.Configured, conf *config.Config) {
+	if conf.Team.Lead == "" {
+		return // whoever has no lead has no change in the journal for it
+	}
+	c.Lead = crew.LeadConfigured{
+		Agent: conf.Team.Lead, Size: conf.Team.Size, StatusMax: conf.Team.StatusTimeout, HatchMax: conf.Team.HatchTimeout,
+	}
+}
+
+// mayTellLead refuses what people ask of a lead that cannot be told anything: the team would wait
+// for what nobody hears. It runs in the loop.
+func (e *Controller) mayTellLead(what any) error {
+	var row string
+	switch what.(type) {
+	case crew.SummonAsked:
+		row = "P1"
+	case crew.WakeAsked:
+		row = "P8"
+	default:
+		return nil
+	}
+	m := e.sessions.Slots[e.State().Crew.Lead.Agent]
+	if m == nil || e.channels.Joins(m) || driver.HearsAs(m.Driver, sessions.Known(*m.Conf), driver.Lead) {
+		return nil // or the team says why not
+	}
+	if err := m.Driver.Check(sessions.Known(*m.Conf)); err != nil {
+		return &machine.Refusal{
+			Subject: m.Conf.Name, Event: "lead_the_team", State: "driver " + m.Conf.Driver, Row: row,
+			Reason: "it cannot be started: " + err.Error(),
+		}
+	}
+	return &machine.Refusal{
+		Subject: m.Conf.Name, Event: "lead_the_team", State: "driver " + m.Conf.Driver, Row: row,
+		Reason: "it is told nothing while it runs, so that it cannot lead the team; name an agent as team.lead in fairlead.yaml that takes input, or give this one a driver or a script that does, and restart",
+	}
+}
+
+// crewHooks are what the crew's controller does in the loop.
+func (e *Controller) CrewHooks() loop.Hooks {
+	return loop.Hooks{
+		Check:    e.mayTellLead,
+		Appended: e.CrewState.note,
+		Note:     e.leadMoved,
+		Next:     func() time.Time { return e.State().Crew.Deadline() },
+		Due:      func(time.Time) []loop.Request { return e.leadDue() },
+		Settled:  func(stopping bool) bool { return !stopping || e.documentsSettled() },
+	}
+}
+
+// leadMoved marks the lead if a change may ask something of it, and says whether the change was about
+// the crew.
+func (e *Controller) leadMoved(ch team.Change, t *loop.Touched) bool {
+	crew, lead := ch.Body.Presence, e.State().Crew.Lead.Agent
+	if lead != "" && (crew != nil && crew.Words == nil || ch.Body.Team != nil) { // the end of a hold
+		t.Agent(lead)
+	}
+	return crew != nil
+}
+
+// leadPrompt is an errand of the lead in words, as it is to be told now; who turned out to be
+// awake meanwhile is left out. atStart: the session begins with it, so nobody is awake in it.
+func (e *Controller) LeadPrompt(ctx context.Context, todo channel.Todo, atStart bool) (string, error) {
+	var ask crew.Ask
+	var docs []*crew.Document // never changed, only replaced
+	still, lead := false, ""
+	if err := e.View(ctx, func(t *team.Team) {
+		if ask, still = t.AskOf(todo); !still {
+			return
+		}
+		lead = t.Crew.Lead.Agent
+		for _, id := range ask.Docs {
+			if doc := t.Crew.Docs[id]; doc != nil && doc.Visible() && (atStart || doc.Status != crew.Alive) {
+				docs = append(docs, doc)
+			}
+		}
+	}); err != nil {
+		return "", err
+	}
+	switch {
+	case !still:
+		return "", channels.ErrOvertaken
+	case ask.Do == crew.TellStatus:
+		return prompt.ForStatus(), nil
+	case ask.Do == crew.TellSummon:
+		return prompt.ForSummon(ask.Seats, lead), nil
+	case ask.Do == crew.TellRegister:
+		return prompt.ForRegistration(ask.Seats, ask.Names), nil
+	case ask.Do != crew.TellWake:
+		panic("engine: the lead is told no such thing: " + string(ask.Do))
+	case len(docs) == 0:
+		return "", channels.ErrNobodyLeft
+	}
+	wakes := make([]prompt.Sleeper, 0, len(docs))
+	for _, doc := range docs {
+		messages, leftOut, err := e.MessagesFor(ctx, doc.LastSession, doc.Name)
+		if err != nil {
+			return "", fmt.Errorf("read what %s said before: %w", doc.Name, err)
+		}
+		wakes = append(wakes, prompt.Sleeper{Document: doc, Messages: messages, LeftOut: leftOut})
+	}
+	return prompt.ForWake(wakes, wakeTranscriptMax), nil
+}
+
+// wakeTranscriptMax is how much of what an agent said it is handed when it wakes (SPEC P8).
+const wakeTranscriptMax = 32 << 10
+
+// leadTold acknowledges an errand of the lead that needed nothing written.
+func (e *Controller) LeadTold(ctx context.Context, m *sessions.Slot, n uint64) error {
+	_, err := e.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", crew.AskTold{N: n}), Agent: m.Conf.Name, Look: e.channels.Untell(m)})
+	if loop.IsAnswer(err) {
+		return nil
+	}
+	return err
+}
+
+// leadDue are the timers of the team that have run out.
+func (e *Controller) leadDue() []loop.Request {
+	if at := e.State().Crew.Deadline(); at.IsZero() || e.Now().Before(at) {
+		return nil
+	}
+	return []loop.Request{{Event: loop.EventBy(sessions.ByTimer, "", crew.TimerFired{})}}
+}

@@ -1,0 +1,135 @@
+package crew
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// What people ask of the team. The errors are a *machine.Refusal where the answer is no, and a
+// *team.Unknown where nobody of the team is meant. Each returns when the order is durable, with
+// the Seq of the last change that it made; what comes of it shows in Crew.
+
+// Summon has the lead bring a team into being (P1).
+func (e *Controller) Summon(ctx context.Context, by seam.Actor) (uint64, error) {
+	return e.Submit(ctx, by, "", crew.SummonAsked{})
+}
+
+// Wake has the lead wake those who are not awake (P8): who is named by an id or a name, or
+// everybody.
+func (e *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) {
+	if len(who) > wakeNamesMax {
+		return 0, fmt.Errorf("%d names are too many: a team has %d seats; name fewer, or none for all", len(who), crew.SeatMax+1)
+	}
+	var docs []crew.DocID
+	var answer error
+	if err := e.View(ctx, func(t *team.Team) {
+		for _, name := range who {
+			doc, err := t.MemberOf(name)
+			if err != nil {
+				answer = err
+				return
+			}
+			docs = append(docs, doc.ID)
+		}
+	}); err != nil || answer != nil {
+		return 0, cmp.Or(err, answer)
+	}
+	return e.Submit(ctx, by, "", crew.WakeAsked{Docs: docs})
+}
+
+const wakeNamesMax = 64 // of one order: more than the seats that there are
+
+// Sleep ends the lead's session, and with it everybody sleeps (P3).
+func (e *Controller) Sleep(ctx context.Context, by seam.Actor) (uint64, error) {
+	return e.Submit(ctx, by, "", team.SleepAsked{})
+}
+
+// BadDocument says that what was handed in is no agent's document.
+type BadDocument struct{ Why error }
+
+func (b *BadDocument) Error() string {
+	return fmt.Sprintf("this is no document of an agent: %v; nothing was taken from it", b.Why)
+}
+
+func (b *BadDocument) Unwrap() error { return b.Why }
+
+// ImportDocument takes in a document from elsewhere (P12, P13), and gives it as it stands then: who
+// is awake there is not awake here before the lead says so. An id that it brings is not kept: it
+// gets one of ours. The error is a *BadDocument where it is none, and a *machine.Refusal where it
+// has no place here.
+func (e *Controller) ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error) {
+	doc, bare, err := crewfile.ReadDocument(data)
+	if err != nil {
+		return view.DocumentView{}, &BadDocument{Why: err}
+	}
+	if doc.Extra, err = without(doc.Extra, "id"); err != nil {
+		return view.DocumentView{}, &BadDocument{Why: err}
+	}
+	full := false
+	if err := e.View(ctx, func(t *team.Team) { full = weight(t.Crew.Docs)+len(doc.Soul)+len(doc.Extra) > DocumentBytesAll }); err != nil {
+		return view.DocumentView{}, err
+	}
+	if full {
+		return view.DocumentView{}, &machine.Refusal{Subject: "the team", Event: "import", State: "full", Row: "P13", Reason: fullWords}
+	}
+	var id crew.DocID
+	var shown view.DocumentView
+	_, err = e.Do(ctx, loop.Request{
+		Event: loop.EventBy(by, "", crew.Imported{Document: doc, Bare: bare}),
+		Found: func(changes []team.Change) {
+			for i := range changes {
+				if body := changes[i].Body.Presence; body != nil && body.Doc != nil {
+					id = crew.DocID(loop.AgentOf(changes[i].Entity))
+				}
+			}
+		},
+		Look: func(t *team.Team) {
+			if is := t.Crew.Docs[id]; is != nil {
+				shown = view.ViewDocument(is)
+			}
+		},
+	})
+	if never := (*journal.Refused)(nil); errors.As(err, &never) {
+		err = &BadDocument{Why: err}
+	}
+	if err != nil {
+		return view.DocumentView{}, err
+	}
+	return shown, nil
+}
+
+// without is an object of unknown fields less one of them.
+func without(object json.RawMessage, field string) (json.RawMessage, error) {
+	if len(object) == 0 {
+		return nil, nil
+	}
+	out := []byte{'{'}
+	err := view.EachField(object, func(name string, value json.RawMessage) error {
+		if name == field {
+			return nil
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		key, err := json.Marshal(name) // unknown fields are kept as this spells them
+		out = append(append(append(out, key...), ':'), value...)
+		return err
+	})
+	if err != nil || len(out) == 1 {
+		return nil, err
+	}
+	return append(out, '}'), nil
+}

@@ -1,0 +1,95 @@
+package crew
+
+import (
+	"context"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Crew is who of the team exists, and how they are; all: expired ones, too. Unknown fields of
+// documents are not in it.
+func (e *Controller) Crew(ctx context.Context, all bool) (view.CrewView, error) {
+	var view view.CrewView
+	err := e.View(ctx, func(t *team.Team) { view = e.crewView(t, all) })
+	return view, err
+}
+
+// Document is one of them, with its unknown fields, by its id or by its name. The error is a
+// *team.Unknown where nobody is meant, and a *machine.Refusal where two are.
+func (e *Controller) Document(ctx context.Context, name string) (view.DocumentView, error) {
+	var shown view.DocumentView
+	var answer error
+	if err := e.View(ctx, func(t *team.Team) {
+		var doc *crew.Document
+		if doc, answer = t.MemberOf(name); answer == nil {
+			shown = view.ViewDocument(doc)
+		}
+	}); err != nil {
+		return view.DocumentView{}, err
+	}
+	return shown, answer
+}
+
+// crewView runs in the loop.
+func (e *Controller) crewView(t *team.Team, all bool) view.CrewView {
+	crew := &t.Crew
+	shown := view.CrewView{
+		Button: string(crew.Button()), Agents: []view.DocumentView{}, Lead: e.leadView(t), Size: crew.Lead.Size,
+		Notices: make([]view.NoticeView, 0, len(crew.Notices)), Head: e.Head(),
+	}
+	if crew.Lead.InProgress() {
+		shown.InProgress = string(crew.Lead.Stage)
+	}
+	for _, doc := range crew.InOrder() {
+		if doc.Visible() || all {
+			one := view.ViewDocument(doc)
+			one.Extra = nil
+			shown.Agents = append(shown.Agents, one)
+		}
+	}
+	for _, n := range crew.Notices {
+		shown.Notices = append(shown.Notices, view.NoticeView{At: n.At, Kind: string(n.Kind), Text: n.Text, Session: n.Session})
+	}
+	return shown
+}
+
+func (e *Controller) leadView(t *team.Team) view.LeadView {
+	lead := &t.Crew.Lead
+	shown := view.LeadView{Agent: lead.Agent, State: view.LeadAsleep, ReportedAt: view.Moment(lead.Reported), Seat: crew.LeadSeat}
+	a := t.Agents[lead.Agent]
+	switch {
+	case a == nil:
+	case a.Session.Leads():
+		shown.Session = a.Session.ID
+		switch {
+		case a.Session.Phase == team.Opened:
+			shown.State = view.LeadStarting
+		case lead.Session == a.Session.ID && lead.Heard():
+			shown.State = view.LeadHeard
+		default:
+			shown.State = view.LeadUnheard
+		}
+	case len(lead.Asks) > 0:
+		shown.State, shown.Why = view.LeadWaits, t.LeadWaits(e.Now())
+	}
+	return shown
+}
+
+// presenceOf is how an agent of ours stands with the team: the lead leads it, and one whose name
+// a document bears is as that says.
+func (e *Controller) PresenceOf(name string) string {
+	members := &e.State().Crew
+	if name == members.Lead.Agent {
+		return "lead"
+	}
+	seat, status := crew.SeatMax+1, ""
+	for _, doc := range members.Docs { // the visible ones have a seat each
+		if doc.Visible() && doc.Name == name && doc.Seat < seat {
+			seat, status = doc.Seat, string(doc.Status)
+		}
+	}
+	return status
+}

@@ -1,0 +1,375 @@
+package crew
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/channels"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/prompt"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Message is what one speaker said in a row.
+type Message struct {
+	Seq     uint64    `json:"seq" doc:"Of the change in the journal; several messages may share it"`
+	At      time.Time `json:"at"`
+	Session string    `json:"session" doc:"In which it was said: of the lead its name on every machine; empty: by a person"`
+	Speaker string    `json:"speaker"`
+	Kind    string    `json:"kind" doc:"lead, agent or human"`
+	Channel string    `json:"channel" doc:"Where it was said; empty: to nobody but the person who listens"`
+	Text    string    `json:"text"`
+}
+
+// TranscriptQuery asks for a part of all that was said. Without Before and After it is the newest.
+type TranscriptQuery struct {
+	Speaker string // only what this one said
+	Session string // only what was said in this session
+	Text    string // only what has this in it, in upper or lower case
+	Before  uint64 // only messages with a smaller Seq, the newest of them
+	After   uint64 // only messages with a greater Seq, the oldest of them
+	Limit   int    // messages at most; 0: 100
+}
+
+// TranscriptPage is a part of all that was said, the oldest first. Messages of one Seq are never
+// parted.
+type TranscriptPage struct {
+	Messages []Message `json:"messages"`
+	More     bool      `json:"more" doc:"There may be more, in the direction that was asked for"`
+	Next     uint64    `json:"next" doc:"What to hand back to go on in that direction: as after, where after was asked for, else as before"`
+	Head     uint64    `json:"head" doc:"The Seq up to which this is true"`
+}
+
+const (
+	transcriptPageBytes = 4 << 20 // of one page: more than anybody reads at once
+	transcriptScanBytes = 8 << 20 // of texts that one request looks through; it is asked again for more
+	transcriptScanMax   = 8192    // messages that one request looks through
+	transcriptChunk     = 256     // messages that are read at a time while something is looked for
+	transcriptTextMax   = 1000    // bytes of what is looked for
+
+	KindOfLead, KindOfAgent, kindOfHuman = "lead", "agent", "human"
+)
+
+// Transcript is a part of all that was said: in lead sessions, and in channels.
+func (e *Controller) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptPage, error) {
+	q.Limit = min(cmp.Or(max(q.Limit, 0), channels.PageDefault), channels.PageMax)
+	page := TranscriptPage{Messages: []Message{}}
+	if len(q.Text) > transcriptTextMax {
+		return page, fmt.Errorf("%d bytes are too many to look for: name fewer than %d", len(q.Text), transcriptTextMax)
+	}
+	s := search{e: e, q: q, text: strings.ToLower(q.Text)}
+	if err := e.View(ctx, func(t *team.Team) {
+		page.Head = e.Head()
+		s.whom, s.q.Session = whomOf(t), InTranscripts(t, q.Session)
+		e.makeTranscriptBeside()
+	}); err != nil {
+		return page, err
+	}
+	more, err := s.begin(ctx, page.Head)
+	if err != nil {
+		return page, err
+	}
+	if page.More = more; more {
+		page.Next = s.until + 1
+		if q.After != 0 {
+			page.Next = s.after
+		}
+	}
+	if q.After == 0 {
+		slices.Reverse(s.found)
+	}
+	for _, one := range s.found {
+		page.Messages = append(page.Messages, one...)
+	}
+	return page, nil
+}
+
+// inTranscripts is a session as messages name it: those of a lead have a name for all machines, and
+// people know the one that they see in every list.
+func InTranscripts(t *team.Team, session string) string {
+	for _, a := range t.Agents {
+		if a.Session != nil && a.Session.ID == session {
+			return cmp.Or(a.Session.UUID, session)
+		}
+		for i := range a.Past {
+			if a.Past[i].ID == session {
+				return cmp.Or(a.Past[i].UUID, session)
+			}
+		}
+	}
+	return session
+}
+
+// begin looks where it is quickest.
+func (s *search) begin(ctx context.Context, head uint64) (more bool, err error) {
+	s.after, s.until = s.q.After, head
+	if s.q.Before != 0 {
+		s.until = min(s.until, s.q.Before-1)
+	}
+	newest := s.q.Before == 0 && s.q.After == 0 && s.q.Speaker == "" && s.q.Session == "" && s.text == ""
+	if newest && !s.e.CrewState.Said.isMade() {
+		again := *s
+		enough, more, err := again.recent(ctx)
+		if err == nil && enough {
+			*s = again
+		}
+		if err != nil || enough {
+			return more, err
+		}
+	}
+	if err := s.e.MakeTranscript(ctx); err != nil {
+		return false, err
+	}
+	return s.run(ctx)
+}
+
+// whom is who is of the team, so that what a lead quotes can be told from what it says.
+type Whom struct {
+	Lead  string
+	Names map[string]bool
+}
+
+func whomOf(t *team.Team) Whom {
+	w := Whom{Lead: t.Crew.Lead.Agent, Names: map[string]bool{}}
+	for _, doc := range t.Crew.Docs {
+		if doc.Name != "" {
+			w.Names[doc.Name] = true
+		}
+	}
+	return w
+}
+
+// messages takes what was said by one change apart.
+func (w *Whom) Messages(s *Spoken) []Message {
+	is := Message{Seq: s.Seq, At: s.at, Session: s.Session, Speaker: s.By, Kind: KindOfAgent, Channel: s.channel, Text: s.text}
+	switch {
+	case s.kind == channel.OfHuman:
+		is.Kind = kindOfHuman
+	case s.quotes():
+		var all []Message
+		for _, passage := range crew.Speakers(s.text, s.By, func(name string) bool { return w.Names[name] }) {
+			one := is
+			one.Speaker, one.Text = passage.Speaker, passage.Text
+			if one.Speaker == s.By {
+				one.Kind = KindOfLead
+			}
+			all = append(all, one)
+		}
+		return all
+	case s.kind == "" && s.By == w.Lead:
+		is.Kind = KindOfLead
+	}
+	return []Message{is}
+}
+
+// search goes through all that was said in the direction that was asked for.
+type search struct {
+	e            *Controller
+	q            TranscriptQuery
+	text         string // in lower case
+	whom         Whom
+	after, until uint64      // still to be looked through: what is between, and at until
+	found        [][]Message // by change, in the order in which they were found
+	messages     int
+	bytes        int // found
+	read         int // bytes that were looked through
+	seen         int // messages that were
+}
+
+// run looks until the page is full, or as far as one request goes. It says whether there is more.
+func (s *search) run(ctx context.Context) (more bool, err error) {
+	for s.after < s.until {
+		if s.q.After != 0 && s.e.CrewState.Said.misses(s.after) {
+			return s.older(ctx)
+		}
+		chunk := transcriptChunk
+		if s.text == "" {
+			chunk = min(chunk, s.q.Limit-s.messages+1)
+		}
+		seqs, more := s.e.CrewState.Said.wanted(&s.q, s.after, s.until, chunk)
+		if len(seqs) == 0 {
+			return s.older(ctx)
+		}
+		said, err := s.e.spokenAt(ctx, seqs)
+		if err != nil {
+			return false, err
+		}
+		if s.q.After == 0 {
+			slices.Reverse(said)
+		}
+		for i := range said {
+			if full := s.take(&said[i]); full {
+				return more || i < len(said)-1 || s.q.After == 0 && s.e.CrewState.Said.misses(0), nil
+			}
+		}
+		s.passed(seqs[len(seqs)-1])
+	}
+	return false, nil
+}
+
+// take adds what a change says to the page, and says whether that is full now.
+func (s *search) take(said *Spoken) (full bool) {
+	var fits []Message
+	for _, one := range s.whom.Messages(said) {
+		if (s.q.Speaker == "" || one.Speaker == s.q.Speaker) && (s.q.Session == "" || one.Session == s.q.Session) &&
+			(s.text == "" || strings.Contains(strings.ToLower(one.Text), s.text)) {
+			fits = append(fits, one)
+			s.bytes += len(one.Text)
+		}
+	}
+	if len(fits) > 0 {
+		s.found = append(s.found, fits)
+		s.messages += len(fits)
+	}
+	s.read += len(said.text)
+	s.seen++
+	s.passed(said.Seq)
+	return s.messages >= s.q.Limit || s.bytes >= transcriptPageBytes || s.read >= transcriptScanBytes || s.seen >= transcriptScanMax
+}
+
+// passed notes how far the search is.
+func (s *search) passed(seq uint64) {
+	if s.q.After != 0 {
+		s.after = max(s.after, seq)
+		return
+	}
+	s.until = min(s.until, seq-1)
+}
+
+// misses says whether something that was said after a Seq may not be in the book any more.
+func (t *Transcript) misses(after uint64) bool {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	return t.Below > after
+}
+
+// older goes on where the book has nothing more: in the journal itself, one stretch a request.
+func (s *search) older(ctx context.Context) (more bool, err error) {
+	t := &s.e.CrewState.Said
+	t.Mu.Lock()
+	below := t.Below
+	t.Mu.Unlock()
+	until := min(s.until, below)
+	if s.after >= until {
+		return false, nil
+	}
+	from := s.after
+	if s.q.After == 0 {
+		from = max(from, until-min(until, transcriptStretch))
+	} else {
+		until = min(until, from+transcriptStretch)
+	}
+	said, err := s.stretch(ctx, from, until)
+	if err != nil {
+		return false, err
+	}
+	for i := range said {
+		if s.take(&said[i]) {
+			return true, nil
+		}
+	}
+	if s.q.After != 0 {
+		s.after = until
+		return true, nil
+	}
+	s.until = from
+	return from > 0, nil
+}
+
+// stretch reads what was said between two places of the journal, in the direction of the search.
+func (s *search) stretch(ctx context.Context, from, until uint64) (said []Spoken, err error) {
+	for rec, err := range s.e.Journal().Read(ctx, journal.Query{After: from, Until: until}) {
+		if err != nil {
+			return nil, fmt.Errorf("read what was said: %w", err)
+		}
+		if rec.Entity != wordsOfLead && !strings.HasPrefix(rec.Entity, channels.ChannelPrefix) {
+			continue
+		}
+		one, is, err := spokenOf(rec)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			said = append(said, one)
+		}
+	}
+	if s.q.After == 0 {
+		slices.Reverse(said)
+	}
+	return said, nil
+}
+
+// recent answers from the newest changes alone, where those are enough: after a start nobody waits
+// for the whole past who only wants to see what was said last.
+func (s *search) recent(ctx context.Context) (enough, more bool, err error) {
+	head, until := s.until, s.until
+	for _, far := range []uint64{recentFew, channels.RecentMax} {
+		from := head - min(head, far)
+		said, err := s.stretch(ctx, from, until)
+		if err != nil {
+			return false, false, err
+		}
+		for i := range said {
+			if s.take(&said[i]) {
+				return true, from > 0 || i < len(said)-1, nil
+			}
+		}
+		if until = from; from == 0 {
+			return true, false, nil
+		}
+	}
+	return false, false, nil
+}
+
+const recentFew = 512 // changes that usually hold a page of what was said
+
+const transcriptStretch = 20_000 // changes of the journal that one request reads, beyond what the book holds
+
+// messagesFor is what one speaker said in one session, the oldest first: so much of the newest as
+// somebody is handed who wakes, and a little more. leftOut counts those before.
+func (e *Controller) MessagesFor(ctx context.Context, session, speaker string) (messages []prompt.Message, leftOut int, err error) {
+	if session == "" || speaker == "" {
+		return nil, 0, nil
+	}
+	if err := e.MakeTranscript(ctx); err != nil {
+		return nil, 0, err
+	}
+	s := search{e: e, q: TranscriptQuery{Session: session, Speaker: speaker, Limit: channels.PageMax}}
+	if err := e.View(ctx, func(t *team.Team) { s.whom, s.until = whomOf(t), e.Head() }); err != nil {
+		return nil, 0, err
+	}
+	for s.until > 0 && s.bytes <= transcriptTailMax {
+		seqs, _ := e.CrewState.Said.wanted(&s.q, 0, s.until, wakeChunk)
+		if len(seqs) == 0 {
+			break
+		}
+		said, err := e.spokenAt(ctx, seqs)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i := range said {
+			_ = s.take(&said[len(said)-1-i])
+		}
+		s.passed(seqs[len(seqs)-1])
+	}
+	slices.Reverse(s.found)
+	for _, one := range s.found {
+		for _, m := range one {
+			messages = append(messages, prompt.Message{Speaker: m.Speaker, Text: m.Text, At: m.At})
+		}
+	}
+	rest, _ := e.CrewState.Said.wanted(&s.q, 0, s.until, TranscriptMax)
+	return messages, len(rest), nil
+}
+
+const wakeChunk = 32 // messages that are read at a time for somebody who wakes
+
+// transcriptTailMax is as much as somebody is handed who wakes (SPEC P8).
+const transcriptTailMax = 32 << 10

@@ -1,0 +1,268 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// A session folder is its own journal: whoever has something to say to it takes its lock, decides
+// and writes, whether a daemon is there or not (ADR 14). What the engine has to do with it is
+// three things. It takes every line in, so that the history and the page have it. It has agents of
+// fairlead.yaml do what a session that it hosts asks for. And it tells the folder how that went,
+// through the same door as everybody else; what comes of it is a line, which is taken in again.
+
+var byFolders = team.Actor{Kind: "engine", ID: "session folders"}
+
+// folderSide is what the engine keeps beside the team of session folders, and could find out again.
+type folderSide struct {
+	moved chan struct{} // something was written to a folder by us, or it may be time to serve an inbox
+
+	// The loop's own.
+	Hosted map[string]bool // folders that are open and have agents of ours at work
+	doing  map[string]bool // errands that were begun, by key
+
+	// door is the only way in which the engine tells a folder something: Folder.Do, and in tests what
+	// dies in it.
+	Door func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Session, error)
+
+	Mu     sync.Mutex
+	Before map[string]*treeState   // by agent: what lay in the workspace when its session as MAIN began
+	layers map[string][]view.Layer // what holds in MAIN's newest session, by folder
+}
+
+func newFolderSide() folderSide {
+	return folderSide{
+		moved: make(chan struct{}, 1), Hosted: map[string]bool{}, doing: map[string]bool{}, Door: ThroughDoor,
+		Before: map[string]*treeState{}, layers: map[string][]view.Layer{},
+	}
+}
+
+func ThroughDoor(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Session, error) {
+	_, now, err := f.Do(time.Now(), by, in)
+	return now, err
+}
+
+// poke has the folders looked at now.
+func (d *folderSide) Poke() {
+	select {
+	case d.moved <- struct{}{}:
+	default: // whoever looks finds this, too
+	}
+}
+
+// dispatchHooks are what the dispatch controller does in the loop.
+func (e *Controller) DispatchHooks() loop.Hooks {
+	return loop.Hooks{
+		Note: func(ch team.Change, _ *loop.Touched) bool { return e.folderMoved(ch) },
+		Act:  func(*loop.Touched) { e.errandsOfFolders() },
+	}
+}
+
+// folderMoved notes which folder a change was about.
+func (e *Controller) folderMoved(ch team.Change) bool {
+	if ch.Body.Dispatch == nil {
+		return false
+	}
+	name := strings.TrimPrefix(ch.Entity, "dispatch/")
+	e.noteHosted(name)
+	return true
+}
+
+func (e *Controller) noteHosted(name string) {
+	f := e.State().Folders[name]
+	if f != nil && !f.Gone && f.Session.Host == dispatch.Fairlead && f.Session.Phase != dispatch.Closed {
+		e.FolderState.Hosted[name] = true
+		return
+	}
+	if e.FolderState.Hosted[name] {
+		delete(e.FolderState.Hosted, name)
+		e.forgetErrands(name, nil)
+	}
+}
+
+// errandsOfFolders begins what session folders are to be told and nobody began. It is called after
+// every batch: there are few of them that are open.
+func (e *Controller) errandsOfFolders() {
+	if e.Holding() {
+		return
+	}
+	for name := range e.FolderState.Hosted {
+		todo := e.State().TodoFolder(name, e.Now())
+		e.forgetErrands(name, todo)
+		for _, one := range todo {
+			if e.FolderState.doing[one.Key] {
+				continue
+			}
+			e.FolderState.doing[one.Key] = true
+			path := e.State().Folders[name].Path
+			e.Go(func(ctx context.Context) { e.tellFolder(ctx, path, one) })
+		}
+	}
+}
+
+// forgetErrands lets go of those that are not asked for any more.
+func (e *Controller) forgetErrands(name string, todo []team.Todo) {
+	maps.DeleteFunc(e.FolderState.doing, func(key string, _ bool) bool {
+		return errandOfFolder(key, name) && !slices.ContainsFunc(todo, func(t team.Todo) bool { return t.Key == key })
+	})
+}
+
+// errandOfFolder reads whose an errand is: told/dispatch/NAME/conv_001/1/0, answer/NAME/12.
+func errandOfFolder(key, name string) bool {
+	return strings.HasPrefix(key, "told/dispatch/"+name+"/") || strings.HasPrefix(key, "answer/"+name+"/")
+}
+
+// foldersBegin lets the folders be taken in and served. It runs when recovery is over.
+func (e *Controller) FoldersBegin() {
+	for name := range e.State().Folders {
+		e.noteHosted(name)
+	}
+	if e.opts.Sessions == nil {
+		return
+	}
+	e.sweepTemps()
+	e.Go(func(ctx context.Context) {
+		p := &FolderPen{E: e, from: e.opts.Sessions, Known: map[string]*PenFolder{}}
+		p.keep(ctx)
+	})
+}
+
+// sweepTemps removes the temporary folders of sessions that nobody saw end.
+func (e *Controller) sweepTemps() {
+	dir := filepath.Dir(e.PrivateTemp("any"))
+	names, err := readNames(dir, tempsMax)
+	if err != nil {
+		e.log.Warn("temporary folders of old sessions cannot be looked for", "error", err)
+	}
+	for _, name := range names {
+		open := slices.ContainsFunc(slices.Collect(maps.Values(e.State().Agents)), func(a *team.Agent) bool { return a.Session != nil && a.Session.ID == name })
+		if open {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			e.log.Warn("the temporary folder of an old session cannot be removed", "session", name, "error", err)
+		}
+	}
+}
+
+const tempsMax = 1000 // that one start removes; there is one for each session of MAIN that was killed
+
+// tellFolder does an errand of a folder until it is done: the folder may be locked by somebody who
+// hangs, or its disk may be full.
+func (e *Controller) tellFolder(ctx context.Context, path string, todo team.Todo) {
+	warned := ""
+	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
+		err := e.tellOnce(ctx, path, todo)
+		if err == nil || ctx.Err() != nil {
+			e.FolderState.Poke()
+			return
+		}
+		if loop.IsAnswer(err) {
+			e.log.Warn("a session folder does not take what it is told", "folder", path, "errand", todo.Key, "error", err)
+			e.FolderState.Poke()
+			return
+		}
+		if warned != err.Error() {
+			warned = err.Error()
+			e.log.Error("a session folder could not be told how its work went; it is told again", "folder", path, "errand", todo.Key, "error", err)
+		}
+		if !loop.Rest(ctx, pause) {
+			return
+		}
+		still := false
+		if e.View(ctx, func(t *team.Team) {
+			still = slices.ContainsFunc(t.TodoFolder(todo.Folder, e.Now()), func(now team.Todo) bool { return now.Key == todo.Key })
+		}) != nil || !still {
+			return
+		}
+	}
+}
+
+// tellOnce takes the folder's door once.
+func (e *Controller) tellOnce(ctx context.Context, path string, todo team.Todo) error {
+	f, err := dispatchfolder.Open(path)
+	if err != nil {
+		return err
+	}
+	if todo.Do == team.AnswerFolder {
+		return e.answerFolder(f)
+	}
+	work, ok := dispatch.WorkOf(todo.Work)
+	if !ok {
+		panic("engine: no such work: " + todo.Work)
+	}
+	end := todo.End
+	text, err := e.resultOf(ctx, end)
+	if err != nil {
+		return err
+	}
+	by := dispatchfolder.Actor{Kind: "agent", ID: end.Agent}
+	var in dispatch.Input = dispatch.TaskEnded{Conversation: work.Conversation, Task: work.Task, Round: work.Round, OK: wentWell(end), Result: text}
+	if work.Task == 0 {
+		in = dispatch.MainEnded{Conversation: work.Conversation, Round: work.Round, OK: wentWell(end), Result: text}
+	}
+	if end.Outcome == control.Lost {
+		s, err := f.Session()
+		if err != nil || !s.Wanted(work) {
+			return err // it was told before, and another conversation may be open by now
+		}
+		in = dispatch.Interrupt{Conversation: work.Conversation, Why: cmp.Or(end.Why, "its session was lost")} // D11: nobody will end it any more
+	}
+	_, err = e.FolderState.Door(f, by, in)
+	return err
+}
+
+// answerFolder closes a conversation whose answer needs nobody.
+func (e *Controller) answerFolder(f *dispatchfolder.Folder) error {
+	s, err := f.Session()
+	if err != nil {
+		return err
+	}
+	answer, ok := s.Answer()
+	if !ok {
+		return nil // somebody else closed it
+	}
+	_, err = e.FolderState.Door(f, dispatchfolder.Actor(byFolders), answer)
+	return err
+}
+
+// folderName gives a folder a name that stays: its own, and where two have the same, with a part
+// of its path's hash.
+func folderName(path string, taken func(name string) bool) string {
+	base := filepath.Base(path)
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		default:
+			return '_'
+		}
+	}, base)
+	if len(name) > folderNameMax {
+		name = name[:folderNameMax]
+	}
+	if name == base && !taken(name) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(path))
+	return name + "-" + hex.EncodeToString(sum[:3])
+}
+
+const folderNameMax = 80 // the journal takes names of 256 with what stands before them

@@ -1,0 +1,187 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/sandbox"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// job is a work of a session folder, as it stood when its agent's session was prepared.
+type Job struct {
+	Name    string
+	Folder  *dispatchfolder.Folder
+	Session dispatch.Session
+	Work    dispatch.Work
+}
+
+func (j *Job) Main() bool { return j.Work.Task == 0 }
+
+// jobOf finds what a session is to do. errNotAsked: nothing any more.
+func (e *Controller) JobOf(ctx context.Context, s team.Session) (*Job, error) {
+	name, work, ok := team.WorkOf(s.For)
+	if !ok {
+		panic("engine: no work of a session folder: " + s.For.String())
+	}
+	path := ""
+	if err := e.View(ctx, func(t *team.Team) {
+		if f := t.Folders[name]; f != nil {
+			path = f.Path
+		}
+	}); err != nil {
+		return nil, err
+	}
+	folder, err := dispatchfolder.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	now, err := folder.Session()
+	if err != nil {
+		return nil, err
+	}
+	return &Job{Name: name, Folder: folder, Session: now, Work: work}, nil
+}
+
+// due fills in what the work is, by the folder's own last line. False: it is not to be done any more.
+func (j *Job) due() bool {
+	for _, w := range j.Session.Due() {
+		if w.Key() == j.Work.Key() {
+			j.Work = w
+			return true
+		}
+	}
+	return false
+}
+
+// prepareWork says how an agent's process is started that has work in a session folder.
+func (e *Controller) PrepareWork(ctx context.Context, m *sessions.Slot, s team.Session) (sessions.PreparedLaunch, error) {
+	j, err := e.JobOf(ctx, s)
+	if err != nil {
+		return sessions.PreparedLaunch{}, fmt.Errorf("look at its session folder: %w", err)
+	}
+	if !j.due() {
+		e.FolderState.Poke() // the team does not know yet
+		return sessions.PreparedLaunch{}, errors.New("the conversation went on without it")
+	}
+	agent, err := e.sessions.AgentFor(m)
+	if err != nil {
+		return sessions.PreparedLaunch{}, err
+	}
+	if err := os.MkdirAll(agent.Workspace, 0o755); err != nil { //nolint:gosec // as public as its repository
+		return sessions.PreparedLaunch{}, fmt.Errorf("its workspace cannot be made: %w", err)
+	}
+	n := j.Work.Conversation
+	state := j.Work.Agent
+	if j.Main() {
+		state = dispatch.Main
+		agent.Env = append(agent.Env, "GIT_OPTIONAL_LOCKS=0") // git writes its index when it is only asked
+	}
+	agent.Env = append(agent.Env,
+		"FAIRLEAD_FOLDER="+filepath.Clean(filepath.Join(j.Folder.Workspace(n), "..", "..", "..")),
+		"FAIRLEAD_CONVERSATION="+dispatch.ConversationID(n), "FAIRLEAD_STATE="+state,
+		"FAIRLEAD_OUTPUTS="+strings.TrimSuffix(j.Folder.Workspace(n), string(filepath.Separator)), "FAIRLEAD_DIALOGUE="+j.Folder.DialoguePath(n))
+	if err := m.Driver.Check(agent); err != nil {
+		return sessions.PreparedLaunch{}, err
+	}
+	session := driver.Session{ID: s.ID, Kind: driver.Work, Prompt: workPrompt(&j.Session, j.Folder, j.Work), Told: true, Attempt: 1}
+	places := []string{j.Folder.Workspace(n), j.Folder.DialoguePath(n)}
+	if !j.Main() {
+		ready, err := e.sessions.Launch(ctx, m, s, agent, session)
+		ready.Writes = places
+		return ready, err
+	}
+	box, layers, err := e.mainBoxed(ctx, s, j)
+	if err != nil {
+		return sessions.PreparedLaunch{}, err
+	}
+	if box != nil {
+		agent.Env = append(agent.Env, "TMPDIR="+e.PrivateTemp(s.ID))
+	}
+	ready, err := e.sessions.Launch(ctx, m, s, agent, session)
+	if err != nil {
+		return sessions.PreparedLaunch{}, err
+	}
+	check := view.Layer{Name: "check", Text: "not needed: the kernel keeps it from writing"}
+	ready.Writes = places
+	if box != nil {
+		ready.Boxed = true
+		ready.Launch.Argv = sandbox.Wrap(box.exe, ready.Launch.Argv, box.box)
+	} else {
+		check = e.rememberTree(m.Conf.Name, s.ID)
+	}
+	e.setLayers(j.Name, append(layers, check))
+	return ready, nil
+}
+
+// privateTemp is MAIN's own folder for what it throws away.
+func (e *Controller) PrivateTemp(session string) string {
+	return filepath.Join(e.opts.Config.Dir, ".fairlead", "tmp", session)
+}
+
+// mainBox is how MAIN is started in a sandbox.
+type mainBox struct {
+	exe string
+	box sandbox.Box
+}
+
+// mainBoxed says whether MAIN's process is kept from writing by the kernel. Nil: it is not, and the layer
+// says why.
+func (e *Controller) mainBoxed(ctx context.Context, s team.Session, j *Job) (*mainBox, []view.Layer, error) {
+	rules := view.Layer{Name: "rules", Holds: true, Text: "what it asks for, and what it is seen to call, is judged by the permissions of " + dispatch.Main}
+	want := cmp.Or(e.opts.Config.Session.Sandbox, config.SandboxAuto)
+	no := func(why string) (*mainBox, []view.Layer, error) {
+		if want == config.SandboxRequired {
+			return nil, nil, fmt.Errorf("session.sandbox is required, and %s; set it to auto, or run on a kernel that has Landlock", why)
+		}
+		return nil, []view.Layer{rules, {Name: "sandbox", Text: why}}, nil
+	}
+	if want == config.SandboxOff {
+		return no("session.sandbox is off")
+	}
+	if why := e.sessions.NoSandbox(ctx); why != "" {
+		return no(why)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return no("this program's own file cannot be found: " + err.Error())
+	}
+	if err := os.MkdirAll(e.PrivateTemp(s.ID), 0o700); err != nil {
+		return no(err.Error())
+	}
+	outputs, err := sessions.Below(j.Folder.Path(), j.Folder.Workspace(j.Work.Conversation))
+	if err != nil {
+		return no(err.Error())
+	}
+	temp, err := sessions.Below(e.opts.Config.Dir, e.PrivateTemp(s.ID))
+	if err != nil {
+		return no(err.Error())
+	}
+	write := []string{outputs, temp}
+	return &mainBox{exe: strings.TrimSuffix(exe, " (deleted)"), box: sandbox.Box{Write: write}},
+		[]view.Layer{rules, {Name: "sandbox", Holds: true, Text: "the kernel (Landlock) lets it and all that it starts write below " + write[0] + " and its own temporary folder, and nowhere else; the network is open, and a program that must write settings of its own does not start in it"}}, nil
+}
+
+func (e *Controller) setLayers(folder string, layers []view.Layer) {
+	e.FolderState.Mu.Lock()
+	defer e.FolderState.Mu.Unlock()
+	e.FolderState.layers[folder] = layers
+}
+
+func (e *Controller) LayersOf(folder string) []view.Layer {
+	e.FolderState.Mu.Lock()
+	defer e.FolderState.Mu.Unlock()
+	return append([]view.Layer(nil), e.FolderState.layers[folder]...)
+}

@@ -1,0 +1,62 @@
+package dispatch
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Folders are all session folders that are known, the one begun last first. Layers are
+// asked for one by one.
+func (e *Controller) Folders(ctx context.Context) ([]view.FolderView, error) {
+	var views []view.FolderView
+	err := e.View(ctx, func(t *team.Team) {
+		for _, name := range slices.Sorted(maps.Keys(t.Folders)) {
+			views = append(views, e.folderView(t, t.Folders[name]))
+		}
+	})
+	slices.SortStableFunc(views, func(a, b view.FolderView) int { return b.Session.Began.Compare(a.Session.Began) })
+	return views, err
+}
+
+// folderView runs in the loop.
+func (e *Controller) folderView(t *team.Team, f *team.Folder) view.FolderView {
+	view := view.FolderView{Name: f.Name, Path: f.Path, Gone: f.Gone, Read: f.Read, Session: f.Session, State: f.Session.State()}
+	if f.Gone {
+		return view
+	}
+	for _, w := range f.Session.Due() {
+		if why := t.WorkWaits(f.Name, w.Key(), e.Now()); why != "" {
+			if view.Waits == nil {
+				view.Waits = map[string]string{}
+			}
+			view.Waits[w.Key()] = w.Agent + ": " + why
+		}
+	}
+	return view
+}
+
+// Folder is one of them, with what holds its MAIN. The error is a *team.Unknown where there is none.
+func (e *Controller) Folder(ctx context.Context, name string) (view.FolderView, error) {
+	var view view.FolderView
+	var unknown error
+	if err := e.View(ctx, func(t *team.Team) {
+		f := t.Folders[name]
+		if f == nil {
+			unknown = &team.Unknown{What: "session", Name: name, Known: slices.Sorted(maps.Keys(t.Folders))}
+			return
+		}
+		view = e.folderView(t, f)
+	}); err != nil {
+		return view, err
+	}
+	if unknown != nil || view.Gone {
+		return view, unknown
+	}
+	view.Layers = e.LayersOf(name)
+	return view, nil
+}

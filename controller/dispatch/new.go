@@ -1,0 +1,24 @@
+package dispatch
+
+import (
+	"log/slog"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/loop"
+)
+
+// Controller follows dispatch folders and lets agents do what they ask for.
+type Controller struct {
+	*loop.Loop
+	sessions *sessions.Controller
+	opts     seam.Options
+	log      *slog.Logger
+
+	FolderState folderSide // what is kept of folders beside the team
+}
+
+// New makes the controller of the dispatch folders.
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+	return &Controller{Loop: l, sessions: sessions, opts: opts, log: opts.Log, FolderState: newFolderSide()}
+}

@@ -1,0 +1,225 @@
+package controller
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// pokedSessions are real folders of which a test says itself that they moved: a watch does not belong
+// into a bubble.
+type pokedSessions struct{ *dispatchctl.SessionFolders }
+
+func newPoked(repo string) pokedSessions {
+	return pokedSessions{&dispatchctl.SessionFolders{Repo: repo, Changed: make(chan struct{}, 1)}}
+}
+
+// hostSessions has a bubble's agents work for session folders of its repository.
+func (b *bubble) hostSessions(dir string) pokedSessions {
+	b.driver.talks = true
+	b.conf.Dir, b.conf.Session = dir, config.Session{Main: "coordinator", Sandbox: config.SandboxOff}
+	s := newPoked(dir)
+	b.sessions = s
+	return s
+}
+
+// mortalDoor has the engine die at what it tells a folder, too.
+func (b *bubble) mortalDoor() {
+	fate := b.fate
+	b.engine.FolderState.Door = func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (now dispatch.Session, err error) {
+		dead := fate.act(fmt.Sprintf("tell the folder %T", in), func() { now, err = dispatchctl.ThroughDoor(f, by, in) })
+		if dead != nil {
+			return now, dead
+		}
+		return now, err
+	}
+}
+
+// clerk plays the agents: it knows by what it is told what it has to do.
+func clerk(s *fakeSession) {
+	text, _, ok := s.next(time.Hour)
+	if !ok {
+		return
+	}
+	s.lasts(time.Second)
+	tells := func(lines ...string) {
+		for _, line := range lines {
+			s.say("%s", line)
+			s.lasts(100 * time.Millisecond)
+		}
+		s.say("stop ok")
+	}
+	has := func(words string) bool { return strings.Contains(text, words) }
+	switch {
+	case agentIn(s.id) == "reviewer":
+		tells("reviewed well")
+	case has("reviewer is done"):
+		tells("written and reviewed")
+	case has("engineer is done"):
+		tells("all in order")
+	case has("with help"):
+		tells("I ask.", `[DELEGATE] {`, `  "to": "reviewer",`, `  "task": "review it"`, `}`)
+	case agentIn(s.id) == "engineer":
+		tells("the script is there")
+	case has("delegate it"):
+		tells("wants Bash {\"command\":\"make all\"}")
+		answer, _, _ := s.next(time.Hour)
+		_, _, _ = strings.Cut(answer, " ")
+		tells(`[DELEGATE] {"to":"engineer","task":"the thing"}`)
+	default:
+		tells("hello to you")
+	}
+}
+
+// dayOfSessions is a session with four inputs, whatever happens to the engine meanwhile.
+func dayOfSessions(b *bubble, s pokedSessions, f *dispatchfolder.Folder) {
+	b.host.play = clerk
+	pass := func() {
+		for range 8 {
+			s.Say()
+			b.after(2 * time.Second)
+			b.alive()
+		}
+	}
+	b.alive()
+	tell := func(text, agent string) {
+		in := dispatch.UserInput{Text: text}
+		if agent != "" {
+			in.Match = &dispatch.Match{Agent: agent, Terms: []string{"script"}}
+		}
+		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor{Kind: "human", ID: "tester"}, in); err != nil {
+			b.t.Fatal(err)
+		}
+		pass()
+	}
+	tell("good morning", "")
+	tell("a script, please", "engineer")
+	tell("a script with help", "engineer")
+	tell("this one you delegate it", "")
+}
+
+// Whatever an engine dies of in a day of sessions: every input is answered once, nobody is started or told
+// twice, and what the journal says is what the folder says.
+func TestHostedCrashAtEveryStep(t *testing.T) {
+	play := func(t *testing.T, dir string, c cut) (acts int) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble(t, dir, "coordinator", "engineer", "reviewer")
+			defer b.end()
+			s := b.hostSessions(dir)
+			f := beginSession(t, dir, dispatch.Interactive)
+			b.open(c.last, c.undone)
+			b.mortalDoor()
+			first := b.fate
+			b.run()
+			dayOfSessions(b, s, f)
+			b.sessionsOnce(f)
+			acts = first.count()
+		})
+		return acts
+	}
+	acts := play(t, t.TempDir(), cut{})
+	if acts < 30 {
+		t.Fatalf("only %d acts: the scenario does nothing", acts)
+	}
+	t.Logf("%d acts", acts)
+	step := 1
+	if !testsize.Long() { // from act to act it is often the same
+		step = 19
+		if testsize.CI() && !raced {
+			step = 7
+		}
+	}
+	for last := 1; last <= acts; last += step {
+		for _, undone := range []bool{false, true} {
+			t.Run(fmt.Sprintf("act=%d,undone=%v", last, undone), func(t *testing.T) { play(t, t.TempDir(), cut{last, undone}) })
+		}
+	}
+}
+
+// sessionsOnce holds that a day went as it should, and that it is written down once.
+func (b *bubble) sessionsOnce(f *dispatchfolder.Folder) {
+	t := b.t
+	t.Helper()
+	b.alive()
+	now, err := f.Session()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now.Open != nil || now.Made != 4 || now.Denied != 1 {
+		t.Errorf("in the end the session is %+v, open %+v", now.Now, now.Open)
+	}
+	for agent, want := range map[string]int{"coordinator": 3, "engineer": 4, "reviewer": 1} {
+		if n := b.host.startsOf(agent); n != want {
+			t.Errorf("%s was started %d times, not %d", agent, n, want)
+		}
+	}
+	said := map[int]map[string]int{
+		1: {"good morning": 1, "hello to you": 1},
+		2: {"the script is there": 2}, // as the result, and as the answer
+		3: {"reviewed well": 1, "written and reviewed": 2},
+		4: {"make all": 1, "the script is there": 1, "all in order": 1},
+	}
+	for n, words := range said {
+		text, err := f.Dialogue(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for word, want := range words {
+			if got := strings.Count(string(text), word); got != want {
+				t.Errorf("conversation %d says %q %d times, not %d:\n%s", n, word, got, want, text)
+			}
+		}
+	}
+	index, err := os.ReadFile(filepath.Join(f.Path(), "conversations", "messages.jsonl"))
+	if err != nil || strings.Count(string(index), "\n") != 4 {
+		t.Errorf("messages.jsonl says %q, %v", index, err)
+	}
+	b.sameAsFolder(f)
+}
+
+// sameAsFolder holds that the journal has the folder's lines, each once, and says the same of the session.
+func (b *bubble) sameAsFolder(f *dispatchfolder.Folder) {
+	t := b.t
+	t.Helper()
+	b.sessions.(pokedSessions).Say()
+	b.settle()
+	lines, end, err := f.Lines(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []team.Change
+	for _, rec := range b.history() {
+		ch, err := loop.ChangeOf(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body := ch.Body.Dispatch; body != nil && body.Body != nil {
+			kept = append(kept, ch)
+		}
+	}
+	if len(kept) != len(lines) {
+		t.Fatalf("the folder has %d lines, the journal %d", len(lines), len(kept))
+	}
+	for i := range lines {
+		if kept[i].Row != lines[i].Change.Row || kept[i].Body.Dispatch.Read != lines[i].End || uint64(i+1) != lines[i].Change.Body.Now.Line {
+			t.Errorf("line %d is %s to byte %d in the folder, %s to byte %d in the journal", i+1, lines[i].Change.Row, lines[i].End, kept[i].Row, kept[i].Body.Dispatch.Read)
+		}
+	}
+	is := b.replayed().Folders[f.Name()]
+	if is == nil || is.Read != end || is.Session.Phase != lines[len(lines)-1].Change.Body.Now.Phase || len(is.Ends) != 0 {
+		t.Errorf("the journal tells %+v", is)
+	}
+}

@@ -1,0 +1,260 @@
+package controller
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// inFolders plays a test with session folders in a bubble.
+func inFolders(t *testing.T, test func(t *testing.T, b *bubble, s pokedSessions, dir string)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, dir, "coordinator", "engineer", "reviewer")
+		defer b.end()
+		s := b.hostSessions(dir)
+		b.host.play = clerk
+		test(t, b, s, dir)
+	})
+}
+
+// ofCLI begins a session of which the command line alone tells.
+func ofCLI(t *testing.T, repo, path string) *dispatchfolder.Folder {
+	t.Helper()
+	setup := dispatch.Setup{Mode: dispatch.Orchestrator, Agents: []dispatch.Description{{Name: "engineer", Text: "Use to write Python scripts"}}}
+	f, _, err := dispatchfolder.Create(path, setup, dispatchfolder.Options{Repo: repo, Home: repo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func do(t *testing.T, f *dispatchfolder.Folder, ins ...dispatch.Input) {
+	t.Helper()
+	for _, in := range ins {
+		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor{Kind: "human", ID: "tester"}, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (b *bubble) folderIs(name string) *team.Folder {
+	b.t.Helper()
+	b.sessions.(pokedSessions).Say()
+	b.settle()
+	f := b.replayed().Folders[name]
+	if f == nil {
+		b.t.Fatalf("there is no session %s", name)
+	}
+	return f
+}
+
+// Everything that anybody writes into a folder is in the journal, once: what was there before the daemon,
+// what comes while it is up and while it is down, and what other programs write by the seed's words.
+func TestFolderIsTakenIn(t *testing.T) {
+	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
+		f := ofCLI(t, dir, filepath.Join(dir, dispatchctl.SessionsFolder, "20261121_100000"))
+		do(t, f, dispatch.UserInput{Text: "before"})
+		b.start()
+		b.sameAsFolder(f)
+		do(t, f, dispatch.Respond{Text: "yes"}, dispatch.UserInput{Text: "meanwhile"})
+		b.sameAsFolder(f)
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		do(t, f, dispatch.Respond{Text: "yes"})
+		b.start()
+		b.sameAsFolder(f)
+		if n := len(b.host.running()); n > 0 {
+			t.Errorf("%d agents were started for a session that has no host", n)
+		}
+
+		line := `{"timestamp": "2026-11-21T10:00:00", "type": "transition", "state": "engineer", "trigger": "by hand", "previous": "MAIN"}` + "\n"
+		do(t, f, dispatch.UserInput{Text: "the next"})
+		file, err := os.OpenFile(filepath.Join(f.Path(), dispatchctl.HistoryName), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		for _, part := range []string{line[:20], line[20:]} { // in two halves
+			if _, err := file.WriteString(part); err != nil {
+				t.Fatal(err)
+			}
+			b.folderIs(f.Name())
+		}
+		if is := b.folderIs(f.Name()); is.Session.State() != "engineer" {
+			t.Errorf("after another program's transition %s is in charge", is.Session.State())
+		}
+		last := b.history()[len(b.history())-1]
+		if last.Entity != "dispatch/"+f.Name() || last.Actor.ID != "another program, in state.jsonl" {
+			t.Errorf("the journal ends with %+v", last)
+		}
+	})
+}
+
+// A history that was replaced or cut is read anew, and said; one that is gone is gone, and may come back.
+func TestFolderIsReplaced(t *testing.T) {
+	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
+		path := filepath.Join(dir, dispatchctl.SessionsFolder, "20261121_100000")
+		f := ofCLI(t, dir, path)
+		do(t, f, dispatch.UserInput{Text: "one"}, dispatch.Respond{Text: "yes"}, dispatch.UserInput{Text: "two"})
+		b.start()
+		if is := b.folderIs(f.Name()); is.Session.Made != 2 {
+			t.Fatalf("taken in: %+v", is.Session.Now)
+		}
+		if err := os.Rename(path, path+".away"); err != nil {
+			t.Fatal(err)
+		}
+		if is := b.folderIs(f.Name()); !is.Gone {
+			t.Error("a folder that went is still there")
+		}
+		if err := os.Rename(path+".away", path); err != nil {
+			t.Fatal(err)
+		}
+		do(t, f, dispatch.Respond{Text: "yes"})
+		if is := b.folderIs(f.Name()); is.Gone || is.Session.Open != nil {
+			t.Errorf("a folder that came back is %+v", is)
+		}
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		b.after(time.Second)
+		f = ofCLI(t, dir, path)
+		if is := b.folderIs(f.Name()); is.Gone || is.Session.Made != 0 || is.Session.Phase != dispatch.Ready {
+			t.Errorf("another session in its place is %+v", is.Session.Now)
+		}
+		if !strings.Contains(b.logged.String(), "read anew") {
+			t.Error("nobody was told that it was replaced")
+		}
+	})
+}
+
+// Two folders of one name, one of them elsewhere, are two sessions, and their names stay.
+func TestFolderNames(t *testing.T) {
+	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
+		one := ofCLI(t, dir, filepath.Join(dir, dispatchctl.SessionsFolder, "same"))
+		two := ofCLI(t, dir, filepath.Join(dir, "elsewhere", "same"))
+		strange := ofCLI(t, dir, filepath.Join(dir, dispatchctl.SessionsFolder, "with space"))
+		b.start()
+		b.sessions.(pokedSessions).Say()
+		b.settle()
+		paths := map[string]string{}
+		for name, f := range b.replayed().Folders {
+			paths[f.Path] = name
+		}
+		if len(paths) != 3 || paths[one.Path()] == paths[two.Path()] || !strings.HasPrefix(paths[strange.Path()], "with_space-") {
+			t.Fatalf("the sessions are %v", paths)
+		}
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		do(t, one, dispatch.UserInput{Text: "one"})
+		do(t, two, dispatch.UserInput{Text: "two"}, dispatch.Respond{Text: "yes"})
+		b.start()
+		b.sessions.(pokedSessions).Say()
+		b.settle()
+		for path, name := range paths {
+			if f := b.replayed().Folders[name]; f.Path != path {
+				t.Errorf("%s is %s now", name, f.Path)
+			}
+		}
+	})
+}
+
+// The newest folders are followed, and those that we have agents at work for.
+func TestChosenFolders(t *testing.T) {
+	p := &dispatchctl.FolderPen{E: dispatchctl.New(nil, seam.Options{Log: slogNone()}, nil), Known: map[string]*dispatchctl.PenFolder{}}
+	var paths []string
+	for i := range dispatchctl.FoldersMax + 50 {
+		paths = append(paths, fmt.Sprintf("/s/%03d", i))
+	}
+	old := paths[len(paths)-1]
+	p.Known[old] = &dispatchctl.PenFolder{Host: dispatch.Fairlead, Phase: dispatch.Working}
+	chosen := p.Chosen(paths)
+	if len(chosen) != dispatchctl.FoldersMax+1 || !slices.Contains(chosen, old) || slices.Contains(chosen, paths[dispatchctl.FoldersMax]) {
+		t.Errorf("%d are chosen, the last is %s", len(chosen), chosen[len(chosen)-1])
+	}
+}
+
+// A held team keeps an input, and says why it waits; what it asks for begins with the release (X8). A message
+// of an inbox stays there as long.
+func TestHostedSessionIsHeld(t *testing.T) {
+	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
+		f := beginSession(t, dir, dispatch.Orchestrator)
+		b.start()
+		if _, err := b.engine.Hold(t.Context(), human, true, "lunch"); err != nil {
+			t.Fatal(err)
+		}
+		do(t, f, dispatch.UserInput{Text: "a script", Match: &dispatch.Match{Agent: "engineer"}})
+		s.Say()
+		b.after(10 * time.Second)
+		if n := b.host.startsOf("engineer"); n != 0 {
+			t.Fatalf("%d sessions in a held team", n)
+		}
+		view, err := b.engine.Folder(t.Context(), f.Name())
+		if err != nil || !strings.Contains(view.Waits["conv_001/1/0"], "held") {
+			t.Errorf("it waits for %v, %v", view.Waits, err)
+		}
+		if _, err := b.engine.Hold(t.Context(), human, false, ""); err != nil {
+			t.Fatal(err)
+		}
+		b.after(10 * time.Second)
+		if is := b.folderIs(f.Name()); is.Session.Open != nil || b.host.startsOf("engineer") != 1 {
+			t.Errorf("after the release %d sessions, and the conversation is %+v", b.host.startsOf("engineer"), is.Session.Open)
+		}
+	})
+}
+
+// A session whose process is lost for good ends its conversation as interrupted (D11), and one that is ended by
+// its limit fails with the limit's name (X9).
+func TestHostedWorkIsLostOrOverItsLimit(t *testing.T) {
+	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
+		f := beginSession(t, dir, dispatch.Orchestrator)
+		b.host.play = func(s *fakeSession) {
+			if s.id == "engineer-1" {
+				s.lasts(time.Second)
+				s.finish(seam.Ending{Lost: true, Why: "nobody saw its end"})
+				return
+			}
+			s.say("usage 10 10 5")
+			s.lasts(time.Hour)
+		}
+		b.agent("engineer").Limits.CostPerDayUSD = 4
+		b.start()
+		script := &dispatch.Match{Agent: "engineer"}
+		do(t, f, dispatch.UserInput{Text: "the first", Match: script}, dispatch.UserInput{Text: "the second", Match: script})
+		for range 20 {
+			s.Say()
+			b.after(2 * time.Second)
+		}
+		first, err := f.Dialogue(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds(t, "the first", string(first), "interrupted")
+		second, err := f.Dialogue(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds(t, "the second", string(second), "task failed", "cost_per_day_usd")
+		if !strings.Contains(b.rows("dispatch/"+f.Name()), "D11") {
+			t.Errorf("the rows are %s", b.rows("dispatch/"+f.Name()))
+		}
+	})
+}
+
+func slogNone() *slog.Logger { return slog.New(slog.DiscardHandler) }

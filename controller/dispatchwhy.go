@@ -1,0 +1,28 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fairlead-dev/fairlead/controller/status"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// work is the session in which an agent does what a session folder asks of it.
+func (p *planner) work(a *team.Agent) (view.PlanStep, bool) {
+	for _, name := range slices.Sorted(maps.Keys(p.team.Folders)) {
+		f := p.team.Folders[name]
+		if f.Gone {
+			continue
+		}
+		for _, w := range f.Session.Due() {
+			if _, ended := f.Ends[w.Key()]; w.Agent == a.Name && !ended && p.team.WorkWaits(name, w.Key(), p.at) == "" {
+				return p.next(a, control.Work, team.ForWork(name, w.Key()), status.WorkWords(name, w)), true
+			}
+		}
+	}
+	return view.PlanStep{}, false
+}

@@ -1,0 +1,234 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/controller/status"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/shim"
+)
+
+func unsure(a view.AgentView) bool { return a.Certainty == view.CertaintyUnknown && a.Doubt != "" }
+
+func sure(a view.AgentView) bool { return a.Certainty == view.CertaintyKnown && a.Doubt == "" }
+
+// against finds the evidence that speaks against the status.
+func against(why view.WhyView) (found []string) {
+	for _, piece := range why.Evidence {
+		if !piece.Holds {
+			found = append(found, piece.What)
+		}
+	}
+	return found
+}
+
+func (w *world) why(agent string) view.WhyView {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
+	defer cancel()
+	why, err := w.engine.Why(ctx, agent)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return why
+}
+
+// shimOf is the process beside an agent.
+func (w *world) shimOf(session string) int {
+	w.t.Helper()
+	proof, err := w.engine.Proc(session).Evidence(context.Background())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return proof.ShimPID
+}
+
+// A shim that was stopped says nothing: within a second the status is unknown, and says
+// why; the badge stays. When the shim goes on there is no doubt any more.
+func TestStoppedShim(t *testing.T) {
+	t.Parallel()
+	if status.EvidenceWait >= time.Second { // each look at a status asks for so long, and no longer
+		t.Errorf("a shim is given %v to answer", status.EvidenceWait)
+	}
+	w := newWorld(t, agentYAML(gated), nil)
+	w.command("coder", "run_once")
+	w.until("coder", "it runs", running)
+	shimPID := w.shimOf("coder-1")
+	if err := syscall.Kill(shimPID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(shimPID, syscall.SIGCONT)
+	shown := w.until("coder", "its status is unknown", unsure)
+	if shown.Badge != view.BadgeRunning || !strings.Contains(shown.Doubt, "does not answer") || !strings.Contains(shown.Doubt, "itself lives") {
+		t.Errorf("badge %s, doubt %q", shown.Badge, shown.Doubt)
+	}
+	why := w.why("coder")
+	if !strings.Contains(why.Verdict, "RUNNING by its current_state; whether that is so is unknown: ") || len(against(why)) != 1 {
+		t.Errorf("%q, against it: %q", why.Verdict, against(why))
+	}
+	if err := syscall.Kill(shimPID, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	w.until("coder", "there is no doubt", sure)
+	w.write("go", "")
+	w.until("coder", "it rests", idle)
+}
+
+// An agent that is killed while its shim is stopped: nobody can say how it ended, but that
+// its process is gone is seen.
+func TestDeathBehindAStoppedShim(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, agentYAML(gated), nil)
+	w.command("coder", "run_once")
+	pid := w.until("coder", "it runs", running).Session.PID
+	shimPID := w.shimOf("coder-1")
+	if err := errors.Join(syscall.Kill(shimPID, syscall.SIGSTOP), syscall.Kill(pid, syscall.SIGKILL)); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(shimPID, syscall.SIGCONT)
+	w.until("coder", "it is seen that its process is gone", func(a view.AgentView) bool {
+		return unsure(a) && strings.Contains(a.Doubt, "itself is gone")
+	})
+	if err := syscall.Kill(shimPID, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.until("coder", "it rests", idle); !sure(a) {
+		t.Errorf("%q", a.Doubt)
+	}
+}
+
+// An agent that was stopped is not dead: it says nothing, for longer and longer, and that it
+// is stopped is seen. It goes on where it was.
+func TestStoppedAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, agentYAML(gated), nil)
+	w.command("coder", "run_once")
+	pid := w.until("coder", "it runs", running).Session.PID
+	said := func() (age int64) {
+		for _, piece := range w.why("coder").Evidence {
+			if strings.Contains(piece.What, "the last one then") {
+				return piece.AgeMS
+			}
+		}
+		return -1
+	}
+	w.until("coder", "it has said something", func(view.AgentView) bool { return said() >= 0 })
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	shown := w.until("coder", "it is seen that it was stopped", func(a view.AgentView) bool { return strings.Contains(a.Doubt, "stopped by a signal") })
+	if shown.Certainty != view.CertaintyKnown || shown.Badge != view.BadgeRunning || shown.EvidenceAgeMS == nil {
+		t.Errorf("%+v", shown)
+	}
+	first := said()
+	w.until("coder", "its last word grows older", func(view.AgentView) bool { return said() >= first+200 })
+	if why := w.why("coder"); why.Agent.Session == nil || len(against(why)) != 1 {
+		t.Errorf("%+v, against it: %q", why.Agent, against(why))
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	w.until("coder", "there is no doubt", sure)
+	w.write("go", "")
+	w.until("coder", "it rests", idle)
+	if s := w.sessions(); len(s) != 1 || s[0].Outcome != "ok" {
+		t.Errorf("sessions: %+v", s)
+	}
+}
+
+// What contradicts the badge, of whatever kind, makes the status unknown and stands in why.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(*seam.Proof) string{
+		"another process": func(p *seam.Proof) string { p.PID = 4711; return "as process 1007, and its shim holds process 4711" },
+		"its number is reused": func(p *seam.Proof) string {
+			p.Against = "its shim says that it runs as process 1007, and that process " + sessions.LifeWords[shim.Reused]
+			return "another process's by now"
+		},
+	}
+	for name, lie := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				b.start()
+				b.command("coder", "continuous")
+				b.settle()
+				e := b.engine
+				real := e.Proc("coder-1")
+				var want string
+				e.SetProc("coder-1", liar{real, func(p *seam.Proof) { want = lie(p) }})
+				shown := b.view("coder")
+				if !unsure(shown) || !strings.Contains(shown.Doubt, want) || shown.Badge != view.BadgeRunning {
+					t.Errorf("%s, doubt %q", shown.Certainty, shown.Doubt)
+				}
+				why, err := e.Why(t.Context(), "coder")
+				if err != nil || len(against(why)) != 1 || !strings.Contains(why.Verdict, "unknown: ") {
+					t.Errorf("%q, against it: %q, %v", why.Verdict, against(why), err)
+				}
+				e.SetProc("coder-1", real)
+				if view := b.view("coder"); !sure(view) {
+					t.Errorf("doubt %q", view.Doubt)
+				}
+			})
+		})
+	}
+}
+
+type liar struct {
+	seam.Process
+	lie func(*seam.Proof)
+}
+
+func (l liar) Evidence(ctx context.Context) (seam.Proof, error) {
+	p, err := l.Process.Evidence(ctx)
+	l.lie(&p)
+	return p, err
+}
+
+// Whether a session that was opened was ever started nobody knows while its shim is silent.
+func TestSilentSinceTheStart(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		leads(b, "never", twist{first: "run_once"})
+		b.host.adopts.set(func(string) error { return errors.New("it hangs") })
+		b.start()
+		if view := b.view("coder"); !unsure(view) || !strings.Contains(view.Doubt, "it hangs") {
+			t.Errorf("%s, doubt %q", view.Certainty, view.Doubt)
+		}
+		b.host.adopts.set(nil)
+		b.after(time.Minute)
+		if view := b.view("coder"); !sure(view) || view.Session == nil || view.Session.Phase != "running" {
+			t.Errorf("doubt %q, session %+v", view.Doubt, view.Session)
+		}
+	})
+}
+
+// A file that cannot be mended and says something else than is the case.
+func TestFileSaysOtherwise(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.arrange = func(f *fakeFiles) {
+			f.writing.set(func(string) error { return errors.New("the disk is full") })
+		}
+		b.start()
+		b.command("coder", "continuous")
+		b.disk.wish("coder", "continuous", "", time.Now())
+		b.settle()
+		shown := b.view("coder")
+		if !unsure(shown) || !strings.Contains(shown.Doubt, "says current pause, and the journal continuous") || shown.Badge != view.BadgeRunning {
+			t.Errorf("%s %s, doubt %q", shown.Badge, shown.Certainty, shown.Doubt)
+		}
+		b.files.writing.set(nil)
+		b.after(time.Minute)
+		if view := b.view("coder"); !sure(view) {
+			t.Errorf("doubt %q", view.Doubt)
+		}
+	})
+}

@@ -1,0 +1,348 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/agents"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/journaltest"
+	"github.com/fairlead-dev/fairlead/loop"
+)
+
+// SPEC X2: while an append is under way nothing is answered, told, written or started.
+func TestNothingBeforeTheAppend(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.start()
+		var told []journal.Change
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			for ch, err := range b.engine.Changes(ctx, b.engine.Head(), "") {
+				if err != nil {
+					return
+				}
+				told = append(told, ch)
+			}
+		}()
+		b.settle()
+		told = nil
+		writes := b.files.writes
+		file := string(b.disk.text("coder"))
+
+		entered, release := b.faults.Hold()
+		answered := make(chan error, 1)
+		go func() {
+			_, err := b.engine.Command(t.Context(), human, "coder", "continuous", "")
+			answered <- err
+		}()
+		if batch := <-entered; len(batch) != 2 {
+			t.Errorf("%d changes, not the wish and the session", len(batch))
+		}
+		b.after(time.Hour)
+		select {
+		case err := <-answered:
+			t.Errorf("answered before it was durable: %v", err)
+		default:
+		}
+		if len(told) > 0 || b.files.writes != writes || string(b.disk.text("coder")) != file || b.host.startsOf("coder") > 0 {
+			t.Errorf("told %v, %d writes, %d starts before it was durable", told, b.files.writes-writes, b.host.startsOf("coder"))
+		}
+		release()
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+		b.settle()
+		if len(told) < 2 || b.files.writes == writes || b.host.startsOf("coder") != 1 {
+			t.Errorf("told %d, %d writes, %d starts afterwards", len(told), b.files.writes-writes, b.host.startsOf("coder"))
+		}
+		b.is("coder", "continuous", "continuous")
+	})
+}
+
+// One sync serves everybody who waits.
+func TestOneAppendForMany(t *testing.T) {
+	t.Parallel()
+	const callers = 100
+	names := make([]string, callers)
+	for i := range names {
+		names[i] = fmt.Sprintf("a%d", i)
+	}
+	inBubble(t, strings.Join(names, " "), func(t *testing.T, b *bubble) {
+		b.start()
+		_, release := b.faults.Hold()
+		before := b.faults.Appends()
+		answered := make(chan uint64, callers)
+		for _, name := range names {
+			go func() {
+				seq, err := b.engine.Command(t.Context(), human, name, "pause", "together")
+				if err != nil {
+					t.Error(err)
+				}
+				answered <- seq
+			}()
+		}
+		b.settle()
+		release()
+		seqs := map[uint64]bool{}
+		for range callers {
+			seqs[<-answered] = true
+		}
+		if n := b.faults.Appends() - before; n > 2 { // the first alone, the rest together
+			t.Errorf("%d appends for %d callers", n, callers)
+		}
+		if len(seqs) != callers {
+			t.Errorf("%d callers were told %d different sequences", callers, len(seqs))
+		}
+		b.settle()
+		for seq := range seqs {
+			if got := b.history()[seq-1]; got.Seq != seq || got.Machine != "control" {
+				t.Fatalf("a caller was told %d, which is %+v", seq, got)
+			}
+		}
+	})
+}
+
+// A failed append stops the engine with words; everybody who waits is told; nothing starts.
+// The next start goes on from what the journal holds, whether the batch is in it or not.
+func TestFailedAppend(t *testing.T) {
+	t.Parallel()
+	for _, stored := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stored=%v", stored), func(t *testing.T) {
+			inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
+				b.start()
+				_, release := b.faults.Hold()
+				errs := make(chan error, 3)
+				for _, agent := range []string{"coder", "pm"} {
+					go func() {
+						_, err := b.engine.Command(t.Context(), human, agent, "continuous", "")
+						errs <- err
+					}()
+				}
+				b.settle()
+				if stored {
+					b.faults.FailAfter(1)
+				} else {
+					b.faults.FailBefore(1)
+				}
+				release()
+				err := b.failed()
+				if !errors.Is(err, journaltest.ErrInjected) || !strings.Contains(err.Error(), "fairlead up") {
+					t.Errorf("it stopped with %v", err)
+				}
+				for range 2 {
+					if err := <-errs; err == nil || !strings.Contains(err.Error(), "no space left") {
+						t.Errorf("somebody who waited was told %v", err)
+					}
+				}
+				if b.host.startsOf("coder")+b.host.startsOf("pm") > 0 {
+					t.Error("something was started")
+				}
+				if _, err := b.engine.Command(t.Context(), human, "coder", "pause", ""); !errors.Is(err, loop.ErrClosed) || !strings.Contains(err.Error(), "no space left") {
+					t.Errorf("who comes later is told %v", err)
+				}
+				for ch, err := range b.engine.Changes(t.Context(), 1<<40, "") {
+					if !errors.Is(err, loop.ErrClosed) {
+						t.Errorf("a watcher got %v, %v", ch, err)
+					}
+				}
+				b.engine = nil
+				b.start()
+				taken := 0
+				for _, agent := range []string{"coder", "pm"} {
+					if view := b.view(agent); view.DesiredState == "continuous" {
+						taken++
+						b.is(agent, "continuous", "continuous")
+					} else {
+						b.is(agent, "pause", "pause")
+					}
+				}
+				if starts := b.host.startsOf("coder") + b.host.startsOf("pm"); starts != taken || (stored && taken == 0) || (!stored && taken != 0) {
+					t.Errorf("%d agents are wanted, and %d were started", taken, starts)
+				}
+			})
+		})
+	}
+}
+
+// failed waits until the engine has stopped by itself, and gives why.
+func (b *bubble) failed() error {
+	b.t.Helper()
+	select {
+	case err := <-b.ran:
+		b.cancel()
+		b.files.close()
+		if err == nil {
+			b.t.Fatal("it stopped without a word")
+		}
+		return err
+	case <-time.After(time.Hour):
+		b.t.Fatal("the engine did not stop")
+		return nil
+	}
+}
+
+// Another daemon's start is in the journal: this one writes nothing more, about anybody, and
+// drives nobody.
+func TestOvertakenByAnother(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
+		b.start()
+		first, files, fate, cancel, ran := b.engine, b.files, b.fate, b.cancel, b.ran
+		b.start()
+		second, files2, fate2, cancel2, ran2 := b.engine, b.files, b.fate, b.cancel, b.ran
+		_, err := first.Command(t.Context(), human, "pm", "continuous", "")
+		if err == nil || !strings.Contains(err.Error(), "another fairlead") {
+			t.Errorf("the first one answers %v", err)
+		}
+		b.engine, b.files, b.fate, b.cancel, b.ran = first, files, fate, cancel, ran
+		if err := b.failed(); !strings.Contains(err.Error(), "another fairlead") {
+			t.Errorf("it stopped with %v", err)
+		}
+		b.engine, b.files, b.fate, b.cancel, b.ran = second, files2, fate2, cancel2, ran2
+		if n := b.host.startsOf("pm"); n != 0 {
+			t.Errorf("%d starts", n)
+		}
+	})
+}
+
+// A host that says fenced stops the engine, whatever it was asked.
+func TestFenced(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"start", "end", "ended", "adopt"} {
+		t.Run(when, func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				b.start()
+				overtake := func() {
+					b.host.mu.Lock()
+					b.host.fence = 1 << 40
+					b.host.mu.Unlock()
+				}
+				if when == "start" {
+					overtake()
+				}
+				b.command("coder", "run_once")
+				b.settle()
+				switch when {
+				case "end":
+					overtake()
+					if err := b.engine.Stop(t.Context(), human, true); err != nil {
+						t.Fatal(err)
+					}
+				case "ended":
+					overtake()
+					b.host.session("coder-1").exit(0)
+				case "adopt":
+					overtake()
+					if err := b.stop(); err != nil {
+						t.Fatal(err)
+					}
+					b.open(0, false)
+					b.run()
+				}
+				err := b.failed()
+				var fenced *seam.Fenced
+				if !errors.As(err, &fenced) || !strings.Contains(err.Error(), "another fairlead") {
+					t.Errorf("it stopped with %v", err)
+				}
+				b.engine = nil
+				b.after(time.Hour)
+				want := 1
+				if when == "start" {
+					want = 0
+				}
+				if n := b.host.startsOf("coder"); n != want {
+					t.Errorf("%d starts, not %d", n, want)
+				}
+			})
+		})
+	}
+}
+
+// Many files are not written all at once, each with a thread of its own; and those that wait
+// their turn say then what is true then.
+func TestWritersAtATime(t *testing.T) {
+	t.Parallel()
+	const many = 3 * agents.WritersMax
+	var names []string
+	for i := range many {
+		names = append(names, fmt.Sprintf("a%d", i))
+	}
+	inBubble(t, strings.Join(names, " "), func(t *testing.T, b *bubble) {
+		b.start()
+		b.settle()
+		at, most := 0, 0
+		var mu sync.Mutex
+		gate := make(chan struct{})
+		b.files.writing.set(func(string) error {
+			mu.Lock()
+			at++
+			most = max(most, at)
+			mu.Unlock()
+			<-gate
+			mu.Lock()
+			at--
+			mu.Unlock()
+			return nil
+		})
+		for _, name := range names {
+			b.command(name, "continuous")
+		}
+		b.settle()
+		if most != agents.WritersMax {
+			t.Errorf("%d are written at a time, not %d", most, agents.WritersMax)
+		}
+		for _, name := range names {
+			b.command(name, "pause")
+		}
+		close(gate)
+		b.settle()
+		for _, name := range names {
+			b.is(name, "pause", "continuous")
+			if text := string(b.disk.text(name)); !strings.Contains(text, `"desired_state": "pause"`) {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+	})
+}
+
+// What somebody else wrote is not written over before it is in the journal: the append of it
+// may fail, and then it is found in its place by the next start.
+func TestForeignWriteOutlivesAFailedAppend(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.start()
+		b.settle()
+		gate := make(chan struct{})
+		b.files.writing.set(func(string) error { <-gate; return nil })
+		b.command("coder", "continuous") // its write waits
+		b.settle()
+		entered, release := b.faults.Hold()
+		b.disk.wish("coder", "run_once", "theirs", time.Now())
+		<-entered
+		close(gate) // now ours could go over it
+		b.settle()
+		if text := string(b.disk.text("coder")); !strings.Contains(text, "theirs") {
+			t.Errorf("it was written over: %s", text)
+		}
+		b.faults.FailBefore(1)
+		release()
+		if err := b.failed(); !errors.Is(err, journaltest.ErrInjected) {
+			t.Error(err)
+		}
+		b.engine = nil
+		b.start()
+		b.settle()
+		if view := b.view("coder"); view.DesiredState != "run_once" || view.Note != "theirs" {
+			t.Errorf("%+v", view)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/agents"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+)
+
+const sheet = `{"desired_state": "run_once", "current_state": "pause", "timestamp": "2026-01-02T03:04:05.678Z", "setBy": "human", "note": "x"}`
+
+// What the eyes of a rehearsal see in a workspace is what the watch of a start hands out.
+func TestEyesSeeWhatTheWatchSees(t *testing.T) {
+	cases := map[string]func(t *testing.T, dir string){
+		"a file":          func(t *testing.T, dir string) { put(t, dir, agentfile.FileName, sheet) },
+		"no file":         func(*testing.T, string) {},
+		"a broken file":   func(t *testing.T, dir string) { put(t, dir, agentfile.FileName, `{"desired_state": `) },
+		"an empty file":   func(t *testing.T, dir string) { put(t, dir, agentfile.FileName, "") },
+		"a folder":        func(t *testing.T, dir string) { _ = os.Mkdir(filepath.Join(dir, agentfile.FileName), 0o755) },
+		"a symbolic link": func(t *testing.T, dir string) { _ = os.Symlink("/dev/zero", filepath.Join(dir, agentfile.FileName)) },
+		"swapped out": func(t *testing.T, dir string) {
+			put(t, dir, agentfile.FileName, sheet)
+			put(t, dir, swapPrefix+"1", `{"desired_state": "pause"}`)
+		},
+		"swapped out, the same": func(t *testing.T, dir string) {
+			put(t, dir, agentfile.FileName, sheet)
+			put(t, dir, swapPrefix+"1", sheet)
+		},
+	}
+	for name, make := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			make(t, dir)
+			ctx, cancel := context.WithTimeout(t.Context(), waitMax)
+			defer cancel()
+			seen, err := Eyes{}.File(ctx, "coder", dir)
+			watched, now, werr := watch(ctx, t, dir, len(seen))
+			if err != nil || werr != nil {
+				if err == nil || werr == nil {
+					t.Errorf("the eyes say %v, and the watch %v", err, werr)
+				}
+				return // neither looks at it, and both say so
+			}
+			last := seen[len(seen)-1]
+			if last.Kind != now.Kind || last.Sum != now.Sum || last.Ident != now.Ident || last.State.DesiredState != now.State.DesiredState {
+				t.Errorf("the eyes see %+v, and the watch %+v", last, now)
+			}
+			for i := range len(seen) - 1 {
+				if w := watched[i]; !w.FromSwap || !seen[i].FromSwap || w.Sum != seen[i].Sum || w.Ident != seen[i].Ident {
+					t.Errorf("the eyes see %+v first, and the watch %+v", seen[i], w)
+				}
+			}
+		})
+	}
+}
+
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// watch gives what a real watch hands out of what was swapped out, and what it reads.
+func watch(ctx context.Context, t *testing.T, dir string, most int) (looks []agentfile.Seen, now agentfile.Seen, err error) {
+	t.Helper()
+	files, err := agentfile.Watch(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	if err := files.Add("coder", dir); err != nil {
+		t.Fatal(err)
+	}
+	if now, err = files.Read("coder"); err != nil {
+		return nil, now, err
+	}
+	for len(looks) < most-1 {
+		select {
+		case s := <-files.Seen():
+			if s.FromSwap {
+				looks = append(looks, s)
+			}
+		case <-ctx.Done():
+			t.Fatalf("the watch has handed out %d of %d", len(looks), most-1)
+		}
+	}
+	quiet := time.NewTimer(agents.DrainQuiet)
+	defer quiet.Stop()
+	select {
+	case s := <-files.Seen():
+		if s.FromSwap && most == 1 {
+			t.Errorf("the watch has handed out more: %+v", s)
+		}
+	case <-quiet.C:
+	}
+	return looks, now, nil
+}

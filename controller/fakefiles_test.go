@@ -1,0 +1,303 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/journal"
+)
+
+// errDead is what an engine meets after its death: nothing that it does has any effect.
+var errDead = errors.New("this engine is dead")
+
+// fate counts what an engine does to the world, and kills it after a number of acts: the
+// last one is done and nobody hears of it, or it is not done at all.
+type fate struct {
+	mu     sync.Mutex
+	acts   []string
+	last   int // 0: it lives for ever
+	undone bool
+	dead   chan struct{}
+}
+
+func newFate(last int, undone bool) *fate {
+	return &fate{last: last, undone: undone, dead: make(chan struct{})}
+}
+
+func (f *fate) isDead() bool {
+	select {
+	case <-f.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// act does something unless it is over. The lock is not held meanwhile: an act that takes
+// its time, as an append can, holds up nothing else.
+func (f *fate) act(what string, do func()) error {
+	f.mu.Lock()
+	if f.isDead() {
+		f.mu.Unlock()
+		return errDead
+	}
+	f.acts = append(f.acts, what)
+	last := len(f.acts) == f.last
+	if last {
+		close(f.dead)
+	}
+	f.mu.Unlock()
+	if !last {
+		do()
+		return nil
+	}
+	if !f.undone {
+		do()
+	}
+	return errDead
+}
+
+// die ends it now.
+func (f *fate) die() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.isDead() {
+		close(f.dead)
+	}
+}
+
+func (f *fate) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.acts)
+}
+
+// mortal is a journal that dies with its engine.
+type mortal struct {
+	journal.Journal
+	fate *fate
+}
+
+func (m mortal) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (last uint64, err error) {
+	dead := m.fate.act(fmt.Sprintf("append %d", len(batch)), func() { last, err = m.Journal.Append(ctx, batch, expect...) })
+	if dead != nil {
+		return 0, dead
+	}
+	return last, err
+}
+
+// fakeDisk holds everybody's agent_state.json. It outlives engines; an engine watches it
+// through a fakeFiles.
+type fakeDisk struct {
+	mu    sync.Mutex
+	files map[string][]byte
+	watch *fakeFiles // of the engine that lives, if one does
+}
+
+func newFakeDisk() *fakeDisk { return &fakeDisk{files: map[string][]byte{}} }
+
+func (d *fakeDisk) text(agent string) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.files[agent]
+}
+
+func (d *fakeDisk) state(agent string) agentfile.State {
+	s, _ := agentfile.Parse(d.text(agent))
+	return s
+}
+
+// put is somebody else's write; nil deletes.
+func (d *fakeDisk) put(agent string, text []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if text == nil {
+		delete(d.files, agent)
+	} else {
+		d.files[agent] = text
+	}
+	if d.watch != nil {
+		d.watch.noticed(agent)
+	}
+}
+
+// wish is a foreign Mission Control at work.
+func (d *fakeDisk) wish(agent, desired, note string, at time.Time) {
+	d.mu.Lock()
+	s, _ := agentfile.Parse(d.files[agent])
+	d.mu.Unlock()
+	s.DesiredState, s.SetBy, s.Note, s.Timestamp = desired, agentfile.SetByHuman, note, file.FormatTime(at)
+	if s.CurrentState == "" {
+		s.CurrentState = agentfile.Pause
+	}
+	d.put(agent, s.Render())
+}
+
+// fakeFiles is agentfile.Files as its documentation says it, without a file system.
+type fakeFiles struct {
+	disk *fakeDisk
+	fate *fate
+	seen chan agentfile.Seen
+	wake chan struct{}
+	done chan struct{}
+	ran  sync.WaitGroup
+
+	// Under the disk's lock:
+	seq   uint64
+	now   map[string]agentfile.Seen
+	taken map[string]uint64
+	queue []agentfile.Seen
+
+	adding, reading, writing hook
+	handing                  hook // asked before a look is handed out
+	writes                   int
+}
+
+func newFakeFiles(disk *fakeDisk, f *fate) *fakeFiles {
+	w := &fakeFiles{
+		disk: disk, fate: f, seen: make(chan agentfile.Seen), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		now: map[string]agentfile.Seen{}, taken: map[string]uint64{},
+	}
+	w.ran.Go(w.handOut)
+	return w
+}
+
+func (w *fakeFiles) close() {
+	w.disk.mu.Lock()
+	if w.disk.watch == w {
+		w.disk.watch = nil
+	}
+	w.disk.mu.Unlock()
+	close(w.done)
+	w.ran.Wait()
+}
+
+func (w *fakeFiles) handOut() {
+	for {
+		w.disk.mu.Lock()
+		var next agentfile.Seen
+		some := len(w.queue) > 0
+		if some {
+			next, w.queue = w.queue[0], w.queue[1:]
+		}
+		w.disk.mu.Unlock()
+		if !some {
+			select {
+			case <-w.wake:
+				continue
+			case <-w.done:
+				return
+			}
+		}
+		_ = w.handing.ask(next.Name)
+		select {
+		case w.seen <- next:
+		case <-w.done:
+			return
+		}
+	}
+}
+
+// noticed looks at a file; the caller holds the disk's lock.
+func (w *fakeFiles) noticed(agent string) {
+	was, watched := w.now[agent]
+	if !watched {
+		return
+	}
+	text, there := w.disk.files[agent]
+	if there == (was.Kind != agentfile.KindDeleted) && slices.Equal(text, was.Bytes) {
+		return
+	}
+	w.seq++
+	s := agentfile.Seen{Name: agent, Seq: w.seq, Kind: agentfile.KindDeleted, At: time.Now().UTC()}
+	if there {
+		s.Bytes, s.Sum = text, file.SumOf(text)
+		state, err := agentfile.Parse(text)
+		s.Kind, s.State = agentfile.KindWritten, state
+		if err != nil {
+			s.Kind, s.Fault, s.KeptAs = agentfile.KindMalformed, err.Error(), "kept"
+		}
+	}
+	w.now[agent] = s
+	w.queue = append(w.queue, s)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *fakeFiles) Add(agent, _ string) error {
+	if err := w.adding.ask(agent); err != nil {
+		return err
+	}
+	w.disk.mu.Lock()
+	defer w.disk.mu.Unlock()
+	if _, twice := w.now[agent]; twice {
+		return errors.New("it is watched already")
+	}
+	w.disk.watch = w
+	w.now[agent] = agentfile.Seen{Name: agent, Kind: agentfile.KindDeleted}
+	w.noticed(agent)
+	return nil
+}
+
+func (w *fakeFiles) Seen() <-chan agentfile.Seen { return w.seen }
+
+func (w *fakeFiles) Read(agent string) (agentfile.Seen, error) {
+	if err := w.reading.ask(agent); err != nil {
+		return agentfile.Seen{}, err
+	}
+	w.disk.mu.Lock()
+	defer w.disk.mu.Unlock()
+	s, ok := w.now[agent]
+	if !ok {
+		return s, errors.New("not watched")
+	}
+	return s, nil
+}
+
+func (w *fakeFiles) Took(seen agentfile.Seen) {
+	w.disk.mu.Lock()
+	defer w.disk.mu.Unlock()
+	w.taken[seen.Name] = max(w.taken[seen.Name], seen.Seq)
+}
+
+func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, newest uint64, isOurs func(file.Sum) bool) error {
+	if err := w.writing.ask(agent); err != nil {
+		return err
+	}
+	var changed error
+	err := w.fate.act("write "+agent+" "+oneLine(content), func() {
+		w.disk.mu.Lock()
+		defer w.disk.mu.Unlock()
+		s := w.now[agent]
+		ours := s.Own || s.Kind == agentfile.KindWritten && isOurs(s.Sum)
+		if s.Seq > newest && !s.Own || !ours && s.Seq > w.taken[agent] {
+			changed = &agentfile.Changed{Seen: s}
+			return
+		}
+		w.seq++
+		w.writes++
+		state, _ := agentfile.Parse(content)
+		w.now[agent] = agentfile.Seen{
+			Name: agent, Seq: w.seq, Kind: agentfile.KindWritten, Bytes: content, State: state, Sum: file.SumOf(content), Own: true,
+		}
+		w.disk.files[agent] = content
+	})
+	if err != nil {
+		return err
+	}
+	return changed
+}
+
+func oneLine(content []byte) string {
+	s, _ := agentfile.Parse(content)
+	return strings.Join([]string{s.DesiredState, s.CurrentState}, "/")
+}

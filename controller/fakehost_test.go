@@ -1,0 +1,473 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// fakeHost plays sessions in the test's own process. They outlive the engine, as those of
+// real shims do. What was ever started is remembered for good.
+type fakeHost struct {
+	mu       sync.Mutex
+	sessions map[string]*fakeSession
+	order    []string // of the starts
+	fence    uint64
+	faults   []string // what no engine may do
+
+	play   func(s *fakeSession) // a session's life, in a goroutine of its own; nil: it waits to be ended
+	starts hook                 // asked before a start: what it answers instead
+	adopts hook
+	ends   hook // asked before an order to end
+	lives  sync.WaitGroup
+}
+
+func newFakeHost() *fakeHost { return &fakeHost{sessions: map[string]*fakeSession{}} }
+
+// fakeSession is one process.
+type fakeSession struct {
+	id     string
+	kind   driver.Kind
+	resume string // the conversation that it is to go on with
+	over   chan struct{}
+	asked  chan struct{} // closed when it was told to end, or its input was closed
+	host   *fakeHost
+	start  time.Time
+	mu     sync.Mutex
+	out    []byte
+	grew   chan struct{}
+	ending seam.Ending
+	acked  bool
+	told   bool
+
+	in    []byte        // what was typed, not read yet
+	input int64         // bytes of it, those read among them
+	label string        // of the last of it that had one
+	named []string      // all that had one
+	typed chan struct{} // closed and made anew with every byte
+}
+
+// say writes a line; false: it is dead.
+func (s *fakeSession) say(format string, args ...any) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isOver() {
+		return false
+	}
+	s.out = append(s.out, fmt.Sprintf(format, args...)+"\n"...)
+	close(s.grew)
+	s.grew = make(chan struct{})
+	return true
+}
+
+// exit ends it, once.
+func (s *fakeSession) exit(code int) {
+	s.finish(seam.Ending{Exit: driver.Exit{Code: code, At: time.Now()}})
+}
+
+func (s *fakeSession) finish(how seam.Ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isOver() {
+		return
+	}
+	how.Bytes = int64(len(s.out))
+	s.ending = how
+	close(s.over)
+}
+
+func (s *fakeSession) isOver() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// tell is an order to end.
+func (s *fakeSession) tell() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.told {
+		s.told = true
+		close(s.asked)
+	}
+}
+
+// lasts lives for a while, or until it is told to end.
+func (s *fakeSession) lasts(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.asked:
+	}
+}
+
+func (h *fakeHost) fault(format string, args ...any) {
+	h.faults = append(h.faults, fmt.Sprintf(format, args...))
+}
+
+// seat is the host as one engine knows it: with the fate of that engine.
+type seat struct {
+	*fakeHost
+	fate *fate
+}
+
+func (h seat) Start(ctx context.Context, id string, epoch uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
+	if err := h.starts.ask(id); err != nil {
+		return nil, err
+	}
+	var s *fakeSession
+	var refused error
+	err := h.fate.act("start "+id, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		switch {
+		case epoch < h.fence:
+			refused = &seam.Fenced{Why: fmt.Sprintf("epoch %d is over", epoch)}
+			return
+		case h.sessions[id] != nil:
+			refused = &seam.AlreadyStarted{Session: id}
+			return
+		}
+		for other, s := range h.sessions {
+			if agentIn(other) == agentIn(id) && !s.isOver() {
+				h.fault("%s was started beside %s", id, other)
+			}
+		}
+		s = &fakeSession{
+			id: id, kind: driver.Kind(launch.Argv[0]), over: make(chan struct{}), asked: make(chan struct{}),
+			host: h.fakeHost, grew: make(chan struct{}), start: time.Now(), typed: make(chan struct{}),
+		}
+		if len(launch.Argv) > 1 {
+			s.resume = launch.Argv[1]
+		}
+		s.take(launch.Input, "")
+		h.sessions[id] = s
+		h.order = append(h.order, id)
+		h.lives.Go(func() {
+			if h.play == nil {
+				<-s.asked
+				s.finish(seam.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGTERM"}})
+				return
+			}
+			h.play(s)
+			s.exit(0)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	return &fakeProc{fakeSession: s, fate: h.fate, epoch: epoch, ctx: ctx}, nil
+}
+
+func (h seat) Adopt(_ context.Context, id string, epoch uint64) (seam.Process, seam.Found, error) {
+	if err := h.adopts.ask(id); err != nil {
+		return nil, "", err
+	}
+	if h.fate.isDead() {
+		return nil, "", errDead
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if epoch < h.fence {
+		return nil, "", &seam.Fenced{Why: fmt.Sprintf("epoch %d is over", epoch)}
+	}
+	h.fence = epoch
+	s := h.sessions[id]
+	if s == nil {
+		return nil, seam.NeverStarted, nil
+	}
+	p := &fakeProc{fakeSession: s, fate: h.fate, epoch: epoch}
+	switch {
+	case !s.isOver():
+		return p, seam.Running, nil
+	case s.ending.Lost:
+		return p, seam.Lost, nil
+	default:
+		return p, seam.Exited, nil
+	}
+}
+
+func (h seat) Output(_ context.Context, id string, offset int64) (io.ReadCloser, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.sessions[id]
+	if s == nil {
+		return nil, errors.New("no such session")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return io.NopCloser(bytes.NewReader(s.out[min(offset, int64(len(s.out))):])), nil
+}
+
+func (h seat) Sweep(context.Context) ([]string, error) { return nil, nil }
+
+// hook is a place where a test may step in. It may be changed while it is asked.
+type hook struct {
+	mu sync.Mutex
+	f  func(about string) error
+}
+
+func (h *hook) set(f func(about string) error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.f = f
+}
+
+func (h *hook) ask(about string) error {
+	h.mu.Lock()
+	f := h.f
+	h.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	return f(about)
+}
+
+// agentIn is whose session it is: coder-17 is coder's.
+func agentIn(session string) string { return session[:strings.LastIndexByte(session, '-')] }
+
+// startsOf counts how often anything of an agent was started.
+func (h *fakeHost) startsOf(agent string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for _, id := range h.order {
+		if agentIn(id) == agent {
+			n++
+		}
+	}
+	return n
+}
+
+func (h *fakeHost) session(id string) *fakeSession {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions[id]
+}
+
+// running lists what is alive.
+func (h *fakeHost) running() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []string
+	for id, s := range h.sessions {
+		if !s.isOver() {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// killAll ends what is alive, and waits: a bubble may not be left with goroutines.
+func (h *fakeHost) killAll() {
+	h.mu.Lock()
+	for _, s := range h.sessions {
+		s.tell()
+		s.finish(seam.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGKILL"}})
+	}
+	h.mu.Unlock()
+	h.lives.Wait()
+}
+
+// fakeProc is one engine's hold on a session.
+type fakeProc struct {
+	*fakeSession
+	fate  *fate
+	epoch uint64
+	ctx   context.Context
+}
+
+func (p *fakeProc) PID() int { return 1000 + len(p.id) }
+
+func (p *fakeProc) Done() <-chan struct{} { return p.over }
+
+func (p *fakeProc) Close() error { return nil }
+
+func (p *fakeProc) Ended(context.Context) (seam.Ending, error) {
+	if err := p.allowed(); err != nil {
+		return seam.Ending{}, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ending, nil
+}
+
+func (p *fakeProc) allowed() error {
+	if p.fate.isDead() {
+		return errDead
+	}
+	p.host.mu.Lock()
+	defer p.host.mu.Unlock()
+	if p.epoch < p.host.fence {
+		return &seam.Fenced{Why: fmt.Sprintf("epoch %d is over", p.epoch)}
+	}
+	return nil
+}
+
+func (p *fakeProc) End(context.Context, time.Duration) error {
+	if err := p.host.ends.ask(p.id); err != nil {
+		return err
+	}
+	if err := p.allowed(); err != nil {
+		return err
+	}
+	return p.fate.act("end "+p.id, p.tell)
+}
+
+func (p *fakeProc) Ack(context.Context) error {
+	if err := p.allowed(); err != nil {
+		return err
+	}
+	return p.fate.act("ack "+p.id, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.acked = true
+	})
+}
+
+func (p *fakeProc) Evidence(context.Context) (seam.Proof, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return seam.Proof{PID: p.PID(), ShimPID: 1, StartedAt: p.start, Bytes: int64(len(p.out))}, p.allowed()
+}
+
+func (p *fakeProc) Send(ctx context.Context, input []byte) error { return p.SendAs(ctx, "", input) }
+
+// SendAs types, once, what has a name.
+func (p *fakeProc) SendAs(_ context.Context, label string, input []byte) error {
+	if err := p.allowed(); err != nil {
+		return err
+	}
+	if p.isOver() {
+		return driver.ErrNoInput
+	}
+	return p.fate.act("type "+p.id+" "+label, func() { p.take(input, label) })
+}
+
+func (p *fakeProc) Input() (int64, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.input, p.label
+}
+
+// take is what somebody types.
+func (s *fakeSession) take(input []byte, label string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.in = append(s.in, input...)
+	s.input += int64(len(input))
+	if label != "" {
+		s.label = label
+		s.named = append(s.named, label)
+	}
+	close(s.typed)
+	s.typed = make(chan struct{})
+}
+
+// next is the next thing that the session is told: a prompt, or an order to cancel; false: it is
+// to go, or the time is over.
+func (s *fakeSession) next(within time.Duration) (text string, cancel, ok bool) {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	for {
+		s.mu.Lock()
+		line, rest, whole := bytes.Cut(s.in, []byte("\n"))
+		typed := s.typed
+		if whole {
+			s.in = rest
+		}
+		s.mu.Unlock()
+		if whole {
+			var order fakeOrder
+			if err := json.Unmarshal(line, &order); err != nil {
+				panic(fmt.Sprintf("%s was told %q: %v", s.id, line, err))
+			}
+			return order.Prompt, order.Cancel, true
+		}
+		select {
+		case <-typed:
+		case <-s.asked:
+			return "", false, false
+		case <-timer.C:
+			return "", false, false
+		}
+	}
+}
+
+// fakeOrder is a line of what is typed.
+type fakeOrder struct {
+	Prompt string `json:"prompt,omitempty"`
+	Cancel bool   `json:"cancel,omitempty"`
+}
+
+func (o fakeOrder) line() []byte {
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return append(text, '\n')
+}
+
+func (p *fakeProc) CloseInput(context.Context) error {
+	p.tell()
+	return nil
+}
+
+func (p *fakeProc) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	return &fakeOutput{s: p.fakeSession, ctx: ctx, cancel: cancel, at: int(offset)}, nil
+}
+
+// fakeOutput follows what a session says.
+type fakeOutput struct {
+	s      *fakeSession
+	ctx    context.Context
+	cancel context.CancelFunc
+	at     int
+}
+
+func (o *fakeOutput) Read(b []byte) (int, error) {
+	for {
+		o.s.mu.Lock()
+		over, grew, rest := o.s.isOver(), o.s.grew, o.s.out[min(o.at, len(o.s.out)):]
+		o.s.mu.Unlock()
+		if len(rest) > 0 {
+			n := copy(b, rest)
+			o.at += n
+			return n, nil
+		}
+		if over {
+			return 0, io.EOF
+		}
+		select {
+		case <-grew:
+		case <-o.s.over:
+		case <-o.ctx.Done():
+			return 0, o.ctx.Err()
+		}
+	}
+}
+
+func (o *fakeOutput) Close() error {
+	o.cancel()
+	return nil
+}
+
+var fakeLaunch = driver.Launch{Argv: []string{string(driver.Work)}}

@@ -1,0 +1,209 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+)
+
+// foreignLoopWord makes the test binary play a foreign agent: the seed's own main loop, with
+// its read-modify-write that truncates in place. It does not know Fairlead.
+const foreignLoopWord = "ENGINE_TEST_FOREIGN_LOOP"
+
+// foreignLoop reads, obeys, and writes what it does. A session takes a moment.
+func foreignLoop() {
+	const file = agentfile.FileName
+	read := func() map[string]any {
+		for {
+			text, err := os.ReadFile(file)
+			state := map[string]any{}
+			if err == nil && json.Unmarshal(text, &state) == nil {
+				return state
+			}
+			if os.IsNotExist(err) {
+				return map[string]any{"desired_state": "pause", "current_state": "unknown", "loop": "theirs"}
+			}
+			<-time.After(time.Millisecond) // somebody writes
+		}
+	}
+	write := func(desired, current string) {
+		state := read()
+		if desired != "" {
+			state["desired_state"] = desired
+			state["setBy"], state["note"] = "agent", ""
+		}
+		state["current_state"] = current
+		state["timestamp"] = time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")
+		text, err := json.MarshalIndent(state, "", "  ")
+		if err == nil {
+			err = os.WriteFile(file, text, 0o644)
+		}
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+	session := func(kind string) {
+		fmt.Println("session", kind)
+		<-time.After(100 * time.Millisecond)
+	}
+	for {
+		switch state := read(); state["desired_state"] {
+		case "continuous":
+			if state["current_state"] != "continuous" {
+				write("", "continuous")
+			}
+			session("continuous")
+		case "run_once", "run_cleanup":
+			kind := state["desired_state"].(string)
+			write("", kind)
+			session(kind)
+			write("pause", "pause")
+		default:
+			if state["current_state"] != "pause" {
+				write("", "pause")
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+	}
+}
+
+// A foreign loop that runs the seed's loop itself, as a real program on a real file: we command
+// and watch, keep it running from up to down, and never touch what is its own.
+func TestForeignLoop(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, fmt.Sprintf(`version: 1
+agents:
+  coder:
+    driver: exec
+    loop: foreign
+    command: [%q]
+    workspace: coder
+    env: {%s: "1"}
+    grace: 1s
+`, self, foreignLoopWord), nil)
+	program := w.until("coder", "its program runs", func(a view.AgentView) bool {
+		return a.Session != nil && a.Session.Phase == "running" && a.CurrentState == "pause"
+	}).Session
+	if program.Kind != "foreign" {
+		t.Errorf("%+v", program)
+	}
+	reports := func(desired, current string) {
+		t.Helper()
+		w.until("coder", desired+" is wanted and "+current+" is done", func(a view.AgentView) bool {
+			return a.DesiredState == desired && a.CurrentState == current
+		})
+		w.fileSays(desired+" and "+current, says(desired, current))
+	}
+	done := func(kind string) int {
+		out, err := w.engine.opts.Host.Output(context.Background(), program.ID, 0) // what there is by now
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		text, err := io.ReadAll(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(text), "session "+kind+"\n")
+	}
+	w.command("coder", "run_once")
+	reports("pause", "pause")
+	w.until("coder", "one session is done", func(view.AgentView) bool { return done("run_once") == 1 })
+	w.command("coder", "run_cleanup")
+	w.until("coder", "one cleanup is done", func(view.AgentView) bool { return done("run_cleanup") == 1 })
+	reports("pause", "pause")
+	w.command("coder", "continuous")
+	reports("continuous", "continuous")
+	w.command("coder", "pause")
+	reports("pause", "pause")
+
+	w.command("coder", "continuous")
+	reports("continuous", "continuous")
+	if _, err := w.engine.Hold(context.Background(), human, true, ""); err != nil {
+		t.Fatal(err)
+	}
+	reports("pause", "pause")
+	w.stop() // the hold, and the wish that it keeps, outlive a restart; so does the program
+	w.start()
+	if a := w.until("coder", "it is found", func(a view.AgentView) bool { return a.Session != nil && a.Session.Phase == "running" }); a.Session.PID != program.PID {
+		t.Errorf("another program runs: %+v", a.Session)
+	}
+	reports("pause", "pause")
+	if _, err := w.engine.Hold(context.Background(), human, false, ""); err != nil {
+		t.Fatal(err)
+	}
+	reports("continuous", "continuous")
+	if n := done("run_once"); n != 1 {
+		t.Errorf("%d one-shots were done", n)
+	}
+	if s := w.file("coder"); len(s.Extra) != 1 || s.Extra[0].Name != "loop" || string(s.Extra[0].Raw) != `"theirs"` {
+		t.Errorf("its own field is %+v", s.Extra)
+	}
+	w.took("control/coder", "F1", "F2", "F3", "F5", "C18")
+	w.took("session/coder", "S1", "S2")
+
+	if err := w.engine.Stop(context.Background(), human, false); err != nil { // down ends it
+		t.Fatal(err)
+	}
+	select {
+	case <-w.engine.Stopped():
+	case <-time.After(waitMax):
+		t.Fatal("the stop was never complete")
+	}
+	if _, err := os.Stat(filepath.Join("/proc", fmt.Sprint(program.PID))); err == nil {
+		t.Errorf("process %d is still there", program.PID)
+	}
+	if s := w.file("coder"); s.DesiredState != "continuous" {
+		t.Errorf("the wish for the next start is %q", s.DesiredState)
+	}
+}
+
+// A foreign program that dies is started again, and what was wanted of it stands.
+func TestForeignLoopThatDies(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, fmt.Sprintf(`version: 1
+agents:
+  coder:
+    driver: exec
+    loop: foreign
+    command: [%q]
+    workspace: coder
+    env: {%s: "1"}
+    grace: 1s
+`, self, foreignLoopWord), nil)
+	w.command("coder", "continuous")
+	working := func(a view.AgentView) bool {
+		return a.Session != nil && a.Session.Phase == "running" && a.CurrentState == "continuous"
+	}
+	first := w.until("coder", "it works", working).Session
+	killed, err := os.FindProcess(first.PID)
+	if err == nil {
+		err = killed.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.until("coder", "it works again", func(a view.AgentView) bool { return working(a) && a.Session.ID != first.ID })
+	if a := w.until("coder", "it works", working); a.DesiredState != "continuous" {
+		t.Errorf("%+v", a)
+	}
+}

@@ -1,0 +1,247 @@
+package controller
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/listen"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/journal"
+)
+
+var testTime = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// SPEC X9, C17: what an agent says it used ends its session, and keeps it from the next.
+func TestLimitsByReports(t *testing.T) {
+	t.Parallel()
+	for name, say := range map[string]string{
+		"tokens_per_day":   "usage 600 500 0",
+		"cost_per_day_usd": "usage 1 1 11.5",
+		"one line of two":  "turn 600 500 0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
+				b.agent("coder").Limits.TokensPerDay = 1000
+				b.agent("coder").Limits.CostPerDayUSD = 10
+				b.host.play = func(s *fakeSession) {
+					s.say("hello")
+					if agentIn(s.id) == "coder" {
+						s.say("%s", say)
+					}
+					<-s.asked
+				}
+				b.start()
+				b.command("coder", "continuous")
+				b.command("pm", "continuous")
+				b.after(time.Minute)
+				a := b.is("coder", "pause", "pause")
+				if name != "one line of two" && !strings.Contains(a.Note, name) {
+					t.Errorf("the note does not name the limit: %q", a.Note)
+				}
+				b.is("pm", "continuous", "continuous")
+				if _, err := b.engine.Command(t.Context(), human, "coder", "run_once", ""); err == nil || !strings.Contains(err.Error(), "C17") {
+					t.Errorf("the day is used up, and it says %v", err)
+				}
+				b.after(24 * time.Hour)
+				b.command("coder", "run_once")
+				b.settle()
+				if n := b.host.startsOf("coder"); n != 2 {
+					t.Errorf("%d starts on two days", n)
+				}
+			})
+		})
+	}
+}
+
+// SPEC X9: the wall clock of a session, also over a restart.
+func TestSessionLimitOverARestart(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.agent("coder").Limits.Session = time.Hour
+		b.start()
+		b.command("coder", "continuous")
+		b.after(40 * time.Minute)
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		b.start()
+		b.after(19 * time.Minute)
+		b.is("coder", "continuous", "continuous")
+		b.after(2 * time.Minute)
+		if a := b.is("coder", "pause", "pause"); !strings.Contains(a.Note, "session 1h") {
+			t.Errorf("note %q", a.Note)
+		}
+	})
+}
+
+// What was reported before a restart is not counted again, and what was said meanwhile is.
+func TestReportsAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"usage", "turn"} {
+		t.Run(how, func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				b.host.play = func(s *fakeSession) { <-s.asked }
+				b.start()
+				b.command("coder", "run_once")
+				b.settle()
+				s := b.host.session("coder-1")
+				for round := range 3 {
+					s.say("%s 10 1 0.5", how)
+					s.say("words")
+					s.say("%s 20 2 0.5", how)
+					b.after(listen.ReportEvery) // reported
+					s.say("%s 30 3 1", how)
+					if err := b.stop(); err != nil { // not reported yet
+						t.Fatal(err)
+					}
+					s.say("%s 40 4 1", how)
+					b.start()
+					b.after(time.Second)
+					n := int64(round + 1)
+					u := b.view("coder").UsageToday
+					if u.InputTokens != 100*n || u.OutputTokens != 10*n || u.CostUSD != float64(3*n) {
+						t.Errorf("round %d: %+v", round, u)
+					}
+				}
+				if err := b.stop(); err != nil {
+					t.Fatal(err)
+				}
+				s.say("%s 1 1 1", how)
+				s.exit(0) // with nobody there
+				b.start()
+				if u := b.view("coder").UsageToday; u.InputTokens != 301 {
+					t.Errorf("what it said last: %+v", u)
+				}
+				b.is("coder", "pause", "pause")
+				b.agree()
+			})
+		})
+	}
+}
+
+// A report never names a place in the middle of a line, however long a driver takes over it:
+// what was said there would be counted twice, or not at all.
+func TestNoReportInTheMiddleOfALine(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.host.play = func(s *fakeSession) { <-s.asked }
+		b.driver.between.set(func(string) error {
+			<-time.After(3 * listen.ReportEvery)
+			return nil
+		})
+		b.start()
+		b.command("coder", "run_once")
+		b.settle()
+		s := b.host.session("coder-1")
+		s.say("") // a line without a word to us
+		s.say("turn 10 1 0.5")
+		b.after(2 * listen.ReportEvery) // in the middle of it
+		if u := b.view("coder").UsageToday; u.InputTokens != 0 {
+			t.Errorf("reported in the middle: %+v", u)
+		}
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		b.start()
+		s.say("turn 20 2 0.5")
+		b.after(time.Minute)
+		if u := b.view("coder").UsageToday; u.InputTokens != 30 || u.OutputTokens != 3 {
+			t.Errorf("%+v", u)
+		}
+	})
+}
+
+// A session that ended before it was ever seen to run has run all the same: its use counts.
+func TestUseOfASessionThatWasNeverSeen(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.host.play = func(s *fakeSession) { s.say("usage 10 10 1") }
+		b.start()
+		b.host.starts.set(func(string) error { // it dies with the start, which is done
+			b.fate.mu.Lock()
+			defer b.fate.mu.Unlock()
+			b.fate.last = len(b.fate.acts) + 1
+			return nil
+		})
+		b.command("coder", "run_once")
+		b.settle()
+		if !b.fate.isDead() {
+			t.Fatal("it lives")
+		}
+		b.host.starts.set(nil)
+		b.alive()
+		if u := b.view("coder").UsageToday; u.InputTokens != 10 {
+			t.Errorf("%+v", u)
+		}
+		b.is("coder", "pause", "pause")
+		b.agree()
+	})
+}
+
+// What an agent says of itself may be anything.
+func TestHostileNumbers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.agent("coder").Limits.CostPerDayUSD = 1e12
+		b.host.play = func(s *fakeSession) {
+			for _, line := range []string{
+				"usage -5 -5 -5", "usage 9223372036854775807 9223372036854775807 NaN", "usage 9223372036854775807 1 +Inf",
+				"usage x y z", "usage 0 0 -Inf", "usage 1 1 1e308", "usage 1 1 1e308", "stop " + strings.Repeat("\xff<", 4000),
+			} {
+				s.say("%s", line)
+			}
+			<-s.asked
+			s.exit(1)
+		}
+		b.start()
+		b.command("coder", "run_once")
+		b.after(time.Minute)
+		u := b.view("coder").UsageToday
+		if u.InputTokens < 0 || u.OutputTokens < 0 || math.IsNaN(u.CostUSD) || math.IsInf(u.CostUSD, 0) || u.CostUSD < 0 {
+			t.Errorf("%+v", u)
+		}
+		b.is("coder", "pause", "pause")
+		b.agree()
+	})
+	var l listen.Ear
+	for range 100 {
+		l.Note(listen.HeldFact{Fact: driver.Fact{Kind: driver.UsageReported, Usage: driver.Usage{InputTokens: math.MaxInt64, CostUSD: math.Inf(1)}}})
+	}
+	if u := l.Pending.Usage; u.InputTokens != 100*sessions.TokensReportMax || u.CostUSD != 100*sessions.CostReportMax {
+		t.Errorf("%+v", u)
+	}
+}
+
+// After the clock was set back, or forward, timers fire.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.start()
+		b.host.play = func(s *fakeSession) { s.exit(1) }
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		ahead := journal.Change{Time: time.Now().Add(48 * time.Hour), Machine: "team", Entity: "agent/coder", Row: "E3", From: "configured", To: "configured", Trigger: "agent_configured", Actor: journal.Actor{Kind: "engine", ID: "x"}}
+		ahead.Data = []byte(`{"agent":{"settings":{"policy":{},"limits":{},"driver":"fake"}}}`)
+		if _, err := b.slate.Append(t.Context(), []journal.Change{ahead}); err != nil {
+			t.Fatal(err)
+		}
+		b.start()
+		b.command("coder", "continuous")
+		b.after(5 * time.Minute) // 1 + 2 + 4 + 8 seconds of back-off, on a clock that is behind
+		if a := b.is("coder", "pause", "pause"); !strings.Contains(a.Note, "5 sessions failed") {
+			t.Errorf("note %q", a.Note)
+		}
+		last := time.Time{}
+		for _, ch := range b.history() {
+			if ch.Time.Before(last) {
+				t.Errorf("change %d is of %v, before %v", ch.Seq, ch.Time, last)
+			}
+			last = ch.Time
+		}
+	})
+}

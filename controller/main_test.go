@@ -1,0 +1,32 @@
+package controller
+
+import (
+	"os"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/driver/acp"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/claude"
+	"github.com/fairlead-dev/fairlead/driver/codex"
+	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
+	"github.com/fairlead-dev/fairlead/leftover"
+	"github.com/fairlead-dev/fairlead/sandbox"
+	"github.com/fairlead-dev/fairlead/shim"
+)
+
+// The test binary is executed again as a shim and as the scripted agent.
+func TestMain(m *testing.M) {
+	shim.Intercept()
+	sandbox.Intercept()
+	script.Intercept()
+	adapter.Intercept(acp.Driver{}, claude.Driver{}, codex.Driver{})
+	if os.Getenv(foreignLoopWord) != "" {
+		foreignLoop()
+	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0")   // every shim and agent here would wait a second at its end
+	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull) // no test depends on the settings of the person who runs it
+	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	testsize.Parallel(6) // most tests wait for processes or for the disk
+	os.Exit(leftover.Main(m))
+}

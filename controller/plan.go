@@ -1,0 +1,316 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/controller/status"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Which way an end went that is not read yet.
+const (
+	ifWell   = "it ended well"
+	ifFailed = "it failed"
+)
+
+// sight is what was seen of one agent when the plan is made.
+type sight struct {
+	session team.Session
+	found   seam.Found
+	follows bool   // there is a process, or an end, to listen to
+	silent  string // why nobody knows; empty: found says
+	pid     int
+	file    string // what lies in the file's place, in words
+	fileOK  bool
+	resumes *sessions.Resumption // nil: it has no conversations to go on with
+}
+
+// planOf says what follows from what was found. before is the team as the journal told it,
+// after as recovery has decided; neither is changed. It is pure, and recovery and its
+// rehearsal both print what it gives.
+func planOf(before, after *team.Team, seen map[string]sight, rebooted bool, at time.Time) view.Plan {
+	plan := view.Plan{Rebooted: rebooted, Hold: after.Hold.On, Lines: []view.PlanLine{}}
+	scratch := &planner{team: after.Copy(), at: at, resumes: map[string]*sessions.Resumption{}}
+	for name, s := range seen {
+		scratch.resumes[name] = s.resumes
+	}
+	for _, name := range after.Names() {
+		was, a := before.Agents[name], after.Agents[name]
+		s, looked := seen[name]
+		if a.Removed && s.session.ID == "" {
+			continue
+		}
+		line := view.PlanLine{Agent: name, Why: whyPlan(was, a, s, looked, at)}
+		if s.session.ID != "" {
+			line.Session, line.Found = s.session.ID, string(s.found)
+			if s.silent != "" {
+				line.Found = "silent"
+			}
+		}
+		line.Steps = scratch.steps(name, s)
+		plan.Lines = append(plan.Lines, line)
+	}
+	return plan
+}
+
+// planner plays what comes after the looking on a copy of the team.
+type planner struct {
+	team    *team.Team
+	at      time.Time
+	resumes map[string]*sessions.Resumption // by agent
+}
+
+// tell has the copy decide; a refusal means that it is so already.
+func (p *planner) tell(name string, what any) bool {
+	changes, err := p.team.Decide(team.Event{At: p.at, Actor: sessions.ByRecovery, Agent: name, What: what})
+	if err != nil {
+		return false
+	}
+	for _, ch := range changes {
+		p.team.Apply(ch)
+	}
+	return len(changes) > 0
+}
+
+// steps are what is done with one agent, from the session that was found on.
+func (p *planner) steps(name string, s sight) []view.PlanStep {
+	id := s.session.ID
+	over := func(outcome control.Outcome) team.SessionEnded {
+		return team.SessionEnded{Session: id, Outcome: outcome, AtStart: true}
+	}
+	switch {
+	case id == "":
+		return p.settle(name)
+	case s.silent != "":
+		ask := []view.PlanStep{{Do: view.DoAsk, Session: id, Why: "whether it runs is not known: " + s.silent}}
+		if s.session.Phase == team.Running {
+			ask = append(ask, p.settle(name)...) // it may have to end; that is told to it when it answers
+		}
+		return ask
+	case s.follows && s.found == seam.Running:
+		return append([]view.PlanStep{{Do: view.DoAdopt, Session: id, Why: fmt.Sprintf("it outlived the daemon, as process %d", s.pid), Talk: p.goesOn(p.team.Agents[name], &s.session)}}, p.settle(name)...)
+	case s.follows && s.found == seam.Exited:
+		first := view.PlanStep{Do: view.DoTakeEnd, Session: id, Why: "it ended while nobody looked"}
+		return append([]view.PlanStep{first}, p.either(name, over)...)
+	case s.found == seam.NeverStarted && s.session.Phase == team.Opened:
+		return p.settle(name)
+	}
+	lost := view.PlanStep{Do: view.DoCountLost, Session: id, Why: "it ended while nobody looked, and nobody knows how"}
+	if s.follows {
+		p.tell(name, over(control.Lost))
+	}
+	return append([]view.PlanStep{lost}, p.settle(name)...)
+}
+
+// either plays both ends that a session may have come to, and says once what is the same.
+func (p *planner) either(name string, over func(control.Outcome) team.SessionEnded) []view.PlanStep {
+	was := *p.team.Agents[name]
+	before := p.team
+	play := func(outcome control.Outcome) []view.PlanStep {
+		agent := was
+		if was.Session.Talks() { // its end may move a channel
+			p.team = before.Copy()
+		}
+		p.team.Agents[name] = &agent
+		p.tell(name, over(outcome))
+		return p.settle(name)
+	}
+	well, failed := play(control.OK), play(control.Failed)
+	if slices.EqualFunc(well, failed, func(a, b view.PlanStep) bool { return a.Do == b.Do && a.Session == b.Session }) {
+		for i := range well {
+			well[i].Talk = eitherTalk(well[i].Talk, failed[i].Talk)
+			if well[i].Why != failed[i].Why {
+				well[i].Why = "however it ended, " + was.Control.Current() + " is over"
+				if was.Session.Talks() {
+					well[i].Why = "however it ended, it is over"
+				}
+			}
+		}
+		return well
+	}
+	for i := range well {
+		well[i].If = ifWell
+	}
+	for i := range failed {
+		failed[i].If = ifFailed
+		failed[i].Talk = failed[i].Talk.IfCutOff()
+	}
+	return append(well, failed...)
+}
+
+// settleMax bounds what can follow from one another at a start: a wish that is withdrawn
+// for the next one, a deadline that has passed. More would be going round in a circle.
+const settleMax = 8
+
+// settle goes on until the agent starts something, or comes to rest. What is started is
+// asked for by the same MayStart that is asked last before a real start.
+func (p *planner) settle(name string) []view.PlanStep {
+	var steps []view.PlanStep
+	for range settleMax {
+		a := p.team.Agents[name]
+		if due := p.team.Deadline(a); !due.IsZero() && !p.at.Before(due) && p.tell(name, team.TimerFired{}) {
+			continue
+		}
+		s := a.Session
+		switch {
+		case s == nil:
+			if step, some := p.talk(a); some {
+				return append(steps, step)
+			}
+			return append(steps, p.rest(a))
+		case s.Phase == team.Running && s.Ending != "":
+			return append(steps, view.PlanStep{Do: view.DoEnd, Session: s.ID, Why: s.Ending})
+		case s.Phase == team.Running:
+			return steps
+		}
+		may, why := p.team.MayStart(name, s.ID, p.at)
+		if may {
+			why := wishOf(a, p.at)
+			if s.Talks() {
+				why = talkWords(s.Talk.Do, s.Talk.Token)
+			} else if folder, w, is := team.WorkOf(s.For); is {
+				why = status.WorkWords(folder, w)
+			}
+			return append(steps, view.PlanStep{Do: view.DoStart, Session: s.ID, Kind: string(s.Kind), Why: why, Talk: p.takeUp(a, s)})
+		}
+		steps = append(steps, view.PlanStep{Do: view.DoWithdraw, Session: s.ID, Why: why})
+		if !p.tell(name, team.SessionEnded{Session: s.ID, Outcome: control.Withdrawn, Why: why}) {
+			return steps
+		}
+	}
+	return steps
+}
+
+// rest says why nothing is started.
+func (p *planner) rest(a *team.Agent) view.PlanStep {
+	retry := a.Control.Retry()
+	held := ""
+	switch {
+	case p.team.Hold.On:
+		held = "the team is held by " + view.OrNobody(p.team.Hold.By) + view.Because(p.team.Hold.Note) + "; "
+	case a.Removed:
+		held = "it is no longer configured; "
+	}
+	switch {
+	case a.Control.State == control.Foreign && !a.Control.Policy.Program:
+		return view.PlanStep{Do: view.DoLeave, Why: held + wishOf(a, p.at)}
+	case !retry.IsZero() && held == "":
+		return view.PlanStep{Do: view.DoWait, Why: fmt.Sprintf("%d failed in a row; the next try is at %s", a.Control.Failures, retry.UTC().Format(time.RFC3339)), Talk: p.takeUp(a, &team.Session{Kind: control.Work, For: team.ForControl})}
+	}
+	return view.PlanStep{Do: view.DoRest, Why: held + wishOf(a, p.at)}
+}
+
+// wishOf is what is wanted of an agent, by whom and since when.
+func wishOf(a *team.Agent, at time.Time) string {
+	wish := a.Control.Wish
+	if wish.N == 0 || wish.Rested {
+		return control.WordPause + " is wanted: nobody asked for anything" + view.Because(wish.Note)
+	}
+	text := wish.Desired + " is wanted, set by " + view.OrNobody(wish.By)
+	if wish.Unknown {
+		text = fmt.Sprintf("%q is no state and counts as pause, set by %s", wish.Desired, view.OrNobody(wish.By))
+	}
+	since := wish.At
+	if since.IsZero() {
+		since = a.Control.Stamp
+	}
+	if !since.IsZero() {
+		text += " at " + since.UTC().Format(time.RFC3339)
+	}
+	return text + view.Because(wish.Note)
+}
+
+// whyPlan is what a plan rests on: the journal, the shim, the file. What speaks against
+// what the journal said does not hold.
+func whyPlan(was, a *team.Agent, s sight, looked bool, at time.Time) []view.Evidence {
+	var why []view.Evidence
+	add := func(source string, since time.Time, holds bool, format string, args ...any) {
+		if since.IsZero() {
+			since = at
+		}
+		why = append(why, view.Evidence{
+			What: fmt.Sprintf(format, args...), Source: source, At: since, AgeMS: max(0, at.Sub(since).Milliseconds()), Holds: holds,
+		})
+	}
+	if was == nil {
+		add("journal", time.Time{}, true, "it was not known before")
+	} else {
+		add("journal", was.Control.Stamp, true, "control was %s; %s", was.Control.State, wishOf(was, at))
+	}
+	if id := s.session.ID; id != "" {
+		add("journal", s.session.OpenedAt, true, "session %s (%s) was %s", id, s.session.Kind, s.session.Phase)
+		switch {
+		case s.silent != "":
+			add("shim", time.Time{}, false, "%s", s.silent)
+		case s.follows && s.found == seam.Running:
+			add("shim", time.Time{}, true, "it runs as process %d", s.pid)
+		case s.found == seam.NeverStarted && s.session.Phase == team.Opened:
+			add("shim", time.Time{}, true, "no process was ever started for it")
+		case s.found == seam.NeverStarted:
+			add("shim", time.Time{}, false, "nothing is left of it, not even its folder's records")
+		case s.found == seam.Lost:
+			add("shim", time.Time{}, false, "it is gone, and has left no word of how it ended")
+		default:
+			add("shim", time.Time{}, s.session.Phase != team.Running, "it has %s", s.found)
+		}
+	}
+	if looked && s.file != "" {
+		add("file", time.Time{}, s.fileOK, "%s", s.file)
+	}
+	if was != nil && was.Control.State != control.Absent && a.Control.Wish.N > was.Control.Wish.N && !a.Control.Wish.Rested {
+		add("file", a.Control.Wish.At, false, "it was written while nobody looked, and goes before what the journal said: %s", wishOf(a, at))
+	}
+	return why
+}
+
+// RecoveryPlan is the message under which each line of a plan that is not quiet is logged,
+// as its one attribute, before anything of it is done.
+const RecoveryPlan = "recovery"
+
+// announcePlan tells what is about to be done.
+func (e *Supervisor) announcePlan(before *team.Team, found []sessions.Adoption) {
+	plan := e.plan(before, found)
+	for _, line := range plan.Lines {
+		if !line.Quiet() {
+			e.log.Info(RecoveryPlan, "plan", line.String())
+		}
+	}
+	if e.opts.Planned != nil {
+		e.opts.Planned(plan)
+	}
+}
+
+// plan is planOf for what this engine has found.
+func (e *Supervisor) plan(before *team.Team, found []sessions.Adoption) view.Plan {
+	seen := map[string]sight{}
+	for name, m := range e.Slots {
+		s := sight{resumes: m.Resumption()}
+		s.file, s.fileOK = e.Files[name].Sheet()
+		seen[name] = s
+	}
+	for _, a := range found {
+		if a.Agent == "" {
+			continue // a step's own session: its run says what becomes of it
+		}
+		s := seen[a.Agent]
+		s.session, s.found, s.follows = a.Session, a.Found, a.Follows()
+		if a.Proc != nil {
+			s.pid = a.Proc.PID()
+		}
+		if a.Err != nil {
+			s.silent = a.Err.Error()
+		}
+		seen[a.Agent] = s
+	}
+	plan := planOf(before, e.State(), seen, e.Rebooted, e.Now())
+	e.AddStrangers(&plan)
+	e.addRuns(&plan, found)
+	return plan
+}

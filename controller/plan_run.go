@@ -1,0 +1,72 @@
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// addRuns adds what is done with runs: with each session that a step has to itself, and with
+// each run of which steps may begin. Sessions in agents' seats stand with their agents.
+func (e *Supervisor) addRuns(plan *view.Plan, found []sessions.Adoption) {
+	for i := range found {
+		if a := &found[i]; a.Agent == "" {
+			plan.Lines = append(plan.Lines, e.planOfStep(a))
+		}
+	}
+	for _, id := range e.State().RunIDs() {
+		r := e.State().Runs[id]
+		begins := 0
+		for todo := range r.Todo(workflow.Now{At: e.Now()}) {
+			if todo.Do == workflow.StartIt {
+				begins++
+			}
+		}
+		if begins == 0 {
+			continue
+		}
+		step := view.PlanStep{Do: view.DoStart, Session: fmt.Sprintf("%d of its steps", begins), Why: "what they need is done"}
+		if e.State().Hold.On {
+			step = view.PlanStep{Do: view.DoRest, Why: fmt.Sprintf("the team is held; %d of its steps wait for the release", begins)}
+		}
+		plan.Lines = append(plan.Lines, view.PlanLine{
+			Agent: "run/" + id, Steps: []view.PlanStep{step},
+			Why: []view.Evidence{{Source: "journal", What: fmt.Sprintf("run %s of %s is %s", id, r.Plan.Name, r.Status()), Holds: true, AgeMS: age(e.Now(), r.UpdatedAt)}},
+		})
+	}
+}
+
+func (e *Supervisor) planOfStep(a *sessions.Adoption) view.PlanLine {
+	s := a.Session
+	run, step, _ := team.StepOf(s.For)
+	line := view.PlanLine{Agent: s.For.String(), Session: s.ID, Found: string(a.Found)}
+	do := view.PlanStep{Session: s.ID}
+	switch {
+	case a.Err != nil:
+		line.Found = "silent"
+		do.Do, do.Why = view.DoAsk, a.Err.Error()
+	case a.NeverBegan():
+		do.Do, do.Why = view.DoStart, "it was opened, and its process was never started; if the step is still wanted"
+	case !a.Follows():
+		do.Do, do.Why = view.DoCountLost, "nothing is left of it; its report is read first, and without one the step is tried again, which costs it no attempt (W13)"
+	case a.Found == seam.Running:
+		do.Do, do.Why = view.DoAdopt, "its process outlived the daemon"
+	default:
+		do.Do, do.Why = view.DoTakeEnd, "it ended while nobody looked; its report decides"
+	}
+	line.Steps = []view.PlanStep{do}
+	what := fmt.Sprintf("step %s of run %s, lease %d, was %s", step, run, s.Lease, s.Phase)
+	line.Why = []view.Evidence{{Source: "journal", What: what, Holds: true, AgeMS: age(e.Now(), s.OpenedAt)}}
+	if a.Proc != nil && a.Found == seam.Running {
+		line.Why = append(line.Why, view.Evidence{Source: "shim", What: fmt.Sprintf("process %d runs", a.Proc.PID()), Holds: true})
+	}
+	return line
+}
+
+func age(now, then time.Time) int64 { return max(0, now.Sub(then).Milliseconds()) }

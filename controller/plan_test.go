@@ -1,0 +1,370 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// fakeEyes look at the fake world, and touch nothing.
+type fakeEyes struct{ b *bubble }
+
+func (y fakeEyes) Session(_ context.Context, id string, epoch uint64) (seam.Found, int, error) {
+	h := y.b.host
+	if err := h.adopts.ask(id); err != nil {
+		return "", 0, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if epoch < h.fence {
+		return "", 0, &seam.Fenced{Why: "the epoch is over"}
+	}
+	s := h.sessions[id]
+	switch {
+	case s == nil:
+		return seam.NeverStarted, 0, nil
+	case !s.isOver():
+		return seam.Running, (&fakeProc{fakeSession: s}).PID(), nil
+	case s.ending.Lost:
+		return seam.Lost, 0, nil
+	}
+	return seam.Exited, 0, nil
+}
+
+func (y fakeEyes) File(_ context.Context, agent, _ string) ([]agentfile.Seen, error) {
+	text := y.b.disk.text(agent)
+	if text == nil {
+		return []agentfile.Seen{{Kind: agentfile.KindDeleted}}, nil
+	}
+	s := agentfile.Seen{Kind: agentfile.KindWritten, Bytes: text, Sum: file.SumOf(text)}
+	var err error
+	if s.State, err = agentfile.Parse(text); err != nil {
+		s.Kind, s.Fault, s.KeptAs = agentfile.KindMalformed, err.Error(), "kept"
+	}
+	return []agentfile.Seen{s}, nil
+}
+
+// rehearse says what the next start will do, and checks that saying so changed nothing.
+func (b *bubble) rehearse() view.Plan {
+	b.t.Helper()
+	world := func() string {
+		b.host.mu.Lock()
+		defer b.host.mu.Unlock()
+		b.disk.mu.Lock()
+		defer b.disk.mu.Unlock()
+		seq, hash, err := b.slate.Again().Head(b.t.Context())
+		return fmt.Sprint(seq, hash, err, b.host.fence, b.host.order, b.disk.files)
+	}
+	was, conf := world(), *b.conf
+	plan, err := Rehearse(b.t.Context(), seam.Options{
+		Name: "test", Config: &conf, Journal: b.slate.Again(), Drivers: map[string]driver.Driver{"fake": b.driver},
+		BootID: b.boot, Log: slog.New(slog.DiscardHandler),
+	}, fakeEyes{b})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if now := world(); now != was {
+		b.t.Errorf("the rehearsal changed something:\n%s\n%s", was, now)
+	}
+	return plan
+}
+
+// die ends the engine as a SIGKILL does: nothing that it still does has any effect.
+func (b *bubble) die() {
+	b.fate.mu.Lock()
+	if !b.fate.isDead() {
+		close(b.fate.dead)
+	}
+	b.fate.mu.Unlock()
+	b.driver.check.set(nil)
+	b.bury()
+}
+
+// fatesOf are what may have become of a session while nobody looked.
+var fates = map[string]func(b *bubble){
+	"running": func(*bubble) {},
+	"exited":  func(b *bubble) { b.each(func(s *fakeSession) { s.exit(0) }) },
+	"failed":  func(b *bubble) { b.each(func(s *fakeSession) { s.exit(3) }) },
+	"lost": func(b *bubble) {
+		b.each(func(s *fakeSession) { s.finish(seam.Ending{Lost: true, Why: "its shim was killed"}) })
+	},
+	"vanished": func(b *bubble) {
+		b.each(func(s *fakeSession) { s.tell(); s.exit(0) })
+		b.host.mu.Lock()
+		clear(b.host.sessions)
+		b.host.mu.Unlock()
+	},
+	"silent": func(b *bubble) {
+		b.host.adopts.set(func(string) error { return fmt.Errorf("no answer") })
+	},
+	"never": func(*bubble) {}, // it is opened, and the daemon dies before the start
+	"none":  func(*bubble) {}, // no session is open
+}
+
+func (b *bubble) each(do func(s *fakeSession)) {
+	b.host.mu.Lock()
+	defer b.host.mu.Unlock()
+	for _, s := range b.host.sessions {
+		do(s)
+	}
+}
+
+// turns are what is wanted, and what else is the case: alive is done while the daemon runs,
+// down while it does not.
+type twist struct {
+	first  string // the first wish
+	alive  func(b *bubble)
+	down   func(b *bubble)
+	paused bool // a human's pause stands: nothing may begin
+}
+
+func wishes(word string) func(b *bubble) {
+	return func(b *bubble) {
+		if _, err := b.engine.Command(b.t.Context(), human, "coder", word, "another one"); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+func writes(word string) func(b *bubble) {
+	return func(b *bubble) { b.disk.wish("coder", word, "by file", time.Now().Add(time.Second)) }
+}
+
+var turns = map[string]twist{
+	"continuous":        {first: "continuous"},
+	"once":              {first: "run_once"},
+	"cleanup":           {first: "run_cleanup"},
+	"pause since":       {first: "continuous", alive: wishes("pause"), paused: true},
+	"pause over once":   {first: "run_once", alive: wishes("pause"), paused: true},
+	"once since":        {first: "continuous", alive: wishes("run_once")},
+	"once again":        {first: "run_once", alive: wishes("run_once")},
+	"file: pause":       {first: "continuous", down: writes("pause"), paused: true},
+	"file: pause, once": {first: "run_once", down: writes("pause"), paused: true},
+	"file: once":        {first: "continuous", down: writes("run_once")},
+	"file: continuous":  {first: "run_once", down: writes("continuous")},
+	"file: cleanup":     {first: "run_once", down: writes("run_cleanup")},
+	"file: no word":     {first: "continuous", down: writes("jump"), paused: true},
+	"file: deleted":     {first: "continuous", down: func(b *bubble) { b.disk.put("coder", nil) }, paused: true},
+	"file: broken":      {first: "continuous", down: func(b *bubble) { b.disk.put("coder", []byte("{")) }, paused: true},
+	"file: torn by a reboot": {first: "continuous", down: func(b *bubble) {
+		b.boot = "boot-2"
+		b.disk.put("coder", []byte("{"))
+	}},
+	"held":             {first: "continuous", alive: func(b *bubble) { b.hold() }, paused: true},
+	"held, file: once": {first: "continuous", alive: func(b *bubble) { b.hold() }, down: writes("run_once"), paused: true},
+	"stopping": {first: "continuous", alive: func(b *bubble) {
+		if err := b.engine.Stop(b.t.Context(), human, false); err != nil {
+			b.t.Fatal(err)
+		}
+	}},
+	"ending": {first: "continuous", alive: func(b *bubble) {
+		b.host.ends.set(func(string) error { return fmt.Errorf("not now") })
+		if err := b.engine.Stop(b.t.Context(), human, true); err != nil {
+			b.t.Fatal(err)
+		}
+	}, down: func(b *bubble) { b.host.ends.set(nil) }},
+	"removed":          {first: "continuous", down: func(b *bubble) { b.conf.Agents = nil }, paused: true},
+	"removed once":     {first: "run_once", down: func(b *bubble) { b.conf.Agents = nil }, paused: true},
+	"over limit":       {first: "continuous", alive: uses, down: func(b *bubble) { b.agent("coder").Limits.CostPerDayUSD = 0.1 }, paused: true},
+	"over limit, once": {first: "run_once", alive: uses, down: func(b *bubble) { b.agent("coder").Limits.CostPerDayUSD = 0.1 }, paused: true},
+	"too long": {first: "continuous", down: func(b *bubble) {
+		b.agent("coder").Limits.Session = time.Minute
+		<-time.After(time.Hour)
+	}},
+	"made foreign": {first: "continuous", down: func(b *bubble) { b.agent("coder").Loop = config.LoopForeign }, paused: true},
+	"made foreign with a program": {first: "continuous", down: func(b *bubble) {
+		b.agent("coder").Loop = config.LoopForeign
+		b.agent("coder").Command = []string{"loop"}
+	}},
+}
+
+func (b *bubble) hold() {
+	if _, err := b.engine.Hold(b.t.Context(), human, true, "lunch"); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// uses has the session say what it used, and waits until that is in the journal.
+func uses(b *bubble) {
+	b.each(func(s *fakeSession) { s.say("usage 10 5 0.5") })
+	b.after(time.Second)
+}
+
+// What is planned is what is done: every situation that a start can meet.
+func TestPlanIsWhatHappens(t *testing.T) {
+	t.Parallel()
+	for fate := range fates {
+		for name, twist := range turns {
+			t.Run(fate+"/"+name, func(t *testing.T) {
+				inBubble(t, "coder", func(t *testing.T, b *bubble) { playPlan(t, b, fate, name, twist) })
+			})
+		}
+	}
+}
+
+func playPlan(t *testing.T, b *bubble, fate, name string, twist twist) {
+	leads(b, fate, twist)
+	fates[fate](b)
+	if twist.down != nil {
+		twist.down(b)
+	}
+	head, starts := len(b.history()), len(b.host.order)
+	plan := b.rehearse()
+
+	var told *view.Plan
+	b.open(0, false)
+	b.engine.opts.Planned = func(p view.Plan) { told = &p }
+	b.run()
+	b.settle()
+	<-time.After(100 * time.Millisecond) // looks that are waited for
+	b.settle()
+	if told == nil {
+		t.Fatal("the start told nobody its plan")
+	}
+	for i := range plan.Lines {
+		if diff := cmp.Diff(plan.Lines[i].Steps, told.Lines[i].Steps); diff != "" {
+			t.Errorf("the start plans something else than its rehearsal:\n%s", diff)
+		}
+	}
+	done := deedsOf(b, head, starts)
+	for _, line := range told.Lines {
+		t.Log(line)
+		compareDeeds(t, b, fate, line, done)
+	}
+	if unused := fate == "never" || fate == "none"; strings.HasPrefix(name, "over limit") && unused {
+		return // it never ran, and used nothing
+	}
+	if twist.paused && len(done.started) > 0 {
+		t.Errorf("%v was started, and pause is what stands", done.started)
+	}
+	if twist.paused && strings.Contains(fmt.Sprint(told.Lines), " start ") {
+		t.Errorf("a start is planned, and pause is what stands: %v", told.Lines)
+	}
+}
+
+// leads brings the team to the moment of the crash.
+func leads(b *bubble, fate string, twist twist) {
+	b.start()
+	release := make(chan struct{})
+	if fate == "never" {
+		b.driver.check.set(func(string) error { <-release; return nil })
+	}
+	if fate == "none" {
+		b.host.play = func(*fakeSession) {}
+		b.hold() // the wish stands, and nothing has begun
+	}
+	wishes(twist.first)(b)
+	b.settle()
+	if twist.alive != nil {
+		twist.alive(b)
+		b.settle()
+	}
+	if fate == "none" {
+		b.host.play = nil
+	}
+	b.fate.mu.Lock()
+	close(b.fate.dead)
+	b.fate.mu.Unlock()
+	close(release)
+	b.die()
+}
+
+// deeds are what a start has done, as the journal and the host know it.
+type deeds struct {
+	rows    map[string]string // session → rows that were taken for it
+	started []string
+}
+
+func deedsOf(b *bubble, head, starts int) deeds {
+	done := deeds{rows: map[string]string{}}
+	for _, rec := range b.history()[head:] {
+		var body team.Body
+		if rec.Machine != "session" || json.Unmarshal(rec.Data, &body) != nil || body.Session == nil {
+			continue
+		}
+		done.rows[body.Session.ID] += rec.Row + " "
+	}
+	b.host.mu.Lock()
+	defer b.host.mu.Unlock()
+	done.started = slices.Clone(b.host.order[starts:])
+	return done
+}
+
+// compareDeeds holds a plan against what was done.
+func compareDeeds(t *testing.T, b *bubble, fate string, line view.PlanLine, done deeds) {
+	t.Helper()
+	var wanted []string
+	ends, asked := false, false
+	for _, step := range line.Steps {
+		if step.If == ifWell && fate == "failed" || step.If == ifFailed && fate != "failed" {
+			continue
+		}
+		rows := done.rows[step.Session]
+		want := map[view.Deed]string{view.DoAdopt: "S2 ", view.DoTakeEnd: "S4 ", view.DoCountLost: "S5 ", view.DoWithdraw: "S6 ", view.DoStart: "S1 "}[step.Do]
+		if !strings.Contains(rows, want) {
+			t.Errorf("%s: %s is planned, and the rows of %s are %q", line.Agent, step.Do, step.Session, rows)
+		}
+		switch step.Do {
+		case view.DoStart:
+			wanted = append(wanted, step.Session)
+		case view.DoEnd:
+			ends = true
+			if s := b.host.session(step.Session); !asked && (s == nil || !s.told) {
+				t.Errorf("%s was not told to end", step.Session)
+			}
+		case view.DoAsk:
+			asked = true
+			if strings.Trim(rows, "S3 ") != "" {
+				t.Errorf("nobody knows what became of %s, and it has %q", step.Session, rows)
+			}
+		case view.DoRest, view.DoWait, view.DoLeave:
+			if running := b.host.running(); len(running) > 0 {
+				t.Errorf("%v runs, and %s is planned", running, step.Do)
+			}
+		}
+	}
+	if !ends && !slices.Equal(wanted, done.started) {
+		t.Errorf("%v was started, and the plan says %v", done.started, wanted)
+	}
+}
+
+// A team that was stopped in good order has nothing to recover.
+func TestQuietPlan(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
+		if plan := b.rehearse(); len(plan.Lines) != 2 || !plan.Lines[0].Quiet() || !plan.Lines[1].Quiet() {
+			t.Errorf("before the first start: %v", plan.Lines)
+		}
+		b.start()
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range b.rehearse().Lines {
+			if !line.Quiet() {
+				t.Errorf("after a stop: %v", line)
+			}
+		}
+	})
+}
+
+var (
+	_ seam.Onlooker   = fakeEyes{}
+	_ journal.Journal = (*scratch)(nil)
+)

@@ -1,0 +1,54 @@
+package controller
+
+import (
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/controller/channels"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// talk is the session in which an agent is told what its channels ask for, or, where it leads the
+// team, what that asks for.
+func (p *planner) talk(a *team.Agent) (view.PlanStep, bool) {
+	t := p.team
+	if t.Hold.On || t.Stopping || a.Removed || a.Settings.Policy.Foreign || t.OverLimit(a, p.at) != "" {
+		return view.PlanStep{}, false
+	}
+	if lead := &t.Crew.Lead; lead.Agent == a.Name && len(lead.Asks) > 0 && t.LeadWaits(p.at) == "" {
+		return p.next(a, control.Lead, team.ForLead, channels.LeadWords(channel.Errand(lead.Asks[0].Do))), true
+	}
+	for _, todo := range t.TalkTodo(a.Name, p.at) {
+		if todo.Do != channel.StopWork {
+			return p.next(a, control.Talk, team.ForChannels, talkWords(todo.Do, todo.Token)), true
+		}
+	}
+	return p.work(a)
+}
+
+// next is the session that an agent will take its seat for next.
+func (p *planner) next(a *team.Agent, kind control.Kind, forWhom team.Purpose, why string) view.PlanStep {
+	s := team.Session{ID: fmt.Sprintf("%s-%d", a.Name, a.Opened+1), Kind: kind, For: forWhom}
+	return view.PlanStep{Do: view.DoStart, Session: s.ID, Kind: string(kind), Why: why, Talk: p.takeUp(a, &s)}
+}
+
+// talkWords say what an agent is to be told.
+func talkWords(do channel.Errand, token channel.Token) string {
+	if team.OfLead(token) {
+		return channels.LeadWords(do)
+	}
+	channelName := "#" + string(token.Channel)
+	switch do {
+	case channel.TellTurn:
+		return fmt.Sprintf("it has turn %d in %s, and is to be told", token.Turn, channelName)
+	case channel.TellGoOn:
+		return fmt.Sprintf("its turn %d in %s goes on, and it is to be told", token.Turn, channelName)
+	case channel.TellAside:
+		return "a person interrupted in " + channelName + ", and waits for its answer"
+	default:
+		return "a person said something to it in " + channelName
+	}
+}

@@ -1,0 +1,53 @@
+package controller
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
+)
+
+// slowDocuments is a folder whose files are written when somebody lets them be.
+type slowDocuments struct {
+	seam.Documents
+	let chan struct{}
+}
+
+func (d slowDocuments) Write(stem string, content []byte, seen file.Sum, ours func(file.Sum) bool) error {
+	<-d.let
+	return d.Documents.Write(stem, content, seen, ours)
+}
+
+// A stop is complete when the documents' files say what is true: people copy them then.
+func TestStopWaitsForTheDocuments(t *testing.T) {
+	t.Parallel()
+	let := make(chan struct{})
+	w := &world{t: t, dir: t.TempDir(), documents: func(d seam.Documents) seam.Documents { return slowDocuments{d, let} }}
+	w.write("fairlead.yaml", crewYAML)
+	w.write("julian.script", "listen\n")
+	w.start()
+	if _, err := w.engine.Hold(context.Background(), human, true, ""); err != nil {
+		t.Fatal(err)
+	}
+	w.leads("Lyra")
+	if err := w.engine.Stop(context.Background(), human, true); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-w.engine.Stopped():
+		t.Error("it has stopped, and no file says that Lyra sleeps")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(let)
+	<-w.engine.Stopped()
+	text, err := os.ReadFile(w.agentFile("agent-1"))
+	if err != nil || !strings.Contains(string(text), "Lyra") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	w.stop()
+}

@@ -1,0 +1,41 @@
+package questions
+
+import (
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// questionHooks are what the questions' controller does in the loop.
+func (e *Controller) QuestionHooks() loop.Hooks {
+	return loop.Hooks{
+		Note: func(ch team.Change, t *loop.Touched) bool {
+			if ch.Body.Question == nil {
+				return false
+			}
+			if q := ch.Body.Question.Question; q != nil {
+				t.Agent(q.Agent)
+			}
+			return true
+		},
+		Act: func(t *loop.Touched) {
+			for name := range t.Agents {
+				if a, m := e.State().Agents[name], e.sessions.Slots[name]; a != nil && m != nil && !e.Holding() {
+					e.answersOf(m, a)
+					e.wanted(name)
+				}
+			}
+		},
+		Next: func() time.Time { return e.State().Book.Deadline() },
+		Due: func(now time.Time) []loop.Request {
+			if at := e.State().Book.Deadline(); at.IsZero() || now.Before(at) {
+				return nil
+			}
+			return []loop.Request{{Event: &team.Event{Actor: sessions.ByTimer, What: question.Due{}}}}
+		},
+	}
+}

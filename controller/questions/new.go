@@ -1,0 +1,42 @@
+package questions
+
+import (
+	"log/slog"
+
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/loop"
+)
+
+// Controller takes questions to people and answers to agents.
+type Controller struct {
+	*loop.Loop
+	sessions *sessions.Controller
+	runs     *runs.Controller
+	opts     seam.Options
+	log      *slog.Logger
+
+	Rules map[string]rulebook // by agent; it does not change after the start
+
+	// Only the loop's goroutine reads or writes these.
+	answering map[string]int  // answers that are being told, by slot
+	asked     map[string]bool // questions that people were notified of, since this start
+}
+
+// New makes the controller of the questions. The error names an agent whose permissions cannot be read.
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller, runs *runs.Controller) (*Controller, error) {
+	e := &Controller{
+		Loop: l, sessions: sessions, runs: runs, opts: opts, log: opts.Log,
+		Rules: map[string]rulebook{}, answering: map[string]int{}, asked: map[string]bool{},
+	}
+	for i := range opts.Config.Agents {
+		conf := &opts.Config.Agents[i]
+		rules, err := BookOf(conf)
+		if err != nil {
+			return nil, err
+		}
+		e.Rules[conf.Name] = rules
+	}
+	return e, nil
+}

@@ -1,0 +1,165 @@
+package questions
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Questions are those that wait for a person, the oldest first.
+func (e *Controller) Questions(ctx context.Context) ([]view.QuestionView, error) {
+	views := []view.QuestionView{}
+	err := e.View(ctx, func(t *team.Team) {
+		for _, q := range t.Book.Open("") {
+			views = append(views, *e.inboxQuestion(t, q).Question)
+		}
+	})
+	return views, err
+}
+
+// QuestionByID is one question, also one that was answered and is still known. The error is a
+// *team.Unknown for an id that nobody has, or that only the journal knows any more.
+func (e *Controller) QuestionByID(ctx context.Context, id string) (view view.QuestionView, err error) {
+	var unknown error
+	err = e.View(ctx, func(t *team.Team) {
+		q := t.Book.Questions[id]
+		if q == nil {
+			unknown = unknownQuestion(t, id)
+			return
+		}
+		view = *e.inboxQuestion(t, q).Question
+	})
+	return view, cmp.Or(err, unknown)
+}
+
+func unknownQuestion(t *team.Team, id string) error {
+	u := &team.Unknown{What: "question", Name: id}
+	for _, q := range t.Book.Open("") {
+		u.Known = append(u.Known, q.ID)
+	}
+	if len(u.Known) == 0 {
+		u.Known = []string{"none that waits"}
+	}
+	return u
+}
+
+// AnswerQuestion answers what waits for a person. It returns when the answer is durable; who asked is
+// told after that. The Seq is that of the last change that it made.
+// The error is a *machine.Refusal (it is not open, the option is not offered, an agent may not answer)
+// or a *team.Unknown.
+func (e *Controller) AnswerQuestion(ctx context.Context, by seam.Actor, id string, a view.QuestionAnswer) (uint64, error) {
+	var unknown error
+	if err := e.View(ctx, func(t *team.Team) {
+		if t.Book.Questions[id] == nil {
+			unknown = unknownQuestion(t, id)
+		}
+	}); err != nil || unknown != nil {
+		return 0, cmp.Or(err, unknown)
+	}
+	return e.Submit(ctx, by, "", question.Answer{ID: id, Allow: a.Allow, Option: a.Option, Text: a.Text, Scope: question.Scope(a.Scope)})
+}
+
+// Standing lists the answers that stand, the oldest first.
+func (e *Controller) Standing(ctx context.Context) ([]view.StandingView, error) {
+	views := []view.StandingView{}
+	err := e.View(ctx, func(t *team.Team) {
+		for _, s := range t.Book.List() {
+			views = append(views, view.ViewStanding(s))
+		}
+	})
+	return views, err
+}
+
+// RevokeStanding has an answer stand no longer. Errors are as AnswerQuestion's.
+func (e *Controller) RevokeStanding(ctx context.Context, by seam.Actor, id string) (uint64, error) {
+	var unknown error
+	if err := e.View(ctx, func(t *team.Team) {
+		if t.Book.Standing[id] == nil {
+			u := &team.Unknown{What: "answer that stands", Name: id, Known: []string{}}
+			for _, s := range t.Book.List() {
+				u.Known = append(u.Known, s.ID)
+			}
+			if len(u.Known) == 0 {
+				u.Known = []string{"none"}
+			}
+			unknown = u
+		}
+	}); err != nil || unknown != nil {
+		return 0, cmp.Or(err, unknown)
+	}
+	return e.Submit(ctx, by, "", question.Revoke{ID: id})
+}
+
+// inboxQuestion is a question as people see it. It runs in the loop.
+func (e *Controller) inboxQuestion(t *team.Team, q *question.Question) view.InboxItem {
+	var s *team.Session
+	if a := t.Agents[q.Agent]; a != nil {
+		s = a.Session
+		for i := range a.Past {
+			if a.Past[i].ID == q.Session {
+				s = &a.Past[i]
+			}
+		}
+		if s != nil && s.ID != q.Session {
+			s = nil
+		}
+	}
+	item := view.InboxQuestion(q, s)
+	if m := e.sessions.Slots[q.Agent]; m != nil {
+		item.Question.Workspace = m.Conf.Workspace
+	}
+	if s != nil && s.Launch != nil {
+		item.Question.Workspace = s.Launch.Dir
+	}
+	if r := t.Runs[item.Run]; r != nil {
+		item.Workflow = r.Plan.Name
+	}
+	return item
+}
+
+// wanted has people told that somebody waits for them, once for each question and start. What leaves
+// this machine by that is who waits, and not for what. It runs in the loop.
+func (e *Controller) wanted(agent string) {
+	if e.opts.Waited == nil {
+		return
+	}
+	for _, q := range e.State().Book.Open(agent) {
+		if e.asked[q.ID] {
+			continue
+		}
+		e.asked[q.ID] = true
+		item := e.inboxQuestion(e.State(), q)
+		item.Question, item.Why = nil, plainWords(q)
+		e.Go(func(context.Context) { e.opts.Waited(item) })
+	}
+}
+
+// plainWords says who waits for what kind of answer, without a word of the agent's own.
+func plainWords(q *question.Question) string {
+	switch q.Kind {
+	case question.Permission:
+		return q.Agent + " asks for permission (" + q.ID + ")"
+	case question.Resume:
+		return q.Agent + " waits for a word about its conversation (" + q.ID + ")"
+	default:
+		return q.Agent + " asks a question (" + q.ID + ")"
+	}
+}
+
+// LiftLimit has an agent whose provider takes nothing more be started again before its time: a person
+// knows better. That it does not wait is no error.
+func (e *Controller) LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+	if by.Kind == "agent" {
+		return 0, &machine.Refusal{
+			Subject: agent, Event: "limit_lifted", State: "rate_limited", Row: "X10",
+			Reason: "what a provider refuses is tried again by its time, or by a person's word",
+		}
+	}
+	return e.Submit(ctx, by, agent, team.LimitLifted{})
+}

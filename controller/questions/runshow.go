@@ -1,0 +1,31 @@
+package questions
+
+import (
+	"context"
+
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Inbox is everything that waits for a person, the oldest first.
+func (e *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
+	items := []view.InboxItem{}
+	err := e.View(ctx, func(t *team.Team) {
+		for _, id := range t.RunIDs() {
+			r := t.Runs[id]
+			for _, todo := range t.TodoRun(id, e.Now()) {
+				if todo.Do != team.AskThem {
+					continue
+				}
+				items = append(items, runs.InboxItem(r, todo.Step.Lease.Step))
+			}
+		}
+		for _, q := range t.Book.Open("") {
+			items = append(items, e.inboxQuestion(t, q))
+		}
+	})
+	view.ByAge(items)
+	return items, err
+}

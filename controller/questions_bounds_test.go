@@ -1,0 +1,108 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/machine/question"
+)
+
+// An agent's own bounds come before patterns, before an answer that stands and before persons (Q2); what
+// nobody can tell is for a person, and time answers it with no, whatever `otherwise` says (Q4).
+func TestPermissionByBounds(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ call, want, rows, rule string }{
+		"within":               {`Write {"file_path":"src/a.go","content":"x"}`, "yes", "Q2 Q6", "allow Write(**)"},
+		"not listed":           {`Write {"file_path":"a.go","content":"x"}`, "no", "Q2 Q6", "bounds: a.go: can_write does not list it"},
+		"listed as denied":     {`Edit {"file_path":"src/secret/a.go","old_string":"x"}`, "no", "Q2 Q6", "bounds: src/secret/a.go: cannot_write lists src/secret"},
+		"X10 first":            {`Write {"file_path":".git/config","content":"x"}`, "no", "Q2 Q6", "X10"},
+		"a program":            {`Bash {"command":"go vet ./... && npm test"}`, "no", "Q2 Q6", "bounds: can_execute does not list npm"},
+		"a redirect":           {`Bash {"command":"go vet > out.txt"}`, "no", "Q2 Q6", "bounds: out.txt: can_write does not list it"},
+		"a pattern names it":   {`Bash {"command":"go vet"}`, "yes", "Q2 Q6", "allow Bash(go *)"},
+		"no pattern names it":  {`Bash {"command":"gofmt -l ."}`, "yes", "Q1 Q4 Q6", ""},
+		"nobody can tell":      {`Bash {"command":"go vet > $OUT"}`, "no", "Q1 Q4 Q6", ""},
+		"is cut, and not told": {`Bash cut=command {"command":"npm test"}`, "no", "Q2 Q6", "bounds: can_execute does not list npm"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				r := &replies{}
+				b.host.play = r.asksFor(tt.call)
+				b.agent("coder").Permissions = config.Permissions{
+					Allow: []string{"Write(**)", "Bash(go *)", "Bash"}, Timeout: 10 * time.Minute, Otherwise: config.OtherwiseAllow,
+					CanWrite: []string{"src/**"}, CannotWrite: []string{"src/secret"}, CanExecute: []string{"go", "gofmt"},
+				}
+				b.start()
+				b.command("coder", "run_once")
+				b.after(11 * time.Minute)
+				b.told(r, "coder-1", tt.want)
+				q := b.replayed().Book.Questions["q1"]
+				if got := b.rows("question/q1"); got != tt.rows || q == nil || !strings.HasPrefix(q.Rule, tt.rule) {
+					t.Errorf("it took %s by %+v", got, q)
+				}
+				if tt.want == "no" && tt.rule == "" && !strings.Contains(q.Why, "only known when it runs") {
+					t.Errorf("a person is told %q", q.Why)
+				}
+			})
+		})
+	}
+}
+
+// What a person allowed for good does not stand against bounds that were drawn afterwards.
+func TestBoundsBeforeStandingAnswers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		r := &replies{}
+		b.host.play = r.asksFor(makeCall)
+		b.agent("coder").Permissions = config.Permissions{Timeout: time.Hour}
+		b.start()
+		b.command("coder", "run_once")
+		b.settle()
+		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: string(question.Always)})
+		b.told(r, "coder-1", "yes")
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		b.agent("coder").Permissions.CannotExecute = []string{"make"}
+		b.start()
+		b.command("coder", "run_once")
+		b.after(time.Minute)
+		b.told(r, "coder-2", "no")
+	})
+}
+
+// An agent at work in a session keeps to its own bounds, too: the narrower one counts (D9).
+func TestBoundsInASession(t *testing.T) {
+	t.Parallel()
+	yaml := strings.Replace(sessionYAML, `engineer: {`, `engineer: {permissions: {cannot_execute: [make], cannot_write: ["*.secret"]}, `, 1)
+	files := map[string]string{"coordinator.yaml": sessionScripts["coordinator.yaml"], "reviewer.yaml": sessionScripts["reviewer.yaml"], "engineer.yaml": `
+steps:
+  - expect_prompt
+  - ask: {question: "May I make it?", tool: Bash, args: {command: "make"}, allowed: [{say: "It was made."}], denied: [{say: "I may not make it."}]}
+  - ask: {question: "May I run it?", tool: Bash, args: {command: "go vet"}, allowed: [{say: "It was run."}], denied: [{say: "I may not run it."}]}
+  - ask: {question: "May I hide it?", tool: Bash, args: {command: "echo x > $WHERE"}, allowed: [{say: "It was hidden."}], denied: [{say: "I may not hide it."}]}
+`}
+	w := newWorld(t, yaml, files)
+	f := w.session(dispatch.Orchestrator)
+	in := dispatch.UserInput{Text: "Write a Python script that says hello", Match: &dispatch.Match{Agent: "engineer", Score: 1}}
+	if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human), in); err != nil {
+		t.Fatal(err)
+	}
+	dialogue := w.answered(f, 1)
+	holds(t, "the dialogue", dialogue, "I may not make it.", "It was run.", "I may not hide it.")
+	view, err := w.engine.Folder(context.Background(), f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	denials := denialsIn(t, view.Path)
+	if len(denials) != 2 || denials[0].Denied.Row != "D9" || !strings.Contains(denials[0].Denied.Reason, "fairlead.yaml") {
+		t.Errorf("the denials are %+v", denials)
+	}
+}

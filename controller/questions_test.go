@@ -1,0 +1,500 @@
+package controller
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/questions"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/listen"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// replies keeps what sessions were answered, by session, in order.
+type replies struct {
+	mu   sync.Mutex
+	said map[string][]string
+}
+
+func (r *replies) add(s *fakeSession, answer string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.said == nil {
+		r.said = map[string][]string{}
+	}
+	r.said[s.id] = append(r.said[s.id], answer)
+}
+
+func (r *replies) of(session string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.said[session])
+}
+
+// asksFor is a session that asks for one thing after another, waits for each answer, and ends well.
+func (r *replies) asksFor(calls ...string) func(*fakeSession) {
+	return func(s *fakeSession) {
+		for _, call := range calls {
+			if !s.say("wants %s", call) {
+				return
+			}
+			s.mu.Lock()
+			own := fmt.Sprintf("answer %d ", len(s.out)) // what is told again is known by its name
+			s.mu.Unlock()
+			for {
+				text, cancel, ok := s.next(24 * time.Hour)
+				if !ok {
+					return
+				}
+				if cancel {
+					text = "cancel"
+				}
+				if cancel || strings.HasPrefix(text, own) {
+					r.add(s, text[strings.LastIndexByte(text, ' ')+1:])
+					break
+				}
+			}
+		}
+		s.say("stop ok")
+	}
+}
+
+func (b *bubble) open1(kind question.Kind) view.QuestionView {
+	b.t.Helper()
+	open, err := b.engine.Questions(b.t.Context())
+	if err != nil || len(open) != 1 || open[0].Kind != string(kind) {
+		b.t.Fatalf("there wait %+v, %v; it should be one %s", open, err, kind)
+	}
+	return open[0]
+}
+
+func (b *bubble) answer(id string, a view.QuestionAnswer) {
+	b.t.Helper()
+	if _, err := b.engine.AnswerQuestion(b.t.Context(), human, id, a); err != nil {
+		b.t.Fatal(err)
+	}
+	b.settle()
+}
+
+func (b *bubble) noneOpen() {
+	b.t.Helper()
+	if open, err := b.engine.Questions(b.t.Context()); err != nil || len(open) != 0 {
+		b.t.Errorf("there wait %+v, %v", open, err)
+	}
+}
+
+func (b *bubble) told(r *replies, session string, want ...string) {
+	b.t.Helper()
+	if got := r.of(session); !slices.Equal(got, want) {
+		b.t.Errorf("%s was answered %q, not %q", session, got, want)
+	}
+}
+
+const makeCall = `Bash {"command":"make"}`
+
+// A question for permission waits in the inbox, says who wants what, and its answer reaches the
+// program; a second answer, and one of an agent, are refused (Q1, Q3, Q6, X10).
+func TestPermissionByAPerson(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		r, waited := &replies{}, make(chan view.InboxItem, 10)
+		b.host.play, b.waited = r.asksFor(makeCall), func(item view.InboxItem) { waited <- item }
+		b.agent("coder").Permissions = config.Permissions{Timeout: 30 * time.Minute}
+		b.start()
+		b.command("coder", "run_once")
+		b.settle()
+		q := b.open1(question.Permission)
+		if q.Agent != "coder" || q.Tool != "Bash" || q.Call != "make" || q.ExpiresAt == nil || q.Otherwise != "deny" || !q.MayStand || len(q.Options) != 3 {
+			t.Errorf("it is %+v", q)
+		}
+		inbox, err := b.engine.Inbox(t.Context())
+		if err != nil || len(inbox) != 1 || inbox[0].Kind != "permission" || inbox[0].Question == nil || inbox[0].Agent != "coder" {
+			t.Errorf("the inbox is %+v, %v", inbox, err)
+		}
+		if told := <-waited; told.Agent != "coder" || strings.Contains(fmt.Sprint(told), "make") {
+			t.Errorf("people were told %+v", told)
+		}
+		if v := b.view("coder"); v.Asks != 1 || v.AsksWhat == "" {
+			t.Errorf("the agent is shown as %+v", v)
+		}
+		if why, err := b.engine.Why(t.Context(), "coder"); err != nil || !strings.Contains(why.Verdict, "waits for a person") {
+			t.Errorf("why says %q, %v", why.Verdict, err)
+		}
+		var refused *machine.Refusal
+		if _, err := b.engine.AnswerQuestion(t.Context(), seam.Actor{Kind: "agent", ID: "coder"}, q.ID, view.QuestionAnswer{Allow: true}); !errors.As(err, &refused) || refused.Row != "X10" {
+			t.Errorf("an agent's answer gives %v", err)
+		}
+		b.answer(q.ID, view.QuestionAnswer{Allow: true})
+		b.told(r, "coder-1", "yes")
+		b.noneOpen()
+		if is, err := b.engine.QuestionByID(t.Context(), q.ID); err != nil || is.State != "told" || is.Allow == nil || !*is.Allow || is.By != "human/tester" {
+			t.Errorf("afterwards it is %+v, %v", is, err)
+		}
+		if _, err := b.engine.AnswerQuestion(t.Context(), human, q.ID, view.QuestionAnswer{}); !errors.As(err, &refused) {
+			t.Errorf("a second answer gives %v", err)
+		}
+		var unknown *team.Unknown
+		if _, err := b.engine.AnswerQuestion(t.Context(), human, "q99", view.QuestionAnswer{}); !errors.As(err, &unknown) {
+			t.Errorf("an answer to nothing gives %v", err)
+		}
+		b.is("coder", "pause", "pause")
+		if got := b.rows("question/q1"); got != "Q1 Q3 Q6" {
+			t.Errorf("the question took %s", got)
+		}
+	})
+}
+
+// Rules answer at once, a denial before an allowance and X10 before both (Q2); what no rule knows is
+// answered by time (Q4). What was denied stands in the session's result.
+func TestPermissionByRules(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		call      string
+		otherwise config.Otherwise
+		want      string
+		rows      string
+		rule      string
+	}{
+		"allowed":               {call: `Bash {"command":"git status -s"}`, want: "yes", rows: "Q2 Q6", rule: "allow Bash(git *)"},
+		"denied":                {call: `Bash {"command":"git push"}`, want: "no", rows: "Q2 Q6", rule: "deny Bash(git push*)"},
+		"of the team's tools":   {call: `mcp__fairlead__say {"text":"hello"}`, want: "yes", rows: "Q2 Q6", rule: "allow mcp__fairlead__say"},
+		"X10":                   {call: `Write {"file_path":".git/hooks/pre-commit","content":"x"}`, want: "no", rows: "Q2 Q6", rule: "X10"},
+		"a command that is cut": {call: `Bash cut=command {"command":"git status"}`, want: "no", rows: "Q1 Q4 Q6"},
+		"denied, and cut":       {call: `Bash cut=command {"command":"git push"}`, want: "no", rows: "Q2 Q6", rule: "deny Bash(git push*)"},
+		"a content that is cut": {call: `Write cut=content {"file_path":"a.txt","content":"long"}`, want: "yes", rows: "Q2 Q6", rule: "allow Write(**)"},
+		"a path that is cut":    {call: `Write cut=file_path {"file_path":"a.txt"}`, want: "no", rows: "Q1 Q4 Q6"},
+		"nobody says":           {call: makeCall, want: "no", rows: "Q1 Q4 Q6"},
+		"nobody says, allow":    {call: makeCall, otherwise: config.OtherwiseAllow, want: "yes", rows: "Q1 Q4 Q6"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				r := &replies{}
+				b.host.play = r.asksFor(tt.call)
+				b.agent("coder").MCP = true
+				b.agent("coder").Permissions = config.Permissions{
+					Allow: []string{"Bash(git *)", "Write(**)"}, Deny: []string{"Bash(git push*)"}, Timeout: 10 * time.Minute, Otherwise: tt.otherwise,
+				}
+				b.start()
+				b.command("coder", "run_once")
+				b.after(9 * time.Minute)
+				if waits := strings.HasPrefix(tt.rows, "Q1"); (b.view("coder").Asks == 1) != waits {
+					t.Errorf("a person is waited for: %v", !waits)
+				}
+				b.after(2 * time.Minute)
+				b.told(r, "coder-1", tt.want)
+				q := b.replayed().Book.Questions["q1"]
+				if got := b.rows("question/q1"); got != tt.rows || q == nil || !strings.HasPrefix(q.Rule, tt.rule) {
+					t.Errorf("it took %s by %+v", got, q)
+				}
+				past := b.replayed().Agents["coder"].Past[0]
+				if denied := tt.want == "no"; strings.Contains(past.Why, "1 call was denied") != denied || (past.Denied == 1) != denied || past.Outcome != control.OK {
+					t.Errorf("the session is %+v", past)
+				}
+			})
+		})
+	}
+}
+
+// An answer that stands answers the next question like it: in this session, or always, until it is
+// taken back (Q2, Q7).
+func TestStandingAnswers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		r := &replies{}
+		b.host.play = r.asksFor(makeCall, makeCall, `Bash {"command":"make clean"}`)
+		b.start()
+		b.command("coder", "run_once")
+		b.settle()
+		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: "session"})
+		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Scope: "always"}) // of make clean: the second was answered
+		b.told(r, "coder-1", "yes", "yes", "no")
+		standing, err := b.engine.Standing(t.Context())
+		if err != nil || len(standing) != 1 || standing[0].Allow || standing[0].Session != "" || standing[0].Call != "make clean" {
+			t.Fatalf("there stands %+v, %v: what was for the session is over with it", standing, err)
+		}
+		b.command("coder", "run_once")
+		b.settle()
+		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: "always"})
+		b.told(r, "coder-2", "yes", "yes", "no")
+		if _, err := b.engine.RevokeStanding(t.Context(), human, "s2"); err != nil {
+			t.Fatal(err)
+		}
+		var unknown *team.Unknown
+		if _, err := b.engine.RevokeStanding(t.Context(), human, "s2"); !errors.As(err, &unknown) {
+			t.Errorf("to take it back twice gives %v", err)
+		}
+		b.command("coder", "run_once")
+		b.settle()
+		if q := b.open1(question.Permission); q.Call != "make clean" {
+			t.Errorf("it asks for %s", q.Call)
+		}
+	})
+}
+
+// A question goes with who asked it: the program takes it back, or its session ends (Q5).
+func TestQuestionWithdrawn(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.host.play = func(s *fakeSession) {
+			s.say("wants %s", makeCall)
+			s.lasts(time.Minute)
+			s.say("withdraws %d", len("wants "+makeCall)+1)
+			s.lasts(time.Minute)
+			s.say("wants %s", makeCall)
+			s.lasts(time.Minute)
+			s.say("stop ok")
+		}
+		b.start()
+		b.command("coder", "run_once")
+		b.settle()
+		b.open1(question.Permission)
+		b.after(time.Minute + time.Second)
+		b.noneOpen()
+		b.after(time.Minute)
+		b.open1(question.Permission)
+		b.after(time.Minute)
+		b.noneOpen()
+		for id, why := range map[string]string{"q1": "the program does not want to know any more", "q2": "its session is over"} {
+			if q := b.replayed().Book.Questions[id]; q == nil || q.State != question.Withdrawn || !strings.Contains(q.Ended, why) {
+				t.Errorf("%s is %+v", id, q)
+			}
+		}
+	})
+}
+
+// Whoever asks more than anybody can answer is told no at once: it would wait for ever.
+func TestTooManyQuestions(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		const many = 70
+		r := &replies{}
+		b.host.play = func(s *fakeSession) {
+			for i := range many {
+				s.say(`wants Bash {"command":"make %d"}`, i)
+			}
+			for text, _, ok := s.next(24 * time.Hour); ok; text, _, ok = s.next(24 * time.Hour) {
+				if strings.HasPrefix(text, "answer ") {
+					r.add(s, text[strings.LastIndexByte(text, ' ')+1:])
+				}
+			}
+		}
+		b.start()
+		b.command("coder", "run_once")
+		b.after(time.Second)
+		open, err := b.engine.Questions(t.Context())
+		no := r.of("coder-1")
+		if err != nil || len(open) == 0 || len(open)+len(no) != many || slices.Contains(no, "yes") {
+			t.Errorf("%d wait, %d were told no, of %d; %v", len(open), len(no), many, err)
+		}
+	})
+}
+
+// A question in mid-turn is T10 and ends with its answer; one that a rule answers stops nobody.
+func TestQuestionInATurn(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
+		b.circle("ada", "bob")
+		b.agent("ada").Permissions = config.Permissions{Allow: []string{"Read"}}
+		b.host.play = func(s *fakeSession) {
+			asked := false
+			for _, _, ok := s.next(time.Hour); ok; _, _, ok = s.next(time.Hour) {
+				if agentIn(s.id) == "ada" && !asked {
+					asked = true
+					s.say(`wants Read {"file_path":"a.go"}`)
+					s.next(time.Hour)
+					s.say("wants %s", makeCall)
+					s.next(time.Hour)
+				}
+				s.say("done TURN_COMPLETE")
+				s.say("listening %d", s.read())
+			}
+			s.say("stop ok")
+		}
+		b.start()
+		b.insistSaying("please make it", "")
+		b.after(2 * time.Second)
+		q := b.open1(question.Permission)
+		shown, err := b.engine.Channel(t.Context(), "reviews")
+		if err != nil || shown.Holder != "ada" || b.view("ada").Turn["reviews"] != "WAITING" {
+			t.Errorf("the channel is %+v, ada is %v, %v", shown, b.view("ada").Turn, err)
+		}
+		if got := strings.Count(b.rows("channel/reviews"), "T10"); got != 1 {
+			t.Errorf("T10 was taken %d times", got)
+		}
+		b.after(2 * time.Minute) // more than a turn has
+		b.answer(q.ID, view.QuestionAnswer{Allow: true})
+		b.after(5 * time.Second)
+		if rows := b.rows("channel/reviews"); !strings.Contains(rows, "T12") || strings.Contains(rows, "T9") || !strings.Contains(rows, "T7") {
+			t.Errorf("the channel took %s", rows)
+		}
+		b.noneOpen()
+	})
+}
+
+// What makes a command another one is part of what an answer stands for, and what is only said of it is not.
+func TestKeyOf(t *testing.T) {
+	t.Parallel()
+	same := func(a, b string) bool {
+		key := func(text string) string {
+			tool, args, _ := strings.Cut(text, " ")
+			return listen.KeyOf(policy.Call{Tool: tool, Dir: "/w", Input: []byte(args)}, nil)
+		}
+		return key(a) != "" && key(a) == key(b)
+	}
+	for _, tt := range []struct {
+		a, b string
+		same bool
+	}{
+		{`Bash {"command":"make"}`, `Bash {"description":"build","command":"make","timeout":5}`, true},
+		{`Bash {"command":"make"}`, `Bash {"command":"make","workdir":"/etc"}`, false},
+		{`Bash {"command":"make"}`, `Bash {"command":"make","env":{"CC":"x"}}`, false},
+		{`Bash {"command":"make"}`, `Bash {"command":"make "}`, false},
+		{`Bash {"cmd":"make"}`, `Bash {"cmd":"make"}`, false}, // what is run is not known
+		{`Write {"file_path":"a","content":"1"}`, `Write {"content":"2","file_path":"a"}`, true},
+		{`Write {"file_path":"a"}`, `Write {"file_path":"b"}`, false},
+		{`Write {"file_path":"a"}`, `Edit {"file_path":"a"}`, false},
+		{`Read {}`, `Read {}`, false},
+		{`WebFetch {"url":"u","n":1}`, `WebFetch {"n": 1, "url": "u"}`, true},
+		{`WebFetch {"url":"u"}`, `WebFetch {"url":"v"}`, false},
+	} {
+		if got := same(tt.a, tt.b); got != tt.same {
+			t.Errorf("%s and %s are the same: %v", tt.a, tt.b, got)
+		}
+	}
+}
+
+// An answer stands for the files that were asked about, where they were then, and for no others; and for
+// no tool whose name nobody knows.
+func TestKeyOfOtherFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	key := func(paths ...string) string {
+		return listen.KeyOf(policy.Call{Tool: "Edit", Dir: dir, Input: []byte(`{"file_path":"a"}`)}, paths)
+	}
+	alone := key()
+	if two := key(dir+"/a", dir+"/b"); alone == "" || two == alone || two == key(dir+"/a", dir+"/c") || two != key(dir+"/b", dir+"/a") {
+		t.Error("other files make no other call")
+	}
+	if err := os.Symlink("/etc/hosts", filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if key() == alone {
+		t.Error("a link in the place of the file makes no other call")
+	}
+	if key := listen.KeyOf(policy.Call{Tool: "other", Dir: dir, Input: []byte(`{"x":1}`)}, nil); key != "" {
+		t.Errorf("a tool that nobody knows is called %s", key)
+	}
+}
+
+// The team's own tools run unasked where they are offered, and no others of that server's name.
+func TestOwnTools(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		tool    string
+		offered bool
+		allowed bool
+	}{
+		{"mcp__fairlead__turn_complete", true, true},
+		{"mcp__fairlead__who_is_here", true, true},
+		{"mcp__fairlead__turn_complete", false, false},
+		{"mcp__fairlead__run_shell", true, false},
+		{"mcp__fairlead__say__x", true, false},
+		{"mcp__fairlead2__say", true, false},
+	} {
+		rules, err := questions.BookOf(&config.Agent{Name: "coder", MCP: tt.offered})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := rules.Verdict(policy.Call{Tool: tt.tool, Dir: "/w"}, nil, "/w"); v.Allow != tt.allowed {
+			t.Errorf("%s, offered %t: %+v", tt.tool, tt.offered, v)
+		}
+	}
+}
+
+// A program that does not ask for what its rules deny is told of in the session's result; one that
+// tells of a call before it asks for it has asked.
+func TestCallsWithoutAsking(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		r := &replies{}
+		asks := r.asksFor(`Bash {"command":"git push"}`)
+		b.agent("coder").Permissions = config.Permissions{Deny: []string{"Bash(git push*)"}}
+		b.host.play = func(s *fakeSession) {
+			s.say(`calls Bash {"command":"git status"}`)
+			s.say(`calls Bash {"command":"git push"}`)
+			if s.id == "coder-1" {
+				asks(s)
+				return
+			}
+			s.say(`calls Write {"file_path":".git/config","content":"x"}`)
+			s.say("stop ok")
+		}
+		b.start()
+		for range 2 {
+			b.command("coder", "run_once")
+			b.after(time.Second)
+		}
+		past := b.replayed().Agents["coder"].Past
+		if len(past) != 2 || strings.Contains(past[0].Why, sessions.NotAsked) || past[0].Denied != 1 {
+			t.Errorf("who asked is %+v", past)
+		}
+		if why := past[1].Why; !strings.Contains(why, sessions.NotAsked) || !strings.Contains(why, "Bash git push (deny Bash(git push*))") || !strings.Contains(why, "Write .git/config (X10") {
+			t.Errorf("who did not ask: %s", why)
+		}
+		if strings.Count(b.logged.String(), "did not ask for what its rules deny") == 0 {
+			t.Error("the log does not say it")
+		}
+	})
+}
+
+// Whatever a program says of a call, it is judged without a fault, cut arguments are never allowed by a
+// rule, and a name is the same for the same call.
+func FuzzCall(f *testing.F) {
+	f.Add("Bash", `{"args":{"command":"git status"}}`)
+	f.Add("Bash", `{"args":{"command":"git status"},"cut":["command"]}`)
+	f.Add("Write", `{"args":{"file_path":".git/x","content":"#!/bin/sh"},"cut":["content"]}`)
+	f.Add("run", `{"rawInput":{"command":["a"]}}`)
+	f.Add("mcp__fairlead__say", `{"input":{"text":"x"}}`)
+	f.Add("", `[1`)
+	rules, err := questions.BookOf(&config.Agent{Name: "coder", Permissions: config.Permissions{Allow: []string{"Bash(git *)", "Write", "Read"}, Deny: []string{"Bash(rm *)"}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, tool, raw string) {
+		fact := driver.Fact{Kind: driver.PermissionAsked, Tool: tool, Raw: []byte(raw)}
+		if !json.Valid(fact.Raw) {
+			fact.Raw = nil // a driver gives valid JSON or none
+		}
+		call := listen.CallOf(fact)
+		call.Dir = dir
+		if v, _ := rules.Verdict(call, nil, dir); v.Allow && v.Rule == "" {
+			t.Errorf("%+v is allowed by no rule", call)
+		}
+		if a, b := listen.KeyOf(call, nil), listen.KeyOf(call, nil); a != b {
+			t.Errorf("%+v is called %s and %s", call, a, b)
+		}
+		if names := listen.CutIn(fact); len(names) > 0 && fact.Raw == nil {
+			t.Errorf("nothing was cut in %v", names)
+		}
+		questions.Shown(call.Input)
+	})
+}

@@ -1,0 +1,84 @@
+package controller
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// A run that was put away comes back as it was, with its folder, and goes on.
+func TestRecallRun(t *testing.T) {
+	t.Parallel()
+	y := archive(t)
+	was, err := y.RunByID(t.Context(), "bad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.file(".agents/archive/runs/bad/somebody", "else's, under that name")
+	for range 2 {
+		if got := y.prune(0, 0, true, false); got != "bad old-2 old-1" && got != "bad" {
+			t.Fatalf("%q was put away", got)
+		}
+		if err := y.RecallRun(t.Context(), human, "bad"); err != nil {
+			t.Fatal(err)
+		}
+		view, err := y.RunByID(t.Context(), "bad")
+		if err != nil || view.Status != "failed" || view.Steps[0].Attempts != was.Steps[0].Attempts || view.Steps[0].LastError != was.Steps[0].LastError {
+			t.Fatalf("it came back as %+v, %v", view, err)
+		}
+		y.until("bad", "its file says so", over)
+		if _, err := os.Lstat(filepath.Join(y.dir, ".agents/runs/bad/logs/bad__only__attempt1.log")); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(y.dir, "bad.yaml"), []byte("name: bad\nsteps:\n  - id: only\n    command: "+quoted(report(``))+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := y.ResumeRun(t.Context(), human, "bad", view.RunFlags{}); err != nil {
+		t.Fatal(err)
+	}
+	if view := y.until("bad", "it is over", over); view.Status != "completed" {
+		t.Errorf("it went on to %s", view.Status)
+	}
+	var unknown *team.Unknown
+	var no *machine.Refusal
+	if err := y.RecallRun(t.Context(), human, "bad"); !errors.As(err, &unknown) && !errors.As(err, &no) {
+		t.Errorf("what was never put away is recalled: %v", err)
+	}
+	if err := y.RecallRun(t.Context(), human, "nobody"); !errors.As(err, &unknown) {
+		t.Errorf("nobody is recalled: %v", err)
+	}
+}
+
+// Back goes the folder that is the run's, and none else.
+func TestFromArchive(t *testing.T) {
+	t.Parallel()
+	y := archive(t)
+	if got := y.prune(0, 0, false, false); got != "old-2 old-1" {
+		t.Fatalf("%q was put away", got)
+	}
+	state, err := runfile.ReadRunState(filepath.Join(y.dir, ".agents/archive/runs/old-1", runfile.RunStateName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := func() bool {
+		_, err := os.Lstat(filepath.Join(y.dir, ".agents/runs/old-1"))
+		return err == nil
+	}
+	if err := runs.FromArchive(y.dir, "old-1", "2001-01-01T00:00:00.000000Z"); err != nil || there() {
+		t.Errorf("another run's folder came: %v", err)
+	}
+	for range 2 {
+		if err := runs.FromArchive(y.dir, "old-1", state.UpdatedAt); err != nil || !there() {
+			t.Errorf("it did not come: %v", err)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// archive is a yard with runs of every kind: old-1 and old-2 are completed, bad is failed, on
+// is at work, each newer than the one before.
+func archive(t *testing.T) *yard {
+	t.Helper()
+	y := newYard(t)
+	for _, run := range []struct{ id, script, status string }{
+		{"old-1", report(``), "completed"}, {"old-2", report(``), "completed"}, {"bad", "exit 1", "failed"}, {"on", "sleep 300", "running"},
+	} {
+		flow := y.file(run.id+".yaml", fmt.Sprintf("name: %s\nsteps:\n  - id: only\n    command: %s\n", run.id, quoted(run.script)))
+		one := 1
+		y.start(view.RunFlags{Workflow: flow, RunID: run.id, MaxAttempts: &one})
+		y.until(run.id, "it is "+run.status, func(v view.RunView) bool {
+			return v.Status == run.status && (run.status != "running" || v.Counts.Running == 1) && !v.FileBehind
+		})
+	}
+	return y
+}
+
+// prune says what became of each run, and where it is now.
+func (y *yard) prune(keep int, olderThan time.Duration, all, dry bool) string {
+	y.t.Helper()
+	said, err := y.PruneRuns(y.t.Context(), human, keep, olderThan, all, dry)
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	var text []string
+	for _, p := range said {
+		switch {
+		case p.Did == runs.RunWasArchived:
+			text = append(text, p.ID)
+			if _, err := os.Lstat(filepath.Join(p.To, runfile.RunStateName)); (err == nil) == dry {
+				y.t.Errorf("the file of %s in %q: %v", p.ID, p.To, err)
+			}
+		case p.Why == "":
+			y.t.Errorf("%s is kept, and nobody knows why", p.ID)
+		}
+	}
+	return strings.Join(text, " ")
+}
+
+func TestPruneRuns(t *testing.T) {
+	t.Parallel()
+	y := archive(t)
+	for _, c := range []struct {
+		keep     int
+		older    time.Duration
+		all, dry bool
+		want     string
+	}{
+		{0, 0, false, true, "old-2 old-1"},
+		{0, 0, true, true, "bad old-2 old-1"},
+		{3, 0, false, true, "old-1"},
+		{4, 0, true, false, ""},
+		{0, time.Hour, true, false, ""},
+		{0, 0, false, false, "old-2 old-1"},
+		{0, 0, false, false, ""}, // harmless twice
+		{0, 0, true, false, "bad"},
+		{0, 0, true, false, ""}, // the one at work stays
+	} {
+		if got := y.prune(c.keep, c.older, c.all, c.dry); got != c.want {
+			t.Errorf("%+v puts away %q", c, got)
+		}
+	}
+	views, err := y.Runs(t.Context())
+	if err != nil || len(views) != 1 || views[0].ID != "on" {
+		t.Errorf("left are %+v, %v", views, err)
+	}
+	log, err := os.ReadFile(filepath.Join(y.dir, ".agents/archive/runs/old-1/reports/old-1__only.json"))
+	if err != nil || !strings.Contains(string(log), "COMPLETED") {
+		t.Errorf("its report: %s, %v", log, err)
+	}
+	state, err := runfile.ReadRunState(filepath.Join(y.dir, ".agents/archive/runs/bad", runfile.RunStateName))
+	if err != nil || state.Steps[0].Status != "FAILED" {
+		t.Errorf("its state: %+v, %v", state, err)
+	}
+	var unknown *team.Unknown
+	if _, err := y.RunByID(t.Context(), "old-1"); !errors.As(err, &unknown) {
+		t.Errorf("it is still known: %v", err)
+	}
+	var no *machine.Refusal
+	if _, err := y.PruneRuns(t.Context(), human, -1, 0, false, false); !errors.As(err, &no) {
+		t.Errorf("less than nothing is kept: %v", err)
+	}
+	if err := os.Rename(filepath.Join(y.dir, ".agents/archive/runs/old-1"), filepath.Join(y.dir, ".agents/runs/old-1")); err != nil {
+		t.Error(err)
+	}
+	if got := y.prune(0, 0, false, false); got != "old-1" { // the journal says that it is archived
+		t.Errorf("a folder that was left is not put away, but %q", got)
+	}
+}
+
+// A crash after the journal has it and before the folder has moved; a name that is taken; a
+// folder that somebody else has made since; a link.
+func TestPruneRunsAfterACrash(t *testing.T) {
+	t.Parallel()
+	y := archive(t)
+	for _, id := range []string{"old-1", "old-2"} {
+		if _, err := y.SubmitRun(t.Context(), human, id, team.RunArchived{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	y.file(".agents/archive/runs/old-1/somebody", "else's")
+	path := filepath.Join(y.dir, ".agents/runs/old-2", runfile.RunStateName)
+	state, err := runfile.ReadRunState(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state.UpdatedAt = runfile.FormatRunTime(time.Now().Add(time.Hour))
+	y.file(".agents/runs/old-2/"+runfile.RunStateName, string(state.Render()))
+	if got := y.prune(0, 0, false, false); got != "old-1" {
+		t.Errorf("it puts away %q", got)
+	}
+	if _, err := os.Lstat(filepath.Join(y.dir, ".agents/archive/runs/old-1.2", runfile.RunStateName)); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("a run of that name that is not ours was put away: %v", err)
+	}
+	if err := os.RemoveAll(filepath.Join(y.dir, ".agents/archive")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(t.TempDir(), filepath.Join(y.dir, ".agents/archive")); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := runs.ToArchive(y.dir, "bad", false); err == nil {
+		t.Errorf("a link led the folder out of the repository: %s", to)
+	}
+}

@@ -1,0 +1,207 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/memory"
+)
+
+// brink is an engine that can die at any append, on a journal that outlives it; shims and
+// what they run go on, as they do when a daemon is killed.
+type brink struct {
+	t     *testing.T
+	dir   string
+	slate *memory.Journal
+}
+
+// life opens an engine. die says before which append, from 1, it loses its journal; 0: never.
+// What is returned beside it gives how often it appended, after it has stopped.
+func (b *brink) life(die int, done bool) (*Supervisor, func() int) {
+	b.t.Helper()
+	conf, err := config.Load(b.dir, os.LookupEnv)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	files, err := agentfile.Watch(log)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cut := &cutOff{Journal: b.slate, at: die, done: done}
+	ctx, cancel := context.WithCancel(context.Background())
+	e, err := Open(ctx, seam.Options{
+		Name: "brink", Config: conf, Journal: cut, Files: files, Log: log, Lookup: os.LookupEnv, BootID: workspace.BootID(),
+		Host:    &sessions.Shims{Folder: filepath.Join(b.dir, "sessions"), Workspace: b.dir},
+		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		_ = e.Run(ctx) // it dies of what is done to it
+	}()
+	return e, func() int {
+		if int(cut.n.Load()) < die || die == 0 { // two steps that end together share an append: there may be fewer than before
+			cancel()
+		}
+		<-ran
+		cancel()
+		_ = files.Close()
+		return int(cut.n.Load())
+	}
+}
+
+// cutOff is a journal that an engine loses at one append: nothing of it is stored, or all of
+// it and nobody is told.
+type cutOff struct {
+	journal.Journal
+	at   int
+	done bool
+	n    atomic.Int64
+}
+
+func (c *cutOff) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
+	n := int(c.n.Add(1))
+	if c.at == 0 || n < c.at {
+		return c.Journal.Append(ctx, batch, expect...)
+	}
+	if n == c.at && c.done {
+		if _, err := c.Journal.Append(ctx, batch, expect...); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errors.New("the journal is cut off")
+}
+
+// A run of twenty steps in two branches is killed at its appends: at every 16th, with
+// FAIRLEAD_LONG=ci at every fourth, with FAIRLEAD_LONG=1 before and after each of them. The next
+// engine finishes the run: every step is done once, and leaves what it leaves without a crash.
+func TestRunSurvivesEveryAppend(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a thousand processes")
+	}
+	const steps = 20
+	appends := surviveRun(t, steps, 0, false)
+	if !testsize.Long() {
+		every := 16
+		if testsize.CI() && !raced {
+			every = 4
+		}
+		for n := 1 + int(time.Now().Unix()%int64(every)); n <= appends; n += every { // others each second
+			surviveRun(t, steps, n, n%(2*every) < every)
+		}
+		return
+	}
+	for n := 1; n <= appends; n++ {
+		surviveRun(t, steps, n, false)
+		surviveRun(t, steps, n, true)
+	}
+	t.Logf("%d appends, an end at each", appends)
+}
+
+func surviveRun(t *testing.T, steps, die int, done bool) (appends int) {
+	t.Helper()
+	b := &brink{t: t, dir: t.TempDir(), slate: memory.New()}
+	var flow strings.Builder
+	flow.WriteString("name: many\nsteps:\n")
+	for n := range steps {
+		fmt.Fprintf(&flow, "  - id: s%02d\n    command: %s\n", n, quoted(`echo $STEP_ID >> ran; echo made by $STEP_ID > $STEP_ID.out; `+report(`,"artifacts":["s.out"]`)))
+		if n >= 2 {
+			fmt.Fprintf(&flow, "    needs: [s%02d]\n", n-2)
+		}
+	}
+	for name, text := range map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "flow.yaml": flow.String()} {
+		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, end := b.life(die, done)
+	started := make(chan error, 1)
+	go func() {
+		select {
+		case <-e.Ready():
+		case <-e.Quit():
+		}
+		_, err := e.StartRun(context.Background(), human, view.RunFlags{Workflow: "flow.yaml", RunID: "r"})
+		started <- err
+	}()
+	shown := awaitRun(t, e)
+	appends = end()
+	if die == 0 {
+		<-started
+	}
+	if die > 0 {
+		<-started // whatever it was answered, the journal says whether it began
+		e, end = b.life(0, false)
+		<-e.Ready()
+		if _, err := e.RunByID(t.Context(), "r"); err != nil { // it had not begun
+			if _, err := e.StartRun(context.Background(), human, view.RunFlags{Workflow: "flow.yaml", RunID: "r"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shown = awaitRun(t, e)
+		end()
+	}
+	text, err := os.ReadFile(filepath.Join(b.dir, "ran"))
+	if err != nil || shown.Status != "completed" {
+		t.Fatalf("append %d (done %v): %+v, %v", die, done, shown, err)
+	}
+	for n := range steps {
+		name := fmt.Sprintf("s%02d", n)
+		if did := strings.Count(string(text), name+"\n"); did != 1 {
+			t.Errorf("append %d (done %v): step %s was done %d times", die, done, name, did)
+		}
+		if out, err := os.ReadFile(filepath.Join(b.dir, name+".out")); err != nil || string(out) != "made by "+name+"\n" {
+			t.Errorf("append %d (done %v): %q, %v", die, done, out, err)
+		}
+	}
+	return appends
+}
+
+// awaitRun waits until the run is over, or its engine is.
+func awaitRun(t *testing.T, e *Supervisor) view.RunView {
+	t.Helper()
+	late := time.After(waitMax)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	var last view.RunView
+	for {
+		view, err := e.RunByID(context.Background(), "r")
+		if err == nil {
+			last = view
+		}
+		if err == nil && over(view) {
+			return view
+		}
+		select {
+		case <-e.Quit():
+			return last
+		case <-late:
+			t.Fatalf("in vain: %+v", last)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// saying is a shell function for steps: `say STATUS [MORE [RUN [STEP]]]` prints a report.
+const saying = `say() { printf '{"schema":"run_report@v0","run_id":"%s","step_id":"%s","agent":"a","status":"%s","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"%s}' "${3:-$RUN_ID}" "${4:-$STEP_ID}" "$1" "$2"; }
+`
+
+// deed is a step that does something odd, and what is to come of it.
+type deed struct {
+	id, does string
+	more     string // of its YAML, a line
+	status   string
+	says     string // somewhere in its last_error
+}
+
+// deeds is a workflow of steps that have nothing to do with each other, unless they say so.
+func (y *yard) deeds(list []deed) string {
+	y.t.Helper()
+	var flow strings.Builder
+	flow.WriteString("name: odd\nsteps:\n")
+	for _, d := range list {
+		fmt.Fprintf(&flow, "  - id: %s\n    command: %s\n", d.id, quoted(saying+d.does))
+		if d.more != "" {
+			fmt.Fprintf(&flow, "    %s\n", d.more)
+		}
+	}
+	return y.file("flow.yaml", flow.String())
+}
+
+// came compares what came of the deeds.
+func (y *yard) came(view view.RunView, list []deed) {
+	y.t.Helper()
+	for i, d := range list {
+		s := view.Steps[i]
+		if s.Status != d.status || !strings.Contains(s.LastError, d.says) || d.says == "" && s.LastError != "" {
+			y.t.Errorf("%s: %s %q, want %s %q", d.id, s.Status, s.LastError, d.status, d.says)
+		}
+	}
+}
+
+func (y *yard) report(run, step string) string {
+	return filepath.Join(y.dir, ".agents", "runs", run, "reports", run+"__"+step+".json")
+}
+
+// SPEC Workflow: what a report is, and what is none, whoever wrote it and however. A fault is
+// quoted, and none of them costs another step anything.
+func TestReportsThatLie(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	list := []deed{
+		{id: "half_then_whole", does: `say COMPLETED | head -c 60 > "$REPORT_PATH"; sleep 0.1; say COMPLETED > "$REPORT_PATH"; sleep 0.1`, status: "COMPLETED"},
+		{id: "half", does: `say COMPLETED | head -c 60 > "$REPORT_PATH"`, status: "FAILED", says: "unexpected end of JSON"},
+		{id: "empty", does: `: > "$REPORT_PATH"`, status: "FAILED", says: "report refused"},
+		{id: "twice", does: `say FAILED > "$REPORT_PATH"; sleep 0.05; say COMPLETED > "$REPORT_PATH"`, status: "COMPLETED"},
+		{id: "twice_printed", does: `for s in FAILED COMPLETED; do echo '<<<RUN_REPORT_JSON'; say $s; echo; echo 'RUN_REPORT_JSON>>>'; done`, status: "COMPLETED"},
+		{id: "twice_in_one", does: `(say COMPLETED; say COMPLETED) > "$REPORT_PATH"`, status: "FAILED", says: "report refused"},
+		{id: "half_printed", does: `echo '<<<RUN_REPORT_JSON'; say COMPLETED; echo`, status: "FAILED", says: "in the output"},
+		{id: "placeholder", does: `say COMPLETED > "$REPORT_PATH"`, status: "COMPLETED"},
+		{id: "path_placeholder", does: `say COMPLETED ',"artifacts":["<path to the plan>"]' > "$REPORT_PATH"`, status: "FAILED", says: "<path to the plan>"},
+		{id: "agent_placeholder", does: `say COMPLETED | sed 's/"agent":"a"/"agent":"<your agent id>"/' > "$REPORT_PATH"`, status: "FAILED", says: "placeholder"},
+		{id: "missing", does: `say COMPLETED | sed 's/"schema":"run_report@v0",//; s/,"ended_at":[^}]*//' > "$REPORT_PATH"`, status: "FAILED", says: "missing: schema, ended_at"},
+		{id: "other_run", does: `say COMPLETED "" r0 > "$REPORT_PATH"`, status: "FAILED", says: `run_id is "r0"`},
+		{id: "other_step", does: `say COMPLETED "" "" half > "$REPORT_PATH"`, status: "FAILED", says: `step_id is "half"`},
+		{id: "case", does: `say cOmPlEtEd > "$REPORT_PATH"`, status: "COMPLETED"},
+		{id: "passed", does: `say ' Passed ' > "$REPORT_PATH"`, status: "COMPLETED"},
+		{id: "no_status", does: `say MOSTLY > "$REPORT_PATH"`, status: "FAILED", says: `write COMPLETED or FAILED`},
+		{id: "large", does: `(say COMPLETED; head -c 1100000 /dev/zero | tr '\0' ' ') > "$REPORT_PATH"`, status: "FAILED", says: "larger than 1 MiB"},
+		{id: "artifacts", does: `say COMPLETED ",\"artifacts\":[\"a\"$(yes ',"a"' | head -n 1000 | tr -d '\n')]" > "$REPORT_PATH"`, status: "FAILED", says: "1001 artifacts, 1000 at most"},
+		{id: "binary", does: `head -c 4096 /dev/urandom > "$REPORT_PATH"`, status: "FAILED", says: "report refused"},
+		{id: "link", does: `say COMPLETED > elsewhere.json; ln -s "$PWD/elsewhere.json" "$REPORT_PATH"`, status: "FAILED", says: "report refused"},
+		{id: "pipe", does: `mkfifo "$REPORT_PATH"`, status: "FAILED", says: "report refused"},
+		{id: "folder", does: `mkdir "$REPORT_PATH"`, status: "FAILED", says: "report refused"},
+		{id: "exit_3", does: `say COMPLETED > "$REPORT_PATH"; exit 3`, status: "COMPLETED"},
+		{id: "killed", does: `say COMPLETED > "$REPORT_PATH"; kill -9 $$`, status: "COMPLETED"},
+		{id: "failed_exit_0", does: `say FAILED ',"logs":["the tests are red"]' > "$REPORT_PATH"`, status: "FAILED", says: "the tests are red"},
+		{id: "silent", does: `true`, status: "FAILED", says: "no report"},
+		{id: "old", does: `test ! -e "$REPORT_PATH"`, status: "FAILED", says: "no report"},
+	}
+	y.file(filepath.Join(".agents", "runs", "lies", "reports", "lies__old.json"), `{"schema":"run_report@v0","run_id":"lies","step_id":"old","agent":"a","status":"COMPLETED","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"}`)
+	one := 1
+	y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "lies", MaxAttempts: &one})
+	view := y.until("lies", "it is over", over)
+	y.came(view, list)
+	if kept, _ := filepath.Glob(y.report("lies", "old") + ".lease*"); len(kept) != 1 {
+		t.Errorf("the report that lay there is kept as %v", kept)
+	}
+	if text, err := os.ReadFile(y.report("lies", "half")); err != nil || len(text) != 60 {
+		t.Errorf("what could not be read is not kept: %q, %v", text, err)
+	}
+}
+
+// A report that comes when its attempt is over is nobody's: not the next attempt's, and not
+// the step's that has failed.
+func TestReportsThatAreLate(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	const late = `{"schema":"run_report@v0","run_id":"late","step_id":"one","agent":"a","status":"COMPLETED","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"}`
+	flow := y.deeds([]deed{{id: "one", does: `test ! -e "$REPORT_PATH" || say COMPLETED > "$REPORT_PATH"`}})
+	y.start(view.RunFlags{Workflow: flow, RunID: "late"})
+	y.until("late", "it waits for its second try", func(v view.RunView) bool { return v.Steps[0].Status == "PENDING" && v.Steps[0].Attempts == 1 })
+	y.file(filepath.Join(".agents", "runs", "late", "reports", "late__one.json"), late)
+	shown := y.until("late", "it has failed", over)
+	if s := shown.Steps[0]; s.Status != "FAILED" || s.Attempts != 2 || !strings.Contains(s.LastError, "no report") {
+		t.Errorf("the second attempt: %+v", s)
+	}
+	if kept, _ := filepath.Glob(y.report("late", "one") + ".lease*"); len(kept) != 1 {
+		t.Errorf("the late report is kept as %v", kept)
+	}
+	y.file(filepath.Join(".agents", "runs", "late", "reports", "late__one.json"), late)
+	if _, err := y.ResumeRun(t.Context(), human, "late", view.RunFlags{}); err != nil {
+		t.Fatal(err)
+	}
+	shown = y.until("late", "it has failed again", func(v view.RunView) bool { return over(v) && v.Steps[0].Attempts == 2 })
+	if shown.Status != "failed" {
+		t.Errorf("what came after the end: %+v", shown)
+	}
+}
+
+// W6 while a step downstream is at work: its process is ended with all that it started, and
+// its report, which is there already, counts for nothing.
+func TestLoopBackOverTakesAReport(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	list := []deed{
+		{id: "code", does: `say COMPLETED > "$REPORT_PATH"`},
+		{id: "docs", more: "needs: [code]", does: `echo x >> docs.runs; say COMPLETED ",\"logs\":[\"round $(wc -l < docs.runs | tr -d ' ')\"]" > "$REPORT_PATH"; test $(wc -l < docs.runs) -gt 1 || sleep 1000`},
+		{id: "review", more: "needs: [code]\n    loop_back_to: code", does: `if [ -e reviewed ]; then say COMPLETED; else until [ -s docs.runs ]; do sleep 0.01; done; touch reviewed; sleep 0.05; say COMPLETED ',"gate_failure":"too slow"'; fi > "$REPORT_PATH"`},
+	}
+	three := 3
+	y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "back", SideBySide: &three})
+	view := y.until("back", "it completes", over)
+	docs := view.Steps[1]
+	if view.Status != "completed" || docs.Iteration != 1 || len(docs.Logs) != 1 || docs.Logs[0] != "round 2" {
+		text, _ := json.MarshalIndent(view, "", " ")
+		t.Errorf("%s", text)
+	}
+}
+
+// A timeout ends the whole tree of a step, also one that hears no SIGTERM, and so does a
+// person who cancels.
+func TestStepsThatDoNotGo(t *testing.T) {
+	const stubborn = `trap '' TERM; echo $$ >> pids; (trap '' TERM; sh -c 'echo $$ >> pids; sleep 1000') & setsid sh -c 'trap "" TERM; echo $$ >> pids; sleep 1000' & touch "$STEP_ID.there"; while :; do sleep 1; done`
+	t.Run("timeout", func(t *testing.T) {
+		t.Parallel()
+		y := newYard(t)
+		y.impatient("slow", "one")
+		list := []deed{{id: "one", more: "timeout: 300ms", does: stubborn, status: "FAILED", says: "timeout: it took longer than 300ms"}}
+		one := 1
+		y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "slow", MaxAttempts: &one})
+		y.came(y.until("slow", "its tree is gone", func(v view.RunView) bool { return over(v) && v.Steps[0].Session == "" }), list)
+		y.gone("pids", 3)
+	})
+	t.Run("cancel", func(t *testing.T) {
+		t.Parallel()
+		y := newYard(t)
+		y.impatient("slow", "one")
+		list := []deed{{id: "one", does: stubborn, status: "FAILED", says: "cancelled by"}}
+		y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "slow"})
+		y.until("slow", "all three are there", func(view.RunView) bool { return y.count("pids") == 3 })
+		if _, err := y.CancelRun(t.Context(), human, "slow", "", "enough"); err != nil {
+			t.Fatal(err)
+		}
+		y.came(y.until("slow", "its tree is gone", func(v view.RunView) bool { return over(v) && v.Steps[0].Session == "" }), list)
+		y.gone("pids", 3)
+	})
+}
+
+// impatient lets a step have less time between SIGTERM and SIGKILL.
+func (y *yard) impatient(run, step string) {
+	y.t.Helper()
+	if err := y.View(y.t.Context(), func(*team.Team) {
+		y.BenchSeat(&team.Session{For: team.Purpose{Kind: team.PurposeStep, Run: run, Step: step}}).Conf.Grace = 200 * time.Millisecond
+	}); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+// count is how many lines a file of the repository has; 0 where there is none.
+func (y *yard) count(name string) int {
+	text, _ := os.ReadFile(filepath.Join(y.dir, name))
+	return strings.Count(string(text), "\n")
+}
+
+// gone says which of the processes whose ids are in a file are still there.
+func (y *yard) gone(name string, want int) {
+	y.t.Helper()
+	text, err := os.ReadFile(filepath.Join(y.dir, name))
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	pids := strings.Fields(string(text))
+	if len(pids) != want {
+		y.t.Errorf("%d processes said that they are there, not %d", len(pids), want)
+	}
+	late := time.After(waitMax)
+	for _, pid := range pids {
+		for alive(pid) {
+			select {
+			case <-late:
+				y.t.Errorf("process %s outlived its step", pid)
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+}
+
+// alive says whether a process is there and is no zombie.
+func alive(pid string) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}

@@ -1,0 +1,120 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// yard is an engine on a real disk with real processes, for runs.
+type yard struct {
+	*Supervisor
+	t   testing.TB
+	dir string
+}
+
+func newYard(t *testing.T) *yard {
+	t.Helper()
+	e, dir, _ := harbour(t, "version: 1\nagents: {}\n")
+	return &yard{Supervisor: e, t: t, dir: dir}
+}
+
+func (y *yard) file(name, text string) string {
+	y.t.Helper()
+	path := filepath.Join(y.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		y.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		y.t.Fatal(err)
+	}
+	return path
+}
+
+// report is a shell command that does something and writes a good report.
+func report(more string) string {
+	return `printf '{"schema":"run_report@v0","run_id":"%s","step_id":"%s","agent":"a","status":"COMPLETED","started_at":"2026-11-21T10:00:00.000000Z","ended_at":"2026-11-21T10:00:01.000000Z"` + more + `}' "$RUN_ID" "$STEP_ID" > "$REPORT_PATH"`
+}
+
+// until waits until a run is as it should be.
+func (y *yard) until(id, what string, is func(view.RunView) bool) view.RunView {
+	y.t.Helper()
+	late := time.After(waitMax)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		view, err := y.RunByID(y.t.Context(), id)
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		if is(view) {
+			return view
+		}
+		select {
+		case <-late:
+			text, _ := json.MarshalIndent(view, "", " ")
+			y.t.Fatalf("in vain: %s\n%s", what, text)
+		case <-tick.C:
+		}
+	}
+}
+
+func (y *yard) start(flags view.RunFlags) view.RunView {
+	y.t.Helper()
+	view, err := y.StartRun(y.t.Context(), human, flags)
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	return view
+}
+
+func over(v view.RunView) bool {
+	return !v.FileBehind && v.Status != "running" && v.Status != "waiting"
+}
+
+// quoted is a command for the YAML.
+func quoted(script string) string {
+	text, _ := json.Marshal([]string{"sh", "-c", script})
+	return string(text)
+}
+
+// A run of three steps, one after the other, is carried out with real processes, and its file
+// says so.
+func TestRunOfCommands(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	flow := y.file("flow.yaml", fmt.Sprintf(`name: three
+steps:
+  - id: plan
+    command: %s
+  - id: code
+    needs: [plan]
+    command: %s
+  - id: check
+    needs: [code]
+    command: %s
+`, quoted("echo planning; echo plan > PLAN.md; "+report(`,"artifacts":["PLAN.md"]`)), quoted("cat PLAN.md; "+report(``)), quoted(report(``))))
+	view := y.start(view.RunFlags{Workflow: flow, RunID: "r1"})
+	if view.ID != "r1" || view.Workflow != "three" {
+		t.Errorf("%+v", view)
+	}
+	view = y.until("r1", "it completes", over)
+	if view.Status != "completed" || view.Counts.Completed != 3 {
+		text, _ := json.MarshalIndent(view, "", " ")
+		t.Fatalf("%s", text)
+	}
+	log, err := os.ReadFile(filepath.Join(y.dir, ".agents", "runs", "r1", "logs", "r1__plan__attempt1.log"))
+	if err != nil || string(log) != "planning\n" {
+		t.Errorf("the log: %q, %v", log, err)
+	}
+	state, err := os.ReadFile(view.StateFile)
+	if err != nil || !strings.Contains(string(state), `"run_id": "r1"`) {
+		t.Errorf("the file: %s, %v", state, err)
+	}
+}

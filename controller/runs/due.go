@@ -1,0 +1,37 @@
+package runs
+
+import (
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// runHooks are what the runs' controller does in the loop.
+func (e *Controller) RunHooks() loop.Hooks {
+	return loop.Hooks{
+		Act: func(t *loop.Touched) {
+			for id := range t.Runs {
+				e.errandsOfRun(id)
+			}
+		},
+		Next: func() time.Time {
+			var next time.Time
+			for id := range e.State().Runs {
+				next = loop.Earlier(next, e.State().DeadlineRun(id))
+			}
+			return next
+		},
+		Due: func(now time.Time) []loop.Request {
+			var batch []loop.Request
+			for _, id := range e.State().RunIDs() {
+				if at := e.State().DeadlineRun(id); !at.IsZero() && !now.Before(at) {
+					batch = append(batch, loop.Request{Event: &team.Event{Actor: sessions.ByTimer, Run: id, What: team.TimerFired{}}})
+				}
+			}
+			return batch
+		},
+	}
+}

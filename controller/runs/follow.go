@@ -1,0 +1,21 @@
+package runs
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+)
+
+// DeniedIn finds among a step's logs what its agent was denied, or did not ask for; empty: nothing. It
+// stands there last, behind what the agent logged itself.
+func DeniedIn(logs []string) string {
+	var found []string
+	for _, line := range logs[max(0, len(logs)-2):] {
+		n, _, many := strings.Cut(line, sessions.SomeDenied)
+		if _, err := strconv.Atoi(n); many && err == nil || strings.HasPrefix(line, sessions.OneDenied) || strings.HasPrefix(line, sessions.NotAsked) {
+			found = append(found, line)
+		}
+	}
+	return sessions.Joined(found...)
+}

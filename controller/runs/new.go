@@ -1,0 +1,25 @@
+package runs
+
+import (
+	"log/slog"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/loop"
+)
+
+// Controller carries out the steps of runs.
+type Controller struct {
+	*loop.Loop
+	sessions *sessions.Controller
+	opts     seam.Options
+	log      *slog.Logger
+
+	// Only the loop's goroutine reads or writes it.
+	Live map[string]*runMember // of runs that are not archived
+}
+
+// New makes the controller of the runs.
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+	return &Controller{Loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{}}
+}

@@ -1,0 +1,98 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// recallRun brings an archived run back (SPEC X5), so that it can be resumed: first its folder,
+// then, as the journal tells it, the run. A crash in between leaves a folder that the next
+// prune puts away again. The error is a *team.Unknown where no run of that name is archived.
+func (e *Controller) RecallRun(ctx context.Context, by seam.Actor, id string) error {
+	r, settings, err := e.archivedRun(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := FromArchive(r.RepoDir, id, runfile.FormatRunTime(r.UpdatedAt)); err != nil {
+		return err
+	}
+	_, err = e.SubmitRun(ctx, by, id, team.RunRecalled{Run: r, Settings: settings})
+	return err
+}
+
+// archivedRun reads a run off the journal, as it was when it was archived. The whole journal is
+// read for it: that is rare, and as quick as a start without a snapshot.
+func (e *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunSettings, error) {
+	var settings team.RunSettings
+	past, key := e.NewTeam(), "run/"+id
+	var r *workflow.Run
+	for rec, err := range e.Journal().Read(ctx, journal.Query{}) {
+		if err != nil {
+			return nil, settings, fmt.Errorf("read the journal for run %s: %w", id, err)
+		}
+		if rec.Entity != key && !strings.HasPrefix(rec.Entity, key+"/") {
+			continue
+		}
+		ch, err := loop.ChangeOf(rec)
+		if err != nil {
+			return nil, settings, err
+		}
+		switch body := ch.Body; {
+		case body.Left != nil:
+			r, settings = past.Runs[id], past.Notes[id].Settings
+		case body.Run == nil && body.Note == nil:
+			continue // of the sessions that its steps had
+		default:
+			r = nil
+		}
+		past.Apply(ch)
+	}
+	if r == nil {
+		return nil, settings, &team.Unknown{What: "run", Name: id, Known: e.knownRuns(ctx)}
+	}
+	return r, settings, nil
+}
+
+// fromArchive moves a run's folder back: of those of its name the one whose run_state.json was
+// written at that time. That it is there already is well; and where the archive has none, the
+// run begins a new one.
+func FromArchive(repo, id, updated string) (err error) {
+	defer func() { err = wrapped("get the folder of run "+id+" out of the archive", err) }()
+	root, err := os.OpenRoot(repo)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	to := filepath.Join(".agents", "runs", id)
+	if _, err := root.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	from := filepath.Join(archiveDir(), id)
+	for n := 2; n <= archiveTriesMax; n++ {
+		if _, err := root.Lstat(from); err != nil {
+			break
+		}
+		state, err := runfile.ReadRunState(filepath.Join(repo, from, runfile.RunStateName))
+		if err == nil && state.RunID == id && state.UpdatedAt == updated {
+			if err := root.MkdirAll(filepath.Dir(to), DirMode); err != nil {
+				return err
+			}
+			return root.Rename(from, to)
+		}
+		from = filepath.Join(archiveDir(), fmt.Sprintf("%s.%d", id, n))
+	}
+	return nil
+}

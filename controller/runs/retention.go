@@ -1,0 +1,234 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/workspace"
+
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// archiveTriesMax is how many folders of one name the archive takes: a name may have been used
+// again by other programs, and somebody who does that thousands of times wants to be told.
+const archiveTriesMax = 1000
+
+// What became of a run that was looked at.
+const (
+	RunWasArchived = "archived"
+	RunWasKept     = "kept"
+)
+
+// PrunedRun is one run that was put away, or is left, and why.
+type PrunedRun struct {
+	ID          string    `json:"run_id"`
+	Workflow    string    `json:"workflow_name,omitempty"`
+	Status      string    `json:"status" doc:"completed, failed, cancelled, running or waiting"`
+	UpdatedAt   time.Time `json:"updated_at"`
+	Did         string    `json:"did" enum:"archived,kept"`
+	To          string    `json:"to,omitempty" doc:"Where its folder is now"`
+	Why         string    `json:"why,omitempty" doc:"Why it is left; or what of it could not be put away"`
+	WorktreeRef string    `json:"worktree_ref,omitempty" doc:"What its git worktree held is kept there"`
+}
+
+// oldRun is a run that might be put away, as it was when it was looked at.
+type oldRun struct {
+	PrunedRun
+	repo, dir string
+	how       howRun
+	file      runfile.RunState // as the journal says it
+}
+
+// PruneRuns puts old runs away (SPEC X5): their folders go from .agents/runs to
+// .agents/archive/runs, and they leave the value that the engine holds; the journal has them,
+// and nothing is deleted. The newest keep runs stay, of whatever status, and those that changed
+// less than olderThan ago. A run that failed or was cancelled is put away only with all; one
+// that runs or waits never. With dry it is only said. It gives all runs, the newest first, each
+// with what was done or why not, and in the end those that a crash had left half put away. The
+// error is a *machine.Refusal where it is asked for nonsense.
+func (e *Controller) PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]PrunedRun, error) {
+	if keep < 0 || olderThan < 0 {
+		return nil, &machine.Refusal{Subject: "runs", Event: "prune_asked", State: "asked", Row: "X5", Reason: "neither the number of runs that stay nor their age is below 0"}
+	}
+	runs, halves, now, err := e.oldRuns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	said := []PrunedRun{}
+	for n := range runs {
+		r := &runs[n]
+		r.Did, r.Why = RunWasKept, r.keeps(n, keep, olderThan, all, now)
+		if r.Why == "" {
+			if err := e.putAway(ctx, by, r, dry); err != nil {
+				return said, err
+			}
+		}
+		said = append(said, r.PrunedRun)
+	}
+	for _, half := range halves {
+		if half.To, err = ToArchive(half.repo, half.ID, dry); err != nil {
+			return said, err
+		}
+		half.Did = RunWasArchived
+		said = append(said, half.PrunedRun)
+	}
+	return said, nil
+}
+
+// keeps says why a run stays; empty: it does not. n is its place among all.
+func (r *oldRun) keeps(n, keep int, olderThan time.Duration, all bool, now time.Time) string {
+	age := now.Sub(r.UpdatedAt)
+	switch status := workflow.Status(r.Status); {
+	case status == workflow.IsRunning || status == workflow.IsWaiting:
+		return "it is not over; cancel it first"
+	case n < keep:
+		return fmt.Sprintf("it is one of the newest %d", keep)
+	case age < olderThan:
+		return fmt.Sprintf("it changed %s ago", age.Round(time.Second))
+	case status != workflow.IsCompleted && !all:
+		return "it has not completed (" + r.Status + "), and may be resumed; it goes only where all are asked for"
+	case r.dir != filepath.Join(runsDir(r.repo), r.ID):
+		return "its folder is elsewhere: " + r.dir
+	default:
+		return ""
+	}
+}
+
+// oldRuns are all runs, the newest first; and those that the journal says are archived, and
+// whose folders are where they were.
+func (e *Controller) oldRuns(ctx context.Context) (runs, halves []oldRun, now time.Time, err error) {
+	here, err := sessions.SettledDir(e.opts.Config.Dir)
+	if err != nil {
+		return nil, nil, now, err
+	}
+	repos, archived := map[string]bool{here: true}, map[string]time.Time{}
+	err = e.View(ctx, func(t *team.Team) {
+		now = e.Now()
+		maps.Copy(archived, t.Archive)
+		for _, id := range t.RunIDs() {
+			r := t.Runs[id]
+			repos[r.RepoDir] = true
+			runs = append(runs, oldRun{
+				PrunedRun: PrunedRun{ID: id, Workflow: r.Plan.Name, Status: string(r.Status()), UpdatedAt: r.UpdatedAt},
+				repo:      r.RepoDir, dir: runDir(r), how: howOf(t, id),
+			})
+		}
+	})
+	slices.SortStableFunc(runs, func(a, b oldRun) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	for _, repo := range slices.Sorted(maps.Keys(repos)) {
+		for _, id := range slices.Sorted(maps.Keys(archived)) {
+			state, err := runfile.ReadRunState(filepath.Join(runsDir(repo), id, runfile.RunStateName))
+			if err != nil || state.RunID != id || state.UpdatedAt > runfile.FormatRunTime(archived[id]) {
+				continue // it is put away, or the name was used again by somebody else
+			}
+			halves = append(halves, oldRun{PrunedRun: PrunedRun{ID: id, Workflow: state.WorkflowName, Status: "archived", UpdatedAt: archived[id]}, repo: repo})
+		}
+	}
+	return runs, halves, now, err
+}
+
+// putAway archives one run. First the journal: from then on nobody can have it go on while its
+// folder moves. A crash after that is found by the next prune.
+func (e *Controller) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry bool) (err error) {
+	if dry {
+		r.Did = RunWasArchived
+		r.To, err = ToArchive(r.repo, r.ID, true)
+		return err
+	}
+	if err := e.View(ctx, func(t *team.Team) {
+		if now := t.Runs[r.ID]; now != nil {
+			r.file = runfile.RunStateOf(now)
+		}
+	}); err != nil {
+		return err
+	}
+	if _, err := e.SubmitRun(ctx, by, r.ID, team.RunArchived{}); loop.IsAnswer(err) {
+		r.Why = err.Error() // it went on, or somebody else put it away
+		return nil
+	} else if err != nil {
+		return err
+	}
+	r.Did = RunWasArchived
+	if _, err := os.Lstat(r.how.Worktree); err == nil {
+		end, err := e.retireWorktree(ctx, r.ID, r.repo, r.how)
+		if r.WorktreeRef = end.Ref; err != nil {
+			end.Stays = err.Error()
+		}
+		if end.Stays != "" {
+			r.Why = "its git worktree " + r.how.Worktree + " stays: " + end.Stays
+		}
+	}
+	if r.To, err = ToArchive(r.repo, r.ID, false); err != nil || r.To == "" {
+		return err
+	}
+	e.log.Info("a run was put away", "run", r.ID, "to", r.To, "by", by.ID)
+	return r.settleFile()
+}
+
+// settleFile lets the archived run_state.json say what the journal does, where it was behind.
+func (r *oldRun) settleFile() error {
+	path := filepath.Join(r.To, runfile.RunStateName)
+	state, err := runfile.ReadRunState(path)
+	if err == nil && state.UpdatedAt >= r.file.UpdatedAt || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil // it says that, or is somebody else's and stays as it is
+	}
+	if err := workspace.ReplaceFile(path, r.file.Render(), workspace.StateMode); err != nil {
+		return fmt.Errorf("run %s is put away, but its file is behind the journal: %w", r.ID, err)
+	}
+	return nil
+}
+
+func archiveDir() string { return filepath.Join(".agents", "archive", "runs") }
+
+// toArchive moves a run's folder, and gives the place; empty: it has no folder. With dry it
+// only says where. No link leads the folder out of the repository.
+func ToArchive(repo, id string, dry bool) (to string, err error) {
+	defer func() { err = wrapped("put the folder of run "+id+" away", err) }()
+	root, err := os.OpenRoot(repo)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	from := filepath.Join(".agents", "runs", id)
+	if info, err := root.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	} else if err != nil {
+		return "", err
+	} else if !info.IsDir() {
+		return "", fmt.Errorf("%s is no folder, and a link is not followed; remove it", filepath.Join(repo, from))
+	}
+	to = filepath.Join(archiveDir(), id)
+	for n := 2; ; n++ {
+		_, err := root.Lstat(to)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil || n > archiveTriesMax {
+			return "", errors.Join(err, fmt.Errorf("there is no free name like %s; tidy the archive up", filepath.Join(repo, to)))
+		}
+		to = filepath.Join(archiveDir(), fmt.Sprintf("%s.%d", id, n))
+	}
+	if dry {
+		return filepath.Join(repo, to), nil
+	}
+	if err := root.MkdirAll(archiveDir(), DirMode); err != nil {
+		return "", err
+	}
+	if err := root.Rename(from, to); err != nil {
+		return "", err
+	}
+	return filepath.Join(repo, to), nil
+}

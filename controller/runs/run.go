@@ -1,0 +1,509 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/worktree"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// runRequest is a run made ready: everything was read and checked, and nothing has happened.
+type runRequest struct {
+	id       string
+	repo     string
+	plan     workflow.Plan
+	options  workflow.Options
+	settings team.RunSettings
+	how      howRun
+	env      map[string]string
+}
+
+// CheckWorkflow reads a workflow and says everything that is wrong with it, before anything
+// starts: *runfile.FileFaults with file, line and column, or a failure of reading.
+func CheckWorkflow(flags view.RunFlags, conf *config.Config) error {
+	_, err := prepareRun(flags, conf)
+	return err
+}
+
+// inRepo fills in the repository where nobody named one.
+func (e *Controller) inRepo(flags view.RunFlags) view.RunFlags {
+	flags.Repo = cmp.Or(flags.Repo, e.opts.Config.Dir)
+	return flags
+}
+
+func prepareRun(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
+	repo, err := sessions.SettledDir(cmp.Or(flags.Repo, conf.Dir))
+	if err != nil {
+		return nil, err
+	}
+	in := func(path string) string {
+		if path == "" || filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(repo, path)
+	}
+	req := &runRequest{id: cmp.Or(flags.RunID, newRunID()), repo: repo, env: map[string]string{}}
+	if !nameOfRun.MatchString(req.id) {
+		return nil, worktree.RefuseRun(loop.CutText(req.id, 64), "a run's name is made of letters, digits, dot, dash and underscore, begins with no dot or dash, and has 48 characters at most")
+	}
+	req.how = howRun{
+		Workflow: in(flags.Workflow), Wrapper: in(flags.Wrapper), WrapperArgs: flags.WrapperArgs, Template: flags.CommandTemplate,
+		GateFile: in(flags.GateStateFile), PollMS: flags.PollIntervalMS, LogsDir: in(flags.LogsDir), Workdir: in(flags.Workdir),
+		ReportSchema: in(flags.ReportSchema), WorktreeKeep: flags.WorktreeKeep,
+	}
+	for _, pair := range flags.Env {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || strings.ContainsRune(pair, 0) {
+			return nil, worktree.RefuseRun(req.id, fmt.Sprintf("--env %q is not NAME=VALUE", loop.CutText(name, 64)))
+		}
+		req.env[name] = value
+		req.how.EnvNames = append(req.how.EnvNames, name)
+	}
+	req.options = optionsOf(flags, workflow.DefaultOptions(runtime.NumCPU()))
+	if problems := req.options.Check(); len(problems) > 0 {
+		return nil, worktree.RefuseRun(req.id, strings.Join(problems, "; "))
+	}
+	if flags.Workflow == "" {
+		return nil, worktree.RefuseRun(req.id, "it has no workflow; name one with --workflow FILE")
+	}
+	read, err := runfile.ReadWorkflow(req.how.Workflow, runfile.PromptPlaces{Repo: repo, Beside: filepath.Dir(req.how.Workflow)})
+	if err != nil {
+		return nil, err
+	}
+	req.plan = read.Plan
+	if err := playable(read, req.how, conf); err != nil {
+		return nil, err
+	}
+	req.settings = team.RunSettings{
+		Wrapped: req.how.Wrapper != "" || req.how.Template != "", AtLimit: team.AtLimit(flags.CostLimitAction),
+	}
+	if flags.DailyCostLimit != nil {
+		req.settings.CostPerDayUSD = *flags.DailyCostLimit
+	}
+	return req, nil
+}
+
+// optionsOf puts flags over what holds without them.
+func optionsOf(flags view.RunFlags, o workflow.Options) workflow.Options {
+	set := func(into *int, from *int) {
+		if from != nil {
+			*into = *from
+		}
+	}
+	set(&o.MaxAttempts, flags.MaxAttempts)
+	set(&o.MaxIterations, flags.MaxIterations)
+	set(&o.SideBySide, flags.SideBySide)
+	o.PauseForHumans = o.PauseForHumans || flags.PauseForHumans
+	o.GateFile = o.GateFile || flags.GateStateFile != ""
+	return o
+}
+
+// playable says which steps nobody can play, at their places in the file.
+func playable(read *runfile.WorkflowFile, how howRun, conf *config.Config) error {
+	if how.Template != "" {
+		if err := runfile.CheckTemplate(how.Template); err != nil {
+			return worktree.RefuseRun(read.Plan.Name, "--command-template: "+err.Error())
+		}
+	}
+	if how.Wrapper != "" {
+		if info, err := os.Stat(how.Wrapper); err != nil || info.IsDir() {
+			return worktree.RefuseRun(read.Plan.Name, fmt.Sprintf("--wrapper %s is no file that could be run", how.Wrapper))
+		}
+	}
+	if how.Template != "" || how.Wrapper != "" {
+		return nil
+	}
+	known := map[string]bool{}
+	var names []string
+	for i := range conf.Agents {
+		if conf.Agents[i].Loop != config.LoopForeign {
+			known[conf.Agents[i].Name] = true
+			names = append(names, conf.Agents[i].Name)
+		}
+	}
+	var faults runfile.FileFaults
+	for i, step := range read.Plan.Steps {
+		if len(step.Command) > 0 || known[step.Agent] {
+			continue
+		}
+		fault := read.Place(workflow.Fault{Step: i, ID: step.ID, Field: "agent"})
+		fault.Text = fmt.Sprintf("no agent %q is configured (there are %s), and the step has no command; configure it in fairlead.yaml, or run with --wrapper", step.Agent, cmp.Or(strings.Join(names, ", "), "none"))
+		faults.List = append(faults.List, fault)
+	}
+	if len(faults.List) > 0 {
+		return &faults
+	}
+	return nil
+}
+
+// newRunID is a name like the seed's: eight hex digits.
+func newRunID() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // it does not fail
+	return hex.EncodeToString(b[:])
+}
+
+func runsDir(repo string) string { return filepath.Join(repo, ".agents", "runs") }
+
+// StartRun begins a run of a workflow. It returns when that is durable: the error is
+// *runfile.FileFaults where the workflow is wrong, and a *machine.Refusal where the run cannot
+// begin.
+func (e *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
+	req, err := prepareRun(e.inRepo(flags), e.opts.Config)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	dir := filepath.Join(runsDir(req.repo), req.id)
+	if _, err := os.Lstat(filepath.Join(dir, runfile.RunStateName)); err == nil {
+		return view.RunView{}, worktree.RefuseRun(req.id, "there is a run of that name already; `fairlead run resume "+req.id+"` goes on with it, or choose another --run-id")
+	}
+	if flags.GitWorktree {
+		if err := e.makeWorktree(ctx, req, flags); err != nil {
+			return view.RunView{}, err
+		}
+	}
+	asked := workflow.RunAsked{
+		ID: workflow.RunID(req.id), Plan: req.plan, Options: req.options, By: by.ID,
+		RepoDir: req.repo, ReportsDir: filepath.Join(dir, "reports"), ManualInputsDir: filepath.Join(dir, "manual_inputs"),
+	}
+	view, err := e.begin(ctx, by, req, asked)
+	var refused *machine.Refusal
+	if errors.As(err, &refused) { // else it may have begun all the same
+		err = errors.Join(err, e.dropWorktree(ctx, req))
+		removeEmpty(dir)
+	}
+	return view, err
+}
+
+// runFolders are what a run's folder has in it from the beginning.
+var runFolders = []string{"reports", "logs", "artifacts", "manual_inputs"}
+
+// removeEmpty takes back what begin made for a run that was refused. What has anything in it
+// stays.
+func removeEmpty(dir string) {
+	for _, name := range runFolders {
+		_ = os.Remove(filepath.Join(dir, name))
+	}
+	_ = os.Remove(dir)
+}
+
+// begin has a run begin, or go on, under what was made ready for it.
+func (e *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, asked workflow.Input) (view.RunView, error) {
+	for _, name := range runFolders {
+		if err := os.MkdirAll(filepath.Join(runsDir(req.repo), req.id, name), DirMode); err != nil {
+			return view.RunView{}, fmt.Errorf("make the run's folder: %w", err)
+		}
+	}
+	how, err := json.Marshal(req.how)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	req.settings.How = string(how)
+	if err := e.View(ctx, func(*team.Team) {
+		m := e.RunMember(req.id)
+		for name, value := range req.env {
+			m.env[name] = value
+		}
+	}); err != nil {
+		return view.RunView{}, err
+	}
+	if _, err := e.SubmitRun(ctx, by, req.id, team.RunBegun{Asked: asked, Settings: req.settings}); err != nil {
+		return view.RunView{}, err
+	}
+	return e.RunByID(ctx, req.id)
+}
+
+// ResumeRun lets a run that came to rest go on: from a step, or with what failed. A run that
+// only its file knows is taken in first. Without a name it is the one that was written last.
+func (e *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error) {
+	flags = e.inRepo(flags)
+	repo, err := sessions.SettledDir(flags.Repo)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	if id == "" {
+		if id, err = newestRun(repo); err != nil {
+			return view.RunView{}, err
+		}
+	}
+	if !filepath.IsLocal(id) || strings.ContainsRune(id, filepath.Separator) {
+		return view.RunView{}, &team.Unknown{What: "run", Name: id}
+	}
+	var was *runRequest
+	archived := false
+	if err := e.View(ctx, func(t *team.Team) { _, archived = t.Archive[id] }); err != nil {
+		return view.RunView{}, err
+	}
+	if archived {
+		if err := e.RecallRun(ctx, by, id); err != nil {
+			return view.RunView{}, err
+		}
+	}
+	if err := e.View(ctx, func(t *team.Team) {
+		if r := t.Runs[id]; r != nil {
+			was = &runRequest{id: id, repo: r.RepoDir, options: r.Options, settings: t.Notes[id].Settings, how: howOf(t, id), env: map[string]string{}}
+		}
+	}); err != nil {
+		return view.RunView{}, err
+	}
+	if was == nil {
+		return e.importRun(ctx, by, id, repo, flags)
+	}
+	req, err := was.under(flags, e.opts.Config)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	release, err := worktree.TakeCheckout(ctx, req.how.Worktree)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	defer release()
+	if err := e.reviveWorktree(ctx, id, req.repo, req.how); err != nil {
+		return view.RunView{}, err
+	}
+	asked := workflow.ResumeAsked{From: workflow.StepID(flags.StartAtStep), By: by.ID, Options: &req.options}
+	if len(req.plan.Steps) > 0 {
+		asked.Plan = &req.plan
+	}
+	return e.begin(ctx, by, req, asked)
+}
+
+// under is a run as it was, with the flags that are given now. The workflow is read again
+// where its file is still there.
+func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
+	flags.Repo, flags.RunID = was.repo, was.id
+	flags.Workflow = cmp.Or(flags.Workflow, was.how.Workflow)
+	flags.Wrapper = cmp.Or(flags.Wrapper, was.how.Wrapper)
+	if len(flags.WrapperArgs) == 0 {
+		flags.WrapperArgs = was.how.WrapperArgs
+	}
+	flags.CommandTemplate = cmp.Or(flags.CommandTemplate, was.how.Template)
+	flags.GateStateFile = cmp.Or(flags.GateStateFile, was.how.GateFile)
+	flags.PollIntervalMS = cmp.Or(flags.PollIntervalMS, was.how.PollMS)
+	flags.LogsDir, flags.Workdir = cmp.Or(flags.LogsDir, was.how.LogsDir), cmp.Or(flags.Workdir, was.how.Workdir)
+	flags.ReportSchema = cmp.Or(flags.ReportSchema, was.how.ReportSchema)
+	flags.CostLimitAction = cmp.Or(flags.CostLimitAction, string(was.settings.AtLimit))
+	if flags.DailyCostLimit == nil {
+		flags.DailyCostLimit = &was.settings.CostPerDayUSD
+	}
+	req, err := prepareRun(flags, conf)
+	if err != nil {
+		return nil, err
+	}
+	req.options = optionsOf(flags, was.options)
+	for _, name := range was.how.EnvNames {
+		if !slices.Contains(req.how.EnvNames, name) {
+			req.how.EnvNames = append(req.how.EnvNames, name)
+		}
+	}
+	req.how.Worktree, req.how.WorktreeKeep = was.how.Worktree, was.how.WorktreeKeep || flags.WorktreeKeep
+	if req.how.Worktree != "" && flags.Workdir == "" {
+		req.how.Workdir = was.how.Workdir
+	}
+	return req, nil
+}
+
+// importRun takes a run in that another program began, or that our journal has lost, and lets
+// it go on.
+func (e *Controller) importRun(ctx context.Context, by seam.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
+	path := filepath.Join(runsDir(repo), id, runfile.RunStateName)
+	state, err := runfile.ReadRunState(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return view.RunView{}, &team.Unknown{What: "run", Name: id, Known: e.knownRuns(ctx)}
+	}
+	if err != nil {
+		return view.RunView{}, err
+	}
+	flags.RunID = id
+	if flags.Workflow == "" {
+		return view.RunView{}, worktree.RefuseRun(id, "its file does not say which workflow it is of; name that with --workflow FILE")
+	}
+	req, err := prepareRun(flags, e.opts.Config)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	if state.RunID != id {
+		return view.RunView{}, worktree.RefuseRun(id, fmt.Sprintf("its file says that it is run %q; give its folder that name, or put the right file there", loop.CutText(state.RunID, 64)))
+	}
+	found, err := runfile.StateFoundOf(state, req.plan, req.options, by.ID)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	// It goes on where it lies: the repository may have been moved, and nobody's file says where
+	// we write.
+	dir := filepath.Dir(path)
+	found.RepoDir, found.ReportsDir, found.ManualInputsDir = repo, filepath.Join(dir, "reports"), filepath.Join(dir, "manual_inputs")
+	if _, err := e.begin(ctx, by, req, found); err != nil {
+		return view.RunView{}, err
+	}
+	if err := e.untilLooked(ctx, id); err != nil {
+		return view.RunView{}, err
+	}
+	if _, err := e.SubmitRun(ctx, by, id, workflow.ResumeAsked{From: workflow.StepID(flags.StartAtStep), By: by.ID}); err != nil {
+		return view.RunView{}, err
+	}
+	return e.RunByID(ctx, id)
+}
+
+// untilLooked waits until nothing of a run is RUNNING by somebody else's word any more.
+func (e *Controller) untilLooked(ctx context.Context, id string) error {
+	for {
+		looking := false
+		if err := e.View(ctx, func(t *team.Team) {
+			for _, todo := range t.TodoRun(id, e.Now()) {
+				looking = looking || todo.Do == team.LookForIt
+			}
+		}); err != nil || !looking {
+			return err
+		}
+		if !loop.Rest(ctx, 5*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+}
+
+func (e *Controller) knownRuns(ctx context.Context) (ids []string) {
+	_ = e.View(ctx, func(t *team.Team) { ids = t.RunIDs() })
+	return ids
+}
+
+// newestRun finds the run whose file was written last (W12).
+func newestRun(repo string) (string, error) {
+	paths, _ := filepath.Glob(filepath.Join(runsDir(repo), "*", runfile.RunStateName)) // the pattern is ours
+	newest, at := "", ""
+	for _, path := range paths {
+		state, err := runfile.ReadRunState(path)
+		if err == nil && state.UpdatedAt > at { // the format's times are in order as texts
+			newest, at = filepath.Base(filepath.Dir(path)), state.UpdatedAt
+		}
+	}
+	if newest == "" {
+		return "", worktree.RefuseRun("", "there is no run in "+runsDir(repo)+" to go on with; start one with `fairlead run --workflow FILE`")
+	}
+	return newest, nil
+}
+
+// CancelRun ends a run, or one of its steps (W14).
+func (e *Controller) CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) {
+	return e.SubmitRun(ctx, by, id, workflow.CancelAsked{Step: workflow.StepID(step), By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
+}
+
+// PauseRun stops a run's steps from starting; what is under way finishes.
+func (e *Controller) PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
+	return e.SubmitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
+}
+
+// ReleaseRun ends a pause.
+func (e *Controller) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
+	return e.SubmitRun(ctx, by, id, workflow.ReleaseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
+}
+
+// Answer is what a person says to a step that waits (W9). It is put into the file that the
+// step's agent may read, and decided.
+func (e *Controller) Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
+	var q *stepQuestion
+	if err := e.View(ctx, func(t *team.Team) {
+		r := t.Runs[id]
+		if r == nil {
+			return
+		}
+		for _, todo := range t.TodoRun(id, e.Now()) {
+			if s := todo.Step.Lease.Step; todo.Do == team.AskThem && string(s) == step {
+				plan, _, _ := r.Find(s)
+				q = &stepQuestion{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}
+			}
+		}
+	}); err != nil {
+		return 0, err
+	}
+	if q == nil {
+		return 0, e.noQuestion(ctx, id, step)
+	}
+	content, err := answerFile(by, answer)
+	if err != nil {
+		return 0, refuseAnswer(id, step, err)
+	}
+	in, err := runfile.ParseManualInput("the answer", content, q.schema)
+	if err != nil {
+		return 0, refuseAnswer(id, step, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(q.path), DirMode); err != nil {
+		return 0, fmt.Errorf("keep the answer: %w", err)
+	}
+	if err := workspace.ReplaceFile(q.path, content, workspace.StateMode); err != nil {
+		return 0, fmt.Errorf("keep the answer: %w", err)
+	}
+	return e.answerRun(ctx, by, id, workflow.AnswerRead{Lease: q.lease, Rejected: !in.Approved, By: by.ID, Note: in.Note})
+}
+
+// noQuestion says that a step waits for no answer, and what it does instead.
+func (e *Controller) noQuestion(ctx context.Context, id, step string) error {
+	shown, err := e.RunByID(ctx, id)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for i := range shown.Steps {
+		s := &shown.Steps[i]
+		known = append(known, s.ID)
+		if s.ID == step {
+			return &machine.Refusal{
+				Subject: "step " + step + " of run " + id, Event: "answer_read", State: s.Status, Row: "W9",
+				Reason: "nobody is asked about it now" + view.Because(s.WaitsFor),
+			}
+		}
+	}
+	return &team.Unknown{What: "step of run " + id, Name: loop.CutText(step, 64), Known: known[:min(len(known), 50)]}
+}
+
+func refuseAnswer(id, step string, err error) error {
+	return &machine.Refusal{Subject: "step " + step + " of run " + id, Event: "answer_read", State: string(workflow.Waiting), Row: "W10", Reason: err.Error()}
+}
+
+// answerFile is an answer as the file at manual_input_path has it.
+func answerFile(by seam.Actor, answer view.StepAnswer) ([]byte, error) {
+	fields := map[string]json.RawMessage{}
+	if answer.Input != "" {
+		if err := json.Unmarshal([]byte(answer.Input), &fields); err != nil {
+			return nil, fmt.Errorf("the input is no JSON object: %w", err)
+		}
+		if fields == nil {
+			return nil, errors.New("the input is no JSON object: it is null")
+		}
+	}
+	put := func(name string, value any) {
+		text, _ := json.Marshal(value) // texts and truths can be written
+		fields[name] = text
+	}
+	if _, said := fields["approved"]; !said || answer.Rejected {
+		put("approved", !answer.Rejected)
+	}
+	if answer.Note != "" {
+		put("note", answer.Note)
+	}
+	put("by", by.ID)
+	return json.MarshalIndent(fields, "", "  ")
+}

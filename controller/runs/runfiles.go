@@ -1,0 +1,314 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/workspace"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// projectRun lets run_state.json follow the journal.
+func (e *Controller) ProjectRun(m *runMember) {
+	if m.dirty == nil {
+		m.dirty = make(chan struct{}, 1)
+		dirty := m.dirty
+		ctx, end := context.WithCancel(e.Context())
+		m.pen = end
+		e.Go(func(context.Context) { (&statePen{e: e, m: m}).keep(ctx, dirty) })
+	}
+	m.due++
+	m.rouse()
+}
+
+// rouse has the pen write, now or after what it is at.
+func (m *runMember) rouse() {
+	select {
+	case m.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// statePen writes one run's state file.
+type statePen struct {
+	e      *Controller
+	m      *runMember
+	last   fs.FileInfo // of what we wrote; nil: nothing yet
+	warned bool
+}
+
+func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
+	for {
+		select {
+		case <-dirty:
+		case <-ctx.Done():
+			return
+		}
+		began := time.Now()
+		if err := p.write(ctx); err != nil && ctx.Err() == nil {
+			if !p.warned {
+				p.warned = true
+				p.e.log.Error("run_state.json cannot be written; it is tried again, and the journal has everything", "run", p.m.id, "error", err)
+			}
+			if !loop.Rest(ctx, time.Second) {
+				return
+			}
+			p.m.rouse()
+			continue
+		}
+		p.warned = false
+		if !loop.Rest(ctx, max(workspace.StateEvery, min(workspace.StateShare*time.Since(began), workspace.StateLate))) {
+			return
+		}
+	}
+}
+
+// write replaces the file by what the journal says now. What somebody else put there is kept
+// under another name.
+func (p *statePen) write(ctx context.Context) (err error) {
+	var state runfile.RunState
+	var path string
+	var due uint64
+	over := false
+	err = p.e.View(ctx, func(t *team.Team) {
+		if r := t.Runs[p.m.id]; r != nil {
+			state, path, due, over = runfile.RunStateOf(r), stateFile(r), p.m.due, atEnd(r)
+		}
+	})
+	if err != nil || path == "" {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			p.m.said.Store(due)
+		}
+	}()
+	if _, err := os.Lstat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+		return p.withoutFolder(ctx, filepath.Dir(path), over)
+	}
+	content := state.Render()
+	same, err := p.makeWay(path, content, state.UpdatedAt)
+	if err != nil || same {
+		return err
+	}
+	if err := workspace.ReplaceFile(path, content, workspace.StateMode); err != nil {
+		return err
+	}
+	p.last, err = os.Lstat(path)
+	return err
+}
+
+// atEnd says whether nothing of a run is at work or waits.
+func atEnd(r *workflow.Run) bool {
+	status := r.Status()
+	return status != workflow.IsRunning && status != workflow.IsWaiting
+}
+
+// withoutFolder is for a run whose folder is gone. Somebody put the run away, or took its
+// folder away by hand: what is over leaves the value, as by `fairlead run prune`; what goes
+// on gets its folder again.
+func (p *statePen) withoutFolder(ctx context.Context, dir string, over bool) error {
+	if !over {
+		if err := os.MkdirAll(dir, DirMode); err != nil {
+			return err
+		}
+		p.m.rouse()
+		return nil
+	}
+	if _, err := p.e.SubmitRun(ctx, sessions.ByEngine, p.m.id, team.RunArchived{}); err != nil && !loop.IsAnswer(err) {
+		return err
+	}
+	p.e.log.Info("the folder of a run that is over is gone: the run counts as put away", "run", p.m.id)
+	return nil
+}
+
+// makeWay looks at what lies in the file's place. It says whether that is what we would write.
+func (p *statePen) makeWay(path string, content []byte, updated string) (same bool, err error) {
+	there, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case p.last != nil && os.SameFile(there, p.last) && there.ModTime().Equal(p.last.ModTime()) && there.Size() == p.last.Size():
+		return false, nil // it is ours
+	}
+	if there.Mode().IsRegular() {
+		text, err := sessions.ReadUpTo(path, workspace.RunFileMax)
+		if err != nil {
+			return false, err
+		}
+		if bytes.Equal(text, content) {
+			p.last = there
+			return true, nil
+		}
+		if was, err := runfile.ParseRunState(text); err == nil && p.last == nil && was.UpdatedAt <= updated && writtenAtOnce(was.UpdatedAt, there.ModTime()) {
+			return false, nil // ours, from before we were started: the format's times are in order as texts
+		}
+	}
+	aside := fmt.Sprintf("%s.foreign-%s", path, time.Now().UTC().Format("20060102T150405.000000Z"))
+	if err := os.Rename(path, aside); err != nil {
+		return false, err
+	}
+	p.e.log.Warn("somebody else wrote run_state.json of a run that is under way; it is kept, and ours is written", "run", p.m.id, "kept_as", aside)
+	return false, nil
+}
+
+// writtenAtOnce says whether a file was written when it says that it was: so are ours, and one
+// that a person has edited since is not.
+func writtenAtOnce(updated string, at time.Time) bool {
+	said, err := file.ParseTime(updated)
+	return err == nil && at.Sub(said) < workspace.StateOurs
+}
+
+// lookAfter begins or ends the look after files that others write for a run: the gates, and
+// people's answers while they are asked.
+func (e *Controller) lookAfter(m *runMember, r *workflow.Run, asks bool) {
+	how := howOf(e.State(), m.id)
+	wanted := asks || how.GateFile != "" && r.Stage == workflow.Driven && !atEnd(r)
+	switch {
+	case wanted && m.watch == nil:
+		ctx, stop := context.WithCancel(e.Context())
+		m.watch = stop
+		w := &runWatch{e: e, id: m.id, how: how, judged: map[uint64]fs.FileInfo{}}
+		e.Go(func(context.Context) { w.run(ctx) })
+	case !wanted && m.watch != nil:
+		m.watch()
+		m.watch = nil
+	}
+}
+
+// runWatch looks at files again and again. They may lie anywhere, on any file system, and a
+// look is one call of the kernel.
+type runWatch struct {
+	e      *Controller
+	id     string
+	how    howRun
+	open   []string
+	seen   bool
+	warned string
+	judged map[uint64]fs.FileInfo // answers by the lease that they were for
+}
+
+func (w *runWatch) run(ctx context.Context) {
+	every := workspace.PollDefault
+	if w.how.PollMS > 0 {
+		every = time.Duration(w.how.PollMS) * time.Millisecond
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		w.gates(ctx)
+		w.answers(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// gates tells the run which gates are open, when that has changed. What is missing is closed.
+func (w *runWatch) gates(ctx context.Context) {
+	if w.how.GateFile == "" {
+		return
+	}
+	open, err := runfile.ReadGates(w.how.GateFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if w.warned != err.Error() {
+			w.warned = err.Error()
+			w.e.log.Warn("the gate file cannot be read; the gates stay as they are", "run", w.id, "error", err)
+		}
+		return
+	}
+	slices.Sort(open)
+	if w.seen && slices.Equal(open, w.open) {
+		return
+	}
+	if _, err := w.e.SubmitRun(ctx, sessions.ByEngine, w.id, workflow.GatesSeen{Open: open}); err == nil || loop.IsAnswer(err) {
+		w.seen, w.open = true, open
+	}
+}
+
+// stepQuestion is one that waits for an answer in a file.
+type stepQuestion struct {
+	lease  workflow.Lease
+	path   string
+	schema string
+	since  time.Time
+}
+
+// answers takes in what people have written.
+func (w *runWatch) answers(ctx context.Context) {
+	var asked []stepQuestion
+	if w.e.View(ctx, func(t *team.Team) {
+		r := t.Runs[w.id]
+		if r == nil {
+			return
+		}
+		for _, todo := range t.TodoRun(w.id, w.e.Now()) {
+			if todo.Do == team.AskThem {
+				step := todo.Step.Lease.Step
+				plan, p, _ := r.Find(step)
+				asked = append(asked, stepQuestion{todo.Step.Lease, r.InputFile(step), plan.InputSchema, p.StartedAt})
+			}
+		}
+	}) != nil {
+		return
+	}
+	for _, q := range asked {
+		w.answer(ctx, q)
+	}
+}
+
+func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
+	info, err := os.Lstat(q.path)
+	if err != nil {
+		return // nobody has answered
+	}
+	if was := w.judged[q.lease.N]; was != nil && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() && os.SameFile(was, info) {
+		return // it is as bad as it was
+	}
+	if info.ModTime().Before(q.since) { // an answer to an earlier question
+		if err := setAside(q.path, q.lease.N); err != nil {
+			w.e.log.Warn("an old answer cannot be set aside; a new one cannot be told from it", "run", w.id, "error", err)
+		}
+		return
+	}
+	in, err := runfile.ReadManualInput(q.path, q.schema)
+	var half *runfile.ReportFault
+	if errors.As(err, &half) && half.Unfinished {
+		return // it is still being written
+	}
+	w.judged[q.lease.N] = info
+	what := workflow.AnswerRead{Lease: q.lease, Rejected: err == nil && !in.Approved, By: in.By, Note: in.Note}
+	if err != nil {
+		what.Fault = err.Error()
+	}
+	_, _ = w.e.answerRun(ctx, team.Actor{Kind: "human", ID: "file " + filepath.Base(q.path)}, w.id, what)
+}
+
+// answerRun weighs the loop's condition with an answer, and has it decided.
+func (e *Controller) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
+	if err := e.View(ctx, func(t *team.Team) {
+		if r := t.Runs[id]; r != nil && what.Fault == "" {
+			what.Until = runfile.WeighUntil(r, what.Lease.Step, runfile.ReportSoFar(r, what.Lease.Step))
+		}
+	}); err != nil {
+		return 0, err
+	}
+	return e.SubmitRun(ctx, by, id, what)
+}

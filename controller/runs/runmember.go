@@ -1,0 +1,230 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// howRun is how a run's steps are played. It is journaled with the run, so that whoever finds
+// the run after a crash goes on as it was begun; values of --env are not, since they may be
+// secrets: those that this daemon was not given are looked up in its own environment.
+type howRun struct {
+	Workflow     string   `json:"workflow,omitempty"` // absolute, as all paths here
+	Wrapper      string   `json:"wrapper,omitempty"`
+	WrapperArgs  []string `json:"wrapper_args,omitempty"`
+	Template     string   `json:"template,omitempty"`
+	EnvNames     []string `json:"env_names,omitempty"`
+	GateFile     string   `json:"gate_file,omitempty"`
+	PollMS       int64    `json:"poll_ms,omitempty"`
+	LogsDir      string   `json:"logs_dir,omitempty"`
+	Workdir      string   `json:"workdir,omitempty"`
+	ReportSchema string   `json:"report_schema,omitempty"`
+	Worktree     string   `json:"worktree,omitempty"` // where the run's own checkout is; empty: it has none
+	WorktreeKeep bool     `json:"worktree_keep,omitempty"`
+}
+
+// runMember is what the loop remembers of a run and could look up again.
+type runMember struct {
+	id    string
+	Seats map[string]*sessions.Slot // of steps that have one to themselves
+	doing map[string]bool           // errands that were begun, by key
+	env   map[string]string         // values of --env; in memory only
+	dirty chan struct{}             // run_state.json is behind; nil: nobody writes it yet
+	due   uint64                    // counts what run_state.json has to follow
+	said  atomic.Uint64             // which of that it says
+	watch context.CancelFunc        // ends the look after gates and answers; nil: nobody looks
+	pen   context.CancelFunc        // ends the writing of run_state.json; nil: nobody writes it yet
+}
+
+func (e *Controller) RunMember(id string) *runMember {
+	m := e.Live[id]
+	if m == nil {
+		m = &runMember{id: id, Seats: map[string]*sessions.Slot{}, doing: map[string]bool{}, env: map[string]string{}}
+		e.Live[id] = m
+	}
+	return m
+}
+
+// howOf reads how a run is played off the team.
+func howOf(t *team.Team, id string) howRun {
+	var how howRun
+	if text := t.Notes[id].Settings.How; text != "" {
+		if err := json.Unmarshal([]byte(text), &how); err != nil {
+			panic("engine: what is journaled of run " + id + " cannot be read: " + err.Error())
+		}
+	}
+	return how
+}
+
+// environ gives K=V for every step: what was said at the start, else what our own
+// environment has under that name.
+func (e *Controller) environ(id string, how howRun) []string {
+	m := e.RunMember(id)
+	var env []string
+	for _, name := range how.EnvNames {
+		value, ok := m.env[name]
+		if !ok && e.opts.Lookup != nil {
+			value, ok = e.opts.Lookup(name)
+		}
+		if ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// The places of a run's files.
+func runDir(r *workflow.Run) string { return filepath.Dir(r.ReportsDir) }
+
+func stateFile(r *workflow.Run) string { return filepath.Join(runDir(r), runfile.RunStateName) }
+
+func logFile(r *workflow.Run, how howRun, step workflow.StepID, attempt int) string {
+	dir := how.LogsDir
+	if dir == "" {
+		dir = filepath.Join(runDir(r), "logs")
+	}
+	return filepath.Join(dir, runfile.StepLogName(string(r.ID), string(step), attempt))
+}
+
+// errandsOfRun begins what a run's state asks for and was not begun, and lets its file follow.
+func (e *Controller) errandsOfRun(id string) {
+	r := e.State().Runs[id]
+	if r == nil || e.Holding() {
+		e.forgetRun(id)
+		return
+	}
+	m := e.RunMember(id)
+	listed := map[string]bool{}
+	asks := false
+	for _, todo := range e.State().TodoRun(id, e.Now()) {
+		if todo.Do == team.AskThem {
+			asks = true
+			listed[todo.Key] = true
+			if !m.doing[todo.Key] && e.opts.Waited != nil {
+				item := InboxItem(r, todo.Step.Lease.Step)
+				e.Go(func(context.Context) { e.opts.Waited(item) })
+			}
+			m.doing[todo.Key] = true
+			continue
+		}
+		if todo.Do == team.StartSession || todo.Do == team.EndSession {
+			e.errandOnBench(todo)
+			continue
+		}
+		listed[todo.Key] = true
+		if m.doing[todo.Key] {
+			continue
+		}
+		m.doing[todo.Key] = true
+		e.errandOfStep(r, todo)
+	}
+	if how := howOf(e.State(), id); how.Worktree != "" && runIsDone(r) {
+		key := "worktree/" + id
+		listed[key] = true
+		if !m.doing[key] {
+			m.doing[key] = true
+			repo := r.RepoDir
+			e.Go(func(ctx context.Context) {
+				if _, err := e.retireWorktree(ctx, id, repo, how); err != nil && ctx.Err() == nil {
+					e.log.Error("the worktree of a run could not be taken away; nothing of it is lost, and the next start tries again", "run", id, "error", err)
+				}
+			})
+		}
+	}
+	for key := range m.doing {
+		if !listed[key] {
+			delete(m.doing, key)
+		}
+	}
+	e.ProjectRun(m)
+	e.lookAfter(m, r, asks)
+}
+
+// runIsDone says whether a run has come to an end that nobody goes on from as a matter of
+// course: a failed one keeps its worktree, since whoever mends it looks there.
+func runIsDone(r *workflow.Run) bool {
+	switch r.Status() {
+	case workflow.IsCompleted, workflow.IsCancelled:
+	case workflow.IsRunning, workflow.IsWaiting, workflow.IsFailed:
+		return false
+	}
+	for todo := range r.Todo(workflow.Now{Held: true}) {
+		if todo.Do == workflow.EndIt || todo.Do == workflow.RunIt || todo.Do == workflow.LookForIt {
+			return false
+		}
+	}
+	return true
+}
+
+// forgetRun ends what was done for a run that has left the value.
+func (e *Controller) forgetRun(id string) {
+	m := e.Live[id]
+	if m == nil || e.Holding() {
+		return
+	}
+	if m.watch != nil {
+		m.watch()
+	}
+	if m.pen != nil {
+		m.pen()
+	}
+	delete(e.Live, id)
+}
+
+func (e *Controller) errandOnBench(todo team.Todo) {
+	s := todo.Session
+	m := e.BenchSeat(&s)
+	if m.Begun(s.ID, todo.Key) {
+		return
+	}
+	if todo.Do == team.StartSession {
+		e.Go(func(ctx context.Context) { e.sessions.StartSession(ctx, m, s) })
+		return
+	}
+	e.Go(func(ctx context.Context) { e.sessions.EndSession(ctx, m, s) })
+}
+
+// errandOfStep does what the world has to say to a run. What is only reckoned is reckoned
+// here, on a team that is all in the journal; what reads files does so beside the loop.
+func (e *Controller) errandOfStep(r *workflow.Run, todo team.Todo) {
+	id, step := string(r.ID), todo.Step.Lease.Step
+	switch todo.Do {
+	case team.WeighIt:
+		what := workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: runfile.WeighWhen(r, step)}
+		e.Go(func(ctx context.Context) { _, _ = e.SubmitRun(ctx, sessions.ByEngine, id, what) }) // a refusal: it is moot
+	case team.FindItems:
+		plan, _, _ := r.Find(step)
+		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: workedOn(r.RepoDir, howOf(e.State(), id))}
+		switch {
+		case plan.Loop.ItemsFromStep != "":
+			if _, p, ok := r.Find(plan.Loop.ItemsFromStep); ok {
+				ask.artifacts = slices.Clone(p.Artifacts)
+			}
+		default:
+			ask.file = plan.Loop.ItemsFromArtifact
+		}
+		e.Go(func(ctx context.Context) { _, _ = e.SubmitRun(ctx, sessions.ByEngine, id, ask.find()) }) // the same
+	case team.LookForIt:
+		lease, f := todo.Step.Lease, StepFacts{Cmd: runfile.StepCommand{RunID: id, StepID: string(step)}, how: howOf(e.State(), id), Report: r.ReportFile(step)}
+		e.Go(func(ctx context.Context) { e.lookForReport(ctx, id, lease, f) })
+	default:
+		panic("engine: no such errand of a run: " + string(todo.Do))
+	}
+}
+
+// submitRun has an event of a run decided. A refusal is an answer: what it was about is over.
+func (e *Controller) SubmitRun(ctx context.Context, by team.Actor, id string, what any) (uint64, error) {
+	ev := loop.EventBy(by, "", what)
+	ev.Run = id
+	return e.Do(ctx, loop.Request{Event: ev})
+}

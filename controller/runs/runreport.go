@@ -1,0 +1,201 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/marker"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// reportCost counts what a report says that the step has cost, where its driver has told of no
+// cost itself. False: we stop.
+func (e *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Session, bytes int64, cost float64) bool {
+	told := false
+	if e.View(ctx, func(t *team.Team) {
+		if now := m.Sitting(t); now != nil {
+			told = now.Usage.CostUSD > 0
+			bytes = max(bytes, now.Offset)
+		}
+	}) != nil {
+		return false
+	}
+	if told {
+		return true
+	}
+	_, err := e.sessions.SubmitOf(ctx, team.Actor{Kind: "agent", ID: m.Conf.Name}, m, team.SessionReported{
+		Session: s.ID, Offset: bytes + 1, Usage: team.Usage{CostUSD: min(cost, sessions.CostReportMax)}, // behind all that it said
+	})
+	return err == nil || loop.IsAnswer(err)
+}
+
+// reportOf finds a step's report: in its file, else between the markers in its output. Neither
+// a report nor an error: there is none.
+func (e *Controller) reportOf(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (*runfile.StepReport, error) {
+	of, err := f.Wanted()
+	if err != nil {
+		return nil, err
+	}
+	report, err := runfile.ReadReport(f.Report, of)
+	if err == nil {
+		return &report, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	text, err := e.markedReport(ctx, m, s)
+	if err != nil || text == nil {
+		return nil, err
+	}
+	report, err = runfile.ParseReport("the output of "+s.ID, text, of)
+	if err != nil {
+		return nil, err
+	}
+	return &report, nil
+}
+
+// wanted is what a report has to be about, and has to fit.
+func (f StepFacts) Wanted() (runfile.ReportFor, error) {
+	of := runfile.ReportFor{RunID: f.Cmd.RunID, StepID: f.Cmd.StepID}
+	if f.how.ReportSchema == "" {
+		return of, nil
+	}
+	text, err := sessions.ReadUpTo(f.how.ReportSchema, schemaBytesMax)
+	if err != nil {
+		return of, fmt.Errorf("read the schema for reports: %w", err)
+	}
+	if of.Schema, err = runfile.CompileSchema(text); err != nil {
+		return of, fmt.Errorf("%s: %w", f.how.ReportSchema, err)
+	}
+	return of, nil
+}
+
+// markedReport is the last report that a session has printed between the markers, or nil. A
+// broken one is its fault only where no whole one follows.
+func (e *Controller) markedReport(ctx context.Context, m *sessions.Slot, s team.Session) ([]byte, error) {
+	var read reportReader
+	said := e.printed
+	if m.Driver.Name() != sessions.BenchDriver {
+		said = e.spoken
+	}
+	if err := said(ctx, m, s, &read); err != nil {
+		return nil, fmt.Errorf("look for a report in the output: %w", err)
+	}
+	read.note(read.scan.Flush())
+	return read.last, read.fault
+}
+
+// reportReader finds the last report in what is written into it.
+type reportReader struct {
+	scan  marker.Scanner
+	last  []byte
+	fault error // of a report behind the last whole one
+}
+
+func (r *reportReader) Write(b []byte) (int, error) {
+	r.note(r.scan.Write(b))
+	return len(b), nil
+}
+
+func (r *reportReader) note(pieces []marker.Piece) {
+	for _, p := range pieces {
+		switch {
+		case p.Marker == nil || p.Marker.Kind != marker.RunReport:
+		case p.Marker.Fault != "":
+			r.last, r.fault = nil, fmt.Errorf("in the output at byte %d: %s", p.Marker.Offset, p.Marker.Fault)
+		default:
+			r.last, r.fault = append([]byte(nil), p.Marker.JSON...), nil
+		}
+	}
+}
+
+// printed is all that a session has printed.
+func (e *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Session, to *reportReader) error {
+	out, err := e.opts.Host.Output(ctx, s.ID, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	_, err = io.CopyBuffer(to, struct{ io.Reader }{out}, make([]byte, 64<<10))
+	return err
+}
+
+// spoken is what an agent has said whose output is a protocol. What its tools say is not the
+// agent's own word.
+func (e *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Session, to *reportReader) error {
+	conv := m.Driver.Converse(driver.Agent{Name: m.Conf.Name}, sessions.SessionFor(m, s), sessions.ReadOnly{E: e.sessions, Session: s.ID})
+	for fact, err := range conv.Facts(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if fact.Kind != driver.Said || fact.Tool != "" {
+			continue
+		}
+		_, _ = to.Write([]byte(fact.Text)) // it takes all
+		if !fact.Part {
+			_, _ = to.Write([]byte("\n"))
+		}
+	}
+	return nil
+}
+
+// withReport adds to the end of a session of which nothing is left what its step's report
+// says: it may have been written before (W13). It is read at once, since it is small and the
+// case is rare.
+func (e *Controller) WithReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
+	run, step, isStep := team.StepOf(s.For)
+	if !isStep {
+		return ended
+	}
+	f, ok := e.FactsOf(t, s, run, workflow.StepID(step))
+	if !ok {
+		return ended
+	}
+	of, err := f.Wanted()
+	if err != nil {
+		ended.Fault = err.Error()
+		return ended
+	}
+	report, err := runfile.ReadReport(f.Report, of)
+	switch {
+	case err == nil:
+		ended.Report = &team.StepReport{Report: report.Report, Until: runfile.WeighUntil(t.Runs[run], workflow.StepID(step), report.Report)}
+	case !errors.Is(err, fs.ErrNotExist):
+		ended.Fault = err.Error()
+	}
+	return ended
+}
+
+// lookForReport is for a step that is RUNNING by somebody else's word: nobody knows of a
+// process, so a report decides, or the attempt is lost (W13).
+func (e *Controller) lookForReport(ctx context.Context, id string, lease workflow.Lease, f StepFacts) {
+	of, err := f.Wanted()
+	var report runfile.StepReport
+	if err == nil {
+		report, err = runfile.ReadReport(f.Report, of)
+	}
+	if err != nil {
+		_, _ = e.SubmitRun(ctx, sessions.ByEngine, id, workflow.ProcessLost{Lease: lease, Why: "nobody here started it, and there is no good report: " + err.Error()})
+		return
+	}
+	what := workflow.ReportRead{Lease: lease, Report: report.Report, Over: true}
+	if e.View(ctx, func(t *team.Team) {
+		if r := t.Runs[id]; r != nil {
+			what.Until = runfile.WeighUntil(r, lease.Step, report.Report)
+		}
+	}) == nil {
+		_, _ = e.SubmitRun(ctx, sessions.ByEngine, id, what)
+	}
+}

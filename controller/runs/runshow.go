@@ -1,0 +1,140 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Runs are all runs that are not archived, those that changed last first, without their steps.
+func (e *Controller) Runs(ctx context.Context) ([]view.RunView, error) {
+	views := []view.RunView{}
+	err := e.View(ctx, func(t *team.Team) {
+		for _, id := range t.RunIDs() {
+			views = append(views, e.runView(t, t.Runs[id]))
+		}
+	})
+	slices.SortStableFunc(views, func(a, b view.RunView) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	return views, err
+}
+
+// RunByID is one run with its steps. The error is *team.Unknown where there is none.
+func (e *Controller) RunByID(ctx context.Context, id string) (view.RunView, error) {
+	var shown view.RunView
+	var unknown error
+	err := e.View(ctx, func(t *team.Team) {
+		r := t.Runs[id]
+		if r == nil {
+			unknown = &team.Unknown{What: "run", Name: id, Known: t.RunIDs()}
+			return
+		}
+		shown = e.runView(t, r)
+		shown.Steps = make([]view.StepView, len(r.Plan.Steps))
+		how := howOf(t, id)
+		for i := range r.Plan.Steps {
+			shown.Steps[i] = e.stepView(t, r, how, i)
+		}
+	})
+	return shown, cmp.Or(err, unknown)
+}
+
+func (e *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
+	id := string(r.ID)
+	view := view.RunView{
+		ID: id, Workflow: r.Plan.Name, Status: string(r.Status()), Stage: string(r.Stage), RepoDir: r.RepoDir, StateFile: stateFile(r),
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Waits: r.Waits(), By: r.By, Why: r.Why,
+	}
+	if view.Waits == nil {
+		view.Waits = []string{}
+	}
+	if usage := t.Notes[id].Usage; usage.Day == e.Now().UTC().Format(time.DateOnly) {
+		view.CostUSD = usage.CostUSD
+	}
+	if m := e.Live[id]; m != nil {
+		view.FileBehind = m.due != m.said.Load()
+	}
+	for i := range r.Steps {
+		switch r.Steps[i].State {
+		case workflow.Pending:
+			view.Counts.Pending++
+		case workflow.Running:
+			view.Counts.Running++
+		case workflow.Waiting:
+			view.Counts.Waiting++
+		case workflow.Completed:
+			view.Counts.Completed++
+		case workflow.Failed:
+			view.Counts.Failed++
+		case workflow.Skipped:
+			view.Counts.Skipped++
+		}
+	}
+	return view
+}
+
+func (e *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) view.StepView {
+	plan, p := &r.Plan.Steps[i], &r.Steps[i]
+	id := string(r.ID)
+	shown := view.StepView{
+		ID: string(plan.ID), Agent: plan.Agent, Status: string(p.State), Attempts: p.Attempts, Iteration: p.Iteration,
+		LastError: p.LastError, WaitsFor: t.StepWaits(id, string(plan.ID)), Needs: make([]string, len(plan.Needs)), LoopBackTo: string(plan.LoopBackTo),
+		Human: plan.Human, BlockedBy: string(p.BlockedBy), ReportPath: p.ReportPath, ManualInputPath: p.ManualInputPath,
+		InputSchema: plan.InputSchema, BadInput: p.Fault, Artifacts: view.Some(p.Artifacts), Logs: view.Some(p.Logs), Metrics: map[string]string{},
+		LoopIndex: p.Index, LoopItems: len(r.LoopItems(plan.ID)), LoopDone: p.Done, PromptPath: plan.Prompt,
+	}
+	for n, need := range plan.Needs {
+		shown.Needs[n] = string(need)
+	}
+	for _, metric := range p.Metrics {
+		shown.Metrics[metric.Name] = metric.Value
+	}
+	shown.StartedAt, shown.EndedAt = view.Moment(p.StartedAt), view.Moment(p.EndedAt)
+	if p.Attempts > 0 {
+		shown.LogPath = logFile(r, how, plan.ID, p.Attempts)
+	}
+	shown.LastSession = lastSession(t, id, plan, p)
+	if _, s, ok := t.SessionOf(id, string(plan.ID)); ok {
+		shown.Session, shown.LastSession = s.ID, s.ID
+		for _, q := range t.Book.Open(plan.Agent) {
+			if q.Session == s.ID && shown.WaitsFor == "" {
+				shown.WaitsFor = "a person's answer: " + view.WantedWords(q) + " (" + q.ID + ")"
+			}
+		}
+	}
+	shown.Denied = DeniedIn(p.Logs)
+	return shown
+}
+
+// lastSession is the newest session that a step had, as far as the team remembers.
+func lastSession(t *team.Team, run string, plan *workflow.Step, p *workflow.Progress) string {
+	if a := t.Agents[plan.Agent]; a != nil && len(plan.Command) == 0 && !t.Notes[run].Settings.Wrapped {
+		for i := len(a.Past) - 1; i >= 0; i-- {
+			if a.Past[i].For == team.ForStep(run, plan.ID) {
+				return a.Past[i].ID
+			}
+		}
+		return ""
+	}
+	if p.Attempts == 0 && p.Iteration == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s@%s-%d", plan.ID, run, p.N)
+}
+
+// inboxItem is a step that waits for an answer.
+func InboxItem(r *workflow.Run, step workflow.StepID) view.InboxItem {
+	plan, p, _ := r.Find(step)
+	return view.InboxItem{
+		Kind: "step", Run: string(r.ID), Step: string(step), Workflow: r.Plan.Name, Since: cmp.Or(p.EndedAt, p.StartedAt),
+		Why:  "step " + string(step) + " of " + r.Plan.Name + " waits for an answer",
+		Path: p.ManualInputPath, InputSchema: plan.InputSchema, BadInput: p.Fault,
+		Artifacts: view.Some(p.Artifacts), Logs: view.Some(p.Logs),
+	}
+}

@@ -1,0 +1,318 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	promptBytesMax = 1 << 20 // of a step's prompt; more is a document that the prompt should name
+	schemaBytesMax = 1 << 20 // of a JSON Schema for reports
+	DirMode        = 0o755   // of a run's folders: as public as the repository
+)
+
+// stepFacts is what is needed to play one attempt of a step, taken off the team at one moment.
+type StepFacts struct {
+	Cmd     runfile.StepCommand
+	how     howRun
+	env     []string
+	written string // the prompt, as the workflow names it
+	Report  string // where the report is expected
+	log     string
+	repo    string
+	dir     string // the run's folder
+}
+
+// factsOf reads off the team what the attempt of a session is; false: it is over.
+func (e *Controller) FactsOf(t *team.Team, s team.Session, run string, step workflow.StepID) (f StepFacts, ok bool) {
+	r := t.Runs[run]
+	if r == nil {
+		return f, false
+	}
+	plan, _, known := r.Find(step)
+	if !known {
+		return f, false
+	}
+	for _, todo := range r.TodoOf(step) {
+		if (todo.Do == workflow.RunIt || todo.Do == workflow.EndIt) && todo.Lease.N == s.Lease {
+			f.Cmd, ok = runfile.StepCommandOf(r, step, todo.Attempt, todo.Item, todo.Answered)
+		}
+	}
+	if f.Cmd.Agent == "" {
+		f.Cmd.Agent = string(step) // a report names an agent: who has none stands for himself
+	}
+	f.how, f.written, f.Report, f.repo, f.dir = howOf(t, run), plan.Prompt, r.ReportFile(step), r.RepoDir, runDir(r)
+	f.log = logFile(r, f.how, step, max(1, f.Cmd.Attempt))
+	f.env = e.environ(run, f.how)
+	return f, ok
+}
+
+// prepareStep says how a step's process is started, and makes what it needs.
+func (e *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID) (sessions.PreparedLaunch, error) {
+	var f StepFacts
+	ok := false
+	if err := e.View(ctx, func(t *team.Team) { f, ok = e.FactsOf(t, s, run, step) }); err != nil {
+		return sessions.PreparedLaunch{}, err
+	}
+	if !ok {
+		return sessions.PreparedLaunch{}, errors.New("the attempt is over")
+	}
+	artifacts := filepath.Join(f.dir, "artifacts")
+	for _, dir := range []string{filepath.Dir(f.Report), filepath.Dir(f.log), artifacts, filepath.Join(f.dir, "manual_inputs")} {
+		if err := os.MkdirAll(dir, DirMode); err != nil {
+			return sessions.PreparedLaunch{}, fmt.Errorf("make a folder of the run: %w", err)
+		}
+	}
+	for _, old := range []string{f.Report, f.log} { // of the attempt before: it must not be taken for this one's
+		if err := setAside(old, s.Lease-1); err != nil {
+			return sessions.PreparedLaunch{}, err
+		}
+	}
+	f.Cmd.Env, f.Cmd.ArtifactsDir = f.env, artifacts
+	if f.written != "" {
+		places := runfile.PromptPlaces{Repo: f.repo, Beside: filepath.Dir(f.how.Workflow)}
+		path, err := places.Find(f.written)
+		if err != nil {
+			return sessions.PreparedLaunch{}, err
+		}
+		f.Cmd.Prompt = path
+	}
+	f.Cmd.Repo = workedOn(f.repo, f.how)
+	workdir := f.Cmd.Repo
+	if f.how.Workdir != "" {
+		workdir = f.how.Workdir
+	}
+	if m.Run != "" {
+		return e.launchCommand(ctx, m, s, f, workdir)
+	}
+	return e.launchAgent(ctx, m, s, f, workdir)
+}
+
+// launchCommand is a step that a wrapper, a template or a command of its own plays.
+func (e *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
+	f.Cmd.Wrapper, f.Cmd.WrapperArgs, f.Cmd.Template = f.how.Wrapper, f.how.WrapperArgs, f.how.Template
+	argv, err := f.Cmd.Argv()
+	if err != nil {
+		return sessions.PreparedLaunch{}, err
+	}
+	agent := driver.Agent{Name: m.Conf.Name, Command: argv, Workspace: workdir, Env: f.Cmd.Environ()}
+	if err := m.Driver.Check(agent); err != nil {
+		return sessions.PreparedLaunch{}, err
+	}
+	return e.sessions.Launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Attempt: f.Cmd.Attempt})
+}
+
+// launchAgent is a step that one of the team's agents plays, in the run's folder of work.
+func (e *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
+	agent, err := e.sessions.AgentFor(m)
+	if err != nil {
+		return sessions.PreparedLaunch{}, err
+	}
+	agent.Workspace = workdir
+	agent.Env = append(agent.Env, f.Cmd.Environ()...)
+	if f.Cmd.Model != "" {
+		agent.Model = f.Cmd.Model
+	}
+	if err := m.Driver.Check(agent); err != nil {
+		return sessions.PreparedLaunch{}, err
+	}
+	prompt := ""
+	if f.Cmd.Prompt != "" {
+		text, err := sessions.ReadUpTo(f.Cmd.Prompt, promptBytesMax)
+		if err != nil {
+			return sessions.PreparedLaunch{}, fmt.Errorf("read the prompt of step %s: %w", f.Cmd.StepID, err)
+		}
+		prompt = string(text)
+	}
+	ready, err := e.sessions.Launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Prompt: prompt + footer(f), Attempt: f.Cmd.Attempt})
+	ready.Writes = []string{filepath.Dir(f.Report), f.Cmd.ArtifactsDir}
+	return ready, err
+}
+
+// footer tells an agent how its step is reported.
+func footer(f StepFacts) string {
+	return fmt.Sprintf(`
+
+This is step %s of run %s, attempt %d. When it is done, write a JSON object to %s, or print it between
+the lines <<<RUN_REPORT_JSON and RUN_REPORT_JSON>>>: {"schema": "run_report@v0", "run_id": %q, "step_id": %q, "agent": %q,
+"status": "COMPLETED" or "FAILED", "started_at": TIME, "ended_at": TIME, "artifacts": [PATHS], "metrics": {}, "logs": []}.
+`, f.Cmd.StepID, f.Cmd.RunID, f.Cmd.Attempt, f.Report, f.Cmd.RunID, f.Cmd.StepID, f.Cmd.Agent)
+}
+
+// setAside gives a file another name, where there is one (X5).
+func setAside(path string, n uint64) error {
+	for try := 0; ; try++ {
+		to := path + ".lease" + strconv.FormatUint(n, 10)
+		if try > 0 {
+			to += "." + strconv.Itoa(try)
+		}
+		if _, err := os.Lstat(to); err == nil {
+			continue
+		}
+		err := os.Rename(path, to)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("set an old file of the step aside: %w", err)
+		}
+		return nil
+	}
+}
+
+// keepLog lets a step's log follow what its session says. It returns a channel that is closed
+// when the log is whole; nil for a session that is for no step.
+func (e *Controller) KeepLog(m *sessions.Slot, s team.Session, proc seam.Process) <-chan struct{} {
+	run, step, isStep := team.StepOf(s.For)
+	if !isStep {
+		return nil
+	}
+	done := make(chan struct{})
+	e.Go(func(ctx context.Context) {
+		defer close(done)
+		var f StepFacts
+		if err := e.View(ctx, func(t *team.Team) { f, _ = e.FactsOf(t, s, run, workflow.StepID(step)) }); err != nil || f.log == "" {
+			return
+		}
+		if err := copyLog(ctx, f.log, proc); err != nil && ctx.Err() == nil {
+			e.log.Warn("the log of a step is not whole; `fairlead run list` shows the session's own output", "session", s.ID, "log", f.log, "error", err)
+		}
+	})
+	return done
+}
+
+// copyLog goes on where the file ends: after a restart the session's output is read from there.
+func copyLog(ctx context.Context, path string, proc seam.Process) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), DirMode); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644) //nolint:gosec // as public as the repository
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := proc.Output(ctx, info.Size())
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	_, err = io.Copy(file, out)
+	return err
+}
+
+// stepOver adds to the end of a step's session what its report says. False: we stop.
+func (e *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID, what *team.SessionEnded, kept <-chan struct{}) bool {
+	if kept != nil {
+		select {
+		case <-kept:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	var f StepFacts
+	ok := false
+	if err := e.View(ctx, func(t *team.Team) { f, ok = e.FactsOf(t, s, run, step) }); err != nil {
+		return false
+	}
+	if !ok {
+		return true // the attempt is over: whatever was reported is late
+	}
+	report, err := e.reportOf(ctx, m, f, s)
+	if err != nil {
+		what.Fault = err.Error()
+	}
+	if report == nil {
+		return ctx.Err() == nil
+	}
+	if report.CostUSD > 0 && !e.reportCost(ctx, m, s, what.Bytes, report.CostUSD) {
+		return false
+	}
+	what.Report = &team.StepReport{Report: report.Report}
+	err = e.View(ctx, func(t *team.Team) {
+		if r := t.Runs[run]; r != nil {
+			what.Report.Until = runfile.WeighUntil(r, step, report.Report)
+		}
+	})
+	return err == nil
+}
+
+// itemsAsked is a loop that takes its items from elsewhere.
+type itemsAsked struct {
+	step      workflow.StepID
+	iteration int
+	artifacts []string // of the step that it takes them from
+	file      string   // or the artifact that lists them
+	repo      string
+}
+
+const ItemsFileMax = 512 << 10 // as much as the run takes
+
+func (a itemsAsked) find() workflow.ItemsSeen {
+	seen := workflow.ItemsSeen{Step: a.step, Iteration: a.iteration, Items: []string{}}
+	if a.file == "" {
+		for _, path := range a.artifacts {
+			text, _ := json.Marshal(path) // a text can be written
+			seen.Items = append(seen.Items, string(text))
+		}
+		return seen
+	}
+	items, err := readItems(a.repo, a.file)
+	if err != nil {
+		seen.Fault = err.Error()
+	}
+	seen.Items = items
+	return seen
+}
+
+// readItems reads a JSON list from a file of the repository. No link leads out of it.
+func readItems(repo, name string) ([]string, error) {
+	if filepath.IsAbs(name) || !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("items_from_artifact %q is not below the repository", name)
+	}
+	root, err := os.OpenRoot(repo)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, ItemsFileMax+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > ItemsFileMax {
+		return nil, fmt.Errorf("%s is larger than %d bytes; loop over fewer items", name, ItemsFileMax)
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("%s is no JSON list: %w", name, err)
+	}
+	items := make([]string, len(list))
+	for i, one := range list {
+		items[i] = strings.TrimSpace(string(one))
+	}
+	return items, nil
+}

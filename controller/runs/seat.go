@@ -1,0 +1,29 @@
+package runs
+
+import (
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// benchSeat is the seat of a step that has one to itself; nil for a session that names none.
+func (e *Controller) BenchSeat(s *team.Session) *sessions.Slot {
+	run, step, ok := team.StepOf(s.For)
+	if !ok {
+		return nil
+	}
+	r := e.RunMember(run)
+	if m := r.Seats[step]; m != nil {
+		return m
+	}
+	d, ok := e.opts.Drivers[sessions.BenchDriver]
+	if !ok {
+		d = sessions.Deaf{}
+	}
+	m := sessions.NewSlot(&config.Agent{Name: step + "@" + run, Driver: sessions.BenchDriver, Grace: config.GraceDefault}, d)
+	m.Run, m.Step = run, workflow.StepID(step)
+	r.Seats[step] = m
+	return m
+}

@@ -1,0 +1,96 @@
+package sessions
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/config"
+)
+
+// places are the folders and files in which a program keeps its settings, its sessions and what it looks
+// up again. Without them most do not start. What a program may write of its own settings holds at its
+// next start, and the model in it may write there, too.
+type places struct {
+	variable string   // where its folder is, if this variable of the environment says so
+	home     []string // below the home folder
+	xdg      string   // its name below the four folders for configuration, data, state and caches
+}
+
+// programsAtHome is what is known, by the names of programs. Where it is from: their own documentation.
+var programsAtHome = []struct {
+	names []string
+	places
+}{
+	{[]string{"claude", "claude-code-acp", "claude-agent-acp"}, places{"CLAUDE_CONFIG_DIR", []string{".claude", ".claude.json", ".cache/claude-cli-nodejs"}, ""}},
+	{[]string{"codex", "codex-acp"}, places{"CODEX_HOME", []string{".codex"}, ""}},
+	{[]string{"opencode", "opencode-ai"}, places{"", nil, "opencode"}},
+	{[]string{"qwen", "qwen-code"}, places{"", []string{".qwen"}, ""}},
+	{[]string{"gemini", "gemini-cli"}, places{"", []string{".gemini"}, ""}},
+	{[]string{"goose"}, places{"", nil, "goose"}},
+	{[]string{"copilot"}, places{"", []string{".copilot"}, ""}},
+	{[]string{"cursor-agent"}, places{"", []string{".cursor"}, "cursor"}},
+}
+
+// wordsLooked are the first words of a command in which a program's name is looked for: npx -y opencode-ai acp.
+const wordsLooked = 3
+
+// programPlaces are the places of an agent's program, as its environment has them. They may not be there.
+func ProgramPlaces(conf *config.Agent, env []string) (found []string) {
+	switch conf.Driver {
+	case config.DriverACP, config.DriverClaude, config.DriverCodex:
+	default:
+		return nil // its owner knows
+	}
+	value := func(name string) string {
+		for i := len(env) - 1; i >= 0; i-- {
+			if v, ok := strings.CutPrefix(env[i], name+"="); ok {
+				return v
+			}
+		}
+		return ""
+	}
+	home := value("HOME")
+	words := append([]string{conf.Driver}, conf.Command[:min(wordsLooked, len(conf.Command))]...)
+	for _, program := range programsAtHome {
+		if !isCalled(program.names, words) {
+			continue
+		}
+		if at := value(program.variable); program.variable != "" && filepath.IsAbs(at) {
+			found = append(found, at)
+		}
+		if !filepath.IsAbs(home) {
+			continue
+		}
+		for _, rest := range program.home {
+			found = append(found, filepath.Join(home, rest))
+		}
+		if program.xdg == "" {
+			continue
+		}
+		for variable, usual := range map[string]string{
+			"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache",
+		} {
+			at := value(variable)
+			if !filepath.IsAbs(at) {
+				at = filepath.Join(home, usual)
+			}
+			found = append(found, filepath.Join(at, program.xdg))
+		}
+	}
+	return found
+}
+
+func isCalled(names, words []string) bool {
+	for _, word := range words {
+		base := filepath.Base(word)
+		if at := strings.LastIndexByte(base, '@'); at > 0 { // opencode-ai@1.18
+			base = base[:at]
+		}
+		for _, name := range names {
+			if base == name {
+				return true
+			}
+		}
+	}
+	return false
+}

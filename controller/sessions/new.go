@@ -1,0 +1,78 @@
+package sessions
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Controller starts, adopts and ends sessions.
+type Controller struct {
+	*loop.Loop
+	opts seam.Options
+	log  *slog.Logger
+
+	// Hooks connect the controllers that a session is for. They are set before the loop runs.
+	Hooks Hooks
+
+	// Only the loop's goroutine reads or writes these.
+	Slots     map[string]*Slot        // of agents, by name
+	behind    uint64                  // the epoch that shims had obeyed although the journal knew less; 0: it knew
+	strangers map[string][]seam.Trace // sessions that the journal does not know, by agent: at first all, then those that run
+
+	Boxed sandboxProof // whether the kernel's sandbox works here, tried once
+
+	mu     sync.Mutex
+	procs  map[string]seam.Process // running sessions by id
+	silent map[string]string       // sessions whose shim does not answer, and the error
+}
+
+// Hooks are what other controllers do for a session, by its purpose.
+type Hooks struct {
+	// Follow listens to a session until it is over, and reports its end.
+	Follow func(ctx context.Context, m *Slot, s team.Session, proc seam.Process, atStart bool)
+
+	// LastLook reads the agent's file once more before its process starts.
+	LastLook func(ctx context.Context, m *Slot) error
+
+	// FirstPrompt is what the session of a channel or of the lead is told first.
+	FirstPrompt func(ctx context.Context, s team.Session) (string, error)
+
+	// PrepareWork prepares a session of a dispatch folder.
+	PrepareWork func(ctx context.Context, m *Slot, s team.Session) (PreparedLaunch, error)
+
+	// PrivateTemp is the temporary folder of a session in the sandbox.
+	PrivateTemp func(session string) string
+
+	// BenchSeat is the slot of a step that no agent plays; nil for a session of an agent.
+	BenchSeat func(s *team.Session) *Slot
+
+	// PrepareStep prepares a session of a step.
+	PrepareStep func(ctx context.Context, m *Slot, s team.Session, run string, step workflow.StepID) (PreparedLaunch, error)
+
+	// WithReport adds the report that a step left to the end of its session.
+	WithReport func(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded
+}
+
+// New makes a controller without slots.
+func New(l *loop.Loop, opts seam.Options) *Controller {
+	return &Controller{
+		Loop: l, opts: opts, log: opts.Log, Slots: map[string]*Slot{},
+		strangers: map[string][]seam.Trace{}, procs: map[string]seam.Process{}, silent: map[string]string{},
+	}
+}
+
+// CloseAll closes the connections to the sessions' processes. The processes go on running, and nothing
+// is lost with the connections.
+func (e *Controller) CloseAll() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range e.procs {
+		_ = p.Close() // nothing is lost with the connection
+	}
+}

@@ -1,0 +1,95 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Output reads what a session said, from an offset on; it follows while the session runs.
+func (e *Controller) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, SessionInfo, error) {
+	info, err := e.Session(ctx, session)
+	if err != nil {
+		return nil, info, err
+	}
+	if proc := e.Proc(session); proc != nil {
+		out, err := proc.Output(ctx, offset)
+		return out, info, err
+	}
+	out, err := e.opts.Host.Output(ctx, session, offset)
+	return out, info, err
+}
+
+// An answer is bounded both ways; facts are read again from the output each time.
+const (
+	FactsMax      = 2000
+	FactsBytesMax = 8 << 20 // a line alone may have a megabyte
+)
+
+// Facts are what the driver understands of a session's output so far, the newest last, at
+// most tail of them, and fewer where they are very long. A session that runs is read for as
+// long as wait allows.
+func (e *Controller) Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error) {
+	info, err := e.Session(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := e.opts.Drivers[info.Driver]
+	if !ok {
+		return nil, &team.Unknown{What: "driver", Name: info.Driver, Known: machine.Names(e.opts.Drivers)}
+	}
+	if tail <= 0 || tail > FactsMax {
+		tail = FactsMax
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	last := Newest{Most: tail}
+	conv := d.Converse(driver.Agent{Name: info.Agent}, driver.Session{ID: session}, ReadOnly{E: e, Session: session})
+	for fact, err := range conv.Facts(ctx, 0) {
+		switch {
+		case err != nil && ctx.Err() != nil: // it still runs: this is what there is
+			return last.Facts, nil
+		case err != nil:
+			return last.Facts, fmt.Errorf("read the output of %s: %w", session, err)
+		}
+		last.Add(fact)
+	}
+	return last.Facts, nil
+}
+
+// newest keeps the last facts of many.
+type Newest struct {
+	Most  int
+	Facts []driver.Fact
+	bytes int
+}
+
+func (n *Newest) Add(fact driver.Fact) {
+	n.Facts = append(n.Facts, fact)
+	n.bytes += len(fact.Text) + len(fact.Raw)
+	for len(n.Facts) > n.Most || (n.bytes > FactsBytesMax && len(n.Facts) > 1) {
+		n.bytes -= len(n.Facts[0].Text) + len(n.Facts[0].Raw)
+		n.Facts[0] = driver.Fact{} // or its text stays for as long as the array does
+		n.Facts = n.Facts[1:]
+	}
+}
+
+// readOnly is a wire on which nothing can be said.
+type ReadOnly struct {
+	E       *Controller
+	Session string
+}
+
+func (r ReadOnly) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	out, _, err := r.E.Output(ctx, r.Session, offset)
+	return out, err
+}
+
+func (r ReadOnly) Send(context.Context, []byte) error { return io.ErrClosedPipe }
+
+func (r ReadOnly) CloseInput(context.Context) error { return io.ErrClosedPipe }

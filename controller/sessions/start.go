@@ -1,0 +1,167 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// startSession starts a session's process, if it is still wanted. Everything is made ready
+// first; then the file itself is looked at once more, since somebody may have written pause
+// and nobody told us yet; then the loop is asked, and the next thing is the process.
+func (e *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) {
+	if _, may := e.mayStart(ctx, m, s); !may || !e.alone(ctx, m, s) {
+		return
+	}
+	ready, err := e.prepare(ctx, m, s)
+	if err == nil {
+		ready, err = e.confined(ctx, m, s, ready)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrNotAsked):
+		e.StartSession(ctx, m, s) // asked once more, it is withdrawn; or is to begin after all
+		return
+	case errors.Is(err, errLeft), ctx.Err() != nil: // in the second case the next start does it
+		return
+	default:
+		e.cannotStart(ctx, m, s, err.Error())
+		return
+	}
+	_, _, isStep := team.StepOf(s.For)
+	_, _, works := team.WorkOf(s.For)
+	if !isStep && !works && !s.Talks() { // to a step a pause is no word (J2), nor to a turn, nor to a session folder
+		if err := e.Hooks.LastLook(ctx, m); err != nil {
+			return
+		}
+	}
+	epoch, may := e.mayStart(ctx, m, s)
+	if !may {
+		return
+	}
+	proc, err := e.opts.Host.Start(ctx, s.ID, epoch, ready.Launch, m.Conf.Grace)
+	var before *seam.AlreadyStarted
+	var cannot *seam.CannotStart
+	switch {
+	case err == nil:
+		s.Launch = ready.record
+		e.takeCare(ctx, m, s, proc)
+	case errors.As(err, &cannot):
+		e.cannotStart(ctx, m, s, cannot.Why)
+	case e.Fenced(err):
+	case ctx.Err() != nil: // we stop; the next start finds out what became of it
+	case errors.As(err, &before):
+		e.adopt(ctx, m, s.ID, err)
+	default:
+		e.log.Error("a session's shim failed", "session", s.ID, "error", err)
+		e.adopt(ctx, m, s.ID, err)
+	}
+}
+
+// mayStart asks the loop whether the session is wanted as things stand now, and withdraws
+// it where it is not.
+func (e *Controller) mayStart(ctx context.Context, m *Slot, s team.Session) (epoch uint64, may bool) {
+	why := ""
+	err := e.View(ctx, func(t *team.Team) {
+		may, why = m.mayStart(t, s.ID, e.Now())
+		epoch = t.Epoch
+	})
+	if err != nil {
+		return 0, false
+	}
+	if !may {
+		e.withdrawn(ctx, m, s.ID, why)
+	}
+	return epoch, may
+}
+
+// takeCare takes a process that was just started into our care.
+func (e *Controller) takeCare(ctx context.Context, m *Slot, s team.Session, proc seam.Process) {
+	e.SetProc(s.ID, proc)
+	if _, err := e.SubmitOf(ctx, ByShim, m, team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc), Launch: s.Launch}); err != nil {
+		if loop.IsAnswer(err) {
+			e.log.Error("a process was started for a session that is over, which is a fault in fairlead; it is ended", "session", s.ID, "error", err)
+			_ = proc.End(ctx, 0) // where that fails the next start's sweep finds it
+		}
+		return
+	}
+	e.Hooks.Follow(ctx, m, s, proc, false)
+}
+
+func (e *Controller) cannotStart(ctx context.Context, m *Slot, s team.Session, why string) {
+	e.SessionEnded(ctx, m, team.SessionEnded{Session: s.ID, Outcome: control.CannotStart, Why: why}, ByShim)
+}
+
+// prepare asks the driver how the session is started, and makes what it needs.
+func (e *Controller) prepare(ctx context.Context, m *Slot, s team.Session) (PreparedLaunch, error) {
+	if run, step, isStep := team.StepOf(s.For); isStep {
+		return e.Hooks.PrepareStep(ctx, m, s, run, workflow.StepID(step))
+	}
+	if _, _, works := team.WorkOf(s.For); works {
+		return e.Hooks.PrepareWork(ctx, m, s)
+	}
+	agent, err := e.AgentFor(m)
+	if err != nil {
+		return PreparedLaunch{}, err
+	}
+	if err := os.MkdirAll(agent.Workspace, 0o755); err != nil { //nolint:gosec // as public as its repository
+		return PreparedLaunch{}, fmt.Errorf("its workspace cannot be made: %w", err)
+	}
+	if err := m.Driver.Check(agent); err != nil {
+		return PreparedLaunch{}, err
+	}
+	session := SessionFor(m, s)
+	if s.Talks() {
+		if session.Prompt, err = e.Hooks.FirstPrompt(ctx, s); err != nil {
+			return PreparedLaunch{}, err
+		}
+	}
+	return e.Launch(ctx, m, s, agent, session)
+}
+
+// inputOf is how many bytes of input a process was started with, where its host counts them.
+func inputOf(proc seam.Process) int64 {
+	if typist, ok := proc.(seam.Typist); ok {
+		input, _ := typist.Input()
+		return input
+	}
+	return 0
+}
+
+// agentFor is the agent as its driver knows it, with the values of its environment.
+func (e *Controller) AgentFor(m *Slot) (driver.Agent, error) {
+	env, err := m.Conf.Env.Resolve(e.opts.Lookup)
+	if err != nil {
+		return driver.Agent{}, fmt.Errorf("env of agent %s: %w", m.Conf.Name, err)
+	}
+	agent := Known(*m.Conf)
+	agent.Env = env
+	return agent, nil
+}
+
+// known is the agent as its driver knows it, without secrets.
+func Known(conf config.Agent) driver.Agent {
+	return driver.Agent{Name: conf.Name, Command: conf.Command, Script: conf.Script, Workspace: conf.Workspace, Model: conf.Model, Mode: conf.Mode}
+}
+
+func SessionFor(m *Slot, s team.Session) driver.Session {
+	prompt := m.Conf.SessionPrompt
+	if s.Kind == control.Cleanup {
+		prompt = m.Conf.CleanupPrompt
+	}
+	session := driver.Session{ID: s.ID, Kind: driver.Kind(s.Kind), Prompt: prompt, Attempt: 1}
+	if s.Talks() {
+		session.Prompt, session.Channel, session.Turn = "", string(s.Talk.Token.Channel), s.Talk.Token.Turn
+	}
+	return session
+}

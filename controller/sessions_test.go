@@ -1,0 +1,263 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Ids that lie name nobody, and reach no folder.
+func TestSessionIDsThatLie(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.start()
+		b.command("coder", "run_once")
+		b.settle()
+		for _, id := range []string{
+			"", "-", "coder", "coder-", "coder-0", "coder-01", "coder-+1", "coder-1 ", " coder-1", "coder-2", "coder--1", "coder-1e0",
+			"coder-99999999999999999999", "coder-18446744073709551615", "../x-1", "../coder-1", "coder/../coder-1", "-1", "codr-1", "coder-\x001",
+		} {
+			var unknown *team.Unknown
+			if _, err := b.engine.Session(t.Context(), id); !errors.As(err, &unknown) {
+				t.Errorf("%q: %v", id, err)
+			}
+			if _, _, err := b.engine.Output(t.Context(), id, 0); !errors.As(err, &unknown) {
+				t.Errorf("output of %q: %v", id, err)
+			}
+			if _, err := b.engine.Facts(t.Context(), id, 1, time.Second); !errors.As(err, &unknown) {
+				t.Errorf("facts of %q: %v", id, err)
+			}
+		}
+		if info, err := b.engine.Session(t.Context(), "coder-1"); err != nil || !info.Open || info.Agent != "coder" {
+			t.Errorf("%+v, %v", info, err)
+		}
+	})
+}
+
+// Output and facts of a session that runs, that has ended, and that is long forgotten.
+func TestOutputAndFacts(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.host.play = func(s *fakeSession) {
+			for range 30 {
+				s.say("line of %s", s.id)
+			}
+			<-s.asked
+		}
+		b.start()
+		b.command("coder", "continuous")
+		b.settle()
+		ask := func(id string, tail int) []driver.Fact {
+			t.Helper()
+			facts, err := b.engine.Facts(t.Context(), id, tail, time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return facts
+		}
+		read := func(id string, offset int64) string {
+			t.Helper()
+			out, _, err := b.engine.Output(t.Context(), id, offset)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			defer context.AfterFunc(ctx, func() { out.Close() })()
+			text, _ := io.ReadAll(out)
+			return string(text)
+		}
+		const all = 30 * len("line of coder-1\n")
+		if n := len(ask("coder-1", 10)); n != 10 {
+			t.Errorf("%d facts of a session that runs", n)
+		}
+		if facts := ask("coder-1", 0); len(facts) != 30 || facts[29].Offset != int64(all) {
+			t.Errorf("%d facts", len(facts))
+		}
+		if n := len(read("coder-1", 16)); n != all-16 {
+			t.Errorf("%d bytes of a session that runs", n)
+		}
+		for range 25 { // more than the team remembers
+			for _, id := range b.host.running() {
+				b.host.session(id).exit(0)
+			}
+			b.settle()
+		}
+		for _, id := range []string{"coder-1", "coder-20"} {
+			if n, m := len(ask(id, 7)), len(read(id, 0)); n != 7 || m < all {
+				t.Errorf("%s: %d facts, %d bytes", id, n, m)
+			}
+			if info, err := b.engine.Session(t.Context(), id); err != nil || info.Open || (id == "coder-20" && info.Outcome != "ok") {
+				t.Errorf("%s: %+v, %v", id, info, err)
+			}
+		}
+		if m := b.engine.Slots["coder"]; len(m.Doing) > 4 {
+			t.Errorf("errands of old sessions are kept: %v", m.Doing)
+		}
+	})
+	n := sessions.Newest{Most: sessions.FactsMax}
+	for range 100 {
+		n.Add(driver.Fact{Text: strings.Repeat("x", 1<<20)})
+	}
+	if len(n.Facts) != sessions.FactsBytesMax>>20 {
+		t.Errorf("%d megabytes are kept", len(n.Facts))
+	}
+}
+
+// An agent that is configured no more finishes, is listened to, and starts nothing; so is one
+// whose driver is gone.
+func TestRemovedAgent(t *testing.T) {
+	t.Parallel()
+	for _, driverGone := range []bool{false, true} {
+		inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
+			b.start()
+			b.command("coder", "continuous")
+			b.settle()
+			if err := b.stop(); err != nil {
+				t.Fatal(err)
+			}
+			b.conf.Agents = b.conf.Agents[1:]
+			if driverGone {
+				b.slateDriver("coder", "vanished")
+			}
+			b.start()
+			if a := b.view("coder"); a.Session == nil || !a.Removed {
+				t.Errorf("%+v", a)
+			}
+			if _, err := b.engine.Why(t.Context(), "coder"); err != nil {
+				t.Error(err)
+			}
+			b.host.session("coder-1").say("usage 1 1 1")
+			b.after(time.Second)
+			b.host.session("coder-1").exit(0)
+			b.settle()
+			if a := b.view("coder"); a.Session != nil || b.host.startsOf("coder") != 1 || (!driverGone && a.UsageToday.InputTokens != 1) {
+				t.Errorf("%+v, %d starts", a, b.host.startsOf("coder"))
+			}
+			if view, err := b.engine.Team(t.Context()); err != nil || len(view.Agents) != 1 {
+				t.Errorf("%+v, %v", view, err)
+			}
+			if err := b.engine.Stop(t.Context(), human, false); err != nil {
+				t.Fatal(err)
+			}
+			b.settle()
+			select {
+			case <-b.engine.Stopped():
+			default:
+				t.Error("the stop is not complete")
+			}
+		})
+	}
+}
+
+// slateDriver writes into the journal that an agent was run by another driver.
+func (b *bubble) slateDriver(agent, driver string) {
+	b.t.Helper()
+	a := b.replayed().Agents[agent]
+	settings := a.Settings
+	settings.Driver = driver
+	records, err := loop.AppendRecords(nil, []team.Change{{
+		Machine: "team", Entity: "agent/" + agent, Row: "E3", From: "configured", To: "configured", Trigger: "agent_configured",
+		At: time.Now(), Actor: sessions.ByRecovery, Body: team.Body{Agent: &team.AgentSet{Settings: settings}},
+	}})
+	if err == nil {
+		_, err = b.slate.Append(b.t.Context(), records)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// An agent whose loop changes hands between two starts, in both directions, with something
+// running: what runs is ended or finishes, and nothing runs beside it.
+func TestLoopChangesHands(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.host.play = func(s *fakeSession) { <-s.asked }
+		coder := b.agent("coder")
+		coder.Command = []string{"loop"}
+		b.start()
+		b.command("coder", "continuous")
+		b.settle()
+		for round := range 3 {
+			if err := b.stop(); err != nil {
+				t.Fatal(err)
+			}
+			coder.Loop = config.LoopForeign
+			b.start()
+			if ids := b.host.running(); len(ids) != 1 {
+				t.Fatalf("round %d, foreign: %v run", round, ids)
+			}
+			if round == 0 { // our last session finishes first
+				b.host.session(b.host.running()[0]).exit(0)
+			}
+			b.after(time.Minute)
+			ids := b.host.running()
+			if len(ids) != 1 || b.host.session(ids[0]).kind != driver.Foreign && round == 0 {
+				t.Fatalf("round %d, foreign: %v run", round, ids)
+			}
+			if round > 0 {
+				b.host.session(ids[0]).exit(0)
+				b.after(time.Minute)
+			}
+			if s := b.host.session(b.host.running()[0]); s.kind != driver.Foreign {
+				t.Fatalf("round %d: %s is a %s", round, s.id, s.kind)
+			}
+			if err := b.stop(); err != nil {
+				t.Fatal(err)
+			}
+			coder.Loop = config.LoopFairlead
+			b.start()
+			b.after(time.Minute)
+			if s := b.host.session(b.host.running()[0]); s.kind != driver.Work {
+				t.Fatalf("round %d: %s is a %s, and ours is wanted", round, s.id, s.kind)
+			}
+			b.agree()
+		}
+	})
+}
+
+// SPEC C14: a session without an end keeps a stop waiting, whatever else happens, until the second one.
+func TestStopOfASessionWithoutEnd(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.start()
+		b.command("coder", "continuous")
+		b.settle()
+		faults := 0
+		b.host.ends.set(func(string) error { // nor can it be told to at first
+			if faults++; faults < 4 {
+				return errors.New("the shim hangs")
+			}
+			return nil
+		})
+		for _, now := range []bool{false, false, true} {
+			select {
+			case <-b.engine.Stopped():
+				t.Fatal("it was stopped")
+			default:
+			}
+			if err := b.engine.Stop(t.Context(), human, now); err != nil {
+				t.Fatal(err)
+			}
+			b.after(24 * time.Hour)
+		}
+		select {
+		case <-b.engine.Stopped():
+		default:
+			t.Error("the stop is not complete")
+		}
+		b.is("coder", "continuous", "pause")
+	})
+}

@@ -1,0 +1,34 @@
+package controller
+
+import (
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// spent is what this process has used up: unlike durations it hardly depends on what else the
+// machine does.
+type spent struct {
+	user   time.Duration
+	allocs uint64
+}
+
+func spentSoFar(b *testing.B) spent {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return spent{time.Duration(usage.Utime.Nano()), memory.Mallocs}
+}
+
+// report says what so many of something cost since then, whoever in this process did it for them.
+func (was spent) report(b *testing.B, of int, what string) {
+	b.Helper()
+	now := spentSoFar(b)
+	b.ReportMetric(float64((now.user-was.user).Nanoseconds())/1000/float64(of), "user-µs/"+what)
+	b.ReportMetric(float64(now.allocs-was.allocs)/float64(of), "allocs/"+what)
+}

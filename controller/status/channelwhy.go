@@ -1,0 +1,59 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/channels"
+
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// partEvidence is one thing that is known of an agent's part in its channels.
+type partEvidence struct {
+	at   time.Time
+	text string
+}
+
+// partIn says where an agent stands in each of its channels, and what its session answers. It
+// runs in the loop.
+func partIn(t *team.Team, a *team.Agent) (list []partEvidence) {
+	name := channel.AgentID(a.Name)
+	for _, id := range t.Circle(a.Name) {
+		c := t.Floor.Channels[channel.ChannelID(id)]
+		state := t.Floor.StateOf(name, channel.ChannelID(id))
+		one := partEvidence{text: fmt.Sprintf("in #%s it is %s", id, state)}
+		switch at := slices.Index(c.Queue(), name); {
+		case c.Head.Holder == name:
+			one.at = c.Head.Lease.Since
+			one.text += fmt.Sprintf(": it has turn %d", c.Head.Turn)
+			if why := c.Head.Lease.Why; why != "" {
+				one.text += ", and waits: " + loop.CutText(why, channels.WhyShownMax)
+			}
+		case at == 0:
+			one.text += ": next in the queue"
+		case at > 0:
+			one.text += fmt.Sprintf(": behind %d in the queue", at)
+		}
+		list = append(list, one)
+	}
+	if s := a.Session; s.Answers() {
+		talk := s.Talk
+		one := partEvidence{at: talk.Begun, text: fmt.Sprintf("session %s answers turn %d in #%s", s.ID, talk.Token.Turn, talk.Token.Channel)}
+		switch {
+		case team.OfLead(talk.Token) && !talk.Told:
+			one.text = fmt.Sprintf("session %s is being started: %s", s.ID, channels.LeadWords(talk.Do))
+		case team.OfLead(talk.Token):
+			one.text = fmt.Sprintf("session %s answers what it was told: %s", s.ID, channels.LeadWords(talk.Do))
+		case !talk.Told:
+			one.text = fmt.Sprintf("session %s is being started for #%s", s.ID, talk.Token.Channel)
+		case talk.Re != 0:
+			one.text = fmt.Sprintf("session %s answers message %d in #%s, which needs no turn", s.ID, talk.Re, talk.Token.Channel)
+		}
+		list = append(list, one)
+	}
+	return list
+}

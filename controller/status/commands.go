@@ -1,0 +1,41 @@
+package status
+
+import (
+	"context"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Order is Command, and gives the agent as it stands with the order, in the same breath: no
+// evidence is asked for, and what comes of the order later is not waited for.
+func (e *Controller) Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
+	var view view.AgentView
+	seq, err := e.Do(ctx, loop.Request{
+		Event: e.agents.CommandEvent(by, agent, desired, note),
+		Look: func(t *team.Team) {
+			if a := t.Agents[agent]; a != nil {
+				view = e.agentView(a)
+			}
+		},
+	})
+	return seq, view, err
+}
+
+// Status is what the daemon says of itself.
+type Status struct {
+	StartedAt   time.Time
+	Head        uint64
+	Subscribers int
+}
+
+// Status asks the loop, so that an answer is also a sign of life.
+func (e *Controller) Status(ctx context.Context) (Status, error) {
+	status := Status{StartedAt: e.started.UTC(), Subscribers: e.Watchers()}
+	err := e.View(ctx, func(*team.Team) { status.Head = e.Head() })
+	return status, err
+}

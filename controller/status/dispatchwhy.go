@@ -1,0 +1,50 @@
+package status
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// workWords say what an agent has to do in a session folder.
+func WorkWords(folder string, w dispatch.Work) string {
+	if w.Task == 0 {
+		return fmt.Sprintf("it is %s in session %s, and has to answer in %s", dispatch.Main, folder, dispatch.ConversationID(w.Conversation))
+	}
+	return fmt.Sprintf("it has task %d of %s in session %s", w.Task, dispatch.ConversationID(w.Conversation), folder)
+}
+
+// workIn says what an agent has to do in session folders, what keeps it, and what holds it where it is MAIN.
+// It runs in the loop.
+func (e *Controller) workIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
+	add := func(holds bool, format string, args ...any) {
+		list = append(list, leadEvidence{holds: holds, text: fmt.Sprintf(format, args...)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.dispatch.FolderState.Hosted)) {
+		f := t.Folders[name]
+		for _, w := range f.Session.Due() {
+			if w.Agent != a.Name {
+				continue
+			}
+			add(true, "%s", WorkWords(name, w))
+			if waits := t.WorkWaits(name, w.Key(), at); waits != "" {
+				add(false, "its work in session %s waits: %s", name, waits)
+			}
+		}
+		if f.Session.Lead != a.Name {
+			continue
+		}
+		for _, layer := range e.dispatch.LayersOf(name) {
+			is := "held"
+			if !layer.Holds {
+				is = "not held"
+			}
+			add(layer.Holds, "as %s of session %s it is %s by the %s: %s", dispatch.Main, name, is, layer.Name, layer.Text)
+		}
+	}
+	return list
+}

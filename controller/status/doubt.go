@@ -1,0 +1,83 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/agents"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// doubtFile compares the file, as it was last met, with what it is to say. That it differs
+// for a moment is how files work; it counts where we cannot mend it. Runs in the loop.
+func (e *Controller) doubtFile(shown *view.AgentView, m *agents.AgentFile, a *team.Agent) {
+	if m.Failed != "" {
+		shown.Doubt = agentfile.FileName + ": " + m.Failed
+	}
+	stuck := m.Failed != "" || !m.Again.IsZero() // again: it could not be written, or somebody writes against us
+	if stuck && m.Known && a.Control.State != control.Foreign && m.State.CurrentState != shown.CurrentState {
+		shown.Contradicted("%s says current %s, and the journal %s; it cannot be mended just now%s", agentfile.FileName,
+			orNothing(m.State.CurrentState), shown.CurrentState, view.Because(m.Failed))
+	}
+}
+
+func orNothing(word string) string {
+	if word == "" {
+		return "nothing"
+	}
+	return word
+}
+
+// prove asks the shim, and puts what it says, or its silence, beside the status. The
+// proof is what the shim said; the error is that it said nothing. Neither: nobody to ask.
+func (e *Controller) prove(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
+	s := view.Session
+	if s == nil {
+		return nil, nil
+	}
+	if why := e.sessions.Silence(s.ID); why != "" {
+		err := errors.New(why)
+		view.Contradicted("whether %s runs is not known: nothing answers for it (%s)", s.ID, why)
+		return nil, err
+	}
+	proc := e.sessions.Proc(s.ID)
+	if proc == nil {
+		if s.Phase == string(team.Running) {
+			view.Contradicted("the journal says that %s runs, and nothing answers for it", s.ID)
+		}
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, EvidenceWait)
+	defer cancel()
+	asked := time.Now()
+	proof, err := proc.Evidence(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("it said nothing for %v (%w)", time.Since(asked).Round(time.Millisecond), err)
+		}
+		view.Contradicted("its shim does not answer: %s", err)
+		return nil, err
+	}
+	age := time.Since(asked).Milliseconds()
+	view.EvidenceAgeMS = &age
+	switch {
+	case proof.Against != "":
+		view.Contradicted("%s", proof.Against)
+	case s.PID != 0 && proof.PID != s.PID:
+		view.Contradicted("the journal says that %s runs as process %d, and its shim holds process %d", s.ID, s.PID, proof.PID)
+	case proof.Full != "":
+		view.Doubt = proof.Full + ": it waits until its output is taken again"
+	case proof.Stopped:
+		view.Doubt = fmt.Sprintf("process %d was stopped by a signal: it exists and does nothing; `kill -CONT %d` lets it go on", proof.PID, proof.PID)
+	case proof.Ended:
+		view.Doubt = fmt.Sprintf("process %d has ended, and what it left behind is being ended", proof.PID)
+	}
+	return &proof, nil
+}

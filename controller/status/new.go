@@ -1,0 +1,44 @@
+package status
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/agents"
+	"github.com/fairlead-dev/fairlead/controller/channels"
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/loop"
+)
+
+// Controller says how each agent stands and what that rests on.
+type Controller struct {
+	*loop.Loop
+	sessions *sessions.Controller
+	agents   *agents.Controller
+	channels *channels.Controller
+	crew     *crewctl.Controller
+	dispatch *dispatchctl.Controller
+	opts     seam.Options
+	log      *slog.Logger
+	started  time.Time
+}
+
+// Parts are the controllers whose evidence a status rests on.
+type Parts struct {
+	Sessions *sessions.Controller
+	Agents   *agents.Controller
+	Channels *channels.Controller
+	Crew     *crewctl.Controller
+	Dispatch *dispatchctl.Controller
+}
+
+// New makes the controller of the status.
+func New(l *loop.Loop, opts seam.Options, p Parts) *Controller {
+	return &Controller{
+		Loop: l, sessions: p.Sessions, agents: p.Agents, channels: p.Channels, crew: p.Crew, dispatch: p.Dispatch,
+		opts: opts, log: opts.Log, started: time.Now(),
+	}
+}

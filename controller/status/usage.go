@@ -1,0 +1,181 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Usage is what was used, by agent, by day and by run, as the agents' own reports say: of the days that
+// are kept, and of the runs that are not archived; with archived of those too, for which the whole
+// journal is read.
+func (e *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
+	table := view.UsageTable{Agents: []view.UsageRow{}, Days: []view.UsageRow{}, Runs: []view.UsageRow{}}
+	gone := map[string]time.Time{}
+	err := e.View(ctx, func(t *team.Team) {
+		gone, table.Archived = maps.Clone(t.Archive), len(t.Archive)
+		for _, name := range e.order(t) {
+			a := t.Agents[name]
+			if a == nil {
+				continue
+			}
+			all := view.UsageRow{Agent: name, Sessions: int(min(a.Opened, 1<<53))} //nolint:gosec // it fits
+			for _, day := range a.Days {
+				all.Add(day)
+				row := view.UsageRow{Agent: name, Day: day.Day, Sessions: day.Sessions}
+				row.Add(day)
+				table.Days = append(table.Days, row)
+			}
+			table.Agents = append(table.Agents, all)
+		}
+		for _, id := range t.RunIDs() {
+			table.Runs = append(table.Runs, usageOfRun(t, id))
+		}
+		slices.SortStableFunc(table.Runs, func(a, b view.UsageRow) int { return t.Runs[b.Run].CreatedAt.Compare(t.Runs[a.Run].CreatedAt) })
+	})
+	slices.SortStableFunc(table.Days, func(a, b view.UsageRow) int { return cmp.Compare(b.Day, a.Day) })
+	if err != nil || !archived || len(gone) == 0 {
+		return table, err
+	}
+	rows, err := e.archivedUsage(ctx, gone)
+	table.Runs = append(table.Runs, rows...)
+	return table, err
+}
+
+func usageOfRun(t *team.Team, id string) view.UsageRow {
+	r := t.Runs[id]
+	row := view.UsageRow{Run: id, Workflow: r.Plan.Name}
+	row.Add(t.Notes[id].Total)
+	for i := range r.Plan.Steps {
+		if _, p, known := r.Find(r.Plan.Steps[i].ID); known {
+			row.Sessions += int(min(p.N, 1<<53)) //nolint:gosec // it fits
+		}
+	}
+	return row
+}
+
+// archivedUsage reads off the journal what archived runs had used when they were put away, the newest
+// of them first. What an agent used for a run stands with the agent's session, so that all of the
+// journal is played again, as by a start without a snapshot.
+func (e *Controller) archivedUsage(ctx context.Context, gone map[string]time.Time) ([]view.UsageRow, error) {
+	past, found := e.NewTeam(), map[string]view.UsageRow{}
+	for rec, err := range e.Journal().Read(ctx, journal.Query{}) {
+		if err != nil {
+			return nil, fmt.Errorf("read the journal for what archived runs have used: %w", err)
+		}
+		ch, err := loop.ChangeOf(rec)
+		if err != nil {
+			return nil, err
+		}
+		if id, is := strings.CutPrefix(rec.Entity, "run/"); is && ch.Body.Left != nil && past.Runs[id] != nil {
+			row := usageOfRun(past, id)
+			row.Archived = true
+			found[id] = row
+		}
+		past.Apply(ch)
+	}
+	var rows []view.UsageRow
+	for id := range gone {
+		if row, is := found[id]; is {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b view.UsageRow) int {
+		return cmp.Or(gone[b.Run].Compare(gone[a.Run]), cmp.Compare(a.Run, b.Run))
+	})
+	return rows, nil
+}
+
+// viewTalk adds what an agent asks, what its provider says, and the conversation with its program. It
+// runs in the loop.
+func (e *Controller) viewTalk(shown *view.AgentView, a *team.Agent) {
+	if open := e.State().Book.Open(a.Name); len(open) > 0 {
+		shown.Asks, shown.AsksWhat = len(open), view.WantedWords(open[0])
+	}
+	if a.Waits() {
+		shown.LimitedUntil, shown.LimitedWhy = view.Moment(a.Limited.Until), a.LimitedWhy()
+	}
+	if s := a.Says; s != nil {
+		shown.Says = &view.SaysView{Text: s.Text, At: s.At}
+	}
+	if a.Session != nil {
+		shown.Denied = a.Session.Denied
+	}
+	if c := conversationOf(a); c != nil {
+		shown.Conversation = &view.ConversationView{
+			ID: c.ID, Session: c.Session, Program: c.Program, Model: c.Model, Mode: c.Mode, Enforced: c.Enforced, Resumed: c.Resumed, At: c.At,
+		}
+	}
+}
+
+// conversationOf is the one that is open, or the newest.
+func conversationOf(a *team.Agent) *team.Conversation {
+	var newest *team.Conversation
+	for _, key := range slices.SortedFunc(maps.Keys(a.Conversations), team.Purpose.Compare) {
+		c := a.Conversations[key]
+		if a.Session != nil && c.Session == a.Session.ID {
+			return c
+		}
+		if newest == nil || c.At.After(newest.At) {
+			newest = c
+		}
+	}
+	return newest
+}
+
+// talkEvidence is what an agent's status rests on beside its process: its conversation, what it asks,
+// what it was denied, and what its provider says.
+func talkEvidence(a *team.Agent, open []question.Question, add adder) {
+	if c := conversationOf(a); c != nil {
+		text := "conversation " + c.ID + " in session " + c.Session
+		if c.Resumed {
+			text += ", gone on with"
+		}
+		for _, more := range []struct{ name, value string }{{"with", c.Program}, {"model", c.Model}, {"mode", c.Mode}} {
+			if more.value != "" {
+				text += ", " + more.name + " " + more.value
+			}
+		}
+		if c.Before != "" {
+			text += "; until then its name was " + c.Before
+		}
+		add("program", c.At, true, "%s", text)
+		if lost := sessions.NotFound(c); lost != "" {
+			add("program", c.At, false, "%s", lost)
+		}
+		enforced := c.Enforced
+		if enforced == "" {
+			enforced = "its program does not say what it asks before doing"
+		}
+		add("program", c.At, c.Enforced != "", "what holds it: %s", enforced)
+	}
+	for i := range open {
+		q := &open[i]
+		until := "until somebody answers"
+		if !q.ExpiresAt.IsZero() {
+			until = "until " + q.ExpiresAt.UTC().Format("15:04:05Z")
+		}
+		add("journal", q.AskedAt, true, "it waits for a person, %s: %s: %s", until, q.ID, q.What)
+	}
+	if s := a.Session; s != nil && s.Denied > 0 {
+		add("journal", s.StartedAt, true, "%s", sessions.DeniedOf(s))
+	}
+	if a.Waits() {
+		add("provider", a.Limited.Since, true, "%s", a.LimitedWhy())
+	}
+	if s := a.Says; s != nil {
+		add("agent", s.At, true, "it says of itself: %s", s.Text)
+	}
+}

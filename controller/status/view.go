@@ -1,0 +1,128 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// evidenceWait bounds how long a shim may take to answer before that is evidence itself.
+const EvidenceWait = 500 * time.Millisecond
+
+// Team is the whole team, in the order of fairlead.yaml, with evidence asked for just now.
+func (e *Controller) Team(ctx context.Context) (view.TeamView, error) {
+	var shown view.TeamView
+	err := e.View(ctx, func(t *team.Team) {
+		shown = view.TeamView{Hold: t.Hold.On, Note: t.Hold.Note, Stopping: t.Stopping, Head: e.Head(), Team: e.name()}
+		shown.Agents = make([]view.AgentView, 0, len(t.Agents))
+		for _, name := range e.order(t) {
+			shown.Agents = append(shown.Agents, e.agentView(t.Agents[name]))
+		}
+	})
+	if err != nil {
+		return view.TeamView{}, err
+	}
+	var asking sync.WaitGroup
+	for i := range shown.Agents {
+		if shown.Agents[i].Session != nil {
+			asking.Go(func() { _, _ = e.prove(ctx, &shown.Agents[i]) }) // what it found stands in the view
+		}
+	}
+	asking.Wait()
+	return shown, nil
+}
+
+// Agent is one agent, with its evidence.
+func (e *Controller) Agent(ctx context.Context, name string) (view.AgentView, error) {
+	var shown view.AgentView
+	var unknown error
+	err := e.View(ctx, func(t *team.Team) {
+		a, ok := t.Agents[name]
+		if !ok {
+			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
+			return
+		}
+		shown = e.agentView(a)
+	})
+	if err != nil || unknown != nil {
+		return view.AgentView{}, cmp.Or(err, unknown)
+	}
+	_, _ = e.prove(ctx, &shown) // what it found stands in the view
+	return shown, nil
+}
+
+// order is that of the configuration; who is configured no more comes last.
+func (e *Controller) order(t *team.Team) []string {
+	names := make([]string, 0, len(t.Agents))
+	configured := make(map[string]bool, len(e.opts.Config.Agents))
+	for _, a := range e.opts.Config.Agents {
+		names = append(names, a.Name)
+		configured[a.Name] = true
+	}
+	for _, name := range t.Names() {
+		if !configured[name] && t.Agents[name].Session != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// agentView runs in the loop.
+func (e *Controller) agentView(a *team.Agent) view.AgentView {
+	file := e.State().File(a)
+	day := e.Now().Format(time.DateOnly)
+	shown := view.AgentView{
+		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: e.channels.TurnsOf(a.Name),
+		DesiredState: file.Desired, CurrentState: file.Current, Badge: view.BadgeIdle,
+		SetBy: file.By, Note: file.Note, Timestamp: file.Stamp, Failures: a.Control.Failures, Removed: a.Removed,
+		Certainty: view.CertaintyKnown,
+		Limits:    view.LimitsView{TokensPerDay: a.Settings.Limits.TokensPerDay, CostPerDayUSD: a.Settings.Limits.CostPerDayUSD},
+	}
+	if a.Settings.Policy.Foreign {
+		shown.Loop = string(config.LoopForeign)
+	}
+	if shown.CurrentState == "" {
+		shown.CurrentState = "unknown"
+		shown.Contradicted("nobody has written a current_state yet")
+	}
+	switch shown.CurrentState {
+	case control.WordContinuous, control.WordRunOnce, control.WordRunCleanup:
+		shown.Badge = view.BadgeRunning
+	}
+	if limit := a.Settings.Limits.Session; limit > 0 {
+		shown.Limits.Session = limit.String()
+	}
+	if a.Usage.Day == day {
+		shown.UsageToday = view.UsageView{InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens, CostUSD: a.Usage.CostUSD}
+	}
+	shown.WaitingBehind = e.State().ControlWaits(a.Name)
+	if retry := a.Control.RetryAt; !retry.IsZero() && a.Session == nil {
+		shown.RetryAt = &retry
+	}
+	if s := a.Session; s != nil {
+		shown.Session = &view.SessionView{ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending, For: s.For}
+		if !s.StartedAt.IsZero() {
+			shown.Session.StartedAt = &s.StartedAt
+		}
+	}
+	e.viewTalk(&shown, a)
+	shown.Presence = e.crew.PresenceOf(a.Name)
+	if m := e.agents.Files[a.Name]; m != nil {
+		shown.Description = m.Conf.Description
+		shown.FileBehind = m.Writing || e.agents.FileDue(m, a)
+		e.doubtFile(&shown, m, a)
+	}
+	if strange := e.sessions.Strange(a.Name); strange != "" {
+		shown.Contradicted("%s", strange)
+	}
+	return shown
+}
+
+func (e *Controller) name() string { return e.opts.Name }

@@ -1,0 +1,247 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Why gathers the evidence for an agent's status, now.
+func (e *Controller) Why(ctx context.Context, name string) (view.WhyView, error) {
+	var (
+		agent   team.Agent
+		hold    team.Hold
+		limit   string
+		conf    config.Agent
+		drives  driver.Driver
+		shown   view.WhyView
+		unknown error
+		written bool
+		strange string
+		part    []partEvidence
+		leads   []leadEvidence
+		asks    []question.Question
+	)
+	err := e.View(ctx, func(t *team.Team) {
+		a, ok := t.Agents[name]
+		if !ok {
+			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
+			return
+		}
+		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.Now())
+		part, leads = partIn(t, a), append(leadIn(t, a, e.Now()), e.workIn(t, a, e.Now())...)
+		for _, q := range t.Book.Open(name) {
+			asks = append(asks, *q)
+		}
+		shown.Agent, strange = e.agentView(a), e.sessions.Strange(name)
+		if known := e.agents.Files[name]; known != nil {
+			written = !known.Writing && !e.agents.FileDue(known, a)
+			conf, drives = *known.Conf, known.Driver // fixed since the start; the rest is the loop's own
+		}
+	})
+	if err != nil || unknown != nil {
+		return view.WhyView{}, cmp.Or(err, unknown)
+	}
+	proof, silent := e.prove(ctx, &shown.Agent)
+	now := time.Now().UTC()
+	add := func(source string, at time.Time, holds bool, format string, args ...any) {
+		if at.IsZero() {
+			at = now
+		}
+		shown.Evidence = append(shown.Evidence, view.Evidence{
+			What: fmt.Sprintf(format, args...), Source: source, At: at, AgeMS: max(0, now.Sub(at).Milliseconds()), Holds: holds,
+		})
+	}
+	add("journal", agent.Control.Stamp, true, "control is %s; desired_state %s, set by %s%s", agent.Control.State,
+		shown.Agent.DesiredState, view.OrNobody(shown.Agent.SetBy), view.Because(shown.Agent.Note))
+	if current := e.fileEvidence(conf, shown.Agent, add); written && !agent.Settings.Policy.Foreign && current != shown.Agent.CurrentState && current != "" {
+		shown.Agent.Contradicted("%s says current %s, and the journal %s", agentfile.FileName, current, shown.Agent.CurrentState)
+	}
+	if strange != "" {
+		add("shim", now, false, "%s", strange)
+	}
+	processEvidence(&agent, proof, silent, add)
+	talkEvidence(&agent, asks, add)
+	if conf.Workspace != "" {
+		if err := drives.Check(sessions.Known(conf)); err != nil {
+			add("driver", now, false, "it could not be started now: %s", err)
+		} else {
+			add("driver", now, true, "driver %s finds what it needs to start it", conf.Driver)
+		}
+	}
+	if conf.Driver != "" {
+		shown.Layers = sessions.LayersOfAgent(&conf)
+	}
+	for _, l := range shown.Layers {
+		if l.Holds && l.Name != sessions.LayerRules {
+			add("permissions", now, true, "it is held by its %s: %s", l.Name, l.Text)
+		}
+	}
+	for _, one := range leads {
+		add("journal", one.at, one.holds, "%s", one.text)
+	}
+	for _, one := range part {
+		add("channel", one.at, true, "%s", one.text)
+	}
+	if hold.On {
+		add("journal", hold.At, true, "the team is held by %s%s: nothing new starts", view.OrNobody(hold.By), view.Because(hold.Note))
+	}
+	if limit != "" {
+		add("limits", now, true, "%s is reached", limit)
+	}
+	shown.Sessions = sessionsOf(&agent)
+	shown.Verdict = verdict(shown.Agent, hold.On)
+	return shown, nil
+}
+
+type adder = func(source string, at time.Time, holds bool, format string, args ...any)
+
+// fileEvidence compares the file as it lies there with what the journal says, and gives
+// the current_state in it; empty where there is none.
+func (e *Controller) fileEvidence(conf config.Agent, view view.AgentView, add adder) (current string) {
+	if conf.Workspace == "" {
+		return ""
+	}
+	seen, err := e.opts.Files.Read(conf.Name)
+	switch {
+	case err != nil:
+		add("file", time.Time{}, false, "%s cannot be read: %s", agentfile.FileName, err)
+	case seen.Kind == agentfile.KindDeleted:
+		add("file", seen.At, false, "there is no %s", agentfile.FileName)
+	case seen.Kind != agentfile.KindWritten:
+		add("file", seen.At, false, "%s is %s: %s", agentfile.FileName, seen.Kind, seen.Fault)
+	default:
+		at, _ := seen.State.Time()
+		same := seen.State.DesiredState == view.DesiredState && (seen.State.CurrentState == view.CurrentState || view.CurrentState == "unknown")
+		add("file", at, same, "%s says desired %s, current %s", agentfile.FileName, seen.State.DesiredState, seen.State.CurrentState)
+		return seen.State.CurrentState
+	}
+	return ""
+}
+
+// processEvidence is what the session's shim said just now, or that it said nothing.
+func processEvidence(agent *team.Agent, proof *seam.Proof, silent error, add adder) {
+	s := agent.Session
+	if s == nil {
+		add("journal", time.Time{}, true, "no session is open")
+		return
+	}
+	add("journal", s.OpenedAt, true, "session %s (%s) is %s", s.ID, s.Kind, s.Phase)
+	if s.Ending != "" {
+		add("journal", time.Time{}, true, "it was asked to end: %s", s.Ending)
+	}
+	switch {
+	case silent != nil:
+		add("shim", time.Time{}, false, "its shim does not answer: %s", silent)
+		return
+	case proof == nil:
+		add("shim", time.Time{}, s.Phase == team.Opened, "no shim is known for it")
+		return
+	}
+	add("shim", time.Time{}, true, "shim %d holds process %d by %s; %d more in its tree", proof.ShimPID, proof.PID,
+		strings.Join(proof.Holds, ", "), proof.Children)
+	if proof.LastByteAt.IsZero() {
+		add("shim", proof.StartedAt, true, "it has said nothing yet")
+	} else {
+		add("shim", proof.LastByteAt, true, "%d bytes of output, the last one then", proof.Bytes)
+	}
+	if proof.Full != "" {
+		add("shim", time.Time{}, false, "%s", proof.Full)
+	}
+	switch {
+	case proof.Against != "":
+		add("process table", time.Time{}, false, "%s", proof.Against)
+	case proof.Stopped:
+		add("process table", time.Time{}, false, "process %d was stopped by a signal: it exists and does nothing", proof.PID)
+	case proof.Ended:
+		add("shim", time.Time{}, false, "process %d has ended; what it left behind is being ended", proof.PID)
+	}
+	if s.PID != 0 && s.PID != proof.PID {
+		add("shim", time.Time{}, false, "the journal says process %d", s.PID)
+	}
+}
+
+func sessionsOf(a *team.Agent) []view.PastSession {
+	var all []team.Session
+	if a.Session != nil {
+		all = append(all, *a.Session)
+	}
+	for i := range a.Past {
+		all = append(all, a.Past[len(a.Past)-1-i])
+	}
+	views := make([]view.PastSession, 0, len(all))
+	for _, s := range all {
+		view := view.PastSession{ID: s.ID, Kind: string(s.Kind), OpenedAt: s.OpenedAt, Outcome: string(s.Outcome), Why: s.Why, Bytes: s.Bytes}
+		if !s.StartedAt.IsZero() {
+			view.StartedAt = &s.StartedAt
+		}
+		if !s.EndedAt.IsZero() {
+			view.EndedAt = &s.EndedAt
+		}
+		views = append(views, view)
+	}
+	return views
+}
+
+// verdict says the whole in one sentence.
+func verdict(a view.AgentView, held bool) string {
+	text := a.Name + " is " + a.Badge
+	switch {
+	case a.Certainty == view.CertaintyUnknown:
+		return text + " by its current_state; whether that is so is unknown: " + a.Doubt
+	case a.Session != nil && a.Session.Phase == string(team.Running):
+		text += fmt.Sprintf(": session %s runs as process %d%s", a.Session.ID, a.Session.PID, onStep(a.Session))
+	case a.Session != nil:
+		text += ": session " + a.Session.ID + " is about to start" + onStep(a.Session)
+	case a.LimitedUntil != nil:
+		text += ": nothing runs, " + a.LimitedWhy
+	case a.RetryAt != nil:
+		text += fmt.Sprintf(": %d sessions failed in a row; the next try is at %s", a.Failures, a.RetryAt.Format(time.TimeOnly))
+	case a.Loop == "foreign":
+		text += ": its own loop says " + a.CurrentState
+	default:
+		text += ": nothing runs"
+	}
+	if a.AsksWhat != "" {
+		text += "; it waits for a person: " + a.AsksWhat
+	}
+	if a.WaitingBehind != "" {
+		text += "; for its own session " + a.WaitingBehind
+	}
+	if a.DesiredState != a.CurrentState {
+		text += "; " + a.DesiredState + " is wanted next"
+	}
+	if held {
+		text += "; the team is held"
+	}
+	if a.Doubt != "" {
+		text += "; but " + a.Doubt
+	}
+	return text
+}
+
+// onStep says which step of a run a session works on, or that it leads the team, or works for a session folder.
+func onStep(s *view.SessionView) string {
+	if run, step, is := team.StepOf(s.For); is {
+		return fmt.Sprintf(" on step %s of run %s", step, run)
+	}
+	if folder, w, is := team.WorkOf(s.For); is {
+		return ": " + WorkWords(folder, w)
+	}
+	if s.For == team.ForLead {
+		return ", and leads the team"
+	}
+	return ""
+}

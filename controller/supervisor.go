@@ -1,0 +1,129 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/fairlead-dev/fairlead/controller/agents"
+	"github.com/fairlead-dev/fairlead/controller/channels"
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/questions"
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/controller/status"
+	"github.com/fairlead-dev/fairlead/controller/tools"
+	"github.com/fairlead-dev/fairlead/controller/transitions"
+	"github.com/fairlead-dev/fairlead/listen"
+	"github.com/fairlead-dev/fairlead/loop"
+)
+
+// The controllers under the names by which a Supervisor embeds them: their methods are its own.
+type (
+	sessionsController    = sessions.Controller
+	agentsController      = agents.Controller
+	channelsController    = channels.Controller
+	crewController        = crewctl.Controller
+	runsController        = runs.Controller
+	dispatchController    = dispatchctl.Controller
+	questionsController   = questions.Controller
+	toolsController       = tools.Controller
+	statusController      = status.Controller
+	transitionsController = transitions.Controller
+	listener              = listen.Listener
+)
+
+// Supervisor runs one team: the loop and all controllers. Make it with Open, then call Run.
+type Supervisor struct {
+	*loop.Loop
+	*sessionsController
+	*agentsController
+	*channelsController
+	*crewController
+	*runsController
+	*dispatchController
+	*questionsController
+	*toolsController
+	*statusController
+	*transitionsController
+	*listener
+
+	opts seam.Options
+	log  *slog.Logger
+}
+
+// Open replays the journal. Nothing is started, written or told before Run.
+func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
+	l := loop.New(ctx, loop.Options{Journal: opts.Journal, Log: opts.Log, FileSum: agents.RenderSum, DocumentSum: crewctl.DocumentSum})
+	e := &Supervisor{Loop: l, opts: opts, log: opts.Log}
+	if err := l.Replay(ctx); err != nil {
+		return nil, err
+	}
+	e.sessionsController = sessions.New(l, opts)
+	e.agentsController = agents.New(l, opts, e.sessionsController)
+	e.channelsController = channels.New(l, opts, e.sessionsController)
+	e.crewController = crewctl.New(l, opts, e.sessionsController, e.channelsController)
+	e.runsController = runs.New(l, opts, e.sessionsController)
+	e.dispatchController = dispatchctl.New(l, opts, e.sessionsController)
+	var err error
+	if e.questionsController, err = questions.New(l, opts, e.sessionsController, e.runsController); err != nil {
+		return nil, err
+	}
+	e.toolsController = tools.New(l, opts, e.sessionsController, e.channelsController, e.runsController, e.questionsController)
+	e.statusController = status.New(l, opts, status.Parts{
+		Sessions: e.sessionsController, Agents: e.agentsController, Channels: e.channelsController, Crew: e.crewController, Dispatch: e.dispatchController,
+	})
+	e.transitionsController = transitions.New(l, opts)
+	e.listener = listen.New(l, opts, listen.Parts{
+		Sessions: e.sessionsController, Channels: e.channelsController, Crew: e.crewController, Runs: e.runsController,
+		Dispatch: e.dispatchController, Questions: e.questionsController,
+	})
+	e.connect()
+	for i := range opts.Config.Agents {
+		conf := &opts.Config.Agents[i]
+		d, ok := opts.Drivers[conf.Driver]
+		if !ok {
+			return nil, fmt.Errorf("agent %s: this build of fairlead has no driver %q", conf.Name, conf.Driver)
+		}
+		e.AddMember(sessions.NewSlot(conf, d))
+	}
+	e.registerAll()
+	return e, nil
+}
+
+// connect gives the lower controllers what the higher ones do for them.
+func (e *Supervisor) connect() {
+	e.sessionsController.Hooks = sessions.Hooks{
+		Follow: e.listener.Follow, LastLook: e.LastLook, FirstPrompt: e.FirstPrompt, PrepareWork: e.PrepareWork, PrivateTemp: e.PrivateTemp,
+		BenchSeat: e.BenchSeat, PrepareStep: e.PrepareStep, WithReport: e.WithReport,
+	}
+	e.channelsController.Hooks = channels.Hooks{LeadPrompt: e.LeadPrompt, LeadTold: e.LeadTold}
+}
+
+// AddMember adds an agent's slot, and what is kept of its file.
+func (e *Supervisor) AddMember(m *sessions.Slot) {
+	e.Slots[m.Conf.Name] = m
+	e.agentsController.Add(m)
+}
+
+// Run recovers what was, then serves until ctx ends, the journal fails, or another daemon takes over.
+// Agents go on running when it returns; Stop ends them.
+func (e *Supervisor) Run(ctx context.Context) (err error) {
+	defer func() { e.Close(err) }()
+	switch err := e.recover(ctx); {
+	case err != nil && ctx.Err() != nil:
+		return nil // it was told to end before the recovery was over; the next start begins again
+	case err != nil:
+		return fmt.Errorf("recover the team: %w", err)
+	}
+	return e.Loop.Run(ctx)
+}
+
+// Close ends the loop, then closes the connections to the sessions, which go on running. why is the error
+// of Run, or nil.
+func (e *Supervisor) Close(why error) {
+	e.Shutdown(why)
+	e.CloseAll()
+}

@@ -1,0 +1,53 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// A key that the provider refuses is not tried again and again: one session, then it rests, and says
+// how to sign in. A person's next word tries once more.
+func TestKeyRefused(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.agent("coder").Command = []string{"opencode", "acp"}
+		b.host.play = func(s *fakeSession) { s.say("stop not_signed_in") }
+		b.start()
+		for n := 1; n <= 2; n++ {
+			b.command("coder", "continuous")
+			b.after(time.Hour)
+			v := b.is("coder", "pause", "pause")
+			if got := b.host.startsOf("coder"); got != n || !strings.Contains(v.Note, "its provider refuses it: run `opencode auth login`") {
+				t.Errorf("%d sessions were started, and it says %q", got, v.Note)
+			}
+		}
+	})
+}
+
+// A program that died in the middle of its work is gone on with, whether its adapter could still say so
+// or died with it; one that failed by itself begins anew.
+func TestTakesUpWhatDied(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stop *team.Stop
+		want bool
+	}{
+		"all died":         {nil, true},
+		"the program died": {&team.Stop{Reason: "died"}, true},
+		"it failed":        {&team.Stop{Reason: "failed"}, false},
+		"its key was bad":  {&team.Stop{Reason: "not_signed_in"}, true},
+	} {
+		a := &team.Agent{Past: []team.Session{{ID: "a-1", For: team.ForControl, Outcome: control.Failed, Stop: c.stop}}}
+		got, cut, _ := sessions.TakesUp(a, &team.Session{ID: "a-2", For: team.ForControl}, &team.Conversation{Session: "a-1", For: team.ForControl}, config.ResumeInterrupted)
+		if got != c.want || cut != c.want {
+			t.Errorf("%s: %t, cut %t; want %t", name, got, cut, c.want)
+		}
+	}
+}

@@ -1,0 +1,611 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// conversing has the bubble's agents hold conversations: each session is told its own by name, or goes
+// on with the one that it was given.
+func (b *bubble) conversing(how config.Resume, life func(s *fakeSession)) {
+	b.driver.resumes, b.driver.talks = true, true
+	for i := range b.conf.Agents {
+		b.conf.Agents[i].Resume, b.conf.Agents[i].Permissions.Timeout = how, time.Hour
+		b.conf.Agents[i].Model = "m1"
+	}
+	b.host.play = func(s *fakeSession) {
+		if s.resume != "" {
+			s.say("conversation %s m1 resumed", s.resume)
+		} else {
+			s.say("conversation talk-%s m1", s.id)
+		}
+		life(s)
+	}
+}
+
+// talksOn is the life of a session that ends its turn at each prompt, and listens on.
+func talksOn(s *fakeSession) {
+	for _, _, ok := s.next(time.Hour); ok; _, _, ok = s.next(time.Hour) {
+		s.say("done TURN_COMPLETE")
+		s.say("listening %d", s.read())
+	}
+	s.say("stop ok")
+}
+
+func lost(s *fakeSession) {
+	s.lasts(time.Minute)
+	s.finish(seam.Ending{Lost: true, Why: "its shim was killed"})
+}
+
+func well(s *fakeSession) {
+	s.lasts(time.Minute)
+	s.say("stop ok")
+}
+
+// resumedBy is the conversation that a session was started with.
+func (b *bubble) resumedBy(session string) string {
+	b.t.Helper()
+	s := b.host.session(session)
+	if s == nil {
+		b.t.Fatalf("there is no session %s; there are %v", session, b.host.order)
+	}
+	return s.resume
+}
+
+// What was cut off goes on with its conversation; what ended well begins anew, but where the
+// configuration has it go on; with never nothing does.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	died := func(s *fakeSession) {
+		s.lasts(time.Minute)
+		s.exit(137)
+	}
+	tests := map[string]struct {
+		how  config.Resume
+		life func(*fakeSession)
+		want string
+	}{
+		"lost":                       {config.ResumeInterrupted, lost, "talk-coder-1"},
+		"ended well":                 {config.ResumeInterrupted, well, ""},
+		"ended well, always":         {config.ResumeAlways, well, "talk-coder-1"},
+		"lost, never":                {config.ResumeNever, lost, ""},
+		"its program died":           {config.ResumeInterrupted, died, "talk-coder-1"},
+		"it failed and said so":      {config.ResumeInterrupted, func(s *fakeSession) { s.say("stop badly") }, ""},
+		"its provider takes no more": {config.ResumeInterrupted, func(s *fakeSession) { s.say("limited 10 no"); s.say("stop rate_limited") }, "talk-coder-1"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				b.conversing(tt.how, func(s *fakeSession) {
+					if s.id != "coder-1" {
+						<-s.asked
+						return
+					}
+					tt.life(s)
+				})
+				b.start()
+				b.command("coder", "continuous")
+				b.after(2 * time.Minute)
+				if got := b.resumedBy("coder-2"); got != tt.want {
+					t.Errorf("it went on with %q, not %q", got, tt.want)
+				}
+				if cut := strings.HasPrefix(string(b.host.session("coder-2").in), `{"prompt":"You were interrupted`); cut != (tt.want != "" && tt.how != config.ResumeAlways) {
+					t.Errorf("it was told %s", b.host.session("coder-2").in)
+				}
+				b.noneOpen()
+				if v := b.view("coder"); v.Conversation == nil || v.Conversation.Resumed != (tt.want != "") || v.Conversation.Program != "fake 1.0" {
+					t.Errorf("it is shown as %+v", v.Conversation)
+				}
+			})
+		})
+	}
+}
+
+// A conversation that dies once more when it is gone on with is not gone on with for ever.
+func TestResumeDoesNotSpin(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.conversing(config.ResumeInterrupted, func(s *fakeSession) { s.exit(139) })
+		b.start()
+		b.command("coder", "continuous")
+		b.after(time.Minute)
+		for i, want := range []string{"", "talk-coder-1", "", "talk-coder-3"} {
+			if got := b.resumedBy(fmt.Sprintf("coder-%d", i+1)); got != want {
+				t.Errorf("session %d went on with %q, not %q", i+1, got, want)
+			}
+		}
+	})
+}
+
+// A conversation that would go on otherwise waits for a person's word, through restarts, and is
+// begun anew where nobody says anything. What would differ is named.
+func TestResumeThatDiffers(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		answer string
+		want   string
+	}{
+		"go on":          {view.GoOn, "talk-coder-1"},
+		"begin anew":     {view.Anew, ""},
+		"nobody answers": {"", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				b.conversing(config.ResumeInterrupted, lost)
+				b.start()
+				b.command("coder", "continuous")
+				b.after(30 * time.Second)
+				if err := b.stop(); err != nil {
+					t.Fatal(err)
+				}
+				c := b.agent("coder")
+				c.Model, c.Mode, c.Command = "m2", "yolo", []string{"agent", "--yolo"}
+				b.start()
+				b.after(time.Minute)
+				q := b.open1(question.Resume)
+				if text := strings.Join(q.Differs, "; "); text != "model: m1 is now m2; mode: (none) is now yolo; argument --yolo was added; argument agent was added" {
+					t.Errorf("it would differ so: %s", text)
+				}
+				if b.host.session("coder-2") != nil {
+					t.Error("it was started before anybody had said so")
+				}
+				why, err := b.engine.Why(t.Context(), "coder")
+				if err != nil || !strings.Contains(why.Verdict, "its conversation would go on otherwise") {
+					t.Errorf("why says %s, %v", why.Verdict, err)
+				}
+				b.fate.die()
+				b.alive()
+				b.after(time.Second)
+				if again := b.open1(question.Resume); again.ID != q.ID {
+					t.Errorf("after a crash it asks again, as %s", again.ID)
+				}
+				if tt.answer == "" {
+					b.after(time.Hour)
+				} else {
+					b.answer(q.ID, view.QuestionAnswer{Option: tt.answer})
+					b.after(time.Second)
+				}
+				if got := b.resumedBy("coder-2"); got != tt.want {
+					t.Errorf("it went on with %q, not %q", got, tt.want)
+				}
+				b.noneOpen()
+				if got := b.rows("question/q1"); got != "Q1 Q3 Q6" && (tt.answer != "" || got != "Q1 Q4 Q6") {
+					t.Errorf("the question took %s", got)
+				}
+				b.after(2 * time.Minute) // once more it was cut off, and is as it was
+				b.noneOpen()
+			})
+		})
+	}
+}
+
+// While the question waits the wish may change: nothing is started, and nobody is asked any more.
+func TestResumeNotWantedAnyMore(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.conversing(config.ResumeInterrupted, lost)
+		b.start()
+		b.command("coder", "continuous")
+		b.after(30 * time.Second)
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		b.agent("coder").Model = "m2"
+		b.start()
+		b.after(time.Minute)
+		b.open1(question.Resume)
+		b.command("coder", "pause")
+		b.after(time.Second)
+		b.noneOpen()
+		b.is("coder", "pause", "pause")
+		if n := b.host.startsOf("coder"); n != 1 {
+			t.Errorf("%d sessions were started", n)
+		}
+	})
+}
+
+// Whoever talks in a channel goes on with the conversation of before; a turn that passes while a
+// person is waited for asks nobody twice.
+func TestResumeOfATalk(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
+		b.circle("ada", "bob")
+		b.conversing(config.ResumeInterrupted, talksOn)
+		b.start()
+		b.insistSaying("hello", "")
+		b.after(20 * time.Minute) // the sessions have gone
+		b.insistSaying("hello again", "")
+		b.after(10 * time.Second)
+		if got := b.resumedBy("ada-2"); got != "talk-ada-1" {
+			t.Errorf("it went on with %q", got)
+		}
+		b.after(20 * time.Minute)
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		b.agent("ada").Model = "m2"
+		b.start()
+		b.insistSaying("and again", "")
+		b.after(5 * time.Minute) // its turn is long over
+		q := b.open1(question.Resume)
+		b.answer(q.ID, view.QuestionAnswer{Option: view.GoOn})
+		b.after(time.Minute)
+		b.insistSaying("and once more", "")
+		b.after(time.Minute)
+		b.noneOpen()
+		last := b.host.order[len(b.host.order)-1]
+		for _, id := range b.host.order {
+			if agentIn(id) == "ada" {
+				last = id
+			}
+		}
+		if got := b.resumedBy(last); last == "ada-2" || got != "talk-ada-1" {
+			t.Errorf("%s went on with %q; %v", last, got, b.host.order)
+		}
+	})
+}
+
+// Nobody resumes what somebody else has open: a person says what is to be, or the other leaves.
+func TestResumeElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, leaves := range []bool{true, false} {
+		t.Run(fmt.Sprintf("leaves=%v", leaves), func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				var mu sync.Mutex
+				there := []seam.Occupant{{PID: 4711, Program: "claude", Sign: "its arguments name the conversation", Under: "tmux, session 0 of server 99"}}
+				b.elsewhere = func(_ context.Context, id string, _ []string) ([]seam.Occupant, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if id != "talk-coder-1" {
+						return nil, nil
+					}
+					return there, nil
+				}
+				b.conversing(config.ResumeInterrupted, lost)
+				b.start()
+				b.command("coder", "continuous")
+				b.after(2 * time.Minute)
+				q := b.open1(question.Resume)
+				if text := fmt.Sprint(q.What, q.Differs); !strings.Contains(text, "process 4711 (claude)") || !strings.Contains(text, "tmux, session 0") {
+					t.Errorf("it says %s", text)
+				}
+				if why, err := b.engine.Why(t.Context(), "coder"); err != nil || !strings.Contains(why.Verdict, "4711") {
+					t.Errorf("why says %s, %v", why.Verdict, err)
+				}
+				want := ""
+				if leaves {
+					mu.Lock()
+					there, want = nil, "talk-coder-1"
+					mu.Unlock()
+					b.after(10 * time.Second)
+				} else {
+					b.answer(q.ID, view.QuestionAnswer{Option: view.Anew})
+					b.after(time.Second)
+				}
+				b.noneOpen()
+				if got := b.resumedBy("coder-2"); got != want {
+					t.Errorf("it went on with %q, not %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// A program that does not find its conversation begins a new one, and that is said.
+func TestConversationNotFound(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.driver.resumes = true
+		b.host.play = func(s *fakeSession) {
+			s.say("conversation talk-%s m1", s.id)
+			lost(s)
+		}
+		b.start()
+		b.command("coder", "continuous")
+		b.after(90 * time.Second)
+		if got := b.resumedBy("coder-2"); got != "talk-coder-1" {
+			t.Fatalf("it went on with %q", got)
+		}
+		why, err := b.engine.Why(t.Context(), "coder")
+		if err != nil || !slices.ContainsFunc(why.Evidence, func(e view.Evidence) bool {
+			return strings.Contains(e.What, "did not find conversation talk-coder-1 again, and began talk-coder-2") && !e.Holds
+		}) {
+			t.Errorf("why says %+v, %v", why.Evidence, err)
+		}
+		if !strings.Contains(b.logged.String(), "a conversation could not be gone on with") {
+			t.Error("the log does not say it")
+		}
+	})
+}
+
+// A provider that takes no more ends a session and nobody's record: the wish stays, nothing of the
+// agent starts before its time, and it is said everywhere (R1, R2).
+func TestRateLimited(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
+		b.host.play = func(s *fakeSession) {
+			if s.id == "coder-1" {
+				s.say("limited 600 five hour limit reached")
+				s.say("stop rate_limited")
+				return
+			}
+			if s.id == "coder-2" {
+				s.say("limited 0 slow down")
+				s.say("stop rate_limited")
+				return
+			}
+			<-s.asked
+		}
+		b.start()
+		b.command("coder", "continuous")
+		b.command("pm", "run_once")
+		b.after(time.Second)
+		v := b.view("coder")
+		if v.LimitedUntil == nil || v.Failures != 0 || v.DesiredState != control.WordContinuous || !strings.Contains(v.LimitedWhy, "five hour limit") {
+			t.Errorf("it is %+v", v)
+		}
+		if why, err := b.engine.Why(t.Context(), "coder"); err != nil || !strings.Contains(why.Verdict, "rate limited until") {
+			t.Errorf("why says %s, %v", why.Verdict, err)
+		}
+		b.after(9 * time.Minute)
+		if n := b.host.startsOf("coder"); n != 1 {
+			t.Errorf("%d sessions were started before the time", n)
+		}
+		b.after(time.Minute)
+		if n := b.host.startsOf("coder"); n != 2 {
+			t.Errorf("%d sessions were started at the time", n)
+		}
+		b.after(110 * time.Second) // the second in a row, without a time: two minutes
+		if n := b.host.startsOf("coder"); n != 2 {
+			t.Errorf("%d sessions: it waits twice as long", n)
+		}
+		b.after(15 * time.Second)
+		if n := b.host.startsOf("coder"); n != 3 {
+			t.Errorf("%d sessions", n)
+		}
+		if n := b.host.startsOf("pm"); n != 1 {
+			t.Errorf("the other agent has %d sessions", n)
+		}
+	})
+}
+
+// A program that does not hear what it is told in mid-answer is told when the answer is over.
+func TestInjectIsKept(t *testing.T) {
+	t.Parallel()
+	for _, plods := range []bool{true, false} {
+		t.Run(fmt.Sprintf("plods=%v", plods), func(t *testing.T) {
+			inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
+				b.circle("ada", "bob")
+				b.driver.plods = plods
+				var mu sync.Mutex
+				var heard []string
+				b.host.play = func(s *fakeSession) {
+					for text, _, ok := s.next(time.Hour); ok; text, _, ok = s.next(time.Hour) {
+						mu.Lock()
+						heard = append(heard, agentIn(s.id)+" "+text)
+						mu.Unlock()
+						s.say("I look")
+						s.lasts(20 * time.Second)
+						s.say("listening %d", s.read())
+					}
+					s.say("stop ok")
+				}
+				b.start()
+				b.insistSaying("please review", "")
+				b.after(5 * time.Second)
+				if _, err := b.engine.Say(t.Context(), human, "reviews", "mind the tests", "inject"); err != nil {
+					t.Fatal(err)
+				}
+				b.after(5 * time.Second)
+				s := b.host.session("ada-1")
+				s.mu.Lock()
+				waiting := strings.Contains(string(s.in), "mind the tests")
+				s.mu.Unlock()
+				if waiting == plods {
+					t.Errorf("in mid-answer it was written: %v", waiting)
+				}
+				b.after(15 * time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				if !slices.ContainsFunc(heard, func(text string) bool {
+					return strings.HasPrefix(text, "ada") && strings.Contains(text, "mind the tests")
+				}) {
+					t.Errorf("it heard %q", heard)
+				}
+			})
+		})
+	}
+}
+
+// A program that says that it does not know the conversation any more, and does nothing, has failed
+// nobody: what it was to do is done in a new one, at once, and the lost one is asked for no more.
+func TestNotResumed(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{control.WordContinuous, control.WordRunOnce} {
+		t.Run(word, func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				b.driver.resumes = true
+				b.host.play = func(s *fakeSession) {
+					switch s.id {
+					case "coder-1":
+						s.say("conversation talk-1 m1")
+						s.say("limited 5 later")
+						s.say("stop rate_limited")
+					case "coder-2":
+						s.say("stop not_resumed")
+						s.exit(1)
+					default:
+						s.say("conversation talk-3 m1")
+						s.lasts(time.Minute)
+						s.say("stop ok")
+					}
+				}
+				b.start()
+				b.command("coder", word)
+				b.after(20 * time.Second)
+				for id, want := range map[string]string{"coder-2": "talk-1", "coder-3": ""} {
+					if got := b.resumedBy(id); got != want {
+						t.Errorf("%s went on with %q, not %q", id, got, want)
+					}
+				}
+				if v := b.view("coder"); v.Failures != 0 || v.Conversation == nil || v.Conversation.ID != "talk-3" {
+					t.Errorf("it is %+v, %+v", v, v.Conversation)
+				}
+				if why := b.replayed().Agents["coder"].Past[1].Why; !strings.Contains(why, "does not know the conversation talk-1 any more") {
+					t.Errorf("the second ended so: %s", why)
+				}
+			})
+		})
+	}
+}
+
+// The same in a channel: its turn passes on, nobody has crashed, and its next turn is told in a new
+// conversation. (What it had been told in the turn that came to nothing counts as told: the floor knows
+// no better.)
+func TestNotResumedInATalk(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
+		b.circle("ada", "bob")
+		b.driver.resumes = true
+		var mu sync.Mutex
+		heard := map[string]string{}
+		b.host.play = func(s *fakeSession) {
+			if s.id == "ada-2" {
+				s.say("stop not_resumed")
+				s.exit(1)
+				return
+			}
+			s.say("conversation talk-%s m1", s.id)
+			for text, _, ok := s.next(time.Hour); ok; text, _, ok = s.next(time.Hour) {
+				mu.Lock()
+				heard[s.id] += text
+				mu.Unlock()
+				s.say("done TURN_COMPLETE")
+				s.say("listening %d", s.read())
+			}
+			s.say("stop ok")
+		}
+		b.start()
+		b.insistSaying("hello", "")
+		b.after(20 * time.Minute)
+		b.insistSaying("are you there", "")
+		b.after(2 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if b.resumedBy("ada-2") != "talk-ada-1" || b.resumedBy("ada-3") != "" || !strings.Contains(heard["ada-3"], "it is your turn") {
+			t.Errorf("it heard %q in %v", heard, b.host.order)
+		}
+		if view := b.view("ada"); view.Turn["reviews"] == "OFFLINE" || strings.Contains(b.rows("channel/reviews"), "T11") {
+			t.Errorf("it is %v, by %s", view.Turn, b.rows("channel/reviews"))
+		}
+	})
+}
+
+// A program that does not go on with what it was never asked to go on with has failed, and is not started
+// again and again as if nothing had been.
+func TestNotResumedOfNothing(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.driver.resumes = true
+		b.host.play = func(s *fakeSession) {
+			s.say("stop not_resumed")
+			s.exit(1)
+		}
+		b.start()
+		b.command("coder", control.WordContinuous)
+		b.after(time.Hour)
+		if v := b.view("coder"); v.Failures == 0 || len(b.host.order) > 10 {
+			t.Errorf("%d failures in %d sessions", v.Failures, len(b.host.order))
+		}
+	})
+}
+
+// A conversation that is too long, or that somebody else holds, is gone on with once at most; one that
+// kills its program is begun anew, also in a channel.
+func TestConversationsThatDoNotGo(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		life func(s *fakeSession)
+		want []string
+	}{
+		"too long": {func(s *fakeSession) { s.say("stop context_exhausted") }, []string{"", "", ""}},
+		"held":     {func(s *fakeSession) { s.lasts(time.Second); s.say("stop held_elsewhere") }, []string{"", "", ""}},
+		"it kills": {func(s *fakeSession) { s.exit(139) }, []string{"", "talk-coder-1", "", "talk-coder-3"}},
+		"lost, and too long": {func(s *fakeSession) {
+			if s.resume == "" {
+				lost(s)
+				return
+			}
+			s.say("stop context_exhausted")
+		}, []string{"", "talk-coder-1", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "coder", func(t *testing.T, b *bubble) {
+				b.conversing(config.ResumeInterrupted, tt.life)
+				b.start()
+				b.command("coder", control.WordContinuous)
+				b.after(10 * time.Minute)
+				for i, want := range tt.want {
+					if got := b.resumedBy(fmt.Sprintf("coder-%d", i+1)); got != want {
+						t.Errorf("session %d went on with %q, not %q", i+1, got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// In a channel every session goes on with the conversation, until that has killed two in a row.
+func TestATalkThatKills(t *testing.T) {
+	t.Parallel()
+	past := func(outcomes ...control.Outcome) (a *team.Agent) {
+		a = &team.Agent{}
+		for i, o := range outcomes {
+			a.Past = append(a.Past, team.Session{ID: fmt.Sprint("ada-", i+1), For: team.ForChannels, Outcome: o})
+		}
+		return a
+	}
+	said := func(session string, resumed bool) *team.Conversation {
+		return &team.Conversation{Conversed: team.Conversed{ID: "t", Resumed: resumed}, Session: session, For: team.ForChannels}
+	}
+	const ok, bad = control.OK, control.Failed
+	for _, tt := range []struct {
+		a    *team.Agent
+		c    *team.Conversation
+		want bool
+	}{
+		{past(ok), said("ada-1", false), false},
+		{past(bad), said("ada-1", false), false},
+		{past(bad, bad), said("ada-2", true), true},
+		{past(bad, bad), said("ada-1", false), true}, // it did not come so far as to name it again
+		{past(bad, bad, bad), said("ada-3", false), false},
+		{past(ok, bad), said("ada-2", true), false},
+		{past(bad, ok, bad), said("ada-3", true), false},
+		{past(), said("ada-1", true), false},
+	} {
+		if got := sessions.GivenUp(tt.a, tt.c); got != tt.want {
+			t.Errorf("%+v by %s: %t", tt.a.Past, tt.c.Session, got)
+		}
+	}
+	stale := past(control.RateLimited, ok, bad) // what was not found once was another conversation
+	stale.Past[0].Stop = &team.Stop{Reason: driver.ReasonNotResumed}
+	if sessions.GivenUp(stale, said("ada-3", true)) {
+		t.Error("an old answer counts for a new conversation")
+	}
+}

@@ -1,0 +1,333 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+)
+
+// circle has the bubble's agents talk in a channel.
+func (b *bubble) circle(agents ...string) {
+	b.driver.talks = true
+	b.conf.TurnConfig = config.TurnConfig{
+		DefaultTimeoutSeconds: 60, HumanInterruptMode: config.Inject, AnnounceTimeouts: true, AnnounceDisconnects: true, AutoDetectSilenceSeconds: 10,
+	}
+	for i := range b.conf.Agents {
+		b.conf.Agents[i].TurnTimeout = time.Minute
+	}
+	b.conf.Channels = []config.Channel{{
+		Name: "reviews", Agents: agents, HumanInterruptMode: config.Inject, MaxRounds: 2, WaitTimeout: 5 * time.Minute,
+	}}
+}
+
+// ledger is what agents were told and what they said, by agent, as they know it themselves.
+type ledger struct {
+	mu   sync.Mutex
+	told map[string][]string
+	said map[string][]string
+}
+
+func newLedger() *ledger { return &ledger{told: map[string][]string{}, said: map[string][]string{}} }
+
+func (l *ledger) tell(agent, prompt string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told[agent] = append(l.told[agent], prompt)
+	return len(l.told[agent])
+}
+
+func (l *ledger) count(agent string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.told[agent])
+}
+
+func (l *ledger) say(s *fakeSession, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !s.say("%s", text) {
+		return
+	}
+	if words := strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(text, "TURN_COMPLETE"), "TURN_WAIT")); words != "" && words != "TURN_PASS" {
+		l.said[agentIn(s.id)] = append(l.said[agentIn(s.id)], words)
+	}
+}
+
+// talks is an agent's life in a session for channels: it answers each prompt, slowly enough that
+// people can interrupt, and waits once.
+func (l *ledger) talks(s *fakeSession) {
+	agent := agentIn(s.id)
+	text, cancelled, ok := s.next(time.Hour)
+	for ok {
+		if cancelled { // of something that is over
+			s.say("listening %d", s.read())
+			text, cancelled, ok = s.next(time.Hour)
+			continue
+		}
+		n := l.tell(agent, text)
+		l.say(s, "%s says %d", agent, n)
+		switch {
+		case strings.Contains(text, "a person interrupted"):
+		case agent == "ada" && n == 2:
+			l.say(s, "%s builds %d TURN_WAIT", agent, n)
+			s.lasts(10 * time.Second)
+			l.say(s, "%s has built %d TURN_COMPLETE", agent, n)
+		default:
+			more, cancel, some := s.next(5 * time.Second)
+			switch {
+			case some && cancel: // it stops in mid-answer
+			case some:
+				l.tell(agent, more)
+				l.say(s, "%s has heard %d TURN_COMPLETE", agent, n)
+			default:
+				l.say(s, "%s is done %d TURN_COMPLETE", agent, n)
+			}
+		}
+		s.say("listening %d", s.read())
+		text, cancelled, ok = s.next(time.Hour)
+	}
+	s.say("stop ok")
+}
+
+// read is how much of its input it has read.
+func (s *fakeSession) read() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.input - int64(len(s.in))
+}
+
+// insistSaying has a person say something until it is known to be taken.
+func (b *bubble) insistSaying(text, mode string) {
+	b.t.Helper()
+	for range 3 {
+		b.alive()
+		if slices.ContainsFunc(b.history(), func(ch journal.Change) bool { return strings.Contains(string(ch.Data), `"text":"`+text) }) {
+			return
+		}
+		if _, err := b.engine.Say(b.t.Context(), human, "reviews", text, mode); err == nil {
+			return
+		}
+	}
+	b.t.Errorf("%q was never taken", text)
+}
+
+// talkScenario is a conversation, whatever happens to the engine meanwhile.
+func talkScenario(b *bubble, l *ledger) {
+	b.host.play = l.talks
+	pass := func(d time.Duration) {
+		for range 4 {
+			b.after(d / 4)
+			b.alive()
+		}
+	}
+	pass(2 * time.Second)
+	b.insistSaying("please review", "")
+	pass(8 * time.Second)
+	b.insistSaying("mind the tests", "inject")
+	pass(30 * time.Second)
+	b.insistSaying("what now?", "queue")
+	pass(2 * time.Second)
+	b.insistSaying("stop this", "interrupt")
+	pass(60 * time.Second)
+	b.insistSaying("what do all say?", "parallel")
+	pass(3 * time.Minute)
+	b.alive()
+}
+
+var turnTold = regexp.MustCompile(`^Channel reviews, turn (\d+): (it is your turn|your turn goes on|a person said)`)
+
+// once holds that no errand was told twice, and that the journal has every word once, in order.
+func (l *ledger) once(b *bubble) {
+	t := b.t
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for agent, prompts := range l.told {
+		seen := map[string]bool{}
+		for _, prompt := range prompts {
+			m := turnNumber.FindString(prompt)
+			if m != "" && seen[m] {
+				t.Errorf("%s was told the same twice: %s", agent, m)
+			}
+			seen[m] = true
+		}
+	}
+	kept := b.kept()
+	for agent, said := range l.said {
+		if !slices.Equal(said, kept[agent]) {
+			t.Errorf("%s said %q, and the journal has %q", agent, said, kept[agent])
+		}
+	}
+}
+
+var turnNumber = regexp.MustCompile(`^Channel \w+, turn \d+: it is your turn`)
+
+// kept is what agents said, as the journal has it, in lines.
+func (b *bubble) kept() map[string][]string {
+	b.t.Helper()
+	kept := map[string][]string{}
+	for _, rec := range b.history() {
+		var data struct {
+			Turn *struct {
+				Body channel.Body `json:"body"`
+				Text string       `json:"text"`
+			} `json:"turn"`
+		}
+		if err := json.Unmarshal(rec.Data, &data); err != nil {
+			b.t.Fatal(err)
+		}
+		if data.Turn == nil || data.Turn.Body.Post == nil || data.Turn.Body.Post.Kind == channel.OfHuman {
+			continue
+		}
+		by := data.Turn.Body.Post.By
+		kept[by] = append(kept[by], strings.Split(data.Turn.Text, "\n")...)
+	}
+	return kept
+}
+
+// check holds that everything was told once, and everything that was said is kept once.
+func (l *ledger) check(b *bubble) {
+	t := b.t
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for agent, prompts := range l.told {
+		seen := map[string]int{}
+		for i, prompt := range prompts {
+			key := prompt
+			if m := turnTold.FindStringSubmatch(prompt); m != nil && m[2] == "it is your turn" {
+				key = m[0]
+			}
+			if before, again := seen[key]; again {
+				t.Errorf("%s was told the same twice, first as %d and then as %d:\n%s", agent, before, i, prompt)
+			}
+			seen[key] = i
+		}
+		for _, text := range []string{"please review", "mind the tests", "what now?", "stop this", "what do all say?"} {
+			n := 0
+			for _, prompt := range prompts {
+				n += strings.Count(prompt, "> "+text)
+			}
+			if n > 1 {
+				t.Errorf("%s was told %q %d times", agent, text, n)
+			}
+		}
+	}
+	kept := b.kept()
+	for agent, said := range l.said {
+		if !slices.Equal(said, kept[agent]) {
+			t.Errorf("%s said %q, and the journal has %q", agent, said, kept[agent])
+		}
+	}
+}
+
+// The floor is what it was after a crash: in the middle of a turn, of a wait, of an interruption,
+// with messages that nobody has (SPEC, Turn). And a late timer of before ends nothing.
+func TestCrashKeepsTheFloor(t *testing.T) {
+	t.Parallel()
+	lives := map[string]func(b *bubble, l *ledger, s *fakeSession){
+		"turn": func(_ *bubble, l *ledger, s *fakeSession) { l.say(s, "I begin") },
+		"wait": func(_ *bubble, l *ledger, s *fakeSession) { l.say(s, "a build TURN_WAIT") },
+		"ask":  func(_ *bubble, _ *ledger, s *fakeSession) { s.say("asks May I push?") },
+		"stop": func(_ *bubble, l *ledger, s *fakeSession) {
+			l.say(s, "I begin")
+			s.next(time.Hour) // the order to stop
+			s.say("listening %d", s.read())
+		},
+	}
+	for name, life := range lives {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
+				b.circle("ada", "bob")
+				l := newLedger()
+				b.host.play = func(s *fakeSession) {
+					text, _, _ := s.next(time.Hour)
+					l.tell(agentIn(s.id), text)
+					life(b, l, s)
+					<-s.asked
+				}
+				b.start()
+				b.insistSaying("please review", "")
+				b.after(3 * time.Second)
+				if name == "stop" {
+					b.insistSaying("stop this", "interrupt")
+					b.after(3 * time.Second)
+				}
+				b.insistSaying("mind the tests", "queue")
+				b.settle()
+				was, _ := json.Marshal(b.replayed().Floor.Channels)
+				view, err := b.engine.Channel(t.Context(), "reviews")
+				if err != nil || view.Holder != "ada" || view.Deadline == nil {
+					t.Fatalf("the channel is %+v, %v", view, err)
+				}
+				b.fate.die()
+				b.alive()
+				b.after(time.Second)
+				if is, _ := json.Marshal(b.replayed().Floor.Channels); string(is) != string(was) {
+					t.Errorf("after the crash the floor is\n%s\nand it was\n%s", is, was)
+				}
+				if n := l.count("ada"); n != 1 && name != "stop" {
+					t.Errorf("ada was told %d times", n)
+				}
+				b.after(time.Until(*view.Deadline) + time.Millisecond)
+				if got := b.rows("channel/reviews"); !strings.Contains(got, map[string]string{"turn": " T9 ", "wait": " T13 ", "ask": " T13 ", "stop": " T9 "}[name]) {
+					t.Errorf("at the deadline of before nothing came: %s", got)
+				}
+			})
+		})
+	}
+}
+
+// A crash of the engine at every single act of a conversation, the act done or not: every turn
+// and message is told exactly once, every word is kept exactly once, and the conversation comes
+// to its end.
+func TestTalkCrashAtEveryStep(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	play := func(t *testing.T, c cut) (acts int) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble(t, dir, "ada", "bob")
+			defer b.end()
+			b.circle("ada", "bob")
+			l := newLedger()
+			b.open(c.last, c.undone)
+			first := b.fate
+			b.run()
+			talkScenario(b, l)
+			l.check(b)
+			if err := b.engineTeamIsReplayed(); err != nil {
+				t.Error(err)
+			}
+			if v, err := b.engine.Channel(t.Context(), "reviews"); err != nil || v.Holder != "" || len(v.Open) != 0 || v.Turn < 6 {
+				t.Errorf("in the end the channel is %+v, %v", v, err)
+			}
+			if t.Failed() {
+				page, _ := b.engine.ChannelEntries(t.Context(), "reviews", view.EntryQuery{Limit: 500, Moves: true})
+				for _, one := range page.Entries {
+					t.Log(one.At.Format("04:05.0"), one.Kind, one.By, one.Text, one.Row, one.Agent, one.From, one.To, one.Turn)
+				}
+			}
+			acts = first.count()
+		})
+		return acts
+	}
+	acts := play(t, cut{})
+	if acts < 40 {
+		t.Fatalf("only %d acts: the scenario does nothing", acts)
+	}
+	t.Logf("%d acts", acts)
+	everyCut(t, acts, func(t *testing.T, c cut) { play(t, c) })
+}

@@ -1,0 +1,77 @@
+package controller
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+)
+
+// The plan of a start says what becomes of sessions for channels, and why one is started; and the
+// start does so.
+func TestPlanOfTalks(t *testing.T) {
+	t.Parallel()
+	plays := map[string]struct {
+		down   func(b *bubble)
+		plan   string
+		starts int
+	}{
+		"it lives":      {func(*bubble) {}, "adopt ada-1: it outlived the daemon, as process 1005", 1},
+		"it ended well": {func(b *bubble) { b.host.session("ada-1").exit(0) }, "take in how ada-1 ended: it ended while nobody looked; then leave at rest: ", 1},
+		"it is gone":    {func(b *bubble) { b.host.session("ada-1").finish(seam.Ending{Lost: true, Why: "killed"}) }, "count ada-1 as lost: it ended while nobody looked, and nobody knows how; then ", 1},
+	}
+	for name, play := range plays {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "ada", func(t *testing.T, b *bubble) {
+				b.circle("ada")
+				l := newLedger()
+				b.host.play = func(s *fakeSession) {
+					text, _, _ := s.next(time.Hour)
+					l.tell("ada", text)
+					<-s.asked
+				}
+				b.start()
+				b.insistSaying("please review", "")
+				b.settle()
+				if err := b.stop(); err != nil {
+					t.Fatal(err)
+				}
+				play.down(b)
+				b.start()
+				if got := b.logged.String(); !strings.Contains(got, play.plan) {
+					t.Errorf("the plan was not %q", play.plan)
+				}
+				if n := b.host.startsOf("ada"); n != play.starts {
+					t.Errorf("ada was started %d times, not %d", n, play.starts)
+				}
+			})
+		})
+	}
+}
+
+// A session that was opened and never began is started with what is still to be told.
+func TestPlanOfATalkThatNeverBegan(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "ada", func(t *testing.T, b *bubble) {
+		b.circle("ada")
+		b.host.play = func(s *fakeSession) { <-s.asked }
+		b.start()
+		b.host.starts.set(func(string) error {
+			b.fate.die()
+			return errors.New("the machine is going")
+		})
+		_, _ = b.engine.Say(t.Context(), human, "reviews", "please review", "")
+		b.settle()
+		b.host.starts.set(nil)
+		b.bury()
+		b.start()
+		if got := b.logged.String(); !strings.Contains(got, "start ada-1 (turn): it has turn 1 in #reviews, and is to be told") {
+			t.Error("the plan does not say why ada-1 is started")
+		}
+		if b.host.session("ada-1") == nil {
+			t.Error("ada-1 was never started")
+		}
+	})
+}

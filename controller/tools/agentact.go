@@ -1,0 +1,314 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/channels"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// What an agent does for itself from within one of our sessions, over the tools that its session was
+// given (MCP). Who it is stands in its token; what it says of itself counts for nothing. A turn is
+// found by the session, which knows what it was told last: so nothing that comes late ends anybody
+// else's turn.
+//
+// Words and calls take two ways. What an agent says goes through its output, and is heard a moment
+// later; a call is here at once. So whatever depends on the words before it waits until these are in
+// the journal (wordsFirst), and the end of a turn is noted on the floor, which takes it when the ear
+// has come to the end of the answer.
+
+// AgentCaller is an agent in one of its sessions, as its token names it.
+type AgentCaller struct {
+	Agent   string
+	Session string
+}
+
+// SessionOver says that a session is not open any more, and with it what its agent may do.
+type SessionOver struct{ AgentCaller }
+
+func (s *SessionOver) Error() string {
+	return fmt.Sprintf("session %s of %s is over, and its token with it; a new session gets one of its own", loop.CutText(s.Session, loop.ActorBytesMax), loop.CutText(s.Agent, loop.ActorBytesMax))
+}
+
+// byCaller is who acts, as the journal tells it.
+func byCaller(c AgentCaller) team.Actor { return channels.ByAgent(c.Agent) }
+
+// acting finds the seat and the session of who acts; it runs in the loop.
+func (e *Controller) acting(t *team.Team, c AgentCaller) (*sessions.Slot, *team.Session, error) {
+	m := e.sessions.Slots[c.Agent]
+	if run, step, own := sessions.StepParts(c.Agent); m == nil && own {
+		if r := e.runs.Live[run]; r != nil {
+			m = r.Seats[step]
+		}
+	}
+	if m == nil || m.Run == "" && t.Agents[c.Agent] == nil {
+		return nil, nil, &SessionOver{c}
+	}
+	s := m.Sitting(t)
+	if s == nil || s.ID != c.Session {
+		return nil, nil, &SessionOver{c}
+	}
+	return m, s, nil
+}
+
+// ActOpen says whether the session is open: nil, or *SessionOver.
+func (e *Controller) ActOpen(ctx context.Context, c AgentCaller) error {
+	var over error
+	return cmp.Or(e.View(ctx, func(t *team.Team) { _, _, over = e.acting(t, c) }), over)
+}
+
+// untilSeen waits, a few seconds at most, until it is in the journal that the session's process was
+// seen: one that is quick calls before.
+func (e *Controller) untilSeen(ctx context.Context, c AgentCaller) {
+	ctx, cancel := context.WithTimeout(ctx, wordsWait)
+	defer cancel()
+	for {
+		opened := false
+		if e.View(ctx, func(t *team.Team) {
+			_, s, err := e.acting(t, c)
+			opened = err == nil && s.Phase == team.Opened
+		}) != nil || !opened || !loop.Rest(ctx, wordsEvery) {
+			return
+		}
+	}
+}
+
+// act lays an act on the table. late: it was kept and moves nothing (N3).
+func (e *Controller) act(ctx context.Context, c AgentCaller, text string, what channel.Input, look func(*team.Team)) (late bool, err error) {
+	ev := loop.EventBy(byCaller(c), "", what)
+	ev.Text = text
+	_, err = e.Do(ctx, loop.Request{Event: ev, Look: look, Found: func(changes []team.Change) {
+		for i := range changes {
+			late = late || changes[i].Row == rowLate
+		}
+	}})
+	return late, err
+}
+
+// rowLate is the floor's row for what came without the turn.
+const rowLate = "N3"
+
+// holding is the turn that an act is about.
+type holding struct {
+	token channel.Token
+	mid   bool // its answer is under way in this session
+	late  bool // it was its turn, and is not any more
+	state channel.State
+	lease channel.Lease
+	m     *sessions.Slot
+}
+
+// turnOf finds the turn that an agent acts in: the one that its session was told of, or, where it
+// fetches its turns itself, the one that it holds. It runs in the loop. The error is a refusal.
+func (e *Controller) turnOf(t *team.Team, c AgentCaller, channelName, event string) (h holding, err error) {
+	m, s, err := e.acting(t, c)
+	if err != nil {
+		return h, err
+	}
+	h.m = m
+	id := channel.AgentID(c.Agent)
+	if channelName != "" && t.Floor.Channels[channel.ChannelID(channelName)] == nil {
+		return h, &team.Unknown{What: "channel", Name: loop.CutText(channelName, loop.ActorBytesMax), Known: t.Circle(c.Agent)}
+	}
+	in := func(ch channel.ChannelID) bool { return channelName == "" || string(ch) == channelName }
+	if talk := s.Talk; s.Talks() && talk != nil && !team.OfLead(talk.Token) && in(talk.Token.Channel) {
+		if s.Answers() && talk.Re != 0 {
+			return h, &machine.Refusal{
+				Subject: c.Agent + " in #" + string(talk.Token.Channel), Event: event, State: "answering a person", Row: "T17",
+				Reason: fmt.Sprintf("it answers message %d, which needs no turn; the end of its answer is the end of that", talk.N),
+			}
+		}
+		if talk.Token.Turn != 0 {
+			h.token, h.mid = talk.Token, s.Answers()
+			h.see(t)
+			if !h.late || channelName != "" || h.mid {
+				return h, nil
+			}
+		}
+	}
+	var held []string
+	for _, name := range t.Circle(c.Agent) {
+		ch := t.Floor.Channels[channel.ChannelID(name)]
+		if ch != nil && ch.Head.Holder == id && in(channel.ChannelID(name)) && ch.Head.Lease.Told {
+			held = append(held, name)
+			h.token = channel.Token{Channel: channel.ChannelID(name), Agent: id, Turn: ch.Head.Turn}
+		}
+	}
+	switch {
+	case len(held) == 1:
+		h.see(t)
+		return h, nil
+	case len(held) > 1:
+		return h, &machine.Refusal{
+			Subject: c.Agent, Event: event, State: "ACTIVE in " + strings.Join(held, ", "), Row: "T7",
+			Reason: "it holds more than one turn; name the channel that is meant",
+		}
+	case h.token.Turn != 0:
+		return h, nil // late
+	}
+	return h, e.noTurn(t, c, channelName, event)
+}
+
+// see reads off the floor how the turn stands.
+func (h *holding) see(t *team.Team) {
+	c := t.Floor.Channels[h.token.Channel]
+	h.late = c == nil || c.Head.Holder != h.token.Agent || c.Head.Turn != h.token.Turn
+	h.state = t.Floor.StateOf(h.token.Agent, h.token.Channel)
+	if !h.late {
+		h.lease = c.Head.Lease
+	}
+}
+
+// noTurn says why there is no turn to act in.
+func (e *Controller) noTurn(t *team.Team, c AgentCaller, channelName, event string) error {
+	no := &machine.Refusal{Subject: c.Agent, Event: event, State: "without a turn", Row: "T7"}
+	states := e.channels.TurnsOf(c.Agent)
+	switch waits := e.turnElsewhere(t, c.Agent); {
+	case waits != "":
+		no.State, no.Reason = "ACTIVE in #"+waits, "its turn there begins when this session is over: it has not been told what was said"
+	case len(states) == 0:
+		no.Reason = "it is in no channel; what it does here needs no turn, and ends with its answer"
+	case channelName != "":
+		no.Subject, no.State = c.Agent+" in #"+channelName, string(t.Floor.StateOf(channel.AgentID(c.Agent), channel.ChannelID(channelName)))
+		no.Reason = "it does not hold the turn there; it is told when it does"
+	default:
+		no.Reason = "it holds no turn in " + strings.Join(hashed(machine.Names(states)), ", ") + "; it is told when it does"
+	}
+	return no
+}
+
+// turnElsewhere is a channel in which an agent holds the turn and was not told so yet.
+func (e *Controller) turnElsewhere(t *team.Team, agent string) string {
+	for _, name := range t.Circle(agent) {
+		if c := t.Floor.Channels[channel.ChannelID(name)]; c != nil && c.Head.Holder == channel.AgentID(agent) && !c.Head.Lease.Told {
+			return name
+		}
+	}
+	return ""
+}
+
+func hashed(names []string) []string {
+	out := make([]string, 0, len(names))
+	for _, name := range names {
+		out = append(out, "#"+name)
+	}
+	return out
+}
+
+const (
+	wordsWait  = 3 * time.Second        // for the ear to report what was said before a call; it reports once a second
+	wordsEvery = 10 * time.Millisecond  // between two looks at how far it is
+	callWait   = 250 * time.Millisecond // for a call to be seen in the output; some programs never show it
+)
+
+// wordsFirst waits, a few seconds at most, until what a session said before a call is in the
+// journal: else it would stand behind what the call does. tool is what the call looks like in the
+// output, where it is to be seen there at all.
+func (e *Controller) wordsFirst(ctx context.Context, c AgentCaller, tool string) {
+	ctx, cancel := context.WithTimeout(ctx, wordsWait)
+	defer cancel()
+	e.untilSeen(ctx, c)
+	proc := e.sessions.Proc(c.Session)
+	for proc == nil { // it is found again in a moment: the daemon was just started
+		if !loop.Rest(ctx, wordsEvery) {
+			return
+		}
+		proc = e.sessions.Proc(c.Session)
+	}
+	var need int64
+	for until := time.Now().Add(callWait); ; {
+		last, seen := e.lastWords(ctx, c, proc, tool)
+		if need = last; seen || time.Now().After(until) || !loop.Rest(ctx, wordsEvery) {
+			break
+		}
+	}
+	for {
+		var have int64
+		if e.View(ctx, func(t *team.Team) {
+			have = need
+			if _, s, err := e.acting(t, c); err == nil && s.Talks() {
+				have = s.Offset
+			}
+		}) != nil || have >= need || !loop.Rest(ctx, wordsEvery) {
+			return
+		}
+	}
+}
+
+// lastWords finds the end of the last words that a session's output has, behind those that the
+// journal knows, and whether a call of the tool follows them.
+func (e *Controller) lastWords(ctx context.Context, c AgentCaller, proc seam.Process, tool string) (end int64, seen bool) {
+	var from int64
+	var m *sessions.Slot
+	var session team.Session
+	if err := e.View(ctx, func(t *team.Team) {
+		if is, s, err := e.acting(t, c); err == nil {
+			m, session, from = is, *s, s.Offset
+		}
+	}); err != nil || m == nil {
+		return 0, true
+	}
+	proof, err := proc.Evidence(ctx)
+	if err != nil || proof.Bytes <= from {
+		return 0, err != nil
+	}
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wire := upTo{proc, proof.Bytes}
+	for fact, err := range m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, session), wire).Facts(reading, from) {
+		switch {
+		case err != nil:
+			return end, seen
+		case fact.Kind == driver.Said && fact.Tool == "":
+			end, seen = fact.Offset, false
+		case fact.Kind == driver.ToolCalled && isOurs(fact.Tool, tool):
+			seen = true
+		}
+	}
+	return end, seen
+}
+
+// isOurs says whether a tool that a program tells of is one of ours: programs put the server's name
+// before it, each in its own way.
+func isOurs(told, tool string) bool {
+	return told == tool || strings.HasSuffix(told, "_"+tool) || strings.HasSuffix(told, "."+tool) || strings.HasSuffix(told, "/"+tool) || strings.HasSuffix(told, ":"+tool)
+}
+
+// memberOf says whether an agent is in a channel, or leads there.
+func memberOf(t *team.Team, agent, channelName string) bool {
+	if slices.Contains(t.Circle(agent), channelName) {
+		return true
+	}
+	c := t.Floor.Channels[channel.ChannelID(channelName)]
+	return c != nil && string(c.Settings.Lead) == agent
+}
+
+// upTo is a wire that ends after so many bytes of output.
+type upTo struct {
+	driver.Wire
+	end int64
+}
+
+func (u upTo) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	out, err := u.Wire.Output(ctx, offset)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(out, max(0, u.end-offset)), out}, nil
+}

@@ -1,0 +1,226 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/channels"
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/workspace"
+
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// ActReported is a report that was written.
+type ActReported struct {
+	Run    string `json:"run_id"`
+	Step   string `json:"step_id"`
+	Status string `json:"status"`
+	Path   string `json:"path"`
+}
+
+// ActReportStep writes the report of the step that a session is for, where the step's report
+// belongs, whole or not at all. It is checked first, as it will be when the session has ended; until
+// then the last one counts.
+func (e *Controller) ActReportStep(ctx context.Context, c AgentCaller, report runs.AgentReport) (ActReported, error) {
+	var f runs.StepFacts
+	var no error
+	var begun time.Time
+	if err := e.View(ctx, func(t *team.Team) {
+		_, s, err := e.acting(t, c)
+		if no = err; err != nil {
+			return
+		}
+		run, step, isStep := team.StepOf(s.For)
+		ok := false
+		if isStep {
+			f, ok = e.runs.FactsOf(t, *s, run, workflow.StepID(step))
+			begun = cmp.Or(s.StartedAt, s.OpenedAt)
+		}
+		switch {
+		case !isStep:
+			no = &machine.Refusal{Subject: c.Agent, Event: "report_step", State: "session for " + s.For.String(), Row: "W3", Reason: "this session is for no step of a run; there is nothing to report here, end your answer when you are done"}
+		case !ok:
+			no = &machine.Refusal{Subject: "step " + step + " of run " + run, Event: "report_step", State: "over", Row: "W3", Reason: "this attempt is over; what it reports now is late"}
+		}
+	}); err != nil || no != nil {
+		return ActReported{}, cmp.Or(err, no)
+	}
+	done := ActReported{Run: f.Cmd.RunID, Step: f.Cmd.StepID, Path: f.Report}
+	content, err := f.ReportFile(report, begun)
+	if err != nil {
+		return done, err
+	}
+	of, err := f.Wanted()
+	if err != nil {
+		return done, err
+	}
+	read, err := runfile.ParseReport("the report", content, of)
+	if err != nil {
+		return done, &machine.Refusal{Subject: "step " + done.Step + " of run " + done.Run, Event: "report_step", State: string(workflow.Running), Row: "W3", Reason: err.Error()}
+	}
+	done.Status = read.Status
+	dir := filepath.Dir(f.Report)
+	if err := os.MkdirAll(dir, runs.DirMode); err != nil {
+		return done, fmt.Errorf("make the folder of the reports: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir {
+		return done, fmt.Errorf("the folder of the reports, %s, is a link or lies behind one: put a folder there; nothing was written", dir)
+	}
+	if err := workspace.ReplaceFile(f.Report, content, workspace.StateMode); err != nil {
+		return done, fmt.Errorf("write the report: %w", err)
+	}
+	return done, nil
+}
+
+// ActSetStatus says in a few words what the agent is at, for people.
+func (e *Controller) ActSetStatus(ctx context.Context, c AgentCaller, text string) error {
+	var no error
+	if err := e.View(ctx, func(t *team.Team) {
+		m, _, over := e.acting(t, c)
+		if no = over; over == nil && m.Run != "" {
+			no = &machine.Refusal{Subject: c.Agent, Event: "set_status", State: "a step without an agent", Row: "S10", Reason: "only agents of fairlead.yaml have a status; print it instead, and the step's log has it"}
+		}
+	}); err != nil || no != nil {
+		return cmp.Or(err, no)
+	}
+	e.untilSeen(ctx, c)
+	_, err := e.Submit(ctx, byCaller(c), c.Agent, team.StatusSaid{Session: c.Session, Text: loop.FirstLine(strings.TrimSpace(text))})
+	return err
+}
+
+// ActHere is who is there, as one agent sees it.
+type ActHere struct {
+	You      ActYou       `json:"you"`
+	Channels []ActChannel `json:"channels"`
+	Agents   []ActAgent   `json:"agents"`
+	Held     bool         `json:"held,omitempty"` // the team: nothing begins until a person releases it
+}
+
+// ActYou is the agent itself.
+type ActYou struct {
+	Agent   string `json:"agent"`
+	Session string `json:"session"`
+	For     string `json:"for"`               // what this session is for
+	Channel string `json:"channel,omitempty"` // where it is answering
+	Turn    uint64 `json:"turn,omitempty"`    // the turn that it holds there; 0: none
+	Run     string `json:"run_id,omitempty"`
+	Step    string `json:"step_id,omitempty"`
+}
+
+// ActChannel is a channel that the agent is in.
+type ActChannel struct {
+	Name   string            `json:"name"`
+	Holder string            `json:"holder,omitempty"`
+	Turn   uint64            `json:"turn"`
+	Queue  []string          `json:"queue"` // who speaks after the holder, in order
+	Lead   string            `json:"lead,omitempty"`
+	States map[string]string `json:"states"` // OFFLINE, IDLE, QUEUED, ACTIVE, WAITING
+	Why    string            `json:"why,omitempty"`
+}
+
+// ActAgent is one of the team.
+type ActAgent struct {
+	Name   string `json:"name"`
+	About  string `json:"about,omitempty"`
+	Works  bool   `json:"works"` // a session of it is open
+	Status string `json:"status,omitempty"`
+	Waits  string `json:"waits,omitempty"` // for its provider, which takes no more for a while
+}
+
+const (
+	hereMax      = 200 // agents, and members of one channel, that are listed; who is in larger ones has other ways
+	aboutChars   = 200
+	hereChannels = 50
+)
+
+// ActWhoIsHere says who is in the agent's channels and how they stand, and who else is in the team.
+// channel empty: all of them.
+func (e *Controller) ActWhoIsHere(ctx context.Context, c AgentCaller, channel string) (ActHere, error) {
+	here := ActHere{Channels: []ActChannel{}, Agents: []ActAgent{}}
+	var no error
+	err := e.View(ctx, func(t *team.Team) {
+		_, s, over := e.acting(t, c)
+		if no = over; over != nil {
+			return
+		}
+		here.You = youOf(t, c, s)
+		here.Held = t.Hold.On
+		circle := t.Circle(c.Agent)
+		for name, ch := range t.Floor.Channels {
+			if string(ch.Settings.Lead) == c.Agent && !slices.Contains(circle, string(name)) {
+				circle = append(circle, string(name))
+			}
+		}
+		slices.Sort(circle)
+		if channel != "" {
+			if !slices.Contains(circle, channel) {
+				no = &team.Unknown{What: "channel of yours", Name: loop.CutText(channel, loop.ActorBytesMax), Known: circle}
+				return
+			}
+			circle = []string{channel}
+		}
+		for _, name := range circle[:min(len(circle), hereChannels)] {
+			here.Channels = append(here.Channels, e.channelHere(t, name))
+		}
+		for _, name := range t.Names() {
+			if a := t.Agents[name]; !a.Removed && len(here.Agents) < hereMax {
+				here.Agents = append(here.Agents, e.agentHere(a))
+			}
+		}
+	})
+	return here, cmp.Or(err, no)
+}
+
+func youOf(t *team.Team, c AgentCaller, s *team.Session) ActYou {
+	you := ActYou{Agent: c.Agent, Session: c.Session, For: s.For.String()}
+	you.Run, you.Step, _ = team.StepOf(s.For)
+	if s.Talks() && s.Talk != nil && !team.OfLead(s.Talk.Token) {
+		h := holding{token: s.Talk.Token}
+		h.see(t)
+		you.Channel = string(h.token.Channel)
+		if !h.late {
+			you.Turn = h.token.Turn
+		}
+	}
+	return you
+}
+
+func (e *Controller) channelHere(t *team.Team, name string) ActChannel {
+	c := t.Floor.Channels[channel.ChannelID(name)]
+	view := ActChannel{Name: name, Holder: string(c.Head.Holder), Turn: c.Head.Turn, Queue: []string{}, Lead: string(c.Settings.Lead), States: map[string]string{}, Why: channels.ParkedWords[c.Head.Parked]}
+	for _, agent := range c.Queue() {
+		view.Queue = append(view.Queue, string(agent))
+	}
+	for _, agent := range channels.MembersOf(c, t.Circles[name].Agents) {
+		if len(view.States) < hereMax {
+			view.States[agent] = string(t.Floor.StateOf(channel.AgentID(agent), channel.ChannelID(name)))
+		}
+	}
+	return view
+}
+
+func (e *Controller) agentHere(a *team.Agent) ActAgent {
+	view := ActAgent{Name: a.Name, Works: a.Session != nil}
+	if m := e.sessions.Slots[a.Name]; m != nil {
+		view.About = loop.CutText(loop.FirstLine(m.Conf.Description), aboutChars)
+	}
+	if a.Says != nil {
+		view.Status = a.Says.Text
+	}
+	if a.Waits() {
+		view.Waits = a.LimitedWhy()
+	}
+	return view
+}

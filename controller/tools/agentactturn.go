@@ -1,0 +1,173 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// ActSpoken is where something that an agent said stands now.
+type ActSpoken struct {
+	Channel string `json:"channel"`
+	Turn    uint64 `json:"turn"`
+	Message uint64 `json:"message,omitempty"` // its number in the channel
+}
+
+// ActEnded is the end of a turn.
+type ActEnded struct {
+	Channel string `json:"channel"`
+	Turn    uint64 `json:"turn"`
+	Over    bool   `json:"over"`           // at once; else with the answer that is under way
+	Next    string `json:"next,omitempty"` // who has the turn now
+}
+
+// ActSay posts text in a channel, in the agent's turn there. Without the turn it is kept, marked
+// late, and refused (N3).
+func (e *Controller) ActSay(ctx context.Context, c AgentCaller, channelName, text string) (ActSpoken, error) {
+	h, err := e.actsIn(ctx, c, channelName, "say")
+	if err != nil {
+		if channelName == "" {
+			return ActSpoken{}, err
+		}
+		return ActSpoken{}, e.lateWords(ctx, c, channel.Token{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(c.Agent)}, text, false, err)
+	}
+	if h.late {
+		return ActSpoken{}, e.lateWords(ctx, c, h.token, text, false, lateCall(h, "say"))
+	}
+	e.wordsFirst(ctx, c, "say")
+	return e.post(ctx, c, h, text)
+}
+
+// actsIn is turnOf, from outside the loop.
+func (e *Controller) actsIn(ctx context.Context, c AgentCaller, channel, event string) (h holding, err error) {
+	if looked := e.View(ctx, func(t *team.Team) { h, err = e.turnOf(t, c, channel, event) }); looked != nil {
+		return h, looked
+	}
+	return h, err
+}
+
+// lateCall refuses an act in a turn that is over.
+func lateCall(h holding, event string) error {
+	return &machine.Refusal{
+		Subject: string(h.token.Agent) + " in #" + string(h.token.Channel), Event: event, State: string(h.state), Row: "N3",
+		Reason: fmt.Sprintf("turn %d is over; what comes after it is kept, marked late, and moves nothing. End your answer: you are told when it is your turn again", h.token.Turn),
+	}
+}
+
+// lateWords keeps what was said without the turn, as late, and gives the refusal back.
+func (e *Controller) lateWords(ctx context.Context, c AgentCaller, token channel.Token, text string, complete bool, no error) error {
+	if !loop.IsAnswer(no) {
+		return no
+	}
+	is := false
+	if err := e.View(ctx, func(t *team.Team) { is = memberOf(t, c.Agent, string(token.Channel)) }); err != nil || !is {
+		return no
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if e.channels.RoomFor(ctx, view.Speech{Channel: string(token.Channel), Agent: c.Agent}, len(text)) != nil {
+		return no
+	}
+	if _, err := e.act(ctx, c, text, channel.Said{Token: token, Bytes: len(text), Complete: complete}, nil); err != nil && !loop.IsAnswer(err) {
+		return err
+	}
+	return no
+}
+
+// post says something in a turn that was looked at. Whoever speaks does not wait any more.
+func (e *Controller) post(ctx context.Context, c AgentCaller, h holding, text string) (ActSpoken, error) {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	spoken := ActSpoken{Channel: string(h.token.Channel), Turn: h.token.Turn}
+	if err := e.channels.RoomFor(ctx, view.Speech{Channel: spoken.Channel, Agent: c.Agent}, len(text)); err != nil {
+		return spoken, err
+	}
+	ev := loop.EventBy(byCaller(c), "", channel.Said{Token: h.token, Bytes: len(text)})
+	ev.Text = text
+	events := []team.Event{*ev}
+	if h.state == channel.Waiting && !h.lease.Stopped {
+		events = append([]team.Event{*loop.EventBy(byCaller(c), "", channel.WaitOver{Token: h.token})}, events...)
+	}
+	late := false
+	_, err := e.Do(ctx, loop.Request{Events: events, Found: func(changes []team.Change) {
+		for i := range changes {
+			late = late || changes[i].Row == rowLate
+			if set := changes[i].Body.Turn; set != nil && set.Body.Post != nil {
+				spoken.Message = set.Body.Post.N
+			}
+		}
+	}, Look: func(*team.Team) { e.goesOnItself(&h) }})
+	if err == nil && late {
+		h.late = true
+		err = lateCall(h, "say")
+	}
+	return spoken, err
+}
+
+// goesOnItself notes, in the loop, that the agent need not be told that its turn goes on.
+func (e *Controller) goesOnItself(h *holding) { e.channels.PartOf(h.m).Resumed = h.token }
+
+// ActTurnComplete ends the agent's turn (T7, T8), with a last message where there is one. What it
+// still says in the answer that is under way belongs to the turn. From an agent that does not hold
+// the turn it is recorded as late, changes nothing, and is refused (N3).
+func (e *Controller) ActTurnComplete(ctx context.Context, c AgentCaller, channel, message string) (ActEnded, error) {
+	h, err := e.actsIn(ctx, c, channel, "turn_complete")
+	if err == nil && h.late {
+		err = e.lateWords(ctx, c, h.token, message, true, lateCall(h, "turn_complete"))
+	}
+	if err != nil {
+		return ActEnded{}, err
+	}
+	if message = strings.TrimSpace(message); message != "" {
+		e.wordsFirst(ctx, c, "turn_complete")
+		if _, err := e.post(ctx, c, h, message); err != nil {
+			return ActEnded{}, err
+		}
+	}
+	return e.finish(ctx, c, h, false)
+}
+
+// ActPass gives the turn on, and posts nothing (T22).
+func (e *Controller) ActPass(ctx context.Context, c AgentCaller, channel string) (ActEnded, error) {
+	h, err := e.actsIn(ctx, c, channel, "pass")
+	if err == nil && h.late {
+		err = lateCall(h, "pass")
+	}
+	if err != nil {
+		return ActEnded{}, err
+	}
+	return e.finish(ctx, c, h, true)
+}
+
+// finish ends a turn: with the answer that is under way, or, where there is none, at once.
+func (e *Controller) finish(ctx context.Context, c AgentCaller, h holding, pass bool) (ActEnded, error) {
+	ended := ActEnded{Channel: string(h.token.Channel), Turn: h.token.Turn}
+	event := "turn_complete"
+	var now channel.Input = channel.Said{Token: h.token, Complete: true}
+	if pass {
+		event, now = "pass", channel.PassAsked{Token: h.token}
+	}
+	look := func(t *team.Team) {
+		ch := t.Floor.Channels[h.token.Channel]
+		if ended.Over = ch == nil || ch.Head.Turn != h.token.Turn || ch.Head.Holder == ""; ended.Over && ch != nil {
+			ended.Next = string(ch.Head.Holder)
+		}
+		_, s, err := e.acting(t, c)
+		h.mid = err == nil && s.Answers() && s.Talk.Token == h.token
+	}
+	if h.mid {
+		if _, err := e.act(ctx, c, "", channel.FinishAsked{Token: h.token, Pass: pass}, look); err != nil || ended.Over || h.mid {
+			return ended, err
+		} // else the end of the answer was heard meanwhile, and does not come again
+	}
+	late, err := e.act(ctx, c, "", now, look)
+	if err == nil && late {
+		err = lateCall(h, event)
+	}
+	return ended, err
+}

@@ -1,0 +1,157 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// A program that truncates and rewrites agent_state.json in place, over and over, beside
+// orders of our own: what it left standing is always heard, ours are all in the journal,
+// and nothing half-written is ever called malformed (SPEC, Control; X3).
+func TestWriterInATightLoop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, agentYAML("true"), nil)
+	w.fileSays("pause", says("pause", "pause"))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ordered := make(chan int, 1)
+	go func() { // our own writes, all the time
+		n := 0
+		defer func() { ordered <- n }()
+		for ctx.Err() == nil {
+			if _, err := w.engine.Command(ctx, human, "coder", "pause", fmt.Sprintf("ours %d", n)); err != nil {
+				return
+			}
+			n++
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	const bursts, perBurst = 8, 40
+	var slowest time.Duration // that their pen was on the sheet
+	for burst := range bursts {
+		note := ""
+		for i := range perBurst {
+			note = fmt.Sprintf("theirs %d.%d", burst, i)
+			slowest = max(slowest, w.rewrite(note))
+		}
+		w.until("coder", "the last word of a burst is heard: "+note, func(view.AgentView) bool { return w.wished(note) })
+	}
+	cancel()
+	ours := <-ordered
+	for n := range ours {
+		if note := fmt.Sprintf("ours %d", n); !w.wished(note) {
+			t.Fatalf("order %q was acknowledged and is not in the journal", note)
+		}
+	}
+	for _, line := range w.history("control/coder") {
+		if strings.HasPrefix(line, "C12") && slowest < tornFor { // a stalled machine may make it true
+			t.Errorf("something half-written was called malformed: %s", line)
+		}
+	}
+	t.Logf("%d orders of ours beside %d rewrites in place, the slowest in %v", ours, bursts*perBurst, slowest)
+}
+
+// rewrite is the seed's write_state: read, change, truncate, write. It says how long the file was
+// between two contents.
+func (w *world) rewrite(note string) time.Duration {
+	w.t.Helper()
+	path := w.path("coder/agent_state.json")
+	var state agentfile.State
+	for {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it is being exchanged
+		}
+		if state, err = agentfile.Parse(text); err == nil {
+			break
+		}
+	}
+	state.DesiredState, state.SetBy, state.Note = "pause", "human", note
+	state.Timestamp = time.Now().UTC().Format("2006-01-02T15:04:05.000000") + "Z"
+	began := time.Now()
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text := state.Render()
+	for len(text) > 0 { // in pieces, as a buffered writer may
+		n := min(40, len(text))
+		if _, err := file.Write(text[:n]); err != nil {
+			w.t.Fatal(err)
+		}
+		text = text[n:]
+	}
+	if err := file.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	return time.Since(began)
+}
+
+// wished says whether the journal holds a wish with this note.
+func (w *world) wished(note string) bool {
+	w.t.Helper()
+	for ch, err := range w.engine.Journal().Read(context.Background(), journal.Query{Entity: "control/coder"}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var body team.Body
+		if err := json.Unmarshal(ch.Data, &body); err != nil {
+			w.t.Fatal(err)
+		}
+		if set := body.Control; set != nil && (set.Value.Wish.Note == note || (set.Overtaken != nil && set.Overtaken.Note == note)) {
+			return true
+		}
+	}
+	return false
+}
+
+// stuck is a disk on which nothing can be written any more.
+type stuck struct{ seam.Files }
+
+func (stuck) Write(ctx context.Context, _ string, _ []byte, _ uint64, _ func(file.Sum) bool) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// An order that was acknowledged stands, also where the daemon died before it could write
+// the file, and the file still holds somebody's order from before: that one was taken in
+// already (X3).
+func TestOrderThatNeverReachedTheFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, agentYAML(gated), nil)
+	w.fileSays("pause", says("pause", "pause"))
+	w.stop()
+	w.files = func(f seam.Files) seam.Files { return stuck{f} }
+	w.foreign(func(s *agentfile.State) { s.DesiredState, s.SetBy, s.Note = "continuous", "human", "from elsewhere" })
+	w.start()
+	w.until("coder", "the other program's order is obeyed", running)
+	w.command("coder", "pause")
+	if s := w.file("coder"); s.DesiredState != "continuous" {
+		t.Fatalf("this test needs a file that was not written: %+v", s)
+	}
+	w.stop()
+	w.files = nil
+	w.start()
+	s := w.fileSays("pause", func(s agentfile.State) bool { return s.Note != "from elsewhere" })
+	if s.DesiredState != "pause" {
+		t.Errorf("an acknowledged pause was lost to an order from before it: %+v", s)
+	}
+	w.write("go", "")
+	w.until("coder", "it rests", idle)
+}

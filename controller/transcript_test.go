@@ -1,0 +1,244 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const crewTalksYAML = crewYAML + "channels:\n  plan: {agents: [julian]}\n"
+
+func newTalkingCrew(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, crewTalksYAML, map[string]string{"julian.script": "listen\n"})
+	if _, err := w.engine.Hold(context.Background(), human, true, ""); err != nil {
+		t.Fatal(err)
+	}
+	w.leads("Lyra", "Kael")
+	return w
+}
+
+func (w *world) transcript(q crewctl.TranscriptQuery) crewctl.TranscriptPage {
+	w.t.Helper()
+	page, err := w.engine.Transcript(context.Background(), q)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return page
+}
+
+// all pages through everything that a query finds, in one direction.
+func (w *world) all(q crewctl.TranscriptQuery) (all []crewctl.Message, pages int) {
+	w.t.Helper()
+	for {
+		page := w.transcript(q)
+		pages++
+		if q.After != 0 {
+			all = append(all, page.Messages...)
+			q.After = page.Next
+		} else {
+			all = append(slices.Clone(page.Messages), all...)
+			q.Before = page.Next
+		}
+		if !page.More {
+			return all, pages
+		}
+		if page.Next == 0 || pages > 10_000 {
+			w.t.Fatalf("more of %+v, and no way on: %+v", q, page)
+		}
+	}
+}
+
+func TestTranscriptTakesALeadsWordsApart(t *testing.T) {
+	t.Parallel()
+	w := newTalkingCrew(t)
+	w.happens(crew.Spoke{Session: "julian-1", Text: "Hello.\n[Lyra]: I am here,\nand well.\n[Nobody]: who?\n[Kael]: so am I\n[julian]: Good."})
+	if _, err := w.engine.Say(context.Background(), human, "plan", "[Lyra]: this is a person's", ""); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range w.transcript(crewctl.TranscriptQuery{}).Messages {
+		got = append(got, fmt.Sprintf("%s %s %s %q %v", m.Kind, m.Speaker, m.Channel, m.Text, m.Session == leadUUID))
+	}
+	want := []string{
+		`lead julian  "Hello." true`,
+		`agent Lyra  "I am here,\nand well.\n[Nobody]: who?" true`,
+		`agent Kael  "so am I" true`,
+		`lead julian  "Good." true`,
+		`human tester plan "[Lyra]: this is a person's" false`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	messages, leftOut, err := w.engine.MessagesFor(context.Background(), leadUUID, "Lyra")
+	if err != nil || len(messages) != 1 || leftOut != 0 || !strings.HasPrefix(messages[0].Text, "I am here") {
+		t.Errorf("%+v %d %v", messages, leftOut, err)
+	}
+	if messages, _, err := w.engine.MessagesFor(context.Background(), "elsewhere", "Lyra"); err != nil || len(messages) != 0 {
+		t.Errorf("of another machine: %+v %v", messages, err)
+	}
+}
+
+// What a lead says in a channel is one change, and may be of several speakers.
+func TestTranscriptOfALeadsPost(t *testing.T) {
+	t.Parallel()
+	post := team.Change{Entity: "channel/plan", Body: team.Body{Turn: &team.TurnSet{
+		Body: channel.Body{Post: &channel.Post{N: 1, Kind: channel.OfTurn, By: "julian"}}, Session: leadUUID,
+		Text: "We begin.\n[Lyra]: I take the first.\n[Later]: not born yet",
+	}}}
+	said, is := crewctl.SpokenIn(&post, 7)
+	if !is {
+		t.Fatal("nothing was said")
+	}
+	if got := said.Speakers(); !slices.Equal(got, []string{"julian", "Lyra", "Later"}) {
+		t.Errorf("%q", got)
+	}
+	w := crewctl.Whom{Lead: "somebody else by now", Names: map[string]bool{"Lyra": true}}
+	got := w.Messages(&said)
+	if len(got) != 2 || got[0].Kind != crewctl.KindOfLead || got[1].Speaker != "Lyra" || got[1].Kind != crewctl.KindOfAgent || !strings.HasSuffix(got[1].Text, "not born yet") {
+		t.Errorf("%+v", got)
+	}
+	post.Body.Turn.Session = "julian-4" // no lead session: it speaks for itself alone
+	said, _ = crewctl.SpokenIn(&post, 8)
+	if got := w.Messages(&said); len(got) != 1 || got[0].Kind != crewctl.KindOfAgent {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestTranscriptPagesAndFinds(t *testing.T) {
+	t.Parallel()
+	w := newTalkingCrew(t)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	speakers := []string{"julian", "Lyra", "Kael"}
+	for n := range 300 {
+		if n%7 == 0 {
+			if _, err := w.engine.Say(context.Background(), human, "plan", fmt.Sprintf("Question %d", n), ""); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		var text strings.Builder
+		for range 1 + rnd.IntN(3) {
+			fmt.Fprintf(&text, "[%s]: line %d %s\n", speakers[rnd.IntN(3)], n, []string{"Tide", "tide", "ebb"}[rnd.IntN(3)])
+		}
+		w.happens(crew.Spoke{Session: "julian-1", Text: text.String()})
+	}
+	check := func(when string) {
+		t.Helper()
+		whole, _ := w.all(crewctl.TranscriptQuery{Limit: 500})
+		if len(whole) < 300 {
+			t.Fatalf("%s: %d messages", when, len(whole))
+		}
+		questions := 25
+		if raced {
+			questions = 8
+		}
+		for range questions {
+			q := crewctl.TranscriptQuery{Limit: 1 + rnd.IntN(90)}
+			if rnd.IntN(2) == 0 {
+				q.Speaker = append(speakers, "tester", "nobody")[rnd.IntN(5)]
+			}
+			if rnd.IntN(3) == 0 {
+				q.Session = []string{leadUUID, "none"}[rnd.IntN(2)]
+			}
+			if rnd.IntN(2) == 0 {
+				q.Text = []string{"TIDE", "line 1", "question", "[", "absent"}[rnd.IntN(5)]
+			}
+			switch pivot := whole[rnd.IntN(len(whole))].Seq; rnd.IntN(3) {
+			case 0:
+				q.Before = pivot
+			case 1:
+				q.After = pivot
+			}
+			var want []crewctl.Message
+			for _, m := range whole {
+				if (q.Speaker == "" || m.Speaker == q.Speaker) && (q.Session == "" || m.Session == q.Session) &&
+					strings.Contains(strings.ToLower(m.Text), strings.ToLower(q.Text)) &&
+					(q.Before == 0 || m.Seq < q.Before) && m.Seq > q.After {
+					want = append(want, m)
+				}
+			}
+			got, _ := w.all(q)
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("%s: %+v: %s", when, q, diff)
+			}
+		}
+	}
+	check("as it was said")
+	w.stop()
+	w.start()
+	<-w.engine.Ready()
+	check("after a start")
+	said := &w.engine.CrewState.Said
+	said.Mu.Lock()
+	half := len(said.Places) / 2
+	for said.Places[half].Seq == said.Places[half-1].Seq {
+		half++
+	}
+	said.Below, said.Places = said.Places[half-1].Seq, said.Places[half:]
+	said.Mu.Unlock()
+	check("with half of it in the journal alone")
+	said.Mu.Lock()
+	for i := range said.Places { // as where there were too many to have numbers
+		said.Places[i].Speaker = crewctl.Anybody
+	}
+	for n := range crewctl.TranscriptIDsMax {
+		said.Id(fmt.Sprintf("speaker %d", n))
+	}
+	said.Mu.Unlock()
+	check("with more speakers than have numbers")
+}
+
+// So much was said before anybody asked that its beginning fell out of the book: then the past is
+// not put before the gap, where a search would pass over what is missing.
+func TestTranscriptBookHasNoGap(t *testing.T) {
+	t.Parallel()
+	book := crewctl.Transcript{Ids: map[string]uint32{}}
+	const began = 1000
+	for n := range uint64(crewctl.TranscriptMax + 1) {
+		book.Note(crewctl.Spoken{Seq: began + n, Session: "s", By: "julian"})
+	}
+	if book.Below <= began {
+		t.Fatalf("nothing fell out: %d", book.Below)
+	}
+	book.Begin([]crewctl.Spoken{{Seq: 1, Session: "s", By: "julian"}})
+	if first := book.Places[0].Seq; first <= book.Below {
+		t.Errorf("the book has %d, and misses what is between it and %d", first, book.Below)
+	}
+	whole := crewctl.Transcript{Ids: map[string]uint32{}}
+	whole.Note(crewctl.Spoken{Seq: crewctl.TranscriptMax + 10, Session: "s", By: "julian"})
+	var past []crewctl.Spoken
+	for n := range uint64(crewctl.TranscriptMax) {
+		past = append(past, crewctl.Spoken{Seq: 1 + n, Session: "s", By: "julian"})
+	}
+	if whole.Begin(past); len(whole.Places) > crewctl.TranscriptMax || whole.Below != 1 {
+		t.Errorf("the book has %d places, and misses what is up to %d", len(whole.Places), whole.Below)
+	}
+}
+
+// People know a lead's session by the name that stands in every list.
+func TestTranscriptKnowsASessionByBothNames(t *testing.T) {
+	t.Parallel()
+	tm := team.New(nil)
+	tm.Agents["julian"] = &team.Agent{
+		Name: "julian", Session: &team.Session{ID: "julian-2", UUID: "u2"},
+		Past: []team.Session{{ID: "julian-1", UUID: "u1"}, {ID: "julian-0"}},
+	}
+	for session, want := range map[string]string{"julian-2": "u2", "julian-1": "u1", "julian-0": "julian-0", "u1": "u1", "": ""} {
+		if got := crewctl.InTranscripts(tm, session); got != want {
+			t.Errorf("%q is %q, not %q", session, got, want)
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package transitions
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/transitionlog"
+)
+
+// logBytesMax is the size at which the log of transitions goes on in a new file.
+const logBytesMax = 64 << 20
+
+// logRetry is the wait after a disk that took no line.
+const LogRetry = 5 * time.Second
+
+// LogTransitions writes every transition as a line of JSON in the words of the turn seed
+// (X6), for programs that know nothing of the journal. It is a projection: after a crash, or
+// a disk that was full, it goes on after the last whole line. Where that line tells of a
+// change that the journal does not have, because the journal was lost, or put back from a copy,
+// the log is kept aside and begun anew. It returns when ctx or the engine ends; the error is
+// for a file that cannot be gone on with.
+func (e *Controller) LogTransitions(ctx context.Context, path string) error {
+	return e.writeLog(ctx, transitionLog{path: path, what: "the log of transitions", lines: e.TransitionLines})
+}
+
+// LogTurns is LogTransitions of turns alone (seed 003, Logging): one line for each move of an
+// agent in a channel, or of an agent as such, in the seed's words. At a start it looks through
+// the journal from its last line on, or from the beginning where it has none.
+func (e *Controller) LogTurns(ctx context.Context, path string) error {
+	return e.writeLog(ctx, transitionLog{path: path, what: "the log of turns", lines: e.TurnLines})
+}
+
+// transitionLog is one log of transitions: which lines a change has in it, and what people
+// call it.
+type transitionLog struct {
+	path  string
+	what  string
+	lines func(context.Context, journal.Change) ([][]byte, error)
+}
+
+func (e *Controller) writeLog(ctx context.Context, l transitionLog) error {
+	warned := false
+	for {
+		err := e.logTo(ctx, l)
+		var refused *notOurLog
+		switch {
+		case ctx.Err() != nil, errors.Is(err, loop.ErrClosed), errors.Is(err, journal.ErrClosed):
+			return nil //nolint:nilerr // we stop; the next start goes on after the last whole line
+		case errors.Is(err, loop.ErrLagged), errors.Is(err, errLogAnew):
+			continue // it goes on from the journal, or in a new file
+		case err == nil, errors.As(err, &refused):
+			return err
+		}
+		if !warned {
+			warned = true
+			e.log.Error(l.what+" cannot be written; it is tried again, and nothing is left out", "error", err)
+		}
+		if !loop.Rest(ctx, LogRetry) {
+			return nil
+		}
+	}
+}
+
+var errLogAnew = errors.New("the transition log goes on in a new file")
+
+// notOurLog says that what stands at the end of a log is no transition: nobody knows after
+// which one to go on.
+type notOurLog struct {
+	path string
+	err  error
+}
+
+func (n *notOurLog) Error() string {
+	return fmt.Sprintf("the last line of %s is no transition: %v; move the file away, and it is written anew", n.path, n.err)
+}
+
+func (n *notOurLog) Unwrap() error { return n.err }
+
+// logTo goes on with one file until it is full.
+func (e *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
+	path := l.path
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the folder of the transition log: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // our own folder
+	if err != nil {
+		return fmt.Errorf("open the transition log: %w", err)
+	}
+	defer func() {
+		if cerr := file.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	last, size, err := lastLine(file)
+	if err == nil && last == nil {
+		last, err = lastFull(path)
+	}
+	if err != nil {
+		return err
+	}
+	after, err := e.goesOnAfter(ctx, l, last)
+	if err != nil {
+		return err
+	}
+	for ch, err := range e.Changes(ctx, after.seq, "") {
+		if err != nil {
+			return err
+		}
+		lines, err := l.lines(ctx, ch)
+		if err != nil {
+			return err
+		}
+		if ch.Seq == after.skipSeq {
+			lines = lines[min(after.skip, len(lines)):] // those of its parts that are there
+		}
+		if len(lines) == 0 {
+			continue
+		}
+		text := bytes.Join(lines, nil)
+		if _, err := file.Write(text); err != nil {
+			return fmt.Errorf("write the transition log: %w", err)
+		}
+		if size += int64(len(text)); size >= e.LogBytesMax {
+			if err := os.Rename(path, fmt.Sprintf("%s.%d", path, ch.Seq)); err != nil {
+				return fmt.Errorf("begin a new transition log: %w", err)
+			}
+			return errLogAnew
+		}
+	}
+	return nil
+}
+
+// transitionLines are the lines of one change: one for each agent or step that it moved. Which
+// agent a step is of is asked of the team as it is now: a step of a run that was archived
+// stands for itself.
+func (e *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
+	if isTurn(ch.Machine) {
+		line, err := turnLine(ch)
+		return [][]byte{line}, err
+	}
+	fact := team.Change{Entity: ch.Entity, From: ch.From, To: ch.To}
+	var agents map[string]string
+	if strings.HasPrefix(ch.Entity, "run/") {
+		if err := json.Unmarshal(ch.Data, &fact.Body); err != nil {
+			return nil, fmt.Errorf("read change %d of %s: %w", ch.Seq, ch.Entity, err)
+		}
+		agents = map[string]string{}
+		_ = e.View(ctx, func(t *team.Team) { // when we go nobody answers, and steps stand for themselves
+			team.Lines(fact, func(run, step string) string {
+				agents[step] = t.StepAgent(run, step)
+				return ""
+			})
+		})
+	}
+	moved := team.Lines(fact, func(_, step string) string { return agents[step] })
+	lines := make([][]byte, len(moved))
+	for i, line := range moved {
+		one := transitionlog.Entry{
+			At: ch.Time, AgentID: line.Agent, From: line.From, To: line.To, Trigger: ch.Trigger,
+			Machine: ch.Machine, Entity: line.Entity, Row: ch.Row, Actor: transitionlog.Actor(ch.Actor), Seq: ch.Seq,
+		}
+		if len(moved) > 1 {
+			one.Part, one.Parts = i+1, len(moved)
+		}
+		lines[i] = transitionlog.Line(one)
+	}
+	return lines, nil
+}
+
+// logPlace is where a log goes on: after a change, or in the midst of one that moved several.
+type logPlace struct {
+	seq     uint64 // everything up to here is there
+	skipSeq uint64 // and of this one,
+	skip    int    // so many lines
+}
+
+// logLine is what of a line says which change it is of. Another journal counts the same.
+type logLine struct {
+	Timestamp string `json:"timestamp"`
+	Entity    string `json:"entity"`
+	Row       string `json:"row"`
+	Seq       uint64 `json:"seq"`
+	Part      int    `json:"part"`
+	Parts     int    `json:"parts"`
+}
+
+// goesOnAfter is the place behind the last line; the beginning where there is none yet. A log of
+// another journal is put aside.
+func (e *Controller) goesOnAfter(ctx context.Context, l transitionLog, last []byte) (logPlace, error) {
+	if last == nil {
+		return logPlace{}, nil
+	}
+	var told, is logLine
+	if err := json.Unmarshal(last, &told); err != nil {
+		return logPlace{}, &notOurLog{l.path, err}
+	}
+	if told.Seq == 0 {
+		return logPlace{}, &notOurLog{l.path, errors.New("it has no seq")}
+	}
+	for ch, err := range e.Journal().Read(ctx, journal.Query{After: told.Seq - 1, Until: told.Seq}) {
+		if err != nil {
+			return logPlace{}, err
+		}
+		lines, err := l.lines(ctx, ch)
+		if err != nil {
+			return logPlace{}, err
+		}
+		if at := max(1, told.Part); at <= len(lines) {
+			if err := json.Unmarshal(lines[at-1], &is); err != nil {
+				panic("engine: a line of our own cannot be read: " + err.Error())
+			}
+		}
+	}
+	switch {
+	case is == told && told.Part == told.Parts:
+		return logPlace{seq: told.Seq}, nil
+	case is == told:
+		return logPlace{seq: told.Seq - 1, skipSeq: told.Seq, skip: told.Part}, nil
+	}
+	aside, err := putAside(l.path)
+	if err != nil {
+		return logPlace{}, fmt.Errorf("put the log of another journal aside: %w", err)
+	}
+	e.log.Warn(l.what+" tells of a change that the journal does not have; it is kept aside, and written anew", "seq", told.Seq, "kept_as", aside)
+	return logPlace{}, errLogAnew
+}
+
+// putAside renames a log with all its full files, to names that no log goes on with.
+func putAside(path string) (aside string, err error) {
+	for n := 1; ; n++ {
+		aside = fmt.Sprintf("%s.aside-%d", path, n)
+		taken, _ := filepath.Glob(aside + "*") // the pattern is ours, but for an n that is the beginning of another
+		if len(taken) == 0 {
+			break
+		}
+	}
+	for _, full := range fullLogs(path) {
+		if err := os.Rename(fmt.Sprintf("%s.%d", path, full), fmt.Sprintf("%s.%d", aside, full)); err != nil {
+			return "", err
+		}
+	}
+	return aside, os.Rename(path, aside)
+}
+
+// fullLogs are the Seqs up to which full logs go, in order; they stand in their names.
+func fullLogs(path string) (seqs []uint64) {
+	names, _ := filepath.Glob(path + ".*") // the pattern is ours: it cannot be malformed
+	for _, name := range names {
+		if seq, err := strconv.ParseUint(strings.TrimPrefix(name, path+"."), 10, 64); err == nil {
+			seqs = append(seqs, seq)
+		}
+	}
+	slices.Sort(seqs)
+	return seqs
+}
+
+// lastFull is the last line of the newest full log; nil: there is none.
+func lastFull(path string) (last []byte, err error) {
+	full := fullLogs(path)
+	if len(full) == 0 {
+		return nil, nil
+	}
+	file, err := os.Open(fmt.Sprintf("%s.%d", path, full[len(full)-1])) //nolint:gosec // our own folder
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	last, _, err = tailOf(file)
+	return last, err
+}
+
+// lastLine finds the last whole line, cuts a torn one off, and leaves the file at its end.
+func lastLine(file *os.File) (last []byte, size int64, err error) {
+	last, size, err = tailOf(file)
+	if err == nil {
+		err = file.Truncate(size)
+	}
+	if err == nil {
+		_, err = file.Seek(size, io.SeekStart)
+	}
+	return last, size, err
+}
+
+// tailOf gives the last whole line, nil where there is none, and where it ends.
+func tailOf(file *os.File) (last []byte, size int64, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	const tail = 64 << 10 // far more than a line
+	from := max(0, info.Size()-tail)
+	text, err := io.ReadAll(bufio.NewReader(io.NewSectionReader(file, from, info.Size()-from)))
+	if err != nil {
+		return nil, 0, err
+	}
+	end := bytes.LastIndexByte(text, '\n') + 1
+	size = from + int64(end)
+	if end == 0 {
+		return nil, size, nil
+	}
+	return text[bytes.LastIndexByte(text[:end-1], '\n')+1 : end], size, nil
+}

@@ -1,0 +1,189 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/transitions"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
+	machineturn "github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// seedExample is the example of seed 003, Logging, as it stands there.
+const seedExample = `{
+  "timestamp": "2026-02-04T21:00:00Z",
+  "event": "state_transition",
+  "agentId": "pm",
+  "from": "ACTIVE",
+  "to": "QUEUED",
+  "trigger": "TURN_COMPLETE",
+  "channel": "reviews"
+}`
+
+// The seed's seven fields are its example's, byte for byte; ours follow. Both logs have them.
+func TestTurnLogIsTheSeeds(t *testing.T) {
+	t.Parallel()
+	ch := journal.Change{
+		Seq: 41, Time: time.Date(2026, 2, 4, 21, 0, 0, 0, time.UTC), Machine: "turn", Entity: "channel/reviews", Row: "T7",
+		From: "ACTIVE", To: "QUEUED", Trigger: string(machineturn.Completed), Actor: journal.Actor{Kind: "agent", ID: "pm"},
+		Data: json.RawMessage(`{"turn":{"agent":"pm","body":{"post":{"n":3,"kind":"turn","by":"pm","bytes":2}},"text":"ok"}}`),
+	}
+	var want bytes.Buffer
+	if err := json.Compact(&want, []byte(seedExample)); err != nil {
+		t.Fatal(err)
+	}
+	line := strings.TrimSuffix(want.String(), "}") +
+		`,"machine":"turn","entity":"channel/reviews","row":"T7","actor":{"kind":"agent","id":"pm"},"seq":41}` + "\n"
+	for what, lines := range map[string]func(context.Context, journal.Change) ([][]byte, error){
+		"turns": (&transitions.Controller{}).TurnLines, "transitions": (&transitions.Controller{}).TransitionLines,
+	} {
+		got, err := lines(t.Context(), ch)
+		if err != nil || len(got) != 1 || string(got[0]) != line {
+			t.Errorf("%s: %s, %v; want\n%s", what, got, err, line)
+		}
+	}
+	// Who does not move is in the log of all transitions alone, by name.
+	for _, still := range []struct{ from, to string }{{"", ""}, {"QUEUED", "QUEUED"}, {"", "OFFLINE"}} {
+		ch := ch
+		ch.From, ch.To, ch.Trigger = still.from, still.to, "told"
+		if got, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err != nil || len(got) != 0 {
+			t.Errorf("%+v: %s, %v", still, got, err)
+		}
+		got, err := (&transitions.Controller{}).TransitionLines(t.Context(), ch)
+		if err != nil || len(got) != 1 || !strings.Contains(string(got[0]), `"agentId":"pm"`) || !strings.Contains(string(got[0]), `"channel":"reviews"`) {
+			t.Errorf("%+v: %s, %v", still, got, err)
+		}
+	}
+	ch.Entity, ch.From, ch.To, ch.Trigger = "turn/pm", "OFFLINE", "IDLE", string(machineturn.Connected) // an agent as such is in no channel
+	if got, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err != nil || len(got) != 1 || !strings.Contains(string(got[0]), `"trigger":"Agent starts","channel":"",`) {
+		t.Errorf("%s, %v", got, err)
+	}
+	ch.Data = json.RawMessage(`{"turn":`)
+	if _, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err == nil {
+		t.Error("half a change is written")
+	}
+}
+
+// movedSeqs are the changes by which an agent moved. Each has a line that begins as the floor
+// itself would say it.
+func (b *bubble) movedSeqs() (seqs []uint64) {
+	b.t.Helper()
+	for _, ch := range b.history() {
+		if ch.Machine != "turn" || ch.From == "" || ch.From == ch.To {
+			continue
+		}
+		var body team.Body
+		if err := json.Unmarshal(ch.Data, &body); err != nil || body.Turn == nil {
+			b.t.Fatalf("change %d: %s, %v", ch.Seq, ch.Data, err)
+		}
+		fact := machineturn.Change{
+			At: ch.Time, Agent: machineturn.AgentID(body.Turn.Agent), From: machineturn.State(ch.From), To: machineturn.State(ch.To),
+			Trigger: machineturn.Event(ch.Trigger),
+		}
+		if name, ok := strings.CutPrefix(ch.Entity, "channel/"); ok {
+			fact.Channel = machineturn.ChannelID(name)
+		}
+		line, moved := fact.Line()
+		if !moved {
+			b.t.Fatalf("change %d moved nobody", ch.Seq)
+		}
+		begins := append(bytes.TrimSuffix(line.JSON(), []byte("}")), ',')
+		if got, err := (&transitions.Controller{}).TurnLines(b.t.Context(), ch); err != nil || len(got) != 1 || !bytes.HasPrefix(got[0], begins) {
+			b.t.Errorf("%s, %v; want %s", got, err, begins)
+		}
+		seqs = append(seqs, ch.Seq)
+	}
+	return seqs
+}
+
+// A log of turns tells of each move once, whenever its engine was cut off, and of nothing else.
+func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
+	t.Parallel()
+	told := 0
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log", "turns.jsonl")
+			rnd := rand.New(rand.NewPCG(seed, 7))
+			inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
+				for range 6 {
+					b.open(20+rnd.IntN(60), rnd.IntN(2) == 0)
+					b.engine.LogBytesMax = 3000 // some ten lines
+					ctx, cut := context.WithCancel(t.Context())
+					done, e := make(chan error, 1), b.engine
+					go func() { done <- e.LogTurns(ctx, path) }()
+					b.run()
+					b.settle()
+					b.chat(ctx, rnd)
+					cut()
+					<-done
+					b.die()
+					tear(t, path, rnd)
+				}
+				b.start()
+				done, e := make(chan error, 1), b.engine
+				go func() { done <- e.LogTurns(t.Context(), path) }()
+				b.settle()
+				if err := b.stop(); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+				want := b.movedSeqs()
+				if got := logged(t, path); !slices.Equal(got, want) {
+					t.Errorf("told of %v, want %v", got, want)
+				}
+				told += len(want)
+			})
+		})
+	}
+	if told < 100 {
+		t.Errorf("only %d moves: the test shows nothing", told)
+	}
+}
+
+// chat has people and two agents do something in a channel.
+func (b *bubble) chat(ctx context.Context, rnd *rand.Rand) {
+	tell := func(ev team.Event) {
+		ev.Actor = team.Actor(human)
+		_, _ = b.engine.Do(ctx, loop.Request{Event: &ev}) // a refusal is an answer, and so is its end
+	}
+	conf := configured(b.conf, func(config.Agent) bool { return true })
+	conf.Turns = map[string]machineturn.AgentSettings{"coder": {}, "pm": {}}
+	conf.Channels = map[string]team.Channel{"reviews": {Settings: machineturn.DefaultSettings(), Agents: []string{"coder", "pm"}}}
+	tell(team.Event{What: conf})
+	for _, name := range []machineturn.AgentID{"coder", "pm"} {
+		tell(team.Event{What: machineturn.AgentConnected{Agent: name}})
+		tell(team.Event{What: machineturn.AssignAsked{Channel: "reviews", Agent: name}})
+	}
+	for range 6 {
+		var token machineturn.Token
+		_ = b.engine.View(ctx, func(t *team.Team) {
+			if c := t.Floor.Channels["reviews"]; c != nil {
+				token = machineturn.Token{Channel: "reviews", Agent: c.Head.Holder, Turn: c.Head.Turn}
+			}
+		})
+		switch rnd.IntN(4) {
+		case 0:
+			tell(team.Event{What: machineturn.HumanSpoke{Channel: "reviews", By: "ada", Bytes: 5}, Text: "hello"})
+		case 1:
+			tell(team.Event{What: machineturn.Said{Token: token, Bytes: 4, Complete: true}, Text: "done"})
+		case 2:
+			tell(team.Event{What: machineturn.WaitAskedFor{Token: token, Why: "a build"}})
+		case 3:
+			b.after(30 * time.Second) // some turns run out
+		}
+		b.settle()
+	}
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package engine
-
-import "context"
-
-// occupants finds nobody: the process table is read on Linux alone.
-func occupants(context.Context, string, string, []string) ([]Occupant, error) { return nil, nil }

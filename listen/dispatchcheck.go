@@ -1,0 +1,77 @@
+package listen
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+)
+
+// compare says what changed while MAIN was at work, and records it. others: somebody else of the team
+// was at work meanwhile, so that nobody can say whose it is.
+func (t *workEar) compare(others bool) {
+	if t == nil || !t.j.Main() {
+		return
+	}
+	t.e.dispatch.FolderState.Mu.Lock()
+	before := t.e.dispatch.FolderState.Before[t.m.Conf.Name]
+	delete(t.e.dispatch.FolderState.Before, t.m.Conf.Name)
+	t.e.dispatch.FolderState.Mu.Unlock()
+	if before == nil || before.Session != t.s.ID || before.Why != "" {
+		return // there was a sandbox, or the layer says why not; or fairlead was restarted meanwhile
+	}
+	now := dispatchctl.LookAtTree(t.e.opts.Config.Dir)
+	if now.Why != "" {
+		t.remark("what changed in the repository meanwhile was not looked at: %s", now.Why)
+		return
+	}
+	var changed []string
+	for _, path := range before.Changed(now) {
+		if rel, err := filepath.Rel(t.e.opts.Config.Dir, path); err == nil && !t.allowed(path) {
+			changed = append(changed, rel)
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	names := strings.Join(changed[:min(len(changed), dispatchctl.TreeNamed)], ", ")
+	if more := len(changed) - dispatchctl.TreeNamed; more > 0 {
+		names += fmt.Sprintf(", and %d more", more)
+	}
+	if others {
+		t.remark("while %s was at work these files changed: %s. Others were at work, too, so whose it was is not known", dispatch.Main, names)
+		return
+	}
+	by, done := t.act(0, "changed "+names)
+	if done {
+		return
+	}
+	t.do(by, dispatch.Deny{
+		Conversation: t.j.Work.Conversation, Tool: "(check afterwards)", Call: names, Row: "D8",
+		Reason: fmt.Sprintf("these files changed while %s was at work, and nobody asked: %s. Nothing is undone: look at them", dispatch.Main, names),
+	}, func(refused *machine.Refusal) {
+		t.remark("files changed while %s was at work: %s", dispatch.Main, names)
+	})
+}
+
+// allowed says whether MAIN may have changed a file: the conversation's own, and what the user named.
+func (t *workEar) allowed(path string) bool {
+	if dispatchctl.SessionIn(path, filepath.Dir(strings.TrimSuffix(t.j.Folder.Workspace(t.j.Work.Conversation), string(filepath.Separator)))) {
+		return true
+	}
+	open := t.j.Session.Open
+	if open == nil {
+		return false
+	}
+	return slices.ContainsFunc(open.Named, func(named string) bool {
+		if !filepath.IsAbs(named) {
+			named = filepath.Join(t.e.opts.Config.Dir, named)
+		}
+		return dispatchctl.SessionIn(path, filepath.Clean(named))
+	})
+}

@@ -1,0 +1,171 @@
+package listen
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/controller/questions"
+
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// callOf reads a tool call out of what an agent was seen to do. Drivers hand on what their program said;
+// this knows the words of those that there are, and whoever uses others is not understood, which in
+// MAIN is a denial.
+func CallOf(fact driver.Fact) policy.Call {
+	call := policy.Call{Tool: fact.Tool, Input: argumentsOf(fact.Raw)}
+	switch fact.Tool { // the steps of a script
+	case "write", "append":
+		call.Tool = "Write"
+	case "edit":
+		call.Tool = "Edit"
+	case "run", "spawn":
+		call.Tool = "Bash"
+		if call.Input == nil {
+			call.Input = argument("command", fact.Text)
+		}
+	}
+	if call.Input == nil && call.Tool != fact.Tool {
+		call.Input = argument("file_path", fact.Text)
+	}
+	if call.Input == nil {
+		call.Input = json.RawMessage("{}")
+	}
+	return call
+}
+
+func argument(name, value string) json.RawMessage {
+	text, _ := json.Marshal(map[string]string{name: value}) // texts can be written
+	return text
+}
+
+// argumentsOf finds a call's arguments in an event; nil: it has none.
+func argumentsOf(raw json.RawMessage) json.RawMessage {
+	var event struct {
+		Args      json.RawMessage `json:"args"`
+		Input     json.RawMessage `json:"input"`
+		ToolInput json.RawMessage `json:"tool_input"`
+		RawInput  json.RawMessage `json:"rawInput"`
+	}
+	if json.Unmarshal(raw, &event) != nil {
+		return nil
+	}
+	for _, args := range []json.RawMessage{event.Args, event.Input, event.ToolInput, event.RawInput} {
+		if len(args) > 0 && args[0] == '{' {
+			return args
+		}
+	}
+	return nil
+}
+
+// judged asks the rules, as they are now.
+func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
+	call := CallOf(fact)
+	if now, err := t.j.Folder.Session(); err == nil {
+		t.j.Session = now // what the user named, and what is allowed, may be other things than at the start
+	}
+	s := t.j.Session
+	if s.Open == nil || s.Open.N != t.j.Work.Conversation {
+		return call, policy.Verdict{Row: "D8", Reason: "its conversation is over"}
+	}
+	call.Dir = t.m.Conf.Workspace
+	verdict := dispatchfolder.JudgeAs(s, t.j.Folder, t.e.opts.Config.Dir, t.j.Main(), call)
+	if verdict.Allow {
+		verdict = dispatchfolder.Narrowed(verdict, t.e.questions.Rules[t.m.Conf.Name].Bounds, s, t.j.Folder, t.m.Conf.Workspace, t.j.Main(), call, fact.Ask.Paths)
+	}
+	return call, verdict
+}
+
+// asked answers a question for permission by the rules (D8, D9). What cannot be answered as the rules
+// say is cancelled, since an agent that waits for ever is no answer.
+func (t *workEar) asked(ctx context.Context, fact driver.Fact) {
+	call, verdict := t.judged(fact)
+	if len(CutIn(fact)) > 0 && verdict.Allow {
+		verdict = policy.Verdict{Row: "D8", Reason: tooLong}
+	}
+	if !verdict.Allow {
+		t.deny(fact, call, verdict, "")
+	}
+	answers, can := t.conv.(driver.Answerer)
+	if !can {
+		return
+	}
+	var err error
+	if option, found := OptionFor(fact.Ask.Options, verdict.Allow); found {
+		err = answers.Answer(ctx, fact.Ask.ID, option)
+	} else {
+		t.remark("%s: it asked for permission, and offered no answer that says %s; it is told to stop", call.Tool, map[bool]string{true: "yes", false: "no"}[verdict.Allow])
+		err = t.conv.Cancel(ctx)
+	}
+	if err != nil && ctx.Err() == nil && !t.gone() {
+		t.e.log.Error("an agent's question could not be answered", "session", t.s.ID, "error", err)
+	}
+}
+
+// tooLong is why a call is denied of which only the beginning is known.
+const tooLong = "its arguments are too long to be judged; do it in smaller steps"
+
+// optionFor chooses an answer by its kind: once before always, so that nothing is given away for later.
+func OptionFor(options []driver.Option, allow bool) (id string, found bool) {
+	kinds := []string{"reject_once", "reject_always"}
+	if allow {
+		kinds = []string{"allow_once", "allow_always"}
+	}
+	for _, kind := range kinds {
+		for _, o := range options {
+			if o.Kind == kind {
+				return o.ID, true
+			}
+		}
+	}
+	return "", false
+}
+
+// called judges what an agent did without asking. What it was not allowed is recorded, and MAIN's round
+// is over with it: it cannot be undone, and whoever does not ask is not in MAIN's chair.
+func (t *workEar) called(fact driver.Fact) (some bool) {
+	call, verdict := t.judged(fact)
+	if t.j.Main() && verdict.Allow && len(CutIn(fact)) > 0 {
+		verdict = policy.Verdict{Row: "D8", Reason: tooLong}
+	}
+	if verdict.Allow {
+		return false
+	}
+	t.deny(fact, call, verdict, toldAfterwards)
+	if t.j.Main() {
+		t.end(fmt.Sprintf("%s used %s without asking, which its permissions do not allow: %s. What it has done is not undone: look at the repository", dispatch.Main, call.Tool, verdict.Reason))
+	}
+	return true
+}
+
+// deny records a call that the rules do not allow.
+func (t *workEar) deny(fact driver.Fact, call policy.Call, verdict policy.Verdict, when string) {
+	by, done := t.act(fact.Offset, string(fact.Kind)+" "+fact.Ask.ID+" "+call.Tool+" "+string(call.Input))
+	by.ID += when
+	if done || t.acts[by.ID] {
+		return
+	}
+	if t.denials++; t.denials > denialsMax {
+		t.end(fmt.Sprintf("it was denied more than %d calls in one session", denialsMax))
+		return
+	}
+	reason := verdict.Reason
+	if when != "" {
+		reason = "it did not ask first: " + reason
+	}
+	in := dispatch.Deny{
+		Conversation: t.j.Work.Conversation, Task: t.j.Work.Task, Tool: call.Tool, Call: loop.CutText(cmp.Or(questions.Shown(call.Input), fact.Text), 1000),
+		Row: cmp.Or(verdict.Row, "D8"), Reason: reason, Capability: verdict.Capability,
+	}
+	if verdict.Row != "X10" {
+		in.Delegate = dispatchfolder.Best(t.j.Session, cmp.Or(verdict.Capability, t.j.Work.Text)).Best
+	}
+	t.do(by, in, func(refused *machine.Refusal) { t.remark("%s was denied: %s", call.Tool, reason) })
+}

@@ -1,0 +1,132 @@
+package listen
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// follow listens to a session until it is over, and says how it ended. The session itself
+// goes on when we stop listening: what was not journaled is heard again.
+func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process, atStart bool) {
+	kept := e.runs.KeepLog(m, s, proc)
+	ear := &Ear{e: e, m: m, s: s, proc: proc}
+	if s.Talks() {
+		if ear.talk = e.talksFrom(ctx, m, s, proc); ear.talk == nil {
+			return
+		}
+		defer e.channels.SetVoice(s.ID, nil)
+		if s.Leads() {
+			ear.lead, ear.talk.leads = newLeadEar(), true
+		}
+	}
+	if _, _, works := team.WorkOf(s.For); works {
+		if ear.work = e.worksFrom(ctx, m, s, proc); ear.work != nil {
+			ear.lead = earFor(dispatchctl.DelegateMarkers)
+		}
+	}
+	if err := ear.listen(ctx); err != nil {
+		return
+	}
+	select {
+	case <-proc.Done():
+	case <-ctx.Done():
+		return
+	}
+	ending, err := proc.Ended(ctx)
+	if err != nil {
+		if ctx.Err() != nil || e.sessions.Fenced(err) {
+			return
+		}
+		ending = seam.Ending{Lost: true, Why: err.Error()}
+	}
+	what := team.SessionEnded{Session: s.ID, Bytes: ending.Bytes, AtStart: atStart}
+	what.Outcome, what.Why = judge(m, s, ending, ear.stop)
+	switch {
+	case what.Outcome != control.RateLimited:
+	case sessions.NotResumed(s, ear.stop): // it is done again, at once
+		what.Until, what.Why = ending.Exit.At, sessions.NotResumedWords(s.Launch)
+	case ear.limit != nil:
+		what.Until, what.Why = ear.limit.Until, cmp.Or(ear.limit.Why, what.Why)
+	}
+	if what.Outcome == control.Failed && ear.stop != nil && ear.stop.Reason == driver.ReasonNotSignedIn {
+		what.ForGood = true
+		what.Why = "its provider refuses it: " + driver.SignIn(m.Conf.Driver, m.Conf.Command) + ", then order it again; it says: " + what.Why
+	}
+	if !e.questions.AnswersTold(ctx, m) {
+		return
+	}
+	denied, err := e.deniedWords(ctx, m, s.ID)
+	if err != nil {
+		return
+	}
+	past := ear.past.words()
+	if past != "" {
+		e.log.Warn("an agent did not ask for what its rules deny; see what its program may do by itself", "agent", m.Conf.Name, "session", s.ID, "what", past)
+	}
+	what.Why = sessions.Joined(what.Why, denied, past)
+	if !ear.work.over(ctx, &what) {
+		return
+	}
+	if run, step, isStep := team.StepOf(s.For); isStep {
+		if !e.runs.StepOver(ctx, m, s, run, workflow.StepID(step), &what, kept) {
+			return
+		}
+		if what.Report != nil { // its logs are what people see of a step that went well
+			logs := &what.Report.Report.Logs
+			for _, line := range []string{past, denied} {
+				if line != "" {
+					*logs = append((*logs)[:len(*logs):len(*logs)], line)
+				}
+			}
+		}
+	}
+	if !e.sessions.SessionEnded(ctx, m, what, sessions.ByShim) {
+		return
+	}
+	if err := proc.Ack(ctx); err != nil && ctx.Err() == nil && !e.sessions.Fenced(err) {
+		e.log.Warn("a shim was not told that its exit is in the journal", "session", s.ID, "error", err)
+	}
+	e.sessions.SetProc(s.ID, nil)
+	_ = proc.Close() // nothing is left to lose on it
+}
+
+// judge asks the driver what an ending means.
+func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.Stop) (control.Outcome, string) {
+	if ending.Lost {
+		return control.Lost, ending.Why
+	}
+	verdict := m.Driver.Outcome(sessions.SessionFor(m, s), ending.Exit, stop)
+	why := verdict.Why
+	if ending.Cut > 0 {
+		why = fmt.Sprintf("%d bytes of its output were lost, since the disk took no more; %s", ending.Cut, why)
+	}
+	switch {
+	case verdict.OK:
+		return control.OK, why
+	case stop != nil && !stop.OK && stop.Reason == driver.ReasonRateLimited, sessions.NotResumed(s, stop):
+		return control.RateLimited, why
+	default:
+		return control.Failed, why
+	}
+}
+
+// deniedWords says what a session asked for and was not allowed; empty: nothing. A result that came of
+// it must not look like one that did not.
+func (e *Listener) deniedWords(ctx context.Context, m *sessions.Slot, session string) (text string, err error) {
+	err = e.View(ctx, func(t *team.Team) {
+		if s := m.Sitting(t); s != nil && s.ID == session {
+			text = sessions.DeniedOf(s)
+		}
+	})
+	return text, err
+}

@@ -1,0 +1,45 @@
+package listen
+
+import (
+	"log/slog"
+
+	"github.com/fairlead-dev/fairlead/controller/channels"
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/questions"
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/loop"
+)
+
+// Listener follows sessions.
+type Listener struct {
+	*loop.Loop
+	sessions  *sessions.Controller
+	channels  *channels.Controller
+	crew      *crewctl.Controller
+	runs      *runs.Controller
+	dispatch  *dispatchctl.Controller
+	questions *questions.Controller
+	opts      seam.Options
+	log       *slog.Logger
+}
+
+// Parts are the controllers that a session may speak to.
+type Parts struct {
+	Sessions  *sessions.Controller
+	Channels  *channels.Controller
+	Crew      *crewctl.Controller
+	Runs      *runs.Controller
+	Dispatch  *dispatchctl.Controller
+	Questions *questions.Controller
+}
+
+// New makes a listener.
+func New(l *loop.Loop, opts seam.Options, p Parts) *Listener {
+	return &Listener{
+		Loop: l, sessions: p.Sessions, channels: p.Channels, crew: p.Crew, runs: p.Runs, dispatch: p.Dispatch,
+		questions: p.Questions, opts: opts, log: opts.Log,
+	}
+}

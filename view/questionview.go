@@ -1,0 +1,190 @@
+package view
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// QuestionView is a question that waits for a person, or did.
+type QuestionView struct {
+	ID         string       `json:"id"`
+	Kind       string       `json:"kind" enum:"permission,question,resume" doc:"permission: yes or no; question: words or one of the options; resume: one of the options"`
+	Agent      string       `json:"agent"`
+	Session    string       `json:"session_id"`
+	Run        string       `json:"run_id,omitempty" doc:"Where the session is a step's"`
+	Step       string       `json:"step_id,omitempty"`
+	State      string       `json:"state" enum:"open,answered,told,withdrawn"`
+	What       string       `json:"what" doc:"The program's own line, or what the agent asks: not to be trusted"`
+	Why        string       `json:"why" doc:"Why a person is asked"`
+	Tool       string       `json:"tool,omitempty"`
+	Call       string       `json:"call,omitempty" doc:"The call's arguments, as JSON where they are, cut at a limit"`
+	Paths      []string     `json:"paths" doc:"The files that it is about, as far as the program says"`
+	Workspace  string       `json:"workspace,omitempty" doc:"The folder that the session works in"`
+	Differs    []string     `json:"differs" doc:"resume: what would be other than it was"`
+	Options    []OptionView `json:"options"`
+	FreeText   bool         `json:"free_text" doc:"It takes an answer in words"`
+	MayStand   bool         `json:"may_stand" doc:"An answer can stand for the session, or always"`
+	AskedAt    time.Time    `json:"asked_at"`
+	ExpiresAt  *time.Time   `json:"expires_at" doc:"When the answer is given that stands in otherwise; null: never"`
+	Otherwise  string       `json:"otherwise" doc:"allow or deny, or the option: what happens when nobody answers; empty: nothing"`
+	Allow      *bool        `json:"allow,omitempty"`
+	Option     string       `json:"option,omitempty"`
+	Text       string       `json:"text,omitempty"`
+	Scope      string       `json:"scope,omitempty" doc:"once, session or always"`
+	By         string       `json:"by,omitempty"`
+	Rule       string       `json:"rule,omitempty" doc:"Which rule, or which answer that stands, has answered it"`
+	AnsweredAt *time.Time   `json:"answered_at,omitempty"`
+	Ended      string       `json:"ended,omitempty" doc:"Why nobody wants to know any more"`
+	Hints      []string     `json:"hints" doc:"What a person should look at before answering"`
+}
+
+// OptionView is one of the answers that who asks has named.
+type OptionView struct {
+	ID    string `json:"id"`
+	Kind  string `json:"kind,omitempty"`
+	Label string `json:"label,omitempty"`
+}
+
+// QuestionAnswer is what a person answers.
+type QuestionAnswer struct {
+	Allow  bool   `json:"allow,omitempty" doc:"Of a permission: yes"`
+	Option string `json:"option,omitempty" maxLength:"500" doc:"One of the options, by its id"`
+	Text   string `json:"text,omitempty" maxLength:"16384"`
+	Scope  string `json:"scope,omitempty" enum:"once,session,always" doc:"For how long it stands; once where it is left out"`
+}
+
+// StandingView is an answer that answers the next ones like it, too.
+type StandingView struct {
+	ID      string    `json:"id"`
+	Agent   string    `json:"agent"`
+	Session string    `json:"session_id" doc:"It stands as long as this session; empty: until it is revoked"`
+	Tool    string    `json:"tool"`
+	Call    string    `json:"call"`
+	Allow   bool      `json:"allow"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+}
+
+// What a permission comes to when nobody answers.
+const (
+	WordAllow = "allow"
+	wordDeny  = "deny"
+)
+
+// viewQuestion puts a question into words. It changes nothing, and knows nothing of sessions.
+func viewQuestion(q *question.Question) QuestionView {
+	v := QuestionView{
+		ID: q.ID, Kind: string(q.Kind), Agent: q.Agent, Session: q.Session, State: string(q.State), What: q.What, Why: q.Why,
+		Tool: q.Tool, Call: q.Call, Paths: Some(q.Paths), Differs: []string{}, Options: []OptionView{}, Hints: []string{},
+		FreeText: q.Kind == question.Asked, MayStand: q.Kind == question.Permission && q.Key != "", AskedAt: q.AskedAt,
+		ExpiresAt: Moment(q.ExpiresAt), By: q.By, Rule: q.Rule, AnsweredAt: Moment(q.AnsweredAt), Ended: q.Ended,
+	}
+	for _, o := range q.Options {
+		v.Options = append(v.Options, OptionView(o))
+	}
+	if q.Kind == question.Resume {
+		v.Differs, v.Paths = Some(q.Paths), []string{}
+	}
+	if v.ExpiresAt != nil {
+		v.Otherwise = q.Default
+		if q.Kind == question.Permission {
+			v.Otherwise = allowWord(q.Otherwise)
+		}
+	}
+	if q.State != question.Open && q.By != "" {
+		allow := q.Allow
+		if q.Kind == question.Permission {
+			v.Allow = &allow
+		}
+		v.Option, v.Text, v.Scope = q.Option, q.Text, string(q.Scope)
+	}
+	return v
+}
+
+func allowWord(allow bool) string {
+	if allow {
+		return WordAllow
+	}
+	return wordDeny
+}
+
+func ViewStanding(s *question.Standing) StandingView {
+	return StandingView{ID: s.ID, Agent: s.Agent, Session: s.Session, Tool: s.Tool, Call: s.Call, Allow: s.Allow, By: s.By, At: s.At}
+}
+
+// inboxQuestion is a question as it stands among everything that waits for a person.
+func InboxQuestion(q *question.Question, s *team.Session) InboxItem {
+	v := viewQuestion(q)
+	item := InboxItem{Kind: v.Kind, Agent: v.Agent, Session: v.Session, Since: v.AskedAt, Why: WantedWords(q), Artifacts: []string{}, Logs: []string{}}
+	if s != nil {
+		v.Run, v.Step, _ = team.StepOf(s.For)
+		item.Run, item.Step = v.Run, v.Step
+	}
+	item.Question = &v
+	return item
+}
+
+// wantedWords says in one sentence what a person is wanted for.
+func WantedWords(q *question.Question) string {
+	switch q.Kind {
+	case question.Permission:
+		what := q.What
+		if what == "" {
+			what = "use " + q.Tool
+		}
+		return q.Agent + " asks for permission: " + what
+	case question.Resume:
+		return q.Agent + " waits: " + q.What
+	default:
+		return q.Agent + " asks: " + loop.FirstLine(q.What)
+	}
+}
+
+// UsageTable is what was used, by agents' own reports.
+type UsageTable struct {
+	Agents []UsageRow `json:"agents" doc:"One an agent, over the days that are kept"`
+	Days   []UsageRow `json:"days" doc:"One an agent and day (UTC), the newest first"`
+	Runs   []UsageRow `json:"runs" doc:"One a run, the newest first; archived ones behind the others, where they were asked for"`
+
+	Archived int `json:"archived_runs" doc:"Runs that are archived, shown or not"`
+}
+
+// UsageRow is one line of it.
+type UsageRow struct {
+	Agent        string  `json:"agent,omitempty"`
+	Day          string  `json:"day,omitempty"`
+	Run          string  `json:"run_id,omitempty"`
+	Workflow     string  `json:"workflow_name,omitempty"`
+	Archived     bool    `json:"archived,omitempty"`
+	Sessions     int     `json:"sessions"`
+	InputTokens  int64   `json:"input_tokens"`
+	OutputTokens int64   `json:"output_tokens"`
+	CostUSD      float64 `json:"cost_usd"`
+}
+
+// SaysView is what an agent says of itself.
+type SaysView struct {
+	Text string    `json:"text"`
+	At   time.Time `json:"at"`
+}
+
+// ConversationView is the conversation that an agent's program has with us, or had last.
+type ConversationView struct {
+	ID       string    `json:"id" doc:"The program's own name of it, by which it is resumed"`
+	Session  string    `json:"session_id"`
+	Program  string    `json:"program,omitempty"`
+	Model    string    `json:"model,omitempty"`
+	Mode     string    `json:"mode,omitempty"`
+	Enforced string    `json:"enforced,omitempty" doc:"What really holds this program"`
+	Resumed  bool      `json:"resumed" doc:"It goes on with what was said before"`
+	At       time.Time `json:"at"`
+}
+
+// byAge has the oldest first.
+func ByAge(items []InboxItem) {
+	slices.SortStableFunc(items, func(a, b InboxItem) int { return a.Since.Compare(b.Since) })
+}

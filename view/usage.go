@@ -1,0 +1,11 @@
+package view
+
+import (
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+func (r *UsageRow) Add(u team.Usage) {
+	r.InputTokens += u.InputTokens
+	r.OutputTokens += u.OutputTokens
+	r.CostUSD += u.CostUSD
+}

@@ -1,0 +1,50 @@
+package view
+
+import (
+	"time"
+)
+
+// WhyView is what an agent's status rests on.
+type WhyView struct {
+	Agent    AgentView     `json:"agent"`
+	Verdict  string        `json:"verdict"` // one sentence
+	Evidence []Evidence    `json:"evidence"`
+	Sessions []PastSession `json:"sessions"` // newest first, the open one included
+	Layers   []Layer       `json:"layers" doc:"What holds it in its ordinary sessions, by fairlead.yaml: rules, bounds, sandbox"`
+}
+
+// Evidence is one piece of it: what was seen, by whom, how long ago, and whether it speaks
+// for the status or against it.
+type Evidence struct {
+	What   string    `json:"what"`
+	Source string    `json:"source"` // journal, file, shim, process table, driver, permissions, limits
+	At     time.Time `json:"at"`
+	AgeMS  int64     `json:"age_ms"`
+	Holds  bool      `json:"holds"`
+}
+
+// PastSession is one session of an agent.
+type PastSession struct {
+	ID        string     `json:"id"`
+	Kind      string     `json:"kind"`
+	OpenedAt  time.Time  `json:"opened_at"`
+	StartedAt *time.Time `json:"started_at"`
+	EndedAt   *time.Time `json:"ended_at"`
+	Outcome   string     `json:"outcome"`
+	Why       string     `json:"why"`
+	Bytes     int64      `json:"bytes"`
+}
+
+func OrNobody(by string) string {
+	if by == "" {
+		return "nobody"
+	}
+	return by
+}
+
+func Because(note string) string {
+	if note == "" {
+		return ""
+	}
+	return " (" + note + ")"
+}

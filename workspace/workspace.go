@@ -1,0 +1,206 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Workspace is the .fairlead folder of a repository: everything that Fairlead keeps there.
+// Its lock is held by the one daemon, or the one run without a daemon, that may write.
+type Workspace struct {
+	Dir  string // the repository
+	lock *flock.Flock
+	held os.FileInfo // the file that the lock is on
+}
+
+// Busy says that another daemon works on the workspace.
+type Busy struct {
+	Dir    string
+	Daemon Daemon // zero where it has not said yet who it is
+}
+
+func (b *Busy) Error() string {
+	if b.Daemon.PID == 0 {
+		return "another fairlead is working on " + b.Dir + "; stop it with `fairlead down`"
+	}
+	return fmt.Sprintf("fairlead already runs on %s as process %d (%s); use that one, or stop it with `fairlead down`", b.Dir, b.Daemon.PID, b.Daemon.Address)
+}
+
+// Daemon is what a running daemon leaves for its clients to find it by.
+type Daemon struct {
+	PID     int    `json:"pid"`
+	Address string `json:"address"` // http://127.0.0.1:7466, without the token
+	Socket  string `json:"socket"`
+	Version string `json:"version"`
+}
+
+// lockWait is for somebody who only looks whether the lock is held (see Free): that takes
+// microseconds, and must not look like a daemon.
+const lockWait = 60 * time.Millisecond
+
+// Free says whether nobody works on a repository: no daemon, and no run without one. It
+// leaves nothing behind.
+func Free(dir string) (bool, error) {
+	path := filepath.Join(dir, ".fairlead", "lock")
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return true, nil
+	}
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	ok, err := lock.TryRLock()
+	if err != nil {
+		return false, fmt.Errorf("look whether somebody works on %s: %w", dir, err)
+	}
+	return ok, lock.Close()
+}
+
+// OpenWorkspace makes the folder where it is missing, and takes its lock. The error is a
+// *Busy where somebody else has it.
+func OpenWorkspace(dir string) (*Workspace, error) {
+	w := &Workspace{Dir: dir}
+	if info, err := os.Lstat(w.Path()); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is no folder (a link is not followed: it could lead what fairlead writes anywhere); remove it, and `fairlead up` makes one", w.Path())
+	}
+	if err := os.MkdirAll(w.Path(), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder in which fairlead keeps its state: %w; make %s writable", err, dir)
+	}
+	if err := w.refuseLinks(); err != nil {
+		return nil, err
+	}
+	ignore := w.Path(".gitignore")
+	if _, err := os.Stat(ignore); errors.Is(err, os.ErrNotExist) {
+		if err := os.WriteFile(ignore, []byte("# fairlead's own state: nothing here belongs into the repository\n*\n"), 0o600); err != nil {
+			return nil, fmt.Errorf("keep fairlead's state out of git: %w; make %s writable", err, w.Path())
+		}
+	}
+	w.lock = flock.New(w.Path("lock"), flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	ok, err := w.lock.TryLockContext(ctx, lockWait/4)
+	if err != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("lock %s: %w", w.Path("lock"), err)
+	}
+	if !ok {
+		daemon, _ := FindDaemon(dir) // it may not have written who it is yet
+		return nil, &Busy{Dir: dir, Daemon: daemon}
+	}
+	if w.held, err = os.Stat(w.Path("lock")); err != nil {
+		return nil, errors.Join(fmt.Errorf("look at the lock just taken: %w", err), w.lock.Close())
+	}
+	return w, nil
+}
+
+// Lost says that the folder was taken away or replaced while it was in use, as `git clean -x`
+// does: what is written now is kept nowhere, the lock keeps nobody out, and no client finds
+// us. Nil while all is well.
+func (w *Workspace) Lost() error {
+	now, err := os.Stat(w.Path("lock"))
+	switch {
+	case err == nil && os.SameFile(now, w.held): // its number is not given again while we have it open
+		return nil
+	case err == nil || errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%s was taken away while fairlead worked in it, and its history with it (`git clean -x` does that; -e .fairlead spares it); put it back if you have a copy, then run `fairlead up` again; agents go on until they are done", w.Path())
+	default:
+		return nil // it cannot be looked at; that is no proof that it is gone
+	}
+}
+
+// refuseLinks keeps a repository that brings a .fairlead of its own from leading what we
+// write elsewhere, and what we keep from being read by others.
+func (w *Workspace) refuseLinks() error {
+	if err := os.Chmod(w.Path(), 0o700); err != nil { //nolint:gosec // a folder is entered
+		return fmt.Errorf("keep fairlead's state to ourselves: %w; the folder has to be yours, and writable", err)
+	}
+	for _, dir := range []string{w.Path(), w.Path("log")} {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("look through fairlead's state: %w", err)
+		}
+		for _, entry := range entries {
+			switch path := filepath.Join(dir, entry.Name()); {
+			case entry.Type()&os.ModeSymlink != 0:
+				return fmt.Errorf("%s is a link, and is not followed: it could lead what fairlead writes anywhere; remove it", path)
+			case !entry.Type().IsRegular() && !entry.IsDir():
+				return fmt.Errorf("%s is neither a file nor a folder (%s): whoever opens it could wait for ever; remove it", path, entry.Type())
+			}
+		}
+	}
+	return nil
+}
+
+// Path is a path in the .fairlead folder.
+func (w *Workspace) Path(parts ...string) string {
+	return filepath.Join(append([]string{w.Dir, ".fairlead"}, parts...)...)
+}
+
+// Announce leaves who we are for clients, whole or not at all.
+func (w *Workspace) Announce(d Daemon) error {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	err = ReplaceFile(w.Path("daemon.json"), append(text, '\n'), 0o600) // by a name that nobody can have put something else at
+	if err != nil {
+		return fmt.Errorf("leave word where the daemon is: %w", err)
+	}
+	return nil
+}
+
+// Close gives the lock back, and takes the word back that we are here.
+func (w *Workspace) Close() error {
+	if w.Lost() != nil {
+		return w.lock.Unlock() // the word there now may be another daemon's
+	}
+	_ = os.Remove(w.Path("daemon.json")) // a client that still reads it finds nobody there and says so
+	return w.lock.Unlock()
+}
+
+// FindDaemon reads what the daemon of a repository left, if there is one. That it was left
+// does not mean that it lives: a client finds that out by asking it.
+func FindDaemon(dir string) (Daemon, error) {
+	var d Daemon
+	text, err := readPlain(filepath.Join(dir, ".fairlead", "daemon.json"))
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return d, fmt.Errorf("read %s: %w", filepath.Join(dir, ".fairlead", "daemon.json"), err)
+	}
+	return d, nil
+}
+
+// wordBytesMax is more than a daemon says of itself.
+const wordBytesMax = 64 << 10
+
+// readPlain reads a small file, and neither follows a link nor waits at a pipe.
+func readPlain(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: it is no plain file; remove it: %w", path, cmp.Or(err, fs.ErrInvalid))
+	}
+	return io.ReadAll(io.LimitReader(f, wordBytesMax))
+}
+
+// BootID names this start of the machine; empty where the system does not say.
+func BootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+}

@@ -1,0 +1,170 @@
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/loop"
+)
+
+// The git worktree of a run. A run that asks for one works in a checkout of its own, on a
+// branch of its own, while its folder (.agents/runs/ID) stays in the repository. When the run
+// is done the checkout is taken away and the branch stays.
+//
+// Nothing that was not committed goes with it. Before anything is removed, every file that the
+// checkout holds beyond its commit is kept in a commit under refs/fairlead/runs/ID: changed,
+// staged, untracked and ignored ones alike, with their bytes as they are on disk. To see it:
+// git show --stat refs/fairlead/runs/ID. To have it back: git worktree add --detach PATH REF.
+// That a file is ignored says that it does not belong into the history, not that nobody needs
+// it. Whatever cannot be kept whole (a submodule, a repository inside, a merge half done, more
+// than a gigabyte) leaves the checkout where it is, and says so. Not kept are empty folders and
+// permissions beyond "executable", and what the agent itself took back (commits that it amended
+// away live in the reflog of the checkout, which goes with it).
+
+const (
+	KeptRefs       = "refs/fairlead/runs/" // hidden: no branch, not pushed, and never collected as garbage
+	branchPrefix   = "fairlead/"
+	WorktreesDir   = "worktrees"
+	refBytesMax    = 256      // of a name that is given; longer ones are no names
+	LeavingSuffix  = ".leave" // its checkout was moved aside, and may have to come back
+	GoneSuffix     = ".gone"  // everything of it is kept; only to be deleted
+	MakingSuffix   = ".make"  // it is coming back, and not whole yet; nothing in it is of itself
+	WorktreeIgnore = "# checkouts of fairlead's runs: nothing here belongs into the repository\n*\n"
+)
+
+func RefuseWorktree(id, reason string) error { return RefuseRun(id, "--git-worktree: "+reason) }
+
+// namesFor checks the names that were given, before anything is made: the commit that the
+// checkout is made from, and its branch.
+func (g Git) NamesFor(ctx context.Context, id, prefix string, flags view.RunFlags) (from, branch string, err error) {
+	no := func(format string, args ...any) error { return RefuseWorktree(id, fmt.Sprintf(format, args...)) }
+	ref := cmp.Or(flags.WorktreeRef, "HEAD")
+	branch = cmp.Or(flags.WorktreeBranch, branchPrefix+id)
+	for _, name := range []string{ref, branch} {
+		if len(name) > refBytesMax || strings.HasPrefix(name, "-") || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+			return "", "", no("%q is no name of a branch or a commit", loop.CutText(name, 64))
+		}
+	}
+	for _, name := range []string{"refs/heads/" + branch, KeptRefs + id} {
+		if _, err := g.Ask(ctx, "check-ref-format", name); gitHasNone(err) {
+			return "", "", no("git takes no ref of the name %s; choose another --git-worktree-branch or --run-id", name)
+		} else if err != nil {
+			return "", "", err
+		}
+	}
+	from, err = g.Ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
+	from = strings.TrimSpace(from)
+	if gitHasNone(err) {
+		return "", "", no("%s is no commit here; commit something, or name one with --git-worktree-ref", ref)
+	} else if err != nil {
+		return "", "", err
+	}
+	if prefix != "." {
+		if _, err := g.Ask(ctx, "cat-file", "-e", from+":"+filepath.ToSlash(prefix)); GitSaidNo(err) {
+			return "", "", no("the folder %s is not in %s, so that a checkout would not have it; commit it", prefix, ref)
+		} else if err != nil {
+			return "", "", err
+		}
+	}
+	if _, err := g.Ask(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+branch); err == nil {
+		return "", "", no("there is a branch %s already; choose another with --git-worktree-branch", branch)
+	} else if !gitHasNone(err) {
+		return "", "", err
+	}
+	return from, branch, nil
+}
+
+// aside is the name beside a checkout that it has while it is being removed. No run's name
+// begins with a dot.
+func Aside(path, suffix string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+suffix)
+}
+
+// checkoutsTaken are the checkouts that are being made or taken away, by path. It is the process's, as
+// the folders are: whoever has a run go on takes its checkout until that is journaled, so that
+// it is not taken away under the run that begins.
+var CheckoutsTaken = struct {
+	sync.Mutex
+	By map[string]chan struct{} // closed when it is free again
+}{By: map[string]chan struct{}{}}
+
+// takeCheckout waits until nobody else has a checkout. Without one (path is empty) there is
+// nothing to wait for.
+func TakeCheckout(ctx context.Context, path string) (release func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	t := &CheckoutsTaken
+	for {
+		t.Lock()
+		taken := t.By[path]
+		if taken == nil {
+			free := make(chan struct{})
+			t.By[path] = free
+			t.Unlock()
+			return func() {
+				t.Lock()
+				defer t.Unlock()
+				delete(t.By, path)
+				close(free)
+			}, nil
+		}
+		t.Unlock()
+		select {
+		case <-taken:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// whereItWas says on which commit and branch a checkout was that is gone, and where its files
+// are. Of one that somebody else took away nothing is kept: there is its branch.
+func (w *Checkout) WhereItWas(ctx context.Context) (head, branch, kept string, err error) {
+	text, err := w.Repo.Ask(ctx, "log", "-1", "--format=%B", w.Ref(), "--")
+	if err == nil {
+		head, branch = trailer(text, "Head"), strings.TrimPrefix(trailer(text, "Branch"), "refs/heads/")
+		if head == "" {
+			err = RefuseWorktree(w.Id, "its branch had no commit yet; `git worktree add --detach PATH "+w.Ref()+"` gives what it held")
+		}
+		return head, branch, w.Ref(), err
+	}
+	if GitSaidNo(err) {
+		branch = branchPrefix + w.Id
+		head, err = w.Repo.Ask(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch+"^{commit}")
+		head = strings.TrimSpace(head)
+	}
+	if GitSaidNo(err) {
+		err = RefuseWorktree(w.Id, fmt.Sprintf("its checkout %s is gone, and there is neither %s nor a branch %s; begin a run of its own", w.Git.Dir, w.Ref(), branch))
+	}
+	return head, branch, head, err
+}
+
+// addAgain makes a checkout, without its files yet, on a branch if it is where it was and
+// nobody else has it checked out.
+func (g Git) AddAgain(ctx context.Context, path, branch, head string) (onBranch bool, err error) {
+	now, err := g.Ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", "refs/heads/"+branch)
+	if err != nil && !gitHasNone(err) {
+		return false, err
+	}
+	if strings.TrimSpace(now) == head && g.Worktree(ctx, "add", "--quiet", "--no-checkout", "--", path, branch) == nil {
+		return true, nil
+	}
+	return false, g.Worktree(ctx, "add", "--quiet", "--no-checkout", "--detach", "--", path, head)
+}
+
+// trailer finds what a line of a commit's text says.
+func trailer(text, name string) string {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, name+": "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
