@@ -20,17 +20,20 @@ func (a *app) answerAskedVerb() *cobra.Command {
 	var text, scope string
 	cmd := &cobra.Command{
 		Use:   "answer ID [yes|no|OPTION]",
-		Short: "Answer what an agent asks",
-		Long: `ID is as ` + "`fairlead inbox`" + ` shows it: q17. A permission takes yes or no, a question one of its
-options, or words of your own with --text; where an agent offers an option that is called yes or
-no itself, that one is meant. It returns when the answer is safe on disk; the agent is told then.
+		Short: "Answer a question of an agent",
+		Long: `ID is as ` + "`fairlead inbox`" + ` prints it, such as q17. A permission takes yes or no; another question
+takes one of its options, or your own text with --text. If the agent offers an option that is itself
+called yes or no, that option is meant. The command returns when the answer is on disk; the agent
+then receives it.
 
-With --for session an answer stands for every call exactly like this one until the agent's session
-ends, with --for always until ` + "`fairlead question revoke`" + ` takes it back.
-A call is like another where its arguments are the same; of what writes files, where the files are,
-whatever is written into them.
+--for session saves the answer for every identical call until the agent's session ends; --for always,
+until ` + "`fairlead question revoke`" + ` deletes it. Two calls are identical if their arguments are the same;
+for calls that write files, if they write to the same files.
 
-No agent can use this verb (X10): a yes is a person's.`,
+Agents cannot use this command: only a person can say yes.`,
+		Example: `  fairlead answer q17 yes
+  fairlead answer q17 no --for session
+  fairlead answer q18 --text "use the second schema"`,
 		Args: args(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if scope != string(question.Once) && scope != string(question.Session) && scope != string(question.Always) {

@@ -16,17 +16,17 @@ import (
 )
 
 func (a *app) approveVerb() *cobra.Command {
-	return a.answerVerb("approve", "Say yes to a step that waits for a person", false, "is approved", `
+	return a.answerVerb("approve", "Approve a workflow step that waits for a person", false, "is approved", `
 
-Where the step asks for more than yes or no, --input gives it: a JSON object, as the step's
-input_schema says; `+"`fairlead inbox`"+` shows what is asked for.`)
+If the step asks for more than yes or no, pass a JSON object with --input, as the step's input_schema
+demands; `+"`fairlead inbox`"+` prints the schema.`)
 }
 
 func (a *app) rejectVerb() *cobra.Command {
-	return a.answerVerb("reject", "Say no to a step that waits for a person", true, "is rejected", `
+	return a.answerVerb("reject", "Reject a workflow step that waits for a person", true, "is rejected", `
 
-The run goes back to where the step's loop_back_to says; where it says nothing, the step has
-failed. --note tells whoever does it again what is wanted.`)
+The run goes back to the step that loop_back_to names; if it names none, the step fails. --note is
+passed to the agent that does the work again.`)
 }
 
 func (a *app) answerVerb(verb, short string, reject bool, said, more string) *cobra.Command {
@@ -34,9 +34,10 @@ func (a *app) answerVerb(verb, short string, reject bool, said, more string) *co
 	cmd := &cobra.Command{
 		Use:   verb + " RUN STEP",
 		Short: short,
-		Long: short + `. It returns when the answer is safe on disk; the run goes on by itself.` + more + `
+		Long: `It returns when the answer is on disk; the run then continues.` + more + `
 
-The same answer can be given in Mission Control, or put as a file where the inbox says.`,
+You can give the same answer in Mission Control, or as a file at the path that the inbox prints.`,
+		Example:           "  fairlead " + verb + ` 20260801-101500-build review --note "see my comments"`,
 		Args:              args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, words []string) error {
@@ -52,7 +53,7 @@ The same answer can be given in Mission Control, or put as a file where the inbo
 		},
 	}
 	cmd.Flags().StringVar(&input, "input", "", "a `FILE` with a JSON object, or - for standard input")
-	cmd.Flags().StringVar(&note, "note", "", "a word to go with it")
+	cmd.Flags().StringVar(&note, "note", "", "a note that is kept with the answer")
 	return cmd
 }
 

@@ -30,9 +30,11 @@ func openBrowser(url string) {
 
 func (a *app) openVerb() *cobra.Command {
 	return &cobra.Command{
-		Use:   "open",
-		Short: "Open Mission Control in a browser, and print its address",
-		Args:  args(cobra.NoArgs),
+		Use:     "open",
+		Short:   "Open Mission Control in a browser, and print its address",
+		Long:    "The address contains the token of this workspace, so do not share it.",
+		Example: "  fairlead open",
+		Args:    args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
 			if _, err := client.Status(ctx); err != nil {
 				return err

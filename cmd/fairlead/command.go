@@ -14,24 +14,24 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// commands are the four verbs of seed 000's buttons.
+// commands are the four orders of seed 000, with the desired state that each sets.
 var commands = map[string]struct{ short, long, said string }{
 	"start": {
-		"Let agents run session after session",
-		"Writes desired_state continuous. It returns when that is safe on disk.", "is to run continuously",
+		"Let agents run, one session after the other",
+		"It sets desired_state to continuous.", "will run continuously",
 	},
 	"stop": {
-		"Let agents finish their session, and then rest",
-		`Writes desired_state pause. The session under way is not interrupted, unless --now ends it: with the
-time that grace gives it, and given again, at once.`, "is to rest",
+		"Let agents finish their session, then stop",
+		`It sets desired_state to pause. A running session finishes. --now ends it: the agent gets the time that
+grace allows; a second call with --now ends it at once.`, "will stop",
 	},
 	"once": {
 		"Let agents run exactly one session",
-		"Writes desired_state run_once. After the session the agent rests.", "is to run one session",
+		"It sets desired_state to run_once. The agent stops after the session.", "will run one session",
 	},
 	"cleanup": {
 		"Let agents run one cleanup session",
-		"Writes desired_state run_cleanup. After the session the agent rests.", "is to run one cleanup session",
+		"It sets desired_state to run_cleanup. The agent stops after the session.", "will run one cleanup session",
 	},
 }
 
@@ -44,12 +44,14 @@ func (a *app) commandVerb(verb string) *cobra.Command {
 		Short: about.short,
 		Long: about.long + `
 
-With --wait it returns when the command has taken effect: a started agent runs, a stopped
-one rests, a single session is over. Exit code 1 says that the session failed.`,
+The command returns when the order is on disk. With --wait it returns when the order has taken effect:
+a started agent runs, a stopped one has stopped, a single session is over. Exit code 1 means that the
+session failed.`,
+		Example:           "  fairlead " + verb + " coder --wait\n  fairlead " + verb + " --all",
 		ValidArgsFunction: a.completeAgents,
 		Args: func(cmd *cobra.Command, names []string) error {
 			if all == (len(names) > 0) {
-				return usage(cmd, errors.New("name at least one agent, or --all and none"))
+				return usage(cmd, errors.New("name one or more agents, or pass --all"))
 			}
 			return nil
 		},
@@ -64,11 +66,11 @@ one rests, a single session is over. Exit code 1 says that the session failed.`,
 		}),
 	}
 	if verb == "stop" {
-		cmd.Flags().BoolVar(&opts.now, "now", false, "end the session under way; twice: without its grace")
+		cmd.Flags().BoolVar(&opts.now, "now", false, "end the running session; a second call ends it without its grace period")
 	}
-	cmd.Flags().BoolVar(&opts.wait, "wait", false, "return when it has taken effect")
+	cmd.Flags().BoolVar(&opts.wait, "wait", false, "return when the order has taken effect")
 	cmd.Flags().BoolVar(&all, "all", false, "all agents of the team")
-	cmd.Flags().StringVar(&opts.note, "note", "", "why; it stands in agent_state.json")
+	cmd.Flags().StringVar(&opts.note, "note", "", "the reason, kept in agent_state.json")
 	return cmd
 }
 
@@ -81,13 +83,13 @@ func everybody(ctx context.Context, client *api.Client) ([]string, error) {
 	return names, err
 }
 
-// ordered is how an order is given.
+// ordered are the options of an order.
 type ordered struct {
 	note      string
 	wait, now bool
 }
 
-// command gives the order to each; one who refuses does not keep the others from hearing it.
+// command gives the order to each agent, also if another agent refuses it.
 func (a *app) command(ctx context.Context, client *api.Client, verb string, names []string, opts ordered) error {
 	var errs []error
 	given := map[string]uint64{}
@@ -130,9 +132,9 @@ func (a *app) saidCommand(verb string, answer api.Commanded, now bool) error {
 	case now && s != nil:
 		text += "; " + s.ID + " is being ended"
 	case verb == "stop" && s != nil:
-		text += ", when " + s.ID + " has finished"
+		text += " after " + s.ID + " finishes"
 	case s != nil && s.Phase == "running" && verb != "start":
-		text += ", after " + s.ID
+		text += " after " + s.ID
 	}
 	_, err := fmt.Fprintln(a.out, text)
 	return err

@@ -36,16 +36,17 @@ func (a *app) demoVerb() *cobra.Command {
 	var opts demoOptions
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Look around: a team at work on a scratch repository",
-		Long: `Makes a scratch git repository, starts Mission Control and scripted agents that do real work
-in it: they write files, run tests, commit. Three work side by side, and one of them is
-unreliable; two talk in a channel, where one reviews what the other writes, and answer you. One
-leads a team of eight: it is summoned, sleeps once, and is woken; the button is yours, too. A
-workflow takes what was made through notes and tests, and then waits for your yes in the inbox.
-Needs git, and neither an account, nor a key, nor a network.
+		Short: "Try Fairlead with scripted agents in a scratch repository",
+		Long: `It makes a scratch git repository, starts Mission Control, and runs scripted agents that do real
+work there: they write files, run tests and commit. Three of them work side by side, and one of
+those fails at times. Two talk in a channel, review each other's work, and answer you. One leads a
+crew of eight. A workflow writes notes, runs tests, and then waits for your approval in the inbox.
+It needs git, and no account, key or network.
 
-With --headless and --for it works for a while without a page, then stops and says what
-happened: with --json as one line for programs.`,
+--headless with --for runs it for a while without a page, then stops and prints what happened; with
+--json as one line.`,
+		Example: `  fairlead demo
+  fairlead demo --headless --for 20s --json`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.headless && opts.length == 0 {

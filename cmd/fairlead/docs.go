@@ -30,12 +30,13 @@ func (a *app) docsVerb(root *cobra.Command) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "docs machines|config|workflow|api|cli",
-		Short: "Print reference pages from the code itself",
+		Short: "Print reference pages, generated from the code",
 		Long: `machines: the tables of all state machines, with a diagram of each.
 config: the JSON Schema of fairlead.yaml, for editors.
 workflow: the JSON Schema of workflows, for editors.
 api: the OpenAPI description of the HTTP interface.
 cli: every command with its flags.`,
+		Example:   "  fairlead docs config > fairlead.schema.json",
 		ValidArgs: []string{"machines", "config", "workflow", "api", "cli"},
 		Args:      args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {

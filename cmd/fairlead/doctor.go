@@ -40,19 +40,21 @@ func (a *app) doctorVerb() *cobra.Command {
 	var fix bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what is wrong here, and say what to do about it",
-		Long: `Looks at the configuration, the agents' programs, the workspace, the journal with its whole
-chain, the agents' files against the journal, the shim of every open session, the folders
-of sessions, the sockets, the daemon, the disk, the clock, and processes that were left behind.
-Agent programs in the PATH are found, and those that are known are started, greeted and ended, to
-say their version, whether they go on with a conversation, how they take the team's tools, and
-what holds them; no conversation is begun, and where the kernel allows it they have no network.
-Four of them are greeted at a time. On a terminal each line comes as soon as it is known, and the
-last one says what is waited for; elsewhere the order of the lines is always the same.
-It changes nothing. With --fix it mends what can be mended, and says each thing that it does:
-stale sockets and the word of a dead daemon are removed, left-over processes are ended, a torn
-last line of a log of transitions is cut off. The journal is never touched. Exit code 1 says that
-something is wrong.`,
+		Short: "Find problems in this workspace, and say how to fix them",
+		Long: `It checks the configuration, the agents' programs, the workspace, the whole hash chain of the
+journal, the agents' files against the journal, the process beside each open session, the session
+folders, the sockets, the daemon, the disk, the clock, and leftover processes.
+
+It starts the agent programs that it finds in PATH and knows, four at a time, and asks each for its
+version, whether it can resume conversations, how it takes the team's tools, and what sandbox holds
+it. It starts no conversation, and without network where the kernel allows that. On a terminal each
+line appears as soon as it is known; elsewhere the order of lines is always the same.
+
+It changes nothing. --fix fixes what it can and prints each step: it removes stale sockets and the
+file of a dead daemon, ends leftover processes, and cuts off a torn last line of a transition log.
+It never changes the journal. Exit code 1 means that there is a problem.`,
+		Example: `  fairlead doctor
+  fairlead doctor --fix`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), fix) },
 	}

@@ -18,12 +18,13 @@ func (a *app) downVerb() *cobra.Command {
 	var now bool
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Stop the daemon: sessions finish first (--now: they are ended)",
-		Long: `Asks the daemon to stop and waits until it is gone. Sessions under way finish; nothing new
-starts; every agent_state.json then says pause, and what was wanted stays for the next
-` + "`fairlead up`" + `. With --now sessions are ended, their whole process trees with them; a program's conversation
-that this cuts off goes on with the next ` + "`fairlead up`" + ` (` + "`resume`" + ` in fairlead.yaml).
-Ctrl-C stops only the waiting.`,
+		Short: "Stop the daemon; sessions finish first",
+		Long: `It asks the daemon to stop and waits until it has ended. Running sessions finish, and no new session
+starts. Each agent_state.json then says pause; the desired states are kept for the next
+` + "`fairlead up`" + `. --now ends the sessions with all their processes; a conversation that this cuts off
+continues with the next ` + "`fairlead up`" + ` (` + "`resume`" + ` in fairlead.yaml). Ctrl-C ends only the waiting.`,
+		Example: `  fairlead down
+  fairlead down --now`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.down(cmd.Context(), now) },
 	}

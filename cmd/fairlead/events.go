@@ -19,8 +19,13 @@ func (a *app) eventsVerb() *cobra.Command {
 	var agent string
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Show what happened: every change in the journal, a line each",
-		Args:  args(cobra.NoArgs),
+		Short: "Print what happened: each change in the journal, one per line",
+		Long: `A line has the sequence number, the time, the rule, the entity, its state before and after, the
+event, and the actor. --follow continues with new changes.`,
+		Example: `  fairlead events --tail 20
+  fairlead events --agent coder --follow
+  fairlead events --json --after 1200`,
+		Args: args(cobra.NoArgs),
 		RunE: a.reading(func(ctx context.Context, client *reader, _ []string) error {
 			if agent != "" {
 				entity = "control/" + agent

@@ -18,11 +18,13 @@ import (
 func (a *app) inboxVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inbox",
-		Short: "Show everything that waits for a person, the oldest first",
-		Long: `A step of a run that waits, with what it has made, what its answer has to look like, and how to
-give it: with ` + "`fairlead approve`" + ` or ` + "`fairlead reject`" + `, in Mission Control, or as a file. A question
-of an agent, with what it wants, why it has to ask, and what happens when nobody answers: answer
-it with ` + "`fairlead answer`" + ` or in Mission Control.`,
+		Short: "List everything that waits for a person, the oldest first",
+		Long: `It lists workflow steps that wait for approval, and questions of agents. For a step it shows what the
+step made and how to answer: with ` + "`fairlead approve`" + ` or ` + "`fairlead reject`" + `, in Mission Control, or with
+a file. For a question it shows what the agent wants, why it must ask, and what happens without an
+answer: answer with ` + "`fairlead answer`" + ` or in Mission Control.`,
+		Example: `  fairlead inbox
+  fairlead inbox --json`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.inbox(cmd.Context()) },
 	}

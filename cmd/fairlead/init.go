@@ -19,16 +19,17 @@ func (a *app) initVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "init",
 		Annotations: map[string]string{hereOnly: "a workspace is made in the current folder"},
-		Short:       "Write a fairlead.yaml to begin with, and an agent that works at once",
-		Long: `Writes a commented fairlead.yaml and the script of a first agent into the repository.
-Nothing that is there already is changed.
+		Short:       "Write a first fairlead.yaml, with an agent that works at once",
+		Long: `It writes a commented fairlead.yaml and the script of a first agent into the current folder. It
+changes no file that exists.
 
-Where agent programs are installed that Fairlead can drive, it asks on a terminal which of them
-are to be on the team; a script says so with --agent, once for each. Their entries take the place of
-the first agent, and work as they stand.
+If agent programs that Fairlead supports are installed, it asks on a terminal which of them to add;
+in a script, name each with --agent. They replace the scripted first agent.
 
-With --lead it writes LEAD.md instead: what an agent has to know that leads a team, which is
-what it is told and what it is to say. It names the agent that is team.lead in fairlead.yaml.`,
+--lead writes LEAD.md instead: the instructions for an agent that leads a crew. team.lead in
+fairlead.yaml names that agent.`,
+		Example: `  fairlead init
+  fairlead init --agent claude --agent codex`,
 		Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			switch {

@@ -19,14 +19,13 @@ func (a *app) mcpVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:    "mcp",
 		Hidden: true, // programs call it
-		Short:  "Give a program the tools of its team, over standard input and output",
-		Long: `Speaks the Model Context Protocol on standard input and output, for programs that know no other
-way: it passes on what the daemon offers at /mcp. A session that fairlead started has what is
-needed in its environment (` + mcpTokenVar + `, ` + mcpURLVar + `); the daemon of --dir is
-asked first, so that one that was started again is found again.
-
-A program that speaks MCP over HTTP needs nothing of this: see doc/mcp.md.`,
-		Args: args(cobra.NoArgs),
+		Short:  "Serve the team's tools to a program over standard input and output",
+		Long: `It speaks the Model Context Protocol and passes on what the daemon offers at /mcp, for programs that
+cannot use HTTP. It first asks the daemon of this workspace, so that a restarted daemon is found
+again; a session that Fairlead started also has an address and a token in its environment. See
+doc/mcp.md.`,
+		Example: "  fairlead mcp",
+		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bridge := &api.Bridge{Dir: a.dir, URL: os.Getenv(mcpURLVar), Token: os.Getenv(mcpTokenVar), Version: version()}
 			return bridge.Run(cmd.Context(), io.NopCloser(a.in), nopCloser{a.out})

@@ -21,8 +21,12 @@ import (
 func (a *app) psVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "ps",
-		Short: "List the agents: what they do, what is wanted, and what speaks against it",
-		Args:  args(cobra.NoArgs),
+		Short: "List the agents: state, session, and anything that contradicts it",
+		Long: `A line for each agent: its badge, its current and desired state, its session and process, and
+remarks. A remark that begins with ? is evidence against the state; ` + "`fairlead why AGENT`" + ` prints it.`,
+		Example: `  fairlead ps
+  fairlead ps --json`,
+		Args: args(cobra.NoArgs),
 		RunE: a.reading(func(ctx context.Context, client *reader, _ []string) error {
 			view, err := client.Team(ctx)
 			if err != nil {
@@ -216,8 +220,12 @@ func orNote(note string) string {
 
 func (a *app) whyVerb() *cobra.Command {
 	return &cobra.Command{
-		Use:               "why AGENT",
-		Short:             "Show the evidence for an agent's status, piece by piece, with its age",
+		Use:   "why AGENT",
+		Short: "Print the evidence for the state of an agent, with its age",
+		Long: `Each piece of evidence agrees with the state (+) or contradicts it (!). Below it are the agent's last
+sessions and how they ended.`,
+		Example: `  fairlead why coder
+  fairlead why coder --json`,
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeAgents,
 		RunE: a.reading(func(ctx context.Context, client *reader, words []string) error {

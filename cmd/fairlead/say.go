@@ -29,19 +29,21 @@ func (a *app) sayVerb() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "say CHANNEL TEXT...",
-		Short: "Say something to the agents of a channel",
-		Long: `It returns when the message is safe on disk, and says how far it is: queued, delivered,
-answered. With --wait it shows what is said in the channel until the message is answered.
-As TEXT - reads standard input; several words are one text.
+		Short: "Send a message to the agents of a channel",
+		Long: `It returns when the message is on disk, and prints its state: queued, delivered or answered. --wait
+shows the conversation until the message is answered. As TEXT, - reads standard input; several words
+are one text.
 
-How the message meets a turn that is under way is the channel's own way, or --mode:
+--mode decides what happens during a turn; the default is the channel's own mode:
 
-  queue      it waits, and is given to the agents with their next turns
-  inject     whoever has the turn is told at once
-  interrupt  whoever has the turn is stopped, you are answered, and then the turn goes on
-  parallel   everybody is told at once, and may answer without having the turn
+  queue      the message waits, and agents get it with their next turns
+  inject     the agent that has the turn gets it at once
+  interrupt  the agent that has the turn is stopped, you get an answer, then the turn continues
+  parallel   every agent gets it at once, and may answer without having the turn
 
-A message is delivered once, also where Fairlead or an agent crashes.`,
+A message is delivered exactly once, also if Fairlead or an agent crashes.`,
+		Example: `  fairlead channel say reviews "please look at the parser first"
+  fairlead channel say reviews --mode interrupt --wait "stop and tell me the status"`,
 		Args:              args(cobra.MinimumNArgs(2)),
 		ValidArgsFunction: a.completeChannel,
 		RunE: func(cmd *cobra.Command, words []string) error {

@@ -16,10 +16,11 @@ func (a *app) sessionEndVerb(path *string) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "end",
-		Short: "End a session: nothing is enforced any more",
-		Long: `An agent that is at work is cancelled, and its conversation closed with a summary that says so.
-Nothing is deleted: the folder stays. Only a person, or a program outside, ends a session.`,
-		Args: args(cobra.NoArgs),
+		Short: "End a dispatch: its rules are not enforced any more",
+		Long: `A working agent is cancelled, and its conversation closed with a summary that says so. Nothing is
+deleted. Only a person, or a program outside of the dispatch, can end it.`,
+		Example: `  fairlead dispatch end --why "done for today"`,
+		Args:    args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			found, err := a.ordering(*path, "end_asked")
 			if err != nil {
@@ -49,12 +50,13 @@ const loggedMost = 1 << 20
 func (a *app) sessionLogVerb(path *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "log",
-		Short: "Take the logger's JSON on standard input, and note a conversation in messages.jsonl",
-		Long: `It does what the seed's simple_asm_logger.py does, for programs that call it: one JSON object with
-conversation_id, timestamp, summary, files_created and agents_used, or the same as
-conversation_data beside a session_path. session_path decides which session, where it is given.
-A conversation that stands in messages.jsonl already is not noted twice.`,
-		Args: args(cobra.NoArgs),
+		Short: "Record a conversation in messages.jsonl, from JSON on standard input",
+		Long: `It replaces simple_asm_logger.py for programs that call it. The input is one JSON object with
+conversation_id, timestamp, summary, files_created and agents_used, or the same as conversation_data
+beside a session_path, which names the dispatch folder. A conversation that messages.jsonl has
+already is not recorded twice.`,
+		Example: "  fairlead dispatch log < conversation.json",
+		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			raw, err := io.ReadAll(io.LimitReader(a.in, loggedMost+1))
 			switch {

@@ -22,16 +22,17 @@ func (a *app) sessionInputVerb(path *string) *cobra.Command {
 	var wait, over bool
 	cmd := &cobra.Command{
 		Use:   "input TEXT...",
-		Short: "Say something: it becomes a conversation with a folder of its own",
-		Long: `The agent whose description fits takes it over; where nobody's does, MAIN keeps it.
-` + "`fairlead dispatch route`" + ` shows the ranking. Paths that you name may be written; everything else that is
-made goes to the conversation's outputs/. As TEXT - reads standard input; several words are one
-text. An input that comes while another one is open waits for its turn, or, with --over, ends that
-one as interrupted.
+		Short: "Send a request: it starts a conversation with its own folder",
+		Long: `The agent whose description fits best gets it; if none fits, MAIN keeps it. ` + "`fairlead dispatch route`" + `
+shows the ranking. Agents may write to the paths that the request names; everything else that they
+make goes to the conversation's outputs/. As TEXT, - reads standard input; several words are one
+text. A request that comes while a conversation is open waits; --over ends the open one as
+interrupted.
 
-With --wait it shows who takes over, and returns with the answer; exit code 1 says that there is
-none, since the conversation was interrupted or its task failed.`,
-		Args: args(cobra.MinimumNArgs(1)),
+--wait shows which agent takes over, and returns with the answer; exit code 1 means that there is
+none, because the conversation was interrupted or its task failed.`,
+		Example: `  fairlead dispatch input "write a hello world in Python" --wait`,
+		Args:    args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			text, err := a.spoken(words)
 			if err != nil {
@@ -233,10 +234,11 @@ func (a *app) sessionDelegateVerb(path *string) *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
 		Use:   "delegate AGENT TEXT...",
-		Short: "Put an agent in charge of a task",
-		Long: `It is for whoever carries out a session by hand: MAIN gives an agent a task, and with --from, in
-mode interactive, an agent asks another one for help. It prints what the agent is to be told: the
-task, and where its files belong. As TEXT - reads standard input.`,
+		Short: "Give an agent a task, when you do the work of MAIN by hand",
+		Long: `MAIN gives an agent a task; with --from, in mode interactive, an agent asks another one for help. It
+prints what to tell the agent: the task, and where its files belong. As TEXT, - reads standard
+input.`,
+		Example:           `  fairlead dispatch delegate backend "add an index to the orders table"`,
 		Args:              args(cobra.MinimumNArgs(2)),
 		ValidArgsFunction: a.completeSessionAgent(path),
 		RunE: func(cmd *cobra.Command, words []string) error {
@@ -304,10 +306,12 @@ func (a *app) sessionDoneVerb(path *string) *cobra.Command {
 	var agent string
 	cmd := &cobra.Command{
 		Use:   "done [TEXT...]",
-		Short: "Say that an agent is done with its task, and what came of it",
-		Long: `It is for whoever carries out a session by hand. Without --agent the task that was begun last is
-over. In mode orchestrator MAIN is in charge then, in mode interactive who asked. As TEXT - reads
-standard input.`,
+		Short: "Report that an agent has finished its task, with the result",
+		Long: `For people and programs that do the work by hand. Without --agent it ends the task that was started
+last. In mode orchestrator MAIN is in charge then; in mode interactive, the agent that asked. As
+TEXT, - reads standard input.`,
+		Example: `  fairlead dispatch done "the index is there"
+  fairlead dispatch done --failed "there is no such table"`,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			text := ""
 			if len(words) > 0 {
@@ -358,10 +362,11 @@ func (a *app) sessionRespondVerb(path *string) *cobra.Command {
 	var summary string
 	cmd := &cobra.Command{
 		Use:   "respond TEXT...",
-		Short: "Answer the input: the conversation is closed",
-		Long: `It is for whoever carries out a session by hand. What lies in the conversation's outputs/ stands
-in its line of messages.jsonl. An input that waits is begun then. As TEXT - reads standard input.`,
-		Args: args(cobra.MinimumNArgs(1)),
+		Short: "Answer the request, and close the conversation",
+		Long: `For people and programs that do the work by hand. The files in the conversation's outputs/ are listed
+in its line of messages.jsonl. A waiting request starts then. As TEXT, - reads standard input.`,
+		Example: `  fairlead dispatch respond "the query takes 20 ms now"`,
+		Args:    args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			text, err := a.spoken(words)
 			if err != nil {

@@ -56,8 +56,12 @@ type conversationShown struct {
 func (a *app) sessionStatusVerb(path *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show where a session stands: who is in charge, and every conversation",
-		Args:  args(cobra.NoArgs),
+		Short: "Show the state of a dispatch, and its conversations",
+		Long: `It shows which agent is in charge, the tasks, the waiting requests, the last denied tool calls, and
+each conversation with its files.`,
+		Example: `  fairlead dispatch status
+  fairlead dispatch status --path 20260801_1015 --json`,
+		Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			found, err := a.session(*path)
 			if err != nil {
@@ -229,9 +233,11 @@ type sessionListed struct {
 
 func (a *app) sessionListVerb() *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List the sessions of the repository: those that are open first, the newest first",
-		Args:  args(cobra.NoArgs),
+		Use:     "list",
+		Short:   "List the dispatches of the repository, the open ones first",
+		Long:    "The newest come first.",
+		Example: "  fairlead dispatch list",
+		Args:    args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			found, err := dispatchfolder.List(a.dir)
 			if err != nil {

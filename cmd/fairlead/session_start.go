@@ -27,17 +27,19 @@ func (a *app) sessionStartVerb(path *string) *cobra.Command {
 	var mode, host string
 	cmd := &cobra.Command{
 		Use:   "start",
-		Short: "Begin a session",
-		Long: `It makes the folder, finds the agents (.claude/agents of the project, then the user's, and
-those of fairlead.yaml), and is in state MAIN. A folder that exists is refused.
+		Short: "Start a dispatch",
+		Long: `It makes the folder, reads the agent descriptions (.claude/agents of the project, then of the user,
+and fairlead.yaml), and is in state MAIN. A folder that exists already is refused.
 
   orchestrator  an agent reports back to MAIN when it is done
-  interactive   an agent may ask another one, and is told what came of it; then back to MAIN
-  response      there is no MAIN: messages in the folder's inbox/ go to whom they fit
+  interactive   an agent may ask another one and gets its answer; then back to MAIN
+  response      there is no MAIN: messages in the folder's inbox/ go to the agents that fit
 
-Who does the work is --host: fairlead, the daemon has agents of fairlead.yaml do it; none, people
-or programs do it and say so with the verbs below. Left out: fairlead where a daemon runs and
-fairlead.yaml names session.main or describes an agent, otherwise none.`,
+--host says what does the work: fairlead (the daemon, with agents of fairlead.yaml), or none (people
+or programs do it and report with the commands of this group). The default is fairlead if a daemon
+runs and fairlead.yaml names dispatch.main or describes an agent, otherwise none.`,
+		Example: `  fairlead dispatch start
+  fairlead dispatch start --mode interactive --host none`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if host != "" && host != hostNone && host != hostFairlead {

@@ -18,13 +18,14 @@ func (a *app) summonVerb() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "summon",
-		Short: "Let the lead summon its team: as many agents as team.size says",
-		Long: `The lead is told which seats are free; on each somebody hatches, and is alive when the lead has
-registered it. Who has not come after team.hatch_timeout expires. It is done once: a team that
-exists is woken, with ` + "`fairlead crew wake`" + `.
+		Short: "Summon the crew: as many members as team.size says",
+		Long: `The lead is told which seats are free. On each seat a member hatches, and it is alive when the lead
+has registered it. A member that does not come within team.hatch_timeout expires. A crew is summoned
+once; after that, ` + "`fairlead crew wake`" + ` wakes it.
 
-With --wait it returns when nobody hatches any more; exit code 1 says that somebody did not come.`,
-		Args: args(cobra.NoArgs),
+--wait returns when no member hatches any more; exit code 1 means that a member did not come.`,
+		Example: "  fairlead crew summon --wait",
+		Args:    args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
 			done, err := client.Summon(ctx)
 			if err != nil {
@@ -44,13 +45,15 @@ func (a *app) wakeVerb() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "wake [AGENT...]",
-		Short: "Wake those of the team who sleep: all of them, or some by name",
-		Long: `The lead is started where it has no session, and asked who is with it. Who is not is woken: the
-lead gets each one's soul and what it said last. Awake is who the lead says is awake.
-Two agents may have one name; each has an id, which ` + "`fairlead crew --json`" + ` shows.
+		Short: "Wake sleeping crew members: all of them, or some by name",
+		Long: `The lead is started if it has no session, and asked which members are with it. The others are woken:
+for each, the lead gets its soul and what it said last. A member is awake when the lead says so. Two
+members may have the same name; each has an id, which ` + "`fairlead crew --json`" + ` shows.
 
-With --wait it returns when the lead has reported, or was silent for too long; exit code 1 says
-that somebody is not awake.`,
+--wait returns when the lead has reported or was silent for too long; exit code 1 means that a member
+is not awake.`,
+		Example: `  fairlead crew wake --wait
+  fairlead crew wake Wren`,
 		Args:              args(namesSomebody),
 		ValidArgsFunction: a.completeCrew,
 		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {
@@ -80,12 +83,11 @@ func (a *app) sleepVerb() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "sleep",
-		Short: "Let the team sleep: the lead's session ends",
-		Long: `The agents of the team live in the lead's session, so they sleep when it ends. Who they are and
-what they said stays; ` + "`fairlead crew wake`" + ` gives it back to them.
-
-With --wait it returns when the session is over.`,
-		Args: args(cobra.NoArgs),
+		Short: "Let the crew sleep: the session of the lead ends",
+		Long: `Members live in the session of the lead, so they sleep when it ends. Their souls and what they said
+are kept; ` + "`fairlead crew wake`" + ` gives them back. --wait returns when the session is over.`,
+		Example: "  fairlead crew sleep --wait",
+		Args:    args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
 			done, err := client.Sleep(ctx)
 			if err != nil {

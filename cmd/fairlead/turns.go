@@ -15,9 +15,10 @@ func (a *app) grantVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grant CHANNEL AGENT",
 		Short: "Give an agent the turn in a channel",
-		Long: `It has to be in the channel. While somebody else has the turn it is refused: with --now that
-turn ends, and what its holder says afterwards is kept and shown as late. The circle stays as it
-is: after this turn it goes on from here.`,
+		Long: `The agent must be in the channel. If another agent has the turn the command is refused; with --now
+that turn ends, and what its agent says afterwards is kept and marked as late. The rotation does not
+change; it continues after this agent.`,
+		Example:           "  fairlead channel grant reviews coder --now",
 		Args:              args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
@@ -33,9 +34,10 @@ func (a *app) skipVerb() *cobra.Command {
 	var which uint64
 	cmd := &cobra.Command{
 		Use:   "skip CHANNEL",
-		Short: "End the turn that is under way: the next in the circle gets it",
-		Long: `Who had the turn keeps its place in the circle, and what it says afterwards is kept and shown
-as late. With --turn only that turn is ended: where it is over already, nobody else loses one.`,
+		Short: "End the current turn: the next agent in the rotation gets it",
+		Long: `The agent keeps its place in the rotation. What it says afterwards is kept and marked as late. --turn
+ends only that turn; if it is over already, no other agent loses a turn.`,
+		Example:           "  fairlead channel skip reviews",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeChannel,
 		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
@@ -51,9 +53,10 @@ func (a *app) overrideVerb() *cobra.Command {
 	var resume, end bool
 	cmd := &cobra.Command{
 		Use:   "override CHANNEL --resume|--end",
-		Short: "End the wait of an agent that has the turn and waits for something",
-		Long: `With --resume its turn goes on, with what time it had left; with --end it is forfeited, and
-the next in the circle gets the turn.`,
+		Short: "Resume or end a turn whose agent waits for something",
+		Long: `--resume continues the turn with the time that it had left. --end ends it, and the next agent in the
+rotation gets the turn.`,
+		Example: "  fairlead channel override reviews --resume",
 		Args: func(cmd *cobra.Command, words []string) error {
 			if resume == end {
 				return usage(cmd, errors.New("say what becomes of the turn: --resume or --end"))
@@ -74,9 +77,10 @@ the next in the circle gets the turn.`,
 func (a *app) assignVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "assign CHANNEL AGENT",
-		Short: "Let an agent join a channel, at the end of its queue",
-		Long: `It stays in it until ` + "`fairlead channel remove`" + `, also over restarts, whatever fairlead.yaml says. Who is
-not connected is in the channel at once, and in its queue when it connects.`,
+		Short: "Add an agent to a channel, at the end of its rotation",
+		Long: `The agent stays in the channel, also after restarts and whatever fairlead.yaml says, until
+` + "`fairlead channel remove`" + `. An agent that is not connected joins the rotation when it connects.`,
+		Example:           "  fairlead channel assign reviews coder",
 		Args:              args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
@@ -89,9 +93,10 @@ not connected is in the channel at once, and in its queue when it connects.`,
 func (a *app) removeVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove CHANNEL AGENT",
-		Short: "Let an agent leave a channel",
-		Long: `A turn that it has there ends; its places in other channels stay. It is not let in again by a
-restart: ` + "`fairlead channel assign`" + ` does that.`,
+		Short: "Remove an agent from a channel",
+		Long: `A turn that it has there ends. Its places in other channels stay. A restart does not add it again;
+` + "`fairlead channel assign`" + ` does.`,
+		Example:           "  fairlead channel remove reviews coder",
 		Args:              args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
 		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
@@ -114,16 +119,16 @@ func (a *app) ordered(done api.ChannelOrdered, err error) error {
 }
 
 func (a *app) disableVerb() *cobra.Command {
-	return a.ableVerb("disable", "Let agents take no part in channels until they are enabled again",
-		`An agent leaves every queue, and a turn that it has ends. What it does outside of channels is
-`+"`fairlead stop`"+`'s business.`,
+	return a.ableVerb("disable", "Take agents out of all channels until they are enabled again",
+		`The agent leaves every rotation, and a turn that it has ends. Its sessions outside of channels continue;
+`+"`fairlead stop`"+` stops those.`,
 		"takes no part in channels until it is enabled", (*api.Client).Disable)
 }
 
 func (a *app) enableVerb() *cobra.Command {
 	return a.ableVerb("enable", "Let agents take part in channels again",
-		`It undoes `+"`fairlead channel disable`"+`. An agent that was in a queue is not put back into it: `+"`fairlead channel assign`"+`
-does that.`,
+		`It undoes `+"`fairlead channel disable`"+`. It does not put the agent back into a rotation; `+"`fairlead channel assign`"+`
+does.`,
 		"takes part in channels again", (*api.Client).Enable)
 }
 
@@ -132,6 +137,7 @@ func (a *app) ableVerb(verb, short, long, told string, give func(*api.Client, co
 		Use:               verb + " AGENT...",
 		Short:             short,
 		Long:              long,
+		Example:           "  fairlead channel " + verb + " coder",
 		Args:              args(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: a.completeAgents,
 		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {

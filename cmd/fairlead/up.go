@@ -32,21 +32,23 @@ func (a *app) upVerb() *cobra.Command {
 	var opts upOptions
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Start the daemon: find again what runs, and do what is wanted",
-		Long: `Starts Fairlead on this repository, in the foreground. It takes the workspace for itself,
-finds again every session that outlived the last daemon, takes in what was written into the
-agents' files meanwhile, and only then starts what is wanted.
+		Short: "Start the daemon: adopt running sessions and start agents",
+		Long: `It starts Fairlead on this workspace, in the foreground. It locks the workspace, adopts every
+session that outlived the last daemon, reads what was written into the agents' files meanwhile, and
+only then starts agents.
 
-When it serves it prints one line on standard output: ready, and the address of Mission
-Control with its token. It ends with Ctrl-C, SIGTERM or ` + "`fairlead down`" + `: sessions finish
-first, and a second signal ends them. Killed in any other way it leaves the agents at work;
-the next ` + "`fairlead up`" + ` finds them.
+When it is ready it prints one line on standard output: ready, and the address of Mission Control
+with its token. Ctrl-C, SIGTERM or ` + "`fairlead down`" + ` end it: sessions finish first, and a second
+signal ends them. If it is killed in any other way, the agents keep working and the next
+` + "`fairlead up`" + ` adopts them.
 
-What it finds again, and what it does about it, it says on standard error before it does it.
-With --plan it says that and does nothing: no change is journaled, no file written, no process
-touched. Each agent has a line (adopt, start, leave at rest, withdraw, ask), and below it what
-that rests on: + speaks for what the journal says, ! against it. Where a daemon runs already
-there is nothing to recover, and it says so.`,
+It prints on standard error what it adopts and what it will do. --plan prints that and does nothing:
+no change is journaled, no file written, no process touched. Each agent has a line (adopt, start,
+leave at rest, withdraw, ask), and below it the evidence: + agrees with the journal, ! contradicts
+it. If a daemon runs already, it says so.`,
+		Example: `  fairlead up
+  fairlead up --detach --no-browser
+  fairlead up --plan`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.plan && opts.detach {

@@ -16,10 +16,12 @@ func (a *app) usageVerb() *cobra.Command {
 	var archived bool
 	cmd := &cobra.Command{
 		Use:   "usage",
-		Short: "Show what was used: by agent, by day, by run",
-		Long: `Tokens and cost as the agents report them themselves; who reports nothing has no row. Days are UTC,
-and the newest are kept. Limits on them stand in fairlead.yaml. Runs that were archived are shown
-with --archived: the whole journal is read for them.`,
+		Short: "Show tokens and cost: by agent, by day, by run",
+		Long: `The numbers are what agents report. An agent that reports nothing has no row. Days are UTC, and only
+the newest days are kept. fairlead.yaml sets limits. --archived also shows archived runs; it reads the
+whole journal for them.`,
+		Example: `  fairlead usage
+  fairlead usage --archived --json`,
 		Args: args(cobra.NoArgs),
 		RunE: a.reading(func(ctx context.Context, client *reader, _ []string) error {
 			used, err := client.Usage(ctx, archived)
@@ -39,9 +41,10 @@ with --archived: the whole journal is read for them.`,
 func (a *app) retryVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "retry AGENT",
-		Short: "Try the provider of a rate-limited agent again before its time",
-		Long: `An agent whose provider takes nothing more is not started until the provider has said, and its
-wish stays. This starts it now, as what is wanted of it says: you have bought more, or know better.`,
+		Short: "Start a rate-limited agent before its limit resets",
+		Long: `A rate limit pauses the agent until its provider's limit resets; its desired state stays. This
+command starts it now, for example after you bought more.`,
+		Example:           "  fairlead retry coder",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeAgents,
 		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {

@@ -186,3 +186,27 @@ func TestSubcommandBeforeFile(t *testing.T) {
 		}
 	}
 }
+
+// Each command explains itself, with an example that can be typed.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	a := &app{}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			if sub.Name() == "completion" || !sub.Runnable() {
+				continue // the shells' own words, and help topics
+			}
+			if sub.Hidden && sub.GroupID == "" || sub.Name() == "sim" {
+				continue // an old name, or moved
+			}
+			if sub.Example == "" || !strings.Contains(sub.Example, sub.CommandPath()) {
+				t.Errorf("`%s` has no example of itself:\n%s", sub.CommandPath(), sub.Example)
+			}
+			if sub.Long == "" || sub.Short == "" {
+				t.Errorf("`%s` is not explained", sub.CommandPath())
+			}
+			walk(sub)
+		}
+	}
+	walk(a.root())
+}

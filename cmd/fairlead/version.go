@@ -27,10 +27,12 @@ func version() string {
 
 func (a *app) versionVerb() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Say which fairlead this is",
-		Args:  args(cobra.NoArgs),
-		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    "It prints the version of Fairlead and of Go, and the platform.",
+		Example: "  fairlead version --json",
+		Args:    args(cobra.NoArgs),
+		RunE:    func(*cobra.Command, []string) error { return a.printVersion() },
 	}
 }
 

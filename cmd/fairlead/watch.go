@@ -20,13 +20,16 @@ func (a *app) watchVerb() *cobra.Command {
 	var opts watched
 	cmd := &cobra.Command{
 		Use:   "watch [AGENT|SESSION|CHANNEL]",
-		Short: "Watch the team, what one agent or session says, or a channel, live",
-		Long: `Without a name: the table of ` + "`fairlead ps`" + `, kept up to date; a line for every change where
-the output is no terminal. With an agent: what it says, session after session, until Ctrl-C. With a
-session, as coder-17, which may be over: what it said, until its end; ` + "`fairlead why coder`" + ` names them.
-With a channel: what was said in it last, who has the turn, and then what comes, until Ctrl-C;
-where an agent has the same name, '#CHANNEL' is the channel. What agents say is shown as text:
-escape sequences do nothing.`,
+		Short: "Watch the team, one agent, a session or a channel, live",
+		Long: `Without a name it keeps the table of ` + "`fairlead ps`" + ` up to date; if the output is no terminal, it
+prints a line for each change. With an agent it prints what the agent says, session after session,
+until Ctrl-C. With a session, such as coder-17, it prints that session's output to its end, also if
+it is over; ` + "`fairlead why coder`" + ` names them. With a channel it prints the newest lines, and then what
+comes. If an agent has the same name as a channel, '#CHANNEL' is the channel. Escape sequences in
+what agents say have no effect.`,
+		Example: `  fairlead watch
+  fairlead watch coder
+  fairlead watch coder-17`,
 		Args: func(cmd *cobra.Command, words []string) error {
 			if err := opts.valid(); err != nil {
 				return usage(cmd, err)
