@@ -42,8 +42,7 @@
 //	condition   what a step's `when` asks, weighed
 //	marker      what agents mark in what they say
 //	internal/test  harnesses that only tests use: sim, livetest, scriptmodel
-//	golden      of tests alone: pages that people have read, held against what is made
-//	leftover    of tests alone: what they have started is looked for when they are over
+//	internal/test  helpers for tests: golden files, leak detection, the page tests
 //
 // The ones that touch the world know nothing of each other.
 //

@@ -42,8 +42,8 @@ var imports = []importRow{
 	{pkg: "sandbox", inTests: []string{"policy", "policy/*"}},
 	{pkg: "policy/*", may: []string{"policy"}},
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
-	{pkg: "golden"},   // of tests, for tests
-	{pkg: "leftover"}, // the same
+	{pkg: "internal/test/golden"},
+	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
 
 	{pkg: "config", may: []string{"policy"}, inTests: []string{"driver/script"}}, // what init writes has to play

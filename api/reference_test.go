@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 const referencePath = "../doc/api.md"

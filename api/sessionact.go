@@ -56,7 +56,7 @@ func hostOf(conf *config.Config, asked string) dispatch.Host {
 	if asked == string(dispatch.Fairlead) || asked == "" && (conf.Session.Main != "" || described) {
 		return dispatch.Fairlead
 	}
-	return dispatch.Nobody
+	return dispatch.NoHost
 }
 
 func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*DispatchView, error) {
@@ -123,7 +123,7 @@ func (s *Server) viewAt(ctx context.Context, f *dispatchfolder.Folder) (*Dispatc
 }
 
 // tellSession says something to a session, in its folder.
-func (s *Server) tellSession(ctx context.Context, f found, in dispatch.Input) (dispatch.Session, error) {
+func (s *Server) tellSession(ctx context.Context, f found, in dispatch.Input) (dispatch.Dispatch, error) {
 	by := s.actor(ctx)
 	_, is, err := f.Folder.Do(time.Now(), dispatchfolder.Actor{Kind: by.Kind, ID: by.ID}, in)
 	return is, err
@@ -161,7 +161,7 @@ func (s *Server) dispatchInput(ctx context.Context, in *dispatchInputIn) (*Dispa
 	if err != nil {
 		return nil, err
 	}
-	if err := f.said("input", "D2", dispatch.Nobody, dispatch.Fairlead); err != nil {
+	if err := f.said("input", "D2", dispatch.NoHost, dispatch.Fairlead); err != nil {
 		return nil, err
 	}
 	text := in.Body.Text
@@ -195,7 +195,7 @@ func tell[In any](event string, what func(*In) (name string, say dispatch.Input)
 }
 
 func (s *Server) toldBy(ctx context.Context, f found, event string, say dispatch.Input) (*DispatchView, error) {
-	if err := f.said(event, "D3", dispatch.Nobody); err != nil {
+	if err := f.said(event, "D3", dispatch.NoHost); err != nil {
 		return nil, err
 	}
 	if _, err := s.tellSession(ctx, f, say); err != nil {
@@ -233,7 +233,7 @@ func (s *Server) dispatchEnd(ctx context.Context, in *dispatchEndIn) (*DispatchV
 }
 
 // ranked holds a text against a session's descriptions, with the threshold of fairlead.yaml.
-func (s *Server) ranked(is dispatch.Session, text string) policy.Ranking {
+func (s *Server) ranked(is dispatch.Dispatch, text string) policy.Ranking {
 	r := dispatchfolder.Best(is, text)
 	if conf, err := s.sessionConfig(); err == nil { // a file that is broken meanwhile changes nothing
 		r = r.Over(conf.Session.Threshold)
@@ -265,7 +265,7 @@ func (s *Server) judged(ctx context.Context, name string) (found, error) {
 	}
 	host := hostOf(conf, "")
 	agents, err := s.described(conf)
-	return found{Found: dispatchfolder.Found{Session: dispatch.Session{Setup: dispatch.Setup{Host: host, Agents: agents}}}}, err
+	return found{Found: dispatchfolder.Found{Session: dispatch.Dispatch{Setup: dispatch.Setup{Host: host, Agents: agents}}}}, err
 }
 
 func (s *Server) policyCheck(ctx context.Context, in *policyCheckIn) (*PolicyVerdict, error) {

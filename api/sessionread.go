@@ -294,7 +294,7 @@ func changedAt(f *dispatchfolder.Folder) *time.Time {
 	return &at
 }
 
-func conversationOf(f *dispatchfolder.Folder, is dispatch.Session, c dispatchfolder.ConversationInfo) DispatchConversation {
+func conversationOf(f *dispatchfolder.Folder, is dispatch.Dispatch, c dispatchfolder.ConversationInfo) DispatchConversation {
 	talk := DispatchConversation{N: c.N, ID: c.ID, Summary: excerpt(c.Summary, dispatchTextMax), Open: c.Open, Agents: some(c.Agents), Files: []DispatchFile{}}
 	if !c.Began.IsZero() {
 		began := c.Began.UTC()

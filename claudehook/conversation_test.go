@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 func TestMain(m *testing.M) {

@@ -75,7 +75,7 @@ type visit struct {
 	Hook
 	Event
 	folder  *dispatchfolder.Folder
-	session dispatch.Session
+	session dispatch.Dispatch
 	hosted  bool           // the daemon runs this agent
 	task    *dispatch.Task // and gave it this; nil: it is MAIN
 }

@@ -50,8 +50,8 @@ func (h Hook) hosted(is Event) (a Answer, ok bool) {
 	return v.deny(verdict), true
 }
 
-func openHosted(path string) (*dispatchfolder.Folder, dispatch.Session, error) {
-	var s dispatch.Session
+func openHosted(path string) (*dispatchfolder.Folder, dispatch.Dispatch, error) {
+	var s dispatch.Dispatch
 	if !filepath.IsAbs(path) {
 		return nil, s, errors.New("FAIRLEAD_FOLDER is no absolute path")
 	}

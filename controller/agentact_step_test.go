@@ -79,7 +79,7 @@ steps:
 	y.until("r1", "its process is there", func(view.RunView) bool {
 		pid := 0
 		if err := w.engine.View(t.Context(), func(tm *team.Team) {
-			if s := tm.Bench.Sessions["r1/check"]; s != nil {
+			if s := tm.Pool.Sessions["r1/check"]; s != nil {
 				pid = s.PID
 			}
 		}); err != nil {

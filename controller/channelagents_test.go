@@ -160,7 +160,7 @@ func TestAgentsAreProbed(t *testing.T) {
 		b.start()
 		b.insistSaying("please review", "")
 		v, err := b.engine.Channel(t.Context(), "reviews")
-		if err != nil || v.Parked != string(channel.Nobody) || v.Agents[0].Connected {
+		if err != nil || v.Parked != string(channel.NoAgents) || v.Agents[0].Connected {
 			t.Fatalf("the channel is %+v, %v", v, err)
 		}
 		if n := strings.Count(b.logged.String(), "it is not installed"); n != 2 {

@@ -39,7 +39,7 @@ func (b *bubble) hostSessions(dir string) pokedSessions {
 // mortalDoor has the engine die at what it tells a folder, too.
 func (b *bubble) mortalDoor() {
 	fate := b.fate
-	b.engine.FolderState.Door = func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (now dispatch.Session, err error) {
+	b.engine.FolderState.Door = func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (now dispatch.Dispatch, err error) {
 		dead := fate.act(fmt.Sprintf("tell the folder %T", in), func() { now, err = dispatchctl.ThroughDoor(f, by, in) })
 		if dead != nil {
 			return now, dead
@@ -218,8 +218,8 @@ func (b *bubble) sameAsFolder(f *dispatchfolder.Folder) {
 			t.Errorf("line %d is %s to byte %d in the folder, %s to byte %d in the journal", i+1, lines[i].Change.Row, lines[i].End, kept[i].Row, kept[i].Body.Dispatch.Read)
 		}
 	}
-	is := b.replayed().Folders[f.Name()]
-	if is == nil || is.Read != end || is.Session.Phase != lines[len(lines)-1].Change.Body.Now.Phase || len(is.Ends) != 0 {
+	is := b.replayed().Dispatches[f.Name()]
+	if is == nil || is.Read != end || is.State.Phase != lines[len(lines)-1].Change.Body.Now.Phase || len(is.Ends) != 0 {
 		t.Errorf("the journal tells %+v", is)
 	}
 }

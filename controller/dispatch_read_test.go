@@ -52,11 +52,11 @@ func do(t *testing.T, f *dispatchfolder.Folder, ins ...dispatch.Input) {
 	}
 }
 
-func (b *bubble) folderIs(name string) *team.Folder {
+func (b *bubble) folderIs(name string) *team.Dispatch {
 	b.t.Helper()
 	b.sessions.(pokedSessions).Say()
 	b.settle()
-	f := b.replayed().Folders[name]
+	f := b.replayed().Dispatches[name]
 	if f == nil {
 		b.t.Fatalf("there is no session %s", name)
 	}
@@ -96,8 +96,8 @@ func TestFolderIsTakenIn(t *testing.T) {
 			}
 			b.folderIs(f.Name())
 		}
-		if is := b.folderIs(f.Name()); is.Session.State() != "engineer" {
-			t.Errorf("after another program's transition %s is in charge", is.Session.State())
+		if is := b.folderIs(f.Name()); is.State.State() != "engineer" {
+			t.Errorf("after another program's transition %s is in charge", is.State.State())
 		}
 		last := b.history()[len(b.history())-1]
 		if last.Entity != "dispatch/"+f.Name() || last.Actor.ID != "another program, in state.jsonl" {
@@ -113,8 +113,8 @@ func TestFolderIsReplaced(t *testing.T) {
 		f := ofCLI(t, dir, path)
 		do(t, f, dispatch.UserInput{Text: "one"}, dispatch.Respond{Text: "yes"}, dispatch.UserInput{Text: "two"})
 		b.start()
-		if is := b.folderIs(f.Name()); is.Session.Made != 2 {
-			t.Fatalf("taken in: %+v", is.Session.Now)
+		if is := b.folderIs(f.Name()); is.State.Made != 2 {
+			t.Fatalf("taken in: %+v", is.State.Now)
 		}
 		if err := os.Rename(path, path+".away"); err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func TestFolderIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		do(t, f, dispatch.Respond{Text: "yes"})
-		if is := b.folderIs(f.Name()); is.Gone || is.Session.Open != nil {
+		if is := b.folderIs(f.Name()); is.Gone || is.State.Open != nil {
 			t.Errorf("a folder that came back is %+v", is)
 		}
 		if err := os.RemoveAll(path); err != nil {
@@ -134,8 +134,8 @@ func TestFolderIsReplaced(t *testing.T) {
 		}
 		b.after(time.Second)
 		f = ofCLI(t, dir, path)
-		if is := b.folderIs(f.Name()); is.Gone || is.Session.Made != 0 || is.Session.Phase != dispatch.Ready {
-			t.Errorf("another session in its place is %+v", is.Session.Now)
+		if is := b.folderIs(f.Name()); is.Gone || is.State.Made != 0 || is.State.Phase != dispatch.Ready {
+			t.Errorf("another session in its place is %+v", is.State.Now)
 		}
 		if !strings.Contains(b.logged.String(), "read anew") {
 			t.Error("nobody was told that it was replaced")
@@ -153,7 +153,7 @@ func TestFolderNames(t *testing.T) {
 		b.sessions.(pokedSessions).Say()
 		b.settle()
 		paths := map[string]string{}
-		for name, f := range b.replayed().Folders {
+		for name, f := range b.replayed().Dispatches {
 			paths[f.Path] = name
 		}
 		if len(paths) != 3 || paths[one.Path()] == paths[two.Path()] || !strings.HasPrefix(paths[strange.Path()], "with_space-") {
@@ -168,7 +168,7 @@ func TestFolderNames(t *testing.T) {
 		b.sessions.(pokedSessions).Say()
 		b.settle()
 		for path, name := range paths {
-			if f := b.replayed().Folders[name]; f.Path != path {
+			if f := b.replayed().Dispatches[name]; f.Path != path {
 				t.Errorf("%s is %s now", name, f.Path)
 			}
 		}
@@ -213,8 +213,8 @@ func TestHostedSessionIsHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.after(10 * time.Second)
-		if is := b.folderIs(f.Name()); is.Session.Open != nil || b.host.startsOf("engineer") != 1 {
-			t.Errorf("after the release %d sessions, and the conversation is %+v", b.host.startsOf("engineer"), is.Session.Open)
+		if is := b.folderIs(f.Name()); is.State.Open != nil || b.host.startsOf("engineer") != 1 {
+			t.Errorf("after the release %d sessions, and the conversation is %+v", b.host.startsOf("engineer"), is.State.Open)
 		}
 	})
 }

@@ -84,7 +84,7 @@ func beginSession(t *testing.T, repo string, mode dispatch.Mode) *dispatchfolder
 }
 
 // tellSession lets a person say something, as the command line does.
-func tellSession(t *testing.T, f *dispatchfolder.Folder, text string) dispatch.Session {
+func tellSession(t *testing.T, f *dispatchfolder.Folder, text string) dispatch.Dispatch {
 	t.Helper()
 	s, err := f.Session()
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 
 // work is the session in which an agent does what a session folder asks of it.
 func (p *planner) work(a *team.Agent) (view.PlanStep, bool) {
-	for _, name := range slices.Sorted(maps.Keys(p.team.Folders)) {
-		f := p.team.Folders[name]
+	for _, name := range slices.Sorted(maps.Keys(p.team.Dispatches)) {
+		f := p.team.Dispatches[name]
 		if f.Gone {
 			continue
 		}
-		for _, w := range f.Session.Due() {
-			if _, ended := f.Ends[w.Key()]; w.Agent == a.Name && !ended && p.team.WorkWaits(name, w.Key(), p.at) == "" {
-				return p.next(a, control.Work, team.ForWork(name, w.Key()), status.WorkWords(name, w)), true
+		for _, w := range f.State.Due() {
+			if _, ended := f.Ends[w.Key()]; w.Agent == a.Name && !ended && p.team.DispatchWaits(name, w.Key(), p.at) == "" {
+				return p.next(a, control.Work, team.ForDispatch(name, w.Key()), status.WorkWords(name, w)), true
 			}
 		}
 	}

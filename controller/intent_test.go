@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // Intent is checked last. Whatever is said between the decision to start and the process
@@ -139,7 +139,7 @@ func TestPauseWhileDownBeforeTheStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.driver.check.set(nil)
-		if s := b.replayed().Agents["coder"].Session; s == nil || s.Phase != team.Opened {
+		if s := b.replayed().Agents["coder"].Session; s == nil || s.Phase != session.Open {
 			t.Fatalf("the session is %+v", s)
 		}
 		b.disk.wish("coder", "pause", "while you slept", time.Now().Add(time.Second))

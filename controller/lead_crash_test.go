@@ -104,7 +104,7 @@ func (l *leader) crewOnce(b *bubble) {
 			t.Errorf("a document says %+v, and the lead is %+v", doc, members.Lead)
 		}
 	}
-	if lead := &members.Lead; lead.InProgress() || len(lead.Asks) > 0 || !lead.Heard() {
+	if lead := &members.Lead; lead.InProgress() || len(lead.Actions) > 0 || !lead.Heard() {
 		t.Errorf("in the end the lead is %+v", lead)
 	}
 }

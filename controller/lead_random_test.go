@@ -96,7 +96,7 @@ func randomLead(t *testing.T, dir string, rnd *rand.Rand) {
 		b.alive()
 	}
 	b.crewHolds()
-	if lead := &b.replayed().Crew.Lead; lead.InProgress() || len(lead.Asks) > 0 {
+	if lead := &b.replayed().Crew.Lead; lead.InProgress() || len(lead.Actions) > 0 {
 		t.Errorf("in the end the lead is %+v", lead)
 	}
 	if err := b.engineTeamIsReplayed(); err != nil {

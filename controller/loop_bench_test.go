@@ -118,7 +118,7 @@ func BenchmarkLoop(b *testing.B) {
 			tell(loop.EventBy(human, "", channel.HumanSpoke{Channel: channel.ChannelID(benchChannel(c)), By: "ada", Mode: channel.ByQueue, Bytes: 2}))
 		}
 		benchLoop(b, e, "hand-off", func(n int) *team.Event {
-			head := e.State().Floor.Channels[channel.ChannelID(benchChannel(n))].Head
+			head := e.State().Channels.ByID[channel.ChannelID(benchChannel(n))].Head
 			if head.Holder == "" {
 				b.Fatal("nobody has the turn in ", benchChannel(n), head.Parked)
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/claude"
 	"github.com/fairlead-dev/fairlead/driver/codex"
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
-	"github.com/fairlead-dev/fairlead/leftover"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/shim"
 )
@@ -28,5 +28,5 @@ func TestMain(m *testing.M) {
 	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull) // no test depends on the settings of the person who runs it
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	testsize.Parallel(6) // most tests wait for processes or for the disk
-	os.Exit(leftover.Main(m))
+	os.Exit(leaktest.Main(m))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -187,7 +188,7 @@ func TestHoldOfThousands(t *testing.T) {
 		var changes []team.Change
 		at := time.Now().UTC()
 		for _, name := range names {
-			v := control.Value{State: control.BackingOff, Wish: control.Wish{Desired: "continuous", N: 1}, Took: 1, Failures: 1, RetryAt: at.Add(time.Hour), Stamp: at}
+			v := control.Value{State: control.BackingOff, Desired: control.Desired{State: "continuous", N: 1}, Took: 1, Failures: 1, RetryAt: at.Add(time.Hour), Stamp: at}
 			changes = append(changes, team.Change{
 				Machine: "control", Entity: "control/" + name, Row: "C16", From: "continuous", To: "backing_off", Trigger: "failed_backing_off",
 				At: at, Actor: sessions.ByShim, Body: team.Body{Control: &team.ControlSet{Value: v}},
@@ -237,7 +238,7 @@ func TestDeadlineThatComesToNothing(t *testing.T) {
 			a := all.Agents["coder"]
 			a.Control.State = control.Resting
 			a.Settings.Limits.Session = time.Second
-			a.Session = &team.Session{ID: "coder-1", N: 1, Phase: team.Running, StartedAt: time.Now()}
+			a.Session = &team.Session{ID: "coder-1", N: 1, Phase: session.Running, StartedAt: time.Now()}
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +315,7 @@ func TestLastLooksAreTakenIn(t *testing.T) {
 			if err := b.stop(); err != nil {
 				t.Fatal(err)
 			}
-			if note := b.replayed().Agents["coder"].Control.Wish.Note; note != words[files.taken["coder"]] {
+			if note := b.replayed().Agents["coder"].Control.Desired.Note; note != words[files.taken["coder"]] {
 				t.Errorf("the last word that was handed over is %q, and the journal has %q", words[files.taken["coder"]], note)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -90,7 +91,7 @@ func (p *planner) steps(name string, s sight) []view.PlanStep {
 		return p.settle(name)
 	case s.silent != "":
 		ask := []view.PlanStep{{Do: view.DoAsk, Session: id, Why: "whether it runs is not known: " + s.silent}}
-		if s.session.Phase == team.Running {
+		if s.session.Phase == session.Running {
 			ask = append(ask, p.settle(name)...) // it may have to end; that is told to it when it answers
 		}
 		return ask
@@ -99,7 +100,7 @@ func (p *planner) steps(name string, s sight) []view.PlanStep {
 	case s.follows && s.found == seam.Exited:
 		first := view.PlanStep{Do: view.DoTakeEnd, Session: id, Why: "it ended while nobody looked"}
 		return append([]view.PlanStep{first}, p.either(name, over)...)
-	case s.found == seam.NeverStarted && s.session.Phase == team.Opened:
+	case s.found == seam.NeverStarted && s.session.Phase == session.Open:
 		return p.settle(name)
 	}
 	lost := view.PlanStep{Do: view.DoCountLost, Session: id, Why: "it ended while nobody looked, and nobody knows how"}
@@ -115,7 +116,7 @@ func (p *planner) either(name string, over func(control.Outcome) team.SessionEnd
 	before := p.team
 	play := func(outcome control.Outcome) []view.PlanStep {
 		agent := was
-		if was.Session.Talks() { // its end may move a channel
+		if was.Session.ServesChannels() { // its end may move a channel
 			p.team = before.Copy()
 		}
 		p.team.Agents[name] = &agent
@@ -128,7 +129,7 @@ func (p *planner) either(name string, over func(control.Outcome) team.SessionEnd
 			well[i].Talk = eitherTalk(well[i].Talk, failed[i].Talk)
 			if well[i].Why != failed[i].Why {
 				well[i].Why = "however it ended, " + was.Control.Current() + " is over"
-				if was.Session.Talks() {
+				if was.Session.ServesChannels() {
 					well[i].Why = "however it ended, it is over"
 				}
 			}
@@ -165,17 +166,17 @@ func (p *planner) settle(name string) []view.PlanStep {
 				return append(steps, step)
 			}
 			return append(steps, p.rest(a))
-		case s.Phase == team.Running && s.Ending != "":
+		case s.Phase == session.Running && s.Ending != "":
 			return append(steps, view.PlanStep{Do: view.DoEnd, Session: s.ID, Why: s.Ending})
-		case s.Phase == team.Running:
+		case s.Phase == session.Running:
 			return steps
 		}
 		may, why := p.team.MayStart(name, s.ID, p.at)
 		if may {
 			why := wishOf(a, p.at)
-			if s.Talks() {
-				why = talkWords(s.Talk.Do, s.Talk.Token)
-			} else if folder, w, is := team.WorkOf(s.For); is {
+			if s.ServesChannels() {
+				why = talkWords(s.Delivery.Do, s.Delivery.Token)
+			} else if folder, w, is := team.DispatchActionOf(s.For); is {
 				why = status.WorkWords(folder, w)
 			}
 			return append(steps, view.PlanStep{Do: view.DoStart, Session: s.ID, Kind: string(s.Kind), Why: why, Talk: p.takeUp(a, s)})
@@ -209,13 +210,13 @@ func (p *planner) rest(a *team.Agent) view.PlanStep {
 
 // wishOf is what is wanted of an agent, by whom and since when.
 func wishOf(a *team.Agent, at time.Time) string {
-	wish := a.Control.Wish
+	wish := a.Control.Desired
 	if wish.N == 0 || wish.Rested {
 		return control.WordPause + " is wanted: nobody asked for anything" + view.Because(wish.Note)
 	}
-	text := wish.Desired + " is wanted, set by " + view.OrNobody(wish.By)
+	text := wish.State + " is wanted, set by " + view.OrNobody(wish.By)
 	if wish.Unknown {
-		text = fmt.Sprintf("%q is no state and counts as pause, set by %s", wish.Desired, view.OrNobody(wish.By))
+		text = fmt.Sprintf("%q is no state and counts as pause, set by %s", wish.State, view.OrNobody(wish.By))
 	}
 	since := wish.At
 	if since.IsZero() {
@@ -251,21 +252,21 @@ func whyPlan(was, a *team.Agent, s sight, looked bool, at time.Time) []view.Evid
 			add("shim", time.Time{}, false, "%s", s.silent)
 		case s.follows && s.found == seam.Running:
 			add("shim", time.Time{}, true, "it runs as process %d", s.pid)
-		case s.found == seam.NeverStarted && s.session.Phase == team.Opened:
+		case s.found == seam.NeverStarted && s.session.Phase == session.Open:
 			add("shim", time.Time{}, true, "no process was ever started for it")
 		case s.found == seam.NeverStarted:
 			add("shim", time.Time{}, false, "nothing is left of it, not even its folder's records")
 		case s.found == seam.Lost:
 			add("shim", time.Time{}, false, "it is gone, and has left no word of how it ended")
 		default:
-			add("shim", time.Time{}, s.session.Phase != team.Running, "it has %s", s.found)
+			add("shim", time.Time{}, s.session.Phase != session.Running, "it has %s", s.found)
 		}
 	}
 	if looked && s.file != "" {
 		add("file", time.Time{}, s.fileOK, "%s", s.file)
 	}
-	if was != nil && was.Control.State != control.Absent && a.Control.Wish.N > was.Control.Wish.N && !a.Control.Wish.Rested {
-		add("file", a.Control.Wish.At, false, "it was written while nobody looked, and goes before what the journal said: %s", wishOf(a, at))
+	if was != nil && was.Control.State != control.Absent && a.Control.Desired.N > was.Control.Desired.N && !a.Control.Desired.Rested {
+		add("file", a.Control.Desired.At, false, "it was written while nobody looked, and goes before what the journal said: %s", wishOf(a, at))
 	}
 	return why
 }

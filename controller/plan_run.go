@@ -23,7 +23,7 @@ func (e *Supervisor) addRuns(plan *view.Plan, found []sessions.Adoption) {
 	for _, id := range e.State().RunIDs() {
 		r := e.State().Runs[id]
 		begins := 0
-		for todo := range r.Todo(workflow.Now{At: e.Now()}) {
+		for todo := range r.Actions(workflow.Now{At: e.Now()}) {
 			if todo.Do == workflow.StartIt {
 				begins++
 			}

@@ -29,7 +29,7 @@ func (p *planner) takeUp(a *team.Agent, s *team.Session) *view.PlanTalk {
 		return &view.PlanTalk{Do: view.Anew, Why: why}
 	}
 	differs := sessions.Otherwise(c, r.Record)
-	if len(differs) == 0 || s.For != team.ForControl && !s.Talks() {
+	if len(differs) == 0 || s.For != team.ForControl && !s.ServesChannels() {
 		return &view.PlanTalk{Do: view.GoOn, ID: c.ID}
 	}
 	q := sessions.TakeUpAnswer(p.team, a.Name, s.ID, sessions.TakeUpAsk(c.ID, differs), false)

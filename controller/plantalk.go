@@ -18,12 +18,12 @@ func (p *planner) talk(a *team.Agent) (view.PlanStep, bool) {
 	if t.Hold.On || t.Stopping || a.Removed || a.Settings.Policy.Foreign || t.OverLimit(a, p.at) != "" {
 		return view.PlanStep{}, false
 	}
-	if lead := &t.Crew.Lead; lead.Agent == a.Name && len(lead.Asks) > 0 && t.LeadWaits(p.at) == "" {
-		return p.next(a, control.Lead, team.ForLead, channels.LeadWords(channel.Errand(lead.Asks[0].Do))), true
+	if lead := &t.Crew.Lead; lead.Agent == a.Name && len(lead.Actions) > 0 && t.LeadWaits(p.at) == "" {
+		return p.next(a, control.Lead, team.ForLead, channels.LeadWords(channel.ActionKind(lead.Actions[0].Do))), true
 	}
-	for _, todo := range t.TalkTodo(a.Name, p.at) {
+	for _, todo := range t.AgentChannelActions(a.Name, p.at) {
 		if todo.Do != channel.StopWork {
-			return p.next(a, control.Talk, team.ForChannels, talkWords(todo.Do, todo.Token)), true
+			return p.next(a, control.ChannelTurn, team.ForChannels, talkWords(todo.Do, todo.Token)), true
 		}
 	}
 	return p.work(a)
@@ -36,8 +36,8 @@ func (p *planner) next(a *team.Agent, kind control.Kind, forWhom team.Purpose, w
 }
 
 // talkWords say what an agent is to be told.
-func talkWords(do channel.Errand, token channel.Token) string {
-	if team.OfLead(token) {
+func talkWords(do channel.ActionKind, token channel.Token) string {
+	if team.IsLeadToken(token) {
 		return channels.LeadWords(do)
 	}
 	channelName := "#" + string(token.Channel)

@@ -43,7 +43,7 @@ func TestPermissionByBounds(t *testing.T) {
 				b.command("coder", "run_once")
 				b.after(11 * time.Minute)
 				b.told(r, "coder-1", tt.want)
-				q := b.replayed().Book.Questions["q1"]
+				q := b.replayed().Questions.Questions["q1"]
 				if got := b.rows("question/q1"); got != tt.rows || q == nil || !strings.HasPrefix(q.Rule, tt.rule) {
 					t.Errorf("it took %s by %+v", got, q)
 				}

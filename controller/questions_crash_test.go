@@ -22,7 +22,7 @@ func (b *bubble) insistAnswering(call string, a view.QuestionAnswer) {
 	for range 3 {
 		b.alive()
 		id := ""
-		for _, q := range b.replayed().Book.Questions {
+		for _, q := range b.replayed().Questions.Questions {
 			switch {
 			case q.Call != call || q.Session != "coder-1":
 			case q.State == question.Open:
@@ -115,7 +115,7 @@ func (b *bubble) askedOnce() {
 		}
 	}
 	seen := map[string]string{}
-	for id, q := range b.replayed().Book.Questions {
+	for id, q := range b.replayed().Questions.Questions {
 		if before, again := seen[q.Session+" "+q.Ask]; again {
 			b.t.Errorf("%s and %s are one question", before, id)
 		}
@@ -201,7 +201,7 @@ func questionDay(t *testing.T, dir string, rnd *rand.Rand) {
 	b.noneOpen()
 	b.agree()
 	b.askedOnce()
-	for _, q := range b.replayed().Book.Questions {
+	for _, q := range b.replayed().Questions.Questions {
 		if !q.Over() {
 			t.Errorf("%s is %s at the end of the day", q.ID, q.State)
 		}

@@ -200,7 +200,7 @@ func TestPermissionByRules(t *testing.T) {
 				}
 				b.after(2 * time.Minute)
 				b.told(r, "coder-1", tt.want)
-				q := b.replayed().Book.Questions["q1"]
+				q := b.replayed().Questions.Questions["q1"]
 				if got := b.rows("question/q1"); got != tt.rows || q == nil || !strings.HasPrefix(q.Rule, tt.rule) {
 					t.Errorf("it took %s by %+v", got, q)
 				}
@@ -273,7 +273,7 @@ func TestQuestionWithdrawn(t *testing.T) {
 		b.after(time.Minute)
 		b.noneOpen()
 		for id, why := range map[string]string{"q1": "the program does not want to know any more", "q2": "its session is over"} {
-			if q := b.replayed().Book.Questions[id]; q == nil || q.State != question.Withdrawn || !strings.Contains(q.Ended, why) {
+			if q := b.replayed().Questions.Questions[id]; q == nil || q.State != question.Withdrawn || !strings.Contains(q.Ended, why) {
 				t.Errorf("%s is %+v", id, q)
 			}
 		}

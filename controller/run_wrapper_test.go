@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/runfile"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 // tellAll is a wrapper that writes down how it was called, and reports.

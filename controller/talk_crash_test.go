@@ -268,7 +268,7 @@ func TestCrashKeepsTheFloor(t *testing.T) {
 				}
 				b.insistSaying("mind the tests", "queue")
 				b.settle()
-				was, _ := json.Marshal(b.replayed().Floor.Channels)
+				was, _ := json.Marshal(b.replayed().Channels.ByID)
 				view, err := b.engine.Channel(t.Context(), "reviews")
 				if err != nil || view.Holder != "ada" || view.Deadline == nil {
 					t.Fatalf("the channel is %+v, %v", view, err)
@@ -276,7 +276,7 @@ func TestCrashKeepsTheFloor(t *testing.T) {
 				b.fate.die()
 				b.alive()
 				b.after(time.Second)
-				if is, _ := json.Marshal(b.replayed().Floor.Channels); string(is) != string(was) {
+				if is, _ := json.Marshal(b.replayed().Channels.ByID); string(is) != string(was) {
 					t.Errorf("after the crash the floor is\n%s\nand it was\n%s", is, was)
 				}
 				if n := l.count("ada"); n != 1 && name != "stop" {

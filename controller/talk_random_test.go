@@ -172,17 +172,17 @@ func (b *bubble) comesToRest(agents, channels []string) {
 	}
 	if err := b.engine.View(t.Context(), func(tm *team.Team) {
 		for _, id := range channels {
-			c := tm.Floor.Channels[channel.ChannelID(id)]
+			c := tm.Channels.ByID[channel.ChannelID(id)]
 			if c.Head.Holder != "" || c.Head.Aside.Message != 0 {
 				t.Errorf("%s still has the turn in %s: %+v", c.Head.Holder, id, c.Head)
 			}
-			for _, todo := range tm.ChannelTodo(id, b.engine.Now()) {
+			for _, todo := range tm.ChannelActions(id, b.engine.Now()) {
 				t.Errorf("still to be done in %s: %+v", id, todo)
 			}
 		}
 		for name, a := range tm.Agents {
-			if a.Session.Answers() {
-				t.Errorf("%s still answers %+v", name, a.Session.Talk)
+			if a.Session.AnswerPending() {
+				t.Errorf("%s still answers %+v", name, a.Session.Delivery)
 			}
 		}
 	}); err != nil {

@@ -114,7 +114,7 @@ func (w *world) wished(note string) bool {
 		if err := json.Unmarshal(ch.Data, &body); err != nil {
 			w.t.Fatal(err)
 		}
-		if set := body.Control; set != nil && (set.Value.Wish.Note == note || (set.Overtaken != nil && set.Overtaken.Note == note)) {
+		if set := body.Control; set != nil && (set.Value.Desired.Note == note || (set.Overtaken != nil && set.Overtaken.Note == note)) {
 			return true
 		}
 	}

@@ -170,7 +170,7 @@ func (b *bubble) chat(ctx context.Context, rnd *rand.Rand) {
 	for range 6 {
 		var token machineturn.Token
 		_ = b.engine.View(ctx, func(t *team.Team) {
-			if c := t.Floor.Channels["reviews"]; c != nil {
+			if c := t.Channels.ByID["reviews"]; c != nil {
 				token = machineturn.Token{Channel: "reviews", Agent: c.Head.Holder, Turn: c.Head.Turn}
 			}
 		})

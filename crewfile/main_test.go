@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/leftover"
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 )
 
-func TestMain(m *testing.M) { os.Exit(leftover.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(leaktest.Main(m)) }

@@ -36,8 +36,8 @@ const defaultBelow = ".claude/agent-state-machine"
 // REPO/.claude/agent-state-machine/YYYYMMDD_HHMMSS (with _2 and so on where that is taken). A path
 // that exists is refused (*machine.Refusal). Setup.Agents empty: those of Agents(repo, home);
 // Setup.ForMain and ForAll empty: the seed's. It is registered, so that List and ByProgram find it.
-func Create(path string, start dispatch.Setup, opt Options) (*Folder, dispatch.Session, error) {
-	var none dispatch.Session
+func Create(path string, start dispatch.Setup, opt Options) (*Folder, dispatch.Dispatch, error) {
+	var none dispatch.Dispatch
 	opt.At = cmp.Or(opt.At, time.Now()).UTC().Truncate(time.Microsecond)
 	if opt.Home == "" {
 		opt.Home, _ = os.UserHomeDir() // none: the project's agents alone are found
@@ -46,7 +46,7 @@ func Create(path string, start dispatch.Setup, opt Options) (*Folder, dispatch.S
 	if err != nil {
 		return nil, none, err
 	}
-	if _, err := (&dispatch.Session{}).Decide(opt.At, dispatch.Start{Setup: start}); err != nil {
+	if _, err := (&dispatch.Dispatch{}).Decide(opt.At, dispatch.Start{Setup: start}); err != nil {
 		return nil, none, err // before anything is made
 	}
 	f, err := makeFolder(path, opt)
@@ -151,8 +151,8 @@ func makeFolder(path string, opt Options) (*Folder, error) {
 }
 
 // begin fills the folder. state.jsonl comes last: without it the folder is no session.
-func (f *Folder) begin(start dispatch.Setup, opt Options) (dispatch.Session, error) {
-	var s dispatch.Session
+func (f *Folder) begin(start dispatch.Setup, opt Options) (dispatch.Dispatch, error) {
+	var s dispatch.Dispatch
 	d, err := openFolder(f.path)
 	if err != nil {
 		return s, err

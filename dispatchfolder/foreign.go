@@ -15,7 +15,7 @@ import (
 // change. It is believed where it releases nobody: a session that hooks or the daemon hold is not
 // ended by a line, and nobody becomes an agent whom no description knows. fault says in words what
 // was not believed.
-func fold(s *dispatch.Session, r record, last time.Time) (ch dispatch.Change, fault string) {
+func fold(s *dispatch.Dispatch, r record, last time.Time) (ch dispatch.Change, fault string) {
 	ch = dispatch.Change{At: seedTimeOf(r.Timestamp, last), From: s.State()}
 	if s.Line == 0 {
 		ch.From = ""
@@ -58,7 +58,7 @@ func fold(s *dispatch.Session, r record, last time.Time) (ch dispatch.Change, fa
 	return ch, fault
 }
 
-func foldInto(s *dispatch.Session, now *dispatch.Now, r record, ch *dispatch.Change) (fault string) {
+func foldInto(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *dispatch.Change) (fault string) {
 	switch r.Type {
 	case "conversation_start":
 		openForeign(s, now, conversationNumber(r.Conversation), ch.At)
@@ -76,7 +76,7 @@ func foldInto(s *dispatch.Session, now *dispatch.Now, r record, ch *dispatch.Cha
 	case "transition":
 		return foldTransition(s, now, r, ch)
 	case "session_end":
-		if s.Host != dispatch.Nobody {
+		if s.Host != dispatch.NoHost {
 			return "a session that is enforced is not ended by a line in its file; a person ends it (fairlead dispatch end)"
 		}
 		ch.Row, ch.Event = "D10", dispatch.EndAsked
@@ -89,7 +89,7 @@ func foldInto(s *dispatch.Session, now *dispatch.Now, r record, ch *dispatch.Cha
 	return ""
 }
 
-func foldTransition(s *dispatch.Session, now *dispatch.Now, r record, ch *dispatch.Change) (fault string) {
+func foldTransition(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *dispatch.Change) (fault string) {
 	if r.State == dispatch.Main || r.State == dispatch.Desk {
 		ch.Row, ch.Event = "D4", dispatch.TaskOver
 		if now.Open == nil {
@@ -128,7 +128,7 @@ func foldTransition(s *dispatch.Session, now *dispatch.Now, r record, ch *dispat
 const foreignTasksMax = 64 // as Decide has it
 
 // openForeign opens a conversation of others: theirs is the number where they say one.
-func openForeign(s *dispatch.Session, now *dispatch.Now, n int, at time.Time) {
+func openForeign(s *dispatch.Dispatch, now *dispatch.Now, n int, at time.Time) {
 	if n == 0 || n > conversationsMax {
 		n = now.Made + 1
 	}

@@ -44,7 +44,7 @@ func add(t testing.TB, f *Folder, text string) {
 	}
 }
 
-func session(t *testing.T, f *Folder) dispatch.Session {
+func session(t *testing.T, f *Folder) dispatch.Dispatch {
 	t.Helper()
 	s, err := f.Session()
 	if err != nil {

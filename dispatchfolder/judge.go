@@ -15,7 +15,7 @@ import (
 // daemon runs, the key of its work (Work.Key: conv_002/1/0; task 0 is MAIN). Whoever it is, if no task
 // has this id, is MAIN. Hooks, drivers, the command line and the API all ask here. In a session that
 // was not begun or has ended everything is allowed: nothing is enforced (D10).
-func Judge(s dispatch.Session, f *Folder, repo string, call policy.Call) policy.Verdict {
+func Judge(s dispatch.Dispatch, f *Folder, repo string, call policy.Call) policy.Verdict {
 	if s.Phase == dispatch.Closed || s.Phase == dispatch.None || s.Phase == "" {
 		return policy.Verdict{Allow: true}
 	}
@@ -25,7 +25,7 @@ func Judge(s dispatch.Session, f *Folder, repo string, call policy.Call) policy.
 
 // JudgeAs is Judge where it is known as whom somebody acts: as MAIN, or as an agent. f may be nil:
 // there is no session, the rules are the seed's or those of s, and where files belong is not asked.
-func JudgeAs(s dispatch.Session, f *Folder, repo string, main bool, call policy.Call) policy.Verdict {
+func JudgeAs(s dispatch.Dispatch, f *Folder, repo string, main bool, call policy.Call) policy.Verdict {
 	text, otherwise := s.ForAll, policy.AgentRules()
 	if main {
 		text, otherwise = s.ForMain, policy.MainRules()
@@ -39,7 +39,7 @@ func JudgeAs(s dispatch.Session, f *Folder, repo string, main bool, call policy.
 // Narrowed is an allowance of Judge's where whoever acts is an agent with bounds of its own in
 // fairlead.yaml: both have to allow a call. In a session nobody is asked, so what nobody can tell is
 // denied, too. workspace is the agent's, from which its globs start; paths are what its question names.
-func Narrowed(verdict policy.Verdict, bounds policy.Rules, s dispatch.Session, f *Folder, workspace string, main bool, call policy.Call, paths []string) policy.Verdict {
+func Narrowed(verdict policy.Verdict, bounds policy.Rules, s dispatch.Dispatch, f *Folder, workspace string, main bool, call policy.Call, paths []string) policy.Verdict {
 	where := Where(s, f, workspace)
 	bound := policy.Within(bounds, call, paths, where, Disk{})
 	why := bound.Denied
@@ -59,7 +59,7 @@ func Narrowed(verdict policy.Verdict, bounds policy.Rules, s dispatch.Session, f
 }
 
 // Where is what policy has to know of a session. f may be nil: there is none.
-func Where(s dispatch.Session, f *Folder, repo string) policy.Where {
+func Where(s dispatch.Dispatch, f *Folder, repo string) policy.Where {
 	home, _ := os.UserHomeDir() // none: a path that begins with ~ is not understood
 	where := policy.Where{Repo: repo, Home: home, Model: true, Commits: true, Interactive: s.Mode == dispatch.Interactive}
 	if state, err := StateHome(); err == nil {
@@ -96,8 +96,8 @@ func absolute(path, repo, home string) string {
 }
 
 // inCharge is Session.InCharge, and knows the keys of the daemon's work, too.
-func inCharge(s *dispatch.Session, caller string) (agent string, main bool) {
-	work, ok := dispatch.WorkOf(caller)
+func inCharge(s *dispatch.Dispatch, caller string) (agent string, main bool) {
+	work, ok := dispatch.ActionOf(caller)
 	if !ok || s.Host != dispatch.Fairlead {
 		return s.InCharge(caller)
 	}
@@ -144,7 +144,7 @@ func (f *Folder) about() about {
 }
 
 // Best ranks the descriptions of a session against a text.
-func Best(s dispatch.Session, text string) policy.Ranking {
+func Best(s dispatch.Dispatch, text string) policy.Ranking {
 	all := make([]policy.Description, 0, len(s.Agents))
 	for _, a := range s.Agents {
 		all = append(all, policy.Description{Name: a.Name, Text: a.Text})

@@ -141,7 +141,7 @@ func TestJudgeAs(t *testing.T) {
 		}
 		return policy.Call{Tool: "Bash", Input: input, Dir: repo}
 	}
-	var none dispatch.Session
+	var none dispatch.Dispatch
 	if v := JudgeAs(none, nil, repo, true, call("make")); v.Allow {
 		t.Error("MAIN makes")
 	}
@@ -167,7 +167,7 @@ func TestMatchOf(t *testing.T) {
 	if m := MatchOf(r); m == nil || m.Agent != "writer" || m.Score != 3.5 || strings.Join(m.Terms, " ") != "Python write" {
 		t.Errorf("%+v", m)
 	}
-	s := dispatch.Session{Setup: dispatch.Setup{Agents: two()}}
+	s := dispatch.Dispatch{Setup: dispatch.Setup{Agents: two()}}
 	if m := MatchOf(Best(s, "Write a hello world Python script")); m == nil || m.Agent != "fullstack-engineer" || len(m.Terms) == 0 {
 		t.Errorf("a script leads to %+v", m)
 	}

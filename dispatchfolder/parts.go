@@ -13,7 +13,7 @@ import (
 // parts is what each file gets of some changes; after each, s has it applied. Changes whose
 // conversation ends get the files in their summary that lie in outputs/ and nobody spoke of.
 // state.jsonl comes last: whoever reads it finds the others as they must be.
-func (f *Folder) parts(d opened, s *dispatch.Session, changes []dispatch.Change, actor Actor) ([]part, error) {
+func (f *Folder) parts(d opened, s *dispatch.Dispatch, changes []dispatch.Change, actor Actor) ([]part, error) {
 	p := &draft{d: d, at: map[string]int{}}
 	var state []byte
 	for i := range changes {

@@ -29,24 +29,24 @@ var ErrShorter = errors.New("state.jsonl is shorter than it was: it was replaced
 
 // Session is what is true of the session. It takes no lock: it reads the first line and the last
 // whole one, and where the last ones are of others, all behind the last one of ours.
-func (f *Folder) Session() (dispatch.Session, error) {
+func (f *Folder) Session() (dispatch.Dispatch, error) {
 	d, err := openFolder(f.path)
 	if err != nil {
-		return dispatch.Session{}, f.notASession(err)
+		return dispatch.Dispatch{}, f.notASession(err)
 	}
 	defer d.close()
 	return f.session(d)
 }
 
-func (f *Folder) session(d opened) (dispatch.Session, error) {
+func (f *Folder) session(d opened) (dispatch.Dispatch, error) {
 	file, err := d.open(stateName, unix.O_RDONLY)
 	if err != nil {
-		return dispatch.Session{}, f.notASession(err)
+		return dispatch.Dispatch{}, f.notASession(err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return dispatch.Session{}, fmt.Errorf("look at %s: %w", file.Name(), err)
+		return dispatch.Dispatch{}, fmt.Errorf("look at %s: %w", file.Name(), err)
 	}
 	s, _, err := f.before(file, info.Size())
 	if err == nil && s.Line == 0 {
@@ -56,8 +56,8 @@ func (f *Folder) session(d opened) (dispatch.Session, error) {
 }
 
 // before is what was true at a byte of the file where a line begins or the file ends, and when.
-func (f *Folder) before(file *os.File, end int64) (dispatch.Session, time.Time, error) {
-	var s dispatch.Session
+func (f *Folder) before(file *os.File, end int64) (dispatch.Dispatch, time.Time, error) {
+	var s dispatch.Dispatch
 	var last time.Time
 	var behind []span // lines of others, the last first
 	err := backward(file, end, func(at span, line []byte) (more bool) {
@@ -265,7 +265,7 @@ func wholeLine(in *bufio.Reader) (text []byte, size int64, err error) {
 }
 
 // lineOf makes a line a change, and the change true. An empty line is none.
-func lineOf(s *dispatch.Session, last *time.Time, text []byte, size int64) (Line, bool) {
+func lineOf(s *dispatch.Dispatch, last *time.Time, text []byte, size int64) (Line, bool) {
 	if size < 64 && len(trimmed(text)) == 0 {
 		return Line{}, false
 	}

@@ -100,7 +100,7 @@ func TypeOf(event dispatch.Event) string {
 }
 
 // recordOf is the line of a change; s is the session after it.
-func (f *Folder) recordOf(s dispatch.Session, ch dispatch.Change, actor Actor) record {
+func (f *Folder) recordOf(s dispatch.Dispatch, ch dispatch.Change, actor Actor) record {
 	if TypeOf(ch.Event) == "" {
 		panic("sessionfolder: no type of line for the event " + string(ch.Event))
 	}

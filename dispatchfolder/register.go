@@ -23,7 +23,7 @@ const (
 // Found is a session of a repository.
 type Found struct {
 	Folder  *Folder
-	Session dispatch.Session
+	Session dispatch.Dispatch
 	Fault   string // why it cannot be read; then Session is empty
 }
 

@@ -73,8 +73,8 @@ func Open(path string) (*Folder, error) {
 // Do tells the session something: under the lock (it waits 10 s at most), after what a crash left was
 // mended. The changes are on disk when it returns; none and no error: it was so already. A refusal is
 // a *machine.Refusal. Times are kept to the microsecond.
-func (f *Folder) Do(at time.Time, actor Actor, in dispatch.Input) ([]dispatch.Change, dispatch.Session, error) {
-	var s dispatch.Session
+func (f *Folder) Do(at time.Time, actor Actor, in dispatch.Input) ([]dispatch.Change, dispatch.Dispatch, error) {
+	var s dispatch.Dispatch
 	d, err := openFolder(f.path)
 	if err != nil {
 		return nil, s, f.notASession(err)
@@ -116,7 +116,7 @@ func (f *Folder) Do(at time.Time, actor Actor, in dispatch.Input) ([]dispatch.Ch
 
 // decide asks the machine, and takes the number of a conversation that begins: its folder is made
 // here, since whoever makes it has the number. A folder that is there and empty was left by a crash.
-func (f *Folder) decide(d opened, s *dispatch.Session, at time.Time, in dispatch.Input) ([]dispatch.Change, error) {
+func (f *Folder) decide(d opened, s *dispatch.Dispatch, at time.Time, in dispatch.Input) ([]dispatch.Change, error) {
 	if begins(in) {
 		made, err := d.highest(s.Made)
 		if err != nil {

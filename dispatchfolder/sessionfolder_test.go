@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/leftover"
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
-	os.Exit(leftover.Main(m))
+	os.Exit(leaktest.Main(m))
 }
 
 var at = time.Date(2024, 12, 18, 14, 30, 22, 0, time.UTC)

@@ -10,7 +10,7 @@ import (
 )
 
 // Status is the initial status block as the seed shows it.
-func Status(s dispatch.Session, agents int) string {
+func Status(s dispatch.Dispatch, agents int) string {
 	rules := rulesOf(s.ForMain, policy.MainRules())
 	path := strings.TrimRight(s.Path, "/")
 	list := func(some []string) string { return strings.Join(some, ", ") }

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/marker"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -72,7 +73,7 @@ func (e *Listener) worksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 
 // remember finds what a session did before the daemon was restarted. Of a new one there is nothing.
 func (t *workEar) remember() error {
-	if time.Since(t.s.StartedAt) < time.Second && t.s.Offset == 0 && t.s.Phase != team.Running {
+	if time.Since(t.s.StartedAt) < time.Second && t.s.Offset == 0 && t.s.Phase != session.Running {
 		return nil
 	}
 	for from := int64(0); ; {

@@ -20,16 +20,16 @@ import (
 func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process, atStart bool) {
 	kept := e.runs.KeepLog(m, s, proc)
 	ear := &Ear{e: e, m: m, s: s, proc: proc}
-	if s.Talks() {
+	if s.ServesChannels() {
 		if ear.talk = e.talksFrom(ctx, m, s, proc); ear.talk == nil {
 			return
 		}
 		defer e.channels.SetVoice(s.ID, nil)
-		if s.Leads() {
+		if s.IsLead() {
 			ear.lead, ear.talk.leads = newLeadEar(), true
 		}
 	}
-	if _, _, works := team.WorkOf(s.For); works {
+	if _, _, works := team.DispatchActionOf(s.For); works {
 		if ear.work = e.worksFrom(ctx, m, s, proc); ear.work != nil {
 			ear.lead = earFor(dispatchctl.DelegateMarkers)
 		}

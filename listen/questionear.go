@@ -119,7 +119,7 @@ func (l *Ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	ruled = ask.Verdict.Rule != "" && q.CanSay(ask.Verdict.Allow)
 	l.past.asked(call)
 	err = l.e.View(ctx, func(t *team.Team) {
-		stands := t.Book.Covering(q.Agent, q.Session, q.Tool, q.Key)
+		stands := t.Questions.Covering(q.Agent, q.Session, q.Tool, q.Key)
 		ruled = ruled || stands != nil && q.CanSay(stands.Allow)
 		if wait := conf.Permissions.Timeout; wait > 0 {
 			ask.Question.ExpiresAt = l.e.Now().Add(wait)
@@ -267,7 +267,7 @@ func (l *Ear) noteQuestion(ctx context.Context, fact *HeldFact) (some bool, err 
 func (l *Ear) unheard(ctx context.Context, asks []driver.Ask) {
 	for _, ask := range asks {
 		there := true
-		if l.e.View(ctx, func(t *team.Team) { there = t.Book.Of(l.s.ID, ask.ID) != nil }) != nil || there {
+		if l.e.View(ctx, func(t *team.Team) { there = t.Questions.Of(l.s.ID, ask.ID) != nil }) != nil || there {
 			continue
 		}
 		l.e.log.Warn("an agent's question was not taken, and is answered with no", "session", l.s.ID, "question", ask.ID)

@@ -83,30 +83,30 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 	v := channels.NewVoice()
 	t := &talkEar{v: v, agent: m.Conf.Name, session: s.ID}
 	typist, types := proc.(seam.Typist)
-	var written channel.Todo
+	var written channel.Action
 	find := func(tm *team.Team, label string) bool {
 		now := m.Sitting(tm)
-		if now == nil || now.ID != s.ID || now.Talk == nil {
+		if now == nil || now.ID != s.ID || now.Delivery == nil {
 			return false
 		}
-		v.Set(*now.Talk)
-		if !now.Answers() {
-			t.rested = now.Talk.Key
+		v.Set(*now.Delivery)
+		if !now.AnswerPending() {
+			t.rested = now.Delivery.Key
 		}
-		if lease := leaseOf(tm, now.Talk.Token); lease != nil && now.Answers() && !lease.Stopped {
+		if lease := leaseOf(tm, now.Delivery.Token); lease != nil && now.AnswerPending() && !lease.Stopped {
 			t.asks = strings.HasPrefix(lease.Why, channels.AskWords)
 			t.waits = !t.asks
 		}
-		if label == "" || label == now.Talk.Key {
+		if label == "" || label == now.Delivery.Key {
 			return true
 		}
-		written, _ = team.ErrandOf(label)
-		for _, todo := range tm.TalkTodo(m.Conf.Name, e.Now()) {
+		written, _ = team.ActionOf(label)
+		for _, todo := range tm.AgentChannelActions(m.Conf.Name, e.Now()) {
 			if todo.Key == label {
 				written = todo
 			}
 		}
-		if is := now.Talk; written.Do == channel.TellMessage && written.Token.Turn == 0 && now.Answers() && is.Re == 0 && is.Token.Channel == written.Token.Channel {
+		if is := now.Delivery; written.Do == channel.TellMessage && written.Token.Turn == 0 && now.AnswerPending() && is.Re == 0 && is.Token.Channel == written.Token.Channel {
 			written.Token = is.Token // only what belongs to a turn goes into the middle of its answer
 		}
 		return true
@@ -121,7 +121,7 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 		return nil
 	}
 	if written.Key != "" {
-		if _, err := e.sessions.SubmitOf(ctx, sessions.ByShim, m, team.TalkTold{Session: s.ID, Errand: written, Input: input}); err != nil {
+		if _, err := e.sessions.SubmitOf(ctx, sessions.ByShim, m, team.Delivered{Session: s.ID, Action: written, Input: input}); err != nil {
 			return nil
 		}
 		if err := e.View(ctx, func(tm *team.Team) { is = find(tm, "") }); err != nil || !is {
@@ -137,8 +137,8 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 
 // leaseOf is the turn that a token names, where its holder waits; else nil.
 func leaseOf(t *team.Team, token channel.Token) *channel.Lease {
-	c := t.Floor.Channels[token.Channel]
-	if c == nil || token.Turn == 0 || c.Head.Turn != token.Turn || c.Head.Holder != token.Agent || t.Floor.StateOf(token.Agent, token.Channel) != channel.Waiting {
+	c := t.Channels.ByID[token.Channel]
+	if c == nil || token.Turn == 0 || c.Head.Turn != token.Turn || c.Head.Holder != token.Agent || t.Channels.StateOf(token.Agent, token.Channel) != channel.Waiting {
 		return nil
 	}
 	return &c.Head.Lease
@@ -237,7 +237,7 @@ func (t *talkEar) note(fact HeldFact, pending *team.SessionReported) bool {
 // since it tells of its team by itself, too.
 func (t *talkEar) toTeam() bool {
 	is := t.v.Answers()
-	return team.OfLead(is.Token) || t.leads && is.Key == t.rested
+	return team.IsLeadToken(is.Token) || t.leads && is.Key == t.rested
 }
 
 // goesOn ends a wait: an answer to a question was given, or, where it speaks, what it waited for

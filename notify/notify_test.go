@@ -14,10 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/leftover"
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 )
 
-func TestMain(m *testing.M) { os.Exit(leftover.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(leaktest.Main(m)) }
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 

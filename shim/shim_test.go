@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/leftover"
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 )
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv(runtimeDirVar, dir)
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // every shim and agent here would wait a second at its end
-	code := leftover.Main(m)
+	code := leaktest.Main(m)
 	os.RemoveAll(dir)
 	os.Exit(code)
 }

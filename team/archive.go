@@ -15,8 +15,8 @@ func atRest(r *workflow.Run) bool {
 	case workflow.IsRunning, workflow.IsWaiting:
 		return false
 	}
-	for todo := range r.Todo(workflow.Now{Held: true}) {
-		if todo.Do == workflow.EndIt || todo.Do == workflow.RunIt || todo.Do == workflow.LookForIt {
+	for action := range r.Actions(workflow.Now{Held: true}) {
+		if action.Do == workflow.EndIt || action.Do == workflow.RunIt || action.Do == workflow.LookForIt {
 			return false
 		}
 	}

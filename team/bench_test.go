@@ -62,13 +62,13 @@ func runSteps(b *testing.B, shape string, n int) {
 		s, run, agent := t.Agents["ada"].Session, "", "ada"
 		if s == nil {
 			run, agent = "r", ""
-			for _, s = range t.Bench.Sessions {
+			for _, s = range t.Pool.Sessions {
 				break
 			}
 		}
 		tell(Event{Agent: agent, Run: run, What: SessionStarted{Session: s.ID, PID: 1}})
 		if run != "" {
-			_ = t.TodoRun(run, at)
+			_ = t.RunActions(run, at)
 		}
 		tell(Event{Agent: agent, Run: run, What: SessionEnded{Session: s.ID, Outcome: control.OK, Report: &StepReport{}}})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -35,18 +36,18 @@ type Body struct {
 	Agent   *AgentSet   `json:"agent,omitempty"`
 	Team    *TeamSet    `json:"team,omitempty"`
 
-	Run  *workflow.Body `json:"run,omitempty"`
-	Line *LineSet       `json:"line,omitempty"`
-	Note *NoteSet       `json:"note,omitempty"`
-	Left *RunLeft       `json:"left,omitempty"`
+	Run   *workflow.Body `json:"run,omitempty"`
+	Queue *QueueSet      `json:"line,omitempty"`
+	Note  *NoteSet       `json:"note,omitempty"`
+	Left  *RunLeft       `json:"left,omitempty"`
 
-	Turn   *TurnSet `json:"turn,omitempty"`
-	Circle *Circle  `json:"circle,omitempty"` // what fairlead.yaml says of a channel now
-	Talk   *Talk    `json:"talk,omitempty"`   // what the agent's session was told last
+	Turn          *TurnSet       `json:"turn,omitempty"`
+	ChannelConfig *ChannelConfig `json:"circle,omitempty"` // what fairlead.yaml says of a channel now
+	Delivery      *Delivery      `json:"talk,omitempty"`   // what the agent's session was told last
 
 	Presence *crew.Body `json:"presence,omitempty"`
 
-	Dispatch *FolderSet `json:"dispatch,omitempty"` // of a session folder
+	Dispatch *DispatchSet `json:"dispatch,omitempty"` // of a session folder
 
 	Question     *question.Body `json:"question,omitempty"`
 	Limited      *Limited       `json:"limited,omitempty"`      // what the agent's provider said
@@ -56,11 +57,11 @@ type Body struct {
 
 // ControlSet is an agent's control as it is now.
 type ControlSet struct {
-	Value     control.Value `json:"value"`
-	Overtaken *control.Wish `json:"overtaken,omitempty"` // a wish that came to light too late, for the record
-	Seen      string        `json:"seen,omitempty"`      // which write of somebody else this change takes in
-	Swapped   string        `json:"swapped,omitempty"`   // the same, of one that was found swapped out
-	Sum       string        `json:"sum,omitempty"`       // identity of the projection, where this change makes a new one
+	Value     control.Value    `json:"value"`
+	Overtaken *control.Desired `json:"overtaken,omitempty"` // a wish that came to light too late, for the record
+	Seen      string           `json:"seen,omitempty"`      // which write of somebody else this change takes in
+	Swapped   string           `json:"swapped,omitempty"`   // the same, of one that was found swapped out
+	Sum       string           `json:"sum,omitempty"`       // identity of the projection, where this change makes a new one
 }
 
 // Used is what an agent reported of itself.
@@ -101,9 +102,9 @@ type TeamSet struct {
 	Places   int    `json:"places,omitempty"` // of the bench
 }
 
-// LineSet is who stands in line for a seat now.
-type LineSet struct {
-	Claims []Claim `json:"claims,omitempty"`
+// QueueSet is who stands in line for a seat now.
+type QueueSet struct {
+	Requests []Request `json:"claims,omitempty"`
 }
 
 // NoteSet is what is true of a run now beside its machine.
@@ -125,7 +126,7 @@ func (t *Team) Apply(ch Change) {
 	case ch.Body.Team != nil:
 		set := ch.Body.Team
 		t.Hold, t.Stopping, t.Epoch, t.BootID, t.Limits = set.Hold, set.Stopping, set.Epoch, set.BootID, set.Limits
-		t.Bench.Places = set.Places
+		t.Pool.Places = set.Places
 	case strings.HasPrefix(ch.Entity, runPrefix):
 		t.applyRun(ch)
 	case ch.Body.Turn != nil:
@@ -133,7 +134,7 @@ func (t *Team) Apply(ch Change) {
 	case ch.Body.Presence != nil:
 		t.Crew.Apply(ch.presence())
 	case ch.Body.Dispatch != nil:
-		t.applyFolder(name, ch.Body.Dispatch)
+		t.applyDispatch(name, ch.Body.Dispatch)
 	case ch.Body.Question != nil:
 		t.applyQuestion(*ch.Body.Question)
 	case ch.Body.Limited != nil:
@@ -144,14 +145,14 @@ func (t *Team) Apply(ch Change) {
 	case ch.Body.Says != nil:
 		says := *ch.Body.Says
 		t.Agents[name].Says = &says
-	case ch.Body.Circle != nil:
-		put(&t.Circles, name, *ch.Body.Circle)
-	case ch.Body.Talk != nil:
-		t.Agents[name].setTalk(*ch.Body.Talk)
-	case ch.Entity == benchEntity && ch.Body.Line != nil:
-		t.Bench.Line = ch.Body.Line.Claims
-	case ch.Body.Line != nil:
-		t.Agents[name].Line = ch.Body.Line.Claims
+	case ch.Body.ChannelConfig != nil:
+		put(&t.ChannelConfigs, name, *ch.Body.ChannelConfig)
+	case ch.Body.Delivery != nil:
+		t.Agents[name].setDelivery(*ch.Body.Delivery)
+	case ch.Entity == poolEntity && ch.Body.Queue != nil:
+		t.Pool.Queue = ch.Body.Queue.Requests
+	case ch.Body.Queue != nil:
+		t.Agents[name].Queue = ch.Body.Queue.Requests
 	case ch.Body.Agent != nil:
 		a := t.Agents[name]
 		if a == nil {
@@ -190,16 +191,16 @@ func (t *Team) applyRun(ch Change) {
 			At: ch.At, Row: ch.Row, Step: workflow.StepID(step), From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *body.Run,
 		})
 	case body.Session != nil:
-		t.Bench.Line = unclaimed(t.Bench.Line, body.Session)
-		if body.Session.Phase == None {
-			drop(&t.Bench.Sessions, key)
+		t.Pool.Queue = withoutRequest(t.Pool.Queue, body.Session)
+		if body.Session.Phase == session.None {
+			drop(&t.Pool.Sessions, key)
 			return
 		}
-		put(&t.Bench.Sessions, key, body.Session)
+		put(&t.Pool.Sessions, key, body.Session)
 	case body.Used != nil:
-		a := t.own(key)
+		a := t.stepSlot(key)
 		a.use(*body.Used)
-		t.Bench.Sessions[key] = a.Session
+		t.Pool.Sessions[key] = a.Session
 		t.Usage = t.Usage.on(body.Used.Usage.Day).plus(body.Used.Usage)
 		t.useRun(a.Session.For, body.Used.Usage)
 	case body.Note != nil:
@@ -255,8 +256,8 @@ func (a *Agent) setSession(s Session) {
 		a.Days = sumOfDays(a.Days, Usage{Day: dayOf(s.OpenedAt), Sessions: 1})
 	}
 	a.Opened = max(a.Opened, s.N)
-	a.Line = unclaimed(a.Line, &s)
-	if s.Phase != None {
+	a.Queue = withoutRequest(a.Queue, &s)
+	if s.Phase != session.None {
 		a.Session = &s
 		return
 	}
@@ -273,10 +274,10 @@ func (a *Agent) use(used Used) {
 	s := *a.Session
 	s.Offset = used.Offset
 	s.Usage = s.Usage.plus(used.Usage)
-	if !used.Over.IsZero() && s.Talk != nil {
-		talk := *s.Talk
-		talk.Over = used.Over
-		s.Talk = &talk
+	if !used.Over.IsZero() && s.Delivery != nil {
+		delivery := *s.Delivery
+		delivery.Over = used.Over
+		s.Delivery = &delivery
 	}
 	if used.Stop != nil {
 		s.Stop = used.Stop

@@ -11,9 +11,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
-// Circle is what fairlead.yaml says of a channel. Who is really in it is the floor's: people
+// ChannelConfig is what fairlead.yaml says of a channel. Who is really in it is the floor's: people
 // assign and remove, and that survives a restart.
-type Circle struct {
+type ChannelConfig struct {
 	Agents []string `json:"agents,omitempty"`
 	Off    bool     `json:"off,omitempty"` // no longer configured; its words stay (X5)
 }
@@ -38,8 +38,8 @@ func (ch *Change) turn() channel.Change {
 
 // ChannelIDs lists the channels by name, those that are no longer configured among them.
 func (t *Team) ChannelIDs() []string {
-	ids := make([]string, 0, len(t.Floor.Channels))
-	for id := range t.Floor.Channels {
+	ids := make([]string, 0, len(t.Channels.ByID))
+	for id := range t.Channels.ByID {
 		ids = append(ids, string(id))
 	}
 	slices.Sort(ids)
@@ -50,13 +50,13 @@ func (d *draft) turnNow() channel.Now {
 	return channel.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
 }
 
-// turns lets the floor decide. Once in an event, since it decides on what is applied: what
+// channels lets the floor decide. Once in an event, since it decides on what is applied: what
 // follows of it is for Next.
-func (d *draft) turns(in channel.Input) error {
+func (d *draft) channels(in channel.Input) error {
 	if err := d.knows(in); err != nil {
 		return err
 	}
-	changes, err := d.team.Floor.Decide(in, d.turnNow())
+	changes, err := d.team.Channels.Decide(in, d.turnNow())
 	if err != nil {
 		return err
 	}
@@ -69,16 +69,16 @@ func (d *draft) knows(in channel.Input) error {
 	channelName, agent := namesIn(in)
 	t := d.team
 	switch {
-	case agent != "" && t.Agents[agent] != nil && len(t.Floor.Channels) == 0:
+	case agent != "" && t.Agents[agent] != nil && len(t.Channels.ByID) == 0:
 		return &machine.Refusal{
 			Subject: agent, Event: wordOf(in), State: "in no channel", Row: "T2",
 			Reason: "there are no channels; add one to fairlead.yaml and restart",
 		}
-	case agent != "" && t.Floor.Agents[channel.AgentID(agent)] == nil:
+	case agent != "" && t.Channels.Agents[channel.AgentID(agent)] == nil:
 		return &Unknown{What: "agent", Name: agent, Known: t.Names()}
-	case channelName != "" && t.Floor.Channels[channel.ChannelID(channelName)] == nil:
+	case channelName != "" && t.Channels.ByID[channel.ChannelID(channelName)] == nil:
 		return &Unknown{What: "channel", Name: channelName, Known: t.ChannelIDs()}
-	case channelName != "" && t.Circles[channelName].Off && asks(in):
+	case channelName != "" && t.ChannelConfigs[channelName].Off && asks(in):
 		return &machine.Refusal{
 			Subject: "#" + channelName, Event: wordOf(in), State: "removed", Row: "X5",
 			Reason: "it is no longer in fairlead.yaml; add it there and restart",
@@ -152,24 +152,24 @@ func (d *draft) addTurns(changes []channel.Change) {
 // sessionOf is in which session something is said in a channel; empty: in none of ours.
 func (d *draft) sessionOf(what any) string {
 	said, ok := what.(channel.Said)
-	if a := d.team.Agents[string(said.Token.Agent)]; ok && a != nil && a.Session.Talks() {
+	if a := d.team.Agents[string(said.Token.Agent)]; ok && a != nil && a.Session.ServesChannels() {
 		return cmp.Or(a.Session.UUID, a.Session.ID)
 	}
 	return ""
 }
 
-// configureTurns makes the floor what the configuration says: channels, agents, who is in
+// configureChannels makes the floor what the configuration says: channels, agents, who is in
 // which. Many inputs are decided in one event, so each on a floor on which those before are true.
-func (d *draft) configureTurns(conf Configured) error {
-	if len(conf.Channels)+len(d.team.Floor.Channels) == 0 {
+func (d *draft) configureChannels(conf Configured) error {
+	if len(conf.Channels)+len(d.team.Channels.ByID) == 0 {
 		return nil // who is in no channel has no turns
 	}
 	next := *d.team
-	next.Floor, next.guests, next.asks = *again(&d.team.Floor), nil, nil
+	next.Channels, next.guests, next.asks = *cloneJSON(&d.team.Channels), nil, nil
 	d.team = &next
 	decide := func(in channel.Input) error {
 		first := len(d.changes)
-		if err := d.turns(in); err != nil {
+		if err := d.channels(in); err != nil {
 			return fmt.Errorf("team: the channels cannot be as fairlead.yaml has them: %w", err)
 		}
 		for _, ch := range d.changes[first:] {
@@ -177,20 +177,20 @@ func (d *draft) configureTurns(conf Configured) error {
 		}
 		return nil
 	}
-	for _, in := range d.turnsAsked(conf) {
+	for _, in := range d.channelInputs(conf) {
 		if err := decide(in); err != nil {
 			return err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(conf.Channels)) {
 		agents := append([]string(nil), conf.Channels[name].Agents...) // nobody is nil, as the journal gives it back
-		if err := d.configureCircle(name, Circle{Agents: agents}, decide); err != nil {
+		if err := d.configureChannel(name, ChannelConfig{Agents: agents}, decide); err != nil {
 			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.team.Circles)) {
+	for _, name := range slices.Sorted(maps.Keys(d.team.ChannelConfigs)) {
 		if _, ok := conf.Channels[name]; !ok {
-			if err := d.configureCircle(name, Circle{Off: true}, decide); err != nil {
+			if err := d.configureChannel(name, ChannelConfig{Off: true}, decide); err != nil {
 				return err
 			}
 		}
@@ -198,32 +198,32 @@ func (d *draft) configureTurns(conf Configured) error {
 	return nil
 }
 
-// turnsAsked is what the configuration asks for of channels and agents, apart from who is in which.
-func (d *draft) turnsAsked(conf Configured) (ins []channel.Input) {
+// channelInputs is what the configuration asks for of channels and agents, apart from who is in which.
+func (d *draft) channelInputs(conf Configured) (ins []channel.Input) {
 	for _, name := range slices.Sorted(maps.Keys(conf.Channels)) {
 		ins = append(ins, channel.ChannelConfigured{Channel: channel.ChannelID(name), Settings: conf.Channels[name].Settings})
 	}
 	for _, name := range slices.Sorted(maps.Keys(conf.Turns)) {
 		ins = append(ins, channel.AgentConfigured{Agent: channel.AgentID(name), Settings: conf.Turns[name]})
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.team.Floor.Agents)) {
+	for _, name := range slices.Sorted(maps.Keys(d.team.Channels.Agents)) {
 		if _, ok := conf.Turns[string(name)]; ok {
 			continue
 		}
 		ins = append(ins, channel.AgentGone{Agent: name, How: channel.Disconnected, Why: "it is no longer in fairlead.yaml"})
-		for _, channelName := range d.team.Floor.Agents[name].Channels {
+		for _, channelName := range d.team.Channels.Agents[name].Channels {
 			ins = append(ins, channel.RemoveAsked{Channel: channelName, Agent: name})
 		}
 	}
 	return ins
 }
 
-// configureCircle compares with the configuration before, not with who is in the channel: whom
+// configureChannel compares with the configuration before, not with who is in the channel: whom
 // a person removed stays removed.
-func (d *draft) configureCircle(name string, now Circle, decide func(channel.Input) error) error {
-	was, channelName := d.team.Circles[name], channel.ChannelID(name)
+func (d *draft) configureChannel(name string, now ChannelConfig, decide func(channel.Input) error) error {
+	was, channelName := d.team.ChannelConfigs[name], channel.ChannelID(name)
 	member := func(agent string) bool {
-		s := d.team.Floor.Channels[channelName].Seats[channel.AgentID(agent)]
+		s := d.team.Channels.ByID[channelName].Participants[channel.AgentID(agent)]
 		return s != nil && !s.Gone
 	}
 	for _, agent := range now.Agents {
@@ -236,7 +236,7 @@ func (d *draft) configureCircle(name string, now Circle, decide func(channel.Inp
 	leave := was.Agents
 	if now.Off {
 		leave = nil
-		for _, agent := range slices.Sorted(maps.Keys(d.team.Floor.Channels[channelName].Seats)) {
+		for _, agent := range slices.Sorted(maps.Keys(d.team.Channels.ByID[channelName].Participants)) {
 			leave = append(leave, string(agent))
 		}
 	}
@@ -247,19 +247,19 @@ func (d *draft) configureCircle(name string, now Circle, decide func(channel.Inp
 			}
 		}
 	}
-	if was.Off == now.Off && slices.Equal(was.Agents, now.Agents) && d.knowsCircle(name) {
+	if was.Off == now.Off && slices.Equal(was.Agents, now.Agents) && d.knowsChannel(name) {
 		return nil
 	}
-	d.add(channelPrefix+name, "team", "E3", circleWord(was, d.knowsCircle(name)), circleWord(now, true), "channel_configured", Body{Circle: &now})
+	d.add(channelPrefix+name, "team", "E3", configuredEvent(was, d.knowsChannel(name)), configuredEvent(now, true), "channel_configured", Body{ChannelConfig: &now})
 	return nil
 }
 
-func (d *draft) knowsCircle(name string) bool {
-	_, known := d.team.Circles[name]
+func (d *draft) knowsChannel(name string) bool {
+	_, known := d.team.ChannelConfigs[name]
 	return known
 }
 
-func circleWord(c Circle, known bool) string {
+func configuredEvent(c ChannelConfig, known bool) string {
 	switch {
 	case !known:
 		return "none"

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // LaunchRecord is how a process was started, as far as it may be written down: names of variables,
@@ -173,17 +175,17 @@ func (d *draft) sessionStarted(a *Agent, what SessionStarted) error {
 		s.Launch = what.Launch.cut()
 		a.Session = &s
 	}
-	return d.sessionSeen(a, started, what.Session, what.PID)
+	return d.sessionSeen(a, session.Started, what.Session, what.PID)
 }
 
 // conversationNamed takes in what a program calls the conversation of a session, and follows it where
 // the name changes.
 func (d *draft) conversationNamed(a *Agent, what ConversationNamed) error {
-	s, err := d.ours(a, named, what.Session)
+	s, err := d.ours(a, session.Named, what.Session)
 	if err != nil {
 		return err
 	}
-	rule, err := d.look(a, named)
+	rule, err := d.look(a, session.Named)
 	if err != nil || a.step != "" {
 		return err
 	}
@@ -199,7 +201,7 @@ func (d *draft) conversationNamed(a *Agent, what ConversationNamed) error {
 	if c.ID == "" {
 		return nil
 	}
-	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(named), Body{Conversation: &c})
+	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.Named), Body{Conversation: &c})
 	a.converses(c)
 	return nil
 }
@@ -215,11 +217,11 @@ func (c Conversed) cut() Conversed {
 
 // statusSaid keeps what an agent says of itself. The same words again are no news.
 func (d *draft) statusSaid(a *Agent, what StatusSaid) error {
-	s, err := d.ours(a, saidSo, what.Session)
+	s, err := d.ours(a, session.StatusSaid, what.Session)
 	if err != nil {
 		return err
 	}
-	rule, err := d.look(a, saidSo)
+	rule, err := d.look(a, session.StatusSaid)
 	if err != nil || a.step != "" {
 		return err
 	}
@@ -227,7 +229,7 @@ func (d *draft) statusSaid(a *Agent, what StatusSaid) error {
 	if a.Says != nil && a.Says.Text == says.Text && a.Says.Session == says.Session {
 		return nil
 	}
-	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(saidSo), Body{Says: &says})
+	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.StatusSaid), Body{Says: &says})
 	a.Says = &says
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 const (
@@ -23,8 +24,8 @@ const (
 // SleepAsked ends the lead session: the team sleeps until somebody wakes it.
 type SleepAsked struct{}
 
-// Leads says whether the session is the one that answers for the team.
-func (s *Session) Leads() bool { return s != nil && s.For == ForLead }
+// IsLead says whether the session is the one that answers for the team.
+func (s *Session) IsLead() bool { return s != nil && s.For == ForLead }
 
 // presence gives a change of the crew back as the crew knows it.
 func (ch *Change) presence() crew.Change {
@@ -83,7 +84,7 @@ func (d *draft) mayLead(in crew.Input) error {
 		return nil
 	}
 	name := d.team.Crew.Lead.Agent
-	a, is := d.team.Agents[name], d.team.Floor.Agents[channel.AgentID(name)]
+	a, is := d.team.Agents[name], d.team.Channels.Agents[channel.AgentID(name)]
 	var reason, state string
 	switch {
 	case name == "":
@@ -94,7 +95,7 @@ func (d *draft) mayLead(in crew.Input) error {
 		reason, state = "it runs its own loop, so that nobody here can start it or tell it anything", "foreign"
 	case is != nil && is.Disabled:
 		reason, state = "it is disabled; enable it first", "disabled"
-	case a.Session.Leads() && (a.Session.Ending != "" || a.Session.Stop != nil): // what it is to be told would be lost with it
+	case a.Session.IsLead() && (a.Session.Ending != "" || a.Session.Stop != nil): // what it is to be told would be lost with it
 		reason, state = "its lead session is just ending; try again when that is over", "ending"
 	default:
 		return nil
@@ -105,33 +106,33 @@ func (d *draft) mayLead(in crew.Input) error {
 // leadAgent is the agent that leads, where there is one that can.
 func (t *Team) leadAgent() *Agent { return t.Agents[t.Crew.Lead.Agent] }
 
-// leadTodo is what the lead is to be told, as one more kind of errand beside those of its channels.
-func (t *Team) leadTodo(agent string) (todo []channel.Todo) {
+// leadActions is what the lead is to be told, as one more kind of errand beside those of its channels.
+func (t *Team) leadActions(agent string) (actions []channel.Action) {
 	lead := &t.Crew.Lead
 	if lead.Agent != agent {
 		return nil
 	}
-	for _, ask := range lead.Asks {
-		todo = append(todo, channel.Todo{
-			Key: fmt.Sprintf("%s//%s/%d", ask.Do, agent, ask.N), Do: channel.Errand(ask.Do), N: ask.N,
+	for _, ask := range lead.Actions {
+		actions = append(actions, channel.Action{
+			Key: fmt.Sprintf("%s//%s/%d", ask.Do, agent, ask.N), Do: channel.ActionKind(ask.Do), N: ask.N,
 			Token: channel.Token{Agent: channel.AgentID(agent)},
 		})
 	}
-	return todo
+	return actions
 }
 
-// AskOf says what an errand wants of the lead; false: it is one of a channel, or not to be told
+// LeadAction says what an errand wants of the lead; false: it is one of a channel, or not to be told
 // any more.
-func (t *Team) AskOf(todo channel.Todo) (crew.Ask, bool) {
-	if !OfLead(todo.Token) {
-		return crew.Ask{}, false
+func (t *Team) LeadAction(action channel.Action) (crew.Action, bool) {
+	if !IsLeadToken(action.Token) {
+		return crew.Action{}, false
 	}
-	return t.Crew.Lead.AskOf(todo.N)
+	return t.Crew.Lead.ActionOf(action.N)
 }
 
-// OfLead says whether what is told under a token is told to the lead of the team, and in no
+// IsLeadToken says whether what is told under a token is told to the lead of the team, and in no
 // channel.
-func OfLead(token channel.Token) bool { return token.Channel == "" }
+func IsLeadToken(token channel.Token) bool { return token.Channel == "" }
 
 // leadDue is a lead that has to be told something, and has no session for it. It comes from Next.
 type leadDue struct{}
@@ -139,19 +140,19 @@ type leadDue struct{}
 // nextOfLead gives what follows for the lead of the team; nil: nothing.
 func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 	lead, s := &t.Crew.Lead, a.Session
-	if s.Leads() {
-		if s.Phase == Running && s.Ending == "" && !s.Answers() && t.leadGoes(a, at) != "" {
+	if s.IsLead() {
+		if s.Phase == session.Running && s.Ending == "" && !s.AnswerPending() && t.leadIdleReason(a, at) != "" {
 			return talkOver{}
 		}
 		return nil
 	}
-	if lead.Agent != a.Name || len(lead.Asks) == 0 {
+	if lead.Agent != a.Name || len(lead.Actions) == 0 {
 		return nil
 	}
-	switch may, why := t.mayWork(a, at); {
+	switch may, why := t.mayRunSession(a, at); {
 	case a.Settings.Policy.Foreign: // since it was told: nobody here can start it any more
 		return crew.LeadEnded{Session: lead.Session, Why: foreignWords}
-	case may && !isIn(a.Line, ForLead):
+	case may && !isIn(a.Queue, ForLead):
 		return leadDue{}
 	case !may && !t.Hold.On || t.Stopping:
 		return crew.LeadEnded{Session: lead.Session, Why: why}
@@ -159,9 +160,9 @@ func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 	return nil
 }
 
-// leadGoes is why a lead session that has nothing to answer is to go; empty: it stays.
-func (t *Team) leadGoes(a *Agent, at time.Time) string {
-	is := t.Floor.Agents[channel.AgentID(a.Name)]
+// leadIdleReason is why a lead session that has nothing to answer is to go; empty: it stays.
+func (t *Team) leadIdleReason(a *Agent, at time.Time) string {
+	is := t.Channels.Agents[channel.AgentID(a.Name)]
 	switch limit := t.OverLimit(a, at); {
 	case t.Stopping:
 		return stopWords
@@ -177,16 +178,16 @@ func (t *Team) leadGoes(a *Agent, at time.Time) string {
 
 // mayTakeLead says whether a claim for the lead's session stands, or why not.
 func (t *Team) mayTakeLead(a *Agent, at time.Time) (ok bool, why string) {
-	if ok, why = t.mayWork(a, at); !ok && !t.Hold.On && !t.Stopping {
+	if ok, why = t.mayRunSession(a, at); !ok && !t.Hold.On && !t.Stopping {
 		return false, why
 	}
-	return t.stillToLead(a, "")
+	return t.leadActionWanted(a, "")
 }
 
-// stillToLead says whether the lead is still to be told something, or one thing.
-func (t *Team) stillToLead(a *Agent, key string) (ok bool, why string) {
-	for _, todo := range t.leadTodo(a.Name) {
-		if key == "" || todo.Key == key {
+// leadActionWanted says whether the lead is still to be told something, or one thing.
+func (t *Team) leadActionWanted(a *Agent, key string) (ok bool, why string) {
+	for _, action := range t.leadActions(a.Name) {
+		if key == "" || action.Key == key {
 			return !a.Settings.Policy.Foreign, foreignWords
 		}
 	}
@@ -196,19 +197,19 @@ func (t *Team) stillToLead(a *Agent, key string) (ok bool, why string) {
 // lead has the lead told what it is to be told, in a session that is opened for that, or has it
 // stand in line for one (J1).
 func (d *draft) lead(a *Agent) error {
-	todo := d.team.leadTodo(a.Name)
+	actions := d.team.leadActions(a.Name)
 	switch {
-	case len(todo) == 0:
+	case len(actions) == 0:
 		return nil
-	case d.team.open(a) && len(a.Line) == 0 && !d.turnNow().Held:
-		return d.openLead(a, todo[0])
+	case d.team.slotFree(a) && len(a.Queue) == 0 && !d.turnNow().Held:
+		return d.openLead(a, actions[0])
 	}
-	return d.claim(a, Claim{For: ForLead, Kind: control.Lead, At: d.ev.At})
+	return d.request(a, Request{For: ForLead, Kind: control.Lead, At: d.ev.At})
 }
 
-func (d *draft) openLead(a *Agent, todo channel.Todo) error {
-	talk := TalkOf(todo)
-	return d.openSession(a, Session{Kind: control.Lead, For: ForLead, Talk: &talk, UUID: d.leadUUID(a)})
+func (d *draft) openLead(a *Agent, action channel.Action) error {
+	delivery := DeliveryOf(action)
+	return d.openSession(a, Session{Kind: control.Lead, For: ForLead, Delivery: &delivery, UUID: d.leadUUID(a)})
 }
 
 // leadUUID names a lead session as documents name it. A team's documents travel to other
@@ -236,11 +237,11 @@ func (d *draft) leadOver(s *Session) error {
 }
 
 // told tells who wanted it that an errand was told.
-func (d *draft) errandTold(talk Talk) error {
-	if OfLead(talk.Token) {
-		return d.crew(crew.AskTold{N: talk.N})
+func (d *draft) leadDelivered(delivery Delivery) error {
+	if IsLeadToken(delivery.Token) {
+		return d.crew(crew.ActionTold{N: delivery.N})
 	}
-	return d.turns(channel.Told{Token: talk.Token, Do: talk.Do, N: talk.N})
+	return d.channels(channel.Told{Token: delivery.Token, Do: delivery.Do, N: delivery.N})
 }
 
 // sleep ends the lead session, and what was to begin with it.
@@ -251,12 +252,12 @@ func (d *draft) sleep() error {
 	switch {
 	case lead.Agent == "" || a == nil:
 		return &machine.Refusal{Subject: "the team", Event: "sleep_asked", State: "without a lead", Row: "P3", Reason: "nobody leads the team; name an agent as team.lead in fairlead.yaml and restart"}
-	case a.Session.Leads() && a.Session.Phase == Opened:
+	case a.Session.IsLead() && a.Session.Phase == session.Open:
 		if err := d.crew(crew.LeadEnded{Session: lead.Session, Why: words}); err != nil {
 			return err
 		}
 		fallthrough
-	case a.Session.Leads():
+	case a.Session.IsLead():
 		next := *a
 		return d.endSession(&next, words, false)
 	default:
@@ -267,22 +268,22 @@ func (d *draft) sleep() error {
 // LeadWaits says what keeps the lead from being told what it is to be told; empty: nothing does.
 func (t *Team) LeadWaits(at time.Time) string {
 	a := t.leadAgent()
-	if a == nil || len(t.Crew.Lead.Asks) == 0 || a.Session.Leads() {
+	if a == nil || len(t.Crew.Lead.Actions) == 0 || a.Session.IsLead() {
 		return ""
 	}
-	if ok, why := t.mayWork(a, at); !ok {
+	if ok, why := t.mayRunSession(a, at); !ok {
 		return why
 	}
-	return behind(a.Line, ForLead, sitting(a.Session))
+	return behind(a.Queue, ForLead, sessionLabel(a.Session))
 }
 
 // ofTheTeam is what people mean by a name of the crew.
 const ofTheTeam = "agent of the team"
 
-// MemberOf finds the document that people mean by an id or a name.
-func (t *Team) MemberOf(name string) (*crew.Document, error) {
+// FindDocument finds the document that people mean by an id or a name.
+func (t *Team) FindDocument(name string) (*crew.Document, error) {
 	doc, err := t.Crew.ByName(name)
-	if !errors.Is(err, crew.ErrNobody) {
+	if !errors.Is(err, crew.ErrNoSuchAgent) {
 		return doc, err
 	}
 	var known []string
@@ -294,10 +295,10 @@ func (t *Team) MemberOf(name string) (*crew.Document, error) {
 	return nil, &Unknown{What: ofTheTeam, Name: name, Known: known}
 }
 
-// talkOverWhy is why a session in which an agent is told things is asked to go.
-func (t *Team) talkOverWhy(a *Agent, at time.Time) string {
-	if a.Session.Leads() {
-		return cmp.Or(t.leadGoes(a, at), stopWords)
+// idleReason is why a session in which an agent is told things is asked to go.
+func (t *Team) idleReason(a *Agent, at time.Time) string {
+	if a.Session.IsLead() {
+		return cmp.Or(t.leadIdleReason(a, at), stopWords)
 	}
-	return talkOverWords
+	return channelIdleWords
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // seen counts what Decide really emitted in this package's tests.
@@ -43,7 +44,7 @@ func TestMain(m *testing.M) {
 			missing = append(missing, "row "+row)
 		}
 	}
-	for _, row := range SessionTable.Rows() {
+	for _, row := range session.Table.Rows() {
 		if seen.pairs[row.From+" "+row.On] == 0 {
 			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // Unknown is a name that nobody has; it is an answer like a refusal, not a failure.
@@ -39,14 +40,14 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 	switch what := ev.What.(type) {
 	case Configured:
 		d.configure(what)
-		if err := d.configureTurns(what); err != nil {
+		if err := d.configureChannels(what); err != nil {
 			return nil, err
 		}
 		if err := d.crew(what.Lead); err != nil {
 			return nil, err
 		}
 	case channel.Input:
-		if err := d.turns(what); err != nil {
+		if err := d.channels(what); err != nil {
 			return nil, err
 		}
 	case crew.Input:
@@ -57,12 +58,12 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 		if err := d.questions(what); err != nil {
 			return nil, err
 		}
-	case FolderSeen:
-		if err := d.folderSeen(what); err != nil {
+	case DispatchSeen:
+		if err := d.dispatchSeen(what); err != nil {
 			return nil, err
 		}
-	case FolderGone:
-		if err := d.folderGone(what.Name); err != nil {
+	case DispatchGone:
+		if err := d.dispatchGone(what.Name); err != nil {
 			return nil, err
 		}
 	case SleepAsked:
@@ -89,8 +90,8 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 			}
 			break
 		}
-		if _, bench := what.(seatDue); bench && ev.Agent == "" {
-			if err := d.seatMoves(t.bench()); err != nil {
+		if _, bench := what.(slotDue); bench && ev.Agent == "" {
+			if err := d.moveQueue(t.pool()); err != nil {
 				return nil, err
 			}
 			break
@@ -135,10 +136,10 @@ func (d *draft) one(member *Agent) error {
 	case control.FileRead, control.FileGone, control.FileBroken, control.Started:
 		return d.control(&a, what.(control.Input))
 	case SessionStarted:
-		if err := d.sessionStarted(&a, what); err != nil || !a.Session.Talks() {
+		if err := d.sessionStarted(&a, what); err != nil || !a.Session.ServesChannels() {
 			return err
 		}
-		return d.talkSeen(&a, a.Session, what.Input, false)
+		return d.channelSessionSeen(&a, a.Session, what.Input, false)
 	case ConversationNamed:
 		return d.conversationNamed(&a, what)
 	case StatusSaid:
@@ -147,16 +148,16 @@ func (d *draft) one(member *Agent) error {
 		return d.lift(&a)
 	case EndAsked:
 		return d.endAsked(&a)
-	case TalkTold:
-		return d.talkTold(&a, what)
+	case Delivered:
+		return d.delivered(&a, what)
 	case talkDue:
-		return d.talk(&a)
+		return d.openChannelSession(&a)
 	case talkOver:
-		return d.endSession(&a, d.team.talkOverWhy(&a, d.ev.At), false)
+		return d.endSession(&a, d.team.idleReason(&a, d.ev.At), false)
 	case leadDue:
 		return d.lead(&a)
 	case workDue:
-		return d.work(&a, what)
+		return d.openDispatchSession(&a, what)
 	case workOver:
 		return d.endSession(&a, what.why, false)
 	case SessionAdopted:
@@ -167,8 +168,8 @@ func (d *draft) one(member *Agent) error {
 		return d.sessionEnded(&a, what)
 	case TimerFired:
 		return d.timer(&a)
-	case seatDue:
-		return d.seatMoves(&a)
+	case slotDue:
+		return d.moveQueue(&a)
 	default:
 		panic(fmt.Sprintf("team: no such event: %T", what))
 	}
@@ -229,7 +230,7 @@ func (d *draft) now(a *Agent) control.Now {
 // configure compares what is configured with what is known. Who is configured no more
 // stays known, and starts nothing.
 func (d *draft) configure(conf Configured) {
-	if conf.Limits != d.team.Limits || conf.Places != d.team.Bench.Places {
+	if conf.Limits != d.team.Limits || conf.Places != d.team.Pool.Places {
 		d.setTeam("E2", "configured", func(s *TeamSet) { s.Limits, s.Places = conf.Limits, conf.Places })
 	}
 	for _, name := range slices.Sorted(maps.Keys(conf.Agents)) {
@@ -273,7 +274,7 @@ func (d *draft) setAgent(name, from, to, trigger string, set AgentSet) {
 
 func (d *draft) setTeam(row, trigger string, edit func(*TeamSet)) {
 	t := d.team
-	set := TeamSet{Hold: t.Hold, Stopping: t.Stopping, Epoch: t.Epoch, BootID: t.BootID, Limits: t.Limits, Places: t.Bench.Places}
+	set := TeamSet{Hold: t.Hold, Stopping: t.Stopping, Epoch: t.Epoch, BootID: t.BootID, Limits: t.Limits, Places: t.Pool.Places}
 	from := set.word()
 	edit(&set)
 	d.add("team/team", "team", row, from, set.word(), trigger, Body{Team: &set})
@@ -335,9 +336,9 @@ func (d *draft) stop(what StopAsked) {
 		}
 		d.mustEnd(&a, stopWords, what.Now)
 	}
-	for _, key := range slices.Sorted(maps.Keys(d.team.Bench.Sessions)) {
+	for _, key := range slices.Sorted(maps.Keys(d.team.Pool.Sessions)) {
 		if what.Now {
-			d.mustEnd(d.team.own(key), stopWords, true)
+			d.mustEnd(d.team.stepSlot(key), stopWords, true)
 		}
 	}
 }
@@ -349,6 +350,6 @@ func (d *draft) mustEnd(a *Agent, why string, now bool) {
 }
 
 // look finds a rule for the agent's session.
-func (d *draft) look(a *Agent, event sessionEvent) (machine.Rule[Phase, sessionAct], error) {
-	return SessionTable.Look("session of "+a.Name, a.phase(), event)
+func (d *draft) look(a *Agent, event session.Event) (machine.Rule[session.Phase, session.Act], error) {
+	return session.Table.Look("session of "+a.Name, a.phase(), event)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -49,13 +50,13 @@ func (d *draft) run() error {
 	case TimerFired:
 		return d.runTimer(id, r)
 	case SessionStarted:
-		return d.onBench(what.Session, func(a *Agent) error { return d.sessionStarted(a, what) })
+		return d.inPool(what.Session, func(a *Agent) error { return d.sessionStarted(a, what) })
 	case SessionAdopted:
-		return d.onBench(what.Session, func(a *Agent) error { return d.adopted(a, what) })
+		return d.inPool(what.Session, func(a *Agent) error { return d.adopted(a, what) })
 	case SessionReported:
-		return d.onBench(what.Session, func(a *Agent) error { return d.reported(a, what) })
+		return d.inPool(what.Session, func(a *Agent) error { return d.reported(a, what) })
 	case SessionEnded:
-		return d.onBench(what.Session, func(a *Agent) error { return d.sessionEnded(a, what) })
+		return d.inPool(what.Session, func(a *Agent) error { return d.sessionEnded(a, what) })
 	default:
 		panic(fmt.Sprintf("team: no such event of a run: %T", what))
 	}
@@ -167,9 +168,9 @@ func (d *draft) place(id string, r *workflow.Run, step workflow.StepID) bool {
 	if !known || d.runNow().Held {
 		return false
 	}
-	a := d.team.seat(id, plan)
+	a := d.team.slot(id, plan)
 	limit, _ := d.team.stepOver(id, a, d.ev.At)
-	return limit == "" && d.team.open(a) && len(d.team.line(a)) == 0
+	return limit == "" && d.team.slotFree(a) && len(d.team.queue(a)) == 0
 }
 
 // addRun puts a run's changes into the team's form. What moves many steps at once says where
@@ -224,8 +225,8 @@ func (d *draft) openSteps(id string, r *workflow.Run, changes []workflow.Change)
 		if v.State != workflow.Running || v.Proc == 0 || v.Proc == p.Proc {
 			continue
 		}
-		a := d.team.seat(id, plan)
-		if !d.team.open(a) {
+		a := d.team.slot(id, plan)
+		if !d.team.slotFree(a) {
 			panic(fmt.Sprintf("team: step %s of run %s begins, and its seat is not free", step, id))
 		}
 		if err := d.openSession(a, Session{Kind: control.Work, For: ForStep(id, step), Lease: v.Proc}); err != nil {
@@ -256,7 +257,7 @@ func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
 	if !known {
 		return d.runDecides(id, r, workflow.StartAsked{Step: step})
 	}
-	a := d.team.seat(id, plan)
+	a := d.team.slot(id, plan)
 	changes, err := r.Decide(workflow.StartAsked{Step: step}, d.runNow())
 	if err != nil {
 		return err
@@ -268,8 +269,8 @@ func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
 	if limit, at := d.team.stepOver(id, a, d.ev.At); at == LimitPauses {
 		return d.runDecides(id, r, workflow.PauseAsked{By: byLimit, Why: limitWords + limit})
 	}
-	if !first && (!d.team.open(a) || len(d.team.line(a)) > 0) {
-		return d.claim(a, Claim{For: ForStep(id, step), N: p.N + 1, Kind: control.Work, At: d.ev.At})
+	if !first && (!d.team.slotFree(a) || len(d.team.queue(a)) > 0) {
+		return d.request(a, Request{For: ForStep(id, step), N: p.N + 1, Kind: control.Work, At: d.ev.At})
 	}
 	d.addRun(id, changes)
 	return d.openSteps(id, r, changes)
@@ -292,21 +293,21 @@ func (t *Team) sitter(id string, step workflow.StepID) *Agent {
 	case !ok:
 		return nil
 	case agent == "":
-		return t.own(id + "/" + string(step))
+		return t.stepSlot(id + "/" + string(step))
 	}
 	next := *t.Agents[agent]
 	return &next
 }
 
-// onBench finds the step whose session an event names.
-func (d *draft) onBench(session string, do func(*Agent) error) error {
-	for key, s := range d.team.Bench.Sessions {
-		if s.ID == session {
-			return do(d.team.own(key))
+// inPool finds the step whose session an event names.
+func (d *draft) inPool(id string, do func(*Agent) error) error {
+	for key, s := range d.team.Pool.Sessions {
+		if s.ID == id {
+			return do(d.team.stepSlot(key))
 		}
 	}
 	return &machine.Refusal{
-		Subject: "session " + session + " of run " + d.ev.Run, Event: wordOf(d.ev.What), State: string(None),
+		Subject: "session " + id + " of run " + d.ev.Run, Event: wordOf(d.ev.What), State: string(session.None),
 		Reason: "it is over, or it never was",
 	}
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
 // setSession records what happened to a session, on the agent's copy too.
-func (d *draft) setSession(a *Agent, event sessionEvent, s Session) error {
+func (d *draft) setSession(a *Agent, event session.Event, s Session) error {
 	rule, err := d.look(a, event)
 	if err != nil {
 		return err
@@ -33,8 +34,8 @@ func (d *draft) open(a *Agent, kind control.Kind) error {
 // openSession takes a seat that is free. That it is not is a bug of who looked.
 func (d *draft) openSession(a *Agent, s Session) error {
 	s.OpenedAt = d.ev.At
-	if folder, _, works := WorkOf(s.For); works && d.team.Folders[folder] != nil {
-		s.Folder = d.team.Folders[folder].Session.Began
+	if folder, _, works := DispatchActionOf(s.For); works && d.team.Dispatches[folder] != nil {
+		s.Folder = d.team.Dispatches[folder].State.Began
 	}
 	if run, step, _ := StepOf(s.For); a.step != "" {
 		s.ID, s.N = fmt.Sprintf("%s@%s-%d", step, run, s.Lease), s.Lease
@@ -42,7 +43,7 @@ func (d *draft) openSession(a *Agent, s Session) error {
 		s.N = a.Opened + 1
 		s.ID = sessionID(a.Name, s.N)
 	}
-	if err := d.setSession(a, opened, s); err != nil {
+	if err := d.setSession(a, session.Opened, s); err != nil {
 		panic("team: a second session at one time: " + err.Error())
 	}
 	return nil
@@ -50,25 +51,25 @@ func (d *draft) openSession(a *Agent, s Session) error {
 
 // openOrWait opens a session for control, or has it stand in line (J1).
 func (d *draft) openOrWait(a *Agent, kind control.Kind) error {
-	if a.Session == nil && len(a.Line) == 0 && !a.Waits() {
+	if a.Session == nil && len(a.Queue) == 0 && !a.Waits() {
 		return d.open(a, kind)
 	}
-	return d.claim(a, Claim{For: ForControl, Kind: kind, At: d.ev.At})
+	return d.request(a, Request{For: ForControl, Kind: kind, At: d.ev.At})
 }
 
 // ours finds the session that an event names, or refuses an event about one that is over:
 // what arrives late moves nothing.
-func (d *draft) ours(a *Agent, event sessionEvent, id string) (Session, error) {
+func (d *draft) ours(a *Agent, event session.Event, id string) (Session, error) {
 	if a.Session == nil || a.Session.ID != id {
 		return Session{}, &machine.Refusal{
-			Subject: "session " + id + " of " + a.Name, Event: string(event), State: string(None),
+			Subject: "session " + id + " of " + a.Name, Event: string(event), State: string(session.None),
 			Reason: "it is over, or it never was",
 		}
 	}
 	return *a.Session, nil
 }
 
-func (d *draft) sessionSeen(a *Agent, event sessionEvent, id string, pid int) error {
+func (d *draft) sessionSeen(a *Agent, event session.Event, id string, pid int) error {
 	s, err := d.ours(a, event, id)
 	if err != nil {
 		return err
@@ -82,14 +83,14 @@ func (d *draft) sessionSeen(a *Agent, event sessionEvent, id string, pid int) er
 
 // adopted takes in a session that outlived a restart, and lets who had asked for it know.
 func (d *draft) adopted(a *Agent, what SessionAdopted) error {
-	if err := d.sessionSeen(a, adopted, what.Session, what.PID); err != nil {
+	if err := d.sessionSeen(a, session.Adopted, what.Session, what.PID); err != nil {
 		return err
 	}
 	id, step, ok := StepOf(a.Session.For)
-	if a.Session.Talks() {
-		return d.talkSeen(a, a.Session, what.Input, true)
+	if a.Session.ServesChannels() {
+		return d.channelSessionSeen(a, a.Session, what.Input, true)
 	}
-	if a.Session.works() {
+	if a.Session.servesDispatch() {
 		return nil // the folder says whether it is still wanted
 	}
 	if !ok {
@@ -118,13 +119,13 @@ func (d *draft) endSession(a *Agent, why string, now bool) error {
 	}
 	s.CutOff = a.cutsOff(&s, why, now)
 	s.Ending, s.Now = why, now
-	return d.setSession(a, endAsked, s)
+	return d.setSession(a, session.EndAsked, s)
 }
 
 // endAsked has the session end that an agent is at work in. One of a run or of the lead's team
 // has verbs of its own, which say what becomes of the run or the team.
 func (d *draft) endAsked(a *Agent) error {
-	no := &machine.Refusal{Subject: a.Name, Event: string(endAsked), State: string(a.phase())}
+	no := &machine.Refusal{Subject: a.Name, Event: string(session.EndAsked), State: string(a.phase())}
 	if a.Session == nil {
 		no.Reason = "no session of it runs"
 		return no
@@ -133,7 +134,7 @@ func (d *draft) endAsked(a *Agent) error {
 		no.Reason = "it does step " + step + " of run " + run + "; cancel that: `fairlead run cancel " + run + " " + step + "`"
 		return no
 	}
-	if a.Session.Leads() {
+	if a.Session.IsLead() {
 		no.Reason = "its session leads the team; `fairlead crew sleep` ends that"
 		return no
 	}
@@ -143,11 +144,11 @@ func (d *draft) endAsked(a *Agent) error {
 // reported adds what an agent says it used, once: a report at or before the place in the
 // output that was journaled last is a repetition.
 func (d *draft) reported(a *Agent, what SessionReported) error {
-	s, err := d.ours(a, reported, what.Session)
+	s, err := d.ours(a, session.Reported, what.Session)
 	if err != nil {
 		return err
 	}
-	rule, err := d.look(a, reported)
+	rule, err := d.look(a, session.Reported)
 	if err != nil {
 		return err
 	}
@@ -155,11 +156,11 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 		return nil
 	}
 	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage.sane(), Stop: what.Stop.cut(), RateLimit: what.RateLimit.cut()}
-	if what.Over && s.Answers() && (what.Heard == 0 || what.Heard >= s.Talk.Input) {
+	if what.Over && s.AnswerPending() && (what.Heard == 0 || what.Heard >= s.Delivery.Input) {
 		used.Over = d.ev.At
 	}
 	used.Usage.Day = dayOf(d.ev.At)
-	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(reported), Body{Used: &used})
+	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.Reported), Body{Used: &used})
 	a.use(used)
 
 	// The team's sum counts for everybody: whoever is at work is over the limit with him.
@@ -202,13 +203,13 @@ const reportWords = "its report was read"
 // sessionEnded frees the seat and lets who had asked for it decide what is next. Who stands in
 // line is given the seat by Next, behind that.
 func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
-	event := ended
+	event := session.Ended
 	switch what.Outcome {
 	case control.OK, control.Failed, control.CannotStart, control.Cancelled, control.RateLimited:
 	case control.Lost:
-		event = lost
+		event = session.Lost
 	case control.Withdrawn:
-		event = withdrawn
+		event = session.Withdrawn
 	default:
 		panic(fmt.Sprintf("team: no such outcome: %q", what.Outcome))
 	}
@@ -224,7 +225,7 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	default:
 		s.Outcome, s.Why = control.Cancelled, s.Ending
 	}
-	if s.Talks() && s.Outcome == control.Failed && d.stopping(a.Name) {
+	if s.ServesChannels() && s.Outcome == control.Failed && d.stopping(a.Name) {
 		s.Outcome = control.Cancelled // it was stopped, and that was meant
 	}
 	var ran time.Duration
@@ -242,11 +243,11 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	if _, _, isStep := StepOf(s.For); isStep {
 		return d.stepEnded(&s, what)
 	}
-	if s.Talks() {
-		return d.talkEnded(a, &s)
+	if s.ServesChannels() {
+		return d.channelSessionEnded(a, &s)
 	}
-	if s.works() {
-		return d.workEnded(a, &s)
+	if s.servesDispatch() {
+		return d.dispatchSessionEnded(a, &s)
 	}
 	err = d.told(a, control.Ended{Kind: s.Kind, Outcome: s.Outcome, Why: s.Why, Ran: ran, AtStart: what.AtStart, ForGood: what.ForGood})
 	if err != nil {
@@ -257,7 +258,7 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 
 // controlEnded tells control that its claim does not stand any more: its session has ended
 // before it began.
-func (d *draft) controlEnded(a *Agent, c Claim, why string) error {
+func (d *draft) controlEnded(a *Agent, c Request, why string) error {
 	return d.told(a, control.Ended{Kind: c.Kind, Outcome: control.Withdrawn, Why: cutLine(why)})
 }
 
@@ -278,10 +279,10 @@ func (d *draft) timer(a *Agent) error {
 		if _, _, isStep := StepOf(a.Session.For); isStep {
 			return d.timeUp(a, limit) // what else is due is due at the next timer
 		}
-		if a.Session.works() {
+		if a.Session.servesDispatch() {
 			return d.endSession(a, limitWords+"session "+limit.String(), false)
 		}
-		if !a.Session.Talks() {
+		if !a.Session.ServesChannels() {
 			if err := d.control(a, control.LimitHit{Limit: "session " + limit.String()}); err != nil {
 				return err
 			}
@@ -297,7 +298,7 @@ func (d *draft) timer(a *Agent) error {
 			return err
 		}
 	}
-	return d.talkTimer(a)
+	return d.channelTimer(a)
 }
 
 // whyBytesMax bounds what an agent can say of its own end.

@@ -82,11 +82,11 @@ type LimitLifted struct{}
 // asked once more without. It says nothing of what is wanted of the agent.
 type EndAsked struct{}
 
-// TalkTold is an errand of a channel that was written into a session's input. Input is the
+// Delivered is an errand of a channel that was written into a session's input. Input is the
 // place behind it: what is written there already after a crash is not written again.
-type TalkTold struct {
+type Delivered struct {
 	Session string
-	Errand  channel.Todo
+	Action  channel.Action
 	Input   int64
 }
 

@@ -15,7 +15,7 @@ import (
 // the team says, which the ledger checks.
 func (w *world) writeFile(name string) {
 	d, a := w.disks[name], w.team.Agents[name]
-	if d == nil || a.Control.State != control.Foreign || a.Control.Wish.N == 0 || a.Removed {
+	if d == nil || a.Control.State != control.Foreign || a.Control.Desired.N == 0 || a.Removed {
 		return
 	}
 	f := w.team.File(a)

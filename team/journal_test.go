@@ -87,8 +87,8 @@ func TestOldJournal(t *testing.T) {
 func TestBodiesAreSpelledOut(t *testing.T) {
 	for want, body := range map[string]Body{
 		`{"run":{"step":{"value":{"state":"PENDING"}}}}`: {Run: &workflow.Body{Step: &workflow.StepSet{Value: workflow.Value{State: workflow.Pending}}}},
-		`{"line":{}}`: {Line: &LineSet{}},
-		`{"line":{"claims":[{"for":"run/r/a","n":2,"kind":"session","at":"2026-11-20T12:00:00Z"}]}}`: {Line: &LineSet{Claims: []Claim{{For: ForStep("r", "a"), N: 2, Kind: control.Work, At: noon}}}},
+		`{"line":{}}`: {Queue: &QueueSet{}},
+		`{"line":{"claims":[{"for":"run/r/a","n":2,"kind":"session","at":"2026-11-20T12:00:00Z"}]}}`: {Queue: &QueueSet{Requests: []Request{{For: ForStep("r", "a"), N: 2, Kind: control.Work, At: noon}}}},
 		`{"note":{"settings":{"wrapped":true,"cost_per_day_usd":2,"at_limit":"pause"},"waived":"2026-11-20"}}`: {Note: &NoteSet{
 			Settings: RunSettings{Wrapped: true, CostPerDayUSD: 2, AtLimit: LimitPauses}, Waived: "2026-11-20",
 		}},
@@ -129,7 +129,7 @@ func TestLines(t *testing.T) {
 	}{
 		{Change{Entity: "control/ada", From: "resting", To: "run_once", Body: Body{Control: &ControlSet{}}}, "control/ada|ada|resting|run_once"},
 		{Change{Entity: "team/team", From: "open", To: "held", Body: Body{Team: &TeamSet{}}}, "team/team||open|held"},
-		{Change{Entity: benchEntity, From: "none", To: "none", Body: Body{Line: &LineSet{}}}, "team/bench||none|none"},
+		{Change{Entity: poolEntity, From: "none", To: "none", Body: Body{Queue: &QueueSet{}}}, "team/bench||none|none"},
 		{Change{Entity: "run/r", From: "absent", To: "driven", Body: Body{Run: &workflow.Body{Head: &workflow.Head{}}}}, "run/r||absent|driven"},
 		{Change{Entity: "run/r/a", From: "PENDING", To: "RUNNING", Body: Body{Run: &workflow.Body{Step: &workflow.StepSet{}}}}, "run/r/a|ada|PENDING|RUNNING"},
 		{Change{Entity: "run/r/b", From: "none", To: "opened", Body: Body{Session: &Session{}}}, "run/r/b|b|none|opened"},
@@ -137,28 +137,28 @@ func TestLines(t *testing.T) {
 		{Change{Entity: "run/r", To: "PENDING", Body: Body{Run: &workflow.Body{Reset: &workflow.Reset{Moves: moves[:1]}}}}, "run/r/a|ada|PENDING|PENDING"},
 	} {
 		var words []string
-		for _, l := range Lines(is.ch, agentOf) {
+		for _, l := range Transitions(is.ch, agentOf) {
 			words = append(words, strings.Join([]string{l.Entity, l.Agent, l.From, l.To}, "|"))
 		}
 		if got := strings.Join(words, " "); got != is.want {
 			t.Errorf("got %s, want %s", got, is.want)
 		}
 	}
-	if l := Lines(Change{Entity: "run/r/a", Body: Body{Run: &workflow.Body{}}}, nil); l[0].Agent != "a" {
+	if l := Transitions(Change{Entity: "run/r/a", Body: Body{Run: &workflow.Body{}}}, nil); l[0].Agent != "a" {
 		t.Errorf("without a plan the agent is %q", l[0].Agent)
 	}
 }
 
 // What fairlead.yaml says of a channel moves no agent, whatever the channel is called.
 func TestLinesOfAChannelNameNoAgent(t *testing.T) {
-	if l := Lines(Change{Entity: "channel/reviews", Machine: "team", From: "none", To: "configured"}, nil); len(l) != 1 || l[0].Agent != "" {
+	if l := Transitions(Change{Entity: "channel/reviews", Machine: "team", From: "none", To: "configured"}, nil); len(l) != 1 || l[0].Agent != "" {
 		t.Errorf("the lines are %+v", l)
 	}
 	lead := Change{Entity: "presence/lead", Machine: "presence", Body: Body{Presence: &crew.Body{Lead: &crew.Lead{Agent: "julian"}}}}
-	if l := Lines(lead, nil); len(l) != 1 || l[0].Agent != "julian" {
+	if l := Transitions(lead, nil); len(l) != 1 || l[0].Agent != "julian" {
 		t.Errorf("a change of the lead is %+v", l)
 	}
-	if l := Lines(Change{Entity: "presence/words", Machine: "presence", Body: Body{Presence: &crew.Body{Words: &crew.Words{}}}}, nil); len(l) != 0 {
+	if l := Transitions(Change{Entity: "presence/words", Machine: "presence", Body: Body{Presence: &crew.Body{Words: &crew.Words{}}}}, nil); len(l) != 0 {
 		t.Errorf("words are no transition, but %+v", l)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // ledger is what a careful person would keep beside the team. Nothing in it comes from a
@@ -41,7 +42,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 		w.t.Fatalf("a change that does not say everything: %+v", ch)
 	}
 	bodies := 0
-	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Line != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil, ch.Body.Circle != nil, ch.Body.Talk != nil, ch.Body.Presence != nil, ch.Body.Dispatch != nil, ch.Body.Question != nil, ch.Body.Limited != nil, ch.Body.Conversation != nil, ch.Body.Says != nil} {
+	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Queue != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil, ch.Body.ChannelConfig != nil, ch.Body.Delivery != nil, ch.Body.Presence != nil, ch.Body.Dispatch != nil, ch.Body.Question != nil, ch.Body.Limited != nil, ch.Body.Conversation != nil, ch.Body.Says != nil} {
 		if is {
 			bodies++
 		}
@@ -49,7 +50,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	if bodies != 1 {
 		w.t.Fatalf("a change with %d bodies: %+v", bodies, ch)
 	}
-	if kind == "run" || ch.Entity == benchEntity {
+	if kind == "run" || ch.Entity == poolEntity {
 		l.judgeRun(w, ch)
 		return
 	}
@@ -64,7 +65,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	case ch.Body.Control != nil:
 		l.wish(w, a, ch, what)
 	case ch.Body.Session != nil:
-		if a.Waits() && ch.Trigger == string(opened) { // R1
+		if a.Waits() && ch.Trigger == string(session.Opened) { // R1
 			w.t.Fatalf("%s begins, and %s", ch.Body.Session.ID, a.LimitedWhy())
 		}
 		l.session(w, a, ch)
@@ -72,7 +73,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 			if n, obeys := l.obeys[s.ID]; obeys && l.begun[name] != nil {
 				l.begun[name][n]--
 			}
-			if s.works() {
+			if s.servesDispatch() {
 				delete(w.folders.begun, w.workID(s.For))
 			}
 		}
@@ -83,9 +84,9 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 // and no one-shot is lost before a process began for it.
 func (l *ledger) wish(w *world, a *Agent, ch Change, what any) {
 	was, is := a.Control.Value, ch.Body.Control.Value
-	if is.Wish.N == was.Wish.N {
-		if is.Wish != was.Wish {
-			w.t.Fatalf("%s: another wish under the same number: %+v, %+v", ch.Trigger, was.Wish, is.Wish)
+	if is.Desired.N == was.Desired.N {
+		if is.Desired != was.Desired {
+			w.t.Fatalf("%s: another wish under the same number: %+v, %+v", ch.Trigger, was.Desired, is.Desired)
 		}
 		return
 	}
@@ -93,11 +94,11 @@ func (l *ledger) wish(w *world, a *Agent, ch Change, what any) {
 	case control.Commanded, control.FileRead, control.FileGone, control.FileBroken:
 		return // somebody asked
 	}
-	answered := was.Wish.N == was.Took
+	answered := was.Desired.N == was.Took
 	switch ch.Row {
 	case "C8", "C9", "C20", "C15":
 		if !answered {
-			w.t.Fatalf("%s: wish %d of %s was overwritten at the end of a session for wish %d", ch.Row, was.Wish.N, a.Name, was.Took)
+			w.t.Fatalf("%s: wish %d of %s was overwritten at the end of a session for wish %d", ch.Row, was.Desired.N, a.Name, was.Took)
 		}
 		if ch.Row != "C20" && l.begun[a.Name][was.Took] == 0 {
 			w.t.Fatalf("%s: wish %d of %s is spent, and no process ever began for it", ch.Row, was.Took, a.Name)
@@ -108,13 +109,13 @@ func (l *ledger) wish(w *world, a *Agent, ch Change, what any) {
 			w.t.Fatalf("a foreign loop's wish is spent for %s, which has none", a.Name)
 		}
 	default:
-		w.t.Fatalf("%s: row %s overwrites wish %d of %s", ch.Trigger, ch.Row, was.Wish.N, a.Name)
+		w.t.Fatalf("%s: row %s overwrites wish %d of %s", ch.Trigger, ch.Row, was.Desired.N, a.Name)
 	}
-	if is.Wish.By != "agent" || is.Wish.Desired != control.WordPause || is.Wish.Note == "" {
-		w.t.Fatalf("%s: a wish that nobody had: %+v", ch.Row, is.Wish)
+	if is.Desired.By != "agent" || is.Desired.State != control.WordPause || is.Desired.Note == "" {
+		w.t.Fatalf("%s: a wish that nobody had: %+v", ch.Row, is.Desired)
 	}
-	if ch.Row == "C17" && !strings.HasPrefix(is.Wish.Note, "limit reached: ") {
-		w.t.Fatalf("a limit that is not named: %q", is.Wish.Note)
+	if ch.Row == "C17" && !strings.HasPrefix(is.Desired.Note, "limit reached: ") {
+		w.t.Fatalf("a limit that is not named: %q", is.Desired.Note)
 	}
 }
 
@@ -181,40 +182,40 @@ func (l *ledger) over(w *world, name string) string {
 }
 
 // started is a process that begins: the last moment to be wrong.
-func (l *ledger) started(w *world, todo Todo) {
-	if _, _, isStep := StepOf(todo.Session.For); isStep {
-		l.stepStarted(w, todo)
+func (l *ledger) started(w *world, action Action) {
+	if _, _, isStep := StepOf(action.Session.For); isStep {
+		l.stepStarted(w, action)
 		return
 	}
-	if todo.Session.works() {
-		w.folders.started(w, todo)
+	if action.Session.servesDispatch() {
+		w.folders.started(w, action)
 		return
 	}
-	a := w.team.Agents[todo.Agent]
+	a := w.team.Agents[action.Agent]
 	c := a.Control
 	over := l.over(w, a.Name)
 	switch {
 	case w.team.Hold.On, w.team.Stopping, a.Removed, over != "":
-		w.t.Fatalf("%s is started: hold %v, stopping %v, removed %v, over %q", todo.Session.ID, w.team.Hold.On, w.team.Stopping, a.Removed, over)
-	case todo.Session.Kind == control.Program:
-	case todo.Session.Talks():
-		if !slices.ContainsFunc(w.team.TalkTodo(a.Name, w.at), func(t channel.Todo) bool { return t.Key == todo.Session.Talk.Key }) {
-			w.t.Fatalf("%s is started with %s, which nobody has to be told", todo.Session.ID, todo.Session.Talk.Key)
+		w.t.Fatalf("%s is started: hold %v, stopping %v, removed %v, over %q", action.Session.ID, w.team.Hold.On, w.team.Stopping, a.Removed, over)
+	case action.Session.Kind == control.Program:
+	case action.Session.ServesChannels():
+		if !slices.ContainsFunc(w.team.AgentChannelActions(a.Name, w.at), func(t channel.Action) bool { return t.Key == action.Session.Delivery.Key }) {
+			w.t.Fatalf("%s is started with %s, which nobody has to be told", action.Session.ID, action.Session.Delivery.Key)
 		}
-	case c.Wish.Desired == control.WordPause || c.Wish.Unknown:
-		w.t.Fatalf("%s is started, and the newest wish is %q", todo.Session.ID, c.Wish.Desired)
-	case todo.Session.Kind == control.Cleanup && c.Wish.Desired == control.WordRunOnce,
-		todo.Session.Kind == control.Work && c.Wish.Desired == control.WordRunCleanup:
-		w.t.Fatalf("%s is a %s, and wanted is %s", todo.Session.ID, todo.Session.Kind, c.Wish.Desired)
+	case c.Desired.State == control.WordPause || c.Desired.Unknown:
+		w.t.Fatalf("%s is started, and the newest wish is %q", action.Session.ID, c.Desired.State)
+	case action.Session.Kind == control.Cleanup && c.Desired.State == control.WordRunOnce,
+		action.Session.Kind == control.Work && c.Desired.State == control.WordRunCleanup:
+		w.t.Fatalf("%s is a %s, and wanted is %s", action.Session.ID, action.Session.Kind, c.Desired.State)
 	default:
 		if l.begun[a.Name] == nil {
 			l.begun[a.Name] = map[uint64]int{}
 		}
-		n := l.obeys[todo.Session.ID]
+		n := l.obeys[action.Session.ID]
 		l.begun[a.Name][n]++
 		oneShot := c.State == control.RunOnce || c.State == control.RunCleanup
 		if oneShot && l.begun[a.Name][n] > 1 {
-			w.t.Fatalf("%s: one-shot %d of %s begins for the %d. time", todo.Session.ID, n, a.Name, l.begun[a.Name][n])
+			w.t.Fatalf("%s: one-shot %d of %s begins for the %d. time", action.Session.ID, n, a.Name, l.begun[a.Name][n])
 		}
 	}
 }
@@ -251,11 +252,11 @@ func (l *ledger) check(w *world) {
 		if len(a.Sums) > 16 || len(a.Past) > 20 {
 			w.t.Fatalf("%s keeps %d identities and %d sessions", name, len(a.Sums), len(a.Past))
 		}
-		for todo := range w.team.Todo(a) {
-			if keys[todo.Key] {
-				w.t.Fatalf("two errands are called %s", todo.Key)
+		for action := range w.team.Actions(a) {
+			if keys[action.Key] {
+				w.t.Fatalf("two errands are called %s", action.Key)
 			}
-			keys[todo.Key] = true
+			keys[action.Key] = true
 		}
 		if got, want := a.Usage, l.used[name][day]; a.Usage.Day == day &&
 			(got.InputTokens != want.InputTokens || got.OutputTokens != want.OutputTokens || got.CostUSD != want.CostUSD) {
@@ -279,7 +280,7 @@ func (l *ledger) checkSeat(w *world, a *Agent) {
 		own = nil
 	}
 	inLine := 0
-	for _, c := range a.Line {
+	for _, c := range a.Queue {
 		if c.For == ForControl {
 			inLine++
 		}
@@ -291,8 +292,8 @@ func (l *ledger) checkSeat(w *world, a *Agent) {
 		w.t.Fatalf("%s is %s (program running: %v), its session is %+v, and in line is %d", a.Name, c.State, c.Running, own, inLine)
 	case own != nil && (own.Kind == control.Program) != program:
 		w.t.Fatalf("%s is %s, and its session is a %s", a.Name, c.State, own.Kind)
-	case a.Session == nil && len(a.Line) > 0 && !a.Waits() && !w.starting && !w.team.Hold.On && !w.team.Stopping && !w.team.Floor.Agents[channel.AgentID(a.Name)].Disabled:
-		w.t.Fatalf("%s's seat is free, and in line are %+v", a.Name, a.Line)
+	case a.Session == nil && len(a.Queue) > 0 && !a.Waits() && !w.starting && !w.team.Hold.On && !w.team.Stopping && !w.team.Channels.Agents[channel.AgentID(a.Name)].Disabled:
+		w.t.Fatalf("%s's seat is free, and in line are %+v", a.Name, a.Queue)
 	case (a.Session == nil) != (l.open[a.Name] == "") || (a.Session != nil && a.Session.ID != l.open[a.Name]):
 		w.t.Fatalf("%s: open is %q, and its session is %+v", a.Name, l.open[a.Name], a.Session)
 	}
@@ -315,18 +316,18 @@ func (l *ledger) checkFile(w *world, a *Agent) {
 		control.Resting: "pause", control.Continuous: "continuous", control.BackingOff: "continuous",
 		control.RunOnce: "run_once", control.RunCleanup: "run_cleanup",
 	}[c.State]
-	wanted := c.Wish.Desired
-	if c.Wish.N == 0 {
+	wanted := c.Desired.State
+	if c.Desired.N == 0 {
 		wanted = control.WordPause
 	}
-	if f.Current != current || f.Desired != wanted || f.Note != c.Wish.Note || f.By != c.Wish.By {
-		w.t.Fatalf("%s is %s and wants %+v, and its file says %+v", a.Name, c.State, c.Wish, f)
+	if f.Current != current || f.Desired != wanted || f.Note != c.Desired.Note || f.By != c.Desired.By {
+		w.t.Fatalf("%s is %s and wants %+v, and its file says %+v", a.Name, c.State, c.Desired, f)
 	}
 	if last, ok := l.stamps[a.Name]; ok && f != l.files[a.Name] && !f.Stamp.After(last) {
 		w.t.Fatalf("%s: the file says something new, under %s after %s", a.Name, f.Stamp, last)
 	}
 	l.stamps[a.Name], l.files[a.Name] = f.Stamp, f
-	if !f.Stamp.IsZero() && !a.Ours(identity(f)) {
+	if !f.Stamp.IsZero() && !a.WroteSum(identity(f)) {
 		w.t.Fatalf("%s: its projection would be taken for somebody else's: %s", a.Name, fmt.Sprint(f))
 	}
 }

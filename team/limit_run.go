@@ -134,7 +134,7 @@ func (d *draft) runTimer(id string, r *workflow.Run) error {
 	if about := r.Deadline(); !about.At.IsZero() && !d.ev.At.Before(about.At) {
 		return d.runDecides(id, r, workflow.TimerFired{About: about})
 	}
-	if a, limit, at := d.team.benchDeadline(id, r); a != nil && !d.ev.At.Before(at) {
+	if a, limit, at := d.team.poolDeadline(id, r); a != nil && !d.ev.At.Before(at) {
 		return d.timeUp(a, limit)
 	}
 	at := d.team.limitDeadline(id, r)
@@ -175,17 +175,17 @@ func (d *draft) timeUp(a *Agent, limit time.Duration) error {
 	return d.endSession(a, limitWords+named, false)
 }
 
-// benchDeadline is the next moment at which a session of the run's steps on the bench has used
+// poolDeadline is the next moment at which a session of the run's steps on the bench has used
 // up its time.
-func (t *Team) benchDeadline(id string, r *workflow.Run) (next *Agent, limit time.Duration, at time.Time) {
-	if t.Limits.Session == 0 || len(t.Bench.Sessions) == 0 {
+func (t *Team) poolDeadline(id string, r *workflow.Run) (next *Agent, limit time.Duration, at time.Time) {
+	if t.Limits.Session == 0 || len(t.Pool.Sessions) == 0 {
 		return nil, 0, time.Time{}
 	}
-	for todo := range r.Todo(workflow.Now{Held: true}) {
-		if todo.Do != workflow.RunIt {
+	for action := range r.Actions(workflow.Now{Held: true}) {
+		if action.Do != workflow.RunIt {
 			continue
 		}
-		a := t.own(id + "/" + string(todo.Lease.Step))
+		a := t.stepSlot(id + "/" + string(action.Lease.Step))
 		if l, due := t.sessionDeadline(a); !due.IsZero() && (next == nil || due.Before(at)) {
 			next, limit, at = a, l, due
 		}

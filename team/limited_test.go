@@ -137,7 +137,7 @@ func TestNobodyAnswersHimself(t *testing.T) {
 	}
 	c.must("", question.Ask{Question: question.Question{Kind: question.Asked, Agent: "ada", Session: id, Ask: "2", What: "Which?"}})
 	c.ends("ada", control.OK)
-	if q := c.Book.Of(id, "2"); q.State != question.Withdrawn || !strings.Contains(q.Ended, "its session is over") {
+	if q := c.Questions.Of(id, "2"); q.State != question.Withdrawn || !strings.Contains(q.Ended, "its session is over") {
 		t.Errorf("%+v", q)
 	}
 	if past := c.Agents["ada"].Past[0]; past.Denied != 1 {

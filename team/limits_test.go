@@ -93,8 +93,8 @@ func TestLimitOfTheSession(t *testing.T) {
 	if s := c.Agents["ada"].Session; s.Ending != "limit reached: session 10m0s" || s.Now {
 		t.Errorf("it goes on: %+v", s)
 	}
-	want := []Todo{{Key: "end/ada-1/false", Do: EndSession, Agent: "ada", Session: *c.Agents["ada"].Session}}
-	if diff := cmp.Diff(want, slices.Collect(c.Todo(c.Agents["ada"]))[:1]); diff != "" {
+	want := []Action{{Key: "end/ada-1/false", Do: EndSession, Agent: "ada", Session: *c.Agents["ada"].Session}}
+	if diff := cmp.Diff(want, slices.Collect(c.Actions(c.Agents["ada"]))[:1]); diff != "" {
 		t.Error(diff)
 	}
 	c.ends("ada", control.OK)

@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -32,7 +33,7 @@ func Machines() []Machine {
 		},
 		{
 			Name: "session", Promise: "An agent has at most one session, and it is in the journal before its process exists.",
-			Rows: SessionTable.Rows(), Mermaid: SessionTable.Mermaid(), Matrix: SessionTable.Matrix(),
+			Rows: session.Table.Rows(), Mermaid: session.Table.Mermaid(), Matrix: session.Table.Matrix(),
 		},
 		{
 			Name: "presence", Promise: "Nobody is alive but by a report of the lead session that is open now, and nobody is ever deleted.",

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 // doc/machines.md is written from the tables, and never by hand.
@@ -19,8 +19,4 @@ func TestMachinesAreWhole(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-}
-
-func TestSessionMatrix(t *testing.T) {
-	golden.Check(t, filepath.Join("testdata", "session.matrix.txt"), SessionTable.Matrix())
 }

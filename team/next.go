@@ -37,7 +37,7 @@ func (x *Touched) Note(ch Change) {
 		if name := about(ch.Body.Question); name != "" {
 			x.agent(name)
 		}
-	case ch.Body.Circle != nil: // who it moved, moved by changes of their own
+	case ch.Body.ChannelConfig != nil: // who it moved, moved by changes of their own
 	case isRun:
 		id, _, _ = strings.Cut(id, "/")
 		x.run(id)
@@ -62,8 +62,8 @@ func (x *Touched) turn(set *TurnSet) {
 	if set.Agent != "" {
 		x.agent(set.Agent)
 	}
-	for i := range set.Body.Seats {
-		x.agent(string(set.Body.Seats[i].Agent))
+	for i := range set.Body.Participants {
+		x.agent(string(set.Body.Participants[i].Agent))
 	}
 	if h := set.Body.Head; h != nil {
 		for _, name := range []channel.AgentID{h.Holder, h.Aside.Agent} {
@@ -100,7 +100,7 @@ func (x *Touched) spread(t *Team) {
 				x.touchOwner(a.Session)
 			}
 		}
-		for _, s := range t.Bench.Sessions {
+		for _, s := range t.Pool.Sessions {
 			x.touchOwner(s)
 		}
 	}
@@ -108,21 +108,21 @@ func (x *Touched) spread(t *Team) {
 		x.agent(t.Crew.Lead.Agent)
 	}
 	if x.folders {
-		x.folderWorkers(t)
+		x.dispatchAgents(t)
 	}
 	x.held = x.held || x.all
 	x.all, x.atWork, x.lead, x.folders = false, false, false, false
 }
 
-// folderWorkers names who has work in a session folder, and who works or stands in line for one.
-func (x *Touched) folderWorkers(t *Team) {
-	for _, f := range t.Folders {
-		for _, w := range f.Session.Due() {
+// dispatchAgents names who has work in a session folder, and who works or stands in line for one.
+func (x *Touched) dispatchAgents(t *Team) {
+	for _, f := range t.Dispatches {
+		for _, w := range f.State.Due() {
 			x.agent(w.Agent)
 		}
 	}
 	for name, a := range t.Agents {
-		if a.Session.works() || slices.ContainsFunc(a.Line, func(c Claim) bool { return c.For.Kind == PurposeDispatch }) {
+		if a.Session.servesDispatch() || slices.ContainsFunc(a.Queue, func(c Request) bool { return c.For.Kind == PurposeDispatch }) {
 			x.agent(name)
 		}
 	}
@@ -147,7 +147,7 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	for _, id := range sorted(x.runs) {
 		if agent, what := t.nextOfRun(id, at); what != nil {
 			ev := Event{At: at, Actor: actor, Agent: agent, What: what}
-			if _, seat := what.(seatDue); !seat {
+			if _, seat := what.(slotDue); !seat {
 				ev.Run = id
 			}
 			return ev, true
@@ -161,8 +161,8 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 		if a == nil {
 			continue
 		}
-		if t.moves(a, at) {
-			return Event{At: at, Actor: actor, Agent: name, What: seatDue{}}, true
+		if t.queueMoves(a, at) {
+			return Event{At: at, Actor: actor, Agent: name, What: slotDue{}}, true
 		}
 		switch what := t.nextOfLead(a, at).(type) {
 		case nil:
@@ -171,15 +171,15 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 		default:
 			return Event{At: at, Actor: actor, Agent: name, What: what}, true
 		}
-		if what := t.nextOfTalk(a, at); what != nil {
+		if what := t.nextOfChannels(a, at); what != nil {
 			return Event{At: at, Actor: actor, Agent: name, What: what}, true
 		}
-		if what := t.nextOfFolders(a, at); what != nil {
+		if what := t.nextOfDispatches(a, at); what != nil {
 			return Event{At: at, Actor: actor, Agent: name, What: what}, true
 		}
 	}
-	if len(t.Bench.Line) > 0 && t.moves(t.bench(), at) {
-		return Event{At: at, Actor: actor, What: seatDue{}}, true
+	if len(t.Pool.Queue) > 0 && t.queueMoves(t.pool(), at) {
+		return Event{At: at, Actor: actor, What: slotDue{}}, true
 	}
 	*x = Touched{}
 	return Event{}, false
@@ -198,7 +198,7 @@ func (t *Team) parkedByHold() bool {
 	if t.Hold.On || t.Stopping {
 		return false
 	}
-	for _, c := range t.Floor.Channels {
+	for _, c := range t.Channels.ByID {
 		if c.Head.Parked == channel.Held {
 			return true
 		}
@@ -212,31 +212,31 @@ func (t *Team) nextOfRun(id string, at time.Time) (agent string, what any) {
 	if r == nil {
 		return "", nil
 	}
-	if agent, stale := t.staleClaim(id, at); stale {
-		return agent, seatDue{}
+	if agent, stale := t.staleRequest(id, at); stale {
+		return agent, slotDue{}
 	}
 	if pausedByLimit(r) && t.unlimited(id, r, at) {
 		return "", workflow.ReleaseAsked{By: byLimit, Why: releaseWords}
 	}
-	for todo := range r.Todo(workflow.Now{At: at, Held: t.Hold.On || t.Stopping}) {
-		if what := t.nextOfStep(id, r, todo, at); what != nil {
+	for action := range r.Actions(workflow.Now{At: at, Held: t.Hold.On || t.Stopping}) {
+		if what := t.nextOfStep(id, r, action, at); what != nil {
 			return "", what
 		}
 	}
 	return "", nil
 }
 
-func (t *Team) nextOfStep(id string, r *workflow.Run, todo workflow.Todo, at time.Time) any {
-	step := todo.Lease.Step
-	switch todo.Do {
+func (t *Team) nextOfStep(id string, r *workflow.Run, action workflow.Action, at time.Time) any {
+	step := action.Lease.Step
+	switch action.Do {
 	case workflow.EndIt, workflow.RunIt:
 		a := t.sitter(id, step)
 		switch {
-		case a == nil || a.Session.Lease != todo.Lease.N:
-			return workflow.ProcessLost{Lease: todo.Lease, Why: "the team knows no session of it"}
+		case a == nil || a.Session.Lease != action.Lease.N:
+			return workflow.ProcessLost{Lease: action.Lease, Why: "the team knows no session of it"}
 		case a.Session.Ending != "":
 			return nil
-		case todo.Do == workflow.EndIt:
+		case action.Do == workflow.EndIt:
 			return endDue{step}
 		}
 		if limit, do := t.stepOver(id, a, at); limit != "" && (do == LimitFails || r.Stage == workflow.Driven) {
@@ -246,7 +246,7 @@ func (t *Team) nextOfStep(id string, r *workflow.Run, todo workflow.Todo, at tim
 		return workflow.SkipsDue{}
 	case workflow.StartIt:
 		plan, _, _ := r.Find(step)
-		if !isIn(t.line(t.seat(id, plan)), ForStep(id, step)) {
+		if !isIn(t.queue(t.slot(id, plan)), ForStep(id, step)) {
 			return stepDue{step}
 		}
 	case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem: // the world's
@@ -254,28 +254,28 @@ func (t *Team) nextOfStep(id string, r *workflow.Run, todo workflow.Todo, at tim
 	return nil
 }
 
-func isIn(line []Claim, forWhom Purpose) bool {
-	return slices.ContainsFunc(line, func(c Claim) bool { return c.For == forWhom })
+func isIn(queue []Request, forWhom Purpose) bool {
+	return slices.ContainsFunc(queue, func(c Request) bool { return c.For == forWhom })
 }
 
-// staleClaim finds a line in which a step of the run stands that is not to begin any more.
-func (t *Team) staleClaim(id string, at time.Time) (agent string, stale bool) {
-	looked := begins{team: t, at: at}
+// staleRequest finds a line in which a step of the run stands that is not to begin any more.
+func (t *Team) staleRequest(id string, at time.Time) (agent string, stale bool) {
+	looked := startChecks{team: t, at: at}
 	ofRun := func(a *Agent) bool {
-		for _, c := range t.line(a) {
+		for _, c := range t.queue(a) {
 			if run, _, ok := StepOf(c.For); ok && run == id {
-				if stands, _ := looked.stands(a, &c); !stands {
+				if stands, _ := looked.stillWanted(a, &c); !stands {
 					return true
 				}
 			}
 		}
 		return false
 	}
-	if len(t.Bench.Line) > 0 && ofRun(t.bench()) {
+	if len(t.Pool.Queue) > 0 && ofRun(t.pool()) {
 		return "", true
 	}
 	for name, a := range t.Agents {
-		if len(a.Line) > 0 && ofRun(a) && (agent == "" || name < agent) {
+		if len(a.Queue) > 0 && ofRun(a) && (agent == "" || name < agent) {
 			agent = name
 		}
 	}

@@ -44,20 +44,20 @@ func ForStep(run string, step workflow.StepID) Purpose {
 	return Purpose{Kind: PurposeStep, Run: run, Step: string(step)}
 }
 
-// ForWork is the purpose of a session that does a work of a dispatch folder.
-func ForWork(folder, key string) Purpose {
+// ForDispatch is the purpose of a session that does a work of a dispatch folder.
+func ForDispatch(folder, key string) Purpose {
 	return Purpose{Kind: PurposeDispatch, Folder: folder, Work: key}
 }
 
 // StepOf gives the run and the step that a purpose names; ok is false for any other purpose.
 func StepOf(p Purpose) (run, step string, ok bool) { return p.Run, p.Step, p.Kind == PurposeStep }
 
-// WorkOf gives the folder and the work that a purpose names; ok is false for any other purpose.
-func WorkOf(p Purpose) (folder string, work dispatch.Work, ok bool) {
+// DispatchActionOf gives the folder and the work that a purpose names; ok is false for any other purpose.
+func DispatchActionOf(p Purpose) (folder string, work dispatch.Action, ok bool) {
 	if p.Kind != PurposeDispatch {
-		return "", dispatch.Work{}, false
+		return "", dispatch.Action{}, false
 	}
-	work, ok = dispatch.WorkOf(p.Work)
+	work, ok = dispatch.ActionOf(p.Work)
 	return p.Folder, work, ok
 }
 

@@ -52,7 +52,7 @@ func (d *draft) onlyPeople(id, event string) error {
 }
 
 func (d *draft) questioned(in question.Input) error {
-	changes, err := d.team.Book.Decide(d.ev.At, strings.TrimSuffix(d.ev.Actor.Kind+"/"+d.ev.Actor.ID, "/"), in)
+	changes, err := d.team.Questions.Decide(d.ev.At, strings.TrimSuffix(d.ev.Actor.Kind+"/"+d.ev.Actor.ID, "/"), in)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (d *draft) questioned(in question.Input) error {
 		ch := &changes[i]
 		d.add(questionPrefix+ch.Entity, "question", ch.Row, string(ch.From), string(ch.To), string(ch.Event), Body{Question: &ch.Body})
 		next := *d.team
-		next.Book.Apply(question.Change{Body: ch.Body})
+		next.Questions.Apply(question.Change{Body: ch.Body})
 		d.team = &next
 	}
 	return nil
@@ -68,7 +68,7 @@ func (d *draft) questioned(in question.Input) error {
 
 // applyQuestion makes a change of the book true, and counts what a session was denied.
 func (t *Team) applyQuestion(body question.Body) {
-	t.Book.Apply(question.Change{Body: body})
+	t.Questions.Apply(question.Change{Body: body})
 	q := body.Question
 	if q == nil || q.State != question.Answered || q.Kind != question.Permission || q.Allow {
 		return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -156,7 +157,7 @@ func (w *world) report(how uint64) {
 	}
 	id := from(ids, how)
 	p := w.procs[id]
-	if s := w.sessionOf(p); s == nil || s.ID != id || s.Phase != Running {
+	if s := w.sessionOf(p); s == nil || s.ID != id || s.Phase != session.Running {
 		return
 	}
 	if how>>8%4 != 0 {
@@ -303,22 +304,22 @@ func (w *world) settled() string {
 				return fmt.Sprintf("%s is removed, and %s is open", name, a.Session.ID)
 			}
 		case c.State == control.Foreign:
-			if d := w.disks[name]; c.Wish.N > 0 && (d.file.Desired != w.team.File(a).Desired || (c.Current() != d.file.Current)) {
-				return fmt.Sprintf("%s: the file says %s, %s, and the team %s, %s", name, d.file.Desired, d.file.Current, c.Wish.Desired, c.Current())
+			if d := w.disks[name]; c.Desired.N > 0 && (d.file.Desired != w.team.File(a).Desired || (c.Current() != d.file.Current)) {
+				return fmt.Sprintf("%s: the file says %s, %s, and the team %s, %s", name, d.file.Desired, d.file.Current, c.Desired.State, c.Current())
 			}
 			if a.Settings.Policy.Program && !c.Running {
 				return name + ": its program does not run"
 			}
 		case a.Settings.Policy.Foreign:
 			return name + " is not foreign, and configured to be"
-		case c.Wish.Desired == control.WordContinuous:
+		case c.Desired.State == control.WordContinuous:
 			if c.State != control.Continuous && c.State != control.BackingOff {
 				return fmt.Sprintf("%s is %s, and continuous is wanted", name, c.State)
 			}
 		case c.State != control.Resting:
-			return fmt.Sprintf("%s is %s, and wanted is %s", name, c.State, c.Wish.Desired)
-		case c.Wish.Desired == control.WordRunOnce || c.Wish.Desired == control.WordRunCleanup:
-			return fmt.Sprintf("%s rests, and %s is still owed", name, c.Wish.Desired)
+			return fmt.Sprintf("%s is %s, and wanted is %s", name, c.State, c.Desired.State)
+		case c.Desired.State == control.WordRunOnce || c.Desired.State == control.WordRunCleanup:
+			return fmt.Sprintf("%s rests, and %s is still owed", name, c.Desired.State)
 		}
 	}
 	if channels := w.channelsSettled(); channels != "" {

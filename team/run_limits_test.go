@@ -138,8 +138,8 @@ func TestLimitInLine(t *testing.T) {
 	c.wants("ada", "continuous")
 	c.uses("r", "one", 3)
 	c.says("ada", control.Resting, "pause")
-	if s := c.sit("r", "one"); s.Ending != "" || len(c.Agents["ada"].Line) != 0 || c.Runs["r"].Stage != workflow.Paused {
-		t.Errorf("the step is %+v, the line %+v, the run %s", s, c.Agents["ada"].Line, c.Runs["r"].Stage)
+	if s := c.sit("r", "one"); s.Ending != "" || len(c.Agents["ada"].Queue) != 0 || c.Runs["r"].Stage != workflow.Paused {
+		t.Errorf("the step is %+v, the line %+v, the run %s", s, c.Agents["ada"].Queue, c.Runs["r"].Stage)
 	}
 	c.does("r", "one", good, control.OK)
 	c.steps("r", "one:COMPLETED two:PENDING")

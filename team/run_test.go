@@ -135,11 +135,11 @@ session/bob J1 none>opened`
 	}
 	c.stepStarts("r", "test")
 	c.does("r", "test", good, control.Failed) // the report decides
-	if s := c.sit("r", "pack"); s.ID != "pack@r-1" || c.Bench.Sessions["r/pack"] == nil {
+	if s := c.sit("r", "pack"); s.ID != "pack@r-1" || c.Pool.Sessions["r/pack"] == nil {
 		t.Errorf("the session of a command is %+v", s)
 	}
-	if todo := c.TodoRun("r", c.at); len(todo) != 1 || todo[0].Key != "start/pack@r-1" || todo[0].Do != StartSession {
-		t.Errorf("the errands are %+v", todo)
+	if actions := c.RunActions("r", c.at); len(actions) != 1 || actions[0].Key != "start/pack@r-1" || actions[0].Do != StartSession {
+		t.Errorf("the errands are %+v", actions)
 	}
 	if ok, why := c.MayStartRun("r", "pack@r-1", c.at); !ok {
 		t.Errorf("it may not start: %s", why)
@@ -149,11 +149,11 @@ session/bob J1 none>opened`
 	}
 	c.stepStarts("r", "pack")
 	c.tells("r", "pack", SessionReported{Session: "pack@r-1", Offset: 7, Usage: Usage{CostUSD: 2}})
-	if c.Usage.CostUSD != 2 || c.Notes["r"].Usage.CostUSD != 2 || c.Bench.Sessions["r/pack"].Offset != 7 {
+	if c.Usage.CostUSD != 2 || c.Notes["r"].Usage.CostUSD != 2 || c.Pool.Sessions["r/pack"].Offset != 7 {
 		t.Errorf("what it used is %+v and %+v", c.Usage, c.Notes)
 	}
 	c.does("r", "pack", good, control.OK)
-	if c.Runs["r"].Status() != workflow.IsCompleted || !c.Idle() || c.Bench.Sessions != nil {
+	if c.Runs["r"].Status() != workflow.IsCompleted || !c.Idle() || c.Pool.Sessions != nil {
 		t.Errorf("the run is %s", c.Runs["r"].Status())
 	}
 	for _, name := range c.Names() {
@@ -183,7 +183,7 @@ func TestTheLine(t *testing.T) {
 	c.does("r", "one", good, control.OK)
 	c.steps("r", "one:COMPLETED two:RUNNING")
 	c.does("r", "two", good, control.OK)
-	if s := c.Agents["ada"].Session; s == nil || s.For != ForControl || s.ID != "ada-4" || c.Agents["ada"].Line != nil {
+	if s := c.Agents["ada"].Session; s == nil || s.For != ForControl || s.ID != "ada-4" || c.Agents["ada"].Queue != nil {
 		t.Errorf("then the seat is %+v", s)
 	}
 }
@@ -197,8 +197,8 @@ func TestPauseLeavesSteps(t *testing.T) {
 	c.says("ada", control.RunOnce, "run_once")
 	c.wants("ada", "pause")
 	c.says("ada", control.Resting, "pause")
-	if len(c.Agents["ada"].Line) != 0 {
-		t.Errorf("it stands in line still: %+v", c.Agents["ada"].Line)
+	if len(c.Agents["ada"].Queue) != 0 {
+		t.Errorf("it stands in line still: %+v", c.Agents["ada"].Queue)
 	}
 	if ok, why := c.MayStart("ada", "ada-1", c.at); !ok {
 		t.Errorf("a pause stops a step: %s", why)
@@ -218,8 +218,8 @@ func TestHoldAndSteps(t *testing.T) {
 	c.wants("ada", "run_once")
 	c.must("", HoldAsked{})
 	c.says("ada", control.Resting, "run_once")
-	if line := c.Agents["ada"].Line; len(line) != 1 || line[0].For != ForStep("r", "two") {
-		t.Errorf("the line is %+v", line)
+	if queue := c.Agents["ada"].Queue; len(queue) != 1 || queue[0].For != ForStep("r", "two") {
+		t.Errorf("the line is %+v", queue)
 	}
 	if ok, why := c.MayStart("ada", "ada-1", c.at); ok || why != "the team is held" {
 		t.Errorf("a step may start: %v %q", ok, why)
@@ -230,8 +230,8 @@ func TestHoldAndSteps(t *testing.T) {
 		t.Errorf("what never began cost an attempt: %+v", p.Value)
 	}
 	c.ofRun("r", workflow.CancelAsked{By: "ann"})
-	if line := c.Agents["ada"].Line; len(line) != 0 {
-		t.Errorf("a step of a cancelled run stands in line: %+v", line)
+	if queue := c.Agents["ada"].Queue; len(queue) != 0 {
+		t.Errorf("a step of a cancelled run stands in line: %+v", queue)
 	}
 	c.ofRun("r", workflow.ResumeAsked{From: "one", By: "ann"})
 	c.must("", ReleaseAsked{})
@@ -253,16 +253,16 @@ func TestSentBack(t *testing.T) {
 	if s := c.sit("r", "docs"); s.Ending != "sent back: check failed its gate" || s.Now {
 		t.Errorf("docs goes on: %+v", s)
 	}
-	if todo := c.TodoRun("r", c.at); len(todo) != 1 || todo[0].Do != EndSession || todo[0].Key != "end/docs@r-1/false" {
-		t.Errorf("the errands are %+v", todo)
+	if actions := c.RunActions("r", c.at); len(actions) != 1 || actions[0].Do != EndSession || actions[0].Key != "end/docs@r-1/false" {
+		t.Errorf("the errands are %+v", actions)
 	}
-	var lines []Line
+	var lines []Transition
 	for _, ch := range changes {
 		if ch.Trigger == string(workflow.LoopedBack) {
-			lines = append(lines, Lines(ch, c.StepAgent)...)
+			lines = append(lines, Transitions(ch, c.StepAgent)...)
 		}
 	}
-	want := []Line{
+	want := []Transition{
 		{Entity: "run/r/build", Agent: "ada", From: "COMPLETED", To: "PENDING"},
 		{Entity: "run/r/docs", Agent: "docs", From: "RUNNING", To: "PENDING"},
 		{Entity: "run/r/check", Agent: "bob", From: "COMPLETED", To: "PENDING"},
@@ -344,8 +344,8 @@ func TestAnswersTakeSeats(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "one ada ask before", "two ada ask before", "three bob ask after")
 	c.steps("r", "one:WAITING_ON_HUMAN two:WAITING_ON_HUMAN three:RUNNING")
-	if todo := c.TodoRun("r", c.at); len(todo) != 2 || todo[0].Do != AskThem {
-		t.Errorf("the errands are %+v", todo)
+	if actions := c.RunActions("r", c.at); len(actions) != 2 || actions[0].Do != AskThem {
+		t.Errorf("the errands are %+v", actions)
 	}
 	changes := c.ofRun("r", workflow.AnswerRead{Lease: workflow.Lease{Step: "one", N: 1}, By: "ann"})
 	if len(changes) != 2 || changes[1].Entity != "session/ada" {
@@ -374,8 +374,8 @@ func TestTheBench(t *testing.T) {
 	c.ofRun("r", workflow.CancelAsked{By: "ann"})
 	c.does("r", "two", nil, control.Failed)
 	c.steps("q", "one:RUNNING")
-	if len(c.Bench.Line) != 0 {
-		t.Errorf("the line is %+v", c.Bench.Line)
+	if len(c.Pool.Queue) != 0 {
+		t.Errorf("the line is %+v", c.Pool.Queue)
 	}
 	if p := c.Runs["r"].Steps[1]; p.State != workflow.Failed || p.LastError != "cancelled by ann" || p.Proc != 0 {
 		t.Errorf("what was cancelled is %+v", p.Value)

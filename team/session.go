@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // Session is one life of an agent's process.
@@ -16,7 +16,7 @@ type Session struct {
 	Kind      control.Kind    `json:"kind"` //
 	For       Purpose         `json:"for"`
 	Lease     uint64          `json:"lease,omitempty"` // of the step that asked: which attempt it is
-	Phase     Phase           `json:"phase"`
+	Phase     session.Phase   `json:"phase"`
 	OpenedAt  time.Time       `json:"opened_at"`
 	StartedAt time.Time       `json:"started_at,omitzero"`
 	EndedAt   time.Time       `json:"ended_at,omitzero"`
@@ -30,7 +30,7 @@ type Session struct {
 	Outcome   control.Outcome `json:"outcome,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Bytes     int64           `json:"bytes,omitempty"` // of output, when it ended
-	Talk      *Talk           `json:"talk,omitempty"`  // of a session for channels: what it was told last
+	Delivery  *Delivery       `json:"talk,omitempty"`  // of a session for channels: what it was told last
 	UUID      string          `json:"uuid,omitempty"`  // of a lead session: its name on every machine
 
 	// Folder is, of a session that works for a session folder, when that was begun: another folder may
@@ -59,76 +59,13 @@ func (s *Stop) cut() *Stop {
 	return &Stop{OK: s.OK, Reason: cutLine(s.Reason), Detail: cutLine(s.Detail)}
 }
 
-// Phase is how far a session is.
-type Phase string
-
-const (
-	None    Phase = "none"
-	Opened  Phase = "opened"  // journaled; its process may not exist yet
-	Running Phase = "running" // its process was seen
-)
-
-// sessionEvent names what happens to a session.
-type sessionEvent string
-
-const (
-	opened    sessionEvent = "opened"
-	started   sessionEvent = "started"
-	adopted   sessionEvent = "adopted"
-	endAsked  sessionEvent = "end_asked"
-	reported  sessionEvent = "reported"
-	told      sessionEvent = "told"
-	named     sessionEvent = "named"
-	saidSo    sessionEvent = "status_said"
-	ended     sessionEvent = "ended"
-	lost      sessionEvent = "lost"
-	withdrawn sessionEvent = "withdrawn"
-
-	claimed  sessionEvent = "claimed"       // somebody stands in line for the seat
-	declined sessionEvent = "claim_dropped" // and is not to have it any more
-)
-
-type sessionAct string
-
-// SessionTable is the life of a session, the same for whoever asked for it.
-var SessionTable = machine.Table[Phase, sessionEvent, sessionAct]{
-	None: {
-		opened:   {ID: "J1", To: Opened, Why: "one at a time; durable before its process is started"},
-		claimed:  {ID: "J1", To: None, Why: "whoever came before has not sat down yet, or nobody may"},
-		declined: {ID: "J1", To: None},
-	},
-	Opened: {
-		started:   {ID: "S1", To: Running},
-		adopted:   {ID: "S2", To: Running, Why: "started just before a crash, and found"},
-		endAsked:  {ID: "S3", To: Opened},
-		ended:     {ID: "S4", To: None, Why: "it could not start, or was over before it was seen"},
-		lost:      {ID: "S5", To: None},
-		withdrawn: {ID: "S6", To: None, Why: "intent is checked last: it is not wanted any more"},
-		claimed:   {ID: "J1", To: Opened, Why: "one at a time: whoever else asks stands in line"},
-		declined:  {ID: "J1", To: Opened, Why: "it is not wanted any more"},
-	},
-	Running: {
-		started:  {ID: "S1", To: Running, Why: "said twice after a crash"},
-		adopted:  {ID: "S2", To: Running},
-		endAsked: {ID: "S3", To: Running},
-		reported: {ID: "S7", To: Running, Why: "usage and terminal events, with the place in the output"},
-		told:     {ID: "S8", To: Running, Why: "an errand of a channel is in its input, and is not written again"},
-		named:    {ID: "S9", To: Running, Why: "the program says what its conversation is called, by which it is resumed"},
-		saidSo:   {ID: "S10", To: Running},
-		ended:    {ID: "S4", To: None},
-		lost:     {ID: "S5", To: None, Why: "it ran, and nobody can say how it ended"},
-		claimed:  {ID: "J1", To: Running},
-		declined: {ID: "J1", To: Running},
-	},
-}
-
 // sessionID names the n-th session of an agent.
 func sessionID(agent string, n uint64) string { return fmt.Sprintf("%s-%d", agent, n) }
 
 // phase is where the agent's seat stands.
-func (a *Agent) phase() Phase {
+func (a *Agent) phase() session.Phase {
 	if a.Session == nil {
-		return None
+		return session.None
 	}
 	return a.Session.Phase
 }
@@ -139,13 +76,13 @@ func (a *Agent) cutsOff(s *Session, why string, now bool) bool {
 	if why != stopWords || !now || s.Ending != "" {
 		return false
 	}
-	wish := a.Control.Wish
-	return s.For != ForControl || wish.Desired != control.WordPause && !wish.Unknown && !wish.Rested
+	desired := a.Control.Desired
+	return s.For != ForControl || desired.State != control.WordPause && !desired.Unknown && !desired.Rested
 }
 
 // controls says whether control has a session here, or stands in line for one.
 func (a *Agent) controls() bool {
-	return a.Session != nil && a.Session.For == ForControl || slices.ContainsFunc(a.Line, func(c Claim) bool { return c.For == ForControl })
+	return a.Session != nil && a.Session.For == ForControl || slices.ContainsFunc(a.Queue, func(c Request) bool { return c.For == ForControl })
 }
 
 // sessionLimit is the wall-clock that a session of this agent may take: the shorter of its own and the team's.

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 // Stories of agents and runs, told line by line: what happens, and below it every change that
@@ -43,7 +43,7 @@ func tellStory(t *testing.T, text string) string {
 			t.Fatalf("%s: %v", line, err)
 		}
 		for _, ch := range changes {
-			for _, l := range Lines(ch, nil) {
+			for _, l := range Transitions(ch, nil) {
 				fmt.Fprintf(&out, "  %-12s %-16s -> %-16s %-4s %s\n", l.Entity, l.From, l.To, ch.Row, ch.Trigger)
 			}
 		}
@@ -100,7 +100,7 @@ func (c *crewWorld) lineOf(t *testing.T, line string) Event {
 func (c *crewWorld) sessionLine(t *testing.T, words []string) Event {
 	ev, s := Event{Agent: words[1]}, (*Session)(nil)
 	if step, run, onBench := strings.Cut(words[1], "@"); onBench {
-		ev, s = Event{Run: run}, c.Bench.Sessions[run+"/"+step]
+		ev, s = Event{Run: run}, c.Pool.Sessions[run+"/"+step]
 	} else if a := c.Agents[words[1]]; a != nil {
 		s = a.Session
 	}

@@ -42,16 +42,16 @@ type Team struct {
 	Runs    map[string]*workflow.Run `json:"runs,omitempty"`      // by id
 	Notes   map[string]RunNote       `json:"run_notes,omitempty"` // what is true of a run beside its machine
 	Archive map[string]time.Time     `json:"archive,omitempty"`   // runs that are in the journal alone, and since when: their names stay taken (X5)
-	Bench   Bench                    `json:"bench,omitzero"`
+	Pool    WorkerPool               `json:"bench,omitzero"`
 
-	Floor   channel.Floor     `json:"floor,omitzero"`    // who may speak, in every channel
-	Circles map[string]Circle `json:"circles,omitempty"` // by channel: what fairlead.yaml says of it
+	Channels       channel.Channels         `json:"floor,omitzero"`    // who may speak, in every channel
+	ChannelConfigs map[string]ChannelConfig `json:"circles,omitempty"` // by channel: what fairlead.yaml says of it
 
 	Crew crew.Crew `json:"crew,omitzero"` // who of the team exists, and who is awake
 
-	Folders map[string]*Folder `json:"folders,omitempty"` // session folders, by name
+	Dispatches map[string]*Dispatch `json:"folders,omitempty"` // session folders, by name
 
-	Book question.Book `json:"book,omitzero"` // what agents ask, and what stands for the next time
+	Questions question.Questions `json:"book,omitzero"` // what agents ask, and what stands for the next time
 
 	guests map[string][]string                     // channels by agent; found out when it is asked for (outside)
 	asks   map[channel.AgentID][]channel.ChannelID // the same (asking)
@@ -66,7 +66,7 @@ type Agent struct {
 	Name     string          `json:"name"`
 	Control  control.Control `json:"control"`
 	Session  *Session        `json:"session,omitempty"` // the one that is open; J1
-	Line     []Claim         `json:"line,omitempty"`    // who waits for the seat, first come first
+	Queue    []Request       `json:"line,omitempty"`    // who waits for the seat, first come first
 	Opened   uint64          `json:"opened,omitempty"`  // sessions so far; the next id
 	Past     []Session       `json:"past,omitempty"`    // ended ones, oldest first, pastMax at most
 	Sums     []string        `json:"sums,omitempty"`    // identities of our last projections, newest last
@@ -145,7 +145,7 @@ func (t *Team) Idle() bool {
 			return false
 		}
 	}
-	return len(t.Bench.Sessions) == 0
+	return len(t.Pool.Sessions) == 0
 }
 
 // RunIDs lists the runs by id.
@@ -171,17 +171,17 @@ func (t *Team) Copy() *Team {
 	for id, r := range t.Runs {
 		put(&c.Runs, id, copyRun(r))
 	}
-	c.Notes, c.Archive, c.Bench.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Bench.Sessions)
-	c.Floor, c.Circles, c.guests, c.asks = *again(&t.Floor), maps.Clone(t.Circles), nil, nil
+	c.Notes, c.Archive, c.Pool.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Pool.Sessions)
+	c.Channels, c.ChannelConfigs, c.guests, c.asks = *cloneJSON(&t.Channels), maps.Clone(t.ChannelConfigs), nil, nil
 	c.Crew.Docs = maps.Clone(t.Crew.Docs)
-	c.Folders = maps.Clone(t.Folders) // each is replaced whole
+	c.Dispatches = maps.Clone(t.Dispatches) // each is replaced whole
 	return &c
 }
 
-func copyRun(r *workflow.Run) *workflow.Run { return again(r) }
+func copyRun(r *workflow.Run) *workflow.Run { return cloneJSON(r) }
 
-// again copies by the snapshot: what is derived is found out anew.
-func again[T any](is *T) *T {
+// cloneJSON copies by the snapshot: what is derived is found out anew.
+func cloneJSON[T any](is *T) *T {
 	text, err := json.Marshal(is)
 	next := new(T)
 	if err == nil {
@@ -207,12 +207,12 @@ func drop[V any](m *map[string]V, key string) {
 	}
 }
 
-// Ours says whether a content of this identity was projected by us: it is no news then.
-func (a *Agent) Ours(sum string) bool { return slices.Contains(a.Sums, sum) }
+// WroteSum says whether a content of this identity was projected by us: it is no news then.
+func (a *Agent) WroteSum(sum string) bool { return slices.Contains(a.Sums, sum) }
 
-// Knows says whether a write of somebody else, found swapped out, was taken in before: it
+// TookIn says whether a write of somebody else, found swapped out, was taken in before: it
 // is met again after a crash, and an old wish must not go over a newer one for that.
-func (a *Agent) Knows(ident string) bool {
+func (a *Agent) TookIn(ident string) bool {
 	return ident != "" && (ident == a.Seen || slices.Contains(a.Before, ident))
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -159,8 +160,8 @@ func (w *world) decide(ev Event) error {
 		w.team.Apply(ch)
 	}
 	if command, ok := ev.What.(control.Commanded); ok && err == nil {
-		if wish := w.team.Agents[ev.Agent].Control.Wish; wish.Desired != command.Desired || wish.By != command.By {
-			w.t.Fatalf("%s was commanded %+v, and wants %+v", ev.Agent, command, wish)
+		if desired := w.team.Agents[ev.Agent].Control.Desired; desired.State != command.Desired || desired.By != command.By {
+			w.t.Fatalf("%s was commanded %+v, and wants %+v", ev.Agent, command, desired)
 		}
 	}
 	return err
@@ -181,17 +182,17 @@ func (w *world) errands() {
 		if a.Session == nil {
 			maps.DeleteFunc(w.doing, func(key string, _ bool) bool { return w.owner(key) == name })
 		}
-		for _, todo := range slices.Collect(w.team.Todo(a)) {
+		for _, action := range slices.Collect(w.team.Actions(a)) {
 			switch {
-			case todo.Do == WriteFile:
+			case action.Do == WriteFile:
 				w.writeFile(name)
-			case w.doing[name+" "+todo.Key]:
-			case todo.Do == StartSession:
-				w.doing[name+" "+todo.Key] = true
-				w.later("start "+todo.Session.ID, func() { w.startSession(todo) })
-			case todo.Do == EndSession:
-				w.doing[name+" "+todo.Key] = true
-				w.later("end "+todo.Session.ID, func() { w.endSession(todo) })
+			case w.doing[name+" "+action.Key]:
+			case action.Do == StartSession:
+				w.doing[name+" "+action.Key] = true
+				w.later("start "+action.Session.ID, func() { w.startSession(action) })
+			case action.Do == EndSession:
+				w.doing[name+" "+action.Key] = true
+				w.later("end "+action.Session.ID, func() { w.endSession(action) })
 			}
 		}
 	}
@@ -229,30 +230,32 @@ func (w *world) work() bool {
 	return true
 }
 
-func (w *world) startSession(todo Todo) {
-	id := todo.Session.ID
+func (w *world) startSession(action Action) {
+	id := action.Session.ID
 	if w.procs[id] != nil {
 		return // the holder knows this session already
 	}
-	ok, why := w.team.MayStart(todo.Agent, id, w.at)
-	if todo.Agent == "" {
-		ok, why = w.team.MayStartRun(todo.Run, id, w.at)
+	ok, why := w.team.MayStart(action.Agent, id, w.at)
+	if action.Agent == "" {
+		ok, why = w.team.MayStartRun(action.Run, id, w.at)
 	}
 	if !ok {
-		w.of(todo.Agent, todo.Run, SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why})
+		w.of(action.Agent, action.Run, SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why})
 		return
 	}
 	if w.rnd.IntN(12) == 0 {
-		w.of(todo.Agent, todo.Run, SessionEnded{Session: id, Outcome: control.CannotStart, Why: "no such program"})
+		w.of(action.Agent, action.Run, SessionEnded{Session: id, Outcome: control.CannotStart, Why: "no such program"})
 		return
 	}
-	w.ledger.started(w, todo)
-	w.procs[id] = &proc{agent: todo.Agent, run: todo.Run, what: todo.Session.For, lease: todo.Session.Lease, kind: todo.Session.Kind, alive: true}
-	if talk := todo.Session.Talk; talk != nil {
+	w.ledger.started(w, action)
+	w.procs[id] = &proc{agent: action.Agent, run: action.Run, what: action.Session.For, lease: action.Session.Lease, kind: action.Session.Kind, alive: true}
+	if talk := action.Session.Delivery; talk != nil {
 		w.words.heard(w, talk.Key, id)
 		w.procs[id].input = 50
 	}
-	w.later("started "+id, func() { w.of(todo.Agent, todo.Run, SessionStarted{Session: id, PID: 4711, Input: w.procs[id].input}) })
+	w.later("started "+id, func() {
+		w.of(action.Agent, action.Run, SessionStarted{Session: id, PID: 4711, Input: w.procs[id].input})
+	})
 }
 
 // of tells what happened to a session, an agent's or one on the bench.
@@ -266,9 +269,9 @@ func (w *world) of(agent, run string, what any) {
 // say tells what happened to a session; that it is over already is an answer.
 func (w *world) say(agent string, what any) { _ = w.tell(agent, what) }
 
-func (w *world) endSession(todo Todo) {
-	if p := w.procs[todo.Session.ID]; p != nil && p.alive {
-		w.ends(todo.Session.ID, control.Failed)
+func (w *world) endSession(action Action) {
+	if p := w.procs[action.Session.ID]; p != nil && p.alive {
+		w.ends(action.Session.ID, control.Failed)
 	}
 }
 
@@ -278,7 +281,7 @@ func (w *world) ends(id string, how control.Outcome) {
 	p.alive, p.how = false, how
 	report := w.reportOf(p)
 	w.later("ended "+id, func() {
-		if s := w.sessionOf(p); s != nil && s.ID == id && s.Phase == Opened {
+		if s := w.sessionOf(p); s != nil && s.ID == id && s.Phase == session.Open {
 			w.of(p.agent, p.run, SessionStarted{Session: id, PID: 4711, Input: p.input}) // whoever follows it says so in order
 		}
 		w.of(p.agent, p.run, SessionEnded{Session: id, Outcome: how, Why: "so it went", Bytes: p.offset, Report: report})
@@ -288,7 +291,7 @@ func (w *world) ends(id string, how control.Outcome) {
 // sessionOf is the session that sits where a process has its seat.
 func (w *world) sessionOf(p *proc) *Session {
 	if p.agent == "" {
-		return w.team.Bench.Sessions[p.what.Run+"/"+p.what.Step]
+		return w.team.Pool.Sessions[p.what.Run+"/"+p.what.Step]
 	}
 	return w.team.Agents[p.agent].Session
 }
@@ -323,8 +326,8 @@ func (w *world) start() {
 			w.adopt(name, "", *s)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(w.team.Bench.Sessions)) {
-		if s := w.team.Bench.Sessions[key]; s != nil {
+	for _, key := range slices.Sorted(maps.Keys(w.team.Pool.Sessions)) {
+		if s := w.team.Pool.Sessions[key]; s != nil {
 			run, _, _ := strings.Cut(key, "/")
 			w.adopt("", run, *s)
 		}
@@ -361,7 +364,7 @@ func (w *world) firstLook(a *Agent) {
 func (w *world) adopt(name, run string, s Session) {
 	p := w.procs[s.ID]
 	switch {
-	case p == nil && s.Phase == Opened:
+	case p == nil && s.Phase == session.Open:
 	case p != nil && p.alive:
 		w.doing[name+run+" start/"+s.ID] = true
 		w.of(name, run, SessionAdopted{Session: s.ID, PID: 4711, Input: p.input})
@@ -414,21 +417,21 @@ func (w *world) same(again *Team) {
 	live.Render, again.Render = nil, nil
 	live.guests, again.guests, live.asks, again.asks = nil, nil, nil, nil // found out when somebody asks
 	w.sameRuns(&live, again)
-	runs, floor := again.Runs, again.Floor
-	if a, b := w.encode(live.Floor), w.encode(again.Floor); string(a) != string(b) {
+	runs, floor := again.Runs, again.Channels
+	if a, b := w.encode(live.Channels), w.encode(again.Channels); string(a) != string(b) {
 		w.t.Fatalf("the journal does not tell the same of the floor:\n%s", cmp.Diff(string(a), string(b)))
 	}
 	live.Runs, again.Runs = nil, nil // what is derived of a run is compared by what it leads to
-	live.Floor, again.Floor = channel.Floor{}, channel.Floor{}
+	live.Channels, again.Channels = channel.Channels{}, channel.Channels{}
 	if !reflect.DeepEqual(&live, again) {
 		w.t.Fatalf("the journal does not tell the same story:\n%s", cmp.Diff(&live, again, cmpopts.IgnoreUnexported(Agent{}, Team{})))
 	}
 	live.Runs, again.Runs = w.team.Runs, runs
-	live.Floor, again.Floor = w.team.Floor, floor
+	live.Channels, again.Channels = w.team.Channels, floor
 	w.sameFloor(&live, again)
 	w.sameFolders(&live, again)
 	for _, name := range live.Names() {
-		if a, b := slices.Collect(live.Todo(live.Agents[name])), slices.Collect(again.Todo(again.Agents[name])); !reflect.DeepEqual(a, b) {
+		if a, b := slices.Collect(live.Actions(live.Agents[name])), slices.Collect(again.Actions(again.Agents[name])); !reflect.DeepEqual(a, b) {
 			w.t.Fatalf("another team asks for other errands:\n%s", cmp.Diff(a, b))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // questionHappens is an agent that asks, a person who answers, or somebody who does neither; and what
@@ -13,7 +14,7 @@ import (
 func (w *world) questionHappens(how uint64) {
 	var sessions []*Session
 	for _, name := range w.team.Names() {
-		if s := w.team.Agents[name].Session; s != nil && s.Phase == Running {
+		if s := w.team.Agents[name].Session; s != nil && s.Phase == session.Running {
 			sessions = append(sessions, s)
 		}
 	}
@@ -26,7 +27,7 @@ func (w *world) questionHappens(how uint64) {
 		return
 	}
 	var all []*question.Question
-	all = append(append(all, w.team.Book.Open("")...), w.team.Book.Untold("")...)
+	all = append(append(all, w.team.Questions.Open("")...), w.team.Questions.Untold("")...)
 	if len(all) == 0 {
 		return
 	}
@@ -42,7 +43,7 @@ func (w *world) questionHappens(how uint64) {
 		w.at = w.at.Add(time.Hour)
 		w.say("", question.Due{})
 	case 10:
-		for _, s := range w.team.Book.List() {
+		for _, s := range w.team.Questions.List() {
 			w.say("", question.Revoke{ID: s.ID})
 			break
 		}
@@ -70,9 +71,9 @@ func (w *world) ofSession(s *Session, kind, how uint64) {
 		if how>>8%4 == 0 {
 			ask.Verdict = question.Verdict{Rule: "deny Bash(make)"}
 		}
-		was := w.team.Book.Of(s.ID, ask.Question.Ask)
+		was := w.team.Questions.Of(s.ID, ask.Question.Ask)
 		w.say("", ask)
-		is := w.team.Book.Of(s.ID, ask.Question.Ask)
+		is := w.team.Questions.Of(s.ID, ask.Question.Ask)
 		now := w.team.Agents[agent].Session
 		if more := now.Denied - denied; was != nil && more != 0 || was == nil && is.State == question.Answered && !is.Allow && more != 1 {
 			w.t.Fatalf("%s was denied %d times more by %+v", s.ID, more, is)
@@ -97,12 +98,12 @@ func (w *world) noneOfTheDead() {
 			open[s.ID] = true
 		}
 	}
-	for _, q := range slices.Concat(w.team.Book.Open(""), w.team.Book.Untold("")) {
+	for _, q := range slices.Concat(w.team.Questions.Open(""), w.team.Questions.Untold("")) {
 		if !open[q.Session] {
 			w.t.Fatalf("%s of %s, which is over, is %s", q.ID, q.Session, q.State)
 		}
 	}
-	for _, s := range w.team.Book.List() {
+	for _, s := range w.team.Questions.List() {
 		if s.Session != "" && !open[s.Session] {
 			w.t.Fatalf("%s stands for %s, which is over", s.ID, s.Session)
 		}

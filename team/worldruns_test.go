@@ -214,35 +214,35 @@ func (w *world) reportLive(how uint64) {
 // errandsOfRuns begins what the runs ask for and was not begun.
 func (w *world) errandsOfRuns() {
 	for _, id := range w.team.RunIDs() {
-		for _, todo := range w.team.TodoRun(id, w.at) {
-			key := id + " " + todo.Key
+		for _, action := range w.team.RunActions(id, w.at) {
+			key := id + " " + action.Key
 			if w.doing[key] {
 				continue
 			}
 			w.doing[key] = true
 			forget := func() { delete(w.doing, key) } // a question may be asked again in another iteration
-			step := todo.Step.Lease.Step
-			switch todo.Do {
+			step := action.Step.Lease.Step
+			switch action.Do {
 			case StartSession:
-				w.later("start "+todo.Session.ID, func() { w.startSession(todo) })
+				w.later("start "+action.Session.ID, func() { w.startSession(action) })
 			case EndSession:
-				w.later("end "+todo.Session.ID, func() { w.endSession(todo) })
+				w.later("end "+action.Session.ID, func() { w.endSession(action) })
 			case WeighIt:
 				w.later("weigh "+key, func() {
 					forget()
-					w.ofRun(id, workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: workflow.Verdict{Holds: w.rnd.IntN(3) > 0}})
+					w.ofRun(id, workflow.WhenWeighed{Step: step, Iteration: action.Step.Iteration, Verdict: workflow.Verdict{Holds: w.rnd.IntN(3) > 0}})
 				})
 			case AskThem:
 				w.later("answer "+key, func() {
 					forget()
-					answer := workflow.AnswerRead{Lease: todo.Step.Lease, By: "test", Rejected: w.rnd.IntN(4) == 0}
+					answer := workflow.AnswerRead{Lease: action.Step.Lease, By: "test", Rejected: w.rnd.IntN(4) == 0}
 					if w.rnd.IntN(4) == 0 {
 						answer.Fault = fmt.Sprint("not valid ", w.rnd.IntN(3))
 					}
 					w.ofRun(id, answer)
 				})
 			default:
-				w.t.Fatalf("an errand that no plan here can ask for: %+v", todo)
+				w.t.Fatalf("an errand that no plan here can ask for: %+v", action)
 			}
 		}
 	}
@@ -256,7 +256,7 @@ func (w *world) runsSettled() string {
 		blocked := false
 		for _, a := range w.team.Agents {
 			program := a.Session != nil && a.Session.Kind == control.Program
-			blocked = blocked || program && slices.ContainsFunc(a.Line, func(c Claim) bool { return c.For.Kind == PurposeStep && c.For.Run == id })
+			blocked = blocked || program && slices.ContainsFunc(a.Queue, func(c Request) bool { return c.For.Kind == PurposeStep && c.For.Run == id })
 		}
 		if status := r.Status(); !blocked && (status == workflow.IsRunning || status == workflow.IsWaiting) {
 			return fmt.Sprintf("run %s is %s (%s): %v", id, status, r.Stage, r.Waits())
@@ -277,7 +277,7 @@ func (w *world) sameRuns(live, again *Team) {
 		}
 		for _, held := range []bool{true, false} {
 			now := workflow.Now{At: w.at, Held: held}
-			if a, b := listed(r.Todo(now)), listed(back.Todo(now)); !reflect.DeepEqual(a, b) {
+			if a, b := listed(r.Actions(now)), listed(back.Actions(now)); !reflect.DeepEqual(a, b) {
 				w.t.Fatalf("run %s asks for other errands, read back:\n%s", id, cmp.Diff(a, b))
 			}
 		}
@@ -287,12 +287,12 @@ func (w *world) sameRuns(live, again *Team) {
 	}
 }
 
-func listed(todo iter.Seq[workflow.Todo]) []workflow.Todo { return slices.Collect(todo) }
+func listed(todo iter.Seq[workflow.Action]) []workflow.Action { return slices.Collect(todo) }
 
 // judgeRun looks at a change of a run, of one of its steps or of the bench.
 func (l *ledger) judgeRun(w *world, ch Change) {
 	want := map[bool]string{ch.Body.Run != nil: "workflow", ch.Body.Run != nil && ch.Body.Run.Head != nil || ch.Body.Note != nil || ch.Body.Left != nil: "run"}
-	if ch.Body.Session != nil || ch.Body.Used != nil || ch.Body.Line != nil {
+	if ch.Body.Session != nil || ch.Body.Used != nil || ch.Body.Queue != nil {
 		want[true] = "session"
 	}
 	if ch.Machine != want[true] {
@@ -311,7 +311,7 @@ func (l *ledger) judgeRun(w *world, ch Change) {
 			delete(l.open, ch.Entity)
 		}
 	}
-	for _, line := range Lines(ch, w.team.StepAgent) {
+	for _, line := range Transitions(ch, w.team.StepAgent) {
 		if line.From == "" || line.To == "" || line.From == "several" {
 			w.t.Fatalf("a line that does not say everything: %+v of %+v", line, ch)
 		}
@@ -346,20 +346,20 @@ func (l *ledger) needsDone(w *world, id, step string) {
 }
 
 // stepStarted is a step's process that begins: the last moment to be wrong.
-func (l *ledger) stepStarted(w *world, todo Todo) {
-	id, step, _ := StepOf(todo.Session.For)
+func (l *ledger) stepStarted(w *world, action Action) {
+	id, step, _ := StepOf(action.Session.For)
 	r := w.team.Runs[id]
 	_, p, known := r.Find(workflow.StepID(step))
-	over := l.over(w, todo.Agent)
-	a := w.team.Agents[todo.Agent]
-	if !known || p.State != workflow.Running || p.Proc != todo.Session.Lease || r.Stage != workflow.Driven ||
+	over := l.over(w, action.Agent)
+	a := w.team.Agents[action.Agent]
+	if !known || p.State != workflow.Running || p.Proc != action.Session.Lease || r.Stage != workflow.Driven ||
 		w.team.Hold.On || w.team.Stopping || a != nil && a.Removed || over != "" {
-		w.t.Fatalf("%s is started: step %+v, run %s, hold %v, stopping %v, over %q", todo.Session.ID, p.Value, r.Stage, w.team.Hold.On, w.team.Stopping, over)
+		w.t.Fatalf("%s is started: step %+v, run %s, hold %v, stopping %v, over %q", action.Session.ID, p.Value, r.Stage, w.team.Hold.On, w.team.Stopping, over)
 	}
 	l.needsDone(w, id, step)
 	for other, q := range w.procs {
-		if q.alive && q.what == todo.Session.For {
-			w.t.Fatalf("%s is started beside %s", todo.Session.ID, other)
+		if q.alive && q.what == action.Session.For {
+			w.t.Fatalf("%s is started beside %s", action.Session.ID, other)
 		}
 	}
 }
@@ -370,21 +370,21 @@ func (l *ledger) checkRuns(w *world) {
 	sessions := map[Purpose]*Session{}
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
-		l.checkLine(w, a.Line, a.Session)
-		if s := a.Session; s != nil && s.For != ForControl && !s.Talks() && !s.works() {
+		l.checkLine(w, a.Queue, a.Session)
+		if s := a.Session; s != nil && s.For != ForControl && !s.ServesChannels() && !s.servesDispatch() {
 			sessions[s.For] = s
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(w.team.Bench.Sessions)) {
-		s := w.team.Bench.Sessions[key]
+	for _, key := range slices.Sorted(maps.Keys(w.team.Pool.Sessions)) {
+		s := w.team.Pool.Sessions[key]
 		if s.For.String() != runPrefix+key || l.open[runPrefix+key] != s.ID || sessions[s.For] != nil {
 			w.t.Fatalf("on the bench %s has %+v, and open are %q and %+v", key, s, l.open[runPrefix+key], sessions[s.For])
 		}
 		sessions[s.For] = s
 	}
-	l.checkLine(w, w.team.Bench.Line, nil)
-	if places := w.team.Bench.Places; places > 0 && len(w.team.Bench.Sessions) > places+1 {
-		w.t.Fatalf("%d sit on a bench of %d places", len(w.team.Bench.Sessions), places)
+	l.checkLine(w, w.team.Pool.Queue, nil)
+	if places := w.team.Pool.Places; places > 0 && len(w.team.Pool.Sessions) > places+1 {
+		w.t.Fatalf("%d sit on a bench of %d places", len(w.team.Pool.Sessions), places)
 	}
 	for _, id := range w.team.RunIDs() {
 		r := w.team.Runs[id]
@@ -408,11 +408,11 @@ func (l *ledger) checkRuns(w *world) {
 	}
 }
 
-func (l *ledger) checkLine(w *world, line []Claim, s *Session) {
+func (l *ledger) checkLine(w *world, queue []Request, s *Session) {
 	seen := map[Purpose]bool{}
-	for _, c := range line {
+	for _, c := range queue {
 		if seen[c.For] || s != nil && s.For == c.For {
-			w.t.Fatalf("%s stands in line twice, or sits already: %+v, %+v", c.For, line, s)
+			w.t.Fatalf("%s stands in line twice, or sits already: %+v, %+v", c.For, queue, s)
 		}
 		seen[c.For] = true
 	}

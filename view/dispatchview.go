@@ -11,7 +11,7 @@ type FolderView struct {
 	Path    string
 	Gone    bool              // the folder is not there any more
 	Read    int64             // bytes of its history that are in the journal
-	Session dispatch.Session  // as far as it was taken in
+	Session dispatch.Dispatch // as far as it was taken in
 	State   string            // who is in charge: MAIN, QUEUE or an agent
 	Waits   map[string]string // by work: what keeps an agent of ours from beginning
 	Layers  []Layer           // host fairlead: what holds in MAIN's last session

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/golden"
 )
 
 // talk is a conversation with one of everything.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // A lead that keeps books of its own: each prompt that it was told, whole, and each marker that
@@ -328,7 +328,7 @@ func (s *ship) leadStory() leadStory {
 			open = lead.Session
 		}
 		now := map[uint64]string{}
-		for _, ask := range lead.Asks {
+		for _, ask := range lead.Actions {
 			now[ask.N] = string(ask.Do)
 			if key := fmt.Sprint(open, ask.N); lead.Session != "" && !seen[key] {
 				seen[key] = true

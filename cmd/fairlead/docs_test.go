@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 // doc/cli.md is what the program says of itself.

@@ -17,8 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/controller/tools"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // house is a repository with a daemon of its own, which may be killed and started again.

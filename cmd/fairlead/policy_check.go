@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/controller/questions"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 )
@@ -135,7 +135,7 @@ func (a *app) policyCheck(cmd *cobra.Command, asked policyAsked) error {
 
 // narrowed holds an allowance against the bounds of whoever is in that state, where fairlead.yaml has
 // such an agent: the daemon does, when it runs the session.
-func (a *app) narrowed(verdict policy.Verdict, is dispatch.Session, folder *dispatchfolder.Folder, main bool, state string, call policy.Call) policy.Verdict {
+func (a *app) narrowed(verdict policy.Verdict, is dispatch.Dispatch, folder *dispatchfolder.Folder, main bool, state string, call policy.Call) policy.Verdict {
 	conf, err := a.maybeConfig()
 	if err != nil || conf == nil || folder != nil && is.Host != dispatch.Fairlead {
 		return verdict
@@ -189,7 +189,7 @@ func (a *app) agentCheck(cmd *cobra.Command, asked policyAsked) error {
 }
 
 // stateNamed is the state that somebody means who writes it as transitions show it: in capitals.
-func stateNamed(is dispatch.Session, name string) string {
+func stateNamed(is dispatch.Dispatch, name string) string {
 	if is.Knows(name) {
 		return name
 	}
@@ -210,7 +210,7 @@ func (a *app) repoOfSession(folder *dispatchfolder.Folder) string {
 }
 
 // delegateTo is the agent that could do what is denied.
-func delegateTo(is dispatch.Session, verdict policy.Verdict) string {
+func delegateTo(is dispatch.Dispatch, verdict policy.Verdict) string {
 	return dispatchfolder.Best(is, verdict.Capability).Best
 }
 

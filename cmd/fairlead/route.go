@@ -46,19 +46,19 @@ If no agent reaches the threshold, MAIN keeps the input. As TEXT - reads standar
 
 // sessionOrNew is the session that is meant, or the one that would be begun now: its folder is
 // nil then, and it has agents and nothing else.
-func (a *app) sessionOrNew(path string) (dispatch.Session, *dispatchfolder.Folder, error) {
+func (a *app) sessionOrNew(path string) (dispatch.Dispatch, *dispatchfolder.Folder, error) {
 	if path == "" {
 		folder, err := dispatchfolder.Current(a.dir)
 		if err != nil {
-			return dispatch.Session{}, nil, err
+			return dispatch.Dispatch{}, nil, err
 		}
 		if folder == nil {
 			conf, err := a.maybeConfig()
 			if err != nil {
-				return dispatch.Session{}, nil, err
+				return dispatch.Dispatch{}, nil, err
 			}
 			agents, _, err := a.describedAgents(conf)
-			return dispatch.Session{Setup: dispatch.Setup{Mode: dispatch.Orchestrator, Agents: agents}}, nil, err
+			return dispatch.Dispatch{Setup: dispatch.Setup{Mode: dispatch.Orchestrator, Agents: agents}}, nil, err
 		}
 	}
 	found, err := a.session(path)

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // modes are the ways in which what a person says meets a turn that is under way, with what
@@ -118,7 +118,7 @@ func (a *app) say(ctx context.Context, client *api.Client, channel, text, mode s
 
 // unattended are the reasons for which nobody answers until something else happens; who waits
 // for an answer should know.
-var unattended = []channel.Reason{channel.Nobody, channel.Held, channel.Limited}
+var unattended = []channel.Reason{channel.NoAgents, channel.Held, channel.Limited}
 
 // awaitAnswer shows the channel from a message on until somebody has answered it.
 func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channelName string, spoken view.Spoken) error {

@@ -59,7 +59,7 @@ func oldPath(cmd *cobra.Command, path *string) {
 // openSession is the session that a verb is about, as it stands.
 type openSession struct {
 	*dispatchfolder.Folder
-	is dispatch.Session
+	is dispatch.Dispatch
 }
 
 // session finds the folder that path names; where it is empty, the open one that was begun last.

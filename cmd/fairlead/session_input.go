@@ -79,11 +79,11 @@ type moved struct {
 	Summary      string          `json:"summary,omitempty"`
 	Files        []dispatch.File `json:"files,omitempty"`
 	changes      []dispatch.Change
-	after        *dispatch.Session // as it stands
+	after        *dispatch.Dispatch // as it stands
 }
 
 func (a *app) sessionInput(ctx context.Context, path, text string, wait, over bool) error {
-	found, err := a.saying(path, "input", dispatch.Nobody, dispatch.Fairlead)
+	found, err := a.saying(path, "input", dispatch.NoHost, dispatch.Fairlead)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (a *app) sessionInput(ctx context.Context, path, text string, wait, over bo
 }
 
 // ranked holds a text against the descriptions of a session, by the threshold of fairlead.yaml.
-func (a *app) ranked(is dispatch.Session, text string) (policy.Ranking, error) {
+func (a *app) ranked(is dispatch.Dispatch, text string) (policy.Ranking, error) {
 	conf, err := a.maybeConfig()
 	if err != nil {
 		return policy.Ranking{}, err
@@ -175,7 +175,7 @@ func arrowOf(ch dispatch.Change) string {
 }
 
 // printMoved shows an order and what came of it, as the seed shows it.
-func (a *app) printMoved(done moved, was dispatch.Session) error {
+func (a *app) printMoved(done moved, was dispatch.Dispatch) error {
 	for _, ch := range done.changes {
 		a.printMove(ch)
 	}
@@ -184,7 +184,7 @@ func (a *app) printMoved(done moved, was dispatch.Session) error {
 	}
 	is := done.after
 	switch {
-	case is.Host != dispatch.Nobody:
+	case is.Host != dispatch.NoHost:
 	case slices.ContainsFunc(done.changes, func(ch dispatch.Change) bool { return ch.Event == dispatch.InputWaits }):
 		fmt.Fprintln(a.err, "`fairlead dispatch status` shows what is open; `fairlead dispatch respond TEXT` answers it, and begins the next one")
 	case is.Phase == dispatch.Talking:
@@ -254,7 +254,7 @@ input.`,
 }
 
 func (a *app) sessionDelegate(path, agent, text, from string) error {
-	found, err := a.saying(path, "delegate", dispatch.Nobody)
+	found, err := a.saying(path, "delegate", dispatch.NoHost)
 	if err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func (a *app) sessionDelegate(path, agent, text, from string) error {
 const summaryWidth = 80
 
 // taskOf is the task of an agent that is at work; the one begun last, where it has several.
-func taskOf(is dispatch.Session, agent string) (uint64, error) {
+func taskOf(is dispatch.Dispatch, agent string) (uint64, error) {
 	if c := is.Open; c != nil {
 		for _, task := range slices.Backward(c.Tasks) {
 			if task.Agent == agent {
@@ -332,7 +332,7 @@ TEXT, - reads standard input.`,
 }
 
 func (a *app) sessionDone(path, agent, text string, failed bool) error {
-	found, err := a.saying(path, "task_ended", dispatch.Nobody)
+	found, err := a.saying(path, "task_ended", dispatch.NoHost)
 	if err != nil {
 		return err
 	}
@@ -372,7 +372,7 @@ in its line of messages.jsonl. A waiting request starts then. As TEXT, - reads s
 			if err != nil {
 				return usage(cmd, err)
 			}
-			found, err := a.saying(*path, "responded", dispatch.Nobody)
+			found, err := a.saying(*path, "responded", dispatch.NoHost)
 			if err != nil {
 				return err
 			}

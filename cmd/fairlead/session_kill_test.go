@@ -13,10 +13,10 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // A ward is a session that the daemon hosts: a coordinator that answers, or delegates and is told, and a
@@ -238,8 +238,8 @@ func (w *ward) auditJournal(f *faultsOfWard, client *api.Client, lines []dispatc
 		for _, ch := range page.Changes {
 			after = ch.Seq
 			var data struct {
-				Dispatch *team.FolderSet `json:"dispatch"`
-				Session  *team.Session   `json:"session"`
+				Dispatch *team.DispatchSet `json:"dispatch"`
+				Session  *team.Session     `json:"session"`
 			}
 			if err := json.Unmarshal(ch.Data, &data); err != nil {
 				w.t.Fatal(err)

@@ -86,7 +86,7 @@ func (a *app) sessionStart(ctx context.Context, path string, mode dispatch.Mode,
 		}
 		path, where = abs, abs
 	}
-	if err := a.outside("session_start", where, dispatch.Nobody); err != nil {
+	if err := a.outside("session_start", where, dispatch.NoHost); err != nil {
 		return err
 	}
 	conf, err := a.maybeConfig()
@@ -133,7 +133,7 @@ func (a *app) sessionStart(ctx context.Context, path string, mode dispatch.Mode,
 // hostOf settles who does the work.
 func (a *app) hostOf(conf *config.Config, host string) (dispatch.Host, error) {
 	if host == hostNone || host == "" && !canHost(conf) {
-		return dispatch.Nobody, nil
+		return dispatch.NoHost, nil
 	}
 	if host == hostFairlead && conf == nil {
 		_, err := a.load() // its words for who has no fairlead.yaml
@@ -146,7 +146,7 @@ func (a *app) hostOf(conf *config.Config, host string) (dispatch.Host, error) {
 		_ = client.Close() // it was only asked whether somebody is there
 		return dispatch.Fairlead, nil
 	case host == "" && errors.As(err, &none):
-		return dispatch.Nobody, nil
+		return dispatch.NoHost, nil
 	default:
 		return "", err
 	}
@@ -158,7 +158,7 @@ func canHost(conf *config.Config) bool {
 }
 
 func hostWord(h dispatch.Host) string {
-	if h == dispatch.Nobody {
+	if h == dispatch.NoHost {
 		return hostNone
 	}
 	return string(h)

@@ -13,7 +13,7 @@ func (e *Controller) errandsOf(name string) {
 	if a == nil || m == nil || e.Holding() {
 		return
 	}
-	for todo := range e.State().Todo(a) {
+	for todo := range e.State().Actions(a) {
 		if todo.Do == team.WriteFile {
 			e.writeFile(e.Files[name], a)
 			continue

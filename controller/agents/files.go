@@ -136,8 +136,8 @@ func (e *Controller) observe(seen agentfile.Seen) []team.Event {
 		m.Failed = ""
 		// What was taken in before we went down is no news either: an order of ours may have
 		// come after it, and never have reached the file.
-		known := first && seen.Ident != "" && seen.Ident == a.Seen || seen.FromSwap && a.Knows(seen.Ident)
-		if seen.Own || known || a.Ours(string(seen.Sum)) {
+		known := first && seen.Ident != "" && seen.Ident == a.Seen || seen.FromSwap && a.TookIn(seen.Ident)
+		if seen.Own || known || a.WroteSum(string(seen.Sum)) {
 			m.Crowded = false
 			return nil
 		}
@@ -284,7 +284,7 @@ func (e *Controller) FileDue(m *AgentFile, a *team.Agent) bool {
 		return !file.Stamp.IsZero() && (m.unsure || m.disk != want.Sum() && !saysAlready(m, want))
 	}
 	// A foreign loop's file is its own; only our commands are put into it.
-	if a.Control.Wish.N == 0 {
+	if a.Control.Desired.N == 0 {
 		return false
 	}
 	there, err := m.State.Time()
@@ -315,8 +315,8 @@ func saysAlready(m *AgentFile, want agentfile.State) bool {
 // saying is what the file is to say, its time and the fields of others apart. A new wish is
 // another saying though it has the same words.
 func (e *Controller) saying(a *team.Agent) string {
-	file, n := e.State().File(a), a.Control.Wish.N
-	if a.Control.Wish.Rested {
+	file, n := e.State().File(a), a.Control.Desired.N
+	if a.Control.Desired.Rested {
 		n = 0 // nobody wished it: the file was deleted once more
 	}
 	return fmt.Sprintf("%q %q %q %q %d", file.Desired, file.Current, file.By, file.Note, n)

@@ -31,7 +31,7 @@ func (e *Controller) warn(ch team.Change) {
 	e.warned[key] = true
 	note := ""
 	if ch.Body.Control != nil {
-		note = ch.Body.Control.Value.Wish.Note
+		note = ch.Body.Control.Value.Desired.Note
 	}
 	e.log.Warn(text, "agent", loop.AgentOf(ch.Entity), "row", ch.Row, "note", note)
 }

@@ -51,7 +51,7 @@ func (e *Controller) lives(agent string) {
 // joining refuses what only an agent may do that joins by itself; it runs in the loop.
 func (e *Controller) joining(agent, event string) error {
 	m := e.sessions.Slots[agent]
-	switch is := e.State().Floor.Agents[channel.AgentID(agent)]; {
+	switch is := e.State().Channels.Agents[channel.AgentID(agent)]; {
 	case m == nil:
 		return &team.Unknown{What: "agent", Name: agent, Known: e.State().Names()}
 	case !e.Joins(m):
@@ -97,7 +97,7 @@ func (e *Controller) AgentBeat(ctx context.Context, agent string) error {
 		if no = e.joining(agent, "heartbeat"); no != nil {
 			return
 		}
-		if !t.Floor.Agents[channel.AgentID(agent)].Connected {
+		if !t.Channels.Agents[channel.AgentID(agent)].Connected {
 			no = &machine.Refusal{Subject: agent, Event: "heartbeat", State: string(channel.Offline), Row: "T1", Reason: "it is not connected; say that it is ready first", Takes: []string{"ready"}}
 			return
 		}
@@ -130,7 +130,7 @@ func (e *Controller) AgentErrands(ctx context.Context, agent string, wait time.D
 			}
 			e.lives(agent)
 			waits = e.waitFor(agent)
-			for _, todo := range t.TalkTodo(agent, e.Now()) {
+			for _, todo := range t.AgentChannelActions(agent, e.Now()) {
 				if len(plans) < errandsMax {
 					plans = append(plans, e.telling(todo, true))
 				}
@@ -199,16 +199,16 @@ func (e *Controller) errandViews(ctx context.Context, plans []tell, no error) ([
 
 // AgentTold acknowledges an errand by its key. One that is not asked for any more changes nothing.
 func (e *Controller) AgentTold(ctx context.Context, agent, key string) (uint64, error) {
-	todo, ok := team.ErrandOf(key)
+	todo, ok := team.ActionOf(key)
 	if !ok || string(todo.Token.Agent) != agent {
 		return 0, &team.Unknown{What: "errand", Name: loop.CutText(key, loop.ActorBytesMax)}
 	}
 	var unknown error
 	if err := e.View(ctx, func(t *team.Team) {
-		if t.Floor.Agents[channel.AgentID(agent)] == nil {
+		if t.Channels.Agents[channel.AgentID(agent)] == nil {
 			unknown = &team.Unknown{What: "agent", Name: agent, Known: t.Names()}
 		}
-		for _, one := range t.ChannelTodo(string(todo.Token.Channel), e.Now()) {
+		for _, one := range t.ChannelActions(string(todo.Token.Channel), e.Now()) {
 			if one.Key == key {
 				todo = one
 			}
@@ -249,7 +249,7 @@ func (e *Controller) RoomFor(ctx context.Context, s view.Speech, bytes int) erro
 
 // room is roomFor in the loop.
 func (e *Controller) room(s view.Speech, bytes int) error {
-	m, c := e.sessions.Slots[s.Agent], e.State().Floor.Channels[channel.ChannelID(s.Channel)]
+	m, c := e.sessions.Slots[s.Agent], e.State().Channels.ByID[channel.ChannelID(s.Channel)]
 	if bytes == 0 || m == nil || c == nil {
 		return nil // who is not known is refused in other words
 	}
@@ -262,7 +262,7 @@ func (e *Controller) room(s view.Speech, bytes int) error {
 	}
 	if was.bytes += bytes; was.bytes > AnswerBytesMax {
 		return &machine.Refusal{
-			Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(e.State().Floor.StateOf(channel.AgentID(s.Agent), channel.ChannelID(s.Channel))),
+			Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(e.State().Channels.StateOf(channel.AgentID(s.Agent), channel.ChannelID(s.Channel))),
 			Reason: fmt.Sprintf("it has said %d bytes since the turn changed here, and %d are the most; put more into a file and name it, or complete the turn without text", was.bytes-bytes, AnswerBytesMax),
 		}
 	}
@@ -287,9 +287,9 @@ func (e *Controller) AgentGoesOn(ctx context.Context, channelName, agent string,
 	if err != nil {
 		return 0, err
 	}
-	var goOn []channel.Todo
+	var goOn []channel.Action
 	if err := e.View(ctx, func(t *team.Team) {
-		goOn = slices.DeleteFunc(t.ChannelTodo(channelName, e.Now()), func(todo channel.Todo) bool { return todo.Do != channel.TellGoOn || todo.Token != is })
+		goOn = slices.DeleteFunc(t.ChannelActions(channelName, e.Now()), func(todo channel.Action) bool { return todo.Do != channel.TellGoOn || todo.Token != is })
 	}); err != nil || len(goOn) == 0 {
 		return seq, err
 	}

@@ -24,7 +24,7 @@ func ConfigureTurns(c *team.Configured, conf *config.Config, hears func(config.A
 	c.Turns = make(map[string]channel.AgentSettings, len(conf.Agents))
 	all := time.Duration(conf.TurnConfig.DefaultTimeoutSeconds) * time.Second
 	for _, a := range conf.Agents {
-		set := channel.AgentSettings{Deaf: a.Loop != config.LoopForeign && !hears(a)}
+		set := channel.AgentSettings{NoInputMidAnswer: a.Loop != config.LoopForeign && !hears(a)}
 		if a.TurnTimeout != all {
 			set.Timeout = a.TurnTimeout
 		}
@@ -100,7 +100,7 @@ func (e *Controller) probeAll() {
 	var all []*sessions.Slot
 	for _, name := range circleOrder(e.opts.Config) {
 		m := e.sessions.Slots[name]
-		a, is := e.State().Agents[m.Conf.Name], e.State().Floor.Agents[channel.AgentID(m.Conf.Name)]
+		a, is := e.State().Agents[m.Conf.Name], e.State().Channels.Agents[channel.AgentID(m.Conf.Name)]
 		if a != nil && is != nil && !e.Joins(m) && e.mayProbe(m, a, is) {
 			e.PartOf(m).probing = true
 			all = append(all, m)

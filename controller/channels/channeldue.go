@@ -94,7 +94,7 @@ func (e *Controller) dueInChannels(now time.Time) []loop.Request {
 	for _, about := range e.dues.past(now) {
 		batch = append(batch, loop.Request{
 			Event: loop.EventBy(sessions.ByTimer, "", channel.TimerFired{About: about}),
-			Look:  func(t *team.Team) { e.dues.set(about.Channel, t.Floor.Deadline(about.Channel)) },
+			Look:  func(t *team.Team) { e.dues.set(about.Channel, t.Channels.Deadline(about.Channel)) },
 		})
 	}
 	for _, name := range e.State().Names() {
@@ -123,7 +123,7 @@ func (e *Controller) partDue(m *sessions.Slot, a *team.Agent) time.Time {
 	if e.Holding() || p == nil || p.beat.IsZero() && p.probeAt.IsZero() {
 		return time.Time{} // asked of every agent between two batches: most are seen by this
 	}
-	switch is := e.State().Floor.Agents[channel.AgentID(a.Name)]; {
+	switch is := e.State().Channels.Agents[channel.AgentID(a.Name)]; {
 	case is == nil:
 		return time.Time{}
 	case !e.Joins(m):
@@ -183,13 +183,13 @@ func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) 
 		if set.Agent != "" {
 			touched.Agent(set.Agent)
 		}
-		if a := t.Floor.Agents[channel.AgentID(set.Agent)]; a != nil && set.Body.Agent != nil {
+		if a := t.Channels.Agents[channel.AgentID(set.Agent)]; a != nil && set.Body.Agent != nil {
 			for _, id := range a.Channels { // the agent came, left, or takes no input
 				n.channels[id] = true
 			}
 		}
 		return true
-	case ch.Body.Circle != nil:
+	case ch.Body.ChannelConfig != nil:
 		return true
 	case ch.Body.Team != nil:
 		n.all = true
@@ -201,13 +201,13 @@ func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) 
 // ask something of.
 func (e *Controller) channelsMoved(n *channelNews, touched *loop.Touched) {
 	for id := range n.channels {
-		e.dues.set(id, e.State().Floor.Deadline(id))
-		for _, todo := range e.State().ChannelTodo(string(id), e.Now()) {
+		e.dues.set(id, e.State().Channels.Deadline(id))
+		for _, todo := range e.State().ChannelActions(string(id), e.Now()) {
 			touched.Agent(string(todo.Token.Agent))
 		}
 	}
 	if n.all {
-		for name := range e.State().Floor.Agents {
+		for name := range e.State().Channels.Agents {
 			touched.Agent(string(name))
 		}
 	}
@@ -216,8 +216,8 @@ func (e *Controller) channelsMoved(n *channelNews, touched *loop.Touched) {
 // channelsBegin takes all channels up where they stood: deadlines are what they were, and a
 // heartbeat counts from now (SPEC, Turn).
 func (e *Controller) ChannelsBegin() {
-	for id := range e.State().Floor.Channels {
-		e.dues.set(id, e.State().Floor.Deadline(id))
+	for id := range e.State().Channels.ByID {
+		e.dues.set(id, e.State().Channels.Deadline(id))
 	}
 	for _, m := range e.sessions.Slots {
 		e.PartOf(m).beat = e.Now()

@@ -31,7 +31,7 @@ func (e *Controller) ChannelEntries(ctx context.Context, name string, q view.Ent
 	open := map[uint64]string{}
 	var unknown error
 	if err := e.View(ctx, func(t *team.Team) {
-		c := t.Floor.Channels[channel.ChannelID(name)]
+		c := t.Channels.ByID[channel.ChannelID(name)]
 		if c == nil {
 			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
 			return

@@ -112,7 +112,7 @@ func (e *Controller) Channel(ctx context.Context, name string) (view.ChannelView
 	var shown view.ChannelView
 	var unknown error
 	if err := e.View(ctx, func(t *team.Team) {
-		if t.Floor.Channels[channel.ChannelID(name)] == nil {
+		if t.Channels.ByID[channel.ChannelID(name)] == nil {
 			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
 			return
 		}
@@ -154,9 +154,9 @@ func (e *Controller) lastOf(ctx context.Context, view *view.ChannelView) error {
 // channelView runs in the loop.
 func (e *Controller) channelView(name string) view.ChannelView {
 	t := e.State()
-	c := t.Floor.Channels[channel.ChannelID(name)]
+	c := t.Channels.ByID[channel.ChannelID(name)]
 	head, set := &c.Head, &c.Settings
-	circle, known := t.Circles[name]
+	circle, known := t.ChannelConfigs[name]
 	shown := view.ChannelView{
 		Name: name, Queue: []string{}, Holder: string(head.Holder), State: "PARKED", Messages: head.Seq, Turn: head.Turn,
 		Why: ParkedWords[head.Parked], Parked: string(head.Parked), Mode: string(set.Mode), Lead: string(set.Lead),
@@ -167,7 +167,7 @@ func (e *Controller) channelView(name string) view.ChannelView {
 		shown.Queue = append(shown.Queue, string(agent))
 	}
 	if head.Holder != "" {
-		shown.State, shown.Why = string(t.Floor.StateOf(head.Holder, channel.ChannelID(name))), waitsWords(c)
+		shown.State, shown.Why = string(t.Channels.StateOf(head.Holder, channel.ChannelID(name))), waitsWords(c)
 	}
 	shown.Deadline = view.Moment(deadlineOf(c))
 	if a := head.Aside; a.Message != 0 {
@@ -185,7 +185,7 @@ func (e *Controller) channelView(name string) view.ChannelView {
 // parkedWords say why nobody has the turn.
 var ParkedWords = map[channel.Reason]string{
 	channel.Quiet: "nobody has anything to answer", channel.Passed: "everybody has passed", channel.Rounds: "the agents have had their rounds: it waits for a person",
-	channel.Nobody: "no agent is available", channel.Held: "the team is held", channel.Limited: "whoever has something to answer has reached a limit",
+	channel.NoAgents: "no agent is available", channel.Held: "the team is held", channel.Limited: "whoever has something to answer has reached a limit",
 }
 
 // waitsWords say what the holder waits for; empty: it does not.
@@ -217,7 +217,7 @@ func deadlineOf(c *channel.Channel) time.Time {
 func MembersOf(c *channel.Channel, configured []string) []string {
 	var names, others []string
 	is := func(name string) bool {
-		s := c.Seats[channel.AgentID(name)]
+		s := c.Participants[channel.AgentID(name)]
 		return s != nil && !s.Gone
 	}
 	for _, name := range configured {
@@ -225,7 +225,7 @@ func MembersOf(c *channel.Channel, configured []string) []string {
 			names = append(names, name)
 		}
 	}
-	for agent := range c.Seats {
+	for agent := range c.Participants {
 		if name := string(agent); is(name) && !slices.Contains(configured, name) {
 			others = append(others, name)
 		}
@@ -235,8 +235,8 @@ func MembersOf(c *channel.Channel, configured []string) []string {
 }
 
 func (e *Controller) memberView(channelName string, c *channel.Channel, name string) view.MemberView {
-	s, a := c.Seats[channel.AgentID(name)], e.State().Floor.Agents[channel.AgentID(name)]
-	view := view.MemberView{Name: name, State: string(e.State().Floor.StateOf(s.Agent, channel.ChannelID(channelName))), Owed: s.Owed}
+	s, a := c.Participants[channel.AgentID(name)], e.State().Channels.Agents[channel.AgentID(name)]
+	view := view.MemberView{Name: name, State: string(e.State().Channels.StateOf(s.Agent, channel.ChannelID(channelName))), Owed: s.JoinOnConnect}
 	if s.TookFor == c.Head.Human {
 		view.Took = s.Took
 	}
@@ -245,7 +245,7 @@ func (e *Controller) memberView(channelName string, c *channel.Channel, name str
 	}
 	if is := e.State().Agents[name]; is != nil {
 		view.Foreign = is.Settings.Policy.Foreign
-		view.Working = is.Session.Answers() && string(is.Session.Talk.Token.Channel) == channelName
+		view.Working = is.Session.AnswerPending() && string(is.Session.Delivery.Token.Channel) == channelName
 	}
 	return view
 }
@@ -253,9 +253,9 @@ func (e *Controller) memberView(channelName string, c *channel.Channel, name str
 // turnsOf is where an agent stands in each of its channels.
 func (e *Controller) TurnsOf(agent string) map[string]string {
 	states := map[string]string{}
-	if a := e.State().Floor.Agents[channel.AgentID(agent)]; a != nil {
+	if a := e.State().Channels.Agents[channel.AgentID(agent)]; a != nil {
 		for _, id := range a.Channels {
-			states[string(id)] = string(e.State().Floor.StateOf(channel.AgentID(agent), id))
+			states[string(id)] = string(e.State().Channels.StateOf(channel.AgentID(agent), id))
 		}
 	}
 	return states

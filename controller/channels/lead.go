@@ -14,8 +14,8 @@ import (
 var ErrNobodyLeft = errors.New("nobody is left whom it is about")
 
 // leadWords say what the lead is to be told.
-func LeadWords(do channel.Errand) string {
-	switch crew.Errand(do) {
+func LeadWords(do channel.ActionKind) string {
+	switch crew.ActionKind(do) {
 	case crew.TellSummon:
 		return "it leads the team, and is to summon it"
 	case crew.TellWake:

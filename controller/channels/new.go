@@ -36,7 +36,7 @@ type Controller struct {
 // Hooks are what the crew's controller does for the lead's session.
 type Hooks struct {
 	// LeadPrompt is the text of an action that is told to the lead.
-	LeadPrompt func(ctx context.Context, todo channel.Todo, atStart bool) (string, error)
+	LeadPrompt func(ctx context.Context, todo channel.Action, atStart bool) (string, error)
 
 	// LeadTold acknowledges such an action that needed no text.
 	LeadTold func(ctx context.Context, m *sessions.Slot, n uint64) error

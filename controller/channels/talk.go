@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -20,9 +21,9 @@ type Voice struct {
 	Pen pen // held while something is told, until the journal knows: what is answered is reported after it
 
 	mu    sync.Mutex
-	talk  team.Talk // what it answers now
-	input int64     // bytes that were written to it, as far as is known
-	waits bool      // its turn waits because it asked so by a call, and not by a word
+	talk  team.Delivery // what it answers now
+	input int64         // bytes that were written to it, as far as is known
+	waits bool          // its turn waits because it asked so by a call, and not by a word
 }
 
 // pen is held by one at a time. Whoever waits for it goes when he is told to: a host may take as
@@ -42,13 +43,13 @@ func (p pen) Take(ctx context.Context) error {
 
 func (p pen) GiveBack() { <-p }
 
-func (v *Voice) Answers() team.Talk {
+func (v *Voice) Answers() team.Delivery {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.talk
 }
 
-func (v *Voice) Set(talk team.Talk) {
+func (v *Voice) Set(talk team.Delivery) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.talk = talk
@@ -85,11 +86,11 @@ func (e *Controller) SetVoice(session string, v *Voice) {
 // talkErrands has an agent told what its channels ask for now. It is called after every change,
 // so nothing has to remember to call it.
 func (e *Controller) talkErrands(name string) {
-	m, a, is := e.sessions.Slots[name], e.State().Agents[name], e.State().Floor.Agents[channel.AgentID(name)]
-	if m == nil || a == nil || is == nil && !a.Session.Leads() || e.Holding() {
+	m, a, is := e.sessions.Slots[name], e.State().Agents[name], e.State().Channels.Agents[channel.AgentID(name)]
+	if m == nil || a == nil || is == nil && !a.Session.IsLead() || e.Holding() {
 		return // a lead need not be in a channel
 	}
-	todo := e.State().TalkTodo(name, e.Now())
+	todo := e.State().AgentChannelActions(name, e.Now())
 	if e.Joins(m) {
 		if len(todo) > 0 {
 			e.rouse(name)
@@ -101,8 +102,8 @@ func (e *Controller) talkErrands(name string) {
 	}
 	e.stopWork(m, a, todo)
 	s := a.Session
-	deaf := is != nil && is.Deaf && !s.Leads() // whoever leads is known to hear
-	if e.PartOf(m).telling != "" || deaf || !s.Talks() || s.Phase != team.Running || s.Ending != "" || s.Stop != nil || e.Voice(s.ID) == nil {
+	deaf := is != nil && is.NoInputMidAnswer && !s.IsLead() // whoever leads is known to hear
+	if e.PartOf(m).telling != "" || deaf || !s.ServesChannels() || s.Phase != session.Running || s.Ending != "" || s.Stop != nil || e.Voice(s.ID) == nil {
 		return
 	}
 	next, resumes, ok := e.nextToTell(m, s, todo)
@@ -124,7 +125,7 @@ func (e *Controller) talkErrands(name string) {
 // to the turn that it is answering goes into the middle of an answer, and only to a program that hears
 // it there; all else is kept until the answer is over. resumes: it goes on already, and need not be
 // told.
-func (e *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channel.Todo) (next channel.Todo, resumes, ok bool) {
+func (e *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channel.Action) (next channel.Action, resumes, ok bool) {
 	stops := map[channel.ChannelID]bool{}
 	for _, one := range todo {
 		if one.Do == channel.StopWork {
@@ -133,18 +134,18 @@ func (e *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channe
 	}
 	held := e.State().Hold.On || e.State().Stopping
 	for _, one := range todo {
-		same := one.Token.Turn != 0 && one.Token == s.Talk.Token
+		same := one.Token.Turn != 0 && one.Token == s.Delivery.Token
 		switch {
 		case one.Do == channel.StopWork || stops[one.Token.Channel] || held && !same:
-		case !s.Answers():
+		case !s.AnswerPending():
 			return one, false, true
-		case same && s.Talk.Re == 0 && one.Do == channel.TellMessage && driver.Steers(m.Driver):
+		case same && s.Delivery.Re == 0 && one.Do == channel.TellMessage && driver.Steers(m.Driver):
 			return one, false, true
-		case same && s.Talk.Re == 0 && one.Do == channel.TellGoOn && e.PartOf(m).Resumed == one.Token:
+		case same && s.Delivery.Re == 0 && one.Do == channel.TellGoOn && e.PartOf(m).Resumed == one.Token:
 			return one, true, true
 		}
 	}
-	return channel.Todo{}, false, false
+	return channel.Action{}, false, false
 }
 
 // told acknowledges an errand that needed nothing written.
@@ -162,7 +163,7 @@ func (e *Controller) Untell(m *sessions.Slot) func(*team.Team) {
 func (e *Controller) tellTalk(ctx context.Context, m *sessions.Slot, s team.Session, plan tell) {
 	words := func(ctx context.Context) (string, error) { return e.Hooks.LeadPrompt(ctx, plan.todo, false) }
 	var err error
-	if !team.OfLead(plan.todo.Token) {
+	if !team.IsLeadToken(plan.todo.Token) {
 		var text string
 		text, _, err = e.prompt(ctx, &plan)
 		words = func(context.Context) (string, error) { return text, nil }
@@ -191,8 +192,8 @@ var ErrOvertaken = errors.New("it is not to be told any more")
 func (e *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.Session, key string) error {
 	still := false
 	if err := e.View(ctx, func(t *team.Team) {
-		if now := m.Sitting(t); now != nil && now.ID == s.ID && now.Phase == team.Running && now.Ending == "" && now.Stop == nil {
-			next, _, ok := e.nextToTell(m, now, t.TalkTodo(m.Conf.Name, e.Now()))
+		if now := m.Sitting(t); now != nil && now.ID == s.ID && now.Phase == session.Running && now.Ending == "" && now.Stop == nil {
+			next, _, ok := e.nextToTell(m, now, t.AgentChannelActions(m.Conf.Name, e.Now()))
 			still = ok && next.Key == key
 		}
 	}); err != nil {
@@ -205,7 +206,7 @@ func (e *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.S
 }
 
 // write is the writing itself. words are asked for last, since the lead is told what is true then.
-func (e *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session, todo channel.Todo, words func(context.Context) (string, error)) error {
+func (e *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session, todo channel.Action, words func(context.Context) (string, error)) error {
 	v, proc := e.Voice(s.ID), e.sessions.Proc(s.ID)
 	typist, ok := proc.(seam.Typist)
 	if v == nil || !ok {
@@ -226,7 +227,7 @@ func (e *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 		return err
 	}
 	before := v.Answers()
-	v.Set(team.TalkOf(todo))
+	v.Set(team.DeliveryOf(todo))
 	if err := m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), named{proc, typist, todo.Key}).Prompt(ctx, text); err != nil {
 		v.Set(before)
 		return err
@@ -234,7 +235,7 @@ func (e *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 	input, _ := typist.Input()
 	v.HeardOf(input)
 	_, err = e.Do(ctx, loop.Request{
-		Event: m.Event(sessions.ByShim, team.TalkTold{Session: s.ID, Errand: todo, Input: input}), Agent: m.Conf.Name,
+		Event: m.Event(sessions.ByShim, team.Delivered{Session: s.ID, Action: todo, Input: input}), Agent: m.Conf.Name,
 		Look: e.Untell(m),
 	})
 	if loop.IsAnswer(err) {
@@ -263,7 +264,7 @@ func (n named) Send(ctx context.Context, input []byte) error {
 
 // stopWork has an agent stop what is not wanted any more, and says so when it has: at once where
 // it was not at work on that. It never waits behind what the agent is to be told.
-func (e *Controller) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.Todo) {
+func (e *Controller) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.Action) {
 	begun := e.PartOf(m).stops
 	e.PartOf(m).stops = nil
 	for _, one := range todo {
@@ -275,7 +276,7 @@ func (e *Controller) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.To
 			e.told(ctx, m, channel.Told{Token: one.Token, Do: channel.StopWork, N: one.N}, nil)
 		}
 		if e.worksOn(s, one) {
-			if s.Phase != team.Running || s.Ending != "" {
+			if s.Phase != session.Running || s.Ending != "" {
 				continue // it does not begin, or ends already
 			}
 			session := *s
@@ -293,12 +294,12 @@ func (e *Controller) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.To
 
 // worksOn says whether a session is at work on what is to be stopped. An answer to all that needs
 // no turn is none of it, unless the agent is out of the channel.
-func (e *Controller) worksOn(s *team.Session, stop channel.Todo) bool {
-	if !s.Answers() || s.Talk.Token.Channel != stop.Token.Channel {
+func (e *Controller) worksOn(s *team.Session, stop channel.Action) bool {
+	if !s.AnswerPending() || s.Delivery.Token.Channel != stop.Token.Channel {
 		return false
 	}
-	seat := e.State().Floor.Channels[stop.Token.Channel].Seats[stop.Token.Agent]
-	return s.Talk.Re == 0 || seat == nil || seat.Gone || !e.State().Floor.Agents[stop.Token.Agent].Online()
+	seat := e.State().Channels.ByID[stop.Token.Channel].Participants[stop.Token.Agent]
+	return s.Delivery.Re == 0 || seat == nil || seat.Gone || !e.State().Channels.Agents[stop.Token.Agent].Online()
 }
 
 // cancelTalk has a session stop what it is doing; one that takes no such order, or does not obey
@@ -325,7 +326,7 @@ func (e *Controller) cancelTalk(ctx context.Context, m *sessions.Slot, s team.Se
 	still := false
 	if err := e.View(ctx, func(t *team.Team) {
 		now := m.Sitting(t)
-		still = now != nil && now.ID == s.ID && now.Answers() && now.Talk.Key == s.Talk.Key
+		still = now != nil && now.ID == s.ID && now.AnswerPending() && now.Delivery.Key == s.Delivery.Key
 	}); err == nil && still {
 		e.sessions.End(ctx, m, s.ID, m.Conf.Grace)
 	}

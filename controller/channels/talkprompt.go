@@ -17,24 +17,24 @@ import (
 
 // tell is an errand with all that its words need but the texts, as the loop knew it.
 type tell struct {
-	todo     channel.Todo
+	todo     channel.Action
 	told     prompt.TurnInput
 	deadline time.Time // of what is asked; zero: none
 }
 
 // telling runs in the loop.
-func (e *Controller) telling(todo channel.Todo, http bool) tell {
+func (e *Controller) telling(todo channel.Action, http bool) tell {
 	token := todo.Token
-	if team.OfLead(token) {
+	if team.IsLeadToken(token) {
 		return tell{todo: todo} // its words are made when it is written
 	}
-	c := e.State().Floor.Channels[token.Channel]
+	c := e.State().Channels.ByID[token.Channel]
 	plan := tell{todo: todo, told: prompt.TurnInput{
 		Channel: string(token.Channel), Agent: string(token.Agent), Turn: token.Turn, Holder: string(c.Head.Holder), HTTP: http,
-		Members: MembersOf(c, e.State().Circles[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
+		Members: MembersOf(c, e.State().ChannelConfigs[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
 	}}
 	full := c.Settings.DefaultTimeout
-	if a := e.State().Floor.Agents[token.Agent]; a != nil && a.Timeout > 0 {
+	if a := e.State().Channels.Agents[token.Agent]; a != nil && a.Timeout > 0 {
 		full = a.Timeout
 	}
 	switch todo.Do {
@@ -104,8 +104,8 @@ func (e *Controller) prompt(ctx context.Context, p *tell) (string, []view.Channe
 
 // firstPrompt is what a session for channels is started with.
 func (e *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, error) {
-	if talk := s.Talk; team.OfLead(talk.Token) {
-		text, err := e.Hooks.LeadPrompt(ctx, channel.Todo{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
+	if talk := s.Delivery; team.IsLeadToken(talk.Token) {
+		text, err := e.Hooks.LeadPrompt(ctx, channel.Action{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
 		if errors.Is(err, ErrOvertaken) {
 			return "", sessions.ErrNotAsked
 		}
@@ -113,8 +113,8 @@ func (e *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, e
 	}
 	var plan *tell
 	if err := e.View(ctx, func(t *team.Team) {
-		for _, todo := range t.TalkTodo(string(s.Talk.Token.Agent), e.Now()) {
-			if todo.Key == s.Talk.Key {
+		for _, todo := range t.AgentChannelActions(string(s.Delivery.Token.Agent), e.Now()) {
+			if todo.Key == s.Delivery.Key {
 				is := e.telling(todo, false)
 				plan = &is
 			}

@@ -80,12 +80,12 @@ func (e *Controller) leadMoved(ch team.Change, t *loop.Touched) bool {
 
 // leadPrompt is an errand of the lead in words, as it is to be told now; who turned out to be
 // awake meanwhile is left out. atStart: the session begins with it, so nobody is awake in it.
-func (e *Controller) LeadPrompt(ctx context.Context, todo channel.Todo, atStart bool) (string, error) {
-	var ask crew.Ask
+func (e *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStart bool) (string, error) {
+	var ask crew.Action
 	var docs []*crew.Document // never changed, only replaced
 	still, lead := false, ""
 	if err := e.View(ctx, func(t *team.Team) {
-		if ask, still = t.AskOf(todo); !still {
+		if ask, still = t.LeadAction(todo); !still {
 			return
 		}
 		lead = t.Crew.Lead.Agent
@@ -127,7 +127,7 @@ const wakeTranscriptMax = 32 << 10
 
 // leadTold acknowledges an errand of the lead that needed nothing written.
 func (e *Controller) LeadTold(ctx context.Context, m *sessions.Slot, n uint64) error {
-	_, err := e.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", crew.AskTold{N: n}), Agent: m.Conf.Name, Look: e.channels.Untell(m)})
+	_, err := e.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", crew.ActionTold{N: n}), Agent: m.Conf.Name, Look: e.channels.Untell(m)})
 	if loop.IsAnswer(err) {
 		return nil
 	}

@@ -37,7 +37,7 @@ func (e *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uin
 	var answer error
 	if err := e.View(ctx, func(t *team.Team) {
 		for _, name := range who {
-			doc, err := t.MemberOf(name)
+			doc, err := t.FindDocument(name)
 			if err != nil {
 				answer = err
 				return

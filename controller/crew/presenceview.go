@@ -6,6 +6,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -24,7 +25,7 @@ func (e *Controller) Document(ctx context.Context, name string) (view.DocumentVi
 	var answer error
 	if err := e.View(ctx, func(t *team.Team) {
 		var doc *crew.Document
-		if doc, answer = t.MemberOf(name); answer == nil {
+		if doc, answer = t.FindDocument(name); answer == nil {
 			shown = view.ViewDocument(doc)
 		}
 	}); err != nil {
@@ -62,17 +63,17 @@ func (e *Controller) leadView(t *team.Team) view.LeadView {
 	a := t.Agents[lead.Agent]
 	switch {
 	case a == nil:
-	case a.Session.Leads():
+	case a.Session.IsLead():
 		shown.Session = a.Session.ID
 		switch {
-		case a.Session.Phase == team.Opened:
+		case a.Session.Phase == session.Open:
 			shown.State = view.LeadStarting
 		case lead.Session == a.Session.ID && lead.Heard():
 			shown.State = view.LeadHeard
 		default:
 			shown.State = view.LeadUnheard
 		}
-	case len(lead.Asks) > 0:
+	case len(lead.Actions) > 0:
 		shown.State, shown.Why = view.LeadWaits, t.LeadWaits(e.Now())
 	}
 	return shown

@@ -40,7 +40,7 @@ type folderSide struct {
 
 	// door is the only way in which the engine tells a folder something: Folder.Do, and in tests what
 	// dies in it.
-	Door func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Session, error)
+	Door func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Dispatch, error)
 
 	Mu     sync.Mutex
 	Before map[string]*treeState   // by agent: what lay in the workspace when its session as MAIN began
@@ -54,7 +54,7 @@ func newFolderSide() folderSide {
 	}
 }
 
-func ThroughDoor(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Session, error) {
+func ThroughDoor(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Dispatch, error) {
 	_, now, err := f.Do(time.Now(), by, in)
 	return now, err
 }
@@ -86,8 +86,8 @@ func (e *Controller) folderMoved(ch team.Change) bool {
 }
 
 func (e *Controller) noteHosted(name string) {
-	f := e.State().Folders[name]
-	if f != nil && !f.Gone && f.Session.Host == dispatch.Fairlead && f.Session.Phase != dispatch.Closed {
+	f := e.State().Dispatches[name]
+	if f != nil && !f.Gone && f.State.Host == dispatch.Fairlead && f.State.Phase != dispatch.Closed {
 		e.FolderState.Hosted[name] = true
 		return
 	}
@@ -104,23 +104,23 @@ func (e *Controller) errandsOfFolders() {
 		return
 	}
 	for name := range e.FolderState.Hosted {
-		todo := e.State().TodoFolder(name, e.Now())
+		todo := e.State().DispatchActions(name, e.Now())
 		e.forgetErrands(name, todo)
 		for _, one := range todo {
 			if e.FolderState.doing[one.Key] {
 				continue
 			}
 			e.FolderState.doing[one.Key] = true
-			path := e.State().Folders[name].Path
+			path := e.State().Dispatches[name].Path
 			e.Go(func(ctx context.Context) { e.tellFolder(ctx, path, one) })
 		}
 	}
 }
 
 // forgetErrands lets go of those that are not asked for any more.
-func (e *Controller) forgetErrands(name string, todo []team.Todo) {
+func (e *Controller) forgetErrands(name string, todo []team.Action) {
 	maps.DeleteFunc(e.FolderState.doing, func(key string, _ bool) bool {
-		return errandOfFolder(key, name) && !slices.ContainsFunc(todo, func(t team.Todo) bool { return t.Key == key })
+		return errandOfFolder(key, name) && !slices.ContainsFunc(todo, func(t team.Action) bool { return t.Key == key })
 	})
 }
 
@@ -131,7 +131,7 @@ func errandOfFolder(key, name string) bool {
 
 // foldersBegin lets the folders be taken in and served. It runs when recovery is over.
 func (e *Controller) FoldersBegin() {
-	for name := range e.State().Folders {
+	for name := range e.State().Dispatches {
 		e.noteHosted(name)
 	}
 	if e.opts.Sessions == nil {
@@ -166,7 +166,7 @@ const tempsMax = 1000 // that one start removes; there is one for each session o
 
 // tellFolder does an errand of a folder until it is done: the folder may be locked by somebody who
 // hangs, or its disk may be full.
-func (e *Controller) tellFolder(ctx context.Context, path string, todo team.Todo) {
+func (e *Controller) tellFolder(ctx context.Context, path string, todo team.Action) {
 	warned := ""
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		err := e.tellOnce(ctx, path, todo)
@@ -188,7 +188,7 @@ func (e *Controller) tellFolder(ctx context.Context, path string, todo team.Todo
 		}
 		still := false
 		if e.View(ctx, func(t *team.Team) {
-			still = slices.ContainsFunc(t.TodoFolder(todo.Folder, e.Now()), func(now team.Todo) bool { return now.Key == todo.Key })
+			still = slices.ContainsFunc(t.DispatchActions(todo.Folder, e.Now()), func(now team.Action) bool { return now.Key == todo.Key })
 		}) != nil || !still {
 			return
 		}
@@ -196,7 +196,7 @@ func (e *Controller) tellFolder(ctx context.Context, path string, todo team.Todo
 }
 
 // tellOnce takes the folder's door once.
-func (e *Controller) tellOnce(ctx context.Context, path string, todo team.Todo) error {
+func (e *Controller) tellOnce(ctx context.Context, path string, todo team.Action) error {
 	f, err := dispatchfolder.Open(path)
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func (e *Controller) tellOnce(ctx context.Context, path string, todo team.Todo) 
 	if todo.Do == team.AnswerFolder {
 		return e.answerFolder(f)
 	}
-	work, ok := dispatch.WorkOf(todo.Work)
+	work, ok := dispatch.ActionOf(todo.Work)
 	if !ok {
 		panic("engine: no such work: " + todo.Work)
 	}

@@ -106,7 +106,7 @@ func unsettled(file, text string) time.Duration {
 }
 
 // ranked says whose work a message is, or with what it is put aside.
-func (e *Controller) ranked(s dispatch.Session, msg dispatchfolder.InboxMessage) (dispatch.Message, error) {
+func (e *Controller) ranked(s dispatch.Dispatch, msg dispatchfolder.InboxMessage) (dispatch.Message, error) {
 	in := dispatch.Message{Name: msg.Name, Text: msg.Text}
 	var aside any
 	if msg.Fault != "" {

@@ -15,7 +15,7 @@ const (
 )
 
 // workPrompt is what an agent is told that has work in a session folder.
-func workPrompt(s *dispatch.Session, f *dispatchfolder.Folder, work dispatch.Work) string {
+func workPrompt(s *dispatch.Dispatch, f *dispatchfolder.Folder, work dispatch.Action) string {
 	var b strings.Builder
 	if work.Rank {
 		rankPrompt(&b, s, work)
@@ -34,7 +34,7 @@ func workPrompt(s *dispatch.Session, f *dispatchfolder.Folder, work dispatch.Wor
 }
 
 // taskPrompt is the seed's: the request, where files are to go, and the task.
-func taskPrompt(b *strings.Builder, s *dispatch.Session, f *dispatchfolder.Folder, work dispatch.Work) {
+func taskPrompt(b *strings.Builder, s *dispatch.Dispatch, f *dispatchfolder.Folder, work dispatch.Action) {
 	b.WriteString(dispatchfolder.DelegationPrompt(work.Text, f.Workspace(work.Conversation), f.DialoguePath(work.Conversation)))
 	task, _ := s.Open.Task(work.Task)
 	who := dispatch.Main
@@ -44,7 +44,7 @@ func taskPrompt(b *strings.Builder, s *dispatch.Session, f *dispatchfolder.Folde
 	fmt.Fprintf(b, "\n\nYou are %s, in conversation %s. What you say is your result, and goes back to %s.\n", work.Agent, dispatch.ConversationID(work.Conversation), who)
 }
 
-func mainPrompt(b *strings.Builder, s *dispatch.Session, work dispatch.Work) {
+func mainPrompt(b *strings.Builder, s *dispatch.Dispatch, work dispatch.Action) {
 	fmt.Fprintf(b, "[State: %s] [Conv: %03d]\n\n%s\n\n", dispatch.Main, work.Conversation, work.Text)
 	fmt.Fprintf(b, "You are %s: you coordinate, and answer the user. You may read everything and write notes; you do not write code, run\n"+
 		"programs or change the repository, and what you try of that is denied: %s\n", dispatch.Main, inOneLine(string(s.ForMain)))
@@ -52,7 +52,7 @@ func mainPrompt(b *strings.Builder, s *dispatch.Session, work dispatch.Work) {
 }
 
 // rankPrompt asks whose work an input is.
-func rankPrompt(b *strings.Builder, s *dispatch.Session, work dispatch.Work) {
+func rankPrompt(b *strings.Builder, s *dispatch.Dispatch, work dispatch.Action) {
 	b.WriteString("Whose work is this? It is what a user says:\n\n")
 	for line := range strings.Lines(strings.TrimRight(work.Text, "\n") + "\n") {
 		b.WriteString("> " + line)
@@ -63,7 +63,7 @@ func rankPrompt(b *strings.Builder, s *dispatch.Session, work dispatch.Work) {
 
 // resultsPrompt tells who asked for help what came of it. They are somebody else's words, and stand as a
 // quotation.
-func resultsPrompt(b *strings.Builder, work dispatch.Work) {
+func resultsPrompt(b *strings.Builder, work dispatch.Action) {
 	if len(work.Results) == 0 {
 		return
 	}
@@ -82,7 +82,7 @@ func resultsPrompt(b *strings.Builder, work dispatch.Work) {
 }
 
 // colleaguesPrompt says who can be asked, and how.
-func colleaguesPrompt(b *strings.Builder, s *dispatch.Session, work dispatch.Work) {
+func colleaguesPrompt(b *strings.Builder, s *dispatch.Dispatch, work dispatch.Action) {
 	b.WriteString("\nTo have somebody else do a part of it, say this, on a line of its own, and end your answer; you are told what came of it:\n" +
 		`[DELEGATE] {"to": NAME, "task": TEXT}` + "\nThere are:\n")
 	room := colleaguesBytesMax

@@ -106,7 +106,7 @@ func (p *FolderPen) round(ctx context.Context) (time.Duration, error) {
 			continue // it is only not followed
 		}
 		f.gone, f.file = true, nil
-		if _, err := p.E.Submit(ctx, byFolders, "", team.FolderGone{Name: f.name}); err != nil && !loop.IsAnswer(err) {
+		if _, err := p.E.Submit(ctx, byFolders, "", team.DispatchGone{Name: f.name}); err != nil && !loop.IsAnswer(err) {
 			return 0, err
 		}
 	}
@@ -118,16 +118,16 @@ func (p *FolderPen) round(ctx context.Context) (time.Duration, error) {
 
 // recall takes over what the team knows. It runs in the loop.
 func (p *FolderPen) recall(t *team.Team) (held bool) {
-	for name, f := range t.Folders {
+	for name, f := range t.Dispatches {
 		is := p.Known[f.Path]
 		if is == nil {
 			is = &PenFolder{}
 			p.Known[f.Path] = is
 		}
-		is.name, is.read, is.gone, is.began = name, f.Read, f.Gone, f.Session.Began
+		is.name, is.read, is.gone, is.began = name, f.Read, f.Gone, f.State.Began
 		is.at = max(is.at, is.read)
-		is.Host, is.Phase = f.Session.Host, f.Session.Phase
-		is.queued = f.Session.Host == dispatch.Fairlead && f.Session.Mode == dispatch.Response && f.Session.Phase == dispatch.Queue
+		is.Host, is.Phase = f.State.Host, f.State.Phase
+		is.queued = f.State.Host == dispatch.Fairlead && f.State.Mode == dispatch.Response && f.State.Phase == dispatch.Queue
 	}
 	return t.Hold.On || t.Stopping
 }
@@ -184,7 +184,7 @@ func (p *FolderPen) follow(ctx context.Context, path string) error {
 		f.read, f.at = 0, 0
 	}
 	if f.gone && !anew { // it was moved away and back
-		back := team.FolderSeen{Name: f.name, Path: path, From: f.read, To: f.read}
+		back := team.DispatchSeen{Name: f.name, Path: path, From: f.read, To: f.read}
 		if _, err := p.E.Submit(ctx, byFolders, "", back); err != nil {
 			if ctx.Err() != nil || errors.Is(err, loop.ErrClosed) {
 				return err
@@ -213,7 +213,7 @@ func (p *FolderPen) take(ctx context.Context, f *PenFolder, path string, folder 
 			return nil // a half line at its end is somebody who still writes, or did not come to it
 		}
 		for _, part := range eventsOf(lines) {
-			what := team.FolderSeen{Name: f.name, Path: path, From: f.read, Anew: anew, Lines: part}
+			what := team.DispatchSeen{Name: f.name, Path: path, From: f.read, Anew: anew, Lines: part}
 			what.To = part[len(part)-1].End
 			if _, err := p.E.Submit(ctx, byFolders, "", what); err != nil {
 				if ctx.Err() != nil || errors.Is(err, loop.ErrClosed) {
@@ -229,8 +229,8 @@ func (p *FolderPen) take(ctx context.Context, f *PenFolder, path string, folder 
 }
 
 // eventsOf cuts lines to what one event takes.
-func eventsOf(lines []dispatchfolder.Line) (parts [][]team.FolderLine) {
-	var part []team.FolderLine
+func eventsOf(lines []dispatchfolder.Line) (parts [][]team.DispatchEntry) {
+	var part []team.DispatchEntry
 	var bytes int64
 	for _, line := range lines {
 		size := line.End - line.Offset
@@ -241,7 +241,7 @@ func eventsOf(lines []dispatchfolder.Line) (parts [][]team.FolderLine) {
 		if line.Foreign {
 			actor = team.Actor{Kind: "human", ID: "another program, in " + HistoryName}
 		}
-		part = append(part, team.FolderLine{End: line.End, Actor: actor, Change: line.Change})
+		part = append(part, team.DispatchEntry{End: line.End, Actor: actor, Change: line.Change})
 		bytes += size
 	}
 	if len(part) > 0 {

@@ -22,10 +22,10 @@ const (
 	lastWordsMax   = 4 << 10                     // of what an agent said that has failed
 )
 
-func wentWell(end team.WorkEnd) bool { return end.Outcome == control.OK }
+func wentWell(end team.DispatchSessionEnd) bool { return end.Outcome == control.OK }
 
 // resultOf is what came of a work, in words: what its session said, or why it came to nothing.
-func (e *Controller) resultOf(ctx context.Context, end team.WorkEnd) (string, error) {
+func (e *Controller) resultOf(ctx context.Context, end team.DispatchSessionEnd) (string, error) {
 	if end.Session == "" {
 		return end.Why, nil
 	}

@@ -24,21 +24,21 @@ import (
 type Job struct {
 	Name    string
 	Folder  *dispatchfolder.Folder
-	Session dispatch.Session
-	Work    dispatch.Work
+	Session dispatch.Dispatch
+	Work    dispatch.Action
 }
 
 func (j *Job) Main() bool { return j.Work.Task == 0 }
 
 // jobOf finds what a session is to do. errNotAsked: nothing any more.
 func (e *Controller) JobOf(ctx context.Context, s team.Session) (*Job, error) {
-	name, work, ok := team.WorkOf(s.For)
+	name, work, ok := team.DispatchActionOf(s.For)
 	if !ok {
 		panic("engine: no work of a session folder: " + s.For.String())
 	}
 	path := ""
 	if err := e.View(ctx, func(t *team.Team) {
-		if f := t.Folders[name]; f != nil {
+		if f := t.Dispatches[name]; f != nil {
 			path = f.Path
 		}
 	}); err != nil {

@@ -15,8 +15,8 @@ import (
 func (e *Controller) Folders(ctx context.Context) ([]view.FolderView, error) {
 	var views []view.FolderView
 	err := e.View(ctx, func(t *team.Team) {
-		for _, name := range slices.Sorted(maps.Keys(t.Folders)) {
-			views = append(views, e.folderView(t, t.Folders[name]))
+		for _, name := range slices.Sorted(maps.Keys(t.Dispatches)) {
+			views = append(views, e.folderView(t, t.Dispatches[name]))
 		}
 	})
 	slices.SortStableFunc(views, func(a, b view.FolderView) int { return b.Session.Began.Compare(a.Session.Began) })
@@ -24,13 +24,13 @@ func (e *Controller) Folders(ctx context.Context) ([]view.FolderView, error) {
 }
 
 // folderView runs in the loop.
-func (e *Controller) folderView(t *team.Team, f *team.Folder) view.FolderView {
-	view := view.FolderView{Name: f.Name, Path: f.Path, Gone: f.Gone, Read: f.Read, Session: f.Session, State: f.Session.State()}
+func (e *Controller) folderView(t *team.Team, f *team.Dispatch) view.FolderView {
+	view := view.FolderView{Name: f.Name, Path: f.Path, Gone: f.Gone, Read: f.Read, Session: f.State, State: f.State.State()}
 	if f.Gone {
 		return view
 	}
-	for _, w := range f.Session.Due() {
-		if why := t.WorkWaits(f.Name, w.Key(), e.Now()); why != "" {
+	for _, w := range f.State.Due() {
+		if why := t.DispatchWaits(f.Name, w.Key(), e.Now()); why != "" {
 			if view.Waits == nil {
 				view.Waits = map[string]string{}
 			}
@@ -45,9 +45,9 @@ func (e *Controller) Folder(ctx context.Context, name string) (view.FolderView, 
 	var view view.FolderView
 	var unknown error
 	if err := e.View(ctx, func(t *team.Team) {
-		f := t.Folders[name]
+		f := t.Dispatches[name]
 		if f == nil {
-			unknown = &team.Unknown{What: "session", Name: name, Known: slices.Sorted(maps.Keys(t.Folders))}
+			unknown = &team.Unknown{What: "session", Name: name, Known: slices.Sorted(maps.Keys(t.Dispatches))}
 			return
 		}
 		view = e.folderView(t, f)

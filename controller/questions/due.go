@@ -30,9 +30,9 @@ func (e *Controller) QuestionHooks() loop.Hooks {
 				}
 			}
 		},
-		Next: func() time.Time { return e.State().Book.Deadline() },
+		Next: func() time.Time { return e.State().Questions.Deadline() },
 		Due: func(now time.Time) []loop.Request {
-			if at := e.State().Book.Deadline(); at.IsZero() || now.Before(at) {
+			if at := e.State().Questions.Deadline(); at.IsZero() || now.Before(at) {
 				return nil
 			}
 			return []loop.Request{{Event: &team.Event{Actor: sessions.ByTimer, What: question.Due{}}}}

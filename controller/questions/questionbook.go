@@ -47,7 +47,7 @@ func BookOf(conf *config.Agent) (b rulebook, err error) {
 // verdict is what the rules say of a call, X10 first of all; its zero value: nothing. dir is where the
 // session works. doubt is why only a person can say whether the call keeps to the agent's bounds.
 func (b rulebook) Verdict(call policy.Call, paths []string, dir string) (v question.Verdict, doubt string) {
-	where := dispatchfolder.Where(dispatch.Session{}, nil, dir)
+	where := dispatchfolder.Where(dispatch.Dispatch{}, nil, dir)
 	word, rule, doubt := b.Answer(call, paths, where, dispatchfolder.Disk{})
 	if word == "" {
 		return question.Verdict{}, doubt
@@ -69,7 +69,7 @@ func AnswerTo(conf *config.Agent, call policy.Call) (decision, reason string, er
 	if call.Dir == "" {
 		call.Dir = conf.Workspace
 	}
-	where := dispatchfolder.Where(dispatch.Session{}, nil, conf.Workspace)
+	where := dispatchfolder.Where(dispatch.Dispatch{}, nil, conf.Workspace)
 	word, rule, doubt := rules.Answer(call, nil, where, dispatchfolder.Disk{})
 	switch {
 	case word != "":

@@ -16,7 +16,7 @@ import (
 func (e *Controller) Questions(ctx context.Context) ([]view.QuestionView, error) {
 	views := []view.QuestionView{}
 	err := e.View(ctx, func(t *team.Team) {
-		for _, q := range t.Book.Open("") {
+		for _, q := range t.Questions.Open("") {
 			views = append(views, *e.inboxQuestion(t, q).Question)
 		}
 	})
@@ -28,7 +28,7 @@ func (e *Controller) Questions(ctx context.Context) ([]view.QuestionView, error)
 func (e *Controller) QuestionByID(ctx context.Context, id string) (view view.QuestionView, err error) {
 	var unknown error
 	err = e.View(ctx, func(t *team.Team) {
-		q := t.Book.Questions[id]
+		q := t.Questions.Questions[id]
 		if q == nil {
 			unknown = unknownQuestion(t, id)
 			return
@@ -40,7 +40,7 @@ func (e *Controller) QuestionByID(ctx context.Context, id string) (view view.Que
 
 func unknownQuestion(t *team.Team, id string) error {
 	u := &team.Unknown{What: "question", Name: id}
-	for _, q := range t.Book.Open("") {
+	for _, q := range t.Questions.Open("") {
 		u.Known = append(u.Known, q.ID)
 	}
 	if len(u.Known) == 0 {
@@ -56,7 +56,7 @@ func unknownQuestion(t *team.Team, id string) error {
 func (e *Controller) AnswerQuestion(ctx context.Context, by seam.Actor, id string, a view.QuestionAnswer) (uint64, error) {
 	var unknown error
 	if err := e.View(ctx, func(t *team.Team) {
-		if t.Book.Questions[id] == nil {
+		if t.Questions.Questions[id] == nil {
 			unknown = unknownQuestion(t, id)
 		}
 	}); err != nil || unknown != nil {
@@ -69,7 +69,7 @@ func (e *Controller) AnswerQuestion(ctx context.Context, by seam.Actor, id strin
 func (e *Controller) Standing(ctx context.Context) ([]view.StandingView, error) {
 	views := []view.StandingView{}
 	err := e.View(ctx, func(t *team.Team) {
-		for _, s := range t.Book.List() {
+		for _, s := range t.Questions.List() {
 			views = append(views, view.ViewStanding(s))
 		}
 	})
@@ -80,9 +80,9 @@ func (e *Controller) Standing(ctx context.Context) ([]view.StandingView, error) 
 func (e *Controller) RevokeStanding(ctx context.Context, by seam.Actor, id string) (uint64, error) {
 	var unknown error
 	if err := e.View(ctx, func(t *team.Team) {
-		if t.Book.Standing[id] == nil {
+		if t.Questions.Standing[id] == nil {
 			u := &team.Unknown{What: "answer that stands", Name: id, Known: []string{}}
-			for _, s := range t.Book.List() {
+			for _, s := range t.Questions.List() {
 				u.Known = append(u.Known, s.ID)
 			}
 			if len(u.Known) == 0 {
@@ -129,7 +129,7 @@ func (e *Controller) wanted(agent string) {
 	if e.opts.Waited == nil {
 		return
 	}
-	for _, q := range e.State().Book.Open(agent) {
+	for _, q := range e.State().Questions.Open(agent) {
 		if e.asked[q.ID] {
 			continue
 		}

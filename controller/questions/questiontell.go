@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -17,10 +18,10 @@ import (
 // since a program knows its question by its name. It runs in the loop.
 func (e *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
 	s := a.Session
-	if s == nil || s.Phase != team.Running {
+	if s == nil || s.Phase != session.Running {
 		return
 	}
-	for _, q := range e.State().Book.Untold(a.Name) {
+	for _, q := range e.State().Questions.Untold(a.Name) {
 		if q.Session != s.ID || q.Kind != question.Permission || m.Begun(s.ID, "answer/"+q.ID) {
 			continue
 		}

@@ -15,14 +15,14 @@ func (e *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 	err := e.View(ctx, func(t *team.Team) {
 		for _, id := range t.RunIDs() {
 			r := t.Runs[id]
-			for _, todo := range t.TodoRun(id, e.Now()) {
+			for _, todo := range t.RunActions(id, e.Now()) {
 				if todo.Do != team.AskThem {
 					continue
 				}
 				items = append(items, runs.InboxItem(r, todo.Step.Lease.Step))
 			}
 		}
-		for _, q := range t.Book.Open("") {
+		for _, q := range t.Questions.Open("") {
 			items = append(items, e.inboxQuestion(t, q))
 		}
 	})

@@ -373,7 +373,7 @@ func (e *Controller) untilLooked(ctx context.Context, id string) error {
 	for {
 		looking := false
 		if err := e.View(ctx, func(t *team.Team) {
-			for _, todo := range t.TodoRun(id, e.Now()) {
+			for _, todo := range t.RunActions(id, e.Now()) {
 				looking = looking || todo.Do == team.LookForIt
 			}
 		}); err != nil || !looking {
@@ -430,7 +430,7 @@ func (e *Controller) Answer(ctx context.Context, by seam.Actor, id, step string,
 		if r == nil {
 			return
 		}
-		for _, todo := range t.TodoRun(id, e.Now()) {
+		for _, todo := range t.RunActions(id, e.Now()) {
 			if s := todo.Step.Lease.Step; todo.Do == team.AskThem && string(s) == step {
 				plan, _, _ := r.Find(s)
 				q = &stepQuestion{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}

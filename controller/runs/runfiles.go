@@ -259,7 +259,7 @@ func (w *runWatch) answers(ctx context.Context) {
 		if r == nil {
 			return
 		}
-		for _, todo := range t.TodoRun(w.id, w.e.Now()) {
+		for _, todo := range t.RunActions(w.id, w.e.Now()) {
 			if todo.Do == team.AskThem {
 				step := todo.Step.Lease.Step
 				plan, p, _ := r.Find(step)

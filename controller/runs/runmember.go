@@ -106,7 +106,7 @@ func (e *Controller) errandsOfRun(id string) {
 	m := e.RunMember(id)
 	listed := map[string]bool{}
 	asks := false
-	for _, todo := range e.State().TodoRun(id, e.Now()) {
+	for _, todo := range e.State().RunActions(id, e.Now()) {
 		if todo.Do == team.AskThem {
 			asks = true
 			listed[todo.Key] = true
@@ -158,7 +158,7 @@ func runIsDone(r *workflow.Run) bool {
 	case workflow.IsRunning, workflow.IsWaiting, workflow.IsFailed:
 		return false
 	}
-	for todo := range r.Todo(workflow.Now{Held: true}) {
+	for todo := range r.Actions(workflow.Now{Held: true}) {
 		if todo.Do == workflow.EndIt || todo.Do == workflow.RunIt || todo.Do == workflow.LookForIt {
 			return false
 		}
@@ -181,7 +181,7 @@ func (e *Controller) forgetRun(id string) {
 	delete(e.Live, id)
 }
 
-func (e *Controller) errandOnBench(todo team.Todo) {
+func (e *Controller) errandOnBench(todo team.Action) {
 	s := todo.Session
 	m := e.BenchSeat(&s)
 	if m.Begun(s.ID, todo.Key) {
@@ -196,7 +196,7 @@ func (e *Controller) errandOnBench(todo team.Todo) {
 
 // errandOfStep does what the world has to say to a run. What is only reckoned is reckoned
 // here, on a team that is all in the journal; what reads files does so beside the loop.
-func (e *Controller) errandOfStep(r *workflow.Run, todo team.Todo) {
+func (e *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 	id, step := string(r.ID), todo.Step.Lease.Step
 	switch todo.Do {
 	case team.WeighIt:

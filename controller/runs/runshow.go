@@ -102,7 +102,7 @@ func (e *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) 
 	shown.LastSession = lastSession(t, id, plan, p)
 	if _, s, ok := t.SessionOf(id, string(plan.ID)); ok {
 		shown.Session, shown.LastSession = s.ID, s.ID
-		for _, q := range t.Book.Open(plan.Agent) {
+		for _, q := range t.Questions.Open(plan.Agent) {
 			if q.Session == s.ID && shown.WaitsFor == "" {
 				shown.WaitsFor = "a person's answer: " + view.WantedWords(q) + " (" + q.ID + ")"
 			}

@@ -49,7 +49,7 @@ func (e *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	if !known {
 		return f, false
 	}
-	for _, todo := range r.TodoOf(step) {
+	for _, todo := range r.ActionsOf(step) {
 		if (todo.Do == workflow.RunIt || todo.Do == workflow.EndIt) && todo.Lease.N == s.Lease {
 			f.Cmd, ok = runfile.StepCommandOf(r, step, todo.Attempt, todo.Item, todo.Answered)
 		}

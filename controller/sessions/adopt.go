@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -41,8 +42,8 @@ func (e *Controller) EachOpen(ask func(*Adoption)) []Adoption {
 			open = append(open, Adoption{Session: *s, Agent: name, m: e.Slots[name]})
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(e.State().Bench.Sessions)) {
-		s := e.State().Bench.Sessions[key]
+	for _, key := range slices.Sorted(maps.Keys(e.State().Pool.Sessions)) {
+		s := e.State().Pool.Sessions[key]
 		if m := e.Hooks.BenchSeat(s); m != nil {
 			open = append(open, Adoption{Session: *s, m: m})
 		}
@@ -175,7 +176,7 @@ func (e *Controller) takeOver(ctx context.Context, m *Slot, a Adoption, failed e
 
 // neverBegan: it was opened, and no process was ever started for it.
 func (a *Adoption) NeverBegan() bool {
-	return a.Found == seam.NeverStarted && a.Session.Phase == team.Opened
+	return a.Found == seam.NeverStarted && a.Session.Phase == session.Open
 }
 
 // follows says whether there is a process to listen to, be it to its last words.
@@ -190,7 +191,7 @@ func (a *Adoption) becomes(atStart bool) any {
 			Session: a.Session.ID, Outcome: control.Lost, AtStart: atStart,
 			Why: "it ended while nobody looked, and nothing is left of it",
 		}
-	case a.Found == seam.Running, a.Found == seam.Exited && a.Session.Phase == team.Opened:
+	case a.Found == seam.Running, a.Found == seam.Exited && a.Session.Phase == session.Open:
 		return team.SessionAdopted{Session: a.Session.ID, PID: a.Proc.PID(), Input: inputOf(a.Proc)}
 	default:
 		return nil

@@ -16,7 +16,7 @@ const listenerGrace = time.Second
 // endSession has a session's process ended, as its agent's state asks.
 func (e *Controller) EndSession(ctx context.Context, m *Slot, s team.Session) {
 	grace := m.Conf.Grace
-	if proc := e.Proc(s.ID); s.Talks() && !s.Answers() && !s.Now && proc != nil {
+	if proc := e.Proc(s.ID); s.ServesChannels() && !s.AnswerPending() && !s.Now && proc != nil {
 		e.closeInput(ctx, m, s.ID, proc, min(grace, listenerGrace))
 		return
 	}

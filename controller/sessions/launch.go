@@ -29,7 +29,7 @@ func (e *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent 
 		return PreparedLaunch{}, err
 	}
 	session.Resume, record.Resume = before, before
-	if cut && before != "" && !s.Talks() {
+	if cut && before != "" && !s.ServesChannels() {
 		session.Prompt = cutOffWords + session.Prompt
 	}
 	launch, err := m.Driver.Launch(agent, session)

@@ -31,7 +31,7 @@ func (e *Controller) SubmitOf(ctx context.Context, by team.Actor, m *Slot, what 
 // sitting is the session that is open in this seat, or nil.
 func (m *Slot) Sitting(t *team.Team) *team.Session {
 	if m.Run != "" {
-		return t.Bench.Sessions[m.Run+"/"+string(m.Step)]
+		return t.Pool.Sessions[m.Run+"/"+string(m.Step)]
 	}
 	return t.Agents[m.Conf.Name].Session
 }
@@ -54,7 +54,7 @@ func StepParts(name string) (run, step string, ok bool) {
 
 // pastStep says whether a step's own session is over by the journal.
 func (e *Controller) pastStep(run, step string, n uint64, session string) bool {
-	if s := e.State().Bench.Sessions[run+"/"+step]; s != nil && s.ID == session {
+	if s := e.State().Pool.Sessions[run+"/"+step]; s != nil && s.ID == session {
 		return false
 	}
 	if _, gone := e.State().Archive[run]; gone {

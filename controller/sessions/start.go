@@ -39,8 +39,8 @@ func (e *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) 
 		return
 	}
 	_, _, isStep := team.StepOf(s.For)
-	_, _, works := team.WorkOf(s.For)
-	if !isStep && !works && !s.Talks() { // to a step a pause is no word (J2), nor to a turn, nor to a session folder
+	_, _, works := team.DispatchActionOf(s.For)
+	if !isStep && !works && !s.ServesChannels() { // to a step a pause is no word (J2), nor to a turn, nor to a session folder
 		if err := e.Hooks.LastLook(ctx, m); err != nil {
 			return
 		}
@@ -107,7 +107,7 @@ func (e *Controller) prepare(ctx context.Context, m *Slot, s team.Session) (Prep
 	if run, step, isStep := team.StepOf(s.For); isStep {
 		return e.Hooks.PrepareStep(ctx, m, s, run, workflow.StepID(step))
 	}
-	if _, _, works := team.WorkOf(s.For); works {
+	if _, _, works := team.DispatchActionOf(s.For); works {
 		return e.Hooks.PrepareWork(ctx, m, s)
 	}
 	agent, err := e.AgentFor(m)
@@ -121,7 +121,7 @@ func (e *Controller) prepare(ctx context.Context, m *Slot, s team.Session) (Prep
 		return PreparedLaunch{}, err
 	}
 	session := SessionFor(m, s)
-	if s.Talks() {
+	if s.ServesChannels() {
 		if session.Prompt, err = e.Hooks.FirstPrompt(ctx, s); err != nil {
 			return PreparedLaunch{}, err
 		}
@@ -160,8 +160,8 @@ func SessionFor(m *Slot, s team.Session) driver.Session {
 		prompt = m.Conf.CleanupPrompt
 	}
 	session := driver.Session{ID: s.ID, Kind: driver.Kind(s.Kind), Prompt: prompt, Attempt: 1}
-	if s.Talks() {
-		session.Prompt, session.Channel, session.Turn = "", string(s.Talk.Token.Channel), s.Talk.Token.Turn
+	if s.ServesChannels() {
+		session.Prompt, session.Channel, session.Turn = "", string(s.Delivery.Token.Channel), s.Delivery.Token.Turn
 	}
 	return session
 }

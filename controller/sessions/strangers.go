@@ -63,7 +63,7 @@ func (e *Controller) Trace(ctx context.Context, who any) error {
 		}
 		name, _, _ := NameParts(t.Session)
 		if run, step, ofStep := StepParts(name); ofStep {
-			if s := e.State().Bench.Sessions[run+"/"+step]; s == nil || s.ID != t.Session {
+			if s := e.State().Pool.Sessions[run+"/"+step]; s == nil || s.ID != t.Session {
 				e.strangers[name] = append(e.strangers[name], t)
 			}
 			continue

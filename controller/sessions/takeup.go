@@ -66,7 +66,7 @@ func TakesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Re
 	if GivenUp(a, c) {
 		return false, false, "to go on with " + c.ID + " was tried, and does not go"
 	}
-	if s.Talks() {
+	if s.ServesChannels() {
 		return true, false, ""
 	}
 	at := slices.IndexFunc(a.Past, func(p team.Session) bool { return p.ID == c.Session })
@@ -203,7 +203,7 @@ func (e *Controller) takeUpAsked(ctx context.Context, m *Slot, s team.Session, w
 			return false, err
 		}
 		switch {
-		case !open || !s.Talks() && !e.stillWanted(ctx, m, s):
+		case !open || !s.ServesChannels() && !e.stillWanted(ctx, m, s):
 			_, _ = e.mayStart(ctx, m, s) // withdraws it, where nobody has yet
 			return false, errLeft
 		case q == nil && first:
@@ -241,11 +241,11 @@ func TakeUpAsk(conversation string, list []string) string {
 
 // takeUpAnswer finds the question, or one like it that was answered for a session before.
 func TakeUpAnswer(t *team.Team, agent, session, ask string, once bool) *question.Question {
-	if q := t.Book.Of(session, ask); q != nil || once {
+	if q := t.Questions.Of(session, ask); q != nil || once {
 		return copyOf(q)
 	}
 	var found *question.Question
-	for _, q := range t.Book.Questions {
+	for _, q := range t.Questions.Questions {
 		if q.Agent == agent && q.Ask == ask && q.State == question.Told && (found == nil || q.N > found.N) {
 			found = q
 		}

@@ -22,9 +22,9 @@ type partEvidence struct {
 // runs in the loop.
 func partIn(t *team.Team, a *team.Agent) (list []partEvidence) {
 	name := channel.AgentID(a.Name)
-	for _, id := range t.Circle(a.Name) {
-		c := t.Floor.Channels[channel.ChannelID(id)]
-		state := t.Floor.StateOf(name, channel.ChannelID(id))
+	for _, id := range t.ChannelsOf(a.Name) {
+		c := t.Channels.ByID[channel.ChannelID(id)]
+		state := t.Channels.StateOf(name, channel.ChannelID(id))
 		one := partEvidence{text: fmt.Sprintf("in #%s it is %s", id, state)}
 		switch at := slices.Index(c.Queue(), name); {
 		case c.Head.Holder == name:
@@ -40,13 +40,13 @@ func partIn(t *team.Team, a *team.Agent) (list []partEvidence) {
 		}
 		list = append(list, one)
 	}
-	if s := a.Session; s.Answers() {
-		talk := s.Talk
+	if s := a.Session; s.AnswerPending() {
+		talk := s.Delivery
 		one := partEvidence{at: talk.Begun, text: fmt.Sprintf("session %s answers turn %d in #%s", s.ID, talk.Token.Turn, talk.Token.Channel)}
 		switch {
-		case team.OfLead(talk.Token) && !talk.Told:
+		case team.IsLeadToken(talk.Token) && !talk.Told:
 			one.text = fmt.Sprintf("session %s is being started: %s", s.ID, channels.LeadWords(talk.Do))
-		case team.OfLead(talk.Token):
+		case team.IsLeadToken(talk.Token):
 			one.text = fmt.Sprintf("session %s answers what it was told: %s", s.ID, channels.LeadWords(talk.Do))
 		case !talk.Told:
 			one.text = fmt.Sprintf("session %s is being started for #%s", s.ID, talk.Token.Channel)

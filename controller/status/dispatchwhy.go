@@ -11,7 +11,7 @@ import (
 )
 
 // workWords say what an agent has to do in a session folder.
-func WorkWords(folder string, w dispatch.Work) string {
+func WorkWords(folder string, w dispatch.Action) string {
 	if w.Task == 0 {
 		return fmt.Sprintf("it is %s in session %s, and has to answer in %s", dispatch.Main, folder, dispatch.ConversationID(w.Conversation))
 	}
@@ -25,17 +25,17 @@ func (e *Controller) workIn(t *team.Team, a *team.Agent, at time.Time) (list []l
 		list = append(list, leadEvidence{holds: holds, text: fmt.Sprintf(format, args...)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.dispatch.FolderState.Hosted)) {
-		f := t.Folders[name]
-		for _, w := range f.Session.Due() {
+		f := t.Dispatches[name]
+		for _, w := range f.State.Due() {
 			if w.Agent != a.Name {
 				continue
 			}
 			add(true, "%s", WorkWords(name, w))
-			if waits := t.WorkWaits(name, w.Key(), at); waits != "" {
+			if waits := t.DispatchWaits(name, w.Key(), at); waits != "" {
 				add(false, "its work in session %s waits: %s", name, waits)
 			}
 		}
-		if f.Session.Lead != a.Name {
+		if f.State.Lead != a.Name {
 			continue
 		}
 		for _, layer := range e.dispatch.LayersOf(name) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -49,7 +50,7 @@ func (e *Controller) prove(ctx context.Context, view *view.AgentView) (*seam.Pro
 	}
 	proc := e.sessions.Proc(s.ID)
 	if proc == nil {
-		if s.Phase == string(team.Running) {
+		if s.Phase == string(session.Running) {
 			view.Contradicted("the journal says that %s runs, and nothing answers for it", s.ID)
 		}
 		return nil, nil

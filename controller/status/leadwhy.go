@@ -30,7 +30,7 @@ func leadIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
 		list = append(list, leadEvidence{at: at, holds: holds, text: fmt.Sprintf(format, args...)})
 	}
 	switch {
-	case lead.Session == "" && a.Session.Leads():
+	case lead.Session == "" && a.Session.IsLead():
 		add(a.Session.OpenedAt, true, "it leads the team: its lead session %s begins", a.Session.ID)
 	case lead.Session == "":
 		add(time.Time{}, true, "it leads the team: no lead session is open, so the team sleeps")
@@ -46,8 +46,8 @@ func leadIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
 		}
 		add(lead.Since, true, "it is %s%s", lead.Stage, who)
 	}
-	if n := len(lead.Asks); n > 0 {
-		add(time.Time{}, true, "of what it is to be told comes first: %s", channels.LeadWords(channel.Errand(lead.Asks[0].Do)))
+	if n := len(lead.Actions); n > 0 {
+		add(time.Time{}, true, "of what it is to be told comes first: %s", channels.LeadWords(channel.ActionKind(lead.Actions[0].Do)))
 	}
 	if waits := t.LeadWaits(at); waits != "" {
 		add(time.Time{}, false, "its lead session waits: %s", waits)

@@ -101,7 +101,7 @@ func (e *Controller) archivedUsage(ctx context.Context, gone map[string]time.Tim
 // viewTalk adds what an agent asks, what its provider says, and the conversation with its program. It
 // runs in the loop.
 func (e *Controller) viewTalk(shown *view.AgentView, a *team.Agent) {
-	if open := e.State().Book.Open(a.Name); len(open) > 0 {
+	if open := e.State().Questions.Open(a.Name); len(open) > 0 {
 		shown.Asks, shown.AsksWhat = len(open), view.WantedWords(open[0])
 	}
 	if a.Waits() {

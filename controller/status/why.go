@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -42,7 +43,7 @@ func (e *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		}
 		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.Now())
 		part, leads = partIn(t, a), append(leadIn(t, a, e.Now()), e.workIn(t, a, e.Now())...)
-		for _, q := range t.Book.Open(name) {
+		for _, q := range t.Questions.Open(name) {
 			asks = append(asks, *q)
 		}
 		shown.Agent, strange = e.agentView(a), e.sessions.Strange(name)
@@ -147,7 +148,7 @@ func processEvidence(agent *team.Agent, proof *seam.Proof, silent error, add add
 		add("shim", time.Time{}, false, "its shim does not answer: %s", silent)
 		return
 	case proof == nil:
-		add("shim", time.Time{}, s.Phase == team.Opened, "no shim is known for it")
+		add("shim", time.Time{}, s.Phase == session.Open, "no shim is known for it")
 		return
 	}
 	add("shim", time.Time{}, true, "shim %d holds process %d by %s; %d more in its tree", proof.ShimPID, proof.PID,
@@ -201,7 +202,7 @@ func verdict(a view.AgentView, held bool) string {
 	switch {
 	case a.Certainty == view.CertaintyUnknown:
 		return text + " by its current_state; whether that is so is unknown: " + a.Doubt
-	case a.Session != nil && a.Session.Phase == string(team.Running):
+	case a.Session != nil && a.Session.Phase == string(session.Running):
 		text += fmt.Sprintf(": session %s runs as process %d%s", a.Session.ID, a.Session.PID, onStep(a.Session))
 	case a.Session != nil:
 		text += ": session " + a.Session.ID + " is about to start" + onStep(a.Session)
@@ -237,7 +238,7 @@ func onStep(s *view.SessionView) string {
 	if run, step, is := team.StepOf(s.For); is {
 		return fmt.Sprintf(" on step %s of run %s", step, run)
 	}
-	if folder, w, is := team.WorkOf(s.For); is {
+	if folder, w, is := team.DispatchActionOf(s.For); is {
 		return ": " + WorkWords(folder, w)
 	}
 	if s.For == team.ForLead {

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -79,7 +80,7 @@ func (e *Controller) untilSeen(ctx context.Context, c AgentCaller) {
 		opened := false
 		if e.View(ctx, func(t *team.Team) {
 			_, s, err := e.acting(t, c)
-			opened = err == nil && s.Phase == team.Opened
+			opened = err == nil && s.Phase == session.Open
 		}) != nil || !opened || !loop.Rest(ctx, wordsEvery) {
 			return
 		}
@@ -120,19 +121,19 @@ func (e *Controller) turnOf(t *team.Team, c AgentCaller, channelName, event stri
 	}
 	h.m = m
 	id := channel.AgentID(c.Agent)
-	if channelName != "" && t.Floor.Channels[channel.ChannelID(channelName)] == nil {
-		return h, &team.Unknown{What: "channel", Name: loop.CutText(channelName, loop.ActorBytesMax), Known: t.Circle(c.Agent)}
+	if channelName != "" && t.Channels.ByID[channel.ChannelID(channelName)] == nil {
+		return h, &team.Unknown{What: "channel", Name: loop.CutText(channelName, loop.ActorBytesMax), Known: t.ChannelsOf(c.Agent)}
 	}
 	in := func(ch channel.ChannelID) bool { return channelName == "" || string(ch) == channelName }
-	if talk := s.Talk; s.Talks() && talk != nil && !team.OfLead(talk.Token) && in(talk.Token.Channel) {
-		if s.Answers() && talk.Re != 0 {
+	if talk := s.Delivery; s.ServesChannels() && talk != nil && !team.IsLeadToken(talk.Token) && in(talk.Token.Channel) {
+		if s.AnswerPending() && talk.Re != 0 {
 			return h, &machine.Refusal{
 				Subject: c.Agent + " in #" + string(talk.Token.Channel), Event: event, State: "answering a person", Row: "T17",
 				Reason: fmt.Sprintf("it answers message %d, which needs no turn; the end of its answer is the end of that", talk.N),
 			}
 		}
 		if talk.Token.Turn != 0 {
-			h.token, h.mid = talk.Token, s.Answers()
+			h.token, h.mid = talk.Token, s.AnswerPending()
 			h.see(t)
 			if !h.late || channelName != "" || h.mid {
 				return h, nil
@@ -140,8 +141,8 @@ func (e *Controller) turnOf(t *team.Team, c AgentCaller, channelName, event stri
 		}
 	}
 	var held []string
-	for _, name := range t.Circle(c.Agent) {
-		ch := t.Floor.Channels[channel.ChannelID(name)]
+	for _, name := range t.ChannelsOf(c.Agent) {
+		ch := t.Channels.ByID[channel.ChannelID(name)]
 		if ch != nil && ch.Head.Holder == id && in(channel.ChannelID(name)) && ch.Head.Lease.Told {
 			held = append(held, name)
 			h.token = channel.Token{Channel: channel.ChannelID(name), Agent: id, Turn: ch.Head.Turn}
@@ -164,9 +165,9 @@ func (e *Controller) turnOf(t *team.Team, c AgentCaller, channelName, event stri
 
 // see reads off the floor how the turn stands.
 func (h *holding) see(t *team.Team) {
-	c := t.Floor.Channels[h.token.Channel]
+	c := t.Channels.ByID[h.token.Channel]
 	h.late = c == nil || c.Head.Holder != h.token.Agent || c.Head.Turn != h.token.Turn
-	h.state = t.Floor.StateOf(h.token.Agent, h.token.Channel)
+	h.state = t.Channels.StateOf(h.token.Agent, h.token.Channel)
 	if !h.late {
 		h.lease = c.Head.Lease
 	}
@@ -182,7 +183,7 @@ func (e *Controller) noTurn(t *team.Team, c AgentCaller, channelName, event stri
 	case len(states) == 0:
 		no.Reason = "it is in no channel; what it does here needs no turn, and ends with its answer"
 	case channelName != "":
-		no.Subject, no.State = c.Agent+" in #"+channelName, string(t.Floor.StateOf(channel.AgentID(c.Agent), channel.ChannelID(channelName)))
+		no.Subject, no.State = c.Agent+" in #"+channelName, string(t.Channels.StateOf(channel.AgentID(c.Agent), channel.ChannelID(channelName)))
 		no.Reason = "it does not hold the turn there; it is told when it does"
 	default:
 		no.Reason = "it holds no turn in " + strings.Join(hashed(machine.Names(states)), ", ") + "; it is told when it does"
@@ -192,8 +193,8 @@ func (e *Controller) noTurn(t *team.Team, c AgentCaller, channelName, event stri
 
 // turnElsewhere is a channel in which an agent holds the turn and was not told so yet.
 func (e *Controller) turnElsewhere(t *team.Team, agent string) string {
-	for _, name := range t.Circle(agent) {
-		if c := t.Floor.Channels[channel.ChannelID(name)]; c != nil && c.Head.Holder == channel.AgentID(agent) && !c.Head.Lease.Told {
+	for _, name := range t.ChannelsOf(agent) {
+		if c := t.Channels.ByID[channel.ChannelID(name)]; c != nil && c.Head.Holder == channel.AgentID(agent) && !c.Head.Lease.Told {
 			return name
 		}
 	}
@@ -239,7 +240,7 @@ func (e *Controller) wordsFirst(ctx context.Context, c AgentCaller, tool string)
 		var have int64
 		if e.View(ctx, func(t *team.Team) {
 			have = need
-			if _, s, err := e.acting(t, c); err == nil && s.Talks() {
+			if _, s, err := e.acting(t, c); err == nil && s.ServesChannels() {
 				have = s.Offset
 			}
 		}) != nil || have >= need || !loop.Rest(ctx, wordsEvery) {
@@ -289,10 +290,10 @@ func isOurs(told, tool string) bool {
 
 // memberOf says whether an agent is in a channel, or leads there.
 func memberOf(t *team.Team, agent, channelName string) bool {
-	if slices.Contains(t.Circle(agent), channelName) {
+	if slices.Contains(t.ChannelsOf(agent), channelName) {
 		return true
 	}
-	c := t.Floor.Channels[channel.ChannelID(channelName)]
+	c := t.Channels.ByID[channel.ChannelID(channelName)]
 	return c != nil && string(c.Settings.Lead) == agent
 }
 

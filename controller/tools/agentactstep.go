@@ -157,8 +157,8 @@ func (e *Controller) ActWhoIsHere(ctx context.Context, c AgentCaller, channel st
 		}
 		here.You = youOf(t, c, s)
 		here.Held = t.Hold.On
-		circle := t.Circle(c.Agent)
-		for name, ch := range t.Floor.Channels {
+		circle := t.ChannelsOf(c.Agent)
+		for name, ch := range t.Channels.ByID {
 			if string(ch.Settings.Lead) == c.Agent && !slices.Contains(circle, string(name)) {
 				circle = append(circle, string(name))
 			}
@@ -186,8 +186,8 @@ func (e *Controller) ActWhoIsHere(ctx context.Context, c AgentCaller, channel st
 func youOf(t *team.Team, c AgentCaller, s *team.Session) ActYou {
 	you := ActYou{Agent: c.Agent, Session: c.Session, For: s.For.String()}
 	you.Run, you.Step, _ = team.StepOf(s.For)
-	if s.Talks() && s.Talk != nil && !team.OfLead(s.Talk.Token) {
-		h := holding{token: s.Talk.Token}
+	if s.ServesChannels() && s.Delivery != nil && !team.IsLeadToken(s.Delivery.Token) {
+		h := holding{token: s.Delivery.Token}
 		h.see(t)
 		you.Channel = string(h.token.Channel)
 		if !h.late {
@@ -198,14 +198,14 @@ func youOf(t *team.Team, c AgentCaller, s *team.Session) ActYou {
 }
 
 func (e *Controller) channelHere(t *team.Team, name string) ActChannel {
-	c := t.Floor.Channels[channel.ChannelID(name)]
+	c := t.Channels.ByID[channel.ChannelID(name)]
 	view := ActChannel{Name: name, Holder: string(c.Head.Holder), Turn: c.Head.Turn, Queue: []string{}, Lead: string(c.Settings.Lead), States: map[string]string{}, Why: channels.ParkedWords[c.Head.Parked]}
 	for _, agent := range c.Queue() {
 		view.Queue = append(view.Queue, string(agent))
 	}
-	for _, agent := range channels.MembersOf(c, t.Circles[name].Agents) {
+	for _, agent := range channels.MembersOf(c, t.ChannelConfigs[name].Agents) {
 		if len(view.States) < hereMax {
-			view.States[agent] = string(t.Floor.StateOf(channel.AgentID(agent), channel.ChannelID(name)))
+			view.States[agent] = string(t.Channels.StateOf(channel.AgentID(agent), channel.ChannelID(name)))
 		}
 	}
 	return view

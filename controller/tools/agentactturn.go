@@ -153,12 +153,12 @@ func (e *Controller) finish(ctx context.Context, c AgentCaller, h holding, pass 
 		event, now = "pass", channel.PassAsked{Token: h.token}
 	}
 	look := func(t *team.Team) {
-		ch := t.Floor.Channels[h.token.Channel]
+		ch := t.Channels.ByID[h.token.Channel]
 		if ended.Over = ch == nil || ch.Head.Turn != h.token.Turn || ch.Head.Holder == ""; ended.Over && ch != nil {
 			ended.Next = string(ch.Head.Holder)
 		}
 		_, s, err := e.acting(t, c)
-		h.mid = err == nil && s.Answers() && s.Talk.Token == h.token
+		h.mid = err == nil && s.AnswerPending() && s.Delivery.Token == h.token
 	}
 	if h.mid {
 		if _, err := e.act(ctx, c, "", channel.FinishAsked{Token: h.token, Pass: pass}, look); err != nil || ended.Over || h.mid {

@@ -101,7 +101,7 @@ func (e *Controller) noteWait(c AgentCaller, is bool) {
 // waited reads off the team whether a wait is over, and how.
 func (h holding) waited(t *team.Team, waited *ActWaited) bool {
 	h.see(t)
-	c := t.Floor.Channels[h.token.Channel]
+	c := t.Channels.ByID[h.token.Channel]
 	switch {
 	case h.late:
 		waited.State, waited.Why = ActForfeited, "the turn is over"
@@ -215,7 +215,7 @@ func (e *Controller) ActAskHuman(ctx context.Context, c AgentCaller, ask AgentQu
 		return ActAnswer{}, err
 	}
 	answer := ActAnswer{ID: id, State: ActStillWaiting}
-	asked := func(t *team.Team) bool { return answer.read(t.Book.Questions[id]) }
+	asked := func(t *team.Team) bool { return answer.read(t.Questions.Questions[id]) }
 	over := false
 	if err := e.View(ctx, func(t *team.Team) { over = asked(t) }); err != nil {
 		return answer, err
@@ -273,7 +273,7 @@ func (e *Controller) questionOf(ctx context.Context, c AgentCaller, ask AgentQue
 	}
 	if err := e.View(ctx, func(t *team.Team) {
 		m, _, over := e.acting(t, c)
-		switch is := t.Book.Questions[ask.ID]; {
+		switch is := t.Questions.Questions[ask.ID]; {
 		case over != nil:
 			no = over
 		case m.Run != "":
@@ -283,7 +283,7 @@ func (e *Controller) questionOf(ctx context.Context, c AgentCaller, ask AgentQue
 		case ask.ID != "":
 			id = ask.ID
 		default:
-			q.Ask = freeName(&t.Book, c.Session, ask)
+			q.Ask = freeName(&t.Questions, c.Session, ask)
 			if wait := m.Conf.Permissions.Timeout; wait > 0 {
 				q.ExpiresAt = e.Now().Add(wait)
 			}
@@ -295,7 +295,7 @@ func (e *Controller) questionOf(ctx context.Context, c AgentCaller, ask AgentQue
 		return "", err
 	}
 	err = e.View(ctx, func(t *team.Team) {
-		if is := t.Book.Of(c.Session, q.Ask); is != nil {
+		if is := t.Questions.Of(c.Session, q.Ask); is != nil {
 			id = is.ID
 		}
 	})
@@ -307,7 +307,7 @@ func (e *Controller) questionOf(ctx context.Context, c AgentCaller, ask AgentQue
 
 // freeName is what a question is called within its session: the same for the same words, as long as
 // nobody was told the answer.
-func freeName(book *question.Book, session string, ask AgentQuestion) string {
+func freeName(book *question.Questions, session string, ask AgentQuestion) string {
 	sum := sha256.Sum256([]byte(ask.Text + "\x00" + strings.Join(ask.Options, "\x00")))
 	base := "ask_human/" + hex.EncodeToString(sum[:8])
 	for n := 1; ; n++ {

@@ -160,13 +160,13 @@ func (e *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([]
 		}
 		agents = map[string]string{}
 		_ = e.View(ctx, func(t *team.Team) { // when we go nobody answers, and steps stand for themselves
-			team.Lines(fact, func(run, step string) string {
+			team.Transitions(fact, func(run, step string) string {
 				agents[step] = t.StepAgent(run, step)
 				return ""
 			})
 		})
 	}
-	moved := team.Lines(fact, func(_, step string) string { return agents[step] })
+	moved := team.Transitions(fact, func(_, step string) string { return agents[step] })
 	lines := make([][]byte, len(moved))
 	for i, line := range moved {
 		one := transitionlog.Entry{

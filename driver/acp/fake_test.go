@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
-	"github.com/fairlead-dev/fairlead/leftover"
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 )
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		os.Exit(peerMain(os.Args[2:]))
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
-	os.Exit(leftover.Main(m))
+	os.Exit(leaktest.Main(m))
 }
 
 // fake is a program in memory: what it writes and reads goes through pipes, and it ends when its

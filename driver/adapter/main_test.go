@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
-	"github.com/fairlead-dev/fairlead/leftover"
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 )
 
 func TestMain(m *testing.M) {
@@ -16,5 +16,5 @@ func TestMain(m *testing.M) {
 		program(os.Args[2])
 	}
 	adapter.Intercept(plain{})
-	os.Exit(leftover.Main(m))
+	os.Exit(leaktest.Main(m))
 }

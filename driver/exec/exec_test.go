@@ -10,10 +10,10 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
 	"github.com/fairlead-dev/fairlead/driver/exec"
-	"github.com/fairlead-dev/fairlead/leftover"
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 )
 
-func TestMain(m *testing.M) { os.Exit(leftover.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(leaktest.Main(m)) }
 
 func sh(line string) driver.Agent {
 	return driver.Agent{Name: "coder", Command: []string{"sh", "-c", line, "agent"}}

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/leftover"
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 )
 
 func TestMain(m *testing.M) {
@@ -12,5 +12,5 @@ func TestMain(m *testing.M) {
 		os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
 	Intercept()
-	os.Exit(leftover.Main(m))
+	os.Exit(leaktest.Main(m))
 }

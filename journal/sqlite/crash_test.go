@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
-	"github.com/fairlead-dev/fairlead/leftover"
 )
 
 const writerEnv = "FAIRLEAD_TEST_JOURNAL_WRITER" // set: this process appends to that file until it is killed
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(appendForEver(path))
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
-	os.Exit(leftover.Main(m))
+	os.Exit(leaktest.Main(m))
 }
 
 // appendForEver says each batch's last seq after Append returned.

@@ -6,26 +6,26 @@ import (
 )
 
 // act carries one act of a rule out, on the seat and the head that the next change holds.
-func (c *circle) act(act Act, s *Seat, event Event, why string) {
+func (c *channelDraft) act(act Act, p *Participant, event Event, why string) {
 	h := &c.head
 	switch act {
 	case JoinQueue:
 		h.Place++
-		s.Place, s.Owed = h.Place, false
-		c.unrest(s)
+		p.Place, p.JoinOnConnect = h.Place, false
+		c.stopResting(p)
 	case LeaveQueue:
-		s.Place, s.Owed, s.Apart, s.Ahead = 0, false, nil, nil // what it had ahead died with it
-		if a := c.agentNow(s.Agent); a == nil || !a.Connected {
-			s.Stop = 0 // there is nothing left to stop
+		p.Place, p.JoinOnConnect, p.Parallel, p.Ahead = 0, false, nil, nil // what it had ahead died with it
+		if a := c.agentNow(p.Agent); a == nil || !a.Connected {
+			p.Stop = 0 // there is nothing left to stop
 		}
-		c.unrest(s)
-		c.lostWith(s.Agent)
-	case LeaveCircle:
-		c.leaveCircle(s)
+		c.stopResting(p)
+		c.loseMessages(p.Agent)
+	case LeaveRotation:
+		c.leaveRotation(p)
 	case TakeTurn:
-		c.takeTurn(s)
+		c.takeTurn(p)
 	case StartTurnTimer:
-		h.Lease.Ends = c.after(c.timeout(s.Agent))
+		h.Lease.Ends = c.after(c.timeout(p.Agent))
 	case PauseTurnTimer:
 		if l := &h.Lease; !l.Ends.IsZero() {
 			l.Left = max(l.Ends.Sub(c.now.At), 1)
@@ -40,28 +40,28 @@ func (c *circle) act(act Act, s *Seat, event Event, why string) {
 	case StopWaitTimer:
 		h.Lease.WaitTo, h.Lease.Why = time.Time{}, ""
 	case EndTurn:
-		c.endTurn(s, event)
+		c.endTurn(p, event)
 	case LoseTurn:
-		c.freeTurn(s.Agent)
+		c.freeTurn(p.Agent)
 	case CloseMessages:
-		c.closeMessages(s)
+		c.closeMessages(p)
 	case RestHere:
-		h.Rests, s.Place = s.Agent, 0
+		h.Rests, p.Place = p.Agent, 0
 	case CancelWork:
-		h.Errand++
-		s.Stop = h.Errand
+		h.ActionSeq++
+		p.Stop = h.ActionSeq
 	case GoOn:
-		h.Errand++
-		h.Lease.GoOn, h.Lease.Stopped = h.Errand, false
+		h.ActionSeq++
+		h.Lease.GoOn, h.Lease.Stopped = h.ActionSeq, false
 	case CountPass:
 		h.Passes++
 	case AnnounceLate:
 		if c.rules.AnnounceTimeouts {
-			c.next.Say = "⏱️ " + string(s.Agent) + " turn timed out"
+			c.next.Say = "⏱️ " + string(p.Agent) + " turn timed out"
 		}
 	case AnnounceGone:
 		if c.rules.AnnounceDisconnect {
-			c.next.Say = "⚠️ " + string(s.Agent) + " disconnected, skipping turn"
+			c.next.Say = "⚠️ " + string(p.Agent) + " disconnected, skipping turn"
 		}
 	case NoteContext:
 		c.next.Why = cut(why)
@@ -79,85 +79,85 @@ func (d *draft) after(wait time.Duration) time.Time {
 }
 
 // timeout is how long an agent's turn may take.
-func (c *circle) timeout(agent AgentID) time.Duration {
+func (c *channelDraft) timeout(agent AgentID) time.Duration {
 	if a := c.agentNow(agent); a != nil && a.Timeout > 0 {
 		return a.Timeout
 	}
 	return c.rules.DefaultTimeout
 }
 
-func (c *circle) unrest(s *Seat) {
-	if c.head.Rests == s.Agent {
+func (c *channelDraft) stopResting(p *Participant) {
+	if c.head.Rests == p.Agent {
 		c.head.Rests = ""
 	}
 }
 
-// leaveCircle takes the seat away, or leaves it until the agent's work was stopped.
-func (c *circle) leaveCircle(s *Seat) {
-	c.unrest(s)
-	c.lostWith(s.Agent)
-	if a := c.agentNow(s.Agent); a != nil {
+// leaveRotation takes the seat away, or leaves it until the agent's work was stopped.
+func (c *channelDraft) leaveRotation(p *Participant) {
+	c.stopResting(p)
+	c.loseMessages(p.Agent)
+	if a := c.agentNow(p.Agent); a != nil {
 		is := *a
 		is.Channels = slices.DeleteFunc(slices.Clone(is.Channels), func(id ChannelID) bool { return id == c.id })
 		if len(is.Channels) == 0 {
 			is.Channels = nil // as the journal gives it back
 		}
-		c.setAgent(s.Agent, is)
+		c.setAgent(p.Agent, is)
 	}
-	if s.Stop == 0 {
-		c.leave(s.Agent)
+	if p.Stop == 0 {
+		c.leave(p.Agent)
 		return
 	}
-	*s = Seat{Agent: s.Agent, Stop: s.Stop, Gone: true}
+	*p = Participant{Agent: p.Agent, Stop: p.Stop, Gone: true}
 }
 
-func (c *circle) takeTurn(s *Seat) {
+func (c *channelDraft) takeTurn(p *Participant) {
 	h := &c.head
 	h.Turn++
-	h.Holder, h.Parked = s.Agent, ""
+	h.Holder, h.Parked = p.Agent, ""
 	h.Lease = Lease{Upto: h.Seq, Since: c.now.At, ByHand: c.hand}
 	c.hand = false
-	s.Place = 0
-	if s.TookFor != h.Human {
-		s.Took, s.TookFor = 0, h.Human
+	p.Place = 0
+	if p.TookFor != h.Human {
+		p.Took, p.TookFor = 0, h.Human
 	}
-	s.Took++
+	p.Took++
 }
 
 // endTurn gives the turn back. What the holder was given in it, it has. Where it was given
 // nothing and nobody else has anything to answer, it is not asked again for the same: that
 // would spin.
-func (c *circle) endTurn(s *Seat, event Event) {
+func (c *channelDraft) endTurn(p *Participant, event Event) {
 	l := &c.head.Lease
 	if l.Told {
-		c.hear(s, l.Upto)
+		c.hear(p, l.Upto)
 	} else {
-		c.hear(s, s.Heard)
+		c.hear(p, p.Heard)
 	}
 	switch {
 	case event == LimitReached: // when that is lifted, it is asked for the same again
 	case l.Told:
-		s.Rest = max(s.Rest, l.Upto)
-	case !c.othersWait(s.Agent):
-		s.Rest = c.head.Seq
+		p.Rest = max(p.Rest, l.Upto)
+	case !c.othersWait(p.Agent):
+		p.Rest = c.head.Seq
 	}
-	c.freeTurn(s.Agent)
+	c.freeTurn(p.Agent)
 }
 
 // hear notes what a seat has: all up to a message, and the single ones that came ahead.
-func (c *circle) hear(s *Seat, upto uint64) {
-	s.Heard = max(s.Heard, upto)
-	ahead := slices.Concat(s.Ahead, c.head.Lease.Ahead)
-	ahead = slices.DeleteFunc(ahead, func(n uint64) bool { return n <= s.Heard })
+func (c *channelDraft) hear(p *Participant, upto uint64) {
+	p.Heard = max(p.Heard, upto)
+	ahead := slices.Concat(p.Ahead, c.head.Lease.Ahead)
+	ahead = slices.DeleteFunc(ahead, func(n uint64) bool { return n <= p.Heard })
 	slices.Sort(ahead)
-	s.Ahead = slices.Compact(ahead)
-	if len(s.Ahead) == 0 {
-		s.Ahead = nil // as the journal gives it back
+	p.Ahead = slices.Compact(ahead)
+	if len(p.Ahead) == 0 {
+		p.Ahead = nil // as the journal gives it back
 	}
 }
 
-// lostWith takes back what an agent alone had, when it leaves: nobody could answer it.
-func (c *circle) lostWith(name AgentID) {
+// loseMessages takes back what an agent alone had, when it leaves: nobody could answer it.
+func (c *channelDraft) loseMessages(name AgentID) {
 	var lost []uint64
 	for _, m := range c.open {
 		if m.State == Delivered && m.Ends.IsZero() && !c.hasElse(m.N, name) {
@@ -165,11 +165,11 @@ func (c *circle) lostWith(name AgentID) {
 		}
 	}
 	for _, n := range lost {
-		c.progress(n, LostWithIt, func(m *Message) { m.Turn = 0 })
+		c.progress(n, LostWithAgent, func(m *Message) { m.Turn = 0 })
 	}
 }
 
-func (c *circle) freeTurn(agent AgentID) {
+func (c *channelDraft) freeTurn(agent AgentID) {
 	c.head.Holder, c.head.Lease = "", Lease{}
 	if c.head.Aside.Agent == agent {
 		c.head.Aside = Aside{}
@@ -177,11 +177,11 @@ func (c *circle) freeTurn(agent AgentID) {
 }
 
 // closeMessages has the messages answered that the holder has and ends its turn with.
-func (c *circle) closeMessages(s *Seat) {
+func (c *channelDraft) closeMessages(p *Participant) {
 	l := &c.head.Lease
 	var closed []uint64
 	for _, m := range c.open {
-		has := m.N <= s.Heard || (l.Told && m.N <= l.Upto) || slices.Contains(l.Ahead, m.N) || slices.Contains(s.Ahead, m.N)
+		has := m.N <= p.Heard || (l.Told && m.N <= l.Upto) || slices.Contains(l.Ahead, m.N) || slices.Contains(p.Ahead, m.N)
 		if has && m.State == Delivered && m.Ends.IsZero() && m.N != c.head.Aside.Message {
 			closed = append(closed, m.N)
 		}

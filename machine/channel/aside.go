@@ -4,7 +4,7 @@ import "slices"
 
 // interrupt stops whoever has the turn until a person has an answer (T17). One at a time: the
 // next one waits for the one before, and for nothing else.
-func (c *circle) interrupt(n uint64) {
+func (c *channelDraft) interrupt(n uint64) {
 	h := &c.head
 	if h.Holder == "" || h.Aside.Message != 0 {
 		return
@@ -28,23 +28,23 @@ func (c *circle) interrupt(n uint64) {
 }
 
 // leadFree says whether the channel has a lead who could answer now.
-func (c *circle) leadFree() bool {
+func (c *channelDraft) leadFree() bool {
 	lead := c.rules.Lead
 	return lead != "" && lead != c.head.Holder && !c.now.Held && c.agentNow(lead).Online() && c.agentNow(lead).Limit == ""
 }
 
-func (c *circle) openAside(n uint64, who AgentID) {
+func (c *channelDraft) openAside(n uint64, who AgentID) {
 	c.head.Aside = Aside{Message: n, Agent: who, Ends: c.after(c.timeout(who))}
 }
 
 // askItself has the holder that was stopped answer the person itself.
-func (c *circle) askItself(n uint64) {
+func (c *channelDraft) askItself(n uint64) {
 	c.head.Aside = Aside{Message: n, Agent: c.head.Holder}
 	c.must(c.head.Holder, AskedItself)
 }
 
 // aside is what the one who answers a person says.
-func (c *circle) aside(in Said) {
+func (c *channelDraft) aside(in Said) {
 	c.tellAside()
 	if in.Bytes > 0 {
 		c.post(OfAside, string(in.Agent), in.Bytes, in.Turn, in.Re)
@@ -58,7 +58,7 @@ func (c *circle) aside(in Said) {
 }
 
 // tellAside notes that whoever is to answer a person has the message.
-func (c *circle) tellAside() {
+func (c *channelDraft) tellAside() {
 	a := &c.head.Aside
 	if a.Told {
 		return
@@ -68,33 +68,33 @@ func (c *circle) tellAside() {
 	if a.Agent == c.head.Holder {
 		turn = c.head.Turn
 		c.ahead(a.Message)
-	} else if s := c.look(a.Agent); c.inCircle(a.Agent) && a.Message > s.Heard && len(s.Ahead) < aheadMax {
-		s = c.seat(a.Agent) // a lead in the circle is not given it again with its turn
-		s.Ahead = append(slices.Clip(s.Ahead), a.Message)
-		slices.Sort(s.Ahead)
+	} else if p := c.look(a.Agent); c.inRotation(a.Agent) && a.Message > p.Heard && len(p.Ahead) < aheadMax {
+		p = c.participant(a.Agent) // a lead in the circle is not given it again with its turn
+		p.Ahead = append(slices.Clip(p.Ahead), a.Message)
+		slices.Sort(p.Ahead)
 	}
 	c.handed(a.Message, turn)
 }
 
-// inCircle says whether an agent has a place here that the turn comes to.
-func (c *circle) inCircle(name AgentID) bool {
-	s := c.look(name)
-	return s != nil && (s.State != "" || c.head.Rests == name)
+// inRotation says whether an agent has a place here that the turn comes to.
+func (c *channelDraft) inRotation(name AgentID) bool {
+	p := c.look(name)
+	return p != nil && (p.State != "" || c.head.Rests == name)
 }
 
 // hasElse says whether somebody else than one agent has a message and could answer it.
-func (c *circle) hasElse(n uint64, name AgentID) bool {
+func (c *channelDraft) hasElse(n uint64, name AgentID) bool {
 	h := &c.head
 	if h.Aside.Message == n && h.Aside.Told {
 		return true
 	}
-	for other := range c.base.Seats {
-		if other == name || !c.inCircle(other) {
+	for other := range c.base.Participants {
+		if other == name || !c.inRotation(other) {
 			continue
 		}
-		s := c.look(other)
+		p := c.look(other)
 		mine := other == h.Holder && (h.Lease.Told && n <= h.Lease.Upto || slices.Contains(h.Lease.Ahead, n))
-		if mine || n <= s.Heard || slices.Contains(s.Ahead, n) {
+		if mine || n <= p.Heard || slices.Contains(p.Ahead, n) {
 			return true
 		}
 	}
@@ -102,14 +102,14 @@ func (c *circle) hasElse(n uint64, name AgentID) bool {
 }
 
 // ahead notes that the holder has a message in the middle of its turn.
-func (c *circle) ahead(n uint64) {
+func (c *channelDraft) ahead(n uint64) {
 	l := &c.head.Lease
 	l.Ahead = append(l.Ahead[:len(l.Ahead):len(l.Ahead)], n)
 }
 
 // asideOver goes on after an answer: with the next interruption, with the turn that was
 // stopped, or, where it is gone, with the circle.
-func (c *circle) asideOver(by AgentID) {
+func (c *channelDraft) asideOver(by AgentID) {
 	h := &c.head
 	h.Aside = Aside{}
 	next := uint64(0)
@@ -144,7 +144,7 @@ func (c *circle) asideOver(by AgentID) {
 
 // leadLost is the end of an aside whose lead is gone or gave no answer: the holder that was
 // stopped answers itself; where there is none, the message is the next turn's.
-func (c *circle) leadLost(name AgentID) {
+func (c *channelDraft) leadLost(name AgentID) {
 	h := &c.head
 	if h.Aside.Message == 0 || h.Aside.Agent != name {
 		return
@@ -152,7 +152,7 @@ func (c *circle) leadLost(name AgentID) {
 	n := h.Aside.Message
 	h.Aside = Aside{}
 	if i, ok := find(c.open, n); ok && c.open[i].State == Delivered && !c.hasElse(n, "") {
-		c.progress(n, LostWithIt, func(m *Message) { m.Turn = 0 })
+		c.progress(n, LostWithAgent, func(m *Message) { m.Turn = 0 })
 	}
 	c.emit(rowAside, "", "", "", "lead_lost")
 	if h.Holder != "" && c.state(h.Holder) == Waiting && h.Lease.Stopped {

@@ -8,25 +8,25 @@ import (
 )
 
 // busy is a channel with so many agents that has seen so many turns.
-func busy(b testing.TB, agents, turns int) *Floor {
-	f := crowd(b, agents, "c")
+func busy(b testing.TB, agents, turns int) *Channels {
+	cs := crowd(b, agents, "c")
 	for range turns {
-		handOff(b, f, "c")
+		handOff(b, cs, "c")
 	}
-	return f
+	return cs
 }
 
 // crowd is so many agents, who are in every one of the channels; in each of them somebody has the
 // turn.
-func crowd(b testing.TB, agents int, channels ...ChannelID) *Floor {
-	f := &Floor{}
+func crowd(b testing.TB, agents int, channels ...ChannelID) *Channels {
+	cs := &Channels{}
 	apply := func(in Input) {
-		changes, err := f.Decide(in, Now{At: noon})
+		changes, err := cs.Decide(in, Now{At: noon})
 		if err != nil {
 			b.Fatal(err)
 		}
 		for _, ch := range changes {
-			f.Apply(ch)
+			cs.Apply(ch)
 		}
 	}
 	set := DefaultSettings()
@@ -43,25 +43,25 @@ func crowd(b testing.TB, agents int, channels ...ChannelID) *Floor {
 		}
 		apply(HumanSpoke{Channel: id, By: "ada", Bytes: 1})
 	}
-	return f
+	return cs
 }
 
 // handOff ends the turn under way with an answer, begins the next, and acknowledges that it was
 // told.
-func handOff(b testing.TB, f *Floor, id ChannelID) {
-	h := &f.Channels[id].Head
+func handOff(b testing.TB, cs *Channels, id ChannelID) {
+	h := &cs.ByID[id].Head
 	step := func(in Input) {
-		list, err := f.Decide(in, Now{At: noon})
+		list, err := cs.Decide(in, Now{At: noon})
 		if err != nil {
 			b.Fatal(err)
 		}
 		for _, ch := range list {
-			f.Apply(ch)
+			cs.Apply(ch)
 		}
 	}
 	step(Said{Token: Token{id, h.Holder, h.Turn}, Bytes: 1000, Complete: true})
-	todo := f.Todo(id, Now{At: noon})
-	step(Told{Token: todo[0].Token, Do: todo[0].Do, N: todo[0].N})
+	actions := cs.Actions(id, Now{At: noon})
+	step(Told{Token: actions[0].Token, Do: actions[0].Do, N: actions[0].N})
 }
 
 // A hand-off, decided and applied: complete, next agent granted, and told. The old channel has
@@ -69,10 +69,10 @@ func handOff(b testing.TB, f *Floor, id ChannelID) {
 func BenchmarkHandOff(b *testing.B) {
 	for _, c := range []struct{ agents, age int }{{3, 0}, {3, 100_000}, {8, 0}, {100, 0}} {
 		b.Run(fmt.Sprintf("agents=%d/age=%d", c.agents, c.age), func(b *testing.B) {
-			f := busy(b, c.agents, c.age)
+			cs := busy(b, c.agents, c.age)
 			b.ReportAllocs()
 			for b.Loop() {
-				handOff(b, f, "c")
+				handOff(b, cs, "c")
 			}
 		})
 	}
@@ -89,10 +89,10 @@ func BenchmarkHandOffAmongChannels(b *testing.B) {
 	var times [2]time.Duration
 	n := 0
 	for b.Loop() {
-		for i, f := range []*Floor{one, many} {
+		for i, cs := range []*Channels{one, many} {
 			id := all[i*n%len(all)]
 			began := time.Now()
-			handOff(b, f, id)
+			handOff(b, cs, id)
 			times[i] += time.Since(began)
 		}
 		n++
@@ -105,9 +105,9 @@ func BenchmarkHandOffAmongChannels(b *testing.B) {
 // What a hand-off writes is small, however many agents there are and however old the channel is.
 func TestHandOffIsSmall(t *testing.T) {
 	for _, c := range []struct{ agents, age int }{{3, 10}, {100, 10}, {3, 20_000}} {
-		f := busy(t, c.agents, c.age)
-		h := &f.Channels["c"].Head
-		list, err := f.Decide(Said{Token: Token{"c", h.Holder, h.Turn}, Bytes: messageBytesMax, Complete: true}, Now{At: noon})
+		cs := busy(t, c.agents, c.age)
+		h := &cs.ByID["c"].Head
+		list, err := cs.Decide(Said{Token: Token{"c", h.Holder, h.Turn}, Bytes: messageBytesMax, Complete: true}, Now{At: noon})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestHandOffIsSmall(t *testing.T) {
 		if len(list) != 2 || size > 1200 {
 			t.Errorf("%d agents, %d turns: %d changes of %d bytes together", c.agents, c.age, len(list), size)
 		}
-		state, err := json.Marshal(f)
+		state, err := json.Marshal(cs)
 		if err != nil || len(state) > 3000+400*c.agents {
 			t.Errorf("%d agents, %d turns: the value has %d bytes: %v", c.agents, c.age, len(state), err)
 		}
@@ -131,15 +131,15 @@ func TestHandOffIsSmall(t *testing.T) {
 
 // Limits say so, and interruptions do not wait behind messages.
 func TestFullChannel(t *testing.T) {
-	f := busy(t, 2, 0)
+	cs := busy(t, 2, 0)
 	say := func(mode Mode) error {
-		changes, err := decide(t, f, HumanSpoke{Channel: "c", By: "ada", Mode: mode, Bytes: 1}, Now{At: noon})
+		changes, err := decide(t, cs, HumanSpoke{Channel: "c", By: "ada", Mode: mode, Bytes: 1}, Now{At: noon})
 		for _, ch := range changes {
-			f.Apply(ch)
+			cs.Apply(ch)
 		}
 		return err
 	}
-	for len(f.Channels["c"].Open) < openMax {
+	for len(cs.ByID["c"].Open) < openMax {
 		if err := say(ByQueue); err != nil {
 			t.Fatal(err)
 		}
@@ -155,36 +155,36 @@ func TestFullChannel(t *testing.T) {
 	if err := say(Interrupt); err == nil {
 		t.Error("interruptions have no limit")
 	}
-	if todo := f.Todo("c", Now{At: noon}); todo[0].Do != StopWork || todo[1].Do != TellAside {
-		t.Errorf("what stops somebody is not first: %+v", todo[:2])
+	if actions := cs.Actions("c", Now{At: noon}); actions[0].Do != StopWork || actions[1].Do != TellAside {
+		t.Errorf("what stops somebody is not first: %+v", actions[:2])
 	}
 }
 
 // What an agent is given is bounded: the newest, with people's that nobody has answered, and
 // how many are left out.
 func TestGivenIsBounded(t *testing.T) {
-	f := busy(t, 3, 1000)
+	cs := busy(t, 3, 1000)
 	ask := func(in Input) {
-		changes, err := decide(t, f, in, Now{At: noon})
+		changes, err := decide(t, cs, in, Now{At: noon})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, ch := range changes {
-			f.Apply(ch)
+			cs.Apply(ch)
 		}
 	}
 	ask(HumanSpoke{Channel: "c", By: "ada", Mode: ByQueue, Bytes: 1})
-	asked := f.Channels["c"].Head.Seq
+	asked := cs.ByID["c"].Head.Seq
 	for range 300 { // everybody talks past it, and never ends his turn well
-		h := &f.Channels["c"].Head
+		h := &cs.ByID["c"].Head
 		ask(Said{Token: Token{"c", h.Holder, h.Turn}, Bytes: 1})
 	}
 	ask(AgentConfigured{Agent: "new"})
 	ask(AgentConnected{"new"})
 	ask(AssignAsked{"c", "new"})
 	ask(GrantAsked{"c", "new", true})
-	todo := f.Todo("c", Now{At: noon})
-	g := todo[len(todo)-1].Given
+	actions := cs.Actions("c", Now{At: noon})
+	g := actions[len(actions)-1].Given
 	want := Given{From: asked + 101, To: asked + 300, Also: []uint64{asked}, LeftOut: asked + 100 - 1}
 	if g.From != want.From || g.To != want.To || len(g.Also) != 1 || g.Also[0] != asked || g.LeftOut != want.LeftOut || len(g.But) != 0 {
 		t.Errorf("it is given %+v, want %+v", g, want)

@@ -52,27 +52,27 @@ func newForm(agents, channels int, set Settings, own AgentSettings) *form {
 }
 
 // key is the canonical form of a floor.
-func (o *form) key(f *Floor) string {
+func (o *form) key(cs *Channels) string {
 	views := make([]view, len(o.channels))
 	for i, id := range o.channels {
-		views[i] = newView(f.Channels[id])
+		views[i] = newView(cs.ByID[id])
 	}
-	best := o.write(f, views)
+	best := o.write(cs, views)
 	if len(views) == 2 {
 		views[0], views[1] = views[1], views[0]
-		best = min(best, o.write(f, views))
+		best = min(best, o.write(cs, views))
 	}
 	return best
 }
 
-func (o *form) write(f *Floor, views []view) string {
+func (o *form) write(cs *Channels, views []view) string {
 	o.head = o.head[:0]
 	for i := range views {
 		o.head = views[i].head(o.head)
 	}
 	first := 0
 	for i, name := range o.agents {
-		a := f.Agents[name]
+		a := cs.Agents[name]
 		part := append(o.parts[i][:0], bits(a.Connected, a.Disabled, a.Limit != ""))
 		for v := range views {
 			part = views[v].seat(part, name)
@@ -109,16 +109,16 @@ func newView(c *Channel) view {
 		add(c.Open[i].N)
 	}
 	add(h.Aside.Message)
-	v.other = v.asks(h.Said.Else, func(s *Seat) bool { return s.Agent == h.Said.By })
-	v.last = v.other || v.asks(h.Said.Last, func(s *Seat) bool { return s.Agent != h.Said.By })
+	v.other = v.asks(h.Said.Else, func(p *Participant) bool { return p.Agent == h.Said.By })
+	v.last = v.other || v.asks(h.Said.Last, func(p *Participant) bool { return p.Agent != h.Said.By })
 	if v.last {
 		add(h.Said.Last)
 	}
 	if v.other {
 		add(h.Said.Else)
 	}
-	for _, s := range c.Seats {
-		for _, a := range s.Apart {
+	for _, p := range c.Participants {
+		for _, a := range p.Parallel {
 			add(a.N)
 		}
 	}
@@ -129,22 +129,22 @@ func newView(c *Channel) view {
 
 // asks says whether words may still ask anybody for a turn: somebody in the circle who has not
 // answered them, or somebody yet to come, who begins in front of the oldest open message.
-func (v *view) asks(n uint64, whom func(*Seat) bool) bool {
+func (v *view) asks(n uint64, whom func(*Participant) bool) bool {
 	if n == 0 {
 		return false
 	}
 	if len(v.c.Open) > 0 && v.c.Open[0].N < n {
 		return true
 	}
-	for _, s := range v.c.Seats {
-		if v.circle(s) && s.Rest < n && whom(s) {
+	for _, p := range v.c.Participants {
+		if v.circle(p) && p.Rest < n && whom(p) {
 			return true
 		}
 	}
 	return false
 }
 
-func (v *view) circle(s *Seat) bool { return s.State != "" || v.c.Head.Rests == s.Agent }
+func (v *view) circle(p *Participant) bool { return p.State != "" || v.c.Head.Rests == p.Agent }
 
 // at is how many of the fixed numbers a number covers: of a fixed one that is its place.
 func (v *view) at(n uint64) byte {
@@ -168,7 +168,7 @@ func (v *view) standing(to []byte, ahead []uint64) []byte {
 }
 
 var (
-	reasons   = []Reason{"", Quiet, Rounds, Nobody, Held, Limited}
+	reasons   = []Reason{"", Quiet, Rounds, NoAgents, Held, Limited}
 	modes     = []Mode{ByQueue, Interrupt, Inject, Parallel}
 	states    = []State{"", Queued, Active, Waiting}
 	unsettled = []MessageState{Kept, Delivered, Answered}
@@ -207,25 +207,25 @@ func (v *view) head(to []byte) []byte {
 
 func (v *view) seat(to []byte, name AgentID) []byte {
 	h := &v.c.Head
-	s := v.c.Seats[name]
-	roles := bits(s != nil, h.Holder == name, h.Rests == name, h.Aside.Message != 0 && h.Aside.Agent == name, v.last && h.Said.By == name)
-	if s == nil {
+	p := v.c.Participants[name]
+	roles := bits(p != nil, h.Holder == name, h.Rests == name, h.Aside.Message != 0 && h.Aside.Agent == name, v.last && h.Said.By == name)
+	if p == nil {
 		return append(to, roles)
 	}
 	took := uint64(0)
-	if s.TookFor == h.Human {
-		took = uint64(min(s.Took, v.c.Settings.RoundsMax))
+	if p.TookFor == h.Human {
+		took = uint64(min(p.Took, v.c.Settings.RoundsMax))
 	}
-	rest := s.Rest
-	if !v.circle(s) {
+	rest := p.Rest
+	if !v.circle(p) {
 		rest = 0 // it is settled anew when it comes back
 	}
-	to = append(to, roles, place(states, s.State), byte(slices.Index(v.queue, name)+1), bits(s.Owed, s.Stop != 0, s.Gone),
-		v.at(rest), v.at(s.Heard), byte(took), byte(len(s.Apart)))
-	for _, a := range s.Apart {
+	to = append(to, roles, place(states, p.State), byte(slices.Index(v.queue, name)+1), bits(p.JoinOnConnect, p.Stop != 0, p.Gone),
+		v.at(rest), v.at(p.Heard), byte(took), byte(len(p.Parallel)))
+	for _, a := range p.Parallel {
 		to = append(to, v.at(a.N), bits(a.Told))
 	}
-	return v.standing(to, s.Ahead)
+	return v.standing(to, p.Ahead)
 }
 
 func bits(all ...bool) byte {
@@ -279,13 +279,13 @@ func one(set bool) uint64 {
 }
 
 // floor is the state that a canonical form stands for.
-func (o *form) floor(key string) *Floor {
+func (o *form) floor(key string) *Channels {
 	r := &reader{key}
-	f := &Floor{Agents: make(map[AgentID]*Agent, len(o.agents)), Channels: make(map[ChannelID]*Channel, len(o.channels))}
+	cs := &Channels{Agents: make(map[AgentID]*Agent, len(o.agents)), ByID: make(map[ChannelID]*Channel, len(o.channels))}
 	for _, id := range o.channels {
-		c := &Channel{Settings: o.settings, Seats: make(map[AgentID]*Seat, len(o.agents))}
+		c := &Channel{Settings: o.settings, Participants: make(map[AgentID]*Participant, len(o.agents))}
 		r.head(c)
-		f.Channels[id] = c
+		cs.ByID[id] = c
 	}
 	for _, name := range o.agents {
 		a := &Agent{AgentSettings: o.own}
@@ -294,25 +294,25 @@ func (o *form) floor(key string) *Floor {
 			a.Limit = "x"
 		}
 		for _, id := range o.channels {
-			if s := r.seat(f.Channels[id], name); s != nil && !s.Gone {
+			if p := r.seat(cs.ByID[id], name); p != nil && !p.Gone {
 				a.Channels = append(a.Channels, id)
 			}
 		}
-		f.Agents[name] = a
+		cs.Agents[name] = a
 	}
-	for _, c := range f.Channels {
-		for _, s := range c.Seats {
-			c.Head.Place = max(c.Head.Place, s.Place)
+	for _, c := range cs.ByID {
+		for _, p := range c.Participants {
+			c.Head.Place = max(c.Head.Place, p.Place)
 		}
 		c.build()
 	}
-	return f
+	return cs
 }
 
 func (r *reader) head(c *Channel) {
 	h := &c.Head
 	h.Seq = r.number()
-	h.Turn, h.Errand = 2, 1
+	h.Turn, h.ActionSeq = 2, 1
 	h.Parked = reasons[r.next()]
 	var left, ends, wait, silence, goOn, asideEnds, lapses bool
 	r.flags(&h.Lease.Told, &h.Lease.Stopped, &left, &ends, &wait, &silence, &goOn)
@@ -330,7 +330,7 @@ func (r *reader) head(c *Channel) {
 	h.Lease.Ahead = r.numbers()
 }
 
-func (r *reader) seat(c *Channel, name AgentID) *Seat {
+func (r *reader) seat(c *Channel, name AgentID) *Participant {
 	h := &c.Head
 	var is, holds, rests, aside, said, stop bool
 	r.flags(&is, &holds, &rests, &aside, &said)
@@ -345,16 +345,16 @@ func (r *reader) seat(c *Channel, name AgentID) *Seat {
 	if !is {
 		return nil
 	}
-	s := &Seat{Agent: name, State: states[r.next()], Place: r.number()}
-	r.flags(&s.Owed, &stop, &s.Gone)
-	s.Stop = one(stop)
-	s.Rest, s.Heard, s.Took = r.number(), r.number(), int(r.next())
+	p := &Participant{Agent: name, State: states[r.next()], Place: r.number()}
+	r.flags(&p.JoinOnConnect, &stop, &p.Gone)
+	p.Stop = one(stop)
+	p.Rest, p.Heard, p.Took = r.number(), r.number(), int(r.next())
 	for range r.next() {
-		a := Apart{N: r.number()}
+		a := ParallelMessage{N: r.number()}
 		r.flags(&a.Told)
-		s.Apart = append(s.Apart, a)
+		p.Parallel = append(p.Parallel, a)
 	}
-	s.Ahead = r.numbers()
-	c.Seats[name] = s
-	return s
+	p.Ahead = r.numbers()
+	c.Participants[name] = p
+	return p
 }

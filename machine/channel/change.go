@@ -23,12 +23,12 @@ type Change struct {
 // Body is what Apply needs, and what the journal keeps. Every value in it is absolute: it says
 // how a thing is now, so that applying needs no table and no rule.
 type Body struct {
-	Agent    *Agent     `json:"agent,omitempty"`    // as it is now
-	Settings *Settings  `json:"settings,omitempty"` // of the channel
-	Head     *Head      `json:"head,omitempty"`     // of the channel
-	Seats    []Seat     `json:"seats,omitempty"`    // those that changed
-	Left     []AgentID  `json:"left,omitempty"`     // whose seats are gone
-	Messages []Progress `json:"messages,omitempty"` // people's messages that moved
+	Agent        *Agent        `json:"agent,omitempty"`    // as it is now
+	Settings     *Settings     `json:"settings,omitempty"` // of the channel
+	Head         *Head         `json:"head,omitempty"`     // of the channel
+	Participants []Participant `json:"seats,omitempty"`    // those that changed
+	Left         []AgentID     `json:"left,omitempty"`     // whose seats are gone
+	Messages     []Progress    `json:"messages,omitempty"` // people's messages that moved
 
 	Post *Post  `json:"post,omitempty"` // what was said, for whoever keeps the text with it
 	Say  string `json:"say,omitempty"`  // an announcement in the channel, as seed 003 words it
@@ -64,24 +64,24 @@ const (
 
 // Apply makes a change true. It cannot fail, and it does not look at the table. What it takes
 // over of the change is the floor's from then on.
-func (f *Floor) Apply(ch Change) {
+func (cs *Channels) Apply(ch Change) {
 	if a := ch.Body.Agent; a != nil {
-		if f.Agents == nil {
-			f.Agents = map[AgentID]*Agent{}
+		if cs.Agents == nil {
+			cs.Agents = map[AgentID]*Agent{}
 		}
 		mine := *a
-		f.Agents[ch.Agent] = &mine
+		cs.Agents[ch.Agent] = &mine
 	}
 	if ch.Channel == "" {
 		return
 	}
-	c := f.Channels[ch.Channel]
+	c := cs.ByID[ch.Channel]
 	if c == nil {
-		if f.Channels == nil {
-			f.Channels = map[ChannelID]*Channel{}
+		if cs.ByID == nil {
+			cs.ByID = map[ChannelID]*Channel{}
 		}
-		c = &Channel{Seats: map[AgentID]*Seat{}, busy: map[AgentID]bool{}}
-		f.Channels[ch.Channel] = c
+		c = &Channel{Participants: map[AgentID]*Participant{}, busy: map[AgentID]bool{}}
+		cs.ByID[ch.Channel] = c
 	}
 	c.apply(&ch.Body)
 }
@@ -93,10 +93,10 @@ func (c *Channel) apply(body *Body) {
 	if body.Head != nil {
 		c.Head = *body.Head
 	}
-	for i := range body.Seats {
-		s := body.Seats[i]
+	for i := range body.Participants {
+		s := body.Participants[i]
 		c.unqueue(s.Agent)
-		c.Seats[s.Agent] = &s
+		c.Participants[s.Agent] = &s
 		if s.busy() {
 			c.busy[s.Agent] = true
 		} else {
@@ -109,7 +109,7 @@ func (c *Channel) apply(body *Body) {
 	}
 	for _, name := range body.Left {
 		c.unqueue(name)
-		delete(c.Seats, name)
+		delete(c.Participants, name)
 		delete(c.busy, name)
 	}
 	for i := range body.Messages {
@@ -118,11 +118,11 @@ func (c *Channel) apply(body *Body) {
 }
 
 func (c *Channel) unqueue(name AgentID) {
-	s := c.Seats[name]
-	if s == nil || s.State != Queued {
+	p := c.Participants[name]
+	if p == nil || p.State != Queued {
 		return
 	}
-	if at, ok := slices.BinarySearchFunc(c.queue, s, byPlace); ok {
+	if at, ok := slices.BinarySearchFunc(c.queue, p, byPlace); ok {
 		c.queue = slices.Delete(c.queue, at, at+1)
 	}
 }

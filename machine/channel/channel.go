@@ -30,11 +30,11 @@ type (
 	ChannelID string
 )
 
-// Floor is everything that is true of all turns of a team. Decide looks at it, Apply alone
+// Channels is everything that is true of all turns of a team. Decide looks at it, Apply alone
 // changes it. Its zero value has no agents and no channels.
-type Floor struct {
-	Agents   map[AgentID]*Agent     `json:"agents,omitempty"`
-	Channels map[ChannelID]*Channel `json:"channels,omitempty"`
+type Channels struct {
+	Agents map[AgentID]*Agent     `json:"agents,omitempty"`
+	ByID   map[ChannelID]*Channel `json:"channels,omitempty"`
 }
 
 // Agent is one agent as such. It is set as a whole.
@@ -49,8 +49,8 @@ type Agent struct {
 
 // AgentSettings is what the configuration says of an agent's turns.
 type AgentSettings struct {
-	Timeout time.Duration `json:"timeout,omitempty"` // of its turn; 0: the channel's
-	Deaf    bool          `json:"deaf,omitempty"`    // its driver takes no input in mid-answer
+	Timeout          time.Duration `json:"timeout,omitempty"` // of its turn; 0: the channel's
+	NoInputMidAnswer bool          `json:"deaf,omitempty"`    // its driver takes no input in mid-answer
 }
 
 // Online says whether an agent can be given a turn.
@@ -58,12 +58,12 @@ func (a *Agent) Online() bool { return a != nil && a.Connected && !a.Disabled }
 
 // Channel is one circle. A change holds the whole Head and the seats that moved.
 type Channel struct {
-	Settings Settings          `json:"settings"`
-	Head     Head              `json:"head"`
-	Seats    map[AgentID]*Seat `json:"seats,omitempty"`
-	Open     []Message         `json:"open,omitempty"` // people's, by number, until they are answered; to all at once, until their time is over
+	Settings     Settings                 `json:"settings"`
+	Head         Head                     `json:"head"`
+	Participants map[AgentID]*Participant `json:"seats,omitempty"`
+	Open         []Message                `json:"open,omitempty"` // people's, by number, until they are answered; to all at once, until their time is over
 
-	queue []*Seat          // the queued seats by place; derived
+	queue []*Participant   // the queued seats by place; derived
 	busy  map[AgentID]bool // who has errands beside a turn; derived
 }
 
@@ -101,18 +101,18 @@ const (
 
 // Head is a channel's own state, apart from seats and messages.
 type Head struct {
-	Seq    uint64  `json:"seq,omitempty"`    // messages so far: the number of the last one
-	Turn   uint64  `json:"turn,omitempty"`   // turns given so far; the last one is the holder's
-	Place  uint64  `json:"place,omitempty"`  // places in the circle given so far
-	Holder AgentID `json:"holder,omitempty"` // empty: nobody
-	Lease  Lease   `json:"lease,omitzero"`   // the holder's
-	Aside  Aside   `json:"aside,omitzero"`   // under way; it keeps every other turn waiting
-	Said   Calls   `json:"said,omitzero"`
-	Human  uint64  `json:"human,omitempty"`  // a person's last message: rounds count from here
-	Passes int     `json:"passes,omitempty"` // in a row
-	Rests  AgentID `json:"rests,omitempty"`  // alone, its turn done (T8)
-	Errand uint64  `json:"errand,omitempty"` // numbers given to errands that can come more than once in a turn
-	Parked Reason  `json:"parked,omitempty"` // why nobody has the turn; empty: somebody has, or an aside is under way
+	Seq       uint64  `json:"seq,omitempty"`    // messages so far: the number of the last one
+	Turn      uint64  `json:"turn,omitempty"`   // turns given so far; the last one is the holder's
+	Place     uint64  `json:"place,omitempty"`  // places in the circle given so far
+	Holder    AgentID `json:"holder,omitempty"` // empty: nobody
+	Lease     Lease   `json:"lease,omitzero"`   // the holder's
+	Aside     Aside   `json:"aside,omitzero"`   // under way; it keeps every other turn waiting
+	Said      Calls   `json:"said,omitzero"`
+	Human     uint64  `json:"human,omitempty"`  // a person's last message: rounds count from here
+	Passes    int     `json:"passes,omitempty"` // in a row
+	Rests     AgentID `json:"rests,omitempty"`  // alone, its turn done (T8)
+	ActionSeq uint64  `json:"errand,omitempty"` // numbers given to errands that can come more than once in a turn
+	Parked    Reason  `json:"parked,omitempty"` // why nobody has the turn; empty: somebody has, or an aside is under way
 }
 
 // Lease is one turn.
@@ -149,24 +149,24 @@ type Calls struct {
 	Else uint64  `json:"else,omitempty"`
 }
 
-// Seat is one agent's place in one channel.
-type Seat struct {
-	Agent   AgentID  `json:"agent"`
-	State   State    `json:"state,omitempty"` // empty: the agent's own, OFFLINE or IDLE
-	Place   uint64   `json:"place,omitempty"` // in the circle; the lowest is next
-	Owed    bool     `json:"owed,omitempty"`  // assigned while offline: queued when it connects
-	Heard   uint64   `json:"heard,omitempty"` // it has all that was said up to here
-	Rest    uint64   `json:"rest,omitempty"`  // and nothing up to here asks it for a turn
-	Took    int      `json:"took,omitempty"`  // turns
-	TookFor uint64   `json:"since,omitempty"` // since this message of a person
-	Ahead   []uint64 `json:"ahead,omitempty"` // messages after Heard that it has, in order
-	Apart   []Apart  `json:"apart,omitempty"` // messages that are its own to answer, without a turn
-	Stop    uint64   `json:"stop,omitempty"`  // its work is to be stopped: the errand's number
-	Gone    bool     `json:"gone,omitempty"`  // removed; it stays until its work was stopped
+// Participant is one agent's place in one channel.
+type Participant struct {
+	Agent         AgentID           `json:"agent"`
+	State         State             `json:"state,omitempty"` // empty: the agent's own, OFFLINE or IDLE
+	Place         uint64            `json:"place,omitempty"` // in the circle; the lowest is next
+	JoinOnConnect bool              `json:"owed,omitempty"`  // assigned while offline: queued when it connects
+	Heard         uint64            `json:"heard,omitempty"` // it has all that was said up to here
+	Rest          uint64            `json:"rest,omitempty"`  // and nothing up to here asks it for a turn
+	Took          int               `json:"took,omitempty"`  // turns
+	TookFor       uint64            `json:"since,omitempty"` // since this message of a person
+	Ahead         []uint64          `json:"ahead,omitempty"` // messages after Heard that it has, in order
+	Parallel      []ParallelMessage `json:"apart,omitempty"` // messages that are its own to answer, without a turn
+	Stop          uint64            `json:"stop,omitempty"`  // its work is to be stopped: the errand's number
+	Gone          bool              `json:"gone,omitempty"`  // removed; it stays until its work was stopped
 }
 
-// Apart is a message to all at once, for one of them.
-type Apart struct {
+// ParallelMessage is a message to all at once, for one of them.
+type ParallelMessage struct {
 	N    uint64 `json:"n"`
 	Told bool   `json:"told,omitempty"`
 }
@@ -185,12 +185,12 @@ type Message struct {
 type Reason string
 
 const (
-	Quiet   Reason = "quiet"   // nobody has anything to answer
-	Passed  Reason = "passed"  // a whole round of passes
-	Rounds  Reason = "rounds"  // the agents have had their rounds: it waits for a human
-	Nobody  Reason = "nobody"  // no agent is in the circle
-	Held    Reason = "held"    // the team is held (X8)
-	Limited Reason = "limited" // whoever has something to answer is at a limit (X9)
+	Quiet    Reason = "quiet"   // nobody has anything to answer
+	Passed   Reason = "passed"  // a whole round of passes
+	Rounds   Reason = "rounds"  // the agents have had their rounds: it waits for a human
+	NoAgents Reason = "nobody"  // no agent is in the circle
+	Held     Reason = "held"    // the team is held (X8)
+	Limited  Reason = "limited" // whoever has something to answer is at a limit (X9)
 )
 
 // Now is what a decision may know of the world beside the floor.
@@ -213,37 +213,37 @@ func (c *Channel) UnmarshalJSON(b []byte) error {
 
 func (c *Channel) build() {
 	c.queue, c.busy = nil, map[AgentID]bool{}
-	if c.Seats == nil {
-		c.Seats = map[AgentID]*Seat{}
+	if c.Participants == nil {
+		c.Participants = map[AgentID]*Participant{}
 	}
-	for _, s := range c.Seats {
-		if s.busy() {
-			c.busy[s.Agent] = true
+	for _, p := range c.Participants {
+		if p.busy() {
+			c.busy[p.Agent] = true
 		}
-		if s.State == Queued {
-			c.queue = append(c.queue, s)
+		if p.State == Queued {
+			c.queue = append(c.queue, p)
 		}
 	}
 	slices.SortFunc(c.queue, byPlace)
 }
 
-func (s *Seat) busy() bool { return s.Stop != 0 || len(s.Apart) > 0 }
+func (p *Participant) busy() bool { return p.Stop != 0 || len(p.Parallel) > 0 }
 
 // Queue lists who gets the turn after the holder, in order.
 func (c *Channel) Queue() []AgentID {
 	names := make([]AgentID, 0, len(c.queue))
-	for _, s := range c.queue {
-		names = append(names, s.Agent)
+	for _, p := range c.queue {
+		names = append(names, p.Agent)
 	}
 	return names
 }
 
 // StateOf is where an agent stands in a channel, whether or not it is a member.
-func (f *Floor) StateOf(agent AgentID, channel ChannelID) State {
-	if c := f.Channels[channel]; c != nil && c.Seats[agent] != nil && c.Seats[agent].State != "" {
-		return c.Seats[agent].State
+func (cs *Channels) StateOf(agent AgentID, channel ChannelID) State {
+	if c := cs.ByID[channel]; c != nil && c.Participants[agent] != nil && c.Participants[agent].State != "" {
+		return c.Participants[agent].State
 	}
-	if f.Agents[agent].Online() {
+	if cs.Agents[agent].Online() {
 		return Idle
 	}
 	return Offline
@@ -272,7 +272,7 @@ func find(open []Message, n uint64) (int, bool) {
 	})
 }
 
-func byPlace(a, b *Seat) int {
+func byPlace(a, b *Participant) int {
 	switch {
 	case a.Place < b.Place:
 		return -1

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 // noon is when every story begins.
@@ -33,9 +33,9 @@ var taken = struct {
 
 // decide is the only way in which the tests of this package ask, the benchmarks apart: it
 // counts what was emitted. A refusal is an answer.
-func decide(t testing.TB, f *Floor, in Input, now Now) ([]Change, error) {
+func decide(t testing.TB, cs *Channels, in Input, now Now) ([]Change, error) {
 	t.Helper()
-	changes, err := f.Decide(in, now)
+	changes, err := cs.Decide(in, now)
 	if err != nil && len(changes) > 0 {
 		t.Fatalf("refused, and changed all the same: %v, %+v", err, changes)
 	}
@@ -127,7 +127,7 @@ func TestEveryActIsUsed(t *testing.T) {
 		}
 	}
 	acts := []Act{
-		JoinQueue, LeaveQueue, LeaveCircle, TakeTurn, StartTurnTimer, PauseTurnTimer, ResumeTimer, StartWaitTimer, StopWaitTimer,
+		JoinQueue, LeaveQueue, LeaveRotation, TakeTurn, StartTurnTimer, PauseTurnTimer, ResumeTimer, StartWaitTimer, StopWaitTimer,
 		EndTurn, LoseTurn, CloseMessages, RestHere, CancelWork, GoOn, CountPass, AnnounceLate, AnnounceGone, NoteContext,
 	}
 	for _, act := range acts {
@@ -196,13 +196,13 @@ func journaled(t testing.TB, ch Change) Change {
 }
 
 // snapshot is the floor as a snapshot gives it back.
-func snapshot(t testing.TB, f *Floor) *Floor {
+func snapshot(t testing.TB, cs *Channels) *Channels {
 	t.Helper()
-	b, err := json.Marshal(f)
+	b, err := json.Marshal(cs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	back := &Floor{}
+	back := &Channels{}
 	if err := json.Unmarshal(b, back); err != nil {
 		t.Fatal(err)
 	}

@@ -33,9 +33,9 @@ const (
 // Decide says what an input leads to. It changes nothing: apply the changes for that, all of
 // them, before the next question. No changes and no error means that it is so already, or that
 // a timer has come too late. The error is a *machine.Refusal.
-func (f *Floor) Decide(in Input, now Now) ([]Change, error) {
+func (cs *Channels) Decide(in Input, now Now) ([]Change, error) {
 	now.At = now.At.UTC().Round(0) // as the journal will give it back
-	d := &draft{floor: f, now: now}
+	d := &draft{channels: cs, now: now}
 	if err := d.decide(in); err != nil {
 		return nil, err
 	}
@@ -44,15 +44,15 @@ func (f *Floor) Decide(in Input, now Now) ([]Change, error) {
 
 // draft collects the changes of one input.
 type draft struct {
-	floor   *Floor
-	now     Now
-	changes []Change
+	channels *Channels
+	now      Now
+	changes  []Change
 
 	who AgentID // the agent that the changes so far have set, if any
 	is  Agent   // and how it is now
 	set bool    // it is to go with the next change
 
-	circles map[ChannelID]*circle // those that the input has touched so far
+	circles map[ChannelID]*channelDraft // those that the input has touched so far
 }
 
 func (d *draft) decide(in Input) error {
@@ -62,21 +62,21 @@ func (d *draft) decide(in Input) error {
 	case ChannelConfigured:
 		return d.configure(in)
 	case Released:
-		for _, id := range sorted(d.floor.Channels) {
-			d.circle(id).moveOn()
+		for _, id := range sorted(d.channels.ByID) {
+			d.channel(id).advance()
 		}
 		return nil
 	}
-	return d.talk(in)
+	return d.inChannel(in)
 }
 
-// talk is what happens in one channel.
-func (d *draft) talk(in Input) error {
+// inChannel is what happens in one channel.
+func (d *draft) inChannel(in Input) error {
 	id, event := about(in)
-	if d.floor.Channels[id] == nil {
+	if d.channels.ByID[id] == nil {
 		return refusal("#"+string(id), event, "unknown", "", "there is no such channel; add it to fairlead.yaml")
 	}
-	c := d.circle(id)
+	c := d.channel(id)
 	var err error
 	switch in := in.(type) {
 	case AssignAsked:
@@ -109,7 +109,7 @@ func (d *draft) talk(in Input) error {
 		panic(fmt.Sprintf("turn: no such input: %T", in))
 	}
 	if err == nil {
-		c.moveOn()
+		c.advance()
 	}
 	return err
 }
@@ -152,14 +152,14 @@ func refusal(subject string, event Event, state, row, reason string, takes ...st
 	return &machine.Refusal{Subject: subject, Event: string(event), State: state, Row: row, Reason: reason, Takes: takes}
 }
 
-// circle is one channel on which the changes so far are true.
-type circle struct {
+// channelDraft is one channel on which the changes so far are true.
+type channelDraft struct {
 	*draft
 	id    ChannelID
 	base  *Channel
 	rules Settings
 	head  Head
-	seats map[AgentID]*Seat // those that changed
+	seats map[AgentID]*Participant // those that changed
 	gone  map[AgentID]bool
 	open  []Message
 	mine  bool // open is a copy
@@ -169,13 +169,13 @@ type circle struct {
 	moot []AgentID // seats that the next change holds
 }
 
-func (d *draft) circle(id ChannelID) *circle {
+func (d *draft) channel(id ChannelID) *channelDraft {
 	c := d.circles[id]
 	if c == nil {
-		base := d.floor.Channels[id]
-		c = &circle{draft: d, id: id, base: base, rules: base.Settings, head: base.Head, open: base.Open}
+		base := d.channels.ByID[id]
+		c = &channelDraft{draft: d, id: id, base: base, rules: base.Settings, head: base.Head, open: base.Open}
 		if d.circles == nil {
-			d.circles = map[ChannelID]*circle{}
+			d.circles = map[ChannelID]*channelDraft{}
 		}
 		d.circles[id] = c
 	}
@@ -183,38 +183,38 @@ func (d *draft) circle(id ChannelID) *circle {
 }
 
 // look gives a seat to be read; nil: there is none.
-func (c *circle) look(agent AgentID) *Seat {
-	if s, ok := c.seats[agent]; ok {
-		return s
+func (c *channelDraft) look(agent AgentID) *Participant {
+	if p, ok := c.seats[agent]; ok {
+		return p
 	}
 	if c.gone[agent] {
 		return nil
 	}
-	return c.base.Seats[agent]
+	return c.base.Participants[agent]
 }
 
-// seat gives a seat to be written, and has it go with the next change.
-func (c *circle) seat(agent AgentID) *Seat {
-	s, ok := c.seats[agent]
+// participant gives a seat to be written, and has it go with the next change.
+func (c *channelDraft) participant(agent AgentID) *Participant {
+	p, ok := c.seats[agent]
 	if !ok {
-		s = &Seat{Agent: agent}
+		p = &Participant{Agent: agent}
 		if was := c.look(agent); was != nil {
-			*s = *was
+			*p = *was
 		}
 		if c.seats == nil {
-			c.seats = map[AgentID]*Seat{}
+			c.seats = map[AgentID]*Participant{}
 		}
-		c.seats[agent] = s
+		c.seats[agent] = p
 		delete(c.gone, agent)
 	}
 	if !slices.Contains(c.moot, agent) {
 		c.moot = append(c.moot, agent)
 	}
-	return s
+	return p
 }
 
 // leave takes a seat away with the next change.
-func (c *circle) leave(agent AgentID) {
+func (c *channelDraft) leave(agent AgentID) {
 	delete(c.seats, agent)
 	if c.gone == nil {
 		c.gone = map[AgentID]bool{}
@@ -224,9 +224,9 @@ func (c *circle) leave(agent AgentID) {
 	c.moot = slices.DeleteFunc(c.moot, func(a AgentID) bool { return a == agent })
 }
 
-func (c *circle) member(agent AgentID) bool {
-	s := c.look(agent)
-	return s != nil && !s.Gone
+func (c *channelDraft) isParticipant(agent AgentID) bool {
+	p := c.look(agent)
+	return p != nil && !p.Gone
 }
 
 // agentNow is an agent as the changes so far have it; nil: nobody knows it.
@@ -234,16 +234,16 @@ func (d *draft) agentNow(name AgentID) *Agent {
 	if d.who == name && name != "" {
 		return &d.is
 	}
-	return d.floor.Agents[name]
+	return d.channels.Agents[name]
 }
 
 // setAgent sets an agent as such; it goes with the next change.
 func (d *draft) setAgent(name AgentID, a Agent) { d.who, d.is, d.set = name, a, true }
 
 // state is where an agent stands in the channel.
-func (c *circle) state(agent AgentID) State {
-	if s := c.look(agent); s != nil && s.State != "" {
-		return s.State
+func (c *channelDraft) state(agent AgentID) State {
+	if p := c.look(agent); p != nil && p.State != "" {
+		return p.State
 	}
 	if c.agentNow(agent).Online() {
 		return Idle
@@ -251,50 +251,50 @@ func (c *circle) state(agent AgentID) State {
 	return Offline
 }
 
-func (c *circle) subject(agent AgentID) string { return string(agent) + " in #" + string(c.id) }
+func (c *channelDraft) subject(agent AgentID) string { return string(agent) + " in #" + string(c.id) }
 
 // refuse says no on behalf of an agent in the channel.
-func (c *circle) refuse(agent AgentID, event Event, row, reason string) error {
+func (c *channelDraft) refuse(agent AgentID, event Event, row, reason string) error {
 	state := c.state(agent)
 	return refusal(c.subject(agent), event, string(state), row, reason, machine.Names(Table[state])...)
 }
 
 // take takes the table's rule for an event in the agent's state. From names the state where
 // it is not to be read off any more: an agent that went offline was something before.
-func (c *circle) take(agent AgentID, event Event, why string) error {
+func (c *channelDraft) take(agent AgentID, event Event, why string) error {
 	return c.takeFrom(c.state(agent), agent, event, why)
 }
 
-func (c *circle) takeFrom(from State, agent AgentID, event Event, why string) error {
+func (c *channelDraft) takeFrom(from State, agent AgentID, event Event, why string) error {
 	rule, err := Table.Look(c.subject(agent), from, event)
 	if err != nil {
 		return err
 	}
-	s := c.seat(agent)
-	s.State = rule.To
+	p := c.participant(agent)
+	p.State = rule.To
 	if rule.To == Idle || rule.To == Offline {
-		s.State = "" // the agent's own
+		p.State = "" // the agent's own
 	}
 	for _, act := range rule.Do {
-		c.act(act, s, event, why)
+		c.act(act, p, event, why)
 	}
 	c.emit(rule.ID, agent, from, rule.To, event)
 	return nil
 }
 
 // must is take where the state was looked at.
-func (c *circle) must(agent AgentID, event Event) {
+func (c *channelDraft) must(agent AgentID, event Event) {
 	if err := c.take(agent, event, ""); err != nil {
 		panic("turn: " + err.Error())
 	}
 }
 
 // emit makes a change of all that was prepared.
-func (c *circle) emit(row string, agent AgentID, from, to State, event Event) {
+func (c *channelDraft) emit(row string, agent AgentID, from, to State, event Event) {
 	head := c.head
 	c.next.Head = &head
 	for _, name := range c.moot {
-		c.next.Seats = append(c.next.Seats, *c.seats[name])
+		c.next.Participants = append(c.next.Participants, *c.seats[name])
 	}
 	c.moot = c.moot[:0]
 	c.add(Change{Row: row, Channel: c.id, Agent: agent, From: from, To: to, Trigger: event, Body: c.next})
@@ -314,7 +314,7 @@ func (d *draft) add(ch Change) {
 }
 
 // progress moves a person's message by the table, with the next change.
-func (c *circle) progress(n uint64, event MessageEvent, edit func(*Message)) {
+func (c *channelDraft) progress(n uint64, event MessageEvent, edit func(*Message)) {
 	i, ok := find(c.open, n)
 	m := Message{N: n, State: Unsaid}
 	if ok {
@@ -336,7 +336,7 @@ func (c *circle) progress(n uint64, event MessageEvent, edit func(*Message)) {
 }
 
 // handed notes that an agent has a message; turn 0: without a turn.
-func (c *circle) handed(n, turn uint64) {
+func (c *channelDraft) handed(n, turn uint64) {
 	i, ok := find(c.open, n)
 	switch {
 	case !ok, c.open[i].State == Answered:

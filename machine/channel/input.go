@@ -120,7 +120,7 @@ type (
 	// Told acknowledges an errand: it was done, and need not be done again.
 	Told struct {
 		Token
-		Do Errand
+		Do ActionKind
 		N  uint64 // as the errand has it
 	}
 	// TimerFired is a deadline that has passed. It names what it was about, so that one which

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-func snapshotText(t testing.TB, f *Floor) string {
+func snapshotText(t testing.TB, cs *Channels) string {
 	t.Helper()
-	b, err := json.Marshal(f)
+	b, err := json.Marshal(cs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,11 +23,11 @@ type past struct {
 	circle []AgentID // who the turn comes to: it has a place, has the turn, or rests alone after it
 }
 
-func before(f *Floor) map[ChannelID]past {
-	all := make(map[ChannelID]past, len(f.Channels))
-	for id, c := range f.Channels {
+func before(cs *Channels) map[ChannelID]past {
+	all := make(map[ChannelID]past, len(cs.ByID))
+	for id, c := range cs.ByID {
 		p := past{head: c.Head, queue: c.Queue()}
-		for name := range c.Seats {
+		for name := range c.Participants {
 			if inside(c, name) {
 				p.circle = append(p.circle, name)
 			}
@@ -38,15 +38,15 @@ func before(f *Floor) map[ChannelID]past {
 }
 
 func inside(c *Channel, name AgentID) bool {
-	s := c.Seats[name]
-	return s != nil && (s.State == Queued || s.State == Active || s.State == Waiting || c.Head.Rests == name)
+	p := c.Participants[name]
+	return p != nil && (p.State == Queued || p.State == Active || p.State == Waiting || c.Head.Rests == name)
 }
 
 // check is what must hold after every input. It is written by hand, from the specification,
 // and asks neither the table nor the machine's own judgement.
 func (w *world) check(was map[ChannelID]past, in Input, changes []Change) {
 	w.t.Helper()
-	for id, c := range w.floor.Channels {
+	for id, c := range w.floor.ByID {
 		if err := sound(w.floor, id, c, w.now); err != nil {
 			w.t.Fatalf("after %T %+v: #%s: %v", in, in, id, err)
 		}
@@ -61,8 +61,8 @@ func (w *world) check(was map[ChannelID]past, in Input, changes []Change) {
 // words: two numbers of a channel are enough to know whom somebody else's words ask for a turn,
 // however many spoke.
 func (w *world) words() {
-	for id, c := range w.floor.Channels {
-		for name, s := range c.Seats {
+	for id, c := range w.floor.ByID {
+		for name, p := range c.Participants {
 			if !inside(c, name) {
 				continue
 			}
@@ -72,8 +72,8 @@ func (w *world) words() {
 					newest = max(newest, w.spoke[string(id)+"/"+string(other)])
 				}
 			}
-			if asks := newest > s.Rest; asks != (call(c, name) > s.Rest) {
-				w.t.Fatalf("#%s: the others' last words are message %d, and %s has answered %d: %+v", id, newest, name, s.Rest, c.Head.Said)
+			if asks := newest > p.Rest; asks != (call(c, name) > p.Rest) {
+				w.t.Fatalf("#%s: the others' last words are message %d, and %s has answered %d: %+v", id, newest, name, p.Rest, c.Head.Said)
 			}
 		}
 	}
@@ -88,22 +88,22 @@ func call(c *Channel, name AgentID) uint64 {
 }
 
 // sound is what every channel is like at every moment.
-func sound(f *Floor, id ChannelID, c *Channel, now Now) error {
+func sound(cs *Channels, id ChannelID, c *Channel, now Now) error {
 	var speaking []AgentID
-	for name, s := range c.Seats {
-		if s.State == Active || s.State == Waiting {
+	for name, p := range c.Participants {
+		if p.State == Active || p.State == Waiting {
 			speaking = append(speaking, name)
 		}
-		if s.State != "" && !f.Agents[name].Online() {
-			return fmt.Errorf("%s is %s and not online", name, s.State)
+		if p.State != "" && !cs.Agents[name].Online() {
+			return fmt.Errorf("%s is %s and not online", name, p.State)
 		}
-		if s.State == Queued && !slices.Contains(c.Queue(), name) {
+		if p.State == Queued && !slices.Contains(c.Queue(), name) {
 			return fmt.Errorf("%s is queued and not in the queue", name)
 		}
-		if s.Gone && s.Stop == 0 {
+		if p.Gone && p.Stop == 0 {
 			return fmt.Errorf("%s is gone and its seat is not", name)
 		}
-		if !s.Gone && !slices.Contains(f.Agents[name].Channels, id) {
+		if !p.Gone && !slices.Contains(cs.Agents[name].Channels, id) {
 			return fmt.Errorf("%s does not know that it is a member", name)
 		}
 	}
@@ -116,7 +116,7 @@ func sound(f *Floor, id ChannelID, c *Channel, now Now) error {
 		return fmt.Errorf("%d messages are open", len(c.Open))
 	}
 	for _, s := range c.Queue() {
-		if c.Seats[s] == nil || c.Seats[s].State != Queued {
+		if c.Participants[s] == nil || c.Participants[s].State != Queued {
 			return fmt.Errorf("%s is in the queue and not queued", s)
 		}
 	}
@@ -125,7 +125,7 @@ func sound(f *Floor, id ChannelID, c *Channel, now Now) error {
 			return fmt.Errorf("message %d is delivered, and nobody has it: %+v", c.Open[i].N, c.Open[i])
 		}
 	}
-	return goesOn(f, id, c, now)
+	return goesOn(cs, id, c, now)
 }
 
 // had: what is said to be delivered, somebody has who can answer it.
@@ -134,10 +134,10 @@ func had(c *Channel, m *Message) bool {
 	if m.State != Delivered || !m.Ends.IsZero() || h.Aside.Message == m.N && h.Aside.Told {
 		return true
 	}
-	for name, s := range c.Seats {
-		in := s.State == Queued || s.State == Active || s.State == Waiting || h.Rests == name
+	for name, p := range c.Participants {
+		in := p.State == Queued || p.State == Active || p.State == Waiting || h.Rests == name
 		lease := h.Holder == name && (h.Lease.Told && m.N <= h.Lease.Upto || slices.Contains(h.Lease.Ahead, m.N))
-		if in && (lease || m.N <= s.Heard || slices.Contains(s.Ahead, m.N)) {
+		if in && (lease || m.N <= p.Heard || slices.Contains(p.Ahead, m.N)) {
 			return true
 		}
 	}
@@ -145,13 +145,13 @@ func had(c *Channel, m *Message) bool {
 }
 
 // goesOn: what is under way has a next event, and nothing waits for nobody.
-func goesOn(f *Floor, id ChannelID, c *Channel, now Now) error {
+func goesOn(cs *Channels, id ChannelID, c *Channel, now Now) error {
 	h := &c.Head
 	if h.Holder != "" || h.Aside.Message != 0 {
-		if len(f.Todo(id, now)) == 0 && f.Deadline(id).At.IsZero() {
+		if len(cs.Actions(id, now)) == 0 && cs.Deadline(id).At.IsZero() {
 			return fmt.Errorf("a turn or an aside is under way, and nothing can end it: %+v", *h)
 		}
-		return runs(f, c)
+		return runs(cs, c)
 	}
 	if h.Parked == "" {
 		return fmt.Errorf("nobody has the turn, and nobody says why")
@@ -159,11 +159,11 @@ func goesOn(f *Floor, id ChannelID, c *Channel, now Now) error {
 	if now.Held {
 		return nil
 	}
-	for name := range c.Seats {
+	for name := range c.Participants {
 		if !inside(c, name) {
 			continue
 		}
-		if n := asked(f, c, name); n != 0 {
+		if n := asked(cs, c, name); n != 0 {
 			return fmt.Errorf("message %d waits, %s is free, and the channel is parked (%s)", n, name, h.Parked)
 		}
 	}
@@ -173,14 +173,14 @@ func goesOn(f *Floor, id ChannelID, c *Channel, now Now) error {
 // runs: whoever has the turn has a time for it, and whoever answers a person, too. It is the
 // deadline of the turn where it speaks, of the wait where it waits, of the answer where it was
 // interrupted.
-func runs(f *Floor, c *Channel) error {
+func runs(cs *Channels, c *Channel) error {
 	h := &c.Head
-	limited := func(name AgentID) bool { return f.Agents[name].Timeout > 0 || c.Settings.DefaultTimeout > 0 }
-	switch s := c.Seats[h.Holder]; {
-	case s == nil:
-	case s.State == Active && h.Lease.Ends.IsZero() && limited(h.Holder):
+	limited := func(name AgentID) bool { return cs.Agents[name].Timeout > 0 || c.Settings.DefaultTimeout > 0 }
+	switch p := c.Participants[h.Holder]; {
+	case p == nil:
+	case p.State == Active && h.Lease.Ends.IsZero() && limited(h.Holder):
 		return fmt.Errorf("%s is ACTIVE, and no timer runs: %+v", h.Holder, *h)
-	case s.State == Waiting && h.Lease.WaitTo.IsZero() && (!h.Lease.Stopped || h.Aside.Message == 0):
+	case p.State == Waiting && h.Lease.WaitTo.IsZero() && (!h.Lease.Stopped || h.Aside.Message == 0):
 		return fmt.Errorf("%s is WAITING, and no timer runs: %+v", h.Holder, *h)
 	}
 	if h.Aside.Message != 0 && h.Aside.Agent != h.Holder && h.Aside.Ends.IsZero() && limited(h.Aside.Agent) {
@@ -191,25 +191,25 @@ func runs(f *Floor, c *Channel) error {
 
 // asked is a message that an agent of the circle is to answer, and may: a person's that nobody
 // has, or the last words of another agent, and it has had no turn for it; 0: there is none.
-func asked(f *Floor, c *Channel, name AgentID) uint64 {
-	s := c.Seats[name]
-	if f.Agents[name].Limit != "" || c.Settings.RoundsMax > 0 && s.TookFor == c.Head.Human && s.Took >= c.Settings.RoundsMax {
+func asked(cs *Channels, c *Channel, name AgentID) uint64 {
+	p := c.Participants[name]
+	if cs.Agents[name].Limit != "" || c.Settings.RoundsMax > 0 && p.TookFor == c.Head.Human && p.Took >= c.Settings.RoundsMax {
 		return 0
 	}
 	for _, m := range c.Open {
-		if m.State == Kept && m.Ends.IsZero() && m.N != c.Head.Aside.Message && m.N > s.Rest {
+		if m.State == Kept && m.Ends.IsZero() && m.N != c.Head.Aside.Message && m.N > p.Rest {
 			return m.N
 		}
 	}
-	if n := call(c, name); n > s.Rest {
+	if n := call(c, name); n > p.Rest {
 		return n
 	}
 	return 0
 }
 
 // step is what one input may do.
-func step(was map[ChannelID]past, is *Floor, in Input, changes []Change) error {
-	for id, c := range is.Channels {
+func step(was map[ChannelID]past, is *Channels, in Input, changes []Change) error {
+	for id, c := range is.ByID {
 		old, known := was[id]
 		if !known {
 			continue
@@ -242,7 +242,7 @@ func moved(old Head, c *Channel, id ChannelID, in Input, changes []Change) error
 	case WaitOver:
 		token = in.Token
 	case TimerFired:
-		if in.About.What == AsideTime || in.About.What == LapseTime {
+		if in.About.What == AsideTimer || in.About.What == MessageTimer {
 			return nil
 		}
 		token = Token{Channel: in.About.Channel, Agent: old.Holder, Turn: in.About.N}
@@ -342,24 +342,24 @@ func lined(was []AgentID, c *Channel) error {
 // inOrder: nobody is overtaken. The turn goes past those only in front of whom nothing lies that
 // they could answer; and as places are kept (lined), whoever is queued and has something to
 // answer has the turn within as many turns as there are before it.
-func inOrder(was *Floor, changes []Change) error {
+func inOrder(was *Channels, changes []Change) error {
 	if !slices.ContainsFunc(changes, func(ch Change) bool { return ch.Trigger == Granted }) {
 		return nil
 	}
-	f := clone(was)
+	cs := clone(was)
 	for _, ch := range changes {
 		if ch.Trigger == Granted && !ch.Body.Head.Lease.ByHand {
-			c := f.Channels[ch.Channel]
+			c := cs.ByID[ch.Channel]
 			for _, name := range c.Queue() {
 				if name == ch.Agent {
 					break
 				}
-				if n := asked(f, c, name); n != 0 {
+				if n := asked(cs, c, name); n != 0 {
 					return fmt.Errorf("%s is given the turn in #%s, %s was before it and has message %d to answer", ch.Agent, ch.Channel, name, n)
 				}
 			}
 		}
-		f.Apply(ch)
+		cs.Apply(ch)
 	}
 	return nil
 }
@@ -371,16 +371,16 @@ func (w *world) fair(changes []Change) {
 		if ch.Trigger != Granted || ch.Body.Head.Lease.ByHand {
 			continue
 		}
-		for _, name := range w.floor.Channels[ch.Channel].Queue() {
+		for _, name := range w.floor.ByID[ch.Channel].Queue() {
 			key := string(ch.Channel) + "/" + string(name)
 			if before, waits := w.before[key]; waits && name != ch.Agent {
-				if w.before[key] = before - 1; before == 0 && asked(w.floor, w.floor.Channels[ch.Channel], name) != 0 {
+				if w.before[key] = before - 1; before == 0 && asked(w.floor, w.floor.ByID[ch.Channel], name) != 0 {
 					w.t.Fatalf("%s in #%s is next, and %s has the turn", name, ch.Channel, ch.Agent)
 				}
 			}
 		}
 	}
-	for id, c := range w.floor.Channels {
+	for id, c := range w.floor.ByID {
 		queue := c.Queue()
 		for _, name := range w.agents {
 			key := string(id) + "/" + string(name)

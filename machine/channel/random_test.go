@@ -15,8 +15,8 @@ import (
 // It derives nothing from the table.
 type world struct {
 	t        testing.TB
-	floor    *Floor
-	replayed *Floor // what the journal tells
+	floor    *Channels
+	replayed *Channels // what the journal tells
 	now      Now
 	agents   []AgentID
 	channels []ChannelID
@@ -33,13 +33,13 @@ type world struct {
 
 func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	w := &world{
-		t: t, floor: &Floor{}, replayed: &Floor{}, now: Now{At: noon}, life: map[AgentID]int{}, given: map[string]int{},
+		t: t, floor: &Channels{}, replayed: &Channels{}, now: Now{At: noon}, life: map[AgentID]int{}, given: map[string]int{},
 		author: map[ChannelID]map[uint64]bool{}, done: map[ChannelID]map[uint64]MessageState{}, before: map[string]int{},
 		spoke: map[string]uint64{},
 	}
 	for i := range 1 + rnd.IntN(5) {
 		w.agents = append(w.agents, AgentID(fmt.Sprint("a", i)))
-		w.decide(AgentConfigured{Agent: w.agents[i], Settings: AgentSettings{Deaf: rnd.IntN(4) == 0, Timeout: time.Duration(rnd.IntN(2)) * 20 * time.Second}})
+		w.decide(AgentConfigured{Agent: w.agents[i], Settings: AgentSettings{NoInputMidAnswer: rnd.IntN(4) == 0, Timeout: time.Duration(rnd.IntN(2)) * 20 * time.Second}})
 	}
 	for i := range 1 + rnd.IntN(3) {
 		id := ChannelID(fmt.Sprint("c", i))
@@ -108,7 +108,7 @@ func (w *world) happen(n uint64) {
 	w.now.At = w.now.At.Add(time.Duration(n>>8%3000) * time.Millisecond)
 	how := n >> 8
 	id, name := from(w.channels, how), from(w.agents, how>>4)
-	c := w.floor.Channels[id]
+	c := w.floor.ByID[id]
 	token := Token{Channel: id, Agent: c.Head.Holder, Turn: c.Head.Turn}
 	if how>>20%5 == 0 {
 		token = Token{Channel: id, Agent: name, Turn: c.Head.Turn - how>>24%3}
@@ -155,25 +155,25 @@ func (w *world) say(c *Channel, token Token, how uint64) {
 	in := Said{Token: token, Bytes: int(how >> 8 % 2), Ended: how>>9%2 == 0}
 	if a := c.Head.Aside; a.Message != 0 && how>>10%2 == 0 {
 		in.Agent, in.Re, in.Turn = a.Agent, a.Message, 0
-	} else if s := c.Seats[token.Agent]; s != nil && len(s.Apart) > 0 {
-		in.Re = s.Apart[0].N
+	} else if p := c.Participants[token.Agent]; p != nil && len(p.Parallel) > 0 {
+		in.Re = p.Parallel[0].N
 	}
 	w.decide(in)
 }
 
 // errand does the first errand of a channel, or any, or answers one that nobody gave.
 func (w *world) errand(id ChannelID, how uint64) {
-	todo := w.floor.Todo(id, w.now)
-	if len(todo) == 0 || how%16 == 0 {
-		w.decide(Told{Token: Token{id, from(w.agents, how>>4), how >> 8 % 9}, Do: from([]Errand{StopWork, TellAside, TellTurn, TellGoOn, TellMessage}, how>>12), N: how >> 16 % 9})
+	actions := w.floor.Actions(id, w.now)
+	if len(actions) == 0 || how%16 == 0 {
+		w.decide(Told{Token: Token{id, from(w.agents, how>>4), how >> 8 % 9}, Do: from([]ActionKind{StopWork, TellAside, TellTurn, TellGoOn, TellMessage}, how>>12), N: how >> 16 % 9})
 		return
 	}
-	w.do(todo[how>>4%uint64(min(2, len(todo)))])
+	w.do(actions[how>>4%uint64(min(2, len(actions)))])
 }
 
 // do gives an agent what an errand says, and acknowledges it: that is where a message could be
 // given twice.
-func (w *world) do(t Todo) {
+func (w *world) do(t Action) {
 	var what []uint64
 	switch t.Do {
 	case TellAside, TellMessage:
@@ -202,7 +202,7 @@ func (w *world) do(t Todo) {
 	if changes := w.decide(Told{Token: t.Token, Do: t.Do, N: t.N}); len(changes) == 0 {
 		w.t.Fatalf("the errand %s was done, and it is still asked for", t.Key)
 	}
-	for _, again := range w.floor.Todo(t.Token.Channel, w.now) {
+	for _, again := range w.floor.Actions(t.Token.Channel, w.now) {
 		if again.Key == t.Key {
 			w.t.Fatalf("%s was done, and is asked for again", t.Key)
 		}
@@ -241,10 +241,10 @@ func (w *world) restart() {
 	w.floor = back
 }
 
-func same(t testing.TB, what string, a, b *Floor) {
+func same(t testing.TB, what string, a, b *Channels) {
 	t.Helper()
 	if diff := cmp.Diff(a, b, cmp.Comparer(func(a, b *Channel) bool {
-		return cmp.Equal(a.Settings, b.Settings) && cmp.Equal(a.Head, b.Head) && cmp.Equal(a.Seats, b.Seats) &&
+		return cmp.Equal(a.Settings, b.Settings) && cmp.Equal(a.Head, b.Head) && cmp.Equal(a.Participants, b.Participants) &&
 			slices.EqualFunc(a.Open, b.Open, func(a, b Message) bool { return a == b }) &&
 			slices.Equal(a.Queue(), b.Queue()) && cmp.Equal(a.busy, b.busy)
 	})); diff != "" {
@@ -337,7 +337,7 @@ func (w *world) settle() {
 				break
 			}
 		}
-		c := w.floor.Channels[id]
+		c := w.floor.ByID[id]
 		if c.Head.Holder != "" || c.Head.Aside.Message != 0 {
 			w.t.Fatalf("#%s does not come to rest: %+v", id, c.Head)
 		}
@@ -351,15 +351,15 @@ func (w *world) settle() {
 
 // well does the next thing that is to be done in a channel; false: nothing is.
 func (w *world) well(id ChannelID, talk bool) bool {
-	c := w.floor.Channels[id]
+	c := w.floor.ByID[id]
 	h := &c.Head
-	todo := w.floor.Todo(id, w.now)
+	actions := w.floor.Actions(id, w.now)
 	switch {
-	case len(todo) > 0:
-		w.do(todo[0])
+	case len(actions) > 0:
+		w.do(actions[0])
 	case h.Aside.Message != 0:
 		w.decide(Said{Token: Token{Channel: id, Agent: h.Aside.Agent}, Bytes: 1, Ended: true, Re: h.Aside.Message})
-	case h.Holder != "" && c.Seats[h.Holder].State == Waiting:
+	case h.Holder != "" && c.Participants[h.Holder].State == Waiting:
 		w.decide(OverrideAsked{Channel: id, GoOn: true})
 	case h.Holder != "":
 		in := Said{Token: Token{id, h.Holder, h.Turn}, Complete: true}

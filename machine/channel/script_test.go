@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 // A script is a story: comments, lines of what happens, a rule of dashes, and what came of it.
@@ -33,7 +33,7 @@ func TestScripts(t *testing.T) {
 
 type stage struct {
 	t     *testing.T
-	floor *Floor
+	floor *Channels
 	now   Now
 	here  ChannelID
 	last  Deadline
@@ -76,7 +76,7 @@ func (s *stage) line(line string) {
 	}
 	switch words[0] {
 	case "channel":
-		s.floor, s.now, s.shown = &Floor{}, Now{At: noon}, map[ChannelID]string{}
+		s.floor, s.now, s.shown = &Channels{}, Now{At: noon}, map[ChannelID]string{}
 		s.here = ChannelID(words[1])
 		s.configure(words[1:])
 	case "also":
@@ -87,7 +87,7 @@ func (s *stage) line(line string) {
 			s.quietly(AgentConnected{Agent: AgentID(name)})
 		}
 	case "agent":
-		s.decide(AgentConfigured{Agent: AgentID(words[1]), Settings: AgentSettings{Timeout: span(words, "timeout="), Deaf: slices.Contains(words, "deaf")}})
+		s.decide(AgentConfigured{Agent: AgentID(words[1]), Settings: AgentSettings{Timeout: span(words, "timeout="), NoInputMidAnswer: slices.Contains(words, "deaf")}})
 	case "person":
 		s.person(words[1:])
 	case "hold":
@@ -152,7 +152,7 @@ func (s *stage) configure(words []string) {
 }
 
 func (s *stage) channelOf(words []string) ChannelID {
-	if last := len(words) - 1; last >= 0 && s.floor.Channels[ChannelID(words[last])] != nil {
+	if last := len(words) - 1; last >= 0 && s.floor.ByID[ChannelID(words[last])] != nil {
 		return ChannelID(words[last])
 	}
 	return s.here
@@ -184,7 +184,7 @@ func (s *stage) person(words []string) {
 
 func (s *stage) agent(name AgentID, words []string) {
 	id := s.channelOf(words)
-	token := Token{Channel: id, Agent: name, Turn: number(words, "turn=", s.floor.Channels[id].Head.Turn)}
+	token := Token{Channel: id, Agent: name, Turn: number(words, "turn=", s.floor.ByID[id].Head.Turn)}
 	switch strings.Join(words[:min(len(words), 2)], " ") {
 	case "connects":
 		s.decide(AgentConnected{name})
@@ -240,20 +240,20 @@ func (s *stage) agentActs(name AgentID, id ChannelID, token Token, words []strin
 // tell does an agent's errands until there are none.
 func (s *stage) tell(name AgentID) {
 	for range 100 {
-		todo := s.floor.Todo(s.here, s.now)
-		i := slices.IndexFunc(todo, func(t Todo) bool { return t.Token.Agent == name })
+		actions := s.floor.Actions(s.here, s.now)
+		i := slices.IndexFunc(actions, func(t Action) bool { return t.Token.Agent == name })
 		if i < 0 {
 			return
 		}
-		fmt.Fprintf(&s.out, "  -> %s", todo[i].Key)
-		if g := todo[i].Given; g.To > 0 {
+		fmt.Fprintf(&s.out, "  -> %s", actions[i].Key)
+		if g := actions[i].Given; g.To > 0 {
 			fmt.Fprintf(&s.out, " with %d-%d", g.From, g.To)
 			for _, n := range g.But {
 				fmt.Fprintf(&s.out, " not %d", n)
 			}
 		}
 		s.out.WriteByte('\n')
-		s.decide(Told{Token: todo[i].Token, Do: todo[i].Do, N: todo[i].N})
+		s.decide(Told{Token: actions[i].Token, Do: actions[i].Do, N: actions[i].N})
 	}
 	s.t.Fatal("a hundred errands, and no end")
 }
@@ -307,8 +307,8 @@ func (s *stage) tellChange(ch *Change) {
 
 // show prints how the channels stand, where that changed.
 func (s *stage) show() {
-	for _, id := range sorted(s.floor.Channels) {
-		c := s.floor.Channels[id]
+	for _, id := range sorted(s.floor.ByID) {
+		c := s.floor.ByID[id]
 		h := &c.Head
 		text := fmt.Sprintf("#%s:", id)
 		if h.Holder != "" {

@@ -37,16 +37,16 @@ const (
 	Removed    Event = "removed"
 
 	// Its turn.
-	Granted        Event = "granted"
-	Completed      Event = "completed"
-	CompletedAlone Event = "completed_alone"
-	Fell           Event = "fell_silent" // it answered, did not say TURN_COMPLETE, and said no more
-	FellAlone      Event = "fell_silent_alone"
-	TimedOut       Event = "timed_out"
-	PassedOn       Event = "passed"
-	Skipped        Event = "skipped"   // by a person
-	Displaced      Event = "displaced" // a person gave the turn to another one
-	LimitReached   Event = "limit_reached"
+	Granted         Event = "granted"
+	Completed       Event = "completed"
+	CompletedAlone  Event = "completed_alone"
+	FellSilent      Event = "fell_silent" // it answered, did not say TURN_COMPLETE, and said no more
+	FellSilentAlone Event = "fell_silent_alone"
+	TimedOut        Event = "timed_out"
+	PassedOn        Event = "passed"
+	Skipped         Event = "skipped"   // by a person
+	Displaced       Event = "displaced" // a person gave the turn to another one
+	LimitReached    Event = "limit_reached"
 
 	// Its pauses.
 	WaitAsked     Event = "wait_asked"
@@ -66,7 +66,7 @@ type Act string
 const (
 	JoinQueue      Act = "join_queue"  // at its end
 	LeaveQueue     Act = "leave_queue" // keeping what it was told
-	LeaveCircle    Act = "leave_circle"
+	LeaveRotation  Act = "leave_circle"
 	TakeTurn       Act = "take_turn" // the next number, and what was said since its last turn
 	StartTurnTimer Act = "start_turn_timer"
 	PauseTurnTimer Act = "pause_turn_timer" // what is left of the time is kept
@@ -99,13 +99,13 @@ var Table = machine.Table[State, Event, Act]{
 		GoneInert:      {ID: "T20", To: Offline},
 		Disabled:       {ID: "T20", To: Offline},
 		Assigned:       {ID: "T2", To: Offline, Why: "a member, not queued; it is when it connects"},
-		Removed:        {ID: "T5", To: Offline, Do: do(LeaveCircle)},
+		Removed:        {ID: "T5", To: Offline, Do: do(LeaveRotation)},
 	},
 	Idle: {
 		Assigned:     {ID: "T2", To: Queued, Do: do(JoinQueue)},
 		SecondCame:   {ID: "T2", To: Queued, Do: do(JoinQueue), Why: "who was there first is queued first"},
 		Roused:       {ID: "T19", To: Queued, Do: do(JoinQueue)},
-		Removed:      {ID: "T5", To: Idle, Do: do(LeaveCircle)},
+		Removed:      {ID: "T5", To: Idle, Do: do(LeaveRotation)},
 		Disconnected: {ID: "T3", To: Offline, Do: do(LeaveQueue)},
 		Crashed:      {ID: "T3", To: Offline, Do: do(LeaveQueue, NoteContext)},
 		BeatsMissed:  {ID: "T3", To: Offline, Do: do(LeaveQueue, NoteContext)},
@@ -113,31 +113,31 @@ var Table = machine.Table[State, Event, Act]{
 	},
 	Queued: {
 		Granted:      {ID: "T4", To: Active, Do: do(TakeTurn, StartTurnTimer)},
-		Removed:      {ID: "T5", To: Idle, Do: do(LeaveCircle)},
+		Removed:      {ID: "T5", To: Idle, Do: do(LeaveRotation)},
 		Disconnected: {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
 		Crashed:      {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
 		BeatsMissed:  {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
 		Disabled:     {ID: "T20", To: Offline, Do: do(LeaveQueue)},
 	},
 	Active: {
-		Completed:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue)},
-		CompletedAlone: {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere)},
-		Fell:           {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "autoDetectTurnEnd"},
-		FellAlone:      {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere), Why: "autoDetectTurnEnd"},
-		TimedOut:       {ID: "T9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, AnnounceLate), Why: "a slow agent keeps its place in the circle"},
-		WaitAsked:      {ID: "T10", To: Waiting, Do: do(PauseTurnTimer, StartWaitTimer, NoteContext)},
-		Disconnected:   {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
-		Crashed:        {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
-		BeatsMissed:    {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
-		Disabled:       {ID: "T20", To: Offline, Do: do(CancelWork, LoseTurn, LeaveQueue)},
-		Removed:        {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveCircle)},
-		Interrupted:    {ID: "T17", To: Waiting, Do: do(PauseTurnTimer, CancelWork)},
-		AsideAnswered:  {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn), Why: "it answered the person itself, and goes on with its turn"},
-		AsideDropped:   {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn)},
-		PassedOn:       {ID: "T22", To: Queued, Do: do(CountPass, EndTurn, JoinQueue)},
-		Skipped:        {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
-		Displaced:      {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
-		LimitReached:   {ID: "X9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, NoteContext)},
+		Completed:       {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue)},
+		CompletedAlone:  {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere)},
+		FellSilent:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "autoDetectTurnEnd"},
+		FellSilentAlone: {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere), Why: "autoDetectTurnEnd"},
+		TimedOut:        {ID: "T9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, AnnounceLate), Why: "a slow agent keeps its place in the circle"},
+		WaitAsked:       {ID: "T10", To: Waiting, Do: do(PauseTurnTimer, StartWaitTimer, NoteContext)},
+		Disconnected:    {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+		Crashed:         {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+		BeatsMissed:     {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+		Disabled:        {ID: "T20", To: Offline, Do: do(CancelWork, LoseTurn, LeaveQueue)},
+		Removed:         {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveRotation)},
+		Interrupted:     {ID: "T17", To: Waiting, Do: do(PauseTurnTimer, CancelWork)},
+		AsideAnswered:   {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn), Why: "it answered the person itself, and goes on with its turn"},
+		AsideDropped:    {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn)},
+		PassedOn:        {ID: "T22", To: Queued, Do: do(CountPass, EndTurn, JoinQueue)},
+		Skipped:         {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+		Displaced:       {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+		LimitReached:    {ID: "X9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, NoteContext)},
 	},
 	Waiting: {
 		Completed:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "it was ready after all"},
@@ -150,7 +150,7 @@ var Table = machine.Table[State, Event, Act]{
 		Disabled:       {ID: "T20", To: Offline, Do: do(CancelWork, LoseTurn, LeaveQueue)},
 		SentBack:       {ID: "T15", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
 		SentOn:         {ID: "T15", To: Active, Do: do(StopWaitTimer, ResumeTimer, GoOn)},
-		Removed:        {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveCircle)},
+		Removed:        {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveRotation)},
 		AskedItself:    {ID: "T17", To: Active, Do: do(StartTurnTimer), Why: "the channel has no lead who could answer; it does, with a time of its own for that"},
 		AsideAnswered:  {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn)},
 		Skipped:        {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
@@ -174,28 +174,28 @@ const (
 type MessageEvent string
 
 const (
-	Spoken      MessageEvent = "spoken"
-	Handed      MessageEvent = "handed"    // to an agent, which acknowledged it
-	HandedOn    MessageEvent = "handed_on" // to one more
-	LostWithIt  MessageEvent = "lost_with_agent"
-	GotAnswer   MessageEvent = "got_answer"
-	NobodyCared MessageEvent = "time_over" // of a message to all
+	Spoken        MessageEvent = "spoken"
+	Handed        MessageEvent = "handed"    // to an agent, which acknowledged it
+	HandedOn      MessageEvent = "handed_on" // to one more
+	LostWithAgent MessageEvent = "lost_with_agent"
+	GotAnswer     MessageEvent = "got_answer"
+	TimeOver      MessageEvent = "time_over" // of a message to all
 )
 
 // MessageTable is the life of a person's message. SPEC gives it as text; the M rows are its.
 var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
 	Unsaid: {Spoken: {ID: "M1", To: Kept}},
 	Kept: {
-		Handed:      {ID: "M2", To: Delivered},
-		NobodyCared: {ID: "M6", To: Kept, Why: "it was for all at once and nobody could be told: whoever is there now is asked again"},
+		Handed:   {ID: "M2", To: Delivered},
+		TimeOver: {ID: "M6", To: Kept, Why: "it was for all at once and nobody could be told: whoever is there now is asked again"},
 	},
 	Delivered: {
-		HandedOn:    {ID: "M2", To: Delivered, Why: "each agent of the circle is given what was said since its last turn"},
-		GotAnswer:   {ID: "M3", To: Answered},
-		LostWithIt:  {ID: "M4", To: Kept, Why: "the one agent that had it died over it"},
-		NobodyCared: {ID: "M5", To: Lapsed},
+		HandedOn:      {ID: "M2", To: Delivered, Why: "each agent of the circle is given what was said since its last turn"},
+		GotAnswer:     {ID: "M3", To: Answered},
+		LostWithAgent: {ID: "M4", To: Kept, Why: "the one agent that had it died over it"},
+		TimeOver:      {ID: "M5", To: Lapsed},
 	},
-	Answered: {NobodyCared: {ID: "M5", To: Answered, Why: "it was for all at once, and those who did not answer it need not any more"}},
+	Answered: {TimeOver: {ID: "M5", To: Answered, Why: "it was for all at once, and those who did not answer it need not any more"}},
 }
 
 // Named rules that are no transition of an agent or of a message.

@@ -145,42 +145,42 @@ func newWalk(t *testing.T, s scene) *walk {
 	if s.lead {
 		set.Lead = "a0"
 	}
-	return &walk{scene: s, form: newForm(s.agents, s.channels, set, AgentSettings{Deaf: s.deaf}), t: t, seen: map[print]struct{}{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	return &walk{scene: s, form: newForm(s.agents, s.channels, set, AgentSettings{NoInputMidAnswer: s.deaf}), t: t, seen: map[print]struct{}{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 }
 
 // start is a team of which nobody is there yet.
-func (w *walk) start() *Floor {
-	f := &Floor{}
+func (w *walk) start() *Channels {
+	cs := &Channels{}
 	for _, name := range w.form.agents {
-		w.must(f, AgentConfigured{name, w.own})
+		w.must(cs, AgentConfigured{name, w.own})
 	}
 	for _, id := range w.form.channels {
-		w.must(f, ChannelConfigured{id, w.settings})
+		w.must(cs, ChannelConfigured{id, w.settings})
 	}
-	return f
+	return cs
 }
 
-func (w *walk) must(f *Floor, in Input) {
-	changes, err := decide(w.t, f, in, w.now())
+func (w *walk) must(cs *Channels, in Input) {
+	changes, err := decide(w.t, cs, in, w.now())
 	if err != nil || len(changes) == 0 {
 		w.t.Fatalf("%T %+v comes to nothing: %v", in, in, err)
 	}
 	for _, ch := range changes {
-		f.Apply(ch)
+		cs.Apply(ch)
 	}
 }
 
 func (w *walk) now() Now { return Now{At: noon, Held: w.held} }
 
-func (w *walk) keyOf(f *Floor) string {
+func (w *walk) keyOf(cs *Channels) string {
 	if w.held {
-		return "h" + w.key(f)
+		return "h" + w.key(cs)
 	}
-	return "r" + w.key(f)
+	return "r" + w.key(cs)
 }
 
-func (w *walk) visit(f *Floor) {
-	key := w.keyOf(f)
+func (w *walk) visit(cs *Channels) {
+	key := w.keyOf(cs)
 	is := print{maphash.String(w.seeds[0], key), maphash.String(w.seeds[1], key)}
 	if _, seen := w.seen[is]; !seen {
 		w.seen[is] = struct{}{}
@@ -191,85 +191,85 @@ func (w *walk) visit(f *Floor) {
 // from does in one state all that can happen there.
 func (w *walk) from(key string) {
 	w.held = key[0] == 'h'
-	f := w.floor(key[1:])
-	if again := w.keyOf(f); again != key {
-		w.t.Fatalf("a canonical state has another canonical form:\n%x\n%x\n%s", key, again, snapshotText(w.t, f))
+	cs := w.floor(key[1:])
+	if again := w.keyOf(cs); again != key {
+		w.t.Fatalf("a canonical state has another canonical form:\n%x\n%x\n%s", key, again, snapshotText(w.t, cs))
 	}
-	was := before(f)
-	for _, in := range w.inputs(f) {
-		if next := w.step(f, was, in); next != nil {
+	was := before(cs)
+	for _, in := range w.inputs(cs) {
+		if next := w.step(cs, was, in); next != nil {
 			w.visit(next)
 		}
 	}
 	if w.can&holds != 0 {
 		w.held = !w.held
-		next := clone(f)
+		next := clone(cs)
 		if !w.held {
-			next = w.step(f, was, Released{})
+			next = w.step(cs, was, Released{})
 		}
 		if next == nil {
-			next = f
+			next = cs
 		}
 		w.visit(next)
 	}
 }
 
 // step does one thing in one state, and looks at what became of it; nil: nothing did.
-func (w *walk) step(f *Floor, was map[ChannelID]past, in Input) *Floor {
+func (w *walk) step(cs *Channels, was map[ChannelID]past, in Input) *Channels {
 	now := w.now()
 	if timer, ok := in.(TimerFired); ok {
 		now.At = timer.About.At
 	}
-	changes, err := decide(w.t, f, in, now)
+	changes, err := decide(w.t, cs, in, now)
 	if err != nil || len(changes) == 0 {
 		return nil
 	}
 	w.steps++
-	next := clone(f)
+	next := clone(cs)
 	if !everywhere(in) {
-		next = touched(f, changes) // the others stay, and are not looked at again
+		next = touched(cs, changes) // the others stay, and are not looked at again
 	}
 	for _, ch := range changes {
 		next.Apply(ch)
 	}
 	if w.can&slow == 0 {
-		w.tellAll(f, next, now)
+		w.tellAll(cs, next, now)
 	}
 	for _, id := range w.form.channels {
-		if next.Channels[id] == f.Channels[id] {
+		if next.ByID[id] == cs.ByID[id] {
 			continue
 		}
-		if err := sound(next, id, next.Channels[id], now); err != nil {
-			w.t.Fatalf("after %T %+v: #%s: %v\nfrom %s\nto %s", in, in, id, err, snapshotText(w.t, f), snapshotText(w.t, next))
+		if err := sound(next, id, next.ByID[id], now); err != nil {
+			w.t.Fatalf("after %T %+v: #%s: %v\nfrom %s\nto %s", in, in, id, err, snapshotText(w.t, cs), snapshotText(w.t, next))
 		}
 	}
 	if err := step(was, next, in, changes); err != nil {
-		w.t.Fatalf("%T %+v: %v\nfrom %s\nto %s", in, in, err, snapshotText(w.t, f), snapshotText(w.t, next))
+		w.t.Fatalf("%T %+v: %v\nfrom %s\nto %s", in, in, err, snapshotText(w.t, cs), snapshotText(w.t, next))
 	}
-	if err := inOrder(f, changes); err != nil {
-		w.t.Fatalf("after %T %+v: %v\nfrom %s", in, in, err, snapshotText(w.t, f))
+	if err := inOrder(cs, changes); err != nil {
+		w.t.Fatalf("after %T %+v: %v\nfrom %s", in, in, err, snapshotText(w.t, cs))
 	}
 	return next
 }
 
 // tellAll does every errand of what was touched, until there is none: of what was not, there is none.
-func (w *walk) tellAll(was, f *Floor, now Now) {
+func (w *walk) tellAll(was, cs *Channels, now Now) {
 	for _, id := range w.form.channels {
 		for range 20 {
-			todo := f.Todo(id, now)
-			if len(todo) == 0 || f.Channels[id] == was.Channels[id] {
+			actions := cs.Actions(id, now)
+			if len(actions) == 0 || cs.ByID[id] == was.ByID[id] {
 				break
 			}
-			w.must(f, Told{Token: todo[0].Token, Do: todo[0].Do, N: todo[0].N})
+			w.must(cs, Told{Token: actions[0].Token, Do: actions[0].Do, N: actions[0].N})
 		}
 	}
 }
 
 // inputs are all that can happen in a state, but for holds.
-func (w *walk) inputs(f *Floor) []Input {
+func (w *walk) inputs(cs *Channels) []Input {
 	var ins []Input
 	for _, name := range w.form.agents {
-		a := f.Agents[name]
+		a := cs.Agents[name]
 		if a.Connected {
 			ins = append(ins, AgentGone{name, Disconnected, ""})
 			if w.can&crashes != 0 {
@@ -286,55 +286,55 @@ func (w *walk) inputs(f *Floor) []Input {
 		}
 	}
 	for _, id := range w.form.channels {
-		ins = w.people(ins, f, id)
-		ins = w.answers(ins, f, id)
-		ins = w.timers(ins, f, id)
+		ins = w.people(ins, cs, id)
+		ins = w.answers(ins, cs, id)
+		ins = w.timers(ins, cs, id)
 	}
 	return ins
 }
 
 // people is what people do in a channel.
-func (w *walk) people(ins []Input, f *Floor, id ChannelID) []Input {
-	c := f.Channels[id]
+func (w *walk) people(ins []Input, cs *Channels, id ChannelID) []Input {
+	c := cs.ByID[id]
 	if len(c.Open) < w.open {
 		for _, mode := range w.modes {
 			ins = append(ins, HumanSpoke{Channel: id, By: "ada", Mode: mode, Bytes: 1})
 		}
 	}
 	for _, name := range w.form.agents {
-		s := c.Seats[name]
-		if s == nil || s.Gone || s.State == "" {
+		p := c.Participants[name]
+		if p == nil || p.Gone || p.State == "" {
 			ins = append(ins, AssignAsked{id, name})
 		}
-		if s == nil || s.Gone {
+		if p == nil || p.Gone {
 			continue
 		}
 		if w.can&removes != 0 {
 			ins = append(ins, RemoveAsked{id, name})
 		}
-		if w.can&grants != 0 && f.Agents[name].Online() && c.Head.Holder != name {
+		if w.can&grants != 0 && cs.Agents[name].Online() && c.Head.Holder != name {
 			ins = append(ins, GrantAsked{id, name, true})
 		}
 	}
 	if c.Head.Holder != "" && w.can&skips != 0 {
 		ins = append(ins, SkipAsked{Channel: id}, SkipAsked{Channel: id, Turn: c.Head.Turn - 1})
 	}
-	if c.Head.Holder != "" && c.Seats[c.Head.Holder].State == Waiting && w.can&waits != 0 {
+	if c.Head.Holder != "" && c.Participants[c.Head.Holder].State == Waiting && w.can&waits != 0 {
 		ins = append(ins, OverrideAsked{id, true}, OverrideAsked{id, false})
 	}
 	return ins
 }
 
 // answers is what agents do in a channel, under their turn, without it, and after it.
-func (w *walk) answers(ins []Input, f *Floor, id ChannelID) []Input {
-	c := f.Channels[id]
+func (w *walk) answers(ins []Input, cs *Channels, id ChannelID) []Input {
+	c := cs.ByID[id]
 	h := &c.Head
-	for _, t := range f.Todo(id, w.now()) {
+	for _, t := range cs.Actions(id, w.now()) {
 		ins = append(ins, Told{Token: t.Token, Do: t.Do, N: t.N})
 	}
 	for _, name := range w.form.agents {
-		if s := c.Seats[name]; s != nil {
-			for _, a := range s.Apart {
+		if p := c.Participants[name]; p != nil {
+			for _, a := range p.Parallel {
 				ins = append(ins, Said{Token: Token{Channel: id, Agent: name}, Bytes: 1, Ended: true, Re: a.N})
 				if w.can&quietly != 0 {
 					ins = append(ins, Said{Token: Token{Channel: id, Agent: name}, Bytes: 1, Re: a.N}, Said{Token: Token{Channel: id, Agent: name}, Ended: true, Re: a.N})
@@ -367,8 +367,8 @@ func (w *walk) answers(ins []Input, f *Floor, id ChannelID) []Input {
 }
 
 // timers are those that run, and each of them as it would come too late.
-func (w *walk) timers(ins []Input, f *Floor, id ChannelID) []Input {
-	f.Channels[id].deadlines(func(what Clock, n uint64, at time.Time) {
+func (w *walk) timers(ins []Input, cs *Channels, id ChannelID) []Input {
+	cs.ByID[id].deadlines(func(what TimerKind, n uint64, at time.Time) {
 		if !at.IsZero() {
 			about := Deadline{Channel: id, What: what, N: n, At: at}
 			late, wrong := about, about
@@ -381,27 +381,27 @@ func (w *walk) timers(ins []Input, f *Floor, id ChannelID) []Input {
 }
 
 // touched is a floor of its own where changes will touch it, and the same where they will not.
-func touched(f *Floor, changes []Change) *Floor {
-	n := &Floor{Agents: maps.Clone(f.Agents), Channels: maps.Clone(f.Channels)}
+func touched(cs *Channels, changes []Change) *Channels {
+	n := &Channels{Agents: maps.Clone(cs.Agents), ByID: maps.Clone(cs.ByID)}
 	for i := range changes {
-		if id := changes[i].Channel; id != "" && n.Channels[id] == f.Channels[id] {
-			n.Channels[id] = f.Channels[id].clone()
+		if id := changes[i].Channel; id != "" && n.ByID[id] == cs.ByID[id] {
+			n.ByID[id] = cs.ByID[id].clone()
 		}
 	}
 	return n
 }
 
 // clone is a floor of its own. Slices in seats and heads are never written to.
-func clone(f *Floor) *Floor {
-	n := &Floor{Agents: maps.Clone(f.Agents), Channels: make(map[ChannelID]*Channel, len(f.Channels))}
-	for id, c := range f.Channels {
-		n.Channels[id] = c.clone()
+func clone(cs *Channels) *Channels {
+	n := &Channels{Agents: maps.Clone(cs.Agents), ByID: make(map[ChannelID]*Channel, len(cs.ByID))}
+	for id, c := range cs.ByID {
+		n.ByID[id] = c.clone()
 	}
 	return n
 }
 
 func (c *Channel) clone() *Channel {
-	return &Channel{Settings: c.Settings, Head: c.Head, Seats: maps.Clone(c.Seats), Open: slices.Clone(c.Open), queue: slices.Clone(c.queue), busy: maps.Clone(c.busy)}
+	return &Channel{Settings: c.Settings, Head: c.Head, Participants: maps.Clone(c.Participants), Open: slices.Clone(c.Open), queue: slices.Clone(c.queue), busy: maps.Clone(c.busy)}
 }
 
 // Teams of every kind, to whom anything happens, with all that scenes leave out: what holds is
@@ -420,19 +420,19 @@ func TestCanonicalLosesNothing(t *testing.T) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 77))
 			w := newWalk(t, someScene(rnd))
-			f := w.start()
+			cs := w.start()
 			for i := range 300 {
-				ins := w.inputs(f)
-				if next := w.step(f, before(f), ins[rnd.IntN(len(ins))]); next != nil {
-					f = next
+				ins := w.inputs(cs)
+				if next := w.step(cs, before(cs), ins[rnd.IntN(len(ins))]); next != nil {
+					cs = next
 				}
 				if w.can&holds != 0 && rnd.IntN(30) == 0 {
 					if w.held = !w.held; !w.held {
-						w.release(f)
+						w.release(cs)
 					}
 				}
 				if i%25 == 0 {
-					w.alike(f)
+					w.alike(cs)
 				}
 			}
 		})
@@ -456,11 +456,11 @@ func someScene(rnd *rand.Rand) scene {
 	return s
 }
 
-func (w *walk) alike(f *Floor) {
-	lean := w.floor(w.key(f))
-	a, b := w.follow(f), w.follow(lean)
+func (w *walk) alike(cs *Channels) {
+	lean := w.floor(w.key(cs))
+	a, b := w.follow(cs), w.follow(lean)
 	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
-		w.t.Errorf("a state and its canonical form are not alike:\n%s\n%s", snapshotText(w.t, f), snapshotText(w.t, lean))
+		w.t.Errorf("a state and its canonical form are not alike:\n%s\n%s", snapshotText(w.t, cs), snapshotText(w.t, lean))
 		for key, in := range a {
 			if _, ok := b[key]; !ok {
 				w.t.Errorf("only the state: %T %+v: %x", in, in, key)
@@ -475,22 +475,22 @@ func (w *walk) alike(f *Floor) {
 	}
 }
 
-func (w *walk) release(f *Floor) {
-	changes, err := decide(w.t, f, Released{}, w.now())
+func (w *walk) release(cs *Channels) {
+	changes, err := decide(w.t, cs, Released{}, w.now())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, ch := range changes {
-		f.Apply(ch)
+		cs.Apply(ch)
 	}
 }
 
 // follow is what can become of a state in one step.
-func (w *walk) follow(f *Floor) map[string]Input {
+func (w *walk) follow(cs *Channels) map[string]Input {
 	next := map[string]Input{}
-	was := before(f)
-	for _, in := range append(w.inputs(f), Released{}) {
-		if is := w.step(f, was, in); is != nil {
+	was := before(cs)
+	for _, in := range append(w.inputs(cs), Released{}) {
+		if is := w.step(cs, was, in); is != nil {
 			next[w.key(is)] = in
 		}
 	}

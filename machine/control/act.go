@@ -14,23 +14,23 @@ const noteBytesMax = 2000
 func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 	v := &ch.Value
 	switch act {
-	case TakeWish:
-		c.takeWish(v, in, now)
+	case TakeDesired:
+		c.takeDesired(v, in, now)
 	case NoteOvertaken:
-		wish := c.wishOf(in, now)
+		wish := c.desiredOf(in, now)
 		wish.N = 0 // it counts for nobody
 		ch.Overtaken = &wish
-	case RestWish:
-		v.Wish = Wish{Desired: WordPause, By: "agent", Note: restNote(c.State, in), N: c.Wish.N + 1, Rested: true}
+	case RestDesired:
+		v.Desired = Desired{State: WordPause, By: "agent", Note: restNote(c.State, in), N: c.Desired.N + 1, Rested: true}
 		v.Extra = ""
 	case SpendOneShot:
 		if c.begun() {
-			v.Wish = Wish{Desired: WordPause, By: "agent", Note: c.word() + " was begun by a foreign loop that is no longer asked; how it ended is not known", N: c.Wish.N + 1}
-			v.Took = v.Wish.N
+			v.Desired = Desired{State: WordPause, By: "agent", Note: c.word() + " was begun by a foreign loop that is no longer asked; how it ended is not known", N: c.Desired.N + 1}
+			v.Took = v.Desired.N
 		}
-	case SpendWish:
-		v.Wish = Wish{Desired: WordPause, By: "agent", Note: cut(c.spendNote(ch, in, now)), N: v.Wish.N + 1}
-		v.Took = v.Wish.N
+	case SpendDesired:
+		v.Desired = Desired{State: WordPause, By: "agent", Note: cut(c.spendNote(ch, in, now)), N: v.Desired.N + 1}
+		v.Took = v.Desired.N
 	case OpenSession:
 		c.open(ch, Work)
 	case OpenCleanup:
@@ -68,52 +68,52 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 
 func (c *Control) open(ch *Change, kind Kind) {
 	ch.Open = kind
-	if c.State != Foreign && ch.Value.Wish.N > c.Took {
+	if c.State != Foreign && ch.Value.Desired.N > c.Took {
 		ch.Value.Failures = 0 // a newer wish begins a row of its own
 	}
-	ch.Value.Took = ch.Value.Wish.N
+	ch.Value.Took = ch.Value.Desired.N
 	ch.Value.Limit = ""
 }
 
-// takeWish remembers, of a command of ours to a foreign loop, what it replaces: a loop that
+// takeDesired remembers, of a command of ours to a foreign loop, what it replaces: a loop that
 // had read the file before writes that back.
-func (c *Control) takeWish(v *Value, in Input, now Now) {
-	v.Wish = c.wishOf(in, now)
-	v.Before = Wish{}
+func (c *Control) takeDesired(v *Value, in Input, now Now) {
+	v.Desired = c.desiredOf(in, now)
+	v.Before = Desired{}
 	switch in := in.(type) {
 	case FileRead:
 		v.Extra = in.Extra
-		if c.State == Foreign && in.By == "agent" && in.Desired == c.Wish.Desired && c.Wish.N == c.Took {
-			v.Took = v.Wish.N // the loop's own remark on what it is at is no command to do it again
+		if c.State == Foreign && in.By == "agent" && in.Desired == c.Desired.State && c.Desired.N == c.Took {
+			v.Took = v.Desired.N // the loop's own remark on what it is at is no command to do it again
 		}
 	default:
 		if c.State == Foreign {
-			v.Before = c.Wish
+			v.Before = c.Desired
 		}
 	}
 }
 
-// wishOf is the wish that an input carries. Who wrote the file is not ours to correct.
-func (c *Control) wishOf(in Input, now Now) Wish {
-	w := Wish{N: c.Wish.N + 1, At: now.At.UTC()}
+// desiredOf is the wish that an input carries. Who wrote the file is not ours to correct.
+func (c *Control) desiredOf(in Input, now Now) Desired {
+	w := Desired{N: c.Desired.N + 1, At: now.At.UTC()}
 	switch in := in.(type) {
 	case Commanded:
-		w.Desired, w.By, w.Note = in.Desired, cut(in.By), cut(in.Note)
+		w.State, w.By, w.Note = in.Desired, cut(in.By), cut(in.Note)
 	case FileRead:
-		w.Desired, w.By, w.Note = in.Desired, cut(in.By), cut(in.Note)
+		w.State, w.By, w.Note = in.Desired, cut(in.By), cut(in.Note)
 		if believable(in.Stamp, now.At) && !in.Stamp.IsZero() {
 			w.At = in.Stamp.UTC()
 		}
-		if in.Note == heldNote(c.Wish.Desired) {
-			w.Note = c.Wish.Note // our own words about a hold, which whoever wrote the file left standing
+		if in.Note == heldNote(c.Desired.State) {
+			w.Note = c.Desired.Note // our own words about a hold, which whoever wrote the file left standing
 		}
 	default:
 		panic(fmt.Sprintf("control: no wish in a %T", in))
 	}
-	if _, known := wanted[w.Desired]; !known {
+	if _, known := wanted[w.State]; !known {
 		w.Unknown = true
-		w.Desired = cut(w.Desired)
-		w.Note = cut(fmt.Sprintf("unknown desired_state %q, treated as pause", w.Desired))
+		w.State = cut(w.State)
+		w.Note = cut(fmt.Sprintf("unknown desired_state %q, treated as pause", w.State))
 	}
 	return w
 }
@@ -172,9 +172,9 @@ func (c *Control) countFailure(v *Value, ended Ended) {
 			return // ended by order, so it has not failed
 		}
 	}
-	if c.State != Foreign && c.Wish.N > c.Took {
+	if c.State != Foreign && c.Desired.N > c.Took {
 		v.Failures = 0
-		v.Took = v.Wish.N
+		v.Took = v.Desired.N
 	}
 	v.Failures++
 }
@@ -202,7 +202,7 @@ func takeReport(v *Value, in Input, now Now) {
 		return
 	}
 	if current := cut(file.Current); current != v.Reported && current == v.word() {
-		v.Took = v.Wish.N
+		v.Took = v.Desired.N
 	}
 	v.Reported, v.Extra = cut(file.Current), file.Extra
 	if stamp := file.Stamp.UTC().Truncate(time.Millisecond); stamp.After(v.Stamp) && believable(stamp, now.At) {

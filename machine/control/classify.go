@@ -79,11 +79,11 @@ func (c *Control) commanded(in Commanded, now Now) ([]Event, error) {
 	if now.OverLimit != "" && in.Desired != WordPause {
 		return nil, c.refuse(event, "C17", now.OverLimit+" is reached; raise it in fairlead.yaml, or wait for the next day (UTC)")
 	}
-	return one(c.wish(in.Desired, now, true)), nil
+	return one(c.wantedEvent(in.Desired, now, true)), nil
 }
 
-// wish names a new wish in the light of everything that may keep it waiting.
-func (c *Control) wish(word string, now Now, again bool) Event {
+// wantedEvent names a new wish in the light of everything that may keep it waiting.
+func (c *Control) wantedEvent(word string, now Now, again bool) Event {
 	event, known := wanted[word]
 	switch {
 	case !known:
@@ -132,7 +132,7 @@ func (c *Control) fileLooked(in Input, now Now) []Event {
 // overtaken says whether what was found in a replaced file was wished before the wish that
 // stands: it was overwritten once by who wished that, and once more by us.
 func (c *Control) overtaken(in FileRead) bool {
-	return in.Swapped && !in.Stamp.IsZero() && in.Stamp.Before(c.Wish.At)
+	return in.Swapped && !in.Stamp.IsZero() && in.Stamp.Before(c.Desired.At)
 }
 
 func (c *Control) becomesForeign() bool {
@@ -148,11 +148,11 @@ func (c *Control) becomesForeign() bool {
 func (c *Control) fileRead(in FileRead, now Now) []Event {
 	switch {
 	case c.State == Foreign && c.overtaken(in):
-		return append(c.reported(in), WishOvertaken) // its own half was true all the same, and nobody else tells
+		return append(c.reported(in), DesiredOvertaken) // its own half was true all the same, and nobody else tells
 	case c.State == Foreign:
 		return c.foreignRead(in, now)
 	case c.overtaken(in):
-		return one(WishOvertaken)
+		return one(DesiredOvertaken)
 	}
 	if c.State == Absent {
 		return one(FileFound)
@@ -163,7 +163,7 @@ func (c *Control) fileRead(in FileRead, now Now) []Event {
 	onlyExtra := in.Extra != was.Extra && in.Extra != "" && !resigned
 	again := resigned || (in.Current == was.Current && !onlyExtra)
 	if in.Desired != was.Desired || (later && again) || (resigned && !c.atOneShot(in.Desired)) {
-		return one(c.wish(in.Desired, now, later))
+		return one(c.wantedEvent(in.Desired, now, later))
 	}
 	if in.Current != was.Current {
 		return one(CurrentContradicted)
@@ -189,17 +189,17 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 		return one(CommandUnwritten)
 	}
 	ownEnd := in.Desired == WordPause && in.Current == WordPause && (c.Reported == WordRunOnce || c.Reported == WordRunCleanup)
-	if ownEnd && c.Wants() && c.Wish.N > c.Took {
+	if ownEnd && c.Wants() && c.Desired.N > c.Took {
 		return one(CommandBuried)
 	}
 	if ownEnd && c.Wants() {
-		return one(WishSpent)
+		return one(DesiredSpent)
 	}
 	if c.unread(in, now) {
 		return one(CommandBuried)
 	}
 	if in.Desired != was.Desired || in.By != was.By || in.Note != was.Note {
-		event := c.wish(in.Desired, now, false)
+		event := c.wantedEvent(in.Desired, now, false)
 		if event == WantedStopping && now.Held {
 			event = WantedHeld // both: its file has to say that it is held
 		}
@@ -225,11 +225,11 @@ const staleWriteMax = time.Second
 // something of its own, or they come at once.
 func (c *Control) unread(in FileRead, now Now) bool {
 	switch {
-	case c.Wants() && now.Held && c.Wish.saidBy(in):
+	case c.Wants() && now.Held && c.Desired.saidBy(in):
 		return true
-	case c.Wants() && !now.Held && in.Desired == WordPause && in.Note == heldNote(c.Wish.Desired):
+	case c.Wants() && !now.Held && in.Desired == WordPause && in.Note == heldNote(c.Desired.State):
 		return true
-	case c.Before.N == 0 || c.Wish.N <= c.Took || !c.Before.saidBy(in):
+	case c.Before.N == 0 || c.Desired.N <= c.Took || !c.Before.saidBy(in):
 		return false
 	default:
 		return in.First || cut(in.Current) != c.Reported || in.Stamp.Before(c.Stamp.Add(staleWriteMax))
@@ -237,8 +237,8 @@ func (c *Control) unread(in FileRead, now Now) bool {
 }
 
 // saidBy says whether a file has the words of this wish.
-func (w Wish) saidBy(in FileRead) bool {
-	return in.Desired == w.Desired && cut(in.By) == w.By && cut(in.Note) == w.Note
+func (w Desired) saidBy(in FileRead) bool {
+	return in.Desired == w.State && cut(in.By) == w.By && cut(in.Note) == w.Note
 }
 
 // reported is a change of the foreign loop's half alone. Its timestamp changes with every
@@ -303,7 +303,7 @@ func (c *Control) ended(in Ended, now Now) Event {
 	if c.State == Foreign {
 		return ProgramEnded
 	}
-	isNewer := c.Wish.N > c.Took
+	isNewer := c.Desired.N > c.Took
 	if c.word() == WordPause {
 		// What was written last stands as it was written, whatever else is the case.
 		return c.endedAtPause()
@@ -322,13 +322,13 @@ func (c *Control) ended(in Ended, now Now) Event {
 
 func (c *Control) endedAtPause() Event {
 	switch {
-	case c.Wish.Rested:
+	case c.Desired.Rested:
 		return EndedRested
-	case c.State == Continuous && c.Wish.Unknown:
-		return EndedWishUnknown
+	case c.State == Continuous && c.Desired.Unknown:
+		return EndedDesiredUnknown
 	case c.State == Continuous:
-		return EndedWishPause
-	case c.Wish.Unknown:
+		return EndedDesiredPause
+	case c.Desired.Unknown:
 		return NewerUnknown
 	default:
 		return NewerPause
@@ -344,9 +344,9 @@ func (c *Control) continuousEnded(in Ended, now Now, isNewer bool) Event {
 	case now.Held:
 		return EndedHeld
 	case word == WordRunOnce:
-		return EndedWishRunOnce
+		return EndedDesiredRunOnce
 	case word == WordRunCleanup:
-		return EndedWishRunCleanup
+		return EndedDesiredRunCleanup
 	case in.Outcome == RateLimited:
 		return ProviderWaits
 	case failed && (in.ForGood || c.Failures+1 >= c.Policy.FailuresMax) && !isNewer:

@@ -44,7 +44,7 @@ type Policy struct {
 // it is afterwards, so that a journal can be read without the table that wrote it.
 type Value struct {
 	State        State     `json:"state"`
-	Wish         Wish      `json:"wish"`
+	Desired      Desired   `json:"wish"`
 	Took         uint64    `json:"took,omitempty"`          // number of the wish that the session under way obeys
 	Stamp        time.Time `json:"stamp,omitzero"`          // the file's timestamp; grows with every write
 	Failures     int       `json:"failures,omitempty"`      // in a row
@@ -54,12 +54,12 @@ type Value struct {
 	Reported     string    `json:"reported,omitempty"`      // current_state as a foreign loop wrote it
 	Running      bool      `json:"running,omitempty"`       // the foreign loop's program was started by us
 	Extra        string    `json:"extra,omitempty"`         // unknown fields of the file, opaque here; X7
-	Before       Wish      `json:"before,omitzero"`         // the wish that our last command to a foreign loop replaced
+	Before       Desired   `json:"before,omitzero"`         // the wish that our last command to a foreign loop replaced
 }
 
-// Wish is what is wanted: desired_state with who set it and why.
-type Wish struct {
-	Desired string    `json:"desired"`           // as written, even where it is no word we know (C13)
+// Desired is what is wanted: desired_state with who set it and why.
+type Desired struct {
+	State   string    `json:"desired"`           // as written, even where it is no word we know (C13)
 	By      string    `json:"by,omitempty"`      // human or agent
 	Note    string    `json:"note,omitempty"`    //
 	At      time.Time `json:"at,omitzero"`       // when somebody wished it; zero where a rule did
@@ -80,18 +80,18 @@ type Change struct {
 
 	// Overtaken is a wish that somebody else's newer one had gone over before it was seen: it
 	// changes nothing, and is on record.
-	Overtaken *Wish
+	Overtaken *Desired
 }
 
 // Kind is what a session is for.
 type Kind string
 
 const (
-	Work    Kind = "session"
-	Cleanup Kind = "cleanup"
-	Program Kind = "foreign"
-	Talk    Kind = "turn" // of a channel: no wish asks for it
-	Lead    Kind = "lead" // answers for the team: no wish asks for it either
+	Work        Kind = "session"
+	Cleanup     Kind = "cleanup"
+	Program     Kind = "foreign"
+	ChannelTurn Kind = "turn" // of a channel: no wish asks for it
+	Lead        Kind = "lead" // answers for the team: no wish asks for it either
 )
 
 // File is what agent_state.json is to say.
@@ -138,17 +138,17 @@ func (v *Value) Wants() bool { return v.word() != WordPause }
 
 // word is the wish as it is obeyed: what is not known is a pause (C13).
 func (v *Value) word() string {
-	if v.Wish.Unknown || v.Wish.Desired == "" {
+	if v.Desired.Unknown || v.Desired.State == "" {
 		return WordPause
 	}
-	return v.Wish.Desired
+	return v.Desired.State
 }
 
 // File is the projection of the agent's control. A foreign loop that is held reads pause;
 // what is wanted of it comes back with the release (X8).
 func (c *Control) File(held bool) File {
-	f := File{Desired: c.Wish.Desired, Current: c.Current(), By: c.Wish.By, Note: c.Wish.Note, Stamp: c.Stamp, Extra: c.Extra}
-	if c.Wish.N == 0 {
+	f := File{Desired: c.Desired.State, Current: c.Current(), By: c.Desired.By, Note: c.Desired.Note, Stamp: c.Stamp, Extra: c.Extra}
+	if c.Desired.N == 0 {
 		f.Desired = WordPause // nobody ever asked for anything
 	}
 	if held && c.State == Foreign && c.Wants() {
@@ -183,7 +183,7 @@ func (c *Control) Retry() time.Time {
 
 // begun says whether a foreign loop was seen at work on the one-shot that stands.
 func (v *Value) begun() bool {
-	return (v.word() == WordRunOnce || v.word() == WordRunCleanup) && v.Wish.N <= v.Took
+	return (v.word() == WordRunOnce || v.word() == WordRunCleanup) && v.Desired.N <= v.Took
 }
 
 // programDue says whether a foreign loop's program ought to run and does not.
@@ -230,7 +230,7 @@ func (c *Control) take(event Event, in Input, now Now) (Change, error) {
 		v.Limit = ""
 	}
 	if v.State != Foreign {
-		v.Reported, v.Before = "", Wish{}
+		v.Reported, v.Before = "", Desired{}
 	} else if c.State != Foreign {
 		v.Took = 0 // whatever is wanted still, the foreign loop has not begun
 	}
@@ -248,9 +248,9 @@ func (c *Control) take(event Event, in Input, now Now) (Change, error) {
 func writes(acts []Act) bool {
 	for _, act := range acts {
 		switch act {
-		case Rewrite, SpendWish, RestWish:
+		case Rewrite, SpendDesired, RestDesired:
 			return true
-		case TakeWish:
+		case TakeDesired:
 			if !slices.Contains(acts, TakeReport) {
 				return true
 			}

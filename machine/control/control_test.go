@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 // noon is when every story begins.
@@ -162,7 +162,7 @@ func TestTableIsTotalWhereItMustBe(t *testing.T) {
 		}
 	}
 	ends := map[State][]Event{
-		Continuous: {EndedGoOn, EndedWishPause, EndedWishRunOnce, EndedWishRunCleanup, EndedWishUnknown, FailedBackingOff, FailedForGood, LostGoOn},
+		Continuous: {EndedGoOn, EndedDesiredPause, EndedDesiredRunOnce, EndedDesiredRunCleanup, EndedDesiredUnknown, FailedBackingOff, FailedForGood, LostGoOn},
 		RunOnce:    {OneShotEnded, OneShotFailed, OneShotLost, OneShotAgain, OneShotStillOwing, NewerContinuous, NewerRunCleanup, NewerPause, NewerUnknown},
 		RunCleanup: {OneShotEnded, OneShotFailed, OneShotLost, OneShotAgain, OneShotStillOwing, NewerContinuous, NewerRunOnce, NewerPause, NewerUnknown},
 	}
@@ -184,7 +184,7 @@ func TestEveryActIsUsed(t *testing.T) {
 		}
 	}
 	for _, act := range []Act{
-		TakeWish, RestWish, SpendWish, SpendOneShot, OpenSession, OpenCleanup, OpenProgram, EndSession, NoteLimit, CountSession,
+		TakeDesired, RestDesired, SpendDesired, SpendOneShot, OpenSession, OpenCleanup, OpenProgram, EndSession, NoteLimit, CountSession,
 		CountCleanup, CountFailure, ForgetFailures, StartBackoff, Rewrite, TakeExtra, TakeReport, NoteOvertaken,
 	} {
 		if !used[act] {
@@ -216,7 +216,7 @@ func TestSwappedOutFileIsOlder(t *testing.T) {
 	policy := Policy{FailuresMax: 5, BackoffFirst: time.Second, BackoffMax: time.Minute}
 	older := FileRead{Desired: WordContinuous, Current: WordPause, By: "human", Note: "too late", Stamp: at.Add(-time.Second), Swapped: true}
 	for _, state := range []State{Resting, Continuous, RunOnce, RunCleanup, BackingOff} {
-		c := &Control{Name: "coder", Policy: policy, Value: Value{State: state, Wish: Wish{Desired: WordPause, By: "human", At: at, N: 3}, Stamp: at}}
+		c := &Control{Name: "coder", Policy: policy, Value: Value{State: state, Desired: Desired{State: WordPause, By: "human", At: at, N: 3}, Stamp: at}}
 		changes, err := decide(t, c, older, Now{At: at.Add(time.Second)})
 		if err != nil || len(changes) != 1 || changes[0].Row != "X3" || changes[0].Overtaken == nil || changes[0].Overtaken.Note != "too late" {
 			t.Fatalf("%s: a wish that was overtaken is not on record: %+v, %v", state, changes, err)
@@ -225,7 +225,7 @@ func TestSwappedOutFileIsOlder(t *testing.T) {
 			t.Errorf("%s: a wish that was overtaken moves something:\n%s", state, diff)
 		}
 	}
-	c := &Control{Name: "coder", Policy: policy, Value: Value{State: Resting, Wish: Wish{Desired: WordPause, By: "human", At: at, N: 3}, Stamp: at.Add(time.Second)}}
+	c := &Control{Name: "coder", Policy: policy, Value: Value{State: Resting, Desired: Desired{State: WordPause, By: "human", At: at, N: 3}, Stamp: at.Add(time.Second)}}
 	newer := older
 	newer.Stamp = at.Add(500 * time.Millisecond)
 	if changes, err := decide(t, c, newer, Now{At: at.Add(2 * time.Second)}); err != nil || len(changes) != 1 || changes[0].Row != "C2" {
@@ -251,11 +251,11 @@ func TestSwappedOutReport(t *testing.T) {
 	play(FileRead{Desired: WordRunOnce, Current: WordPause, By: "human", Stamp: noon, First: true}, 0)
 	play(Commanded{Desired: WordContinuous, By: "human"}, 2*time.Second)
 	play(FileRead{Desired: WordRunOnce, Current: WordRunOnce, By: "human", Stamp: noon.Add(time.Second), Swapped: true}, 3*time.Second)
-	if c.Reported != WordRunOnce || c.Wish.Desired != WordContinuous {
-		t.Fatalf("it reported %q and wants %q", c.Reported, c.Wish.Desired)
+	if c.Reported != WordRunOnce || c.Desired.State != WordContinuous {
+		t.Fatalf("it reported %q and wants %q", c.Reported, c.Desired.State)
 	}
 	play(FileRead{Desired: WordPause, Current: WordPause, By: "human", Stamp: noon.Add(time.Minute)}, time.Minute)
-	if c.Wish.Desired != WordContinuous {
-		t.Errorf("the command was lost: %+v", c.Wish)
+	if c.Desired.State != WordContinuous {
+		t.Errorf("the command was lost: %+v", c.Desired)
 	}
 }

@@ -16,17 +16,17 @@ type world struct {
 	t       testing.TB
 	agent   Control
 	now     Now
-	open    Kind            // of the session under way; empty: none
-	ran     bool            // and its process has begun
-	spentOn map[uint64]int  // sessions that began, by the number of the wish that they obey
-	wishes  map[uint64]Wish // every wish there ever was, by number
+	open    Kind               // of the session under way; empty: none
+	ran     bool               // and its process has begun
+	spentOn map[uint64]int     // sessions that began, by the number of the wish that they obey
+	wishes  map[uint64]Desired // every wish there ever was, by number
 	journal [][]byte
 }
 
 func newWorld(t testing.TB, p Policy) *world {
 	return &world{
 		t: t, agent: Control{Name: "coder", Policy: p, Value: Value{State: Absent}}, now: Now{At: noon},
-		spentOn: map[uint64]int{}, wishes: map[uint64]Wish{},
+		spentOn: map[uint64]int{}, wishes: map[uint64]Desired{},
 	}
 }
 
@@ -250,17 +250,17 @@ func (w *world) judge(was Value, ch Change, in Input) {
 	if ch.End != "" && w.open == "" {
 		w.t.Fatalf("%s: nothing is there to be ended", ch.Trigger)
 	}
-	if is.Wish.N < was.Wish.N || (is.Wish.N == was.Wish.N && is.Wish != was.Wish) {
-		w.t.Fatalf("%s: the wish changed without a number of its own:\n%s", ch.Trigger, cmp.Diff(was.Wish, is.Wish))
+	if is.Desired.N < was.Desired.N || (is.Desired.N == was.Desired.N && is.Desired != was.Desired) {
+		w.t.Fatalf("%s: the wish changed without a number of its own:\n%s", ch.Trigger, cmp.Diff(was.Desired, is.Desired))
 	}
-	if is.Wish.N == was.Wish.N {
+	if is.Desired.N == was.Desired.N {
 		return
 	}
-	w.wishes[is.Wish.N] = is.Wish
+	w.wishes[is.Desired.N] = is.Desired
 	switch in := in.(type) {
 	case Commanded:
-		if is.Wish.By == "agent" && ch.Row != "C17" && in.By != "agent" {
-			w.t.Fatalf("%s: a command was taken as the agent's: %+v", ch.Trigger, is.Wish)
+		if is.Desired.By == "agent" && ch.Row != "C17" && in.By != "agent" {
+			w.t.Fatalf("%s: a command was taken as the agent's: %+v", ch.Trigger, is.Desired)
 		}
 		return
 	case FileRead, FileGone, FileBroken:
@@ -269,12 +269,12 @@ func (w *world) judge(was Value, ch Change, in Input) {
 	// Nobody asked for anything, and yet the wish is another: it must be one of the rows that
 	// may say so, with a note, and over nothing that a session did not answer to.
 	switch {
-	case is.Wish.Desired != WordPause || is.Wish.By != "agent" || is.Wish.Note == "":
-		w.t.Fatalf("%s: a wish that nobody had: %+v", ch.Trigger, is.Wish)
+	case is.Desired.State != WordPause || is.Desired.By != "agent" || is.Desired.Note == "":
+		w.t.Fatalf("%s: a wish that nobody had: %+v", ch.Trigger, is.Desired)
 	case ch.Row == "C16" || ch.Row == "C17" || ch.Row == "F1": // they say why, over whatever stood
 	case ch.Row == "C8" || ch.Row == "C9" || ch.Row == "C20" || ch.Row == "C15":
-		if was.Wish.N > was.Took {
-			w.t.Fatalf("%s: wish %d was overwritten at the end of a session for wish %d: %+v", ch.Trigger, was.Wish.N, was.Took, was.Wish)
+		if was.Desired.N > was.Took {
+			w.t.Fatalf("%s: wish %d was overwritten at the end of a session for wish %d: %+v", ch.Trigger, was.Desired.N, was.Took, was.Desired)
 		}
 	default:
 		w.t.Fatalf("%s: row %s overwrites the wish", ch.Trigger, ch.Row)
@@ -290,8 +290,8 @@ func (w *world) check() {
 		w.t.Fatalf("%s, running %v, and the open session is %q", a.State, a.Running, w.open)
 	case a.UnderWay() && w.open == Program, a.Running && w.open != Program:
 		w.t.Fatalf("%s, running %v, and the open session is a %s", a.State, a.Running, w.open)
-	case a.Took > a.Wish.N:
-		w.t.Fatalf("a session obeys wish %d, and there are %d", a.Took, a.Wish.N)
+	case a.Took > a.Desired.N:
+		w.t.Fatalf("a session obeys wish %d, and there are %d", a.Took, a.Desired.N)
 	case a.State == BackingOff && a.RetryAt.IsZero():
 		w.t.Fatal("backing off for ever")
 	case a.State == BackingOff && a.word() != WordContinuous:
@@ -304,8 +304,8 @@ func (w *world) check() {
 		w.t.Fatalf("%d failures, and still at it", a.Failures)
 	}
 	for n, times := range w.spentOn {
-		if wish := w.wishes[n]; times > 1 && (wish.Desired == WordRunOnce || wish.Desired == WordRunCleanup) {
-			w.t.Fatalf("wish %d, %s, had %d sessions", n, wish.Desired, times)
+		if wish := w.wishes[n]; times > 1 && (wish.State == WordRunOnce || wish.State == WordRunCleanup) {
+			w.t.Fatalf("wish %d, %s, had %d sessions", n, wish.State, times)
 		}
 	}
 }

@@ -27,7 +27,7 @@ const (
 	FileTorn            Event = "file_torn"            // unparsable, met first after a reboot
 	CurrentContradicted Event = "current_contradicted" // somebody else wrote current_state
 	FileSeen            Event = "file_seen"            // somebody else wrote what it said already
-	WishOvertaken       Event = "wish_overtaken"       // found in a file that ours replaced; a newer one stands
+	DesiredOvertaken    Event = "wish_overtaken"       // found in a file that ours replaced; a newer one stands
 	ExtraWritten        Event = "extra_written"        // only fields that we do not know changed
 	DueContinuous       Event = "due_continuous"       // the wish that stands is due: daemon started, hold released
 	DueRunOnce          Event = "due_run_once"
@@ -49,16 +49,16 @@ const (
 	WantedOverLimit  Event = "wanted_over_limit" // to start, while a limit of the day is used up
 
 	// The end of a continuous session, by what is wanted now.
-	EndedGoOn           Event = "ended_go_on"
-	EndedCleanupDue     Event = "ended_cleanup_due"
-	EndedWishPause      Event = "ended_wish_pause"
-	EndedWishRunOnce    Event = "ended_wish_run_once"
-	EndedWishRunCleanup Event = "ended_wish_run_cleanup"
-	EndedWishUnknown    Event = "ended_wish_unknown"
-	LostGoOn            Event = "lost_go_on"
-	ProviderWaits       Event = "provider_waits" // its provider takes no more for a while; of a one-shot, too
-	FailedBackingOff    Event = "failed_backing_off"
-	FailedForGood       Event = "failed_for_good"
+	EndedGoOn              Event = "ended_go_on"
+	EndedCleanupDue        Event = "ended_cleanup_due"
+	EndedDesiredPause      Event = "ended_wish_pause"
+	EndedDesiredRunOnce    Event = "ended_wish_run_once"
+	EndedDesiredRunCleanup Event = "ended_wish_run_cleanup"
+	EndedDesiredUnknown    Event = "ended_wish_unknown"
+	LostGoOn               Event = "lost_go_on"
+	ProviderWaits          Event = "provider_waits" // its provider takes no more for a while; of a one-shot, too
+	FailedBackingOff       Event = "failed_backing_off"
+	FailedForGood          Event = "failed_for_good"
 
 	// The end of a one-shot.
 	OneShotEnded      Event = "one_shot_ended"
@@ -85,7 +85,7 @@ const (
 
 	// A foreign loop.
 	Reported         Event = "reported"          // it wrote current_state
-	WishSpent        Event = "wish_spent"        // it ended the one-shot that we asked for
+	DesiredSpent     Event = "wish_spent"        // it ended the one-shot that we asked for
 	CommandBuried    Event = "command_buried"    // its own end of a one-shot went over our newer command
 	CommandUnwritten Event = "command_unwritten" // our last command never reached the file
 	HoldLifted       Event = "hold_lifted"
@@ -98,10 +98,10 @@ const (
 type Act string
 
 const (
-	TakeWish       Act = "take_wish"       // what is wanted now, by whom and why
-	RestWish       Act = "rest_wish"       // pause, as if nobody had ever asked for anything
+	TakeDesired    Act = "take_wish"       // what is wanted now, by whom and why
+	RestDesired    Act = "rest_wish"       // pause, as if nobody had ever asked for anything
 	SpendOneShot   Act = "spend_one_shot"  // pause in place of a one-shot that was begun; else nothing
-	SpendWish      Act = "spend_wish"      // pause, with a note that says why; SPEC C8, C9, C16, C17, C20
+	SpendDesired   Act = "spend_wish"      // pause, with a note that says why; SPEC C8, C9, C16, C17, C20
 	OpenSession    Act = "open_session"    // in obedience to the wish as it stands
 	OpenCleanup    Act = "open_cleanup"    // the same, with --cleanup-session
 	OpenProgram    Act = "open_program"    // the foreign loop's own program
@@ -127,50 +127,50 @@ type rules = map[Event]machine.Rule[State, Act]
 // loop, which SPEC gives as text below its table.
 var Table = machine.Table[State, Event, Act]{
 	Absent: {
-		FileMissing:   {ID: "C1", To: Resting, Do: do(RestWish, Rewrite)},
-		FileFound:     {ID: "C15", To: Resting, Do: do(TakeWish, Rewrite), Why: "taken in first, then acted on like any wish that stands"},
-		FileMalformed: {ID: "C12", To: Resting, Do: do(RestWish, Rewrite)},
-		FileTorn:      {ID: "C12", To: Resting, Do: do(RestWish, Rewrite), Why: "there is nothing in the journal to restore it from"},
+		FileMissing:   {ID: "C1", To: Resting, Do: do(RestDesired, Rewrite)},
+		FileFound:     {ID: "C15", To: Resting, Do: do(TakeDesired, Rewrite), Why: "taken in first, then acted on like any wish that stands"},
+		FileMalformed: {ID: "C12", To: Resting, Do: do(RestDesired, Rewrite)},
+		FileTorn:      {ID: "C12", To: Resting, Do: do(RestDesired, Rewrite), Why: "there is nothing in the journal to restore it from"},
 		MadeForeign:   {ID: "F1", To: Foreign},
 	},
 	Resting: {
-		WantedContinuous:    {ID: "C2", To: Continuous, Do: do(TakeWish, ForgetFailures, OpenSession)},
-		WantedRunOnce:       {ID: "C3", To: RunOnce, Do: do(TakeWish, ForgetFailures, OpenSession)},
-		WantedRunCleanup:    {ID: "C4", To: RunCleanup, Do: do(TakeWish, ForgetFailures, OpenCleanup)},
-		WantedPause:         {ID: "C6", To: Resting, Do: do(TakeWish), Why: "at rest already; the wish is written all the same"},
-		WantedUnknown:       {ID: "C13", To: Resting, Do: do(TakeWish)},
-		WantedHeld:          {ID: "C18", To: Resting, Do: do(TakeWish, ForgetFailures), Why: "kept until the hold is released"},
-		WantedStopping:      {ID: "C14", To: Resting, Do: do(TakeWish, ForgetFailures), Why: "kept until Fairlead is started again"},
-		WantedOverLimit:     {ID: "C17", To: Resting, Do: do(TakeWish, SpendWish)},
+		WantedContinuous:    {ID: "C2", To: Continuous, Do: do(TakeDesired, ForgetFailures, OpenSession)},
+		WantedRunOnce:       {ID: "C3", To: RunOnce, Do: do(TakeDesired, ForgetFailures, OpenSession)},
+		WantedRunCleanup:    {ID: "C4", To: RunCleanup, Do: do(TakeDesired, ForgetFailures, OpenCleanup)},
+		WantedPause:         {ID: "C6", To: Resting, Do: do(TakeDesired), Why: "at rest already; the wish is written all the same"},
+		WantedUnknown:       {ID: "C13", To: Resting, Do: do(TakeDesired)},
+		WantedHeld:          {ID: "C18", To: Resting, Do: do(TakeDesired, ForgetFailures), Why: "kept until the hold is released"},
+		WantedStopping:      {ID: "C14", To: Resting, Do: do(TakeDesired, ForgetFailures), Why: "kept until Fairlead is started again"},
+		WantedOverLimit:     {ID: "C17", To: Resting, Do: do(TakeDesired, SpendDesired)},
 		DueContinuous:       {ID: "C15", To: Continuous, Do: do(OpenSession)},
 		DueRunOnce:          {ID: "C15", To: RunOnce, Do: do(OpenSession)},
 		DueRunCleanup:       {ID: "C15", To: RunCleanup, Do: do(OpenCleanup)},
-		DueOverLimit:        {ID: "C17", To: Resting, Do: do(SpendWish)},
-		FileMissing:         {ID: "C21", To: Resting, Do: do(RestWish, Rewrite)},
-		FileMalformed:       {ID: "C12", To: Resting, Do: do(RestWish, Rewrite)},
+		DueOverLimit:        {ID: "C17", To: Resting, Do: do(SpendDesired)},
+		FileMissing:         {ID: "C21", To: Resting, Do: do(RestDesired, Rewrite)},
+		FileMalformed:       {ID: "C12", To: Resting, Do: do(RestDesired, Rewrite)},
 		FileTorn:            {ID: "C12", To: Resting, Do: do(Rewrite), Why: "a torn write is no wish: the journal knows better"},
 		CurrentContradicted: {ID: "C22", To: Resting, Do: do(TakeExtra, Rewrite)},
 		FileSeen:            {ID: "X3", To: Resting, Why: "taken in, so that it is no news after a restart"},
-		WishOvertaken:       {ID: "X3", To: Resting, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
+		DesiredOvertaken:    {ID: "X3", To: Resting, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:        {ID: "X7", To: Resting, Do: do(TakeExtra, Rewrite)},
 		MadeForeign:         {ID: "F1", To: Foreign},
 	},
 	Continuous: underWay(Continuous, rules{
-		EndedGoOn:           {ID: "C5", To: Continuous, Do: do(ForgetFailures, CountSession, OpenSession)},
-		EndedCleanupDue:     {ID: "C5", To: Continuous, Do: do(ForgetFailures, CountCleanup, OpenCleanup), Why: "cleanup_every: a cleanup session without leaving continuous"},
-		EndedWishPause:      {ID: "C6", To: Resting, Do: do(ForgetFailures)},
-		EndedWishRunOnce:    {ID: "C7", To: RunOnce, Do: do(ForgetFailures, OpenSession)},
-		EndedWishRunCleanup: {ID: "C7", To: RunCleanup, Do: do(ForgetFailures, OpenCleanup)},
-		EndedWishUnknown:    {ID: "C13", To: Resting, Do: do(ForgetFailures)},
-		LostGoOn:            {ID: "C15", To: Continuous, Do: do(OpenSession), Why: "how it ended nobody knows, so it is no failure; the wish stands"},
-		ProviderWaits:       {ID: "R1", To: Continuous, Do: do(OpenSession), Why: "it goes on when the provider does; no failure, and no success"},
-		FailedBackingOff:    {ID: "C16", To: BackingOff, Do: do(CountFailure, StartBackoff)},
-		FailedForGood:       {ID: "C16", To: Resting, Do: do(CountFailure, SpendWish)},
+		EndedGoOn:              {ID: "C5", To: Continuous, Do: do(ForgetFailures, CountSession, OpenSession)},
+		EndedCleanupDue:        {ID: "C5", To: Continuous, Do: do(ForgetFailures, CountCleanup, OpenCleanup), Why: "cleanup_every: a cleanup session without leaving continuous"},
+		EndedDesiredPause:      {ID: "C6", To: Resting, Do: do(ForgetFailures)},
+		EndedDesiredRunOnce:    {ID: "C7", To: RunOnce, Do: do(ForgetFailures, OpenSession)},
+		EndedDesiredRunCleanup: {ID: "C7", To: RunCleanup, Do: do(ForgetFailures, OpenCleanup)},
+		EndedDesiredUnknown:    {ID: "C13", To: Resting, Do: do(ForgetFailures)},
+		LostGoOn:               {ID: "C15", To: Continuous, Do: do(OpenSession), Why: "how it ended nobody knows, so it is no failure; the wish stands"},
+		ProviderWaits:          {ID: "R1", To: Continuous, Do: do(OpenSession), Why: "it goes on when the provider does; no failure, and no success"},
+		FailedBackingOff:       {ID: "C16", To: BackingOff, Do: do(CountFailure, StartBackoff)},
+		FailedForGood:          {ID: "C16", To: Resting, Do: do(CountFailure, SpendDesired)},
 	}),
 	RunOnce: underWay(RunOnce, rules{
-		OneShotEnded:      {ID: "C8", To: Resting, Do: do(SpendWish)},
-		OneShotFailed:     {ID: "C20", To: Resting, Do: do(SpendWish)},
-		OneShotLost:       {ID: "C15", To: Resting, Do: do(SpendWish), Why: "it may have done its work: once means once"},
+		OneShotEnded:      {ID: "C8", To: Resting, Do: do(SpendDesired)},
+		OneShotFailed:     {ID: "C20", To: Resting, Do: do(SpendDesired)},
+		OneShotLost:       {ID: "C15", To: Resting, Do: do(SpendDesired), Why: "it may have done its work: once means once"},
 		OneShotAgain:      {ID: "C19", To: RunOnce, Do: do(OpenSession)},
 		OneShotStillOwing: {ID: "C15", To: RunOnce, Do: do(OpenSession)},
 		ProviderWaits:     {ID: "R1", To: RunOnce, Do: do(OpenSession), Why: "it has not done what it was asked for, and has not failed"},
@@ -178,12 +178,12 @@ var Table = machine.Table[State, Event, Act]{
 		NewerRunCleanup:   {ID: "C10", To: RunCleanup, Do: do(OpenCleanup)},
 		NewerPause:        {ID: "C10", To: Resting, Why: "the human's own pause, with his own note"},
 		NewerUnknown:      {ID: "C13", To: Resting},
-		WantedAgain:       {ID: "C19", To: RunOnce, Do: do(TakeWish), Why: "one more session after this one"},
+		WantedAgain:       {ID: "C19", To: RunOnce, Do: do(TakeDesired), Why: "one more session after this one"},
 	}),
 	RunCleanup: underWay(RunCleanup, rules{
-		OneShotEnded:      {ID: "C9", To: Resting, Do: do(SpendWish)},
-		OneShotFailed:     {ID: "C20", To: Resting, Do: do(SpendWish)},
-		OneShotLost:       {ID: "C15", To: Resting, Do: do(SpendWish), Why: "it may have done its work: once means once"},
+		OneShotEnded:      {ID: "C9", To: Resting, Do: do(SpendDesired)},
+		OneShotFailed:     {ID: "C20", To: Resting, Do: do(SpendDesired)},
+		OneShotLost:       {ID: "C15", To: Resting, Do: do(SpendDesired), Why: "it may have done its work: once means once"},
 		OneShotAgain:      {ID: "C19", To: RunCleanup, Do: do(OpenCleanup)},
 		OneShotStillOwing: {ID: "C15", To: RunCleanup, Do: do(OpenCleanup)},
 		ProviderWaits:     {ID: "R1", To: RunCleanup, Do: do(OpenCleanup), Why: "it has not done what it was asked for, and has not failed"},
@@ -191,51 +191,51 @@ var Table = machine.Table[State, Event, Act]{
 		NewerRunOnce:      {ID: "C10", To: RunOnce, Do: do(OpenSession)},
 		NewerPause:        {ID: "C10", To: Resting, Why: "the human's own pause, with his own note"},
 		NewerUnknown:      {ID: "C13", To: Resting},
-		WantedAgain:       {ID: "C19", To: RunCleanup, Do: do(TakeWish), Why: "one more session after this one"},
+		WantedAgain:       {ID: "C19", To: RunCleanup, Do: do(TakeDesired), Why: "one more session after this one"},
 	}),
 	BackingOff: {
 		BackoffElapsed:      {ID: "C16", To: Continuous, Do: do(OpenSession)},
-		DueOverLimit:        {ID: "C17", To: Resting, Do: do(ForgetFailures, SpendWish)},
+		DueOverLimit:        {ID: "C17", To: Resting, Do: do(ForgetFailures, SpendDesired)},
 		MadeForeign:         {ID: "F1", To: Foreign, Do: do(ForgetFailures)},
-		WantedContinuous:    {ID: "C16", To: Continuous, Do: do(TakeWish, ForgetFailures, OpenSession), Why: "a person who asks again does not want to wait"},
-		WantedRunOnce:       {ID: "C16", To: RunOnce, Do: do(TakeWish, ForgetFailures, OpenSession)},
-		WantedRunCleanup:    {ID: "C16", To: RunCleanup, Do: do(TakeWish, ForgetFailures, OpenCleanup)},
-		WantedPause:         {ID: "C16", To: Resting, Do: do(TakeWish, ForgetFailures)},
-		WantedUnknown:       {ID: "C13", To: Resting, Do: do(TakeWish, ForgetFailures)},
-		WantedHeld:          {ID: "C18", To: Resting, Do: do(TakeWish, ForgetFailures)},
-		WantedStopping:      {ID: "C14", To: Resting, Do: do(TakeWish, ForgetFailures)},
-		WantedOverLimit:     {ID: "C17", To: Resting, Do: do(TakeWish, ForgetFailures, SpendWish)},
+		WantedContinuous:    {ID: "C16", To: Continuous, Do: do(TakeDesired, ForgetFailures, OpenSession), Why: "a person who asks again does not want to wait"},
+		WantedRunOnce:       {ID: "C16", To: RunOnce, Do: do(TakeDesired, ForgetFailures, OpenSession)},
+		WantedRunCleanup:    {ID: "C16", To: RunCleanup, Do: do(TakeDesired, ForgetFailures, OpenCleanup)},
+		WantedPause:         {ID: "C16", To: Resting, Do: do(TakeDesired, ForgetFailures)},
+		WantedUnknown:       {ID: "C13", To: Resting, Do: do(TakeDesired, ForgetFailures)},
+		WantedHeld:          {ID: "C18", To: Resting, Do: do(TakeDesired, ForgetFailures)},
+		WantedStopping:      {ID: "C14", To: Resting, Do: do(TakeDesired, ForgetFailures)},
+		WantedOverLimit:     {ID: "C17", To: Resting, Do: do(TakeDesired, ForgetFailures, SpendDesired)},
 		HoldSet:             {ID: "C18", To: Resting, Do: do(ForgetFailures), Why: "what would have been tried again waits for the release"},
 		StopAsked:           {ID: "C14", To: Resting, Do: do(ForgetFailures)},
-		LimitReached:        {ID: "C17", To: Resting, Do: do(ForgetFailures, NoteLimit, SpendWish)},
-		FileMissing:         {ID: "C21", To: Resting, Do: do(RestWish, ForgetFailures, Rewrite)},
-		FileMalformed:       {ID: "C12", To: Resting, Do: do(RestWish, ForgetFailures, Rewrite)},
+		LimitReached:        {ID: "C17", To: Resting, Do: do(ForgetFailures, NoteLimit, SpendDesired)},
+		FileMissing:         {ID: "C21", To: Resting, Do: do(RestDesired, ForgetFailures, Rewrite)},
+		FileMalformed:       {ID: "C12", To: Resting, Do: do(RestDesired, ForgetFailures, Rewrite)},
 		FileTorn:            {ID: "C12", To: BackingOff, Do: do(Rewrite)},
 		CurrentContradicted: {ID: "C22", To: BackingOff, Do: do(TakeExtra, Rewrite)},
 		FileSeen:            {ID: "X3", To: BackingOff, Why: "taken in, so that it is no news after a restart"},
-		WishOvertaken:       {ID: "X3", To: BackingOff, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
+		DesiredOvertaken:    {ID: "X3", To: BackingOff, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:        {ID: "X7", To: BackingOff, Do: do(TakeExtra, Rewrite)},
 	},
 	Foreign: {
-		WantedContinuous: {ID: "F2", To: Foreign, Do: do(TakeWish, Rewrite), Why: "the wish is written; its own loop obeys"},
-		WantedRunOnce:    {ID: "F2", To: Foreign, Do: do(TakeWish, Rewrite)},
-		WantedRunCleanup: {ID: "F2", To: Foreign, Do: do(TakeWish, Rewrite)},
-		WantedPause:      {ID: "F2", To: Foreign, Do: do(TakeWish, Rewrite)},
-		WantedUnknown:    {ID: "C13", To: Foreign, Do: do(TakeWish)},
-		WantedHeld:       {ID: "C18", To: Foreign, Do: do(TakeWish, Rewrite), Why: "pause is what the file says until the hold is released"},
-		WantedStopping:   {ID: "F2", To: Foreign, Do: do(TakeWish, Rewrite)},
-		WantedOverLimit:  {ID: "C17", To: Foreign, Do: do(TakeWish, SpendWish, Rewrite)},
+		WantedContinuous: {ID: "F2", To: Foreign, Do: do(TakeDesired, Rewrite), Why: "the wish is written; its own loop obeys"},
+		WantedRunOnce:    {ID: "F2", To: Foreign, Do: do(TakeDesired, Rewrite)},
+		WantedRunCleanup: {ID: "F2", To: Foreign, Do: do(TakeDesired, Rewrite)},
+		WantedPause:      {ID: "F2", To: Foreign, Do: do(TakeDesired, Rewrite)},
+		WantedUnknown:    {ID: "C13", To: Foreign, Do: do(TakeDesired)},
+		WantedHeld:       {ID: "C18", To: Foreign, Do: do(TakeDesired, Rewrite), Why: "pause is what the file says until the hold is released"},
+		WantedStopping:   {ID: "F2", To: Foreign, Do: do(TakeDesired, Rewrite)},
+		WantedOverLimit:  {ID: "C17", To: Foreign, Do: do(TakeDesired, SpendDesired, Rewrite)},
 		Reported:         {ID: "F3", To: Foreign, Do: do(TakeReport)},
-		WishSpent:        {ID: "F3", To: Foreign, Do: do(TakeWish, TakeReport), Why: "the foreign loop writes pause and pause at the end of a one-shot"},
+		DesiredSpent:     {ID: "F3", To: Foreign, Do: do(TakeDesired, TakeReport), Why: "the foreign loop writes pause and pause at the end of a one-shot"},
 		CommandBuried:    {ID: "F4", To: Foreign, Do: do(TakeReport, Rewrite), Why: "it wrote pause over a command that it had not read"},
 		CommandUnwritten: {ID: "F4", To: Foreign, Do: do(TakeReport, Rewrite)},
-		FileFound:        {ID: "F3", To: Foreign, Do: do(TakeWish, TakeReport)},
+		FileFound:        {ID: "F3", To: Foreign, Do: do(TakeDesired, TakeReport)},
 		FileMissing:      {ID: "F3", To: Foreign, Do: do(TakeReport), Why: "its own loop makes it anew"},
 		FileMalformed:    {ID: "C12", To: Foreign, Do: do(TakeReport, Rewrite), Why: "the bytes are kept; what is wanted, and what it said last of itself, is written anew"},
 		FileTorn:         {ID: "C12", To: Foreign, Do: do(Rewrite)},
-		WishOvertaken:    {ID: "X3", To: Foreign, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
+		DesiredOvertaken: {ID: "X3", To: Foreign, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:     {ID: "X7", To: Foreign, Do: do(TakeReport)},
-		LimitReached:     {ID: "C17", To: Foreign, Do: do(NoteLimit, SpendWish, Rewrite)},
+		LimitReached:     {ID: "C17", To: Foreign, Do: do(NoteLimit, SpendDesired, Rewrite)},
 		HoldSet:          {ID: "C18", To: Foreign, Do: do(Rewrite), Why: "a foreign loop is held by its file"},
 		HoldLifted:       {ID: "C18", To: Foreign, Do: do(Rewrite)},
 		ProgramDue:       {ID: "F5", To: Foreign, Do: do(OpenProgram)},
@@ -249,24 +249,24 @@ var Table = machine.Table[State, Event, Act]{
 // underWay adds what every session has in common: nothing that is wanted interrupts it (C11).
 func underWay(state State, own rules) rules {
 	common := rules{
-		WantedContinuous:    {ID: "C11", To: state, Do: do(TakeWish)},
-		WantedRunOnce:       {ID: "C11", To: state, Do: do(TakeWish)},
-		WantedRunCleanup:    {ID: "C11", To: state, Do: do(TakeWish)},
-		WantedPause:         {ID: "C11", To: state, Do: do(TakeWish)},
-		WantedUnknown:       {ID: "C13", To: state, Do: do(TakeWish)},
-		WantedHeld:          {ID: "C11", To: state, Do: do(TakeWish)},
-		WantedStopping:      {ID: "C11", To: state, Do: do(TakeWish)},
-		WantedOverLimit:     {ID: "C11", To: state, Do: do(TakeWish)},
-		FileMissing:         {ID: "C21", To: state, Do: do(RestWish, Rewrite), Why: "the session finishes first"},
-		FileMalformed:       {ID: "C12", To: state, Do: do(RestWish, Rewrite), Why: "the session finishes first"},
+		WantedContinuous:    {ID: "C11", To: state, Do: do(TakeDesired)},
+		WantedRunOnce:       {ID: "C11", To: state, Do: do(TakeDesired)},
+		WantedRunCleanup:    {ID: "C11", To: state, Do: do(TakeDesired)},
+		WantedPause:         {ID: "C11", To: state, Do: do(TakeDesired)},
+		WantedUnknown:       {ID: "C13", To: state, Do: do(TakeDesired)},
+		WantedHeld:          {ID: "C11", To: state, Do: do(TakeDesired)},
+		WantedStopping:      {ID: "C11", To: state, Do: do(TakeDesired)},
+		WantedOverLimit:     {ID: "C11", To: state, Do: do(TakeDesired)},
+		FileMissing:         {ID: "C21", To: state, Do: do(RestDesired, Rewrite), Why: "the session finishes first"},
+		FileMalformed:       {ID: "C12", To: state, Do: do(RestDesired, Rewrite), Why: "the session finishes first"},
 		FileTorn:            {ID: "C12", To: state, Do: do(Rewrite)},
 		CurrentContradicted: {ID: "C22", To: state, Do: do(TakeExtra, Rewrite)},
 		FileSeen:            {ID: "X3", To: state, Why: "taken in, so that it is no news after a restart"},
-		WishOvertaken:       {ID: "X3", To: state, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
+		DesiredOvertaken:    {ID: "X3", To: state, Do: do(NoteOvertaken), Why: "older than the wish that stands; nothing that was written goes unrecorded"},
 		ExtraWritten:        {ID: "X7", To: state, Do: do(TakeExtra, Rewrite)},
 		SessionAdopted:      {ID: "C15", To: state, Why: "adopted, not doubled"},
 		LimitReached:        {ID: "C17", To: state, Do: do(NoteLimit, EndSession)},
-		EndedLimited:        {ID: "C17", To: Resting, Do: do(SpendWish)},
+		EndedLimited:        {ID: "C17", To: Resting, Do: do(SpendDesired)},
 		EndedRested:         {ID: "C21", To: Resting, Do: do(ForgetFailures), Why: "deleted in mid-session, or broken (C12): the session has finished"},
 		EndedHeld:           {ID: "C18", To: Resting, Why: "the wish is kept for the release"},
 		EndedStopping:       {ID: "C14", To: Resting, Why: "a continuous wish stays for the next start"},

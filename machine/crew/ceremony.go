@@ -25,40 +25,40 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 		l.Session, l.UUID, l.Reported, l.Waits, l.Again = "", "", time.Time{}, time.Time{}, nil
 	case Forget:
 		l.Reported, l.Waits = time.Time{}, time.Time{}
-	case DropAsks:
-		l.Asks = nil
-	case DropAsk:
-		d.dropAsk(l, with.Ask)
-	case AskStatus:
-		if l.Waits.IsZero() && !slices.ContainsFunc(l.Asks, func(a Ask) bool { return a.Do == TellStatus }) {
-			return d.ask(l, Ask{Do: TellStatus})
+	case DropActions:
+		l.Actions = nil
+	case DropAction:
+		d.dropAction(l, with.Ask)
+	case QueueStatus:
+		if l.Waits.IsZero() && !slices.ContainsFunc(l.Actions, func(a Action) bool { return a.Do == TellStatus }) {
+			return d.queueAction(l, Action{Do: TellStatus})
 		}
-	case AskSummon:
-		return d.ask(l, Ask{Do: TellSummon, Seats: with.Seats})
-	case AskWake:
+	case QueueSummon:
+		return d.queueAction(l, Action{Do: TellSummon, Seats: with.Seats})
+	case QueueWake:
 		l.Who, l.Ends = with.Wake, time.Time{}
-		return d.ask(l, Ask{Do: TellWake, Docs: with.Wake})
+		return d.queueAction(l, Action{Do: TellWake, Docs: with.Wake})
 	case NoteWho:
 		l.Who, l.Ends = with.Wake, l.Waits // it may have been asked before
 	case NarrowWake:
-		l.Who, l.Asks = with.Wake, slices.Clone(l.Asks)
-		for i := range l.Asks {
-			if l.Asks[i].Do == TellWake {
-				l.Asks[i].Docs = with.Wake
+		l.Who, l.Actions = with.Wake, slices.Clone(l.Actions)
+		for i := range l.Actions {
+			if l.Actions[i].Do == TellWake {
+				l.Actions[i].Docs = with.Wake
 			}
 		}
-	case AskRegister:
+	case QueueRegister:
 		l.Again = append(slices.Clip(l.Again), with.Seats...)
-		return d.ask(l, Ask{Do: TellRegister, Seats: with.Seats, Names: with.Names})
+		return d.queueAction(l, Action{Do: TellRegister, Seats: with.Seats, Names: with.Names})
 	case NoteReport:
 		l.Reported, l.Waits = d.now.At, time.Time{}
-		l.Asks = without(l.Asks, TellStatus) // it has said so unasked
+		l.Actions = without(l.Actions, TellStatus) // it has said so unasked
 	case NoteSilence:
 		l.Waits = time.Time{}
 	case EndCeremony:
-		l.Asks = without(l.Asks, TellSummon, TellWake)
+		l.Actions = without(l.Actions, TellSummon, TellWake)
 		if d.lead.stage() == Asking && l.Session == "" { // a session that is open and was not heard is asked all the same (P6)
-			l.Asks = without(l.Asks, TellStatus)
+			l.Actions = without(l.Actions, TellStatus)
 		}
 		l.Stage, l.Since, l.Ends, l.Who = "", time.Time{}, time.Time{}, nil
 	case MoreTime:
@@ -79,22 +79,22 @@ func (d *draft) patience(l *Lead) time.Time {
 	return ends
 }
 
-func (d *draft) ask(l *Lead, ask Ask) error {
-	if len(l.Asks) >= asksMax {
+func (d *draft) queueAction(l *Lead, ask Action) error {
+	if len(l.Actions) >= asksMax {
 		return d.refuse(RegisterDue, "P9", fmt.Sprintf("%s is to be told %d things already", l.Agent, asksMax))
 	}
 	l.Number++
 	ask.N = l.Number
-	l.Asks = append(slices.Clip(l.Asks), ask)
+	l.Actions = append(slices.Clip(l.Actions), ask)
 	return nil
 }
 
-// dropAsk takes in that the lead was told: from now on it may be late.
-func (d *draft) dropAsk(l *Lead, n uint64) {
-	ask, _ := l.AskOf(n)
-	l.Asks = slices.DeleteFunc(slices.Clone(l.Asks), func(a Ask) bool { return a.N == n })
-	if len(l.Asks) == 0 {
-		l.Asks = nil
+// dropAction takes in that the lead was told: from now on it may be late.
+func (d *draft) dropAction(l *Lead, n uint64) {
+	ask, _ := l.ActionOf(n)
+	l.Actions = slices.DeleteFunc(slices.Clone(l.Actions), func(a Action) bool { return a.N == n })
+	if len(l.Actions) == 0 {
+		l.Actions = nil
 	}
 	switch ask.Do {
 	case TellStatus:
@@ -108,8 +108,8 @@ func (d *draft) dropAsk(l *Lead, n uint64) {
 	}
 }
 
-func without(asks []Ask, which ...Errand) []Ask {
-	var rest []Ask
+func without(asks []Action, which ...ActionKind) []Action {
+	var rest []Action
 	for _, a := range asks {
 		if !slices.Contains(which, a.Do) {
 			rest = append(rest, a)
@@ -119,8 +119,8 @@ func without(asks []Ask, which ...Errand) []Ask {
 }
 
 // pending says whether the lead is still to be told something of this kind.
-func (l *Lead) pending(which Errand) bool {
-	return slices.ContainsFunc(l.Asks, func(a Ask) bool { return a.Do == which })
+func (l *Lead) pending(which ActionKind) bool {
+	return slices.ContainsFunc(l.Actions, func(a Action) bool { return a.Do == which })
 }
 
 func (d *draft) configure(in LeadConfigured) error {
@@ -139,7 +139,7 @@ func (d *draft) configure(in LeadConfigured) error {
 
 // daemonStarted is the seed's page load: who was awake is so no longer, until the lead says so.
 func (d *draft) daemonStarted() error {
-	if err := d.everybody(LeadUnheard, nil); err != nil {
+	if err := d.allVisible(LeadUnheard, nil); err != nil {
 		return err
 	}
 	if err := d.hatched(); err != nil {
@@ -260,7 +260,7 @@ func (d *draft) began(in LeadBegan) error {
 	} else if d.lead.Session == in.Session {
 		return nil
 	}
-	if err := d.everybody(LeadUnheard, nil); err != nil {
+	if err := d.allVisible(LeadUnheard, nil); err != nil {
 		return err
 	}
 	return d.leadStep(event, step{Session: in.Session, UUID: in.UUID})
@@ -272,11 +272,11 @@ func (d *draft) ended(in LeadEnded) error {
 	if l.Session != "" && in.Session != l.Session {
 		return nil
 	}
-	if l.Session == "" && !l.InProgress() && len(l.Asks) == 0 {
+	if l.Session == "" && !l.InProgress() && len(l.Actions) == 0 {
 		return nil
 	}
 	if l.Session != "" {
-		if err := d.everybody(LeadGone, nil); err != nil {
+		if err := d.allVisible(LeadGone, nil); err != nil {
 			return err
 		}
 	}
@@ -291,8 +291,8 @@ func (d *draft) ended(in LeadEnded) error {
 	return d.leadStep(Ended, step{Notice: said})
 }
 
-func (d *draft) told(in AskTold) error {
-	if _, ok := d.lead.AskOf(in.N); !ok {
+func (d *draft) told(in ActionTold) error {
+	if _, ok := d.lead.ActionOf(in.N); !ok {
 		return nil
 	}
 	return d.leadStep(Told, step{Ask: in.N})

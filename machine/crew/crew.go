@@ -100,7 +100,7 @@ type Lead struct {
 	Reported time.Time `json:"reported,omitzero"` // last, in this session, to this daemon; zero: not yet
 	Waits    time.Time `json:"waits,omitzero"`    // a status that it was asked for is due then; zero: none is
 	Number   uint64    `json:"number,omitempty"`  // given to what it is told
-	Asks     []Ask     `json:"asks,omitempty"`    // what it is still to be told, in order
+	Actions  []Action  `json:"asks,omitempty"`    // what it is still to be told, in order
 	Again    []int     `json:"again,omitempty"`   // seats that it was asked to register in this session
 	Stage    Stage     `json:"stage,omitempty"`   // of the ceremony under way; empty is idle
 	Since    time.Time `json:"since,omitzero"`    // it began then
@@ -116,23 +116,23 @@ func (l *Lead) stage() Stage { return cmp.Or(l.Stage, Idle) }
 // Heard says whether the lead session that is open has reported.
 func (l *Lead) Heard() bool { return l.Session != "" && !l.Reported.IsZero() }
 
-// Ask is one thing that the lead is to be told.
-type Ask struct {
-	N     uint64   `json:"n"`
-	Do    Errand   `json:"do"`
-	Seats []int    `json:"seats,omitempty"` // of a summon: the free ones; of a registration: those without
-	Names []string `json:"names,omitempty"` // beside Seats of a registration: as the lead listed them
-	Docs  []DocID  `json:"docs,omitempty"`  // of a wake
+// Action is one thing that the lead is to be told.
+type Action struct {
+	N     uint64     `json:"n"`
+	Do    ActionKind `json:"do"`
+	Seats []int      `json:"seats,omitempty"` // of a summon: the free ones; of a registration: those without
+	Names []string   `json:"names,omitempty"` // beside Seats of a registration: as the lead listed them
+	Docs  []DocID    `json:"docs,omitempty"`  // of a wake
 }
 
-// Errand is a kind of thing that the lead is told.
-type Errand string
+// ActionKind is a kind of thing that the lead is told.
+type ActionKind string
 
 const (
-	TellStatus   Errand = "tell_status"   // who of the team is alive?
-	TellSummon   Errand = "tell_summon"   // [SUMMON AGENTS]
-	TellWake     Errand = "tell_wake"     // [WAKE AGENTS]
-	TellRegister Errand = "tell_register" // it listed somebody who was never registered
+	TellStatus   ActionKind = "tell_status"   // who of the team is alive?
+	TellSummon   ActionKind = "tell_summon"   // [SUMMON AGENTS]
+	TellWake     ActionKind = "tell_wake"     // [WAKE AGENTS]
+	TellRegister ActionKind = "tell_register" // it listed somebody who was never registered
 )
 
 // Notice is something that people should see: a marker that is broken or refused, one from

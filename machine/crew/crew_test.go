@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 // noon is when every story begins.
@@ -206,8 +206,8 @@ func TestEveryActIsUsed(t *testing.T) {
 		delete(used, string(act))
 	}
 	acts := []LeadAct{
-		Configure, TakeSession, Forget, DropSession, DropAsks, AskStatus, AskSummon, AskWake, NoteWho, NarrowWake,
-		AskRegister, DropAsk, NoteReport, EndCeremony, NoteSilence, MoreTime,
+		Configure, TakeSession, Forget, DropSession, DropActions, QueueStatus, QueueSummon, QueueWake, NoteWho, NarrowWake,
+		QueueRegister, DropAction, NoteReport, EndCeremony, NoteSilence, MoreTime,
 	}
 	for _, act := range acts {
 		if !used[string(act)] {

@@ -46,7 +46,7 @@ func (d *draft) decide(in Input) error {
 		return d.began(in)
 	case LeadEnded:
 		return d.ended(in)
-	case AskTold:
+	case ActionTold:
 		return d.told(in)
 	case Reported:
 		return d.reported(in)
@@ -172,8 +172,8 @@ func (d *draft) add(ch Change) {
 	d.changes = append(d.changes, ch)
 }
 
-// everybody has an event happen to all whom people see and whose status takes it.
-func (d *draft) everybody(event Event, but map[DocID]bool) error {
+// allVisible has an event happen to all whom people see and whose status takes it.
+func (d *draft) allVisible(event Event, but map[DocID]bool) error {
 	for _, doc := range d.visible() {
 		if _, takes := Table[doc.Status][event]; !takes || but[doc.ID] {
 			continue
@@ -231,11 +231,11 @@ func (d *draft) leadStep(event LeadEvent, with step) error {
 func sameLead(a, b *Lead) bool {
 	return a.Agent == b.Agent && a.Size == b.Size && a.StatusMax == b.StatusMax && a.HatchMax == b.HatchMax &&
 		a.Session == b.Session && a.UUID == b.UUID && a.Reported.Equal(b.Reported) && a.Waits.Equal(b.Waits) &&
-		a.Number == b.Number && slices.EqualFunc(a.Asks, b.Asks, sameAsk) && slices.Equal(a.Again, b.Again) &&
+		a.Number == b.Number && slices.EqualFunc(a.Actions, b.Actions, sameAction) && slices.Equal(a.Again, b.Again) &&
 		a.Stage == b.Stage && a.Since.Equal(b.Since) && a.Ends.Equal(b.Ends) && slices.Equal(a.Who, b.Who)
 }
 
-func sameAsk(a, b Ask) bool { return a.N == b.N && slices.Equal(a.Docs, b.Docs) }
+func sameAction(a, b Action) bool { return a.N == b.N && slices.Equal(a.Docs, b.Docs) }
 
 // notice is something for people, bounded.
 func (d *draft) notice(kind NoticeKind, text, session string) *Notice {
@@ -301,12 +301,12 @@ func (c *Crew) Deadline() time.Time {
 func (l *Lead) hatchMax() time.Duration  { return cmp.Or(l.HatchMax, HatchMax) }
 func (l *Lead) statusMax() time.Duration { return cmp.Or(l.StatusMax, StatusMax) }
 
-// AskOf gives what the lead is to be told under a number; false: nothing any more.
-func (l *Lead) AskOf(n uint64) (Ask, bool) {
-	if i := slices.IndexFunc(l.Asks, func(a Ask) bool { return a.N == n }); i >= 0 {
-		return l.Asks[i], true
+// ActionOf gives what the lead is to be told under a number; false: nothing any more.
+func (l *Lead) ActionOf(n uint64) (Action, bool) {
+	if i := slices.IndexFunc(l.Actions, func(a Action) bool { return a.N == n }); i >= 0 {
+		return l.Actions[i], true
 	}
-	return Ask{}, false
+	return Action{}, false
 }
 
 // ByName finds the one whom people mean by an id or a name; an expired one has none any more.
@@ -323,7 +323,7 @@ func (c *Crew) ByName(name string) (*Document, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, ErrNobody
+		return nil, ErrNoSuchAgent
 	case 1:
 		return found[0], nil
 	default:
@@ -334,5 +334,5 @@ func (c *Crew) ByName(name string) (*Document, error) {
 	}
 }
 
-// ErrNobody says that nobody of the team has a name.
-var ErrNobody = errors.New("nobody of the team has this name")
+// ErrNoSuchAgent says that nobody of the team has a name.
+var ErrNoSuchAgent = errors.New("nobody of the team has this name")

@@ -29,10 +29,10 @@ func deeds(size int, few bool) []deed {
 		}},
 		{"the lead ends", func(c *Crew) Input { return LeadEnded{Session: c.Lead.Session, Why: "it went"} }},
 		{"the lead is told", func(c *Crew) Input {
-			if c.Lead.Session == "" || len(c.Lead.Asks) == 0 {
+			if c.Lead.Session == "" || len(c.Lead.Actions) == 0 {
 				return nil
 			}
-			return AskTold{N: c.Lead.Asks[0].N}
+			return ActionTold{N: c.Lead.Actions[0].N}
 		}},
 		{"the lead speaks", func(c *Crew) Input { return Spoke{Session: c.Lead.Session, Text: "words"} }},
 	}

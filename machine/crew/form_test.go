@@ -51,7 +51,7 @@ func formOf(c *Crew) form {
 			f.seats[doc.Seat] = spot{status: doc.Status, name: doc.Name, who: slices.Contains(l.Who, doc.ID)}
 		}
 	}
-	for _, a := range l.Asks {
+	for _, a := range l.Actions {
 		switch a.Do {
 		case TellStatus:
 			f.asks += "S"
@@ -142,7 +142,7 @@ func (f *form) crew(size int, d due) *Crew {
 
 func (f *form) tells(l *Lead, size int, wake []DocID) {
 	for i, what := range f.asks {
-		a := Ask{N: uint64(i + 1)}
+		a := Action{N: uint64(i + 1)}
 		switch what {
 		case 'S':
 			a.Do = TellStatus
@@ -153,11 +153,11 @@ func (f *form) tells(l *Lead, size int, wake []DocID) {
 		case 'R':
 			a.Do = TellRegister
 		default:
-			last := &l.Asks[len(l.Asks)-1]
+			last := &l.Actions[len(l.Actions)-1]
 			last.Seats, last.Names = append(last.Seats, int(what-'0')), append(last.Names, "")
 			continue
 		}
-		l.Asks = append(l.Asks, a)
+		l.Actions = append(l.Actions, a)
 	}
 }
 

@@ -45,7 +45,7 @@ func inputOf(line string) Input {
 		WakeAsked      *WakeAsked
 		LeadBegan      *LeadBegan
 		LeadEnded      *LeadEnded
-		AskTold        *AskTold
+		AskTold        *ActionTold
 		Reported       *Reported
 		Registered     *Registered
 		Spoke          *Spoke
@@ -102,8 +102,8 @@ func (w *world) strange(in Input) {
 			w.t.Fatalf("%T: a notice of %d bytes", in, len(n.Text))
 		}
 	}
-	if l := &w.crew.Lead; len(w.crew.Notices) > noticesMax || len(l.Asks) > asksMax || len(w.crew.Docs) > docsMax {
-		w.t.Fatalf("%T: too much: %d notices, %d errands", in, len(w.crew.Notices), len(l.Asks))
+	if l := &w.crew.Lead; len(w.crew.Notices) > noticesMax || len(l.Actions) > asksMax || len(w.crew.Docs) > docsMax {
+		w.t.Fatalf("%T: too much: %d notices, %d errands", in, len(w.crew.Notices), len(l.Actions))
 	}
 	w.book.open, w.book.heard = w.crew.Lead.Session, w.crew.Lead.Heard() // whatever it was told
 	for id, doc := range w.crew.Docs {

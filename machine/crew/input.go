@@ -41,8 +41,8 @@ type (
 	// LeadEnded is its end, or why it cannot begin: Session is empty then.
 	LeadEnded struct{ Session, Why string }
 
-	// AskTold says that the lead has been told something.
-	AskTold struct{ N uint64 }
+	// ActionTold says that the lead has been told something.
+	ActionTold struct{ N uint64 }
 
 	// Reported is the lead's [AGENT_STATUS].
 	Reported struct {
@@ -95,7 +95,7 @@ func (SummonAsked) input()    {}
 func (WakeAsked) input()      {}
 func (LeadBegan) input()      {}
 func (LeadEnded) input()      {}
-func (AskTold) input()        {}
+func (ActionTold) input()     {}
 func (Reported) input()       {}
 func (Registered) input()     {}
 func (Spoke) input()          {}

@@ -76,8 +76,8 @@ func (b *book) takes(in Input) {
 		}
 	case DaemonStarted:
 		b.heard, b.named = false, map[DocID]bool{}
-	case AskTold:
-		if told, is := b.lead.AskOf(in.N); is && told.Do == TellStatus {
+	case ActionTold:
+		if told, is := b.lead.ActionOf(in.N); is && told.Do == TellStatus {
 			b.owed = false
 		}
 	case Reported:
@@ -293,8 +293,8 @@ func sits(c *Crew, line Listed) bool {
 // under way; nobody who is awake is woken, and a seat is asked about once a session.
 func (b *book) asks(Input, Now) error {
 	l := &b.crew.Lead
-	last, count, pending := uint64(0), map[Errand]int{}, map[int]bool{}
-	for _, a := range l.Asks {
+	last, count, pending := uint64(0), map[ActionKind]int{}, map[int]bool{}
+	for _, a := range l.Actions {
 		if a.N <= last || a.N > l.Number {
 			return fmt.Errorf("errand %d comes after %d, of %d", a.N, last, l.Number)
 		}
@@ -333,8 +333,8 @@ func (b *book) asks(Input, Now) error {
 	if b.owed && count[TellStatus] == 0 {
 		return errors.New("the lead was never asked who is awake, and will not be")
 	}
-	if len(l.Asks) > asksMax || count[TellStatus] > 1 || count[TellSummon] > 1 || count[TellWake] > 1 {
-		return fmt.Errorf("the lead is to be told too much: %+v", l.Asks)
+	if len(l.Actions) > asksMax || count[TellStatus] > 1 || count[TellSummon] > 1 || count[TellWake] > 1 {
+		return fmt.Errorf("the lead is to be told too much: %+v", l.Actions)
 	}
 	again := map[int]bool{}
 	for _, seat := range l.Again {
@@ -357,7 +357,7 @@ func (b *book) ceremony(in Input, _ Now) error {
 		return errors.New("something is under way, and nothing ends it")
 	case l.InProgress() && deadline.After(l.Since.Add(l.hatchMax())):
 		return errors.New("something is under way for longer than it may be")
-	case l.InProgress() && l.Ends.IsZero() && len(l.Asks) == 0 && l.Session != "":
+	case l.InProgress() && l.Ends.IsZero() && len(l.Actions) == 0 && l.Session != "":
 		return errors.New("the lead was told, and has for ever")
 	case (l.Stage == Asking || l.Stage == Waking) != (len(l.Who) > 0):
 		return fmt.Errorf("%s, for %v", l.stage(), l.Who)
@@ -388,7 +388,7 @@ func (b *book) wishes(in Input) error {
 	}
 	if report, is := in.(Reported); is && report.Session == b.open && b.open != "" && len(report.Agents) <= listedMax && b.wanted != nil {
 		for _, id := range b.wanted {
-			told := slices.ContainsFunc(l.Asks, func(a Ask) bool { return a.Do == TellWake && slices.Contains(a.Docs, id) })
+			told := slices.ContainsFunc(l.Actions, func(a Action) bool { return a.Do == TellWake && slices.Contains(a.Docs, id) })
 			if (b.crew.Docs[id].Status == Alive) == told {
 				return fmt.Errorf("a person wants %s awake, it is %s, and the lead is to wake it: %v", id, b.crew.Docs[id].Status, told)
 			}

@@ -139,10 +139,10 @@ func (w *world) something() Input {
 	case n < 20:
 		return w.session()
 	case n < 40:
-		if l := &w.crew.Lead; len(l.Asks) > 0 && l.Session != "" {
-			return AskTold{N: l.Asks[0].N}
+		if l := &w.crew.Lead; len(l.Actions) > 0 && l.Session != "" {
+			return ActionTold{N: l.Actions[0].N}
 		}
-		return AskTold{N: w.crew.Lead.Number + 1} // nobody asked for it
+		return ActionTold{N: w.crew.Lead.Number + 1} // nobody asked for it
 	case n < 58:
 		return w.report()
 	case n < 72:

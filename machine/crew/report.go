@@ -174,7 +174,7 @@ func (d *draft) registerAgain(listed []Listed, alive map[DocID]bool) error {
 		}
 		with.Names = append(with.Names, name)
 	}
-	if len(with.Seats) == 0 || len(d.lead.Asks) >= asksMax {
+	if len(with.Seats) == 0 || len(d.lead.Actions) >= asksMax {
 		return nil
 	}
 	return d.leadStep(RegisterDue, with)

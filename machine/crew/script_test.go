@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 // A script is a story: comments, lines of what happens, a rule of dashes, and what came of it. An
@@ -173,19 +173,19 @@ func (s *stage) lead(words []string) {
 // tell tells the lead what it is to be told, in order, or the first thing of it.
 func (s *stage) tell(one bool) {
 	for range 100 {
-		asks := s.crew.Lead.Asks
+		asks := s.crew.Lead.Actions
 		if len(asks) == 0 {
 			return
 		}
 		fmt.Fprintf(&s.out, "  -> %s\n", askText(asks[0]))
-		if s.decide(AskTold{N: asks[0].N}); one {
+		if s.decide(ActionTold{N: asks[0].N}); one {
 			return
 		}
 	}
 	s.t.Fatal("a hundred errands, and no end")
 }
 
-func askText(a Ask) string {
+func askText(a Action) string {
 	text := fmt.Sprintf("%s %d", a.Do, a.N)
 	for i, seat := range a.Seats {
 		text += fmt.Sprintf(" %d", seat)
@@ -337,15 +337,15 @@ func (s *stage) tellChange(ch *Change, before *Lead) {
 	if ch.Body.Lead == nil {
 		return
 	}
-	for _, a := range ch.Body.Lead.Asks {
-		if had, is := before.AskOf(a.N); !is {
+	for _, a := range ch.Body.Lead.Actions {
+		if had, is := before.ActionOf(a.N); !is {
 			fmt.Fprintf(&s.out, "  to be told: %s\n", askText(a))
 		} else if !slices.Equal(had.Docs, a.Docs) {
 			fmt.Fprintf(&s.out, "  to be told instead: %s\n", askText(a))
 		}
 	}
-	for _, a := range before.Asks {
-		if _, is := ch.Body.Lead.AskOf(a.N); !is && ch.Trigger != string(Told) {
+	for _, a := range before.Actions {
+		if _, is := ch.Body.Lead.ActionOf(a.N); !is && ch.Trigger != string(Told) {
 			fmt.Fprintf(&s.out, "  not to be told any more: %s\n", askText(a))
 		}
 	}

@@ -139,22 +139,22 @@ const (
 type LeadAct string
 
 const (
-	Configure   LeadAct = "configure"
-	TakeSession LeadAct = "take_session"
-	Forget      LeadAct = "forget_report"
-	DropSession LeadAct = "drop_session"
-	DropAsks    LeadAct = "drop_asks" // all that it was to be told
-	AskStatus   LeadAct = "ask_status"
-	AskSummon   LeadAct = "ask_summon"
-	AskWake     LeadAct = "ask_wake"
-	NoteWho     LeadAct = "note_who"    // whom a wake is for
-	NarrowWake  LeadAct = "narrow_wake" // to those who are still not awake
-	AskRegister LeadAct = "ask_register"
-	DropAsk     LeadAct = "drop_ask" // the one that was told
-	NoteReport  LeadAct = "note_report"
-	EndCeremony LeadAct = "end_ceremony"
-	NoteSilence LeadAct = "note_silence"
-	MoreTime    LeadAct = "more_time"
+	Configure     LeadAct = "configure"
+	TakeSession   LeadAct = "take_session"
+	Forget        LeadAct = "forget_report"
+	DropSession   LeadAct = "drop_session"
+	DropActions   LeadAct = "drop_asks" // all that it was to be told
+	QueueStatus   LeadAct = "ask_status"
+	QueueSummon   LeadAct = "ask_summon"
+	QueueWake     LeadAct = "ask_wake"
+	NoteWho       LeadAct = "note_who"    // whom a wake is for
+	NarrowWake    LeadAct = "narrow_wake" // to those who are still not awake
+	QueueRegister LeadAct = "ask_register"
+	DropAction    LeadAct = "drop_ask" // the one that was told
+	NoteReport    LeadAct = "note_report"
+	EndCeremony   LeadAct = "end_ceremony"
+	NoteSilence   LeadAct = "note_silence"
+	MoreTime      LeadAct = "more_time"
 )
 
 func doLead(acts ...LeadAct) []LeadAct { return acts }
@@ -164,43 +164,43 @@ func doLead(acts ...LeadAct) []LeadAct { return acts }
 var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 	Idle: {
 		Forgotten:     {ID: "P6", To: Idle, Do: doLead(Forget)},
-		Adopted:       {ID: "P6", To: Idle, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
+		Adopted:       {ID: "P6", To: Idle, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "it is asked for a status at once"},
 		Configured:    {ID: "L1", To: Idle, Do: doLead(Configure)},
-		Began:         {ID: "L2", To: Idle, Do: doLead(TakeSession, AskStatus), Why: "whoever has not reported in its session is asked"},
-		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks)},
-		Told:          {ID: "L4", To: Idle, Do: doLead(DropAsk)},
-		SummonBegins:  {ID: "P1", To: Summoning, Do: doLead(AskSummon)},
-		WakeBegins:    {ID: "P8", To: Waking, Do: doLead(AskWake)},
-		WakeUnheard:   {ID: "P8", To: Asking, Do: doLead(AskStatus, NoteWho)},
+		Began:         {ID: "L2", To: Idle, Do: doLead(TakeSession, QueueStatus), Why: "whoever has not reported in its session is asked"},
+		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions)},
+		Told:          {ID: "L4", To: Idle, Do: doLead(DropAction)},
+		SummonBegins:  {ID: "P1", To: Summoning, Do: doLead(QueueSummon)},
+		WakeBegins:    {ID: "P8", To: Waking, Do: doLead(QueueWake)},
+		WakeUnheard:   {ID: "P8", To: Asking, Do: doLead(QueueStatus, NoteWho)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport)},
 		StatusMissing: {ID: "L6", To: Idle, Do: doLead(NoteSilence), Why: "everybody stays unknown"},
-		RegisterDue:   {ID: "P9", To: Idle, Do: doLead(AskRegister)},
+		RegisterDue:   {ID: "P9", To: Idle, Do: doLead(QueueRegister)},
 		Noticed:       {ID: "L8", To: Idle},
 	},
 	Summoning: {
 		Forgotten:     {ID: "P6", To: Summoning, Do: doLead(Forget, MoreTime)},
-		Adopted:       {ID: "P6", To: Summoning, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
+		Adopted:       {ID: "P6", To: Summoning, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "it is asked for a status at once"},
 		Configured:    {ID: "L1", To: Summoning, Do: doLead(Configure)},
 		Began:         {ID: "L2", To: Summoning, Do: doLead(TakeSession), Why: "nobody is there to be asked about"},
-		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks, EndCeremony)},
-		Told:          {ID: "L4", To: Summoning, Do: doLead(DropAsk)},
+		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
+		Told:          {ID: "L4", To: Summoning, Do: doLead(DropAction)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedEarly: {ID: "L5", To: Summoning, Do: doLead(NoteReport), Why: "it was not told yet"},
 		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
 		StatusMissing: {ID: "L6", To: Summoning, Do: doLead(NoteSilence)},
 		SpokeOn:       {ID: "L7", To: Summoning, Do: doLead(MoreTime)},
-		RegisterDue:   {ID: "P9", To: Summoning, Do: doLead(AskRegister)},
+		RegisterDue:   {ID: "P9", To: Summoning, Do: doLead(QueueRegister)},
 		Noticed:       {ID: "L8", To: Summoning},
 	},
 	Asking: {
 		Forgotten:     {ID: "P6", To: Asking, Do: doLead(Forget, MoreTime)},
-		Adopted:       {ID: "P6", To: Asking, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
+		Adopted:       {ID: "P6", To: Asking, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "it is asked for a status at once"},
 		Configured:    {ID: "L1", To: Asking, Do: doLead(Configure)},
-		Began:         {ID: "L2", To: Asking, Do: doLead(TakeSession, AskStatus)},
-		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks, EndCeremony)},
-		Told:          {ID: "L4", To: Asking, Do: doLead(DropAsk)},
+		Began:         {ID: "L2", To: Asking, Do: doLead(TakeSession, QueueStatus)},
+		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
+		Told:          {ID: "L4", To: Asking, Do: doLead(DropAction)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
-		ReportedSome:  {ID: "P8", To: Waking, Do: doLead(NoteReport, AskWake)},
+		ReportedSome:  {ID: "P8", To: Waking, Do: doLead(NoteReport, QueueWake)},
 		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony), Why: "whoever is awake would be woken twice"},
 		StatusMissing: {ID: "L6", To: Asking, Do: doLead(NoteSilence), Why: "it speaks, so it may yet come"},
 		SpokeOn:       {ID: "L7", To: Asking, Do: doLead(MoreTime)},
@@ -208,10 +208,10 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 	},
 	Waking: {
 		Forgotten:     {ID: "P6", To: Waking, Do: doLead(Forget, MoreTime)},
-		Adopted:       {ID: "P6", To: Waking, Do: doLead(TakeSession, AskStatus, MoreTime), Why: "it is asked for a status at once"},
+		Adopted:       {ID: "P6", To: Waking, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "it is asked for a status at once"},
 		Configured:    {ID: "L1", To: Waking, Do: doLead(Configure)},
-		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropAsks, EndCeremony)},
-		Told:          {ID: "L4", To: Waking, Do: doLead(DropAsk)},
+		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
+		Told:          {ID: "L4", To: Waking, Do: doLead(DropAction)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedEarly: {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake), Why: "it was not told yet"},
 		AwakeEarly:    {ID: "P4", To: Waking, Do: doLead(NarrowWake), Why: "no soul is sent to who is here"},
@@ -219,7 +219,7 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
 		StatusMissing: {ID: "L6", To: Waking, Do: doLead(NoteSilence)},
 		SpokeOn:       {ID: "L7", To: Waking, Do: doLead(MoreTime)},
-		RegisterDue:   {ID: "P9", To: Waking, Do: doLead(AskRegister)},
+		RegisterDue:   {ID: "P9", To: Waking, Do: doLead(QueueRegister)},
 		Noticed:       {ID: "L8", To: Waking},
 	},
 }

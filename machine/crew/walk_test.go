@@ -191,13 +191,13 @@ func (w *walk) mended(f *form) {
 	for range 20 {
 		at = at.Add(time.Second)
 		switch l := &c.Lead; {
-		case c.Button() == NoButton && len(l.Asks) == 0:
+		case c.Button() == NoButton && len(l.Actions) == 0:
 			return
-		case l.Session == "" && (len(l.Asks) > 0 || c.Button() == WakingButton):
+		case l.Session == "" && (len(l.Actions) > 0 || c.Button() == WakingButton):
 			w.apply(c, LeadBegan{Session: "s9", UUID: "u9"}, at)
-		case len(l.Asks) > 0:
-			a := l.Asks[0]
-			w.apply(c, AskTold{N: a.N}, at)
+		case len(l.Actions) > 0:
+			a := l.Actions[0]
+			w.apply(c, ActionTold{N: a.N}, at)
 			for _, id := range a.Docs {
 				knows[id] = true
 			}

@@ -7,14 +7,14 @@ import (
 )
 
 // story tells a session one thing after the other, and none of them may be refused.
-func story(t *testing.T, ins ...Input) *Session {
+func story(t *testing.T, ins ...Input) *Dispatch {
 	t.Helper()
-	s := &Session{}
+	s := &Dispatch{}
 	s.hears(t, ins...)
 	return s
 }
 
-func (s *Session) hears(t *testing.T, ins ...Input) (all []Change) {
+func (s *Dispatch) hears(t *testing.T, ins ...Input) (all []Change) {
 	t.Helper()
 	for _, in := range ins {
 		changes, err := decide(t, s, noon, in)
@@ -26,7 +26,7 @@ func (s *Session) hears(t *testing.T, ins ...Input) (all []Change) {
 	return all
 }
 
-func refused(t *testing.T, s *Session, in Input, want string) {
+func refused(t *testing.T, s *Dispatch, in Input, want string) {
 	t.Helper()
 	if _, err := decide(t, s, noon, in); err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("%T: %v does not say %q", in, err, want)
@@ -188,7 +188,7 @@ func TestTasksEnd(t *testing.T) {
 // D1: MAIN and QUEUE are no names for an agent: who is in charge could not be told from a line.
 func TestNamesOfStates(t *testing.T) {
 	for _, name := range []string{Main, Desk, ""} {
-		refused(t, &Session{}, Start{Setup{Mode: Orchestrator, Agents: agents("a", name)}}, "states of their own")
+		refused(t, &Dispatch{}, Start{Setup{Mode: Orchestrator, Agents: agents("a", name)}}, "states of their own")
 	}
 }
 

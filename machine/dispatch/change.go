@@ -83,7 +83,7 @@ type Denied struct {
 }
 
 // Apply makes a change true.
-func (s *Session) Apply(ch Change) {
+func (s *Dispatch) Apply(ch Change) {
 	if ch.Body.Setup != nil {
 		s.Setup = *ch.Body.Setup
 	}

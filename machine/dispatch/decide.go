@@ -11,7 +11,7 @@ import (
 
 // Decide says what an input leads to. It changes nothing: apply the changes for that. No changes and no
 // error means that it is so already. A refusal is a *machine.Refusal.
-func (s *Session) Decide(at time.Time, in Input) ([]Change, error) {
+func (s *Dispatch) Decide(at time.Time, in Input) ([]Change, error) {
 	d := &draft{is: *s, at: at}
 	var err error
 	switch in := in.(type) {
@@ -50,7 +50,7 @@ func (s *Session) Decide(at time.Time, in Input) ([]Change, error) {
 
 // draft collects the changes of one input; is has those so far applied.
 type draft struct {
-	is      Session
+	is      Dispatch
 	at      time.Time
 	changes []Change
 }
@@ -108,7 +108,7 @@ func some[T any](list []T) []T {
 	return list
 }
 
-func (s *Session) subject() string { return cmp.Or(s.Path, "the session") }
+func (s *Dispatch) subject() string { return cmp.Or(s.Path, "the session") }
 
 func (d *draft) refuse(event, row, reason string, takes ...string) error {
 	return &machine.Refusal{

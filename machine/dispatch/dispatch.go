@@ -47,7 +47,7 @@ func Modes() []Mode { return []Mode{Orchestrator, Interactive, Response} }
 type Host string
 
 const (
-	Nobody   Host = ""         // people and programs say what happened, by the command line
+	NoHost   Host = ""         // people and programs say what happened, by the command line
 	Claude   Host = "claude"   // hooks of an agent program report, and enforce
 	Fairlead Host = "fairlead" // the daemon has agents of fairlead.yaml do the work
 )
@@ -82,8 +82,8 @@ const (
 	agentsMax      = 2000      // descriptions of a session
 )
 
-// Session is everything that is true of one session folder. Its zero value is one that was not begun.
-type Session struct {
+// Dispatch is everything that is true of one session folder. Its zero value is one that was not begun.
+type Dispatch struct {
 	Setup
 	Now
 }
@@ -189,7 +189,7 @@ func (c *Conversation) ID() string { return ConversationID(c.N) }
 func ConversationID(n int) string { return fmt.Sprintf("conv_%03d", n) }
 
 // State is who is in charge, as the files say it: MAIN, QUEUE or an agent's name.
-func (s *Session) State() string {
+func (s *Dispatch) State() string {
 	if s.Open != nil && len(s.Open.Tasks) > 0 {
 		return s.Open.Tasks[len(s.Open.Tasks)-1].Agent
 	}
@@ -201,7 +201,7 @@ func (s *Session) State() string {
 
 // InCharge says as whom a caller acts: the agent that has this id in its program, or MAIN. In mode
 // response nobody is MAIN, and who has no task may do what MAIN may.
-func (s *Session) InCharge(caller string) (agent string, main bool) {
+func (s *Dispatch) InCharge(caller string) (agent string, main bool) {
 	if s.Open != nil && caller != "" {
 		for _, task := range s.Open.Tasks {
 			if task.Caller == caller {
@@ -225,12 +225,12 @@ func (c *Conversation) Task(id uint64) (Task, bool) {
 }
 
 // Knows says whether a description has this name.
-func (s *Session) Knows(agent string) bool {
+func (s *Dispatch) Knows(agent string) bool {
 	return slices.ContainsFunc(s.Agents, func(d Description) bool { return d.Name == agent })
 }
 
 // Permissions are those of who is in charge, as every line repeats them.
-func (s *Session) Permissions() json.RawMessage {
+func (s *Dispatch) Permissions() json.RawMessage {
 	if s.State() == Main || s.State() == Desk {
 		return s.ForMain
 	}
@@ -245,8 +245,8 @@ func Display(state string) string {
 // Arrow is a transition as the seed shows it: [MAIN → FULLSTACK_ENGINEER].
 func Arrow(from, to string) string { return "[" + Display(from) + " → " + Display(to) + "]" }
 
-// Work is something that somebody has to be told and to answer: what a host does.
-type Work struct {
+// Action is something that somebody has to be told and to answer: what a host does.
+type Action struct {
 	Conversation int
 	Task         uint64 // 0: MAIN itself
 	Round        int    // the answers that it gave before
@@ -257,36 +257,36 @@ type Work struct {
 }
 
 // Key names it for ever: conv_002/1/0.
-func (w Work) Key() string {
+func (w Action) Key() string {
 	return fmt.Sprintf("%s/%d/%d", ConversationID(w.Conversation), w.Task, w.Round)
 }
 
 // ranks says whether an agent is asked first whose work the input is: in the round before MAIN's.
-func (s *Session) ranks() bool {
+func (s *Dispatch) ranks() bool {
 	return s.Ranker != "" && s.Host == Fairlead && s.Mode != Response && s.Open != nil && s.Open.Round == 0
 }
 
-// WorkOf reads a key back.
-func WorkOf(key string) (Work, bool) {
-	var w Work
+// ActionOf reads a key back.
+func ActionOf(key string) (Action, bool) {
+	var w Action
 	id, rest, _ := strings.Cut(key, "/")
 	task, round, _ := strings.Cut(rest, "/")
 	n, err := strconv.Atoi(strings.TrimPrefix(id, "conv_"))
 	if err != nil {
-		return Work{}, false
+		return Action{}, false
 	}
 	w.Conversation = n
 	if w.Task, err = strconv.ParseUint(task, 10, 64); err != nil {
-		return Work{}, false
+		return Action{}, false
 	}
 	if w.Round, err = strconv.Atoi(round); err != nil {
-		return Work{}, false
+		return Action{}, false
 	}
 	return w, w.Key() == key
 }
 
 // Wanted says whether somebody who was told this is still to answer it.
-func (s *Session) Wanted(w Work) bool {
+func (s *Dispatch) Wanted(w Action) bool {
 	c := s.Open
 	switch {
 	case c == nil || c.N != w.Conversation:
@@ -301,7 +301,7 @@ func (s *Session) Wanted(w Work) bool {
 // Due is what a host is to have done now, the oldest first. Who asked for help is told again when
 // those that it asked are done; MAIN is told of the input where nobody's description fitted, and of
 // what came of what it delegated.
-func (s *Session) Due() (due []Work) {
+func (s *Dispatch) Due() (due []Action) {
 	c := s.Open
 	if s.Host != Fairlead || c == nil {
 		return nil
@@ -310,21 +310,21 @@ func (s *Session) Due() (due []Work) {
 		if c.waits(task.ID) {
 			continue
 		}
-		due = append(due, Work{Conversation: c.N, Task: task.ID, Round: task.Round, Agent: task.Agent, Text: task.Text, Results: c.results(task.ID, task.Round)})
+		due = append(due, Action{Conversation: c.N, Task: task.ID, Round: task.Round, Agent: task.Agent, Text: task.Text, Results: c.results(task.ID, task.Round)})
 	}
 	agent := s.Lead
 	if s.ranks() {
 		agent = s.Ranker
 	}
 	if _, over := s.Answer(); !over && agent != "" && s.Phase == Talking {
-		due = append(due, Work{Conversation: c.N, Round: c.Round, Agent: agent, Text: c.Input, Results: c.results(0, c.Round), Rank: s.ranks()})
+		due = append(due, Action{Conversation: c.N, Round: c.Round, Agent: agent, Text: c.Input, Results: c.results(0, c.Round), Rank: s.ranks()})
 	}
 	return due
 }
 
 // Answer is what the user is answered without MAIN: what came of the task that the input began, or that
 // there is nobody who could be asked.
-func (s *Session) Answer() (Respond, bool) {
+func (s *Dispatch) Answer() (Respond, bool) {
 	c := s.Open
 	if s.Host != Fairlead || s.Phase != Talking || s.ranks() || s.Lead != "" && (c.Round > 0 || c.Called) {
 		return Respond{}, false

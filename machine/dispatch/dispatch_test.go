@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -31,7 +31,7 @@ var taken = struct {
 
 // decide is the only way in which the tests of this package ask: it counts what was emitted, holds
 // what is so of every decision, and makes it true. A refusal is an answer.
-func decide(t testing.TB, s *Session, at time.Time, in Input) ([]Change, error) {
+func decide(t testing.TB, s *Dispatch, at time.Time, in Input) ([]Change, error) {
 	t.Helper()
 	before := encode(t, *s)
 	changes, err := s.Decide(at, in)
@@ -91,7 +91,7 @@ func encode(t testing.TB, v any) string {
 }
 
 // check is what is so of every session, always.
-func check(s *Session) error {
+func check(s *Dispatch) error {
 	c := s.Open
 	switch s.Phase {
 	case None, Ready, Queue, Closed:
@@ -130,7 +130,7 @@ func check(s *Session) error {
 		if !s.Wanted(w) || w.Task != 0 && c.waits(w.Task) {
 			return fmt.Errorf("%s is to be done, and nobody waits for it", w.Key())
 		}
-		if again, ok := WorkOf(w.Key()); !ok || again.Key() != w.Key() {
+		if again, ok := ActionOf(w.Key()); !ok || again.Key() != w.Key() {
 			return fmt.Errorf("the key %s cannot be read back", w.Key())
 		}
 	}
@@ -171,7 +171,7 @@ func TestMatrix(t *testing.T) { golden.Check(t, "testdata/matrix.txt", Table.Mat
 
 // A session is its last line: what is read back from JSON is what was, to the byte.
 func TestReadsBack(t *testing.T) {
-	var s, again Session
+	var s, again Dispatch
 	for _, in := range []Input{
 		Start{Setup{Mode: Interactive, Host: Fairlead, Lead: "main", Path: "/s", Agents: agents("a", "b")}},
 		UserInput{Text: "do", Named: []string{"x.md"}, Match: &Match{Agent: "a", Score: 1.5, Terms: []string{"do"}}},
@@ -232,7 +232,7 @@ func TestRefusals(t *testing.T) {
 		"denied after the end":  {[]Input{orchestrator, End{}}, Deny{Tool: "Write"}, "cannot take call_denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var s Session
+			var s Dispatch
 			for _, in := range c.before {
 				if _, err := decide(t, &s, noon, in); err != nil {
 					t.Fatal(err)
@@ -247,7 +247,7 @@ func TestRefusals(t *testing.T) {
 
 // Limits are reached in words, and a line of the history stays one that others can read.
 func TestLimits(t *testing.T) {
-	var s Session
+	var s Dispatch
 	must := func(in Input) {
 		t.Helper()
 		if _, err := decide(t, &s, noon, in); err != nil {
@@ -302,18 +302,18 @@ func TestLimits(t *testing.T) {
 
 func TestWorkOf(t *testing.T) {
 	for _, key := range []string{"", "conv_001", "conv_001/1", "conv_001/1/x", "conv_1/1/0", "conv_001/01/0", "conv_001/1/0/0", "/conv_001/1/0", "conv_001/-1/0"} {
-		if w, ok := WorkOf(key); ok {
+		if w, ok := ActionOf(key); ok {
 			t.Errorf("%q is read as %+v", key, w)
 		}
 	}
-	if w, ok := WorkOf("conv_1234/5/6"); !ok || w.Conversation != 1234 || w.Task != 5 || w.Round != 6 {
+	if w, ok := ActionOf("conv_1234/5/6"); !ok || w.Conversation != 1234 || w.Task != 5 || w.Round != 6 {
 		t.Errorf("%+v, %v", w, ok)
 	}
 }
 
 // An agent that asks for help in every round is told to answer one day.
 func TestRoundsEnd(t *testing.T) {
-	s := Session{}
+	s := Dispatch{}
 	must := func(in Input) {
 		t.Helper()
 		if _, err := decide(t, &s, noon, in); err != nil {

@@ -36,7 +36,7 @@ type world struct {
 	t       testing.TB
 	rnd     *rand.Rand
 	at      time.Time
-	is      Session
+	is      Dispatch
 	journal [][]byte
 	ended   map[int]bool // conversations whose summary was written
 }
@@ -44,7 +44,7 @@ type world struct {
 func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	w := &world{t: t, rnd: rnd, at: noon, ended: map[int]bool{}}
 	w.tell(Start{Setup{
-		Mode: w.one(Orchestrator, Interactive, Interactive, Response).(Mode), Host: w.one(Nobody, Claude, Fairlead, Fairlead).(Host),
+		Mode: w.one(Orchestrator, Interactive, Interactive, Response).(Mode), Host: w.one(NoHost, Claude, Fairlead, Fairlead).(Host),
 		Lead: w.one("", "main").(string), Ranker: w.one("", "", "judge").(string), Path: "/s", Agents: agents("a", "b", "c")[:1+rnd.IntN(3)],
 	}})
 	if w.is.Phase == "" { // mode response with hooks is refused
@@ -139,7 +139,7 @@ func (w *world) something() Input {
 
 // same holds the journal against what is true.
 func (w *world) same() {
-	var again Session
+	var again Dispatch
 	for _, b := range w.journal {
 		var ch Change
 		if err := json.Unmarshal(b, &ch); err != nil {

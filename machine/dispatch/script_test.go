@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 // The stories of testdata/*.script: what is said to a session, and below ---- what came of it. A line
@@ -29,7 +29,7 @@ func TestStories(t *testing.T) {
 
 // tellStory plays one chapter, on a session of its own.
 func tellStory(t *testing.T, said string) string {
-	var s Session
+	var s Dispatch
 	var out strings.Builder
 	at := noon
 	for line := range strings.Lines(said) {
@@ -85,7 +85,7 @@ func show(out *strings.Builder, line string, changes []Change, err error) {
 }
 
 // hostDoes lets a host do all that is to be done, and every agent be content.
-func hostDoes(t *testing.T, s *Session, at time.Time, out *strings.Builder) {
+func hostDoes(t *testing.T, s *Dispatch, at time.Time, out *strings.Builder) {
 	for range 20 {
 		var in Input
 		if answer, ready := s.Answer(); ready {
@@ -170,7 +170,7 @@ func inputOf(t *testing.T, line string) Input {
 
 // Permissions go by the caller's id; who has none that we know is MAIN (SPEC, decided pairs).
 func TestInCharge(t *testing.T) {
-	var s Session
+	var s Dispatch
 	for _, line := range []string{
 		"start orchestrator a b host=claude", "user do over=1", "delegate a x call=c1", "delegate b y call=c2",
 		"seen b caller=id-b", "seen a caller=id-a",

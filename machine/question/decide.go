@@ -10,7 +10,7 @@ import (
 
 // Decide says what an input leads to, or why it is refused. It changes nothing. No change at all is
 // an answer, too: it is so already. by is who is behind it: human/ann.
-func (b *Book) Decide(at time.Time, by string, in Input) ([]Change, error) {
+func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) {
 	d := &draft{book: *b, at: at, by: by}
 	var err error
 	switch in := in.(type) {
@@ -47,7 +47,7 @@ func (b *Book) Decide(at time.Time, by string, in Input) ([]Change, error) {
 
 // draft collects changes on a copy on which those so far are true.
 type draft struct {
-	book    Book
+	book    Questions
 	at      time.Time
 	by      string
 	changes []Change
@@ -103,7 +103,7 @@ func (d *draft) move(q Question, event Event, in any) error {
 	q.State = rule.To
 	d.add(Change{Entity: q.ID, Row: rule.ID, From: from, To: rule.To, Event: event, Body: Body{Question: &q}})
 	if slices.Contains(rule.Do, LetStand) {
-		d.letStand(&q)
+		d.saveAnswer(&q)
 	}
 	return nil
 }
@@ -279,12 +279,12 @@ func (q *Question) optionFor(allow bool) string {
 	return ""
 }
 
-// letStand has an answer answer the next ones, and those that wait already.
-func (d *draft) letStand(q *Question) {
+// saveAnswer has an answer answer the next ones, and those that wait already.
+func (d *draft) saveAnswer(q *Question) {
 	if q.Scope == Once {
 		return
 	}
-	s := Standing{
+	s := SavedAnswer{
 		N: d.book.Stood + 1, ID: id("s", d.book.Stood+1), Agent: q.Agent, Tool: q.Tool, Call: q.Call, Key: q.Key,
 		Allow: q.Allow, By: q.By, At: d.at, From: q.ID,
 	}
@@ -299,7 +299,7 @@ func (d *draft) letStand(q *Question) {
 		}
 		own++
 		if old.Tool == s.Tool && old.Key == s.Key && old.Session == s.Session {
-			d.endStanding(old.ID)
+			d.endSaved(old.ID)
 			own--
 		}
 	}
@@ -308,7 +308,7 @@ func (d *draft) letStand(q *Question) {
 			break
 		}
 		if old.Agent == s.Agent {
-			d.endStanding(old.ID)
+			d.endSaved(old.ID)
 			own--
 		}
 	}
@@ -325,7 +325,7 @@ func (d *draft) letStand(q *Question) {
 	}
 }
 
-func (d *draft) endStanding(id string) {
+func (d *draft) endSaved(id string) {
 	d.add(Change{Entity: id, Row: "Q7", From: None, To: None, Event: Revoked, Body: Body{Revoked: id}})
 }
 
@@ -353,7 +353,7 @@ func (d *draft) takeBack(in TakeBack) error {
 	}
 	for _, s := range d.book.List() {
 		if s.Session != "" && s.Session == in.Session {
-			d.endStanding(s.ID)
+			d.endSaved(s.ID)
 		}
 	}
 	return nil
@@ -363,6 +363,6 @@ func (d *draft) revoke(id string) error {
 	if d.book.Standing[id] == nil {
 		return refusal(id, Revoked, None, "Q7", "no such answer stands; `fairlead question saved` lists them")
 	}
-	d.endStanding(id)
+	d.endSaved(id)
 	return nil
 }

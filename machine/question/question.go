@@ -81,8 +81,8 @@ type Question struct {
 	Ended      string    `json:"ended,omitempty"` // why it was taken back
 }
 
-// Standing is an answer that answers the next ones, too.
-type Standing struct {
+// SavedAnswer is an answer that answers the next ones, too.
+type SavedAnswer struct {
 	N       uint64    `json:"n"`
 	ID      string    `json:"id"` // s3
 	Agent   string    `json:"agent"`
@@ -96,13 +96,13 @@ type Standing struct {
 	From    string    `json:"from"` // the question that it was the answer to
 }
 
-// Book is all questions of a team. Its zero value is an empty one.
-type Book struct {
-	Asked     uint64               `json:"asked,omitempty"` // so far; the next id
-	Stood     uint64               `json:"stood,omitempty"` // answers that were left standing, so far
-	Questions map[string]*Question `json:"questions,omitempty"`
-	Standing  map[string]*Standing `json:"standing,omitempty"`
-	Past      []string             `json:"past,omitempty"` // ids of ended ones, oldest first, pastMax at most; older ones are in the journal
+// Questions is all questions of a team. Its zero value is an empty one.
+type Questions struct {
+	Asked     uint64                  `json:"asked,omitempty"` // so far; the next id
+	Stood     uint64                  `json:"stood,omitempty"` // answers that were left standing, so far
+	Questions map[string]*Question    `json:"questions,omitempty"`
+	Standing  map[string]*SavedAnswer `json:"standing,omitempty"`
+	Past      []string                `json:"past,omitempty"` // ids of ended ones, oldest first, pastMax at most; older ones are in the journal
 }
 
 const (
@@ -174,9 +174,9 @@ func (Due) input()      {}
 
 // Body is what Apply needs: exactly one of the first three is set.
 type Body struct {
-	Question *Question `json:"question,omitempty"` // as it is now
-	Standing *Standing `json:"standing,omitempty"` // from now on
-	Revoked  string    `json:"revoked,omitempty"`  // the id of one that stands no longer
+	Question *Question    `json:"question,omitempty"` // as it is now
+	Standing *SavedAnswer `json:"standing,omitempty"` // from now on
+	Revoked  string       `json:"revoked,omitempty"`  // the id of one that stands no longer
 }
 
 // Change is one rule taken. Entity is the question's id, or that of an answer that stands.
@@ -196,7 +196,7 @@ const (
 )
 
 // Apply makes a change true. It looks at no table.
-func (b *Book) Apply(ch Change) {
+func (b *Questions) Apply(ch Change) {
 	switch {
 	case ch.Body.Question != nil:
 		b.put(*ch.Body.Question)
@@ -205,7 +205,7 @@ func (b *Book) Apply(ch Change) {
 		b.Stood = max(b.Stood, s.N)
 		next := maps.Clone(b.Standing)
 		if next == nil {
-			next = map[string]*Standing{}
+			next = map[string]*SavedAnswer{}
 		}
 		next[s.ID] = &s
 		b.Standing = next
@@ -219,7 +219,7 @@ func (b *Book) Apply(ch Change) {
 }
 
 // put keeps maps and lists of its own: others may hold the old ones.
-func (b *Book) put(q Question) {
+func (b *Questions) put(q Question) {
 	b.Asked = max(b.Asked, q.N)
 	next := maps.Clone(b.Questions)
 	if next == nil {
@@ -240,12 +240,12 @@ func (b *Book) put(q Question) {
 func (q *Question) Over() bool { return q.State == Told || q.State == Withdrawn }
 
 // Open lists what waits for a person, the oldest first; of one agent, or of all.
-func (b *Book) Open(agent string) []*Question { return b.in(Open, agent) }
+func (b *Questions) Open(agent string) []*Question { return b.in(Open, agent) }
 
 // Untold lists the answers that who asked is to be told, the oldest first.
-func (b *Book) Untold(agent string) []*Question { return b.in(Answered, agent) }
+func (b *Questions) Untold(agent string) []*Question { return b.in(Answered, agent) }
 
-func (b *Book) in(state State, agent string) []*Question {
+func (b *Questions) in(state State, agent string) []*Question {
 	var list []*Question
 	for _, q := range b.Questions {
 		if q.State == state && (agent == "" || q.Agent == agent) {
@@ -257,7 +257,7 @@ func (b *Book) in(state State, agent string) []*Question {
 }
 
 // Of finds a question by how who asked calls it; nil: it was never asked, or long ago.
-func (b *Book) Of(session, ask string) *Question {
+func (b *Questions) Of(session, ask string) *Question {
 	for _, q := range b.Questions {
 		if q.Session == session && q.Ask == ask {
 			return q
@@ -267,7 +267,7 @@ func (b *Book) Of(session, ask string) *Question {
 }
 
 // Deadline is when the next question's time is up; zero: none has one.
-func (b *Book) Deadline() time.Time {
+func (b *Questions) Deadline() time.Time {
 	var next time.Time
 	for _, q := range b.Questions {
 		if q.State == Open && !q.ExpiresAt.IsZero() && (next.IsZero() || q.ExpiresAt.Before(next)) {
@@ -278,8 +278,8 @@ func (b *Book) Deadline() time.Time {
 }
 
 // Covering is the answer that stands for such a call; nil: none. A no wins over a yes.
-func (b *Book) Covering(agent, session, tool, key string) *Standing {
-	var found *Standing
+func (b *Questions) Covering(agent, session, tool, key string) *SavedAnswer {
+	var found *SavedAnswer
 	if key == "" {
 		return nil
 	}
@@ -295,8 +295,8 @@ func (b *Book) Covering(agent, session, tool, key string) *Standing {
 }
 
 // List is what stands, the oldest first.
-func (b *Book) List() []*Standing {
-	return slices.SortedFunc(maps.Values(b.Standing), func(x, y *Standing) int { return int(x.N) - int(y.N) }) //nolint:gosec // as above
+func (b *Questions) List() []*SavedAnswer {
+	return slices.SortedFunc(maps.Values(b.Standing), func(x, y *SavedAnswer) int { return int(x.N) - int(y.N) }) //nolint:gosec // as above
 }
 
 func refusal(id string, event Event, state State, row, reason string) error {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -75,7 +75,7 @@ func encode(t testing.TB, v any) string {
 
 // decide is the only way in which the tests of this package ask: it counts what was emitted, holds
 // what is so of every decision, and makes it true. A refusal is an answer.
-func decide(t testing.TB, b *Book, at time.Time, by string, in Input) ([]Change, error) {
+func decide(t testing.TB, b *Questions, at time.Time, by string, in Input) ([]Change, error) {
 	t.Helper()
 	small := len(b.Questions)+len(b.Standing) < 80 // of a great book the size alone is the test
 	before := ""
@@ -115,7 +115,7 @@ func decide(t testing.TB, b *Book, at time.Time, by string, in Input) ([]Change,
 }
 
 // check is what holds of every book.
-func check(t testing.TB, b *Book) {
+func check(t testing.TB, b *Questions) {
 	t.Helper()
 	open := map[string]int{}
 	for id, q := range b.Questions {
@@ -152,7 +152,7 @@ func check(t testing.TB, b *Book) {
 	if len(b.Questions)+len(b.Standing) >= 80 {
 		return
 	}
-	again := new(Book)
+	again := new(Questions)
 	if err := json.Unmarshal([]byte(encode(t, b)), again); err != nil || !reflect.DeepEqual(again, b) {
 		t.Fatalf("read back it is another book: %v\n%s", err, cmp.Diff(b, again))
 	}
@@ -175,7 +175,7 @@ func permission(ask, tool, key string) Question {
 // story is a book in the hands of one test.
 type story struct {
 	t    *testing.T
-	book Book
+	book Questions
 	at   time.Time
 }
 
@@ -427,7 +427,7 @@ func FuzzOrders(f *testing.F) {
 }
 
 func randomly(t testing.TB, rnd *rand.Rand, n int) {
-	var book Book
+	var book Questions
 	var journal []string
 	at := noon
 	untold := map[string]bool{}
@@ -447,7 +447,7 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 			}
 		}
 	}
-	var again Book
+	var again Questions
 	for _, line := range journal {
 		var body Body
 		if err := json.Unmarshal([]byte(line), &body); err != nil {
@@ -516,7 +516,7 @@ func TestNoPlainYes(t *testing.T) {
 		"none":    nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &Book{}
+			b := &Questions{}
 			ask := func(id, rule string, allow bool) *Question {
 				q := Question{Kind: Permission, Agent: "ada", Session: "ada-1", Ask: id, What: "which", Tool: "AskUserQuestion", Key: "k", Options: options, ExpiresAt: noon.Add(time.Hour), Otherwise: true}
 				if _, err := decide(t, b, noon, "engine", Ask{Question: q, Verdict: Verdict{Rule: rule, Allow: allow}}); err != nil {

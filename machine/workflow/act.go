@@ -7,7 +7,7 @@ import (
 )
 
 // act carries one act of a rule out, on the step's copy.
-func (o *one) act(act Act, set *StepSet) {
+func (o *stepDraft) act(act Act, set *StepSet) {
 	v := &o.v
 	switch act {
 	case CountAttempt:
@@ -76,7 +76,7 @@ func (o *one) act(act Act, set *StepSet) {
 }
 
 // endProcess asks for the end of the process that may still live.
-func (o *one) endProcess() {
+func (o *stepDraft) endProcess() {
 	v := &o.v
 	switch {
 	case v.Proc == 0:
@@ -91,7 +91,7 @@ func (o *one) endProcess() {
 
 // takeReport takes in what a report says that the step produced. What the items of a loop
 // produce adds up.
-func (o *one) takeReport(act Act, set *StepSet) {
+func (o *stepDraft) takeReport(act Act, set *StepSet) {
 	if o.facts != nil {
 		o.v.ReportPath = o.run.ReportFile(o.plan.ID)
 		set.Facts, set.Add = o.facts, o.amid()
@@ -107,7 +107,7 @@ func (o *one) takeReport(act Act, set *StepSet) {
 }
 
 // amid says whether items of the step's loop have been done already.
-func (o *one) amid() bool { return o.plan.Loop != nil && o.v.Index > 0 }
+func (o *stepDraft) amid() bool { return o.plan.Loop != nil && o.v.Index > 0 }
 
 // cut shortens a text that others wrote.
 func cut(s string) string { return cutTo(s, textKeptMax) }

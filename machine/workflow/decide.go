@@ -64,8 +64,8 @@ func (d *draft) decide(in Input) error {
 	}
 }
 
-// one is a step on which the changes so far are true.
-type one struct {
+// stepDraft is a step on which the changes so far are true.
+type stepDraft struct {
 	*draft
 	i     int
 	plan  *Step
@@ -76,12 +76,12 @@ type one struct {
 	items []string
 }
 
-func (d *draft) step(i int) *one {
-	return &one{draft: d, i: i, plan: &d.run.Plan.Steps[i], v: d.run.Steps[i].Value}
+func (d *draft) step(i int) *stepDraft {
+	return &stepDraft{draft: d, i: i, plan: &d.run.Plan.Steps[i], v: d.run.Steps[i].Value}
 }
 
 // find gives a step by name, or refuses.
-func (d *draft) find(id StepID, event Event) (*one, error) {
+func (d *draft) find(id StepID, event Event) (*stepDraft, error) {
 	i, ok := d.run.index.at[id]
 	if !ok {
 		return nil, d.refuse(id, string(event), "unknown", "", "the plan has no such step")
@@ -98,12 +98,12 @@ func (d *draft) refuse(id StepID, event, state, row, reason string) error {
 }
 
 // refuse says no on behalf of a step.
-func (o *one) refuse(event Event, row, reason string) error {
+func (o *stepDraft) refuse(event Event, row, reason string) error {
 	return o.draft.refuse(o.plan.ID, string(event), string(o.v.State), row, reason)
 }
 
 // take takes the table's rule for an event in the step's state.
-func (o *one) take(event Event) error {
+func (o *stepDraft) take(event Event) error {
 	rule, err := Table.Look(fmt.Sprintf("run %s, step %s", o.run.ID, o.plan.ID), o.v.State, event)
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (d *draft) list(moves []Move, event Event, to State, body func([]Move) Body
 }
 
 // ours finds the step that a lease is of. What comes in under a lease that is over is refused.
-func (d *draft) ours(l Lease, event Event) (*one, error) {
+func (d *draft) ours(l Lease, event Event) (*stepDraft, error) {
 	o, err := d.find(l.Step, event)
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (d *draft) begin(in StartAsked) error {
 }
 
 // keeps says what keeps a step from starting, and by which row; nothing: it may.
-func (d *draft) keeps(o *one) (row, why string) {
+func (d *draft) keeps(o *stepDraft) (row, why string) {
 	r := d.run
 	switch at := r.index.where[o.i]; {
 	case o.v.State != Pending:

@@ -37,8 +37,8 @@ type index struct {
 	where      []place
 	in         [places]set
 	alive      set // a process of theirs may be there
-	retries    alarms
-	timeouts   alarms
+	retries    timerHeap
+	timeouts   timerHeap
 }
 
 // build derives everything, once the plan is complete.

@@ -17,7 +17,7 @@ func (w *world) of(id StepID) (Step, Value) {
 }
 
 // stepOf is the step that an errand is about; none where it is about the run.
-func (w *world) stepOf(t Todo) (Step, Value) {
+func (w *world) stepOf(t Action) (Step, Value) {
 	if t.Lease.Step == "" {
 		return Step{}, Value{}
 	}
@@ -230,9 +230,9 @@ func (w *world) check() {
 // checkWhole: a run that is not over has something to do, or waits for something with a name.
 func (w *world) checkWhole() {
 	r := w.run
-	todo := slices.Collect(r.Todo(w.now))
+	actions := slices.Collect(r.Actions(w.now))
 	starts := 0
-	for _, t := range todo {
+	for _, t := range actions {
 		if s, _ := w.stepOf(t); t.Do == StartIt && s.Ask != AskBefore {
 			starts++
 		}
@@ -242,7 +242,7 @@ func (w *world) checkWhole() {
 	}
 	switch status := r.Status(); status {
 	case IsRunning:
-		if len(todo) == 0 && r.Deadline().At.IsZero() && !w.now.Held {
+		if len(actions) == 0 && r.Deadline().At.IsZero() && !w.now.Held {
 			w.t.Fatalf("it runs, and there is nothing to do")
 		}
 	case IsWaiting:
@@ -264,8 +264,8 @@ func (w *world) checkWhole() {
 	}
 	for _, s := range r.Plan.Steps {
 		id := s.ID
-		for _, t := range r.TodoOf(id) {
-			if !slices.Contains(todo, t) {
+		for _, t := range r.ActionsOf(id) {
+			if !slices.Contains(actions, t) {
 				w.t.Fatalf("of %s alone %+v is to be done, and of the run it is not", id, t)
 			}
 		}

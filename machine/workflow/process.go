@@ -63,7 +63,7 @@ func (d *draft) process(in Input) error {
 
 // departed takes the end of a process in. Where its attempt was over already nothing is left
 // to decide but that the step may begin again: then no step is given back.
-func (d *draft) departed(l Lease, event Event) (*one, error) {
+func (d *draft) departed(l Lease, event Event) (*stepDraft, error) {
 	o, err := d.find(l.Step, event)
 	switch {
 	case err != nil:
@@ -79,7 +79,7 @@ func (d *draft) departed(l Lease, event Event) (*one, error) {
 }
 
 // failure is W4 or W5.
-func (o *one) failure() error {
+func (o *stepDraft) failure() error {
 	if o.v.Attempts < o.run.Options.MaxAttempts {
 		return o.take(FailedTriesLeft)
 	}
@@ -127,7 +127,7 @@ func (d *draft) report(in ReportRead) error {
 }
 
 // finish ends a step, or one item of its loop.
-func (o *one) finish(event Event, until *Verdict) error {
+func (o *stepDraft) finish(event Event, until *Verdict) error {
 	l := o.plan.Loop
 	if l == nil {
 		return o.take(event)
@@ -178,7 +178,7 @@ func (r *Run) rounds(i int) int {
 }
 
 // gateFailure is W6 or W7.
-func (o *one) gateFailure(reason string) error {
+func (o *stepDraft) gateFailure(reason string) error {
 	if reason == "" {
 		reason = "no reason given"
 	}

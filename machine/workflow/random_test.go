@@ -189,40 +189,40 @@ func (w *world) resume(how uint64) ResumeAsked {
 func (w *world) anyStep(n uint64) StepID { return pick(w.run.Plan.Steps, n).ID }
 
 // todo is what the run asks for, of one kind; the n-th of it.
-func (w *world) todo(n uint64, kinds ...Errand) (Todo, bool) {
-	var all []Todo
-	for todo := range w.run.Todo(w.now) {
-		if slices.Contains(kinds, todo.Do) {
-			all = append(all, todo)
+func (w *world) todo(n uint64, kinds ...ActionKind) (Action, bool) {
+	var all []Action
+	for action := range w.run.Actions(w.now) {
+		if slices.Contains(kinds, action.Do) {
+			all = append(all, action)
 		}
 	}
 	if len(all) == 0 {
-		return Todo{}, false
+		return Action{}, false
 	}
 	return pick(all, n), true
 }
 
 func (w *world) start(how uint64) {
-	if todo, ok := w.todo(how, StartIt); ok {
-		w.must(StartAsked{Step: todo.Lease.Step})
+	if action, ok := w.todo(how, StartIt); ok {
+		w.must(StartAsked{Step: action.Lease.Step})
 	}
 }
 
 func (w *world) prepare(how uint64) {
-	todo, ok := w.todo(how, WeighIt, FindItems, SkipIt)
-	step := todo.Lease.Step
+	action, ok := w.todo(how, WeighIt, FindItems, SkipIt)
+	step := action.Lease.Step
 	switch {
 	case !ok:
-	case todo.Do == SkipIt:
+	case action.Do == SkipIt:
 		w.must(SkipsDue{})
-	case todo.Do == WeighIt:
+	case action.Do == WeighIt:
 		v := Verdict{Holds: how>>8%3 > 0}
 		if how>>8%8 == 7 {
 			v.Fault = "no"
 		}
-		w.must(WhenWeighed{Step: step, Iteration: todo.Iteration, Verdict: v})
+		w.must(WhenWeighed{Step: step, Iteration: action.Iteration, Verdict: v})
 	default:
-		in := ItemsSeen{Step: step, Iteration: todo.Iteration, Items: slices.Repeat([]string{`"i"`}, int(how>>8%4))}
+		in := ItemsSeen{Step: step, Iteration: action.Iteration, Items: slices.Repeat([]string{`"i"`}, int(how>>8%4))}
 		if how>>8%8 == 7 {
 			in.Fault = "no"
 		}
@@ -244,14 +244,14 @@ func (w *world) verdict(step StepID, how uint64) *Verdict {
 
 // processSpeaks is what comes from a process that is there, or about it.
 func (w *world) processSpeaks(how uint64) {
-	todo, ok := w.todo(how, RunIt, EndIt)
+	action, ok := w.todo(how, RunIt, EndIt)
 	if !ok {
 		return
 	}
-	l := todo.Lease
+	l := action.Lease
 	how >>= 8
 	kind := how % 16
-	if todo.Do == EndIt && kind < 8 {
+	if action.Do == EndIt && kind < 8 {
 		kind = 8
 	}
 	switch kind {
@@ -273,7 +273,7 @@ func (w *world) processSpeaks(how uint64) {
 		w.must(ProcessLost{Lease: l, Why: "boot"})
 	case 11:
 		w.ends(l, true)
-		if todo.Do == RunIt {
+		if action.Do == RunIt {
 			w.must(StartWithdrawn{Lease: l, Why: "held"})
 		} else {
 			w.must(ProcessEnded{Lease: l})
@@ -292,11 +292,11 @@ func (w *world) ends(l Lease, over bool) {
 }
 
 func (w *world) answer(how uint64, rejected, invalid bool) {
-	todo, ok := w.todo(how, AskThem)
+	action, ok := w.todo(how, AskThem)
 	if !ok {
 		return
 	}
-	in := AnswerRead{Lease: todo.Lease, By: "ada", Rejected: rejected, Until: w.verdict(todo.Lease.Step, how>>8), Place: how>>6%2 == 0}
+	in := AnswerRead{Lease: action.Lease, By: "ada", Rejected: rejected, Until: w.verdict(action.Lease.Step, how>>8), Place: how>>6%2 == 0}
 	if invalid {
 		in.Fault = "no"
 	}
@@ -398,7 +398,7 @@ func (w *world) replay() {
 		if diff := same(w.run, other); diff != "" {
 			w.t.Fatalf("%s does not tell the same story:\n%s", name, diff)
 		}
-		mine, its := slices.Collect(w.run.Todo(w.now)), slices.Collect(other.Todo(w.now))
+		mine, its := slices.Collect(w.run.Actions(w.now)), slices.Collect(other.Actions(w.now))
 		if diff := cmp.Diff(mine, its); diff != "" {
 			w.t.Fatalf("%s wants other things done:\n%s", name, diff)
 		}
@@ -427,48 +427,48 @@ func (w *world) finish() {
 			w.check()
 			return
 		}
-		var next []Todo
-		for todo := range w.run.Todo(w.now) {
-			next = append(next, todo)
+		var next []Action
+		for action := range w.run.Actions(w.now) {
+			next = append(next, action)
 		}
-		for _, todo := range next {
-			w.doWell(todo)
+		for _, action := range next {
+			w.doWell(action)
 			w.check()
 		}
 	}
-	w.t.Fatalf("it never ends: it is %s, and waits for %v\n%+v", w.run.Status(), w.run.Waits(), slices.Collect(w.run.Todo(w.now)))
+	w.t.Fatalf("it never ends: it is %s, and waits for %v\n%+v", w.run.Status(), w.run.Waits(), slices.Collect(w.run.Actions(w.now)))
 }
 
 // doWell does an errand, unless the one before it has made it needless.
-func (w *world) doWell(todo Todo) {
-	if !slices.ContainsFunc(slices.Collect(w.run.Todo(w.now)), func(now Todo) bool { return now.Key == todo.Key }) {
+func (w *world) doWell(action Action) {
+	if !slices.ContainsFunc(slices.Collect(w.run.Actions(w.now)), func(now Action) bool { return now.Key == action.Key }) {
 		return
 	}
-	step := todo.Lease.Step
+	step := action.Lease.Step
 	var never *Verdict
 	if s, _, ok := w.run.Find(step); ok && s.Loop != nil && s.Loop.UntilCondition != "" {
 		never = &Verdict{Holds: true}
 	}
-	switch todo.Do {
+	switch action.Do {
 	case StartIt:
 		w.must(StartAsked{Step: step})
 	case RunIt:
-		w.ends(todo.Lease, true)
-		w.must(ReportRead{Lease: todo.Lease, Over: true, Until: never})
+		w.ends(action.Lease, true)
+		w.must(ReportRead{Lease: action.Lease, Over: true, Until: never})
 	case EndIt:
-		w.ends(todo.Lease, true)
-		w.must(ProcessEnded{Lease: todo.Lease})
+		w.ends(action.Lease, true)
+		w.must(ProcessEnded{Lease: action.Lease})
 	case AskThem:
-		w.must(AnswerRead{Lease: todo.Lease, By: "ada", Until: never, Place: true})
+		w.must(AnswerRead{Lease: action.Lease, By: "ada", Until: never, Place: true})
 	case WeighIt:
-		w.must(WhenWeighed{Step: step, Iteration: todo.Iteration, Verdict: Verdict{Holds: true}})
+		w.must(WhenWeighed{Step: step, Iteration: action.Iteration, Verdict: Verdict{Holds: true}})
 	case FindItems:
-		w.must(ItemsSeen{Step: step, Iteration: todo.Iteration, Items: []string{"1", "2"}})
+		w.must(ItemsSeen{Step: step, Iteration: action.Iteration, Items: []string{"1", "2"}})
 	case SkipIt:
 		w.must(SkipsDue{})
 	case LookForIt:
-		w.must(ProcessLost{Lease: todo.Lease, Why: "nobody has seen it"})
+		w.must(ProcessLost{Lease: action.Lease, Why: "nobody has seen it"})
 	default:
-		w.t.Fatalf("nobody knows what to do about %+v", todo)
+		w.t.Fatalf("nobody knows what to do about %+v", action)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 // A script is a story: comments, lines of what happens, a rule of dashes, and what came of it.
@@ -378,19 +378,19 @@ func (s *stage) showRun() {
 		s.out.WriteByte(',')
 	}
 	s.out.WriteByte('\n')
-	for todo := range s.run.Todo(s.now) {
-		line := fmt.Sprintf("  %s %s", todo.Do, todo.Lease.Step)
-		if todo.Lease.N > 0 {
-			line += fmt.Sprintf(" lease=%d", todo.Lease.N)
+	for action := range s.run.Actions(s.now) {
+		line := fmt.Sprintf("  %s %s", action.Do, action.Lease.Step)
+		if action.Lease.N > 0 {
+			line += fmt.Sprintf(" lease=%d", action.Lease.N)
 		}
-		if todo.Do == RunIt && todo.Item > 0 {
-			line += fmt.Sprintf(" item=%d", todo.Item)
+		if action.Do == RunIt && action.Item > 0 {
+			line += fmt.Sprintf(" item=%d", action.Item)
 		}
-		if todo.Answered {
+		if action.Answered {
 			line += " answered"
 		}
-		if todo.Why != "" {
-			line += ": " + todo.Why
+		if action.Why != "" {
+			line += ": " + action.Why
 		}
 		fmt.Fprintln(&s.out, strings.TrimRight(line, " "))
 	}

@@ -56,29 +56,29 @@ func (s *set) all() iter.Seq[int] {
 	}
 }
 
-// alarm is a moment at which something of a step becomes due.
-type alarm struct {
+// timerEntry is a moment at which something of a step becomes due.
+type timerEntry struct {
 	at int64 // nanoseconds since 1970
 	i  int
 }
 
-// alarms is a heap, the earliest first. An alarm that was overtaken stays until it comes to
+// timerHeap is a heap, the earliest first. An alarm that was overtaken stays until it comes to
 // the top; whoever asks knows whether it still means anything.
-type alarms []alarm
+type timerHeap []timerEntry
 
-func (a alarms) before(x, y int) bool {
+func (a timerHeap) before(x, y int) bool {
 	return a[x].at < a[y].at || a[x].at == a[y].at && a[x].i < a[y].i
 }
 
-func (a *alarms) push(at time.Time, i int) {
-	*a = append(*a, alarm{at.UnixNano(), i})
+func (a *timerHeap) push(at time.Time, i int) {
+	*a = append(*a, timerEntry{at.UnixNano(), i})
 	h := *a
 	for k := len(h) - 1; k > 0 && h.before(k, (k-1)/2); k = (k - 1) / 2 {
 		h[k], h[(k-1)/2] = h[(k-1)/2], h[k]
 	}
 }
 
-func (a *alarms) pop() {
+func (a *timerHeap) pop() {
 	h := *a
 	h[0] = h[len(h)-1]
 	h = h[:len(h)-1]

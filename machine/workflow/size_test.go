@@ -26,21 +26,21 @@ func carry(t testing.TB, r *Run, each func([]Change)) int {
 	}
 	for {
 		now.At = now.At.Add(time.Millisecond)
-		var todo Todo
-		for todo = range r.Todo(now) {
+		var action Action
+		for action = range r.Actions(now) {
 			break
 		}
-		switch todo.Do {
+		switch action.Do {
 		case StartIt:
-			do(StartAsked{Step: todo.Lease.Step})
+			do(StartAsked{Step: action.Lease.Step})
 		case RunIt:
-			do(ReportRead{Lease: todo.Lease, Over: true, Report: Report{Facts: Facts{Artifacts: []string{"out.md"}}}})
+			do(ReportRead{Lease: action.Lease, Over: true, Report: Report{Facts: Facts{Artifacts: []string{"out.md"}}}})
 		case SkipIt:
 			do(SkipsDue{})
 		case "":
 			return inputs
 		default:
-			t.Fatalf("nobody expected %+v", todo)
+			t.Fatalf("nobody expected %+v", action)
 		}
 		if r.Status() == IsFailed {
 			t.Fatal("it failed")

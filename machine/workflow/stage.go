@@ -140,7 +140,7 @@ func (d *draft) cancel(in CancelAsked) error {
 	return nil
 }
 
-func (d *draft) cancelStep(o *one, in CancelAsked) error {
+func (d *draft) cancelStep(o *stepDraft, in CancelAsked) error {
 	o.why = "cancelled by " + in.By
 	if in.Why != "" {
 		o.why += ": " + in.Why
@@ -268,7 +268,7 @@ func (r *Run) behind(from ...int) *set {
 
 // loopBack is the rest of W6: a gate has failed, and its target, everything behind that and the
 // gate itself go one iteration further.
-func (o *one) loopBack() {
+func (o *stepDraft) loopBack() {
 	r := o.run
 	target := r.index.at[o.plan.LoopBackTo]
 	back := r.behind(target)

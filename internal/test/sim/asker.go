@@ -12,10 +12,11 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // On one day in five somebody asks before it does anything, takes its question back now and then,
@@ -68,7 +69,7 @@ func drawReply(rnd *rand.Rand, a Act) Act {
 // reply is a person who answers, or takes back what stands. MS is the how-many-eth it is about.
 func (w *world) reply(a Act) {
 	w.mu.Lock()
-	open, standing := w.truth.Book.Open(""), w.truth.Book.List()
+	open, standing := w.truth.Questions.Open(""), w.truth.Questions.List()
 	w.mu.Unlock()
 	yes, scope, _ := strings.Cut(a.Word, " ")
 	switch {
@@ -102,7 +103,7 @@ type asker struct {
 	n int
 }
 
-func (w *world) askAround(ctx context.Context, s *session) script.End {
+func (w *world) askAround(ctx context.Context, s *hostSession) script.End {
 	k := &asker{talker: &talker{w: w, s: s, ctx: ctx, rnd: rand.New(rand.NewPCG(w.seed, hash(s.id)))}}
 	k.tell(map[string]any{"type": driver.UsageReported, "input_tokens": 5, "output_tokens": 5, "cost_usd": 0.02})
 	for range 1 + k.rnd.IntN(3) {
@@ -179,12 +180,12 @@ func (k *asker) wants() cut {
 
 // checkAnswer is asked when something is to be typed that has no name: an answer to a question is what
 // is stored, and to a question that was asked.
-func (w *world) checkAnswer(s *session, b []byte) {
+func (w *world) checkAnswer(s *hostSession, b []byte) {
 	var o script.Order
 	if json.Unmarshal(b, &o) != nil || o.Type != script.OrderAnswer {
 		return
 	}
-	q := w.truth.Book.Of(s.id, o.ID)
+	q := w.truth.Questions.Of(s.id, o.ID)
 	w.check(durableFirst, q != nil && q.Option == o.Option && q.State != question.Open, "%s is told %q to %s, and what is stored is %+v", s.id, o.Option, o.ID, q)
 	_, was := s.asks.open[o.ID]
 	w.check(askedIsTold, was, "%s is told %q to %s, which it never asked", s.id, o.Option, o.ID)
@@ -220,11 +221,11 @@ func (w *world) checkQuestion(ch team.Change) {
 // provider that takes no more is no failure.
 func (w *world) checkEnd(ch team.Change) {
 	s := ch.Body.Session
-	if s == nil || s.Phase != team.None || agentIn(s.ID) != whoAsks {
+	if s == nil || s.Phase != session.None || agentIn(s.ID) != whoAsks {
 		return
 	}
 	denied := 0
-	for _, q := range w.truth.Book.Questions {
+	for _, q := range w.truth.Questions.Questions {
 		if q.Session == s.ID && q.By != "" && !q.Allow {
 			denied++
 		}
@@ -233,7 +234,7 @@ func (w *world) checkEnd(ch team.Change) {
 	if denied > 0 && s.Outcome == control.OK {
 		w.check(deniedCounted, strings.Contains(s.Why, "denied"), "%s was denied %d calls, and its result says %q", s.ID, denied, s.Why)
 	}
-	if s.Outcome == control.RateLimited && !s.Talks() {
+	if s.Outcome == control.RateLimited && !s.ServesChannels() {
 		w.oneShots[fmt.Sprintf("%s wish %d", whoAsks, w.wishOf[s.ID])]-- // it is to be done once more
 	}
 }
@@ -241,7 +242,7 @@ func (w *world) checkEnd(ch team.Change) {
 // checkQuestions is for a moment at which all is done: who wants to know something is known to, what is
 // answered was told, and nobody waits for who has left.
 func (w *world) checkQuestions() {
-	for _, q := range w.truth.Book.Questions {
+	for _, q := range w.truth.Questions.Questions {
 		s := w.sessions[q.Session]
 		a := w.truth.Agents[q.Agent]
 		there := a.Session != nil && a.Session.ID == q.Session

@@ -7,10 +7,11 @@ import (
 
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Promise is one thing that must hold, whatever happens.
@@ -104,12 +105,12 @@ func (w *world) checkStored(l *life, ch team.Change) {
 	if s == nil {
 		return
 	}
-	if s.Phase == team.Opened && ch.From == string(team.None) {
+	if s.Phase == session.Open && ch.From == string(session.None) {
 		w.check(oneSession, a.Session == nil, "%s was opened beside another session", s.ID)
 	}
 	real := w.sessions[s.ID]
-	w.check(startedKnown, s.Phase != team.Running || real != nil, "%s is said to run, and was never started", s.ID)
-	if s.Phase != team.None {
+	w.check(startedKnown, s.Phase != session.Running || real != nil, "%s is said to run, and was never started", s.ID)
+	if s.Phase != session.None {
 		return
 	}
 	switch {
@@ -145,11 +146,11 @@ func (w *world) checkStart(l *life, id string) {
 	if limit := w.conf.Agents[w.index(name)].Limits.CostPerDayUSD; limit > 0 && a.Usage.Day == w.now().Format(time.DateOnly) {
 		w.check(limitHolds, a.Usage.CostUSD < limit, "%s is to be started, and %.2f of %.2f is used up", id, a.Usage.CostUSD, limit)
 	}
-	if a.Session.Talks() {
+	if a.Session.ServesChannels() {
 		w.checkTalk(a)
 		return
 	}
-	wish := a.Control.Wish.Desired
+	wish := a.Control.Desired.State
 	wants := wish == control.WordContinuous || wish == control.WordRunOnce || wish == control.WordRunCleanup
 	w.check(pauseHolds, wants, "%s is to be started, and what is wanted is %q", id, wish)
 	if s := l.read[name]; s != nil && s.foreign && s.note != "" {
@@ -164,8 +165,8 @@ func (w *world) checkStart(l *life, id string) {
 func (w *world) checkTalk(a *team.Agent) {
 	s := a.Session
 	w.check(foreignLoop, a.Name != outsider, "%s is started for an agent that comes by itself", s.ID)
-	w.check(ceremonyWanted, !s.Leads() || w.crew.begun, "%s is to be started, and nobody has ordered anything that it is needed for", s.ID)
-	w.check(talkWanted, s.Talk != nil && w.named(a.Name, s.Talk.Key).known, "%s is to be started, and what it is to be told is over: %+v", s.ID, s.Talk)
+	w.check(ceremonyWanted, !s.IsLead() || w.crew.begun, "%s is to be started, and nobody has ordered anything that it is needed for", s.ID)
+	w.check(talkWanted, s.Delivery != nil && w.named(a.Name, s.Delivery.Key).known, "%s is to be started, and what it is to be told is over: %+v", s.ID, s.Delivery)
 }
 
 // checkLooked: a wish that lay in the file before the session was opened has been looked at
@@ -194,7 +195,7 @@ func (w *world) checkStarted(id string) {
 	}
 	wish := w.wishOf[id]
 	a := w.truth.Agents[name]
-	if a != nil && !a.Session.Talks() && (a.Control.State == control.RunOnce || a.Control.State == control.RunCleanup) {
+	if a != nil && !a.Session.ServesChannels() && (a.Control.State == control.RunOnce || a.Control.State == control.RunCleanup) {
 		key := fmt.Sprintf("%s wish %d", name, wish)
 		w.oneShots[key]++
 		w.check(onceIsOnce, w.oneShots[key] == 1, "%s is session number %d of one one-shot (%s)", id, w.oneShots[key], key)
@@ -217,7 +218,7 @@ func (w *world) checkWrite(agent string, content []byte) {
 			"%s is to be put into the file of %s, and %s (%q) is what is stored", content, agent, is.Desired, is.Note)
 		return
 	}
-	w.check(durableFirst, a != nil && a.Ours(string(file.SumOf(content))), "the file of %s is to be written, and what it is to say is not stored: %s", agent, content)
+	w.check(durableFirst, a != nil && a.WroteSum(string(file.SumOf(content))), "the file of %s is to be written, and what it is to say is not stored: %s", agent, content)
 }
 
 // checkAnswered is asked when an order is answered with yes.
@@ -279,19 +280,19 @@ func (w *world) checkFile(a *team.Agent, is control.File) {
 
 // checkIdle: who is wanted to work and may, works; and not for longer than it may.
 func (w *world) checkIdle(a *team.Agent) {
-	word := a.Control.Wish.Desired
+	word := a.Control.Desired.State
 	wants := word == control.WordContinuous || word == control.WordRunOnce || word == control.WordRunCleanup
-	if wants && a.Control.State == control.Resting && !a.Session.Talks() && !w.truth.Hold.On && !w.truth.Stopping {
+	if wants && a.Control.State == control.Resting && !a.Session.ServesChannels() && !w.truth.Hold.On && !w.truth.Stopping {
 		w.broken(wishObeyed, "%s is wanted to be %s, nothing speaks against it, and it rests", a.Name, word)
 	}
 	if s := a.Session; s != nil {
 		w.check(startedKnown, w.sessions[s.ID] != nil, "%s is open (%s), everything was done, and it was never started", s.ID, s.Phase)
 		limit := w.conf.Agents[w.index(a.Name)].Limits.Session
 		since := s.StartedAt
-		if s.Talks() { // each answer for itself
-			since = s.Talk.Begun
+		if s.ServesChannels() { // each answer for itself
+			since = s.Delivery.Begun
 		}
-		late := limit > 0 && s.Phase == team.Running && w.now().After(since.Add(limit+calmFor)) && (!s.Talks() || s.Answers())
+		late := limit > 0 && s.Phase == session.Running && w.now().After(since.Add(limit+calmFor)) && (!s.ServesChannels() || s.AnswerPending())
 		w.check(limitHolds, !late || s.Ending != "", "%s runs since %v, may run for %v, and was not told to end", s.ID, s.StartedAt, limit)
 	}
 }
@@ -327,7 +328,7 @@ func afterSpace(s string) string {
 
 func (w *world) journalSays(fault string) bool {
 	for _, a := range w.truth.Agents {
-		if strings.Contains(a.Control.Wish.Note, fault) {
+		if strings.Contains(a.Control.Desired.Note, fault) {
 			return true
 		}
 		for _, s := range a.Past {

@@ -95,7 +95,9 @@ func (w *world) ritual(a Act) {
 	}
 	switch a.Do {
 	case "summon":
-		w.bids("summon", func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error) { return e.Summon(ctx, by) })
+		w.bids("summon", func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error) {
+			return e.Summon(ctx, by)
+		})
 	case "wake":
 		who := w.whom(a)
 		w.bids("wake", func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error) {
@@ -149,7 +151,7 @@ func (w *world) putToSleep() {
 
 // leadSession is the lead session that is open; the caller holds the lock.
 func (w *world) leadSession() string {
-	if a := w.truth.Agents[w.lead()]; a != nil && a.Session.Leads() {
+	if a := w.truth.Agents[w.lead()]; a != nil && a.Session.IsLead() {
 		return a.Session.ID
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -137,7 +138,7 @@ func (w *world) checkCrew(batch []team.Change) {
 		case ch.Trigger == "daemon_started" && body.Team != nil:
 			b.since, unsure = ch.At, true
 			clear(b.notice) // how often somebody was heard is no engine's to remember
-		case body.Session != nil && body.Session.Leads():
+		case body.Session != nil && body.Session.IsLead():
 			unsure = true
 			w.checkLeadSession(ch)
 		case body.Presence != nil && body.Presence.Doc != nil:
@@ -185,20 +186,20 @@ func (w *world) hears(batch []team.Change) (heard []*mark) {
 func (w *world) checkLeadSession(ch *team.Change) {
 	b, s := w.crew, ch.Body.Session
 	switch {
-	case s.Phase == team.Opened && ch.From == string(team.None):
+	case s.Phase == session.Open && ch.From == string(session.None):
 		w.check(ceremonyWanted, b.begun, "%s is opened, and nobody has ordered anything since the last one ended", s.ID)
 		for other, name := range b.uuid {
 			w.check(nobodyLost, name != s.UUID || other == s.ID, "%s has the name that %s has in the documents", s.ID, other)
 		}
 		b.uuid[s.ID], b.quiet = s.UUID, ch.At
 		b.asks[s.ID]++ // it may begin with that
-	case s.Phase == team.Running && (ch.Trigger == "started" || ch.Trigger == "adopted"):
+	case s.Phase == session.Running && (ch.Trigger == "started" || ch.Trigger == "adopted"):
 		w.check(oneSession, b.lead == "" || b.lead == s.ID, "%s leads, and so does %s", s.ID, b.lead)
 		b.lead, b.since = s.ID, ch.At
 		if b.adopted = ch.Trigger == "adopted"; b.adopted || !w.truth.Crew.Lead.InProgress() {
 			b.asks[s.ID]++
 		}
-	case s.Phase == team.None:
+	case s.Phase == session.None:
 		if b.lead = ""; s.Outcome != "withdrawn" {
 			b.begun = false
 		}
@@ -231,8 +232,8 @@ func (w *world) checkStage(ch *team.Change) {
 		b.quiet = ch.At
 	case "lead_told":
 		b.quiet = ch.At
-		for _, ask := range b.before.Asks {
-			if _, still := set.AskOf(ask.N); !still && ask.Do == crew.TellStatus {
+		for _, ask := range b.before.Actions {
+			if _, still := set.ActionOf(ask.N); !still && ask.Do == crew.TellStatus {
 				b.adopted = false
 			}
 		}

@@ -9,17 +9,17 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // ofLead says what an errand of the lead asks for; empty: it is one of a channel, or none.
-func ofLead(key string) crew.Errand {
+func ofLead(key string) crew.ActionKind {
 	do, rest, _ := strings.Cut(key, "/")
 	if !strings.HasPrefix(rest, "/") {
 		return ""
 	}
-	return crew.Errand(do)
+	return crew.ActionKind(do)
 }
 
 // payload is one agent in what the lead is told.
@@ -44,7 +44,7 @@ func payloadsIn(prompt string) (all []payload, err error) {
 }
 
 // checkTold looks at what the lead is told in the moment in which it is.
-func (w *world) checkTold(s *session, key, input string) {
+func (w *world) checkTold(s *hostSession, key, input string) {
 	do := ofLead(key)
 	if do == "" || w.lead() == "" {
 		return
@@ -71,7 +71,7 @@ func (w *world) checkTold(s *session, key, input string) {
 }
 
 // checkPayloads: who is handed its soul is not awake, and what it is handed is its own.
-func (w *world) checkPayloads(s *session, prompt string) {
+func (w *world) checkPayloads(s *hostSession, prompt string) {
 	all, err := payloadsIn(prompt)
 	w.check(payloadRight, err == nil && len(all) > 0, "%s is told to wake nobody that can be read (%v): %s", s.id, err, prompt)
 	for _, p := range all {
@@ -115,7 +115,7 @@ func (w *world) checkCrewCalm(l *life, view view.CrewView) {
 		w.check(ceremonyEnds, is.status != "hatching" || now.Before(is.made.Add(hatchMax+calmFor)), "%s hatches since %v", is, is.made)
 	}
 	s := w.truth.Agents[w.lead()].Session
-	told := s.Leads() && s.ID == b.lead && len(lead.Asks) == 0 && !s.Answers()
+	told := s.IsLead() && s.ID == b.lead && len(lead.Actions) == 0 && !s.AnswerPending()
 	if lead.InProgress() {
 		w.check(ceremonyEnds, now.Before(b.stage.Add(hatchMax+calmFor)), "it is %s since %v", lead.Stage, b.stage)
 		w.check(ceremonyEnds, !told || now.Before(b.quiet.Add(statusMax+calmFor+2*time.Second)), "it is %s, the lead was told all, and nothing was heard since %v", lead.Stage, b.quiet)
@@ -123,8 +123,8 @@ func (w *world) checkCrewCalm(l *life, view view.CrewView) {
 	if told && s.Ending == "" {
 		w.check(statusAsked, !b.adopted, "%s outlived an engine, has nothing to answer, and was not asked who is awake", s.ID)
 	}
-	for _, ask := range lead.Asks {
-		idle := s.Leads() && s.ID == b.lead && !s.Answers() && s.Ending == "" && !w.truth.Hold.On && !w.truth.Stopping
+	for _, ask := range lead.Actions {
+		idle := s.IsLead() && s.ID == b.lead && !s.AnswerPending() && s.Ending == "" && !w.truth.Hold.On && !w.truth.Stopping
 		w.check(toldOnce, !idle, "%s listens, and is not told: %+v", w.lead(), ask)
 	}
 }

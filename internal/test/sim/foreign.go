@@ -65,7 +65,7 @@ func (w *world) playForeign() {
 func (w *world) checkForeignFile(a *team.Agent, is control.File) {
 	f := w.files[outsider]
 	state, whole := f.now.state()
-	if !whole || a.Control.Wish.N == 0 {
+	if !whole || a.Control.Desired.N == 0 {
 		return // there is no file, and nobody ever wished anything
 	}
 	w.check(foreignLoop, state.DesiredState == is.Desired, "the outsider is wanted to be %s, and its file says %s", is.Desired, state.DesiredState)

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
-// session is one agent process with its shim. It outlives engines. The world's lock
+// hostSession is one agent process with its shim. It outlives engines. The world's lock
 // guards it.
-type session struct {
+type hostSession struct {
 	id     string
 	fence  uint64
 	begun  time.Time
@@ -32,14 +32,14 @@ type session struct {
 	out    []byte        // the spool
 	grew   chan struct{} // closed and made anew with every byte
 	over   chan struct{} // closed when its end is durable
-	ending seam.Ending //
+	ending seam.Ending   //
 	spoken int64         // input tokens that it said it used
 	strays bool          // something that it left running
 	ranBy  string        // a signal that somebody sent it
 	unread bool          // its exit could not be read: it was taken for lost
 }
 
-func (s *session) isOver() bool {
+func (s *hostSession) isOver() bool {
 	select {
 	case <-s.over:
 		return true
@@ -51,7 +51,7 @@ func (s *session) isOver() bool {
 // spool is where a play writes. It is called from the play's goroutine.
 type spool struct {
 	w *world
-	s *session
+	s *hostSession
 }
 
 func (o spool) Write(b []byte) (int, error) {
@@ -76,10 +76,10 @@ func (o spool) Write(b []byte) (int, error) {
 }
 
 // run plays a session to its end; the caller holds the lock.
-func (w *world) run(id string, launch driver.Launch, epoch uint64) *session {
+func (w *world) run(id string, launch driver.Launch, epoch uint64) *hostSession {
 	kind := driver.Kind(launch.Argv[0])
 	ctx, kill := context.WithCancel(context.Background())
-	s := &session{
+	s := &hostSession{
 		id: id, fence: epoch, begun: time.Now(), kill: kill, asked: make(chan struct{}), orders: make(chan script.Order),
 		grew: make(chan struct{}), over: make(chan struct{}), kind: kind, input: newTyping(), asks: newAsking(),
 	}
@@ -116,7 +116,7 @@ func (w *world) run(id string, launch driver.Launch, epoch uint64) *session {
 }
 
 // finish ends a session, once. A shim that has seen the end has ended all that was left.
-func (w *world) finish(s *session, how seam.Ending) {
+func (w *world) finish(s *hostSession, how seam.Ending) {
 	if s.isOver() {
 		return
 	}
@@ -154,7 +154,7 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 	h.w.mu.Lock()
 	h.w.checkStart(h.l, id)
 	h.w.mu.Unlock()
-	var s *session
+	var s *hostSession
 	f := h.w.wait(h.l, "start "+id)
 	start := func() (err error) {
 		h.w.mu.Lock()
@@ -175,7 +175,7 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 		if err := start(); err != nil {
 			return nil, err
 		}
-		return &process{w: h.w, l: h.l, session: s, epoch: epoch, at: int64(len(launch.Input))}, nil
+		return &process{w: h.w, l: h.l, hostSession: s, epoch: epoch, at: int64(len(launch.Input))}, nil
 	case cannotRun:
 		return nil, &seam.CannotStart{Why: h.w.inject(h.l, "start "+id).Error()}
 	case fails:
@@ -208,7 +208,7 @@ func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc seam.Proce
 		found = seam.NeverStarted
 		if s != nil {
 			s.fence = epoch
-			proc = &process{w: h.w, l: h.l, session: s, epoch: epoch, at: s.input.taken}
+			proc = &process{w: h.w, l: h.l, hostSession: s, epoch: epoch, at: s.input.taken}
 			switch {
 			case !s.isOver():
 				found = seam.Running
@@ -253,7 +253,7 @@ func (h host) Sweep(context.Context) (ended []string, err error) {
 
 // process is one engine's hold on a session.
 type process struct {
-	*session
+	*hostSession
 	w     *world
 	l     *life
 	epoch uint64
@@ -303,7 +303,7 @@ func (p *process) End(_ context.Context, grace time.Duration) error {
 		if !p.told {
 			p.told = true
 			close(p.asked)
-			w, s := p.w, p.session
+			w, s := p.w, p.hostSession
 			time.AfterFunc(grace, func() {
 				w.mu.Lock()
 				defer w.mu.Unlock()

@@ -83,11 +83,11 @@ func (t *typing) close() {
 
 // begins puts the first bytes into a session's input: the errand that it was opened for. The
 // caller holds the lock.
-func (w *world) begins(s *session, first []byte) {
+func (w *world) begins(s *hostSession, first []byte) {
 	a := w.truth.Agents[agentIn(s.id)]
 	key := ""
-	if a.Session != nil && a.Session.ID == s.id && a.Session.Talk != nil {
-		key = a.Session.Talk.Key
+	if a.Session != nil && a.Session.ID == s.id && a.Session.Delivery != nil {
+		key = a.Session.Delivery.Key
 	}
 	if _, err := s.input.take(0, key, first); err != nil {
 		panic("sim: the first input: " + err.Error())
@@ -99,7 +99,7 @@ func (w *world) begins(s *session, first []byte) {
 // SendAs writes what has a name: the key of the errand that it is.
 func (p *process) SendAs(_ context.Context, label string, b []byte) error {
 	p.w.mu.Lock()
-	p.w.checkTyped(p.l, p.session, label, b)
+	p.w.checkTyped(p.l, p.hostSession, label, b)
 	p.w.mu.Unlock()
 	return p.typed("type", label, b)
 }
@@ -107,7 +107,7 @@ func (p *process) SendAs(_ context.Context, label string, b []byte) error {
 // Send writes what has none: an order to stop, an answer.
 func (p *process) Send(_ context.Context, b []byte) error {
 	p.w.mu.Lock()
-	p.w.checkAnswer(p.session, b)
+	p.w.checkAnswer(p.hostSession, b)
 	p.w.mu.Unlock()
 	return p.typed("hush", "", b)
 }
@@ -130,7 +130,7 @@ func (p *process) typed(what, label string, b []byte) error {
 		p.at += int64(len(b))
 		p.w.came("%s has %d bytes of input, the last are %q", p.id, p.input.taken, p.input.label)
 		if fresh && label != "" {
-			p.w.told(p.session, label, string(b))
+			p.w.told(p.hostSession, label, string(b))
 		}
 		return nil
 	})

@@ -26,7 +26,7 @@ var (
 )
 
 // leads answers one thing that a lead is told for its team.
-func (k *talker) leads(do crew.Errand) (end script.End, over bool) {
+func (k *talker) leads(do crew.ActionKind) (end script.End, over bool) {
 	how, rep := callings[k.rnd.IntN(len(callings))], reports[k.rnd.IntN(len(reports))]
 	if k.w.isEvening() {
 		how, rep = "well", []string{"well", "pieces", "lines"}[k.rnd.IntN(3)]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -112,12 +113,12 @@ func (w *world) remember(ch team.Change) {
 	case body.Presence != nil:
 		w.noteIn(body.Presence)
 	case body.Control != nil:
-		w.noted[body.Control.Value.Wish.Note] = true
+		w.noted[body.Control.Value.Desired.Note] = true
 		w.noted[body.Control.Seen], w.noted[body.Control.Swapped] = true, true
 		if body.Control.Overtaken != nil {
 			w.noted[body.Control.Overtaken.Note] = true
 		}
-	case body.Session != nil && body.Session.Phase == team.Opened:
+	case body.Session != nil && body.Session.Phase == session.Open:
 		if _, known := w.openedAt[body.Session.ID]; !known {
 			w.openedAt[body.Session.ID] = time.Now()
 		}

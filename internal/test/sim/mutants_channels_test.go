@@ -4,11 +4,11 @@ package sim
 var ofChannels = []mutant{
 	{
 		breaks: "the number of a turn is not looked at: who has one, speaks in any",
-		file:   "machine/channel/hand.go", old: "c.head.Holder != t.Agent || c.head.Turn != t.Turn {", new: "c.head.Holder != t.Agent {",
+		file:   "machine/channel/rotation.go", old: "c.head.Holder != t.Agent || c.head.Turn != t.Turn {", new: "c.head.Holder != t.Agent {",
 	},
 	{
 		breaks: "who is displaced by a person keeps the turn",
-		file:   "machine/channel/hand.go", old: "	if h.Holder != \"\" {\n		c.must(h.Holder, Displaced)\n	}\n", new: "",
+		file:   "machine/channel/rotation.go", old: "	if h.Holder != \"\" {\n		c.must(h.Holder, Displaced)\n	}\n", new: "",
 	},
 	{
 		breaks: "a turn that ends answers nobody",
@@ -28,26 +28,26 @@ var ofChannels = []mutant{
 	},
 	{
 		breaks: "a channel does not hear that an agent was told",
-		file:   "team/talk.go", old: "	d.setTalkOf(a, talk)\n	return d.errandTold(talk)\n}\n\nfunc (d *draft) setTalkOf",
-		new: "	d.setTalkOf(a, talk)\n	return nil\n}\n\nfunc (d *draft) setTalkOf",
+		file:   "team/delivery.go", old: "	d.recordDelivery(a, delivery)\n	return d.leadDelivered(delivery)\n}\n\nfunc (d *draft) recordDelivery",
+		new: "	d.recordDelivery(a, delivery)\n	return nil\n}\n\nfunc (d *draft) recordDelivery",
 	},
 	{
 		breaks: "whose session was never seen counts as told",
-		file:   "team/talk.go", old: "		if !talk.Told {\n			return nil", new: "		if !talk.Told && talk.Told {\n			return nil",
+		file:   "team/delivery.go", old: "		if !talk.Told {\n			return nil", new: "		if !talk.Told && talk.Told {\n			return nil",
 	},
 	{
 		breaks: "a session for channels begins with what is over",
-		file:   "team/talk.go", old: "	return false, \"what it was to be told is over\"\n", new: "	return true, \"\"\n",
+		file:   "team/delivery.go", old: "	return false, \"what it was to be told is over\"\n", new: "	return true, \"\"\n",
 	},
 	{
 		breaks: "a session for channels stays for ever",
-		file:   "team/talk.go", old: "	return !some && (len(a.Line) > 0", new: "	return some && (len(a.Line) > 0",
-		file2: "team/talk.go", old2: "	return s.Talk.Over.Add(talkRest)\n", new2: "	return time.Time{}\n",
+		file:   "team/delivery.go", old: "	return !some && (len(a.Queue) > 0", new: "	return some && (len(a.Queue) > 0",
+		file2: "team/delivery.go", old2: "	return s.Delivery.Over.Add(channelIdleMax)\n", new2: "	return time.Time{}\n",
 	},
 	{
 		breaks: "a crash in the middle of a turn is an answer that has ended",
-		file:   "team/talk.go", old: "	return d.turns(turn.AgentGone{Agent: talk.Token.Agent, How: turn.Crashed, Why: s.ID + \": \" + s.Why})\n",
-		new: "	return d.turns(turn.Said{Token: talk.Token, Re: talk.Re, Ended: true})\n",
+		file:   "team/delivery.go", old: "	return d.channels(channel.AgentGone{Agent: talk.Token.Agent, How: channel.Crashed, Why: s.ID + \": \" + s.Why})\n",
+		new: "	return d.channels(channel.Said{Token: delivery.Token, Re: delivery.Re, Ended: true})\n",
 		pkg: "./team", run: ".",
 	},
 	{
@@ -73,10 +73,10 @@ var ofChannels = []mutant{
 	},
 	{
 		breaks: "the timers of channels are not set after a start",
-		file:   "engine/channeldue.go", old: "	for id := range e.team.Floor.Channels {\n		e.dues.set(id, e.team.Floor.Deadline(id))\n	}\n", new: "",
+		file:   "engine/channeldue.go", old: "	for id := range e.team.Channels.ByID {\n		e.dues.set(id, e.team.Channels.Deadline(id))\n	}\n", new: "",
 	},
 	{
 		breaks: "a channel that moves keeps the timer that it had",
-		file:   "engine/channeldue.go", old: "	for id := range n.channels {\n		e.dues.set(id, e.team.Floor.Deadline(id))\n", new: "	for id := range n.channels {\n",
+		file:   "engine/channeldue.go", old: "	for id := range n.channels {\n		e.dues.set(id, e.team.Channels.Deadline(id))\n", new: "	for id := range n.channels {\n",
 	},
 }

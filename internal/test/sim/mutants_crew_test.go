@@ -25,7 +25,7 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "a lead that outlived a daemon is not asked who is awake",
-		file:   "machine/crew/table.go", old: "		Forgotten:     {ID: \"P6\", To: Idle, Do: doLead(Forget)},\n		Adopted:       {ID: \"P6\", To: Idle, Do: doLead(TakeSession, AskStatus, MoreTime)",
+		file:   "machine/crew/table.go", old: "		Forgotten:     {ID: \"P6\", To: Idle, Do: doLead(Forget)},\n		Adopted:       {ID: \"P6\", To: Idle, Do: doLead(TakeSession, QueueStatus, MoreTime)",
 		new: "		Forgotten:     {ID: \"P6\", To: Idle, Do: doLead(Forget)},\n		Adopted:       {ID: \"P6\", To: Idle, Do: doLead(TakeSession, MoreTime)",
 	},
 	{
@@ -51,7 +51,7 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "nobody notes that the lead was told",
-		file:   "team/crew.go", old: "		return d.crew(presence.AskTold{N: talk.N})\n", new: "		return nil\n",
+		file:   "team/crew.go", old: "		return d.crew(crew.ActionTold{N: delivery.N})\n", new: "		return nil\n",
 	},
 	{
 		breaks: "a person who puts the team to sleep is told so, and nothing comes of it",
@@ -59,7 +59,7 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "that the lead session ended is heard by nobody of the team",
-		file:   "team/crew.go", old: "	return d.crew(presence.LeadEnded{Session: s.ID, Why: cmp.Or(s.Why, \"it ended by itself\")})\n", new: "	_ = cmp.Or(s.Why)\n	return nil\n",
+		file:   "team/crew.go", old: "	return d.crew(crew.LeadEnded{Session: s.ID, Why: cmp.Or(s.Why, \"it ended by itself\")})\n", new: "	_ = cmp.Or(s.Why)\n	return nil\n",
 	},
 	{
 		breaks: "a summon is begun while the team is held",
@@ -87,8 +87,8 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "whoever talks in a channel can speak for the team",
-		file:   "engine/leadear.go", old: "		l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), \"\", presence.Faulty{\n			Agent: l.m.conf.Name, Session: l.s.ID,",
-		new: "		if agents, err := crewfile.ParseStatus([]byte(line[max(0, strings.IndexByte(line, '{')):])); err == nil {\n			l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), \"\", presence.Reported{Session: l.e.team.Crew.Lead.Session, Agents: agents}))\n		}\n		l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), \"\", presence.Faulty{\n			Agent: l.m.conf.Name, Session: l.s.ID,",
+		file:   "engine/leadear.go", old: "		l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), \"\", crew.Faulty{\n			Agent: l.m.conf.Name, Session: l.s.ID,",
+		new: "		if agents, err := crewfile.ParseStatus([]byte(line[max(0, strings.IndexByte(line, '{')):])); err == nil {\n			l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), \"\", crew.Reported{Session: l.e.team.Crew.Lead.Session, Agents: agents}))\n		}\n		l.stray = append(l.stray, *eventBy(byAgent(l.m.conf.Name), \"\", crew.Faulty{\n			Agent: l.m.conf.Name, Session: l.s.ID,",
 	},
 	{
 		breaks: "what somebody wrote into a document counts as kept before it is",
@@ -105,7 +105,7 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "what a lead was to be told outlives it, and opens the next session by itself",
-		file:   "machine/crew/table.go", old: "To: Idle, Do: doLead(DropSession, DropAsks)},", new: "To: Idle, Do: doLead(DropSession)},",
+		file:   "machine/crew/table.go", old: "To: Idle, Do: doLead(DropSession, DropActions)},", new: "To: Idle, Do: doLead(DropSession)},",
 	},
 	{
 		breaks: "a summon takes the lead's own seat",

@@ -71,11 +71,11 @@ var ofAgents = []mutant{
 	{
 		breaks: "recovery starts who is paused",
 		file:   "machine/control/classify.go", old: "	case c.State != Resting || !c.Wants():\n		return nil\n	case now.OverLimit", new: "	case c.State != Resting:\n		return nil\n	case !c.Wants():\n		return one(DueContinuous)\n	case now.OverLimit",
-		file2: "team/todo.go", old2: "!a.Control.StillWanted() {", new2: "a.Control.StillWanted() && false {",
+		file2: "team/action.go", old2: "!a.Control.StillWanted() {", new2: "a.Control.StillWanted() && false {",
 	},
 	{
 		breaks: "the last look before a start does not ask whether it is still wanted",
-		file:   "team/todo.go", old: "!a.Control.StillWanted() {", new: "a.Control.StillWanted() && false {",
+		file:   "team/action.go", old: "!a.Control.StillWanted() {", new: "a.Control.StillWanted() && false {",
 	},
 	{
 		breaks: "the file is not looked at once more before a start",
@@ -84,11 +84,11 @@ var ofAgents = []mutant{
 	{
 		breaks: "recovery starts agents while the team is held",
 		file:   "machine/control/classify.go", old: "	case now.Held || now.Stopping:\n		return nil\n	case c.programDue() && now.OverLimit", new: "	case now.Stopping:\n		return nil\n	case c.programDue() && now.OverLimit",
-		file2: "team/todo.go", old2: "	case t.Hold.On:\n		return false, \"the team is held\"\n", new2: "",
+		file2: "team/action.go", old2: "	case t.Hold.On:\n		return false, \"the team is held\"\n", new2: "",
 	},
 	{
 		breaks: "a start over a limit is not refused at the last moment",
-		file:   "team/todo.go", old: "	if limit := t.OverLimit(a, at); limit != \"\" {\n		return false", new: "	if limit := t.OverLimit(a, at); limit != \"\" && false {\n		return false",
+		file:   "team/action.go", old: "	if limit := t.OverLimit(a, at); limit != \"\" {\n		return false", new: "	if limit := t.OverLimit(a, at); limit != \"\" && false {\n		return false",
 		pkg: "./team", run: ".",
 	},
 	{
@@ -151,7 +151,7 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "agents go on after the daemon was told to stop starting",
-		file:   "team/todo.go", old: "	case t.Stopping:\n		return false, \"fairlead stops\"\n", new: "",
+		file:   "team/action.go", old: "	case t.Stopping:\n		return false, \"fairlead stops\"\n", new: "",
 		pkg: "./team", run: ".",
 	},
 	{

@@ -9,8 +9,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // The channels of a day. In the first a foreign agent is a member; the second has a lead who is
@@ -60,7 +60,9 @@ func (w *world) deed(a Act) {
 			return e.Grant(ctx, byPerson, a.Word, a.Whom, a.MS != 0)
 		})
 	case "skip":
-		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) { return e.Skip(ctx, byPerson, a.Whom, 0) })
+		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
+			return e.Skip(ctx, byPerson, a.Whom, 0)
+		})
 	case "override":
 		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
 			return e.Override(ctx, byPerson, a.Whom, a.MS != 0)
@@ -74,9 +76,13 @@ func (w *world) deed(a Act) {
 			return e.Unassign(ctx, byPerson, a.Word, a.Whom)
 		})
 	case "disable":
-		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) { return e.Disable(ctx, byPerson, a.Whom) })
+		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
+			return e.Disable(ctx, byPerson, a.Whom)
+		})
 	case "enable":
-		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) { return e.Enable(ctx, byPerson, a.Whom) })
+		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
+			return e.Enable(ctx, byPerson, a.Whom)
+		})
 	case "visit":
 		w.visit()
 	case "leave":
@@ -150,7 +156,7 @@ type guest struct {
 	here  bool            // it is at it
 	calls uint64          // so many times it came
 	did   map[string]bool // errands
-	last  view.Speech   // whatever it did last
+	last  view.Speech     // whatever it did last
 }
 
 // visit has the foreign agent come and fetch what it is to be told.
@@ -281,7 +287,7 @@ func (w *world) mumble(channelName string) {
 		s = view.Speech{Channel: channelName, Agent: outsider, Turn: 1 << 40, Complete: true}
 	}
 	w.mu.Lock()
-	c := w.truth.Floor.Channels[channel.ChannelID(channelName)]
+	c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 	over := c == nil || c.Head.Turn != s.Turn
 	w.mu.Unlock()
 	if over {
@@ -332,7 +338,7 @@ func (w *world) lastWords() {
 		if w.failure != nil {
 			return
 		}
-		c := w.truth.Floor.Channels[channel.ChannelID(channelName)]
+		c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 		open := w.book.openFor(channelName)
 		w.check(messageKept, len(open) == 0, "in #%s nothing is in the way, and messages %v are not answered: %+v", channelName, open, c.Head)
 		w.check(turnComes, c.Head.Holder == "" && c.Head.Aside.Message == 0, "in #%s a turn does not end: %+v", channelName, c.Head)
@@ -342,7 +348,7 @@ func (w *world) lastWords() {
 		}
 		for _, name := range members[channelName] {
 			queued := slices.Contains(c.Queue(), channel.AgentID(name)) || string(c.Head.Rests) == name
-			w.check(turnComes, queued, "%s was assigned to #%s and enabled, and stands in no line: %+v", name, channelName, c.Seats[channel.AgentID(name)])
+			w.check(turnComes, queued, "%s was assigned to #%s and enabled, and stands in no line: %+v", name, channelName, c.Participants[channel.AgentID(name)])
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // piece: each is looked for in the journal.
 type talker struct {
 	w    *world
-	s    *session
+	s    *hostSession
 	ctx  context.Context
 	rnd  *rand.Rand
 	now  line  // what it answers
@@ -50,7 +50,7 @@ const (
 )
 
 // talk plays a session for channels to its end.
-func (w *world) talk(ctx context.Context, s *session) script.End {
+func (w *world) talk(ctx context.Context, s *hostSession) script.End {
 	k := &talker{w: w, s: s, ctx: ctx, rnd: rand.New(rand.NewPCG(w.seed, hash(s.id))), crew: map[int]string{}}
 	k.each = k.rnd.IntN(2) == 0
 	for {

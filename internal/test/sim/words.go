@@ -57,7 +57,7 @@ func newBook() *book {
 var isWord = regexp.MustCompile(`\bw[0-9]+w\b`)
 
 // word makes one that was never said.
-func (b *book) word(by string, s *session, key string) string {
+func (b *book) word(by string, s *hostSession, key string) string {
 	b.n++
 	w := &word{n: b.n, by: by, key: key}
 	if s != nil {
@@ -77,7 +77,7 @@ func (b *book) givesUp(key string) {
 
 // named is an errand by its key, as it is asked for now.
 func (w *world) named(agent, key string) errand {
-	for _, todo := range w.truth.TalkTodo(agent, w.now()) {
+	for _, todo := range w.truth.AgentChannelActions(agent, w.now()) {
 		if todo.Key == key {
 			e := errand{channel: string(todo.Token.Channel), turn: todo.Token.Turn, known: true, lead: ofLead(key) != ""}
 			if e.turn == 0 && !e.lead {
@@ -91,14 +91,14 @@ func (w *world) named(agent, key string) errand {
 		return errand{}
 	}
 	e := errand{channel: part[1]}
-	if c := w.truth.Floor.Channels[channel.ChannelID(e.channel)]; c != nil && part[0] == string(channel.TellTurn) && string(c.Head.Holder) == agent && fmt.Sprint(c.Head.Turn) == part[3] {
+	if c := w.truth.Channels.ByID[channel.ChannelID(e.channel)]; c != nil && part[0] == string(channel.TellTurn) && string(c.Head.Holder) == agent && fmt.Sprint(c.Head.Turn) == part[3] {
 		e.turn, e.known = c.Head.Turn, true // its turn stands still, and it has it
 	}
 	return e
 }
 
 // checkTyped is asked when an engine writes into a session's input.
-func (w *world) checkTyped(l *life, s *session, key string, b []byte) {
+func (w *world) checkTyped(l *life, s *hostSession, key string, b []byte) {
 	if l.dead || w.truth.Epoch != l.epoch {
 		return // nobody could tell it yet; the host refuses it, or its next append is
 	}
@@ -111,7 +111,7 @@ func (w *world) checkTyped(l *life, s *session, key string, b []byte) {
 
 // told notes what has come into a session's input: once, and into another one's only where the
 // first is no more.
-func (w *world) told(s *session, key, text string) {
+func (w *world) told(s *hostSession, key, text string) {
 	b, name := w.book, agentIn(s.id)
 	e := w.named(name, key)
 	if before, some := b.inputs[key]; some {
@@ -143,7 +143,7 @@ func (w *world) gives(agent string, e errand, session string, whole bool, text s
 		w.check(givenAll, !some || before != session || session == "", "%s is given %s in #%s for the second time (%s)", agent, name, e.channel, session)
 		b.given[seat][name] = session
 	}
-	c := w.truth.Floor.Channels[channel.ChannelID(e.channel)]
+	c := w.truth.Channels.ByID[channel.ChannelID(e.channel)]
 	if !whole || c == nil || len(b.posts[e.channel]) > givenMost {
 		return
 	}
@@ -167,10 +167,10 @@ func (w *world) checkFloor(ch team.Change) {
 		w.checkPost(channelName, ch, post)
 	}
 	b := w.book
-	if a := w.truth.Agents[set.Agent]; strings.HasPrefix(ch.Trigger, "tell_") && a != nil && a.Session.Talks() {
+	if a := w.truth.Agents[set.Agent]; strings.HasPrefix(ch.Trigger, "tell_") && a != nil && a.Session.ServesChannels() {
 		// What was overtaken on its way counts for nothing, and comes again: so it is looked at
 		// when the channel takes it for told.
-		if key := a.Session.Talk.Key; strings.HasPrefix(key, ch.Trigger) {
+		if key := a.Session.Delivery.Key; strings.HasPrefix(key, ch.Trigger) {
 			w.gives(set.Agent, b.errand[key], a.Session.ID, ch.Trigger == string(channel.TellTurn), b.typed[key])
 		}
 	}
@@ -183,9 +183,9 @@ func (w *world) checkFloor(ch team.Change) {
 		w.check(messageKept, fine, "message %d in #%s was %q, and is %s (%s)", m.N, channelName, was, m.State, m.Row)
 		b.people[channelName][m.N] = string(m.State)
 	}
-	for i := range set.Body.Seats { // who is new, or comes again, is told everything
-		c, name := w.truth.Floor.Channels[channel.ChannelID(channelName)], set.Body.Seats[i].Agent
-		if c == nil || c.Seats[name] == nil || c.Seats[name].Gone {
+	for i := range set.Body.Participants { // who is new, or comes again, is told everything
+		c, name := w.truth.Channels.ByID[channel.ChannelID(channelName)], set.Body.Participants[i].Agent
+		if c == nil || c.Participants[name] == nil || c.Participants[name].Gone {
 			delete(b.given, string(name)+" in "+channelName)
 		}
 	}
@@ -195,7 +195,7 @@ func (w *world) checkFloor(ch team.Change) {
 // has it not.
 func (w *world) checkMoves(channelName string, ch team.Change) {
 	b, set := w.book, ch.Body.Turn
-	c := w.truth.Floor.Channels[channel.ChannelID(channelName)]
+	c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 	if ch.From == ch.To || c == nil {
 		return
 	}
@@ -224,7 +224,7 @@ func (w *world) checkMoves(channelName string, ch team.Change) {
 // and counts for the turn in which it was said, or for none.
 func (w *world) checkPost(channelName string, ch team.Change, post *channel.Post) {
 	b, set := w.book, ch.Body.Turn
-	c := w.truth.Floor.Channels[channel.ChannelID(channelName)]
+	c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 	b.posts[channelName] = append(b.posts[channelName], set.Text)
 	n := uint64(len(b.posts[channelName]))
 	w.check(saidOnce, post.N == n, "#%s: message %d comes after %d", channelName, post.N, n-1)
@@ -265,11 +265,11 @@ func (w *world) checkPost(channelName string, ch team.Change, post *channel.Post
 // waits for words that do not come.
 func (w *world) checkTalks() {
 	for _, id := range w.truth.ChannelIDs() {
-		about := w.truth.Floor.Deadline(channel.ChannelID(id))
+		about := w.truth.Channels.Deadline(channel.ChannelID(id))
 		w.check(turnComes, about.At.IsZero() || w.now().Before(about.At.Add(calmFor)), "#%s: its %s (%d) ran out at %v, and nothing came of it", id, about.What, about.N, about.At)
 	}
 	for name, a := range w.truth.Agents {
-		if s := a.Session; s.Talks() && s.Talk == nil {
+		if s := a.Session; s.ServesChannels() && s.Delivery == nil {
 			w.broken(toldOnce, "%s has a session for channels, %s, and nothing to say in it", name, s.ID)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/team"
@@ -42,7 +42,7 @@ type world struct {
 	lives    []*life
 	boot     int
 	ahead    time.Duration // of the journal's last change, for the next engine
-	sessions map[string]*session
+	sessions map[string]*hostSession
 	order    []string          // of the starts
 	bars     map[string]uint64 // epoch by session: nobody older may start it
 	files    map[string]*stateFile
@@ -82,7 +82,7 @@ type world struct {
 func newWorld(seed uint64, folder string, tracing bool) *world {
 	w := &world{
 		seed: seed, conf: teamOf(folder), slate: memory.New(), boot: 1, tracing: tracing, began: time.Now(),
-		sessions: map[string]*session{}, bars: map[string]uint64{}, files: map[string]*stateFile{}, pens: map[string]func(){},
+		sessions: map[string]*hostSession{}, bars: map[string]uint64{}, files: map[string]*stateFile{}, pens: map[string]func(){},
 		moved: make(chan struct{}), truth: team.New(nil), noted: map[string]bool{},
 		wishOf: map[string]uint64{}, openedAt: map[string]time.Time{}, oneShots: map[string]int{}, counted: map[string]int64{}, countedDay: map[string]int64{},
 		owed: map[string]owed{}, guest: guest{did: map[string]bool{}}, book: newBook(), crew: newCrewBook(), folder: newFolder(),

@@ -1,4 +1,4 @@
-package leftover
+package leaktest
 
 import (
 	"testing"

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// moveOn gives the turn to whoever is next, or parks the channel. It stands at the end of
+// advance gives the turn to whoever is next, or parks the channel. It stands at the end of
 // every input: so the end of one turn and the beginning of the next are one batch.
-func (c *circle) moveOn() {
+func (c *channelDraft) advance() {
 	h := &c.head
 	if h.Holder != "" || h.Aside.Message != 0 {
 		return
@@ -25,7 +25,7 @@ func (c *circle) moveOn() {
 	}
 }
 
-func (c *circle) park(why Reason) {
+func (c *channelDraft) park(why Reason) {
 	c.head.Parked = why
 	switch why {
 	case Rounds:
@@ -34,43 +34,43 @@ func (c *circle) park(why Reason) {
 			rounds = fmt.Sprintf("%d rounds", c.rules.RoundsMax)
 		}
 		c.next.Say = fmt.Sprintf("The agents have had %s; #%s waits for a human", rounds, c.id)
-	case Nobody:
-		c.sayNobody()
+	case NoAgents:
+		c.announceNoAgents()
 	case Quiet, Passed, Held, Limited:
 	}
 	c.emit(rowParked, "", "", "", Event("parked_"+string(why)))
 }
 
-func (c *circle) sayNobody() {
+func (c *channelDraft) announceNoAgents() {
 	if c.rules.AnnounceDisconnect && c.next.Say == "" {
 		c.next.Say = "⚠️ No agents available in this channel"
 	}
 }
 
 // pick finds who is next: the first in the circle that has something to answer and may.
-func (c *circle) pick() (AgentID, Reason) {
+func (c *channelDraft) pick() (AgentID, Reason) {
 	why, size := Reason(""), 0
-	for s := range c.queued {
+	for p := range c.queued {
 		size++
-		if !c.due(s) {
+		if !c.due(p) {
 			continue
 		}
 		switch {
 		case c.now.Held:
 			return "", Held
-		case c.agentNow(s.Agent).Limit != "":
+		case c.agentNow(p.Agent).Limit != "":
 			why = Limited
-		case c.exhausted(s):
+		case c.exhausted(p):
 			why = cmp.Or(why, Rounds)
 		default:
-			return s.Agent, ""
+			return p.Agent, ""
 		}
 	}
 	switch {
 	case why != "":
 		return "", why
 	case size == 0 && c.head.Rests == "":
-		return "", Nobody
+		return "", NoAgents
 	case size > 0 && c.head.Passes >= size:
 		return "", Passed
 	default:
@@ -80,39 +80,39 @@ func (c *circle) pick() (AgentID, Reason) {
 
 // queued goes over the circle in order, as the changes so far have it. A seat that changed may
 // have kept its place, so that it is put where that is.
-func (c *circle) queued(yield func(*Seat) bool) {
-	var came []*Seat
-	for _, s := range c.seats {
-		if s.State == Queued {
-			came = append(came, s)
+func (c *channelDraft) queued(yield func(*Participant) bool) {
+	var came []*Participant
+	for _, p := range c.seats {
+		if p.State == Queued {
+			came = append(came, p)
 		}
 	}
 	slices.SortFunc(came, byPlace)
-	for _, s := range c.base.queue {
-		if _, changed := c.seats[s.Agent]; changed || c.gone[s.Agent] {
+	for _, p := range c.base.queue {
+		if _, changed := c.seats[p.Agent]; changed || c.gone[p.Agent] {
 			continue
 		}
-		for len(came) > 0 && byPlace(came[0], s) < 0 {
+		for len(came) > 0 && byPlace(came[0], p) < 0 {
 			if !yield(came[0]) {
 				return
 			}
 			came = came[1:]
 		}
-		if !yield(s) {
+		if !yield(p) {
 			return
 		}
 	}
-	for _, s := range came {
-		if !yield(s) {
+	for _, p := range came {
+		if !yield(p) {
 			return
 		}
 	}
 }
 
 // alone says whether nobody else is in the circle.
-func (c *circle) alone(agent AgentID) bool {
-	for s := range c.queued {
-		if s.Agent != agent {
+func (c *channelDraft) alone(agent AgentID) bool {
+	for p := range c.queued {
+		if p.Agent != agent {
 			return false
 		}
 	}
@@ -120,9 +120,9 @@ func (c *circle) alone(agent AgentID) bool {
 }
 
 // othersWait says whether somebody else would get the turn.
-func (c *circle) othersWait(agent AgentID) bool {
-	for s := range c.queued {
-		if s.Agent != agent && c.due(s) && c.agentNow(s.Agent).Limit == "" && !c.exhausted(s) {
+func (c *channelDraft) othersWait(agent AgentID) bool {
+	for p := range c.queued {
+		if p.Agent != agent && c.due(p) && c.agentNow(p.Agent).Limit == "" && !c.exhausted(p) {
 			return true
 		}
 	}
@@ -131,17 +131,17 @@ func (c *circle) othersWait(agent AgentID) bool {
 
 // due says whether a seat has something to answer: another agent's words, or a person's that
 // nobody has answered.
-func (c *circle) due(s *Seat) bool {
+func (c *channelDraft) due(p *Participant) bool {
 	call := c.head.Said.Last
-	if c.head.Said.By == s.Agent {
+	if c.head.Said.By == p.Agent {
 		call = c.head.Said.Else
 	}
-	if call > s.Rest {
+	if call > p.Rest {
 		return true
 	}
-	for i := len(c.open) - 1; i >= 0 && c.open[i].N > s.Rest; i-- {
+	for i := len(c.open) - 1; i >= 0 && c.open[i].N > p.Rest; i-- {
 		m := &c.open[i]
-		if m.Ends.IsZero() && m.N != c.head.Aside.Message && !slices.Contains(s.Ahead, m.N) {
+		if m.Ends.IsZero() && m.N != c.head.Aside.Message && !slices.Contains(p.Ahead, m.N) {
 			return true
 		}
 	}
@@ -149,13 +149,13 @@ func (c *circle) due(s *Seat) bool {
 }
 
 // exhausted says whether a seat has had its rounds since a person spoke last.
-func (c *circle) exhausted(s *Seat) bool {
-	return c.rules.RoundsMax > 0 && s.TookFor == c.head.Human && s.Took >= c.rules.RoundsMax
+func (c *channelDraft) exhausted(p *Participant) bool {
+	return c.rules.RoundsMax > 0 && p.TookFor == c.head.Human && p.Took >= c.rules.RoundsMax
 }
 
 // holds says whether a token is of the turn under way, and takes it for proof that its bearer
 // was told: nobody else knows the number.
-func (c *circle) holds(t Token) bool {
+func (c *channelDraft) holds(t Token) bool {
 	if t.Agent == "" || c.head.Holder != t.Agent || c.head.Turn != t.Turn {
 		return false
 	}
@@ -166,13 +166,13 @@ func (c *circle) holds(t Token) bool {
 }
 
 // tellTurn notes that the holder has what was said since its last turn.
-func (c *circle) tellTurn() {
+func (c *channelDraft) tellTurn() {
 	l := &c.head.Lease
 	l.Told = true
-	s := c.look(c.head.Holder)
+	p := c.look(c.head.Holder)
 	var fresh []uint64
 	for _, m := range c.open {
-		if m.N > s.Heard && m.N <= l.Upto && c.apart(s.Agent, m.N) < 0 && !slices.Contains(s.Ahead, m.N) && !slices.Contains(l.Ahead, m.N) {
+		if m.N > p.Heard && m.N <= l.Upto && c.parallelIndex(p.Agent, m.N) < 0 && !slices.Contains(p.Ahead, m.N) && !slices.Contains(l.Ahead, m.N) {
 			fresh = append(fresh, m.N)
 		}
 	}
@@ -182,11 +182,11 @@ func (c *circle) tellTurn() {
 }
 
 // over refuses what comes under a turn that is over.
-func (c *circle) over(t Token, event Event) error {
+func (c *channelDraft) over(t Token, event Event) error {
 	return c.refuse(t.Agent, event, "T7", fmt.Sprintf("it does not hold turn %d; the last one is %d", t.Turn, c.head.Turn))
 }
 
-func (c *circle) pass(t Token) error {
+func (c *channelDraft) pass(t Token) error {
 	if !c.holds(t) {
 		return c.over(t, PassedOn)
 	}
@@ -206,7 +206,7 @@ func (f FinishAsked) event() Event {
 }
 
 // endsLater notes that a turn ends with the answer that is under way. Whoever says so waits no more.
-func (c *circle) endsLater(in FinishAsked) error {
+func (c *channelDraft) endsLater(in FinishAsked) error {
 	event := in.event()
 	switch {
 	case !c.holds(in.Token):
@@ -226,7 +226,7 @@ func (c *circle) endsLater(in FinishAsked) error {
 }
 
 // ends ends a turn as its holder has said before.
-func (c *circle) ends(agent AgentID) error {
+func (c *channelDraft) ends(agent AgentID) error {
 	if c.head.Lease.Ending != PassedOn {
 		return c.finish(agent, Completed, CompletedAlone)
 	}
@@ -238,7 +238,7 @@ func (c *circle) ends(agent AgentID) error {
 	return c.take(agent, PassedOn, "")
 }
 
-func (c *circle) wait(in WaitAskedFor) error {
+func (c *channelDraft) wait(in WaitAskedFor) error {
 	if !c.holds(in.Token) {
 		return c.over(in.Token, WaitAsked)
 	}
@@ -248,7 +248,7 @@ func (c *circle) wait(in WaitAskedFor) error {
 	return c.take(in.Agent, WaitAsked, in.Why)
 }
 
-func (c *circle) waitOver(t Token) error {
+func (c *channelDraft) waitOver(t Token) error {
 	if !c.holds(t) {
 		return c.over(t, WaitResolved)
 	}
@@ -258,11 +258,11 @@ func (c *circle) waitOver(t Token) error {
 	return c.take(t.Agent, WaitResolved, "")
 }
 
-func (c *circle) grant(in GrantAsked) error {
+func (c *channelDraft) grant(in GrantAsked) error {
 	h := &c.head
 	a := c.agentNow(in.Agent)
 	switch {
-	case !c.member(in.Agent):
+	case !c.isParticipant(in.Agent):
 		return c.refuse(in.Agent, Granted, "T2", "it is not in this channel; assign it first")
 	case h.Holder == in.Agent:
 		return nil
@@ -292,7 +292,7 @@ func (c *circle) grant(in GrantAsked) error {
 	return c.take(in.Agent, Granted, "")
 }
 
-func (c *circle) skip(in SkipAsked) error {
+func (c *channelDraft) skip(in SkipAsked) error {
 	h := &c.head
 	switch {
 	case h.Holder == "":
@@ -303,7 +303,7 @@ func (c *circle) skip(in SkipAsked) error {
 	return c.take(h.Holder, Skipped, "")
 }
 
-func (c *circle) override(in OverrideAsked) error {
+func (c *channelDraft) override(in OverrideAsked) error {
 	event := SentBack
 	if in.GoOn {
 		event = SentOn

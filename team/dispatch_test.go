@@ -14,7 +14,7 @@ import (
 type ward struct {
 	*crewWorld
 	name string
-	is   dispatch.Session
+	is   dispatch.Dispatch
 	end  int64
 }
 
@@ -31,11 +31,11 @@ func (w *ward) tell(in dispatch.Input) {
 	if err != nil {
 		w.t.Fatalf("%T: %v", in, err)
 	}
-	seen := FolderSeen{Name: w.name, Path: w.is.Path, From: w.end}
+	seen := DispatchSeen{Name: w.name, Path: w.is.Path, From: w.end}
 	for _, ch := range changes {
 		w.is.Apply(ch)
 		w.end += 100
-		seen.Lines = append(seen.Lines, FolderLine{End: w.end, Actor: Actor{Kind: "human", ID: "anna"}, Change: ch})
+		seen.Lines = append(seen.Lines, DispatchEntry{End: w.end, Actor: Actor{Kind: "human", ID: "anna"}, Change: ch})
 	}
 	seen.To = w.end
 	w.must("", seen)
@@ -45,14 +45,14 @@ func (w *ward) tell(in dispatch.Input) {
 func (w *ward) session(agent string) *Session {
 	w.t.Helper()
 	s := w.Agents[agent].Session
-	if !s.works() {
+	if !s.servesDispatch() {
 		w.t.Fatalf("%s has no session for the folder: %+v", agent, s)
 	}
 	return s
 }
 
 // runs lets the session of an agent begin and end, and gives what the folder is to be told of it.
-func (w *ward) runs(agent string, how control.Outcome) Todo {
+func (w *ward) runs(agent string, how control.Outcome) Action {
 	w.t.Helper()
 	s := w.session(agent)
 	if ok, why := w.MayStart(agent, s.ID, w.at); !ok {
@@ -60,11 +60,11 @@ func (w *ward) runs(agent string, how control.Outcome) Todo {
 	}
 	w.must(agent, SessionStarted{Session: s.ID, PID: 1})
 	w.must(agent, SessionEnded{Session: s.ID, Outcome: how})
-	todo := w.TodoFolder(w.name, w.at)
-	if len(todo) != 1 || todo[0].Do != TellFolder || todo[0].End.Session != s.ID {
-		w.t.Fatalf("what is to be told to the folder: %+v", todo)
+	actions := w.DispatchActions(w.name, w.at)
+	if len(actions) != 1 || actions[0].Do != TellFolder || actions[0].End.Session != s.ID {
+		w.t.Fatalf("what is to be told to the folder: %+v", actions)
 	}
-	return todo[0]
+	return actions[0]
 }
 
 func hosted(mode dispatch.Mode, lead string) dispatch.Setup {
@@ -77,21 +77,21 @@ func TestFolderHosted(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"builder": quiet, "main": quiet})
 	w := newWard(c, hosted(dispatch.Orchestrator, "main"))
 	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
-	todo := w.runs("builder", control.OK)
-	work, _ := dispatch.WorkOf(todo.Work)
+	action := w.runs("builder", control.OK)
+	work, _ := dispatch.ActionOf(action.Work)
 	w.tell(dispatch.TaskEnded{Task: work.Task, Round: work.Round, OK: true, Result: "built"})
-	if todo := w.TodoFolder(w.name, w.at); len(todo) != 1 || todo[0].Do != AnswerFolder {
-		t.Fatalf("what was built is the answer: %+v", todo)
+	if actions := w.DispatchActions(w.name, w.at); len(actions) != 1 || actions[0].Do != AnswerFolder {
+		t.Fatalf("what was built is the answer: %+v", actions)
 	}
-	answer, _ := w.Folders[w.name].Session.Answer()
+	answer, _ := w.Dispatches[w.name].State.Answer()
 	w.tell(answer)
-	if w.is.Phase != dispatch.Ready || len(w.TodoFolder(w.name, w.at)) > 0 || w.Agents["builder"].Session != nil {
+	if w.is.Phase != dispatch.Ready || len(w.DispatchActions(w.name, w.at)) > 0 || w.Agents["builder"].Session != nil {
 		t.Fatalf("it is answered: %+v", w.is.Now)
 	}
 
 	w.tell(dispatch.UserInput{Text: "hello"}) // nobody fits: MAIN
-	todo = w.runs("main", control.OK)
-	work, _ = dispatch.WorkOf(todo.Work)
+	action = w.runs("main", control.OK)
+	work, _ = dispatch.ActionOf(action.Work)
 	w.tell(dispatch.MainEnded{Round: work.Round, OK: true, Result: "hello yourself"})
 	if w.is.Open != nil {
 		t.Fatalf("it is answered: %+v", w.is.Now)
@@ -100,8 +100,8 @@ func TestFolderHosted(t *testing.T) {
 		for _, ch := range c.journal {
 			again.Apply(ch)
 		}
-		if len(again.Folders) != 1 || again.Folders[w.name].Session.Made != 2 || again.Folders[w.name].Read != w.end {
-			t.Fatalf("the journal tells another story: %+v", again.Folders[w.name])
+		if len(again.Dispatches) != 1 || again.Dispatches[w.name].State.Made != 2 || again.Dispatches[w.name].Read != w.end {
+			t.Fatalf("the journal tells another story: %+v", again.Dispatches[w.name])
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestFolderWaits(t *testing.T) {
 	w := newWard(c, hosted(dispatch.Orchestrator, ""))
 	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
 	key := w.is.Due()[0].Key()
-	if why := w.WorkWaits(w.name, key, w.at); !strings.Contains(why, "behind control") {
+	if why := w.DispatchWaits(w.name, key, w.at); !strings.Contains(why, "behind control") {
 		t.Fatalf("it waits for the seat: %q", why)
 	}
 	c.must("", HoldAsked{})
@@ -139,15 +139,15 @@ func TestFolderEnded(t *testing.T) {
 		t.Fatalf("it is asked to end: %q", got)
 	}
 	c.must("builder", SessionEnded{Session: s.ID, Outcome: control.OK})
-	if len(c.TodoFolder(w.name, c.at)) > 0 {
+	if len(c.DispatchActions(w.name, c.at)) > 0 {
 		t.Fatal("nobody waits for it")
 	}
-	c.must("", FolderGone{Name: w.name})
-	if !c.Folders[w.name].Gone {
+	c.must("", DispatchGone{Name: w.name})
+	if !c.Dispatches[w.name].Gone {
 		t.Fatal("it is gone")
 	}
-	c.must("", FolderSeen{Name: w.name, Path: w.is.Path, From: w.end, To: w.end}) // it is there again, as it was
-	if f := c.Folders[w.name]; f.Gone || f.Read != w.end {
+	c.must("", DispatchSeen{Name: w.name, Path: w.is.Path, From: w.end, To: w.end}) // it is there again, as it was
+	if f := c.Dispatches[w.name]; f.Gone || f.Read != w.end {
 		t.Fatalf("it is back: %+v", f)
 	}
 }
@@ -157,9 +157,9 @@ func TestFolderCannot(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{})
 	w := newWard(c, hosted(dispatch.Orchestrator, ""))
 	w.tell(dispatch.UserInput{Text: "read it", Match: &dispatch.Match{Agent: "critic"}})
-	todo := c.TodoFolder(w.name, c.at)
-	if len(todo) != 1 || todo[0].End.Outcome != control.CannotStart || !strings.Contains(todo[0].End.Why, "no agent of fairlead.yaml") {
-		t.Fatalf("nobody can start it: %+v", todo)
+	actions := c.DispatchActions(w.name, c.at)
+	if len(actions) != 1 || actions[0].End.Outcome != control.CannotStart || !strings.Contains(actions[0].End.Why, "no agent of fairlead.yaml") {
+		t.Fatalf("nobody can start it: %+v", actions)
 	}
 
 	spent := quiet
@@ -173,12 +173,12 @@ func TestFolderCannot(t *testing.T) {
 	if got := c.Agents["builder"].Session.Ending; !strings.Contains(got, "limit") {
 		t.Fatalf("X9: it is asked to end: %q", got)
 	}
-	if todo := c.TodoFolder(w.name, c.at); len(todo) > 0 {
-		t.Fatalf("it is at work, and the folder is to be told that it cannot: %+v", todo)
+	if actions := c.DispatchActions(w.name, c.at); len(actions) > 0 {
+		t.Fatalf("it is at work, and the folder is to be told that it cannot: %+v", actions)
 	}
 	c.must("builder", SessionEnded{Session: s.ID, Outcome: control.Failed})
-	if todo := c.TodoFolder(w.name, c.at); len(todo) != 1 || !strings.Contains(todo[0].End.Why, "limit") {
-		t.Fatalf("it is told once, with the limit: %+v", todo)
+	if actions := c.DispatchActions(w.name, c.at); len(actions) != 1 || !strings.Contains(actions[0].End.Why, "limit") {
+		t.Fatalf("it is told once, with the limit: %+v", actions)
 	}
 }
 
@@ -190,12 +190,12 @@ func TestFolderLeavesTheLine(t *testing.T) {
 	c.starts("builder")
 	w := newWard(c, hosted(dispatch.Orchestrator, ""))
 	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
-	if line := c.Agents["builder"].Line; len(line) != 1 {
-		t.Fatalf("it stands in line: %+v", line)
+	if queue := c.Agents["builder"].Queue; len(queue) != 1 {
+		t.Fatalf("it stands in line: %+v", queue)
 	}
 	w.tell(dispatch.Interrupt{})
-	if line := c.Agents["builder"].Line; len(line) != 0 {
-		t.Fatalf("it stands in line still: %+v", line)
+	if queue := c.Agents["builder"].Queue; len(queue) != 0 {
+		t.Fatalf("it stands in line still: %+v", queue)
 	}
 }
 
@@ -216,8 +216,8 @@ func TestFolderNotBegunByTheDisabled(t *testing.T) {
 		t.Fatalf("it may start: %v, %q", ok, why)
 	}
 	c.must("builder", SessionEnded{Session: s.ID, Outcome: control.Withdrawn, Why: why})
-	todo := c.TodoFolder(w.name, c.at)
-	if len(todo) != 1 || todo[0].End.Outcome != control.CannotStart || !strings.Contains(todo[0].End.Why, "disabled") {
-		t.Fatalf("what the folder is told: %+v", todo)
+	actions := c.DispatchActions(w.name, c.at)
+	if len(actions) != 1 || actions[0].End.Outcome != control.CannotStart || !strings.Contains(actions[0].End.Why, "disabled") {
+		t.Fatalf("what the folder is told: %+v", actions)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // The part of the world that are channels: people who speak and meddle, agents that answer in
@@ -18,7 +19,7 @@ import (
 func inChannels(conf *Configured) {
 	conf.Turns = map[string]channel.AgentSettings{}
 	for name := range conf.Agents {
-		conf.Turns[name] = channel.AgentSettings{Deaf: name == "bob"}
+		conf.Turns[name] = channel.AgentSettings{NoInputMidAnswer: name == "bob"}
 	}
 	settings := channel.DefaultSettings()
 	settings.DefaultTimeout, settings.WaitTimeout = 20*time.Second, 30*time.Second
@@ -71,10 +72,10 @@ func (b *words) judge(w *world, ch Change, ev Event) {
 // check is what must hold after every event: one holder at most, and no message forgotten.
 func (b *words) check(w *world) {
 	for _, channelName := range w.team.ChannelIDs() {
-		c := w.team.Floor.Channels[channel.ChannelID(channelName)]
+		c := w.team.Channels.ByID[channel.ChannelID(channelName)]
 		var hold []string
-		for name := range w.team.Floor.Agents {
-			if s := w.team.Floor.StateOf(name, channel.ChannelID(channelName)); s == channel.Active || s == channel.Waiting {
+		for name := range w.team.Channels.Agents {
+			if s := w.team.Channels.StateOf(name, channel.ChannelID(channelName)); s == channel.Active || s == channel.Waiting {
 				hold = append(hold, string(name))
 			}
 		}
@@ -89,8 +90,8 @@ func (b *words) check(w *world) {
 	}
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
-		if s := a.Session; s.Talks() && (s.Talk == nil || s.Kind != map[Purpose]control.Kind{ForChannels: control.Talk, ForLead: control.Lead}[s.For] || a.Settings.Policy.Foreign && !s.Answers() && s.Ending == "" && !w.starting) {
-			w.t.Fatalf("%s has a session for channels: %+v, %+v", name, s, s.Talk)
+		if s := a.Session; s.ServesChannels() && (s.Delivery == nil || s.Kind != map[Purpose]control.Kind{ForChannels: control.ChannelTurn, ForLead: control.Lead}[s.For] || a.Settings.Policy.Foreign && !s.AnswerPending() && s.Ending == "" && !w.starting) {
+			w.t.Fatalf("%s has a session for channels: %+v, %+v", name, s, s.Delivery)
 		}
 	}
 }
@@ -108,7 +109,7 @@ func (b *words) heard(w *world, key, session string) {
 func (w *world) errandsOfChannels() {
 	w.leavesOutNothing()
 	for _, name := range w.team.Names() {
-		is := w.team.Floor.Agents[channel.AgentID(name)]
+		is := w.team.Channels.Agents[channel.AgentID(name)]
 		_, configured := w.conf.Agents[name]
 		if is == nil || w.team.Agents[name].Settings.Policy.Foreign {
 			continue
@@ -120,12 +121,12 @@ func (w *world) errandsOfChannels() {
 			w.once("acknowledge "+p.label, func() { w.acknowledge(name) })
 			continue
 		}
-		for _, todo := range w.team.TalkTodo(name, w.at) {
+		for _, action := range w.team.AgentChannelActions(name, w.at) {
 			switch {
-			case todo.Do == channel.StopWork:
-				w.once(todo.Key, func() { w.stopWork(name, todo) })
-			case w.takes(name, todo):
-				w.once(todo.Key, func() { w.write(name, todo) })
+			case action.Do == channel.StopWork:
+				w.once(action.Key, func() { w.stopWork(name, action) })
+			case w.takes(name, action):
+				w.once(action.Key, func() { w.write(name, action) })
 			}
 		}
 	}
@@ -135,15 +136,15 @@ func (w *world) errandsOfChannels() {
 func (w *world) leavesOutNothing() {
 	asked := map[string][]string{}
 	for _, id := range w.team.ChannelIDs() {
-		for _, todo := range w.team.ChannelTodo(id, w.at) {
-			asked[string(todo.Token.Agent)] = append(asked[string(todo.Token.Agent)], todo.Key)
+		for _, action := range w.team.ChannelActions(id, w.at) {
+			asked[string(action.Token.Agent)] = append(asked[string(action.Token.Agent)], action.Key)
 		}
 	}
-	for name := range w.team.Floor.Agents {
+	for name := range w.team.Channels.Agents {
 		var told []string
-		for _, todo := range w.team.TalkTodo(string(name), w.at) {
-			if todo.Token.Channel != "" {
-				told = append(told, todo.Key)
+		for _, action := range w.team.AgentChannelActions(string(name), w.at) {
+			if action.Token.Channel != "" {
+				told = append(told, action.Key)
 			}
 		}
 		want := asked[string(name)]
@@ -168,17 +169,17 @@ func (w *world) once(key string, do func()) {
 }
 
 // takes says whether a session can be told an errand now.
-func (w *world) takes(name string, todo channel.Todo) bool {
+func (w *world) takes(name string, action channel.Action) bool {
 	s := w.team.Agents[name].Session
-	if !s.Talks() || s.Phase != Running || s.Ending != "" || s.Stop != nil || w.conf.Turns[name].Deaf {
+	if !s.ServesChannels() || s.Phase != session.Running || s.Ending != "" || s.Stop != nil || w.conf.Turns[name].NoInputMidAnswer {
 		return false
 	}
-	return !s.Answers() || todo.Do == channel.TellMessage && todo.Token.Turn != 0 && s.Talk.Token == todo.Token
+	return !s.AnswerPending() || action.Do == channel.TellMessage && action.Token.Turn != 0 && s.Delivery.Token == action.Token
 }
 
 // write puts an errand into a session's input, unless that was done before a crash.
-func (w *world) write(name string, todo channel.Todo) {
-	if !w.takes(name, todo) || !slices.ContainsFunc(w.team.TalkTodo(name, w.at), func(t channel.Todo) bool { return t.Key == todo.Key }) {
+func (w *world) write(name string, action channel.Action) {
+	if !w.takes(name, action) || !slices.ContainsFunc(w.team.AgentChannelActions(name, w.at), func(t channel.Action) bool { return t.Key == action.Key }) {
 		return
 	}
 	s := w.team.Agents[name].Session
@@ -187,8 +188,8 @@ func (w *world) write(name string, todo channel.Todo) {
 		return
 	}
 	p.input += 100
-	p.label = todo.Key
-	w.words.heard(w, todo.Key, s.ID)
+	p.label = action.Key
+	w.words.heard(w, action.Key, s.ID)
 	w.errands()
 }
 
@@ -196,10 +197,10 @@ func (w *world) write(name string, todo channel.Todo) {
 // written just now, or just before a crash.
 func (w *world) unacknowledged(name string) *proc {
 	s := w.team.Agents[name].Session
-	if !s.Talks() || s.Phase != Running {
+	if !s.ServesChannels() || s.Phase != session.Running {
 		return nil
 	}
-	if p := w.procs[s.ID]; p != nil && p.label != "" && p.label != s.Talk.Key {
+	if p := w.procs[s.ID]; p != nil && p.label != "" && p.label != s.Delivery.Key {
 		return p
 	}
 	return nil
@@ -210,25 +211,25 @@ func (w *world) acknowledge(name string) {
 	if p == nil {
 		return
 	}
-	errand, _ := ErrandOf(p.label)
-	for _, todo := range w.team.TalkTodo(name, w.at) {
-		if todo.Key == p.label {
-			errand = todo
+	errand, _ := ActionOf(p.label)
+	for _, action := range w.team.AgentChannelActions(name, w.at) {
+		if action.Key == p.label {
+			errand = action
 		}
 	}
-	w.say(name, TalkTold{Session: w.team.Agents[name].Session.ID, Errand: errand, Input: p.input})
+	w.say(name, Delivered{Session: w.team.Agents[name].Session.ID, Action: errand, Input: p.input})
 }
 
 // stopWork stops what an agent says: in its session, or by ending it.
-func (w *world) stopWork(name string, todo channel.Todo) {
+func (w *world) stopWork(name string, action channel.Action) {
 	s := w.team.Agents[name].Session
-	acknowledge := func() { w.say("", channel.Told{Token: todo.Token, Do: todo.Do, N: todo.N}) }
-	if !s.Answers() || s.Talk.Token.Channel != todo.Token.Channel || s.Phase != Running {
+	acknowledge := func() { w.say("", channel.Told{Token: action.Token, Do: action.Do, N: action.N}) }
+	if !s.AnswerPending() || s.Delivery.Token.Channel != action.Token.Channel || s.Phase != session.Running {
 		acknowledge()
 		return
 	}
 	p := w.procs[s.ID]
-	if p.alive && w.rnd.IntN(2) == 0 && !w.conf.Turns[name].Deaf {
+	if p.alive && w.rnd.IntN(2) == 0 && !w.conf.Turns[name].NoInputMidAnswer {
 		p.offset += 10
 		w.say(name, SessionReported{Session: s.ID, Offset: p.offset, Over: true})
 		acknowledge()
@@ -294,7 +295,7 @@ func (w *world) tells(in channel.Input, text string) { _ = w.event(Event{What: i
 
 // channelTimer lets the clock reach a channel's deadline, or fires one that is not due.
 func (w *world) channelTimer(id string, due bool) {
-	about := w.team.Floor.Deadline(channel.ChannelID(id))
+	about := w.team.Channels.Deadline(channel.ChannelID(id))
 	if about.At.IsZero() {
 		return
 	}
@@ -306,7 +307,7 @@ func (w *world) channelTimer(id string, due bool) {
 	if about.At.After(w.at) && len(w.journal) != lines {
 		w.t.Fatalf("a timer of #%s that is not due moved something", id)
 	}
-	if next := w.team.Floor.Deadline(channel.ChannelID(id)); next == about && !about.At.After(w.at) {
+	if next := w.team.Channels.Deadline(channel.ChannelID(id)); next == about && !about.At.After(w.at) {
 		w.t.Fatalf("#%s: the deadline %+v stays in the past for ever", id, about)
 	}
 }
@@ -315,7 +316,7 @@ func (w *world) channelTimer(id string, due bool) {
 func (w *world) agentSpeaks(how uint64) {
 	var ids []string
 	for _, id := range w.alive() {
-		if s := w.sessionOf(w.procs[id]); (w.procs[id].what == ForChannels || w.procs[id].what == ForLead) && s != nil && s.ID == id && s.Phase == Running && s.Talk.Told {
+		if s := w.sessionOf(w.procs[id]); (w.procs[id].what == ForChannels || w.procs[id].what == ForLead) && s != nil && s.ID == id && s.Phase == session.Running && s.Delivery.Told {
 			ids = append(ids, id)
 		}
 	}
@@ -324,8 +325,8 @@ func (w *world) agentSpeaks(how uint64) {
 	}
 	p := w.procs[from(ids, how)]
 	s := w.sessionOf(p)
-	text, token := fmt.Sprint("answer ", how%1000), s.Talk.Token
-	if OfLead(token) {
+	text, token := fmt.Sprint("answer ", how%1000), s.Delivery.Token
+	if IsLeadToken(token) {
 		w.leadSpeaks(p, s, how>>16)
 		return
 	}
@@ -339,12 +340,12 @@ func (w *world) agentSpeaks(how uint64) {
 		w.say("", channel.PassAsked{Token: token})
 		over = true
 	case 3:
-		w.tells(channel.Said{Token: token, Re: s.Talk.Re, Ended: true}, "")
+		w.tells(channel.Said{Token: token, Re: s.Delivery.Re, Ended: true}, "")
 		over = true
 	case 4, 5:
-		w.tells(channel.Said{Token: token, Re: s.Talk.Re, Bytes: len(text)}, text)
+		w.tells(channel.Said{Token: token, Re: s.Delivery.Re, Bytes: len(text)}, text)
 	default:
-		w.tells(channel.Said{Token: token, Re: s.Talk.Re, Bytes: len(text), Complete: true, Ended: true}, text)
+		w.tells(channel.Said{Token: token, Re: s.Delivery.Re, Bytes: len(text), Complete: true, Ended: true}, text)
 		over = true
 	}
 	if p.offset += 10; w.sessionOf(p) != nil {
@@ -355,7 +356,7 @@ func (w *world) agentSpeaks(how uint64) {
 // foreignTurn is an agent that no session of ours speaks for.
 func (w *world) foreignTurn(name string, how uint64) {
 	a := w.team.Agents[name]
-	if is := w.team.Floor.Agents[channel.AgentID(name)]; is == nil || !a.Settings.Policy.Foreign {
+	if is := w.team.Channels.Agents[channel.AgentID(name)]; is == nil || !a.Settings.Policy.Foreign {
 		return
 	}
 	switch how % 8 {
@@ -364,10 +365,10 @@ func (w *world) foreignTurn(name string, how uint64) {
 	case 1:
 		w.say("", channel.AgentConnected{Agent: channel.AgentID(name)})
 	default:
-		for _, todo := range w.team.TalkTodo(name, w.at) {
-			w.say("", channel.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
-			if talk := TalkOf(todo); how>>8%2 == 0 {
-				w.tells(channel.Said{Token: todo.Token, Re: talk.Re, Bytes: 3, Complete: true, Ended: true}, "yes")
+		for _, action := range w.team.AgentChannelActions(name, w.at) {
+			w.say("", channel.Told{Token: action.Token, Do: action.Do, N: action.N})
+			if delivery := DeliveryOf(action); how>>8%2 == 0 {
+				w.tells(channel.Said{Token: action.Token, Re: delivery.Re, Bytes: 3, Complete: true, Ended: true}, "yes")
 			}
 		}
 	}
@@ -376,13 +377,13 @@ func (w *world) foreignTurn(name string, how uint64) {
 // sameFloor compares what channels ask for with what they ask for when they were read back.
 func (w *world) sameFloor(live, again *Team) {
 	for _, name := range live.Names() {
-		a, b := live.TalkTodo(name, w.at), again.TalkTodo(name, w.at)
+		a, b := live.AgentChannelActions(name, w.at), again.AgentChannelActions(name, w.at)
 		if fmt.Sprint(a) != fmt.Sprint(b) {
 			w.t.Fatalf("%s is to be told other things, read back:\n%v\n%v", name, a, b)
 		}
 	}
 	for _, id := range live.ChannelIDs() {
-		if a, b := live.Floor.Deadline(channel.ChannelID(id)), again.Floor.Deadline(channel.ChannelID(id)); a != b {
+		if a, b := live.Channels.Deadline(channel.ChannelID(id)), again.Channels.Deadline(channel.ChannelID(id)); a != b {
 			w.t.Fatalf("#%s wakes at %+v, read back at %+v", id, a, b)
 		}
 	}
@@ -390,7 +391,7 @@ func (w *world) sameFloor(live, again *Team) {
 
 // settleChannels brings everybody back, and lets every turn run out.
 func (w *world) settleChannels() {
-	for _, name := range slices.Sorted(maps.Keys(w.team.Floor.Agents)) {
+	for _, name := range slices.Sorted(maps.Keys(w.team.Channels.Agents)) {
 		w.say("", channel.EnableAsked{Agent: name})
 	}
 	for _, id := range w.team.ChannelIDs() {
@@ -401,13 +402,13 @@ func (w *world) settleChannels() {
 // channelsSettled says what is not as it has to be, with nothing in the way.
 func (w *world) channelsSettled() string {
 	for _, id := range w.team.ChannelIDs() {
-		c := w.team.Floor.Channels[channel.ChannelID(id)]
+		c := w.team.Channels.ByID[channel.ChannelID(id)]
 		if c.Head.Holder != "" || c.Head.Aside.Message != 0 {
 			return fmt.Sprintf("#%s has a turn under way: %+v", id, c.Head)
 		}
 	}
 	for _, name := range w.team.Names() {
-		if s := w.team.Agents[name].Session; s.Talks() && s.Ending == "" {
+		if s := w.team.Agents[name].Session; s.ServesChannels() && s.Ending == "" {
 			return fmt.Sprintf("%s has %+v", name, s)
 		}
 	}

@@ -8,43 +8,44 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Claim is somebody who stands in line for a seat (J1). Control has changed its state when it
+// Request is somebody who stands in line for a seat (J1). Control has changed its state when it
 // claims, since a wish is obeyed by then; a step begins only when it has the seat (W2).
-type Claim struct {
+type Request struct {
 	For  Purpose      `json:"for"`
 	N    uint64       `json:"n,omitempty"` // of a step: the lease to come, so that a claim names the attempt that it is about
 	Kind control.Kind `json:"kind"`
 	At   time.Time    `json:"at"`
 }
 
-// Bench is where steps work that have no agent of ours: a wrapper, a command. Each is its own
+// WorkerPool is where steps work that have no agent of ours: a wrapper, a command. Each is its own
 // seat, journaled under run/ID/STEP. An agent made up for it would have a file, a wish and a
 // line in every list of agents; and a session is the step's alone, so its history is found
 // where the step's is.
-type Bench struct {
+type WorkerPool struct {
 	Places   int                 `json:"places,omitempty"` // 0: as many as the runs' own limits allow
-	Line     []Claim             `json:"line,omitempty"`
+	Queue    []Request           `json:"line,omitempty"`
 	Sessions map[string]*Session `json:"sessions,omitempty"` // by RUN/STEP
 }
 
 const (
-	runPrefix   = "run/"
-	benchEntity = "team/bench"
+	runPrefix  = "run/"
+	poolEntity = "team/bench"
 )
 
 // stepEntity is the journal's name of a step, and of a session that the step has for itself.
 func stepEntity(run string, step workflow.StepID) string { return runPrefix + run + "/" + string(step) }
 
-// own is the seat of a step that has no agent of ours.
-func (t *Team) own(key string) *Agent {
-	return &Agent{Name: key, step: key, Session: t.Bench.Sessions[key]}
+// stepSlot is the seat of a step that has no agent of ours.
+func (t *Team) stepSlot(key string) *Agent {
+	return &Agent{Name: key, step: key, Session: t.Pool.Sessions[key]}
 }
 
-// bench stands for all seats of steps, where it is about the line for them.
-func (t *Team) bench() *Agent { return &Agent{Name: "the bench", step: "bench"} }
+// pool stands for all seats of steps, where it is about the line for them.
+func (t *Team) pool() *Agent { return &Agent{Name: "the bench", step: "bench"} }
 
 // entity is where the seat's session is journaled.
 func (a *Agent) entity() string {
@@ -54,38 +55,38 @@ func (a *Agent) entity() string {
 	return "session/" + a.Name
 }
 
-// seat gives a copy of the seat that a step works in: its agent's, or its own.
-func (t *Team) seat(run string, step *workflow.Step) *Agent {
+// slot gives a copy of the seat that a step works in: its agent's, or its own.
+func (t *Team) slot(run string, step *workflow.Step) *Agent {
 	if a := t.Agents[step.Agent]; a != nil && !a.Removed && len(step.Command) == 0 && !t.Notes[run].Settings.Wrapped {
 		next := *a
 		return &next
 	}
-	return t.own(run + "/" + string(step.ID))
+	return t.stepSlot(run + "/" + string(step.ID))
 }
 
-// line is who stands in line for a seat, and open says whether it is free for who is first.
-func (t *Team) line(a *Agent) []Claim {
+// queue is who stands in line for a seat, and open says whether it is free for who is first.
+func (t *Team) queue(a *Agent) []Request {
 	if a.step != "" {
-		return t.Bench.Line
+		return t.Pool.Queue
 	}
-	return a.Line
+	return a.Queue
 }
 
-func (t *Team) open(a *Agent) bool {
+func (t *Team) slotFree(a *Agent) bool {
 	if a.step == "" {
-		is := t.Floor.Agents[channel.AgentID(a.Name)]
+		is := t.Channels.Agents[channel.AgentID(a.Name)]
 		return a.Session == nil && !a.Waits() && (is == nil || !is.Disabled) // J2: a disabled one does nothing for anybody; control asks nobody where nobody waits
 	}
-	return a.Session == nil && (t.Bench.Places == 0 || len(t.Bench.Sessions) < t.Bench.Places)
+	return a.Session == nil && (t.Pool.Places == 0 || len(t.Pool.Sessions) < t.Pool.Places)
 }
 
-// unclaimed takes who has a seat out of its line.
-func unclaimed(line []Claim, s *Session) []Claim {
-	if !slices.ContainsFunc(line, func(c Claim) bool { return c.For == s.For }) || s.Phase == None {
-		return line
+// withoutRequest takes who has a seat out of its line.
+func withoutRequest(queue []Request, s *Session) []Request {
+	if !slices.ContainsFunc(queue, func(c Request) bool { return c.For == s.For }) || s.Phase == session.None {
+		return queue
 	}
-	var rest []Claim
-	for _, c := range line {
+	var rest []Request
+	for _, c := range queue {
 		if c.For != s.For {
 			rest = append(rest, c)
 		}
@@ -95,7 +96,7 @@ func unclaimed(line []Claim, s *Session) []Claim {
 
 // SessionOf gives the session of a step, and the agent whose it is; empty: the step's own.
 func (t *Team) SessionOf(run, step string) (agent string, s Session, ok bool) {
-	if own := t.Bench.Sessions[run+"/"+step]; own != nil {
+	if own := t.Pool.Sessions[run+"/"+step]; own != nil {
 		return "", *own, true
 	}
 	is := func(a *Agent) bool {
@@ -120,7 +121,7 @@ func (t *Team) ControlWaits(agent string) string {
 	if a == nil {
 		return ""
 	}
-	return behind(a.Line, ForControl, a.taken())
+	return behind(a.Queue, ForControl, a.taken())
 }
 
 // StepWaits says what keeps a step: what the run says, else behind whom it stands (J1); empty:
@@ -137,15 +138,15 @@ func (t *Team) StepWaits(run, step string) string {
 	if !known {
 		return ""
 	}
-	a := t.seat(run, plan)
+	a := t.slot(run, plan)
 	if a.step == "" {
-		return behind(a.Line, ForStep(run, workflow.StepID(step)), a.taken())
+		return behind(a.Queue, ForStep(run, workflow.StepID(step)), a.taken())
 	}
 	taken := ""
-	if !t.open(a) {
-		taken = fmt.Sprintf("%d steps without an agent, which are as many as there are places", len(t.Bench.Sessions))
+	if !t.slotFree(a) {
+		taken = fmt.Sprintf("%d steps without an agent, which are as many as there are places", len(t.Pool.Sessions))
 	}
-	return behind(t.Bench.Line, ForStep(run, workflow.StepID(step)), taken)
+	return behind(t.Pool.Queue, ForStep(run, workflow.StepID(step)), taken)
 }
 
 // taken is who keeps a seat: who sits there, or the agent's provider.
@@ -153,10 +154,10 @@ func (a *Agent) taken() string {
 	if a.Session == nil && a.Waits() {
 		return "its provider: " + a.Limited.words()
 	}
-	return sitting(a.Session)
+	return sessionLabel(a.Session)
 }
 
-func sitting(s *Session) string {
+func sessionLabel(s *Session) string {
 	if s == nil {
 		return ""
 	}
@@ -166,8 +167,8 @@ func sitting(s *Session) string {
 // behindShown is how many of a line are named: more nobody reads.
 const behindShown = 5
 
-func behind(line []Claim, forWhom Purpose, first string) string {
-	at := slices.IndexFunc(line, func(c Claim) bool { return c.For == forWhom })
+func behind(queue []Request, forWhom Purpose, first string) string {
+	at := slices.IndexFunc(queue, func(c Request) bool { return c.For == forWhom })
 	if at < 0 {
 		return ""
 	}
@@ -175,7 +176,7 @@ func behind(line []Claim, forWhom Purpose, first string) string {
 	if first != "" {
 		before = append(before, first)
 	}
-	for _, c := range line[:min(at, behindShown)] {
+	for _, c := range queue[:min(at, behindShown)] {
 		before = append(before, c.For.String())
 	}
 	if more := at - behindShown; more > 0 {
@@ -187,51 +188,51 @@ func behind(line []Claim, forWhom Purpose, first string) string {
 	return "it stands in line behind " + strings.Join(before, ", ")
 }
 
-// claim puts somebody at the end of a seat's line.
-func (d *draft) claim(a *Agent, c Claim) error {
-	return d.setLine(a, claimed, append(slices.Clip(d.team.line(a)), c))
+// request puts somebody at the end of a seat's line.
+func (d *draft) request(a *Agent, c Request) error {
+	return d.setQueue(a, session.Requested, append(slices.Clip(d.team.queue(a)), c))
 }
 
-// setLine makes a seat's line so, on the copy too.
-func (d *draft) setLine(a *Agent, event sessionEvent, line []Claim) error {
+// setQueue makes a seat's line so, on the copy too.
+func (d *draft) setQueue(a *Agent, event session.Event, queue []Request) error {
 	entity, state := a.entity(), a.phase()
 	if a.step != "" {
-		entity, state = benchEntity, None
+		entity, state = poolEntity, session.None
 	}
-	rule, err := SessionTable.Look("the line of "+a.Name, state, event)
+	rule, err := session.Table.Look("the line of "+a.Name, state, event)
 	if err != nil {
 		return err
 	}
-	d.add(entity, "session", rule.ID, string(state), string(rule.To), string(event), Body{Line: &LineSet{Claims: line}})
+	d.add(entity, "session", rule.ID, string(state), string(rule.To), string(event), Body{Queue: &QueueSet{Requests: queue}})
 	if a.step == "" {
-		a.Line = line
+		a.Queue = queue
 		return nil
 	}
 	next := *d.team
-	next.Bench.Line = line
+	next.Pool.Queue = queue
 	d.team = &next
 	return nil
 }
 
-// seatDue is a seat whose line has to move: its first is to sit down, or somebody in it is
+// slotDue is a seat whose line has to move: its first is to sit down, or somebody in it is
 // not to have the seat any more. It comes from Next alone.
-type seatDue struct{}
+type slotDue struct{}
 
-// begins are the steps of each run that may begin, were it not for a hold: they are found out
+// startChecks are the steps of each run that may begin, were it not for a hold: they are found out
 // once for a whole line.
-type begins struct {
+type startChecks struct {
 	team *Team
 	at   time.Time
 	of   map[string]map[workflow.StepID]bool
 }
 
-func (b *begins) may(run string, r *workflow.Run, step workflow.StepID) bool {
+func (b *startChecks) may(run string, r *workflow.Run, step workflow.StepID) bool {
 	steps, known := b.of[run]
 	if !known {
 		steps = map[workflow.StepID]bool{}
-		for todo := range r.Todo(workflow.Now{At: b.at}) {
-			if todo.Do == workflow.StartIt {
-				steps[todo.Lease.Step] = true
+		for action := range r.Actions(workflow.Now{At: b.at}) {
+			if action.Do == workflow.StartIt {
+				steps[action.Lease.Step] = true
 			}
 		}
 		put(&b.of, run, steps)
@@ -239,34 +240,34 @@ func (b *begins) may(run string, r *workflow.Run, step workflow.StepID) bool {
 	return steps[step]
 }
 
-// moves says whether a seat's line has to move.
-func (t *Team) moves(a *Agent, at time.Time) bool {
-	line, looked := t.line(a), begins{team: t, at: at}
-	for i := range line {
-		if ok, _ := looked.stands(a, &line[i]); !ok {
+// queueMoves says whether a seat's line has to move.
+func (t *Team) queueMoves(a *Agent, at time.Time) bool {
+	queue, looked := t.queue(a), startChecks{team: t, at: at}
+	for i := range queue {
+		if ok, _ := looked.stillWanted(a, &queue[i]); !ok {
 			return true
 		}
 	}
-	return t.gives(a)
+	return t.givesSlot(a)
 }
 
-// gives says whether a seat goes to who is first in its line.
-func (t *Team) gives(a *Agent) bool {
-	return len(t.line(a)) > 0 && t.open(a) && !t.Hold.On && !t.Stopping
+// givesSlot says whether a seat goes to who is first in its line.
+func (t *Team) givesSlot(a *Agent) bool {
+	return len(t.queue(a)) > 0 && t.slotFree(a) && !t.Hold.On && !t.Stopping
 }
 
-// stands says whether a claim stands, or why not. A step's stands while the team is held: it
+// stillWanted says whether a claim stands, or why not. A step's stands while the team is held: it
 // keeps its place in the line.
-func (b *begins) stands(a *Agent, c *Claim) (ok bool, why string) {
+func (b *startChecks) stillWanted(a *Agent, c *Request) (ok bool, why string) {
 	t := b.team
 	run, step, isStep := StepOf(c.For)
 	switch {
 	case c.For == ForChannels:
-		return t.mayTalk(a, b.at)
+		return t.mayServeChannels(a, b.at)
 	case c.For == ForLead:
 		return t.mayTakeLead(a, b.at)
 	case c.For.Kind == PurposeDispatch:
-		return t.mayTakeWork(a, c.For, b.at)
+		return t.mayServeDispatch(a, c.For, b.at)
 	case !isStep:
 		return t.mayControl(a, b.at)
 	}
@@ -278,7 +279,7 @@ func (b *begins) stands(a *Agent, c *Claim) (ok bool, why string) {
 	switch {
 	case !known || p.N+1 != c.N:
 		return false, "it was about another attempt"
-	case !sameLine(t.seat(run, plan), a):
+	case !sameQueue(t.slot(run, plan), a):
 		return false, "the step works elsewhere now"
 	case !b.may(run, r, workflow.StepID(step)):
 		return false, "it is not to begin now"
@@ -286,48 +287,48 @@ func (b *begins) stands(a *Agent, c *Claim) (ok bool, why string) {
 	return true, ""
 }
 
-// sameLine says whether two seats have one line: all seats of the bench do.
-func sameLine(a, b *Agent) bool {
+// sameQueue says whether two seats have one line: all seats of the bench do.
+func sameQueue(a, b *Agent) bool {
 	return a.step != "" && b.step != "" || a.step == b.step && a.Name == b.Name
 }
 
-// seatMoves drops the claims that do not stand, and gives a free seat to who is first. An event
+// moveQueue drops the claims that do not stand, and gives a free seat to who is first. An event
 // lets one of both happen: what follows is decided on a team on which that is true.
-func (d *draft) seatMoves(a *Agent) error {
-	var line []Claim
-	var control *Claim
+func (d *draft) moveQueue(a *Agent) error {
+	var queue []Request
+	var control *Request
 	var why string
-	looked := begins{team: d.team, at: d.ev.At}
-	for i, c := range d.team.line(a) {
-		ok, no := looked.stands(a, &c)
+	looked := startChecks{team: d.team, at: d.ev.At}
+	for i, c := range d.team.queue(a) {
+		ok, no := looked.stillWanted(a, &c)
 		switch {
 		case ok:
-			line = append(line, c)
+			queue = append(queue, c)
 		case c.For == ForControl:
-			control, why = &d.team.line(a)[i], no
+			control, why = &d.team.queue(a)[i], no
 		}
 	}
-	if len(line) < len(d.team.line(a)) {
-		if err := d.setLine(a, declined, line); err != nil || control == nil {
+	if len(queue) < len(d.team.queue(a)) {
+		if err := d.setQueue(a, session.RequestDropped, queue); err != nil || control == nil {
 			return err
 		}
 		return d.controlEnded(a, *control, why)
 	}
-	if !d.team.gives(a) {
+	if !d.team.givesSlot(a) {
 		return nil
 	}
-	run, step, isStep := StepOf(line[0].For)
-	if todo, some := d.team.toTell(a.Name, d.ev.At); some && line[0].For == ForChannels {
-		return d.openTalk(a, todo)
+	run, step, isStep := StepOf(queue[0].For)
+	if action, some := d.team.firstDelivery(a.Name, d.ev.At); some && queue[0].For == ForChannels {
+		return d.startChannelSession(a, action)
 	}
-	if todo := d.team.leadTodo(a.Name); len(todo) > 0 && line[0].For == ForLead {
-		return d.openLead(a, todo[0])
+	if actions := d.team.leadActions(a.Name); len(actions) > 0 && queue[0].For == ForLead {
+		return d.openLead(a, actions[0])
 	}
-	if line[0].For.Kind == PurposeDispatch {
-		return d.openSession(a, Session{Kind: line[0].Kind, For: line[0].For})
+	if queue[0].For.Kind == PurposeDispatch {
+		return d.openSession(a, Session{Kind: queue[0].Kind, For: queue[0].For})
 	}
 	if !isStep {
-		return d.open(a, line[0].Kind)
+		return d.open(a, queue[0].Kind)
 	}
 	return d.beginStep(run, workflow.StepID(step), true)
 }

@@ -47,7 +47,7 @@ func (c *crewWorld) human(text string, mode channel.Mode) []Change {
 func (c *crewWorld) said(agent, text string, complete bool) []Change {
 	c.t.Helper()
 	s := c.Agents[agent].Session
-	return c.speaks(channel.Said{Token: s.Talk.Token, Re: s.Talk.Re, Bytes: len(text), Complete: complete, Ended: complete}, text)
+	return c.speaks(channel.Said{Token: s.Delivery.Token, Re: s.Delivery.Re, Bytes: len(text), Complete: complete, Ended: complete}, text)
 }
 
 // over reports that a session has answered what it was told.
@@ -60,18 +60,18 @@ func (c *crewWorld) over(agent string) []Change {
 // hears writes the agent's next errand into its session.
 func (c *crewWorld) hears(agent string) []Change {
 	c.t.Helper()
-	todo := c.TalkTodo(agent, c.at)
-	if len(todo) == 0 {
+	actions := c.AgentChannelActions(agent, c.at)
+	if len(actions) == 0 {
 		c.t.Fatalf("%s has nothing to be told", agent)
 	}
-	return c.must(agent, TalkTold{Session: c.session(agent), Errand: todo[0], Input: c.Agents[agent].Session.Talk.Input + 100})
+	return c.must(agent, Delivered{Session: c.session(agent), Action: actions[0], Input: c.Agents[agent].Session.Delivery.Input + 100})
 }
 
 func (c *crewWorld) stands(want string) {
 	c.t.Helper()
 	var is []string
 	for _, name := range c.Names() {
-		is = append(is, name+" "+string(c.Floor.StateOf(channel.AgentID(name), "reviews")))
+		is = append(is, name+" "+string(c.Channels.StateOf(channel.AgentID(name), "reviews")))
 	}
 	if got := strings.Join(is, ", "); got != want {
 		c.t.Errorf("in the channel are %s; want %s", got, want)
@@ -86,12 +86,12 @@ func TestTurnsAreToldInSessions(t *testing.T) {
 	c.human("is it good?", "")
 	c.stands("ada ACTIVE, bob QUEUED")
 	s := c.Agents["ada"].Session
-	if !s.Talks() || s.Kind != control.Talk || s.Talk.Do != channel.TellTurn || s.Talk.Token.Turn != 1 || s.Talk.Told {
-		t.Fatalf("ada's session is %+v, %+v", s, s.Talk)
+	if !s.ServesChannels() || s.Kind != control.ChannelTurn || s.Delivery.Do != channel.TellTurn || s.Delivery.Token.Turn != 1 || s.Delivery.Told {
+		t.Fatalf("ada's session is %+v, %+v", s, s.Delivery)
 	}
 	c.must("ada", SessionStarted{Session: s.ID, PID: 1, Input: 50})
-	if lease := c.Floor.Channels["reviews"].Head.Lease; !lease.Told || c.Agents["ada"].Session.Talk.Input != 50 {
-		t.Errorf("the process runs, and ada was told %v, %+v", lease.Told, c.Agents["ada"].Session.Talk)
+	if lease := c.Channels.ByID["reviews"].Head.Lease; !lease.Told || c.Agents["ada"].Session.Delivery.Input != 50 {
+		t.Errorf("the process runs, and ada was told %v, %+v", lease.Told, c.Agents["ada"].Session.Delivery)
 	}
 	changes := c.said("ada", "it is", true)
 	if rows := rowsOf(changes); !slices.Equal(rows[:3], []string{"T7", "T4", "J1"}) {
@@ -115,10 +115,10 @@ func TestTurnsAreToldInSessions(t *testing.T) {
 		t.Errorf("told in the session that runs: %v", rows)
 	}
 	c.must("ada", SessionReported{Session: "ada-1", Offset: 15, Over: true, Heard: 149})
-	if s := c.Agents["ada"].Session; !s.Answers() {
+	if s := c.Agents["ada"].Session; !s.AnswerPending() {
 		t.Error("it listens, had not heard the last thing yet, and counts as having answered it")
 	}
-	if again := c.must("ada", TalkTold{Session: "ada-1", Errand: channel.Todo{Token: channel.Token{Channel: "reviews", Agent: "ada", Turn: 3}, Do: channel.TellTurn}, Input: 150}); len(again) != 0 {
+	if again := c.must("ada", Delivered{Session: "ada-1", Action: channel.Action{Token: channel.Token{Channel: "reviews", Agent: "ada", Turn: 3}, Do: channel.TellTurn}, Input: 150}); len(again) != 0 {
 		t.Errorf("told twice: %+v", again)
 	}
 }
@@ -137,11 +137,11 @@ func TestTalkStandsInLine(t *testing.T) {
 	c.wants("ada", "run_once")
 	c.starts("ada")
 	c.human("is it good?", "")
-	if line := c.Agents["ada"].Line; len(line) != 1 || line[0].For != ForChannels {
-		t.Fatalf("in line for ada's seat are %+v", line)
+	if queue := c.Agents["ada"].Queue; len(queue) != 1 || queue[0].For != ForChannels {
+		t.Fatalf("in line for ada's seat are %+v", queue)
 	}
 	c.ends("ada", control.OK)
-	if s := c.Agents["ada"].Session; !s.Talks() {
+	if s := c.Agents["ada"].Session; !s.ServesChannels() {
 		t.Fatalf("ada's seat has %+v", s)
 	}
 	c.starts("ada")
@@ -151,7 +151,7 @@ func TestTalkStandsInLine(t *testing.T) {
 		t.Errorf("ada speaks, and its session is to go: %q", s.Ending)
 	}
 	c.over("ada")
-	if s := c.Agents["ada"].Session; s.Ending != talkOverWords {
+	if s := c.Agents["ada"].Session; s.Ending != channelIdleWords {
 		t.Errorf("somebody else stands in line, and ada's session is to go because %q", s.Ending)
 	}
 	c.ends("ada", control.OK)
@@ -164,13 +164,13 @@ func TestTalkStandsInLine(t *testing.T) {
 	c.said("bob", "fine", true)
 	c.over("bob")
 	at := c.Deadline(c.Agents["bob"])
-	if want := c.at.Add(talkRest); !at.Equal(want) {
+	if want := c.at.Add(channelIdleMax); !at.Equal(want) {
 		t.Fatalf("bob's session goes at %s, want %s", at, want)
 	}
 	c.at = at.Add(-time.Second)
 	c.must("bob", TimerFired{})
-	if s := c.Agents["bob"].Session; s.Ending != talkOverWords {
-		t.Errorf("after %s bob's session is %+v", talkRest, s)
+	if s := c.Agents["bob"].Session; s.Ending != channelIdleWords {
+		t.Errorf("after %s bob's session is %+v", channelIdleMax, s)
 	}
 }
 
@@ -181,10 +181,10 @@ func TestTalkWithdrawn(t *testing.T) {
 	c.starts("ada")
 	c.human("is it good?", "")
 	c.must("", channel.RemoveAsked{Channel: "reviews", Agent: "ada"})
-	if line := c.Agents["ada"].Line; len(line) != 0 {
-		t.Errorf("ada is in no channel, and in line are %+v", line)
+	if queue := c.Agents["ada"].Queue; len(queue) != 0 {
+		t.Errorf("ada is in no channel, and in line are %+v", queue)
 	}
-	if s := c.Agents["bob"].Session; !s.Talks() {
+	if s := c.Agents["bob"].Session; !s.ServesChannels() {
 		t.Fatalf("bob's session is %+v", s)
 	}
 	if ok, _ := c.MayStart("bob", "bob-1", c.at); !ok {
@@ -216,16 +216,16 @@ func TestTalkCrashes(t *testing.T) {
 
 	c.starts("bob")
 	c.must("", channel.SkipAsked{Channel: "reviews"})
-	todo := c.TalkTodo("bob", c.at)
-	if len(todo) == 0 || todo[0].Do != channel.StopWork {
-		t.Fatalf("bob is to be stopped, and its errands are %+v", todo)
+	actions := c.AgentChannelActions("bob", c.at)
+	if len(actions) == 0 || actions[0].Do != channel.StopWork {
+		t.Fatalf("bob is to be stopped, and its errands are %+v", actions)
 	}
 	c.ends("bob", control.Failed)
-	c.must("", channel.Told{Token: todo[0].Token, Do: channel.StopWork, N: todo[0].N})
-	if is := c.Floor.Agents["bob"]; !is.Connected {
+	c.must("", channel.Told{Token: actions[0].Token, Do: channel.StopWork, N: actions[0].N})
+	if is := c.Channels.Agents["bob"]; !is.Connected {
 		t.Error("bob was stopped, and counts as crashed")
 	}
-	if s := c.Agents["bob"].Session; s != nil && s.Talk.Token.Turn == 2 {
+	if s := c.Agents["bob"].Session; s != nil && s.Delivery.Token.Turn == 2 {
 		t.Errorf("bob has %+v", s)
 	}
 }
@@ -242,7 +242,7 @@ func TestTalkEndsUnfinished(t *testing.T) {
 		t.Errorf("nobody is warned: %v", rowsOf(changes))
 	}
 	c.stands("ada ACTIVE, bob QUEUED")
-	about := c.Floor.Deadline("reviews")
+	about := c.Channels.Deadline("reviews")
 	c.at = about.At
 	c.must("", channel.TimerFired{About: about})
 	c.stands("ada QUEUED, bob ACTIVE")
@@ -258,7 +258,7 @@ func TestTalkHeld(t *testing.T) {
 	c.said("ada", "it is", true)
 	c.over("ada")
 	c.stands("ada QUEUED, bob QUEUED")
-	if parked := c.Floor.Channels["reviews"].Head.Parked; parked != channel.Held {
+	if parked := c.Channels.ByID["reviews"].Head.Parked; parked != channel.Held {
 		t.Errorf("the channel is parked by %q", parked)
 	}
 	if s := c.Agents["ada"].Session; s.Ending != "" {
@@ -296,7 +296,7 @@ func TestTalkLimits(t *testing.T) {
 	}
 	c.at = midnight
 	c.must("ada", TimerFired{})
-	if is := c.Floor.Agents["ada"]; is.Limit != "" {
+	if is := c.Channels.Agents["ada"]; is.Limit != "" {
 		t.Errorf("the day is over, and ada is limited by %q", is.Limit)
 	}
 
@@ -310,8 +310,8 @@ func TestTalkLimits(t *testing.T) {
 	if s := c.Agents["ada"].Session; !strings.Contains(s.Ending, "session 1m0s") {
 		t.Errorf("ada has spoken for a minute, and its session is %+v", s)
 	}
-	if got := c.Floor.StateOf("ada", "reviews"); got != channel.Queued || c.Floor.Agents["ada"].Limit != "" {
-		t.Errorf("ada is %s, limited by %q", got, c.Floor.Agents["ada"].Limit)
+	if got := c.Channels.StateOf("ada", "reviews"); got != channel.Queued || c.Channels.Agents["ada"].Limit != "" {
+		t.Errorf("ada is %s, limited by %q", got, c.Channels.Agents["ada"].Limit)
 	}
 	c.says("ada", control.Resting, "pause")
 }
@@ -350,7 +350,7 @@ func TestCirclesAreConfigured(t *testing.T) {
 	delete(conf.Agents, "bob")
 	delete(conf.Turns, "bob")
 	c.must("", conf)
-	if is := c.Floor.Agents["bob"]; is.Connected {
+	if is := c.Channels.Agents["bob"]; is.Connected {
 		t.Error("bob is gone from fairlead.yaml, and connected")
 	}
 }
@@ -373,10 +373,10 @@ func TestLeadAnswersAside(t *testing.T) {
 	c.human("wait: what is this?", channel.Interrupt)
 	c.stands("ada WAITING, bob QUEUED, lena IDLE")
 	lena := c.Agents["lena"].Session
-	if !lena.Talks() || lena.Talk.Do != channel.TellAside || lena.Talk.Re != 2 {
+	if !lena.ServesChannels() || lena.Delivery.Do != channel.TellAside || lena.Delivery.Re != 2 {
 		t.Fatalf("lena's session is %+v", lena)
 	}
-	stop := c.TalkTodo("ada", c.at)
+	stop := c.AgentChannelActions("ada", c.at)
 	if len(stop) != 1 || stop[0].Do != channel.StopWork {
 		t.Fatalf("ada's errands are %+v", stop)
 	}
@@ -385,14 +385,14 @@ func TestLeadAnswersAside(t *testing.T) {
 	c.starts("lena")
 	c.said("lena", "a review", true)
 	c.stands("ada ACTIVE, bob QUEUED, lena IDLE")
-	if todo := c.TalkTodo("ada", c.at); len(todo) != 1 || todo[0].Do != channel.TellGoOn {
-		t.Errorf("ada's errands are %+v", todo)
+	if actions := c.AgentChannelActions("ada", c.at); len(actions) != 1 || actions[0].Do != channel.TellGoOn {
+		t.Errorf("ada's errands are %+v", actions)
 	}
 	c.hears("ada")
-	if talk := c.Agents["ada"].Session.Talk; talk.Do != channel.TellGoOn || !talk.Over.IsZero() {
+	if talk := c.Agents["ada"].Session.Delivery; talk.Do != channel.TellGoOn || !talk.Over.IsZero() {
 		t.Errorf("ada was told %+v", talk)
 	}
-	if got := c.Circle("lena"); len(got) != 0 {
+	if got := c.ChannelsOf("lena"); len(got) != 0 {
 		t.Errorf("lena has to do with %v", got)
 	}
 }
@@ -418,11 +418,11 @@ func TestTalkNeverTold(t *testing.T) {
 	c.stands("ada QUEUED, bob ACTIVE")
 	id := c.session("bob")
 	c.human("stop: what is this?", channel.Interrupt)
-	if s := c.Agents["bob"].Session; s.ID != id || s.Talk.Told {
+	if s := c.Agents["bob"].Session; s.ID != id || s.Delivery.Told {
 		t.Fatalf("bob's session is %+v", s)
 	}
 	c.ends("bob", control.Lost)
-	if lease := c.Floor.Channels["reviews"].Head.Lease; lease.Told {
+	if lease := c.Channels.ByID["reviews"].Head.Lease; lease.Told {
 		t.Errorf("bob was never seen to run, and counts as told: %+v", lease)
 	}
 }

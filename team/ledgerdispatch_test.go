@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // folderBook is the ledger's own of who works for a session folder.
@@ -24,20 +25,20 @@ func newFolderBook() *folderBook {
 
 // workID tells works of one name apart, where their folder was replaced by another one.
 func (w *world) workID(forWhom Purpose) string {
-	folder, _, _ := WorkOf(forWhom)
-	return fmt.Sprint(forWhom, " since ", w.team.Folders[folder].Session.Began.UnixNano())
+	folder, _, _ := DispatchActionOf(forWhom)
+	return fmt.Sprint(forWhom, " since ", w.team.Dispatches[folder].State.Began.UnixNano())
 }
 
 // started is a process that begins for a folder: the last moment to be wrong.
-func (b *folderBook) started(w *world, todo Todo) {
-	s, a := todo.Session, w.team.Agents[todo.Agent]
-	folder, work, _ := WorkOf(s.For)
+func (b *folderBook) started(w *world, action Action) {
+	s, a := action.Session, w.team.Agents[action.Agent]
+	folder, work, _ := DispatchActionOf(s.For)
 	if other := b.begun[w.workID(s.For)]; other != "" {
 		w.t.Fatalf("%s begins for %s, as %s did before", s.ID, s.For, other)
 	}
 	b.begun[w.workID(s.For)] = s.ID
 	over := w.ledger.over(w, a.Name)
-	if due, ok := w.team.Due(folder, work.Key()); !ok || due.Agent != a.Name || w.team.Hold.On || w.team.Stopping || a.Removed || a.Settings.Policy.Foreign || over != "" {
+	if due, ok := w.team.DispatchAction(folder, work.Key()); !ok || due.Agent != a.Name || w.team.Hold.On || w.team.Stopping || a.Removed || a.Settings.Policy.Foreign || over != "" {
 		w.t.Fatalf("%s is started for %s: due %v for %q, hold %v, stopping %v, removed %v, foreign %v, over %q", s.ID, s.For, ok, due.Agent, w.team.Hold.On, w.team.Stopping, a.Removed, a.Settings.Policy.Foreign, over)
 	}
 }
@@ -47,28 +48,28 @@ func (b *folderBook) check(w *world) {
 	if b == nil {
 		return
 	}
-	for name, f := range w.team.Folders {
+	for name, f := range w.team.Dispatches {
 		d := b.disks[name]
-		at := slices.IndexFunc(d.lines, func(l FolderLine) bool { return l.End == f.Read })
-		if !f.Session.Began.Equal(d.is.Began) {
+		at := slices.IndexFunc(d.lines, func(l DispatchEntry) bool { return l.End == f.Read })
+		if !f.State.Began.Equal(d.is.Began) {
 			continue // it was replaced, and nobody has looked yet
 		}
-		if at < 0 || string(w.encode(d.lines[at].Change.Body.Now)) != string(w.encode(f.Session.Now)) || f.Path != d.path {
-			w.t.Fatalf("%s was read to byte %d, and the team has %s of %s", name, f.Read, w.encode(f.Session.Now), f.Path)
+		if at < 0 || string(w.encode(d.lines[at].Change.Body.Now)) != string(w.encode(f.State.Now)) || f.Path != d.path {
+			w.t.Fatalf("%s was read to byte %d, and the team has %s of %s", name, f.Read, w.encode(f.State.Now), f.Path)
 		}
 		for key, end := range f.Ends {
-			if work, ok := dispatch.WorkOf(key); !ok || !f.Session.Wanted(work) || end.Outcome == control.Withdrawn {
+			if work, ok := dispatch.ActionOf(key); !ok || !f.State.Wanted(work) || end.Outcome == control.Withdrawn {
 				w.t.Fatalf("%s is to be told of %s, which it does not wait for: %+v", name, key, end)
 			}
 		}
 		keys := map[string]bool{}
-		for _, todo := range w.team.TodoFolder(name, w.at) {
-			if keys[todo.Key] || f.Gone || f.Session.Host != dispatch.Fairlead || todo.Folder != name {
-				w.t.Fatalf("an errand of a folder: %+v, gone %v", todo, f.Gone)
+		for _, action := range w.team.DispatchActions(name, w.at) {
+			if keys[action.Key] || f.Gone || f.State.Host != dispatch.Fairlead || action.Folder != name {
+				w.t.Fatalf("an errand of a folder: %+v, gone %v", action, f.Gone)
 			}
-			keys[todo.Key] = true
+			keys[action.Key] = true
 		}
-		for _, work := range f.Session.Due() {
+		for _, work := range f.State.Due() {
 			b.waits(w, f, work)
 		}
 	}
@@ -76,11 +77,11 @@ func (b *folderBook) check(w *world) {
 }
 
 // waits: a work that is due is done, is to be told, or somebody says what it waits for.
-func (b *folderBook) waits(w *world, f *Folder, work dispatch.Work) {
-	forWhom := ForWork(f.Name, work.Key())
+func (b *folderBook) waits(w *world, f *Dispatch, work dispatch.Action) {
+	forWhom := ForDispatch(f.Name, work.Key())
 	_, ended := f.Ends[work.Key()]
 	a := w.team.Agents[work.Agent]
-	if f.Gone || ended || w.starting || w.team.sits(work.Agent, forWhom) || a != nil && isIn(a.Line, forWhom) || w.team.cannotWork(work.Agent, w.at) != "" {
+	if f.Gone || ended || w.starting || w.team.hasSessionFor(work.Agent, forWhom) || a != nil && isIn(a.Queue, forWhom) || w.team.cannotServe(work.Agent, w.at) != "" {
 		return
 	}
 	w.t.Fatalf("%s is due in %s, and %s neither has it nor stands in line: %+v", work.Key(), f.Name, work.Agent, a)
@@ -93,17 +94,17 @@ func (b *folderBook) seats(w *world) {
 	}
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
-		if s := a.Session; s.works() && s.Phase == Running && s.Ending == "" {
+		if s := a.Session; s.servesDispatch() && s.Phase == session.Running && s.Ending == "" {
 			if !w.team.wanted(s) {
 				w.t.Fatalf("%s works on %s, which nobody waits for", s.ID, s.For)
 			}
 		}
-		for _, c := range a.Line {
-			if _, _, ok := WorkOf(c.For); ok {
-				if ok, why := w.team.mayTakeWork(a, c.For, w.at); !ok {
+		for _, c := range a.Queue {
+			if _, _, ok := DispatchActionOf(c.For); ok {
+				if ok, why := w.team.mayServeDispatch(a, c.For, w.at); !ok {
 					w.t.Fatalf("%s stands in line for %s: %s", name, c.For, why)
 				}
-				if folder, work, _ := WorkOf(c.For); w.team.WorkWaits(folder, work.Key(), w.at) == "" {
+				if folder, work, _ := DispatchActionOf(c.For); w.team.DispatchWaits(folder, work.Key(), w.at) == "" {
 					w.t.Fatalf("nobody says what %s waits for", c.For)
 				}
 			}
@@ -113,8 +114,8 @@ func (b *folderBook) seats(w *world) {
 
 // sameFolders compares what folders are to be told with what they are when they were read back.
 func (w *world) sameFolders(live, again *Team) {
-	for name := range live.Folders {
-		if a, b := live.TodoFolder(name, w.at), again.TodoFolder(name, w.at); !reflect.DeepEqual(a, b) {
+	for name := range live.Dispatches {
+		if a, b := live.DispatchActions(name, w.at), again.DispatchActions(name, w.at); !reflect.DeepEqual(a, b) {
 			w.t.Fatalf("%s is to be told other things, read back:\n%+v\n%+v", name, a, b)
 		}
 	}
@@ -132,7 +133,7 @@ func TestFoldersGetSomewhere(t *testing.T) {
 		for _, ch := range w.changes {
 			switch set := ch.Body.Dispatch; {
 			case set == nil:
-				if ch.Body.Session.works() {
+				if ch.Body.Session.servesDispatch() {
 					sum["work "+ch.Trigger]++
 				}
 			case set.End != nil:

@@ -90,15 +90,15 @@ func TestSummonOpensTheLeadsSession(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.must("", crew.SummonAsked{})
 	s := c.Agents["ada"].Session
-	if !s.Leads() || !s.Talks() || s.Kind != control.Lead || s.Talk.Key != "tell_summon//ada/1" || s.Talk.Told || !uuidOf.MatchString(s.UUID) {
-		t.Fatalf("ada's session is %+v, %+v", s, s.Talk)
+	if !s.IsLead() || !s.ServesChannels() || s.Kind != control.Lead || s.Delivery.Key != "tell_summon//ada/1" || s.Delivery.Told || !uuidOf.MatchString(s.UUID) {
+		t.Fatalf("ada's session is %+v, %+v", s, s.Delivery)
 	}
 	c.present("hatching, hatching")
 	if c.Crew.Lead.Session != "" {
 		t.Error("nobody has seen its process, and it leads")
 	}
 	c.starts("ada")
-	if l := c.Crew.Lead; l.Session != s.ID || l.UUID != s.UUID || len(l.Asks) != 0 || l.Ends.IsZero() {
+	if l := c.Crew.Lead; l.Session != s.ID || l.UUID != s.UUID || len(l.Actions) != 0 || l.Ends.IsZero() {
 		t.Errorf("the process runs, and was told; the crew has %+v", l)
 	}
 	c.registers("Lyra", 0)
@@ -127,14 +127,14 @@ func TestLeadWaitsInLine(t *testing.T) {
 	c.wants("ada", "run_once")
 	c.starts("ada")
 	c.must("", crew.SummonAsked{})
-	if line := c.Agents["ada"].Line; len(line) != 1 || line[0].For != ForLead || line[0].Kind != control.Lead {
-		t.Fatalf("in line are %+v", line)
+	if queue := c.Agents["ada"].Queue; len(queue) != 1 || queue[0].For != ForLead || queue[0].Kind != control.Lead {
+		t.Fatalf("in line are %+v", queue)
 	}
 	if why := c.LeadWaits(c.at); why != "it stands in line behind control (ada-1)" {
 		t.Errorf("the lead waits: %q", why)
 	}
 	c.ends("ada", control.OK)
-	if s := c.Agents["ada"].Session; !s.Leads() || len(c.Agents["ada"].Line) != 0 {
+	if s := c.Agents["ada"].Session; !s.IsLead() || len(c.Agents["ada"].Queue) != 0 {
 		t.Fatalf("the seat is free, and has %+v", s)
 	}
 	if why := c.LeadWaits(c.at); why != "" {
@@ -147,7 +147,7 @@ func TestLeadWaitsInLine(t *testing.T) {
 	}
 	c.reports()
 	c.over("ada")
-	if s := c.Agents["ada"].Session; !s.Leads() || s.Ending != "" {
+	if s := c.Agents["ada"].Session; !s.IsLead() || s.Ending != "" {
 		t.Errorf("somebody waits behind it, and the lead's session is %+v", s)
 	}
 	c.must("", SleepAsked{})
@@ -163,31 +163,31 @@ func TestLeadSessionServesChannels(t *testing.T) {
 	c := summoned(t)
 	id := c.session("ada")
 	c.human("is it good?", "")
-	todo := c.TalkTodo("ada", c.at)
-	if len(todo) != 1 || todo[0].Do != channel.TellTurn || OfLead(todo[0].Token) {
-		t.Fatalf("ada is to be told %+v", todo)
+	actions := c.AgentChannelActions("ada", c.at)
+	if len(actions) != 1 || actions[0].Do != channel.TellTurn || IsLeadToken(actions[0].Token) {
+		t.Fatalf("ada is to be told %+v", actions)
 	}
 	c.reports(0)
 	c.must("", crew.WakeAsked{})
-	todo = c.TalkTodo("ada", c.at)
-	if len(todo) != 2 || todo[0].Key != "tell_wake//ada/2" || !OfLead(todo[0].Token) || todo[1].Do != channel.TellTurn {
-		t.Fatalf("ada is to be told %+v", todo)
+	actions = c.AgentChannelActions("ada", c.at)
+	if len(actions) != 2 || actions[0].Key != "tell_wake//ada/2" || !IsLeadToken(actions[0].Token) || actions[1].Do != channel.TellTurn {
+		t.Fatalf("ada is to be told %+v", actions)
 	}
-	ask, ok := c.AskOf(todo[0])
+	ask, ok := c.LeadAction(actions[0])
 	if !ok || ask.Do != crew.TellWake || !slices.Equal(ask.Docs, []crew.DocID{"agent-2"}) {
 		t.Errorf("that is to say %+v, %v", ask, ok)
 	}
-	if _, ok := c.AskOf(todo[1]); ok {
+	if _, ok := c.LeadAction(actions[1]); ok {
 		t.Error("a turn is something for the team")
 	}
-	if back, ok := ErrandOf(todo[0].Key); !ok || !reflect.DeepEqual(back, todo[0]) {
+	if back, ok := ActionOf(actions[0].Key); !ok || !reflect.DeepEqual(back, actions[0]) {
 		t.Errorf("its key gives %+v back", back)
 	}
 	c.hears("ada")
-	if talk := c.Agents["ada"].Session.Talk; talk.Key != todo[0].Key || !talk.Told || c.Crew.Lead.Ends.IsZero() {
+	if talk := c.Agents["ada"].Session.Delivery; talk.Key != actions[0].Key || !talk.Told || c.Crew.Lead.Ends.IsZero() {
 		t.Errorf("it was told, and has %+v; %+v", talk, c.Crew.Lead)
 	}
-	if _, ok := c.AskOf(todo[0]); ok {
+	if _, ok := c.LeadAction(actions[0]); ok {
 		t.Error("it was told, and is yet to be told")
 	}
 	c.reports(0, 1)
@@ -199,14 +199,14 @@ func TestLeadSessionServesChannels(t *testing.T) {
 	if c.session("ada") != id || c.Agents["ada"].Session.Ending != "" {
 		t.Errorf("ada has another session: %+v", c.Agents["ada"].Session)
 	}
-	if todo := c.TalkTodo("bob", c.at); len(todo) != 1 || OfLead(todo[0].Token) {
-		t.Errorf("bob, who does not lead, is to be told %+v", todo)
+	if actions := c.AgentChannelActions("bob", c.at); len(actions) != 1 || IsLeadToken(actions[0].Token) {
+		t.Errorf("bob, who does not lead, is to be told %+v", actions)
 	}
 	c.must("", crew.Reported{Session: id})
 	c.must("", crew.WakeAsked{})
 	c.human("stop", channel.Interrupt)
-	if todo := c.TalkTodo("ada", c.at); len(todo) == 0 || !OfLead(todo[0].Token) {
-		t.Errorf("people come before the team: %+v", todo)
+	if actions := c.AgentChannelActions("ada", c.at); len(actions) == 0 || !IsLeadToken(actions[0].Token) {
+		t.Errorf("people come before the team: %+v", actions)
 	}
 	c.ends("ada", control.Failed)
 	c.present("Lyra unknown, Kael unknown")
@@ -222,8 +222,8 @@ func TestSessionForChannelsDoesNotLead(t *testing.T) {
 	c.human("is it good?", "")
 	c.starts("ada")
 	c.must("", crew.SummonAsked{})
-	if s := c.Agents["ada"].Session; s.Leads() || len(c.TalkTodo("ada", c.at)) != 0 {
-		t.Fatalf("ada is to be told %+v in %+v", c.TalkTodo("ada", c.at), s)
+	if s := c.Agents["ada"].Session; s.IsLead() || len(c.AgentChannelActions("ada", c.at)) != 0 {
+		t.Fatalf("ada is to be told %+v in %+v", c.AgentChannelActions("ada", c.at), s)
 	}
 	if why := c.LeadWaits(c.at); !strings.Contains(why, "channels (ada-1)") {
 		t.Errorf("the lead waits: %q", why)
@@ -238,7 +238,7 @@ func TestSessionForChannelsDoesNotLead(t *testing.T) {
 		t.Fatalf("it has answered, the lead waits, and it stays: %+v", s)
 	}
 	c.ends("ada", control.OK)
-	if s := c.Agents["ada"].Session; !s.Leads() || s.Talk.Do != channel.Errand(crew.TellSummon) {
+	if s := c.Agents["ada"].Session; !s.IsLead() || s.Delivery.Do != channel.ActionKind(crew.TellSummon) {
 		t.Errorf("then ada has %+v", s)
 	}
 }
@@ -263,8 +263,8 @@ func TestSleep(t *testing.T) {
 
 	c.must("", crew.WakeAsked{}) // opened, and not started yet
 	c.must("", SleepAsked{})
-	if l := c.Crew.Lead; l.InProgress() || len(l.Asks) != 0 {
-		t.Errorf("it is to sleep, and to be told %+v", l.Asks)
+	if l := c.Crew.Lead; l.InProgress() || len(l.Actions) != 0 {
+		t.Errorf("it is to sleep, and to be told %+v", l.Actions)
 	}
 	c.ends("ada", control.Withdrawn)
 	if c.Agents["ada"].Session != nil {
@@ -275,8 +275,8 @@ func TestSleep(t *testing.T) {
 	c.starts("ada")
 	c.must("", crew.WakeAsked{})
 	c.must("", SleepAsked{})
-	if a := c.Agents["ada"]; len(a.Line) != 0 || a.Session.Ending != "" || c.Crew.Lead.InProgress() {
-		t.Errorf("it is to sleep, in line are %+v, and the seat has %+v", a.Line, a.Session)
+	if a := c.Agents["ada"]; len(a.Queue) != 0 || a.Session.Ending != "" || c.Crew.Lead.InProgress() {
+		t.Errorf("it is to sleep, in line are %+v, and the seat has %+v", a.Queue, a.Session)
 	}
 	refusedBy(t, newCrew(t, Limits{}, two()), "", SleepAsked{}, "P3", "nobody leads the team")
 }
@@ -288,10 +288,10 @@ func TestLeadOutlivesTheDaemon(t *testing.T) {
 	c.must("", DaemonStarted{BootID: "boot"})
 	c.present("Lyra unknown, Kael unknown")
 	c.must("", ledBy("ada", Limits{}, nil))
-	c.must("ada", SessionAdopted{Session: s.ID, PID: 1, Input: s.Talk.Input})
-	todo := c.TalkTodo("ada", c.at)
-	if len(todo) != 1 || todo[0].Do != channel.Errand(crew.TellStatus) {
-		t.Fatalf("ada is to be told %+v", todo)
+	c.must("ada", SessionAdopted{Session: s.ID, PID: 1, Input: s.Delivery.Input})
+	actions := c.AgentChannelActions("ada", c.at)
+	if len(actions) != 1 || actions[0].Do != channel.ActionKind(crew.TellStatus) {
+		t.Fatalf("ada is to be told %+v", actions)
 	}
 	c.hears("ada")
 	c.reports(0, 1)
@@ -350,25 +350,25 @@ func TestHoldKeepsTheLeadsPlace(t *testing.T) {
 	c.must("", crew.SummonAsked{})
 	c.must("", HoldAsked{})
 	c.ends("ada", control.OK)
-	if a := c.Agents["ada"]; a.Session != nil || len(a.Line) != 1 {
-		t.Fatalf("the team is held; the seat has %+v, and in line are %+v", a.Session, a.Line)
+	if a := c.Agents["ada"]; a.Session != nil || len(a.Queue) != 1 {
+		t.Fatalf("the team is held; the seat has %+v, and in line are %+v", a.Session, a.Queue)
 	}
 	if why := c.LeadWaits(c.at); !strings.Contains(why, "held") {
 		t.Errorf("the lead waits: %q", why)
 	}
 	c.must("", ReleaseAsked{})
-	if s := c.Agents["ada"].Session; !s.Leads() {
+	if s := c.Agents["ada"].Session; !s.IsLead() {
 		t.Errorf("it is released, and the seat has %+v", s)
 	}
 
 	c.must("", HoldAsked{}) // opened, and not started: it is withdrawn, and begins after the hold
 	c.ends("ada", control.Withdrawn)
-	if l := c.Crew.Lead; !l.InProgress() || len(l.Asks) != 1 {
+	if l := c.Crew.Lead; !l.InProgress() || len(l.Actions) != 1 {
 		t.Errorf("it was withdrawn, and the summon is %+v", l)
 	}
 	c.must("", ReleaseAsked{})
 	c.starts("ada")
-	if l := c.Crew.Lead; l.Session == "" || len(l.Asks) != 0 {
+	if l := c.Crew.Lead; l.Session == "" || len(l.Actions) != 0 {
 		t.Errorf("it began, and the summon is %+v", l)
 	}
 }
@@ -378,7 +378,7 @@ func TestLeadCannotStart(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.must("", crew.SummonAsked{})
 	c.must("ada", SessionEnded{Session: c.session("ada"), Outcome: control.CannotStart, Why: "no such program"})
-	if l := c.Crew.Lead; l.InProgress() || len(l.Asks) != 0 || c.Agents["ada"].Session != nil {
+	if l := c.Crew.Lead; l.InProgress() || len(l.Actions) != 0 || c.Agents["ada"].Session != nil {
 		t.Errorf("it cannot be started, and is to be told %+v", l)
 	}
 	if n := c.Crew.Notices[0]; n.Kind != crew.NoticeLead || !strings.Contains(n.Text, "ada did not begin") || !strings.Contains(n.Text, "no such program") {
@@ -400,7 +400,7 @@ func TestAnotherLeads(t *testing.T) {
 	c.must("", crew.Reported{Session: id, Agents: []crew.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
 	c.present("Lyra unknown, Kael unknown")
 	c.must("", crew.WakeAsked{})
-	if s := c.Agents["bob"].Session; !s.Leads() {
+	if s := c.Agents["bob"].Session; !s.IsLead() {
 		t.Errorf("bob's session is %+v", s)
 	}
 	c.starts("bob")
@@ -477,14 +477,14 @@ func TestMemberOf(t *testing.T) {
 	c := summoned(t)
 	c.registers("Lyra", 2)
 	for name, want := range map[string]crew.DocID{"Kael": "agent-2", "agent-3": "agent-3"} {
-		if doc, err := c.MemberOf(name); err != nil || doc.ID != want {
+		if doc, err := c.FindDocument(name); err != nil || doc.ID != want {
 			t.Errorf("%s is %+v, %v", name, doc, err)
 		}
 	}
-	if _, err := c.MemberOf("Lyra"); err == nil || !strings.Contains(err.Error(), "agent-1") || !strings.Contains(err.Error(), "agent-3") {
+	if _, err := c.FindDocument("Lyra"); err == nil || !strings.Contains(err.Error(), "agent-1") || !strings.Contains(err.Error(), "agent-3") {
 		t.Errorf("there are two called Lyra, and one who asks is told: %v", err)
 	}
-	_, err := c.MemberOf("Nadir")
+	_, err := c.FindDocument("Nadir")
 	var unknown *Unknown
 	if !errors.As(err, &unknown) || unknown.What != "agent of the team" || !slices.Contains(unknown.Known, "Kael") {
 		t.Errorf("nobody is called Nadir, and one who asks is told: %v", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // The part of the world that is a crew: people who summon, wake and put to sleep, a lead that
@@ -91,16 +92,16 @@ func (b *crewBook) judge(w *world, ch Change) {
 	if b == nil {
 		return
 	}
-	if s := ch.Body.Session; s.Leads() {
+	if s := ch.Body.Session; s.IsLead() {
 		a := w.team.Agents[nameOf(ch.Entity)]
-		if w.team.Crew.Lead.Agent == a.Name && (s.Phase == None || s.Phase == Running && a.Session.Phase == Opened) {
+		if w.team.Crew.Lead.Agent == a.Name && (s.Phase == session.None || s.Phase == session.Running && a.Session.Phase == session.Open) {
 			b.forget()
 		}
 		if other := b.uuids[s.UUID]; !uuidOf.MatchString(s.UUID) || other != "" && other != s.ID {
 			w.t.Fatalf("%s is called %q, and so is %q", s.ID, s.UUID, other)
 		}
 		b.uuids[s.UUID] = s.ID
-		if ch.Trigger == "opened" && (a.Settings.Policy.Foreign || w.team.Crew.Lead.Agent != a.Name || len(w.team.Crew.Lead.Asks) == 0) {
+		if ch.Trigger == "opened" && (a.Settings.Policy.Foreign || w.team.Crew.Lead.Agent != a.Name || len(w.team.Crew.Lead.Actions) == 0) {
 			w.t.Fatalf("%s is opened, and nobody has anything to tell it as a lead", s.ID)
 		}
 	}
@@ -126,15 +127,15 @@ func (b *crewBook) check(w *world) {
 		s = a.Session
 	}
 	switch {
-	case lead.Session != "" && (!s.Leads() || s.ID != lead.Session || s.UUID != lead.UUID):
+	case lead.Session != "" && (!s.IsLead() || s.ID != lead.Session || s.UUID != lead.UUID):
 		w.t.Fatalf("the crew takes %s for the lead's session, and %s has %+v", lead.Session, lead.Agent, s)
-	case s.Leads() && s.Phase == Running && lead.Session != s.ID && !w.starting:
+	case s.IsLead() && s.Phase == session.Running && lead.Session != s.ID && !w.starting:
 		w.t.Fatalf("%s leads, and the crew knows of %q", s.ID, lead.Session)
-	case len(lead.Asks) > 0 && !w.starting && !s.Leads() && !w.team.Hold.On && !isIn(a.Line, ForLead):
-		w.t.Fatalf("the lead is to be told %+v, and nobody opens a session for that", lead.Asks)
-	case len(lead.Asks) > 0 && !w.starting && !s.Leads() && w.team.LeadWaits(w.at) == "":
-		w.t.Fatalf("the lead is to be told %+v, and nobody says why it is not", lead.Asks)
-	case w.team.Stopping && lead.InProgress() && !s.Leads():
+	case len(lead.Actions) > 0 && !w.starting && !s.IsLead() && !w.team.Hold.On && !isIn(a.Queue, ForLead):
+		w.t.Fatalf("the lead is to be told %+v, and nobody opens a session for that", lead.Actions)
+	case len(lead.Actions) > 0 && !w.starting && !s.IsLead() && w.team.LeadWaits(w.at) == "":
+		w.t.Fatalf("the lead is to be told %+v, and nobody says why it is not", lead.Actions)
+	case w.team.Stopping && lead.InProgress() && !s.IsLead():
 		w.t.Fatalf("Fairlead stops, and somebody is yet to be told to %s", lead.Stage)
 	}
 	b.documents(w, s)
@@ -153,7 +154,7 @@ func (b *crewBook) documents(w *world, s *Session) {
 	for id, doc := range w.team.Crew.Docs {
 		who, is := fmt.Sprintf("%+v", doc.Identity), fmt.Sprintf("%s %+v", doc.Status, doc.Identity)
 		switch {
-		case doc.Status == crew.Alive && (!s.Leads() || s.Phase != Running || s.UUID != doc.LastSession || !b.named[id]):
+		case doc.Status == crew.Alive && (!s.IsLead() || s.Phase != session.Running || s.UUID != doc.LastSession || !b.named[id]):
 			w.t.Fatalf("%s is alive in %s by nobody's word (named: %v); open is %+v", id, doc.LastSession, b.named[id], s)
 		case doc.Visible() && on[doc.Seat] != "" || doc.Seat == crew.LeadSeat || doc.Seat < 0 || doc.Seat > crew.SeatMax:
 			w.t.Fatalf("%s and %q sit on seat %d", id, on[doc.Seat], doc.Seat)
@@ -212,8 +213,8 @@ func (w *world) crewHappens(how uint64) {
 		for range how >> 40 % 12 { // what is on its way gets there, so that somebody can speak
 			w.work()
 		}
-		if a := w.team.Agents[lead.Agent]; a != nil && a.Session.Leads() {
-			if p := w.procs[a.Session.ID]; p != nil && p.alive && a.Session.Phase == Running && OfLead(a.Session.Talk.Token) {
+		if a := w.team.Agents[lead.Agent]; a != nil && a.Session.IsLead() {
+			if p := w.procs[a.Session.ID]; p != nil && p.alive && a.Session.Phase == session.Running && IsLeadToken(a.Session.Delivery.Token) {
 				w.leadSpeaks(p, a.Session, how>>16)
 				return
 			}
@@ -339,7 +340,7 @@ func (w *world) crewRests() {
 	if lead := &w.team.Crew.Lead; lead.InProgress() || slices.ContainsFunc(w.team.Crew.InOrder(), hatches) {
 		w.t.Fatalf("the crew does not come to rest: %s", w.encode(w.team.Crew))
 	}
-	if a := w.team.Agents[w.team.Crew.Lead.Agent]; a != nil && a.Session.Leads() && !w.procs[a.Session.ID].alive {
+	if a := w.team.Agents[w.team.Crew.Lead.Agent]; a != nil && a.Session.IsLead() && !w.procs[a.Session.ID].alive {
 		w.t.Fatalf("%s leads, and its process is gone", a.Session.ID)
 	}
 }
@@ -358,7 +359,7 @@ func TestCrewsGetSomewhere(t *testing.T) {
 			if ch.Machine == "presence" {
 				sum[ch.Row+" "+ch.Trigger]++
 			}
-			if ch.Body.Session.Leads() && ch.Body.Session.Outcome != control.Withdrawn {
+			if ch.Body.Session.IsLead() && ch.Body.Session.Outcome != control.Withdrawn {
 				sum["lead "+ch.Trigger]++
 			}
 		}

@@ -8,83 +8,84 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Errand is a kind of thing to be done in the world.
-type Errand string
+// ActionKind is a kind of thing to be done in the world.
+type ActionKind string
 
 const (
-	StartSession Errand = "start_session"
-	EndSession   Errand = "end_session"
-	WriteFile    Errand = "write_file"
+	StartSession ActionKind = "start_session"
+	EndSession   ActionKind = "end_session"
+	WriteFile    ActionKind = "write_file"
 
-	LookForIt Errand = Errand(workflow.LookForIt)
-	WeighIt   Errand = Errand(workflow.WeighIt)
-	FindItems Errand = Errand(workflow.FindItems)
-	AskThem   Errand = Errand(workflow.AskThem)
+	LookForIt ActionKind = ActionKind(workflow.LookForIt)
+	WeighIt   ActionKind = ActionKind(workflow.WeighIt)
+	FindItems ActionKind = ActionKind(workflow.FindItems)
+	AskThem   ActionKind = ActionKind(workflow.AskThem)
 )
 
-// Todo is an errand that the team's state asks for. The same state gives the same key;
+// Action is an errand that the team's state asks for. The same state gives the same key;
 // doing it twice does nothing more. That of a file is the same for ever: it is to say what
 // is true when it is written.
-type Todo struct {
+type Action struct {
 	Key     string
-	Do      Errand
+	Do      ActionKind
 	Agent   string
 	Session Session // for StartSession and EndSession
 
-	Run  string        // of an errand that TodoRun gave
-	Step workflow.Todo // the same: what the step's machine asks for, with the lease to answer under
+	Run  string          // of an errand that TodoRun gave
+	Step workflow.Action // the same: what the step's machine asks for, with the lease to answer under
 
-	Folder string  // of an errand that TodoFolder gave
-	Work   string  // the same: which work of it
-	End    WorkEnd // the same: how it ended
+	Folder string             // of an errand that TodoFolder gave
+	Work   string             // the same: which work of it
+	End    DispatchSessionEnd // the same: how it ended
 }
 
-// Todo reads an agent's errands off its state. It is asked again after every change, and
+// Actions reads an agent's errands off its state. It is asked again after every change, and
 // after a crash: nothing has to be remembered.
-func (t *Team) Todo(a *Agent) iter.Seq[Todo] {
-	return func(yield func(Todo) bool) {
+func (t *Team) Actions(a *Agent) iter.Seq[Action] {
+	return func(yield func(Action) bool) {
 		switch s := a.Session; {
 		case s == nil:
-		case s.Phase == Opened:
-			if !yield(Todo{Key: "start/" + s.ID, Do: StartSession, Agent: a.Name, Session: *s}) {
+		case s.Phase == session.Open:
+			if !yield(Action{Key: "start/" + s.ID, Do: StartSession, Agent: a.Name, Session: *s}) {
 				return
 			}
-		case s.Phase == Running && s.Ending != "":
-			if !yield(Todo{Key: "end/" + s.ID + "/" + strconv.FormatBool(s.Now), Do: EndSession, Agent: a.Name, Session: *s}) {
+		case s.Phase == session.Running && s.Ending != "":
+			if !yield(Action{Key: "end/" + s.ID + "/" + strconv.FormatBool(s.Now), Do: EndSession, Agent: a.Name, Session: *s}) {
 				return
 			}
 		}
 		if !a.Control.Stamp.IsZero() && a.Control.State != control.Absent {
-			yield(Todo{Key: "file/" + a.Name, Do: WriteFile, Agent: a.Name})
+			yield(Action{Key: "file/" + a.Name, Do: WriteFile, Agent: a.Name})
 		}
 	}
 }
 
 // MayStart is asked last, when everything is ready and the next thing is the process
 // itself. A session that nobody wants any more is withdrawn, with this reason.
-func (t *Team) MayStart(agent, session string, at time.Time) (ok bool, why string) {
+func (t *Team) MayStart(agent, id string, at time.Time) (ok bool, why string) {
 	a := t.Agents[agent]
-	if a == nil || a.Session == nil || a.Session.ID != session || a.Session.Phase != Opened {
+	if a == nil || a.Session == nil || a.Session.ID != id || a.Session.Phase != session.Open {
 		return false, "it is not open"
 	}
 	return t.mayStart(a, at)
 }
 
 // MayStartRun is the same for the session of a step that has no agent of ours.
-func (t *Team) MayStartRun(run, session string, at time.Time) (ok bool, why string) {
-	for key, s := range t.Bench.Sessions {
-		if s.ID == session && s.Phase == Opened && strings.HasPrefix(key, run+"/") {
-			return t.mayStart(t.own(key), at)
+func (t *Team) MayStartRun(run, id string, at time.Time) (ok bool, why string) {
+	for key, s := range t.Pool.Sessions {
+		if s.ID == id && s.Phase == session.Open && strings.HasPrefix(key, run+"/") {
+			return t.mayStart(t.stepSlot(key), at)
 		}
 	}
 	return false, "it is not open"
 }
 
 func (t *Team) mayStart(a *Agent, at time.Time) (ok bool, why string) {
-	if ok, why = t.mayWork(a, at); !ok {
+	if ok, why = t.mayRunSession(a, at); !ok {
 		return false, why
 	}
 	switch run, step, isStep := StepOf(a.Session.For); {
@@ -96,19 +97,19 @@ func (t *Team) mayStart(a *Agent, at time.Time) (ok bool, why string) {
 		return t.Runs[run].Wanted(workflow.Lease{Step: workflow.StepID(step), N: a.Session.Lease}, workflow.Now{At: at})
 	case a.Session.For == ForControl:
 		return t.mayControl(a, at)
-	case a.Session.Leads():
-		return t.stillToLead(a, a.Session.Talk.Key)
-	case a.Session.Talks():
-		return t.stillToTell(a, at)
-	case a.Session.works():
-		return t.mayTakeWork(a, a.Session.For, at)
+	case a.Session.IsLead():
+		return t.leadActionWanted(a, a.Session.Delivery.Key)
+	case a.Session.ServesChannels():
+		return t.deliveryWanted(a, at)
+	case a.Session.servesDispatch():
+		return t.mayServeDispatch(a, a.Session.For, at)
 	default:
 		return true, ""
 	}
 }
 
-// mayWork asks what holds for everybody (J2).
-func (t *Team) mayWork(a *Agent, at time.Time) (ok bool, why string) {
+// mayRunSession asks what holds for everybody (J2).
+func (t *Team) mayRunSession(a *Agent, at time.Time) (ok bool, why string) {
 	switch {
 	case a.Removed:
 		return false, a.Name + " is no longer configured"
@@ -126,7 +127,7 @@ func (t *Team) mayWork(a *Agent, at time.Time) (ok bool, why string) {
 // mayControl asks what holds for control alone beside that: a pause is a word to it, and to
 // nobody else.
 func (t *Team) mayControl(a *Agent, at time.Time) (ok bool, why string) {
-	if ok, why = t.mayWork(a, at); !ok {
+	if ok, why = t.mayRunSession(a, at); !ok {
 		return false, why
 	}
 	if a.Control.Policy.Foreign != (a.Control.State == control.Foreign) {
@@ -138,35 +139,35 @@ func (t *Team) mayControl(a *Agent, at time.Time) (ok bool, why string) {
 	return true, ""
 }
 
-// TodoRun reads a run's errands off its state, but for those that Next does: the processes of
+// RunActions reads a run's errands off its state, but for those that Next does: the processes of
 // its steps on the bench, and what it has to be told of the world.
-func (t *Team) TodoRun(id string, at time.Time) []Todo {
+func (t *Team) RunActions(id string, at time.Time) []Action {
 	r := t.Runs[id]
 	if r == nil {
 		return nil
 	}
-	var todo []Todo
-	for step := range r.Todo(workflow.Now{At: at, Held: true}) {
+	var actions []Action
+	for step := range r.Actions(workflow.Now{At: at, Held: true}) {
 		switch step.Do {
 		case workflow.RunIt, workflow.EndIt:
-			todo = append(todo, t.todoOnBench(id, step)...)
+			actions = append(actions, t.poolActions(id, step)...)
 		case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem:
-			todo = append(todo, Todo{Key: step.Key, Do: Errand(step.Do), Run: id, Step: step})
+			actions = append(actions, Action{Key: step.Key, Do: ActionKind(step.Do), Run: id, Step: step})
 		case workflow.SkipIt, workflow.StartIt: // Next
 		}
 	}
-	return todo
+	return actions
 }
 
-func (t *Team) todoOnBench(id string, step workflow.Todo) []Todo {
-	s := t.Bench.Sessions[id+"/"+string(step.Lease.Step)]
+func (t *Team) poolActions(id string, step workflow.Action) []Action {
+	s := t.Pool.Sessions[id+"/"+string(step.Lease.Step)]
 	switch {
 	case s == nil:
 		return nil // its agent's seat has it
-	case s.Phase == Opened:
-		return []Todo{{Key: "start/" + s.ID, Do: StartSession, Run: id, Session: *s, Step: step}}
+	case s.Phase == session.Open:
+		return []Action{{Key: "start/" + s.ID, Do: StartSession, Run: id, Session: *s, Step: step}}
 	case s.Ending != "":
-		return []Todo{{Key: "end/" + s.ID + "/" + strconv.FormatBool(s.Now), Do: EndSession, Run: id, Session: *s, Step: step}}
+		return []Action{{Key: "end/" + s.ID + "/" + strconv.FormatBool(s.Now), Do: EndSession, Run: id, Session: *s, Step: step}}
 	default:
 		return nil
 	}
@@ -180,7 +181,7 @@ func (t *Team) DeadlineRun(id string) time.Time {
 		return time.Time{}
 	}
 	next := r.Deadline().At
-	if _, _, at := t.benchDeadline(id, r); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+	if _, _, at := t.poolDeadline(id, r); !at.IsZero() && (next.IsZero() || at.Before(next)) {
 		next = at
 	}
 	if at := t.limitDeadline(id, r); !at.IsZero() && (next.IsZero() || at.Before(next)) {
@@ -192,7 +193,7 @@ func (t *Team) DeadlineRun(id string) time.Time {
 // Deadline is the next moment at which an agent's state changes by itself; zero: never.
 func (t *Team) Deadline(a *Agent) time.Time {
 	_, next := t.sessionDeadline(a)
-	for _, at := range []time.Time{t.talkDeadline(a), t.dayDeadline(a, next), a.liftAt()} {
+	for _, at := range []time.Time{t.channelIdleDeadline(a), t.dayDeadline(a, next), a.liftAt()} {
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -215,14 +216,14 @@ func (t *Team) Deadline(a *Agent) time.Time {
 func (t *Team) sessionDeadline(a *Agent) (limit time.Duration, at time.Time) {
 	limit = t.sessionLimit(a)
 	s := a.Session
-	if limit == 0 || s == nil || s.Phase != Running || s.Ending != "" || s.Kind == control.Program {
+	if limit == 0 || s == nil || s.Phase != session.Running || s.Ending != "" || s.Kind == control.Program {
 		return limit, time.Time{}
 	}
-	if s.Talks() {
-		if !s.Answers() || s.Talk.Begun.IsZero() {
+	if s.ServesChannels() {
+		if !s.AnswerPending() || s.Delivery.Begun.IsZero() {
 			return limit, time.Time{}
 		}
-		return limit, s.Talk.Begun.Add(limit) // of each answer: between them it costs nothing
+		return limit, s.Delivery.Begun.Add(limit) // of each answer: between them it costs nothing
 	}
 	return limit, s.StartedAt.Add(limit)
 }

@@ -81,8 +81,8 @@ func newWorldOfFolders(t testing.TB, seed uint64) *world {
 // folderDisk is a session folder as it lies there: the truth, whatever the team knows of it.
 type folderDisk struct {
 	name, path string
-	is         dispatch.Session
-	lines      []FolderLine
+	is         dispatch.Dispatch
+	lines      []DispatchEntry
 	gone       bool
 	back       bool // it was gone: nobody hears of it before somebody writes to it
 }
@@ -130,7 +130,7 @@ func (w *world) foldersHappen(how uint64) {
 		}
 	case 8:
 		if how>>32%6 == 0 { // another one lies in its place
-			d.is, d.lines, d.gone = dispatch.Session{}, nil, false
+			d.is, d.lines, d.gone = dispatch.Dispatch{}, nil, false
 			w.setUp(d, how>>36)
 		}
 	case 9:
@@ -174,7 +174,7 @@ func (w *world) setUp(d *folderDisk, how uint64) {
 	w.at = w.at.Add(time.Second)
 	setup := dispatch.Setup{
 		Mode: from([]dispatch.Mode{dispatch.Orchestrator, dispatch.Interactive, dispatch.Interactive, dispatch.Response}, how),
-		Host: from([]dispatch.Host{dispatch.Fairlead, dispatch.Fairlead, dispatch.Fairlead, dispatch.Nobody}, how>>4),
+		Host: from([]dispatch.Host{dispatch.Fairlead, dispatch.Fairlead, dispatch.Fairlead, dispatch.NoHost}, how>>4),
 		Lead: from([]string{"ada", "bob", "", "ghost"}, how>>8), Path: d.path,
 	}
 	for _, name := range []string{"ada", "bob", "cleo", "ghost"} {
@@ -195,7 +195,7 @@ func (w *world) toldFolder(d *folderDisk, in dispatch.Input) bool {
 	}
 	for _, ch := range changes {
 		d.is.Apply(ch)
-		d.lines = append(d.lines, FolderLine{End: d.end() + 100, Actor: Actor{Kind: "human", ID: "anna"}, Change: ch})
+		d.lines = append(d.lines, DispatchEntry{End: d.end() + 100, Actor: Actor{Kind: "human", ID: "anna"}, Change: ch})
 		d.back = false
 	}
 	return true
@@ -207,16 +207,16 @@ func (w *world) errandsOfFolders() {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.folders.disks)) {
-		d, f := w.folders.disks[name], w.team.Folders[name]
-		anew := f != nil && !f.Session.Began.Equal(d.is.Began)
+		d, f := w.folders.disks[name], w.team.Dispatches[name]
+		anew := f != nil && !f.State.Began.Equal(d.is.Began)
 		switch {
 		case d.gone && f != nil && !f.Gone, !d.gone && (f == nil || anew || f.Read < d.end()):
 			w.once("read "+name, func() { w.pen(d) })
 		}
-		for _, todo := range w.team.TodoFolder(name, w.at) {
-			w.once(todo.Key, func() {
-				if f.Session.Began.Equal(d.is.Began) { // else it is about a folder that is no more
-					w.tellFolder(d, todo)
+		for _, action := range w.team.DispatchActions(name, w.at) {
+			w.once(action.Key, func() {
+				if f.State.Began.Equal(d.is.Began) { // else it is about a folder that is no more
+					w.tellFolder(d, action)
 				}
 			})
 		}
@@ -225,10 +225,10 @@ func (w *world) errandsOfFolders() {
 
 // pen reads on from where the journal ends, some lines at a time.
 func (w *world) pen(d *folderDisk) {
-	f := w.team.Folders[d.name]
+	f := w.team.Dispatches[d.name]
 	if d.gone {
 		if f != nil {
-			w.must(Event{What: FolderGone{Name: d.name}})
+			w.must(Event{What: DispatchGone{Name: d.name}})
 			for id := range w.folders.begun { // who works for it is stopped; where it comes back, that is done anew
 				if strings.HasPrefix(id, folderPrefix+d.name+"/") {
 					delete(w.folders.begun, id)
@@ -237,9 +237,9 @@ func (w *world) pen(d *folderDisk) {
 		}
 		return
 	}
-	what := FolderSeen{Name: d.name, Path: d.path}
+	what := DispatchSeen{Name: d.name, Path: d.path}
 	if f != nil {
-		what.From, what.Anew = f.Read, !f.Session.Began.Equal(d.is.Began)
+		what.From, what.Anew = f.Read, !f.State.Began.Equal(d.is.Began)
 	}
 	if what.Anew {
 		what.From = 0
@@ -263,12 +263,12 @@ func (w *world) pen(d *folderDisk) {
 
 // penAgain is a pen that lost its place: nothing may come of it.
 func (w *world) penAgain(d *folderDisk, how uint64) {
-	f := w.team.Folders[d.name]
+	f := w.team.Dispatches[d.name]
 	if f == nil || len(d.lines) == 0 {
 		return
 	}
 	at := int(how % uint64(len(d.lines)))
-	what := FolderSeen{Name: d.name, Path: d.path, Lines: d.lines[at:], To: d.end()}
+	what := DispatchSeen{Name: d.name, Path: d.path, Lines: d.lines[at:], To: d.end()}
 	if at > 0 {
 		what.From = d.lines[at-1].End
 	}
@@ -289,8 +289,8 @@ func (w *world) must(ev Event) {
 }
 
 // tellFolder does an errand as it was when it was begun, however late.
-func (w *world) tellFolder(d *folderDisk, todo Todo) {
-	if todo.Do == AnswerFolder {
+func (w *world) tellFolder(d *folderDisk, action Action) {
+	if action.Do == AnswerFolder {
 		if answer, ok := d.is.Answer(); ok {
 			w.toldFolder(d, answer)
 			w.errands()
@@ -298,16 +298,16 @@ func (w *world) tellFolder(d *folderDisk, todo Todo) {
 		return
 	}
 	defer w.errands()
-	work, _ := dispatch.WorkOf(todo.Work)
-	id := fmt.Sprint(ForWork(todo.Folder, todo.Work), " since ", d.is.Began.UnixNano())
+	work, _ := dispatch.ActionOf(action.Work)
+	id := fmt.Sprint(ForDispatch(action.Folder, action.Work), " since ", d.is.Began.UnixNano())
 	wanted := d.is.Wanted(work)
 	if wanted && w.folders.told[id] {
-		w.t.Fatalf("%s was told of %s, and waits for it all the same", todo.Folder, todo.Work)
+		w.t.Fatalf("%s was told of %s, and waits for it all the same", action.Folder, action.Work)
 	}
 	before := len(d.lines)
-	ok, text := todo.End.Outcome == control.OK, "it went "+string(todo.End.Outcome)
+	ok, text := action.End.Outcome == control.OK, "it went "+string(action.End.Outcome)
 	switch {
-	case todo.End.Outcome == control.Lost:
+	case action.End.Outcome == control.Lost:
 		if wanted {
 			w.toldFolder(d, dispatch.Interrupt{Conversation: work.Conversation, Why: text})
 		}
@@ -319,9 +319,9 @@ func (w *world) tellFolder(d *folderDisk, todo Todo) {
 	switch {
 	case d.gone:
 	case wanted && d.is.Wanted(work):
-		w.t.Fatalf("%s was told of %s, and waits for it still", todo.Folder, todo.Work)
+		w.t.Fatalf("%s was told of %s, and waits for it still", action.Folder, action.Work)
 	case !wanted && len(d.lines) != before:
-		w.t.Fatalf("%s did not wait for %s, and was moved by it", todo.Folder, todo.Work)
+		w.t.Fatalf("%s did not wait for %s, and was moved by it", action.Folder, action.Work)
 	case wanted:
 		w.folders.told[id] = true
 	}
@@ -331,7 +331,7 @@ func (w *world) tellFolder(d *folderDisk, todo Todo) {
 func (w *world) workersAct(how uint64) {
 	for _, id := range w.alive() {
 		p := w.procs[id]
-		folder, work, ok := WorkOf(p.what)
+		folder, work, ok := DispatchActionOf(p.what)
 		if s := w.sessionOf(p); !ok || s == nil || s.ID != id {
 			continue
 		}
@@ -360,9 +360,9 @@ func (w *world) foldersSettled() string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.folders.disks)) {
 		d := w.folders.disks[name]
-		switch f := w.team.Folders[name]; {
+		switch f := w.team.Dispatches[name]; {
 		case d.gone || d.back:
-		case f == nil || f.Read != d.end() || !f.Session.Began.Equal(d.is.Began):
+		case f == nil || f.Read != d.end() || !f.State.Began.Equal(d.is.Began):
 			return fmt.Sprintf("%s was not read to its end: %+v", name, f)
 		case d.is.Host == dispatch.Fairlead && (d.is.Open != nil || len(d.is.Waiting) > 0):
 			return fmt.Sprintf("%s is not answered: %s", name, w.encode(d.is.Now))
@@ -386,12 +386,12 @@ func (w *world) foldersRest() {
 			return
 		}
 		for _, id := range w.alive() {
-			if _, _, ok := WorkOf(w.procs[id].what); ok {
+			if _, _, ok := DispatchActionOf(w.procs[id].what); ok {
 				w.ends(id, control.OK)
 			}
 		}
 		for _, name := range w.team.Names() {
-			if a := w.team.Agents[name]; a.Session != nil && !a.Session.works() && w.procs[a.Session.ID] != nil && w.procs[a.Session.ID].alive {
+			if a := w.team.Agents[name]; a.Session != nil && !a.Session.servesDispatch() && w.procs[a.Session.ID] != nil && w.procs[a.Session.ID].alive {
 				w.say(name, control.Commanded{Desired: control.WordPause, By: "human"})
 				w.ends(a.Session.ID, control.OK) // whoever has the seat goes
 			}

@@ -1,4 +1,4 @@
-// Package leftover runs the tests of a package, and looks afterwards that all they started has ended.
+// Package leaktest runs the tests of a package, and looks afterwards that all they started has ended.
 //
 // A test is over when it has seen what it wanted, and some goroutine of it may then be on its way
 // out: a connection that is being closed, a process that is being waited for. On a machine with much
@@ -6,7 +6,7 @@
 // no way out takes was left behind, and is shown.
 //
 // The one promise: tests that leave nothing behind are never said to.
-package leftover
+package leaktest
 
 import (
 	"fmt"

@@ -7,7 +7,7 @@ import (
 )
 
 // spoke is a person's message.
-func (c *circle) spoke(in HumanSpoke) error {
+func (c *channelDraft) spoke(in HumanSpoke) error {
 	subject := "#" + string(c.id)
 	mode := in.Mode
 	if mode == "" {
@@ -34,8 +34,8 @@ func (c *circle) spoke(in HumanSpoke) error {
 		c.head.Passes = 0
 	}
 	c.progress(n, Spoken, func(is *Message) { m.State = is.State; *is = m })
-	if c.head.Parked == Nobody {
-		c.sayNobody()
+	if c.head.Parked == NoAgents {
+		c.announceNoAgents()
 	}
 	c.emit("M1", "", "", "", Event(Spoken))
 	if mode == Interrupt {
@@ -46,33 +46,33 @@ func (c *circle) spoke(in HumanSpoke) error {
 
 // toAll gives everybody who is there a message of his own, and who has it already keeps it;
 // false: there is nobody.
-func (c *circle) toAll(n uint64) bool {
+func (c *channelDraft) toAll(n uint64) bool {
 	some := false
-	for _, name := range sorted(c.base.Seats) {
-		if !c.member(name) || c.state(name) == Offline {
+	for _, name := range sorted(c.base.Participants) {
+		if !c.isParticipant(name) || c.state(name) == Offline {
 			continue
 		}
 		some = true
-		if c.apart(name, n) < 0 && len(c.look(name).Apart) < apartMax {
-			s := c.seat(name)
-			s.Apart = append(slices.Clip(s.Apart), Apart{N: n})
+		if c.parallelIndex(name, n) < 0 && len(c.look(name).Parallel) < apartMax {
+			p := c.participant(name)
+			p.Parallel = append(slices.Clip(p.Parallel), ParallelMessage{N: n})
 		}
 	}
 	return some
 }
 
 // lapsesAt is when a message to all is over.
-func (c *circle) lapsesAt() time.Time { return c.after(max(c.rules.DefaultTimeout, time.Second)) }
+func (c *channelDraft) lapsesAt() time.Time { return c.after(max(c.rules.DefaultTimeout, time.Second)) }
 
 // post gives what was said its number, with the next change.
-func (c *circle) post(kind PostKind, by string, bytes int, turn, re uint64) uint64 {
+func (c *channelDraft) post(kind PostKind, by string, bytes int, turn, re uint64) uint64 {
 	c.head.Seq++
 	c.next.Post = &Post{N: c.head.Seq, Kind: kind, By: by, Turn: turn, Re: re, Bytes: bytes}
 	return c.head.Seq
 }
 
 // said is what an agent says: under its turn, apart from it, or too late.
-func (c *circle) said(in Said) error {
+func (c *channelDraft) said(in Said) error {
 	switch {
 	case c.agentNow(in.Agent) == nil:
 		return c.refuse(in.Agent, "said", "", "no agent has this name; add it to fairlead.yaml")
@@ -80,8 +80,8 @@ func (c *circle) said(in Said) error {
 		return c.refuse(in.Agent, "said", "", fmt.Sprintf("it has %d bytes, 0 to %d are allowed", in.Bytes, messageBytesMax))
 	case in.Re != 0 && c.head.Aside.Message == in.Re && c.head.Aside.Agent == in.Agent:
 		c.aside(in)
-	case in.Re != 0 && c.apart(in.Agent, in.Re) >= 0:
-		c.answerApart(in)
+	case in.Re != 0 && c.parallelIndex(in.Agent, in.Re) >= 0:
+		c.answerParallel(in)
 	case in.Re != 0 || !c.holds(in.Token):
 		c.late(in)
 	case c.head.Aside.Agent == in.Agent && !c.head.Aside.Told:
@@ -98,7 +98,7 @@ func (c *circle) said(in Said) error {
 }
 
 // late keeps what moves nothing.
-func (c *circle) late(in Said) {
+func (c *channelDraft) late(in Said) {
 	if in.Bytes > 0 {
 		c.post(OfLate, string(in.Agent), in.Bytes, in.Turn, in.Re)
 	}
@@ -111,7 +111,7 @@ func (c *circle) late(in Said) {
 }
 
 // speak is the holder speaking in its turn.
-func (c *circle) speak(in Said) error {
+func (c *channelDraft) speak(in Said) error {
 	l := &c.head.Lease
 	if in.Bytes > 0 {
 		n := c.post(OfTurn, string(in.Agent), in.Bytes, in.Turn, 0)
@@ -140,25 +140,25 @@ func (c *circle) speak(in Said) error {
 	return nil
 }
 
-func (c *circle) finish(agent AgentID, event, alone Event) error {
+func (c *channelDraft) finish(agent AgentID, event, alone Event) error {
 	if c.alone(agent) {
 		event = alone
 	}
 	return c.take(agent, event, "")
 }
 
-// apart is where a seat has a message of its own; -1: it has not.
-func (c *circle) apart(agent AgentID, n uint64) int {
-	s := c.look(agent)
-	if s == nil {
+// parallelIndex is where a seat has a message of its own; -1: it has not.
+func (c *channelDraft) parallelIndex(agent AgentID, n uint64) int {
+	p := c.look(agent)
+	if p == nil {
 		return -1
 	}
-	return slices.IndexFunc(s.Apart, func(a Apart) bool { return a.N == n })
+	return slices.IndexFunc(p.Parallel, func(a ParallelMessage) bool { return a.N == n })
 }
 
-// answerApart is an answer to a message to all.
-func (c *circle) answerApart(in Said) {
-	c.tellApart(in.Agent, in.Re)
+// answerParallel is an answer to a message to all.
+func (c *channelDraft) answerParallel(in Said) {
+	c.tellParallel(in.Agent, in.Re)
 	if in.Bytes > 0 {
 		c.post(OfAside, string(in.Agent), in.Bytes, 0, in.Re)
 		if i, open := find(c.open, in.Re); open && c.open[i].State != Answered {
@@ -166,30 +166,30 @@ func (c *circle) answerApart(in Said) {
 		}
 	}
 	if in.Ended || in.Complete {
-		s := c.seat(in.Agent)
-		s.Apart = without(s.Apart, in.Re)
+		p := c.participant(in.Agent)
+		p.Parallel = without(p.Parallel, in.Re)
 	}
 	c.emit(rowAside, in.Agent, "", "", "said_apart")
 }
 
-// tellApart notes that an agent has a message to all.
-func (c *circle) tellApart(agent AgentID, n uint64) {
-	s := c.seat(agent)
-	i := c.apart(agent, n)
-	if s.Apart[i].Told {
+// tellParallel notes that an agent has a message to all.
+func (c *channelDraft) tellParallel(agent AgentID, n uint64) {
+	p := c.participant(agent)
+	i := c.parallelIndex(agent, n)
+	if p.Parallel[i].Told {
 		return
 	}
-	s.Apart = slices.Clone(s.Apart)
-	s.Apart[i].Told = true
-	if n > s.Heard {
-		s.Ahead = append(slices.Clip(s.Ahead), n)
-		slices.Sort(s.Ahead)
+	p.Parallel = slices.Clone(p.Parallel)
+	p.Parallel[i].Told = true
+	if n > p.Heard {
+		p.Ahead = append(slices.Clip(p.Ahead), n)
+		slices.Sort(p.Ahead)
 	}
 	c.handed(n, 0)
 }
 
-func without(list []Apart, n uint64) []Apart {
-	list = slices.DeleteFunc(slices.Clone(list), func(a Apart) bool { return a.N == n })
+func without(list []ParallelMessage, n uint64) []ParallelMessage {
+	list = slices.DeleteFunc(slices.Clone(list), func(a ParallelMessage) bool { return a.N == n })
 	if len(list) == 0 {
 		return nil
 	}

@@ -46,8 +46,8 @@ func TestHold(t *testing.T) {
 func TestOneSessionAtATime(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
-	if !slices.ContainsFunc(slices.Collect(c.Todo(c.Agents["ada"])), func(todo Todo) bool { return todo.Key == "start/ada-1" }) {
-		t.Errorf("its session is not to be started: %+v", slices.Collect(c.Todo(c.Agents["ada"])))
+	if !slices.ContainsFunc(slices.Collect(c.Actions(c.Agents["ada"])), func(action Action) bool { return action.Key == "start/ada-1" }) {
+		t.Errorf("its session is not to be started: %+v", slices.Collect(c.Actions(c.Agents["ada"])))
 	}
 	for _, desired := range []string{"run_once", "run_cleanup", "continuous"} {
 		for _, ch := range c.wants("ada", desired) {

@@ -6,21 +6,21 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Line is one transition of one agent or step, as the log of transitions wants it (X6).
-type Line struct {
+// Transition is one transition of one agent or step, as the log of transitions wants it (X6).
+type Transition struct {
 	Entity string
 	Agent  string // agentId; empty: the team, a channel, or a run as a whole
 	From   string
 	To     string
 }
 
-// Lines takes a change apart into the transitions that it stands for: most are one, and what
+// Transitions takes a change apart into the transitions that it stands for: most are one, and what
 // moves many steps at once is one of each step. agentOf names the agent of a step's plan;
 // where it gives nothing, or is nil, the step stands for itself.
-func Lines(ch Change, agentOf func(run, step string) string) []Line {
+func Transitions(ch Change, agentOf func(run, step string) string) []Transition {
 	id, isRun := strings.CutPrefix(ch.Entity, runPrefix)
 	if !isRun {
-		line := Line{Entity: ch.Entity, Agent: nameOf(ch.Entity), From: ch.From, To: ch.To}
+		line := Transition{Entity: ch.Entity, Agent: nameOf(ch.Entity), From: ch.From, To: ch.To}
 		if ch.Body.Dispatch != nil {
 			line.Agent = ch.To // who is in charge is who it is about
 			if ch.Body.Dispatch.End != nil {
@@ -44,7 +44,7 @@ func Lines(ch Change, agentOf func(run, step string) string) []Line {
 				line.Agent = body.Lead.Agent
 			}
 		}
-		return []Line{line}
+		return []Transition{line}
 	}
 	who := func(run, step string) string {
 		if agentOf != nil && step != "" {
@@ -62,11 +62,11 @@ func Lines(ch Change, agentOf func(run, step string) string) []Line {
 		moves = body.Moved.Moves
 	}
 	if moves == nil {
-		return []Line{{Entity: ch.Entity, Agent: who(run, step), From: ch.From, To: ch.To}}
+		return []Transition{{Entity: ch.Entity, Agent: who(run, step), From: ch.From, To: ch.To}}
 	}
-	lines := make([]Line, 0, len(moves))
+	lines := make([]Transition, 0, len(moves))
 	for _, move := range moves {
-		lines = append(lines, Line{
+		lines = append(lines, Transition{
 			Entity: stepEntity(run, move.Step), Agent: who(run, string(move.Step)), From: string(move.From), To: ch.To,
 		})
 	}

@@ -10,13 +10,13 @@ func (d *draft) agent(in Input) error {
 	switch in := in.(type) {
 	case AgentConfigured:
 		a := Agent{}
-		if was := d.floor.Agents[in.Agent]; was != nil {
+		if was := d.channels.Agents[in.Agent]; was != nil {
 			a = *was
 		}
-		switch known := d.floor.Agents[in.Agent] != nil; {
+		switch known := d.channels.Agents[in.Agent] != nil; {
 		case known && a.AgentSettings == in.Settings:
 			return nil
-		case !known && len(d.floor.Agents) >= agentsMax:
+		case !known && len(d.channels.Agents) >= agentsMax:
 			return refusal(string(in.Agent), "configured", "unknown", "", fmt.Sprintf("there are %d agents, which is the limit", agentsMax))
 		}
 		a.AgentSettings = in.Settings
@@ -29,14 +29,14 @@ func (d *draft) agent(in Input) error {
 		if in.How != Disconnected && in.How != Crashed {
 			panic("turn: an agent is gone by " + string(in.How))
 		}
-		return d.goAway(in.Agent, in.How, in.Why)
+		return d.disconnect(in.Agent, in.How, in.Why)
 	case AgentBeatsMissed:
 		if d.now.At.Before(in.Last.Add(BeatsMissedMax * BeatEvery)) {
 			return nil
 		}
-		return d.goAway(in.Agent, BeatsMissed, fmt.Sprintf("%d heartbeats missed, the last one at %s", BeatsMissedMax, in.Last.UTC().Format("15:04:05")))
+		return d.disconnect(in.Agent, BeatsMissed, fmt.Sprintf("%d heartbeats missed, the last one at %s", BeatsMissedMax, in.Last.UTC().Format("15:04:05")))
 	case DisableAsked:
-		return d.goAway(in.Agent, Disabled, "")
+		return d.disconnect(in.Agent, Disabled, "")
 	case EnableAsked:
 		return d.enable(in.Agent)
 	case LimitHit:
@@ -49,7 +49,7 @@ func (d *draft) agent(in Input) error {
 }
 
 func (d *draft) known(name AgentID, event Event) (Agent, error) {
-	a := d.floor.Agents[name]
+	a := d.channels.Agents[name]
 	if a == nil {
 		return Agent{}, refusal(string(name), event, "unknown", "", "no agent has this name; add it to fairlead.yaml")
 	}
@@ -83,26 +83,26 @@ func (d *draft) connect(name AgentID) error {
 	if err := d.own(name, Offline, event); err != nil || a.Disabled {
 		return err
 	}
-	return d.obeyAssignments(name)
+	return d.joinAssigned(name)
 }
 
-// obeyAssignments queues an agent where somebody assigned it while it was offline.
-func (d *draft) obeyAssignments(name AgentID) error {
+// joinAssigned queues an agent where somebody assigned it while it was offline.
+func (d *draft) joinAssigned(name AgentID) error {
 	for _, id := range d.is.Channels {
-		c := d.circle(id)
-		if s := c.look(name); s == nil || !s.Owed {
+		c := d.channel(id)
+		if p := c.look(name); p == nil || !p.JoinOnConnect {
 			continue
 		}
 		if err := c.assign(name); err != nil {
 			return err
 		}
-		c.moveOn()
+		c.advance()
 	}
 	return nil
 }
 
-// goAway takes an agent out of every circle that it stands in, in one batch.
-func (d *draft) goAway(name AgentID, event Event, why string) error {
+// disconnect takes an agent out of every circle that it stands in, in one batch.
+func (d *draft) disconnect(name AgentID, event Event, why string) error {
 	a, err := d.known(name, event)
 	if err != nil {
 		return err
@@ -124,17 +124,17 @@ func (d *draft) goAway(name AgentID, event Event, why string) error {
 		if err := d.own(name, Offline, event); err != nil {
 			return err
 		}
-		d.elsewhere(name)
+		d.leaveOtherChannels(name)
 		return nil
 	}
 	first := len(d.changes)
 	for _, id := range a.Channels {
-		c := d.circle(id)
-		s := c.look(name)
-		if s.State == "" && c.head.Rests != name && len(s.Apart)+len(s.Ahead) == 0 {
+		c := d.channel(id)
+		p := c.look(name)
+		if p.State == "" && c.head.Rests != name && len(p.Parallel)+len(p.Ahead) == 0 {
 			continue
 		}
-		from := s.State
+		from := p.State
 		if from == "" {
 			from = Idle
 		}
@@ -142,34 +142,34 @@ func (d *draft) goAway(name AgentID, event Event, why string) error {
 			return err
 		}
 		c.leadLost(name)
-		c.moveOn()
+		c.advance()
 	}
 	if len(d.changes) == first {
 		if err := d.own(name, Idle, event); err != nil {
 			return err
 		}
 	}
-	d.elsewhere(name)
+	d.leaveOtherChannels(name)
 	return nil
 }
 
-// elsewhere looks after the channels in which an agent that is gone stands in no circle: where
+// leaveOtherChannels looks after the channels in which an agent that is gone stands in no circle: where
 // it was answering a person, whose lead need not be a member; and where its work was still to be
 // stopped, which it is.
-func (d *draft) elsewhere(name AgentID) {
-	for _, id := range sorted(d.floor.Channels) {
-		if ch := d.floor.Channels[id]; ch.Head.Aside.Agent != name && (ch.Seats[name] == nil || ch.Seats[name].Stop == 0) {
+func (d *draft) leaveOtherChannels(name AgentID) {
+	for _, id := range sorted(d.channels.ByID) {
+		if ch := d.channels.ByID[id]; ch.Head.Aside.Agent != name && (ch.Participants[name] == nil || ch.Participants[name].Stop == 0) {
 			continue
 		}
-		c := d.circle(id)
-		if s := c.look(name); s != nil && s.Stop != 0 && !d.is.Connected {
-			if c.seat(name).Stop = 0; s.Gone {
+		c := d.channel(id)
+		if p := c.look(name); p != nil && p.Stop != 0 && !d.is.Connected {
+			if c.participant(name).Stop = 0; p.Gone {
 				c.leave(name)
 			}
 			c.emit(rowTold, name, "", "", Event(StopWork))
 		}
 		c.leadLost(name)
-		c.moveOn()
+		c.advance()
 	}
 }
 
@@ -186,7 +186,7 @@ func (d *draft) enable(name AgentID) error {
 	if err := d.own(name, Offline, Enabled); err != nil {
 		return err
 	}
-	return d.obeyAssignments(name)
+	return d.joinAssigned(name)
 }
 
 // limit sets or lifts what keeps an agent from turns, and ends those that it has (X9).
@@ -204,13 +204,13 @@ func (d *draft) limit(name AgentID, limit string) error {
 	}
 	d.add(Change{Row: rowLimited, Agent: name, Trigger: event, Body: Body{Why: limit}})
 	for _, id := range a.Channels {
-		c := d.circle(id)
+		c := d.channel(id)
 		if limit != "" && c.head.Holder == name {
 			if err := c.take(name, LimitReached, limit); err != nil {
 				return err
 			}
 		}
-		c.moveOn()
+		c.advance()
 	}
 	return nil
 }
@@ -225,38 +225,38 @@ func (d *draft) configure(in ChannelConfigured) error {
 	case set.DefaultTimeout < 0 || set.RoundsMax < 0 || set.WaitTimeout <= 0 || set.AutoDetectSilence <= 0:
 		return refusal(subject, "configured", "unchanged", "", "its times must be more than nothing, and its rounds no less than 0")
 	}
-	was := d.floor.Channels[in.Channel]
-	if was == nil && len(d.floor.Channels) >= channelsMax {
+	was := d.channels.ByID[in.Channel]
+	if was == nil && len(d.channels.ByID) >= channelsMax {
 		return refusal(subject, "configured", "unknown", "", fmt.Sprintf("there are %d channels, which is the limit", channelsMax))
 	}
 	if was != nil && was.Settings == set {
 		return nil
 	}
 	if was == nil {
-		head := Head{Parked: Nobody}
+		head := Head{Parked: NoAgents}
 		d.add(Change{Row: rowConfigured, Channel: in.Channel, Trigger: "configured", Body: Body{Settings: &set, Head: &head}})
 		return nil
 	}
 	d.add(Change{Row: rowConfigured, Channel: in.Channel, Trigger: "configured", Body: Body{Settings: &set}})
-	c := d.circle(in.Channel)
+	c := d.channel(in.Channel)
 	c.rules = set
-	c.moveOn()
+	c.advance()
 	return nil
 }
 
-func (c *circle) assign(name AgentID) error {
+func (c *channelDraft) assign(name AgentID) error {
 	a := c.agentNow(name)
 	state := c.state(name)
 	switch {
 	case a == nil:
 		return c.refuse(name, Assigned, "T2", "no agent has this name; add it to fairlead.yaml")
-	case c.member(name) && state != Idle && state != Offline:
+	case c.isParticipant(name) && state != Idle && state != Offline:
 		return nil
-	case c.member(name) && state == Offline && c.look(name).Owed:
+	case c.isParticipant(name) && state == Offline && c.look(name).JoinOnConnect:
 		return nil
-	case c.member(name) && c.head.Rests == name:
+	case c.isParticipant(name) && c.head.Rests == name:
 		return nil // its next message queues it
-	case !c.member(name) && len(c.base.Seats) >= agentsPerChannelMax:
+	case !c.isParticipant(name) && len(c.base.Participants) >= agentsPerChannelMax:
 		return c.refuse(name, Assigned, "T2", fmt.Sprintf("%d agents are in this channel, which is the limit", agentsPerChannelMax))
 	}
 	if state == Idle {
@@ -268,7 +268,7 @@ func (c *circle) assign(name AgentID) error {
 
 // second has whoever rests alone queued before somebody else is: it would be forgotten when that
 // one rests in its place.
-func (c *circle) second(name AgentID) {
+func (c *channelDraft) second(name AgentID) {
 	if rests := c.head.Rests; rests != "" && rests != name {
 		c.must(rests, SecondCame)
 	}
@@ -276,17 +276,17 @@ func (c *circle) second(name AgentID) {
 
 // welcome makes somebody a member. What the others said before is not its to answer; what a
 // person asked and nobody answered is.
-func (c *circle) welcome(name AgentID) {
-	s := c.seat(name)
-	s.Gone, s.Owed = false, !c.agentNow(name).Online()
-	s.Rest = c.head.Seq
+func (c *channelDraft) welcome(name AgentID) {
+	p := c.participant(name)
+	p.Gone, p.JoinOnConnect = false, !c.agentNow(name).Online()
+	p.Rest = c.head.Seq
 	for _, m := range c.open {
 		if m.Ends.IsZero() {
-			s.Rest = min(s.Rest, m.N-1)
+			p.Rest = min(p.Rest, m.N-1)
 			break
 		}
 	}
-	s.Heard = min(s.Heard, s.Rest)
+	p.Heard = min(p.Heard, p.Rest)
 	if a := c.agentNow(name); !slices.Contains(a.Channels, c.id) {
 		is := *a
 		is.Channels = append(slices.Clone(is.Channels), c.id)
@@ -295,8 +295,8 @@ func (c *circle) welcome(name AgentID) {
 	}
 }
 
-func (c *circle) remove(name AgentID) error {
-	if !c.member(name) {
+func (c *channelDraft) remove(name AgentID) error {
+	if !c.isParticipant(name) {
 		return c.refuse(name, Removed, "T5", "it is not in this channel")
 	}
 	return c.take(name, Removed, "")

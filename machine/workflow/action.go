@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Errand is a kind of thing that a run asks of the world, or of whoever drives it.
-type Errand string
+// ActionKind is a kind of thing that a run asks of the world, or of whoever drives it.
+type ActionKind string
 
 const (
-	EndIt     Errand = "end_process" // with a grace period; then say ProcessEnded
-	RunIt     Errand = "run_process" // where this lease has none yet; harmless twice
-	LookForIt Errand = "look_for"    // RUNNING by somebody else's word: say ReportRead, or ProcessLost
-	SkipIt    Errand = "skip"        // say SkipsDue
-	WeighIt   Errand = "weigh"       // say WhenWeighed
-	FindItems Errand = "find_items"  // say ItemsSeen
-	AskThem   Errand = "ask_people"  // a question that is not listed any more is withdrawn
-	StartIt   Errand = "start"       // say StartAsked, once there is a place
+	EndIt     ActionKind = "end_process" // with a grace period; then say ProcessEnded
+	RunIt     ActionKind = "run_process" // where this lease has none yet; harmless twice
+	LookForIt ActionKind = "look_for"    // RUNNING by somebody else's word: say ReportRead, or ProcessLost
+	SkipIt    ActionKind = "skip"        // say SkipsDue
+	WeighIt   ActionKind = "weigh"       // say WhenWeighed
+	FindItems ActionKind = "find_items"  // say ItemsSeen
+	AskThem   ActionKind = "ask_people"  // a question that is not listed any more is withdrawn
+	StartIt   ActionKind = "start"       // say StartAsked, once there is a place
 )
 
-// Todo is one errand. The same state gives the same key; doing it twice does nothing more.
-type Todo struct {
+// Action is one errand. The same state gives the same key; doing it twice does nothing more.
+type Action struct {
 	Key       string
-	Do        Errand
+	Do        ActionKind
 	Lease     Lease  // of EndIt, RunIt, LookForIt and AskThem; of the others its Step alone counts
 	Iteration int    // of WeighIt and FindItems: to be handed back
 	Attempt   int    // of RunIt
@@ -33,16 +33,16 @@ type Todo struct {
 	Why       string // of EndIt
 }
 
-// Todo reads off the state what is to be done now, in the order in which it is best done. Asked
+// Actions reads off the state what is to be done now, in the order in which it is best done. Asked
 // again after every change and after a crash, it forgets nothing. It takes as long as the list
 // is, however many steps there are; while the team is held nothing that begins is in it, and
 // never more that begin than there are places for.
-func (r *Run) Todo(now Now) iter.Seq[Todo] {
-	return func(yield func(Todo) bool) {
+func (r *Run) Actions(now Now) iter.Seq[Action] {
+	return func(yield func(Action) bool) {
 		if !r.complete() {
 			return
 		}
-		for _, part := range []func(Now, func(Todo) bool) bool{r.processes, r.preparations, r.questions, r.starts} {
+		for _, part := range []func(Now, func(Action) bool) bool{r.processes, r.preparations, r.questions, r.starts} {
 			if !part(now, yield) {
 				return
 			}
@@ -54,27 +54,27 @@ func (r *Run) Todo(now Now) iter.Seq[Todo] {
 // read at every event, and those that are left come with the next one.
 const asksListed = 64
 
-// TodoOf reads off what is to be done about one step, but not whether it may start: that hangs
+// ActionsOf reads off what is to be done about one step, but not whether it may start: that hangs
 // on the others.
-func (r *Run) TodoOf(id StepID) (todo []Todo) {
+func (r *Run) ActionsOf(id StepID) (actions []Action) {
 	i, ok := r.index.at[id]
 	if !ok {
 		return nil
 	}
-	keep := func(t Todo) bool { todo = append(todo, t); return true }
+	keep := func(t Action) bool { actions = append(actions, t); return true }
 	r.processOf(i, keep)
 	r.preparationOf(i, keep)
 	r.questionOf(i, keep)
-	return todo
+	return actions
 }
 
-func (r *Run) key(do Errand, i int, n uint64) string {
+func (r *Run) key(do ActionKind, i int, n uint64) string {
 	return string(do) + "/" + string(r.ID) + "/" + string(r.Plan.Steps[i].ID) + "/" + strconv.FormatUint(n, 10)
 }
 
 func (r *Run) lease(i int, n uint64) Lease { return Lease{Step: r.Plan.Steps[i].ID, N: n} }
 
-func (r *Run) processes(_ Now, yield func(Todo) bool) bool {
+func (r *Run) processes(_ Now, yield func(Action) bool) bool {
 	for i := range r.index.alive.all() {
 		if !r.processOf(i, yield) {
 			return false
@@ -88,26 +88,26 @@ func (r *Run) processes(_ Now, yield func(Todo) bool) bool {
 	return true
 }
 
-func (r *Run) processOf(i int, yield func(Todo) bool) bool {
+func (r *Run) processOf(i int, yield func(Action) bool) bool {
 	p := &r.Steps[i]
 	switch {
 	case p.Ending != "":
-		return yield(Todo{Key: r.key(EndIt, i, p.Proc), Do: EndIt, Lease: r.lease(i, p.Proc), Why: p.Ending})
+		return yield(Action{Key: r.key(EndIt, i, p.Proc), Do: EndIt, Lease: r.lease(i, p.Proc), Why: p.Ending})
 	case p.State == Running && p.Proc != 0:
-		return yield(Todo{
+		return yield(Action{
 			Key: r.key(RunIt, i, p.Proc), Do: RunIt, Lease: r.lease(i, p.Proc), Iteration: p.Iteration, Attempt: p.Attempts, Item: p.Index, Answered: p.Answered,
 		})
 	case p.State == Running:
-		return yield(Todo{Key: r.key(LookForIt, i, p.N), Do: LookForIt, Lease: r.lease(i, p.N)})
+		return yield(Action{Key: r.key(LookForIt, i, p.N), Do: LookForIt, Lease: r.lease(i, p.N)})
 	}
 	return true
 }
 
-func (r *Run) preparations(_ Now, yield func(Todo) bool) bool {
+func (r *Run) preparations(_ Now, yield func(Action) bool) bool {
 	if r.Stage != Driven {
 		return true
 	}
-	if r.index.in[pointless].n > 0 && !yield(Todo{Key: fmt.Sprintf("%s/%s/%d", SkipIt, r.ID, r.index.in[settled].n), Do: SkipIt}) {
+	if r.index.in[pointless].n > 0 && !yield(Action{Key: fmt.Sprintf("%s/%s/%d", SkipIt, r.ID, r.index.in[settled].n), Do: SkipIt}) {
 		return false
 	}
 	for _, at := range []place{weighing, seeking} {
@@ -120,7 +120,7 @@ func (r *Run) preparations(_ Now, yield func(Todo) bool) bool {
 	return true
 }
 
-func (r *Run) preparationOf(i int, yield func(Todo) bool) bool {
+func (r *Run) preparationOf(i int, yield func(Action) bool) bool {
 	do := WeighIt
 	switch at := r.index.where[i]; {
 	case r.Stage != Driven || at != weighing && at != seeking:
@@ -129,10 +129,10 @@ func (r *Run) preparationOf(i int, yield func(Todo) bool) bool {
 		do = FindItems
 	}
 	iteration := r.Steps[i].Iteration
-	return yield(Todo{Key: r.key(do, i, uint64(iteration)), Do: do, Lease: r.lease(i, 0), Iteration: iteration})
+	return yield(Action{Key: r.key(do, i, uint64(iteration)), Do: do, Lease: r.lease(i, 0), Iteration: iteration})
 }
 
-func (r *Run) questions(_ Now, yield func(Todo) bool) bool {
+func (r *Run) questions(_ Now, yield func(Action) bool) bool {
 	for i := range r.index.in[waiting].all() {
 		if !r.questionOf(i, yield) {
 			return false
@@ -141,28 +141,28 @@ func (r *Run) questions(_ Now, yield func(Todo) bool) bool {
 	return true
 }
 
-func (r *Run) questionOf(i int, yield func(Todo) bool) bool {
+func (r *Run) questionOf(i int, yield func(Action) bool) bool {
 	if r.index.where[i] != waiting || r.Stage != Driven && r.Stage != Paused {
 		return true
 	}
 	n := r.Steps[i].N
-	return yield(Todo{Key: r.key(AskThem, i, n), Do: AskThem, Lease: r.lease(i, n)})
+	return yield(Action{Key: r.key(AskThem, i, n), Do: AskThem, Lease: r.lease(i, n)})
 }
 
 // starts lists the steps that may begin, as many as there are places for.
-func (r *Run) starts(now Now, yield func(Todo) bool) bool {
+func (r *Run) starts(now Now, yield func(Action) bool) bool {
 	if now.Held || r.Stage != Driven {
 		return true
 	}
 	return r.firstOf(asking, asksListed, yield) && r.firstOf(ready, r.Options.SideBySide-r.index.alive.n, yield)
 }
 
-func (r *Run) firstOf(at place, room int, yield func(Todo) bool) bool {
+func (r *Run) firstOf(at place, room int, yield func(Action) bool) bool {
 	if room <= 0 {
 		return true
 	}
 	for i := range r.index.in[at].all() {
-		if !yield(Todo{Key: r.key(StartIt, i, r.Steps[i].N+1), Do: StartIt, Lease: r.lease(i, 0)}) {
+		if !yield(Action{Key: r.key(StartIt, i, r.Steps[i].N+1), Do: StartIt, Lease: r.lease(i, 0)}) {
 			return false
 		}
 		if room--; room == 0 {

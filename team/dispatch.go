@@ -1,0 +1,372 @@
+package team
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/machine/session"
+)
+
+const folderPrefix = "dispatch/"
+
+// Dispatch is a session folder (seed 002), as far as its history was taken in. The folder is the
+// truth, since hooks decide on it where no daemon is; the team has what it needs to have its
+// agents do the work, and the journal has the history.
+type Dispatch struct {
+	Name  string                        `json:"name"`
+	Path  string                        `json:"path"`
+	Read  int64                         `json:"read,omitempty"` // bytes of its history that are in the journal
+	Gone  bool                          `json:"gone,omitempty"` // it is not there any more
+	State dispatch.Dispatch             `json:"session,omitzero"`
+	Ends  map[string]DispatchSessionEnd `json:"ends,omitempty"` // by work: how its session ended, until the folder says the same
+}
+
+// DispatchSessionEnd is how a session ended that worked for a session folder.
+type DispatchSessionEnd struct {
+	Agent   string          `json:"agent"`
+	Session string          `json:"session,omitempty"` // whose output is the result
+	Outcome control.Outcome `json:"outcome"`
+	Why     string          `json:"why,omitempty"`
+}
+
+// DispatchSeen is what stands in a folder's history from a byte on. It is taken in as it is: whoever
+// wrote it decided under the folder's lock.
+type DispatchSeen struct {
+	Name, Path string
+	From, To   int64
+	Lines      []DispatchEntry
+	Anew       bool // it was replaced by another one, and is read from its beginning
+}
+
+// DispatchEntry is one change of a session, with its place and who made it.
+type DispatchEntry struct {
+	End    int64
+	Actor  Actor
+	Change dispatch.Change
+}
+
+// DispatchGone is a folder that is not there any more, or has no history.
+type DispatchGone struct{ Name string }
+
+// DispatchSet is a change of a session folder.
+type DispatchSet struct {
+	Path string              `json:"path,omitempty"`
+	Read int64               `json:"read,omitempty"` // up to and with its line
+	Anew bool                `json:"anew,omitempty"`
+	Gone bool                `json:"gone,omitempty"`
+	At   time.Time           `json:"at,omitzero"` // when it was decided, by its own line
+	Body *dispatch.Body      `json:"body,omitempty"`
+	Work string              `json:"work,omitempty"` // with End: whose session ended
+	End  *DispatchSessionEnd `json:"end,omitempty"`
+}
+
+// Errands of a session folder.
+const (
+	TellFolder   ActionKind = "tell_folder"   // how a work ended
+	AnswerFolder ActionKind = "answer_folder" // the answer that needs nobody
+)
+
+// wordsKept is how much of what was said in a session the journal has beside its history: all of it is in
+// dialogue.md.
+const wordsKept = 500
+
+// due finds a work that is to be done now.
+func (f *Dispatch) due(key string) (dispatch.Action, bool) {
+	if f == nil || f.Gone {
+		return dispatch.Action{}, false
+	}
+	for _, w := range f.State.Due() {
+		if w.Key() == key {
+			return w, true
+		}
+	}
+	return dispatch.Action{}, false
+}
+
+// DispatchAction gives a work by its key, where it is to be done now.
+func (t *Team) DispatchAction(folder, key string) (dispatch.Action, bool) {
+	return t.Dispatches[folder].due(key)
+}
+
+// servesDispatch says whether a session is for a session folder.
+func (s *Session) servesDispatch() bool {
+	if s == nil {
+		return false
+	}
+	_, _, ok := DispatchActionOf(s.For)
+	return ok
+}
+
+// DispatchActions is what is to be told to a folder now.
+func (t *Team) DispatchActions(name string, at time.Time) (actions []Action) {
+	f := t.Dispatches[name]
+	if f == nil || f.Gone || f.State.Host != dispatch.Fairlead {
+		return nil
+	}
+	if _, ok := f.State.Answer(); ok {
+		return []Action{{Key: fmt.Sprintf("answer/%s/%d", name, f.State.Line), Do: AnswerFolder, Folder: name}}
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Ends)) {
+		end := f.Ends[key]
+		actions = append(actions, Action{Key: "told/" + ForDispatch(name, key).String(), Do: TellFolder, Agent: end.Agent, Folder: name, Work: key, End: end})
+	}
+	for _, w := range f.State.Due() {
+		key := w.Key()
+		if _, ended := f.Ends[key]; ended || t.hasSessionFor(w.Agent, ForDispatch(name, key)) {
+			continue
+		}
+		if why := t.cannotServe(w.Agent, at); why != "" {
+			end := DispatchSessionEnd{Agent: w.Agent, Outcome: control.CannotStart, Why: why}
+			actions = append(actions, Action{Key: "told/" + ForDispatch(name, key).String(), Do: TellFolder, Agent: w.Agent, Folder: name, Work: key, End: end})
+		}
+	}
+	return actions
+}
+
+// hasSessionFor says whether an agent has a session for this.
+func (t *Team) hasSessionFor(agent string, forWhom Purpose) bool {
+	a := t.Agents[agent]
+	return a != nil && a.Session != nil && a.Session.For == forWhom
+}
+
+// cannotServe is why an agent will not do a work of a session, however long one waits; empty: it may.
+func (t *Team) cannotServe(agent string, at time.Time) string {
+	a := t.Agents[agent]
+	switch {
+	case a == nil:
+		return agent + " is described in .claude/agents and is no agent of fairlead.yaml, so nobody here can start it; give it a driver under agents"
+	case a.Removed:
+		return agent + " is no longer configured"
+	case a.Settings.Policy.Foreign:
+		return agent + " runs its own loop, so nobody here can start it"
+	}
+	if is := t.Channels.Agents[channel.AgentID(agent)]; is != nil && is.Disabled {
+		return agent + " is disabled; enable it first"
+	}
+	if limit := t.OverLimit(a, at); limit != "" {
+		return limitWords + limit
+	}
+	return ""
+}
+
+// workOverWords is why a session is asked to end that nobody waits for.
+const workOverWords = "the conversation that it was for is over"
+
+// Events that come from Next alone.
+type (
+	workDue  struct{ folder, key string } // an agent has work in a session folder, and no place in its line
+	workOver struct{ why string }         // its session is to go
+)
+
+// nextOfDispatches gives what follows for an agent that session folders have work for; nil: nothing.
+func (t *Team) nextOfDispatches(a *Agent, at time.Time) any {
+	if s := a.Session; s.servesDispatch() && s.Ending == "" && s.Phase == session.Running {
+		if !t.wanted(s) {
+			return workOver{workOverWords}
+		}
+		if limit := t.OverLimit(a, at); limit != "" {
+			return workOver{limitWords + limit}
+		}
+	}
+	if t.cannotServe(a.Name, at) != "" {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Dispatches)) {
+		f := t.Dispatches[name]
+		if f.Gone {
+			continue
+		}
+		for _, w := range f.State.Due() {
+			key := w.Key()
+			_, ended := f.Ends[key]
+			if w.Agent == a.Name && !ended && !isIn(a.Queue, ForDispatch(name, key)) && !t.hasSessionFor(a.Name, ForDispatch(name, key)) {
+				return workDue{name, key}
+			}
+		}
+	}
+	return nil
+}
+
+// wanted says whether what a session works on is still to be answered, by the folder that asked for it.
+func (t *Team) wanted(s *Session) bool {
+	folder, w, _ := DispatchActionOf(s.For)
+	f := t.Dispatches[folder]
+	return f != nil && !f.Gone && f.State.Host == dispatch.Fairlead && f.State.Wanted(w) && (s.Folder.IsZero() || s.Folder.Equal(f.State.Began))
+}
+
+// openDispatchSession has an agent begin, or stand in line (J1).
+func (d *draft) openDispatchSession(a *Agent, due workDue) error {
+	forWhom := ForDispatch(due.folder, due.key)
+	if d.team.slotFree(a) && len(a.Queue) == 0 && !d.team.Hold.On && !d.team.Stopping {
+		return d.openSession(a, Session{Kind: control.Work, For: forWhom})
+	}
+	return d.request(a, Request{For: forWhom, Kind: control.Work, At: d.ev.At})
+}
+
+// mayServeDispatch says whether a claim for a session folder stands, or why not. While the team is held
+// it keeps its place (X8).
+func (t *Team) mayServeDispatch(a *Agent, forWhom Purpose, at time.Time) (ok bool, why string) {
+	if why := t.cannotServe(a.Name, at); why != "" {
+		return false, why
+	}
+	folder, w, _ := DispatchActionOf(forWhom)
+	if w, due := t.Dispatches[folder].due(w.Key()); !due || w.Agent != a.Name { // another folder may lie in its place
+		return false, "the conversation goes on without it"
+	}
+	if _, ended := t.Dispatches[folder].Ends[w.Key()]; ended {
+		return false, "it has been done"
+	}
+	return true, ""
+}
+
+// dispatchSessionEnded keeps how a session ended until the folder knows. One that never began may yet.
+func (d *draft) dispatchSessionEnded(a *Agent, s *Session) error {
+	folder, w, _ := DispatchActionOf(s.For)
+	f := d.team.Dispatches[folder]
+	if s.Outcome == control.Withdrawn || s.Outcome == control.RateLimited || !d.team.wanted(s) {
+		return nil
+	}
+	end := DispatchSessionEnd{Agent: a.Name, Session: s.ID, Outcome: s.Outcome, Why: s.Why}
+	d.dispatchChange(folder, "J1", f.State.State(), f.State.State(), "session_ended", DispatchSet{Work: w.Key(), End: &end})
+	return nil
+}
+
+// dispatchSeen takes in what was read of a folder's history.
+func (d *draft) dispatchSeen(what DispatchSeen) error {
+	f := d.team.Dispatches[what.Name]
+	switch {
+	case what.Name == "" || strings.ContainsRune(what.Name, '/'):
+		return &machine.Refusal{Subject: what.Name, Event: "folder_seen", State: "none", Row: "D1", Reason: "a session folder has a name without /"}
+	case f == nil && what.From != 0, f != nil && !what.Anew && f.Read != what.From:
+		return nil // it was taken in before, or is to be read from another place
+	}
+	if f != nil && f.Gone && len(what.Lines) == 0 {
+		d.dispatchChange(what.Name, "X5", f.State.State(), f.State.State(), "folder_back", DispatchSet{Path: what.Path, Read: f.Read})
+		return nil
+	}
+	actor := d.ev.Actor
+	for i := range what.Lines {
+		line := &what.Lines[i]
+		set := DispatchSet{Read: line.End, At: line.Change.At, Body: journaled(line.Change.Body)}
+		if i == 0 {
+			set.Anew = what.Anew
+		}
+		if f == nil && i == 0 || set.Anew {
+			set.Path = what.Path
+		}
+		d.ev.Actor = line.Actor
+		d.dispatchChange(what.Name, line.Change.Row, cmp.Or(line.Change.From, string(dispatch.None)), line.Change.To, string(line.Change.Event), set)
+	}
+	d.ev.Actor = actor
+	return nil
+}
+
+// journaled is a body without what would make the journal as long as the conversations: the words are
+// in dialogue.md, and their beginnings here.
+func journaled(body dispatch.Body) *dispatch.Body {
+	body.Entries = slices.Clone(body.Entries)
+	for i := range body.Entries {
+		e := &body.Entries[i]
+		e.Text, e.More = cutText(e.Text), cutText(e.More)
+	}
+	if body.Setup != nil {
+		setup := *body.Setup
+		setup.Agents = slices.Clone(setup.Agents)
+		for i := range setup.Agents {
+			setup.Agents[i].Text = cutText(setup.Agents[i].Text)
+		}
+		body.Setup = &setup
+	}
+	if body.Reply != nil {
+		reply := *body.Reply
+		reply.Text = cutText(reply.Text)
+		body.Reply = &reply
+	}
+	return &body
+}
+
+func cutText(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= wordsKept {
+		return s
+	}
+	end := wordsKept
+	for end > 0 && s[end]&0xc0 == 0x80 {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+func (d *draft) dispatchGone(name string) error {
+	f := d.team.Dispatches[name]
+	if f == nil || f.Gone {
+		return nil
+	}
+	d.dispatchChange(name, "X5", f.State.State(), f.State.State(), "folder_gone", DispatchSet{Gone: true, Read: f.Read})
+	return nil
+}
+
+// dispatchChange adds a change of a folder, and has it be true for what is decided after it.
+func (d *draft) dispatchChange(name, row, from, to, trigger string, set DispatchSet) {
+	d.add(folderPrefix+name, "dispatch", row, from, to, trigger, Body{Dispatch: &set})
+	next := *d.team
+	next.Dispatches = maps.Clone(next.Dispatches)
+	next.applyDispatch(name, &set)
+	d.team = &next
+}
+
+// applyDispatch makes a change of a folder true, on a folder of its own: others may hold the old one.
+func (t *Team) applyDispatch(name string, set *DispatchSet) {
+	f := Dispatch{Name: name}
+	if is := t.Dispatches[name]; is != nil && !set.Anew {
+		f = *is
+	}
+	f.Ends = maps.Clone(f.Ends)
+	f.Path = cmp.Or(set.Path, f.Path)
+	switch {
+	case set.End != nil:
+		put(&f.Ends, set.Work, *set.End)
+	case set.Gone:
+		f.Gone, f.Ends = true, nil
+	default:
+		f.Gone = false
+		f.Read = set.Read
+		if set.Body != nil {
+			f.State.Apply(dispatch.Change{Body: *set.Body})
+		}
+		for key := range f.Ends {
+			if w, ok := dispatch.ActionOf(key); !ok || !f.State.Wanted(w) {
+				drop(&f.Ends, key)
+			}
+		}
+	}
+	if t.Dispatches == nil {
+		t.Dispatches = map[string]*Dispatch{}
+	}
+	t.Dispatches[name] = &f
+}
+
+// DispatchWaits says what keeps a work of a session folder from being begun; empty: nothing does, or it
+// is begun.
+func (t *Team) DispatchWaits(folder, key string, at time.Time) string {
+	w, due := t.Dispatches[folder].due(key)
+	if !due {
+		return ""
+	}
+	if why := t.cannotServe(w.Agent, at); why != "" {
+		return why
+	}
+	a := t.Agents[w.Agent]
+	if ok, why := t.mayRunSession(a, at); !ok {
+		return why
+	}
+	return behind(a.Queue, ForDispatch(folder, key), a.taken())
+}
