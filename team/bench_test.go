@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -27,7 +28,7 @@ func BenchmarkSteps(b *testing.B) {
 
 func runSteps(b *testing.B, shape string, n int) {
 	t := New(identity)
-	at := noon
+	at := machinetest.Noon
 	var touched Touched
 	tell := func(ev Event) {
 		for ok := true; ok; ev, ok = t.Next(&touched, at) {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -77,7 +78,7 @@ func TestOldJournal(t *testing.T) {
 	if json.Unmarshal(snapshot, &want) != nil || json.Unmarshal(now, &got) != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("the snapshot says something else today:\n%s", cmp.Diff(want, got))
 	}
-	if ev, ok := told.Next(&touched, noon); ok {
+	if ev, ok := told.Next(&touched, machinetest.Noon); ok {
 		t.Errorf("from a team without runs follows %+v", ev)
 	}
 }
@@ -88,7 +89,7 @@ func TestBodiesAreSpelledOut(t *testing.T) {
 	for want, body := range map[string]Body{
 		`{"run":{"step":{"value":{"state":"PENDING"}}}}`: {Run: &workflow.Body{Step: &workflow.StepSet{Value: workflow.Value{State: workflow.Pending}}}},
 		`{"line":{}}`: {Queue: &QueueSet{}},
-		`{"line":{"claims":[{"for":"run/r/a","n":2,"kind":"session","at":"2026-11-20T12:00:00Z"}]}}`: {Queue: &QueueSet{Requests: []Request{{For: ForStep("r", "a"), N: 2, Kind: control.Work, At: noon}}}},
+		`{"line":{"claims":[{"for":"run/r/a","n":2,"kind":"session","at":"2026-11-20T12:00:00Z"}]}}`: {Queue: &QueueSet{Requests: []Request{{For: ForStep("r", "a"), N: 2, Kind: control.Work, At: machinetest.Noon}}}},
 		`{"note":{"settings":{"wrapped":true,"cost_per_day_usd":2,"at_limit":"pause"},"waived":"2026-11-20"}}`: {Note: &NoteSet{
 			Settings: RunSettings{Wrapped: true, CostPerDayUSD: 2, AtLimit: LimitPauses}, Waived: "2026-11-20",
 		}},

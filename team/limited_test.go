@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
@@ -107,7 +108,7 @@ func TestConversations(t *testing.T) {
 		t.Errorf("it differs in %q", got)
 	}
 	for i := range 40 {
-		c.Agents["ada"].converses(Conversation{For: Purpose{Kind: PurposeStep, Run: "r", Step: strings.Repeat("x", i)}, At: noon.Add(time.Duration(i) * time.Second)})
+		c.Agents["ada"].converses(Conversation{For: Purpose{Kind: PurposeStep, Run: "r", Step: strings.Repeat("x", i)}, At: machinetest.Noon.Add(time.Duration(i) * time.Second)})
 	}
 	if n := len(c.Agents["ada"].Conversations); n != conversationsMax {
 		t.Errorf("%d conversations are kept", n)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -16,7 +17,7 @@ import (
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(1000)
 	switch {
-	case raced:
+	case machinetest.Race:
 		seeds = 30
 	case testing.Short():
 		seeds = 100

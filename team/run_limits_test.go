@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -68,7 +69,7 @@ func TestLimitsPauseRuns(t *testing.T) {
 	}
 	c.does("r", "one", good, control.OK)
 	c.steps("r", "one:COMPLETED two:PENDING three:PENDING")
-	midnight := noon.Truncate(24 * time.Hour).Add(24 * time.Hour)
+	midnight := machinetest.Noon.Truncate(24 * time.Hour).Add(24 * time.Hour)
 	if at := c.DeadlineRun("r"); !at.Equal(midnight) {
 		t.Errorf("it wakes at %s", at)
 	}
@@ -106,7 +107,7 @@ func TestLimitOfTheNextDay(t *testing.T) {
 	c.runs("q", RunSettings{AtLimit: LimitWarns}, "one !")
 	c.steps("q", "one:FAILED") // a warning is for the run's own limit alone
 	c.does("q", "one", nil, control.Withdrawn)
-	tomorrow := noon.Truncate(24 * time.Hour).Add(24 * time.Hour)
+	tomorrow := machinetest.Noon.Truncate(24 * time.Hour).Add(24 * time.Hour)
 	c.at = tomorrow.Add(-2 * time.Second)
 	c.must("", ReleaseAsked{})
 	c.at = tomorrow

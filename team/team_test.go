@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
@@ -18,11 +19,11 @@ import (
 func TestDecideThenApply(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	before, _ := json.Marshal(c.Team)
-	first, err := c.Decide(Event{At: noon, Agent: "ada", What: control.Commanded{Desired: "continuous", By: "human"}})
+	first, err := c.Decide(Event{At: machinetest.Noon, Agent: "ada", What: control.Commanded{Desired: "continuous", By: "human"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, _ := c.Decide(Event{At: noon, Agent: "ada", What: control.Commanded{Desired: "continuous", By: "human"}})
+	second, _ := c.Decide(Event{At: machinetest.Noon, Agent: "ada", What: control.Commanded{Desired: "continuous", By: "human"}})
 	after, _ := json.Marshal(c.Team)
 	if string(before) != string(after) {
 		t.Error("deciding changed the team")

@@ -14,13 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
-
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // world is everything around a team, played honestly: it does the errands that the team
 // asks for, late, twice or not at all; processes run and end by themselves; foreign loops
@@ -87,7 +86,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 // newWorldOf is a world in which somebody may lead.
 func newWorldOf(t testing.TB, seed uint64, lead crew.LeadConfigured) *world {
 	w := &world{
-		t: t, rnd: rand.New(rand.NewPCG(seed, 0)), at: noon, team: New(identity),
+		t: t, rnd: rand.New(rand.NewPCG(seed, 0)), at: machinetest.Noon, team: New(identity),
 		procs: map[string]*proc{}, disks: map[string]*disk{}, doing: map[string]bool{}, ledger: newLedger(), words: newWords(),
 	}
 	policy := control.Policy{FailuresMax: 3, BackoffFirst: time.Second, BackoffMax: time.Minute}

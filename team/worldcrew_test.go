@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/session"
@@ -22,7 +23,7 @@ import (
 func TestRandomCrews(t *testing.T) {
 	seeds := uint64(60)
 	switch {
-	case testing.Short() || raced:
+	case testing.Short() || machinetest.Race:
 		seeds = 10
 	case os.Getenv("FAIRLEAD_LONG") != "":
 		seeds = 3000

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -23,7 +24,7 @@ import (
 func TestRandomFolders(t *testing.T) {
 	seeds := uint64(60)
 	switch {
-	case testing.Short() || raced:
+	case testing.Short() || machinetest.Race:
 		seeds = 10
 	case os.Getenv("FAIRLEAD_LONG") != "":
 		seeds = 3000

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // busy is a channel with so many agents that has seen so many turns.
@@ -21,7 +23,7 @@ func busy(b testing.TB, agents, turns int) *Channels {
 func crowd(b testing.TB, agents int, channels ...ChannelID) *Channels {
 	cs := &Channels{}
 	apply := func(in Input) {
-		changes, err := cs.Decide(in, Now{At: noon})
+		changes, err := cs.Decide(in, Now{At: machinetest.Noon})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -51,7 +53,7 @@ func crowd(b testing.TB, agents int, channels ...ChannelID) *Channels {
 func handOff(b testing.TB, cs *Channels, id ChannelID) {
 	h := &cs.ByID[id].Head
 	step := func(in Input) {
-		list, err := cs.Decide(in, Now{At: noon})
+		list, err := cs.Decide(in, Now{At: machinetest.Noon})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -60,7 +62,7 @@ func handOff(b testing.TB, cs *Channels, id ChannelID) {
 		}
 	}
 	step(Said{Token: Token{id, h.Holder, h.Turn}, Bytes: 1000, Complete: true})
-	actions := cs.Actions(id, Now{At: noon})
+	actions := cs.Actions(id, Now{At: machinetest.Noon})
 	step(Told{Token: actions[0].Token, Do: actions[0].Do, N: actions[0].N})
 }
 
@@ -107,7 +109,7 @@ func TestHandOffIsSmall(t *testing.T) {
 	for _, c := range []struct{ agents, age int }{{3, 10}, {100, 10}, {3, 20_000}} {
 		cs := busy(t, c.agents, c.age)
 		h := &cs.ByID["c"].Head
-		list, err := cs.Decide(Said{Token: Token{"c", h.Holder, h.Turn}, Bytes: messageBytesMax, Complete: true}, Now{At: noon})
+		list, err := cs.Decide(Said{Token: Token{"c", h.Holder, h.Turn}, Bytes: messageBytesMax, Complete: true}, Now{At: machinetest.Noon})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +135,7 @@ func TestHandOffIsSmall(t *testing.T) {
 func TestFullChannel(t *testing.T) {
 	cs := busy(t, 2, 0)
 	say := func(mode Mode) error {
-		changes, err := decide(t, cs, HumanSpoke{Channel: "c", By: "ada", Mode: mode, Bytes: 1}, Now{At: noon})
+		changes, err := decide(t, cs, HumanSpoke{Channel: "c", By: "ada", Mode: mode, Bytes: 1}, Now{At: machinetest.Noon})
 		for _, ch := range changes {
 			cs.Apply(ch)
 		}
@@ -155,7 +157,7 @@ func TestFullChannel(t *testing.T) {
 	if err := say(Interrupt); err == nil {
 		t.Error("interruptions have no limit")
 	}
-	if actions := cs.Actions("c", Now{At: noon}); actions[0].Do != StopWork || actions[1].Do != TellAside {
+	if actions := cs.Actions("c", Now{At: machinetest.Noon}); actions[0].Do != StopWork || actions[1].Do != TellAside {
 		t.Errorf("what stops somebody is not first: %+v", actions[:2])
 	}
 }
@@ -165,7 +167,7 @@ func TestFullChannel(t *testing.T) {
 func TestGivenIsBounded(t *testing.T) {
 	cs := busy(t, 3, 1000)
 	ask := func(in Input) {
-		changes, err := decide(t, cs, in, Now{At: noon})
+		changes, err := decide(t, cs, in, Now{At: machinetest.Noon})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +185,7 @@ func TestGivenIsBounded(t *testing.T) {
 	ask(AgentConnected{"new"})
 	ask(AssignAsked{"c", "new"})
 	ask(GrantAsked{"c", "new", true})
-	actions := cs.Actions("c", Now{At: noon})
+	actions := cs.Actions("c", Now{At: machinetest.Noon})
 	g := actions[len(actions)-1].Given
 	want := Given{From: asked + 101, To: asked + 300, Also: []uint64{asked}, LeftOut: asked + 100 - 1}
 	if g.From != want.From || g.To != want.To || len(g.Also) != 1 || g.Also[0] != asked || g.LeftOut != want.LeftOut || len(g.But) != 0 {

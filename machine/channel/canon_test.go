@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // Two floors are one to the walk when nothing that can ever happen tells them apart. What is
@@ -38,7 +40,7 @@ type form struct {
 }
 
 // armed is when every deadline of a canonical state passes.
-var armed = noon.Add(time.Minute)
+var armed = machinetest.Noon.Add(time.Minute)
 
 func newForm(agents, channels int, set Settings, own AgentSettings) *form {
 	o := &form{settings: set, own: own, parts: make([][]byte, agents)}

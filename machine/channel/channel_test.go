@@ -2,10 +2,7 @@ package channel
 
 import (
 	"encoding/json"
-	"flag"
-	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,21 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// noon is when every story begins.
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-
-type pair struct {
-	state State
-	event Event
-}
-
-// taken counts what Decide really emitted in this package's tests, for TestMain.
-var taken = struct {
-	rows  map[string]int
-	pairs map[pair]int
-}{map[string]int{}, map[pair]int{}}
+// coverage counts what Decide returned in the tests of this package.
+var coverage = machinetest.NewCoverage()
 
 // decide is the only way in which the tests of this package ask, the benchmarks apart: it
 // counts what was emitted. A refusal is an answer.
@@ -40,12 +27,12 @@ func decide(t testing.TB, cs *Channels, in Input, now Now) ([]Change, error) {
 		t.Fatalf("refused, and changed all the same: %v, %+v", err, changes)
 	}
 	for _, ch := range changes {
-		taken.rows[ch.Row]++
+		coverage.Row(ch.Row)
 		for _, m := range ch.Body.Messages {
-			taken.rows[m.Row]++
+			coverage.Row(m.Row)
 		}
 		if ch.From != "" {
-			taken.pairs[pair{ch.From, ch.Trigger}]++
+			coverage.Pair("", string(ch.From), string(ch.Trigger))
 			if rule := Table[ch.From][ch.Trigger]; rule.ID != ch.Row || rule.To != ch.To {
 				t.Fatalf("%s %s -> %s by %s is no row of the table", ch.Trigger, ch.From, ch.To, ch.Row)
 			}
@@ -54,46 +41,11 @@ func decide(t testing.TB, cs *Channels, in Input, now Now) ([]Change, error) {
 	return changes, err
 }
 
-// specRows are the rows of the specification that turn owns, and its own.
-func specRows() []string {
-	rows := []string{"X9", rowConfigured, rowSaid, rowLate, rowAside, rowParked, rowTold, rowUnfinished}
-	for i := range 23 {
-		rows = append(rows, fmt.Sprintf("T%d", i+1))
-	}
-	for _, row := range MessageTable.Rows() {
-		rows = append(rows, row.ID)
-	}
-	return rows
-}
-
-// TestMain fails when a row was never taken: a row that no test takes is a claim.
+// TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	filtered := false
-	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
-		filtered = filtered || flag.Lookup(name).Value.String() != ""
-	}
-	if missing := neverTaken(); code == 0 && !filtered && len(missing) > 0 {
-		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func neverTaken() []string {
-	var missing []string
-	for _, row := range Table.Rows() {
-		if taken.pairs[pair{State(row.From), Event(row.On)}] == 0 {
-			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
-		}
-	}
-	for _, id := range specRows() {
-		if taken.rows[id] == 0 {
-			missing = append(missing, "row "+id)
-		}
-	}
-	return missing
+	rows := slices.Concat(machinetest.Numbered("T", 23), machinetest.IDs(machinetest.Table{Rows: MessageTable.Rows()}),
+		[]string{"X9", rowConfigured, rowSaid, rowLate, rowAside, rowParked, rowTold, rowUnfinished})
+	coverage.Main(m, rows, machinetest.Table{Rows: Table.Rows()})
 }
 
 func TestMatrix(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -33,7 +34,7 @@ type world struct {
 
 func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	w := &world{
-		t: t, floor: &Channels{}, replayed: &Channels{}, now: Now{At: noon}, life: map[AgentID]int{}, given: map[string]int{},
+		t: t, floor: &Channels{}, replayed: &Channels{}, now: Now{At: machinetest.Noon}, life: map[AgentID]int{}, given: map[string]int{},
 		author: map[ChannelID]map[uint64]bool{}, done: map[ChannelID]map[uint64]MessageState{}, before: map[string]int{},
 		spoke: map[string]uint64{},
 	}
@@ -68,7 +69,7 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 // must hold. To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(1000)
-	if raced {
+	if machinetest.Race {
 		seeds = 40
 	}
 	for seed := range seeds {

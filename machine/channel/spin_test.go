@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -175,7 +176,7 @@ func whole() bool { return os.Getenv("FAIRLEAD_SPIN") != "" }
 // The promises hold in the model of the table: with two agents always; with a lead, with rounds
 // and with three agents where FAIRLEAD_SPIN is set.
 func TestSpin(t *testing.T) {
-	if raced {
+	if machinetest.Race {
 		t.Skip("spin knows no race detector: ask it without (.ci/run spin)")
 	}
 	for i, c := range []struct {
@@ -204,7 +205,7 @@ func TestSpin(t *testing.T) {
 
 // A check that cannot fail proves nothing: rows are broken, one at a time, and spin finds it.
 func TestSpinFindsBrokenRows(t *testing.T) {
-	if raced {
+	if machinetest.Race {
 		t.Skip("spin knows no race detector: ask it without (.ci/run spin)")
 	}
 	if !whole() {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // can is what may happen in a walk, beside what always may: agents connect and go away, are
@@ -121,7 +123,7 @@ func TestEveryState(t *testing.T) {
 			if s.long && !long {
 				t.Skip("FAIRLEAD_LONG=1 walks it")
 			}
-			if raced && (s.agents*s.channels > 2 || s.can == all) {
+			if machinetest.Race && (s.agents*s.channels > 2 || s.can == all) {
 				t.Skip("walked without the race detector, which has nothing to find here (.ci/run days)")
 			}
 			began := time.Now()
@@ -170,7 +172,7 @@ func (w *walk) must(cs *Channels, in Input) {
 	}
 }
 
-func (w *walk) now() Now { return Now{At: noon, Held: w.held} }
+func (w *walk) now() Now { return Now{At: machinetest.Noon, Held: w.held} }
 
 func (w *walk) keyOf(cs *Channels) string {
 	if w.held {
@@ -273,7 +275,7 @@ func (w *walk) inputs(cs *Channels) []Input {
 		if a.Connected {
 			ins = append(ins, AgentGone{name, Disconnected, ""})
 			if w.can&crashes != 0 {
-				ins = append(ins, AgentGone{name, Crashed, ""}, AgentBeatsMissed{Agent: name, Last: noon.Add(-time.Hour)})
+				ins = append(ins, AgentGone{name, Crashed, ""}, AgentBeatsMissed{Agent: name, Last: machinetest.Noon.Add(-time.Hour)})
 			}
 		} else {
 			ins = append(ins, AgentConnected{name})
@@ -411,7 +413,7 @@ func (c *Channel) clone() *Channel {
 func TestCanonicalLosesNothing(t *testing.T) {
 	seeds := uint64(200)
 	switch {
-	case raced:
+	case machinetest.Race:
 		seeds = 10
 	case os.Getenv("FAIRLEAD_LONG") != "":
 		seeds = 5000

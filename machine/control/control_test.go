@@ -1,38 +1,22 @@
 package control
 
 import (
-	"flag"
-	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
-
-// noon is when every story begins.
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // policy is what the configuration gives an agent that says nothing of its own.
 var policy = Policy{FailuresMax: 5, BackoffFirst: time.Second, BackoffMax: time.Minute}
 
-// pair is a state and an event.
-type pair struct {
-	state State
-	event Event
-}
-
-// taken counts what Decide really emitted in this package's tests, for TestMain.
-var taken = struct {
-	ids   map[string]int
-	pairs map[pair]int
-}{map[string]int{}, map[pair]int{}}
+// coverage counts what Decide returned in the tests of this package.
+var coverage = machinetest.NewCoverage()
 
 // decide is the only way in which the tests of this package ask: it counts what was
 // emitted, and looks after what must hold of every answer. A refusal is an answer.
@@ -48,8 +32,8 @@ func decide(t testing.TB, c *Control, in Input, now Now) ([]Change, error) {
 	}
 	last := before.Value
 	for _, ch := range changes {
-		taken.ids[ch.Row]++
-		taken.pairs[pair{ch.From, ch.Trigger}]++
+		coverage.Row(ch.Row)
+		coverage.Pair("", string(ch.From), string(ch.Trigger))
 		if ch.From != last.State || ch.To != ch.Value.State {
 			t.Fatalf("a change from %s to %s stands between %s and %s", ch.From, ch.To, last.State, ch.Value.State)
 		}
@@ -67,48 +51,10 @@ func decide(t testing.TB, c *Control, in Input, now Now) ([]Change, error) {
 	return changes, err
 }
 
-// specRows are the rows of the specification that control owns.
-func specRows() []string {
-	rows := []string{"X7"}
-	for i := range 22 {
-		rows = append(rows, fmt.Sprintf("C%d", i+1))
-	}
-	return rows
-}
-
-// TestMain fails when a row was never taken: a row that no test takes is a claim.
+// TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	filtered := false
-	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
-		filtered = filtered || flag.Lookup(name).Value.String() != ""
-	}
-	if missing := neverTaken(); code == 0 && !filtered && len(missing) > 0 {
-		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func neverTaken() []string {
-	var missing []string
-	ids := map[string]bool{}
-	for _, row := range Table.Rows() {
-		ids[row.ID] = true
-		if p := (pair{State(row.From), Event(row.On)}); taken.pairs[p] == 0 {
-			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
-		}
-	}
-	for _, id := range specRows() {
-		ids[id] = true
-	}
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		if taken.ids[id] == 0 {
-			missing = append(missing, "row "+id)
-		}
-	}
-	return missing
+	table := machinetest.Table{Rows: Table.Rows()}
+	coverage.Main(m, slices.Concat([]string{"X7"}, machinetest.Numbered("C", 22), machinetest.IDs(table)), table)
 }
 
 func TestMatrix(t *testing.T) {
@@ -240,7 +186,7 @@ func TestSwappedOutReport(t *testing.T) {
 	foreign.Foreign = true
 	c := &Control{Name: "coder", Policy: foreign, Value: Value{State: Absent}}
 	play := func(in Input, after time.Duration) {
-		changes, err := decide(t, c, in, Now{At: noon.Add(after)})
+		changes, err := decide(t, c, in, Now{At: machinetest.Noon.Add(after)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,13 +194,13 @@ func TestSwappedOutReport(t *testing.T) {
 			c.Apply(ch)
 		}
 	}
-	play(FileRead{Desired: WordRunOnce, Current: WordPause, By: "human", Stamp: noon, First: true}, 0)
+	play(FileRead{Desired: WordRunOnce, Current: WordPause, By: "human", Stamp: machinetest.Noon, First: true}, 0)
 	play(Commanded{Desired: WordContinuous, By: "human"}, 2*time.Second)
-	play(FileRead{Desired: WordRunOnce, Current: WordRunOnce, By: "human", Stamp: noon.Add(time.Second), Swapped: true}, 3*time.Second)
+	play(FileRead{Desired: WordRunOnce, Current: WordRunOnce, By: "human", Stamp: machinetest.Noon.Add(time.Second), Swapped: true}, 3*time.Second)
 	if c.Reported != WordRunOnce || c.Desired.State != WordContinuous {
 		t.Fatalf("it reported %q and wants %q", c.Reported, c.Desired.State)
 	}
-	play(FileRead{Desired: WordPause, Current: WordPause, By: "human", Stamp: noon.Add(time.Minute)}, time.Minute)
+	play(FileRead{Desired: WordPause, Current: WordPause, By: "human", Stamp: machinetest.Noon.Add(time.Minute)}, time.Minute)
 	if c.Desired.State != WordContinuous {
 		t.Errorf("the command was lost: %+v", c.Desired)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -25,7 +26,7 @@ type world struct {
 
 func newWorld(t testing.TB, p Policy) *world {
 	return &world{
-		t: t, agent: Control{Name: "coder", Policy: p, Value: Value{State: Absent}}, now: Now{At: noon},
+		t: t, agent: Control{Name: "coder", Policy: p, Value: Value{State: Absent}}, now: Now{At: machinetest.Noon},
 		spentOn: map[uint64]int{}, wishes: map[uint64]Desired{},
 	}
 }

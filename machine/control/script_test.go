@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // A script is a story: comments, lines of what happens, a rule of dashes, and what came of
@@ -43,40 +44,14 @@ type stage struct {
 	out   strings.Builder
 }
 
-// play gives the script back with the results that it really had.
+// play runs a script and returns it with its actual results.
 func (s *stage) play(script string) string {
-	var whole strings.Builder
-	for i, block := range strings.Split(strings.TrimSpace(script), "\n\n") {
-		if i > 0 {
-			whole.WriteByte('\n')
-		}
-		s.out.Reset()
-		told, _, _ := strings.Cut(block, "\n----")
-		happened := false
-		for line := range strings.SplitSeq(told, "\n") {
-			whole.WriteString(line + "\n")
-			if line == "" || strings.HasPrefix(line, "#") {
-				continue
-			}
-			happened = true
-			s.line(line)
-		}
-		if happened {
-			s.showFile()
-			whole.WriteString("----\n" + s.out.String())
-		}
-	}
-	return whole.String()
+	return machinetest.Play(script, &s.out, func(line string) bool { s.line(line); return true }, s.showFile)
 }
 
 func (s *stage) line(line string) {
-	words := fields(line)
-	if at, err := time.Parse("15:04:05", words[0]); err == nil {
-		s.now.At = noon.Truncate(24 * time.Hour).Add(at.Sub(at.Truncate(24 * time.Hour)))
-		words = words[1:]
-	} else {
-		s.now.At = s.now.At.Add(time.Second)
-	}
+	words := machinetest.Fields(line)
+	s.now.At, words = machinetest.Next(s.now.At, words)
 	switch words[0] {
 	case "agent":
 		if len(words) > 1 && words[1] == "wants" {
@@ -84,7 +59,7 @@ func (s *stage) line(line string) {
 			return
 		}
 		s.agent = Control{Name: "coder", Value: Value{State: Absent}}
-		s.now, s.open, s.shown = Now{At: noon}, "", ""
+		s.now, s.open, s.shown = Now{At: machinetest.Noon}, "", ""
 		s.configure(words[1:])
 	case "configured":
 		s.configure(words[1:])
@@ -260,26 +235,6 @@ func (s *stage) showFile() {
 		s.out.WriteString("= " + text + "\n")
 	}
 	s.shown = text
-}
-
-// fields splits a line at spaces, and leaves what stands in quotes in one piece.
-func fields(line string) []string {
-	var words []string
-	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
-		if line[0] == '"' {
-			quoted, err := strconv.QuotedPrefix(line)
-			if err == nil {
-				word, _ := strconv.Unquote(quoted)
-				words = append(words, word)
-				line = line[len(quoted):]
-				continue
-			}
-		}
-		word, after, _ := strings.Cut(line, " ")
-		words = append(words, word)
-		line = after
-	}
-	return words
 }
 
 func rest(words []string, from int) string {

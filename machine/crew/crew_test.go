@@ -2,24 +2,18 @@ package crew
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
-
-// noon is when every story begins.
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 type (
 	pair     struct{ from, on string }
@@ -27,11 +21,8 @@ type (
 	lead     struct{ pair }
 )
 
-// taken counts what Decide really emitted in this package's tests, for TestMain.
-var taken = struct {
-	rows  map[string]int
-	pairs map[any]int
-}{map[string]int{}, map[any]int{}}
+// coverage counts what Decide returned in the tests of this package.
+var coverage = machinetest.NewCoverage()
 
 // decide is the only way in which the tests of this package ask: it counts what was emitted, and
 // holds what is so of every decision. A refusal is an answer.
@@ -42,16 +33,16 @@ func decide(t testing.TB, c *Crew, in Input, now Now) ([]Change, error) {
 		t.Fatalf("refused, and changed all the same: %v, %+v", err, changes)
 	}
 	for _, ch := range changes {
-		taken.rows[ch.Row]++
+		coverage.Row(ch.Row)
 		switch {
 		case ch.Body.Words != nil:
 		case ch.Doc != "":
-			taken.pairs[document{pair{ch.From, ch.Trigger}}]++
+			coverage.Pair("of a document", ch.From, ch.Trigger)
 			if rule := Table[Status(ch.From)][Event(ch.Trigger)]; rule.ID != ch.Row || string(rule.To) != ch.To {
 				t.Fatalf("%s: %s -> %s by %s is no row of the table", ch.Trigger, ch.From, ch.To, ch.Row)
 			}
 		default:
-			taken.pairs[lead{pair{ch.From, ch.Trigger}}]++
+			coverage.Pair("of the lead", ch.From, ch.Trigger)
 			if rule := LeadTable[Stage(ch.From)][LeadEvent(ch.Trigger)]; rule.ID != ch.Row {
 				t.Fatalf("%s: %s -> %s by %s is no row of the lead's table", ch.Trigger, ch.From, ch.To, ch.Row)
 			}
@@ -66,7 +57,7 @@ func decide(t testing.TB, c *Crew, in Input, now Now) ([]Change, error) {
 func quietRows(c *Crew, in Input, changes []Change, err error) {
 	quiet := func(doc *Document, event Event) {
 		if doc.Visible() && !slices.ContainsFunc(changes, func(ch Change) bool { return ch.Doc == doc.ID }) {
-			taken.pairs[document{pair{string(doc.Status), string(event)}}]++
+			coverage.Pair("of a document", string(doc.Status), string(event))
 		}
 	}
 	for _, doc := range c.Docs {
@@ -90,55 +81,10 @@ func quietRows(c *Crew, in Input, changes []Change, err error) {
 	}
 }
 
-// specRows are the rows of the specification that presence owns, and its own.
-func specRows() []string {
-	rows := []string{"X7"}
-	for i := range 13 {
-		rows = append(rows, fmt.Sprintf("P%d", i+1))
-	}
-	for i := range 9 {
-		rows = append(rows, fmt.Sprintf("L%d", i+1))
-	}
-	return rows
-}
-
-// TestMain fails when a row was never taken: a row that no test takes is a claim.
+// TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	filtered := false
-	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
-		filtered = filtered || flag.Lookup(name).Value.String() != ""
-	}
-	if missing := neverTaken(); code == 0 && !filtered && len(missing) > 0 {
-		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func neverTaken() []string {
-	var missing []string
-	for _, row := range Table.Rows() {
-		if taken.pairs[document{pair{row.From, row.On}}] == 0 {
-			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
-		}
-	}
-	for _, row := range LeadTable.Rows() {
-		if taken.pairs[lead{pair{row.From, row.On}}] == 0 {
-			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
-		}
-	}
-	owned := map[string]bool{}
-	for _, row := range slices.Concat(Table.Rows(), LeadTable.Rows()) {
-		owned[row.ID] = true
-	}
-	for _, id := range specRows() {
-		if taken.rows[id] == 0 && (owned[id] || id == "L9") {
-			missing = append(missing, "row "+id)
-		}
-	}
-	return missing
+	documents, lead := machinetest.Table{Name: "of a document", Rows: Table.Rows()}, machinetest.Table{Name: "of the lead", Rows: LeadTable.Rows()}
+	coverage.Main(m, append(machinetest.IDs(documents, lead), "L9"), documents, lead)
 }
 
 func TestMatrix(t *testing.T) {
@@ -269,7 +215,7 @@ func noLead() *Crew { return &Crew{Render: rendered} }
 func aCrew(t testing.TB, size int) *Crew {
 	t.Helper()
 	c := noLead()
-	must(t, c, LeadConfigured{Agent: "julian", Size: size}, Now{At: noon})
+	must(t, c, LeadConfigured{Agent: "julian", Size: size}, Now{At: machinetest.Noon})
 	return c
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // Two crews are one to the walk when nothing that can ever happen tells them apart. What is left out
@@ -37,7 +39,7 @@ type spot struct {
 const seatsWalked = 3 // at most; a scene may have fewer
 
 // now is when everything happens in a walk.
-var now = noon.Add(time.Hour)
+var now = machinetest.Noon.Add(time.Hour)
 
 // formOf forgets of a crew what does not matter.
 func formOf(c *Crew) form {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // FuzzDecide gives the crew inputs that nobody would make: bytes are read as a row of inputs, with
@@ -114,7 +116,7 @@ func (w *world) strange(in Input) {
 // Everything has a limit: documents, notices, one report, one notice, the projections of a document.
 func TestLimits(t *testing.T) {
 	c := aCrew(t, 8)
-	now := Now{At: noon}
+	now := Now{At: machinetest.Noon}
 	must(t, c, LeadBegan{Session: "s1", UUID: "u1"}, now)
 	for i := range docsMax {
 		must(t, c, Imported{ID: DocID(fmt.Sprint("old-", i)), Document: Document{Status: Expired, Identity: Identity{Seat: i % 4}}}, now)
@@ -143,7 +145,7 @@ func TestLimits(t *testing.T) {
 	must(t, c, LeadBegan{Session: "s1", UUID: "u1"}, now)
 	must(t, c, Registered{Session: "s1", Identity: Identity{Name: "Lyra"}}, now)
 	for i := range 2 * sumsMax {
-		now.At = noon.Add(time.Duration(i+1) * time.Second)
+		now.At = machinetest.Noon.Add(time.Duration(i+1) * time.Second)
 		must(t, c, Reported{Session: "s1", Agents: []Listed{{"Lyra", "alive", 0}}}, now)
 	}
 	doc := c.Docs["agent-1"]
@@ -155,7 +157,7 @@ func TestLimits(t *testing.T) {
 // What people are told in a refusal is what to do.
 func TestByName(t *testing.T) {
 	c := aCrew(t, 8)
-	now := Now{At: noon}
+	now := Now{At: machinetest.Noon}
 	must(t, c, LeadBegan{Session: "s1", UUID: "u1"}, now)
 	for seat, name := range []string{"Lyra", "Lyra", "Kael"} {
 		must(t, c, Registered{Session: "s1", Identity: Identity{Name: name, Seat: seat}}, now)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -21,7 +22,7 @@ func TestRandomOrders(t *testing.T) {
 	switch {
 	case long():
 		seeds = 20000
-	case raced:
+	case machinetest.Race:
 		seeds = 30
 	}
 	for seed := range seeds {
@@ -51,7 +52,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB, rnd *rand.Rand) *world {
-	w := &world{t: t, rnd: rnd, crew: noLead(), now: Now{At: noon}, good: rnd.IntN(3) > 0}
+	w := &world{t: t, rnd: rnd, crew: noLead(), now: Now{At: machinetest.Noon}, good: rnd.IntN(3) > 0}
 	w.book = newBook(t, w.crew)
 	w.happens(LeadConfigured{Agent: "julian", Size: 1 + rnd.IntN(8)})
 	return w
@@ -294,8 +295,8 @@ func TestDeadlineOfNothing(t *testing.T) {
 		t.Errorf("nothing is to come, at %s", at)
 	}
 	c := aCrew(t, 8)
-	must(t, c, SummonAsked{}, Now{At: noon})
-	if got, want := c.Deadline(), noon.Add(HatchMax); !got.Equal(want) {
+	must(t, c, SummonAsked{}, Now{At: machinetest.Noon})
+	if got, want := c.Deadline(), machinetest.Noon.Add(HatchMax); !got.Equal(want) {
 		t.Errorf("the placeholders expire at %s, and not at %s", want, got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // deed is one thing that can happen in a walk: to any crew that a form stands for.
@@ -43,7 +45,7 @@ func TestEveryState(t *testing.T) {
 			if s.long && !long() {
 				t.Skip("FAIRLEAD_LONG=1 walks it")
 			}
-			if s.size > 1 && raced {
+			if s.size > 1 && machinetest.Race {
 				t.Skip("walked without the race detector, which has nothing to find here (.ci/run days)")
 			}
 			began := time.Now()
@@ -236,7 +238,7 @@ func (w *walk) registers(c *Crew, knows map[DocID]bool, seats []int, at time.Tim
 func TestFormLosesNothing(t *testing.T) {
 	seeds := uint64(60)
 	switch {
-	case raced:
+	case machinetest.Race:
 		seeds = 10
 	case long():
 		seeds = 5000
@@ -245,7 +247,7 @@ func TestFormLosesNothing(t *testing.T) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 77))
 			w := newWalk(t, 1+rnd.IntN(seatsWalked), false)
-			c, at := aCrew(t, w.size), noon
+			c, at := aCrew(t, w.size), machinetest.Noon
 			for range 300 {
 				f, d := formOf(c), w.deeds[rnd.IntN(len(w.deeds))]
 				in, like := d.in(c), d.in(f.crew(w.size, due{}))

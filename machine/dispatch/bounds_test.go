@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // story tells a session one thing after the other, and none of them may be refused.
@@ -17,7 +19,7 @@ func story(t *testing.T, ins ...Input) *Dispatch {
 func (s *Dispatch) hears(t *testing.T, ins ...Input) (all []Change) {
 	t.Helper()
 	for _, in := range ins {
-		changes, err := decide(t, s, noon, in)
+		changes, err := decide(t, s, machinetest.Noon, in)
 		if err != nil {
 			t.Fatalf("%T: %v", in, err)
 		}
@@ -28,7 +30,7 @@ func (s *Dispatch) hears(t *testing.T, ins ...Input) (all []Change) {
 
 func refused(t *testing.T, s *Dispatch, in Input, want string) {
 	t.Helper()
-	if _, err := decide(t, s, noon, in); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := decide(t, s, machinetest.Noon, in); err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("%T: %v does not say %q", in, err, want)
 	}
 }
@@ -196,7 +198,7 @@ func TestNamesOfStates(t *testing.T) {
 func TestWaitsFirst(t *testing.T) {
 	s := story(t, Start{Setup{Mode: Orchestrator}}, UserInput{Text: "one"}, UserInput{Text: "two"})
 	s.Phase, s.Open = Ready, nil // as a conversation_end of the seed's own logger leaves it
-	changes, err := s.Decide(noon, UserInput{Text: "three"})
+	changes, err := s.Decide(machinetest.Noon, UserInput{Text: "three"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,7 @@ package dispatch
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,22 +10,12 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// noon is when every story begins.
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-
-type pair struct {
-	from Phase
-	on   Event
-}
-
-// taken counts what Decide really emitted in this package's tests, for TestMain.
-var taken = struct {
-	rows  map[string]int
-	pairs map[pair]int
-}{map[string]int{}, map[pair]int{}}
+// coverage counts what Decide returned in the tests of this package.
+var coverage = machinetest.NewCoverage()
 
 // decide is the only way in which the tests of this package ask: it counts what was emitted, holds
 // what is so of every decision, and makes it true. A refusal is an answer.
@@ -59,8 +47,8 @@ func decide(t testing.TB, s *Dispatch, at time.Time, in Input) ([]Change, error)
 		if ch.Body.Now.Line != s.Line+1 {
 			t.Fatalf("%s: line %d after %d", ch.Event, ch.Body.Now.Line, s.Line)
 		}
-		taken.rows[ch.Row]++
-		taken.pairs[pair{from, ch.Event}]++
+		coverage.Row(ch.Row)
+		coverage.Pair("", string(from), string(ch.Event))
 		was := encode(t, ch)
 		s.Apply(ch)
 		if err := check(s); err != nil {
@@ -137,34 +125,9 @@ func check(s *Dispatch) error {
 	return nil
 }
 
-// TestMain fails when a row or a pair of the table was never taken.
+// TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz", "test.bench"} {
-		if flag.Lookup(name).Value.String() != "" {
-			os.Exit(code)
-		}
-	}
-	var missing []string
-	for _, id := range []string{"D1", "D2", "D3", "D4", "D5", "D6", "D7", "D8", "D9", "D10", "D11"} {
-		if taken.rows[id] == 0 {
-			missing = append(missing, "row "+id)
-		}
-	}
-	for from, rules := range Table {
-		for on, rule := range rules {
-			if taken.pairs[pair{from, on}] == 0 {
-				missing = append(missing, fmt.Sprintf("%s: %s in %s", rule.ID, on, from))
-			}
-		}
-	}
-	slices.Sort(missing)
-	if code == 0 && len(missing) > 0 {
-		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
-		code = 1
-	}
-	os.Exit(code)
+	coverage.Main(m, machinetest.Numbered("D", 11), machinetest.Table{Rows: Table.Rows()})
 }
 
 func TestMatrix(t *testing.T) { golden.Check(t, "testdata/matrix.txt", Table.Matrix()) }
@@ -179,7 +142,7 @@ func TestReadsBack(t *testing.T) {
 		UserInput{Text: "and that"},
 		TaskEnded{Task: 2, OK: true, Result: "here"},
 	} {
-		changes, err := decide(t, &s, noon, in)
+		changes, err := decide(t, &s, machinetest.Noon, in)
 		if err != nil {
 			t.Fatalf("%T: %v", in, err)
 		}
@@ -234,11 +197,11 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var s Dispatch
 			for _, in := range c.before {
-				if _, err := decide(t, &s, noon, in); err != nil {
+				if _, err := decide(t, &s, machinetest.Noon, in); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if _, err := decide(t, &s, noon, c.in); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := decide(t, &s, machinetest.Noon, c.in); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("%v does not say %q", err, c.want)
 			}
 		})
@@ -250,7 +213,7 @@ func TestLimits(t *testing.T) {
 	var s Dispatch
 	must := func(in Input) {
 		t.Helper()
-		if _, err := decide(t, &s, noon, in); err != nil {
+		if _, err := decide(t, &s, machinetest.Noon, in); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -259,14 +222,14 @@ func TestLimits(t *testing.T) {
 	for i := range waitingMax {
 		must(UserInput{Text: fmt.Sprint("waits ", i)})
 	}
-	if _, err := decide(t, &s, noon, UserInput{Text: "one more"}); err == nil || !strings.Contains(err.Error(), "64 inputs wait") {
+	if _, err := decide(t, &s, machinetest.Noon, UserInput{Text: "one more"}); err == nil || !strings.Contains(err.Error(), "64 inputs wait") {
 		t.Fatal(err)
 	}
 	for i := range tasksMax {
 		must(Delegate{Agent: "a", Text: "x", Call: fmt.Sprint(i)})
 	}
 	must(Delegate{Agent: "a", Text: "x", Call: "3"}) // known already: no second one
-	if _, err := decide(t, &s, noon, Delegate{Agent: "a", Text: "x"}); err == nil || !strings.Contains(err.Error(), "64 agents are at work") {
+	if _, err := decide(t, &s, machinetest.Noon, Delegate{Agent: "a", Text: "x"}); err == nil || !strings.Contains(err.Error(), "64 agents are at work") {
 		t.Fatal(err)
 	}
 	for i := range filesMax + 5 {
@@ -291,7 +254,7 @@ func TestLimits(t *testing.T) {
 	for range 3 {
 		must(Delegate{Agent: "a", Text: big})
 	}
-	if _, err := decide(t, &s, noon, Delegate{Agent: "a", Text: big}); err == nil || !strings.Contains(err.Error(), "would come to more than") {
+	if _, err := decide(t, &s, machinetest.Noon, Delegate{Agent: "a", Text: big}); err == nil || !strings.Contains(err.Error(), "would come to more than") {
 		t.Fatal(err)
 	}
 	must(End{Why: "enough"})
@@ -316,7 +279,7 @@ func TestRoundsEnd(t *testing.T) {
 	s := Dispatch{}
 	must := func(in Input) {
 		t.Helper()
-		if _, err := decide(t, &s, noon, in); err != nil {
+		if _, err := decide(t, &s, machinetest.Noon, in); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -327,7 +290,7 @@ func TestRoundsEnd(t *testing.T) {
 		must(TaskEnded{Task: uint64(round) + 2, OK: true})
 		must(TaskEnded{Task: 1, Round: round, OK: true, Result: "I have asked"})
 	}
-	if _, err := decide(t, &s, noon, Delegate{Agent: "b", By: 1, Text: "help"}); err == nil || !strings.Contains(err.Error(), "20 times already") {
+	if _, err := decide(t, &s, machinetest.Noon, Delegate{Agent: "b", By: 1, Text: "help"}); err == nil || !strings.Contains(err.Error(), "20 times already") {
 		t.Fatal(err)
 	}
 	must(TaskEnded{Task: 1, Round: roundsMax, OK: true})

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // Random orders of everything that can be said to a session, of every mode and host, by people and
@@ -17,7 +19,7 @@ func TestRandomOrders(t *testing.T) {
 	switch {
 	case os.Getenv("FAIRLEAD_LONG") != "":
 		seeds = 50000
-	case raced:
+	case machinetest.Race:
 		seeds = 60
 	}
 	for seed := range seeds {
@@ -42,7 +44,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB, rnd *rand.Rand) *world {
-	w := &world{t: t, rnd: rnd, at: noon, ended: map[int]bool{}}
+	w := &world{t: t, rnd: rnd, at: machinetest.Noon, ended: map[int]bool{}}
 	w.tell(Start{Setup{
 		Mode: w.one(Orchestrator, Interactive, Interactive, Response).(Mode), Host: w.one(NoHost, Claude, Fairlead, Fairlead).(Host),
 		Lead: w.one("", "main").(string), Ranker: w.one("", "", "judge").(string), Path: "/s", Agents: agents("a", "b", "c")[:1+rnd.IntN(3)],

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // The stories of testdata/*.script: what is said to a session, and below ---- what came of it. A line
@@ -31,7 +32,7 @@ func TestStories(t *testing.T) {
 func tellStory(t *testing.T, said string) string {
 	var s Dispatch
 	var out strings.Builder
-	at := noon
+	at := machinetest.Noon
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
@@ -175,7 +176,7 @@ func TestInCharge(t *testing.T) {
 		"start orchestrator a b host=claude", "user do over=1", "delegate a x call=c1", "delegate b y call=c2",
 		"seen b caller=id-b", "seen a caller=id-a",
 	} {
-		if _, err := decide(t, &s, noon, inputOf(t, line)); err != nil {
+		if _, err := decide(t, &s, machinetest.Noon, inputOf(t, line)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,7 +185,7 @@ func TestInCharge(t *testing.T) {
 			t.Errorf("%q acts as %s", caller, agent)
 		}
 	}
-	if _, err := decide(t, &s, noon, TaskEnded{Caller: "id-a", OK: true}); err != nil {
+	if _, err := decide(t, &s, machinetest.Noon, TaskEnded{Caller: "id-a", OK: true}); err != nil {
 		t.Fatal(err)
 	}
 	if agent, main := s.InCharge("id-a"); !main {

@@ -3,10 +3,8 @@ package question
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -17,51 +15,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// noon is when every story begins.
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+// coverage counts what Decide returned in the tests of this package.
+var coverage = machinetest.NewCoverage()
 
-type pair struct {
-	from State
-	on   Event
-}
-
-// taken counts what Decide really emitted in this package's tests, for TestMain.
-var taken = struct {
-	rows  map[string]int
-	pairs map[pair]int
-}{map[string]int{}, map[pair]int{}}
-
-// TestMain fails when a row was never taken: a row that no test takes is a claim.
+// TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	filtered := false
-	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
-		filtered = filtered || flag.Lookup(name).Value.String() != ""
-	}
-	if missing := neverTaken(); code == 0 && !filtered && len(missing) > 0 {
-		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func neverTaken() []string {
-	var missing []string
-	for _, row := range Table.Rows() {
-		if taken.pairs[pair{State(row.From), Event(row.On)}] == 0 {
-			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
-		}
-	}
-	for i := range 7 {
-		if id := fmt.Sprint("Q", i+1); taken.rows[id] == 0 {
-			missing = append(missing, "row "+id)
-		}
-	}
-	return missing
+	coverage.Main(m, machinetest.Numbered("Q", 7), machinetest.Table{Rows: Table.Rows()})
 }
 
 func encode(t testing.TB, v any) string {
@@ -94,13 +57,13 @@ func decide(t testing.TB, b *Questions, at time.Time, by string, in Input) ([]Ch
 		return nil, err
 	}
 	for _, ch := range changes {
-		taken.rows[ch.Row]++
+		coverage.Row(ch.Row)
 		if q := ch.Body.Question; q != nil {
 			rule, known := Table[ch.From][ch.Event]
 			if !known || rule.ID != ch.Row || rule.To != ch.To || q.State != ch.To || q.ID != ch.Entity {
 				t.Fatalf("no row of the table: %+v", ch)
 			}
-			taken.pairs[pair{ch.From, ch.Event}]++
+			coverage.Pair("", string(ch.From), string(ch.Event))
 		}
 		was := encode(t, ch)
 		b.Apply(ch)
@@ -204,7 +167,7 @@ func (s *story) is(id string, state State, allow bool, option, by string) {
 	}
 }
 
-func begin(t *testing.T) *story { return &story{t: t, at: noon} }
+func begin(t *testing.T) *story { return &story{t: t, at: machinetest.Noon} }
 
 // Q1, Q3, Q6: it is asked, answered once, and told; said twice after a crash is said once.
 func TestAskedAnsweredTold(t *testing.T) {
@@ -282,28 +245,28 @@ func TestRulesAndStandingAnswers(t *testing.T) {
 func TestTimeIsUp(t *testing.T) {
 	s := begin(t)
 	q := permission("1", "Bash", "make")
-	q.ExpiresAt = noon.Add(time.Minute)
+	q.ExpiresAt = machinetest.Noon.Add(time.Minute)
 	s.must("agent/coder", Ask{Question: q})
 	q.Ask, q.Otherwise = "2", true
-	q.ExpiresAt = noon.Add(2 * time.Minute)
+	q.ExpiresAt = machinetest.Noon.Add(2 * time.Minute)
 	s.must("agent/coder", Ask{Question: q})
-	resume := Question{Kind: Resume, Agent: "coder", Session: "coder-1", Ask: "resume", Options: []Option{{ID: "resume"}, {ID: "fresh"}}, Default: "fresh", ExpiresAt: noon.Add(time.Minute)}
+	resume := Question{Kind: Resume, Agent: "coder", Session: "coder-1", Ask: "resume", Options: []Option{{ID: "resume"}, {ID: "fresh"}}, Default: "fresh", ExpiresAt: machinetest.Noon.Add(time.Minute)}
 	s.must("engine", Ask{Question: resume})
-	s.must("agent/coder", Ask{Question: Question{Kind: Asked, Agent: "coder", Session: "coder-1", Ask: "w", What: "Which?", ExpiresAt: noon.Add(time.Minute)}})
+	s.must("agent/coder", Ask{Question: Question{Kind: Asked, Agent: "coder", Session: "coder-1", Ask: "w", What: "Which?", ExpiresAt: machinetest.Noon.Add(time.Minute)}})
 	if changes := s.must("engine", Due{}); len(changes) != 0 {
 		t.Fatalf("too early: %+v", changes)
 	}
-	if at := s.book.Deadline(); !at.Equal(noon.Add(time.Minute)) {
+	if at := s.book.Deadline(); !at.Equal(machinetest.Noon.Add(time.Minute)) {
 		t.Fatalf("the deadline is %v", at)
 	}
-	s.at = noon.Add(time.Minute)
+	s.at = machinetest.Noon.Add(time.Minute)
 	s.must("engine", Due{})
 	s.is("q1", Answered, false, "r1", "time")
 	s.is("q2", Open, false, "", "")
 	s.is("q3", Answered, false, "fresh", "time")
 	s.is("q4", Answered, false, "", "time")
 	s.refused("human/ann", Answer{ID: "q1", Allow: true}, "nobody answered in time")
-	s.at = noon.Add(time.Hour)
+	s.at = machinetest.Noon.Add(time.Hour)
 	s.must("engine", Due{})
 	s.is("q2", Answered, true, "a1", "time")
 	if at := s.book.Deadline(); !at.IsZero() {
@@ -410,7 +373,7 @@ func TestLimits(t *testing.T) {
 // Anything in any order: what must hold holds after each (check), and the journal tells the same.
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(80)
-	if raced {
+	if machinetest.Race {
 		seeds = 12
 	}
 	for seed := range seeds {
@@ -429,7 +392,7 @@ func FuzzOrders(f *testing.F) {
 func randomly(t testing.TB, rnd *rand.Rand, n int) {
 	var book Questions
 	var journal []string
-	at := noon
+	at := machinetest.Noon
 	untold := map[string]bool{}
 	for range n {
 		at = at.Add(time.Duration(rnd.IntN(90)) * time.Second)
@@ -480,7 +443,7 @@ func anyInput(rnd *rand.Rand) Input {
 			Tool: pick("Bash", "Write"), Key: pick("", "x", "y", "z"), Options: [][]Option{four, sly, nil}[rnd.IntN(3)], Otherwise: rnd.IntN(2) == 0,
 		}
 		if rnd.IntN(2) == 0 {
-			q.ExpiresAt = noon.Add(time.Duration(rnd.IntN(200)) * time.Minute)
+			q.ExpiresAt = machinetest.Noon.Add(time.Duration(rnd.IntN(200)) * time.Minute)
 		}
 		if q.Kind == Resume {
 			q.Default = "a1"
@@ -518,8 +481,8 @@ func TestNoPlainYes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := &Questions{}
 			ask := func(id, rule string, allow bool) *Question {
-				q := Question{Kind: Permission, Agent: "ada", Session: "ada-1", Ask: id, What: "which", Tool: "AskUserQuestion", Key: "k", Options: options, ExpiresAt: noon.Add(time.Hour), Otherwise: true}
-				if _, err := decide(t, b, noon, "engine", Ask{Question: q, Verdict: Verdict{Rule: rule, Allow: allow}}); err != nil {
+				q := Question{Kind: Permission, Agent: "ada", Session: "ada-1", Ask: id, What: "which", Tool: "AskUserQuestion", Key: "k", Options: options, ExpiresAt: machinetest.Noon.Add(time.Hour), Otherwise: true}
+				if _, err := decide(t, b, machinetest.Noon, "engine", Ask{Question: q, Verdict: Verdict{Rule: rule, Allow: allow}}); err != nil {
 					t.Fatal(err)
 				}
 				return b.Of("ada-1", id)
@@ -530,19 +493,19 @@ func TestNoPlainYes(t *testing.T) {
 			if q := ask("b", "deny *", false); q.State != Answered || q.Allow {
 				t.Errorf("a rule's no is %+v", q)
 			}
-			if _, err := decide(t, b, noon, "human/ann", Answer{ID: "q1", Allow: true}); err == nil || !strings.Contains(err.Error(), "no plain yes") {
+			if _, err := decide(t, b, machinetest.Noon, "human/ann", Answer{ID: "q1", Allow: true}); err == nil || !strings.Contains(err.Error(), "no plain yes") {
 				t.Errorf("a plain yes: %v", err)
 			}
 			if options != nil {
-				if _, err := decide(t, b, noon, "human/ann", Answer{ID: "q1", Allow: true, Option: options[0].ID, Scope: Always}); err == nil {
+				if _, err := decide(t, b, machinetest.Noon, "human/ann", Answer{ID: "q1", Allow: true, Option: options[0].ID, Scope: Always}); err == nil {
 					t.Error("it stands")
 				}
-				if _, err := decide(t, b, noon, "human/ann", Answer{ID: "q1", Allow: true, Option: options[0].ID}); err != nil || b.Questions["q1"].Option != options[0].ID {
+				if _, err := decide(t, b, machinetest.Noon, "human/ann", Answer{ID: "q1", Allow: true, Option: options[0].ID}); err != nil || b.Questions["q1"].Option != options[0].ID {
 					t.Errorf("%+v, %v", b.Questions["q1"], err)
 				}
 				ask("c", "", false)
 			}
-			if _, err := decide(t, b, noon.Add(2*time.Hour), "time", Due{}); err != nil {
+			if _, err := decide(t, b, machinetest.Noon.Add(2*time.Hour), "time", Due{}); err != nil {
 				t.Fatal(err)
 			}
 			for _, q := range b.Questions {

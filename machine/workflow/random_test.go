@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -29,7 +30,7 @@ type world struct {
 // and after every one of them what must hold. To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(1000)
-	if raced {
+	if machinetest.Race {
 		seeds = 200
 	}
 	for seed := range seeds {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // A script is a story: comments, lines of what happens, a rule of dashes, and what came of it.
@@ -44,30 +45,9 @@ type stage struct {
 	out     strings.Builder
 }
 
-// play gives the script back with the results that it really had.
+// play runs a script and returns it with its actual results.
 func (s *stage) play(script string) string {
-	var whole strings.Builder
-	for i, block := range strings.Split(strings.TrimSpace(script), "\n\n") {
-		if i > 0 {
-			whole.WriteByte('\n')
-		}
-		s.out.Reset()
-		told, _, _ := strings.Cut(block, "\n----")
-		happened := false
-		for line := range strings.SplitSeq(told, "\n") {
-			whole.WriteString(line + "\n")
-			if line == "" || strings.HasPrefix(line, "#") {
-				continue
-			}
-			s.line(line)
-			happened = happened || s.run.complete()
-		}
-		if happened {
-			s.showRun()
-			whole.WriteString("----\n" + s.out.String())
-		}
-	}
-	return whole.String()
+	return machinetest.Play(script, &s.out, func(line string) bool { s.line(line); return s.run.complete() }, s.showRun)
 }
 
 // words splits a line; what stands in quotes is one word.

@@ -2,13 +2,8 @@ package workflow
 
 import (
 	"encoding/json"
-	"flag"
-	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,17 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
 // noon is when every story begins.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// taken counts what Decide really emitted in this package's tests, for TestMain.
-var taken = struct {
-	ids   map[string]int
-	steps map[string]int // from and trigger
-	runs  map[string]int
-}{map[string]int{}, map[string]int{}, map[string]int{}}
+// coverage counts what Decide returned in the tests of this package.
+var coverage = machinetest.NewCoverage()
 
 // decide is the only way in which the tests of this package ask: it counts what was emitted.
 // A refusal is an answer.
@@ -40,16 +32,16 @@ func decide(t testing.TB, r *Run, in Input, now Now) ([]Change, error) {
 		t.Fatalf("%T: %d changes at once, and a batch of the journal takes 1,000", in, len(changes))
 	}
 	for _, ch := range changes {
-		taken.ids[ch.Row]++
+		coverage.Row(ch.Row)
 		switch {
 		case ch.Body.Step != nil:
-			taken.steps[ch.From+" "+ch.Trigger]++
+			coverage.Pair("of a step", ch.From, ch.Trigger)
 		case ch.Body.Reset != nil:
 			note(ch, ch.Body.Reset.Moves)
 		case ch.Body.Moved != nil:
 			note(ch, ch.Body.Moved.Moves)
 		case ch.Body.Head != nil:
-			taken.runs[ch.From+" "+ch.Trigger]++
+			coverage.Pair("of a run", ch.From, ch.Trigger)
 		}
 	}
 	return changes, err
@@ -57,58 +49,15 @@ func decide(t testing.TB, r *Run, in Input, now Now) ([]Change, error) {
 
 func note(ch Change, moves []Move) {
 	for _, move := range moves {
-		taken.steps[string(move.From)+" "+ch.Trigger]++
+		coverage.Pair("of a step", string(move.From), ch.Trigger)
 	}
 }
 
-// specRows are the rows of the specification that workflow owns.
-func specRows() []string {
-	rows := []string{"J1", "X3", "X8", "X9"}
-	for i := range 15 {
-		rows = append(rows, fmt.Sprintf("W%d", i+1))
-	}
-	return rows
-}
-
-// TestMain fails when a row was never taken: a row that no test takes is a claim.
+// TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	filtered := false
-	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
-		filtered = filtered || flag.Lookup(name).Value.String() != ""
-	}
-	if missing := neverTaken(); code == 0 && !filtered && len(missing) > 0 {
-		fmt.Fprintf(os.Stderr, "never taken by any test of this package:\n  %s\n", strings.Join(missing, "\n  "))
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func neverTaken() []string {
-	var missing []string
-	ids := map[string]bool{}
-	for _, row := range Table.Rows() {
-		ids[row.ID] = true
-		if taken.steps[row.From+" "+row.On] == 0 {
-			missing = append(missing, fmt.Sprintf("%s: %s in %s", row.ID, row.On, row.From))
-		}
-	}
-	for _, row := range RunTable.Rows() {
-		ids[row.ID] = true
-		if taken.runs[row.From+" "+row.On] == 0 {
-			missing = append(missing, fmt.Sprintf("%s: %s of a run that is %s", row.ID, row.On, row.From))
-		}
-	}
-	for _, id := range specRows() {
-		ids[id] = true
-	}
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		if taken.ids[id] == 0 {
-			missing = append(missing, "row "+id)
-		}
-	}
-	return missing
+	steps, runs := machinetest.Table{Name: "of a step", Rows: Table.Rows()}, machinetest.Table{Name: "of a run", Rows: RunTable.Rows()}
+	rows := slices.Concat([]string{"J1", "X3", "X8", "X9"}, machinetest.Numbered("W", 15), machinetest.IDs(steps, runs))
+	coverage.Main(m, rows, steps, runs)
 }
 
 func TestMatrix(t *testing.T) {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package question
-
-const raced = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package team
-
-const raced = false
