@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// noteBytesMax keeps a note readable in a file that a person opens.
+// noteBytesMax limits a note, because people read the file.
 const noteBytesMax = 2000
 
-// act carries one act of a rule out, on the copy of the value that the change holds.
+// act applies one act of a row to the copy of the value that the change holds.
 func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 	v := &ch.Value
 	switch act {
@@ -18,7 +18,7 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 		c.takeDesired(v, in, now)
 	case NoteOvertaken:
 		wish := c.desiredOf(in, now)
-		wish.N = 0 // it counts for nobody
+		wish.N = 0 // not a numbered desired state
 		ch.Overtaken = &wish
 	case RestDesired:
 		v.Desired = Desired{State: WordPause, By: "agent", Note: restNote(c.State, in), N: c.Desired.N + 1, Rested: true}
@@ -60,7 +60,7 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 		}
 	case TakeReport:
 		takeReport(v, in, now)
-	case Rewrite: // take stamps the write
+	case Rewrite: // take sets the timestamp
 	default:
 		panic("control: no such act: " + string(act))
 	}
@@ -69,14 +69,14 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 func (c *Control) open(ch *Change, kind Kind) {
 	ch.Open = kind
 	if c.State != Foreign && ch.Value.Desired.N > c.Took {
-		ch.Value.Failures = 0 // a newer wish begins a row of its own
+		ch.Value.Failures = 0 // a newer desired state starts a new count
 	}
 	ch.Value.Took = ch.Value.Desired.N
 	ch.Value.Limit = ""
 }
 
-// takeDesired remembers, of a command of ours to a foreign loop, what it replaces: a loop that
-// had read the file before writes that back.
+// takeDesired sets the desired state. For a command to a foreign loop it also keeps the replaced
+// one, because a loop that read the file earlier writes that one back.
 func (c *Control) takeDesired(v *Value, in Input, now Now) {
 	v.Desired = c.desiredOf(in, now)
 	v.Before = Desired{}
@@ -84,7 +84,7 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 	case FileRead:
 		v.Extra = in.Extra
 		if c.State == Foreign && in.By == "agent" && in.Desired == c.Desired.State && c.Desired.N == c.Took {
-			v.Took = v.Desired.N // the loop's own remark on what it is at is no command to do it again
+			v.Took = v.Desired.N // what the loop reports about its current work is not a new command
 		}
 	default:
 		if c.State == Foreign {
@@ -93,7 +93,7 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 	}
 }
 
-// desiredOf is the wish that an input carries. Who wrote the file is not ours to correct.
+// desiredOf returns the desired state in an input. The author of the file is taken as given.
 func (c *Control) desiredOf(in Input, now Now) Desired {
 	w := Desired{N: c.Desired.N + 1, At: now.At.UTC()}
 	switch in := in.(type) {
@@ -105,7 +105,7 @@ func (c *Control) desiredOf(in Input, now Now) Desired {
 			w.At = in.Stamp.UTC()
 		}
 		if in.Note == heldNote(c.Desired.State) {
-			w.Note = c.Desired.Note // our own words about a hold, which whoever wrote the file left standing
+			w.Note = c.Desired.Note // Fairlead's own note about a hold, which the file's author left unchanged
 		}
 	default:
 		panic(fmt.Sprintf("control: no wish in a %T", in))
@@ -128,7 +128,7 @@ func restNote(state State, in Input) string {
 	return "agent_state.json was deleted: written anew"
 }
 
-// spendNote says why a wish is over. What an agent said of itself comes last, and cut.
+// spendNote returns why a desired state ended. Text from the agent comes last and is cut.
 func (c *Control) spendNote(ch *Change, in Input, now Now) string {
 	word := c.Current()
 	switch ch.Trigger {
@@ -160,8 +160,8 @@ func limitOf(ch *Change, c *Control, now Now) string {
 	panic("control: a wish is spent on a limit that nobody named")
 }
 
-// countFailure counts failures in a row. A newer wish begins a row of its own, and a
-// foreign program that ran for a while has shown that it can.
+// countFailure counts consecutive failures. A newer desired state resets the count; so does a
+// foreign program that ran long enough to count as working.
 func (c *Control) countFailure(v *Value, ended Ended) {
 	if c.State == Foreign {
 		v.Running = false
@@ -169,7 +169,7 @@ func (c *Control) countFailure(v *Value, ended Ended) {
 			v.Failures = 0
 		}
 		if ended.Outcome == Cancelled || ended.Outcome == Withdrawn {
-			return // ended by order, so it has not failed
+			return // ended by order: not a failure
 		}
 	}
 	if c.State != Foreign && c.Desired.N > c.Took {
@@ -179,7 +179,7 @@ func (c *Control) countFailure(v *Value, ended Ended) {
 	v.Failures++
 }
 
-// backoff doubles from the first to the longest wait; failures counts from 1.
+// backoff doubles the wait from BackoffFirst up to BackoffMax. failures counts from 1.
 func (p Policy) backoff(failures int) time.Duration {
 	wait := p.BackoffFirst
 	for range failures - 1 {
@@ -190,15 +190,15 @@ func (p Policy) backoff(failures int) time.Duration {
 	return min(wait, p.BackoffMax)
 }
 
-// takeReport takes the foreign half in. Its going to work on what is wanted shows that it
-// has read the newest wish; its going to work on something else shows that it has not.
+// takeReport takes in what the foreign loop wrote. If it works on the desired state, it has read
+// the newest one; if it works on something else, it has not.
 func takeReport(v *Value, in Input, now Now) {
 	file, ok := in.(FileRead)
 	if _, broken := in.(FileBroken); broken {
-		return // what it said last is written into the file that takes its place
+		return // Fairlead writes its last report into the new file
 	}
 	if !ok {
-		v.Reported = "" // the file is gone: it says nothing
+		v.Reported = "" // the file is gone, so nothing is reported
 		return
 	}
 	if current := cut(file.Current); current != v.Reported && current == v.word() {
@@ -210,8 +210,8 @@ func takeReport(v *Value, in Input, now Now) {
 	}
 }
 
-// cut shortens a text that others wrote, at a whole character. What is no UTF-8 is replaced:
-// the journal could not hold it, and a replay would differ.
+// cut shortens text from outside at a character boundary and replaces invalid UTF-8, which the
+// journal cannot store: a replay would differ.
 func cut(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= noteBytesMax {

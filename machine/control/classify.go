@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// wanted names a wish to be taken in.
+// wanted names the event of a new desired state.
 var wanted = map[string]Event{
 	WordContinuous: WantedContinuous,
 	WordRunOnce:    WantedRunOnce,
@@ -13,22 +13,22 @@ var wanted = map[string]Event{
 	WordPause:      WantedPause,
 }
 
-// due names a wish that stood already.
+// due names the event of a desired state that was set earlier.
 var due = map[string]Event{
 	WordContinuous: DueContinuous,
 	WordRunOnce:    DueRunOnce,
 	WordRunCleanup: DueRunCleanup,
 }
 
-// newer names a wish that came during a one-shot.
+// newer names the event of a desired state that was set during a one-shot.
 var newer = map[string]Event{
 	WordContinuous: NewerContinuous,
 	WordRunOnce:    NewerRunOnce,
 	WordRunCleanup: NewerRunCleanup,
 }
 
-// classify gives an input the names under which the table knows it: all data that a
-// decision depends on is looked at here, and nowhere else.
+// classify returns the events that an input stands for. It is the only place that looks at the
+// data on which a decision depends.
 func (c *Control) classify(in Input, now Now) ([]Event, error) {
 	switch in := in.(type) {
 	case Commanded:
@@ -70,7 +70,7 @@ func (c *Control) classify(in Input, now Now) ([]Event, error) {
 
 func one(e Event) []Event { return []Event{e} }
 
-// commanded is a wish through our own faces: unlike one in the file it can be refused.
+// commanded is a desired state set through the API, which can be refused; one in the file cannot.
 func (c *Control) commanded(in Commanded, now Now) ([]Event, error) {
 	event, known := wanted[in.Desired]
 	if !known {
@@ -82,7 +82,7 @@ func (c *Control) commanded(in Commanded, now Now) ([]Event, error) {
 	return one(c.wantedEvent(in.Desired, now, true)), nil
 }
 
-// wantedEvent names a new wish in the light of everything that may keep it waiting.
+// wantedEvent returns the event of a new desired state, given what may delay it.
 func (c *Control) wantedEvent(word string, now Now, again bool) Event {
 	event, known := wanted[word]
 	switch {
@@ -103,8 +103,8 @@ func (c *Control) wantedEvent(word string, now Now, again bool) Event {
 	}
 }
 
-// fileLooked is a look at the file. An agent that was made foreign is so before its file is
-// judged: our half of the rules would write over it.
+// fileLooked is a look at the file. If the configuration made the agent foreign, that event comes
+// first: otherwise Fairlead's rules would overwrite the file.
 func (c *Control) fileLooked(in Input, now Now) []Event {
 	if c.becomesForeign() {
 		next := *c
@@ -129,8 +129,8 @@ func (c *Control) fileLooked(in Input, now Now) []Event {
 	}
 }
 
-// overtaken says whether what was found in a replaced file was wished before the wish that
-// stands: it was overwritten once by who wished that, and once more by us.
+// overtaken reports whether a desired state found in a replaced file is older than the current
+// one. Its author's newer write, or Fairlead's, has replaced it.
 func (c *Control) overtaken(in FileRead) bool {
 	return in.Swapped && !in.Stamp.IsZero() && in.Stamp.Before(c.Desired.At)
 }
@@ -139,16 +139,15 @@ func (c *Control) becomesForeign() bool {
 	return c.Policy.Foreign && (c.State == Resting || c.State == Absent || c.State == BackingOff)
 }
 
-// fileRead compares what somebody else wrote with what the file was to say.
+// fileRead compares what another program wrote with the expected content.
 //
-// A desired_state that differs is a wish. So is the same one with a newer timestamp
-// (C19), unless nothing but current_state or a field of his own changed with it: that is
-// somebody who writes our half of the file (C22) or beside it (X7), and to take it for a
-// wish would run a one-shot for ever.
+// A different desired_state is a new desired state. The same word with a newer timestamp is one
+// too (C19), unless the writer only changed current_state (C22) or an unknown field (X7). Taking
+// such a write for a new desired state would repeat a one-shot forever.
 func (c *Control) fileRead(in FileRead, now Now) []Event {
 	switch {
 	case c.State == Foreign && c.overtaken(in):
-		return append(c.reported(in), DesiredOvertaken) // its own half was true all the same, and nobody else tells
+		return append(c.reported(in), DesiredOvertaken) // its current_state was still true, and only this path reports it
 	case c.State == Foreign:
 		return c.foreignRead(in, now)
 	case c.overtaken(in):
@@ -174,14 +173,14 @@ func (c *Control) fileRead(in FileRead, now Now) []Event {
 	return one(FileSeen)
 }
 
-// atOneShot says whether the one-shot of this name is under way: once more of it takes a
-// newer timestamp (C19), not only other words.
+// atOneShot reports whether the one-shot of this name is running. Asking for it once more takes
+// a newer timestamp (C19).
 func (c *Control) atOneShot(word string) bool {
 	return (c.State == RunOnce || c.State == RunCleanup) && word == c.Current()
 }
 
-// foreignRead is a foreign loop's file: it may report, and it may end a one-shot over
-// a command that it has not read yet.
+// foreignRead is a write of a foreign loop. It may report its state, and it may end a one-shot
+// over a command that it has not read yet.
 func (c *Control) foreignRead(in FileRead, now Now) []Event {
 	was := c.File(now.Held)
 	later := in.Stamp.After(c.Stamp)
@@ -213,16 +212,16 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 	return c.reported(in)
 }
 
-// staleWriteMax is how long after a write of ours a foreign loop may still write back what
-// it had read before. It reads and writes within milliseconds; a person who answers a
-// command with the one before takes longer.
+// staleWriteMax is how long after Fairlead's write a foreign loop may still write back older
+// content. A loop reads and writes within milliseconds; a person who repeats the previous command
+// takes longer.
 const staleWriteMax = time.Second
 
-// unread says whether a foreign loop wrote back what stood in its file before our last write,
-// which it cannot have read: the words from before a hold, our words for the hold when it is
-// over, or the wish before our newest command. The last a person may have written too; it
-// is the loop where nobody has seen it at work on the command, and with the old words comes
-// something of its own, or they come at once.
+// unread reports whether a foreign loop wrote back content from before Fairlead's last write, so
+// it cannot have read that write. The content is from before a hold, from a hold that has ended,
+// or the desired state before the newest command. A person may also have written the latter. It
+// is the loop if it was never seen working on the command, and if a report comes with the old
+// words or they come at once.
 func (c *Control) unread(in FileRead, now Now) bool {
 	switch {
 	case c.Wants() && now.Held && c.Desired.saidBy(in):
@@ -236,13 +235,13 @@ func (c *Control) unread(in FileRead, now Now) bool {
 	}
 }
 
-// saidBy says whether a file has the words of this wish.
+// saidBy reports whether a file holds this desired state.
 func (w Desired) saidBy(in FileRead) bool {
 	return in.Desired == w.State && cut(in.By) == w.By && cut(in.Note) == w.Note
 }
 
-// reported is a change of the foreign loop's half alone. Its timestamp changes with every
-// turn of its loop; that alone is no news.
+// reported is a change of current_state only. The timestamp alone is no news: it changes with
+// every iteration of the loop.
 func (c *Control) reported(in FileRead) []Event {
 	if cut(in.Current) != c.Reported {
 		return one(Reported)
@@ -253,7 +252,7 @@ func (c *Control) reported(in FileRead) []Event {
 	return nil
 }
 
-// resume acts on the wish that stands: at the start of the daemon and at the end of a hold.
+// resume acts on the current desired state, at the daemon's start and at the end of a hold.
 func (c *Control) resume(now Now) []Event {
 	switch {
 	case c.becomesForeign():
@@ -282,7 +281,7 @@ func (c *Control) resume(now Now) []Event {
 	}
 }
 
-// elapsed refuses a late timer by name.
+// elapsed ignores a timer whose deadline is no longer current.
 func (c *Control) elapsed(in Elapsed, now Now) []Event {
 	switch {
 	case c.Retry().IsZero() || !in.RetryAt.Equal(c.Retry()) || now.Held || now.Stopping:
@@ -298,21 +297,21 @@ func (c *Control) elapsed(in Elapsed, now Now) []Event {
 	}
 }
 
-// ended names the end of a session by what is wanted now, and by what forbids it.
+// ended returns the event of a session's end, given the desired state and what forbids it.
 func (c *Control) ended(in Ended, now Now) Event {
 	if c.State == Foreign {
 		return ProgramEnded
 	}
 	isNewer := c.Desired.N > c.Took
 	if c.word() == WordPause {
-		// What was written last stands as it was written, whatever else is the case.
+		// The newest desired state applies as written.
 		return c.endedAtPause()
 	}
 	if now.OverLimit != "" || (c.Limit != "" && !isNewer) {
 		return EndedLimited
 	}
 	if c.Policy.Foreign {
-		now.Stopping = true // the configuration took the loop from us: this was our last session
+		now.Stopping = true // the configuration made the agent foreign: this was the last session of Fairlead's loop
 	}
 	if c.State == Continuous {
 		return c.continuousEnded(in, now, isNewer)

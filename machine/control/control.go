@@ -1,11 +1,11 @@
-// Package control decides whether one agent should run, and knows whether it does.
+// Package control decides whether one agent should run, and records whether it does.
 //
-// A person's wish stands in a file, and so does what the agent is doing; each side
-// writes its own half. A session that has begun is never cut short by a wish: the
-// wish is noted and obeyed when the session ends. A one-shot is spent by its
-// session, and a newer wish is never overwritten by the end of an older one.
+// The desired state of an agent and its current state stand in one file, agent_state.json.
+// Each side writes its own half. A new desired state never interrupts a session: it is
+// recorded and takes effect when the session ends. A one-shot ends with its session. The end
+// of a session never overwrites a newer desired state.
 //
-// The one promise: nothing is started that the newest wish does not ask for.
+// The promise: no session starts that the newest desired state does not ask for.
 package control
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// The four words of seed 000, for desired_state and current_state alike.
+// The words of seed 000 for desired_state and current_state.
 const (
 	WordContinuous = "continuous"
 	WordPause      = "pause"
@@ -23,96 +23,96 @@ const (
 	WordRunCleanup = "run_cleanup"
 )
 
-// Control is one agent's half of the truth: what is wanted of it, and what it does.
+// Control is the state of one agent: what is wanted and what it does.
 type Control struct {
 	Name   string // of the agent, for refusals
 	Policy Policy
 	Value
 }
 
-// Policy is what the configuration says of an agent's control.
+// Policy is the part of an agent's configuration that control depends on.
 type Policy struct {
-	Foreign      bool          `json:"foreign,omitempty"`       // it runs the seed's loop itself
-	Program      bool          `json:"program,omitempty"`       // and we keep its program running
-	CleanupEvery int           `json:"cleanup_every,omitempty"` // continuous sessions; 0: never
-	FailuresMax  int           `json:"failures_max,omitempty"`  // in a row; C16
+	Foreign      bool          `json:"foreign,omitempty"`       // the program runs the loop of seed 000 itself
+	Program      bool          `json:"program,omitempty"`       // foreign only: Fairlead keeps the program running
+	CleanupEvery int           `json:"cleanup_every,omitempty"` // continuous sessions between two cleanup sessions; 0: no cleanup sessions
+	FailuresMax  int           `json:"failures_max,omitempty"`  // consecutive failures before the agent stops; C16
 	BackoffFirst time.Duration `json:"backoff_first,omitempty"`
 	BackoffMax   time.Duration `json:"backoff_max,omitempty"`
 }
 
-// Value is everything about control that changes. A change holds the whole value as
-// it is afterwards, so that a journal can be read without the table that wrote it.
+// Value is everything about control that changes. A change holds the whole new value, so a
+// journal can be read without the table that wrote it.
 type Value struct {
 	State        State     `json:"state"`
 	Desired      Desired   `json:"wish"`
-	Took         uint64    `json:"took,omitempty"`          // number of the wish that the session under way obeys
-	Stamp        time.Time `json:"stamp,omitzero"`          // the file's timestamp; grows with every write
-	Failures     int       `json:"failures,omitempty"`      // in a row
-	RetryAt      time.Time `json:"retry_at,omitzero"`       // backing off until then
-	SinceCleanup int       `json:"since_cleanup,omitempty"` // continuous sessions since the last cleanup
-	Limit        string    `json:"limit,omitempty"`         // reached by the session under way
+	Took         uint64    `json:"took,omitempty"`          // number of the desired state that the current session obeys
+	Stamp        time.Time `json:"stamp,omitzero"`          // timestamp of the file; increases with every write
+	Failures     int       `json:"failures,omitempty"`      // consecutive failures
+	RetryAt      time.Time `json:"retry_at,omitzero"`       // end of the back-off
+	SinceCleanup int       `json:"since_cleanup,omitempty"` // continuous sessions since the last cleanup session
+	Limit        string    `json:"limit,omitempty"`         // reached by the current session
 	Reported     string    `json:"reported,omitempty"`      // current_state as a foreign loop wrote it
-	Running      bool      `json:"running,omitempty"`       // the foreign loop's program was started by us
-	Extra        string    `json:"extra,omitempty"`         // unknown fields of the file, opaque here; X7
-	Before       Desired   `json:"before,omitzero"`         // the wish that our last command to a foreign loop replaced
+	Running      bool      `json:"running,omitempty"`       // Fairlead started the foreign loop's program
+	Extra        string    `json:"extra,omitempty"`         // unknown fields of the file, not interpreted; X7
+	Before       Desired   `json:"before,omitzero"`         // the desired state that the last command to a foreign loop replaced
 }
 
-// Desired is what is wanted: desired_state with who set it and why.
+// Desired is a desired_state, with its author and reason.
 type Desired struct {
-	State   string    `json:"desired"`           // as written, even where it is no word we know (C13)
+	State   string    `json:"desired"`           // as written, also if it is not a known word (C13)
 	By      string    `json:"by,omitempty"`      // human or agent
 	Note    string    `json:"note,omitempty"`    //
-	At      time.Time `json:"at,omitzero"`       // when somebody wished it; zero where a rule did
-	N       uint64    `json:"n,omitempty"`       // grows with every wish; a session remembers the one that it obeys
-	Rested  bool      `json:"rested,omitempty"`  // nobody asked: the pause of a new, a deleted or a broken file
-	Unknown bool      `json:"unknown,omitempty"` // treated as pause
+	At      time.Time `json:"at,omitzero"`       // when it was set; zero if a rule set it
+	N       uint64    `json:"n,omitempty"`       // increases with every desired state; a session records the one that it obeys
+	Rested  bool      `json:"rested,omitempty"`  // set by default: the pause of a new, deleted or broken file
+	Unknown bool      `json:"unknown,omitempty"` // not a known word; treated as pause
 }
 
-// Change is one rule taken for one agent.
+// Change is one row that one agent took.
 type Change struct {
 	Row     string
 	From    State
 	To      State
 	Trigger Event
 	Value   Value
-	Open    Kind   // a session of this kind is to be opened; empty: none
-	End     string // the session under way is to be ended, and why; empty: no
+	Open    Kind   // kind of session to open; empty: none
+	End     string // reason to end the current session; empty: it continues
 
-	// Overtaken is a wish that somebody else's newer one had gone over before it was seen: it
-	// changes nothing, and is on record.
+	// Overtaken is a desired state that a newer one replaced before Fairlead read it. It has
+	// no effect; the change only records it.
 	Overtaken *Desired
 }
 
-// Kind is what a session is for.
+// Kind is the purpose of a session.
 type Kind string
 
 const (
 	Work        Kind = "session"
 	Cleanup     Kind = "cleanup"
 	Program     Kind = "foreign"
-	ChannelTurn Kind = "turn" // of a channel: no wish asks for it
-	Lead        Kind = "lead" // answers for the team: no wish asks for it either
+	ChannelTurn Kind = "turn" // serves channels; no desired state asks for it
+	Lead        Kind = "lead" // leads the crew; no desired state asks for it
 )
 
-// File is what agent_state.json is to say.
+// File is the content of agent_state.json.
 type File struct {
 	Desired, Current, By, Note string
 	Stamp                      time.Time
 	Extra                      string
 }
 
-// Now is what a decision may know of the world beside the agent itself.
+// Now is what a decision depends on besides the agent.
 type Now struct {
 	At        time.Time
 	Held      bool
 	Stopping  bool
-	OverLimit string // a limit of the day that is used up; empty: none
+	OverLimit string // name of a daily limit that is used up; empty: none
 }
 
-// Apply makes a change true. It cannot fail, and it does not look at the table.
+// Apply applies a change. It cannot fail and does not use the table.
 func (c *Control) Apply(ch Change) { c.Value = ch.Value }
 
-// Current is current_state, or what the foreign loop last reported.
+// Current returns current_state, or what the foreign loop last reported.
 func (v *Value) Current() string {
 	switch v.State {
 	case Continuous, BackingOff:
@@ -128,15 +128,15 @@ func (v *Value) Current() string {
 	}
 }
 
-// UnderWay says whether a session of ours has been opened and has not ended.
+// UnderWay reports whether a session of Fairlead is open.
 func (v *Value) UnderWay() bool {
 	return v.State == Continuous || v.State == RunOnce || v.State == RunCleanup
 }
 
-// Wants says whether the wish as it stands asks for a session of some kind.
+// Wants reports whether the desired state asks for a session.
 func (v *Value) Wants() bool { return v.word() != WordPause }
 
-// word is the wish as it is obeyed: what is not known is a pause (C13).
+// word returns the desired state as obeyed: an unknown word is a pause (C13).
 func (v *Value) word() string {
 	if v.Desired.Unknown || v.Desired.State == "" {
 		return WordPause
@@ -144,12 +144,12 @@ func (v *Value) word() string {
 	return v.Desired.State
 }
 
-// File is the projection of the agent's control. A foreign loop that is held reads pause;
-// what is wanted of it comes back with the release (X8).
+// File returns the content of agent_state.json. During a hold, a foreign loop reads pause;
+// its desired state returns with the release (X8).
 func (c *Control) File(held bool) File {
 	f := File{Desired: c.Desired.State, Current: c.Current(), By: c.Desired.By, Note: c.Desired.Note, Stamp: c.Stamp, Extra: c.Extra}
 	if c.Desired.N == 0 {
-		f.Desired = WordPause // nobody ever asked for anything
+		f.Desired = WordPause // no desired state was ever set
 	}
 	if held && c.State == Foreign && c.Wants() {
 		f.Note = heldNote(f.Desired)
@@ -162,8 +162,8 @@ func heldNote(desired string) string {
 	return "the team is held; " + desired + " waits for the release"
 }
 
-// Badge is the seed's word for a current_state: RUNNING or IDLE, from it alone (J5). What
-// is no word of the seed is treated as pause.
+// Badge returns the seed's display word for a current_state: RUNNING or IDLE (J5). An
+// unknown word counts as pause.
 func Badge(current string) string {
 	switch current {
 	case WordContinuous, WordRunOnce, WordRunCleanup:
@@ -173,7 +173,7 @@ func Badge(current string) string {
 	}
 }
 
-// Retry is when something that failed is to be tried again; zero: nothing waits for that.
+// Retry returns when the agent retries after a failure; zero: no retry is due.
 func (c *Control) Retry() time.Time {
 	if c.State == BackingOff || c.programDue() {
 		return c.RetryAt
@@ -181,18 +181,18 @@ func (c *Control) Retry() time.Time {
 	return time.Time{}
 }
 
-// begun says whether a foreign loop was seen at work on the one-shot that stands.
+// begun reports whether a foreign loop has worked on the current one-shot.
 func (v *Value) begun() bool {
 	return (v.word() == WordRunOnce || v.word() == WordRunCleanup) && v.Desired.N <= v.Took
 }
 
-// programDue says whether a foreign loop's program ought to run and does not.
+// programDue reports whether the foreign loop's program should run and does not.
 func (c *Control) programDue() bool {
 	return c.State == Foreign && c.Policy.Foreign && c.Policy.Program && !c.Running
 }
 
-// Decide says what an input leads to, or why it is refused. No change at all is an
-// answer too: what was said is so already.
+// Decide returns the changes that an input causes, or a refusal. It returns no change if the
+// input says what already holds.
 func (c *Control) Decide(in Input, now Now) ([]Change, error) {
 	events, err := c.classify(in, now)
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *Control) Decide(in Input, now Now) ([]Change, error) {
 	}
 	var changes []Change
 	for i, event := range events {
-		if i > 0 { // it is judged on what the one before it made
+		if i > 0 { // each event is decided on the result of the one before
 			next := *c
 			next.Apply(changes[i-1])
 			c = &next
@@ -214,7 +214,7 @@ func (c *Control) Decide(in Input, now Now) ([]Change, error) {
 	return changes, nil
 }
 
-// take looks the event up and carries its acts out on a copy of the value.
+// take looks up an event and applies the row's acts to a copy of the value.
 func (c *Control) take(event Event, in Input, now Now) (Change, error) {
 	rule, err := Table.Look(c.Name, c.State, event)
 	if err != nil {
@@ -232,7 +232,7 @@ func (c *Control) take(event Event, in Input, now Now) (Change, error) {
 	if v.State != Foreign {
 		v.Reported, v.Before = "", Desired{}
 	} else if c.State != Foreign {
-		v.Took = 0 // whatever is wanted still, the foreign loop has not begun
+		v.Took = 0 // the foreign loop has not started on any desired state
 	}
 	if (c.State == BackingOff && v.State != BackingOff) || ch.Open == Program {
 		v.RetryAt = time.Time{}
@@ -243,8 +243,8 @@ func (c *Control) take(event Event, in Input, now Now) (Change, error) {
 	return ch, nil
 }
 
-// writes says whether acts change what the file is to say. A foreign loop's file is
-// written only where a rule says so: every other write of ours is one that it can bury.
+// writes reports whether acts change the content of the file. A foreign loop's file is written
+// only by rows that say so, because the foreign loop can overwrite any other write.
 func writes(acts []Act) bool {
 	for _, act := range acts {
 		switch act {
@@ -260,12 +260,12 @@ func writes(acts []Act) bool {
 	return false
 }
 
-// stampAheadMax is how far another writer's clock may be ahead for us to follow it. A
-// file that claims to be from the year 9999 would otherwise leave no room after it.
+// stampAheadMax is how far the clock of another writer may be ahead. A timestamp of the year
+// 9999 would leave no later timestamp for Fairlead's next write.
 const stampAheadMax = 24 * time.Hour
 
-// nextStamp is the time of a write, in milliseconds, later than every timestamp that the
-// file had and that can be believed.
+// nextStamp returns the timestamp of a write, in milliseconds. It is later than every
+// believable timestamp that the file had.
 func nextStamp(last, at time.Time, in Input) time.Time {
 	stamp := at.UTC().Truncate(time.Millisecond)
 	if file, ok := in.(FileRead); ok && !stamp.After(file.Stamp) && believable(file.Stamp, at) {
@@ -279,7 +279,7 @@ func nextStamp(last, at time.Time, in Input) time.Time {
 
 func believable(stamp, at time.Time) bool { return stamp.Before(at.Add(stampAheadMax)) }
 
-// refuse is the refusal of a wish that a limit forbids.
+// refuse returns the refusal of a desired state that a limit forbids.
 func (c *Control) refuse(event Event, row, reason string) error {
 	return &machine.Refusal{
 		Subject: c.Name, Event: string(event), State: string(c.State), Row: row, Reason: reason,
@@ -287,5 +287,5 @@ func (c *Control) refuse(event Event, row, reason string) error {
 	}
 }
 
-// StillWanted says whether the session that was opened is what the newest wish asks for.
+// StillWanted reports whether the newest desired state asks for the session that was opened.
 func (v *Value) StillWanted() bool { return v.word() == v.Current() }

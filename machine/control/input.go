@@ -2,47 +2,47 @@ package control
 
 import "time"
 
-// Input is something that happened, as the world tells it; classify gives it the name
-// under which the table knows it.
+// Input is something that happened. classify gives it the name under which the table
+// knows it.
 type Input interface{ input() }
 
-// Commanded is a wish through one of our own faces.
+// Commanded sets the desired state through the API.
 type Commanded struct {
 	Desired string // one of the four words
 	By      string // human or agent
 	Note    string
 }
 
-// FileRead is what somebody else wrote into agent_state.json.
+// FileRead is what another program wrote into agent_state.json.
 type FileRead struct {
 	Desired string
 	Current string
 	By      string
 	Note    string
-	Stamp   time.Time // zero where the file has none that can be read
+	Stamp   time.Time // zero if the file has no readable timestamp
 	Extra   string
 	First   bool   // the first look since the daemon started
-	Ident   string // which write this was; opaque here, kept so that it is not taken in twice
-	Swapped bool   // found in a file that a write of ours had replaced: newer ones may have come since
+	Ident   string // identity of the write, not interpreted; a write is taken in once
+	Swapped bool   // found in a file that Fairlead's write had replaced; newer writes may exist
 }
 
-// FileGone is a file that is not there.
+// FileGone is a file that does not exist.
 type FileGone struct{}
 
-// FileBroken is a file that is no agent state; its bytes were kept aside.
+// FileBroken is a file that is not valid agent state. Its bytes were kept in a copy.
 type FileBroken struct {
-	KeptAs string // the name of the copy
+	KeptAs string // name of the copy
 	Fault  string
-	Torn   bool // met first after a reboot: a torn write, not a wish
+	Torn   bool // found first after a reboot: a torn write, not a desired state
 }
 
-// Started is the daemon's start, after the file was read and sessions were adopted.
+// Started is the daemon's start, after files were read and sessions were adopted.
 type Started struct{}
 
 // Released is the end of a hold.
 type Released struct{}
 
-// Held is the beginning of a hold.
+// Held is the start of a hold.
 type Held struct{}
 
 // Stopping is a daemon that was asked to stop (C14).
@@ -54,17 +54,17 @@ type Adopted struct{}
 // LimitHit is a limit of X9 that was reached.
 type LimitHit struct{ Limit string }
 
-// Elapsed is a back-off that is over. It names the deadline, so that a late timer ends no other one.
+// Elapsed is the end of a back-off. It names the deadline, so a late timer ends no other back-off.
 type Elapsed struct{ RetryAt time.Time }
 
-// Ended is the end of the session under way.
+// Ended is the end of the current session.
 type Ended struct {
 	Kind    Kind
 	Outcome Outcome
-	Why     string        // one line; from the agent or the system, so not to be trusted
-	Ran     time.Duration // how long
+	Why     string        // one line from the agent or the system; untrusted
+	Ran     time.Duration // duration of the session
 	AtStart bool          // found at the daemon's start
-	ForGood bool          // of a failure: another try will not help before somebody has seen to it
+	ForGood bool          // of a failure: a retry fails until a person fixes the cause
 }
 
 // Outcome is how a session ended.
@@ -74,10 +74,10 @@ const (
 	OK          Outcome = "ok"
 	Failed      Outcome = "failed"
 	CannotStart Outcome = "cannot_start" // its process never ran
-	Lost        Outcome = "lost"         // it ran, and nobody knows how it ended
-	Withdrawn   Outcome = "withdrawn"    // it was not wanted any more before its process ran
+	Lost        Outcome = "lost"         // it ran; how it ended is unknown
+	Withdrawn   Outcome = "withdrawn"    // it was no longer wanted when its process was about to start
 	Cancelled   Outcome = "cancelled"    // ended by order: a limit, a second stop
-	RateLimited Outcome = "rate_limited" // its provider takes no more for a while: nobody has failed
+	RateLimited Outcome = "rate_limited" // a rate limit of the provider ended it; not a failure
 )
 
 func (Commanded) input()  {}

@@ -1,19 +1,17 @@
-// Package crew decides who of a team exists, and who is awake.
+// Package crew records which agents of a crew exist and which are alive.
 //
-// A team has nine seats. In the middle one sits the lead, a session that a person can talk to;
-// on the others sit agents that live inside the lead's session and nowhere else. So nobody
-// can see them from outside: what is known of them is what the lead says. When it says that
-// they are alive, they are; when its session ends, they sleep; while it has not spoken yet,
-// nobody knows, and that is a state like the others. Each of them is a document that outlives
-// every session: the name it took, its face, its soul. Who wakes up is handed what it was,
-// and nobody who is awake is.
+// A crew has nine seats (seed 001). The lead has the seat in the middle: it is a session that a
+// person can talk to. The other agents live inside the lead's session, so Fairlead cannot observe
+// them. It knows only what the lead reports. An agent is alive if the lead's open session listed it
+// in a report, sleeping when that session has ended, and unknown until the session's first report.
+// Each agent has a document that outlives all sessions: its name, face and soul.
 //
-// A person begins two things, summon and wake. Both are told the lead and end with its report,
-// with its silence, or with the lead itself. What the lead is to be told is read off the value
-// (Asks), so a crash loses none of it.
+// A person starts a summon or a wake. Both are told to the lead, and end with its report, with a
+// timeout, or with the lead's session. What the lead has still to be told is part of the value
+// (Lead.Actions), so a crash loses nothing.
 //
-// The one promise: nobody is alive but by a report of the lead session that is open now, and
-// nobody is ever deleted.
+// The promise: an agent is alive only by a report of the lead's open session, and no document is
+// ever deleted.
 package crew
 
 import (
@@ -24,47 +22,47 @@ import (
 	"time"
 )
 
-// DocID names a document: agent-7, or what the file was called that it came from.
+// DocID is the id of a document: agent-7, or the name of the file that it was imported from.
 type DocID string
 
-// The seats: nine in three rows, and the lead in the middle (seed 001, gridPosition).
+// The seats: nine in three rows, with the lead in the middle (seed 001, gridPosition).
 const (
 	SeatMax  = 8
 	LeadSeat = 4
 )
 
-// Times of SPEC P7 and P8, where the configuration names no others.
+// Defaults of SPEC P7 and P8.
 const (
-	StatusMax = 30 * time.Second // of the lead's silence
-	HatchMax  = 5 * time.Minute  // of a placeholder without a name, and of a ceremony altogether
+	StatusMax = 30 * time.Second // how long the lead may take for a status report
+	HatchMax  = 5 * time.Minute  // how long a placeholder, and a whole summon or wake, may take
 )
 
-// Crew is everything that is true of a team's agents. Decide looks at it, Apply alone changes
-// it. Its zero value has no documents and no lead.
+// Crew is the state of a crew. Decide reads it, only Apply changes it. Its zero value has no
+// documents and no lead.
 type Crew struct {
 	Docs    map[DocID]*Document `json:"docs,omitempty"`
 	Lead    Lead                `json:"lead,omitzero"`
-	Made    uint64              `json:"made,omitempty"`    // documents that were named by us so far
-	Notices []Notice            `json:"notices,omitempty"` // what people should see, oldest first, noticesMax at most
+	Made    uint64              `json:"made,omitempty"`    // documents that Fairlead has named so far
+	Notices []Notice            `json:"notices,omitempty"` // messages for people, oldest first, noticesMax at most
 
-	// Render gives the identity of the bytes that a document is written as, so that it is in
-	// the journal before the file is on disk (X3). It must be pure. Nil: no identities.
+	// Render returns the identity of a document's bytes, so that the identity is in the journal before
+	// the file is on disk (X3). It must be pure. Nil: no identities.
 	Render func(*Document) string `json:"-"`
 }
 
-// Document is one agent of the team (seed 001, agent-identity).
+// Document is one agent of the crew (seed 001, agent-identity).
 type Document struct {
 	ID          DocID           `json:"id"`
 	Status      Status          `json:"status"`
-	Identity                    // zero but for its seat while it hatches
+	Identity                    // zero except for the seat while it hatches
 	CreatedAt   time.Time       `json:"created_at"`
-	LastAliveAt time.Time       `json:"last_alive_at,omitzero"` // when the lead said so last
-	LastSession string          `json:"last_session,omitempty"` // the lead session that said so
-	Extra       json.RawMessage `json:"extra,omitempty"`        // an object of fields that we do not know (X7)
-	Sums        []string        `json:"sums,omitempty"`         // identities of our last projections, newest last
+	LastAliveAt time.Time       `json:"last_alive_at,omitzero"` // last time the lead reported it alive
+	LastSession string          `json:"last_session,omitempty"` // the lead session of that report
+	Extra       json.RawMessage `json:"extra,omitempty"`        // an object with the fields that Fairlead does not know (X7)
+	Sums        []string        `json:"sums,omitempty"`         // identities of the last files written, newest last
 }
 
-// Identity is who an agent is, by its own word. It is set once.
+// Identity is what an agent says of itself. It is set once.
 type Identity struct {
 	Name      string `json:"name,omitempty"` // empty: a placeholder
 	Color     string `json:"color,omitempty"`
@@ -72,96 +70,96 @@ type Identity struct {
 	Gender    string `json:"gender,omitempty"`
 	Seat      int    `json:"seat"`
 	Face      Face   `json:"face,omitzero"`
-	Soul      string `json:"soul,omitempty"` // individuationArtifact, whole
+	Soul      string `json:"soul,omitempty"` // individuationArtifact, complete
 }
 
-// Face is what the page draws an agent with.
+// Face is how the page draws an agent.
 type Face struct {
 	Eyes  string `json:"eyes,omitempty"`
 	Mouth string `json:"mouth,omitempty"`
 }
 
-// Visible says whether people see it: an expired one stays and is hidden.
+// Visible reports whether people see the document: an expired one is kept and hidden.
 func (d *Document) Visible() bool { return d.Status != Expired }
 
-// Ours says whether a content of this identity was projected by us: it is no news then.
+// Ours reports whether Fairlead wrote content of this identity.
 func (d *Document) Ours(sum string) bool { return slices.Contains(d.Sums, sum) }
 
-// Lead is the agent that answers for the team, and what is between it and us. A change sets it
+// Lead is the agent that leads the crew, with what it was told and has reported. A change sets it
 // as a whole.
 type Lead struct {
-	Agent     string        `json:"agent,omitempty"` // by the configuration; empty: nobody leads
-	Size      int           `json:"size,omitempty"`  // seats that SUMMON fills
+	Agent     string        `json:"agent,omitempty"` // by the configuration; empty: no lead
+	Size      int           `json:"size,omitempty"`  // number of seats that SUMMON fills
 	StatusMax time.Duration `json:"status_max,omitempty"`
 	HatchMax  time.Duration `json:"hatch_max,omitempty"`
 
-	Session  string    `json:"session,omitempty"` // its lead session; empty: none runs
-	UUID     string    `json:"uuid,omitempty"`    // the same, as documents name it
-	Reported time.Time `json:"reported,omitzero"` // last, in this session, to this daemon; zero: not yet
-	Waits    time.Time `json:"waits,omitzero"`    // a status that it was asked for is due then; zero: none is
-	Number   uint64    `json:"number,omitempty"`  // given to what it is told
-	Actions  []Action  `json:"asks,omitempty"`    // what it is still to be told, in order
+	Session  string    `json:"session,omitempty"` // its open session; empty: none
+	UUID     string    `json:"uuid,omitempty"`    // the session's name in documents
+	Reported time.Time `json:"reported,omitzero"` // last report in this session to this daemon; zero: none yet
+	Waits    time.Time `json:"waits,omitzero"`    // deadline of a status report that it was asked for; zero: none
+	Number   uint64    `json:"number,omitempty"`  // number of the last action
+	Actions  []Action  `json:"asks,omitempty"`    // what it has still to be told, in order
 	Again    []int     `json:"again,omitempty"`   // seats that it was asked to register in this session
-	Stage    Stage     `json:"stage,omitempty"`   // of the ceremony under way; empty is idle
-	Since    time.Time `json:"since,omitzero"`    // it began then
-	Ends     time.Time `json:"ends,omitzero"`     // it ends by silence then; zero: its errand was not told yet
-	Who      []DocID   `json:"who,omitempty"`     // a wake is for them
+	Stage    Stage     `json:"stage,omitempty"`   // of the summon or wake in progress; empty is idle
+	Since    time.Time `json:"since,omitzero"`    // start of the summon or wake
+	Ends     time.Time `json:"ends,omitzero"`     // its timeout; zero: the lead was not told yet
+	Who      []DocID   `json:"who,omitempty"`     // the agents that a wake is for
 }
 
-// InProgress says whether a summon or a wake is under way.
+// InProgress reports whether a summon or a wake is in progress.
 func (l *Lead) InProgress() bool { return l.stage() != Idle }
 
 func (l *Lead) stage() Stage { return cmp.Or(l.Stage, Idle) }
 
-// Heard says whether the lead session that is open has reported.
+// Heard reports whether the lead's open session has reported.
 func (l *Lead) Heard() bool { return l.Session != "" && !l.Reported.IsZero() }
 
-// Action is one thing that the lead is to be told.
+// Action is one thing that the lead has to be told.
 type Action struct {
 	N     uint64     `json:"n"`
 	Do    ActionKind `json:"do"`
-	Seats []int      `json:"seats,omitempty"` // of a summon: the free ones; of a registration: those without
-	Names []string   `json:"names,omitempty"` // beside Seats of a registration: as the lead listed them
+	Seats []int      `json:"seats,omitempty"` // of a summon: the free seats; of a registration: the unregistered ones
+	Names []string   `json:"names,omitempty"` // of a registration: the names for Seats, as the lead listed them
 	Docs  []DocID    `json:"docs,omitempty"`  // of a wake
 }
 
-// ActionKind is a kind of thing that the lead is told.
+// ActionKind is the kind of an action.
 type ActionKind string
 
 const (
-	TellStatus   ActionKind = "tell_status"   // who of the team is alive?
+	TellStatus   ActionKind = "tell_status"   // which agents are alive?
 	TellSummon   ActionKind = "tell_summon"   // [SUMMON AGENTS]
 	TellWake     ActionKind = "tell_wake"     // [WAKE AGENTS]
-	TellRegister ActionKind = "tell_register" // it listed somebody who was never registered
+	TellRegister ActionKind = "tell_register" // it listed an agent that was never registered
 )
 
-// Notice is something that people should see: a marker that is broken or refused, one from
-// somebody who does not lead, a lead that is silent.
+// Notice is a message for people: an invalid or refused marker, one from a session that does not
+// lead, or a lead that does not answer.
 type Notice struct {
 	At      time.Time  `json:"at"`
 	Kind    NoticeKind `json:"kind"`
 	Text    string     `json:"text"`
-	Session string     `json:"session,omitempty"` // whose words it is about
+	Session string     `json:"session,omitempty"` // the session that it is about
 }
 
-// NoticeKind sorts notices for people and programs.
+// NoticeKind classifies notices.
 type NoticeKind string
 
 const (
-	NoticeFault   NoticeKind = "fault"   // a marker that cannot be read
-	NoticeIgnored NoticeKind = "ignored" // a marker from somebody whose word does not count
-	NoticeRefused NoticeKind = "refused" // what a marker or a document says cannot be
-	NoticeSilent  NoticeKind = "silent"  // a report did not come
-	NoticeLead    NoticeKind = "lead"    // the lead could not do what it was to be told
+	NoticeFault   NoticeKind = "fault"   // an invalid marker
+	NoticeIgnored NoticeKind = "ignored" // a marker from a session that does not lead
+	NoticeRefused NoticeKind = "refused" // a marker or a document says something impossible
+	NoticeSilent  NoticeKind = "silent"  // a report did not come in time
+	NoticeLead    NoticeKind = "lead"    // the lead could not do what it was told
 )
 
 const (
-	noticesMax     = 20      // older ones are in the journal
-	noticeBytesMax = 2 << 10 // of one: what was meant can be seen by then
-	docsMax        = 1024    // visible and expired: nobody is deleted, so somebody has to say stop
-	sumsMax        = 16      // a restored file older than so many writes is taken for somebody else's
-	asksMax        = 32      // of what the lead is to be told
-	listedMax      = 64      // of one report: a team has eight
+	noticesMax     = 20      // the journal has the older ones
+	noticeBytesMax = 2 << 10 // bytes of one notice
+	docsMax        = 1024    // visible and expired documents; they are never deleted, so there has to be a limit
+	sumsMax        = 16      // a restored file that is older than this many writes counts as written by another program
+	asksMax        = 32      // actions of the lead
+	listedMax      = 64      // agents of one report; a crew has eight
 )
 
 // InOrder lists the documents as people see them: by seat, then by id, expired ones last.
@@ -180,7 +178,7 @@ func rank(d *Document) int {
 	return 1
 }
 
-// Button is the one button of the team (seed 001, Button Logic).
+// Button is the one button of the crew (seed 001, Button Logic).
 type Button string
 
 const (
@@ -190,13 +188,13 @@ const (
 	NoButton     Button = "none"
 )
 
-// Button is what people can press now.
+// Button returns the button to show.
 func (c *Crew) Button() Button {
 	return ButtonOf(slices.Collect(maps.Values(c.Docs)), c.Lead.InProgress())
 }
 
-// ButtonOf is the button of a team of these documents. It is a function of them and of whether
-// a summon or a wake is under way, and of nothing else.
+// ButtonOf returns the button for these documents. It depends only on them and on whether a summon
+// or a wake is in progress.
 func ButtonOf(docs []*Document, inProgress bool) Button {
 	count := map[Status]int{}
 	visible := 0
@@ -214,7 +212,7 @@ func ButtonOf(docs []*Document, inProgress bool) Button {
 	case count[Sleeping]+count[Unknown] > 0:
 		return WakeButton
 	case count[Hatching] > 0:
-		return WakingButton // until they hatch, or P7
+		return WakingButton // until they hatch or expire (P7)
 	default:
 		return NoButton
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Decide says what an input leads to, or why it is refused. It changes nothing. No change at all is
-// an answer, too: it is so already. by is who is behind it: human/ann.
+// Decide returns the changes that an input causes, or a refusal. It returns no change if the
+// input says what already holds. by is the actor: human/ann.
 func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) {
 	d := &draft{book: *b, at: at, by: by}
 	var err error
@@ -23,7 +23,7 @@ func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) 
 			err = d.moveID(in.ID, Ruled, in.Verdict)
 		}
 	case Hand:
-		if q := b.Questions[in.ID]; q == nil || !q.Over() { // told twice after a crash
+		if q := b.Questions[in.ID]; q == nil || !q.Over() { // delivered twice after a crash
 			err = d.moveID(in.ID, Handed, in)
 		}
 	case TakeBack:
@@ -45,7 +45,7 @@ func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) 
 	return d.changes, nil
 }
 
-// draft collects changes on a copy on which those so far are true.
+// draft collects changes on a copy to which they are already applied.
 type draft struct {
 	book    Questions
 	at      time.Time
@@ -66,7 +66,7 @@ func (d *draft) moveID(id string, event Event, in any) error {
 	return d.move(*q, event, in)
 }
 
-// move takes a rule of the table with a question.
+// move applies a row of the table to a question.
 func (d *draft) move(q Question, event Event, in any) error {
 	from := cmp.Or(q.State, None)
 	rule, err := Table.Look(q.ID, from, event)
@@ -78,13 +78,13 @@ func (d *draft) move(q Question, event Event, in any) error {
 	}
 	for _, act := range rule.Do {
 		switch act {
-		case Keep, LetStand: // kept already; stands after it
+		case Keep, LetStand: // done by the caller
 		case TakeRule:
-			verdict := in.(Verdict) //nolint:forcetypeassert // the event says so
+			verdict := in.(Verdict) //nolint:forcetypeassert // the event implies the type
 			q.Allow, q.Rule, q.By, q.AnsweredAt = verdict.Allow, verdict.Rule, byRule, d.at
 			q.Option = q.optionFor(q.Allow)
 		case TakeAnswer:
-			answer := in.(Answer) //nolint:forcetypeassert // the event says so
+			answer := in.(Answer) //nolint:forcetypeassert // the event implies the type
 			q.Allow, q.Option, q.Text, q.Scope = answer.Allow, answer.Option, answer.Text, answer.Scope
 			q.By, q.AnsweredAt = d.by, d.at
 		case TakeDefault:
@@ -153,7 +153,7 @@ func (d *draft) ask(in Ask) error {
 		return d.move(q, Raised, in)
 	}
 	verdict := in.Verdict
-	if s := d.book.Covering(q.Agent, q.Session, q.Tool, q.Key); s != nil && (verdict.Rule == "" || verdict.Allow) { // a rule's no stands above it
+	if s := d.book.Covering(q.Agent, q.Session, q.Tool, q.Key); s != nil && (verdict.Rule == "" || verdict.Allow) { // a rule that denies overrides a saved answer
 		verdict = Verdict{Rule: s.ID, Allow: s.Allow}
 	}
 	if verdict.Rule != "" && q.CanSay(verdict.Allow) {
@@ -162,9 +162,9 @@ func (d *draft) ask(in Ask) error {
 	return d.move(q, Raised, in)
 }
 
-// CanSay says whether a plain answer can be told: who asks which of several things it shall be, or for a
-// yes that would do more, is not told a plain yes. A no always can: where no option says it, what is
-// under way is stopped.
+// CanSay reports whether a plain yes or no can be delivered. A question with several options has no
+// plain yes, nor has one whose only yes allows more than was asked. A no is always possible: if no
+// option says no, the work in progress is stopped.
 func (q *Question) CanSay(allow bool) bool { return !allow || q.optionFor(true) != "" }
 
 func lines(list []string, most int) []string {
@@ -175,7 +175,7 @@ func lines(list []string, most int) []string {
 	return out
 }
 
-// options keeps those that can be named. An id is never shortened: it would be another one.
+// options keeps the options that can be named. An id is never shortened, because it would be a different id.
 func options(list []Option) []Option {
 	var out []Option
 	for _, o := range list {
@@ -232,7 +232,7 @@ func (d *draft) answer(in Answer) error {
 	return d.move(*q, Replied, in)
 }
 
-// says is whether an option allows, where its kind tells.
+// says reports whether an option allows, if its kind tells.
 func (q *Question) says(option int) (allow, known bool) {
 	if option < 0 {
 		return false, false
@@ -261,9 +261,9 @@ func names(list []Option) string {
 	return cmp.Or(strings.Join(ids, ", "), "(it names none)")
 }
 
-// optionFor chooses what who asked is told: once before always, since what stands is ours to remember.
-// Several may be of one kind, and one of a kind that we do not know may do more than it says: only
-// those four are chosen. Empty: it offered none that says so.
+// optionFor chooses the option to deliver for a yes or no: once before always, because Fairlead keeps
+// saved answers itself. It returns an option only if it is the single one of a known kind; one of an
+// unknown kind may allow more than it says. Empty: no option fits.
 func (q *Question) optionFor(allow bool) string {
 	kinds := []string{"reject_once", "reject_always"}
 	if allow {
@@ -279,7 +279,7 @@ func (q *Question) optionFor(allow bool) string {
 	return ""
 }
 
-// saveAnswer has an answer answer the next ones, and those that wait already.
+// saveAnswer applies an answer to later questions and to those that already wait.
 func (d *draft) saveAnswer(q *Question) {
 	if q.Scope == Once {
 		return
@@ -291,7 +291,7 @@ func (d *draft) saveAnswer(q *Question) {
 	if q.Scope == Session {
 		s.Session = q.Session
 	}
-	// The newest word counts: what stood for the same calls stands no longer.
+	// The newest answer applies: it ends saved answers for the same calls.
 	own := 0
 	for _, old := range d.book.List() {
 		if old.Agent != s.Agent {
@@ -303,7 +303,7 @@ func (d *draft) saveAnswer(q *Question) {
 			own--
 		}
 	}
-	for _, old := range d.book.List() { // the oldest make room
+	for _, old := range d.book.List() { // remove the oldest above the limit
 		if own < standingMax {
 			break
 		}
@@ -329,7 +329,7 @@ func (d *draft) endSaved(id string) {
 	d.add(Change{Entity: id, Row: "Q7", From: None, To: None, Event: Revoked, Body: Body{Revoked: id}})
 }
 
-// takeBack withdraws one question, or all of a session, and with the session what stood for it.
+// takeBack withdraws one question, or all of a session with the answers saved for that session.
 func (d *draft) takeBack(in TakeBack) error {
 	if in.ID == "" && in.Ask != "" {
 		q := d.book.Of(in.Session, in.Ask)

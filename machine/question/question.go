@@ -1,14 +1,11 @@
-// Package question is what agents ask, and what becomes of it.
+// Package question holds the questions of agents and their answers.
 //
-// Picture a counter with numbered slips. Who wants something that he may not simply do puts a
-// slip on it: may I run this, which of these shall it be, this conversation would go on under
-// other conditions. If the house rules answer it, or an answer that was left standing, it is
-// stamped at once and goes back. Else it lies there, in the order in which it came, until a
-// person stamps it, or until its time is up and it is stamped with what was agreed for that case.
-// A slip goes back to who wrote it; when he has left meanwhile, that is noted on it. No slip is
-// ever thrown away unread.
+// An agent asks before a call that no rule allows, to choose between options, or before it resumes a
+// conversation under changed conditions. A rule of the configuration or a saved answer answers at once.
+// Otherwise the question waits for a person. If its time runs out, its default is the answer. The agent
+// is then told the answer. If the agent withdraws a question or its session ends, the question says so.
 //
-// The one promise: every question ends with an answer that was told, or says who did not want it any more.
+// The promise: every question ends as told or withdrawn, and records which.
 package question
 
 import (
@@ -22,52 +19,52 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// Kind is what kind of answer a question wants.
+// Kind is the kind of answer that a question needs.
 type Kind string
 
 const (
 	Permission Kind = "permission" // yes or no
-	Asked      Kind = "question"   // words, or one of the options
-	Resume     Kind = "resume"     // one of the options: the conversation would go on under other conditions
+	Asked      Kind = "question"   // text, or one of the options
+	Resume     Kind = "resume"     // one of the options: the conversation would resume under changed conditions
 )
 
-// Scope is for how long an answer stands.
+// Scope is how long an answer applies.
 type Scope string
 
 const (
 	Once    Scope = "once"    // for this question
-	Session Scope = "session" // for every one like it in the same session
-	Always  Scope = "always"  // for every one like it of the same agent, until it is taken back
+	Session Scope = "session" // for all similar questions of the same session
+	Always  Scope = "always"  // for all similar questions of the same agent, until it is revoked
 )
 
-// Option is one of the answers that who asks has named.
+// Option is one of the answers that a question offers.
 type Option struct {
 	ID    string `json:"id"`
 	Kind  string `json:"kind,omitempty"` // allow_once, reject_once, …; or the program's own word
 	Label string `json:"label,omitempty"`
 }
 
-// Question is one of them, whole.
+// Question is one question with its answer.
 type Question struct {
 	N       uint64 `json:"n"`
 	ID      string `json:"id"` // q17
 	Kind    Kind   `json:"kind"`
 	Agent   string `json:"agent"`
 	Session string `json:"session"`
-	Ask     string `json:"ask"` // who asks calls it so: with the session it is unique
+	Ask     string `json:"ask"` // the asking program's id; unique in its session
 
-	What    string    `json:"what"`           // one line, the program's own words: not to be trusted
+	What    string    `json:"what"`           // one line from the program; untrusted
 	Tool    string    `json:"tool,omitempty"` // Bash, Write, …
-	Call    string    `json:"call,omitempty"` // what it is called with, as far as it is shown
-	Key     string    `json:"key,omitempty"`  // of the whole call: two calls with the same are the same
-	Why     string    `json:"why,omitempty"`  // why it is asked and not done: no rule allows it
+	Call    string    `json:"call,omitempty"` // the arguments of the call, cut for display
+	Key     string    `json:"key,omitempty"`  // identity of the whole call: equal calls have equal keys
+	Why     string    `json:"why,omitempty"`  // why it is not simply allowed: no rule covers it
 	Paths   []string  `json:"paths,omitempty"`
 	Options []Option  `json:"options,omitempty"`
 	AskedAt time.Time `json:"asked_at"`
 
-	ExpiresAt time.Time `json:"expires_at,omitzero"` // then the default answers; zero: never
-	Otherwise bool      `json:"otherwise,omitempty"` // the default of a permission: is it allowed?
-	Default   string    `json:"default,omitempty"`   // of other kinds: which option; empty: no words
+	ExpiresAt time.Time `json:"expires_at,omitzero"` // after this time the default answers; zero: never
+	Otherwise bool      `json:"otherwise,omitempty"` // the default of a permission: allow?
+	Default   string    `json:"default,omitempty"`   // the default option of other kinds; empty: no text
 
 	State      State     `json:"state"`
 	Allow      bool      `json:"allow,omitempty"`
@@ -75,43 +72,43 @@ type Question struct {
 	Text       string    `json:"text,omitempty"`
 	Scope      Scope     `json:"scope,omitempty"`
 	By         string    `json:"by,omitempty"`   // human/ann; rule; time
-	Rule       string    `json:"rule,omitempty"` // which rule, or which answer that stands
+	Rule       string    `json:"rule,omitempty"` // id of the rule or of the saved answer
 	AnsweredAt time.Time `json:"answered_at,omitzero"`
 	EndedAt    time.Time `json:"ended_at,omitzero"`
-	Ended      string    `json:"ended,omitempty"` // why it was taken back
+	Ended      string    `json:"ended,omitempty"` // why it was withdrawn
 }
 
-// SavedAnswer is an answer that answers the next ones, too.
+// SavedAnswer is an answer that also applies to later questions.
 type SavedAnswer struct {
 	N       uint64    `json:"n"`
 	ID      string    `json:"id"` // s3
 	Agent   string    `json:"agent"`
-	Session string    `json:"session,omitempty"` // it stands as long as this one; empty: always
+	Session string    `json:"session,omitempty"` // it applies as long as this session; empty: always
 	Tool    string    `json:"tool"`
-	Call    string    `json:"call,omitempty"` // as it was shown to who answered
+	Call    string    `json:"call,omitempty"` // as shown to the person
 	Key     string    `json:"key"`
 	Allow   bool      `json:"allow"`
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`
-	From    string    `json:"from"` // the question that it was the answer to
+	From    string    `json:"from"` // the question that it answered
 }
 
-// Questions is all questions of a team. Its zero value is an empty one.
+// Questions holds all questions of a team. Its zero value is empty.
 type Questions struct {
-	Asked     uint64                  `json:"asked,omitempty"` // so far; the next id
-	Stood     uint64                  `json:"stood,omitempty"` // answers that were left standing, so far
+	Asked     uint64                  `json:"asked,omitempty"` // count so far; gives the next id
+	Stood     uint64                  `json:"stood,omitempty"` // saved answers so far
 	Questions map[string]*Question    `json:"questions,omitempty"`
 	Standing  map[string]*SavedAnswer `json:"standing,omitempty"`
-	Past      []string                `json:"past,omitempty"` // ids of ended ones, oldest first, pastMax at most; older ones are in the journal
+	Past      []string                `json:"past,omitempty"` // ids of ended questions, oldest first, pastMax at most; the journal has the older ones
 }
 
 const (
-	openMax     = 64       // of one agent at a time: whoever asks more is mistaken
+	openMax     = 64       // open questions of one agent; more is an error in its program
 	standingMax = 500      // of one agent
-	pastMax     = 200      // shown without asking the journal, and known again when they are asked a second time
-	lineMax     = 500      // bytes of one line of somebody's words
-	callMax     = 4 << 10  // of a call that is shown
-	textMax     = 16 << 10 // of a question in words, and of an answer
+	pastMax     = 200      // shown without reading the journal, and recognised when asked again
+	lineMax     = 500      // bytes of one line of text
+	callMax     = 4 << 10  // bytes of the arguments of a call
+	textMax     = 16 << 10 // bytes of a question in text, and of an answer
 	optionsMax  = 32
 	pathsMax    = 32
 )
@@ -119,49 +116,49 @@ const (
 // Input is something that happened to a question.
 type Input interface{ input() }
 
-// Ask raises a question. Said twice (after a crash) it is one question. Verdict is what the rules say.
+// Ask raises a question. The same question again (after a crash) has no effect. Verdict is what the rules say.
 type Ask struct {
-	Question Question // what who asks knows of it; its number, its state and its answer are not looked at
+	Question Question // number, state and answer are ignored
 	Verdict  Verdict
 }
 
-// Verdict is what a rule says. Its zero value is nothing.
+// Verdict is what a rule says. Its zero value is no verdict.
 type Verdict struct {
-	Rule  string // its row, or its pattern; empty: none says anything
+	Rule  string // its row or pattern; empty: no rule applies
 	Allow bool
 }
 
-// Answer is a person's.
+// Answer is a person's answer.
 type Answer struct {
 	ID     string
 	Allow  bool   // of a permission
-	Option string // by its id; of a permission it may be left out
+	Option string // by id; optional for a permission
 	Text   string
 	Scope  Scope // empty: once
 }
 
-// Cover has a rule answer a question that was open before the rule was there.
+// Cover lets a rule answer a question that was open before the rule existed.
 type Cover struct {
 	ID      string
 	Verdict Verdict
 }
 
-// Hand says that who asked was told.
+// Hand records that the answer was delivered.
 type Hand struct{ ID string }
 
-// TakeBack says that nobody wants to know any more: one question, by its id or by what who asked calls
-// it, or all of a session.
+// TakeBack withdraws one question, by its id or by the program's id, or all questions of
+// a session.
 type TakeBack struct {
 	ID      string
-	Session string // where no ID is given
-	Ask     string // one of the session; empty: all, and what stands for it
+	Session string // if ID is empty
+	Ask     string // one of the session; empty: all of them, and its saved answers
 	Why     string
 }
 
-// Revoke has an answer stand no longer.
+// Revoke ends a saved answer.
 type Revoke struct{ ID string }
 
-// Due is the time: what has been waited for long enough is answered.
+// Due answers the questions whose time has run out.
 type Due struct{}
 
 func (Ask) input()      {}
@@ -172,14 +169,14 @@ func (TakeBack) input() {}
 func (Revoke) input()   {}
 func (Due) input()      {}
 
-// Body is what Apply needs: exactly one of the first three is set.
+// Body is what Apply needs: exactly one of the first three fields is set.
 type Body struct {
-	Question *Question    `json:"question,omitempty"` // as it is now
-	Standing *SavedAnswer `json:"standing,omitempty"` // from now on
-	Revoked  string       `json:"revoked,omitempty"`  // the id of one that stands no longer
+	Question *Question    `json:"question,omitempty"` // the question with its new state
+	Standing *SavedAnswer `json:"standing,omitempty"` // a new saved answer
+	Revoked  string       `json:"revoked,omitempty"`  // id of a saved answer that has ended
 }
 
-// Change is one rule taken. Entity is the question's id, or that of an answer that stands.
+// Change is one row taken. Entity is the id of the question or of the saved answer.
 type Change struct {
 	Entity string
 	Row    string
@@ -189,13 +186,13 @@ type Change struct {
 	Body   Body
 }
 
-// Events of answers that stand: they have no states, only a beginning and an end.
+// Events of saved answers. They have no states, only a start and an end.
 const (
 	Stands  Event = "stands"
 	Revoked Event = "revoked"
 )
 
-// Apply makes a change true. It looks at no table.
+// Apply applies a change. It does not use the table.
 func (b *Questions) Apply(ch Change) {
 	switch {
 	case ch.Body.Question != nil:
@@ -218,7 +215,7 @@ func (b *Questions) Apply(ch Change) {
 	}
 }
 
-// put keeps maps and lists of its own: others may hold the old ones.
+// put copies maps and lists, because callers may hold the old ones.
 func (b *Questions) put(q Question) {
 	b.Asked = max(b.Asked, q.N)
 	next := maps.Clone(b.Questions)
@@ -236,13 +233,13 @@ func (b *Questions) put(q Question) {
 	b.Questions = next
 }
 
-// Over says whether nothing is to come of a question any more.
+// Over reports whether a question has ended.
 func (q *Question) Over() bool { return q.State == Told || q.State == Withdrawn }
 
-// Open lists what waits for a person, the oldest first; of one agent, or of all.
+// Open lists the questions that wait for a person, oldest first; of one agent, or all if agent is empty.
 func (b *Questions) Open(agent string) []*Question { return b.in(Open, agent) }
 
-// Untold lists the answers that who asked is to be told, the oldest first.
+// Untold lists answers that are not delivered yet, oldest first.
 func (b *Questions) Untold(agent string) []*Question { return b.in(Answered, agent) }
 
 func (b *Questions) in(state State, agent string) []*Question {
@@ -256,7 +253,7 @@ func (b *Questions) in(state State, agent string) []*Question {
 	return list
 }
 
-// Of finds a question by how who asked calls it; nil: it was never asked, or long ago.
+// Of finds a question by the program's id; nil: unknown, or no longer kept.
 func (b *Questions) Of(session, ask string) *Question {
 	for _, q := range b.Questions {
 		if q.Session == session && q.Ask == ask {
@@ -266,7 +263,7 @@ func (b *Questions) Of(session, ask string) *Question {
 	return nil
 }
 
-// Deadline is when the next question's time is up; zero: none has one.
+// Deadline returns when the next question times out; zero: never.
 func (b *Questions) Deadline() time.Time {
 	var next time.Time
 	for _, q := range b.Questions {
@@ -277,7 +274,7 @@ func (b *Questions) Deadline() time.Time {
 	return next
 }
 
-// Covering is the answer that stands for such a call; nil: none. A no wins over a yes.
+// Covering returns the saved answer for a call; nil: none. A no wins over a yes.
 func (b *Questions) Covering(agent, session, tool, key string) *SavedAnswer {
 	var found *SavedAnswer
 	if key == "" {
@@ -294,7 +291,7 @@ func (b *Questions) Covering(agent, session, tool, key string) *SavedAnswer {
 	return found
 }
 
-// List is what stands, the oldest first.
+// List returns the saved answers, oldest first.
 func (b *Questions) List() []*SavedAnswer {
 	return slices.SortedFunc(maps.Values(b.Standing), func(x, y *SavedAnswer) int { return int(x.N) - int(y.N) }) //nolint:gosec // as above
 }
@@ -303,7 +300,7 @@ func refusal(id string, event Event, state State, row, reason string) error {
 	return &machine.Refusal{Subject: id, Event: string(event), State: string(state), Row: row, Reason: reason, Takes: machine.Names(Table[state])}
 }
 
-// cut makes somebody's words fit: valid, and no longer than most bytes.
+// cut makes text valid UTF-8 of at most most bytes.
 func cut(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= most {
@@ -315,7 +312,7 @@ func cut(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// line is cut, of the first line alone.
+// line is cut applied to the first line.
 func line(s string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return cut(strings.TrimSpace(first), lineMax)

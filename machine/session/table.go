@@ -10,16 +10,16 @@ package session
 
 import "github.com/fairlead-dev/fairlead/machine"
 
-// Phase is how far a session is.
+// Phase is the state of a session.
 type Phase string
 
 const (
 	None    Phase = "none"
-	Open    Phase = "opened"  // journaled; its process may not exist yet
-	Running Phase = "running" // its process was seen
+	Open    Phase = "opened"  // journaled; the process may not exist yet
+	Running Phase = "running" // the process was seen
 )
 
-// Event names what happens to a session.
+// Event is what happened to a session or to the queue of its slot.
 type Event string
 
 const (
@@ -35,39 +35,39 @@ const (
 	Lost       Event = "lost"
 	Withdrawn  Event = "withdrawn"
 
-	Requested      Event = "claimed"       // somebody stands in line for the seat
-	RequestDropped Event = "claim_dropped" // and is not to have it any more
+	Requested      Event = "claimed"       // another request waits for the slot
+	RequestDropped Event = "claim_dropped" // a waiting request is no longer wanted
 )
 
 type Act string
 
-// Table is the life of a session, the same for whoever asked for it.
+// Table is the life of a session. It is the same for every purpose.
 var Table = machine.Table[Phase, Event, Act]{
 	None: {
-		Opened:         {ID: "J1", To: Open, Why: "one at a time; durable before its process is started"},
-		Requested:      {ID: "J1", To: None, Why: "whoever came before has not sat down yet, or nobody may"},
+		Opened:         {ID: "J1", To: Open, Why: "one session at a time; journaled before its process starts"},
+		Requested:      {ID: "J1", To: None, Why: "an earlier request is first, or no session may start now"},
 		RequestDropped: {ID: "J1", To: None},
 	},
 	Open: {
 		Started:        {ID: "S1", To: Running},
-		Adopted:        {ID: "S2", To: Running, Why: "started just before a crash, and found"},
+		Adopted:        {ID: "S2", To: Running, Why: "it started just before a crash and was found"},
 		EndAsked:       {ID: "S3", To: Open},
-		Ended:          {ID: "S4", To: None, Why: "it could not start, or was over before it was seen"},
+		Ended:          {ID: "S4", To: None, Why: "it could not start, or ended before it was seen"},
 		Lost:           {ID: "S5", To: None},
-		Withdrawn:      {ID: "S6", To: None, Why: "intent is checked last: it is not wanted any more"},
-		Requested:      {ID: "J1", To: Open, Why: "one at a time: whoever else asks stands in line"},
-		RequestDropped: {ID: "J1", To: Open, Why: "it is not wanted any more"},
+		Withdrawn:      {ID: "S6", To: None, Why: "the last check before its process starts: it is no longer wanted"},
+		Requested:      {ID: "J1", To: Open, Why: "one session at a time: other requests wait in the queue"},
+		RequestDropped: {ID: "J1", To: Open, Why: "it is no longer wanted"},
 	},
 	Running: {
-		Started:        {ID: "S1", To: Running, Why: "said twice after a crash"},
+		Started:        {ID: "S1", To: Running, Why: "reported twice after a crash"},
 		Adopted:        {ID: "S2", To: Running},
 		EndAsked:       {ID: "S3", To: Running},
-		Reported:       {ID: "S7", To: Running, Why: "usage and terminal events, with the place in the output"},
-		Told:           {ID: "S8", To: Running, Why: "an errand of a channel is in its input, and is not written again"},
-		Named:          {ID: "S9", To: Running, Why: "the program says what its conversation is called, by which it is resumed"},
+		Reported:       {ID: "S7", To: Running, Why: "usage and terminal events, with their offset in the output"},
+		Told:           {ID: "S8", To: Running, Why: "an action of a channel was written to its input; it is not written again"},
+		Named:          {ID: "S9", To: Running, Why: "the program names its conversation; a resume uses this name"},
 		StatusSaid:     {ID: "S10", To: Running},
 		Ended:          {ID: "S4", To: None},
-		Lost:           {ID: "S5", To: None, Why: "it ran, and nobody can say how it ended"},
+		Lost:           {ID: "S5", To: None, Why: "it ran; how it ended is unknown"},
 		Requested:      {ID: "J1", To: Running},
 		RequestDropped: {ID: "J1", To: Running},
 	},
