@@ -43,6 +43,7 @@ var imports = []importRow{
 	{pkg: "policy/*", may: []string{"policy"}},
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
 	{pkg: "internal/test/golden"},
+	{pkg: "internal/test/machinetest", may: []string{"machine"}},
 	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
 
@@ -252,7 +253,7 @@ func (r *tree) imports(t *testing.T) {
 		}
 		may := slices.Concat(imports[row].may, []string{dir})
 		if r.goes[p].test {
-			may = append(append(may, "golden", "leftover", "internal/test/testsize"), imports[row].inTests...) // pages are everybody's tests', and so is their end
+			may = append(append(may, "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/testsize"), imports[row].inTests...) // pages are everybody's tests', and so is their end
 		}
 		for _, spec := range r.goes[p].Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
