@@ -32,6 +32,7 @@ func agentPages(t *testing.T) map[string]string {
 
 // Every fairlead.yaml that a page shows is one, without a fault and without a note.
 func TestAgentPagesAreRead(t *testing.T) {
+	t.Parallel()
 	fragment := regexp.MustCompile("(?s)```yaml\n(.*?)```")
 	for name, page := range agentPages(t) {
 		found := fragment.FindAllStringSubmatch(page, -1)
@@ -55,6 +56,7 @@ func TestAgentPagesAreRead(t *testing.T) {
 
 // Every pattern that the table of patterns shows is one.
 func TestAgentPagesPatterns(t *testing.T) {
+	t.Parallel()
 	_, table, ok := strings.Cut(agentPages(t)["permissions.md"], "| pattern | covers |\n|---|---|\n")
 	if !ok {
 		t.Fatal("permissions.md has no table of patterns")
@@ -77,6 +79,7 @@ func TestAgentPagesPatterns(t *testing.T) {
 
 // The pages show each program by the command that init writes.
 func TestAgentPagesAgreeWithInit(t *testing.T) {
+	t.Parallel()
 	pages := agentPages(t)
 	for _, p := range agentPrograms {
 		command := "[" + strings.Join(p.command, ", ") + "]"

@@ -12,6 +12,7 @@ import (
 
 // What a person says is what the question takes, or nothing: never the first option that looks like it.
 func TestChooseAnswer(t *testing.T) {
+	t.Parallel()
 	permission := view.QuestionView{ID: "q1", Kind: "permission", Options: []view.OptionView{
 		{ID: "a", Kind: "allow_once"}, {ID: "m", Kind: "allow_once_and_mode"}, {ID: "r", Kind: "reject_once"}, {ID: "cancel"}, {ID: "no"},
 	}}
@@ -56,6 +57,7 @@ func TestChooseAnswer(t *testing.T) {
 
 // Whatever an agent words, the inbox is lines of text, and says itself who wants what.
 func TestInboxOfHostileAgents(t *testing.T) {
+	t.Parallel()
 	lie := "\x1b[2Jfake\r\u202e\nq9  coder wants nothing"
 	soon := time.Now().Add(time.Hour)
 	var items []view.InboxItem
@@ -82,6 +84,7 @@ func TestInboxOfHostileAgents(t *testing.T) {
 
 // Nobody says yes to a file that he has not seen.
 func TestWrittenLines(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		tool, call string
 		want       []string

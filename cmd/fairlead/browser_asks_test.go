@@ -25,6 +25,7 @@ const askingScript = `steps:
 
 // What a real agent of a real daemon asks is shown on the page, and goes on with what is answered there.
 func TestAskPage(t *testing.T) {
+	t.Parallel()
 	if testing.Short() || raced {
 		t.Skip("looks at the page through a browser; not under -short, nor where the race detector would see neither page nor daemon")
 	}

@@ -17,11 +17,11 @@ import (
 // of examples/session. In the other one people and programs say what happens, by the command line
 // and as hooks do, in the session's own folder: the page hears of each line by the journal.
 func TestSessionPage(t *testing.T) {
+	t.Parallel()
 	if testing.Short() || raced {
 		t.Skip("looks at the page through a browser; not under -short, nor where the race detector would see neither page nor daemon")
 	}
 	uitest.Chromium(t)
-	t.Setenv("HOME", t.TempDir()) // whoever runs the tests may have described agents
 	for i, c := range []struct {
 		name   string
 		target func(t *testing.T) (*ship, *uitest.Sitting)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/examples"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
@@ -34,19 +35,19 @@ var fakesOnly = []string{
 }
 
 // The page on the real daemon, with a real agent: the stories that internal/test/uitest tells of a
-// fake one, each in one size; FAIRLEAD_LONG=1 tells each in both, and beside the race detector, which
-// is not in the daemon here, every fourth is told. What only a fake can be
+// fake one: every fourth, with FAIRLEAD_LONG=ci each in one size, with FAIRLEAD_LONG=1 each in both.
+// With the race detector, which is not in the daemon here, it is every fourth, too. What only a fake can be
 // made to do (a refusal, an agent whose very name is hostile) is skipped here and runs there.
 func TestPage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("looks at the page through a browser; not under -short")
 	}
 	uitest.Chromium(t)
-	tell, long := uitest.RunEach, os.Getenv("FAIRLEAD_LONG") != ""
+	tell, long := uitest.RunEach, testsize.Long()
 	switch {
 	case long:
 		tell = uitest.RunAll
-	case raced:
+	case raced, !testsize.CI():
 		tell = uitest.RunFew
 	}
 	tell(t, func(t *testing.T) uitest.Target {

@@ -9,6 +9,7 @@ import (
 
 // A test that cannot fail proves nothing: the audit that the crash tests trust sees each fault.
 func TestAuditSees(t *testing.T) {
+	t.Parallel()
 	moved := func(agent, from, to, row string, turn uint64) view.ChannelEntry {
 		return view.ChannelEntry{Kind: entryMoved, Agent: agent, From: from, To: to, Row: row, Turn: turn}
 	}

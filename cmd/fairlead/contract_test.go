@@ -18,6 +18,7 @@ import (
 // The shapes that programs outside rely on (DESIGN.md, Contracts): fields may be added,
 // none may be renamed or change its kind.
 func TestContracts(t *testing.T) {
+	t.Parallel()
 	s := newShip(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada:\n    driver: exec\n    command: [sh, -c, 'echo hello; exec sleep 1000']\n    workspace: ada\n",
 	})
@@ -74,6 +75,7 @@ func TestContracts(t *testing.T) {
 
 // The same of what programs are told about channels.
 func TestChannelContracts(t *testing.T) {
+	t.Parallel()
 	s := newShip(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, -c, 'cat; echo TURN_COMPLETE'], workspace: ada}\nchannels:\n  talk: {agents: [ada]}\n",
 	})
@@ -121,6 +123,7 @@ const loud = `sessions:
 
 // A line of 20 MiB and bytes that are no text: kept to the last byte, shown, and nobody stumbles.
 func TestHostileOutput(t *testing.T) {
+	t.Parallel()
 	s := newShip(t, map[string]string{
 		"fairlead.yaml":    "version: 1\nagents:\n  ada: {driver: script, script: loud.script.yaml, workspace: ada}\n",
 		"loud.script.yaml": loud,
@@ -160,6 +163,7 @@ func TestHostileOutput(t *testing.T) {
 
 // The page and the API over TCP want the token, and say what to do without it.
 func TestTokenOverTCP(t *testing.T) {
+	t.Parallel()
 	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n"})
 	base := strings.Split(s.url, "/?")[0]
 	for path, want := range map[string]int{"/": http.StatusUnauthorized, "/api/v1/agents": http.StatusUnauthorized} {
@@ -191,6 +195,7 @@ func TestTokenOverTCP(t *testing.T) {
 
 // The same of what programs are told about a team.
 func TestTeamContracts(t *testing.T) {
+	t.Parallel()
 	s := newShip(t, map[string]string{
 		"fairlead.yaml": "version: 1\nteam: {lead: ada, size: 1}\nagents:\n  ada: {driver: script, script: ada.yaml, workspace: ada}\n",
 		"ada.yaml": `steps: [say: work]

@@ -43,6 +43,7 @@ func talk() []view.ChannelEntry {
 
 // What people read of a channel, for a terminal of 60 columns and for a file; with every move.
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	var page bytes.Buffer
 	for _, as := range []struct {
 		what  string
@@ -70,7 +71,10 @@ func TestConversation(t *testing.T) {
 }
 
 // The table of channels, and one channel by itself.
-func TestChannelTables(t *testing.T) { synctest.Test(t, channelTables) } // no time passes in it
+func TestChannelTables(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, channelTables) // no time passes in it
+}
 
 func channelTables(t *testing.T) {
 	soon := time.Now().Add(41*time.Second + 500*time.Millisecond)

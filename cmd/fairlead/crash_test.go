@@ -173,6 +173,7 @@ const breeding = `sessions:
 
 // An agent that is killed takes its children, and theirs, with it: however they detached.
 func TestKilledAgent(t *testing.T) {
+	t.Parallel()
 	s := newShip(t, map[string]string{
 		"fairlead.yaml":     "version: 1\nagents:\n  ada:\n    driver: script\n    script: breed.script.yaml\n    workspace: ada\n    failures_max: 1000\n    backoff: {first: 1ms, max: 1ms}\n",
 		"breed.script.yaml": breeding,

@@ -48,6 +48,7 @@ func TestCrewEmptyName(t *testing.T) {
 
 // All eight names of a team that sleeps fit into a line of 80 columns.
 func TestCrewNamesFit(t *testing.T) {
+	t.Parallel()
 	shown := view.CrewView{Button: "WAKE", Size: 8}
 	for _, name := range []string{"Lyra", "Kael", "Mira", "Oren", "Vesna", "Idris", "Noor", "Tamsin"} {
 		shown.Agents = append(shown.Agents, view.DocumentView{ID: name, Name: &name, Status: "sleeping"})
@@ -60,6 +61,7 @@ func TestCrewNamesFit(t *testing.T) {
 
 // Who ends sessions is not told that they are waited for, nor to end them.
 func TestDownSaysWhatItDoes(t *testing.T) {
+	t.Parallel()
 	if got := fmt.Sprintf(downWords(true), "julian-1"); got != "ending julian-1\n" {
 		t.Errorf("--now says %q", got)
 	}

@@ -80,6 +80,7 @@ func teamPages() map[string]view.CrewView {
 
 // Who is not awake when a wake is over is named, with what is known of why.
 func TestNotAwake(t *testing.T) {
+	t.Parallel()
 	before := view.CrewView{Notices: []view.NoticeView{{Kind: "fault", Text: "old"}}}
 	view := view.CrewView{
 		Lead:    view.LeadView{Agent: "julian", State: view.LeadUnheard},
@@ -100,6 +101,7 @@ func TestNotAwake(t *testing.T) {
 
 // The words for faces that a lead is told are those for which the page has a drawing.
 func TestFaceWords(t *testing.T) {
+	t.Parallel()
 	source, err := os.ReadFile(filepath.Join("..", "..", "ui", "static", "face.js"))
 	if err != nil {
 		t.Fatal(err)

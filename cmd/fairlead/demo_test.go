@@ -19,6 +19,7 @@ import (
 
 // The demo is its examples put together: whoever is in them is in it, as it is there.
 func TestDemoIsItsExamples(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}

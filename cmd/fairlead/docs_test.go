@@ -10,6 +10,7 @@ import (
 
 // doc/cli.md is what the program says of itself.
 func TestCLIPage(t *testing.T) {
+	t.Parallel()
 	var out, errs bytes.Buffer
 	if code := run([]string{"docs", "cli"}, nil, &out, &errs); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
@@ -19,6 +20,7 @@ func TestCLIPage(t *testing.T) {
 
 // Every page that docs offers can be printed without a daemon.
 func TestDocsPages(t *testing.T) {
+	t.Parallel()
 	for _, page := range []string{"machines", "config", "workflow", "api", "cli"} {
 		var out, errs bytes.Buffer
 		if code := run([]string{"docs", page}, nil, &out, &errs); code != exitDone || out.Len() < 1000 {

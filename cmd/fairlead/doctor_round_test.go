@@ -37,6 +37,7 @@ func shown(visits []visit, terminal bool) (string, []finding, time.Duration) {
 
 // Programs load side by side, and never more of them than so many.
 func TestDoctorLooksSideBySide(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		now, most := 0, 0
@@ -62,6 +63,7 @@ func TestDoctorLooksSideBySide(t *testing.T) {
 
 // A visit that starts no program takes nobody's place.
 func TestDoctorDoesNotQueueWhatStartsNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		visits := []visit{takes("a", 2), takes("b", 2), takes("c", 2), takes("d", 2), {about: "journal", free: true, look: takes("journal", 2).look}}
 		if _, _, took := shown(visits, false); took != 2*time.Second {
@@ -72,6 +74,7 @@ func TestDoctorDoesNotQueueWhatStartsNothing(t *testing.T) {
 
 // Piped, the lines stand in the order of the visits, whoever was quicker.
 func TestDoctorPipedHasOneOrder(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out, found, _ := shown([]visit{takes("a", 3), takes("b", 1), takes("c", 2)}, false)
 		if order(out) != "a b c" || len(found) != 3 || found[0].About != "a" {
@@ -86,6 +89,7 @@ func TestDoctorPipedHasOneOrder(t *testing.T) {
 // On a terminal each line comes as it is known, and the last line says what is waited for; what is
 // left in the end are the findings.
 func TestDoctorOnATerminalTellsAsItGoes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out, found, _ := shown([]visit{takes("a", 3), takes("b", 1), takes("c", 2), takes("d", 5), takes("e", 1)}, true)
 		if got := order(remains(out)); got != "b c e a d" && got != "b e c a d" {
@@ -107,6 +111,7 @@ func TestDoctorOnATerminalTellsAsItGoes(t *testing.T) {
 
 // What is to be mended is shown once, when it was mended.
 func TestDoctorHoldsBackWhatItMends(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	a := &app{out: &out}
 	broken := finding{About: "socket", What: "stale", fix: func(context.Context) (string, error) { return "removed", nil }}
@@ -123,6 +128,7 @@ func TestDoctorHoldsBackWhatItMends(t *testing.T) {
 
 // The line that says what is waited for never breaks.
 func TestDoctorWaitingLineFits(t *testing.T) {
+	t.Parallel()
 	about := []string{"agent " + strings.Repeat("a", 50), "program qwen", "program opencode"}
 	text := underWay(about, []visitState{visitUnderWay, visitUnderWay, visitAhead}, time.Minute, 30)
 	if len([]rune(text)) > 30 || !strings.HasSuffix(text, "…") {
@@ -135,6 +141,7 @@ func TestDoctorWaitingLineFits(t *testing.T) {
 
 // A program that an agent is, is said once: whoever may be one waits for the visit to the agent.
 func TestDoctorMeetsAProgramOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		met := &agentsMet{agents: []config.Agent{{Name: "dev", Driver: config.DriverACP, Command: []string{"opencode", "acp"}}}, paths: map[string]bool{}}
 		met.wait.Go(func() {

@@ -27,6 +27,7 @@ esac
 
 // X10, from the agent's side: a daemon, shims, and an agent that does what it can.
 func TestClimber(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says which process is at the other end of a socket")
 	}

@@ -30,6 +30,7 @@ func somebodys(t *testing.T) string {
 // it. What is put there instead (a link to somebody's file, a pipe that keeps a reader
 // waiting) is refused in words.
 func TestPlantedOutput(t *testing.T) {
+	t.Parallel()
 	s := newShip(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [echo, hello], workspace: ada}\n",
 	})
@@ -69,6 +70,7 @@ func TestPlantedOutput(t *testing.T) {
 // Every route that shows an agent shows what its agent_state.json says. A link in its place is
 // neither read nor written through, and `why` says what is there.
 func TestPlantedState(t *testing.T) {
+	t.Parallel()
 	s := newShip(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n",
 	})

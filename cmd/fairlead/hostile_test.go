@@ -54,6 +54,7 @@ func harmless(t *testing.T, what, text string) {
 
 // Whatever an agent says, and whatever somebody writes into its file, is text to a terminal.
 func TestEvilTextOnATerminal(t *testing.T) {
+	t.Parallel()
 	said := base64.StdEncoding.EncodeToString([]byte("hello " + evil + "\n"))
 	s := newShip(t, map[string]string{
 		"fairlead.yaml":    "version: 1\nagents:\n  ada: {driver: script, script: evil.script.yaml, workspace: ada}\n",
@@ -84,6 +85,7 @@ func TestEvilTextOnATerminal(t *testing.T) {
 
 // Names that nobody has are refused in words, and the words do nothing to the terminal.
 func TestEvilNames(t *testing.T) {
+	t.Parallel()
 	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n"})
 	names := []string{"..", ".", "../../etc/passwd", "a/b", "/", "a\nb", "%2e%2e", "-rf", "ada\x1b[2J", evil, strings.Repeat("a", 5000), "ada ", "ADA", "ада"}
 	for _, verb := range []string{"start", "stop", "once", "cleanup", "why"} {

@@ -22,6 +22,7 @@ func driven() []agentProgram {
 
 // What init writes for a program loads without a word, and names a page that is there.
 func TestInitEntriesLoad(t *testing.T) {
+	t.Parallel()
 	teams := [][]agentProgram{driven()}
 	for _, p := range driven() {
 		teams = append(teams, []agentProgram{p})
@@ -53,6 +54,7 @@ func TestInitEntriesLoad(t *testing.T) {
 
 // A person chooses by numbers or names, is told of what is not in the list, and may choose nobody.
 func TestInitAsks(t *testing.T) {
+	t.Parallel()
 	found := driven()[:3]
 	for typed, want := range map[string]string{
 		"\n": "", "1\n": "opencode", "qwen\n": "qwen", "3, 1\n": "claude opencode", "1 1 opencode\n": "opencode", "2": "qwen",
@@ -83,6 +85,7 @@ func TestInitAsks(t *testing.T) {
 
 // On a terminal it asks; the answer is on the team.
 func TestInitOnATerminal(t *testing.T) {
+	t.Parallel()
 	dir, bin := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "opencode"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)

@@ -5,12 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
@@ -37,8 +39,9 @@ func TestMain(m *testing.M) {
 type stage struct{ m *testing.M }
 
 func (s stage) Run() int {
+	testsize.Parallel(3) // most tests wait for the processes that they start; some of these are browsers
 	if !raced {
-		return s.m.Run()
+		return s.runAtHome()
 	}
 	dir, err := os.MkdirTemp("", "fairlead-twin-")
 	if err != nil {
@@ -53,7 +56,7 @@ func (s stage) Run() int {
 			fmt.Fprintf(os.Stderr, "the programs that tests start have the race detector in them, and are slow: %v\n", err)
 		}
 	}
-	code := s.m.Run()
+	code := s.runAtHome()
 	found, _ := filepath.Glob(reports + "*") // the pattern is ours
 	for _, name := range found {
 		text, _ := os.ReadFile(name) // without its words it is a race all the same
@@ -61,6 +64,24 @@ func (s stage) Run() int {
 		code = 1
 	}
 	return code
+}
+
+// runAtHome runs the tests with an empty home folder: the settings, skills and agents of the person
+// who runs the tests must not change what a test sees. The go command keeps its caches.
+func (s stage) runAtHome() int {
+	home, err := os.MkdirTemp("", "fairlead-home-")
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "make an empty home folder for the tests: %v\n", err)
+		return 1
+	}
+	defer os.RemoveAll(home)
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
+		if value, err := exec.Command("go", "env", name).Output(); err == nil { // without go, no test builds anything
+			os.Setenv(name, strings.TrimSpace(string(value)))
+		}
+	}
+	os.Setenv("HOME", home)
+	return s.m.Run()
 }
 
 // playTwin builds this test binary without the race detector, and lets the tests start that one.
@@ -79,11 +100,12 @@ func playTwin(dir string) error {
 	return os.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
-// underRace lets this test start programs with the race detector in them, where it looks on. Tests
-// that run beside others cannot have it.
+// underRace lets this test start programs with the race detector in them, if the test itself is
+// built with it. The test then runs alone; without the race detector it runs in parallel.
 func underRace(t *testing.T) {
 	t.Helper()
 	if !raced {
+		t.Parallel()
 		return
 	}
 	self, err := os.Executable()

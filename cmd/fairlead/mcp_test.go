@@ -177,6 +177,7 @@ func (h *house) question() (q view.QuestionView) {
 // address and over standard input and output in the middle of a call; and it is void when the session
 // is over.
 func TestToolsOfADaemon(t *testing.T) {
+	t.Parallel()
 	h, url, token := newHouse(t)
 	s := h.connect(overHTTP(url, token))
 	list, err := s.ListTools(t.Context(), nil)

@@ -9,6 +9,7 @@ import (
 // The workspace is found from any folder below it; an agent's worktree inside of .fairlead is
 // part of the workspace around it.
 func TestWorkspaceOf(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

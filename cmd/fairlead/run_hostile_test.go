@@ -12,6 +12,7 @@ import (
 
 // Whatever a step says, reports or fails with, is text to a terminal.
 func TestEvilRunOnATerminal(t *testing.T) {
+	t.Parallel()
 	text, err := json.Marshal("log " + evil)
 	if err != nil {
 		t.Fatal(err)

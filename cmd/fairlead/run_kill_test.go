@@ -41,6 +41,7 @@ mv $REPORT_PATH.new $REPORT_PATH
 // `fairlead run` without a daemon is killed at random moments, and `fairlead run resume` after it,
 // again and again: each step is done once, and what is left is what a run undisturbed leaves.
 func TestRunKilledAtRandom(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

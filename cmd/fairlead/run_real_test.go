@@ -103,6 +103,7 @@ steps:
 // Ctrl-C pauses a run and lets what is at work finish: then nothing runs, and resume goes on
 // with the rest. What was done is not done again.
 func TestInterruptedRun(t *testing.T) {
+	t.Parallel()
 	d := newDeck(t, map[string]string{"slow.yaml": slow})
 	cmd, said := d.begin("run", "--workflow", filepath.Join(d.dir, "slow.yaml"), "--run-id", "r1")
 	d.until("began")
@@ -134,6 +135,7 @@ func TestInterruptedRun(t *testing.T) {
 
 // A second Ctrl-C cancels the run, and ends what is at work with all that it started.
 func TestInterruptedTwice(t *testing.T) {
+	t.Parallel()
 	d := newDeck(t, map[string]string{"slow.yaml": slow})
 	cmd, said := d.begin("run", "--workflow", filepath.Join(d.dir, "slow.yaml"), "--run-id", "r1")
 	d.until("began")
@@ -162,6 +164,7 @@ func TestInterruptedTwice(t *testing.T) {
 // Killed with SIGKILL a run goes on where it was: the step that was at work still is, and is
 // not begun a second time.
 func TestKilledRun(t *testing.T) {
+	t.Parallel()
 	d := newDeck(t, map[string]string{"slow.yaml": slow})
 	cmd, _ := d.begin("run", "--workflow", filepath.Join(d.dir, "slow.yaml"), "--run-id", "r1")
 	d.until("began")
@@ -182,6 +185,7 @@ func TestKilledRun(t *testing.T) {
 // Two runs at once without a daemon: one verb is the other's daemon, and when its own run is
 // over, and what the other's has at work too, the other goes on as its own.
 func TestRunTakesTheHelm(t *testing.T) {
+	t.Parallel()
 	d := newDeck(t, map[string]string{"a.yaml": slow, "b.yaml": strings.NewReplacer("began", "began-b", "-e go", "-e go-b").Replace(slow)})
 	first, firstSaid := d.begin("run", "--workflow", filepath.Join(d.dir, "a.yaml"), "--run-id", "a")
 	d.until("began")
@@ -209,6 +213,7 @@ func TestRunTakesTheHelm(t *testing.T) {
 
 // With a daemon the verb only looks on: Ctrl-C stops that, and the run goes on.
 func TestLeftRun(t *testing.T) {
+	t.Parallel()
 	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "slow.yaml": slow, "done.sh": stepDone})
 	d := &deck{t: t, dir: s.dir}
 	cmd, said := d.begin("run", "--workflow", filepath.Join(d.dir, "slow.yaml"), "--run-id", "r1")
@@ -232,6 +237,7 @@ func TestLeftRun(t *testing.T) {
 // On a terminal the steps are drawn in place, with the tail of what the one at work says, and
 // the last picture stays.
 func TestRunOnATerminal(t *testing.T) {
+	t.Parallel()
 	d := newDeck(t, map[string]string{"slow.yaml": slow})
 	cmd := command("run", "--dir", d.dir, "--workflow", filepath.Join(d.dir, "slow.yaml"), "--run-id", "r1")
 	cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=1")
@@ -264,6 +270,7 @@ func TestRunOnATerminal(t *testing.T) {
 
 // SPEC, Workflow: the examples are what they say they are.
 func TestExampleWorkflows(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, examples.Workflows); err != nil {
 		t.Fatal(err)

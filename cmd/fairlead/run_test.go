@@ -67,6 +67,7 @@ func TestRunFlags(t *testing.T) {
 
 // Whoever types something that cannot be is told so with exit code 2.
 func TestRunFlagsRefused(t *testing.T) {
+	t.Parallel()
 	for want, words := range map[string][]string{
 		"no folder":                     {"--repo", "nowhere/at/all"},
 		"less than 1":                   {"--max-attempts", "0"},
@@ -101,6 +102,7 @@ func change(t *testing.T, entity, trigger, to string, body workflow.Body) api.Ch
 // What is told of a run where nobody watches: each change that a person would want to know,
 // in words, and nothing that an agent says can move a cursor.
 func TestRunLines(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	step := func(v workflow.Value, facts *workflow.Facts) workflow.Body {
 		return workflow.Body{Step: &workflow.StepSet{Value: v, Facts: facts}}
@@ -145,6 +147,7 @@ func TestRunLines(t *testing.T) {
 
 // DESIGN, Contracts: the exit code says how a run ended.
 func TestRunExitCodes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		status string
 		asked  int
@@ -177,6 +180,7 @@ func TestRunExitCodes(t *testing.T) {
 // A picture fits its terminal, however many steps there are, and what an agent says in it is
 // text.
 func TestRunPicture(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	shown := view.RunView{ID: "r1", Workflow: "big", Status: "running", CreatedAt: now.Add(-time.Minute), Counts: view.Counts{Completed: 500}}
 	for i := range 1000 {

@@ -32,6 +32,7 @@ func leaveRun(t *testing.T, repo, id, status string, changed time.Time) {
 // Without a daemon the files are read: runs of any program with the seed's schema are listed,
 // and one that cannot be read is told and left alone.
 func TestRunsFromFiles(t *testing.T) {
+	t.Parallel()
 	repo := t.TempDir()
 	now := time.Now()
 	leaveRun(t, repo, "old", "COMPLETED", now.Add(-time.Hour))
@@ -69,6 +70,7 @@ func TestRunsFromFiles(t *testing.T) {
 
 // Nobody's runs are put away by a slip of the finger.
 func TestPruneRefuses(t *testing.T) {
+	t.Parallel()
 	repo := t.TempDir()
 	leaveRun(t, repo, "r1", "RUNNING", time.Now().Add(-time.Hour))
 	for code, calls := range map[int][][]string{

@@ -23,6 +23,7 @@ func needSandbox(t testing.TB) {
 }
 
 func TestDoctorLooksAtTheSandbox(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	if f := lookAtSandbox(t.Context()); !f.OK || f.About != "sandbox" || !strings.Contains(f.What, "tried just now") {
 		t.Errorf("%+v", f)
@@ -39,6 +40,7 @@ wait
 
 // TestSandboxUnderTheShim: what a shim promises of an agent's tree holds for a sandboxed one.
 func TestSandboxUnderTheShim(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	for name, end := range map[string]func(h *shim.Handle, st shim.Status){
 		"ended":              func(h *shim.Handle, _ shim.Status) { _ = h.End(t.Context(), 50*time.Millisecond) },
@@ -110,6 +112,7 @@ func await(t *testing.T, what string, is func() bool) {
 
 // X10: the daemon's socket says who asks, in a sandbox too; and without Sockets nobody asks.
 func TestSandboxedClimber(t *testing.T) {
+	t.Parallel()
 	needSandbox(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 // Every verb that is offered for a word of another program exists.
 func TestElsewhere(t *testing.T) {
+	t.Parallel()
 	root := (&app{}).root()
 	for word, here := range elsewhere {
 		if cmd, _, err := root.Find([]string{word}); err == nil && cmd != root {
@@ -26,6 +27,7 @@ func TestElsewhere(t *testing.T) {
 
 // A table is cut where the terminal ends, and its columns stand by what is seen of them.
 func TestTable(t *testing.T) {
+	t.Parallel()
 	view := view.TeamView{Agents: []view.AgentView{
 		{Name: "coder", Badge: view.BadgeRunning, CurrentState: "continuous", DesiredState: "continuous", Note: strings.Repeat("long ", 40)},
 		{Name: "t", Badge: "IDLE", CurrentState: "pause", DesiredState: "pause"},
@@ -55,6 +57,7 @@ func TestDumb(t *testing.T) {
 
 // Who has a process beside the badge IDLE is said to have it for something.
 func TestBusyWith(t *testing.T) {
+	t.Parallel()
 	for what, want := range map[team.Purpose]string{
 		team.ForControl: "", team.ForChannels: "takes part in its channels", team.ForLead: "leads its team", team.ForStep("f8c1", "build"): "does step build of run f8c1",
 	} {

@@ -10,7 +10,7 @@ import (
 // Everything that doc/dispatch.md lets people type works as it stands, in the order in which it
 // stands there, and what it says of it is what is seen.
 func TestSessionGuide(t *testing.T) {
-	t.Setenv("HOME", t.TempDir())
+	t.Parallel()
 	dir, seen := follow(t, "dispatch.md", "git", "python3")
 	inOrder(t, seen,
 		"Agent State Machine Initialized", "[State: MAIN]", "Available Agents: 2 agents loaded", "Waiting for first user input to create conversation...",

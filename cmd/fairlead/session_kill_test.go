@@ -56,7 +56,6 @@ type ward struct {
 
 func newWard(t *testing.T) *ward {
 	t.Helper()
-	t.Setenv("HOME", t.TempDir()) // whose agents are not ours
 	w := &ward{ship: newShip(t, map[string]string{
 		"coordinates.script.yaml": coordinates, "writes.script.yaml": writes, "coordinator/.keep": "", "writer/.keep": "",
 		"fairlead.yaml": `version: 1
@@ -272,6 +271,7 @@ func (w *ward) auditJournal(f *faultsOfWard, client *api.Client, lines []dispatc
 // delegation is under way, and while people speak to the folder without it. Each input is answered once, by
 // the processes that were at it.
 func TestKilledDaemonOfASession(t *testing.T) {
+	t.Parallel()
 	w := newWard(t)
 	client := w.client()
 	var sent []string

@@ -24,7 +24,6 @@ type desk struct {
 // newDesk is a repository with these files; the home of whoever types is empty, and no daemon runs.
 func newDesk(t *testing.T, files map[string]string) *desk {
 	t.Helper()
-	t.Setenv("HOME", t.TempDir())
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -135,6 +134,7 @@ func sample(t *testing.T) string {
 // The seed's own example, typed by somebody who does all of it by hand: what is seen, and every
 // file that comes of it.
 func TestSessionSeedByHand(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, nil)
 	d.dir = sample(t)
 	folder := d.started()
@@ -180,10 +180,10 @@ func (d *desk) write(path, text string) {
 // The same example, and agents of fairlead.yaml do the work under a real daemon: the files are the
 // same, and so is what is seen of who takes over.
 func TestSessionSeedHosted(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")
 	}
-	t.Setenv("HOME", t.TempDir()) // whoever runs this may have described agents of his own
 	s := newShipIn(t, sample(t), nil)
 	var begun sessionBegun
 	out, code := s.fairlead("session", "start", "--json")

@@ -16,6 +16,7 @@ const describedWriter = "---\nname: writer\ndescription: Use to write prose, and
 // Whose description fits is decided by the threshold of fairlead.yaml, where it has one; what is
 // wrong with that file is said before anything begins.
 func TestSessionConfigured(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, map[string]string{
 		"fairlead.yaml":                 "version: 1\nsession: {main: boss, threshold: 100}\nagents:\n  boss: {description: Writes nothing, command: [sh], workspace: a}\n  coder: {description: Use to write programs, command: [sh], workspace: b}\n",
 		".claude/agents/writer.md":      describedWriter,
@@ -45,6 +46,7 @@ func TestSessionConfigured(t *testing.T) {
 // Who is in fairlead.yaml is what fairlead.yaml says; MAIN and who is asked for rankings are no states;
 // and who cannot be started is named.
 func TestSessionAgents(t *testing.T) {
+	t.Parallel()
 	conf := &config.Config{File: "fairlead.yaml", Session: config.Session{Main: "boss", Ranker: "porter"}, Agents: []config.Agent{
 		{Name: "boss", Description: "b"}, {Name: "porter", Description: "p"}, {Name: "coder", Description: "codes"}, {Name: "mute"},
 	}}
@@ -63,6 +65,7 @@ func TestSessionAgents(t *testing.T) {
 
 // What others wrote is harmless on a terminal: an agent's description, an input, an answer.
 func TestSessionHostileWords(t *testing.T) {
+	t.Parallel()
 	const evil = "\x1b[31mred\u202e\x07"
 	d := newDesk(t, map[string]string{
 		".claude/agents/writer.md": strings.Replace(describedWriter, "prose", "prose "+evil, 1),
@@ -93,6 +96,7 @@ func TestSessionHostileWords(t *testing.T) {
 
 // Where several are open the newest is meant, and --path names the others by their name alone.
 func TestSessionSeveralOpen(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, map[string]string{".claude/agents/writer.md": describedWriter})
 	first, second := d.started(), d.started()
 	d.must("session", "input", "Thanks!")

@@ -14,6 +14,7 @@ import (
 // SPEC C14: the first signal lets the session finish, the second ends it; then the file
 // says pause, and what was wanted is kept.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	s := newShip(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, -c, 'echo on; exec sleep 1000'], workspace: ada, grace: 1s}\n",
 	})

@@ -11,6 +11,7 @@ import (
 
 // What a person says is taken as it was typed, up to what a message may be.
 func TestSpoken(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		words []string
 		in    string
@@ -36,6 +37,7 @@ func TestSpoken(t *testing.T) {
 
 // A shell is offered channels, then agents, and for watch both.
 func TestChannelCompletion(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], description: A}\n  bob: {driver: exec, command: [\"true\"]}\nchannels:\n  talk: {agents: [ada, bob]}\n  desk: {agents: [bob]}\n"
 	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(text), 0o600); err != nil {

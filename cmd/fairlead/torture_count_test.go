@@ -345,6 +345,7 @@ func (l *load) countSessions() {
 }
 
 func TestCensusKnowsMarks(t *testing.T) {
+	t.Parallel()
 	const env = "A=b\x00FAIRLEAD_MARK=77.x-1,abc.ada-3\x00"
 	if got, ok := sessionIn([]byte(env), "FAIRLEAD_MARK", "abc."); !ok || got != "ada-3" {
 		t.Errorf("%q, %v", got, ok)

@@ -32,6 +32,7 @@ type busyWard struct {
 // that are lost or there twice, words and files that are, works that were done twice, and what the daemon
 // says that is not so. FAIRLEAD_TORTURE=25 is the number of rounds of each blow.
 func TestSessionTorture(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" || testing.Short() {
 		t.Skip("it looks for processes as Linux shows them, and it takes its time")
 	}

@@ -113,6 +113,7 @@ const tortureSmall = 3 // up to so many rounds only the small blows are dealt
 // each blow, FAIRLEAD_TORTURE_SEED plays the same blows again (what the machine does between
 // them is its own).
 func TestTorture(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" || testing.Short() {
 		t.Skip("it looks for processes as Linux shows them, and it takes its time")
 	}

@@ -81,7 +81,7 @@ var wordsFor = map[string][]string{
 // An old name warns on standard error, and does what the new name does: the same output, the same
 // exit code, and no other word.
 func TestOldVerbs(t *testing.T) {
-	t.Setenv("HOME", t.TempDir())
+	t.Parallel()
 	for _, r := range renamed {
 		t.Run(strings.ReplaceAll(r.old, " ", "-"), func(t *testing.T) {
 			now, more := strings.TrimSuffix(r.now, " RUN"), wordsFor[r.now]
@@ -121,6 +121,7 @@ func TestOldVerbs(t *testing.T) {
 
 // Every old name is in the table above, and hidden.
 func TestOldVerbsAreAllTested(t *testing.T) {
+	t.Parallel()
 	a := &app{}
 	var tested []string
 	for _, r := range renamed {
@@ -146,6 +147,7 @@ func TestOldVerbsAreAllTested(t *testing.T) {
 
 // The first screen is what a newcomer sees: it fits on a terminal, and has the daily commands.
 func TestFirstScreen(t *testing.T) {
+	t.Parallel()
 	var out, errs bytes.Buffer
 	if code := run([]string{"--help"}, nil, &out, &errs); code != exitDone {
 		t.Fatal(errs.String())
@@ -167,6 +169,7 @@ func TestFirstScreen(t *testing.T) {
 
 // A subcommand wins over a file of its name; --workflow means the file.
 func TestSubcommandBeforeFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, c := range []struct {
 		words []string
