@@ -2,12 +2,12 @@ package uitest_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
@@ -171,7 +171,7 @@ func fakeCeremony(fake *uitest.Fake) *uitest.Ceremony {
 func TestScenarios(t *testing.T) {
 	tell := uitest.RunEach
 	switch {
-	case os.Getenv("FAIRLEAD_LONG") != "":
+	case testsize.Long():
 		tell = uitest.RunAll
 	case raced:
 		tell = uitest.RunFew
