@@ -1,11 +1,13 @@
 package controller
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/driver"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine/control"
@@ -49,5 +51,44 @@ func TestTakesUpWhatDied(t *testing.T) {
 		if got != c.want || cut != c.want {
 			t.Errorf("%s: %t, cut %t; want %t", name, got, cut, c.want)
 		}
+	}
+}
+
+// In a channel every session goes on with the conversation, until that has killed two in a row.
+func TestATalkThatKills(t *testing.T) {
+	t.Parallel()
+	past := func(outcomes ...control.Outcome) (a *team.Agent) {
+		a = &team.Agent{}
+		for i, o := range outcomes {
+			a.Past = append(a.Past, team.Session{ID: fmt.Sprint("ada-", i+1), For: team.ForChannels, Outcome: o})
+		}
+		return a
+	}
+	said := func(session string, resumed bool) *team.Conversation {
+		return &team.Conversation{Conversed: team.Conversed{ID: "t", Resumed: resumed}, Session: session, For: team.ForChannels}
+	}
+	const ok, bad = control.OK, control.Failed
+	for _, tt := range []struct {
+		a    *team.Agent
+		c    *team.Conversation
+		want bool
+	}{
+		{past(ok), said("ada-1", false), false},
+		{past(bad), said("ada-1", false), false},
+		{past(bad, bad), said("ada-2", true), true},
+		{past(bad, bad), said("ada-1", false), true}, // it did not come so far as to name it again
+		{past(bad, bad, bad), said("ada-3", false), false},
+		{past(ok, bad), said("ada-2", true), false},
+		{past(bad, ok, bad), said("ada-3", true), false},
+		{past(), said("ada-1", true), false},
+	} {
+		if got := sessions.GivenUp(tt.a, tt.c); got != tt.want {
+			t.Errorf("%+v by %s: %t", tt.a.Past, tt.c.Session, got)
+		}
+	}
+	stale := past(control.RateLimited, ok, bad) // what was not found once was another conversation
+	stale.Past[0].Stop = &team.Stop{Reason: driver.ReasonNotResumed}
+	if sessions.GivenUp(stale, said("ada-3", true)) {
+		t.Error("an old answer counts for a new conversation")
 	}
 }
