@@ -94,7 +94,7 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 			t.rested = now.Delivery.Key
 		}
 		if lease := leaseOf(tm, now.Delivery.Token); lease != nil && now.AnswerPending() && !lease.Stopped {
-			t.asks = strings.HasPrefix(lease.Why, channels.AskWords)
+			t.asks = lease.WaitReason == channel.WaitPermission
 			t.waits = !t.asks
 		}
 		if label == "" || label == now.Delivery.Key {
@@ -209,7 +209,7 @@ func (t *talkEar) note(fact HeldFact, pending *team.SessionReported) bool {
 			t.tell(crew.Faulty{Agent: t.agent, Session: t.session, Fault: channels.AskWords + loop.CutText(loop.FirstLine(fact.Text), channels.WhyShownMax)}, "")
 			break
 		}
-		t.add(channel.WaitAskedFor{Token: t.v.Answers().Token, Why: channels.AskWords + loop.CutText(loop.FirstLine(fact.Text), channels.WhyShownMax)}, "")
+		t.add(channel.WaitAskedFor{Token: t.v.Answers().Token, Reason: channel.WaitPermission, Why: channels.AskWords + loop.CutText(loop.FirstLine(fact.Text), channels.WhyShownMax)}, "")
 		t.asks = true
 	case driver.Listening, driver.Stopped:
 		if fact.Kind == driver.Listening && fact.Input != 0 && fact.Input < t.v.Written() {

@@ -11,7 +11,7 @@ import (
 
 // snapshotFormat changes when the shape of a snapshot does. A snapshot of another format is ignored,
 // and the whole journal is read.
-const snapshotFormat = "team/1"
+const snapshotFormat = "team/2"
 
 type snapshot struct {
 	Team     *team.Team        `json:"team"`
@@ -142,5 +142,6 @@ func ChangeOf(rec journal.Change) (team.Change, error) {
 	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
 		return ch, fmt.Errorf("change %d of %s cannot be read by this version of fairlead: %w; run the version that wrote it", rec.Seq, rec.Entity, err)
 	}
+	team.DecodeOld(&ch)
 	return ch, nil
 }

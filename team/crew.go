@@ -141,7 +141,7 @@ type leadDue struct{}
 func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 	lead, s := &t.Crew.Lead, a.Session
 	if s.IsLead() {
-		if s.Phase == session.Running && s.Ending == "" && !s.AnswerPending() && t.leadIdleReason(a, at) != "" {
+		if s.Phase == session.Running && s.Ending == "" && !s.AnswerPending() && t.leadIdleReason(a, at) != (ending{}) {
 			return talkOver{}
 		}
 		return nil
@@ -160,20 +160,20 @@ func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 	return nil
 }
 
-// leadIdleReason is why a lead session that has nothing to answer is to go; empty: it stays.
-func (t *Team) leadIdleReason(a *Agent, at time.Time) string {
+// leadIdleReason is why a lead session that has nothing to answer ends; the zero value: it stays.
+func (t *Team) leadIdleReason(a *Agent, at time.Time) ending {
 	is := t.Channels.Agents[channel.AgentID(a.Name)]
 	switch limit := t.OverLimit(a, at); {
 	case t.Stopping:
-		return stopWords
+		return ending{reason: EndShutdown}
 	case a.Removed, a.Settings.Policy.Foreign, t.Crew.Lead.Agent != a.Name:
-		return "it does not lead the team any more"
+		return ending{reason: EndNotLead}
 	case is != nil && is.Disabled:
-		return "it is disabled"
+		return ending{reason: EndDisabled}
 	case limit != "":
-		return limitWords + limit
+		return ending{EndLimit, limit}
 	}
-	return ""
+	return ending{}
 }
 
 // mayTakeLead says whether a claim for the lead's session stands, or why not.
@@ -247,21 +247,21 @@ func (d *draft) leadDelivered(delivery Delivery) error {
 // sleep ends the lead session, and what was to begin with it.
 func (d *draft) sleep() error {
 	lead := &d.team.Crew.Lead
-	words := "put to sleep by " + cmp.Or(d.ev.Actor.ID, d.ev.Actor.Kind)
+	why := ending{EndSleep, cmp.Or(d.ev.Actor.ID, d.ev.Actor.Kind)}
 	a := d.team.leadAgent()
 	switch {
 	case lead.Agent == "" || a == nil:
 		return &machine.Refusal{Subject: "the team", Event: "sleep_asked", State: "without a lead", Row: "P3", Reason: "nobody leads the team; name an agent as team.lead in fairlead.yaml and restart"}
 	case a.Session.IsLead() && a.Session.Phase == session.Open:
-		if err := d.crew(crew.LeadEnded{Session: lead.Session, Why: words}); err != nil {
+		if err := d.crew(crew.LeadEnded{Session: lead.Session, Why: why.words()}); err != nil {
 			return err
 		}
 		fallthrough
 	case a.Session.IsLead():
 		next := *a
-		return d.endSession(&next, words, false)
+		return d.endSession(&next, why, false)
 	default:
-		return d.crew(crew.LeadEnded{Why: words})
+		return d.crew(crew.LeadEnded{Why: why.words()})
 	}
 }
 
@@ -295,10 +295,10 @@ func (t *Team) FindDocument(name string) (*crew.Document, error) {
 	return nil, &Unknown{What: ofTheTeam, Name: name, Known: known}
 }
 
-// idleReason is why a session in which an agent is told things is asked to go.
-func (t *Team) idleReason(a *Agent, at time.Time) string {
+// idleReason is why a session that delivers messages to an agent is asked to end.
+func (t *Team) idleReason(a *Agent, at time.Time) ending {
 	if a.Session.IsLead() {
-		return cmp.Or(t.leadIdleReason(a, at), stopWords)
+		return cmp.Or(t.leadIdleReason(a, at), ending{reason: EndShutdown})
 	}
-	return channelIdleWords
+	return ending{reason: EndIdle}
 }

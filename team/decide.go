@@ -209,7 +209,7 @@ func (d *draft) control(a *Agent, in control.Input) error {
 			}
 		}
 		if ch.End != "" && a.Session != nil && a.Session.For == ForControl {
-			if err := d.endSession(a, "limit reached: "+ch.End, false); err != nil {
+			if err := d.endSession(a, ending{EndLimit, ch.End}, false); err != nil {
 				return err
 			}
 		}
@@ -255,7 +255,7 @@ func (d *draft) configure(conf Configured) {
 		a := *d.team.Agents[name]
 		settings, ok := conf.Agents[name]
 		if wanted := ok && settings.Policy.Foreign && settings.Policy.Program; a.Session != nil && a.Session.Kind == control.Program && !wanted {
-			d.mustEnd(&a, "its program is no longer configured", false)
+			d.mustEnd(&a, ending{reason: EndUnconfigured}, false)
 		}
 	}
 }
@@ -334,16 +334,16 @@ func (d *draft) stop(what StopAsked) {
 		if a.Session == nil || (!what.Now && a.Session.Kind != control.Program) {
 			continue
 		}
-		d.mustEnd(&a, stopWords, what.Now)
+		d.mustEnd(&a, ending{reason: EndShutdown}, what.Now)
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.team.Pool.Sessions)) {
 		if what.Now {
-			d.mustEnd(d.team.stepSlot(key), stopWords, true)
+			d.mustEnd(d.team.stepSlot(key), ending{reason: EndShutdown}, true)
 		}
 	}
 }
 
-func (d *draft) mustEnd(a *Agent, why string, now bool) {
+func (d *draft) mustEnd(a *Agent, why ending, now bool) {
 	if err := d.endSession(a, why, now); err != nil {
 		panic("team: an open session can always be asked to end: " + err.Error())
 	}

@@ -267,7 +267,7 @@ func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
 		return nil
 	}
 	if limit, at := d.team.stepOver(id, a, d.ev.At); at == LimitPauses {
-		return d.runDecides(id, r, workflow.PauseAsked{By: byLimit, Why: limitWords + limit})
+		return d.runDecides(id, r, workflow.PauseAsked{By: byLimit, Reason: workflow.PausedByLimit, Why: limitWords + limit})
 	}
 	if !first && (!d.team.slotFree(a) || len(d.team.queue(a)) > 0) {
 		return d.request(a, Request{For: ForStep(id, step), N: p.N + 1, Kind: control.Work, At: d.ev.At})
@@ -283,7 +283,11 @@ func (d *draft) endStep(id string, r *workflow.Run, step workflow.StepID) error 
 	if !known || a == nil {
 		return nil
 	}
-	return d.endSession(a, cutLine(p.Ending), false)
+	why := ending{EndAttemptOver, cutLine(p.Ending)}
+	if p.EndReason == workflow.EndReported {
+		why = ending{reason: EndReported}
+	}
+	return d.endSession(a, why, false)
 }
 
 // sitter gives a copy of the seat in which a step's session sits; nil: it has none.
@@ -332,7 +336,7 @@ func (d *draft) stepEnded(s *Session, what SessionEnded) error {
 		said = append(said, workflow.ProviderBusy{Lease: lease, Why: s.Why})
 	case s.Outcome == control.Lost:
 		said = append(said, workflow.ProcessLost{Lease: lease, Why: s.Why})
-	case s.Outcome == control.Cancelled && s.Why == stopWords:
+	case s.Outcome == control.Cancelled && s.EndReason == EndShutdown:
 		said = append(said, workflow.ProcessLost{Lease: lease, Why: s.Why}) // we go, and the step has not failed
 	default:
 		said = append(said, workflow.ProcessEnded{Lease: lease, Why: endWords(s, what.Fault)})

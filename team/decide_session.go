@@ -109,7 +109,7 @@ func (d *draft) adopted(a *Agent, what SessionAdopted) error {
 
 // endSession asks a session to end. Asked twice for the same reason it is one order; an
 // order without grace goes over one with.
-func (d *draft) endSession(a *Agent, why string, now bool) error {
+func (d *draft) endSession(a *Agent, why ending, now bool) error {
 	if a.Session == nil {
 		return nil
 	}
@@ -117,8 +117,8 @@ func (d *draft) endSession(a *Agent, why string, now bool) error {
 	if s.Ending != "" && (s.Now || !now) {
 		return nil
 	}
-	s.CutOff = a.cutsOff(&s, why, now)
-	s.Ending, s.Now = why, now
+	s.CutOff = a.cutsOff(&s, why.reason, now)
+	s.EndReason, s.Ending, s.Now = why.reason, why.words(), now
 	return d.setSession(a, session.EndAsked, s)
 }
 
@@ -138,7 +138,7 @@ func (d *draft) endAsked(a *Agent) error {
 		no.Reason = "its session leads the team; `fairlead crew sleep` ends that"
 		return no
 	}
-	return d.endSession(a, "ended by "+d.ev.Actor.ID, a.Session.Ending != "")
+	return d.endSession(a, ending{EndByPerson, d.ev.Actor.ID}, a.Session.Ending != "")
 }
 
 // reported adds what an agent says it used, once: a report at or before the place in the
@@ -197,9 +197,6 @@ func (d *draft) limitReached(a *Agent) error {
 	return nil
 }
 
-// reportWords is why a run has a process end whose report is good.
-const reportWords = "its report was read"
-
 // sessionEnded frees the seat and lets who had asked for it decide what is next. Who stands in
 // line is given the seat by Next, behind that.
 func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
@@ -220,7 +217,7 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	s.EndedAt, s.Outcome, s.Why, s.Bytes = d.ev.At, what.Outcome, cutLine(what.Why), what.Bytes
 	switch {
 	case s.Ending == "" || s.Outcome == control.Lost || s.Outcome == control.Withdrawn:
-	case s.Ending == reportWords:
+	case s.EndReason == EndReported:
 		s.Outcome, s.Why = control.OK, s.Ending // it has done its work, however its process went
 	default:
 		s.Outcome, s.Why = control.Cancelled, s.Ending
@@ -280,7 +277,7 @@ func (d *draft) timer(a *Agent) error {
 			return d.timeUp(a, limit) // what else is due is due at the next timer
 		}
 		if a.Session.servesDispatch() {
-			return d.endSession(a, limitWords+"session "+limit.String(), false)
+			return d.endSession(a, ending{EndLimit, "session " + limit.String()}, false)
 		}
 		if !a.Session.ServesChannels() {
 			if err := d.control(a, control.LimitHit{Limit: "session " + limit.String()}); err != nil {

@@ -308,13 +308,13 @@ func (t *Team) channelIdleDeadline(a *Agent) time.Time {
 func (d *draft) channelTimer(a *Agent) error {
 	at, is := d.ev.At, d.team.Channels.Agents[channel.AgentID(a.Name)]
 	if limit, over := d.team.sessionDeadline(a); a.Session.ServesChannels() && !over.IsZero() && !at.Before(over) {
-		if err := d.endSession(a, limitWords+"session "+limit.String(), false); err != nil || is == nil {
+		if err := d.endSession(a, ending{EndLimit, "session " + limit.String()}, false); err != nil || is == nil {
 			return err
 		}
 		return d.channels(channel.LimitHit{Agent: channel.AgentID(a.Name), Limit: "session " + limit.String()}) // lifted by Next, since it is of one answer
 	}
 	if rest := d.team.channelIdleDeadline(a); !rest.IsZero() && !at.Before(rest) {
-		return d.endSession(a, channelIdleWords, false)
+		return d.endSession(a, ending{reason: EndIdle}, false)
 	}
 	if is != nil && is.Limit != "" && d.team.channelLimit(a, at) == "" {
 		return d.channels(channel.LimitLifted{Agent: channel.AgentID(a.Name)})

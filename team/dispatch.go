@@ -163,17 +163,17 @@ const workOverWords = "the conversation that it was for is over"
 // Events that come from Next alone.
 type (
 	workDue  struct{ folder, key string } // an agent has work in a session folder, and no place in its line
-	workOver struct{ why string }         // its session is to go
+	workOver struct{ why ending }         // its session is to go
 )
 
 // nextOfDispatches gives what follows for an agent that session folders have work for; nil: nothing.
 func (t *Team) nextOfDispatches(a *Agent, at time.Time) any {
 	if s := a.Session; s.servesDispatch() && s.Ending == "" && s.Phase == session.Running {
 		if !t.wanted(s) {
-			return workOver{workOverWords}
+			return workOver{ending{reason: EndConversation}}
 		}
 		if limit := t.OverLimit(a, at); limit != "" {
-			return workOver{limitWords + limit}
+			return workOver{ending{EndLimit, limit}}
 		}
 	}
 	if t.cannotServe(a.Name, at) != "" {

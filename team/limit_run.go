@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -94,7 +93,7 @@ func (d *draft) limitStep(id string, r *workflow.Run, step workflow.StepID) erro
 	case LimitFails:
 		return d.runDecides(id, r, workflow.LimitHit{Lease: workflow.Lease{Step: step, N: a.Session.Lease}, Limit: limit})
 	case LimitPauses:
-		return d.runDecides(id, r, workflow.PauseAsked{By: byLimit, Why: limitWords + limit})
+		return d.runDecides(id, r, workflow.PauseAsked{By: byLimit, Reason: workflow.PausedByLimit, Why: limitWords + limit})
 	default:
 		return nil
 	}
@@ -102,7 +101,7 @@ func (d *draft) limitStep(id string, r *workflow.Run, step workflow.StepID) erro
 
 // pausedByLimit says whether a run waits for a limit to be lifted, and for nobody.
 func pausedByLimit(r *workflow.Run) bool {
-	return r.Stage == workflow.Paused && r.By == byLimit && strings.HasPrefix(r.Why, limitWords)
+	return r.Stage == workflow.Paused && r.PauseReason == workflow.PausedByLimit
 }
 
 // unlimited says whether none of the limits that can have paused a run is used up any more.
@@ -172,7 +171,7 @@ func (d *draft) timeUp(a *Agent, limit time.Duration) error {
 			return err
 		}
 	}
-	return d.endSession(a, limitWords+named, false)
+	return d.endSession(a, ending{EndLimit, named}, false)
 }
 
 // poolDeadline is the next moment at which a session of the run's steps on the bench has used

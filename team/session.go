@@ -21,10 +21,11 @@ type Session struct {
 	StartedAt time.Time       `json:"started_at,omitzero"`
 	EndedAt   time.Time       `json:"ended_at,omitzero"`
 	PID       int             `json:"pid,omitempty"`
-	Ending    string          `json:"ending,omitempty"`  // why it was asked to end; empty: it was not
-	Now       bool            `json:"now,omitempty"`     // without a grace period
-	CutOff    bool            `json:"cut_off,omitempty"` // it was ended with the daemon, in the middle of what it was wanted for; it goes on as after a crash
-	Offset    int64           `json:"offset,omitempty"`  // bytes of output whose facts are in the journal
+	Ending    string          `json:"ending,omitempty"`     // why it was asked to end; empty: it was not
+	EndReason EndReason       `json:"end_reason,omitempty"` // the code that Ending is the sentence of
+	Now       bool            `json:"now,omitempty"`        // without a grace period
+	CutOff    bool            `json:"cut_off,omitempty"`    // it was ended with the daemon, in the middle of what it was wanted for; it goes on as after a crash
+	Offset    int64           `json:"offset,omitempty"`     // bytes of output whose facts are in the journal
 	Usage     Usage           `json:"usage"`
 	Stop      *Stop           `json:"stop,omitempty"` // the terminal event, where one came
 	Outcome   control.Outcome `json:"outcome,omitempty"`
@@ -72,8 +73,8 @@ func (a *Agent) phase() session.Phase {
 
 // cutsOff says whether a session that is ended for a reason is cut off by it: Fairlead is stopped at
 // once, and nobody had said that the agent itself is to stop.
-func (a *Agent) cutsOff(s *Session, why string, now bool) bool {
-	if why != stopWords || !now || s.Ending != "" {
+func (a *Agent) cutsOff(s *Session, why EndReason, now bool) bool {
+	if why != EndShutdown || !now || s.Ending != "" {
 		return false
 	}
 	desired := a.Control.Desired

@@ -38,7 +38,7 @@ func (c *channelDraft) act(act Act, p *Participant, event Event, why string) {
 		h.Lease.WaitTo = c.after(c.rules.WaitTimeout)
 		h.Lease.Why = cut(why)
 	case StopWaitTimer:
-		h.Lease.WaitTo, h.Lease.Why = time.Time{}, ""
+		h.Lease.WaitTo, h.Lease.Why, h.Lease.WaitReason = time.Time{}, "", ""
 	case EndTurn:
 		c.endTurn(p, event)
 	case LoseTurn:

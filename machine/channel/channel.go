@@ -117,19 +117,20 @@ type Head struct {
 
 // Lease is one turn.
 type Lease struct {
-	Upto    uint64        `json:"upto,omitempty"`    // it is given what was said up to here
-	Told    bool          `json:"told,omitempty"`    // and has it
-	Ends    time.Time     `json:"ends,omitzero"`     // its timer; zero: it stands still
-	Left    time.Duration `json:"left,omitempty"`    // of it, while the turn is paused
-	WaitTo  time.Time     `json:"wait_to,omitzero"`  // the wait timer; zero: none
-	Silence time.Time     `json:"silence,omitzero"`  // it counts as finished then; zero: it does not
-	Ahead   []uint64      `json:"ahead,omitempty"`   // messages that it has beside that
-	GoOn    uint64        `json:"go_on,omitempty"`   // it is to be told that its turn goes on: the errand's number
-	Why     string        `json:"why,omitempty"`     // what it waits for
-	Stopped bool          `json:"stopped,omitempty"` // by a person's interruption, not by its own wish
-	Since   time.Time     `json:"since,omitzero"`    // when it was given
-	ByHand  bool          `json:"by_hand,omitempty"` // given by a person
-	Ending  Event         `json:"ending,omitempty"`  // how it ends when the answer that is under way is over: completed, passed; empty: it goes on
+	Upto       uint64        `json:"upto,omitempty"`        // it is given what was said up to here
+	Told       bool          `json:"told,omitempty"`        // and has it
+	Ends       time.Time     `json:"ends,omitzero"`         // its timer; zero: it stands still
+	Left       time.Duration `json:"left,omitempty"`        // of it, while the turn is paused
+	WaitTo     time.Time     `json:"wait_to,omitzero"`      // the wait timer; zero: none
+	Silence    time.Time     `json:"silence,omitzero"`      // it counts as finished then; zero: it does not
+	Ahead      []uint64      `json:"ahead,omitempty"`       // messages that it has beside that
+	GoOn       uint64        `json:"go_on,omitempty"`       // it is to be told that its turn goes on: the errand's number
+	Why        string        `json:"why,omitempty"`         // what it waits for
+	WaitReason WaitReason    `json:"wait_reason,omitempty"` // the code of that
+	Stopped    bool          `json:"stopped,omitempty"`     // by a person's interruption, not by its own wish
+	Since      time.Time     `json:"since,omitzero"`        // when it was given
+	ByHand     bool          `json:"by_hand,omitempty"`     // given by a person
+	Ending     Event         `json:"ending,omitempty"`      // how it ends when the answer that is under way is over: completed, passed; empty: it goes on
 }
 
 // Aside is a person's interruption that somebody is answering. Its zero value is none.

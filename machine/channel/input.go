@@ -110,7 +110,8 @@ type (
 	PassAsked    struct{ Token }
 	WaitAskedFor struct {
 		Token
-		Why string
+		Why    string // for people
+		Reason WaitReason
 	}
 	WaitOver struct{ Token }
 )

@@ -245,6 +245,7 @@ func (c *channelDraft) wait(in WaitAskedFor) error {
 	if c.head.Aside.Agent == in.Agent {
 		return c.refuse(in.Agent, WaitAsked, "T17", "a person interrupted and waits for the answer; give that first")
 	}
+	c.head.Lease.WaitReason = in.Reason
 	return c.take(in.Agent, WaitAsked, in.Why)
 }
 

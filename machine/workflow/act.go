@@ -17,8 +17,9 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 	case BeginProcess:
 		v.N++
 		v.Proc, v.BegunAt, v.Ending, v.RetryAt = v.N, o.now.At, "", time.Time{}
+		v.EndReason = ""
 	case ForgetProcess:
-		v.Proc, v.BegunAt, v.Ending = 0, time.Time{}, ""
+		v.Proc, v.BegunAt, v.Ending, v.EndReason = 0, time.Time{}, "", ""
 	case EndProcess:
 		o.endProcess()
 	case StampStart:
@@ -81,11 +82,11 @@ func (o *stepDraft) endProcess() {
 	switch {
 	case v.Proc == 0:
 	case o.over:
-		v.Proc, v.BegunAt, v.Ending = 0, time.Time{}, ""
+		v.Proc, v.BegunAt, v.Ending, v.EndReason = 0, time.Time{}, "", ""
 	case o.why != "":
-		v.Ending = cut(o.why)
+		v.Ending, v.EndReason = cut(o.why), EndOver
 	default:
-		v.Ending = "its report was read"
+		v.Ending, v.EndReason = "its report was read", EndReported
 	}
 }
 

@@ -123,9 +123,9 @@ func (f *Facts) plus(more Facts) Facts {
 func (r *Run) reset(id StepID, how *Reset) {
 	i := r.index.at[id]
 	p := &r.Steps[i]
-	v := Value{State: Pending, N: p.N, Proc: p.Proc, Ending: p.Ending}
+	v := Value{State: Pending, N: p.N, Proc: p.Proc, Ending: p.Ending, EndReason: p.EndReason}
 	if v.Proc != 0 && v.Ending == "" {
-		v.Ending = how.Ending
+		v.Ending, v.EndReason = how.Ending, EndOver
 	}
 	if how.Gate != "" {
 		v.Iteration = p.Iteration + 1

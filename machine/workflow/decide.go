@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -38,9 +39,9 @@ func (d *draft) decide(in Input) error {
 	}
 	switch in := in.(type) {
 	case PauseAsked:
-		return d.stage(RunPaused, in.By, in.Why)
+		return d.stage(RunPaused, in.By, in.Why, cmp.Or(in.Reason, PausedByPerson))
 	case ReleaseAsked:
-		return d.stage(RunReleased, in.By, in.Why)
+		return d.stage(RunReleased, in.By, in.Why, "")
 	case CancelAsked:
 		return d.cancel(in)
 	case ResumeAsked:

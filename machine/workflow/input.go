@@ -27,7 +27,10 @@ type StateFound struct {
 
 // PauseAsked stops steps from starting; what is under way finishes. ReleaseAsked ends that.
 type (
-	PauseAsked   struct{ By, Why string }
+	PauseAsked struct {
+		By, Why string // Why is for people
+		Reason  PauseReason
+	}
 	ReleaseAsked struct{ By, Why string }
 )
 

@@ -10,8 +10,8 @@ import (
 )
 
 // stage takes the run's rule for an event, and gives what it does to the steps.
-func (d *draft) stage(event RunEvent, by, why string) error {
-	_, err := d.setHead(event, func(h *Head) { h.By, h.Why = cut(by), cut(why) })
+func (d *draft) stage(event RunEvent, by, why string, pause PauseReason) error {
+	_, err := d.setHead(event, func(h *Head) { h.By, h.Why, h.PauseReason = cut(by), cut(why), pause })
 	return err
 }
 
@@ -27,6 +27,9 @@ func (d *draft) setHead(event RunEvent, edit func(*Head)) (machine.Rule[Stage, R
 	head := d.run.Head
 	edit(&head)
 	head.Stage, head.UpdatedAt = rule.To, d.now.At
+	if head.Stage != Paused {
+		head.PauseReason = ""
+	}
 	d.changes = append(d.changes, Change{
 		At: d.now.At, Row: rule.ID, From: string(from), To: string(rule.To), Trigger: string(event), Body: Body{Head: &head},
 	})

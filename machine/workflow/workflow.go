@@ -30,20 +30,21 @@ type Run struct {
 
 // Head is what is true of a run as a whole (seed 004, Top-Level Fields).
 type Head struct {
-	ID              RunID     `json:"id"`
-	Stage           Stage     `json:"stage"`
-	Options         Options   `json:"options"`
-	RepoDir         string    `json:"repo_dir"`
-	ReportsDir      string    `json:"reports_dir"`
-	ManualInputsDir string    `json:"manual_inputs_dir"`
-	CreatedAt       time.Time `json:"created_at"`
-	UpdatedAt       time.Time `json:"updated_at"`            // of the last change, whatever it was of
-	StepCount       int       `json:"step_count"`            // of the plan, which comes in parts
-	LeaseFloor      uint64    `json:"lease_floor,omitempty"` // leases given to steps that the plan no longer has, at most
-	By              string    `json:"by,omitempty"`          // who paused, cancelled or resumed it last
-	Why             string    `json:"why,omitempty"`         //
-	Extra           string    `json:"extra,omitempty"`       // unknown fields of the file, opaque here; X7
-	OpenGates       []string  `json:"open_gates,omitempty"`  // of those that the plan names, in order
+	ID              RunID       `json:"id"`
+	Stage           Stage       `json:"stage"`
+	Options         Options     `json:"options"`
+	RepoDir         string      `json:"repo_dir"`
+	ReportsDir      string      `json:"reports_dir"`
+	ManualInputsDir string      `json:"manual_inputs_dir"`
+	CreatedAt       time.Time   `json:"created_at"`
+	UpdatedAt       time.Time   `json:"updated_at"`             // of the last change, whatever it was of
+	StepCount       int         `json:"step_count"`             // of the plan, which comes in parts
+	LeaseFloor      uint64      `json:"lease_floor,omitempty"`  // leases given to steps that the plan no longer has, at most
+	By              string      `json:"by,omitempty"`           // who paused, cancelled or resumed it last
+	Why             string      `json:"why,omitempty"`          //
+	PauseReason     PauseReason `json:"pause_reason,omitempty"` // of a paused run
+	Extra           string      `json:"extra,omitempty"`        // unknown fields of the file, opaque here; X7
+	OpenGates       []string    `json:"open_gates,omitempty"`   // of those that the plan names, in order
 }
 
 // Progress is one step of a run.
@@ -67,19 +68,20 @@ type Value struct {
 	ManualInputPath string    `json:"manual_input_path,omitempty"`
 	BlockedBy       StepID    `json:"blocked_by,omitempty"` // the gate that sent the run back to before this step
 
-	N        uint64    `json:"n,omitempty"`         // leases given so far; the last one is the only one that counts
-	Proc     uint64    `json:"proc,omitempty"`      // the lease whose process may be alive; 0: none
-	BegunAt  time.Time `json:"begun_at,omitzero"`   // when that process was wanted: a timeout counts from here
-	Ending   string    `json:"ending,omitempty"`    // why that process is to end; empty: it is not
-	RetryAt  time.Time `json:"retry_at,omitzero"`   // not before then
-	Lost     int       `json:"lost,omitempty"`      // times that the runner died under it, in a row
-	Weighed  bool      `json:"weighed,omitempty"`   // `when` was found true
-	Found    bool      `json:"found,omitempty"`     // what its loop goes over is known
-	Index    int       `json:"index,omitempty"`     // loop_index: the item at hand, from 0
-	Done     int       `json:"done,omitempty"`      // loop_completed
-	Reported bool      `json:"reported,omitempty"`  // a good report is there, and people are asked about it
-	Answered bool      `json:"answered,omitempty"`  // people have answered, in this iteration and for this item
-	Fault    string    `json:"bad_input,omitempty"` // of the last answer that was not valid (W10)
+	N         uint64    `json:"n,omitempty"`          // leases given so far; the last one is the only one that counts
+	Proc      uint64    `json:"proc,omitempty"`       // the lease whose process may be alive; 0: none
+	BegunAt   time.Time `json:"begun_at,omitzero"`    // when that process was wanted: a timeout counts from here
+	Ending    string    `json:"ending,omitempty"`     // why that process is to end; empty: it is not
+	EndReason EndReason `json:"end_reason,omitempty"` // the code that Ending is the sentence of
+	RetryAt   time.Time `json:"retry_at,omitzero"`    // not before then
+	Lost      int       `json:"lost,omitempty"`       // times that the runner died under it, in a row
+	Weighed   bool      `json:"weighed,omitempty"`    // `when` was found true
+	Found     bool      `json:"found,omitempty"`      // what its loop goes over is known
+	Index     int       `json:"index,omitempty"`      // loop_index: the item at hand, from 0
+	Done      int       `json:"done,omitempty"`       // loop_completed
+	Reported  bool      `json:"reported,omitempty"`   // a good report is there, and people are asked about it
+	Answered  bool      `json:"answered,omitempty"`   // people have answered, in this iteration and for this item
+	Fault     string    `json:"bad_input,omitempty"`  // of the last answer that was not valid (W10)
 }
 
 // Facts are what a step's reports say that it produced. Those of a loop's items add up.

@@ -1,0 +1,77 @@
+package team
+
+import (
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// Older versions of Fairlead wrote reasons to the journal as sentences, without codes. This file
+// is the one place that reads those sentences. It runs once for each change that is replayed.
+
+// oldEndings maps the whole sentence of an older version to its code.
+var oldEndings = map[string]EndReason{
+	"its report was read":                         EndReported,
+	"fairlead was asked to stop":                  EndShutdown,
+	"nobody has anything to tell it in a channel": EndIdle,
+	"it does not lead the team any more":          EndNotLead,
+	"it is disabled":                              EndDisabled,
+	"the conversation that it was for is over":    EndConversation,
+	"its program is no longer configured":         EndUnconfigured,
+}
+
+// oldEndingStarts maps how such a sentence begins to its code, where it goes on with a name.
+var oldEndingStarts = map[string]EndReason{
+	"limit reached: ":     EndLimit,
+	"ended by ":           EndByPerson,
+	"put to sleep by ":    EndSleep,
+	"sent back: ":         EndAttemptOver,
+	"cancelled by ":       EndAttemptOver,
+	"the run starts over": EndAttemptOver,
+}
+
+const (
+	oldLimit      = "limit reached: "          // begins why a limit paused a run
+	oldPermission = "it asks for permission: " // begins why a turn waits for an answer
+)
+
+// DecodeOld adds the codes that a change of an older version lacks. A change that has them stays
+// as it is.
+func DecodeOld(ch *Change) {
+	if s := ch.Body.Session; s != nil && s.Ending != "" && s.EndReason == "" {
+		s.EndReason = oldEnding(s.Ending)
+	}
+	if run := ch.Body.Run; run != nil {
+		decodeOldRun(run)
+	}
+	if set := ch.Body.Turn; set != nil && set.Body.Head != nil {
+		if l := &set.Body.Head.Lease; l.Why != "" && l.WaitReason == "" && strings.HasPrefix(l.Why, oldPermission) {
+			l.WaitReason = channel.WaitPermission
+		}
+	}
+}
+
+func decodeOldRun(run *workflow.Body) {
+	if h := run.Head; h != nil && h.Stage == workflow.Paused && h.PauseReason == "" && h.By == byLimit && strings.HasPrefix(h.Why, oldLimit) {
+		h.PauseReason = workflow.PausedByLimit
+	}
+	if set := run.Step; set != nil && set.Value.Ending != "" && set.Value.EndReason == "" {
+		set.Value.EndReason = workflow.EndOver
+		if oldEnding(set.Value.Ending) == EndReported {
+			set.Value.EndReason = workflow.EndReported
+		}
+	}
+}
+
+func oldEnding(words string) EndReason {
+	if reason, ok := oldEndings[words]; ok {
+		return reason
+	}
+	for start, reason := range oldEndingStarts {
+		if strings.HasPrefix(words, start) {
+			return reason
+		}
+	}
+	return EndOther
+}
