@@ -16,8 +16,8 @@ import (
 // generated are documents that the code writes. They say so in their first line.
 var generated = []string{"doc/config.md", "doc/cli.md", "doc/api.md", "doc/machines.md"}
 
-// named are files that documents speak of and that no repository of ours holds:
-// people, agents and Fairlead make them where they work.
+// named are files that documents mention and that are not in this repository:
+// people, agents and Fairlead create them elsewhere.
 var named = []string{
 	"agent_state.json", ".agent_state.json.lock", "fairlead.yaml", "state.jsonl", "messages.jsonl", "dialogue.md",
 	"run_state.json", "agent.py", "loop.py", "PLAN.md", "notes.md", "starter.script.yaml", "reviewer.script.yaml",

@@ -18,17 +18,17 @@ import (
 	"unicode"
 )
 
-// What we care about is a test. Each one below says what it found, where, and how
-// to mend it.
+// The rules of this repository are tests. Each one reports what it found, where, and
+// how to fix it.
 
 const (
 	module            = "github.com/fairlead-dev/fairlead"
-	fileLinesMax      = 600 // more than this nobody reads to the end
+	fileLinesMax      = 600 // a longer file is not read to its end
 	functionLinesMax  = 100 // a screen and a bit; a longer one has two subjects
 	packageDocLineMin = 4   // a picture in words takes more than a sentence
 )
 
-// imports says which packages of ours each package may import. The order is
+// imports lists which of this module's packages each package may import. The order is
 // strict: cmd, then api, then the controllers and listen, then loop, then those that touch the world,
 // which do not know each other, then the machines. A pattern with * stands for
 // one level. inTests is what its tests may import besides.
@@ -146,7 +146,7 @@ func TestTidy(t *testing.T) {
 
 // tree is the repository, read once.
 type tree struct {
-	paths []string            // of every file of ours, with slashes
+	paths []string            // of every file, with slashes
 	text  map[string]string   // of those that are text we write
 	goes  map[string]*goFile  // by path
 	packs map[string][]string // folder → its Go files

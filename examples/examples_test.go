@@ -210,7 +210,7 @@ func TestTrioLeavesOtherRepositoriesAlone(t *testing.T) {
 	}
 }
 
-// asked is how an agent is told of its turn: what was said, each line of it behind a mark.
+// asked is the prompt of a turn: the messages, each line with a mark in front.
 func asked(agent string, turn int, said []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Channel review, turn %d: it is your turn to speak. You are %s.\n\nWhat was said since your last turn, oldest first.\n\n", turn, agent)
@@ -268,8 +268,8 @@ func told(t *testing.T, a config.Agent, program *script.Program, part script.Par
 	return strings.Join(words, "\n")
 }
 
-// The two review each other's work until both pass: a real test finds the fault that is in
-// it, it is mended, and a person who asks in between gets one answer.
+// The two agents review each other's work until both pass: a real test finds the fault, the author
+// fixes it, and a person who asks meanwhile gets one answer.
 func TestReviewPlays(t *testing.T) {
 	dir := copyOf(t, "review")
 	agents := load(t, dir)
@@ -372,10 +372,10 @@ func alive(t *testing.T, said string) string {
 	return strings.Join(names, ", ")
 }
 
-// The lead lets somebody come to each seat that is free, knows in its session who is awake, and
-// in the next one nobody.
+// The lead reports a member for each free seat and knows in its session which are awake; in the next
+// session none is.
 func TestCrewPlays(t *testing.T) {
-	t.Setenv("PACE", "0") // nobody takes time to come
+	t.Setenv("PACE", "0") // members come without a delay
 	dir := copyOf(t, "crew")
 	const question = "Who of your team is alive right now?\n"
 	said := lead(t, dir, 1, driver.Lead, "[SUMMON AGENTS]\nSeats are numbered 0 to 8, in three rows; the middle one, 4, is yours.\nFree seats: 0, 1, 8\n")
@@ -418,7 +418,7 @@ func TestCrewPlays(t *testing.T) {
 
 // Who wakes shows that it has got what it was; and what was anybody's word stays a word.
 func TestCrewWakes(t *testing.T) {
-	t.Setenv("PACE", "0") // nobody takes time to come
+	t.Setenv("PACE", "0") // members come without a delay
 	dir := copyOf(t, "crew")
 	said := lead(t, dir, 1, driver.Lead, `[WAKE AGENTS]
 <agent name="Zo&#34;e &amp; $(touch ../owned) &lt;b>" color="#c9b1e8" colorName="Violet" position="5">

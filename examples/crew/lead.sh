@@ -1,16 +1,16 @@
 #!/bin/sh
-# The lead's part: what it says and does when it is told something. What it was told is in
-# told.txt; what this prints is what it says. It is run in the lead's workspace.
+# The lead's answer to one prompt. The prompt is in told.txt, and the output of this script is the
+# answer. It runs in the lead's workspace.
 #
-# An agent of any kind is told the same: a first line that says what is asked of it, and then
-# the rest. All of that is somebody else's words: it is data here, and never run.
+# Every agent gets the same prompts: a first line with the kind of the prompt, then the rest. The
+# prompt is untrusted data and is never executed.
 set -eu
 : "${SESSION:?and KIND are given by the script that runs this}"
 LC_ALL=C
 export LC_ALL
 
-# Those who are awake, a line each: seat, tab, name. They live in this session of the lead, so
-# the list is as old as the session: who leads a new one has nobody with it.
+# The members that are awake, one a line: seat, tab, name. They live in this session of the lead, so
+# a new session starts with an empty list.
 awake=awake-$SESSION
 if [ ! -e "$awake" ]; then
 	rm -f awake-*
@@ -19,20 +19,20 @@ fi
 
 pace() { sleep "${PACE:-0.7}"; }
 
-# report says who is alive: all of them, and nobody else. In a session that does not lead (a
-# turn in a channel, say) nobody would believe it, so it is not said there.
+# report prints the complete list of members that are alive. It counts only in the lead session, so
+# other sessions print nothing.
 report() {
 	[ "$KIND" != lead ] || sort -n "$awake" | awk -f ../crew.awk -v what=report
 }
 
-# comes takes somebody's line into the list, once.
+# comes adds a member to the list, once.
 comes() {
 	grep -v "^$1	" "$awake" > "$awake.new" || true
 	printf '%s\t%s\n' "$1" "$2" >> "$awake.new"
 	mv "$awake.new" "$awake"
 }
 
-# goes takes somebody out of it.
+# goes removes a member from the list.
 goes() {
 	grep -v "	$1\$" "$awake" > "$awake.new" || true
 	mv "$awake.new" "$awake"
@@ -75,7 +75,7 @@ register() {
 	report
 }
 
-# answer is for one message of a person: who is meant answers, and where nobody is, everybody.
+# answer answers one message of a person: the named member answers, or all of them if none is named.
 answer() {
 	meant=
 	while IFS='	' read -r _ name; do

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The author's part: what it says and does when it is told something.
+# The author's answer to one prompt.
 . ../talk.sh
 
-# Each function as it is written first, and where that was wrong, mended.
+# Each function in its first version and, if that has a fault, in its corrected one.
 clock() {
 	echo '# clock SECONDS: prints them as minutes and seconds.'
 	case $1 in

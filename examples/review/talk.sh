@@ -20,8 +20,8 @@ my_turn() {
 	return 1
 }
 
-# What came in the middle of a turn is read when that turn is over: scripts do one thing after
-# the other. The other one is told of it with its own turn, and answers it there.
+# A message that arrives during a turn is read when the turn is over, because scripts do one thing
+# after the other. The other agent gets it with its own turn and answers it there.
 case $begins in
 *" while you have the turn. "*) exit 0 ;;
 esac
@@ -37,8 +37,8 @@ people() {
 		END { flush() }'
 }
 
-# answer_people answers each message of a person that neither of the two has answered. Both
-# may have been told of it: who makes the folder first answers.
+# answer_people answers each message of a person that neither agent has answered. Both may have
+# received it: the one that makes the folder first answers.
 answer_people() {
 	mkdir -p ../.answered
 	people | while IFS='	' read -r n by text; do

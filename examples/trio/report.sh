@@ -9,4 +9,4 @@ for file in "$@"; do
 done
 printf '{"schema": "run_report@v0", "run_id": "%s", "step_id": "%s", "agent": "%s", "status": "COMPLETED", "started_at": "%s", "ended_at": "%s", "artifacts": [%s], "metrics": {%s}%s}\n' \
 	"$RUN_ID" "$STEP_ID" "${AGENT_ID:-$STEP_ID}" "$now" "$now" "$files" "$METRICS" "${GATE:+, \"gate_failure\": \"$GATE\"}" > "$REPORT_PATH.new"
-mv "$REPORT_PATH.new" "$REPORT_PATH" # all at once: nobody reads half of it
+mv "$REPORT_PATH.new" "$REPORT_PATH" # atomic: no reader sees half of it
