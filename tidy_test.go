@@ -89,7 +89,7 @@ var imports = []importRow{
 	},
 
 	{pkg: "ui"},
-	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "controller", "controller/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest"}},
+	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "examples", "controller", "controller/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest"}},
 	{
 		pkg: "api", may: append([]string{"controller", "controller/*", "view", "workspace", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
 		inTests: []string{"driver/*", "journal/*"},

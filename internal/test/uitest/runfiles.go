@@ -42,7 +42,9 @@ steps:
 `
 
 const stepScript = `#!/bin/sh
-# Does a step by saying so. With the word gate it sends the run back, the first time.
+# Does a step by saying so, once the file hold is gone. With the word gate it sends the run back,
+# the first time.
+while [ -e workflows/hold ]; do sleep 0.02; done
 echo "working on $STEP_ID, attempt $STEP_ATTEMPT"
 now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 failure=

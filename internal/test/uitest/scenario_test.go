@@ -36,57 +36,39 @@ func fakeTarget(t *testing.T) uitest.Target {
 	}
 }
 
-// talking is an agent that writes what is put into a file beside it, until another file tells it to
-// finish.
-const talking = `echo hello from a real process
-touch say; lines=0
-until [ -e finish ]; do
-  now=$(wc -l < say)
-  if [ "$now" -gt "$lines" ]; then tail -n +$((lines + 1)) say; lines=$now; fi
-  sleep 0.02
-done
-rm -f finish; echo goodbye`
-
-// playedOnly are stories that need the fake server: their hooks make it say or refuse what the
-// real server says only under conditions that a test cannot bring about in a moment.
-var playedOnly = []string{
-	"a refusal", "hostile words", "a faulty run", "a run by keyboard", "runs accessible", "unheard", "waited", "hostile talk",
-	"a channel cut and mended", "channels accessible", "a crew on two pages", "a crew refused", "one is woken", "a crew read",
-	"a crew cut and mended", "a crew taken in", "hostile crew", "a crew by keyboard", "crew accessible",
-	"a session denied and delegated", "a session from here", "a session cut and mended", "a hosted session", "hostile session",
-	"a session by keyboard", "sessions accessible", "permission given", "permission standing", "asked in words", "an answer refused",
-	"asks by keyboard", "hostile asks", "what is known of a program", "usage", "asks accessible",
-}
+// Stories that the real server plays with a team of their own, or cannot play. Those of played need
+// the fake server: its hooks make it say or refuse what the real one says only under conditions
+// that a test cannot bring about in a moment.
+var (
+	steered  = []string{"hostile talk", "a channel cut and mended"}
+	crewed   = []string{"a crew on two pages", "a crew cut and mended", "a crew taken in", "a crew by keyboard"}
+	asking   = []string{"permission given", "permission standing", "asks by keyboard"}
+	dispatch = []string{"a hosted session"}
+	played   = []string{
+		"a refusal", "hostile words", "unheard", "waited", "channels accessible", "a crew refused", "one is woken", "a crew read", "hostile crew", "crew accessible",
+		"a session denied and delegated", "a session from here", "a session cut and mended", "hostile session", "a session by keyboard", "sessions accessible",
+		"asked in words", "an answer refused", "hostile asks", "what is known of a program", "usage", "asks accessible",
+	}
+)
 
 // target is the server that a story needs: the real one, or for some stories the fake.
 func target(t *testing.T) uitest.Target {
 	_, story, _ := strings.Cut(t.Name(), "/")
 	story, _, _ = strings.Cut(story, "/")
-	if slices.Contains(playedOnly, strings.ReplaceAll(story, "_", " ")) {
+	story = strings.ReplaceAll(story, "_", " ")
+	if slices.Contains(played, story) {
 		return fakeTarget(t)
 	}
-	return realTarget(t)
-}
-
-// realTarget is the real server, with agents that are processes.
-func realTarget(t *testing.T) uitest.Target {
 	t.Parallel() // a story mostly waits for its browser
-	files := uitest.RunFiles()
-	files["fairlead.yaml"] = fmt.Sprintf(`version: 1
-agents:
-  reviewer: {description: Reads every change, driver: exec, command: ["true"], workspace: reviewer}
-  coder: {description: Writes and changes code, driver: exec, command: [sh, -c, %q], workspace: coder}
-`, talking) + uitest.MeetingYAML
-	files[uitest.MeetingFile] = uitest.MeetingScript
-	for _, agent := range []string{"reviewer", "coder", "mate", "pilot"} {
-		files[agent+"/README"] = "The workspace of " + agent + ".\n"
-	}
-	s := uitest.NewServer(t, files)
-	return uitest.Target{
-		URL: s.URL, Agent: "coder", Line: uitest.NewLine(t, s.URL), Says: "hello from a real process",
-		Workflow: &uitest.Workflow{File: uitest.PlanCodeReviewFile}, Meeting: uitest.RealMeeting(),
-		Say:    func(text string) { s.Put("coder/say", text) },
-		Finish: func() { s.Put("coder/finish", "") },
+	switch {
+	case slices.Contains(crewed, story):
+		return uitest.RealCrew(t)
+	case slices.Contains(asking, story):
+		return uitest.RealAsking(t)
+	case slices.Contains(dispatch, story):
+		return uitest.RealDispatch(t)
+	default:
+		return uitest.RealTarget(t, slices.Contains(steered, story))
 	}
 }
 

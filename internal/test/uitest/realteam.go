@@ -1,0 +1,225 @@
+package uitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/examples"
+)
+
+// The teams that the real server runs in the stories. Each agent is a small program; a test steers
+// it by files in its workspace.
+
+// TalkingScript is an agent that writes what is put into the file say beside it, until the file
+// finish tells it to stop.
+const TalkingScript = `echo hello from a real process
+touch say; lines=0
+until [ -e finish ]; do
+  now=$(wc -l < say)
+  if [ "$now" -gt "$lines" ]; then tail -n +$((lines + 1)) say; lines=$now; fi
+  sleep 0.02
+done
+rm -f finish; echo goodbye`
+
+// steeredScript is an agent in a channel that says what the test puts into the file answer of the
+// workspace's root.
+const steeredScript = `until mv ../answer said 2>/dev/null; do sleep 0.02; done
+cat said
+echo TURN_COMPLETE
+`
+
+// brokenYAML has a fault in line 12, column 13.
+const brokenYAML = `name: broken
+steps:
+  - id: plan
+    command: [sh, workflows/step.sh]
+  - id: code
+    command: [sh, workflows/step.sh]
+    needs: [plan]
+  - id: test
+    command: [sh, workflows/step.sh]
+    needs: [code]
+  - id: review
+    needs: [cdoe]
+    command: [sh, workflows/step.sh]
+`
+
+// askingScript asks for permission each time that the file ask appears.
+const askingScript = `steps:
+  - say: I ask.
+  - repeat:
+      times: 9
+      steps:
+        - run: sh -c 'until [ -e ask ]; do sleep 0.02; done; rm -f ask'
+        - ask: May I clean up?
+          tool: Bash
+          args: {command: rm -rf build}
+`
+
+// RealTarget is the real server with a coder, a reviewer, a workflow and a channel. In the channel
+// steered the agents say what the test gives them; else they answer by themselves.
+func RealTarget(t *testing.T, steered bool) Target {
+	t.Helper()
+	files := RunFiles()
+	files["workflows/broken.yaml"], files["workflows/hold"] = brokenYAML, ""
+	files["fairlead.yaml"] = fmt.Sprintf(`version: 1
+agents:
+  reviewer: {description: Reads every change, driver: exec, command: ["true"], workspace: reviewer}
+  coder: {description: Writes and changes code, driver: exec, command: [sh, -c, %q], workspace: coder}
+`, TalkingScript) + MeetingYAML
+	files[MeetingFile] = MeetingScript
+	meeting := RealMeeting()
+	for _, agent := range []string{"reviewer", "coder", "mate", "pilot"} {
+		files[agent+"/README"] = "The workspace of " + agent + ".\n"
+	}
+	if steered {
+		files[MeetingFile] = steeredScript
+	}
+	s := NewServer(t, files)
+	if steered {
+		meeting = &Meeting{Name: "quay", Done: s.answer, Aside: s.answer, TimeOut: func() { /* the turn's own limit ends it */ }}
+	}
+	return Target{
+		URL: s.URL, Agent: "coder", Line: NewLine(t, s.URL), Says: "hello from a real process", Meeting: meeting,
+		Workflow: &Workflow{File: PlanCodeReviewFile, Loop: func() { s.remove("workflows/hold") }, Ask: func() { /* the run goes on by itself */ }},
+		Faulty:   "workflows/broken.yaml",
+		Say:      func(text string) { s.Put("coder/say", text) },
+		Finish:   func() { s.Put("coder/finish", "") },
+	}
+}
+
+// answer hands the next answer to the agent that has the turn; the rename makes it appear whole.
+func (s *Server) answer(text string) {
+	s.t.Helper()
+	s.Put("answer.part", text+"\n")
+	if err := os.Rename(filepath.Join(s.Dir, "answer.part"), filepath.Join(s.Dir, "answer")); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *Server) remove(name string) {
+	s.t.Helper()
+	if err := os.Remove(filepath.Join(s.Dir, name)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// RealAsking is the real server with an agent that asks for permission.
+func RealAsking(t *testing.T) Target {
+	t.Helper()
+	s := NewServer(t, map[string]string{
+		"fairlead.yaml":    "version: 1\nagents:\n  coder: {description: Writes code, driver: script, script: asks.script.yaml}\n",
+		"asks.script.yaml": askingScript,
+	})
+	s.Do("POST", "/agents/coder/once", strings.NewReader(`{}`))
+	return Target{URL: s.URL, Agent: "coder", Line: NewLine(t, s.URL), Counter: &Counter{Agent: "coder", Ask: s.ask, Heard: s.heard}}
+}
+
+// questionMax bounds how long an agent may take to ask.
+const questionMax = 20 * time.Second
+
+// ask lets the agent ask and returns the question's id.
+func (s *Server) ask() string {
+	s.t.Helper()
+	s.Put("ask", "")
+	deadline := time.After(questionMax)
+	tick := time.NewTicker(pollStep)
+	defer tick.Stop()
+	for {
+		var inbox struct {
+			Items []struct {
+				Question *struct{ ID string }
+			}
+		}
+		if err := json.Unmarshal(s.Do("GET", "/inbox", nil), &inbox); err != nil {
+			s.t.Fatal(err)
+		}
+		for _, item := range inbox.Items {
+			if item.Question != nil {
+				return item.Question.ID
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			s.t.Fatalf("the agent asked nothing in %v", questionMax)
+		}
+	}
+}
+
+// heard is the answer to a question as the journal has it, spelled as the body of the request;
+// empty while there is none.
+func (s *Server) heard(t *testing.T, id string) string {
+	t.Helper()
+	var page struct {
+		Changes []struct {
+			Data struct {
+				Question struct {
+					Question struct {
+						State, Option, Text, Scope string
+						Allow                      bool
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(s.Do("GET", "/journal?tail=20&entity=question/"+id, nil), &page); err != nil {
+		t.Fatal(err)
+	}
+	for _, ch := range page.Changes {
+		if q := ch.Data.Question.Question; q.State == "answered" {
+			body, err := json.Marshal(struct {
+				Allow  bool   `json:"allow"`
+				Option string `json:"option,omitempty"`
+				Text   string `json:"text,omitempty"`
+				Scope  string `json:"scope"`
+			}{q.Allow, "", q.Text, q.Scope})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(body)
+		}
+	}
+	return ""
+}
+
+// RealCrew is the real server with the lead of examples/crew, which answers by itself.
+func RealCrew(t *testing.T) Target {
+	t.Helper()
+	files := exampleFiles(t, examples.Crew, "crew")
+	for name, text := range files {
+		files[name] = strings.Replace(text, `PACE: "0.7"`, `PACE: "0.05"`, 1)
+	}
+	s := NewServer(t, files)
+	return Target{URL: s.URL, Line: NewLine(t, s.URL), Agent: "julian", Ceremony: RealCeremony("julian")}
+}
+
+// RealDispatch is the real server with the agents of examples/session, which do what they are given.
+func RealDispatch(t *testing.T) Target {
+	t.Helper()
+	s := NewServer(t, exampleFiles(t, os.DirFS(filepath.Join(UIDir(), "..", "examples", "session")), "."))
+	return Target{URL: s.URL, Agent: "coordinator", Sitting: &Sitting{Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py", Text: "Hello, World!"}}
+}
+
+func exampleFiles(t *testing.T, from fs.FS, root string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := fs.WalkDir(from, root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(from, name)
+		files[strings.TrimPrefix(name, root+"/")] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
