@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	waitMax  = 20 * time.Second      // longest wait for something to appear: a loaded machine is slow, not broken
+	waitMax  = 60 * time.Second      // longest wait for something to appear: a loaded machine is slow, not broken
 	pollStep = 40 * time.Millisecond // between two looks
 )
 

@@ -287,17 +287,6 @@ func (f *Fake) Passes(channel string) {
 	f.end(f.channel(channel), "T22", "QUEUED", "passed")
 }
 
-// Crashes is T11.
-func (f *Fake) Crashes(channel, why string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c := f.channel(channel)
-	holder := c.Holder
-	c.member(holder).Connected, c.member(holder).Crashed = false, true
-	c.Why = why
-	f.end(c, "T11", "OFFLINE", "crashed", &Entry{Kind: "notice", Text: "\u26a0\ufe0f " + holder + " disconnected, skipping turn"})
-}
-
 // WaitsFor is T10.
 func (f *Fake) WaitsFor(channel, why string) {
 	f.mu.Lock()

@@ -241,13 +241,6 @@ func (f *Fake) leadEnds() {
 	f.tellLead("lead_ended")
 }
 
-// Expire is P7.
-func (f *Fake) Expire(seat int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.become(f.crew.on(seat), "P7", "expired", "hatch_timed_out", false)
-}
-
 // Notice has people see something about the lead's words.
 func (f *Fake) Notice(kind, text string) {
 	f.mu.Lock()
@@ -274,13 +267,6 @@ func (f *Fake) EditDocument(seat int, change func(*Document)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change(f.crew.on(seat))
-}
-
-// EditLead does so with the lead.
-func (f *Fake) EditLead(change func(*CrewLead)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	change(&f.crew.lead)
 }
 
 // LeaveOutSouls has the list of the crew carry no souls, as one that would be too long does.

@@ -164,13 +164,6 @@ func (f *Fake) SayStep(run, step, text string) {
 	s.grown = make(chan struct{})
 }
 
-// Answered is what the last answer to a step was: approve or reject, and its input.
-func (f *Fake) Answered(run, step string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.answers[run+"/"+step]
-}
-
 func (r *Run) step(id string) *Step {
 	i := slices.IndexFunc(r.Steps, func(s *Step) bool { return s.ID == id })
 	if i < 0 {
@@ -258,19 +251,10 @@ func (f *Fake) getInbox(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"items": append(items, f.waitingAsks()...)})
 }
 
-// FaultyWorkflow is a file that the fake starts nothing from.
-const FaultyWorkflow = "workflows/broken.yaml"
-
 func (f *Fake) postRun(w http.ResponseWriter, r *http.Request) {
 	var flags map[string]any
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&flags); err != nil {
 		problem(w, http.StatusUnprocessableEntity, err.Error(), nil)
-		return
-	}
-	if flags["workflow"] == FaultyWorkflow {
-		problem(w, http.StatusUnprocessableEntity, "two faults", map[string]any{"errors": []map[string]any{
-			{"message": `steps.review.needs: there is no step "cdoe"`, "location": FaultyWorkflow + ":12:13"}, {"message": "a step has no id", "location": FaultyWorkflow + ":20:5"},
-		}})
 		return
 	}
 	f.mu.Lock()

@@ -97,3 +97,29 @@ func TestPictures(t *testing.T) {
 	many.WaitText(".roster", "agent-000")
 	many.Screenshot(filepath.Join(dir, "desktop-dark-crowd.png"))
 }
+
+// fakeWorkflow plays the run that is drawn.
+func fakeWorkflow(fake *uitest.Fake) *uitest.Workflow {
+	do := func(steps ...string) {
+		for _, s := range steps {
+			fake.Move("run1", s, "RUNNING", nil)
+			fake.SayStep("run1", s, "working on "+s+"\n")
+			fake.Move("run1", s, "COMPLETED", nil)
+		}
+	}
+	return &uitest.Workflow{
+		File: "workflows/plan-code-review.yaml",
+		Loop: func() {
+			fake.Move("run1", "plan", "COMPLETED", nil)
+			do("code", "test")
+			fake.Move("run1", "review", "RUNNING", nil)
+			fake.LoopBack("run1", "review", "a test is missing", "code", "test")
+		},
+		Ask: func() {
+			do("code", "test", "review")
+			fake.Move("run1", "approve", "RUNNING", nil)
+			fake.Move("run1", "approve", "WAITING_ON_HUMAN", func(s *uitest.Step) { s.Artifacts = []string{"artifacts/change.patch"} })
+		},
+		End: func() { do("release") },
+	}
+}

@@ -121,36 +121,46 @@ func RealAsking(t *testing.T) Target {
 	return Target{URL: s.URL, Agent: "coder", Line: NewLine(t, s.URL), Counter: &Counter{Agent: "coder", Ask: s.ask, Heard: s.heard}}
 }
 
-// questionMax bounds how long an agent may take to ask.
-const questionMax = 20 * time.Second
-
-// ask lets the agent ask and returns the question's id.
-func (s *Server) ask() string {
+// until asks the API until its answer holds what is wanted.
+func (s *Server) until(what, path string, holds func(body []byte) bool) {
 	s.t.Helper()
-	s.Put("ask", "")
-	deadline := time.After(questionMax)
+	deadline := time.After(waitMax)
 	tick := time.NewTicker(pollStep)
 	defer tick.Stop()
 	for {
+		body := s.Do("GET", path, nil)
+		if holds(body) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			s.t.Fatalf("waited %v until %s; GET %s answers: %s", waitMax, what, path, body)
+		}
+	}
+}
+
+// ask lets the agent ask and returns the question's id.
+func (s *Server) ask() (id string) {
+	s.t.Helper()
+	s.Put("ask", "")
+	s.until("the agent asks", "/inbox", func(body []byte) bool {
 		var inbox struct {
 			Items []struct {
 				Question *struct{ ID string }
 			}
 		}
-		if err := json.Unmarshal(s.Do("GET", "/inbox", nil), &inbox); err != nil {
+		if err := json.Unmarshal(body, &inbox); err != nil {
 			s.t.Fatal(err)
 		}
 		for _, item := range inbox.Items {
 			if item.Question != nil {
-				return item.Question.ID
+				id = item.Question.ID
 			}
 		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			s.t.Fatalf("the agent asked nothing in %v", questionMax)
-		}
-	}
+		return id != ""
+	})
+	return id
 }
 
 // heard is the answer to a question as the journal has it, spelled as the body of the request;
@@ -222,4 +232,28 @@ func exampleFiles(t *testing.T, from fs.FS, root string) map[string]string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// RealLimited is the real server with an agent that has used up its cost of the day: the next
+// order to start it is refused. Words are part of the reason.
+func RealLimited(t *testing.T) (target Target, words string) {
+	t.Helper()
+	s := NewServer(t, map[string]string{
+		"fairlead.yaml":     "version: 1\nagents:\n  coder: {description: Writes code, driver: script, script: costs.script.yaml, limits: {cost_per_day_usd: 1}}\n",
+		"costs.script.yaml": "steps:\n  - usage: {cost_usd: 2}\n",
+	})
+	s.Do("POST", "/agents/coder/once", strings.NewReader(`{}`))
+	s.until("the session is over and its cost is known", "/agents/coder", func(body []byte) bool {
+		var why struct {
+			Agent struct {
+				Session *struct{}
+				Current string `json:"current_state"`
+				Usage   struct {
+					Cost float64 `json:"cost_usd"`
+				} `json:"usage_today"`
+			}
+		}
+		return json.Unmarshal(body, &why) == nil && why.Agent.Session == nil && why.Agent.Current == "pause" && why.Agent.Usage.Cost == 2
+	})
+	return Target{URL: s.URL, Agent: "coder"}, "is reached; raise it in fairlead.yaml"
 }

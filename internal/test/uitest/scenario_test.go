@@ -25,8 +25,7 @@ func fakeTarget(t *testing.T) uitest.Target {
 		Ceremony: fakeCeremony(fake),
 		Sitting:  fakeSitting(fake),
 		Counter:  fakeCounter(fake),
-		Workflow: fakeWorkflow(fake), Faulty: uitest.FaultyWorkflow,
-		URL: url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
+		URL:      url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
 		Say:    func(text string) { fake.Say("coder", text) },
 		Finish: func() { fake.Finish("coder", "ok", "") },
 		Refuse: func() string {
@@ -45,7 +44,7 @@ var (
 	asking   = []string{"permission given", "permission standing", "asks by keyboard"}
 	dispatch = []string{"a hosted session"}
 	played   = []string{
-		"a refusal", "hostile words", "unheard", "waited", "channels accessible", "a crew refused", "one is woken", "a crew read", "hostile crew", "crew accessible",
+		"hostile words", "unheard", "waited", "channels accessible", "a crew refused", "one is woken", "a crew read", "hostile crew", "crew accessible",
 		"a session denied and delegated", "a session from here", "a session cut and mended", "hostile session", "a session by keyboard", "sessions accessible",
 		"asked in words", "an answer refused", "hostile asks", "what is known of a program", "usage", "asks accessible",
 	}
@@ -61,6 +60,10 @@ func target(t *testing.T) uitest.Target {
 	}
 	t.Parallel() // a story mostly waits for its browser
 	switch {
+	case story == "a refusal":
+		limited, words := uitest.RealLimited(t)
+		limited.Refuse = func() string { return words }
+		return limited
 	case slices.Contains(crewed, story):
 		return uitest.RealCrew(t)
 	case slices.Contains(asking, story):
@@ -69,37 +72,6 @@ func target(t *testing.T) uitest.Target {
 		return uitest.RealDispatch(t)
 	default:
 		return uitest.RealTarget(t, slices.Contains(steered, story))
-	}
-}
-
-// fakeWorkflow plays the run that the page has started.
-func fakeWorkflow(fake *uitest.Fake) *uitest.Workflow {
-	do := func(steps ...string) {
-		for _, s := range steps {
-			fake.Move("run1", s, "RUNNING", nil)
-			fake.SayStep("run1", s, "working on "+s+"\n")
-			fake.Move("run1", s, "COMPLETED", nil)
-		}
-	}
-	return &uitest.Workflow{
-		File: "workflows/plan-code-review.yaml",
-		Loop: func() {
-			fake.Move("run1", "plan", "COMPLETED", nil)
-			do("code", "test")
-			fake.Move("run1", "review", "RUNNING", nil)
-			fake.LoopBack("run1", "review", "a test is missing", "code", "test")
-		},
-		Ask: func() {
-			do("code", "test", "review")
-			fake.Move("run1", "approve", "RUNNING", nil)
-			fake.Move("run1", "approve", "WAITING_ON_HUMAN", func(s *uitest.Step) { s.Artifacts = []string{"artifacts/change.patch"} })
-		},
-		End: func() { do("release") },
-		Heard: func(t *testing.T) {
-			if got, want := fake.Answered("run1", "approve"), `approve {"risk":"low","canaries":2,"notify":false,"approved":true}`; got != want {
-				t.Errorf("the answer was %s, want %s", got, want)
-			}
-		},
 	}
 }
 
