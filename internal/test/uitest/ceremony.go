@@ -180,7 +180,7 @@ func OneIsWoken(t *testing.T, p *Page, target Target) {
 	p.meet(c.Names[1])
 	p.WaitText(".portrait-words", "asleep")
 	p.Click(".portrait-head", "Wake "+c.Names[1])
-	p.WaitText(".portrait-words", "without a report")
+	p.WaitText(".portrait-words", "no report")
 	p.Until("it cannot be asked for twice", `document.querySelector('.portrait-head .order').getAttribute('aria-disabled') === 'true'`)
 	if who := c.Woken(); !slices.Equal(who, []string{"agent-2"}) {
 		t.Errorf("the order to wake named %q, want agent-2 alone", who)

@@ -132,7 +132,7 @@ func CrewAccessible(t *testing.T, p *Page, target Target) {
 		for _, name := range []string{c.Names[0], c.Names[1], c.Lead} {
 			p.meet(name)
 			p.Click(".portrait .tabs", "Transcript")
-			p.WaitText(".said", "No messages")
+			p.WaitText(".said", "messages")
 			p.Axe()
 			p.Until("the other tab is shown", `(document.querySelector('#side-soul').click(), document.querySelector('.soul, .notices'))`)
 			p.Axe()

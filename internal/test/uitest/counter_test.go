@@ -53,7 +53,6 @@ func fakeCounter(fake *uitest.Fake) *uitest.Counter {
 				a.LimitedUntil, a.LimitedWhy, a.Denied = soon(20*time.Minute), "429: too many requests", 2
 				a.Conversation = &uitest.Conversation{ID: "ses_1a2b", Model: "scripted/m1", Mode: "build", Program: "opencode 1.18.33", Enforced: "asks before it writes and runs", Resumed: true, At: time.Now()}
 			})
-			fake.Storm(3) // so that the page asks again
 		},
 		Use: func() {
 			fake.Use(
@@ -76,7 +75,6 @@ func fakeCounter(fake *uitest.Fake) *uitest.Counter {
 				a.Says, a.LimitedUntil, a.LimitedWhy = &uitest.Says{Text: uitest.Lie}, soon(time.Hour), uitest.Lie
 				a.Conversation = &uitest.Conversation{ID: uitest.Lie, Model: uitest.Lie, Mode: uitest.Lie, Program: uitest.Lie, Enforced: uitest.Lie}
 			})
-			fake.Storm(3)
 			row := []uitest.UsageRow{{Agent: uitest.Lie, Day: uitest.Lie, Run: uitest.Lie, Workflow: uitest.Lie, Cost: 1e9}}
 			fake.Use(row, row, row)
 		},

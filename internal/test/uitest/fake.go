@@ -156,11 +156,13 @@ func (f *Fake) Add(a Agent) {
 	f.agents = append(f.agents, &a)
 }
 
-// Edit changes an agent behind the journal's back, as passing time does.
+// Edit changes an agent, and tells the page so by a change of its settings, which makes the page
+// ask for a snapshot.
 func (f *Fake) Edit(name string, change func(*Agent)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change(f.agent(name))
+	f.append(Change{Machine: "team", Entity: "agent/" + name, From: "known", To: "known", Trigger: "configured", Actor: Actor{"engine", "engine"}, Data: map[string]any{"agent": map[string]any{}}})
 }
 
 // Say appends to the output of the agent's open session.
