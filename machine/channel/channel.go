@@ -1,20 +1,19 @@
-// Package channel decides who may speak in a channel.
+// Package channel decides which agent may speak in a channel.
 //
-// Agents stand in a circle. One of them holds the turn; the others watch. A turn is a
-// lease with a number: it ends when its holder says so, runs out of time, or disappears,
-// and then goes to the next agent in the circle that has something to answer. Where nobody
-// has, or a person is wanted, the channel parks. What somebody says without the turn, or
-// under a number that is over, is kept and marked late, and moves nothing. People speak
-// whenever they like: their words wait for the next turn, are handed to whoever has this
-// one, go to all at once, or stop everything until they are answered.
+// The agents of a channel take turns in a rotation. One of them has the turn. A turn is a lease with
+// a number. It ends when the agent completes it, when its time runs out, or when the agent is gone.
+// Then the next agent with something to answer gets the turn. If there is none, or the channel waits
+// for a person, the channel is parked. Text without the turn, or under the number of an earlier turn,
+// is recorded as late and changes nothing. A person can speak at any time. The mode of the message
+// says whether it waits for the next turn, goes to the agent that has the turn, goes to all agents
+// at once, or pauses the turn until it is answered.
 //
-// Texts are not here, only their numbers and sizes: a message counts from 1 in its channel,
-// and whoever keeps the journal keeps the text with the change that gave it its number. So a
-// change is small whatever was said, and an event costs the same in an old channel as in a new
-// one. Nobody remembers what is to be done, either: it is read off the value (Todo), and
-// done again after a crash under the same key.
+// The value has no texts, only their numbers and sizes. Messages are numbered from 1 in each channel;
+// the journal keeps a text with the change that gave it its number. So the size of a change does not
+// depend on the text, and the cost of an event does not depend on the age of the channel. Actions are
+// derived from the value and have keys, so they can be repeated after a crash.
 //
-// The one promise: at most one agent per channel is Active or Waiting.
+// The promise: at most one agent of a channel is Active or Waiting.
 package channel
 
 import (

@@ -92,18 +92,18 @@ func do(acts ...Act) []Act { return acts }
 var Table = machine.Table[State, Event, Act]{
 	Offline: {
 		Connected:      {ID: "T1", To: Idle},
-		Restarted:      {ID: "T18", To: Idle, Why: "not queued again by itself: somebody should see that it crashed"},
+		Restarted:      {ID: "T18", To: Idle, Why: "not queued again automatically, so that a person sees the crash"},
 		Enabled:        {ID: "T21", To: Idle},
 		EnabledAway:    {ID: "T21", To: Offline},
-		ConnectedInert: {ID: "T20", To: Offline, Why: "connected, and disabled all the same"},
+		ConnectedInert: {ID: "T20", To: Offline, Why: "connected, but still disabled"},
 		GoneInert:      {ID: "T20", To: Offline},
 		Disabled:       {ID: "T20", To: Offline},
-		Assigned:       {ID: "T2", To: Offline, Why: "a member, not queued; it is when it connects"},
+		Assigned:       {ID: "T2", To: Offline, Why: "assigned while offline; queued when it connects"},
 		Removed:        {ID: "T5", To: Offline, Do: do(LeaveRotation)},
 	},
 	Idle: {
 		Assigned:     {ID: "T2", To: Queued, Do: do(JoinQueue)},
-		SecondCame:   {ID: "T2", To: Queued, Do: do(JoinQueue), Why: "who was there first is queued first"},
+		SecondCame:   {ID: "T2", To: Queued, Do: do(JoinQueue), Why: "agents are queued in the order in which they connected"},
 		Roused:       {ID: "T19", To: Queued, Do: do(JoinQueue)},
 		Removed:      {ID: "T5", To: Idle, Do: do(LeaveRotation)},
 		Disconnected: {ID: "T3", To: Offline, Do: do(LeaveQueue)},
@@ -124,7 +124,7 @@ var Table = machine.Table[State, Event, Act]{
 		CompletedAlone:  {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere)},
 		FellSilent:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "autoDetectTurnEnd"},
 		FellSilentAlone: {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere), Why: "autoDetectTurnEnd"},
-		TimedOut:        {ID: "T9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, AnnounceLate), Why: "a slow agent keeps its place in the circle"},
+		TimedOut:        {ID: "T9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, AnnounceLate), Why: "a slow agent keeps its place in the rotation"},
 		WaitAsked:       {ID: "T10", To: Waiting, Do: do(PauseTurnTimer, StartWaitTimer, NoteContext)},
 		Disconnected:    {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
 		Crashed:         {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
@@ -132,7 +132,7 @@ var Table = machine.Table[State, Event, Act]{
 		Disabled:        {ID: "T20", To: Offline, Do: do(CancelWork, LoseTurn, LeaveQueue)},
 		Removed:         {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveRotation)},
 		Interrupted:     {ID: "T17", To: Waiting, Do: do(PauseTurnTimer, CancelWork)},
-		AsideAnswered:   {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn), Why: "it answered the person itself, and goes on with its turn"},
+		AsideAnswered:   {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn), Why: "the agent answered the person and continues its turn"},
 		AsideDropped:    {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn)},
 		PassedOn:        {ID: "T22", To: Queued, Do: do(CountPass, EndTurn, JoinQueue)},
 		Skipped:         {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
@@ -140,7 +140,7 @@ var Table = machine.Table[State, Event, Act]{
 		LimitReached:    {ID: "X9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, NoteContext)},
 	},
 	Waiting: {
-		Completed:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "it was ready after all"},
+		Completed:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "the step was ready before the gate closed again"},
 		CompletedAlone: {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere)},
 		WaitResolved:   {ID: "T12", To: Active, Do: do(StopWaitTimer, ResumeTimer, GoOn)},
 		WaitTimedOut:   {ID: "T13", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
@@ -151,7 +151,7 @@ var Table = machine.Table[State, Event, Act]{
 		SentBack:       {ID: "T15", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
 		SentOn:         {ID: "T15", To: Active, Do: do(StopWaitTimer, ResumeTimer, GoOn)},
 		Removed:        {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveRotation)},
-		AskedItself:    {ID: "T17", To: Active, Do: do(StartTurnTimer), Why: "the channel has no lead who could answer; it does, with a time of its own for that"},
+		AskedItself:    {ID: "T17", To: Active, Do: do(StartTurnTimer), Why: "no lead can answer, so the agent with the turn does, with a separate timeout"},
 		AsideAnswered:  {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn)},
 		Skipped:        {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
 		Displaced:      {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
@@ -187,15 +187,15 @@ var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
 	Unsaid: {Spoken: {ID: "M1", To: Kept}},
 	Kept: {
 		Handed:   {ID: "M2", To: Delivered},
-		TimeOver: {ID: "M6", To: Kept, Why: "it was for all at once and nobody could be told: whoever is there now is asked again"},
+		TimeOver: {ID: "M6", To: Kept, Why: "a message to all reached no agent; agents that are online now get it again"},
 	},
 	Delivered: {
-		HandedOn:      {ID: "M2", To: Delivered, Why: "each agent of the circle is given what was said since its last turn"},
+		HandedOn:      {ID: "M2", To: Delivered, Why: "each agent of the rotation gets the messages since its last turn"},
 		GotAnswer:     {ID: "M3", To: Answered},
-		LostWithAgent: {ID: "M4", To: Kept, Why: "the one agent that had it died over it"},
+		LostWithAgent: {ID: "M4", To: Kept, Why: "the only agent that had the message is gone"},
 		TimeOver:      {ID: "M5", To: Lapsed},
 	},
-	Answered: {TimeOver: {ID: "M5", To: Answered, Why: "it was for all at once, and those who did not answer it need not any more"}},
+	Answered: {TimeOver: {ID: "M5", To: Answered, Why: "one answer closes a message to all; the other agents need not answer"}},
 }
 
 // Named rules that are no transition of an agent or of a message.

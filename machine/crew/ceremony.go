@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// act does one act of a rule to the lead.
+// act applies one act of a row to the lead.
 func (d *draft) act(l *Lead, act LeadAct, with step) error {
 	switch act {
 	case Configure:
-		if l.Agent != with.Conf.Agent { // whoever led the team does not any more
+		if l.Agent != with.Conf.Agent { // another agent leads from now on
 			*l = Lead{Number: l.Number}
 		}
 		l.Agent, l.Size = with.Conf.Agent, with.Conf.Size
@@ -52,12 +52,12 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 		return d.queueAction(l, Action{Do: TellRegister, Seats: with.Seats, Names: with.Names})
 	case NoteReport:
 		l.Reported, l.Waits = d.now.At, time.Time{}
-		l.Actions = without(l.Actions, TellStatus) // it has said so unasked
+		l.Actions = without(l.Actions, TellStatus) // it reported without being asked
 	case NoteSilence:
 		l.Waits = time.Time{}
 	case EndCeremony:
 		l.Actions = without(l.Actions, TellSummon, TellWake)
-		if d.lead.stage() == Asking && l.Session == "" { // a session that is open and was not heard is asked all the same (P6)
+		if d.lead.stage() == Asking && l.Session == "" { // an open session that has not reported is asked anyway (P6)
 			l.Actions = without(l.Actions, TellStatus)
 		}
 		l.Stage, l.Since, l.Ends, l.Who = "", time.Time{}, time.Time{}, nil
@@ -69,8 +69,8 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 	return nil
 }
 
-// patience is how long a report may take from now on: a lead that goes on speaking has more
-// time, but not for ever.
+// patience returns how long a report may take from now on. A lead that keeps speaking gets more
+// time, up to a limit.
 func (d *draft) patience(l *Lead) time.Time {
 	ends, last := d.now.At.Add(l.statusMax()), l.Since.Add(l.hatchMax())
 	if last.Before(ends) {
@@ -89,7 +89,7 @@ func (d *draft) queueAction(l *Lead, ask Action) error {
 	return nil
 }
 
-// dropAction takes in that the lead was told: from now on it may be late.
+// dropAction records that the lead was told; its time for the report starts now.
 func (d *draft) dropAction(l *Lead, n uint64) {
 	ask, _ := l.ActionOf(n)
 	l.Actions = slices.DeleteFunc(slices.Clone(l.Actions), func(a Action) bool { return a.N == n })
@@ -104,7 +104,7 @@ func (d *draft) dropAction(l *Lead, n uint64) {
 		}
 	case TellSummon, TellWake:
 		l.Ends = d.patience(l)
-	case TellRegister: // it may take its time
+	case TellRegister: // no deadline
 	}
 }
 
@@ -118,7 +118,7 @@ func without(asks []Action, which ...ActionKind) []Action {
 	return rest
 }
 
-// pending says whether the lead is still to be told something of this kind.
+// pending reports whether the lead has still to be told an action of this kind.
 func (l *Lead) pending(which ActionKind) bool {
 	return slices.ContainsFunc(l.Actions, func(a Action) bool { return a.Do == which })
 }
@@ -137,7 +137,7 @@ func (d *draft) configure(in LeadConfigured) error {
 	return d.leadStep(Configured, step{Conf: in})
 }
 
-// daemonStarted is the seed's page load: who was awake is so no longer, until the lead says so.
+// daemonStarted is the seed's page load: no agent counts as alive until the lead reports.
 func (d *draft) daemonStarted() error {
 	if err := d.allVisible(LeadUnheard, nil); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (d *draft) daemonStarted() error {
 	return d.tooLate()
 }
 
-// seats are those that a team of a size has, beside the lead's.
+// seats returns the seats of a crew of this size, without the lead's.
 func seats(size int) []int {
 	var free []int
 	for seat := 0; seat <= SeatMax && len(free) < size; seat++ {
@@ -165,7 +165,7 @@ func seats(size int) []int {
 	return free
 }
 
-// summon begins a team: once, before there is anybody.
+// summon creates the crew. It is possible once, while there are no agents.
 func (d *draft) summon() error {
 	if err := d.begins(SummonBegins, "P1"); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (d *draft) summon() error {
 	return d.leadStep(SummonBegins, step{Seats: free})
 }
 
-// newID names a document; none that came from elsewhere has the name.
+// newID returns an unused document id.
 func (d *draft) newID() DocID {
 	for {
 		d.made++
@@ -200,8 +200,8 @@ func (d *draft) newID() DocID {
 	}
 }
 
-// wake has the lead wake who is not awake. Whoever was not heard yet in its session is asked
-// first who is there: nobody is woken twice.
+// wake tells the lead which agents to wake. If its session has not reported yet, it is first asked
+// which agents are alive, so that none is woken twice.
 func (d *draft) wake(in WakeAsked) error {
 	if err := d.begins(WakeBegins, "P8"); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (d *draft) wake(in WakeAsked) error {
 	return d.leadStep(WakeUnheard, step{Wake: who})
 }
 
-// addressed lists whom a wake is for: those named, or everybody, who is not alive.
+// addressed lists the agents that a wake is for: those named, or all, that are not alive.
 func (d *draft) addressed(docs []DocID) (who []DocID, err error) {
 	here := d.visible()
 	if len(here) == 0 {
@@ -252,7 +252,7 @@ func (d *draft) addressed(docs []DocID) (who []DocID, err error) {
 	return who, nil
 }
 
-// began takes in a lead session: nobody knows who is awake in it until it says so.
+// began records a lead session. Its agents are unknown until it reports.
 func (d *draft) began(in LeadBegan) error {
 	event := Began
 	if in.Adopted {
@@ -266,7 +266,7 @@ func (d *draft) began(in LeadBegan) error {
 	return d.leadStep(event, step{Session: in.Session, UUID: in.UUID})
 }
 
-// ended takes in that a lead session is over, or cannot begin.
+// ended records that a lead session ended or cannot start.
 func (d *draft) ended(in LeadEnded) error {
 	l := &d.lead
 	if l.Session != "" && in.Session != l.Session {
@@ -305,7 +305,7 @@ func (d *draft) timer() error {
 	return d.tooLate()
 }
 
-// hatched has placeholders expire that nobody came for (P7).
+// hatched lets placeholders expire that no agent registered for (P7).
 func (d *draft) hatched() error {
 	for _, doc := range d.visible() {
 		if doc.Status == Hatching && doc.Name == "" && !d.now.At.Before(doc.CreatedAt.Add(d.lead.hatchMax())) {
@@ -317,7 +317,7 @@ func (d *draft) hatched() error {
 	return nil
 }
 
-// tooLate ends what waits for a report that did not come.
+// tooLate ends what waits for a report that did not come in time.
 func (d *draft) tooLate() error {
 	l := &d.lead
 	due := func(at time.Time) bool { return !at.IsZero() && !d.now.At.Before(at) }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Change is one fact that Decide found. Doc is whom it is about; empty: the lead.
+// Change is one fact that Decide found. Doc is the agent that it is about; empty: the lead.
 type Change struct {
 	At      time.Time
 	Row     string
@@ -18,24 +18,24 @@ type Change struct {
 	Body    Body
 }
 
-// Body is what Apply needs. Every value in it is absolute, so that applying needs no table.
+// Body is what Apply needs. Every value in it is absolute, so Apply needs no table.
 type Body struct {
 	Doc    *DocSet `json:"doc,omitempty"`
 	Lead   *Lead   `json:"lead,omitempty"`
 	Notice *Notice `json:"notice,omitempty"`
-	Words  *Words  `json:"words,omitempty"` // said, and true of nothing but itself
+	Words  *Words  `json:"words,omitempty"` // text spoken in the lead session; it changes nothing
 }
 
-// DocSet is an agent's document as it is now. What a soul says is in the journal once.
+// DocSet is the new state of an agent's document. The journal holds a soul once.
 type DocSet struct {
 	Status      Status          `json:"status"`
-	Identity    *Identity       `json:"identity,omitempty"` // where it is set
+	Identity    *Identity       `json:"identity,omitempty"` // if it is set by this change
 	CreatedAt   time.Time       `json:"created_at,omitzero"`
 	LastAliveAt time.Time       `json:"last_alive_at,omitzero"`
 	LastSession string          `json:"last_session,omitempty"`
 	Extra       json.RawMessage `json:"extra,omitempty"`
-	Sum         string          `json:"sum,omitempty"`  // identity of the projection that this change makes
-	Made        uint64          `json:"made,omitempty"` // the number in its name, where we gave it one
+	Sum         string          `json:"sum,omitempty"`  // identity of the file that this change makes
+	Made        uint64          `json:"made,omitempty"` // the number in its id, if Fairlead chose the id
 }
 
 // Words is what one speaker said in a lead session.
@@ -45,7 +45,7 @@ type Words struct {
 	Text    string `json:"text"`
 }
 
-// Apply makes a change true.
+// Apply applies a change.
 func (c *Crew) Apply(ch Change) {
 	switch body := ch.Body; {
 	case body.Doc != nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// Decide says what an input leads to. It changes nothing: apply the changes for that. No changes
-// and no error means that it is so already. A refusal is a *machine.Refusal.
+// Decide returns the changes that an input causes, without applying them. It returns no change if
+// the input says what already holds. A refusal is a *machine.Refusal.
 func (c *Crew) Decide(in Input, now Now) ([]Change, error) {
 	d := &draft{crew: c, now: now, lead: c.Lead, made: c.Made}
 	if err := d.decide(in); err != nil {
@@ -22,12 +22,12 @@ func (c *Crew) Decide(in Input, now Now) ([]Change, error) {
 	return d.changes, nil
 }
 
-// draft collects the changes of one input, and what is true with them.
+// draft collects the changes of one input with their results.
 type draft struct {
 	crew    *Crew
 	now     Now
 	lead    Lead
-	docs    map[DocID]*Document // those that changed
+	docs    map[DocID]*Document // documents that changed
 	made    uint64
 	changes []Change
 }
@@ -65,7 +65,7 @@ func (d *draft) decide(in Input) error {
 	}
 }
 
-// doc is a document as the changes so far have it.
+// doc returns a document with the changes so far.
 func (d *draft) doc(id DocID) *Document {
 	if doc := d.docs[id]; doc != nil {
 		return doc
@@ -76,7 +76,7 @@ func (d *draft) doc(id DocID) *Document {
 // visible lists the documents that people see, by seat.
 func (d *draft) visible() []*Document {
 	var docs []*Document
-	for id, doc := range d.crew.Docs { // a thousand may have expired, and eight are seen
+	for id, doc := range d.crew.Docs { // many may have expired; at most eight are visible
 		if d.docs[id] == nil && doc.Visible() {
 			docs = append(docs, doc)
 		}
@@ -90,7 +90,7 @@ func (d *draft) visible() []*Document {
 	return docs
 }
 
-// onSeat is who has a seat; nil: nobody.
+// onSeat returns the document on a seat; nil: none.
 func (d *draft) onSeat(seat int) *Document {
 	for _, doc := range d.visible() {
 		if doc.Seat == seat {
@@ -100,18 +100,18 @@ func (d *draft) onSeat(seat int) *Document {
 	return nil
 }
 
-// named is what a document's rule says beside its status.
+// named is the data of a document's row besides its status.
 type named struct {
 	Identity    Identity // of TakeIdentity
 	CreatedAt   time.Time
-	LastAliveAt time.Time // of a document from elsewhere
+	LastAliveAt time.Time // of an imported document
 	LastSession string
 	Extra       []byte
 	Made        uint64
 	Notice      string // of Refuse
 }
 
-// move has an event happen to a document. A rule that changes nothing is no change.
+// move applies an event to a document. A row that changes nothing gives no change.
 func (d *draft) move(id DocID, event Event, with named) error {
 	was := d.doc(id)
 	if was == nil {
@@ -145,7 +145,7 @@ func (d *draft) move(id DocID, event Event, with named) error {
 			next.Extra = with.Extra
 		case Refuse:
 			refused = d.notice(NoticeRefused, with.Notice, d.lead.Session)
-		case AskToRegist: // the lead's change has it
+		case AskToRegist: // part of the lead's change
 		}
 	}
 	if refused != nil {
@@ -172,7 +172,7 @@ func (d *draft) add(ch Change) {
 	d.changes = append(d.changes, ch)
 }
 
-// allVisible has an event happen to all whom people see and whose status takes it.
+// allVisible applies an event to all visible documents whose status takes it.
 func (d *draft) allVisible(event Event, but map[DocID]bool) error {
 	for _, doc := range d.visible() {
 		if _, takes := Table[doc.Status][event]; !takes || but[doc.ID] {
@@ -185,18 +185,18 @@ func (d *draft) allVisible(event Event, but map[DocID]bool) error {
 	return nil
 }
 
-// step is a change of the lead: the rule, and what it does.
+// step is the data of a change of the lead.
 type step struct {
 	Session, UUID string // of TakeSession
-	Ask           uint64 // of DropAsk
+	Ask           uint64 // of DropAction
 	Wake          []DocID
-	Seats         []int // of AskSummon and AskRegister
+	Seats         []int // of QueueSummon and QueueRegister
 	Names         []string
 	Conf          LeadConfigured
 	Notice        *Notice
 }
 
-// leadStep has an event happen to the lead.
+// leadStep applies an event to the lead.
 func (d *draft) leadStep(event LeadEvent, with step) error {
 	from := d.lead.stage()
 	rule, err := LeadTable.Look(cmp.Or(d.lead.Agent, "the team"), from, event)
@@ -237,12 +237,12 @@ func sameLead(a, b *Lead) bool {
 
 func sameAction(a, b Action) bool { return a.N == b.N && slices.Equal(a.Docs, b.Docs) }
 
-// notice is something for people, bounded.
+// notice makes a message for people, cut to its limit.
 func (d *draft) notice(kind NoticeKind, text, session string) *Notice {
 	return &Notice{At: d.now.At, Kind: kind, Text: cut(text, noticeBytesMax), Session: session}
 }
 
-// cut shortens a text at a whole character.
+// cut shortens text at a character boundary.
 func cut(text string, bytes int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= bytes {
@@ -254,14 +254,14 @@ func cut(text string, bytes int) string {
 	return text[:bytes] + "…"
 }
 
-// refuse says no to a person, in words.
+// refuse makes the refusal of a person's request.
 func (d *draft) refuse(event LeadEvent, row, reason string, takes ...string) error {
 	return &machine.Refusal{
 		Subject: "the team", Event: string(event), State: string(d.lead.stage()), Row: row, Reason: reason, Takes: takes,
 	}
 }
 
-// begins says whether a person may begin a ceremony.
+// begins reports whether a summon or a wake may start.
 func (d *draft) begins(event LeadEvent, row string) error {
 	switch l := &d.lead; {
 	case l.Agent == "":
@@ -276,8 +276,8 @@ func (d *draft) begins(event LeadEvent, row string) error {
 	return nil
 }
 
-// Deadline is the next moment at which the crew changes by itself; zero: never. TimerFired is
-// for then.
+// Deadline returns when the crew changes without an input; zero: never. TimerFired is due
+// then.
 func (c *Crew) Deadline() time.Time {
 	var next time.Time
 	earlier := func(at time.Time) {
@@ -301,7 +301,7 @@ func (c *Crew) Deadline() time.Time {
 func (l *Lead) hatchMax() time.Duration  { return cmp.Or(l.HatchMax, HatchMax) }
 func (l *Lead) statusMax() time.Duration { return cmp.Or(l.StatusMax, StatusMax) }
 
-// ActionOf gives what the lead is to be told under a number; false: nothing any more.
+// ActionOf returns the lead's action with this number; false: it is no longer wanted.
 func (l *Lead) ActionOf(n uint64) (Action, bool) {
 	if i := slices.IndexFunc(l.Actions, func(a Action) bool { return a.N == n }); i >= 0 {
 		return l.Actions[i], true
@@ -309,8 +309,8 @@ func (l *Lead) ActionOf(n uint64) (Action, bool) {
 	return Action{}, false
 }
 
-// ByName finds the one whom people mean by an id or a name; an expired one has none any more.
-// It fails where nobody is meant, or where two are.
+// ByName finds a document by id or name; an expired one has no name. It fails if none or two
+// match.
 func (c *Crew) ByName(name string) (*Document, error) {
 	if doc := c.Docs[DocID(name)]; doc != nil {
 		return doc, nil
@@ -334,5 +334,5 @@ func (c *Crew) ByName(name string) (*Document, error) {
 	}
 }
 
-// ErrNoSuchAgent says that nobody of the team has a name.
+// ErrNoSuchAgent means that no agent of the crew has this name.
 var ErrNoSuchAgent = errors.New("nobody of the team has this name")

@@ -11,7 +11,7 @@ import (
 
 const idBytesMax = 64
 
-// isID says whether a document may be called so: it is a file's name.
+// isID reports whether a document may have this id, which is also a file name.
 func isID(id DocID) bool {
 	for i := range len(id) {
 		c := id[i]
@@ -23,17 +23,17 @@ func isID(id DocID) bool {
 	return id != "" && len(id) <= idBytesMax
 }
 
-// reserved are names beside those of documents in the journal.
+// reserved are journal entities beside the documents.
 var reserved = map[DocID]bool{"lead": true, "words": true}
 
-// imported takes in a document that somebody else wrote. Who is alive is for the lead to say, so
-// nobody becomes alive by it; and nobody is replaced by it.
+// imported takes in a document that another program wrote. It makes no agent alive, because only the
+// lead reports that, and it replaces no agent.
 func (d *draft) imported(in Imported) error {
 	if is := d.crew.Docs[in.ID]; is != nil {
 		if in.Document.Name == "" || in.Document.Name == is.Name {
 			return d.importedAgain(in)
 		}
-		in.ID = "" // another machine has given its name to somebody else
+		in.ID = "" // another machine gave this id to another agent
 	}
 	doc := in.Document
 	refuse := func(row, reason string) error {
@@ -80,7 +80,7 @@ func nameOf(doc *Document) string {
 	return doc.Name
 }
 
-// earlier is a time from elsewhere, where clocks may be wrong: never after ours.
+// earlier limits a time from another clock to the current time.
 func earlier(at, now time.Time) time.Time {
 	if at.After(now) {
 		return now
@@ -99,7 +99,7 @@ func importEvent(in Imported) Event {
 		return ImportedAsleep
 	case Hatching:
 		if in.Document.Name != "" {
-			return ImportedUnknown // it is somebody
+			return ImportedUnknown // any other word
 		}
 		return ImportedHatching
 	case Expired:
@@ -109,9 +109,9 @@ func importEvent(in Imported) Event {
 	}
 }
 
-// importedAgain takes in what somebody wrote into the file of one that we know: fields that we do
-// not know. Who is awake is the lead's to say, and is written again as it is; who somebody is, is
-// its own, so that a document which says otherwise is not taken in at all, and is kept.
+// importedAgain takes in another program's write to the file of a known document: only the unknown
+// fields. The status is the lead's to report and is written again. The identity belongs to the
+// agent; a document with a different identity is refused, and a copy is kept.
 func (d *draft) importedAgain(in Imported) error {
 	is, doc := d.doc(in.ID), &in.Document
 	if doc.Identity != is.Identity {

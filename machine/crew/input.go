@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// Input is something that happened, as the world tells it.
+// Input is something that happened.
 type Input interface{ input() }
 
-// Now is what a decision may know of the world beside the crew.
+// Now is what a decision depends on besides the crew.
 type Now struct {
 	At    time.Time
-	Held  bool   // the team is held or the daemon stops: nothing begins (X8)
-	Limit string // one that keeps the lead from working (X9); empty: none
+	Held  bool   // the team is held or the daemon stops: nothing starts (X8)
+	Limit string // the limit that stops the lead (X9); empty: none
 }
 
 type (
-	// LeadConfigured is what fairlead.yaml says of the team. Zero times are the usual ones.
+	// LeadConfigured is the crew's configuration from fairlead.yaml. Zero durations mean the defaults.
 	LeadConfigured struct {
 		Agent               string
 		Size                int
 		StatusMax, HatchMax time.Duration
 	}
 
-	// DaemonStarted is a page load in the seed's words: nobody knows any more who is awake.
+	// DaemonStarted is a page load in the seed's words: no status is known any more.
 	DaemonStarted struct{}
 
-	// SummonAsked is a person's, once in a team's life.
+	// SummonAsked creates the crew. People can ask for it once.
 	SummonAsked struct{}
 
-	// WakeAsked is a person's, ever after. Without names it is for everybody.
+	// WakeAsked wakes agents, all of them if it has no names.
 	WakeAsked struct{ Docs []DocID }
 
 	// LeadBegan is a lead session whose process was seen; Adopted: it outlived a daemon.
@@ -38,10 +38,10 @@ type (
 		Adopted       bool
 	}
 
-	// LeadEnded is its end, or why it cannot begin: Session is empty then.
+	// LeadEnded is its end. If Session is empty, it could not start, and Why says why.
 	LeadEnded struct{ Session, Why string }
 
-	// ActionTold says that the lead has been told something.
+	// ActionTold records that the lead was told an action.
 	ActionTold struct{ N uint64 }
 
 	// Reported is the lead's [AGENT_STATUS].
@@ -56,37 +56,37 @@ type (
 		Identity
 	}
 
-	// Spoke is something that was said in a lead session, apart from any channel. Empty: it was
-	// busy with something that is not speech.
+	// Spoke is text from a lead session outside of any channel. Empty: the session was
+	// busy without text.
 	Spoke struct{ Session, Text string }
 
-	// Faulty is a marker that means nothing: broken, or from somebody who does not lead.
+	// Faulty is a marker without effect: invalid, or from a session that does not lead.
 	Faulty struct {
 		Agent, Session string
-		Marker         string // as it was written
+		Marker         string // as written
 		Fault          string // empty: it came from the wrong session
 	}
 
-	// Imported is a document from elsewhere: a file that somebody put or changed, or one that
-	// was handed in. Bare: it says no status.
+	// Imported is a document from outside: a file that another program created or changed, or an
+	// uploaded one. Bare: it has no status.
 	Imported struct {
 		ID       DocID
 		Document Document
 		Bare     bool
-		From     string // for people: which file
+		From     string // file name, for people
 	}
 
-	// TimerFired is a deadline that has passed; what it was about is read off the crew.
+	// TimerFired is a deadline that has passed. The crew says what was due.
 	TimerFired struct{}
 )
 
-// Listed is one line of a report. Seat is -1 where it names none.
+// Listed is one line of a report. Seat is -1 if the line has none.
 type Listed struct {
 	Name, Status string
 	Seat         int
 }
 
-// NoSeat is the seat of a line that names none.
+// NoSeat is the seat of a line without a seat.
 const NoSeat = -1
 
 func (LeadConfigured) input() {}
@@ -103,12 +103,12 @@ func (Faulty) input()         {}
 func (Imported) input()       {}
 func (TimerFired) input()     {}
 
-// Passage is what one speaker said in a row.
+// Passage is consecutive text of one speaker.
 type Passage struct{ Speaker, Text string }
 
-// Speakers takes a lead's words apart: a line that begins with the name of somebody of the team
-// in brackets and a colon opens a passage of that one, up to the next such line. All else the
-// lead says itself.
+// Speakers splits a lead's text by speaker. A line that starts with the name of an agent of the crew
+// in brackets and a colon starts a passage of that agent, up to the next such line. Other text is the
+// lead's own.
 func Speakers(text, lead string, known func(name string) bool) []Passage {
 	var said []Passage
 	who, begin := lead, 0

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// counts says whether a session's word about the team counts.
+// counts reports whether markers of a session count: only those of the lead's session do.
 func (d *draft) counts(session string) bool { return session != "" && d.lead.Session == session }
 
-// reported takes in the lead's list of who is alive. It decides about everybody whom people see:
-// who is not in it sleeps.
+// reported takes in the lead's list of agents that are alive. All other visible agents are
+// sleeping.
 func (d *draft) reported(in Reported) error {
 	if !d.counts(in.Session) {
 		return d.faulty(Faulty{Session: in.Session, Marker: "[AGENT_STATUS]"})
@@ -49,8 +49,8 @@ func (d *draft) reported(in Reported) error {
 	return nil
 }
 
-// match finds whom a report means: alive, or to be left alone since the report contradicts
-// itself or us. wrong says what could not be.
+// match finds the agents that a report lists as alive, and those to leave as they are because the
+// report contradicts itself or the documents. wrong says what was contradictory.
 func (d *draft) match(listed []Listed) (alive, alone map[DocID]bool, wrong []string) {
 	alive, alone = map[DocID]bool{}, map[DocID]bool{}
 	for _, line := range listed {
@@ -73,8 +73,8 @@ func (d *draft) match(listed []Listed) (alive, alone map[DocID]bool, wrong []str
 	return alive, alone, wrong
 }
 
-// meant finds the document of one line: by its seat, then by its name. mixed are those that a
-// line with a fault may have meant.
+// meant finds the document of one line, by its seat, then by its name. mixed are the documents that an
+// inconsistent line may mean.
 func (d *draft) meant(line Listed) (doc *Document, mixed []*Document, fault string) {
 	var same []*Document
 	for _, one := range d.visible() {
@@ -108,7 +108,7 @@ func (d *draft) meant(line Listed) (doc *Document, mixed []*Document, fault stri
 
 func quoted(name string) string { return fmt.Sprintf("%q", cut(name, 100)) }
 
-// reportEnds says what a report means for the ceremony under way.
+// reportEnds applies a report to the summon or wake in progress.
 func (d *draft) reportEnds() error {
 	l := &d.lead
 	switch l.stage() {
@@ -134,7 +134,7 @@ func (d *draft) reportEnds() error {
 	return d.leadStep(ReportedAll, step{})
 }
 
-// reportEarly takes those out of a wake who turned out to be awake before the lead was told.
+// reportEarly removes agents from a wake that were already alive before the lead was told.
 func (d *draft) reportEarly() error {
 	who := d.notAlive(d.lead.Who)
 	if len(who) == 0 {
@@ -157,8 +157,8 @@ func (d *draft) notAlive(docs []DocID) (who []DocID) {
 	return who
 }
 
-// registerAgain has the lead register whom it listed on a placeholder's seat: once a seat and
-// session, since a lead that does not know how would be asked for ever.
+// registerAgain asks the lead to register an agent that it listed on a placeholder's seat. It asks once
+// for a seat and session, because a lead that cannot do it would be asked forever.
 func (d *draft) registerAgain(listed []Listed, alive map[DocID]bool) error {
 	var with step
 	for _, doc := range d.visible() {
@@ -180,7 +180,7 @@ func (d *draft) registerAgain(listed []Listed, alive map[DocID]bool) error {
 	return d.leadStep(RegisterDue, with)
 }
 
-// registered takes in that somebody became someone.
+// registered sets the identity of an agent.
 func (d *draft) registered(in Registered) error {
 	if !d.counts(in.Session) {
 		return d.faulty(Faulty{Session: in.Session, Marker: "[AGENT_REGISTERED] " + in.Name})
@@ -220,7 +220,7 @@ func (d *draft) registered(in Registered) error {
 	return nil
 }
 
-// spoke keeps what was said, by whom, and gives a ceremony more time.
+// spoke records text and extends the deadline of a summon or wake.
 func (d *draft) spoke(in Spoke) error {
 	session := in.Session
 	if d.counts(session) {
@@ -235,12 +235,12 @@ func (d *draft) spoke(in Spoke) error {
 	return d.goOn()
 }
 
-// passagesMax is of one text: each passage is a change, and a journal that is kept for ever is no
-// place for ten thousand changes of a word each.
+// passagesMax limits the passages of one text, because each is a change in a journal that is kept
+// forever.
 const passagesMax = 256
 
-// few takes the last passages for one of the lead's, where there are too many: it says who speaks
-// in it as the lead said it, so that no word is lost.
+// few merges the last passages into one of the lead if there are too many. The merged text names
+// its speakers, so no text is lost.
 func few(said []Passage, lead string) []Passage {
 	if len(said) <= passagesMax {
 		return said
@@ -255,7 +255,7 @@ func few(said []Passage, lead string) []Passage {
 	return append(said[:passagesMax-1:passagesMax-1], Passage{Speaker: lead, Text: rest.String()})
 }
 
-// knows says whether somebody of the team has this name.
+// knows reports whether an agent of the crew has this name.
 func (d *draft) knows(name string) bool {
 	for _, doc := range d.crew.Docs {
 		if doc.Name == name && name != "" {
@@ -265,7 +265,7 @@ func (d *draft) knows(name string) bool {
 	return false
 }
 
-// renewEvery is how often the lead's words put a deadline off: each time is a change.
+// renewEvery is how often the lead's text extends a deadline: each time is a change.
 const renewEvery = time.Second
 
 func (d *draft) goOn() error {
@@ -276,7 +276,7 @@ func (d *draft) goOn() error {
 	return d.leadStep(SpokeOn, step{})
 }
 
-// faulty keeps a marker that means nothing, for people to see.
+// faulty records an invalid marker as a notice.
 func (d *draft) faulty(in Faulty) error {
 	kind, words := NoticeFault, in.Fault
 	switch {

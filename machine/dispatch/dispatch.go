@@ -1,18 +1,16 @@
-// Package dispatch decides who is in charge of an input, and how an input comes to an end.
+// Package dispatch decides which agent is responsible for an input, and when an input is done.
 //
-// Think of a ward with one sister at the desk (MAIN). Whoever comes in is written into the book under
-// a number of his own (a conversation); the sister may talk and take notes, but she does not operate:
-// for that she calls a doctor whose door says what he does (an agent, by its description). A doctor
-// reports back to the desk; in some wards he may call a colleague, who reports back to him. In a third
-// kind of ward there is no desk: slips lie in a tray, and each goes to the doctor that it fits. When
-// the visitor has his answer, his page is closed. A page that nobody closed, since the lights went
-// out, is closed in the morning and says so.
+// A dispatch (seed 002) has a coordinator, MAIN. Each user input opens a conversation with its own
+// number, or waits until the open one is closed. MAIN may read and delegate, but agents do the work:
+// MAIN chooses an agent by its description, and the agent reports back. In mode interactive an agent may
+// ask another agent for help and gets its report. In mode response there is no MAIN: each message of an
+// inbox goes to the agent whose description matches it. A conversation that a crash interrupted is closed
+// as interrupted.
 //
-// Nothing here knows where the book lies or who is a program: whoever holds it asks Decide, writes
-// down what it found, and makes it true by Apply.
+// The caller journals the changes that Decide returns and applies them with Apply.
 //
-// The one promise: at most one conversation is open, every input has a number of its own, and numbers
-// have no gaps.
+// The promise: at most one conversation is open, every input has its own number, and the numbers have
+// no gaps.
 package dispatch
 
 import (

@@ -1,16 +1,14 @@
-// Package workflow knows how far a run is, and what comes next.
+// Package workflow records the state of a run and decides which steps come next.
 //
-// A workflow is a web of steps: each waits for those that it needs, for gates that
-// somebody opens, for a condition, for people. What may begin begins, side by side, up
-// to a limit. A step that fails is tried again; one whose report says that the work is
-// not good enough sends the run back to an earlier step, and all that hangs on that
-// step starts over, one iteration further. People are asked where the plan says so,
-// before the work or after it. Nobody remembers what is to be done: it is read off the
-// steps, so a run that was interrupted anywhere goes on from where it stands, and what
-// arrives late names an attempt that is over and moves nothing.
+// Each step of a workflow waits for the steps that it needs, for gates, for a condition, and for
+// approvals. Steps that are ready run in parallel up to a limit. A failed step is tried again. A gate
+// failure sends the run back to an earlier step: that step and all steps that depend on it start over
+// with the next iteration. The plan says where people are asked, before or after a step's work. Actions
+// are derived from the steps, so an interrupted run continues where it stopped. Every event names the
+// attempt that it is about; an event about an earlier attempt changes nothing.
 //
-// The one promise: no step begins before what it needs is done, and what is done is not
-// done again unless a gate or a person sends the run back.
+// The promise: no step starts before the steps that it needs are done, and no finished step is repeated
+// unless a gate or a person sends the run back.
 package workflow
 
 import (
